@@ -1,0 +1,21 @@
+# cmake -DSOURCE=dir -DVERSION=x -DFLAGS=... -DOUT=file -P build_id.cmake
+# A hash over everything the library, worker and module are made of; the file changes only when the
+# hash does. (Globbing here decides no build, only the hash.)
+
+file(GLOB_RECURSE files ${SOURCE}/src/*.c ${SOURCE}/src/*.h ${SOURCE}/cl/* ${SOURCE}/include/*.h)
+list(SORT files)
+set(all "${VERSION} ${FLAGS}")
+foreach(file IN LISTS files)
+  file(SHA256 ${file} hash)
+  string(APPEND all " ${hash}")
+endforeach()
+string(SHA256 id "${all}")
+string(SUBSTRING ${id} 0 16 id)
+set(text "#include \"base/build_id.h\"\nconst char cvy_build_id[] = \"${id}\";\n")
+set(old "")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUT} "${text}")
+endif()

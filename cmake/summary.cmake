@@ -1,0 +1,9 @@
+# What was found, said once at the end of configuring.
+
+message(STATUS "")
+message(STATUS "Convoy ${PROJECT_VERSION}")
+message(STATUS "  OpenCL engine     ${CONVOY_HAVE_OPENCL} (${CONVOY_WHY_OPENCL})")
+message(STATUS "  ocl.im2col_clblast ${CONVOY_HAVE_CLBLAST} (CLBlast: ${CONVOY_WHY_CLBLAST})")
+message(STATUS "  cpu.im2col        ${CONVOY_HAVE_OPENBLAS} (OpenBLAS: ${CONVOY_WHY_OPENBLAS})")
+message(STATUS "  tests ${CONVOY_TESTS}, tools ${CONVOY_TOOLS}, examples ${CONVOY_EXAMPLES}")
+message(STATUS "")

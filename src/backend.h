@@ -1,0 +1,157 @@
+/* The contract of a backend: a way to carry out problems on devices.
+ *
+ * Three things implement it: the CPU engine (src/cpu), the OpenCL engine (src/ocl/engine, in the
+ * module convoy-ocl.so) and the lane to a worker process (src/worker), which forwards every entry to
+ * the OpenCL engine on the other side. Core knows only this file; backends.c names the backends.
+ *
+ * Tables. What an algorithm accepts, its parameters and its workspace are pure functions of problem
+ * and device facts; they live in libconvoy for all backends. An algorithm's place in the table of
+ * its backend is what a job carries, so library and worker must be of one build. */
+#ifndef CVY_BACKEND_H
+#define CVY_BACKEND_H
+
+#include "conv/problem.h"
+
+/* ------------------------------------------------------------------------- what a device is */
+
+/* Plain data, copied through shared memory. */
+typedef struct cvy_facts {
+  convoy_device_info info;
+  int64_t local_memory_bytes;
+  int64_t max_work_group;      /* items */
+  int64_t preferred_multiple;  /* SIMD width the compiler likes: 32, 64; 1 on processors */
+  int64_t max_allocation_bytes;
+  int64_t workspace_limit;     /* from the context's options: bytes one job may use */
+} cvy_facts;
+
+/* ------------------------------------------------------------------------------- algorithms */
+
+#define CVY_MAX_PARAMS 12
+typedef struct cvy_params {
+  int32_t value[CVY_MAX_PARAMS];
+} cvy_params;
+
+/* One tunable parameter and the values it may take, ended by 0. */
+typedef struct cvy_param {
+  const char *name;
+  int32_t values[12];
+} cvy_param;
+
+typedef struct cvy_algorithm {
+  const char *name;    /* "ocl.implicit_gemm": file = row = name suffix; stable, tuning files store it */
+  uint32_t directions; /* bit (1u << direction) for each direction it has */
+
+  /* Whether it takes the problem. If not, writes the reason, with numbers, and returns false.
+   * The driver has checked `directions` before. NULL: takes everything. */
+  bool (*accepts)(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason);
+
+  /* Bytes of scratch it uses, never more than facts->workspace_limit if it accepted. NULL: none. */
+  int64_t (*workspace)(const cvy_problem *problem, const cvy_facts *facts,
+                       const cvy_params *params);
+
+  /* Parameters: at most CVY_MAX_PARAMS, list ended by a NULL name; NULL: none. `defaults` always
+   * gives valid values; `valid` says whether a combination may run on this device. */
+  const cvy_param *params;
+  void (*defaults)(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out);
+  bool (*valid)(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts);
+} cvy_algorithm;
+
+/* ------------------------------------------------------------------------------------- jobs */
+
+/* An operand: host memory for backends with host_memory, else a device array by number; number 0
+ * or NULL is "absent". */
+typedef union cvy_operand {
+  float *host;
+  uint64_t id;
+} cvy_operand;
+
+/* One problem to carry out. Operands as cvy_problem_operands says. With problem.accumulate `out`
+ * holds the value to add to. The backend applies the epilogue, fused or in a second pass. */
+typedef struct cvy_job {
+  cvy_problem problem;
+  int32_t algorithm; /* row in the backend's table */
+  int32_t reserved;
+  cvy_params params;
+  cvy_operand a, b, bias, out;
+} cvy_job;
+
+typedef struct cvy_usage {
+  int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
+  int64_t programs_compiled, programs_cached;
+  int64_t host_bytes; /* staging, rings, workspaces */
+  uint32_t process;   /* worker's pid, 0 without one */
+} cvy_usage;
+
+typedef struct cvy_open_options {
+  int32_t threads;         /* CPU engine: 0 = as many as the process may use */
+  int32_t isolation;       /* lane: convoy_isolation, resolved */
+  int64_t workspace_limit; /* bytes */
+} cvy_open_options;
+
+/* ---------------------------------------------------------------------------------- backend */
+
+typedef struct cvy_device cvy_device; /* each backend has its own */
+
+/* Calls to one device come one at a time (core holds its lock), from any thread.
+ *
+ * Device backends (host_memory false) execute commands in the order of their calls; calls may
+ * return before the command is carried out. A command that fails makes the device faulted: the
+ * failing and all later commands have no effect until `clear`; `wait` reports the fault. Every
+ * command returns the device's ticket count after it through `ticket`, so that after a fault whose
+ * number is F, results of tickets < F are good and of tickets >= F are not. */
+typedef struct cvy_backend {
+  const char *name; /* "cpu", "ocl": prefix of its algorithms and device ids */
+  bool host_memory; /* jobs take host pointers, run at once; no arrays: the entries marked [d] are
+                       NULL */
+  const cvy_algorithm *const *algorithms; /* ended by NULL, preferred first */
+
+  /* Facts of the devices there are, at most `capacity`; *count gets the number there are. */
+  convoy_status (*list)(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                        int32_t *count);
+  /* Opens device `index` of the list. */
+  convoy_status (*open)(int32_t index, const cvy_open_options *options, cvy_device **out);
+  /* Ends everything, unconditionally and in bounded time; outstanding commands are dropped. */
+  void (*close)(cvy_device *device);
+  const cvy_facts *(*facts)(const cvy_device *device);
+
+  /* [d] New array `id` (chosen by the caller, never 0, never reused) of `bytes` > 0, contents
+   * undefined. Release is a command like the others: it happens after what was enqueued before. */
+  convoy_status (*allocate)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
+  convoy_status (*release)(cvy_device *device, uint64_t id);
+  /* [d] Copies host memory in; the source may change when it returns. */
+  convoy_status (*write)(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
+                         uint64_t *ticket);
+  /* [d] Copies out, waiting for everything enqueued before. */
+  convoy_status (*read)(cvy_device *device, uint64_t id, void *to, int64_t bytes);
+  /* [d] Device array to device array; [d] all bytes 0. */
+  convoy_status (*copy)(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
+                        uint64_t *ticket);
+  convoy_status (*zero)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
+
+  /* Carries out a job; with host_memory it is done on return. ticket may be NULL. */
+  convoy_status (*run)(cvy_device *device, const cvy_job *job, uint64_t *ticket);
+
+  /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
+   * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be NULL. */
+  convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
+                        uint64_t *fault);
+  /* [d] Makes a faulted device usable again; ERR_DEVICE if it is gone for good (process died). */
+  convoy_status (*clear)(cvy_device *device);
+
+  /* [d] Host memory that the device's process can reach without a copy; `read` and `write`
+   * recognise pointers into it. May be NULL: ordinary memory serves. */
+  void *(*host_alloc)(cvy_device *device, size_t bytes);
+  void (*host_free)(cvy_device *device, void *memory);
+
+  void (*usage)(const cvy_device *device, cvy_usage *out);
+  /* Measured peaks: FMA GFLOP/s and copy GB/s (read plus written). */
+  convoy_status (*peak)(cvy_device *device, double *gflops, double *gigabytes);
+} cvy_backend;
+
+extern const cvy_backend cvy_backend_cpu;
+extern const cvy_backend cvy_backend_ocl; /* the lane: OpenCL in a worker, or in a thread here */
+
+/* backends.c: all of them, in the order `auto` and lists show them, ended by NULL. */
+extern const cvy_backend *const cvy_backends[];
+
+#endif

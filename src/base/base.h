@@ -1,0 +1,54 @@
+/* What every layer may use: status with its sentence, log, hash, bounded text, environment. */
+#ifndef CVY_BASE_H
+#define CVY_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "convoy/convoy.h"
+
+#if defined(__GNUC__)
+#define CVY_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define CVY_PRINTF(format, first)
+#endif
+
+#define CVY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Stores the sentence as the calling thread's last error and returns `status`: errors are values
+ * up to the place that decides, the sentence is written where the numbers are known. */
+convoy_status cvy_fail(convoy_status status, const char *format, ...) CVY_PRINTF(2, 3);
+const char *cvy_last_error(void);
+
+/* One line to the log, no newline. Any thread. */
+void cvy_log(convoy_log_level level, const char *format, ...) CVY_PRINTF(2, 3);
+
+/* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
+typedef struct cvy_text {
+  char *at;
+  size_t size, used;
+  bool overflow;
+} cvy_text;
+cvy_text cvy_text_in(char *buffer, size_t size);
+void cvy_text_add(cvy_text *text, const char *format, ...) CVY_PRINTF(2, 3);
+/* Copies with cut, always terminated. */
+void cvy_text_copy(char *to, size_t size, const char *from);
+
+/* FNV-1a, 64 bits. `seed` 0 starts; pass a result to go on. */
+uint64_t cvy_hash(uint64_t seed, const void *bytes, size_t count);
+
+/* Environment: the value or NULL; "" counts as not set. */
+const char *cvy_env(const char *name);
+/* A decimal integer of the environment within [low, high] (suffix K, M, G = 1024 powers); false
+ * with a sentence by cvy_fail if it is set and is not one; `value` untouched if it is not set. */
+bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);
+
+/* Copies the first min(from->struct_size, size) bytes of a public struct over a defaulted local;
+ * false if struct_size is smaller than `least`. Both structs start with uint32_t struct_size. */
+bool cvy_struct_in(void *to, size_t size, const void *from, size_t least);
+/* The same outwards: fills at most the caller's struct_size bytes and leaves struct_size as is. */
+bool cvy_struct_out(void *to, const void *from, size_t size, size_t least);
+
+#endif

@@ -1,0 +1,5 @@
+/* The build's identity: library, worker and module refuse each other when theirs differ. */
+#ifndef CVY_BUILD_ID_H
+#define CVY_BUILD_ID_H
+extern const char cvy_build_id[];
+#endif

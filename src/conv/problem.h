@@ -1,0 +1,69 @@
+/* A problem: one operation with its whole geometry, checked, without a device.
+ *
+ * Everything below core sees problems only, and only one kind of them: rank 3 (missing leading axes
+ * have extent, filter and stride 1) and never transposed. A transposed convolution is a relabelling:
+ * its forward is backward_data of the convolution that maps y to x, and so on, so there is no second
+ * set of kernels. This file is the only place that knows extents, overflow and legality. */
+#ifndef CVY_PROBLEM_H
+#define CVY_PROBLEM_H
+
+#include "base/base.h"
+
+/* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. */
+typedef struct cvy_problem {
+  int32_t direction;  /* convoy_direction, after relabelling */
+  int32_t accumulate; /* 1: out += result (beta = 1) */
+  int32_t has_bias;   /* epilogue: out = act(result + bias[channel of out]); never with accumulate */
+  int32_t activation; /* convoy_activation */
+  float slope;
+  int32_t rank; /* as the caller gave it, for text only */
+  int64_t n, c, k, groups;
+  int64_t in[3], filter[3], out[3]; /* z h w, t r s, oz oh ow */
+  int64_t stride[3], dilation[3];
+  int64_t pad[3]; /* at the beginning; the end's padding is already in `out` */
+} cvy_problem;
+
+/* Which array of a problem: x [n][c][in], w [k][c/groups][filter], y [n][k][out], bias [channels of
+ * the direction's output]. */
+typedef enum cvy_array { CVY_X, CVY_W, CVY_Y, CVY_BIAS } cvy_array;
+
+/* Checks conv, shapes, beta and epilogue and relabels. x_shape and w_shape are those of the public
+ * call (rank + 2 entries). epilogue and has_bias only for CONVOY_FORWARD. Fails with ERR_ARGUMENT
+ * or ERR_SHAPE and a sentence with the numbers. */
+convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction direction,
+                               const int64_t *x_shape, const int64_t *w_shape, float beta,
+                               bool has_bias, const convoy_epilogue *epilogue, cvy_problem *out);
+
+/* backward_bias needs only dy: makes its problem from dy's extents (rank + 2 entries). */
+convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
+                               cvy_problem *out);
+
+/* The operands of a problem in the order the backends take them: a, b, then out.
+ *   forward           a = x    b = w    out = y
+ *   backward_data     a = y    b = w    out = x
+ *   backward_weights  a = x    b = y    out = w
+ *   backward_bias     a = y    none     out = bias */
+typedef struct cvy_operands {
+  cvy_array a, b, out;
+  bool has_b;
+} cvy_operands;
+cvy_operands cvy_problem_operands(const cvy_problem *problem);
+
+/* Elements of an array of the problem. Cannot overflow: cvy_problem_make checked it. CVY_BIAS is the
+ * channel count of `out` (forward, backward_bias: k; backward_data: c). */
+int64_t cvy_problem_count(const cvy_problem *problem, cvy_array array);
+
+/* Products of extents, for kernels. */
+int64_t cvy_in_volume(const cvy_problem *problem);     /* z h w */
+int64_t cvy_filter_volume(const cvy_problem *problem); /* t r s */
+int64_t cvy_out_volume(const cvy_problem *problem);    /* oz oh ow */
+
+/* conv/work.c: operations and the least bytes moved (every operand once). */
+double cvy_problem_flops(const cvy_problem *problem);
+double cvy_problem_bytes(const cvy_problem *problem);
+
+/* conv/shape_text.c: a stable key of a problem for tuning records and logs: like the public grammar
+ * but after relabelling; spaces become '_' so that it is one word; always fits 256 bytes. */
+void cvy_problem_key(const cvy_problem *problem, char *text, size_t size);
+
+#endif
