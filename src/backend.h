@@ -151,6 +151,20 @@ typedef struct cvy_backend {
 extern const cvy_backend cvy_backend_cpu;
 extern const cvy_backend cvy_backend_ocl; /* the lane: OpenCL in a worker, or in a thread here */
 
+/* What the module convoy-ocl.so exports as "cvy_module_entry": the OpenCL engine, called by the
+ * worker's command loop and by nothing else. The module has its own copy of src/base, hence its own
+ * last error and log sink. Refuse it unless build_id equals cvy_build_id. */
+typedef struct cvy_module {
+  const char *build_id;
+  const cvy_backend *engine;
+  const char *(*last_error)(void);
+  void (*set_log)(convoy_log_fn *fn, void *user, convoy_log_level level);
+} cvy_module;
+typedef const cvy_module *cvy_module_entry_fn(void);
+
+/* src/ocl/table.c: the OpenCL algorithms, ended by NULL; the lane and the engine share it. */
+extern const cvy_algorithm *const cvy_ocl_algorithms[];
+
 /* backends.c: all of them, in the order `auto` and lists show them, ended by NULL. */
 extern const cvy_backend *const cvy_backends[];
 
