@@ -1,8 +1,8 @@
 /* The contract of a backend: a way to carry out problems on devices.
  *
  * Three things implement it: the CPU engine (src/cpu), the OpenCL engine (src/ocl/engine, in the
- * module convoy-ocl.so) and the lane to a worker process (src/worker), which forwards every entry to
- * the OpenCL engine on the other side. Core knows only this file; backends.c names the backends.
+ * module convoy-ocl.so) and the lane to a worker process (src/worker), which forwards every entry
+ * to the OpenCL engine on the other side. Core knows only this file; backends.c names the backends.
  *
  * Tables. What an algorithm accepts, its parameters and its workspace are pure functions of problem
  * and device facts; they live in libconvoy for all backends. An algorithm's place in the table of
@@ -18,10 +18,10 @@
 typedef struct cvy_facts {
   convoy_device_info info;
   int64_t local_memory_bytes;
-  int64_t max_work_group;      /* items */
-  int64_t preferred_multiple;  /* SIMD width the compiler likes: 32, 64; 1 on processors */
+  int64_t max_work_group;     /* items */
+  int64_t preferred_multiple; /* SIMD width the compiler likes: 32, 64; 1 on processors */
   int64_t max_allocation_bytes;
-  int64_t workspace_limit;     /* from the context's options: bytes one job may use */
+  int64_t workspace_limit; /* from the context's options: bytes one job may use */
 } cvy_facts;
 
 /* ------------------------------------------------------------------------------- algorithms */
@@ -38,7 +38,8 @@ typedef struct cvy_param {
 } cvy_param;
 
 typedef struct cvy_algorithm {
-  const char *name;    /* "ocl.implicit_gemm": file = row = name suffix; stable, tuning files store it */
+  const char
+      *name; /* "ocl.implicit_gemm": file = row = name suffix; stable, tuning files store it */
   uint32_t directions; /* bit (1u << direction) for each direction it has */
 
   /* Whether it takes the problem. If not, writes the reason, with numbers, and returns false.
@@ -132,7 +133,8 @@ typedef struct cvy_backend {
   convoy_status (*run)(cvy_device *device, const cvy_job *job, uint64_t *ticket);
 
   /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
-   * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be NULL. */
+   * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be NULL.
+   */
   convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                         uint64_t *fault);
   /* [d] Makes a faulted device usable again; ERR_DEVICE if it is gone for good (process died). */

@@ -230,10 +230,12 @@ typedef struct convoy_conv {
   int64_t output_padding[CONVOY_MAX_RANK];
 } convoy_conv;
 
-#define CONVOY_CONV_INIT(rank_)                                                              \
-  {                                                                                          \
-    sizeof(convoy_conv), (rank_), CONVOY_FLOAT32, 0, 1, {1, 1, 1}, {0, 0, 0}, {0, 0, 0},     \
-        {1, 1, 1}, {0, 0, 0}                                                                 \
+#define CONVOY_CONV_INIT(rank_)                                                          \
+  {                                                                                      \
+    sizeof(convoy_conv), (rank_), CONVOY_FLOAT32, 0, 1, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, \
+        {1, 1, 1}, {                                                                     \
+      0, 0, 0                                                                            \
+    }                                                                                    \
   }
 
 /* Extents of y for given extents of x and w, rank + 2 entries each. Per spatial axis, with
@@ -252,6 +254,8 @@ CONVOY_API convoy_status convoy_output_shape(const convoy_conv *conv, const int6
 CONVOY_API double convoy_flops(const convoy_conv *conv, convoy_direction direction,
                                const int64_t *x_shape, const int64_t *w_shape);
 
+#define CONVOY_PROBLEM_TEXT 384 /* bytes that hold any problem as text */
+
 /* One line of text for a problem, and back. Grammar, words separated by one space:
  *   n<N>c<C>[z<Z>][h<H>]w<W> k<K>[t<T>][r<R>]s<S> [stride<v>] [pad<p>] [dil<v>] [groups<g>]
  *   [transposed] [outpad<v>] <direction>
@@ -261,11 +265,10 @@ CONVOY_API double convoy_flops(const convoy_conv *conv, convoy_direction directi
  *   n2c6h17w14 k4r3s4 stride2,5 pad1:0,3 dil4,2 groups2 forward
  * parse: writes conv, both shapes (5 entries each) and direction; ERR_ARGUMENT with the place of
  * the fault, or ERR_SHAPE when the problem is not a legal one; outputs then untouched.
- * format: writes at most `size` bytes with the terminator; ERR_ARGUMENT if they do not suffice (256
- * always do). Any thread, no context. */
-CONVOY_API convoy_status convoy_parse_problem(const char *text, convoy_conv *conv,
-                                              int64_t *x_shape, int64_t *w_shape,
-                                              convoy_direction *direction);
+ * format: writes at most `size` bytes with the terminator; ERR_ARGUMENT if they do not suffice
+ * (CONVOY_PROBLEM_TEXT always do). Any thread, no context. */
+CONVOY_API convoy_status convoy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_shape,
+                                              int64_t *w_shape, convoy_direction *direction);
 CONVOY_API convoy_status convoy_format_problem(const convoy_conv *conv, const int64_t *x_shape,
                                                const int64_t *w_shape, convoy_direction direction,
                                                char *text, size_t size);
@@ -308,8 +311,8 @@ typedef struct convoy_run {
  * not overlap, except that x, w, dy and bias may be equal to each other. Sizes follow from conv,
  * x_shape and w_shape (rank + 2 entries each). `run` may be NULL, else set run->struct_size first.
  *
- *   forward           y[n][k][o] = act(bias[k] + sum over c, f of x[n][c][o s - p + f d] w[k][c][f])
- *                     c runs over the group's channels, f over the filter; x outside counts as 0
+ *   forward           y[n][k][o] = act(bias[k] + sum over c, f of x[n][c][o s - p + f d]
+ * w[k][c][f]) c runs over the group's channels, f over the filter; x outside counts as 0
  *   backward_data     dx = beta dx + the transpose of forward in x applied to dy
  *   backward_weights  dw = beta dw + the transpose of forward in w applied to dy
  *   backward_bias     db[k] = beta db[k] + sum over n, o of dy[n][k][o]
@@ -328,11 +331,10 @@ CONVOY_API convoy_status convoy_forward_host(convoy_context *context, const conv
                                              const int64_t *w_shape, const float *w,
                                              const float *bias, const convoy_epilogue *epilogue,
                                              float *y, convoy_run *run);
-CONVOY_API convoy_status convoy_backward_data_host(convoy_context *context,
-                                                   const convoy_conv *conv, const int64_t *x_shape,
-                                                   const float *dy, const int64_t *w_shape,
-                                                   const float *w, float beta, float *dx,
-                                                   convoy_run *run);
+CONVOY_API convoy_status convoy_backward_data_host(convoy_context *context, const convoy_conv *conv,
+                                                   const int64_t *x_shape, const float *dy,
+                                                   const int64_t *w_shape, const float *w,
+                                                   float beta, float *dx, convoy_run *run);
 CONVOY_API convoy_status convoy_backward_weights_host(convoy_context *context,
                                                       const convoy_conv *conv,
                                                       const int64_t *x_shape, const float *x,
@@ -436,19 +438,19 @@ CONVOY_API convoy_status convoy_plan_problem(convoy_context *context, const char
 
 typedef struct convoy_health {
   uint32_t struct_size;
-  uint32_t worker_pid;        /* 0 without a worker */
-  int64_t operations;         /* operations carried out */
-  int64_t device_operations;  /* of them on the device asked for */
-  int64_t faults;             /* device faults seen */
-  int64_t failovers;          /* operations computed elsewhere after a fault */
-  int64_t downgrades;         /* everything logged as a downgrade */
-  int64_t device_bytes;       /* device memory in use */
-  int64_t device_bytes_peak;  /* its high-water mark */
-  int64_t device_bytes_held;  /* device memory the arena holds */
-  int64_t host_bytes;         /* host memory of stores, staging and workspaces */
-  int64_t programs_compiled;  /* OpenCL programs built from source */
-  int64_t programs_cached;    /* and taken from the disk cache */
-  int64_t workers_abandoned;  /* worker processes that could not be ended */
+  uint32_t worker_pid;       /* 0 without a worker */
+  int64_t operations;        /* operations carried out */
+  int64_t device_operations; /* of them on the device asked for */
+  int64_t faults;            /* device faults seen */
+  int64_t failovers;         /* operations computed elsewhere after a fault */
+  int64_t downgrades;        /* everything logged as a downgrade */
+  int64_t device_bytes;      /* device memory in use */
+  int64_t device_bytes_peak; /* its high-water mark */
+  int64_t device_bytes_held; /* device memory the arena holds */
+  int64_t host_bytes;        /* host memory of stores, staging and workspaces */
+  int64_t programs_compiled; /* OpenCL programs built from source */
+  int64_t programs_cached;   /* and taken from the disk cache */
+  int64_t workers_abandoned; /* worker processes that could not be ended */
 } convoy_health;
 
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */

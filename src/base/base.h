@@ -10,9 +10,9 @@
 #include "convoy/convoy.h"
 
 #if defined(__GNUC__)
-#define CVY_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define CVY_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define CVY_PRINTF(format, first)
+#define CVY_PRINTF(text, first)
 #endif
 
 #define CVY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -21,9 +21,12 @@
  * up to the place that decides, the sentence is written where the numbers are known. */
 convoy_status cvy_fail(convoy_status status, const char *format, ...) CVY_PRINTF(2, 3);
 const char *cvy_last_error(void);
+const char *cvy_status_name(convoy_status status);
 
 /* One line to the log, no newline. Any thread. */
 void cvy_log(convoy_log_level level, const char *format, ...) CVY_PRINTF(2, 3);
+bool cvy_log_wanted(convoy_log_level level);
+void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
 
 /* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
 typedef struct cvy_text {

@@ -1,9 +1,10 @@
 /* A problem: one operation with its whole geometry, checked, without a device.
  *
  * Everything below core sees problems only, and only one kind of them: rank 3 (missing leading axes
- * have extent, filter and stride 1) and never transposed. A transposed convolution is a relabelling:
- * its forward is backward_data of the convolution that maps y to x, and so on, so there is no second
- * set of kernels. This file is the only place that knows extents, overflow and legality. */
+ * have extent, filter and stride 1) and never transposed. A transposed convolution is a
+ * relabelling: its forward is backward_data of the convolution that maps y to x, and so on, so
+ * there is no second set of kernels. This file is the only place that knows extents, overflow and
+ * legality. */
 #ifndef CVY_PROBLEM_H
 #define CVY_PROBLEM_H
 
@@ -13,7 +14,7 @@
 typedef struct cvy_problem {
   int32_t direction;  /* convoy_direction, after relabelling */
   int32_t accumulate; /* 1: out += result (beta = 1) */
-  int32_t has_bias;   /* epilogue: out = act(result + bias[channel of out]); never with accumulate */
+  int32_t has_bias; /* epilogue: out = act(result + bias[channel of out]); never with accumulate */
   int32_t activation; /* convoy_activation */
   float slope;
   int32_t rank; /* as the caller gave it, for text only */
@@ -38,6 +39,10 @@ convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction directi
 convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
                                cvy_problem *out);
 
+/* convoy_output_shape: see the public header. */
+convoy_status cvy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
+                               const int64_t *w_shape, int64_t *y_shape);
+
 /* The operands of a problem in the order the backends take them: a, b, then out.
  *   forward           a = x    b = w    out = y
  *   backward_data     a = y    b = w    out = x
@@ -49,8 +54,8 @@ typedef struct cvy_operands {
 } cvy_operands;
 cvy_operands cvy_problem_operands(const cvy_problem *problem);
 
-/* Elements of an array of the problem. Cannot overflow: cvy_problem_make checked it. CVY_BIAS is the
- * channel count of `out` (forward, backward_bias: k; backward_data: c). */
+/* Elements of an array of the problem. Cannot overflow: cvy_problem_make checked it. CVY_BIAS is
+ * the channel count of `out` (forward, backward_bias: k; backward_data: c). */
 int64_t cvy_problem_count(const cvy_problem *problem, cvy_array array);
 
 /* Products of extents, for kernels. */
@@ -62,8 +67,15 @@ int64_t cvy_out_volume(const cvy_problem *problem);    /* oz oh ow */
 double cvy_problem_flops(const cvy_problem *problem);
 double cvy_problem_bytes(const cvy_problem *problem);
 
+/* conv/shape_text.c: convoy_parse_problem and convoy_format_problem, see the public header. */
+convoy_status cvy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_shape,
+                                int64_t *w_shape, convoy_direction *direction);
+convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape,
+                                 const int64_t *w_shape, convoy_direction direction, char *text,
+                                 size_t size);
+
 /* conv/shape_text.c: a stable key of a problem for tuning records and logs: like the public grammar
- * but after relabelling; spaces become '_' so that it is one word; always fits 256 bytes. */
+ * but after relabelling; spaces become '_' so that it is one word; always fits CONVOY_PROBLEM_TEXT bytes. */
 void cvy_problem_key(const cvy_problem *problem, char *text, size_t size);
 
 #endif

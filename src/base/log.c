@@ -1,0 +1,58 @@
+/* One sink for log lines. The level is read without a lock, so a disabled line costs a load. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "base/base.h"
+
+static const char *const level_names[] = {"off", "error", "warning", "info", "debug"};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static convoy_log_fn *sink;
+static void *sink_user;
+static atomic_int sink_level = -1; /* -1: CONVOY_LOG has not been read yet */
+
+static int level_from_environment(void) {
+  const char *text = cvy_env("CONVOY_LOG");
+  for (size_t i = 0; text && i < CVY_COUNT(level_names); i++)
+    if (!strcasecmp(text, level_names[i])) return (int)i;
+  return CONVOY_LOG_WARNING;
+}
+
+static int current_level(void) {
+  int level = atomic_load(&sink_level);
+  if (level >= 0) return level;
+  level = level_from_environment();
+  atomic_store(&sink_level, level);
+  return level;
+}
+
+void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
+  pthread_mutex_lock(&lock);
+  sink = fn;
+  sink_user = user;
+  atomic_store(&sink_level, (int)level);
+  pthread_mutex_unlock(&lock);
+}
+
+bool cvy_log_wanted(convoy_log_level level) {
+  return level != CONVOY_LOG_OFF && (int)level <= current_level();
+}
+
+void cvy_log(convoy_log_level level, const char *format, ...) {
+  if (!cvy_log_wanted(level)) return;
+  char line[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  pthread_mutex_lock(&lock);
+  convoy_log_fn *fn = sink;
+  void *user = sink_user;
+  pthread_mutex_unlock(&lock);
+  if (fn)
+    fn(user, level, line);
+  else
+    fprintf(stderr, "convoy: %s\n", line);
+}

@@ -1,0 +1,338 @@
+/* Legality, extents, overflow and relabelling of a convolution: the only place that knows them. */
+#include "conv/problem.h"
+
+#include <string.h>
+
+typedef long long ll; /* for printing */
+
+/* The geometry of one spatial axis as the public call states it. */
+typedef struct axis {
+  int64_t in, filter, stride, begin, end, dilation, extra; /* extra: output padding */
+} axis;
+
+static const char *const axis_names[] = {"z", "h", "w"};
+
+/* ------------------------------------------------------------------------------ legality */
+
+static convoy_status check_axis_fields(const convoy_conv *conv, int i) {
+  const char *name = axis_names[3 - conv->rank + i];
+  const struct {
+    const char *what;
+    int64_t value, least;
+  } fields[] = {{"stride", conv->stride[i], 1},
+                {"dilation", conv->dilation[i], 1},
+                {"pad_begin", conv->pad_begin[i], 0},
+                {"pad_end", conv->pad_end[i], 0},
+                {"output_padding", conv->output_padding[i], 0}};
+  for (size_t f = 0; f < CVY_COUNT(fields); f++)
+    if (fields[f].value < fields[f].least || fields[f].value > INT32_MAX)
+      return cvy_fail(CONVOY_ERR_ARGUMENT, "%s of axis %s is %lld, legal are %lld to %d",
+                      fields[f].what, name, (ll)fields[f].value, (ll)fields[f].least, INT32_MAX);
+  int64_t extra = conv->output_padding[i];
+  if (extra && !conv->transposed)
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "output_padding of axis %s is %lld, but the convolution is not transposed",
+                    name, (ll)extra);
+  if (extra && extra >= conv->stride[i] && extra >= conv->dilation[i])
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "output_padding of axis %s is %lld, not smaller than stride %lld or dilation "
+                    "%lld",
+                    name, (ll)extra, (ll)conv->stride[i], (ll)conv->dilation[i]);
+  return CONVOY_OK;
+}
+
+static convoy_status check_conv(const convoy_conv *given, convoy_conv *conv) {
+  *conv = (convoy_conv)CONVOY_CONV_INIT(2);
+  if (!cvy_struct_in(conv, sizeof *conv, given, sizeof *conv))
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "convoy_conv.struct_size is %u, at least %zu are needed",
+                    given->struct_size, sizeof *conv);
+  if (conv->rank < 1 || conv->rank > CONVOY_MAX_RANK)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "rank is %d, legal are 1 to %d", conv->rank,
+                    CONVOY_MAX_RANK);
+  if (conv->dtype != CONVOY_FLOAT32)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "dtype is %d, only CONVOY_FLOAT32 (%d) exists",
+                    conv->dtype, CONVOY_FLOAT32);
+  if (conv->transposed != 0 && conv->transposed != 1)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "transposed is %d, legal are 0 and 1", conv->transposed);
+  if (conv->groups < 1)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "groups is %lld, at least 1 is needed", (ll)conv->groups);
+  for (int i = 0; i < conv->rank; i++) {
+    convoy_status status = check_axis_fields(conv, i);
+    if (status) return status;
+  }
+  return CONVOY_OK;
+}
+
+/* -------------------------------------------------------------------------------- extents */
+
+/* Extent of the filter with its gaps, the padded input, or -1 if it does not fit int64_t. */
+static int64_t reach(const axis *a) {
+  int64_t gaps;
+  if (__builtin_mul_overflow(a->filter - 1, a->dilation, &gaps)) return -1;
+  return __builtin_add_overflow(gaps, 1, &gaps) ? -1 : gaps;
+}
+
+/* o = floor((i + p - reach) / stride) + 1. The sign is tested before dividing: C rounds towards
+ * zero, which would give 1 output for a filter one larger than the padded input at stride 2. */
+static convoy_status extent_forward(const axis *a, const char *name, int64_t *out) {
+  int64_t padded, filter = reach(a);
+  if (filter < 0 || __builtin_add_overflow(a->in, a->begin + a->end, &padded))
+    return cvy_fail(CONVOY_ERR_SHAPE,
+                    "axis %s overflows: input %lld, padding %lld and %lld, filter %lld, dilation "
+                    "%lld",
+                    name, (ll)a->in, (ll)a->begin, (ll)a->end, (ll)a->filter, (ll)a->dilation);
+  if (filter > padded)
+    return cvy_fail(CONVOY_ERR_SHAPE,
+                    "filter of axis %s reaches over %lld (%lld with dilation %lld), the padded "
+                    "input has %lld (%lld with padding %lld and %lld)",
+                    name, (ll)filter, (ll)a->filter, (ll)a->dilation, (ll)padded, (ll)a->in,
+                    (ll)a->begin, (ll)a->end);
+  *out = (padded - filter) / a->stride + 1;
+  return CONVOY_OK;
+}
+
+/* o = (i - 1) stride - p + reach + output_padding */
+static convoy_status extent_transposed(const axis *a, const char *name, int64_t *out) {
+  int64_t spread, filter = reach(a);
+  if (filter < 0 || __builtin_mul_overflow(a->in - 1, a->stride, &spread) ||
+      __builtin_add_overflow(spread, filter + a->extra - a->begin - a->end, &spread))
+    return cvy_fail(CONVOY_ERR_SHAPE,
+                    "axis %s overflows: input %lld, stride %lld, filter %lld, dilation %lld", name,
+                    (ll)a->in, (ll)a->stride, (ll)a->filter, (ll)a->dilation);
+  if (spread < 1)
+    return cvy_fail(CONVOY_ERR_SHAPE,
+                    "output of axis %s would have %lld: input %lld, stride %lld, filter %lld with "
+                    "dilation %lld, padding %lld and %lld, output padding %lld",
+                    name, (ll)spread, (ll)a->in, (ll)a->stride, (ll)a->filter, (ll)a->dilation,
+                    (ll)a->begin, (ll)a->end, (ll)a->extra);
+  *out = spread;
+  return CONVOY_OK;
+}
+
+static axis axis_of(const convoy_conv *conv, const int64_t *x_shape, const int64_t *w_shape,
+                    int i) {
+  return (axis){x_shape[2 + i],   w_shape[2 + i],    conv->stride[i],        conv->pad_begin[i],
+                conv->pad_end[i], conv->dilation[i], conv->output_padding[i]};
+}
+
+static convoy_status check_extents(const char *array, const int64_t *shape, int dims, int first) {
+  for (int i = 0; i < dims; i++)
+    if (shape[i] < (i < first ? 0 : 1))
+      return cvy_fail(CONVOY_ERR_SHAPE, "extent %d of %s is %lld, at least %d is needed", i, array,
+                      (ll)shape[i], i < first ? 0 : 1);
+  return CONVOY_OK;
+}
+
+static convoy_status check_channels(const convoy_conv *conv, const int64_t *x_shape,
+                                    const int64_t *w_shape, int64_t *y_channels) {
+  int64_t c = x_shape[1], groups = conv->groups;
+  /* w is [K][C/groups]... or, transposed, [C][K/groups]...: the first extent is divided by the
+   * groups, the second belongs to one group. */
+  int64_t full = w_shape[0], per_group = w_shape[1], c_of_w, k;
+  if (full % groups || c % groups)
+    return cvy_fail(CONVOY_ERR_SHAPE,
+                    "groups %lld do not divide the %lld channels of x and the first extent %lld of "
+                    "w",
+                    (ll)groups, (ll)c, (ll)full);
+  if (__builtin_mul_overflow(per_group, groups, &c_of_w))
+    return cvy_fail(CONVOY_ERR_SHAPE, "%lld channels per group times %lld groups overflow",
+                    (ll)per_group, (ll)groups);
+  k = full;
+  if (conv->transposed) {
+    k = c_of_w;
+    c_of_w = full;
+  }
+  if (c_of_w != c)
+    return cvy_fail(CONVOY_ERR_SHAPE,
+                    "x has %lld channels, but w is for %lld (first extents %lld and %lld, groups "
+                    "%lld%s)",
+                    (ll)c, (ll)c_of_w, (ll)w_shape[0], (ll)w_shape[1], (ll)groups,
+                    conv->transposed ? ", transposed" : "");
+  *y_channels = k;
+  return CONVOY_OK;
+}
+
+/* Bytes of an array must fit int64_t, each extent int32_t (kernels count axes with 32 bits). */
+static convoy_status check_bytes(const char *array, const int64_t *shape, int dims) {
+  int64_t bytes = sizeof(float);
+  for (int i = 0; i < dims; i++) {
+    if (shape[i] > INT32_MAX)
+      return cvy_fail(CONVOY_ERR_SHAPE, "extent %d of %s is %lld, the largest legal is %d", i,
+                      array, (ll)shape[i], INT32_MAX);
+    /* N = 0 must not hide an overflow of the rest, so 0 counts as 1. */
+    if (__builtin_mul_overflow(bytes, shape[i] ? shape[i] : 1, &bytes))
+      return cvy_fail(CONVOY_ERR_SHAPE, "the byte count of %s overflows at extent %d, %lld", array,
+                      i, (ll)shape[i]);
+  }
+  return CONVOY_OK;
+}
+
+static convoy_status output_shape(const convoy_conv *conv, const int64_t *x_shape,
+                                  const int64_t *w_shape, int64_t *y_shape) {
+  int dims = conv->rank + 2;
+  int64_t y[CONVOY_MAX_DIMS] = {x_shape[0], 0};
+  convoy_status status = check_extents("x", x_shape, dims, 1);
+  if (!status) status = check_extents("w", w_shape, dims, 0);
+  if (!status) status = check_bytes("x", x_shape, dims);
+  if (!status) status = check_bytes("w", w_shape, dims);
+  if (!status) status = check_channels(conv, x_shape, w_shape, &y[1]);
+  for (int i = 0; i < conv->rank && !status; i++) {
+    axis a = axis_of(conv, x_shape, w_shape, i);
+    const char *name = axis_names[3 - conv->rank + i];
+    status = conv->transposed ? extent_transposed(&a, name, &y[2 + i])
+                              : extent_forward(&a, name, &y[2 + i]);
+  }
+  if (!status) status = check_bytes("y", y, dims);
+  if (!status) memcpy(y_shape, y, (size_t)dims * sizeof *y);
+  return status;
+}
+
+convoy_status cvy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
+                               const int64_t *w_shape, int64_t *y_shape) {
+  convoy_conv checked;
+  convoy_status status = check_conv(conv, &checked);
+  return status ? status : output_shape(&checked, x_shape, w_shape, y_shape);
+}
+
+/* ------------------------------------------------------------------------------ relabelling */
+
+static void fill_axes(int64_t to[3], const int64_t *from, int rank) {
+  for (int i = 0; i < 3; i++) to[i] = i < 3 - rank ? 1 : from[i - (3 - rank)];
+}
+
+/* The problem's "in" is the array convolved over: x, or for a transposed convolution y. */
+static void fill_geometry(const convoy_conv *conv, const int64_t *x_shape, const int64_t *w_shape,
+                          const int64_t *y_shape, cvy_problem *p) {
+  const int64_t *in = conv->transposed ? y_shape : x_shape;
+  const int64_t *out = conv->transposed ? x_shape : y_shape;
+  p->rank = conv->rank;
+  p->n = x_shape[0];
+  p->c = in[1];
+  p->k = out[1];
+  p->groups = conv->groups;
+  fill_axes(p->in, in + 2, conv->rank);
+  fill_axes(p->filter, w_shape + 2, conv->rank);
+  fill_axes(p->out, out + 2, conv->rank);
+  fill_axes(p->stride, conv->stride, conv->rank);
+  fill_axes(p->dilation, conv->dilation, conv->rank);
+  fill_axes(p->pad, conv->pad_begin, conv->rank);
+  for (int i = 0; i < 3 - conv->rank; i++) p->pad[i] = 0;
+}
+
+/* backward_bias sums an array [n][channels][volume]; it is put where y stands. */
+static void fill_bias(const cvy_problem *transposed, cvy_problem *p) {
+  memcpy(p->out, transposed->in, sizeof p->out);
+  p->k = transposed->c;
+}
+
+static const convoy_direction transposed_direction[CONVOY_DIRECTIONS] = {
+    [CONVOY_FORWARD] = CONVOY_BACKWARD_DATA,
+    [CONVOY_BACKWARD_DATA] = CONVOY_FORWARD,
+    [CONVOY_BACKWARD_WEIGHTS] = CONVOY_BACKWARD_WEIGHTS,
+    [CONVOY_BACKWARD_BIAS] = CONVOY_BACKWARD_BIAS,
+};
+
+static convoy_status fill_beta(float beta, cvy_problem *p) {
+  if (beta != 0.0f && beta != 1.0f)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "beta is %g, legal are 0 and 1", (double)beta);
+  p->accumulate = beta == 1.0f;
+  return CONVOY_OK;
+}
+
+static convoy_status fill_epilogue(bool has_bias, const convoy_epilogue *given, cvy_problem *p) {
+  p->has_bias = has_bias;
+  if (!given) return CONVOY_OK;
+  convoy_epilogue epilogue = CONVOY_EPILOGUE_INIT;
+  if (!cvy_struct_in(&epilogue, sizeof epilogue, given, sizeof epilogue))
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "convoy_epilogue.struct_size is %u, at least %zu are needed",
+                    given->struct_size, sizeof epilogue);
+  if (epilogue.activation < CONVOY_IDENTITY || epilogue.activation > CONVOY_LEAKY_RELU)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "activation is %d, legal are %d to %d",
+                    epilogue.activation, CONVOY_IDENTITY, CONVOY_LEAKY_RELU);
+  p->activation = epilogue.activation;
+  p->slope = epilogue.activation == CONVOY_LEAKY_RELU ? epilogue.slope : 0.0f;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction direction,
+                               const int64_t *x_shape, const int64_t *w_shape, float beta,
+                               bool has_bias, const convoy_epilogue *epilogue, cvy_problem *out) {
+  convoy_conv checked;
+  cvy_problem p = {0};
+  int64_t y_shape[CONVOY_MAX_DIMS];
+  if ((unsigned)direction >= CONVOY_DIRECTIONS)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "direction is %d, legal are 0 to %d", (int)direction,
+                    CONVOY_DIRECTIONS - 1);
+  convoy_status status = check_conv(conv, &checked);
+  if (!status) status = output_shape(&checked, x_shape, w_shape, y_shape);
+  if (!status) status = fill_beta(beta, &p);
+  if (!status) status = fill_epilogue(has_bias, epilogue, &p);
+  if (status) return status;
+  p.direction = (int32_t)(checked.transposed ? transposed_direction[direction] : direction);
+  fill_geometry(&checked, x_shape, w_shape, y_shape, &p);
+  if (direction == CONVOY_BACKWARD_BIAS && checked.transposed) fill_bias(&p, &p);
+  *out = p;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
+                               cvy_problem *out) {
+  convoy_conv checked;
+  cvy_problem p = {.direction = CONVOY_BACKWARD_BIAS, .groups = 1};
+  convoy_status status = check_conv(conv, &checked);
+  if (!status) status = check_extents("dy", dy_shape, checked.rank + 2, 1);
+  if (!status) status = check_bytes("dy", dy_shape, checked.rank + 2);
+  if (!status) status = fill_beta(beta, &p);
+  if (status) return status;
+  static const int64_t ones[3] = {1, 1, 1};
+  p.rank = checked.rank;
+  p.n = dy_shape[0];
+  p.c = 1;
+  p.k = dy_shape[1];
+  fill_axes(p.out, dy_shape + 2, checked.rank);
+  fill_axes(p.in, ones, 0);
+  fill_axes(p.filter, ones, 0);
+  fill_axes(p.stride, ones, 0);
+  fill_axes(p.dilation, ones, 0);
+  *out = p;
+  return CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------------------ counts */
+
+cvy_operands cvy_problem_operands(const cvy_problem *problem) {
+  static const cvy_operands table[CONVOY_DIRECTIONS] = {
+      [CONVOY_FORWARD] = {CVY_X, CVY_W, CVY_Y, true},
+      [CONVOY_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_X, true},
+      [CONVOY_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y, CVY_W, true},
+      [CONVOY_BACKWARD_BIAS] = {CVY_Y, CVY_Y, CVY_BIAS, false},
+  };
+  return table[problem->direction];
+}
+
+static int64_t volume(const int64_t extent[3]) {
+  return extent[0] * extent[1] * extent[2];
+}
+
+int64_t cvy_in_volume(const cvy_problem *problem) {
+  return volume(problem->in);
+}
+
+int64_t cvy_filter_volume(const cvy_problem *problem) {
+  return volume(problem->filter);
+}
+
+int64_t cvy_out_volume(const cvy_problem *problem) {
+  return volume(problem->out);
+}
+
+int64_t cvy_problem_count(const cvy_problem *p, cvy_array array) {
+  const int64_t counts[] = {
+      [CVY_X] = p->n * p->c * volume(p->in),
+      [CVY_W] = p->k * (p->c / p->groups) * volume(p->filter),
+      [CVY_Y] = p->n * p->k * volume(p->out),
+      [CVY_BIAS] = p->direction == CONVOY_BACKWARD_DATA ? p->c : p->k,
+  };
+  return counts[array];
+}
