@@ -38,8 +38,8 @@ typedef struct cvy_param {
 } cvy_param;
 
 typedef struct cvy_algorithm {
-  const char
-      *name; /* "ocl.implicit_gemm": file = row = name suffix; stable, tuning files store it */
+  /* "ocl.implicit_gemm": file = row = name suffix; stable, tuning files store it */
+  const char *name;
   uint32_t directions; /* bit (1u << direction) for each direction it has */
 
   /* Whether it takes the problem. If not, writes the reason, with numbers, and returns false.
@@ -133,8 +133,8 @@ typedef struct cvy_backend {
   convoy_status (*run)(cvy_device *device, const cvy_job *job, uint64_t *ticket);
 
   /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
-   * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be NULL.
-   */
+   * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be
+   * NULL. */
   convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                         uint64_t *fault);
   /* [d] Makes a faulted device usable again; ERR_DEVICE if it is gone for good (process died). */

@@ -230,12 +230,11 @@ typedef struct convoy_conv {
   int64_t output_padding[CONVOY_MAX_RANK];
 } convoy_conv;
 
-#define CONVOY_CONV_INIT(rank_)                                                          \
-  {                                                                                      \
-    sizeof(convoy_conv), (rank_), CONVOY_FLOAT32, 0, 1, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, \
-        {1, 1, 1}, {                                                                     \
-      0, 0, 0                                                                            \
-    }                                                                                    \
+#define CONVOY_CONV_INIT(rank_)                                                           \
+  {                                                                                       \
+    sizeof(convoy_conv), (rank_), CONVOY_FLOAT32, 0, 1, {1, 1, 1}, {0}, {0}, {1, 1, 1}, { \
+      0                                                                                   \
+    }                                                                                     \
   }
 
 /* Extents of y for given extents of x and w, rank + 2 entries each. Per spatial axis, with
@@ -311,8 +310,9 @@ typedef struct convoy_run {
  * not overlap, except that x, w, dy and bias may be equal to each other. Sizes follow from conv,
  * x_shape and w_shape (rank + 2 entries each). `run` may be NULL, else set run->struct_size first.
  *
- *   forward           y[n][k][o] = act(bias[k] + sum over c, f of x[n][c][o s - p + f d]
- * w[k][c][f]) c runs over the group's channels, f over the filter; x outside counts as 0
+ *   forward           y[n][k][o] = act(bias[k] + sum over c, f of
+ *                       x[n][c][o s - p + f d] w[k][c][f])
+ *                     c runs over the group's channels, f over the filter; x outside counts as 0
  *   backward_data     dx = beta dx + the transpose of forward in x applied to dy
  *   backward_weights  dw = beta dw + the transpose of forward in w applied to dy
  *   backward_bias     db[k] = beta db[k] + sum over n, o of dy[n][k][o]

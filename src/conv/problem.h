@@ -75,7 +75,8 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
                                  size_t size);
 
 /* conv/shape_text.c: a stable key of a problem for tuning records and logs: like the public grammar
- * but after relabelling; spaces become '_' so that it is one word; always fits CONVOY_PROBLEM_TEXT bytes. */
+ * but after relabelling; spaces become '_' so that it is one word; always fits
+ * CONVOY_PROBLEM_TEXT bytes. */
 void cvy_problem_key(const cvy_problem *problem, char *text, size_t size);
 
 #endif
