@@ -230,12 +230,10 @@ typedef struct convoy_conv {
   int64_t output_padding[CONVOY_MAX_RANK];
 } convoy_conv;
 
-#define CONVOY_CONV_INIT(rank_)                                                           \
-  {                                                                                       \
-    sizeof(convoy_conv), (rank_), CONVOY_FLOAT32, 0, 1, {1, 1, 1}, {0}, {0}, {1, 1, 1}, { \
-      0                                                                                   \
-    }                                                                                     \
-  }
+// clang-format off
+#define CONVOY_CONV_INIT(rank_) \
+  { sizeof(convoy_conv), (rank_), CONVOY_FLOAT32, 0, 1, {1, 1, 1}, {0}, {0}, {1, 1, 1}, {0} }
+// clang-format on
 
 /* Extents of y for given extents of x and w, rank + 2 entries each. Per spatial axis, with
  * d = dilation, f = filter, p = pad_begin + pad_end:
