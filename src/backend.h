@@ -124,6 +124,12 @@ typedef struct cvy_backend {
                          uint64_t *ticket);
   /* [d] Copies out, waiting for everything enqueued before. */
   convoy_status (*read)(cvy_device *device, uint64_t id, void *to, int64_t bytes);
+  /* The same for a part of the array, from byte `offset` on. The lane's engine must have them: large
+   * arrays travel in parts, so that copying and transfer overlap. NULL elsewhere. */
+  convoy_status (*write_part)(cvy_device *device, uint64_t id, int64_t offset, const void *from,
+                              int64_t bytes, uint64_t *ticket);
+  convoy_status (*read_part)(cvy_device *device, uint64_t id, int64_t offset, void *to,
+                             int64_t bytes);
   /* [d] Device array to device array; [d] all bytes 0. */
   convoy_status (*copy)(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
                         uint64_t *ticket);
@@ -141,7 +147,8 @@ typedef struct cvy_backend {
   convoy_status (*clear)(cvy_device *device);
 
   /* [d] Host memory that the device's process can reach without a copy; `read` and `write`
-   * recognise pointers into it. May be NULL: ordinary memory serves. */
+   * recognise pointers into it. May be NULL: ordinary memory serves. Memory outlives its device:
+   * host_free may come after close, with any `device`, from any thread. */
   void *(*host_alloc)(cvy_device *device, size_t bytes);
   void (*host_free)(cvy_device *device, void *memory);
 
