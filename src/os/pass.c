@@ -1,0 +1,66 @@
+/* Packets and descriptors between two processes. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+/* Room for one descriptor, aligned for its header. */
+typedef union control {
+  struct cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+} control;
+
+convoy_status cvy_pass_pair(int sockets[2]) {
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "cannot make a socket pair: %s", strerror(errno));
+}
+
+convoy_status cvy_pass_send(int socket, const void *bytes, size_t count, int fd) {
+  struct iovec part = {(void *)(uintptr_t)bytes, count};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  control room = {0};
+  if (fd >= 0) {
+    message.msg_control = &room;
+    message.msg_controllen = sizeof room.bytes;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    *header = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)count) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "cannot send %zu bytes: %s", count, strerror(errno));
+}
+
+static bool readable(int socket, double seconds) {
+  struct pollfd wait = {.fd = socket, .events = POLLIN};
+  double end = cvy_clock() + seconds;
+  int got;
+  do {
+    double left = end - cvy_clock();
+    got = poll(&wait, 1, left > 0 ? (int)(left * 1e3) + 1 : 0);
+  } while (got < 0 && errno == EINTR);
+  return got > 0;
+}
+
+convoy_status cvy_pass_receive(int socket, void *bytes, size_t count, int *fd, double seconds) {
+  struct iovec part = {bytes, count};
+  control room = {0};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof room.bytes};
+  *fd = -1;
+  if (!readable(socket, seconds))
+    return cvy_fail(CONVOY_ERR_DEVICE, "no message within %.1f seconds", seconds);
+  ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got > 0 && message.msg_controllen > 0) {
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(header), sizeof *fd);
+  }
+  if (got == (ssize_t)count && !(message.msg_flags & MSG_TRUNC)) return CONVOY_OK;
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+  return cvy_fail(CONVOY_ERR_DEVICE, "message of %zd bytes, %zu expected", got, count);
+}

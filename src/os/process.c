@@ -1,0 +1,108 @@
+/* Child processes, watched through descriptors of their life: a number may be reused, and a host
+ * program that reaps all its children must not confuse us. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+extern char **environ;
+
+int cvy_process_id(void) {
+  return (int)getpid();
+}
+
+int cvy_process_watch(int pid) {
+  return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static bool ends_within(int watch, double seconds) {
+  struct pollfd wait = {.fd = watch, .events = POLLIN};
+  double end = cvy_clock() + seconds;
+  int got;
+  do {
+    double left = end - cvy_clock();
+    int milliseconds = seconds < 0 ? -1 : left > 0 ? (int)(left * 1e3) + 1 : 0;
+    got = poll(&wait, 1, milliseconds);
+  } while (got < 0 && errno == EINTR);
+  return got > 0;
+}
+
+void cvy_process_watch_end(int watch) {
+  ends_within(watch, -1);
+}
+
+static int spawn(const char *path, char *const argv[], int fd, pid_t *pid) {
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+  sigset_t all, none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawn_file_actions_adddup2(&actions, fd, CVY_PROCESS_FD);
+  int error = posix_spawn(pid, path, &actions, &attributes, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+convoy_status cvy_process_start(const char *path, char *const argv[], int fd, cvy_process *out) {
+  pid_t pid;
+  int error = spawn(path, argv, fd, &pid);
+  if (error) return cvy_fail(CONVOY_ERR_DEVICE, "cannot start %s: %s", path, strerror(error));
+  int watch = cvy_process_watch((int)pid);
+  if (watch < 0) {
+    error = errno;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return cvy_fail(CONVOY_ERR_DEVICE, "cannot watch process %d: %s", (int)pid, strerror(error));
+  }
+  *out = (cvy_process){(int)pid, watch};
+  return CONVOY_OK;
+}
+
+static void say_how(int watch, char *how, size_t size) {
+  siginfo_t info = {0};
+  cvy_text text = cvy_text_in(how, size);
+  if (waitid((idtype_t)P_PIDFD, (id_t)watch, &info, WEXITED) != 0 || info.si_pid == 0)
+    cvy_text_add(&text, "ended"); /* the host program has reaped it */
+  else if (info.si_code == CLD_EXITED)
+    cvy_text_add(&text, "exited with status %d", info.si_status);
+  else
+    cvy_text_add(&text, "was killed by signal %d (%s)", info.si_status, strsignal(info.si_status));
+}
+
+bool cvy_process_ended(cvy_process *process, double seconds, char *how, size_t size) {
+  if (!ends_within(process->watch, seconds)) return false;
+  say_how(process->watch, how, size);
+  return true;
+}
+
+bool cvy_process_kill(cvy_process *process, double patience) {
+  static const int ladder[] = {SIGABRT, SIGKILL};
+  char how[64];
+  for (size_t i = 0; i < CVY_COUNT(ladder); ++i) {
+    syscall(SYS_pidfd_send_signal, process->watch, ladder[i], NULL, 0);
+    if (cvy_process_ended(process, patience, how, sizeof how)) return true;
+  }
+  return false;
+}
+
+void cvy_process_drop(cvy_process *process) {
+  if (process->watch >= 0) close(process->watch);
+  *process = (cvy_process){0, -1};
+}
