@@ -116,7 +116,8 @@ typedef struct cvy_backend {
   const cvy_facts *(*facts)(const cvy_device *device);
 
   /* [d] New array `id` (chosen by the caller, never 0, never reused) of `bytes` > 0, contents
-   * undefined. Release is a command like the others: it happens after what was enqueued before. */
+   * undefined. Release happens after what was enqueued before; it is carried out on a faulted
+   * device too, and an id that is not there is ignored. */
   convoy_status (*allocate)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
   convoy_status (*release)(cvy_device *device, uint64_t id);
   /* [d] Copies host memory in; the source may change when it returns. */
