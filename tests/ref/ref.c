@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #define AXES 3
 
@@ -19,11 +18,6 @@ typedef struct geometry {
   side dense, strided;
   int64_t taps[AXES], stride[AXES], dilation[AXES], pad[AXES];
 } geometry;
-
-typedef struct sum {
-  double value, magnitude;
-  int64_t terms;
-} sum;
 
 static int64_t count_positions(int64_t extent, int64_t taps, int64_t stride, int64_t dilation) {
   int64_t positions = 0;
@@ -102,7 +96,7 @@ static int64_t at(const side *s, int64_t n, int64_t channel, const int64_t *plac
   return index;
 }
 
-static void add(sum *s, double a, double b) {
+static void add(ref_value *s, double a, double b) {
   s->value += a * b;
   s->magnitude += fabs(a) * fabs(b);
   s->terms++;
@@ -133,8 +127,8 @@ static bool reach_strided(const geometry *g, const int64_t *dense, const int64_t
   return true;
 }
 
-static sum sum_strided(const geometry *g, const float *dense, const float *w, int64_t index) {
-  sum s = {0};
+static ref_value sum_strided(const geometry *g, const float *dense, const float *w, int64_t index) {
+  ref_value s = {0};
   const int64_t taps = volume(g->taps), positions = volume(g->strided.extent);
   const int64_t k = index / positions % g->strided.channels;
   const int64_t n = index / positions / g->strided.channels;
@@ -151,8 +145,8 @@ static sum sum_strided(const geometry *g, const float *dense, const float *w, in
   return s;
 }
 
-static sum sum_dense(const geometry *g, const float *strided, const float *w, int64_t index) {
-  sum s = {0};
+static ref_value sum_dense(const geometry *g, const float *strided, const float *w, int64_t index) {
+  ref_value s = {0};
   const int64_t taps = volume(g->taps), positions = volume(g->dense.extent);
   const int64_t channel = index / positions % g->dense.channels;
   const int64_t n = index / positions / g->dense.channels;
@@ -170,8 +164,9 @@ static sum sum_dense(const geometry *g, const float *strided, const float *w, in
   return s;
 }
 
-static sum sum_weight(const geometry *g, const float *dense, const float *strided, int64_t index) {
-  sum s = {0};
+static ref_value sum_weight(const geometry *g, const float *dense, const float *strided,
+                            int64_t index) {
+  ref_value s = {0};
   const int64_t taps = volume(g->taps), positions = volume(g->strided.extent);
   const int64_t c = index / taps % dense_per_group(g), k = index / taps / dense_per_group(g);
   const int64_t channel = k / strided_per_group(g) * dense_per_group(g) + c;
@@ -187,8 +182,8 @@ static sum sum_weight(const geometry *g, const float *dense, const float *stride
   return s;
 }
 
-static sum sum_bias(const geometry *g, const side *y, const float *dy, int64_t index) {
-  sum s = {0};
+static ref_value sum_bias(const geometry *g, const side *y, const float *dy, int64_t index) {
+  ref_value s = {0};
   const int64_t positions = volume(y->extent);
   for (int64_t n = 0; n < g->batch; n++)
     for (int64_t o = 0; o < positions; o++)
@@ -196,8 +191,8 @@ static sum sum_bias(const geometry *g, const side *y, const float *dy, int64_t i
   return s;
 }
 
-static sum element(const geometry *g, int transposed, convoy_direction direction, const float *a,
-                   const float *b, int64_t index) {
+static ref_value element(const geometry *g, int transposed, convoy_direction direction,
+                         const float *a, const float *b, int64_t index) {
   const bool to_dense = (direction == CONVOY_BACKWARD_DATA) != (transposed != 0);
   if (direction == CONVOY_BACKWARD_BIAS)
     return sum_bias(g, transposed ? &g->dense : &g->strided, a, index);
@@ -210,7 +205,7 @@ void ref_element(const convoy_conv *conv, convoy_direction direction, const int6
                  const int64_t *w_shape, const float *a, const float *b, int64_t index,
                  double *value, double *magnitude, int64_t *terms) {
   const geometry g = make_geometry(conv, x_shape, w_shape);
-  const sum s = element(&g, conv->transposed, direction, a, b, index);
+  const ref_value s = element(&g, conv->transposed, direction, a, b, index);
   *value = s.value;
   *magnitude = s.magnitude;
   *terms = s.terms;
@@ -231,8 +226,5 @@ void ref_run(const convoy_conv *conv, convoy_direction direction, const int64_t 
              const int64_t *w_shape, const float *a, const float *b, ref_value *out) {
   const geometry g = make_geometry(conv, x_shape, w_shape);
   const int64_t count = ref_output_count(conv, direction, x_shape, w_shape);
-  for (int64_t i = 0; i < count; i++) {
-    const sum s = element(&g, conv->transposed, direction, a, b, i);
-    out[i] = (ref_value){s.value, s.magnitude, s.terms};
-  }
+  for (int64_t i = 0; i < count; i++) out[i] = element(&g, conv->transposed, direction, a, b, i);
 }

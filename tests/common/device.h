@@ -1,0 +1,16 @@
+/* Opening the device a test was asked to run on. */
+#ifndef TEST_DEVICE_H
+#define TEST_DEVICE_H
+
+#include <stdbool.h>
+
+#include "convoy/convoy.h"
+
+#define TEST_SKIPPED 77 /* exit status that CTest counts as skipped */
+
+/* `wanted`: "pocl" is the device of the platform "Portable Computing Language", wherever it stands in
+ * the list; everything else goes to convoy_open as it is. NULL: TEST_DEVICE, else cpu. Opens without
+ * failover, so that no device fault is hidden. False with the reason on stderr. */
+bool test_open(const char *wanted, convoy_context **context, convoy_device_info *info);
+
+#endif
