@@ -140,11 +140,11 @@ static void the_place_of_the_fault_is_told(void **state) {
 static void the_longest_problem_fits(void **state) {
   (void)state;
   static const char longest[] =
-      "n1c2147483647z3h3w3 k2147483647t1r1s1 "
+      "n99999999c2147483647z2h2w2 k2147483647t1r1s1 "
       "stride2147483647,2147483646,2147483647 "
       "pad2147483647:2147483646,2147483646:2147483645,2147483647:2147483645 "
       "dil2147483647,2147483646,2147483647 groups2147483647 transposed "
-      "outpad2147483646,2147483645,2147483646 backward_weights";
+      "outpad2147483646,2147483645,2147483645 backward_weights";
   convoy_conv conv;
   int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
   convoy_direction direction;
