@@ -1,0 +1,142 @@
+#include "options.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum option_kind { OPTION_TEXT, OPTION_COUNT, OPTION_NUMBER, OPTION_FLAG } option_kind;
+
+struct option_row {
+  const char *name, *value; /* value: its name in the help */
+  option_kind kind;
+  size_t offset;
+  const char *help;
+};
+
+static const struct option_row rows[] = {
+    {"--device", "NAME", OPTION_TEXT, offsetof(struct options, device),
+     "auto, cpu, ocl, ocl:1 or part of a device's name (default: CONVOY_DEVICE, else auto)"},
+    {"--data", "DIR", OPTION_TEXT, offsetof(struct options, data),
+     "folder with the four gzipped IDX files (default: where Debian installs them)"},
+    {"--epochs", "N", OPTION_COUNT, offsetof(struct options, plan.epochs), "default 2"},
+    {"--batch", "N", OPTION_COUNT, offsetof(struct options, plan.batch),
+     "images per step (default 64)"},
+    {"--seed", "N", OPTION_COUNT, offsetof(struct options, plan.seed),
+     "weights, order and flips follow from it (default 1)"},
+    {"--images", "N", OPTION_COUNT, offsetof(struct options, plan.images),
+     "use only the first N images of each set (default 0: all)"},
+    {"--steps", "N", OPTION_COUNT, offsetof(struct options, steps),
+     "stop after step N of the training (default 0: at its end)"},
+    {"--checkpoint", "FILE", OPTION_TEXT, offsetof(struct options, checkpoint),
+     "written after each epoch, by time, at --steps, and on SIGINT or SIGTERM"},
+    {"--checkpoint-seconds", "S", OPTION_NUMBER, offsetof(struct options, checkpoint_seconds),
+     "time between two checkpoints (default 60)"},
+    {"--resume", NULL, OPTION_FLAG, offsetof(struct options, resume),
+     "go on from the checkpoint; with no such file, start"},
+    {"--expect", "A", OPTION_NUMBER, offsetof(struct options, expect),
+     "exit with 3 if the final test accuracy is below A"},
+    {"--compare-devices", NULL, OPTION_FLAG, offsetof(struct options, compare_devices),
+     "instead of training: the same steps on each device, from the checkpoint's weights"},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+static void print_help(void) {
+  puts("train_fashion: trains a small convolutional network on Fashion-MNIST\n");
+  for (size_t i = 0; i < ROWS; i++) {
+    printf("  %s%s%s\n      %s\n", rows[i].name, rows[i].value ? " " : "",
+           rows[i].value ? rows[i].value : "", rows[i].help);
+  }
+  puts(
+      "\nExit status: 0 done, 1 failed, 2 wrong arguments, 3 accuracy below --expect,\n"
+      "130 or 143 ended by SIGINT or SIGTERM, after a checkpoint.");
+}
+
+static const struct option_row *find_row(const char *name) {
+  for (size_t i = 0; i < ROWS; i++) {
+    if (strcmp(rows[i].name, name) == 0) return &rows[i];
+  }
+  return NULL;
+}
+
+/* Stores `text` in its field; false if it is not a value of the row's kind. */
+static bool store(const struct option_row *row, struct options *options, const char *text) {
+  char *end = NULL;
+  char *field = (char *)options + row->offset;
+  if (row->kind == OPTION_TEXT) {
+    *(const char **)field = text;
+    return true;
+  }
+  if (row->kind == OPTION_COUNT) {
+    long long value = strtoll(text, &end, 10);
+    *(int64_t *)field = value;
+    return end != text && *end == 0 && value >= 0 && value <= INT32_MAX;
+  }
+  double value = strtod(text, &end);
+  *(double *)field = value;
+  return end != text && *end == 0 && value >= 0.0;
+}
+
+/* Takes the argument at *index and its value; false, with a sentence, if either is wrong. */
+static bool take(struct options *options, int count, char **arguments, int *index) {
+  const char *name = arguments[*index];
+  const struct option_row *row = find_row(name);
+  if (!row) {
+    fprintf(stderr, "unknown argument %s; --help lists them\n", name);
+    return false;
+  }
+  if (row->kind == OPTION_FLAG) {
+    *(bool *)((char *)options + row->offset) = true;
+    return true;
+  }
+  const char *value = *index + 1 < count ? arguments[++*index] : "";
+  if (store(row, options, value)) return true;
+  fprintf(stderr, "%s %s: a %s is needed\n", name, value,
+          row->kind == OPTION_COUNT ? "whole number from 0 to 2147483647" : "number >= 0");
+  return false;
+}
+
+/* What no single argument shows to be wrong. */
+static const char *contradiction(const struct options *options) {
+  if (options->plan.batch == 0 || options->plan.epochs == 0) {
+    return "--batch and --epochs must be at least 1";
+  }
+  if (options->resume && !options->checkpoint) return "--resume needs --checkpoint FILE";
+  return NULL;
+}
+
+int options_parse(struct options *options, int count, char **arguments) {
+  memset(options, 0, sizeof *options);
+  options->plan = (struct plan){-1, -1, -1, -1};
+  options->data = "/usr/share/datasets/fashion-mnist";
+  options->checkpoint_seconds = 60.0;
+  for (int i = 1; i < count; i++) {
+    if (strcmp(arguments[i], "--help") == 0) {
+      print_help();
+      return 0;
+    }
+    if (!take(options, count, arguments, &i)) return 2;
+  }
+  const char *wrong = contradiction(options);
+  if (!wrong) return -1;
+  fprintf(stderr, "%s\n", wrong);
+  return 2;
+}
+
+static bool settle(const char *name, int64_t *wanted, int64_t made, bool binding) {
+  if (*wanted < 0) *wanted = made;
+  if (!binding || *wanted == made) return true;
+  fprintf(stderr, "the checkpoint was made with %s %lld; it cannot go on with %lld\n", name,
+          (long long)made, (long long)*wanted);
+  return false;
+}
+
+bool plan_settle(struct plan *wanted, const struct plan *made) {
+  static const struct plan defaults = {.seed = 1, .epochs = 2, .batch = 64, .images = 0};
+  bool binding = made != NULL;
+  if (!made) made = &defaults;
+  return settle("--seed", &wanted->seed, made->seed, binding) &&
+         settle("--epochs", &wanted->epochs, made->epochs, binding) &&
+         settle("--batch", &wanted->batch, made->batch, binding) &&
+         settle("--images", &wanted->images, made->images, binding);
+}
