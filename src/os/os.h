@@ -86,6 +86,8 @@ bool cvy_process_ended(cvy_process *process, double seconds, char *how, size_t s
 bool cvy_process_kill(cvy_process *process, double patience);
 /* Forgets a process that has ended or will not. */
 void cvy_process_drop(cvy_process *process);
+/* In the program started: closes what it inherited besides stdin, stdout, stderr and its fd. */
+void cvy_process_close_others(void);
 
 /* A descriptor for the life of process `pid`, -1 if it is not there, and waiting for its end. */
 int cvy_process_watch(int pid);

@@ -106,3 +106,7 @@ void cvy_process_drop(cvy_process *process) {
   if (process->watch >= 0) close(process->watch);
   *process = (cvy_process){0, -1};
 }
+
+void cvy_process_close_others(void) {
+  close_range(CVY_PROCESS_FD + 1, ~0u, 0);
+}

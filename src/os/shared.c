@@ -14,6 +14,7 @@ static convoy_status memory_error(const char *what, size_t bytes) {
 }
 
 static convoy_status map(int fd, size_t bytes, bool inherit, cvy_shared *out) {
+  *out = (cvy_shared){NULL, 0, -1};
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
     convoy_status status = memory_error("map", bytes);
@@ -40,6 +41,7 @@ convoy_status cvy_shared_make(size_t bytes, bool inherit, cvy_shared *out) {
 
 convoy_status cvy_shared_map(int fd, size_t bytes, cvy_shared *out) {
   struct stat file;
+  *out = (cvy_shared){NULL, 0, -1};
   if (fstat(fd, &file) != 0 || bytes == 0 || (uint64_t)file.st_size < (uint64_t)bytes) {
     close(fd);
     return cvy_fail(CONVOY_ERR_DEVICE, "shared memory is not %zu bytes large", bytes);

@@ -1,0 +1,222 @@
+/* The library's side of the ring. While it waits it looks every few milliseconds whether the other
+ * side still lives; there are no deadlines. */
+#include "worker/channel.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/build_id.h"
+
+#define GREETING_SECONDS 10.0
+#define LOOK_SECONDS 0.005
+
+/* ----------------------------------------------------------------------------- loss */
+
+static convoy_status lost(const cvy_channel *channel) {
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s", channel->why);
+}
+
+static convoy_status give_up(cvy_channel *channel, const char *why) {
+  channel->lost = true;
+  cvy_text_copy(channel->why, sizeof channel->why, why);
+  return lost(channel);
+}
+
+/* -------------------------------------------------------------------------- waiting */
+
+/* A counter of the other side; it can never be ahead of what was posted. */
+static convoy_status look(cvy_channel *channel, _Atomic uint64_t *counter, uint64_t *value) {
+  *value = atomic_load(counter);
+  if (*value <= channel->posted) return CONVOY_OK;
+  return give_up(channel, "worker counts commands it was never given");
+}
+
+/* Waits until `counter` reaches `least`. The order matters: the bell's count first, then what it
+ * announces, then whether anybody is left to ring it. */
+static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint64_t least,
+                           const volatile int *interrupt) {
+  char how[sizeof channel->why];
+  if (channel->lost) return lost(channel);
+  for (;;) {
+    uint64_t value;
+    uint32_t seen = cvy_doorbell_seen(&channel->wire->news);
+    convoy_status status = look(channel, counter, &value);
+    if (status || value >= least) return status;
+    if (interrupt && *interrupt) return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
+    if (cvy_peer_gone(&channel->peer, channel->wire, 0, how, sizeof how))
+      return give_up(channel, how);
+    cvy_doorbell_wait(&channel->wire->news, seen, LOOK_SECONDS);
+  }
+}
+
+convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket) {
+  atomic_store(&channel->wire->wake_when, ticket);
+  return await(channel, &channel->wire->taken, ticket, NULL);
+}
+
+convoy_status cvy_channel_fault(cvy_channel *channel, uint64_t ticket, uint64_t *fault) {
+  char sentence[256];
+  uint64_t number = atomic_load(&channel->wire->fault);
+  if (number == 0 || number > ticket) return CONVOY_OK;
+  if (fault) *fault = number;
+  convoy_status status = cvy_wire_get_fault(channel->wire, sentence, sizeof sentence);
+  return cvy_fail(status, "%s", sentence);
+}
+
+convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const volatile int *interrupt,
+                               uint64_t *fault) {
+  cvy_wire *wire = channel->wire;
+  if (atomic_load(&wire->completed) < ticket) {
+    atomic_store(&wire->wanted, ticket);
+    cvy_doorbell_ring(&wire->work);
+  }
+  convoy_status status = await(channel, &wire->completed, ticket, interrupt);
+  if (channel->lost && fault) *fault = atomic_load(&wire->completed) + 1;
+  return status ? status : cvy_channel_fault(channel, ticket, fault);
+}
+
+/* -------------------------------------------------------------------------- posting */
+
+convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command, uint64_t *ticket) {
+  cvy_wire *wire = channel->wire;
+  uint64_t number = channel->posted + 1;
+  if (channel->lost) return lost(channel);
+  if (number > CVY_WIRE_SLOTS) {
+    convoy_status status = cvy_channel_taken(channel, number - CVY_WIRE_SLOTS);
+    if (status) return status;
+  }
+  wire->slots[number % CVY_WIRE_SLOTS] = *command;
+  channel->posted = number;
+  atomic_store(&wire->posted, number);
+  cvy_doorbell_ring(&wire->work);
+  if (ticket) *ticket = number;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
+                              cvy_wire_reply *reply) {
+  uint64_t ticket;
+  convoy_status status = cvy_channel_post(channel, command, &ticket);
+  if (!status) status = cvy_channel_taken(channel, ticket);
+  if (status) return status;
+  cvy_wire_get_reply(channel->wire, reply);
+  status = (convoy_status)reply->status;
+  return status ? cvy_fail(status, "%s", reply->sentence) : CONVOY_OK;
+}
+
+/* -------------------------------------------------------------------------- opening */
+
+static convoy_status send_hello(cvy_channel *channel) {
+  cvy_wire_hello hello = {
+      .magic = CVY_WIRE_MAGIC, .bytes = (int64_t)channel->ring.bytes, .process = cvy_process_id()};
+  cvy_text_copy(hello.build_id, sizeof hello.build_id, cvy_build_id);
+  convoy_status status = cvy_pass_send(channel->socket, &hello, sizeof hello, channel->ring.fd);
+  cvy_shared_close_fd(&channel->ring);
+  return status;
+}
+
+static convoy_status receive_hello(cvy_channel *channel) {
+  cvy_wire_hello hello;
+  char how[sizeof channel->why];
+  int fd;
+  convoy_status status =
+      cvy_pass_receive(channel->socket, &hello, sizeof hello, &fd, GREETING_SECONDS);
+  if (status) {
+    if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, how, sizeof how)) return status;
+    return cvy_fail(CONVOY_ERR_DEVICE, "%s before it answered", how);
+  }
+  if (!cvy_wire_check_hello(&hello))
+    return cvy_fail(CONVOY_ERR_DEVICE, "worker answered something that is no greeting");
+  if (strcmp(hello.build_id, cvy_build_id) != 0)
+    return cvy_fail(CONVOY_ERR_DEVICE, "worker is of build %s, the library of build %s",
+                    hello.build_id, cvy_build_id);
+  status = (convoy_status)hello.status;
+  return status ? cvy_fail(status, "%s", hello.sentence) : CONVOY_OK;
+}
+
+static void close_fd(int *fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+/* The far end is the peer's once it runs: kept open here, its death would go unnoticed. */
+static convoy_status start_peer(cvy_channel *channel, int32_t isolation) {
+  int pair[2];
+  convoy_status status = cvy_pass_pair(pair);
+  if (status) return status;
+  channel->socket = pair[0];
+  status = cvy_peer_start(isolation, &pair[1], &channel->peer);
+  close_fd(&pair[1]);
+  return status;
+}
+
+convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation) {
+  memset(channel, 0, sizeof *channel);
+  channel->socket = -1;
+  convoy_status status = cvy_shared_make(sizeof(cvy_wire), false, &channel->ring);
+  if (status) return status;
+  channel->wire = channel->ring.memory;
+  status = start_peer(channel, isolation);
+  if (!status) {
+    status = send_hello(channel);
+    if (!status) status = receive_hello(channel);
+    if (!status) return CONVOY_OK;
+    atomic_store(&channel->wire->leave, 1);
+    atomic_store(&channel->wire->ended, 1); /* a thread that refused serves nothing */
+    cvy_peer_end(&channel->peer, channel->wire);
+  }
+  close_fd(&channel->socket);
+  cvy_shared_drop(&channel->ring);
+  return status;
+}
+
+void cvy_channel_close(cvy_channel *channel) {
+  atomic_store(&channel->wire->leave, 1);
+  cvy_doorbell_ring(&channel->wire->work);
+  cvy_peer_end(&channel->peer, channel->wire);
+  close_fd(&channel->socket);
+  cvy_shared_drop(&channel->ring);
+}
+
+/* --------------------------------------------------------------------------- blocks */
+
+static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
+  for (uint32_t i = 0; i < CVY_WIRE_BLOCKS; ++i)
+    if (!channel->blocks[i]) {
+      *number = i;
+      return CONVOY_OK;
+    }
+  return cvy_fail(CONVOY_ERR_MEMORY, "%d blocks of shared memory are in use", CVY_WIRE_BLOCKS);
+}
+
+static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
+  cvy_wire_reply reply;
+  cvy_command command = {
+      .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
+  convoy_status status = cvy_pass_send(channel->socket, "", 1, block->shared.fd);
+  return status ? status : cvy_channel_ask(channel, &command, &reply);
+}
+
+convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out) {
+  cvy_block block;
+  if (channel->lost) return lost(channel);
+  convoy_status status = free_number(channel, &block.number);
+  if (!status) status = cvy_shared_make(bytes, inherit, &block.shared);
+  if (status) return status;
+  status = hand_over(channel, &block);
+  cvy_shared_close_fd(&block.shared);
+  if (status) {
+    cvy_shared_drop(&block.shared);
+    return status;
+  }
+  channel->blocks[block.number] = true;
+  *out = block;
+  return CONVOY_OK;
+}
+
+void cvy_channel_unmap(cvy_channel *channel, cvy_block *block) {
+  cvy_command command = {.kind = CVY_WIRE_UNMAP, .block = block->number};
+  /* A worker that is gone needs no telling. */
+  if (!cvy_channel_post(channel, &command, NULL)) channel->blocks[block->number] = false;
+  cvy_shared_drop(&block->shared);
+}

@@ -1,0 +1,140 @@
+/* What each command of the ring does: a call of the engine. The command has been checked. */
+#include <string.h>
+
+#include "worker/module.h"
+#include "worker/server.h"
+
+/* The engine's sentence lives in its module. */
+static convoy_status relay(cvy_server *server, convoy_status status) {
+  return status ? cvy_fail(status, "%s", server->module->last_error()) : CONVOY_OK;
+}
+
+static convoy_status load(cvy_server *server) {
+  if (server->module) return CONVOY_OK;
+  convoy_status status = cvy_module_load(server->module_path, &server->module);
+  if (status) return status;
+  while (server->module->engine->algorithms[server->rows]) ++server->rows;
+  return CONVOY_OK;
+}
+
+static convoy_status list(cvy_server *server, const cvy_command *command) {
+  cvy_wire_reply *reply = &server->wire->reply;
+  reply->count = 0;
+  convoy_status status = load(server);
+  if (status) return status;
+  return relay(server, server->module->engine->list(&command->options, reply->facts,
+                                                    CVY_WIRE_DEVICES, &reply->count));
+}
+
+static convoy_status open_device(cvy_server *server, const cvy_command *command) {
+  if (server->device) return cvy_fail(CONVOY_ERR_DEVICE, "worker has opened its device already");
+  convoy_status status = load(server);
+  if (status) return status;
+  const cvy_backend *engine = server->module->engine;
+  status = engine->open((int32_t)command->index, &command->options, &server->device);
+  if (status) return relay(server, status);
+  server->wire->reply.facts[0] = *engine->facts(server->device);
+  return CONVOY_OK;
+}
+
+static convoy_status clear(cvy_server *server, const cvy_command *command) {
+  (void)command;
+  convoy_status status = server->module->engine->clear(server->device);
+  if (status) return relay(server, status);
+  server->faulted = false;
+  atomic_store(&server->wire->fault, 0);
+  return CONVOY_OK;
+}
+
+static convoy_status peak(cvy_server *server, const cvy_command *command) {
+  (void)command;
+  cvy_wire_reply *reply = &server->wire->reply;
+  double gflops = 0, gigabytes = 0;
+  convoy_status status = server->module->engine->peak(server->device, &gflops, &gigabytes);
+  reply->gflops = gflops;
+  reply->gigabytes = gigabytes;
+  return relay(server, status);
+}
+
+static convoy_status map(cvy_server *server, const cvy_command *command) {
+  cvy_shared *block = &server->blocks[command->block];
+  char nothing;
+  int fd;
+  if (block->memory) return cvy_fail(CONVOY_ERR_DEVICE, "block %u is in use", command->block);
+  convoy_status status = cvy_pass_receive(server->socket, &nothing, sizeof nothing, &fd, 1.0);
+  if (status) return status;
+  if (fd < 0) return cvy_fail(CONVOY_ERR_DEVICE, "block %u came without memory", command->block);
+  status = cvy_shared_map(fd, (size_t)command->bytes, block);
+  if (!status) cvy_shared_close_fd(block);
+  return status;
+}
+
+static convoy_status unmap(cvy_server *server, const cvy_command *command) {
+  cvy_shared_drop(&server->blocks[command->block]);
+  return CONVOY_OK;
+}
+
+/* The host side of a transfer; NULL with a sentence if it is not inside a mapped block. */
+static char *in_block(cvy_server *server, const cvy_command *command) {
+  const cvy_shared *block = &server->blocks[command->block];
+  if (block->memory && (uint64_t)(command->block_offset + command->bytes) <= block->bytes)
+    return (char *)block->memory + command->block_offset;
+  cvy_fail(CONVOY_ERR_DEVICE, "transfer of %lld bytes at %lld is outside of block %u",
+           (long long)command->bytes, (long long)command->block_offset, command->block);
+  return NULL;
+}
+
+static convoy_status write_array(cvy_server *server, const cvy_command *command) {
+  const char *from = in_block(server, command);
+  if (!from) return CONVOY_ERR_DEVICE;
+  return relay(
+      server, server->module->engine->write_part(server->device, command->id, command->offset, from,
+                                                 command->bytes, &server->engine_ticket));
+}
+
+static convoy_status read_array(cvy_server *server, const cvy_command *command) {
+  char *to = in_block(server, command);
+  if (!to) return CONVOY_ERR_DEVICE;
+  return relay(server, server->module->engine->read_part(server->device, command->id,
+                                                         command->offset, to, command->bytes));
+}
+
+static convoy_status allocate(cvy_server *server, const cvy_command *command) {
+  return relay(server, server->module->engine->allocate(server->device, command->id, command->bytes,
+                                                        &server->engine_ticket));
+}
+
+static convoy_status release(cvy_server *server, const cvy_command *command) {
+  return relay(server, server->module->engine->release(server->device, command->id));
+}
+
+static convoy_status copy(cvy_server *server, const cvy_command *command) {
+  return relay(server, server->module->engine->copy(server->device, command->id, command->to,
+                                                    command->bytes, &server->engine_ticket));
+}
+
+static convoy_status zero(cvy_server *server, const cvy_command *command) {
+  return relay(server, server->module->engine->zero(server->device, command->id, command->bytes,
+                                                    &server->engine_ticket));
+}
+
+static convoy_status run(cvy_server *server, const cvy_command *command) {
+  return relay(server,
+               server->module->engine->run(server->device, &command->job, &server->engine_ticket));
+}
+
+const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
+    [CVY_WIRE_LIST] = {list, .replies = true, .while_fault = true, .no_device = true},
+    [CVY_WIRE_OPEN] = {open_device, .replies = true, .while_fault = true, .no_device = true},
+    [CVY_WIRE_CLEAR] = {clear, .replies = true, .while_fault = true},
+    [CVY_WIRE_PEAK] = {peak, .replies = true},
+    [CVY_WIRE_MAP] = {map, .replies = true, .while_fault = true, .no_device = true},
+    [CVY_WIRE_UNMAP] = {unmap, .while_fault = true, .no_device = true},
+    [CVY_WIRE_ALLOCATE] = {allocate},
+    [CVY_WIRE_RELEASE] = {release, .while_fault = true},
+    [CVY_WIRE_WRITE] = {write_array},
+    [CVY_WIRE_READ] = {read_array},
+    [CVY_WIRE_COPY] = {copy},
+    [CVY_WIRE_ZERO] = {zero},
+    [CVY_WIRE_RUN] = {run},
+};

@@ -1,0 +1,39 @@
+/* convoy-worker: the process a GPU driver lives in, so that its crash is not the trainer's. Started
+ * by libconvoy with the socket as descriptor 3 and the module's path as its argument. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "worker/serve.h"
+
+/* On a thread of its own that never touches the driver: also a worker whose driver hangs leaves with
+ * its trainer. */
+static void *leave_with_trainer(void *watch) {
+  cvy_process_watch_end((int)(intptr_t)watch);
+  _exit(1);
+}
+
+static bool watch_trainer(int trainer) {
+  pthread_t thread;
+  int watch = cvy_process_watch(trainer);
+  /* If the trainer has ended meanwhile, its number may be another's: it is not our parent then. */
+  if (watch < 0 || (int)getppid() != trainer) return false;
+  return pthread_create(&thread, NULL, leave_with_trainer, (void *)(intptr_t)watch) == 0;
+}
+
+int main(int argc, char **argv) {
+  cvy_shared ring;
+  int trainer = 0;
+  if (argc != 2) {
+    fprintf(stderr, "convoy-worker is started by libconvoy; there is nothing to do here by hand\n");
+    return 2;
+  }
+  signal(SIGINT, SIG_IGN); /* Ctrl-C is the trainer's to handle */
+  signal(SIGPIPE, SIG_IGN);
+  cvy_process_close_others(); /* the trainer's files are not ours to keep open */
+  if (cvy_serve_greet(CVY_PROCESS_FD, &ring, &trainer)) return 1;
+  if (!watch_trainer(trainer)) return 1;
+  bool good = cvy_serve(CVY_PROCESS_FD, &ring, argv[1]);
+  _exit(good ? 0 : 1); /* no exit handlers: drivers hang in theirs */
+}

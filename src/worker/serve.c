@@ -1,0 +1,192 @@
+/* The command loop: takes commands from the ring in order, hands them to the engine, and says how
+ * far it has come. It waits for the device only when the library wants a command done, so that the
+ * device always has work queued. */
+#include "worker/serve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/build_id.h"
+#include "worker/server.h"
+
+/* ------------------------------------------------------------------------- greeting */
+
+#define GREETING_SECONDS 10.0
+
+static convoy_status check_hello(cvy_wire_hello *hello, int fd) {
+  if (!cvy_wire_check_hello(hello) || fd < 0)
+    return cvy_fail(CONVOY_ERR_DEVICE, "worker got a greeting it does not understand");
+  if (strcmp(hello->build_id, cvy_build_id) != 0)
+    return cvy_fail(CONVOY_ERR_DEVICE, "worker is of build %s, the library of build %s",
+                    cvy_build_id, hello->build_id);
+  if (hello->bytes != (int64_t)sizeof(cvy_wire))
+    return cvy_fail(CONVOY_ERR_DEVICE, "ring has %lld bytes, not %zu", (long long)hello->bytes,
+                    sizeof(cvy_wire));
+  return CONVOY_OK;
+}
+
+static convoy_status answer(int socket, convoy_status status) {
+  cvy_wire_hello hello = {
+      .magic = CVY_WIRE_MAGIC, .process = cvy_process_id(), .status = (int32_t)status};
+  cvy_text_copy(hello.build_id, sizeof hello.build_id, cvy_build_id);
+  if (status) cvy_text_copy(hello.sentence, sizeof hello.sentence, cvy_last_error());
+  convoy_status sent = cvy_pass_send(socket, &hello, sizeof hello, -1);
+  return status ? status : sent;
+}
+
+convoy_status cvy_serve_greet(int socket, cvy_shared *ring, int *client) {
+  cvy_wire_hello hello;
+  int fd;
+  convoy_status status = cvy_pass_receive(socket, &hello, sizeof hello, &fd, GREETING_SECONDS);
+  if (status) return status;
+  *client = hello.process;
+  *ring = (cvy_shared){NULL, 0, fd};
+  status = check_hello(&hello, fd);
+  if (!status) status = cvy_shared_map(fd, sizeof(cvy_wire), ring);
+  cvy_shared_close_fd(ring);
+  return answer(socket, status);
+}
+
+/* --------------------------------------------------------------------------- faults */
+
+/* The first command whose engine ticket reaches `engine_fault`: the one that failed. */
+static uint64_t failed_command(const cvy_server *server, uint64_t engine_fault, uint64_t last) {
+  for (uint64_t n = server->completed + 1; n < last; ++n)
+    if (server->engine_tickets[n % CVY_SERVER_WINDOW] >= engine_fault) return n;
+  return last;
+}
+
+static void complete(cvy_server *server, uint64_t number) {
+  if (number > server->completed) server->completed = number;
+  atomic_store(&server->wire->completed, server->completed);
+}
+
+static void publish_fault(cvy_server *server, uint64_t number, convoy_status status,
+                          const char *sentence) {
+  cvy_wire *wire = server->wire;
+  complete(server, number - 1);
+  server->faulted = true;
+  wire->fault_status = (int32_t)status;
+  cvy_text_copy(wire->fault_sentence, sizeof wire->fault_sentence, sentence);
+  atomic_store(&wire->fault, number);
+  cvy_doorbell_ring(&wire->news);
+}
+
+/* Waits until the engine has done command `number`; publishes the fault if one of them failed. */
+static convoy_status engine_wait(cvy_server *server, uint64_t number) {
+  uint64_t engine_fault = 0;
+  uint64_t ticket = server->engine_tickets[number % CVY_SERVER_WINDOW];
+  if (!server->device) return CONVOY_OK;
+  convoy_status status = server->module->engine->wait(server->device, ticket, NULL, &engine_fault);
+  if (status)
+    publish_fault(server, failed_command(server, engine_fault, number), status,
+                  server->module->last_error());
+  return status;
+}
+
+/* Command `number` was refused on the spot. The reason may be an earlier one, which then counts. */
+static void command_failed(cvy_server *server, uint64_t number, convoy_status status) {
+  char sentence[256];
+  cvy_text_copy(sentence, sizeof sentence, cvy_last_error());
+  if (!engine_wait(server, number)) publish_fault(server, number, status, sentence);
+}
+
+/* ------------------------------------------------------------------------- commands */
+
+static void publish_usage(cvy_server *server) {
+  cvy_usage usage = {0};
+  if (!server->device) return;
+  server->module->engine->usage(server->device, &usage);
+  cvy_wire_put_usage(server->wire, &usage);
+}
+
+static void settle(cvy_server *server, uint64_t number) {
+  if (!server->faulted) engine_wait(server, number);
+  publish_usage(server);
+  complete(server, number);
+  cvy_doorbell_ring(&server->wire->news);
+}
+
+static convoy_status handle(cvy_server *server, const cvy_command *command) {
+  convoy_status status = cvy_wire_check_command(command, server->rows);
+  if (status) return status;
+  const cvy_handler *handler = &cvy_handlers[command->kind];
+  if (!handler->no_device && !server->device)
+    return cvy_fail(CONVOY_ERR_DEVICE, "worker has no device open");
+  if (server->faulted && !handler->while_fault) {
+    if (!handler->replies) return CONVOY_OK;
+    return cvy_fail(CONVOY_ERR_DEVICE, "device has failed: %s", server->wire->fault_sentence);
+  }
+  return handler->handle(server, command);
+}
+
+static void reply(cvy_server *server, convoy_status status) {
+  cvy_wire_reply *out = &server->wire->reply;
+  out->status = (int32_t)status;
+  cvy_text_copy(out->sentence, sizeof out->sentence, status ? cvy_last_error() : "");
+  publish_usage(server);
+}
+
+static void execute(cvy_server *server, const cvy_command *command, uint64_t number) {
+  convoy_status status = handle(server, command);
+  server->engine_tickets[number % CVY_SERVER_WINDOW] = server->engine_ticket;
+  if (command->kind < CVY_WIRE_KINDS && cvy_handlers[command->kind].replies)
+    reply(server, status);
+  else if (status && !server->faulted)
+    command_failed(server, number, status);
+}
+
+/* ------------------------------------------------------------------------------ loop */
+
+static bool drain(cvy_server *server, uint64_t posted) {
+  cvy_wire *wire = server->wire;
+  if (posted - server->taken > CVY_WIRE_SLOTS) return false;
+  while (server->taken < posted && !atomic_load(&wire->leave)) {
+    uint64_t number = server->taken + 1;
+    cvy_command command = wire->slots[number % CVY_WIRE_SLOTS];
+    if (number - server->completed >= CVY_SERVER_WINDOW)
+      settle(server, number - CVY_SERVER_WINDOW / 2);
+    execute(server, &command, number);
+    server->taken = number;
+    atomic_store(&wire->taken, number);
+    if (atomic_load(&wire->wake_when) == number) cvy_doorbell_ring(&wire->news);
+  }
+  publish_usage(server);
+  return true;
+}
+
+static bool loop(cvy_server *server) {
+  cvy_wire *wire = server->wire;
+  while (!atomic_load(&wire->leave)) {
+    uint32_t seen = cvy_doorbell_seen(&wire->work);
+    uint64_t posted = atomic_load(&wire->posted);
+    uint64_t wanted = atomic_load(&wire->wanted);
+    if (posted != server->taken) {
+      if (!drain(server, posted)) return false;
+    } else if (wanted > server->completed && wanted <= server->taken) {
+      settle(server, wanted);
+    } else {
+      cvy_doorbell_wait(&wire->work, seen, -1);
+    }
+  }
+  return true;
+}
+
+bool cvy_serve(int socket, cvy_shared *ring, const char *module_path) {
+  cvy_server *server = calloc(1, sizeof *server);
+  cvy_wire *wire = ring->memory;
+  bool good = false;
+  if (server) {
+    *server =
+        (cvy_server){.socket = socket, .module_path = module_path, .ring = *ring, .wire = wire};
+    good = loop(server);
+    if (server->device) server->module->engine->close(server->device);
+    for (int i = 0; i < CVY_WIRE_BLOCKS; ++i)
+      if (server->blocks[i].memory) cvy_shared_drop(&server->blocks[i]);
+    free(server);
+  }
+  atomic_store(&wire->ended, 1);
+  cvy_doorbell_ring(&wire->news);
+  cvy_shared_drop(ring);
+  return good;
+}

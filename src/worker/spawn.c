@@ -1,0 +1,146 @@
+/* Starting and ending the other side of a lane. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/build_config.h"
+#include "worker/peer.h"
+#include "worker/serve.h"
+
+#define LEAVE_SECONDS 2.0 /* for a driver to close its device */
+#define KILL_SECONDS 1.0
+
+/* ---------------------------------------------------------------------------- parts */
+
+typedef struct parts {
+  char worker[4096], module[4096];
+} parts;
+
+static convoy_status must_exist(const char *path, int mode) {
+  if (access(path, mode) == 0) return CONVOY_OK;
+#if CONVOY_HAVE_OPENCL
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s is missing", path);
+#else
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "built without OpenCL (%s): %s is missing",
+                  CONVOY_WHY_OPENCL, path);
+#endif
+}
+
+static convoy_status find_parts(bool with_worker, parts *out) {
+  char folder[4000];
+  if (!cvy_libexec_folder(folder, sizeof folder))
+    return cvy_fail(CONVOY_ERR_DEVICE, "cannot tell where convoy-worker lies; set CONVOY_LIBEXEC");
+  cvy_text worker = cvy_text_in(out->worker, sizeof out->worker);
+  cvy_text module = cvy_text_in(out->module, sizeof out->module);
+  cvy_text_add(&worker, "%s/convoy-worker", folder);
+  cvy_text_add(&module, "%s/convoy-ocl.so", folder);
+  convoy_status status = must_exist(out->module, R_OK);
+  if (!status && with_worker) status = must_exist(out->worker, X_OK);
+  return status;
+}
+
+/* --------------------------------------------------------------------------- thread */
+
+typedef struct thread_start {
+  int socket;
+  char module[4096];
+} thread_start;
+
+static void *serve(void *argument) {
+  thread_start *start = argument;
+  cvy_shared ring;
+  int client;
+  if (!cvy_serve_greet(start->socket, &ring, &client))
+    cvy_serve(start->socket, &ring, start->module);
+  close(start->socket);
+  free(start);
+  return NULL;
+}
+
+/* The host program's signals are handled on its own threads. */
+static int create_quiet(pthread_t *thread, thread_start *start) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(thread, NULL, serve, start);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
+static convoy_status start_thread(const parts *found, int *socket, cvy_peer *out) {
+  thread_start *start = malloc(sizeof *start);
+  if (!start) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for a thread's arguments");
+  start->socket = *socket;
+  cvy_text_copy(start->module, sizeof start->module, found->module);
+  int error = create_quiet(&out->thread, start);
+  if (error) {
+    free(start);
+    return cvy_fail(CONVOY_ERR_DEVICE, "cannot start a thread: %s", strerror(error));
+  }
+  *socket = -1;
+  return CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------------ peer */
+
+static convoy_status start_process(parts *found, int socket, cvy_process *out) {
+  char *argv[] = {found->worker, found->module, NULL};
+  convoy_status status = cvy_process_start(found->worker, argv, socket, out);
+  if (!status) cvy_log(CONVOY_LOG_INFO, "worker process %d started", out->pid);
+  return status;
+}
+
+convoy_status cvy_peer_start(int32_t isolation, int *socket, cvy_peer *out) {
+  parts found;
+  *out = (cvy_peer){.is_thread = isolation == CONVOY_ISOLATION_NONE, .process = {0, -1}};
+  convoy_status status = find_parts(!out->is_thread, &found);
+  if (status) return status;
+  return out->is_thread ? start_thread(&found, socket, out)
+                        : start_process(&found, *socket, &out->process);
+}
+
+static bool thread_ended(cvy_wire *wire, double seconds) {
+  double end = cvy_clock() + seconds;
+  for (;;) {
+    uint32_t seen = cvy_doorbell_seen(&wire->news);
+    if (atomic_load(&wire->ended)) return true;
+    double left = end - cvy_clock();
+    if (left <= 0) return false;
+    cvy_doorbell_wait(&wire->news, seen, left);
+  }
+}
+
+bool cvy_peer_gone(cvy_peer *peer, cvy_wire *wire, double seconds, char *how, size_t size) {
+  char end[128];
+  cvy_text text = cvy_text_in(how, size);
+  if (peer->is_thread) {
+    if (!thread_ended(wire, seconds)) return false;
+    cvy_text_add(&text, "the OpenCL engine's thread has ended");
+    return true;
+  }
+  if (!cvy_process_ended(&peer->process, seconds, end, sizeof end)) return false;
+  cvy_text_add(&text, "worker process %d %s", peer->process.pid, end);
+  return true;
+}
+
+static void end_thread(cvy_peer *peer, bool gone) {
+  if (gone) {
+    pthread_join(peer->thread, NULL);
+    return;
+  }
+  cvy_log(CONVOY_LOG_WARNING, "the OpenCL engine's thread does not end; left behind");
+  pthread_detach(peer->thread);
+}
+
+static void end_process(cvy_peer *peer, bool gone) {
+  if (!gone && !cvy_process_kill(&peer->process, KILL_SECONDS))
+    cvy_log(CONVOY_LOG_WARNING, "worker process %d does not die; abandoned", peer->process.pid);
+  cvy_process_drop(&peer->process);
+}
+
+void cvy_peer_end(cvy_peer *peer, cvy_wire *wire) {
+  char how[192];
+  bool gone = cvy_peer_gone(peer, wire, LEAVE_SECONDS, how, sizeof how);
+  (peer->is_thread ? end_thread : end_process)(peer, gone);
+}

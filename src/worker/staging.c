@@ -1,0 +1,146 @@
+/* Staging: a ring of parts in one shared block, so that the caller's copying of one part overlaps the
+ * worker's transfer of another. The block is touched once and reused: the first touch of such pages
+ * runs at 1 GB/s, copying into them later at 5 to 12. */
+#include "worker/staging.h"
+
+#include <string.h>
+
+#define BLOCK_BYTES ((size_t)64 << 20)
+#define PART_BYTES ((int64_t)4 << 20)
+#define READ_AHEAD 4 /* parts on their way while one is copied out */
+#define HELD UINT64_MAX
+
+/* ---------------------------------------------------------------------------- parts */
+
+static cvy_part *oldest(cvy_staging *staging) {
+  return &staging->parts[staging->first];
+}
+
+static void retire(cvy_staging *staging, const cvy_channel *channel) {
+  uint64_t taken = atomic_load(&channel->wire->taken);
+  while (staging->count > 0 && oldest(staging)->ticket <= taken) {
+    staging->first = (staging->first + 1) % CVY_STAGING_PARTS;
+    --staging->count;
+  }
+}
+
+/* Finds `bytes` in a row without touching parts in use. An idle ring starts over at 0: the pages
+ * there have been touched. */
+static bool fits(const cvy_staging *staging, size_t bytes, size_t *begin) {
+  size_t next = staging->next, limit = staging->parts[staging->first].begin;
+  *begin = staging->count ? next : 0;
+  if (staging->count == 0) return true;
+  if (staging->count == CVY_STAGING_PARTS) return false;
+  if (next <= limit) return limit - next >= bytes;
+  if (BLOCK_BYTES - next >= bytes) return true;
+  *begin = 0;
+  return limit >= bytes;
+}
+
+/* A part of the block, held until its ticket is set. */
+static convoy_status take(cvy_staging *staging, cvy_channel *channel, int64_t bytes,
+                          cvy_part **out) {
+  size_t begin, size = ((size_t)bytes + 63) & ~(size_t)63; /* parts do not share cache lines */
+  retire(staging, channel);
+  while (!fits(staging, size, &begin)) {
+    convoy_status status = cvy_channel_taken(channel, oldest(staging)->ticket);
+    if (status) return status;
+    retire(staging, channel);
+  }
+  *out = &staging->parts[(staging->first + staging->count++) % CVY_STAGING_PARTS];
+  **out = (cvy_part){begin, begin + size, HELD};
+  staging->next = begin + size;
+  return CONVOY_OK;
+}
+
+static convoy_status prepare(cvy_staging *staging, cvy_channel *channel) {
+  if (staging->block.shared.memory) return CONVOY_OK;
+  return cvy_channel_map(channel, BLOCK_BYTES, false, &staging->block);
+}
+
+void cvy_staging_drop(cvy_staging *staging) {
+  cvy_shared_drop(&staging->block.shared);
+}
+
+/* ------------------------------------------------------------------------ transfers */
+
+static char *memory_of(const cvy_staging *staging, const cvy_part *part) {
+  return (char *)staging->block.shared.memory + part->begin;
+}
+
+static convoy_status post(cvy_staging *staging, cvy_channel *channel, cvy_wire_kind kind,
+                          uint64_t id, int64_t offset, int64_t bytes, const cvy_part *part,
+                          uint64_t *ticket) {
+  cvy_command command = {.kind = kind,
+                         .block = staging->block.number,
+                         .id = id,
+                         .bytes = bytes,
+                         .offset = offset,
+                         .block_offset = (int64_t)part->begin};
+  return cvy_channel_post(channel, &command, ticket);
+}
+
+static int64_t part_bytes(int64_t left) {
+  return left < PART_BYTES ? left : PART_BYTES;
+}
+
+convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint64_t id,
+                                const char *from, int64_t bytes, uint64_t *ticket) {
+  convoy_status status = prepare(staging, channel);
+  for (int64_t at = 0; !status && at < bytes; at += PART_BYTES) {
+    cvy_part *part;
+    int64_t count = part_bytes(bytes - at);
+    status = take(staging, channel, count, &part);
+    if (status) break;
+    memcpy(memory_of(staging, part), from + at, (size_t)count);
+    status = post(staging, channel, CVY_WIRE_WRITE, id, at, count, part, &part->ticket);
+    if (!status && ticket) *ticket = part->ticket;
+  }
+  return status;
+}
+
+/* A read on its way. */
+typedef struct pending {
+  cvy_part *part;
+  int64_t at, bytes;
+  uint64_t ticket;
+} pending;
+
+static convoy_status ask(cvy_staging *staging, cvy_channel *channel, uint64_t id, int64_t at,
+                         int64_t bytes, pending *out) {
+  *out = (pending){NULL, at, part_bytes(bytes - at), 0};
+  convoy_status status = take(staging, channel, out->bytes, &out->part);
+  if (status) return status;
+  return post(staging, channel, CVY_WIRE_READ, id, at, out->bytes, out->part, &out->ticket);
+}
+
+static convoy_status receive(cvy_staging *staging, cvy_channel *channel, pending *read, char *to) {
+  convoy_status status = cvy_channel_taken(channel, read->ticket);
+  if (!status) status = cvy_channel_fault(channel, read->ticket, NULL);
+  if (!status) memcpy(to + read->at, memory_of(staging, read->part), (size_t)read->bytes);
+  read->part->ticket = read->ticket;
+  return status;
+}
+
+convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id, char *to,
+                               int64_t bytes) {
+  pending reads[READ_AHEAD];
+  int64_t asked = 0; /* bytes */
+  uint32_t first = 0, count = 0;
+  convoy_status status = prepare(staging, channel);
+  while (!status && (count > 0 || asked < bytes)) {
+    if (count < READ_AHEAD && asked < bytes) {
+      status = ask(staging, channel, id, asked, bytes, &reads[(first + count) % READ_AHEAD]);
+      asked += PART_BYTES;
+      count += !status;
+    } else {
+      status = receive(staging, channel, &reads[first], to);
+      first = (first + 1) % READ_AHEAD;
+      --count;
+    }
+  }
+  /* After a failure the parts still asked for are free once their commands have been taken. */
+  for (; count > 0; --count, first = (first + 1) % READ_AHEAD)
+    reads[first].part->ticket = reads[first].ticket;
+  return status;
+}

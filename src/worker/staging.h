@@ -1,0 +1,31 @@
+/* The staging block of a lane: a few MiB at a time, ordinary host memory travels through it. */
+#ifndef CVY_STAGING_H
+#define CVY_STAGING_H
+
+#include "worker/channel.h"
+
+enum { CVY_STAGING_PARTS = 256 };
+
+/* A piece of the block in use until command `ticket` has been taken. */
+typedef struct cvy_part {
+  size_t begin, end;
+  uint64_t ticket;
+} cvy_part;
+
+/* Zero-initialised; the block is made by the first transfer. */
+typedef struct cvy_staging {
+  cvy_block block;
+  size_t next; /* where the next part begins */
+  cvy_part parts[CVY_STAGING_PARTS];
+  uint32_t first, count; /* parts in use, oldest first */
+} cvy_staging;
+
+/* Copies `bytes` of host memory through the block to array `id`; returns when they are copied. */
+convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint64_t id,
+                                const char *from, int64_t bytes, uint64_t *ticket);
+/* The way back; returns when `to` is filled. */
+convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id, char *to,
+                               int64_t bytes);
+void cvy_staging_drop(cvy_staging *staging);
+
+#endif

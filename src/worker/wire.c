@@ -1,0 +1,184 @@
+/* Checks what comes out of shared memory: nothing there can be trusted after a crash. */
+#include "worker/wire.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------ commands */
+
+static bool positive(const int64_t *values, int count) {
+  for (int i = 0; i < count; ++i)
+    if (values[i] < 1) return false;
+  return true;
+}
+
+/* Whether the product of `count` positive extents times 4 bytes fits int64_t. */
+static bool bytes_fit(int64_t a, int64_t b, const int64_t *extents) {
+  int64_t bytes = sizeof(float);
+  const int64_t factors[] = {a, b, extents[0], extents[1], extents[2]};
+  for (size_t i = 0; i < CVY_COUNT(factors); ++i)
+    if (__builtin_mul_overflow(bytes, factors[i], &bytes)) return false;
+  return true;
+}
+
+static bool switches_legal(const cvy_problem *p) {
+  return p->direction >= 0 && p->direction < CONVOY_DIRECTIONS && (p->accumulate & ~1) == 0 &&
+         (p->has_bias & ~1) == 0 && p->activation >= CONVOY_IDENTITY &&
+         p->activation <= CONVOY_LEAKY_RELU && p->rank >= 1 && p->rank <= CONVOY_MAX_RANK;
+}
+
+static bool extents_legal(const cvy_problem *p) {
+  if (p->n < 0 || p->c < 1 || p->k < 1 || p->groups < 1) return false;
+  if (p->c % p->groups != 0 || p->k % p->groups != 0) return false;
+  if (!positive(p->in, 3) || !positive(p->filter, 3) || !positive(p->out, 3)) return false;
+  if (!positive(p->stride, 3) || !positive(p->dilation, 3)) return false;
+  for (int i = 0; i < 3; ++i)
+    if (p->pad[i] < 0) return false;
+  return bytes_fit(p->n, p->c, p->in) && bytes_fit(p->n, p->k, p->out) &&
+         bytes_fit(p->k, p->c / p->groups, p->filter);
+}
+
+static convoy_status check_run(const cvy_command *command, int32_t rows) {
+  const cvy_job *job = &command->job;
+  if (!switches_legal(&job->problem) || !extents_legal(&job->problem))
+    return cvy_fail(CONVOY_ERR_DEVICE, "job with an impossible problem");
+  if (job->algorithm < 0 || job->algorithm >= rows)
+    return cvy_fail(CONVOY_ERR_DEVICE, "job for algorithm %d of %d", job->algorithm, rows);
+  if (job->a.id == 0 || job->out.id == 0)
+    return cvy_fail(CONVOY_ERR_DEVICE, "job without input or output");
+  return CONVOY_OK;
+}
+
+static convoy_status check_index(const cvy_command *command, int32_t rows) {
+  (void)rows;
+  if (command->index >= 0 && command->index < CVY_WIRE_DEVICES) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "device index %lld", (long long)command->index);
+}
+
+static convoy_status check_block(const cvy_command *command, int32_t rows) {
+  (void)rows;
+  if (command->block < CVY_WIRE_BLOCKS) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "block %u of %d", command->block, CVY_WIRE_BLOCKS);
+}
+
+static convoy_status check_bytes(const cvy_command *command, int32_t rows) {
+  (void)rows;
+  if (command->bytes > 0) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "command for %lld bytes", (long long)command->bytes);
+}
+
+static convoy_status check_map(const cvy_command *command, int32_t rows) {
+  convoy_status status = check_block(command, rows);
+  return status ? status : check_bytes(command, rows);
+}
+
+static convoy_status check_transfer(const cvy_command *command, int32_t rows) {
+  int64_t end;
+  convoy_status status = check_map(command, rows);
+  if (status) return status;
+  if (command->offset >= 0 && command->block_offset >= 0 &&
+      !__builtin_add_overflow(command->offset, command->bytes, &end) &&
+      !__builtin_add_overflow(command->block_offset, command->bytes, &end))
+    return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "transfer of %lld bytes at %lld from %lld",
+                  (long long)command->bytes, (long long)command->offset,
+                  (long long)command->block_offset);
+}
+
+typedef convoy_status check_fn(const cvy_command *command, int32_t rows);
+static check_fn *const checks[CVY_WIRE_KINDS] = {
+    [CVY_WIRE_OPEN] = check_index,     [CVY_WIRE_MAP] = check_map,
+    [CVY_WIRE_UNMAP] = check_block,    [CVY_WIRE_ALLOCATE] = check_bytes,
+    [CVY_WIRE_WRITE] = check_transfer, [CVY_WIRE_READ] = check_transfer,
+    [CVY_WIRE_COPY] = check_bytes,     [CVY_WIRE_ZERO] = check_bytes,
+    [CVY_WIRE_RUN] = check_run,
+};
+
+convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {
+  if (command->kind >= CVY_WIRE_KINDS)
+    return cvy_fail(CONVOY_ERR_DEVICE, "command of unknown kind %u", command->kind);
+  check_fn *check = checks[command->kind];
+  return check ? check(command, rows) : CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------- answers */
+
+#define END(text) ((text)[sizeof(text) - 1] = 0)
+
+/* Only failures travel with a sentence; an unknown number is one too. */
+static convoy_status known_status(int32_t status) {
+  return status >= CONVOY_OK && status <= CONVOY_ERR_INTERRUPTED ? (convoy_status)status
+                                                                 : CONVOY_ERR_DEVICE;
+}
+
+static int64_t at_least(int64_t value, int64_t least) {
+  return value < least ? least : value;
+}
+
+static void tame_facts(cvy_facts *facts) {
+  convoy_device_info *info = &facts->info;
+  END(info->id);
+  END(info->name);
+  END(info->platform);
+  END(info->driver);
+  info->struct_size = sizeof *info;
+  if (info->type < CONVOY_DEVICE_GPU || info->type > CONVOY_DEVICE_ACCELERATOR)
+    info->type = CONVOY_DEVICE_ACCELERATOR;
+  facts->local_memory_bytes = at_least(facts->local_memory_bytes, 0);
+  facts->max_allocation_bytes = at_least(facts->max_allocation_bytes, 0);
+  facts->workspace_limit = at_least(facts->workspace_limit, 0);
+  facts->max_work_group = at_least(facts->max_work_group, 1);
+  facts->preferred_multiple = at_least(facts->preferred_multiple, 1);
+}
+
+void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out) {
+  *out = wire->reply;
+  END(out->sentence);
+  out->status = known_status(out->status);
+  if (out->count < 0) out->count = 0;
+  if (out->count > CVY_WIRE_DEVICES) out->count = CVY_WIRE_DEVICES;
+  for (int i = 0; i < CVY_WIRE_DEVICES; ++i) tame_facts(&out->facts[i]);
+}
+
+convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size) {
+  char copy[sizeof wire->fault_sentence];
+  memcpy(copy, wire->fault_sentence, sizeof copy);
+  END(copy);
+  cvy_text_copy(sentence, size, copy);
+  convoy_status status = known_status(wire->fault_status);
+  return status ? status : CONVOY_ERR_DEVICE;
+}
+
+/* ---------------------------------------------------------------------------- usage */
+
+static void usage_fields(cvy_usage *usage, int64_t *fields[CVY_WIRE_USAGE]) {
+  fields[0] = &usage->bytes;
+  fields[1] = &usage->bytes_peak;
+  fields[2] = &usage->bytes_held;
+  fields[3] = &usage->programs_compiled;
+  fields[4] = &usage->programs_cached;
+  fields[5] = &usage->host_bytes;
+}
+
+void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out) {
+  int64_t *fields[CVY_WIRE_USAGE];
+  usage_fields(out, fields);
+  for (int i = 0; i < CVY_WIRE_USAGE; ++i)
+    *fields[i] = atomic_load_explicit(&wire->usage[i], memory_order_relaxed);
+}
+
+void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage) {
+  cvy_usage copy = *usage;
+  int64_t *fields[CVY_WIRE_USAGE];
+  usage_fields(&copy, fields);
+  for (int i = 0; i < CVY_WIRE_USAGE; ++i)
+    atomic_store_explicit(&wire->usage[i], *fields[i], memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------------- greeting */
+
+bool cvy_wire_check_hello(cvy_wire_hello *hello) {
+  END(hello->build_id);
+  END(hello->sentence);
+  hello->status = known_status(hello->status);
+  return hello->magic == CVY_WIRE_MAGIC;
+}

@@ -1,0 +1,102 @@
+/* The protocol between the lane and the worker's command loop: one block of shared memory with a
+ * ring of commands, one producer (core holds the context's lock) and one consumer, and a socket for
+ * the greeting and for descriptors. Plain data only. Each side copies what it reads and checks it,
+ * for the other side may have gone wrong in any way. */
+#ifndef CVY_WIRE_H
+#define CVY_WIRE_H
+
+#include "backend.h"
+#include "os/os.h"
+
+enum { CVY_WIRE_SLOTS = 512, CVY_WIRE_DEVICES = 32, CVY_WIRE_BLOCKS = 4096 };
+
+typedef enum cvy_wire_kind {
+  CVY_WIRE_LIST,  /* replies */
+  CVY_WIRE_OPEN,  /* replies */
+  CVY_WIRE_CLEAR, /* replies */
+  CVY_WIRE_PEAK,  /* replies */
+  CVY_WIRE_MAP,   /* replies; the descriptor is on the socket */
+  CVY_WIRE_UNMAP,
+  CVY_WIRE_ALLOCATE,
+  CVY_WIRE_RELEASE,
+  CVY_WIRE_WRITE,
+  CVY_WIRE_READ,
+  CVY_WIRE_COPY,
+  CVY_WIRE_ZERO,
+  CVY_WIRE_RUN,
+  CVY_WIRE_KINDS
+} cvy_wire_kind;
+
+/* A command's number is its place in the ring's history, from 1: the lane's ticket. */
+typedef struct cvy_command {
+  uint32_t kind;            /* cvy_wire_kind */
+  uint32_t block;           /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
+  uint64_t id;              /* array: allocate, release, write, read, zero; source of copy */
+  uint64_t to;              /* destination of copy */
+  int64_t bytes;            /* map, allocate, write, read, copy, zero */
+  int64_t offset;           /* write, read: first byte in the array */
+  int64_t block_offset;     /* write, read: first byte in the block */
+  int64_t index;            /* open */
+  cvy_open_options options; /* list, open */
+  cvy_job job;              /* run */
+} cvy_command;
+
+typedef struct cvy_wire_reply {
+  int32_t status; /* convoy_status */
+  int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES */
+  double gflops, gigabytes;
+  char sentence[256];
+  cvy_facts facts[CVY_WIRE_DEVICES]; /* list; open: the first */
+} cvy_wire_reply;
+
+/* cvy_usage, so that it can be read while the worker writes it. */
+enum { CVY_WIRE_USAGE = 6 };
+
+typedef struct cvy_wire {
+  /* Written by the library. */
+  cvy_doorbell work;
+  _Atomic uint64_t posted;    /* commands in the ring so far */
+  _Atomic uint64_t wanted;    /* the worker shall complete up to here */
+  _Atomic uint64_t wake_when; /* ring `news` when `taken` gets here */
+  _Atomic uint32_t leave;     /* drop what is left and end; needs no room in the ring */
+  char gap[64];               /* the two sides write to different cache lines */
+
+  /* Written by the worker. */
+  cvy_doorbell news;
+  _Atomic uint64_t taken;     /* commands handed to the engine: their slots and sources are free */
+  _Atomic uint64_t completed; /* commands known to be done, or skipped after a fault */
+  _Atomic uint64_t fault;     /* number of the first command that failed, 0: none */
+  _Atomic uint32_t ended;     /* the command loop is over */
+  int32_t fault_status;       /* convoy_status; written before `fault` */
+  char fault_sentence[256];
+  _Atomic int64_t usage[CVY_WIRE_USAGE];
+  cvy_wire_reply reply; /* written before `taken` passes the command that replies */
+
+  cvy_command slots[CVY_WIRE_SLOTS];
+} cvy_wire;
+
+/* First message in each direction. The library's carries the ring's descriptor. */
+#define CVY_WIRE_MAGIC 0x314559564e4f43ull
+typedef struct cvy_wire_hello {
+  uint64_t magic;
+  char build_id[32];
+  int64_t bytes;   /* of the ring */
+  int32_t process; /* the sender's */
+  int32_t status;  /* answer: convoy_status */
+  char sentence[256];
+} cvy_wire_hello;
+
+/* What a command asks for is possible: a known kind, sizes and offsets in range, a job that a
+ * checked problem could have given, for one of the engine's `rows` algorithms. Fails with a
+ * sentence. */
+convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows);
+/* Copies a reply or usage out of shared memory and puts it in range: strings ended, statuses and
+ * counts known. Whatever the memory holds, the copy is safe to use. */
+void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out);
+convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size);
+void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out);
+void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage);
+/* True if the message is a greeting; false whatever else it is. Ends its strings. */
+bool cvy_wire_check_hello(cvy_wire_hello *hello);
+
+#endif
