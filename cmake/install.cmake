@@ -43,3 +43,7 @@ file(RELATIVE_PATH pc_to_prefix
 configure_file(cmake/convoy.pc.in ${PROJECT_BINARY_DIR}/convoy.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/convoy.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+if(SKBUILD)
+  include(cmake/wheel.cmake)
+endif()

@@ -1,0 +1,70 @@
+"""Convoy: convolution, forward and backward, on whatever device is there.
+
+    import convoy
+    with convoy.open() as context:
+        y = context.forward(x, w, bias, stride=2, padding=1, activation="relu")
+        dx = context.backward_data(dy, w, x.shape, stride=2, padding=1)
+        dw = context.backward_weights(x, dy, w.shape, stride=2, padding=1)
+        db = context.backward_bias(dy)
+
+Arrays are numpy's, or anything numpy sees memory of: float32, NCHW (NCW, NCZHW), C order. Tensors
+(Context.tensor) stay where the context computes and are computed asynchronously. Errors are
+exceptions with the library's sentence. `python -m convoy` shows the devices.
+"""
+
+from ._context import Context, open
+from ._conv import flops, format_problem, output_shape, parse_problem
+from ._devices import build_info, devices, list_devices, version
+from ._errors import (
+    ArgumentError,
+    ConvoyError,
+    DeviceError,
+    FileError,
+    Interrupted,
+    MemoryError_,
+    NotFoundError,
+    ShapeError,
+    UnsupportedError,
+)
+from ._hooks import set_log
+from ._lib import VERSION, DeviceType, Direction, EventKind, LogLevel, Status
+from ._records import Device, Event, Health, Peak, Plan, Problem, Run
+from ._tensor import Tensor
+
+__version__ = ".".join(map(str, VERSION))
+
+__all__ = [
+    "ArgumentError",
+    "Context",
+    "ConvoyError",
+    "Device",
+    "DeviceError",
+    "DeviceType",
+    "Direction",
+    "Event",
+    "EventKind",
+    "FileError",
+    "Health",
+    "Interrupted",
+    "LogLevel",
+    "MemoryError_",
+    "NotFoundError",
+    "Peak",
+    "Plan",
+    "Problem",
+    "Run",
+    "ShapeError",
+    "Status",
+    "Tensor",
+    "UnsupportedError",
+    "build_info",
+    "devices",
+    "flops",
+    "format_problem",
+    "list_devices",
+    "open",
+    "output_shape",
+    "parse_problem",
+    "set_log",
+    "version",
+]

@@ -1,0 +1,31 @@
+"""python -m convoy: what was built in and which devices there are."""
+
+from __future__ import annotations
+
+from . import _load, build_info, list_devices, version
+from ._records import Device
+
+_GIB = 2**30
+
+
+def _line(device: Device) -> str:
+    memory = f"{device.memory_bytes / _GIB:.1f} GiB"
+    kind = device.type.name.lower().replace("_", " ")
+    simulator = ", simulator" if device.simulator else ""
+    return (
+        f"  {device.id:8} {device.name} ({kind}{simulator}; {device.platform}; {device.driver}; "
+        f"{device.compute_units} units; {memory})"
+    )
+
+
+def main() -> None:
+    print(f"Convoy {version()}\n{_load.library._name}\n")
+    print(build_info().rstrip() + "\n")
+    devices, why = list_devices()
+    print("\n".join(_line(device) for device in devices))
+    if why:
+        print(f"  no OpenCL devices: {why}")
+
+
+if __name__ == "__main__":
+    main()

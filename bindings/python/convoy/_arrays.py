@@ -1,0 +1,80 @@
+"""Arrays on their way to the library: what is passed as it is, what is copied, what is refused.
+
+Inputs: float32 in C order is passed by pointer; float32 otherwise laid out is copied once.
+Outputs: float32, C order, writable, of the right shape; anything else is refused, since a result
+written to a copy would be lost. Other dtypes are refused in both places: Convoy computes in
+float32, and a silent conversion of every operand of every step is not what anyone wants.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional, Sequence
+
+import numpy
+
+from ._errors import argument_error, shape_error
+
+_POINTER = ctypes.POINTER(ctypes.c_float)
+
+
+def _float32(value: Any, name: str) -> numpy.ndarray:
+    array = numpy.asarray(value)
+    if array.dtype.newbyteorder("=") != numpy.float32:
+        raise argument_error(
+            f"{name} is {array.dtype}, Convoy computes in float32: "
+            f"pass numpy.asarray({name}, numpy.float32)"
+        )
+    return array
+
+
+def as_input(value: Any, name: str, shape: Optional[Sequence[int]] = None) -> numpy.ndarray:
+    """`value` as a float32 array in C order, itself if it is one; of `shape` if one is given."""
+    array = _float32(value, name)
+    _check_shape(array, name, shape)
+    return numpy.require(array, numpy.float32, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def _check_shape(array: numpy.ndarray, name: str, shape: Optional[Sequence[int]]) -> None:
+    if shape is not None and array.shape != tuple(shape):
+        raise shape_error(f"{name} has shape {array.shape}, it must be {tuple(shape)}")
+
+
+def _gives_memory(value: Any) -> bool:
+    """Whether numpy sees the object's own memory, not a copy of it."""
+    if hasattr(value, "__array_interface__"):
+        return True
+    try:
+        memoryview(value).release()
+    except TypeError:
+        return False
+    return True
+
+
+def as_output(value: Any, name: str, shape: Sequence[int]) -> numpy.ndarray:
+    """`value` as an array whose memory can be written in place."""
+    if not _gives_memory(value):
+        raise argument_error(
+            f"{name} is a {type(value).__name__}, which shows neither __array_interface__ nor a "
+            "buffer to write to"
+        )
+    array = _float32(value, name)
+    _check_shape(array, name, shape)
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned and array.dtype.isnative):
+        raise argument_error(f"{name} must be in C order, aligned, in this machine's byte order")
+    if not flags.writeable:
+        raise argument_error(f"{name} is read-only")
+    return array
+
+
+def check_apart(output: numpy.ndarray, inputs: Sequence[Optional[numpy.ndarray]]) -> None:
+    """Refuses an output that overlaps an input: all are contiguous, so comparing bounds is exact."""
+    for array in inputs:
+        if array is not None and numpy.may_share_memory(output, array):
+            raise argument_error("out overlaps an input")
+
+
+def pointer(array: Optional[numpy.ndarray]) -> Any:
+    """The address of the elements, holding the array alive; None stays None."""
+    return None if array is None else array.ctypes.data_as(_POINTER)

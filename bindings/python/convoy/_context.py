@@ -1,0 +1,262 @@
+"""A context: one opened device and everything done on it."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import TYPE_CHECKING, Any, List, Optional, Union
+
+import numpy
+
+from . import _host, _queue
+from ._conv import Geometry, Layout, Shape, direction_of, epilogue_struct
+from ._errors import check
+from ._handle import Handle
+from ._hooks import EventHook, event_function
+from ._lib import DeviceStruct, HealthStruct, PlanStruct
+from ._load import library
+from ._memory import shared_array
+from ._options import Options, options_struct
+from ._records import Device, Health, Peak, Plan, Run, values_of
+from ._release import release
+from ._tensor import Tensor
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Array = Union[numpy.ndarray, Tensor, Any]
+
+
+def _operations(*operands: Any) -> Any:
+    """The module that computes with these: tensors are enqueued, everything else is an array."""
+    return _queue if any(isinstance(operand, Tensor) for operand in operands) else _host
+
+
+class Context:
+    """A device, opened. Use as `with convoy.open() as context:`, or close() it.
+
+    May be used from any thread; its operations are carried out in the order of their calls. After
+    a fork the child may use it too and computes on the CPU.
+
+    Operations take arrays (anything numpy sees memory of) and return arrays when they are computed,
+    or take tensors and return tensors at once. Array letters, all float32 in C order, with up to
+    three spatial axes:
+
+        x [N][C][Z][H][W]   w [K][C/groups][T][R][S]   y [N][K][OZ][OH][OW]   bias [K]
+        transposed=True:    w [C][K/groups][T][R][S]
+
+    Keywords of every operation: stride, padding, dilation, groups, transposed, output_padding. One
+    int serves all spatial axes; else one entry per axis, outermost first; an entry of padding may
+    be a pair (begin, end). `run`, a convoy.Run, is filled with how the call was carried out; with
+    tensors the call then waits. `out` receives the result and is returned.
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        opened = ctypes.c_void_p()
+        check(library.convoy_open(options_struct(**options), ctypes.byref(opened)))
+        assert opened.value is not None
+        self._handle = Handle(opened.value)
+        self._event_functions: List[Any] = []
+        # Runs when the context is collected, and before the interpreter goes.
+        self._finalizer = weakref.finalize(self, release, self._handle.close)
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "convoy.Context(closed)" if self.closed else f"convoy.Context({self.device.id!r})"
+
+    def close(self) -> None:
+        """Waits for calls in other threads and for what was enqueued, then gives the device back.
+        Closing twice is allowed."""
+        self._handle.close()
+        self._finalizer.detach()
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    @property
+    def device(self) -> Device:
+        """The device the context runs on now; after a failover the CPU engine."""
+        struct = DeviceStruct()
+        with self._handle as handle:
+            check(library.convoy_context_device(handle, struct))
+        return Device(**values_of(Device, struct))
+
+    # ------------------------------------------------------------------------- operations
+
+    def forward(
+        self,
+        x: Array,
+        w: Array,
+        bias: Optional[Array] = None,
+        *,
+        activation: Optional[str] = None,
+        slope: float = 0.01,
+        out: Optional[Array] = None,
+        run: Optional[Run] = None,
+        **geometry: Unpack[Geometry],
+    ) -> Array:
+        """y[n][k][o] = act(bias[k] + sum over c, f of x[n][c][o stride - padding + f dilation]
+        w[k][c][f]), x outside counting as 0 (cross-correlation, as in PyTorch).
+
+        activation: None, "relu" (max(v, 0)) or "leaky_relu" (slope v for v < 0).
+        Returns y [N][K][OZ][OH][OW].
+        """
+        epilogue = epilogue_struct(activation, slope)
+        operations = _operations(x, w, bias, out)
+        return operations.forward(self, x, w, bias, epilogue, out, run, geometry)
+
+    def backward_data(
+        self,
+        dy: Array,
+        w: Array,
+        x_shape: Shape,
+        *,
+        out: Optional[Array] = None,
+        accumulate: bool = False,
+        run: Optional[Run] = None,
+        **geometry: Unpack[Geometry],
+    ) -> Array:
+        """Gradient of x: the transpose of forward in x, applied to dy [N][K][OZ][OH][OW].
+
+        accumulate: adds to what `out` holds. Returns dx of shape x_shape.
+        """
+        operations = _operations(dy, w, out)
+        return operations.backward_data(self, dy, w, x_shape, out, accumulate, run, geometry)
+
+    def backward_weights(
+        self,
+        x: Array,
+        dy: Array,
+        w_shape: Shape,
+        *,
+        out: Optional[Array] = None,
+        accumulate: bool = False,
+        run: Optional[Run] = None,
+        **geometry: Unpack[Geometry],
+    ) -> Array:
+        """Gradient of w: the transpose of forward in w, applied to dy [N][K][OZ][OH][OW].
+
+        accumulate: adds to what `out` holds. Returns dw of shape w_shape.
+        """
+        operations = _operations(x, dy, out)
+        return operations.backward_weights(self, x, dy, w_shape, out, accumulate, run, geometry)
+
+    def backward_bias(
+        self,
+        dy: Array,
+        *,
+        out: Optional[Array] = None,
+        accumulate: bool = False,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """Gradient of the bias: the sum of dy [N][K][OZ][OH][OW] over n and positions.
+
+        accumulate: adds to what `out` holds. Returns db [K].
+        """
+        return _operations(dy, out).backward_bias(self, dy, out, accumulate, run)
+
+    # ---------------------------------------------------------------------------- memory
+
+    def tensor(self, source: Any) -> Tensor:
+        """A tensor with a copy of an array, or of zeros when `source` is a tuple: its shape."""
+        if isinstance(source, tuple):
+            return Tensor(self, source)
+        array = numpy.asarray(source)
+        tensor = Tensor(self, array.shape)
+        tensor.write(array)
+        return tensor
+
+    def shared_zeros(self, shape: Shape) -> numpy.ndarray:
+        """An array of zeros that a worker process reads and writes without a copy in between.
+        Children made by fork() share it; they do not get a copy on write."""
+        return shared_array(self._handle, shape)
+
+    # ------------------------------------------------------------------------- execution
+
+    def sync(self) -> None:
+        """Waits until everything enqueued is done. (Ctrl-C takes effect when the wait is over;
+        interrupt() from another thread ends it.)"""
+        with self._handle as handle:
+            check(library.convoy_sync(handle))
+
+    def interrupt(self) -> None:
+        """Makes the running or next wait for this context raise Interrupted, once."""
+        with self._handle as handle:
+            library.convoy_interrupt(handle)
+
+    def algorithms(self) -> List[str]:
+        """Names of the device's algorithms, preferred first."""
+        names: List[str] = []
+        with self._handle as handle:
+            while True:
+                name = library.convoy_algorithm_name(handle, len(names))
+                if name is None:
+                    return names
+                names.append(name.decode())
+
+    def set_algorithm(self, name: Optional[str]) -> None:
+        """From now on runs only this algorithm; None lets the context choose again."""
+        with self._handle as handle:
+            check(library.convoy_set_algorithm(handle, (name or "").encode()))
+
+    def plan(
+        self,
+        direction: Union[str, int],
+        x_shape: Shape,
+        w_shape: Shape,
+        *,
+        algorithm: Optional[str] = None,
+        **geometry: Unpack[Geometry],
+    ) -> Plan:
+        """What would run, or whether the named algorithm takes the problem. Computes nothing.
+
+        direction: "forward", "backward_data", "backward_weights" or "backward_bias".
+        """
+        at = Layout(x_shape, w_shape, geometry)
+        struct = PlanStruct()
+        name = None if algorithm is None else algorithm.encode()
+        problem = at.conv, direction_of(direction), at.x_extents, at.w_extents
+        with self._handle as handle:
+            check(library.convoy_plan_problem(handle, name, *problem, struct))
+        return Plan(**values_of(Plan, struct))
+
+    def measure_peak(self) -> Peak:
+        """Measures the device, about a second: GFLOP/s of fused multiply-adds, GB/s of copying."""
+        gflops, bandwidth = ctypes.c_double(), ctypes.c_double()
+        with self._handle as handle:
+            check(library.convoy_measure_peak(handle, gflops, bandwidth))
+        return Peak(gflops.value, bandwidth.value)
+
+    # ---------------------------------------------------------------------------- health
+
+    def health(self) -> Health:
+        """Counters since the context was opened."""
+        struct = HealthStruct()
+        with self._handle as handle:
+            check(library.convoy_get_health(handle, struct))
+        return Health(**values_of(Health, struct))
+
+    def on_event(self, hook: Optional[EventHook]) -> None:
+        """Calls `hook(event)` for every downgrade, fault and failover, on the thread of a call of
+        this context; the hook may use Convoy but not close the context. None stops it."""
+        function = event_function(hook)
+        # Another thread may still be about to call the one replaced, so all are kept.
+        self._event_functions.append(function)
+        with self._handle as handle:
+            check(library.convoy_set_event_callback(handle, function, None))
+
+
+def open(device: Optional[str] = None, **options: Unpack[Options]) -> Context:
+    """Opens a device: "auto" (a GPU if there is one, else the CPU engine), "cpu", "ocl", "ocl:1" or
+    part of a device's name.
+
+    Other keywords: algorithm, isolation ("process", "none"), failover, tune, threads and
+    workspace_limit (bytes). What is left out comes from the environment, else the default.
+    """
+    return Context(device=device, **options)

@@ -1,0 +1,59 @@
+"""Python functions that the library calls: log lines and events.
+
+An exception in one of them ends in ctypes, which hands it to sys.unraisablehook: it never reaches C
+and never changes the result of the call it happened in.
+"""
+
+from __future__ import annotations
+
+import atexit
+from typing import Any, Callable, List, Optional, Union
+
+from . import _lib
+from ._errors import argument_error
+from ._lib import LogLevel
+from ._load import library
+from ._records import Event, values_of
+from ._release import inside_log_hook
+
+LogHook = Callable[[LogLevel, str], Any]
+EventHook = Callable[[Event], Any]
+
+# Another thread may still be about to call a hook that was replaced, so none is ever let go.
+_log_hooks: List[Any] = []
+
+
+def _level_of(level: Union[str, int]) -> LogLevel:
+    try:
+        return LogLevel[level.upper()] if isinstance(level, str) else LogLevel(level)
+    except (KeyError, ValueError):
+        names = ", ".join(each.name.lower() for each in LogLevel)
+        raise argument_error(f"log level is {level!r}, not one of {names}") from None
+
+
+def set_log(hook: Optional[LogHook], level: Union[str, int] = LogLevel.WARNING) -> None:
+    """Sends log lines up to `level` to `hook(level, line)`; None writes them to stderr again.
+
+    For the whole process. The hook may be called on any thread and must not call Convoy.
+    """
+
+    def call(_: Any, line_level: int, line: bytes) -> None:
+        with inside_log_hook():
+            hook(LogLevel(line_level), line.decode("utf-8", "replace"))
+
+    wrapped = _lib.LogFunction(call if hook else 0)
+    _log_hooks.append(wrapped)
+    library.convoy_set_log(wrapped, None, _level_of(level))
+
+
+# A library thread must not call into an interpreter that is gone.
+atexit.register(set_log, None)
+
+
+def event_function(hook: Optional[EventHook]) -> Any:
+    """`hook` as a C callback; None as a NULL one."""
+
+    def call(_: Any, event: Any) -> None:
+        hook(Event(**values_of(Event, event.contents)))
+
+    return _lib.EventFunction(call if hook else 0)

@@ -1,0 +1,335 @@
+"""The C interface in ctypes: constants, structs and function signatures of convoy/convoy.h.
+
+Declarations only; tests/test_declarations.py compares every one with the header.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from ctypes import POINTER, c_char, c_char_p, c_double, c_float, c_int, c_size_t, c_void_p
+from ctypes import c_int32, c_int64, c_uint32
+
+VERSION = (0, 1, 0)
+MAX_RANK = 3
+MAX_DIMS = 5
+
+
+class Status(enum.IntEnum):
+    """convoy_status: what a call of the C library returned."""
+
+    OK = 0
+    ERR_ARGUMENT = 1
+    ERR_SHAPE = 2
+    ERR_MEMORY = 3
+    ERR_DEVICE = 4
+    ERR_UNSUPPORTED = 5
+    ERR_IO = 6
+    ERR_NOT_FOUND = 7
+    ERR_INTERRUPTED = 8
+
+
+class LogLevel(enum.IntEnum):
+    """convoy_log_level: how much is logged."""
+
+    OFF = 0
+    ERROR = 1
+    WARNING = 2
+    INFO = 3
+    DEBUG = 4
+
+
+class Switch(enum.IntEnum):
+    """convoy_switch: an option that can be left to environment and default."""
+
+    DEFAULT = 0
+    ON = 1
+    NO = 2
+
+
+class Isolation(enum.IntEnum):
+    """convoy_isolation: where the GPU driver lives."""
+
+    DEFAULT = 0
+    PROCESS = 1
+    NONE = 2
+
+
+class DeviceType(enum.IntEnum):
+    """convoy_device_type: what kind of device it is."""
+
+    CPU_ENGINE = 0
+    GPU = 1
+    CPU = 2
+    ACCELERATOR = 3
+
+
+class Dtype(enum.IntEnum):
+    """convoy_dtype: the type of all elements."""
+
+    FLOAT32 = 0
+
+
+class Direction(enum.IntEnum):
+    """convoy_direction: which of the four operations."""
+
+    FORWARD = 0
+    BACKWARD_DATA = 1
+    BACKWARD_WEIGHTS = 2
+    BACKWARD_BIAS = 3
+
+
+class Activation(enum.IntEnum):
+    """convoy_activation: what forward applies to its result."""
+
+    IDENTITY = 0
+    RELU = 1
+    LEAKY_RELU = 2
+
+
+class EventKind(enum.IntEnum):
+    """convoy_event_kind: what an event reports."""
+
+    DOWNGRADE = 0
+    FAULT = 1
+    FAILOVER = 2
+
+
+# C name: (what the names of its constants begin with, the enum)
+ENUMS = {
+    "convoy_status": ("CONVOY_", Status),
+    "convoy_log_level": ("CONVOY_LOG_", LogLevel),
+    "convoy_switch": ("CONVOY_", Switch),
+    "convoy_isolation": ("CONVOY_ISOLATION_", Isolation),
+    "convoy_device_type": ("CONVOY_DEVICE_", DeviceType),
+    "convoy_dtype": ("CONVOY_", Dtype),
+    "convoy_direction": ("CONVOY_", Direction),
+    "convoy_activation": ("CONVOY_", Activation),
+    "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
+}
+
+Axes = c_int64 * MAX_RANK
+
+
+class Sized(ctypes.Structure):
+    """A struct whose first field tells the library how much of it there is."""
+
+    def __init__(self, **fields: object) -> None:
+        super().__init__(struct_size=ctypes.sizeof(type(self)), **fields)
+
+
+class OptionsStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("isolation", c_int32),
+        ("failover", c_int32),
+        ("tune", c_int32),
+        ("threads", c_int32),
+        ("reserved", c_int32),
+        ("workspace_limit", c_int64),
+        ("device", c_char_p),
+        ("algorithm", c_char_p),
+    ]
+
+
+class DeviceStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("type", c_int32),
+        ("simulator", c_int32),
+        ("compute_units", c_int32),
+        ("clock_mhz", c_int32),
+        ("reserved", c_int32),
+        ("memory_bytes", c_int64),
+        ("max_allocation_bytes", c_int64),
+        ("local_memory_bytes", c_int64),
+        ("id", c_char * 16),
+        ("name", c_char * 128),
+        ("platform", c_char * 128),
+        ("driver", c_char * 128),
+    ]
+
+
+class ConvStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_int32),
+        ("dtype", c_int32),
+        ("transposed", c_int32),
+        ("groups", c_int64),
+        ("stride", Axes),
+        ("pad_begin", Axes),
+        ("pad_end", Axes),
+        ("dilation", Axes),
+        ("output_padding", Axes),
+    ]
+
+
+class EpilogueStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("activation", c_int32),
+        ("slope", c_float),
+        ("reserved", c_int32),
+    ]
+
+
+class RunStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("attempts", c_int32),
+        ("first_fault", c_int32),
+        ("reserved", c_int32),
+        ("milliseconds", c_double),
+        ("workspace_bytes", c_int64),
+        ("device", c_char * 16),
+        ("algorithm", c_char * 32),
+        ("parameters", c_char * 128),
+        ("fault", c_char * 256),
+    ]
+
+
+class PlanStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("accepted", c_int32),
+        ("workspace_bytes", c_int64),
+        ("algorithm", c_char * 32),
+        ("parameters", c_char * 128),
+        ("reason", c_char * 192),
+    ]
+
+
+class HealthStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("worker_pid", c_uint32),
+        ("operations", c_int64),
+        ("device_operations", c_int64),
+        ("faults", c_int64),
+        ("failovers", c_int64),
+        ("downgrades", c_int64),
+        ("device_bytes", c_int64),
+        ("device_bytes_peak", c_int64),
+        ("device_bytes_held", c_int64),
+        ("host_bytes", c_int64),
+        ("programs_compiled", c_int64),
+        ("programs_cached", c_int64),
+        ("workers_abandoned", c_int64),
+    ]
+
+
+class EventStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_int32),
+        ("status", c_int32),
+        ("reserved", c_int32),
+        ("device", c_char * 16),
+        ("algorithm", c_char * 32),
+        ("message", c_char * 256),
+    ]
+
+
+STRUCTS = {
+    "convoy_options": OptionsStruct,
+    "convoy_device_info": DeviceStruct,
+    "convoy_conv": ConvStruct,
+    "convoy_epilogue": EpilogueStruct,
+    "convoy_run": RunStruct,
+    "convoy_plan": PlanStruct,
+    "convoy_health": HealthStruct,
+    "convoy_event": EventStruct,
+}
+
+LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+EventFunction = ctypes.CFUNCTYPE(None, c_void_p, POINTER(EventStruct))
+
+CALLBACKS = {"convoy_log_fn": LogFunction, "convoy_event_fn": EventFunction}
+
+# Short names for the signatures below. Contexts and tensors are opaque.
+_status = c_int
+_enum = c_int
+_context = c_void_p
+_tensor = c_void_p
+_floats = POINTER(c_float)
+_shape = POINTER(c_int64)
+_conv = POINTER(ConvStruct)
+_run = POINTER(RunStruct)
+_epilogue = POINTER(EpilogueStruct)
+_options = POINTER(OptionsStruct)
+_device = POINTER(DeviceStruct)
+
+# C name: (what it returns, its arguments)
+FUNCTIONS = {
+    "convoy_status_name": (c_char_p, [_enum]),
+    "convoy_last_error": (c_char_p, []),
+    "convoy_version": (c_char_p, []),
+    "convoy_set_log": (None, [LogFunction, c_void_p, _enum]),
+    "convoy_devices": (
+        _status,
+        [_options, _device, c_int32, POINTER(c_int32), c_char_p, c_size_t],
+    ),
+    "convoy_build_info": (c_char_p, []),
+    "convoy_open": (_status, [_options, POINTER(_context)]),
+    "convoy_close": (None, [_context]),
+    "convoy_context_device": (_status, [_context, _device]),
+    "convoy_sync": (_status, [_context]),
+    "convoy_interrupt": (None, [_context]),
+    "convoy_output_shape": (_status, [_conv, _shape, _shape, _shape]),
+    "convoy_flops": (c_double, [_conv, _enum, _shape, _shape]),
+    "convoy_parse_problem": (_status, [c_char_p, _conv, _shape, _shape, POINTER(_enum)]),
+    "convoy_format_problem": (_status, [_conv, _shape, _shape, _enum, c_char_p, c_size_t]),
+    "convoy_forward_host": (
+        _status,
+        [_context, _conv, _shape, _floats, _shape, _floats, _floats, _epilogue, _floats, _run],
+    ),
+    "convoy_backward_data_host": (
+        _status,
+        [_context, _conv, _shape, _floats, _shape, _floats, c_float, _floats, _run],
+    ),
+    "convoy_backward_weights_host": (
+        _status,
+        [_context, _conv, _shape, _floats, _shape, _floats, c_float, _floats, _run],
+    ),
+    "convoy_backward_bias_host": (
+        _status,
+        [_context, _conv, _shape, _shape, _floats, c_float, _floats, _run],
+    ),
+    "convoy_host_alloc": (_status, [_context, c_size_t, POINTER(c_void_p)]),
+    "convoy_host_free": (None, [_context, c_void_p]),
+    "convoy_tensor_new": (_status, [_context, c_int32, _shape, POINTER(_tensor)]),
+    "convoy_tensor_free": (None, [_tensor]),
+    "convoy_tensor_shape": (_status, [_tensor, _shape, POINTER(c_int32)]),
+    "convoy_tensor_write": (_status, [_tensor, _floats, c_int64]),
+    "convoy_tensor_read": (_status, [_tensor, _floats, c_int64]),
+    "convoy_commit": (_status, [_tensor]),
+    "convoy_forward": (
+        _status,
+        [_context, _conv, _tensor, _tensor, _tensor, _epilogue, _tensor, _run],
+    ),
+    "convoy_backward_data": (_status, [_context, _conv, _tensor, _tensor, c_float, _tensor, _run]),
+    "convoy_backward_weights": (
+        _status,
+        [_context, _conv, _tensor, _tensor, c_float, _tensor, _run],
+    ),
+    "convoy_backward_bias": (_status, [_context, _conv, _tensor, c_float, _tensor, _run]),
+    "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
+    "convoy_set_algorithm": (_status, [_context, c_char_p]),
+    "convoy_plan_problem": (
+        _status,
+        [_context, c_char_p, _conv, _enum, _shape, _shape, POINTER(PlanStruct)],
+    ),
+    "convoy_get_health": (_status, [_context, POINTER(HealthStruct)]),
+    "convoy_set_event_callback": (_status, [_context, EventFunction, c_void_p]),
+    "convoy_measure_peak": (_status, [_context, POINTER(c_double), POINTER(c_double)]),
+}
+
+
+def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Gives every function of the loaded library its signature."""
+    for name, (result, arguments) in FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library

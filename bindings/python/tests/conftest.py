@@ -1,0 +1,39 @@
+"""Fixtures: an open CPU context, the cases, and the OpenCL device of type CPU where there is one."""
+
+import convoy
+import numpy
+import pytest
+from cases import CASES, Case
+
+
+@pytest.fixture(scope="session")
+def context():
+    with convoy.open(device="cpu", failover=False, tune=False, threads=2) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session", params=CASES)
+def case(request):
+    return Case(request.param)
+
+
+@pytest.fixture(scope="session")
+def opencl_device():
+    """Id of an OpenCL device of type CPU (PoCL), asked for through the worker."""
+    found, why = convoy.list_devices()
+    ids = [
+        device.id
+        for device in found
+        if device.type == convoy.DeviceType.CPU and not device.simulator
+    ]
+    if not ids:
+        pytest.skip(f"no OpenCL device of type CPU: {why or 'only ' + str(len(found)) + ' others'}")
+    return ids[0]
+
+
+@pytest.fixture
+def operands():
+    """x, w and dy of a padded 3x3 convolution, float32."""
+    generator = numpy.random.default_rng(5)
+    shapes = (2, 3, 8, 9), (4, 3, 3, 3), (2, 4, 8, 9)
+    return [generator.standard_normal(shape).astype(numpy.float32) for shape in shapes]

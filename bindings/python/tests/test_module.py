@@ -1,0 +1,135 @@
+"""What needs no context: shapes, problems, devices, versions, python -m convoy, loading."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cases import CASES
+
+import convoy
+from convoy import _load
+
+LINE = "n2c6h17w14 k4r3s4 stride2,5 pad1:0,3 dil4,2 groups2 forward"
+
+
+def python(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(Path(convoy.__file__).parents[1]), **environment},
+    )
+
+
+def test_parse_problem():
+    problem = convoy.parse_problem(LINE)
+    assert problem.direction is convoy.Direction.FORWARD
+    assert problem.x_shape == (2, 6, 17, 14) and problem.w_shape == (4, 3, 3, 4)
+    assert problem.geometry == {
+        "stride": (2, 5),
+        "padding": ((1, 0), (3, 3)),
+        "dilation": (4, 2),
+        "groups": 2,
+        "transposed": False,
+        "output_padding": (0, 0),
+    }
+    assert convoy.format_problem(*problem[:3], **problem.geometry) == LINE
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_problems_there_and_back(name):
+    x_shape, w_shape, geometry = CASES[name]
+    text = convoy.format_problem("backward_weights", x_shape, w_shape, **geometry)
+    problem = convoy.parse_problem(text)
+    assert problem[:3] == (convoy.Direction.BACKWARD_WEIGHTS, x_shape, w_shape)
+    assert {key: problem.geometry[key] for key in geometry} == geometry
+
+
+def test_parse_nonsense():
+    with pytest.raises(convoy.ArgumentError):
+        convoy.parse_problem("n2c6h17w14 k4 sideways")
+
+
+def test_flops():
+    per_tap = 2 * 8 * 16 * 5 * 6
+    assert convoy.flops("forward", (1, 8, 7, 8), (16, 8, 3, 3)) == per_tap * 9
+
+
+def test_plan(context):
+    plan = context.plan("forward", (1, 8, 7, 8), (16, 8, 3, 3))
+    assert plan.accepted and plan.algorithm in context.algorithms() and plan.workspace_bytes >= 0
+
+
+def test_health_counts(context, operands):
+    x, w, _ = operands
+    before = context.health()
+    context.forward(x, w)
+    after = context.health()
+    assert after.operations == before.operations + 1
+    assert after.faults == after.failovers == 0 and after.worker_pid == 0
+
+
+def test_interrupt(context):
+    context.interrupt()
+    with pytest.raises(convoy.Interrupted):
+        context.sync()
+    context.sync()
+
+
+def test_measure_peak(context):
+    peak = context.measure_peak()
+    assert 0.1 < peak.gflops < 1e6 and 0.1 < peak.gigabytes_per_second < 1e5
+
+
+def test_devices():
+    first = convoy.devices()[0]
+    assert first.id == "cpu" and first.type is convoy.DeviceType.CPU_ENGINE
+    assert first.compute_units >= 1 and first.memory_bytes > 0 and first.name
+
+
+def test_version():
+    assert convoy.version().startswith(convoy.__version__ + " (")
+    assert "OpenBLAS" in convoy.build_info()
+
+
+def test_main_prints_the_devices():
+    ended = python("-m", "convoy")
+    assert ended.returncode == 0 and ended.stderr == ""
+    assert convoy.version() in ended.stdout and "cpu " in ended.stdout
+
+
+def test_cpu_needs_no_opencl():
+    """CONVOY_DEVICE=cpu: no OpenCL library in the process, no child process, no device file."""
+    script = (
+        "import convoy, numpy, os; c = convoy.open();"
+        "c.forward(numpy.ones((1, 2, 5), numpy.float32), numpy.ones((3, 2, 2), numpy.float32));"
+        "print(open('/proc/self/maps').read());"
+        "print([os.readlink(f'/proc/self/fd/{f}') for f in os.listdir('/proc/self/fd')"
+        " if os.path.islink(f'/proc/self/fd/{f}')]);"
+        "print('children', open(f'/proc/self/task/{os.getpid()}/children').read())"
+    )
+    ended = python("-c", script, CONVOY_DEVICE="cpu")
+    assert ended.returncode == 0, ended.stderr
+    assert "libOpenCL" not in ended.stdout and "convoy-ocl" not in ended.stdout
+    assert "/dev/dri" not in ended.stdout and "/dev/kfd" not in ended.stdout
+    assert ended.stdout.rstrip().endswith("children")
+
+
+def test_library_named_by_the_environment(tmp_path):
+    ended = python("-c", "import convoy", CONVOY_LIBRARY=str(tmp_path / "libother.so"))
+    assert ended.returncode != 0 and "libother.so" in ended.stderr
+    assert "CONVOY_LIBRARY" in ended.stderr and "ImportError" in ended.stderr
+    ended = python("-m", "convoy", CONVOY_LIBRARY=_load.library._name)
+    assert ended.returncode == 0 and _load.library._name in ended.stdout
+
+
+def test_library_of_another_version(monkeypatch):
+    class Other:
+        def convoy_version(self):
+            return b"0.2.0 (0123)"
+
+    with pytest.raises(ImportError, match="0.2.0"):
+        _load._check_version(Other(), "libother.so")
