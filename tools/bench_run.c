@@ -1,0 +1,191 @@
+/* The loops of the bench: tables, layers, passes; for each problem all devices and algorithms, so
+ * that its data and its reference are made once and the devices stand side by side. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "check.h"
+#include "progress.h"
+#include "shapes.h"
+#include "tool.h"
+
+enum { SAMPLED_ELEMENTS = 256, ALGORITHMS_MOST = 32 };
+
+typedef struct bench {
+  const bench_options *options;
+  FILE *out, *json;
+  timing enough;
+  int table_count, direction_count;
+  layer_table *tables;
+  int directions[CONVOY_DIRECTIONS];
+  device_list devices;
+  records lines;
+  progress line;
+  bool failed;
+} bench;
+
+static timing timing_of(const bench_options *options) {
+  static const timing full = {10, 0.002, 0.2, 3.0}, quick = {3, 0.002, 0.0, 0.5};
+  timing out = options->quick ? quick : full;
+  if (options->samples > 0) out.samples = options->samples;
+  if (options->min_time >= 0.0) out.min_time = options->min_time;
+  if (options->budget >= 0.0) out.budget = options->budget;
+  return out;
+}
+
+static int complain(const char *what, int status) {
+  fprintf(stderr, "convoy bench: %s\n", what);
+  return status;
+}
+
+static int read_passes(const words *names, bench *out) {
+  if (names->count == 0) {
+    while (out->direction_count < 3) {
+      out->directions[out->direction_count] = out->direction_count;
+      out->direction_count++;
+    }
+  }
+  for (int i = 0; i < names->count; i++) {
+    const int direction = direction_find(names->item[i]);
+    if (direction < 0 || out->direction_count == CONVOY_DIRECTIONS) {
+      fprintf(stderr, "convoy bench: --pass %s: ", names->item[i]);
+      return complain("unknown, or one too many", EXIT_USAGE);
+    }
+    out->directions[out->direction_count++] = direction;
+  }
+  return EXIT_FINE;
+}
+
+static int read_tables(const words *names, bench *out) {
+  char why[512];
+  out->tables = calloc((size_t)names->count, sizeof *out->tables);
+  if (!out->tables) return complain("out of memory", EXIT_FAILED);
+  for (int i = 0; i < names->count; i++) {
+    if (!shapes_read(names->item[i], &out->tables[i], why, sizeof why)) {
+      return complain(why, EXIT_USAGE);
+    }
+    out->table_count++;
+  }
+  return EXIT_FINE;
+}
+
+/* The algorithms to run on a device; "" stands for its choice. Returns how many. */
+static int algorithms_for(const bench *all, const device *where, const char **out) {
+  const words *names = &all->options->algorithms;
+  int count = 0;
+  if (names->count == 0) out[count++] = "";
+  for (int i = 0; i < names->count; i++) {
+    const char *name = names->item[i];
+    const bool every = strcmp(name, "all") == 0;
+    if (strcmp(name, "auto") == 0 && count < ALGORITHMS_MOST) out[count++] = "";
+    if (!every && device_has_algorithm(where, name) && count < ALGORITHMS_MOST) out[count++] = name;
+    for (int row = 0; every && count < ALGORITHMS_MOST; row++) {
+      const char *known = convoy_algorithm_name(where->context, row);
+      if (!known) break;
+      out[count++] = known;
+    }
+  }
+  return count;
+}
+
+static void measure_peaks(device_list *devices) {
+  for (int i = 0; i < devices->count; i++) {
+    device *one = &devices->item[i];
+    if (convoy_measure_peak(one->context, &one->gflops, &one->gigabytes) == CONVOY_OK) continue;
+    fprintf(stderr, "convoy bench: %s: no peak: %s\n", one->info.id, convoy_last_error());
+    one->gflops = one->gigabytes = NAN;
+  }
+}
+
+static void finish_line(bench *all, const record *line) {
+  progress_clear(&all->line);
+  bench_print_line(all->out, line, all->options->verbose);
+  fflush(all->out);
+  if (all->json) record_write(all->json, line);
+  if (!records_add(&all->lines, line)) all->failed = true;
+  if (!record_ok(line) && strcmp(line->status, "refused") != 0) all->failed = true;
+}
+
+static void run_devices(bench *all, const bench_case *what) {
+  for (int d = 0; d < all->devices.count; d++) {
+    device *where = &all->devices.item[d];
+    const char *names[ALGORITHMS_MOST];
+    const int count = algorithms_for(all, where, names);
+    for (int i = 0; i < count; i++) {
+      char now[128];
+      snprintf(now, sizeof now, "%s %s %s %s", where->info.id, what->from->name,
+               direction_roles[what->shape.direction].name, names[i]);
+      progress_show(&all->line, now);
+      const record line = bench_line(what, where, names[i][0] ? names[i] : NULL, &all->enough);
+      finish_line(all, &line);
+    }
+  }
+}
+
+static void run_case(bench *all, const layer_table *table, const layer *from, int direction) {
+  bench_case what = {.table = table->name, .from = from, .shape = from->shape};
+  what.shape.direction = (convoy_direction)direction;
+  reference exact = {0, NULL};
+  progress_show(&all->line, from->name);
+  const bool made = operands_make(&what.shape, fill_real, false, &what.data);
+  if (made && reference_make(&what.shape, &what.data, SAMPLED_ELEMENTS, &exact)) {
+    what.exact = &exact;
+    run_devices(all, &what);
+  } else {
+    progress_clear(&all->line);
+    fprintf(stderr, "convoy bench: %s: out of memory\n", from->name);
+    all->failed = true;
+  }
+  reference_free(&exact);
+  operands_free(&what.data);
+  progress_step(&all->line);
+}
+
+static void run_table(bench *all, const layer_table *table) {
+  bench_print_head(all->out, table->name);
+  for (int l = 0; l < table->count; l++) {
+    for (int d = 0; d < all->direction_count; d++) {
+      run_case(all, table, &table->layers[l], all->directions[d]);
+    }
+  }
+}
+
+static int prepare(bench *all) {
+  int status = read_passes(&all->options->passes, all);
+  if (status == EXIT_FINE) status = read_tables(&all->options->shapes, all);
+  if (status == EXIT_FINE) status = devices_open(&all->options->devices, &all->devices);
+  if (status == EXIT_FINE)
+    status = devices_check_algorithms(&all->devices, &all->options->algorithms);
+  return status;
+}
+
+static int run(bench *all) {
+  all->failed = all->devices.failed > 0;
+  measure_peaks(&all->devices);
+  bench_print_devices(all->out, &all->devices);
+  if (all->json) bench_write_head(all->json, all->options->command, &all->devices);
+  int cases = 0;
+  for (int t = 0; t < all->table_count; t++) cases += all->tables[t].count * all->direction_count;
+  all->line = progress_start(cases, all->options->progress);
+  for (int t = 0; t < all->table_count; t++) run_table(all, &all->tables[t]);
+  bench_print_sums(all->out, &all->lines, &all->devices);
+  if (all->json) bench_write_sums(all->json, &all->lines);
+  int status = all->failed ? EXIT_FAILED : EXIT_FINE;
+  if (all->options->compare) {
+    const int compared = bench_compare(all->out, all->options->compare, &all->lines);
+    if (status == EXIT_FINE) status = compared;
+  }
+  return status;
+}
+
+int bench_run(const bench_options *options, FILE *out, FILE *json) {
+  bench all = {.options = options, .out = out, .json = json, .enough = timing_of(options)};
+  int status = prepare(&all);
+  if (status == EXIT_FINE) status = run(&all);
+  devices_close(&all.devices);
+  for (int t = 0; t < all.table_count; t++) csv_free(&all.tables[t]);
+  free(all.tables);
+  records_free(&all.lines);
+  return status;
+}

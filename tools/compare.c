@@ -1,0 +1,88 @@
+/* Ratios to an older run: above 1 is faster now. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "sums.h"
+#include "tool.h"
+
+static bool read_records(const char *path, records *out) {
+  FILE *from = fopen(path, "r");
+  if (!from) {
+    perror(path);
+    return false;
+  }
+  char *line = NULL;
+  size_t size = 0;
+  bool room = true;
+  while (room && getline(&line, &size, from) > 0) {
+    record one;
+    if (record_read(line, &one)) room = records_add(out, &one);
+  }
+  free(line);
+  fclose(from);
+  if (out->count == 0) fprintf(stderr, "%s: no line of a bench in it\n", path);
+  return room && out->count > 0;
+}
+
+static bool same_line(const record *a, const record *b) {
+  return strcmp(a->table, b->table) == 0 && strcmp(a->shape, b->shape) == 0 &&
+         strcmp(a->pass, b->pass) == 0 && strcmp(a->device, b->device) == 0 &&
+         strcmp(a->requested, b->requested) == 0;
+}
+
+static const record *find(const records *old, const record *line) {
+  for (int i = 0; i < old->count; i++) {
+    if (same_line(&old->item[i], line)) return &old->item[i];
+  }
+  return NULL;
+}
+
+static void print_ratio(FILE *out, const record *now, const record *then) {
+  fprintf(out, "%-20.20s %-16s %-6.6s %-18.18s %10.3f %10.3f %7.3f\n", now->shape, now->pass,
+          now->device, now->requested, then->median_ms, now->median_ms,
+          then->median_ms / now->median_ms);
+}
+
+/* Splits what both runs timed into two lists of the same lines, so that their sums compare. */
+static bool pair(FILE *out, const records *now, const records *old, records *left, records *right) {
+  for (int i = 0; i < now->count; i++) {
+    const record *line = &now->item[i], *then = find(old, line);
+    if (!then || !record_ok(line) || !record_ok(then)) continue;
+    print_ratio(out, line, then);
+    /* the weights of now, should the table have changed */
+    record weighted = *then;
+    weighted.count = line->count;
+    if (!records_add(left, &weighted) || !records_add(right, line)) return false;
+  }
+  return true;
+}
+
+static void print_sums(FILE *out, const records *old, const records *now) {
+  sum *then = malloc((size_t)(now->count ? now->count : 1) * sizeof *then);
+  sum *today = malloc((size_t)(now->count ? now->count : 1) * sizeof *today);
+  const int count = then && today ? sums_of(now, today) : 0;
+  if (count > 0) sums_of(old, then);
+  for (int i = 0; i < count; i++) {
+    fprintf(out, "sum %-16.16s %-16s %-6.6s %-18.18s %10.3f %10.3f %7.3f\n", today[i].table, "",
+            today[i].device, today[i].requested, then[i].total.ms, today[i].total.ms,
+            then[i].total.ms / today[i].total.ms);
+  }
+  free(then);
+  free(today);
+}
+
+int bench_compare(FILE *out, const char *path, const records *now) {
+  records old = {0}, left = {0}, right = {0};
+  bool good = read_records(path, &old);
+  if (good) {
+    fprintf(out, "\ncompared with %s: median ms then and now; above 1 is faster now\n", path);
+    good = pair(out, now, &old, &left, &right);
+    print_sums(out, &left, &right);
+    fprintf(out, "%d of %d lines are in both\n", right.count, now->count);
+  }
+  records_free(&old);
+  records_free(&left);
+  records_free(&right);
+  return good ? EXIT_FINE : EXIT_FAILED;
+}

@@ -1,0 +1,40 @@
+/* The devices a command works on: each an open context. */
+#ifndef DEVICES_H
+#define DEVICES_H
+
+#include "convoy/convoy.h"
+#include "options.h"
+
+enum { DEVICES_MOST = 16 };
+
+typedef struct device {
+  convoy_context *context;
+  convoy_device_info info;
+  double gflops, gigabytes; /* measured peaks; NaN if unknown */
+} device;
+
+typedef struct device_list {
+  int count;
+  int failed; /* devices that are there and could not be opened */
+  device item[DEVICES_MOST];
+} device_list;
+
+/* Opens the devices named: ids, parts of names, or "all" = the CPU engine and every OpenCL device
+ * that is no simulator. With no name: CONVOY_DEVICE if it is set, else all. A fault of a device is
+ * an error on it, not a reason to compute elsewhere. Complaints go to stderr. Returns an exit
+ * status; unless it is 0 no device is open. */
+int devices_open(const words *names, device_list *out);
+void devices_close(device_list *list);
+
+/* Opens a device again after a fault. */
+convoy_status device_reopen(device *one);
+
+bool device_has_algorithm(const device *one, const char *name);
+/* Each name must be "auto", "all" or in some device's table; if not, says so on stderr. Returns an
+ * exit status. */
+int devices_check_algorithms(const device_list *list, const words *names);
+
+/* How a type of device is called. */
+const char *device_type_name(int32_t type);
+
+#endif

@@ -1,0 +1,87 @@
+/* `convoy report`: what the owner of a card sends to someone who has none. */
+#include <string.h>
+
+#include "bench.h"
+#include "info.h"
+#include "selftest.h"
+#include "tool.h"
+
+static const usage about = {
+    "report",
+    "Writes info, selftest and a quick bench of the tables yolov8n_rx5600xt and eeg into one text\n"
+    "file, with the bench's JSON lines at its end. It names hardware, drivers and settings, but\n"
+    "neither host nor user.",
+    "example:\n  convoy report --output my-card.txt\n",
+};
+
+typedef struct report_options {
+  words devices;
+  const char *output;
+  bool progress;
+} report_options;
+
+static int write_bench(const report_options *set, FILE *out, FILE *json) {
+  static const char *const tables[] = {"yolov8n_rx5600xt", "eeg"};
+  bench_options bench = bench_defaults();
+  for (int i = 0; i < 2; i++) words_add(&bench.shapes, tables[i], strlen(tables[i]));
+  bench.devices = set->devices;
+  bench.quick = true;
+  bench.progress = set->progress;
+  bench.command = "convoy report";
+  return bench_run(&bench, out, json);
+}
+
+static void append(FILE *to, FILE *from) {
+  char buffer[4096];
+  size_t count;
+  rewind(from);
+  while ((count = fread(buffer, 1, sizeof buffer, from)) > 0) fwrite(buffer, 1, count, to);
+}
+
+/* Each part is written however the one before ended: a report of a failure is what it is for. */
+static int write_all(const report_options *set, FILE *out, FILE *json) {
+  selftest_options test = {.devices = set->devices, .progress = set->progress};
+  int status[3];
+  fputs("# convoy report\n\n## info\n\n", out);
+  status[0] = info_print(out);
+  fputs("\n## selftest\n\n", out);
+  fflush(out);
+  status[1] = selftest_run(&test, out);
+  fputs("\n## bench, quick\n\n", out);
+  status[2] = status[1] == EXIT_NO_DEVICE ? EXIT_NO_DEVICE : write_bench(set, out, json);
+  fputs("\n## bench, JSON lines\n\n", out);
+  append(out, json);
+  int worst = EXIT_FINE;
+  for (int i = 0; i < 3; i++) worst = status[i] > worst ? status[i] : worst;
+  return worst;
+}
+
+static int write_report(const report_options *set) {
+  FILE *json = tmpfile();
+  FILE *out = json ? fopen(set->output, "w") : NULL;
+  int status = EXIT_USAGE;
+  if (out) {
+    status = write_all(set, out, json);
+    if (fclose(out) != 0) status = EXIT_FAILED;
+    printf("%s written\n", set->output);
+  } else {
+    perror(set->output);
+  }
+  if (json) fclose(json);
+  return status;
+}
+
+int report_main(int argc, char **argv) {
+  report_options set = {.output = "convoy-report.txt"};
+  const option table[] = {
+      {"--output", "FILE", OPTION_TEXT, &set.output, "the file to write (convoy-report.txt)"},
+      {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
+       "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
+      {"--progress", NULL, OPTION_FLAG, &set.progress,
+       "progress line even if stderr is not a terminal"},
+      {NULL, NULL, OPTION_FLAG, NULL, NULL},
+  };
+  int status = EXIT_FINE;
+  if (!options_read(&about, table, argc, argv, &status)) return status;
+  return write_report(&set);
+}
