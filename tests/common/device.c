@@ -8,21 +8,21 @@
 #define POCL_PLATFORM "Portable Computing Language"
 #define MOST_DEVICES 32
 
-static bool find_pocl(char *id, size_t size) {
+static int find_pocl(char *id, size_t size) {
   convoy_device_info devices[MOST_DEVICES] = {{.struct_size = sizeof(convoy_device_info)}};
   int32_t count = 0;
   char why[256] = "";
   if (convoy_devices(NULL, devices, MOST_DEVICES, &count, why, sizeof why) != CONVOY_OK) {
     fprintf(stderr, "cannot list devices: %s\n", convoy_last_error());
-    return false;
+    return EXIT_FAILURE;
   }
   for (int32_t i = 0; i < count && i < MOST_DEVICES; i++)
     if (strstr(devices[i].platform, POCL_PLATFORM) != NULL && !devices[i].simulator) {
       snprintf(id, size, "%s", devices[i].id);
-      return true;
+      return 0;
     }
   fprintf(stderr, "skipped: no OpenCL device of platform \"" POCL_PLATFORM "\" %s\n", why);
-  return false;
+  return TEST_SKIPPED;
 }
 
 static const char *wanted_or_default(const char *wanted) {
@@ -31,11 +31,12 @@ static const char *wanted_or_default(const char *wanted) {
   return set != NULL && set[0] != '\0' ? set : "cpu";
 }
 
-bool test_open(const char *wanted, convoy_context **context, convoy_device_info *info) {
+int test_open(const char *wanted, convoy_context **context, convoy_device_info *info) {
   char id[sizeof info->id];
   wanted = wanted_or_default(wanted);
   if (strcmp(wanted, "pocl") == 0) {
-    if (!find_pocl(id, sizeof id)) return false;
+    const int status = find_pocl(id, sizeof id);
+    if (status != 0) return status;
     wanted = id;
   }
   convoy_options options = CONVOY_OPTIONS_INIT;
@@ -45,7 +46,7 @@ bool test_open(const char *wanted, convoy_context **context, convoy_device_info 
   if (convoy_open(&options, context) != CONVOY_OK ||
       convoy_context_device(*context, info) != CONVOY_OK) {
     fprintf(stderr, "cannot open device '%s': %s\n", wanted, convoy_last_error());
-    return false;
+    return EXIT_FAILURE;
   }
-  return true;
+  return 0;
 }

@@ -2,15 +2,14 @@
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
-#include <stdbool.h>
-
 #include "convoy/convoy.h"
 
 #define TEST_SKIPPED 77 /* exit status that CTest counts as skipped */
 
 /* `wanted`: "pocl" is the device of the platform "Portable Computing Language", wherever it stands in
  * the list; everything else goes to convoy_open as it is. NULL: TEST_DEVICE, else cpu. Opens without
- * failover, so that no device fault is hidden. False with the reason on stderr. */
-bool test_open(const char *wanted, convoy_context **context, convoy_device_info *info);
+ * failover, so that no device fault is hidden. Returns 0, or the exit status to end with after the
+ * reason has gone to stderr: TEST_SKIPPED when there is no such platform, EXIT_FAILURE. */
+int test_open(const char *wanted, convoy_context **context, convoy_device_info *info);
 
 #endif
