@@ -1,5 +1,5 @@
-# Installed tree, relocatable as a whole. Components: runtime (library, worker, OpenCL module), tool,
-# development (header, CMake package, pkg-config), data (shape tables).
+# Installed tree, relocatable as a whole. Components: runtime (library, worker, OpenCL module) and
+# development (header, CMake package, pkg-config).
 
 include(CMakePackageConfigHelpers)
 
@@ -17,14 +17,11 @@ foreach(target convoy-worker convoy-ocl)
   endif()
 endforeach()
 
-if(TARGET convoy-tool)
+if(TARGET convoy_main) # tools/ installs the tool; from bin/ the library is found like this
   file(RELATIVE_PATH to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(convoy-tool PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
-  install(TARGETS convoy-tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tool)
+  set_target_properties(convoy_main PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
 endif()
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/shapes
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/convoy COMPONENT data FILES_MATCHING PATTERN "*.csv")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/convoy)
