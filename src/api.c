@@ -1,0 +1,152 @@
+/* Public functions on the library, devices and contexts: check pointers, call core. The header is
+ * their manual; operations are in api_conv.c, tensors in api_tensor.c. */
+#include "api_check.h"
+#include "core/build_info.h"
+#include "core/context.h"
+#include "core/devices.h"
+#include "core/operation.h"
+
+/* ------------------------------------------------------------------------- status and log */
+
+const char *convoy_status_name(convoy_status status) {
+  return cvy_status_name(status);
+}
+
+const char *convoy_last_error(void) {
+  return cvy_last_error();
+}
+
+void convoy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
+  cvy_set_log(fn, user, level);
+}
+
+const char *convoy_version(void) {
+  return cvy_version();
+}
+
+const char *convoy_build_info(void) {
+  return cvy_build_info();
+}
+
+/* -------------------------------------------------------------------------------- devices */
+
+enum { MOST_DEVICES = 64 };
+
+convoy_status convoy_devices(const convoy_options *options, convoy_device_info *out,
+                             int32_t capacity, int32_t *count, char *why, size_t why_size) {
+  if (!count) return cvy_fail(CONVOY_ERR_ARGUMENT, "count is NULL");
+  if (capacity < 0) return cvy_fail(CONVOY_ERR_ARGUMENT, "capacity is %d", (int)capacity);
+  convoy_status status = cvy_check_struct("out", out, sizeof(*out), capacity == 0);
+  cvy_options resolved;
+  if (!status) status = cvy_options_resolve(options, &resolved);
+  if (status) return status;
+  cvy_facts facts[MOST_DEVICES];
+  char unused[1];
+  status = cvy_devices(&resolved.open, facts, MOST_DEVICES, count, why ? why : unused,
+                       why ? why_size : sizeof(unused));
+  uint32_t size = capacity ? out->struct_size : 0;
+  for (int32_t i = 0; i < *count && i < capacity && i < MOST_DEVICES; i++) {
+    convoy_device_info *to = (convoy_device_info *)((char *)out + (size_t)i * size);
+    to->struct_size = size;
+    cvy_struct_out(to, &facts[i].info, sizeof(facts[i].info), sizeof(facts[i].info));
+  }
+  return status;
+}
+
+/* -------------------------------------------------------------------------------- context */
+
+convoy_status convoy_open(const convoy_options *options, convoy_context **out) {
+  if (!out) return cvy_fail(CONVOY_ERR_ARGUMENT, "out is NULL");
+  return cvy_open(options, out);
+}
+
+void convoy_close(convoy_context *context) {
+  if (context) cvy_close(context);
+}
+
+convoy_status convoy_context_device(convoy_context *context, convoy_device_info *out) {
+  convoy_status status = cvy_check_struct("out", out, sizeof(*out), false);
+  if (!status) status = cvy_enter(context);
+  if (status) return status;
+  const convoy_device_info *info = &cvy_context_engine(context)->facts.info;
+  cvy_struct_out(out, info, sizeof(*info), sizeof(*info));
+  return cvy_leave(context, CONVOY_OK);
+}
+
+convoy_status convoy_sync(convoy_context *context) {
+  convoy_status status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_sync(context));
+}
+
+void convoy_interrupt(convoy_context *context) {
+  if (context) __atomic_store_n(&context->interrupt, 1, __ATOMIC_RELAXED);
+}
+
+convoy_status convoy_host_alloc(convoy_context *context, size_t bytes, void **out) {
+  if (!out) return cvy_fail(CONVOY_ERR_ARGUMENT, "out is NULL");
+  convoy_status status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_host_alloc(context, bytes, out));
+}
+
+void convoy_host_free(convoy_context *context, void *memory) {
+  if (context && memory) cvy_host_free(context, memory);
+}
+
+/* ----------------------------------------------------------------------------- algorithms */
+
+const char *convoy_algorithm_name(convoy_context *context, int32_t index) {
+  if (cvy_enter(context)) return NULL;
+  const cvy_algorithm *const *row = cvy_context_engine(context)->backend->algorithms;
+  while (*row && index-- > 0) row++;
+  const char *name = *row && index == -1 ? (*row)->name : NULL;
+  cvy_leave(context, CONVOY_OK);
+  return name;
+}
+
+convoy_status convoy_set_algorithm(convoy_context *context, const char *name) {
+  convoy_status status = cvy_enter(context);
+  if (status) return status;
+  return cvy_leave(context, cvy_force_algorithm(context, name ? name : ""));
+}
+
+convoy_status convoy_plan_problem(convoy_context *context, const char *name,
+                                  const convoy_conv *conv, convoy_direction direction,
+                                  const int64_t *x_shape, const int64_t *w_shape,
+                                  convoy_plan *out) {
+  const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
+  cvy_problem problem;
+  if (!status) {
+    status = cvy_operation_problem(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem);
+  }
+  if (!status) status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_plan(context, name, &problem, out));
+}
+
+/* ---------------------------------------------------------------- health, events, measuring */
+
+convoy_status convoy_get_health(convoy_context *context, convoy_health *out) {
+  convoy_status status = cvy_check_struct("out", out, sizeof(*out), false);
+  if (!status) status = cvy_enter(context);
+  if (status) return status;
+  convoy_health health;
+  cvy_health_collect(context, &health);
+  cvy_struct_out(out, &health, sizeof(health), sizeof(health));
+  return cvy_leave(context, CONVOY_OK);
+}
+
+convoy_status convoy_set_event_callback(convoy_context *context, convoy_event_fn *fn, void *user) {
+  convoy_status status = cvy_enter(context);
+  if (status) return status;
+  context->event_fn = fn;
+  context->event_user = user;
+  return cvy_leave(context, CONVOY_OK);
+}
+
+convoy_status convoy_measure_peak(convoy_context *context, double *gflops,
+                                  double *gigabytes_per_second) {
+  convoy_status status = cvy_enter(context);
+  if (status) return status;
+  return cvy_leave(context, cvy_measure_peak(context, gflops, gigabytes_per_second));
+}

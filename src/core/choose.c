@@ -1,0 +1,124 @@
+/* Choice: forced row, else the fastest valid record, else the first row that does not refuse. */
+#include "core/choose.h"
+
+#include <string.h>
+
+#include "core/params.h"
+
+const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choice) {
+  return engine->backend->algorithms[choice->row];
+}
+
+int32_t cvy_row_named(const cvy_backend *backend, const char *name) {
+  for (int32_t row = 0; backend->algorithms[row]; row++) {
+    if (strcmp(backend->algorithms[row]->name, name) == 0) return row;
+  }
+  return -1;
+}
+
+static bool accepts(const cvy_algorithm *algorithm, const cvy_problem *problem,
+                    const cvy_facts *facts, cvy_text *reason) {
+  if (!(algorithm->directions & (1u << problem->direction))) {
+    cvy_text_add(reason, "it does not do this direction");
+    return false;
+  }
+  return !algorithm->accepts || algorithm->accepts(problem, facts, reason);
+}
+
+static void measure_workspace(const cvy_engine *engine, const cvy_problem *problem,
+                              cvy_choice *choice) {
+  const cvy_algorithm *algorithm = cvy_chosen(engine, choice);
+  choice->workspace =
+      algorithm->workspace ? algorithm->workspace(problem, &engine->facts, &choice->params) : 0;
+}
+
+bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
+                   cvy_choice *out, cvy_text *reason) {
+  const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+  if (!accepts(algorithm, problem, &engine->facts, reason)) return false;
+  memset(out, 0, sizeof(*out));
+  out->row = row;
+  if (algorithm->defaults) algorithm->defaults(problem, &engine->facts, &out->params);
+  measure_workspace(engine, problem, out);
+  return true;
+}
+
+/* Whether a record made for this device and problem can be run as it stands. */
+static bool record_runs(const cvy_engine *engine, const cvy_record *record,
+                        const cvy_problem *problem, cvy_choice *out) {
+  char unused[192];
+  cvy_text reason = cvy_text_in(unused, sizeof(unused));
+  int32_t row = cvy_row_named(engine->backend, record->algorithm);
+  if (row < 0 || !cvy_row_takes(engine, row, problem, out, &reason)) return false;
+  const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+  if (record->hash != cvy_params_hash(algorithm)) return false;
+  if (!cvy_params_parse(algorithm, record->params, &out->params)) return false;
+  if (algorithm->valid && !algorithm->valid(&out->params, problem, &engine->facts)) return false;
+  measure_workspace(engine, problem, out);
+  return out->workspace <= engine->facts.workspace_limit;
+}
+
+static bool from_records(const cvy_records *records, const cvy_engine *engine,
+                         const cvy_problem *problem, cvy_choice *out) {
+  if (!records->count) return false;
+  cvy_record here;
+  cvy_record_place(&engine->facts, &here);
+  cvy_problem_key(problem, here.key, sizeof(here.key));
+  const cvy_record *best = NULL;
+  for (int32_t i = 0; i < records->count; i++) {
+    const cvy_record *record = &records->list[i];
+    cvy_choice choice;
+    if (strcmp(record->key, here.key) != 0 || strcmp(record->device, here.device) != 0) continue;
+    if (strcmp(record->driver, here.driver) != 0) continue;
+    if (best && best->milliseconds <= record->milliseconds) continue;
+    if (!record_runs(engine, record, problem, &choice)) continue;
+    best = record;
+    *out = choice;
+  }
+  return best != NULL;
+}
+
+static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem,
+                               cvy_choice *out) {
+  char reasons[400], key[CONVOY_PROBLEM_TEXT];
+  cvy_text text = cvy_text_in(reasons, sizeof(reasons));
+  for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
+    cvy_text_add(&text, "%s%s: ", row ? "; " : "", engine->backend->algorithms[row]->name);
+    if (cvy_row_takes(engine, row, problem, out, &text)) return CONVOY_OK;
+  }
+  cvy_problem_key(problem, key, sizeof(key));
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no algorithm of %s takes %s (%s)", engine->facts.info.id,
+                  key, reasons);
+}
+
+static convoy_status forced_row(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
+                                cvy_choice *out) {
+  char reason[192], key[CONVOY_PROBLEM_TEXT];
+  cvy_text text = cvy_text_in(reason, sizeof(reason));
+  if (cvy_row_takes(engine, row, problem, out, &text)) return CONVOY_OK;
+  cvy_problem_key(problem, key, sizeof(key));
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s refuses %s: %s",
+                  engine->backend->algorithms[row]->name, key, reason);
+}
+
+convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
+                         cvy_choice *out) {
+  /* A row forced for the device does not bind the CPU engine that replaces it. */
+  int32_t forced = chooser->forced[0] ? cvy_row_named(engine->backend, chooser->forced) : -1;
+  if (forced >= 0) return forced_row(engine, forced, problem, out);
+
+  size_t slot = cvy_hash(0, problem, sizeof(*problem)) % CVY_CHOICES;
+  if (chooser->made[slot].backend == engine->backend &&
+      memcmp(&chooser->made[slot].problem, problem, sizeof(*problem)) == 0) {
+    *out = chooser->made[slot].choice;
+    return CONVOY_OK;
+  }
+  if (!from_records(&chooser->records, engine, problem, out)) {
+    convoy_status status = first_row(engine, problem, out);
+    if (status) return status;
+  }
+  chooser->made[slot].backend = engine->backend;
+  chooser->made[slot].problem = *problem;
+  chooser->made[slot].choice = *out;
+  return CONVOY_OK;
+}

@@ -1,0 +1,43 @@
+/* Which algorithm runs, with which parameters. */
+#ifndef CVY_CHOOSE_H
+#define CVY_CHOOSE_H
+
+#include "core/tunefile.h"
+
+/* An opened device and its table. */
+typedef struct cvy_engine {
+  const cvy_backend *backend;
+  cvy_device *device; /* NULL: none, or given up */
+  cvy_facts facts;
+} cvy_engine;
+
+typedef struct cvy_choice {
+  int32_t row; /* in the backend's table */
+  cvy_params params;
+  int64_t workspace; /* bytes */
+} cvy_choice;
+
+/* Free choices made so far, by problem; a slot is overwritten when two problems want it. */
+#define CVY_CHOICES 128
+typedef struct cvy_chooser {
+  char forced[32];     /* run only this row, "": choose */
+  cvy_records records; /* empty: table order */
+  struct {
+    const cvy_backend *backend; /* NULL: empty slot */
+    cvy_problem problem;
+    cvy_choice choice;
+  } made[CVY_CHOICES];
+} cvy_chooser;
+
+const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choice);
+/* Row of that name in the backend's table, -1 if there is none. */
+int32_t cvy_row_named(const cvy_backend *backend, const char *name);
+/* Whether a row takes the problem; if so with default parameters in `out`, else with the reason. */
+bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
+                   cvy_choice *out, cvy_text *reason);
+/* The forced row if it is one of this engine's, else the fastest record's, else the first that does
+ * not refuse. ERR_UNSUPPORTED with the reasons. */
+convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
+                         cvy_choice *out);
+
+#endif

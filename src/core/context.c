@@ -1,0 +1,216 @@
+/* Opening, closing, entering and leaving a context. */
+#include "core/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "core/devices.h"
+#include "core/params.h"
+#include "os/os.h"
+
+/* ----------------------------------------------------------------------------------- open */
+
+static convoy_status open_cpu(convoy_context *context) {
+  cvy_engine *engine = &context->cpu;
+  engine->backend = cvy_cpu_backend();
+  convoy_status status = engine->backend->open(0, &context->options.open, &engine->device);
+  if (status) return status;
+  engine->facts = *engine->backend->facts(engine->device);
+  engine->facts.workspace_limit = context->options.open.workspace_limit;
+  return CONVOY_OK;
+}
+
+/* Opens the wanted device; without it the CPU engine serves, if failover is on. */
+static convoy_status open_wanted(convoy_context *context) {
+  const char *wanted = context->options.device;
+  cvy_device_choice found;
+  convoy_status status = cvy_devices_find(wanted, &context->options.open, &found);
+  context->wants_cpu = !status && found.backend->host_memory;
+  if (context->wants_cpu) return CONVOY_OK;
+  if (!status) status = cvy_device_open(context, found.backend, found.index);
+  if (!status || !context->options.failover) return status;
+  char *id = context->device.facts.info.id;
+  cvy_text_copy(id, sizeof(context->device.facts.info.id), found.id[0] ? found.id : wanted);
+  cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
+             "%s cannot be opened, the CPU computes: %s", found.id[0] ? found.id : wanted,
+             cvy_last_error());
+  return CONVOY_OK;
+}
+
+/* With a device that could not be opened its rows' names stay legal: they bind nothing then. */
+static bool downgraded(const convoy_context *context) {
+  return !context->wants_cpu && !context->device.device;
+}
+
+static convoy_status start(convoy_context *context) {
+  convoy_status status = open_cpu(context);
+  if (!status) status = open_wanted(context);
+  if (!status && !downgraded(context)) {
+    status = cvy_force_algorithm(context, context->options.algorithm);
+  }
+  if (!status && context->options.tune) cvy_records_load(&context->chooser.records);
+  return status;
+}
+
+/* Ends the engines; tensors keep what the host has and can still be freed. */
+static void stop(convoy_context *context) {
+  atomic_store(&context->open, false);
+  cvy_stores_detach(context);
+  cvy_device_close(context);
+  if (context->cpu.device) context->cpu.backend->close(context->cpu.device);
+  context->cpu.device = NULL;
+  cvy_records_free(&context->chooser.records);
+}
+
+convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
+  cvy_options options;
+  convoy_status status = cvy_options_resolve(given, &options);
+  if (status) return status;
+  convoy_context *context = cvy_pool_take();
+  if (!context) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a context");
+  context->options = options;
+  cvy_lock(context);
+  status = start(context);
+  if (status) {
+    stop(context);
+    free(context->events);
+  }
+  atomic_store(&context->open, !status);
+  cvy_unlock(context);
+  if (status) {
+    cvy_pool_drop(context);
+    return status;
+  }
+  *out = context;
+  return CONVOY_OK;
+}
+
+/* ---------------------------------------------------------------------------------- close */
+
+void cvy_close(convoy_context *context) {
+  if (cvy_enter(context)) return;
+  if (context->device.device) cvy_device_wait(context, context->last_ticket);
+  stop(context);
+  if (!context->event_fn) {
+    free(context->events);
+    context->events = NULL;
+  }
+  cvy_leave(context, CONVOY_OK);
+  cvy_pool_drop(context);
+}
+
+/* ------------------------------------------------------------------------ enter and leave */
+
+/* The first use in a child made by fork(): the device belongs to the parent. What only the device
+ * has is computed anew from its history. */
+static void leave_parent(convoy_context *context) {
+  context->forked = false;
+  context->lost = false;
+  if (!context->device.device) return;
+  cvy_device_forget(context);
+  cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_OK, "",
+             "%s belongs to the parent process, after fork() the CPU computes",
+             context->device.facts.info.id);
+}
+
+void cvy_lock(convoy_context *context) {
+  pthread_mutex_lock(&context->lock);
+  if (context->forked) leave_parent(context);
+}
+
+void cvy_unlock(convoy_context *context) {
+  pthread_mutex_unlock(&context->lock);
+}
+
+convoy_status cvy_enter(convoy_context *context) {
+  if (!context) return cvy_fail(CONVOY_ERR_ARGUMENT, "context is NULL");
+  if (!atomic_load(&context->open)) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "the context is closed");
+  }
+  cvy_lock(context);
+  memset(&context->call, 0, sizeof(context->call));
+  context->call.start = cvy_clock();
+  return CONVOY_OK;
+}
+
+convoy_status cvy_leave(convoy_context *context, convoy_status status) {
+  convoy_event_fn *fn = context->event_fn;
+  void *user = context->event_user;
+  int32_t count = 0;
+  convoy_event *events = fn ? cvy_take_events(context, &count) : NULL;
+  cvy_unlock(context);
+  if (count == 0) return status;
+
+  char sentence[512];
+  cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
+  for (int32_t i = 0; i < count; i++) fn(user, &events[i]);
+  free(events);
+  return status ? cvy_fail(status, "%s", sentence) : CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------------- the rest */
+
+const cvy_engine *cvy_context_engine(const convoy_context *context) {
+  return context->device.device || context->lost ? &context->device : &context->cpu;
+}
+
+static convoy_status find_row(const cvy_engine *engine, const char *name, int32_t *row) {
+  *row = cvy_row_named(engine->backend, name);
+  if (*row >= 0) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_NOT_FOUND, "%s has no algorithm \"%s\"", engine->facts.info.id, name);
+}
+
+convoy_status cvy_force_algorithm(convoy_context *context, const char *name) {
+  int32_t row;
+  convoy_status status = *name ? find_row(cvy_context_engine(context), name, &row) : CONVOY_OK;
+  if (status) return status;
+  cvy_text_copy(context->chooser.forced, sizeof(context->chooser.forced), name);
+  return CONVOY_OK;
+}
+
+static bool plan_named(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
+                       convoy_plan *plan, cvy_choice *choice) {
+  cvy_text reason = cvy_text_in(plan->reason, sizeof(plan->reason));
+  cvy_text_copy(plan->algorithm, sizeof(plan->algorithm), engine->backend->algorithms[row]->name);
+  return cvy_row_takes(engine, row, problem, choice, &reason);
+}
+
+static bool plan_free(convoy_context *context, const cvy_engine *engine, const cvy_problem *problem,
+                      convoy_plan *plan, cvy_choice *choice) {
+  cvy_text_copy(plan->algorithm, sizeof(plan->algorithm), context->chooser.forced);
+  if (cvy_choose(&context->chooser, engine, problem, choice)) {
+    cvy_text_copy(plan->reason, sizeof(plan->reason), cvy_last_error());
+    return false;
+  }
+  cvy_text_copy(plan->algorithm, sizeof(plan->algorithm), cvy_chosen(engine, choice)->name);
+  return true;
+}
+
+convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *problem,
+                       convoy_plan *out) {
+  const cvy_engine *engine = cvy_context_engine(context);
+  convoy_plan plan = {.struct_size = sizeof(plan)};
+  cvy_choice choice;
+  int32_t row = 0;
+  convoy_status status = name ? find_row(engine, name, &row) : CONVOY_OK;
+  if (status) return status;
+  plan.accepted = name ? plan_named(engine, row, problem, &plan, &choice)
+                       : plan_free(context, engine, problem, &plan, &choice);
+  if (plan.accepted) {
+    plan.reason[0] = '\0';
+    plan.workspace_bytes = choice.workspace;
+    cvy_params_text(cvy_chosen(engine, &choice), &choice.params, plan.parameters,
+                    sizeof(plan.parameters));
+  }
+  cvy_struct_out(out, &plan, sizeof(plan), sizeof(plan));
+  return CONVOY_OK;
+}
+
+convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *gigabytes) {
+  double unused;
+  if (!gflops) gflops = &unused;
+  if (!gigabytes) gigabytes = &unused;
+  if (context->device.device) return cvy_device_peak(context, gflops, gigabytes);
+  return context->cpu.backend->peak(context->cpu.device, gflops, gigabytes);
+}

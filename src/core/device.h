@@ -1,0 +1,29 @@
+/* Commands to the context's device. A command that fails has been dealt with when it returns: the
+ * fault is reported, stores without good values are marked, the device is mended or given up. The
+ * caller only has to go elsewhere. */
+#ifndef CVY_DEVICE_H
+#define CVY_DEVICE_H
+
+#include "core/store.h"
+
+/* Gives the store a device copy of its values, computing them anew if need be. */
+convoy_status cvy_device_upload(cvy_store *store);
+/* Carries out the operation; `out` has its values on the device then. */
+convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
+                                 const cvy_choice *choice, cvy_store *out);
+/* Waits for the store's values and copies them out; `to` is undefined on failure. */
+convoy_status cvy_device_read(const cvy_store *store, float *to);
+/* Waits for everything up to `ticket`. ERR_INTERRUPTED if the call may be interrupted and was. */
+convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket);
+convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *gigabytes);
+/* Never fails: without a device there is nothing to release. */
+void cvy_device_release(convoy_context *context, uint64_t array);
+
+/* Opens the device; ERR_DEVICE and what else the backend reports. */
+convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backend, int32_t index);
+/* Ends the device; its stores keep what the host has. */
+void cvy_device_close(convoy_context *context);
+/* In a child made by fork(): forgets the parent's device without touching it. */
+void cvy_device_forget(convoy_context *context);
+
+#endif

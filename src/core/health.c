@@ -1,0 +1,75 @@
+/* Health counters and events: nothing that goes another way than asked for is silent. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+#include "core/store.h"
+
+enum { FIRST_EVENTS = 8 };
+
+static int64_t *counter(convoy_health *health, convoy_event_kind kind) {
+  int64_t *const counters[] = {[CONVOY_EVENT_DOWNGRADE] = &health->downgrades,
+                               [CONVOY_EVENT_FAULT] = &health->faults,
+                               [CONVOY_EVENT_FAILOVER] = &health->failovers};
+  return counters[kind];
+}
+
+/* A place for one more event, or NULL. */
+static convoy_event *next_event(convoy_context *context) {
+  if (context->event_count == context->event_capacity) {
+    int32_t capacity = context->event_capacity ? 2 * context->event_capacity : FIRST_EVENTS;
+    convoy_event *events = realloc(context->events, (size_t)capacity * sizeof(*events));
+    if (!events) return NULL;
+    context->events = events;
+    context->event_capacity = capacity;
+  }
+  return &context->events[context->event_count++];
+}
+
+void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status status,
+                const char *algorithm, const char *format, ...) {
+  convoy_event event = {sizeof(event), kind, status, 0, "", "", ""};
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(event.message, sizeof(event.message), format, arguments);
+  va_end(arguments);
+  cvy_text_copy(event.device, sizeof(event.device), context->device.facts.info.id);
+  cvy_text_copy(event.algorithm, sizeof(event.algorithm), algorithm);
+
+  cvy_log(CONVOY_LOG_WARNING, "%s", event.message);
+  ++*counter(&context->health, kind);
+  /* What happened while the context was opened is told when the callback is set. */
+  bool keep = context->event_fn || context->event_count < FIRST_EVENTS;
+  convoy_event *place = keep ? next_event(context) : NULL;
+  if (place) *place = event;
+}
+
+convoy_event *cvy_take_events(convoy_context *context, int32_t *count) {
+  convoy_event *events = context->events;
+  *count = context->event_count;
+  context->events = NULL;
+  context->event_count = context->event_capacity = 0;
+  return events;
+}
+
+static void add_usage(const cvy_engine *engine, convoy_health *out) {
+  if (!engine->device) return;
+  cvy_usage usage = {0};
+  engine->backend->usage(engine->device, &usage);
+  out->device_bytes += usage.bytes;
+  out->device_bytes_peak += usage.bytes_peak;
+  out->device_bytes_held += usage.bytes_held;
+  out->host_bytes += usage.host_bytes;
+  out->programs_compiled += usage.programs_compiled;
+  out->programs_cached += usage.programs_cached;
+  out->worker_pid |= usage.process;
+}
+
+void cvy_health_collect(const convoy_context *context, convoy_health *out) {
+  *out = context->health;
+  out->struct_size = sizeof(*out);
+  out->host_bytes += cvy_stores_host_bytes(context);
+  add_usage(&context->cpu, out);
+  add_usage(&context->device, out);
+}

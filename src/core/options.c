@@ -1,0 +1,103 @@
+/* Options: one table says for each field its environment variable, its words or range, its default.
+ */
+#include "core/options.h"
+
+#include <string.h>
+
+typedef struct word {
+  const char *text;
+  int64_t value;
+} word;
+
+static const word switch_words[] = {
+    {"1", CONVOY_ON}, {"on", CONVOY_ON}, {"0", CONVOY_NO}, {"off", CONVOY_NO}, {NULL, 0}};
+static const word isolation_words[] = {
+    {"process", CONVOY_ISOLATION_PROCESS}, {"none", CONVOY_ISOLATION_NONE}, {NULL, 0}};
+
+/* A number option. 0 in the struct means: not given. */
+typedef struct number {
+  const char *field, *env;
+  int64_t high, fallback;
+  const word *words; /* NULL: the environment holds a number */
+  const char *allowed;
+} number;
+
+enum { ISOLATION, FAILOVER, TUNE, THREADS, WORKSPACE_LIMIT, NUMBERS };
+
+static const number numbers[NUMBERS] = {
+    [ISOLATION] = {"isolation", "CONVOY_ISOLATION", 2, CONVOY_ISOLATION_PROCESS, isolation_words,
+                   "process or none"},
+    [FAILOVER] = {"failover", "CONVOY_FAILOVER", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
+    [TUNE] = {"tune", "CONVOY_TUNE", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
+    [THREADS] = {"threads", "CONVOY_THREADS", 4096, 0, NULL, NULL},
+    [WORKSPACE_LIMIT] = {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", INT64_MAX, 1LL << 30, NULL,
+                         NULL},
+};
+
+static convoy_status from_words(const number *row, int64_t *value) {
+  const char *text = cvy_env(row->env);
+  if (!text) return CONVOY_OK;
+  for (const word *each = row->words; each->text; each++) {
+    if (strcmp(text, each->text) == 0) {
+      *value = each->value;
+      return CONVOY_OK;
+    }
+  }
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "%s is \"%s\"; it may be %s", row->env, text, row->allowed);
+}
+
+static convoy_status resolve_number(const number *row, int64_t given, int64_t *value) {
+  if (given < 0 || given > row->high) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.%s is %lld; it may be 0 to %lld", row->field,
+                    (long long)given, (long long)row->high);
+  }
+  *value = given ? given : row->fallback;
+  if (given) return CONVOY_OK;
+  if (row->words) return from_words(row, value);
+  return cvy_env_int(row->env, 1, row->high, value) ? CONVOY_OK : CONVOY_ERR_ARGUMENT;
+}
+
+static convoy_status resolve_text(const char *field, const char *given, const char *env,
+                                  const char *fallback, char *out, size_t size) {
+  const char *text = given && *given ? given : cvy_env(env);
+  if (!text) text = fallback;
+  if (strlen(text) >= size) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "the name for options.%s or %s has %zu characters; %zu fit", field, env,
+                    strlen(text), size - 1);
+  }
+  cvy_text_copy(out, size, text);
+  return CONVOY_OK;
+}
+
+convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out) {
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  if (given && !cvy_struct_in(&options, sizeof(options), given, sizeof(options))) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.struct_size is %u, not %zu",
+                    (unsigned)given->struct_size, sizeof(options));
+  }
+  if (options.reserved != 0) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.reserved is %d, not 0", (int)options.reserved);
+  }
+  const int64_t fields[NUMBERS] = {[ISOLATION] = options.isolation,
+                                   [FAILOVER] = options.failover,
+                                   [TUNE] = options.tune,
+                                   [THREADS] = options.threads,
+                                   [WORKSPACE_LIMIT] = options.workspace_limit};
+  int64_t values[NUMBERS];
+  for (int i = 0; i < NUMBERS; i++) {
+    convoy_status status = resolve_number(&numbers[i], fields[i], &values[i]);
+    if (status) return status;
+  }
+  out->failover = values[FAILOVER] == CONVOY_ON;
+  out->tune = values[TUNE] == CONVOY_ON;
+  out->open.isolation = (int32_t)values[ISOLATION];
+  out->open.threads = (int32_t)values[THREADS];
+  out->open.workspace_limit = values[WORKSPACE_LIMIT];
+
+  convoy_status status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto",
+                                      out->device, sizeof(out->device));
+  if (status) return status;
+  return resolve_text("algorithm", options.algorithm, "CONVOY_ALGORITHM", "", out->algorithm,
+                      sizeof(out->algorithm));
+}

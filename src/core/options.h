@@ -1,0 +1,18 @@
+/* A context's options, resolved from the public struct and the environment. */
+#ifndef CVY_OPTIONS_H
+#define CVY_OPTIONS_H
+
+#include "backend.h"
+
+typedef struct cvy_options {
+  char device[128];
+  char algorithm[32]; /* "": choose */
+  bool failover;
+  bool tune;
+  cvy_open_options open; /* what backends are told */
+} cvy_options;
+
+/* Field, else environment, else default. `given` may be NULL. ERR_ARGUMENT names the bad one. */
+convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out);
+
+#endif

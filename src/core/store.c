@@ -1,0 +1,117 @@
+/* Stores: references, host memory, the list of all that are alive. */
+#include "core/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+
+cvy_store *cvy_op_input(const cvy_op *op, int i) {
+  cvy_store *const inputs[CVY_OP_INPUTS] = {op->a, op->b, op->bias, op->prior};
+  return inputs[i];
+}
+
+cvy_store *cvy_store_new(convoy_context *context, int64_t bytes) {
+  cvy_store *store = calloc(1, sizeof(*store));
+  if (!store) {
+    cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a store of %lld bytes", (long long)bytes);
+    return NULL;
+  }
+  store->context = context;
+  store->references = 1;
+  store->bytes = bytes;
+  store->next = context->stores;
+  if (store->next) store->next->previous = store;
+  context->stores = store;
+  return store;
+}
+
+cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes) {
+  cvy_store *store = cvy_store_new(context, bytes);
+  if (!store) return NULL;
+  if (cvy_values_new(bytes, &store->host)) {
+    cvy_store_drop(store);
+    return NULL;
+  }
+  memcpy(store->host, values, (size_t)bytes);
+  return store;
+}
+
+cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_t bytes) {
+  cvy_store *store = cvy_store_new(context, bytes);
+  if (!store) return NULL;
+  store->host = (float *)(uintptr_t)values; /* read only: nobody writes into a published store */
+  store->borrowed = true;
+  return store;
+}
+
+cvy_store *cvy_store_keep(cvy_store *store) {
+  if (store) store->references++;
+  return store;
+}
+
+static void end_history(cvy_store *store) {
+  if (!store->has_history) return;
+  store->has_history = false;
+  store->depth = store->accumulated = 0;
+  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_drop(cvy_op_input(&store->history, i));
+}
+
+void cvy_store_drop(cvy_store *store) {
+  if (!store || --store->references > 0) return;
+  end_history(store);
+  cvy_store_leave_device(store);
+  if (!store->borrowed) free(store->host);
+  if (store->previous) store->previous->next = store->next;
+  if (store->next) store->next->previous = store->previous;
+  if (store->context->stores == store) store->context->stores = store->next;
+  free(store);
+}
+
+convoy_status cvy_values_new(int64_t bytes, float **out) {
+  *out = malloc(bytes ? (size_t)bytes : 1);
+  if (*out) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %lld bytes", (long long)bytes);
+}
+
+void cvy_store_publish(cvy_store *store, float *values) {
+  store->host = values;
+  end_history(store);
+}
+
+void cvy_store_leave_device(cvy_store *store) {
+  if (!store->array) return;
+  cvy_device_release(store->context, store->array);
+  store->array = 0;
+}
+
+void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status status,
+                     const char *sentence) {
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    if (!each->array || each->ticket < first) continue;
+    cvy_store_leave_device(each);
+    if (each->host || !each->has_history || context->options.failover) continue;
+    each->status = status;
+    cvy_text_copy(each->sentence, sizeof(each->sentence), sentence);
+  }
+}
+
+void cvy_stores_detach(convoy_context *context) {
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    cvy_store_keep(each);
+    end_history(each);
+    each->array = 0;
+  }
+  for (cvy_store *each = context->stores, *next; each; each = next) {
+    next = each->next;
+    cvy_store_drop(each);
+  }
+}
+
+int64_t cvy_stores_host_bytes(const convoy_context *context) {
+  int64_t bytes = 0;
+  for (const cvy_store *each = context->stores; each; each = each->next) {
+    bytes += each->host && !each->borrowed ? each->bytes : 0;
+  }
+  return bytes;
+}

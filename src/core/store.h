@@ -1,0 +1,69 @@
+/* A store: one array of float32, immutable once published, counted by references.
+ *
+ * Its values may be on the host, on the device, or both; with neither, its history says how to make
+ * them, and with no history either they are zeros. Guarded by the context's lock. */
+#ifndef CVY_STORE_H
+#define CVY_STORE_H
+
+#include "core/context.h"
+
+/* An operation on stores: a problem and references to what it reads. Absent ones are NULL. */
+typedef struct cvy_op {
+  cvy_problem problem;
+  cvy_store *a, *b, *bias;
+  cvy_store *prior; /* with problem.accumulate: what is added to */
+} cvy_op;
+#define CVY_OP_INPUTS 4
+/* Input `i`, 0 .. CVY_OP_INPUTS - 1; may be NULL. */
+cvy_store *cvy_op_input(const cvy_op *op, int i);
+
+struct cvy_store {
+  cvy_store *previous, *next; /* in the context's list */
+  convoy_context *context;
+  int references;
+  int64_t bytes; /* 0 is legal */
+  float *host;
+  bool borrowed;   /* host belongs to the caller of a host-memory operation */
+  uint64_t array;  /* device copy, 0: none */
+  uint64_t ticket; /* of the command that wrote it */
+  bool has_history;
+  cvy_op history;       /* how its values are made; ends when the host has them */
+  int32_t depth;        /* longest chain of operations back to values the host has */
+  int32_t accumulated;  /* operations in a row that added to the one before */
+  convoy_status status; /* its values could not be computed; for good */
+  char sentence[256];
+};
+
+/* Zeros, one reference; NULL with ERR_MEMORY's sentence. */
+cvy_store *cvy_store_new(convoy_context *context, int64_t bytes);
+/* A copy of `values`. */
+cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes);
+/* Over the caller's memory, for the length of a call. */
+cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_t bytes);
+cvy_store *cvy_store_keep(cvy_store *store); /* NULL allowed */
+void cvy_store_drop(cvy_store *store);       /* NULL allowed */
+
+/* Host memory for a store's values, contents undefined, never NULL with CONVOY_OK. */
+convoy_status cvy_values_new(int64_t bytes, float **out);
+/* The host has the values now: the store owns them and its history ends. */
+void cvy_store_publish(cvy_store *store, float *values);
+/* Gives up the device copy. */
+void cvy_store_leave_device(cvy_store *store);
+
+/* Stores whose device copy was written by command `first` or later lose it; with failover off those
+ * that have nothing else get the status and sentence for good. */
+void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status status,
+                     const char *sentence);
+/* The context closes: only values on the host are kept. */
+void cvy_stores_detach(convoy_context *context);
+int64_t cvy_stores_host_bytes(const convoy_context *context);
+
+/* ------------------------------------------------------------------------------- history.c */
+
+/* Remembers how `store` was made, unless the host has its values. Commits it when the chain of
+ * operations behind it has become long, so that memory stays flat. */
+void cvy_history_keep(cvy_store *store, const cvy_op *op);
+/* Makes sure the host has the values: reads them from the device or computes them anew. */
+convoy_status cvy_store_fetch(cvy_store *store);
+
+#endif

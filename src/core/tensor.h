@@ -1,0 +1,27 @@
+/* A tensor: a handle to a store. The public functions on tensors end here. */
+#ifndef CVY_TENSOR_H
+#define CVY_TENSOR_H
+
+#include "core/store.h"
+
+struct convoy_tensor {
+  convoy_context *context;
+  int32_t dims;
+  int64_t shape[CONVOY_MAX_DIMS]; /* unused ones 1 */
+  int64_t count;
+  cvy_store *store;
+};
+
+/* All with the context's lock held, except cvy_tensor_free, which takes it. */
+convoy_status cvy_tensor_new(convoy_context *context, int32_t dims, const int64_t *shape,
+                             convoy_tensor **out);
+void cvy_tensor_free(convoy_tensor *tensor);
+convoy_status cvy_tensor_write(convoy_tensor *tensor, const float *values, int64_t count);
+convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t count);
+convoy_status cvy_tensor_commit(convoy_tensor *tensor);
+/* Takes over the caller's reference to `store` and gives up the old one. */
+void cvy_tensor_swap(convoy_tensor *tensor, cvy_store *store);
+/* Waits for everything enqueued. */
+convoy_status cvy_sync(convoy_context *context);
+
+#endif

@@ -1,0 +1,163 @@
+/* Reading and writing tuning records. The file is input like any other: nothing in it is trusted. */
+#include "core/tunefile.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/os.h"
+
+static const char version_line[] = "convoy-tune 1\n";
+static const char separator[] = " | ";
+
+enum { ALGORITHM, DEVICE, DRIVER, HASH, KEY, PARAMS, TIME, FIELDS };
+
+/* Copies `from` without '|' and line ends, which would break the line apart. */
+static void copy_field(char *to, size_t size, const char *from) {
+  cvy_text_copy(to, size, from);
+  for (char *at = to; *at; at++) {
+    if (*at == '|' || *at == '\n') *at = '/';
+  }
+}
+
+/* Cuts the line at its separators; false unless there are exactly FIELDS fields. */
+static bool cut(char *line, char *fields[FIELDS]) {
+  int count = 0;
+  for (char *at = line; at; count++) {
+    if (count == FIELDS) return false;
+    fields[count] = at;
+    at = strstr(at, separator);
+    if (at) {
+      *at = '\0';
+      at += strlen(separator);
+    }
+  }
+  return count == FIELDS;
+}
+
+static bool parse_hash(const char *text, uint64_t *out) {
+  int end = 0;
+  return sscanf(text, "k=%16" SCNx64 "%n", out, &end) == 1 && text[end] == '\0';
+}
+
+static bool parse_time(const char *text, double *out) {
+  char *end;
+  *out = strtod(text, &end);
+  return end != text && strcmp(end, " ms") == 0 && isfinite(*out) && *out >= 0;
+}
+
+bool cvy_record_parse(const char *line, cvy_record *out) {
+  char copy[1024];
+  char *field[FIELDS];
+  if (strlen(line) >= sizeof(copy)) return false;
+  strcpy(copy, line);
+  if (!cut(copy, field)) return false;
+  const struct {
+    int field;
+    char *to;
+    size_t size;
+  } texts[] = {
+      {ALGORITHM, out->algorithm, sizeof(out->algorithm)},
+      {DEVICE, out->device, sizeof(out->device)},
+      {DRIVER, out->driver, sizeof(out->driver)},
+      {KEY, out->key, sizeof(out->key)},
+      {PARAMS, out->params, sizeof(out->params)},
+  };
+  for (size_t i = 0; i < CVY_COUNT(texts); i++) {
+    if (strlen(field[texts[i].field]) >= texts[i].size) return false;
+    strcpy(texts[i].to, field[texts[i].field]);
+  }
+  return parse_hash(field[HASH], &out->hash) && parse_time(field[TIME], &out->milliseconds);
+}
+
+bool cvy_record_format(const cvy_record *record, char *line, size_t size) {
+  char device[128], driver[128];
+  copy_field(device, sizeof(device), record->device);
+  copy_field(driver, sizeof(driver), record->driver);
+  cvy_text text = cvy_text_in(line, size);
+  cvy_text_add(&text, "%s | %s | %s | k=%016" PRIx64 " | %s | %s | %.6g ms\n", record->algorithm,
+               device, driver, record->hash, record->key, record->params, record->milliseconds);
+  return !text.overflow;
+}
+
+void cvy_record_place(const cvy_facts *facts, cvy_record *out) {
+  copy_field(out->device, sizeof(out->device), facts->info.name);
+  copy_field(out->driver, sizeof(out->driver), facts->info.driver);
+}
+
+static convoy_status append(cvy_records *records, const cvy_record *record) {
+  if (records->count == records->capacity) {
+    int32_t capacity = records->capacity ? 2 * records->capacity : 16;
+    cvy_record *list = realloc(records->list, (size_t)capacity * sizeof(*list));
+    if (!list) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for %d tuning records", (int)capacity);
+    records->list = list;
+    records->capacity = capacity;
+  }
+  records->list[records->count++] = *record;
+  return CONVOY_OK;
+}
+
+static convoy_status parse_line(const char *line, size_t length, cvy_records *out) {
+  char copy[1024];
+  cvy_record record;
+  if (length >= sizeof(copy)) {
+    out->skipped++;
+    return CONVOY_OK;
+  }
+  memcpy(copy, line, length);
+  copy[length] = '\0';
+  if (cvy_record_parse(copy, &record)) return append(out, &record);
+  out->skipped += length > 0;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_records_parse(const char *text, cvy_records *out) {
+  *out = (cvy_records){0};
+  if (strncmp(text, version_line, strlen(version_line)) != 0) {
+    out->skipped = 1;
+    return CONVOY_OK;
+  }
+  const char *at = text + strlen(version_line);
+  while (*at) {
+    size_t length = strcspn(at, "\n");
+    convoy_status status = parse_line(at, length, out);
+    if (status) return status;
+    at += length + (at[length] == '\n');
+  }
+  return CONVOY_OK;
+}
+
+static bool file_name(char *path, size_t size) {
+  const char *named = cvy_env("CONVOY_TUNE_FILE");
+  cvy_text text = cvy_text_in(path, size);
+  char folder[4096];
+  if (named) {
+    cvy_text_add(&text, "%s", named);
+  } else {
+    if (!cvy_config_folder(folder, sizeof(folder))) return false;
+    cvy_text_add(&text, "%s/tune.txt", folder);
+  }
+  return !text.overflow;
+}
+
+void cvy_records_load(cvy_records *out) {
+  *out = (cvy_records){0};
+  char path[4096];
+  size_t count;
+  if (!file_name(path, sizeof(path))) return;
+  char *text = cvy_file_read(path, &count);
+  if (!text) return;
+  convoy_status status = cvy_records_parse(text, out);
+  free(text);
+  if (status || out->skipped) {
+    cvy_log(CONVOY_LOG_WARNING, "%s: %d tuning records, %d lines skipped%s", path, (int)out->count,
+            (int)out->skipped, status ? ", memory ran out" : "");
+  }
+}
+
+void cvy_records_free(cvy_records *records) {
+  free(records->list);
+  *records = (cvy_records){0};
+}
