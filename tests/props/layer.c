@@ -5,16 +5,32 @@
 
 #include "common/cmocka.h"
 
+#define EXACT_BELOW (1 << 24) /* integers a float32 holds without gaps */
+
+/* The most products one element of y, dx or dw sums. */
+static int64_t longest_sum(const layer *l) {
+  const test_case *p = &l->problem;
+  const int64_t sums[] = {l->w_count / p->w_shape[0], l->w_count / p->w_shape[1],
+                          l->y_count / p->y_shape[1]};
+  int64_t longest = 0;
+  for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++)
+    if (sums[i] > longest) longest = sums[i];
+  return longest;
+}
+
 layer layer_make(convoy_context *context, const char *device, const test_case *problem,
                  uint64_t seed) {
   const int32_t rank = problem->conv.rank;
-  return (layer){.context = context,
-                 .device = device,
-                 .problem = *problem,
-                 .random = {seed},
-                 .x_count = test_count(problem->x_shape, rank),
-                 .w_count = test_count(problem->w_shape, rank),
-                 .y_count = test_count(problem->y_shape, rank)};
+  layer l = {.context = context,
+             .device = device,
+             .problem = *problem,
+             .random = {seed},
+             .x_count = test_count(problem->x_shape, rank),
+             .w_count = test_count(problem->w_shape, rank),
+             .y_count = test_count(problem->y_shape, rank)};
+  /* 2: linearity adds two inputs */
+  assert_true(2 * TEST_INTEGER_LIMIT * TEST_INTEGER_LIMIT * longest_sum(&l) < EXACT_BELOW);
+  return l;
 }
 
 test_array layer_data(layer *l, int64_t count) {
