@@ -37,15 +37,15 @@ if(CONVOY_HAVE_OPENCL AND NOT CONVOY_CLBLAST STREQUAL "OFF")
 endif()
 convoy_decide(CLBLAST ${found} "${CLBLAST_LIBRARY}")
 
-# The serial or the OpenMP build: both leave the threads to src/cpu/threads.c. The pthread build
-# brings a pool of its own that cannot be limited per call, so it is taken last, and the CPU engine
-# then calls it from one thread only.
+# The OpenMP build first: kept to one thread per call it may be called from many threads at once. The
+# serial build has no lock around its buffers (measured: wrong products when two threads call it), and
+# the pthread build's own threads cannot be limited per call: src/cpu calls both from one thread only.
 set(found OFF)
 if(NOT CONVOY_OPENBLAS STREQUAL "OFF")
   find_path(OPENBLAS_INCLUDE_DIR cblas.h
-    PATH_SUFFIXES openblas-serial openblas-openmp openblas openblas-pthread)
+    PATH_SUFFIXES openblas-openmp openblas-serial openblas openblas-pthread)
   set(OPENBLAS_LIBRARY OPENBLAS_LIBRARY-NOTFOUND CACHE FILEPATH "OpenBLAS")
-  foreach(variant openblas-serial openblas-openmp)
+  foreach(variant openblas-openmp openblas-serial)
     find_library(OPENBLAS_LIBRARY openblas
       PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} /usr/lib /usr/local/lib
       PATH_SUFFIXES ${variant} NO_DEFAULT_PATH)
