@@ -1,0 +1,22 @@
+/* The column matrix of a block of outputs: one row per (channel, tap), one column per output, holding
+ * the input that the output sees at that tap, 0 in the padding. Small enough to be used while it is
+ * in cache. */
+#ifndef CVY_CPU_COLUMNS_H
+#define CVY_CPU_COLUMNS_H
+
+#include "conv/problem.h"
+#include "cpu/lanes.h"
+
+typedef struct cvy_columns {
+  const cvy_problem *problem;
+  const cvy_lanes *lanes;
+  int64_t channels;     /* consecutive ones */
+  int64_t begin, count; /* outputs, in their order in memory */
+} cvy_columns;
+
+/* columns [channels * filter volume][count] from x, the first channel's plane. */
+void cvy_columns_fill(const cvy_columns *block, const float *x, float *columns);
+/* dx += the transpose of fill. Destroys the columns. */
+void cvy_columns_add(const cvy_columns *block, float *columns, float *dx);
+
+#endif

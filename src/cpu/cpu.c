@@ -1,0 +1,153 @@
+/* The CPU engine as a backend: one device, host memory, jobs done on return. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/build_config.h"
+#include "cpu/denormals.h"
+#include "cpu/host.h"
+#include "cpu/limits.h"
+#include "cpu/peak.h"
+#include "cpu/row.h"
+#if CONVOY_HAVE_OPENBLAS
+#include "cpu/gemm.h"
+#endif
+
+#define ALIGNMENT 4096
+
+struct cvy_device {
+  cvy_facts facts;
+  cvy_threads *threads;
+  const cvy_lanes *lanes;
+  void *workspace; /* grows to the largest need and is kept: nothing is allocated per step */
+  int64_t workspace_bytes;
+};
+
+/* ------------------------------------------------------------------------------------ facts */
+
+static void fill_facts(const cvy_open_options *options, int32_t threads, cvy_facts *out) {
+  int64_t memory = cvy_host_memory();
+  *out = (cvy_facts){.max_work_group = 1,
+                     .preferred_multiple = 1,
+                     .max_allocation_bytes = memory,
+                     .workspace_limit = options->workspace_limit};
+  convoy_device_info *info = &out->info;
+  info->struct_size = sizeof *info;
+  info->type = CONVOY_DEVICE_CPU_ENGINE;
+  info->compute_units = threads;
+  info->clock_mhz = cvy_host_mhz();
+  info->memory_bytes = memory;
+  info->max_allocation_bytes = memory;
+  cvy_text_copy(info->id, sizeof info->id, "cpu");
+  cvy_host_name(info->name, sizeof info->name);
+  cvy_text_copy(info->platform, sizeof info->platform, cvy_lanes_best()->name);
+#if CONVOY_HAVE_OPENBLAS
+  cvy_text_copy(info->driver, sizeof info->driver, cvy_gemm_config());
+#else
+  cvy_text_copy(info->driver, sizeof info->driver, "built without BLAS");
+#endif
+}
+
+static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                          int32_t *count) {
+  *count = 1;
+  if (capacity > 0)
+    fill_facts(options, options->threads > 0 ? options->threads : cvy_cpu_allowed(), out);
+  return CONVOY_OK;
+}
+
+static const cvy_facts *facts(const cvy_device *device) {
+  return &device->facts;
+}
+
+/* ----------------------------------------------------------------------------- open and close */
+
+static void close_device(cvy_device *device) {
+  if (!device) return;
+  cvy_threads_close(device->threads);
+  free(device->workspace);
+  free(device);
+}
+
+static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
+  if (index != 0)
+    return cvy_fail(CONVOY_ERR_NOT_FOUND, "cpu: there is no device %d, only 0", (int)index);
+  cvy_device *device = calloc(1, sizeof *device);
+  if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory for a device");
+  convoy_status status = cvy_threads_open(options->threads, &device->threads);
+  if (status) {
+    free(device);
+    return status;
+  }
+  device->lanes = cvy_lanes_best();
+  fill_facts(options, cvy_threads_count(device->threads), &device->facts);
+  *out = device;
+  return CONVOY_OK;
+}
+
+/* -------------------------------------------------------------------------------------- jobs */
+
+static convoy_status reserve(cvy_device *device, int64_t bytes) {
+  if (bytes <= device->workspace_bytes) return CONVOY_OK;
+  void *memory = NULL;
+  if (posix_memalign(&memory, ALIGNMENT, (size_t)bytes) != 0)
+    return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no %lld bytes of workspace", (long long)bytes);
+  free(device->workspace);
+  device->workspace = memory;
+  device->workspace_bytes = bytes;
+  return CONVOY_OK;
+}
+
+/* Without images there is nothing to sum: gradients of parameters are 0, the rest is empty. */
+static void run_empty(const cvy_problem *problem, float *out) {
+  cvy_array array = cvy_problem_operands(problem).out;
+  if (!problem->accumulate) memset(out, 0, (size_t)cvy_problem_count(problem, array) * sizeof *out);
+}
+
+static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
+  const cvy_cpu_row *row = (const cvy_cpu_row *)cvy_cpu_algorithms[job->algorithm];
+  const cvy_algorithm *algorithm = &row->algorithm;
+  if (ticket) *ticket = 0;
+  if (job->problem.n == 0) {
+    run_empty(&job->problem, job->out.host);
+    return CONVOY_OK;
+  }
+  int64_t bytes =
+      algorithm->workspace ? algorithm->workspace(&job->problem, &device->facts, &job->params) : 0;
+  convoy_status status = reserve(device, bytes);
+  if (status) return status;
+  uint64_t mode = cvy_denormals_flush();
+  row->run(&(cvy_cpu_call){.problem = &job->problem,
+                           .params = &job->params,
+                           .facts = &device->facts,
+                           .a = job->a.host,
+                           .b = job->b.host,
+                           .bias = job->bias.host,
+                           .out = job->out.host,
+                           .threads = device->threads,
+                           .lanes = device->lanes,
+                           .workspace = device->workspace});
+  cvy_denormals_restore(mode);
+  return CONVOY_OK;
+}
+
+static void usage(const cvy_device *device, cvy_usage *out) {
+  *out = (cvy_usage){.host_bytes = device->workspace_bytes};
+}
+
+static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
+  *gflops = cvy_peak_gflops(device->threads, device->lanes);
+  return cvy_peak_copy(device->threads, gigabytes);
+}
+
+const cvy_backend cvy_backend_cpu = {
+    .name = "cpu",
+    .host_memory = true,
+    .algorithms = cvy_cpu_algorithms,
+    .list = list,
+    .open = open_device,
+    .close = close_device,
+    .facts = facts,
+    .run = run,
+    .usage = usage,
+    .peak = peak,
+};

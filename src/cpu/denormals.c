@@ -1,0 +1,45 @@
+/* The floating-point mode of a thread, per instruction set; elsewhere denormals stay. */
+#include "cpu/denormals.h"
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+
+#define FLUSH_RESULTS 0x8000u  /* FTZ */
+#define FLUSH_OPERANDS 0x0040u /* DAZ */
+
+uint64_t cvy_denormals_flush(void) {
+  unsigned mode = _mm_getcsr();
+  _mm_setcsr(mode | FLUSH_RESULTS | FLUSH_OPERANDS);
+  return mode;
+}
+
+void cvy_denormals_restore(uint64_t mode) {
+  _mm_setcsr((unsigned)mode);
+}
+
+#elif defined(__aarch64__)
+
+#define FLUSH_BOTH (1ull << 24) /* FPCR.FZ */
+
+uint64_t cvy_denormals_flush(void) {
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode | FLUSH_BOTH));
+  return mode;
+}
+
+void cvy_denormals_restore(uint64_t mode) {
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+}
+
+#else
+
+uint64_t cvy_denormals_flush(void) {
+  return 0;
+}
+
+void cvy_denormals_restore(uint64_t mode) {
+  (void)mode;
+}
+
+#endif

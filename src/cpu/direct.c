@@ -1,0 +1,21 @@
+/* cpu.direct: the sums as they are written, a row at a time. Takes every problem, needs no scratch
+ * memory, and is the fastest where there is little to sum over: depthwise and one-channel filters. */
+#include "cpu/direct.h"
+
+#include "cpu/merge.h"
+
+static void run(const cvy_cpu_call *call) {
+  static void (*const direction[CONVOY_DIRECTIONS])(const cvy_cpu_call *) = {
+      [CONVOY_FORWARD] = cvy_direct_forward,
+      [CONVOY_BACKWARD_DATA] = cvy_direct_data,
+      [CONVOY_BACKWARD_WEIGHTS] = cvy_direct_weights,
+      [CONVOY_BACKWARD_BIAS] = cvy_direct_bias,
+  };
+  cvy_problem merged = cvy_merged(call->problem);
+  cvy_cpu_call with_merged = *call;
+  with_merged.problem = &merged;
+  direction[merged.direction](&with_merged);
+}
+
+const cvy_cpu_row cvy_cpu_direct = {
+    {.name = "cpu.direct", .directions = (1u << CONVOY_DIRECTIONS) - 1}, run};

@@ -1,0 +1,70 @@
+/* cpu.im2col: convolution as a matrix product by OpenBLAS, on blocks of columns that stay in cache. */
+#include "cpu/im2col.h"
+
+#define CACHED (256 * 1024) /* bytes of columns a core keeps close, beside what the product packs */
+
+static const cvy_param params[] = {{"PIXELS", {16, 32, 64, 128, 256, 512, 1024, 2048, 4096}},
+                                   {NULL, {0}}};
+
+static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  int64_t rows = problem->c / problem->groups * cvy_filter_volume(problem);
+  (void)facts;
+  *out = (cvy_params){{128}};
+  while (out->value[0] < 4096 && rows * out->value[0] * 2 * (int64_t)sizeof(float) <= CACHED)
+    out->value[0] *= 2;
+}
+
+static bool fits_blas(const cvy_im2col_plan *plan) {
+  return plan->pixels <= CVY_GEMM_LARGEST && plan->outputs <= CVY_GEMM_LARGEST &&
+         plan->channels <= CVY_GEMM_LARGEST / plan->taps;
+}
+
+static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  cvy_params some;
+  defaults(problem, facts, &some);
+  cvy_im2col_plan plan = cvy_im2col_plan_for(problem, facts, &some);
+  if (!fits_blas(&plan)) {
+    cvy_text_add(reason, "a matrix of %lld outputs by %lld by %lld is too large for BLAS",
+                 (long long)plan.pixels, (long long)plan.outputs,
+                 (long long)(plan.channels * plan.taps));
+    return false;
+  }
+  if (plan.outputs < 2 || plan.channels * plan.taps < 2) {
+    cvy_text_add(reason,
+                 "%lld output channels per group and %lld products per output make no matrix "
+                 "product, at least 2 of each do",
+                 (long long)plan.outputs, (long long)(plan.channels * plan.taps));
+    return false;
+  }
+  int64_t bytes = plan.slots * plan.slot_floats * (int64_t)sizeof(float);
+  if (bytes <= facts->workspace_limit) return true;
+  cvy_text_add(reason, "%lld threads need %lld bytes of workspace, the limit is %lld",
+               (long long)plan.slots, (long long)bytes, (long long)facts->workspace_limit);
+  return false;
+}
+
+static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
+                         const cvy_params *chosen) {
+  cvy_im2col_plan plan = cvy_im2col_plan_for(problem, facts, chosen);
+  return plan.slots * plan.slot_floats * (int64_t)sizeof(float);
+}
+
+static void run(const cvy_cpu_call *call) {
+  static void (*const direction[CONVOY_DIRECTIONS])(cvy_im2col *) = {
+      [CONVOY_FORWARD] = cvy_im2col_forward,
+      [CONVOY_BACKWARD_DATA] = cvy_im2col_data,
+      [CONVOY_BACKWARD_WEIGHTS] = cvy_im2col_weights,
+  };
+  cvy_im2col self = {call, cvy_im2col_plan_for(call->problem, call->facts, call->params)};
+  direction[call->problem->direction](&self);
+}
+
+const cvy_cpu_row cvy_cpu_im2col = {
+    {.name = "cpu.im2col",
+     .directions =
+         1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
+     .accepts = accepts,
+     .workspace = workspace,
+     .params = params,
+     .defaults = defaults},
+    run};

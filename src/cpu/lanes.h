@@ -1,0 +1,45 @@
+/* The inner loops, one set per instruction set. lanes_body.h is compiled once for each with that
+ * set's flags; cvy_lanes_best() picks at run time. */
+#ifndef CVY_CPU_LANES_H
+#define CVY_CPU_LANES_H
+
+#include <stdint.h>
+
+/* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`
+ * floats apart; b's elements are `b_stride` apart. */
+typedef struct cvy_planes {
+  const float *a, *b;
+  int64_t a_pitch, b_pitch, b_stride;
+  int64_t rows, length;
+} cvy_planes;
+
+typedef struct cvy_lanes {
+  const char *name;
+
+  /* y[i] += sum over t of w[t] x[i + t step], i < length. */
+  void (*slide)(float *y, const float *x, const float *w, int64_t taps, int64_t step,
+                int64_t length);
+  /* y[i ys] += w x[i xs] */
+  void (*axpy)(float *y, int64_t ys, const float *x, int64_t xs, float w, int64_t length);
+  /* to[i] = from[i stride] */
+  void (*gather)(float *to, const float *from, int64_t stride, int64_t length);
+  /* sum of a[r][i] b[r][i b_stride] */
+  double (*dot)(const cvy_planes *planes);
+  double (*sum)(const float *x, int64_t length);
+  /* y[i] = v > 0 ? v : v slope, v = y[i] + bias; a NaN stays. slope 1: no activation. */
+  void (*epilogue)(float *y, float bias, float slope, int64_t length);
+  /* `rounds` rounds of independent multiply-adds in registers; returns how many floating-point
+   * operations that were. `sink` keeps the compiler from dropping them. */
+  double (*burn)(int64_t rounds, float *sink);
+} cvy_lanes;
+
+extern const cvy_lanes cvy_lanes_baseline;
+#if defined(__x86_64__)
+extern const cvy_lanes cvy_lanes_avx2;
+extern const cvy_lanes cvy_lanes_avx512;
+#endif
+
+/* The widest set this processor has. */
+const cvy_lanes *cvy_lanes_best(void);
+
+#endif

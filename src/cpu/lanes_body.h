@@ -1,0 +1,162 @@
+/* Bodies of the inner loops in GCC's vector extensions. The including file sets LANES, the floats of
+ * a native register, and is compiled with the flags of its instruction set and with contraction of
+ * a b + c into fused multiply-adds. */
+#include "cpu/lanes.h"
+
+typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Independent accumulators: enough to cover the latency of a multiply-add. */
+#define BURN 12
+
+static inline vector load(const float *from) {
+  return *(const vector *)from;
+}
+
+static inline void store(float *to, vector value) {
+  *(vector *)to = value;
+}
+
+static inline int64_t slide_wide(float *y, const float *x, const float *w, int64_t taps,
+                                 int64_t step, int64_t length) {
+  int64_t i = 0;
+  for (; i + 4 * LANES <= length; i += 4 * LANES) {
+    vector a = load(y + i), b = load(y + i + LANES);
+    vector c = load(y + i + 2 * LANES), d = load(y + i + 3 * LANES);
+    const float *from = x + i;
+    for (int64_t t = 0; t < taps; t++, from += step) {
+      a += w[t] * load(from);
+      b += w[t] * load(from + LANES);
+      c += w[t] * load(from + 2 * LANES);
+      d += w[t] * load(from + 3 * LANES);
+    }
+    store(y + i, a);
+    store(y + i + LANES, b);
+    store(y + i + 2 * LANES, c);
+    store(y + i + 3 * LANES, d);
+  }
+  return i;
+}
+
+static void slide(float *y, const float *x, const float *w, int64_t taps, int64_t step,
+                  int64_t length) {
+  int64_t i = slide_wide(y, x, w, taps, step, length);
+  for (; i + LANES <= length; i += LANES) {
+    vector a = load(y + i);
+    for (int64_t t = 0; t < taps; t++) a += w[t] * load(x + i + t * step);
+    store(y + i, a);
+  }
+  for (; i + 4 <= length; i += 4) {
+    quad a = *(const quad *)(y + i);
+    for (int64_t t = 0; t < taps; t++) a += w[t] * *(const quad *)(x + i + t * step);
+    *(quad *)(y + i) = a;
+  }
+  for (; i < length; i++)
+    for (int64_t t = 0; t < taps; t++) y[i] += w[t] * x[i + t * step];
+}
+
+/* Strides 1 and 2 are written out so that the compiler sees constants and can vectorise. */
+static void axpy(float *restrict y, int64_t ys, const float *restrict x, int64_t xs, float w,
+                 int64_t length) {
+  if (ys == 1 && xs == 1) {
+    for (int64_t i = 0; i < length; i++) y[i] += w * x[i];
+  } else if (ys == 1 && xs == 2) {
+    for (int64_t i = 0; i < length; i++) y[i] += w * x[2 * i];
+  } else if (ys == 2 && xs == 1) {
+    for (int64_t i = 0; i < length; i++) y[2 * i] += w * x[i];
+  } else {
+    for (int64_t i = 0; i < length; i++) y[ys * i] += w * x[xs * i];
+  }
+}
+
+static void gather(float *restrict to, const float *restrict from, int64_t stride, int64_t length) {
+  if (stride == 1) {
+    for (int64_t i = 0; i < length; i++) to[i] = from[i];
+  } else if (stride == 2) {
+    for (int64_t i = 0; i < length; i++) to[i] = from[2 * i];
+  } else {
+    for (int64_t i = 0; i < length; i++) to[i] = from[stride * i];
+  }
+}
+
+static double add_lanes(vector a) {
+  double sum = 0;
+  for (int i = 0; i < LANES; i++) sum += (double)a[i];
+  return sum;
+}
+
+/* One row; the vector part stays in *a and *b, the rest is returned. */
+static inline float dot_row(const float *x, const float *y, int64_t length, vector *a, vector *b) {
+  int64_t i = 0;
+  for (; i + 2 * LANES <= length; i += 2 * LANES) {
+    *a += load(x + i) * load(y + i);
+    *b += load(x + i + LANES) * load(y + i + LANES);
+  }
+  for (; i + LANES <= length; i += LANES) *a += load(x + i) * load(y + i);
+  float rest = 0;
+  for (; i < length; i++) rest += x[i] * y[i];
+  return rest;
+}
+
+static float dot_strided(const float *x, const float *y, int64_t stride, int64_t length) {
+  float sum[8] = {0};
+  int64_t i = 0;
+  for (; i + 8 <= length; i += 8)
+    for (int j = 0; j < 8; j++) sum[j] += x[i + j] * y[(i + j) * stride];
+  for (; i < length; i++) sum[0] += x[i] * y[i * stride];
+  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+static double dot(const cvy_planes *p) {
+  vector a = {0}, b = {0};
+  double rest = 0;
+  for (int64_t r = 0; r < p->rows; r++) {
+    const float *x = p->a + r * p->a_pitch, *y = p->b + r * p->b_pitch;
+    rest += (double)(p->b_stride == 1 ? dot_row(x, y, p->length, &a, &b)
+                                      : dot_strided(x, y, p->b_stride, p->length));
+  }
+  return rest + add_lanes(a + b);
+}
+
+static double sum(const float *x, int64_t length) {
+  double lanes[8] = {0};
+  int64_t i = 0;
+  for (; i + 8 <= length; i += 8)
+    for (int j = 0; j < 8; j++) lanes[j] += (double)x[i + j];
+  for (; i < length; i++) lanes[0] += (double)x[i];
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+/* A NaN fails the comparison and is multiplied by the slope: still a NaN. For ReLU (slope 0) the
+ * product of an infinity must not become one, hence the choice of factor, not of product. */
+static void epilogue(float *y, float bias, float slope, int64_t length) {
+  if (slope == 1.0f) {
+    for (int64_t i = 0; i < length; i++) y[i] += bias;
+  } else if (slope == 0.0f) {
+    for (int64_t i = 0; i < length; i++) {
+      float v = y[i] + bias;
+      y[i] = v <= 0.0f ? 0.0f : v;
+    }
+  } else {
+    for (int64_t i = 0; i < length; i++) {
+      float v = y[i] + bias;
+      y[i] = v > 0.0f ? v : v * slope;
+    }
+  }
+}
+
+static double burn(int64_t rounds, float *sink) {
+  vector a[BURN], factor = {0}, term = {0};
+  for (int i = 0; i < BURN; i++) a[i] = factor + (float)i;
+  factor += 0.5f;
+  term += sink[0];
+  for (int64_t r = 0; r < rounds; r++)
+    for (int i = 0; i < BURN; i++) a[i] = a[i] * factor + term;
+  for (int i = 1; i < BURN; i++) a[0] += a[i];
+  sink[0] = a[0][0];
+  return 2.0 * BURN * LANES * (double)rounds;
+}
+
+#define LANES_TABLE(text) \
+  { text, slide, axpy, gather, dot, sum, epilogue, burn }

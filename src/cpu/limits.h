@@ -1,0 +1,15 @@
+/* How many threads this process may keep busy: affinity mask and cgroup quota, not the machine. */
+#ifndef CVY_CPU_LIMITS_H
+#define CVY_CPU_LIMITS_H
+
+#include <stdint.h>
+
+/* At least 1. */
+int32_t cvy_cpu_allowed(void);
+
+/* The tightest quota of the control groups listed in the file `membership` (as /proc/self/cgroup),
+ * looked up below `root` (as /sys/fs/cgroup), rounded up to whole processors; 0 if there is none.
+ * Knows version 2 (cpu.max) and version 1 (cpu.cfs_quota_us). */
+int32_t cvy_cgroup_quota(const char *membership, const char *root);
+
+#endif

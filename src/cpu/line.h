@@ -1,0 +1,20 @@
+/* One row against one filter row: y[i] += sum over t of w[t] x[i stride + offset + t step], where x
+ * outside its row counts as 0. */
+#ifndef CVY_CPU_LINE_H
+#define CVY_CPU_LINE_H
+
+#include "cpu/lanes.h"
+#include "cpu/span.h"
+
+typedef struct cvy_line {
+  int64_t in, out; /* lengths of x and y */
+  int64_t stride, offset, step, taps;
+  cvy_span inner; /* outputs for which every tap is inside; set by cvy_line_make */
+} cvy_line;
+
+cvy_line cvy_line_make(int64_t in, int64_t out, int64_t stride, int64_t offset, int64_t step,
+                       int64_t taps);
+void cvy_line_add(const cvy_lanes *lanes, const cvy_line *line, float *y, const float *x,
+                  const float *w);
+
+#endif

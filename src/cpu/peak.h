@@ -1,0 +1,12 @@
+/* What the processor can do at best, measured over all threads of a pool. */
+#ifndef CVY_CPU_PEAK_H
+#define CVY_CPU_PEAK_H
+
+#include "cpu/lanes.h"
+#include "cpu/threads.h"
+
+double cvy_peak_gflops(cvy_threads *threads, const cvy_lanes *lanes);
+/* Read plus written; ERR_MEMORY if there is no room for arrays beyond the caches. */
+convoy_status cvy_peak_copy(cvy_threads *threads, double *gigabytes);
+
+#endif

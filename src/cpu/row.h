@@ -1,0 +1,35 @@
+/* An algorithm of the CPU engine: a row of src/cpu/table.c. */
+#ifndef CVY_CPU_ROW_H
+#define CVY_CPU_ROW_H
+
+#include "backend.h"
+#include "cpu/lanes.h"
+#include "cpu/threads.h"
+
+/* What a run gets. Everything it needs is there, so it cannot fail: memory was found before. */
+typedef struct cvy_cpu_call {
+  const cvy_problem *problem;
+  const cvy_params *params;
+  const cvy_facts *facts;
+  const float *a, *b, *bias; /* bias NULL if there is none */
+  float *out;
+  cvy_threads *threads;
+  const cvy_lanes *lanes;
+  void *workspace; /* as many bytes as the algorithm's workspace() said, aligned to 64 */
+} cvy_cpu_call;
+
+typedef struct cvy_cpu_row {
+  cvy_algorithm algorithm; /* first: the table lists these, the backend casts back */
+  void (*run)(const cvy_cpu_call *call);
+} cvy_cpu_row;
+
+/* table.c: preferred first, ended by NULL; each is the first member of a cvy_cpu_row. */
+extern const cvy_algorithm *const cvy_cpu_algorithms[];
+
+extern const cvy_cpu_row cvy_cpu_direct;
+extern const cvy_cpu_row cvy_cpu_im2col; /* only with OpenBLAS */
+
+/* epilogue.c: bias and activation on `length` outputs of channel `channel`, while they are hot. */
+void cvy_cpu_epilogue(const cvy_cpu_call *call, float *out, int64_t channel, int64_t length);
+
+#endif

@@ -1,0 +1,11 @@
+/* The algorithms of the CPU engine, preferred first. */
+#include "base/build_config.h"
+#include "cpu/row.h"
+
+const cvy_algorithm *const cvy_cpu_algorithms[] = {
+#if CONVOY_HAVE_OPENBLAS
+    &cvy_cpu_im2col.algorithm,
+#endif
+    &cvy_cpu_direct.algorithm,
+    NULL,
+};

@@ -1,0 +1,283 @@
+/* The thread pool. A loop is cut into parts; the caller and the pool's threads claim parts from a
+ * counter until none is left. A thread that wakes up late finds the loop closed and sleeps on: the
+ * caller never waits for a thread that has no work, which matters when processors are shared. */
+#include "cpu/threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cpu/denormals.h"
+#include "cpu/limits.h"
+
+/* Rounds of looking before a thread sleeps, some microseconds: enough to bridge the gap between two
+ * loops of one operation, too short to be felt by others. */
+#define SPIN_ROUNDS 100
+/* Parts per thread where items cost unevenly. */
+#define PARTS_PER_THREAD 8
+
+typedef struct loop {
+  cvy_task *task;
+  void *arg;
+  int64_t count, parts;
+  bool slot_is_part;
+  atomic_int_fast64_t next;
+} loop;
+
+struct cvy_threads {
+  int32_t count;
+  int32_t started;
+  pthread_t thread[CVY_MAX_THREADS];
+  pthread_mutex_t caller; /* held while a loop runs: one loop at a time */
+  pthread_mutex_t lock;   /* guards what follows */
+  pthread_cond_t wake, left;
+  loop loop;
+  bool open; /* the loop still takes threads */
+  bool stop;
+  int32_t asleep;
+  atomic_int inside;  /* pool threads at work on the loop */
+  atomic_uint opened; /* number of loops so far: what an idle thread watches */
+  cvy_threads *next;  /* list of all pools, for fork */
+};
+
+typedef struct starter {
+  cvy_threads *threads;
+  int32_t slot;
+} starter;
+
+static _Thread_local bool in_task;
+
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
+static cvy_threads *pools;
+static pthread_once_t pools_once = PTHREAD_ONCE_INIT;
+
+static void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* -------------------------------------------------------------------------------- one loop */
+
+static void work(loop *l, int32_t slot) {
+  for (;;) {
+    int64_t part = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
+    if (part >= l->parts) return;
+    int64_t size = l->count / l->parts, rest = l->count % l->parts;
+    int64_t begin = part * size + (part < rest ? part : rest);
+    int64_t end = begin + size + (part < rest);
+    l->task(l->arg, begin, end, l->slot_is_part ? (int32_t)part : slot);
+  }
+}
+
+static void work_alone(loop *l) {
+  bool nested = in_task;
+  in_task = true;
+  work(l, 0);
+  in_task = nested;
+}
+
+/* ----------------------------------------------------------------------------- pool threads */
+
+static void wait_for_loop(cvy_threads *threads, unsigned seen) {
+  for (int i = 0; i < SPIN_ROUNDS; i++) {
+    if (atomic_load_explicit(&threads->opened, memory_order_acquire) != seen) break;
+    pause_briefly();
+  }
+  pthread_mutex_lock(&threads->lock);
+  threads->asleep++;
+  while (!threads->stop && atomic_load_explicit(&threads->opened, memory_order_relaxed) == seen)
+    pthread_cond_wait(&threads->wake, &threads->lock);
+  threads->asleep--;
+}
+
+static void *pool_thread(void *arg) {
+  starter start = *(starter *)arg;
+  cvy_threads *threads = start.threads;
+  free(arg);
+  in_task = true;
+  cvy_denormals_flush();
+  unsigned seen = 0; /* a loop opened before the thread was there is looked at too */
+  for (;;) {
+    wait_for_loop(threads, seen);
+    if (threads->stop) break;
+    seen = atomic_load_explicit(&threads->opened, memory_order_relaxed);
+    bool take = threads->open;
+    if (take) atomic_fetch_add_explicit(&threads->inside, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&threads->lock);
+    if (!take) continue;
+    work(&threads->loop, start.slot);
+    pthread_mutex_lock(&threads->lock);
+    if (atomic_fetch_sub_explicit(&threads->inside, 1, memory_order_release) == 1)
+      pthread_cond_signal(&threads->left);
+    pthread_mutex_unlock(&threads->lock);
+  }
+  pthread_mutex_unlock(&threads->lock);
+  return NULL;
+}
+
+static bool start_thread(cvy_threads *threads, int32_t slot) {
+  starter *start = malloc(sizeof *start);
+  if (!start) return false;
+  *start = (starter){threads, slot};
+  if (pthread_create(&threads->thread[slot], NULL, pool_thread, start) != 0) {
+    free(start);
+    return false;
+  }
+  char name[16];
+  snprintf(name, sizeof name, "convoy-cpu-%hhu", (unsigned char)slot);
+  pthread_setname_np(threads->thread[slot], name);
+  return true;
+}
+
+/* Signals are for the program's own threads, so the pool's are born with all of them blocked. */
+static void start_threads(cvy_threads *threads, int64_t helpers) {
+  sigset_t all, before;
+  if (threads->started >= helpers) return;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (threads->started < helpers && start_thread(threads, threads->started + 1))
+    threads->started++;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* -------------------------------------------------------------------------------- the caller */
+
+static void open_loop(cvy_threads *threads, const loop *l, int64_t helpers) {
+  pthread_mutex_lock(&threads->lock);
+  threads->loop.task = l->task;
+  threads->loop.arg = l->arg;
+  threads->loop.count = l->count;
+  threads->loop.parts = l->parts;
+  threads->loop.slot_is_part = l->slot_is_part;
+  atomic_store_explicit(&threads->loop.next, 0, memory_order_relaxed);
+  threads->open = true;
+  atomic_fetch_add_explicit(&threads->opened, 1, memory_order_release);
+  for (int64_t i = 0; i < helpers && i < threads->asleep; i++) pthread_cond_signal(&threads->wake);
+  pthread_mutex_unlock(&threads->lock);
+}
+
+static void close_loop(cvy_threads *threads) {
+  for (int i = 0; i < SPIN_ROUNDS; i++) {
+    if (atomic_load_explicit(&threads->inside, memory_order_acquire) == 0) break;
+    pause_briefly();
+  }
+  pthread_mutex_lock(&threads->lock);
+  threads->open = false;
+  while (atomic_load_explicit(&threads->inside, memory_order_acquire) > 0)
+    pthread_cond_wait(&threads->left, &threads->lock);
+  pthread_mutex_unlock(&threads->lock);
+}
+
+static void run_loop(cvy_threads *threads, loop *l) {
+  int64_t count = cvy_threads_count(threads);
+  int64_t helpers = (l->parts < count ? l->parts : count) - 1;
+  if (in_task || helpers < 1) {
+    work_alone(l);
+    return;
+  }
+  pthread_mutex_lock(&threads->caller);
+  start_threads(threads, helpers);
+  open_loop(threads, l, helpers);
+  work_alone(&threads->loop);
+  close_loop(threads);
+  pthread_mutex_unlock(&threads->caller);
+}
+
+void cvy_parallel_for(cvy_threads *threads, int64_t count, cvy_task *task, void *arg) {
+  int64_t parts = cvy_threads_count(threads);
+  loop l = {task, arg, count, count < parts ? count : parts, true, 0};
+  run_loop(threads, &l);
+}
+
+void cvy_parallel_items(cvy_threads *threads, int64_t count, cvy_task *task, void *arg) {
+  int64_t parts = (int64_t)cvy_threads_count(threads) * PARTS_PER_THREAD;
+  loop l = {task, arg, count, count < parts ? count : parts, false, 0};
+  run_loop(threads, &l);
+}
+
+/* ------------------------------------------------------------------------------ pools and fork */
+
+static void make_idle(cvy_threads *threads) {
+  pthread_mutex_init(&threads->caller, NULL);
+  pthread_mutex_init(&threads->lock, NULL);
+  pthread_cond_init(&threads->wake, NULL);
+  pthread_cond_init(&threads->left, NULL);
+  threads->started = 0;
+  threads->asleep = 0;
+  threads->open = false;
+  threads->stop = false;
+  atomic_store(&threads->inside, 0);
+}
+
+static void before_fork(void) {
+  pthread_mutex_lock(&pools_lock);
+}
+
+static void after_fork(void) {
+  pthread_mutex_unlock(&pools_lock);
+}
+
+/* The child has none of the pool's threads, and its locks are in whatever state they were. */
+static void after_fork_in_child(void) {
+  pthread_mutex_init(&pools_lock, NULL);
+  in_task = false;
+  for (cvy_threads *threads = pools; threads; threads = threads->next) make_idle(threads);
+}
+
+static void watch_forks(void) {
+  pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+static int32_t clamp_count(int32_t wanted) {
+  int32_t count = wanted > 0 ? wanted : cvy_cpu_allowed();
+  if (count <= CVY_MAX_THREADS) return count;
+  cvy_log(CONVOY_LOG_WARNING, "cpu: %d threads wanted, %d used: the pool holds no more", (int)count,
+          CVY_MAX_THREADS);
+  return CVY_MAX_THREADS;
+}
+
+convoy_status cvy_threads_open(int32_t wanted, cvy_threads **out) {
+  cvy_threads *threads = calloc(1, sizeof *threads);
+  if (!threads) return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory for a pool of threads");
+  threads->count = clamp_count(wanted);
+  make_idle(threads);
+  pthread_once(&pools_once, watch_forks);
+  pthread_mutex_lock(&pools_lock);
+  threads->next = pools;
+  pools = threads;
+  pthread_mutex_unlock(&pools_lock);
+  *out = threads;
+  return CONVOY_OK;
+}
+
+static void forget(cvy_threads *threads) {
+  pthread_mutex_lock(&pools_lock);
+  cvy_threads **at = &pools;
+  while (*at != threads) at = &(*at)->next;
+  *at = threads->next;
+  pthread_mutex_unlock(&pools_lock);
+}
+
+void cvy_threads_close(cvy_threads *threads) {
+  if (!threads) return;
+  pthread_mutex_lock(&threads->lock);
+  threads->stop = true;
+  pthread_cond_broadcast(&threads->wake);
+  pthread_mutex_unlock(&threads->lock);
+  for (int32_t i = 1; i <= threads->started; i++) pthread_join(threads->thread[i], NULL);
+  forget(threads);
+  pthread_mutex_destroy(&threads->caller);
+  pthread_mutex_destroy(&threads->lock);
+  pthread_cond_destroy(&threads->wake);
+  pthread_cond_destroy(&threads->left);
+  free(threads);
+}
+
+int32_t cvy_threads_count(const cvy_threads *threads) {
+  return threads ? threads->count : 1;
+}

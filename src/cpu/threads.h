@@ -1,0 +1,36 @@
+/* The one place of CPU threads: every parallel loop of the library goes through cvy_parallel_for or
+ * cvy_parallel_items. A pool of POSIX threads instead of OpenMP, because a child made by fork() must
+ * be able to compute and idle threads must leave the processors to others (docs/decisions/001). */
+#ifndef CVY_CPU_THREADS_H
+#define CVY_CPU_THREADS_H
+
+#include "base/base.h"
+
+#define CVY_MAX_THREADS 256
+
+typedef struct cvy_threads cvy_threads;
+
+/* Does the items [begin, end). `slot` < cvy_threads_count() names scratch memory: two calls that run
+ * at the same time never have the same slot. */
+typedef void cvy_task(void *arg, int64_t begin, int64_t end, int32_t slot);
+
+/* `wanted` threads, the caller's included; 0: as many as the process may use. More than
+ * CVY_MAX_THREADS are cut to that, with a line of log. Threads start when first needed; where the
+ * system gives fewer, the others do the work and the results are the same. */
+convoy_status cvy_threads_open(int32_t wanted, cvy_threads **out);
+/* Ends and joins the threads; no loop may be running. NULL is allowed. */
+void cvy_threads_close(cvy_threads *threads);
+/* 1 for NULL. */
+int32_t cvy_threads_count(const cvy_threads *threads);
+
+/* Cuts [0, count) into min(count, threads) even parts and runs each once; slot = number of the part,
+ * whichever thread runs it, so sums kept per slot do not depend on timing. */
+void cvy_parallel_for(cvy_threads *threads, int64_t count, cvy_task *task, void *arg);
+/* The same in many small parts, for items of uneven cost; slot = number of the thread. Results may
+ * not depend on how the items were parted.
+ *
+ * Both: NULL threads, and a call from inside a task, run everything on the calling thread. Calls
+ * from several threads wait for each other. After fork() the child has a pool of its own. */
+void cvy_parallel_items(cvy_threads *threads, int64_t count, cvy_task *task, void *arg);
+
+#endif
