@@ -1,0 +1,72 @@
+"""examples/train_fashion.py: its gradients, some of its steps, its command line."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import convoy
+
+FILE = Path(__file__).resolve().parents[3] / "examples" / "train_fashion.py"
+spec = importlib.util.spec_from_file_location("train_fashion", FILE)
+example = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(example)
+
+
+@pytest.fixture(scope="module")
+def images():
+    if not (example.DATA / "train-images-idx3-ubyte.gz").exists():
+        pytest.skip(f"Fashion-MNIST is not in {example.DATA}: package dataset-fashion-mnist")
+    return example.read_set(example.DATA, "train")
+
+
+def test_data(images):
+    pixels, labels = images
+    assert pixels.shape == (60000, 28, 28) and np.bincount(labels).tolist() == [6000] * 10
+    scaled = example.as_input(pixels[:5000])
+    assert abs(scaled.mean()) < 0.05 and abs(scaled.std() - 1) < 0.05
+
+
+def test_gradients(context, images):
+    """The hand-written backward pass against differences of the loss, along random directions."""
+    pixels, labels = images
+    random = np.random.default_rng(3)
+    network = example.Network(context, 8, random)
+    x, wanted = example.as_input(pixels[:8]), labels[:8]
+    network.train(x, wanted, rate=0.0)
+    for value, slope in network.parameters():
+        direction = random.standard_normal(value.shape, np.float32)
+        direction /= np.linalg.norm(direction)
+        start, step = value.copy(), np.float32(1e-2)
+        losses = []
+        for sign in (1, -1):
+            value[...] = start + sign * step * direction
+            losses.append(example.softmax_loss(network.logits(x), wanted)[0])
+        value[...] = start
+        measured = (losses[0] - losses[1]) / (2 * step)
+        computed = float((slope * direction).sum())
+        assert abs(measured - computed) <= 0.02 * abs(computed) + 2e-3
+
+
+def test_loss_falls(context, images):
+    options = example.arguments(["--batch", "32"])
+    random = np.random.default_rng(1)
+    network = example.Network(context, options.batch, random)
+    steps = zip(range(60), example.batches(*images, options, random))
+    losses = [network.train(x, labels, rate=0.02) for _, (x, labels) in steps]
+    assert np.mean(losses[-10:]) < 0.6 * np.mean(losses[:5])
+
+
+def test_command_line(images):
+    environment = {**os.environ, "PYTHONPATH": str(Path(convoy.__file__).parents[1])}
+    command = [sys.executable, FILE, "--device", "cpu", "--steps", "20", "--seed", "3"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    result = re.search(r"result: accuracy=(\S+) device=cpu seconds=", ended.stdout)
+    assert 0.1 < float(result[1]) < 0.9
+    assert re.search(r"step 20/20  loss \S+  \d+ images/s  ETA 0:00", ended.stderr)
