@@ -1,0 +1,225 @@
+"""The tool from outside: exit statuses, what it prints, and JSON lines. Usage: test_command.py TOOL"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL = None
+TABLE = """name,count,N,C,H,W,K,R,S,stride_h,stride_w,pad_h,pad_w,dil_h,dil_w,groups
+plain,2,2,3,17,19,4,3,3,1,1,1,1,1,1,1
+depthwise,1,3,6,11,12,6,3,3,2,2,1,1,1,1,6
+"""
+PASSES = ["forward", "backward_data", "backward_weights"]
+
+
+def run(*arguments, **environment):
+    """Runs the tool with variables added to the environment."""
+    settings = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+    return subprocess.run([TOOL, *arguments], env=settings, capture_output=True, text=True,
+                          timeout=300, check=False)
+
+
+def read_json(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+class Usage(unittest.TestCase):
+    def assert_status(self, wanted, *arguments, **environment):
+        done = run(*arguments, **environment)
+        self.assertEqual(done.returncode, wanted, f"{arguments}: {done.stdout}{done.stderr}")
+        return done
+
+    def test_help_and_version(self):
+        self.assertIn("bench", self.assert_status(0, "--help").stdout)
+        self.assertRegex(self.assert_status(0, "--version").stdout, r"^convoy \d+\.\d+\.\d+ ")
+        for command in ("info", "selftest", "bench", "report"):
+            text = self.assert_status(0, command, "--help").stdout
+            self.assertIn(f"usage: convoy {command}", text)
+            self.assertIn("exit status", text)
+
+    def test_bad_usage_is_2(self):
+        self.assert_status(2)
+        self.assert_status(2, "nonsense")
+        self.assert_status(2, "bench", "--nonsense")
+        self.assert_status(2, "bench", "--shapes", "no/such/file.csv")
+        self.assert_status(2, "bench", "--pass", "sideways", "--device", "cpu")
+        self.assert_status(2, "bench", "--algorithm", "cpu.none", "--device", "cpu")
+        self.assert_status(2, "bench", "--device", "cpu", "--json", "/no/such/folder/file")
+        self.assert_status(2, "selftest", "--device", "cpu", "--problem", "n1c1w1")
+        self.assert_status(2, "selftest", "--device", "cpu", "--algorithm", "cpu.none")
+        self.assert_status(2, "report", "--device", "cpu", "--output", "/no/such/folder/file")
+
+    def test_unknown_device_is_3(self):
+        for command in ("selftest", "bench"):
+            done = self.assert_status(3, command, "--device", "no such device")
+            self.assertIn("no such device", done.stderr)
+
+
+class Info(unittest.TestCase):
+    def test_shows_the_cpu_engine(self):
+        done = run("info")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for word in ("built in", "devices", "  cpu ", "CPU engine", "traps"):
+            self.assertIn(word, done.stdout)
+
+    def test_names_traps(self):
+        with tempfile.TemporaryDirectory() as empty:
+            done = run("info", HSA_OVERRIDE_GFX_VERSION="10.3.0", OCL_ICD_VENDORS=empty)
+        self.assertIn("HSA_OVERRIDE_GFX_VERSION=10.3.0", done.stdout)
+        self.assertIn(f"no *.icd file in {empty}", done.stdout)
+
+    def test_names_rusticl_and_missing_drivers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, library in (("rusticl", "libRusticlOpenCL.so.1"), ("gone", "/no/such.so")):
+                with open(f"{folder}/{name}.icd", "w", encoding="utf-8") as file:
+                    file.write(library + "\n")
+            done = run("info", OCL_ICD_VENDORS=folder)
+            enabled = run("info", OCL_ICD_VENDORS=folder, RUSTICL_ENABLE="radeonsi")
+        self.assertIn("unless RUSTICL_ENABLE", done.stdout)
+        self.assertIn("names a library that is not there: /no/such.so", done.stdout)
+        self.assertNotIn("unless RUSTICL_ENABLE", enabled.stdout)
+
+
+class Selftest(unittest.TestCase):
+    def test_cpu_passes(self):
+        done = run("selftest", "--device", "cpu")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("selftest passed", done.stdout)
+        rows = [line.split() for line in done.stdout.splitlines() if line.startswith("cpu ")]
+        ran = {(row[1], row[2]): int(row[3]) for row in rows}
+        self.assertTrue(all(ran["cpu.direct", name] >= 25 for name in PASSES))
+        self.assertTrue(all(int(row[5]) == 0 for row in rows))
+
+    def test_environment_chooses_the_device(self):
+        done = run("selftest", "--problem", "n1c2w5 k3s2 forward", CONVOY_DEVICE="cpu")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertNotIn("ocl", done.stdout)
+
+    def test_only_what_is_asked_for(self):
+        done = run("selftest", "--device", "cpu", "--algorithm", "cpu.direct", "--problem",
+                   "n1c2w5 k3s2 backward_data")
+        rows = [line.split() for line in done.stdout.splitlines() if line.startswith("cpu ")]
+        self.assertEqual(sum(int(row[3]) for row in rows), 1)
+        self.assertEqual({row[1] for row in rows}, {"cpu.direct"})
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.table = self.path("tiny.csv")
+        with open(self.table, "w", encoding="utf-8") as file:
+            file.write(TABLE)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def bench(self, *arguments):
+        return run("bench", "--shapes", self.table, "--device", "cpu", "--quick", "--min-time", "0",
+                   *arguments)
+
+    def test_json_and_compare(self):
+        done = self.bench("--json", self.path("old.json"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = read_json(self.path("old.json"))
+        self.check_head(lines[0])
+        timed = [line for line in lines if line["type"] == "line"]
+        self.assertEqual([(line["shape"], line["pass"]) for line in timed],
+                         [(shape, name) for shape in ("plain", "depthwise") for name in PASSES])
+        for line in timed:
+            self.check_line(line)
+        self.check_sum(lines[-1], timed)
+        again = self.bench("--json", self.path("new.json"), "--compare", self.path("old.json"))
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.check_ratios(again.stdout, timed, read_json(self.path("new.json")))
+
+    def check_head(self, head):
+        self.assertEqual(head["type"], "head")
+        self.assertIn("--quick", head["command"])
+        self.assertEqual([device["id"] for device in head["devices"]], ["cpu"])
+        self.assertGreater(head["devices"][0]["peak_gflops"], 0)
+        self.assertTrue(head["version"] and head["machine"]["cpu"])
+
+    def check_line(self, line):
+        self.assertEqual((line["status"], line["device"], line["table"]), ("ok", "cpu", "tiny"))
+        self.assertTrue(line["algorithm"].startswith("cpu."))
+        self.assertGreaterEqual(line["samples"], 1)
+        self.assertTrue(0 < line["min_ms"] <= line["median_ms"] <= line["max_ms"])
+        self.assertGreater(line["transfers_ms"], 0)
+        self.assertTrue(0 <= line["error_share"] <= 1)
+        rate = line["flops"] / line["median_ms"] * 1e-6
+        self.assertAlmostEqual(line["gflops"], rate, delta=1e-6 * rate)
+        self.assertIn(line["pass"], line["problem"])
+
+    def check_sum(self, total, timed):
+        self.assertEqual((total["type"], total["table"]), ("sum", "tiny"))
+        wanted = sum(line["count"] * line["median_ms"] for line in timed)
+        self.assertAlmostEqual(total["total"]["ms"], wanted, delta=1e-6 * wanted)
+        self.assertEqual(total["total"]["missing"], 0)
+
+    def check_ratios(self, text, old, new):
+        new = [line for line in new if line["type"] == "line"]
+        rows = [line.split() for line in text.split("compared with")[1].splitlines()[1:]]
+        lines = [row for row in rows if row and row[0] in ("plain", "depthwise")]
+        self.assertEqual(len(lines), 6)
+        for row, then, now in zip(lines, old, new):
+            ratio = then["median_ms"] / now["median_ms"]
+            self.assertAlmostEqual(float(row[-1]), ratio, delta=0.001 * ratio + 0.001)
+        self.assertEqual([row[1] for row in rows if row and row[0] == "sum"], ["tiny"])
+        self.assertIn("6 of 6 lines are in both", text)
+
+    def test_all_algorithms_and_one_pass(self):
+        done = self.bench("--algorithm", "all", "--pass", "backward_bias", "--json",
+                          self.path("all.json"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = [line for line in read_json(self.path("all.json")) if line["type"] == "line"]
+        self.assertEqual({line["pass"] for line in lines}, {"backward_bias"})
+        self.assertIn("cpu.direct", {line["requested"] for line in lines})
+        for line in lines:
+            self.assertIn(line["status"], ("ok", "refused"))
+            self.assertTrue(line["status"] == "ok" or line["reason"])
+
+    def test_installed_table_by_name_and_width(self):
+        done = run("bench", "--shapes", "mobilenetv2_dw_b8", "--device", "cpu", "--quick",
+                   "--min-time", "0", "--pass", "forward")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        table = done.stdout[done.stdout.index("mobilenetv2_dw_b8"):]
+        self.assertLessEqual(max(len(line) for line in table.splitlines()), 120)
+
+    def test_malformed_table_is_2(self):
+        with open(self.table, "a", encoding="utf-8") as file:
+            file.write("broken,1,2\n")
+        done = self.bench()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("tiny.csv:4: ", done.stderr)
+
+    def test_progress_only_when_forced(self):
+        self.assertEqual(self.bench().stderr, "")
+        self.assertIn("5/6", self.bench("--progress").stderr)
+
+    def test_compare_with_no_bench_is_1(self):
+        self.assertEqual(self.bench("--compare", self.table).returncode, 1)
+
+
+class Report(unittest.TestCase):
+    def test_one_file_holds_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.txt")
+            done = run("report", "--device", "cpu", "--output", path)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        for part in ("## info", "## selftest", "selftest passed", "## bench", "JSON lines"):
+            self.assertIn(part, text)
+        lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        self.assertEqual({line["table"] for line in lines if line["type"] == "line"},
+                         {"yolov8n_rx5600xt", "eeg"})
+
+
+if __name__ == "__main__":
+    TOOL = sys.argv.pop(1)
+    unittest.main()

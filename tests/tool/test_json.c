@@ -1,0 +1,128 @@
+/* JSON lines: what is written is read back, and what is no JSON ends the reading. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "json.h"
+#include "record.h"
+
+static record example(void) {
+  record line = record_new();
+  strcpy(line.table, "net");
+  strcpy(line.shape, "first");
+  strcpy(line.pass, "backward_data");
+  strcpy(line.device, "ocl:0");
+  strcpy(line.device_name, "a \"card\" \\ with\ttab");
+  strcpy(line.requested, "auto");
+  strcpy(line.status, "ok");
+  line.count = 3;
+  line.workspace_bytes = INT64_C(5000000000);
+  line.median_ms = 1.25;
+  line.gflops = 123.456789;
+  return line;
+}
+
+static void written(const record *line, char **text) {
+  size_t size = 0;
+  FILE *to = open_memstream(text, &size);
+  assert_non_null(to);
+  record_write(to, line);
+  fclose(to);
+}
+
+static void a_record_comes_back(void **state) {
+  (void)state;
+  const record line = example();
+  char *text = NULL;
+  written(&line, &text);
+  record back;
+  assert_true(record_read(text, &back));
+  assert_string_equal(back.device_name, line.device_name);
+  assert_string_equal(back.pass, line.pass);
+  assert_int_equal(back.count, 3);
+  assert_int_equal(back.workspace_bytes, line.workspace_bytes);
+  assert_true(back.median_ms == 1.25);
+  assert_true(fabs(back.gflops - line.gflops) < 1e-6);
+  assert_true(isnan(back.transfers_ms)); /* written as null */
+  assert_true(record_ok(&back));
+  free(text);
+}
+
+static void one_record_is_one_line(void **state) {
+  (void)state;
+  const record line = example();
+  char *text = NULL;
+  written(&line, &text);
+  assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+  free(text);
+}
+
+static void nested_members_are_passed_over(void **state) {
+  (void)state;
+  const char *at = "{\"a\": {\"b\": [1, \"}\"], \"c\": 2}, \"d\": true, \"e\": -2.5e1, \"f\": [] }";
+  json_member one;
+  assert_true(json_next(&at, &one));
+  assert_int_equal(one.kind, JSON_OTHER);
+  assert_true(json_next(&at, &one));
+  assert_string_equal(one.key, "d");
+  assert_int_equal(one.kind, JSON_OTHER);
+  assert_true(json_next(&at, &one));
+  assert_string_equal(one.key, "e");
+  assert_int_equal(one.kind, JSON_NUMBER);
+  assert_true(one.number == -25.0);
+  assert_true(json_next(&at, &one));
+  assert_false(json_next(&at, &one));
+}
+
+static void other_text_is_no_record(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "",
+      "\n",
+      "# a report",
+      "{",
+      "{}",
+      "{\"type\"",
+      "{\"type\": ",
+      "{\"type\": \"line",
+      "{\"type\": \"head\", \"version\": \"1\"}",
+      "{\"table\": \"x\"}",
+      "{\"a\": {\"b\": 1",
+      "[1, 2]",
+      "{\"a\": \"\\",
+      "{\"type\": ?}",
+  };
+  record back;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    if (record_read(texts[i], &back)) fail_msg("taken for a record: %s", texts[i]);
+  }
+}
+
+static void a_long_text_is_cut(void **state) {
+  (void)state;
+  char text[2048] = "{\"type\": \"line\", \"table\": \"";
+  const size_t used = strlen(text);
+  memset(text + used, 'x', 1500);
+  strcpy(text + used + 1500, "\", \"shape\": \"s\"}");
+  record back;
+  assert_true(record_read(text, &back));
+  assert_int_equal(strlen(back.table), sizeof back.table - 1);
+  assert_string_equal(back.shape, "s");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_record_comes_back),
+      cmocka_unit_test(one_record_is_one_line),
+      cmocka_unit_test(nested_members_are_passed_over),
+      cmocka_unit_test(other_text_is_no_record),
+      cmocka_unit_test(a_long_text_is_cut),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
