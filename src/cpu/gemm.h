@@ -1,4 +1,4 @@
-/* Matrix products by OpenBLAS, one thread each, callable from several pool threads at once. */
+/* Matrix products by OpenBLAS, one thread each, callable from any number of threads. */
 #ifndef CVY_CPU_GEMM_H
 #define CVY_CPU_GEMM_H
 
@@ -14,13 +14,10 @@ typedef struct cvy_matrix {
 
 #define CVY_GEMM_LARGEST INT32_MAX /* of any extent or pitch */
 
-/* c [m][n] = a [m][k] b [k][n] + (add ? c : 0); without add, c is not read. */
+/* c [m][n] = a [m][k] b [k][n] + (add ? c : 0); without add, c is not read.
+ * Products run at the same time with the OpenMP build of OpenBLAS, one after another with others. */
 void cvy_gemm(int64_t m, int64_t n, int64_t k, cvy_matrix a, cvy_matrix b, bool add, float *c,
               int64_t c_pitch);
-
-/* True for the OpenMP build of OpenBLAS. The serial build has no lock around its buffers, the pthread
- * build cannot be kept to one thread per call: those must be called from one thread at a time. */
-bool cvy_gemm_concurrent(void);
 
 /* Version, core and build of the library in use. */
 const char *cvy_gemm_config(void);

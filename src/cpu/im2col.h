@@ -48,9 +48,4 @@ static inline float *cvy_slot_memory(const cvy_im2col *run, int32_t slot) {
   return (float *)run->call->workspace + slot * run->plan.slot_floats;
 }
 
-/* The threads that may call BLAS at once. */
-static inline cvy_threads *cvy_im2col_threads(const cvy_im2col *run) {
-  return cvy_gemm_concurrent() ? run->call->threads : NULL;
-}
-
 #endif

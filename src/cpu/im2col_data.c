@@ -68,7 +68,7 @@ void cvy_im2col_data(cvy_im2col *run) {
   const cvy_im2col_plan *plan = &run->plan;
   int64_t images = plan->p.n * plan->p.groups;
   if (plan->flat)
-    cvy_parallel_items(cvy_im2col_threads(run), images * cvy_blocks(plan), make_flat_blocks, run);
+    cvy_parallel_items(run->call->threads, images * cvy_blocks(plan), make_flat_blocks, run);
   else
-    cvy_parallel_items(cvy_im2col_threads(run), images * plan->cuts, make_slices, run);
+    cvy_parallel_items(run->call->threads, images * plan->cuts, make_slices, run);
 }

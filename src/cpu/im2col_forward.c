@@ -29,6 +29,6 @@ static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 void cvy_im2col_forward(cvy_im2col *run) {
   const cvy_problem *p = &run->plan.p;
-  cvy_parallel_items(cvy_im2col_threads(run), p->n * p->groups * cvy_blocks(&run->plan),
-                     make_blocks, run);
+  cvy_parallel_items(run->call->threads, p->n * p->groups * cvy_blocks(&run->plan), make_blocks,
+                     run);
 }

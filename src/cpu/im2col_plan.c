@@ -84,7 +84,7 @@ cvy_im2col_plan cvy_im2col_plan_for(const cvy_problem *problem, const cvy_facts 
   plan.outputs = p->k / p->groups;
   plan.taps = cvy_filter_volume(p);
   plan.pixels = cvy_out_volume(p);
-  plan.slots = cvy_gemm_concurrent() ? facts->info.compute_units : 1;
+  plan.slots = facts->info.compute_units;
   cut_channels(&plan);
   if (plan.private_sums && block_within(&plan, facts->workspace_limit) < LEAST_BLOCK)
     plan.private_sums = false;

@@ -77,7 +77,7 @@ static void add_sums(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 void cvy_im2col_weights(cvy_im2col *run) {
   const cvy_im2col_plan *plan = &run->plan;
-  cvy_threads *threads = cvy_im2col_threads(run);
+  cvy_threads *threads = run->call->threads;
   if (!plan->private_sums) {
     cvy_parallel_items(threads, plan->p.groups * plan->cuts, make_slices, run);
     return;
