@@ -6,7 +6,7 @@
 #   build  compiler, CMake, OpenCL (with PoCL, which runs on the CPU), CLBlast, OpenBLAS, images
 #   test   and what the tests need (the default)
 #   ci     and linters, sanitizers' runtimes, oclgrind
-#   bench  test, and PyTorch and matplotlib to compare and to plot
+#   bench  test, and matplotlib for plots
 #
 # Packages come from apt (as root, or through sudo); Python modules go to .venv, from the package
 # index or, where that is out of reach, from Debian. What is there already is left alone, so a
@@ -167,16 +167,18 @@ install_torch() {
     pip_install "torch==$version+cpu" --index-url https://download.pytorch.org/whl/cpu
   else
     pip_install "torch==$version"
-  fi || say "no PyTorch for CPUs within reach: comparisons with it are left out"
+  fi || say "no PyTorch for CPUs within reach: the tests that use it are skipped"
 }
 
 command -v apt-get >/dev/null || die "no apt-get here; the table in this file lists what is needed"
 started=$SECONDS
 install_table
 [ "$mode" = ci ] && install_clang_runtime
-[ "$mode" != build ] && install_modules
-if [ "$mode" = bench ]; then
+if [ "$mode" != build ]; then
+  install_modules
   install_torch
+fi
+if [ "$mode" = bench ]; then
   has_modules matplotlib || pip_install matplotlib || say "no matplotlib: plots are left out"
 fi
 say "ready for '$mode' after $((SECONDS - started)) s"

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Installs what is needed, builds, and runs every test: CTest's, then those of the Python bindings.
+# Ends with the line "N passed, N failed, N skipped"; fails if a test fails.
+#
+#   scripts/test.sh [-R REGEX]...   arguments go to ctest; with any, the Python tests are left out
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+results=$root/build/results
+"$root/scripts/setup.sh" test
+build release
+rm -rf "$results"
+mkdir -p "$results"
+
+status=0
+cd "$root"
+ctest --preset release -j "$jobs" --output-junit "$results/ctest.xml" "$@" || status=1
+
+if [ $# = 0 ]; then
+  CONVOY_LIBRARY=$root/build/release/libconvoy.so PYTHONPATH=$root/bindings/python \
+    "$venv/bin/python" -m pytest -q -p no:cacheprovider bindings/python/tests \
+    --junitxml "$results/pytest.xml" || status=1
+fi
+
+/usr/bin/env python3 scripts/summary.py "$results"/*.xml || status=1
+exit $status
