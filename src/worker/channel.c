@@ -95,7 +95,7 @@ convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command,
 
 convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
                               cvy_wire_reply *reply) {
-  uint64_t ticket;
+  uint64_t ticket = 0;
   convoy_status status = cvy_channel_post(channel, command, &ticket);
   if (!status) status = cvy_channel_taken(channel, ticket);
   if (status) return status;

@@ -1,0 +1,279 @@
+/* An engine in ordinary memory, in place of convoy-ocl.so: the worker, the ring and the lane are
+ * tested without a driver, and with every misbehaviour a driver is known for.
+ *
+ * FAKE_ENGINE=<what>:<n>, read when a device is opened: at its n-th command the engine does `what`.
+ *   fail    the command fails later: wait reports it, as a device does
+ *   refuse  the command returns an error
+ *   kill, segv, abort, exit   the process ends that way
+ *   hang    the command never returns
+ *   slow    from this command on, every wait takes 300 ms
+ * FAKE_BUILD_ID: the build it claims to be of. A job computes out[i] = 2 a[i] + b[i]. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend.h"
+#include "base/build_id.h"
+
+enum { ARRAYS = 256, MOST_BYTES = 256 << 20 };
+
+typedef struct array {
+  uint64_t id;
+  int64_t bytes;
+  char *memory;
+} array;
+
+struct cvy_device {
+  cvy_facts facts;
+  array arrays[ARRAYS];
+  int64_t bytes, peak;
+  uint64_t ticket, fault;
+  char action[16];
+  uint64_t when, commands;
+};
+
+static _Thread_local char sentence[256];
+
+static convoy_status fail(convoy_status status, const char *text, uint64_t number) {
+  snprintf(sentence, sizeof sentence, "%s %llu", text, (unsigned long long)number);
+  return status;
+}
+
+/* -------------------------------------------------------------------- misbehaviour */
+
+static bool is_now(const cvy_device *device, const char *action) {
+  return device->commands == device->when && strcmp(device->action, action) == 0;
+}
+
+static void misbehave(const cvy_device *device) {
+  if (is_now(device, "kill")) raise(SIGKILL);
+  if (is_now(device, "segv")) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
+  if (is_now(device, "abort")) signal(SIGABRT, SIG_DFL), abort();
+  if (is_now(device, "exit")) _exit(7);
+  while (is_now(device, "hang")) pause();
+}
+
+/* Counts a command. True if it is to be carried out. */
+static bool begin(cvy_device *device, uint64_t *ticket, convoy_status *status) {
+  *status = CONVOY_OK;
+  ++device->commands;
+  ++device->ticket;
+  misbehave(device);
+  if (ticket && !is_now(device, "refuse")) *ticket = device->ticket;
+  if (device->fault) return false;
+  if (is_now(device, "fail") || is_now(device, "refuse")) device->fault = device->ticket;
+  if (is_now(device, "refuse"))
+    *status = fail(CONVOY_ERR_MEMORY, "fake refusal of command", device->commands);
+  return !device->fault;
+}
+
+static convoy_status broken(cvy_device *device, const char *text, uint64_t id) {
+  device->fault = device->ticket;
+  return fail(CONVOY_ERR_DEVICE, text, id);
+}
+
+/* --------------------------------------------------------------------------- arrays */
+
+static array *find(cvy_device *device, uint64_t id) {
+  for (int i = 0; i < ARRAYS; ++i)
+    if (device->arrays[i].id == id) return &device->arrays[i];
+  return NULL;
+}
+
+static char *range(cvy_device *device, uint64_t id, int64_t offset, int64_t bytes) {
+  array *found = id ? find(device, id) : NULL;
+  if (!found || bytes > found->bytes || offset > found->bytes - bytes) return NULL;
+  return found->memory + offset;
+}
+
+static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  convoy_status status;
+  if (!begin(device, ticket, &status)) return status;
+  array *empty = find(device, 0);
+  if (id == 0 || find(device, id) || !empty || bytes > MOST_BYTES)
+    return broken(device, "cannot allocate array", id);
+  *empty = (array){id, bytes, malloc((size_t)bytes)};
+  memset(empty->memory, 0xff, (size_t)bytes);
+  device->bytes += bytes;
+  if (device->bytes > device->peak) device->peak = device->bytes;
+  return CONVOY_OK;
+}
+
+static convoy_status release(cvy_device *device, uint64_t id) {
+  convoy_status status;
+  begin(device, NULL, &status);
+  array *found = id ? find(device, id) : NULL;
+  if (!found) return CONVOY_OK;
+  device->bytes -= found->bytes;
+  free(found->memory);
+  *found = (array){0};
+  return status;
+}
+
+static convoy_status write_part(cvy_device *device, uint64_t id, int64_t offset, const void *from,
+                                int64_t bytes, uint64_t *ticket) {
+  convoy_status status;
+  if (!begin(device, ticket, &status)) return status;
+  char *to = range(device, id, offset, bytes);
+  if (!to) return broken(device, "cannot write array", id);
+  memcpy(to, from, (size_t)bytes);
+  return CONVOY_OK;
+}
+
+static convoy_status read_part(cvy_device *device, uint64_t id, int64_t offset, void *to,
+                               int64_t bytes) {
+  convoy_status status;
+  if (!begin(device, NULL, &status))
+    return status ? status : fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
+  const char *from = range(device, id, offset, bytes);
+  if (!from) return broken(device, "cannot read array", id);
+  memcpy(to, from, (size_t)bytes);
+  return CONVOY_OK;
+}
+
+static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
+                          uint64_t *ticket) {
+  convoy_status status;
+  if (!begin(device, ticket, &status)) return status;
+  char *source = range(device, from, 0, bytes), *target = range(device, to, 0, bytes);
+  if (!source || !target) return broken(device, "cannot copy array", from);
+  memmove(target, source, (size_t)bytes);
+  return CONVOY_OK;
+}
+
+static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  convoy_status status;
+  if (!begin(device, ticket, &status)) return status;
+  char *to = range(device, id, 0, bytes);
+  if (!to) return broken(device, "cannot zero array", id);
+  memset(to, 0, (size_t)bytes);
+  return CONVOY_OK;
+}
+
+static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
+  convoy_status status;
+  if (!begin(device, ticket, &status)) return status;
+  array *out = find(device, job->out.id);
+  if (!out) return broken(device, "no output", job->out.id);
+  const float *a = (const float *)(void *)range(device, job->a.id, 0, out->bytes);
+  const float *b = (const float *)(void *)range(device, job->b.id, 0, out->bytes);
+  float *result = (float *)(void *)out->memory;
+  if (!a) return broken(device, "no input", job->a.id);
+  for (int64_t i = 0; i < out->bytes / 4; ++i) result[i] = 2 * a[i] + (b ? b[i] : 0);
+  return CONVOY_OK;
+}
+
+static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
+                              uint64_t *fault) {
+  (void)interrupt;
+  if (strcmp(device->action, "slow") == 0 && device->commands >= device->when) usleep(300000);
+  if (!device->fault || device->fault > ticket) return CONVOY_OK;
+  if (fault) *fault = device->fault;
+  return fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
+}
+
+static convoy_status clear(cvy_device *device) {
+  device->fault = 0;
+  return CONVOY_OK;
+}
+
+/* -------------------------------------------------------------------------- devices */
+
+static cvy_facts make_facts(int32_t index, const cvy_open_options *options) {
+  cvy_facts facts = {.max_work_group = 64,
+                     .preferred_multiple = 1,
+                     .local_memory_bytes = 32768,
+                     .max_allocation_bytes = MOST_BYTES,
+                     .workspace_limit = options->workspace_limit};
+  facts.info = (convoy_device_info){.struct_size = sizeof facts.info, .type = CONVOY_DEVICE_CPU};
+  snprintf(facts.info.id, sizeof facts.info.id, "ocl:%d", index);
+  snprintf(facts.info.name, sizeof facts.info.name, "Fake device %d", index);
+  return facts;
+}
+
+static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                          int32_t *count) {
+  *count = 2;
+  for (int32_t i = 0; i < 2 && i < capacity; ++i) out[i] = make_facts(i, options);
+  return CONVOY_OK;
+}
+
+static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
+  if (index > 1) return fail(CONVOY_ERR_NOT_FOUND, "no fake device", (uint64_t)index);
+  cvy_device *device = calloc(1, sizeof *device);
+  const char *script = getenv("FAKE_ENGINE");
+  unsigned long long when = 0;
+  device->facts = make_facts(index, options);
+  if (script && sscanf(script, "%15[a-z]:%llu", device->action, &when) == 2) device->when = when;
+  *out = device;
+  return CONVOY_OK;
+}
+
+static void close_device(cvy_device *device) {
+  for (int i = 0; i < ARRAYS; ++i) free(device->arrays[i].memory);
+  free(device);
+}
+
+static const cvy_facts *facts_of(const cvy_device *device) {
+  return &device->facts;
+}
+
+static void usage(const cvy_device *device, cvy_usage *out) {
+  *out = (cvy_usage){.bytes = device->bytes,
+                     .bytes_peak = device->peak,
+                     .bytes_held = device->peak,
+                     .programs_compiled = 3,
+                     .programs_cached = 4,
+                     .host_bytes = 5};
+}
+
+static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
+  (void)device;
+  *gflops = 123.5;
+  *gigabytes = 45.25;
+  return CONVOY_OK;
+}
+
+/* --------------------------------------------------------------------------- module */
+
+static const cvy_algorithm row = {.name = "ocl.fake", .directions = 15};
+static const cvy_algorithm *const rows[] = {&row, NULL};
+
+static const cvy_backend engine = {
+    .name = "ocl",
+    .algorithms = rows,
+    .list = list,
+    .open = open_device,
+    .close = close_device,
+    .facts = facts_of,
+    .allocate = allocate,
+    .release = release,
+    .write_part = write_part,
+    .read_part = read_part,
+    .copy = copy,
+    .zero = zero,
+    .run = run,
+    .wait = wait_for,
+    .clear = clear,
+    .usage = usage,
+    .peak = peak,
+};
+
+static const char *last_error(void) {
+  return sentence;
+}
+
+static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
+  fn(user, level, "fake engine loaded");
+}
+
+__attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
+
+const cvy_module *cvy_module_entry(void) {
+  static cvy_module module = {cvy_build_id, &engine, last_error, set_log};
+  const char *build_id = getenv("FAKE_BUILD_ID");
+  module.build_id = build_id ? build_id : cvy_build_id;
+  return &module;
+}

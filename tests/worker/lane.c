@@ -1,0 +1,89 @@
+#include "worker/lane.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+cvy_open_options lane_options(int32_t isolation) {
+  return (cvy_open_options){.isolation = isolation, .workspace_limit = 1 << 20};
+}
+
+cvy_device *lane_open(int32_t isolation, const char *script) {
+  cvy_open_options options = lane_options(isolation);
+  cvy_device *device = NULL;
+  setenv("FAKE_ENGINE", script ? script : "", 1);
+  convoy_status status = LANE->open(0, &options, &device);
+  if (status) fail_msg("open: %s", cvy_last_error());
+  return device;
+}
+
+cvy_job lane_job(uint64_t a, uint64_t b, uint64_t out) {
+  cvy_job job = {.problem = {.rank = 2,
+                             .n = 1,
+                             .c = 1,
+                             .k = 1,
+                             .groups = 1,
+                             .in = {1, 1, 1},
+                             .filter = {1, 1, 1},
+                             .out = {1, 1, 1},
+                             .stride = {1, 1, 1},
+                             .dilation = {1, 1, 1}}};
+  job.a.id = a;
+  job.b.id = b;
+  job.out.id = out;
+  return job;
+}
+
+void lane_fill(unsigned char *bytes, int64_t count, uint64_t seed) {
+  uint64_t state = seed * 2654435761u + 1;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    bytes[i] = (unsigned char)(state >> 56);
+  }
+}
+
+void lane_put(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed) {
+  unsigned char *values = malloc((size_t)bytes);
+  uint64_t ticket = 0;
+  lane_fill(values, bytes, seed);
+  assert_int_equal(LANE->allocate(device, id, bytes, &ticket), CONVOY_OK);
+  assert_int_equal(LANE->write(device, id, values, bytes, &ticket), CONVOY_OK);
+  memset(values, 0, (size_t)bytes); /* write has copied it */
+  free(values);
+}
+
+void lane_expect(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed) {
+  unsigned char *want = malloc((size_t)bytes), *got = malloc((size_t)bytes + 1);
+  lane_fill(want, bytes, seed);
+  got[bytes] = 0x5a;
+  if (LANE->read(device, id, got, bytes)) fail_msg("read: %s", cvy_last_error());
+  assert_memory_equal(want, got, (size_t)bytes);
+  assert_int_equal(got[bytes], 0x5a);
+  free(want);
+  free(got);
+}
+
+void assert_sentence_has(const char *part) {
+  if (!strstr(cvy_last_error(), part))
+    fail_msg("\"%s\" does not say \"%s\"", cvy_last_error(), part);
+}
+
+static int32_t current;
+
+int32_t lane_isolation(void **state) {
+  (void)state;
+  return current;
+}
+
+int lane_run_both(const struct CMUnitTest *tests, size_t count) {
+  static const struct {
+    int32_t isolation;
+    const char *name;
+  } both[] = {{CONVOY_ISOLATION_PROCESS, "isolation=process"},
+              {CONVOY_ISOLATION_NONE, "isolation=none"}};
+  int failed = 0;
+  for (size_t i = 0; i < CVY_COUNT(both); ++i) {
+    current = both[i].isolation;
+    failed += _cmocka_run_group_tests(both[i].name, tests, count, NULL, NULL);
+  }
+  return failed;
+}

@@ -1,0 +1,410 @@
+/* The worker as a process: its death, the trainer's death, and what it leaves behind. */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/build_id.h"
+#include "os/os.h"
+#include "worker/lane.h"
+#include "worker/wire.h"
+
+static cvy_device *open_process(const char *script) {
+  return lane_open(CONVOY_ISOLATION_PROCESS, script);
+}
+
+static int worker_of(const cvy_device *device) {
+  cvy_usage usage;
+  LANE->usage(device, &usage);
+  assert_int_not_equal(usage.process, 0);
+  return (int)usage.process;
+}
+
+static bool is_there(int pid) {
+  return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+static void assert_no_children(void) {
+  assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+  assert_int_equal(errno, ECHILD);
+}
+
+/* --------------------------------------------------------------------- its death */
+
+/* A few commands of every kind; whatever happens, each call returns. */
+static convoy_status use(cvy_device *device, uint64_t *fault) {
+  char bytes[1000] = {0};
+  uint64_t ticket = 0;
+  cvy_job job = lane_job(1, 0, 2);
+  LANE->allocate(device, 1, sizeof bytes, &ticket);
+  LANE->write(device, 1, bytes, sizeof bytes, &ticket);
+  LANE->allocate(device, 2, sizeof bytes, &ticket);
+  LANE->run(device, &job, &ticket);
+  LANE->copy(device, 2, 1, sizeof bytes, &ticket);
+  LANE->zero(device, 2, sizeof bytes, &ticket);
+  LANE->read(device, 1, bytes, sizeof bytes);
+  LANE->release(device, 1);
+  return LANE->wait(device, ticket, NULL, fault);
+}
+
+static void check_death(const char *action, int when, const char *how) {
+  char script[32], sentence[128];
+  uint64_t ticket, fault = 0;
+  int64_t value = 0;
+  snprintf(script, sizeof script, "%s:%d", action, when);
+  cvy_device *device = open_process(script);
+  int worker = worker_of(device);
+  snprintf(sentence, sizeof sentence, "worker process %d %s", worker, how);
+  use(device, &fault);
+  assert_int_equal(LANE->read(device, 2, &value, sizeof value), CONVOY_ERR_DEVICE);
+  assert_sentence_has(sentence);
+  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
+  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
+  assert_int_equal(LANE->allocate(device, 9, 8, &ticket), CONVOY_ERR_DEVICE);
+  assert_int_equal(LANE->wait(device, 1, NULL, &fault), CONVOY_ERR_DEVICE);
+  assert_true(fault >= 1);
+  assert_sentence_has(sentence);
+  LANE->close(device);
+  assert_false(is_there(worker));
+  assert_no_children();
+}
+
+static void test_death_at_every_command(void **state) {
+  static const struct {
+    const char *action, *how;
+  } deaths[] = {{"kill", "was killed by signal 9 (Killed)"},
+                {"segv", "was killed by signal 11 (Segmentation fault)"},
+                {"abort", "was killed by signal 6 (Aborted)"},
+                {"exit", "exited with status 7"}};
+  (void)state;
+  for (size_t i = 0; i < CVY_COUNT(deaths); ++i)
+    for (int when = 1; when <= 8; ++when) check_death(deaths[i].action, when, deaths[i].how);
+}
+
+static void test_death_is_noticed_at_once(void **state) {
+  cvy_device *device = open_process("hang:2");
+  uint64_t ticket, fault;
+  int worker = worker_of(device);
+  (void)state;
+  LANE->allocate(device, 1, 8, &ticket);
+  LANE->zero(device, 1, 8, &ticket);
+  pid_t killer = fork();
+  if (killer == 0) {
+    usleep(200000);
+    kill(worker, SIGKILL);
+    _exit(0);
+  }
+  double start = cvy_clock();
+  assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEVICE);
+  double seconds = cvy_clock() - start;
+  assert_true(seconds > 0.1 && seconds < 0.4);
+  waitpid(killer, NULL, 0);
+  LANE->close(device);
+  assert_no_children();
+}
+
+/* The caller's own reaping must not confuse the lane. */
+static void test_reaped_by_the_host(void **state) {
+  cvy_device *device = open_process(NULL);
+  int worker = worker_of(device);
+  (void)state;
+  kill(worker, SIGKILL);
+  assert_int_equal(waitpid(-1, NULL, 0), worker);
+  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
+  assert_sentence_has("ended");
+  LANE->close(device);
+  assert_no_children();
+}
+
+static void test_hung_worker_is_closed(void **state) {
+  cvy_device *device = open_process("hang:1");
+  int worker = worker_of(device);
+  double start = cvy_clock();
+  (void)state;
+  LANE->allocate(device, 1, 8, NULL);
+  LANE->close(device);
+  assert_true(cvy_clock() - start < 5.0);
+  assert_false(is_there(worker));
+  assert_no_children();
+}
+
+static void test_stopped_worker_is_closed(void **state) {
+  cvy_device *device = open_process(NULL);
+  int worker = worker_of(device);
+  (void)state;
+  kill(worker, SIGSTOP);
+  LANE->close(device);
+  assert_false(is_there(worker));
+  assert_no_children();
+}
+
+/* ------------------------------------------------------------- the trainer's death */
+
+/* A trainer of its own that says its worker's number and waits to be killed. */
+static pid_t start_trainer(const char *script, int *worker) {
+  int pipe_fds[2];
+  assert_int_equal(pipe(pipe_fds), 0);
+  pid_t trainer = fork();
+  if (trainer == 0) {
+    cvy_device *device = open_process(script);
+    int own = worker_of(device);
+    LANE->allocate(device, 1, 8, NULL);
+    if (write(pipe_fds[1], &own, sizeof own) != sizeof own) _exit(1);
+    for (;;) pause();
+  }
+  assert_int_equal(read(pipe_fds[0], worker, sizeof *worker), sizeof *worker);
+  close(pipe_fds[0]);
+  close(pipe_fds[1]);
+  return trainer;
+}
+
+static void check_orphan(const char *script) {
+  int worker;
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the orphan's end can be waited for here */
+  pid_t trainer = start_trainer(script, &worker);
+  assert_true(is_there(worker));
+  kill(trainer, SIGKILL);
+  waitpid(trainer, NULL, 0);
+  double start = cvy_clock();
+  while (waitpid(worker, NULL, WNOHANG) == 0) {
+    assert_true(cvy_clock() - start < 1.0);
+    usleep(1000);
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  assert_no_children();
+}
+
+static void test_no_orphan(void **state) {
+  (void)state;
+  check_orphan(NULL);
+}
+
+static void test_no_orphan_that_hangs(void **state) {
+  (void)state;
+  check_orphan("hang:1");
+}
+
+/* ------------------------------------------------------------------------- hygiene */
+
+static int count_files(int pid) {
+  char path[64];
+  int count = 0;
+  snprintf(path, sizeof path, "/proc/%d/fd", pid);
+  DIR *folder = opendir(path);
+  assert_non_null(folder);
+  while (readdir(folder)) ++count;
+  closedir(folder);
+  return count - 2; /* . and .. */
+}
+
+static int count_maps(const char *path, const char *part) {
+  char line[512];
+  int count = 0;
+  FILE *maps = fopen(path, "r");
+  while (fgets(line, sizeof line, maps)) count += strstr(line, part) != NULL;
+  fclose(maps);
+  return count;
+}
+
+static void test_session_and_signals(void **state) {
+  cvy_device *device = open_process(NULL);
+  int worker = worker_of(device);
+  (void)state;
+  assert_int_equal(getsid(worker), worker);
+  kill(worker, SIGINT);
+  kill(worker, SIGPIPE);
+  lane_put(device, 1, 100, 1);
+  lane_expect(device, 1, 100, 1);
+  LANE->close(device);
+}
+
+static void test_inherits_no_files(void **state) {
+  int careless[20]; /* without close-on-exec */
+  (void)state;
+  for (int i = 0; i < 20; ++i) careless[i] = dup(1);
+  cvy_device *device = open_process(NULL);
+  lane_put(device, 1, 100, 1);
+  lane_expect(device, 1, 100, 1);
+  assert_in_range(count_files(worker_of(device)), 4, 6); /* std, socket, the trainer's pidfd */
+  LANE->close(device);
+  for (int i = 0; i < 20; ++i) close(careless[i]);
+}
+
+static void test_fork_does_not_inherit_the_ring(void **state) {
+  cvy_device *device = open_process(NULL);
+  int status;
+  (void)state;
+  lane_put(device, 1, 100, 1);
+  assert_int_equal(count_maps("/proc/self/maps", "memfd:convoy"), 2); /* ring, staging */
+  pid_t child = fork();
+  if (child == 0) _exit(count_maps("/proc/self/maps", "memfd:convoy"));
+  waitpid(child, &status, 0);
+  assert_int_equal(WEXITSTATUS(status), 0);
+  lane_expect(device, 1, 100, 1);
+  LANE->close(device);
+}
+
+static void open_use_close(int32_t isolation) {
+  cvy_device *device = lane_open(isolation, NULL);
+  void *memory = LANE->host_alloc(device, 2 << 20);
+  lane_put(device, 1, 5000, 1);
+  lane_expect(device, 1, 5000, 1);
+  LANE->close(device);
+  LANE->host_free(NULL, memory);
+}
+
+static long resident_pages(void) {
+  long size = 0, resident = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  assert_int_equal(fscanf(file, "%ld %ld", &size, &resident), 2);
+  fclose(file);
+  return resident;
+}
+
+static void check_growth(int32_t isolation) {
+  for (int i = 0; i < 20; ++i) open_use_close(isolation);
+  int files = count_files(getpid()), maps = count_maps("/proc/self/maps", "-");
+  long pages = resident_pages();
+  for (int i = 0; i < 200; ++i) open_use_close(isolation);
+  assert_int_equal(count_files(getpid()), files);
+  assert_in_range(count_maps("/proc/self/maps", "-"), 0, maps + 2);
+  assert_true(resident_pages() - pages < 512);
+  assert_no_children();
+}
+
+static void test_no_growth_process(void **state) {
+  (void)state;
+  check_growth(CONVOY_ISOLATION_PROCESS);
+}
+
+static void test_no_growth_thread(void **state) {
+  (void)state;
+  check_growth(CONVOY_ISOLATION_NONE);
+}
+
+/* An idle worker must not spin. */
+static void test_idle_costs_nothing(void **state) {
+  cvy_device *device = open_process(NULL);
+  char path[64];
+  unsigned long before[2], after[2];
+  (void)state;
+  lane_put(device, 1, 100, 1);
+  snprintf(path, sizeof path, "/proc/%d/schedstat", worker_of(device));
+  usleep(50000);
+  for (int i = 0; i < 2; ++i) {
+    FILE *file = fopen(path, "r");
+    if (!file) skip();
+    assert_int_equal(fscanf(file, "%lu", i ? after : before), 1);
+    fclose(file);
+    if (i == 0) usleep(500000);
+  }
+  assert_true(after[0] - before[0] < 2000000); /* ns */
+  LANE->close(device);
+}
+
+/* ------------------------------------------------------------------------ greeting */
+
+/* Greets a worker by hand. */
+static convoy_status greet(cvy_wire_hello *hello, bool with_ring, cvy_wire_hello *answer) {
+  char path[4096], *argv[] = {path, path, NULL};
+  int pair[2], fd;
+  cvy_shared ring;
+  cvy_process process;
+  snprintf(path, sizeof path, "%s/convoy-worker", getenv("CONVOY_LIBEXEC"));
+  assert_int_equal(cvy_pass_pair(pair), CONVOY_OK);
+  assert_int_equal(cvy_shared_make(sizeof(cvy_wire), false, &ring), CONVOY_OK);
+  assert_int_equal(cvy_process_start(path, argv, pair[1], &process), CONVOY_OK);
+  close(pair[1]);
+  cvy_pass_send(pair[0], hello, sizeof *hello, with_ring ? ring.fd : -1);
+  convoy_status status = cvy_pass_receive(pair[0], answer, sizeof *answer, &fd, 5.0);
+  char how[64];
+  assert_true(cvy_process_ended(&process, 5.0, how, sizeof how));
+  assert_string_equal(how, "exited with status 1");
+  cvy_process_drop(&process);
+  cvy_shared_drop(&ring);
+  close(pair[0]);
+  return status;
+}
+
+static cvy_wire_hello good_hello(void) {
+  cvy_wire_hello hello = {
+      .magic = CVY_WIRE_MAGIC, .bytes = (int64_t)sizeof(cvy_wire), .process = cvy_process_id()};
+  cvy_text_copy(hello.build_id, sizeof hello.build_id, cvy_build_id);
+  return hello;
+}
+
+static void test_other_build_is_refused(void **state) {
+  cvy_wire_hello hello = good_hello(), answer;
+  (void)state;
+  strcpy(hello.build_id, "0123456789abcdef");
+  assert_int_equal(greet(&hello, true, &answer), CONVOY_OK);
+  assert_int_equal(answer.status, CONVOY_ERR_DEVICE);
+  assert_string_equal(answer.build_id, cvy_build_id);
+  assert_non_null(strstr(answer.sentence, "0123456789abcdef"));
+  assert_non_null(strstr(answer.sentence, cvy_build_id));
+}
+
+static void test_bad_greetings_are_refused(void **state) {
+  cvy_wire_hello answer, wrong_magic = good_hello(), wrong_size = good_hello(),
+                         no_ring = good_hello();
+  (void)state;
+  wrong_magic.magic ^= 1;
+  wrong_size.bytes += 64;
+  assert_int_equal(greet(&wrong_magic, true, &answer), CONVOY_OK);
+  assert_int_equal(answer.status, CONVOY_ERR_DEVICE);
+  assert_int_equal(greet(&wrong_size, true, &answer), CONVOY_OK);
+  assert_int_equal(answer.status, CONVOY_ERR_DEVICE);
+  assert_int_equal(greet(&no_ring, false, &answer), CONVOY_OK);
+  assert_int_equal(answer.status, CONVOY_ERR_DEVICE);
+}
+
+/* Another program in the worker's place: /bin/true ends without a word. */
+static void test_no_worker_at_all(void **state) {
+  char folder[] = "/tmp/convoy-test-XXXXXX", path[4096], module[4096];
+  char *libexec = strdup(getenv("CONVOY_LIBEXEC"));
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  int32_t count;
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  snprintf(module, sizeof module, "%s/convoy-ocl.so", folder);
+  snprintf(path, sizeof path, "%s/convoy-worker", folder);
+  assert_int_equal(cvy_file_write(module, "", 0), CONVOY_OK);
+  setenv("CONVOY_LIBEXEC", folder, 1);
+  assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEVICE);
+  assert_sentence_has(path);
+  assert_int_equal(symlink("/bin/true", path), 0);
+  assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEVICE);
+  assert_sentence_has("exited with status 0 before it answered");
+  setenv("CONVOY_LIBEXEC", libexec, 1);
+  free(libexec);
+  unlink(path);
+  unlink(module);
+  rmdir(folder);
+  assert_no_children();
+}
+
+int main(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_death_at_every_command),
+      cmocka_unit_test(test_death_is_noticed_at_once),
+      cmocka_unit_test(test_reaped_by_the_host),
+      cmocka_unit_test(test_hung_worker_is_closed),
+      cmocka_unit_test(test_stopped_worker_is_closed),
+      cmocka_unit_test(test_no_orphan),
+      cmocka_unit_test(test_no_orphan_that_hangs),
+      cmocka_unit_test(test_session_and_signals),
+      cmocka_unit_test(test_inherits_no_files),
+      cmocka_unit_test(test_fork_does_not_inherit_the_ring),
+      cmocka_unit_test(test_no_growth_process),
+      cmocka_unit_test(test_no_growth_thread),
+      cmocka_unit_test(test_idle_costs_nothing),
+      cmocka_unit_test(test_other_build_is_refused),
+      cmocka_unit_test(test_bad_greetings_are_refused),
+      cmocka_unit_test(test_no_worker_at_all),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
