@@ -1,0 +1,256 @@
+/* src/os: files, folders, shared memory, doorbell, processes. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "worker/lane.h"
+
+static char folder[64];
+
+static int make_folder(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/convoy-os-XXXXXX");
+  return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state) {
+  char command[128];
+  (void)state;
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+/* ---------------------------------------------------------------------------- files */
+
+static void test_file_round_trip(void **state) {
+  char path[128];
+  size_t count = 0;
+  (void)state;
+  snprintf(path, sizeof path, "%s/a/b/c.bin", folder);
+  assert_null(cvy_file_read(path, &count));
+  for (size_t size = 0; size < 20000; size = 3 * size + 1) {
+    unsigned char *bytes = malloc(size + 1);
+    lane_fill(bytes, (int64_t)size, size);
+    assert_int_equal(cvy_file_write(path, bytes, size), CONVOY_OK);
+    unsigned char *got = cvy_file_read(path, &count);
+    assert_non_null(got);
+    assert_int_equal(count, size);
+    assert_memory_equal(got, bytes, size);
+    assert_int_equal(got[size], 0);
+    free(got);
+    free(bytes);
+  }
+}
+
+static void test_file_failure_leaves_the_old_one(void **state) {
+  char path[128], below[192];
+  size_t count;
+  (void)state;
+  snprintf(path, sizeof path, "%s/file", folder);
+  snprintf(below, sizeof below, "%s/under", path);
+  assert_int_equal(cvy_file_write(path, "old", 3), CONVOY_OK);
+  assert_int_equal(cvy_file_write(below, "new", 3), CONVOY_ERR_IO);
+  assert_sentence_has(below);
+  assert_int_equal(cvy_file_write(folder, "new", 3), CONVOY_ERR_IO); /* a folder is there */
+  char *got = cvy_file_read(path, &count);
+  assert_string_equal(got, "old");
+  free(got);
+  assert_null(cvy_file_read(folder, &count));
+}
+
+/* Readers see one of the two texts, never a part or a mixture. */
+static void *write_often(void *path) {
+  static char texts[2][9000];
+  memset(texts[0], 'a', sizeof texts[0]);
+  memset(texts[1], 'b', sizeof texts[1]);
+  for (int i = 0; i < 40; ++i) cvy_file_write(path, texts[i % 2], sizeof texts[0]);
+  return NULL;
+}
+
+static void test_file_is_replaced_as_a_whole(void **state) {
+  char path[128];
+  pthread_t writer;
+  (void)state;
+  snprintf(path, sizeof path, "%s/whole", folder);
+  assert_int_equal(cvy_file_write(path, "", 0), CONVOY_OK);
+  pthread_create(&writer, NULL, write_often, path);
+  for (int i = 0; i < 500; ++i) {
+    size_t count;
+    char *got = cvy_file_read(path, &count);
+    assert_non_null(got);
+    assert_true(count == 0 || count == 9000);
+    for (size_t j = 0; j < count; ++j) assert_int_equal(got[j], got[0]);
+    free(got);
+  }
+  pthread_join(writer, NULL);
+}
+
+/* -------------------------------------------------------------------------- folders */
+
+static void test_folders(void **state) {
+  char path[256];
+  (void)state;
+  unsetenv("CONVOY_CACHE_DIR");
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("XDG_CONFIG_HOME");
+  setenv("HOME", "/home/x", 1);
+  assert_true(cvy_cache_folder(path, sizeof path));
+  assert_string_equal(path, "/home/x/.cache/convoy");
+  assert_true(cvy_config_folder(path, sizeof path));
+  assert_string_equal(path, "/home/x/.config/convoy");
+  setenv("XDG_CACHE_HOME", "/c", 1);
+  setenv("XDG_CONFIG_HOME", "relative", 1); /* to be ignored, says XDG */
+  assert_true(cvy_cache_folder(path, sizeof path));
+  assert_string_equal(path, "/c/convoy");
+  assert_true(cvy_config_folder(path, sizeof path));
+  assert_string_equal(path, "/home/x/.config/convoy");
+  setenv("CONVOY_CACHE_DIR", "/own", 1);
+  assert_true(cvy_cache_folder(path, sizeof path));
+  assert_string_equal(path, "/own");
+  assert_false(cvy_cache_folder(path, 4));
+  unsetenv("HOME");
+  assert_false(cvy_config_folder(path, sizeof path));
+}
+
+static void test_libexec_folder(void **state) {
+  char *libexec = strdup(getenv("CONVOY_LIBEXEC"));
+  char path[4096];
+  (void)state;
+  assert_true(cvy_libexec_folder(path, sizeof path));
+  assert_string_equal(path, libexec);
+  unsetenv("CONVOY_LIBEXEC");
+  assert_true(cvy_libexec_folder(path, sizeof path));
+  assert_int_equal(path[0], '/');
+  assert_string_equal(strrchr(path, '/'), "/convoy-libexec");
+  setenv("CONVOY_LIBEXEC", libexec, 1);
+  free(libexec);
+}
+
+/* ------------------------------------------------------------------ shared, doorbell */
+
+static void test_shared_memory(void **state) {
+  cvy_shared a, b;
+  (void)state;
+  assert_int_equal(cvy_shared_make(8192, false, &a), CONVOY_OK);
+  assert_int_equal(cvy_shared_map(dup(a.fd), 8193, &b), CONVOY_ERR_DEVICE);
+  assert_int_equal(cvy_shared_map(dup(a.fd), 0, &b), CONVOY_ERR_DEVICE);
+  assert_int_equal(cvy_shared_map(dup(a.fd), 8192, &b), CONVOY_OK);
+  ((char *)a.memory)[5000] = 42;
+  assert_int_equal(((char *)b.memory)[5000], 42);
+  assert_int_not_equal(ftruncate(b.fd, 4096), 0); /* nobody can cut it short */
+  cvy_shared_drop(&a);
+  assert_int_equal(((char *)b.memory)[5000], 42);
+  cvy_shared_drop(&b);
+  assert_int_equal(cvy_shared_make(SIZE_MAX / 2, false, &a), CONVOY_ERR_MEMORY);
+  cvy_shared_drop(&a);
+}
+
+static void *ring_later(void *bell) {
+  usleep(50000);
+  cvy_doorbell_ring(bell);
+  return NULL;
+}
+
+static void test_doorbell(void **state) {
+  static cvy_doorbell bell;
+  pthread_t thread;
+  (void)state;
+  double start = cvy_clock();
+  cvy_doorbell_wait(&bell, cvy_doorbell_seen(&bell), 0.03);
+  assert_true(cvy_clock() - start >= 0.029);
+  uint32_t seen = cvy_doorbell_seen(&bell);
+  cvy_doorbell_ring(&bell);
+  start = cvy_clock();
+  cvy_doorbell_wait(&bell, seen, -1); /* already rung: does not wait */
+  assert_true(cvy_clock() - start < 0.02);
+  seen = cvy_doorbell_seen(&bell);
+  pthread_create(&thread, NULL, ring_later, &bell);
+  while (cvy_doorbell_seen(&bell) == seen) cvy_doorbell_wait(&bell, seen, 5.0);
+  assert_true(cvy_clock() - start < 2.0);
+  pthread_join(thread, NULL);
+}
+
+static void test_pass(void **state) {
+  int pair[2], fd;
+  char got[8];
+  (void)state;
+  assert_int_equal(cvy_pass_pair(pair), CONVOY_OK);
+  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 0.02), CONVOY_ERR_DEVICE);
+  assert_int_equal(cvy_pass_send(pair[1], "abcd", 4, 1), CONVOY_OK);
+  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 1.0), CONVOY_OK);
+  assert_memory_equal(got, "abcd", 4);
+  assert_true(fd > 2 && (fcntl(fd, F_GETFD) & FD_CLOEXEC));
+  close(fd);
+  cvy_pass_send(pair[1], "abcdef", 6, 1); /* longer than asked for: refused, nothing leaks */
+  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 1.0), CONVOY_ERR_DEVICE);
+  assert_int_equal(fd, -1);
+  close(pair[1]);
+  double start = cvy_clock();
+  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 5.0), CONVOY_ERR_DEVICE);
+  assert_true(cvy_clock() - start < 1.0);
+  close(pair[0]);
+}
+
+/* ------------------------------------------------------------------------ processes */
+
+static convoy_status start(const char *program, const char *script, cvy_process *process) {
+  char name[] = "sh", option[] = "-c", text[128];
+  char *argv[] = {name, option, text, NULL};
+  cvy_text_copy(text, sizeof text, script);
+  return cvy_process_start(program, argv, 1, process);
+}
+
+static void test_process(void **state) {
+  cvy_process process;
+  char how[64];
+  (void)state;
+  assert_int_equal(start("/nonexistent", "exit 5", &process), CONVOY_ERR_DEVICE);
+  assert_sentence_has("/nonexistent");
+  assert_int_equal(start("/bin/sh", "exit 5", &process), CONVOY_OK);
+  assert_true(cvy_process_ended(&process, 5.0, how, sizeof how));
+  assert_string_equal(how, "exited with status 5");
+  cvy_process_drop(&process);
+  assert_int_equal(start("/bin/sh", "trap '' ABRT; while :; do sleep 1; done", &process),
+                   CONVOY_OK);
+  assert_false(cvy_process_ended(&process, 0.1, how, sizeof how));
+  assert_true(cvy_process_kill(&process, 0.3));
+  cvy_process_drop(&process);
+}
+
+static void test_process_signals_are_default(void **state) {
+  cvy_process process;
+  sigset_t block, before;
+  char how[64];
+  (void)state;
+  sigemptyset(&block);
+  sigaddset(&block, SIGTERM);
+  sigprocmask(SIG_BLOCK, &block, &before);
+  signal(SIGTERM, SIG_IGN);
+  assert_int_equal(start("/bin/sh", "kill -TERM $$; exit 9", &process), CONVOY_OK);
+  signal(SIGTERM, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  assert_true(cvy_process_ended(&process, 5.0, how, sizeof how));
+  assert_string_equal(how, "was killed by signal 15 (Terminated)");
+  cvy_process_drop(&process);
+}
+
+int main(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_file_round_trip),
+      cmocka_unit_test(test_file_failure_leaves_the_old_one),
+      cmocka_unit_test(test_file_is_replaced_as_a_whole),
+      cmocka_unit_test(test_folders),
+      cmocka_unit_test(test_libexec_folder),
+      cmocka_unit_test(test_shared_memory),
+      cmocka_unit_test(test_doorbell),
+      cmocka_unit_test(test_pass),
+      cmocka_unit_test(test_process),
+      cmocka_unit_test(test_process_signals_are_default),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,319 @@
+/* What comes out of shared memory is checked: random bytes never crash either side. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "worker/lane.h"
+#include "worker/serve.h"
+#include "worker/wire.h"
+
+static uint64_t random_state;
+
+static uint64_t random_next(void) {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  random_state ^= random_state << 17;
+  return random_state;
+}
+
+static void random_bytes(void *to, size_t count) {
+  unsigned char *bytes = to;
+  for (size_t i = 0; i < count; ++i) bytes[i] = (unsigned char)(random_next() >> 32);
+}
+
+/* A run of the test says what would repeat it; WIRE_SEED does. */
+static uint64_t seed(void) {
+  const char *text = getenv("WIRE_SEED");
+  uint64_t value = text ? strtoull(text, NULL, 10) : (uint64_t)time(NULL);
+  print_message("WIRE_SEED=%llu\n", (unsigned long long)value);
+  random_state = value * 2 + 1;
+  return value;
+}
+
+/* ------------------------------------------------------------------------- decoding */
+
+static cvy_command good_command(void) {
+  cvy_command command = {.kind = CVY_WIRE_RUN, .id = 1, .to = 2, .bytes = 64};
+  command.job = lane_job(1, 2, 3);
+  return command;
+}
+
+static void test_good_commands_pass(void **state) {
+  cvy_command command = good_command();
+  (void)state;
+  for (uint32_t kind = 0; kind < CVY_WIRE_KINDS; ++kind) {
+    command.kind = kind;
+    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
+  }
+}
+
+static void test_bad_fields_are_refused(void **state) {
+  const cvy_command good = good_command();
+  cvy_command bad[32];
+  size_t count = 0;
+  (void)state;
+#define BAD(kind_, field, value) \
+  bad[count] = good, bad[count].kind = kind_, bad[count].field = value, ++count
+  BAD(CVY_WIRE_KINDS, id, 1);
+  BAD(0xffffffff, id, 1);
+  BAD(CVY_WIRE_OPEN, index, -1);
+  BAD(CVY_WIRE_OPEN, index, CVY_WIRE_DEVICES);
+  BAD(CVY_WIRE_MAP, block, CVY_WIRE_BLOCKS);
+  BAD(CVY_WIRE_MAP, bytes, 0);
+  BAD(CVY_WIRE_UNMAP, block, 0xffffffff);
+  BAD(CVY_WIRE_ALLOCATE, bytes, -1);
+  BAD(CVY_WIRE_WRITE, offset, -1);
+  BAD(CVY_WIRE_WRITE, offset, INT64_MAX);
+  BAD(CVY_WIRE_READ, block_offset, INT64_MAX - 63);
+  BAD(CVY_WIRE_READ, block_offset, -64);
+  BAD(CVY_WIRE_COPY, bytes, 0);
+  BAD(CVY_WIRE_ZERO, bytes, INT64_MIN);
+  BAD(CVY_WIRE_RUN, job.algorithm, 1);
+  BAD(CVY_WIRE_RUN, job.algorithm, -1);
+  BAD(CVY_WIRE_RUN, job.a.id, 0);
+  BAD(CVY_WIRE_RUN, job.out.id, 0);
+  BAD(CVY_WIRE_RUN, job.problem.direction, CONVOY_DIRECTIONS);
+  BAD(CVY_WIRE_RUN, job.problem.accumulate, 2);
+  BAD(CVY_WIRE_RUN, job.problem.has_bias, -1);
+  BAD(CVY_WIRE_RUN, job.problem.activation, 3);
+  BAD(CVY_WIRE_RUN, job.problem.rank, 4);
+  BAD(CVY_WIRE_RUN, job.problem.n, -1);
+  BAD(CVY_WIRE_RUN, job.problem.n, INT64_MAX);
+  BAD(CVY_WIRE_RUN, job.problem.groups, 0);
+  BAD(CVY_WIRE_RUN, job.problem.groups, 2);
+  BAD(CVY_WIRE_RUN, job.problem.in[1], 0);
+  BAD(CVY_WIRE_RUN, job.problem.filter[2], INT64_MAX / 2);
+  BAD(CVY_WIRE_RUN, job.problem.stride[0], 0);
+  BAD(CVY_WIRE_RUN, job.problem.dilation[0], -3);
+  BAD(CVY_WIRE_RUN, job.problem.pad[2], -1);
+#undef BAD
+  assert_int_equal(count, CVY_COUNT(bad));
+  for (size_t i = 0; i < count; ++i)
+    if (!cvy_wire_check_command(&bad[i], 1)) fail_msg("bad command %zu passes", i);
+}
+
+/* What the checks let through must be safe to use: here, the sums the loop computes. */
+static void test_random_commands(void **state) {
+  cvy_command command;
+  int64_t end;
+  (void)state;
+  for (int i = 0; i < 200000; ++i) {
+    random_bytes(&command, sizeof command);
+    command.kind = (uint32_t)(random_next() % (CVY_WIRE_KINDS + 1));
+    if (i % 2) command.block %= 2 * CVY_WIRE_BLOCKS;
+    if (cvy_wire_check_command(&command, 3)) continue;
+    assert_true(command.kind < CVY_WIRE_KINDS);
+    if (command.kind != CVY_WIRE_WRITE && command.kind != CVY_WIRE_READ) continue;
+    assert_true(command.block < CVY_WIRE_BLOCKS);
+    assert_false(__builtin_add_overflow(command.block_offset, command.bytes, &end));
+    assert_false(__builtin_add_overflow(command.offset, command.bytes, &end));
+  }
+}
+
+static void assert_ends(const char *text, size_t size) {
+  assert_non_null(memchr(text, 0, size));
+}
+
+static void test_random_answers(void **state) {
+  cvy_wire *wire = malloc(sizeof *wire);
+  cvy_wire_reply reply;
+  cvy_wire_hello hello;
+  cvy_usage usage;
+  char sentence[64];
+  (void)state;
+  for (int i = 0; i < 200; ++i) {
+    random_bytes(wire, sizeof *wire);
+    cvy_wire_get_reply(wire, &reply);
+    assert_in_range(reply.count, 0, CVY_WIRE_DEVICES);
+    assert_in_range(reply.status, CONVOY_OK, CONVOY_ERR_INTERRUPTED);
+    assert_ends(reply.sentence, sizeof reply.sentence);
+    for (int j = 0; j < CVY_WIRE_DEVICES; ++j) {
+      assert_ends(reply.facts[j].info.name, sizeof reply.facts[j].info.name);
+      assert_in_range(reply.facts[j].info.type, CONVOY_DEVICE_GPU, CONVOY_DEVICE_ACCELERATOR);
+      assert_true(reply.facts[j].max_work_group >= 1);
+    }
+    assert_in_range(cvy_wire_get_fault(wire, sentence, sizeof sentence), CONVOY_ERR_ARGUMENT,
+                    CONVOY_ERR_INTERRUPTED);
+    assert_ends(sentence, sizeof sentence);
+    cvy_wire_get_usage(wire, &usage);
+    random_bytes(&hello, sizeof hello);
+    assert_false(cvy_wire_check_hello(&hello));
+    assert_ends(hello.build_id, sizeof hello.build_id);
+  }
+  free(wire);
+}
+
+/* ----------------------------------------------------------------------------- loop */
+
+typedef struct loop {
+  int socket;
+  cvy_shared ring;
+  bool result;
+  char module[4096];
+} loop;
+
+static void *run_loop(void *argument) {
+  loop *self = argument;
+  self->result = cvy_serve(self->socket, &self->ring, self->module);
+  return NULL;
+}
+
+/* A command loop on a ring that the test writes to as it likes. */
+typedef struct rig {
+  loop loop;
+  int socket;
+  cvy_shared ring;
+  pthread_t thread;
+} rig;
+
+static cvy_wire *rig_start(rig *self) {
+  int pair[2];
+  memset(self, 0, sizeof *self);
+  unsetenv("FAKE_ENGINE");
+  assert_int_equal(cvy_pass_pair(pair), CONVOY_OK);
+  assert_int_equal(cvy_shared_make(sizeof(cvy_wire), false, &self->ring), CONVOY_OK);
+  int fd = dup(self->ring.fd);
+  assert_int_equal(cvy_shared_map(fd, sizeof(cvy_wire), &self->loop.ring), CONVOY_OK);
+  self->socket = pair[0];
+  self->loop.socket = pair[1];
+  snprintf(self->loop.module, sizeof self->loop.module, "%s/convoy-ocl.so",
+           getenv("CONVOY_LIBEXEC"));
+  assert_int_equal(pthread_create(&self->thread, NULL, run_loop, &self->loop), 0);
+  return self->ring.memory;
+}
+
+static void rig_post(cvy_wire *wire, const cvy_command *command) {
+  uint64_t number = atomic_load(&wire->posted) + 1;
+  wire->slots[number % CVY_WIRE_SLOTS] = *command;
+  atomic_store(&wire->posted, number);
+  cvy_doorbell_ring(&wire->work);
+  double start = cvy_clock();
+  while (atomic_load(&wire->taken) < number) {
+    assert_true(cvy_clock() - start < 10.0);
+    usleep(50);
+  }
+}
+
+static bool rig_end(rig *self, cvy_wire *wire) {
+  atomic_store(&wire->leave, 1);
+  cvy_doorbell_ring(&wire->work);
+  pthread_join(self->thread, NULL);
+  assert_int_equal(atomic_load(&wire->ended), 1);
+  cvy_shared_drop(&self->ring);
+  close(self->socket);
+  close(self->loop.socket);
+  return self->loop.result;
+}
+
+static void open_device(cvy_wire *wire) {
+  cvy_command command = {.kind = CVY_WIRE_OPEN, .options = lane_options(CONVOY_ISOLATION_NONE)};
+  rig_post(wire, &command);
+  assert_int_equal(wire->reply.status, CONVOY_OK);
+}
+
+static cvy_command random_command(void) {
+  cvy_command command;
+  random_bytes(&command, sizeof command);
+  command.kind = (uint32_t)(random_next() % (CVY_WIRE_KINDS + 1));
+  if (command.kind == CVY_WIRE_MAP) command.kind = CVY_WIRE_CLEAR; /* waits for its memory */
+  command.id %= 5;
+  command.to %= 5;
+  command.block %= 3;
+  if (random_next() % 4) { /* near the truth, so that the deeper checks are reached too */
+    command.bytes %= 5000;
+    command.offset %= 300;
+    command.block_offset %= 5000;
+    command.index %= 3;
+    command.job = lane_job(command.id, command.to, random_next() % 5);
+  }
+  return command;
+}
+
+static void test_loop_survives_random_commands(void **state) {
+  rig own;
+  cvy_wire *wire = rig_start(&own);
+  cvy_command command = {.kind = CVY_WIRE_MAP, .bytes = 4096};
+  cvy_shared block;
+  (void)state;
+  seed();
+  assert_int_equal(cvy_shared_make(4096, false, &block), CONVOY_OK);
+  assert_int_equal(cvy_pass_send(own.socket, "", 1, block.fd), CONVOY_OK);
+  rig_post(wire, &command);
+  assert_int_equal(wire->reply.status, CONVOY_OK);
+  open_device(wire);
+  for (int i = 0; i < 20000; ++i) {
+    command = random_command();
+    if (i % 3 == 0) command.kind = CVY_WIRE_CLEAR;
+    rig_post(wire, &command);
+  }
+  command = (cvy_command){.kind = CVY_WIRE_CLEAR};
+  rig_post(wire, &command);
+  assert_int_equal(atomic_load(&wire->fault), 0);
+  cvy_shared_drop(&block);
+  assert_true(rig_end(&own, wire));
+}
+
+static void test_loop_refuses_before_open(void **state) {
+  rig own;
+  cvy_wire *wire = rig_start(&own);
+  cvy_command command = {.kind = CVY_WIRE_ZERO, .id = 1, .bytes = 4};
+  (void)state;
+  rig_post(wire, &command);
+  assert_int_equal(atomic_load(&wire->fault), 1);
+  assert_non_null(strstr(wire->fault_sentence, "no device open"));
+  assert_true(rig_end(&own, wire));
+}
+
+static void test_loop_ends_on_impossible_counts(void **state) {
+  static const uint64_t counts[] = {CVY_WIRE_SLOTS + 5, UINT64_MAX, 1ull << 40};
+  (void)state;
+  for (size_t i = 0; i < CVY_COUNT(counts); ++i) {
+    rig own;
+    cvy_wire *wire = rig_start(&own);
+    atomic_store(&wire->posted, counts[i]);
+    cvy_doorbell_ring(&wire->work);
+    pthread_join(own.thread, NULL);
+    assert_false(own.loop.result);
+    assert_int_equal(atomic_load(&wire->ended), 1);
+    cvy_shared_drop(&own.ring);
+    close(own.socket);
+    close(own.loop.socket);
+  }
+}
+
+static void test_block_without_memory(void **state) {
+  rig own;
+  cvy_wire *wire = rig_start(&own);
+  cvy_command command = {.kind = CVY_WIRE_MAP, .bytes = 1 << 20};
+  cvy_shared small;
+  (void)state;
+  assert_int_equal(cvy_pass_send(own.socket, "", 1, -1), CONVOY_OK);
+  rig_post(wire, &command);
+  assert_int_equal(wire->reply.status, CONVOY_ERR_DEVICE);
+  assert_int_equal(cvy_shared_make(4096, false, &small), CONVOY_OK);
+  assert_int_equal(cvy_pass_send(own.socket, "", 1, small.fd), CONVOY_OK);
+  rig_post(wire, &command);
+  assert_int_equal(wire->reply.status, CONVOY_ERR_DEVICE);
+  assert_non_null(strstr(wire->reply.sentence, "is not 1048576 bytes large"));
+  assert_int_equal(atomic_load(&wire->fault), 0);
+  cvy_shared_drop(&small);
+  assert_true(rig_end(&own, wire));
+}
+
+int main(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_good_commands_pass),
+      cmocka_unit_test(test_bad_fields_are_refused),
+      cmocka_unit_test(test_random_commands),
+      cmocka_unit_test(test_random_answers),
+      cmocka_unit_test(test_loop_survives_random_commands),
+      cmocka_unit_test(test_loop_refuses_before_open),
+      cmocka_unit_test(test_loop_ends_on_impossible_counts),
+      cmocka_unit_test(test_block_without_memory),
+  };
+  random_state = 12345;
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
