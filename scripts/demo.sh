@@ -20,7 +20,6 @@ shortened() {
 
 images_folder() { dpkg -L dataset-fashion-mnist | sed -n 's|/train-images-idx3-ubyte.gz$||p'; }
 
-# The last of its arguments that follows --device: the comparison has no use for it, the rest has.
 "$root/scripts/setup.sh" build
 build release
 

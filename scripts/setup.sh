@@ -35,7 +35,7 @@ build test ci bench | may  | ocl-icd-opencl-dev        | the OpenCL engine
 build test ci bench | may  | opencl-headers            | the OpenCL engine
 build test ci bench | may  | pocl-opencl-icd           | an OpenCL device on any machine
 build test ci bench | may  | libclblast-dev            | the algorithm ocl.im2col_clblast
-build test ci bench | may  | libopenblas-serial-dev libopenblas-openmp-dev | the algorithm cpu.im2col
+build test ci bench | may  | libopenblas-openmp-dev libopenblas-serial-dev | the algorithm cpu.im2col
 build test ci bench | may  | dataset-fashion-mnist     | the images of scripts/demo.sh
 test ci bench       | must | libcmocka-dev             | the tests in C
 test ci bench       | must | g++                       | the test that the header is C++ too

@@ -201,7 +201,9 @@ static int end(struct trainer *t) {
   say_faults(t);
   printf("result: accuracy=%.4f device=%s seconds=%.1f\n", t->accuracy, info.id,
          seconds_now() - t->began);
-  return t->accuracy >= t->options->expect ? 0 : 3;
+  if (t->accuracy >= t->options->expect) return 0;
+  fprintf(stderr, "accuracy %.4f is below the %g expected\n", t->accuracy, t->options->expect);
+  return 3;
 }
 
 int train(const struct options *options, const struct checkpoint *from,
