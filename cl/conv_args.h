@@ -1,0 +1,51 @@
+/* The argument block: what the host tells every kernel, passed by value as its first argument.
+ *
+ * Shared by host and kernels, and in one place only. All fields are of one integer type, so the
+ * block is also an array of words: the host fills it in 64 bits and, for kernels compiled with
+ * WIDE=0, narrows it word by word to 32 bits. Letters as everywhere in Convoy. */
+#ifndef CONV_ARGS_H
+#define CONV_ARGS_H
+
+#ifdef __OPENCL_VERSION__
+#ifndef WIDE
+#error "WIDE is missing: 0 = 32-bit indices, 1 = 64-bit"
+#endif
+#if WIDE
+typedef long conv_int;
+#else
+typedef int conv_int;
+#endif
+#else
+#include <stdint.h>
+typedef int64_t conv_int;
+#endif
+
+/* Arrays start at multiples of this many floats, so offsets fit 32 bits up to 512 GiB. */
+#define CONV_ALIGN 64
+
+typedef struct conv_args {
+  /* the problem */
+  conv_int n, c, k, groups;
+  conv_int iz, ih, iw; /* input */
+  conv_int t, r, s;    /* filter */
+  conv_int oz, oh, ow; /* output */
+  conv_int sz, sh, sw; /* stride */
+  conv_int pz, ph, pw; /* padding at the beginning */
+  conv_int dz, dh, dw; /* dilation */
+  conv_int accumulate; /* 1: out += result */
+  conv_int has_bias, activation;
+  conv_int slope; /* bits of a float */
+  /* where the four arrays start in their buffers, in units of CONV_ALIGN floats */
+  conv_int a_at, b_at, bias_at, out_at;
+  /* this launch */
+  conv_int items;            /* elements to produce */
+  conv_int first;            /* im2col: first image of this piece */
+  conv_int rows, depth;      /* GEMM, per group: rows of the result, channels summed over */
+  conv_int rows_up, depth_up; /* the same rounded up to whole tiles: extents of packed weights */
+  conv_int row_tiles, column_tiles;
+  conv_int slices, slice; /* backward_weights: slices of the sum and terms per slice */
+} conv_args;
+
+#define CONV_ARGS_WORDS (sizeof(conv_args) / sizeof(conv_int))
+
+#endif

@@ -1,0 +1,169 @@
+/* Convolution by its definition: takes every legal problem. One item per output element, or one
+ * work-group per element where the sum is long (weights, bias). */
+#ifndef WG
+#error "WG is missing: items per work-group, a power of two"
+#endif
+#if WG < 2 || (WG & (WG - 1)) != 0
+#error "WG must be a power of two above 1"
+#endif
+
+/* Taps [first, end) of one axis whose position at + tap * dilation lies inside [0, extent). */
+static conv_int first_tap(conv_int at, conv_int dilation) {
+  return at >= 0 ? 0 : (dilation - 1 - at) / dilation;
+}
+static conv_int end_tap(conv_int at, conv_int extent, conv_int dilation, conv_int taps) {
+  if (at >= extent) return 0;
+  return min(taps, (extent - at - 1) / dilation + 1);
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
+    const conv_args args, global const float *restrict x, global const float *restrict w,
+    global const float *restrict bias, global float *restrict y) {
+  const conv_int id = (conv_int)get_global_id(0);
+  if (id >= args.items) return;
+  x += (size_t)args.a_at * CONV_ALIGN;
+  w += (size_t)args.b_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  y += (size_t)args.out_at * CONV_ALIGN;
+
+  const conv_int ow = id % args.ow, row = id / args.ow;
+  const conv_int oh = row % args.oh, plane = row / args.oh;
+  const conv_int oz = plane % args.oz, map = plane / args.oz;
+  const conv_int k = map % args.k, n = map / args.k;
+  const conv_int depth = args.c / args.groups;
+  const conv_int c0 = k / (args.k / args.groups) * depth;
+
+  const conv_int z0 = oz * args.sz - args.pz, h0 = oh * args.sh - args.ph;
+  const conv_int w0 = ow * args.sw - args.pw;
+  const conv_int t0 = first_tap(z0, args.dz), t1 = end_tap(z0, args.iz, args.dz, args.t);
+  const conv_int r0 = first_tap(h0, args.dh), r1 = end_tap(h0, args.ih, args.dh, args.r);
+  const conv_int s0 = first_tap(w0, args.dw), s1 = end_tap(w0, args.iw, args.dw, args.s);
+
+  float sum = 0.0f;
+  for (conv_int c = 0; c < depth; c++) {
+    for (conv_int t = t0; t < t1; t++) {
+      for (conv_int r = r0; r < r1; r++) {
+        const conv_int from =
+            (((n * args.c + c0 + c) * args.iz + z0 + t * args.dz) * args.ih + h0 + r * args.dh) *
+                args.iw +
+            w0;
+        const conv_int tap = (((k * depth + c) * args.t + t) * args.r + r) * args.s;
+        for (conv_int s = s0; s < s1; s++) sum += x[from + s * args.dw] * w[tap + s];
+      }
+    }
+  }
+  store(args, bias, y, id, k, sum);
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data(
+    const conv_args args, global const float *restrict dy, global const float *restrict w,
+    global const float *restrict bias, global float *restrict dx) {
+  const conv_int id = (conv_int)get_global_id(0);
+  if (id >= args.items) return;
+  dy += (size_t)args.a_at * CONV_ALIGN;
+  w += (size_t)args.b_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  dx += (size_t)args.out_at * CONV_ALIGN;
+
+  const conv_int iw = id % args.iw, row = id / args.iw;
+  const conv_int ih = row % args.ih, plane = row / args.ih;
+  const conv_int iz = plane % args.iz, map = plane / args.iz;
+  const conv_int c = map % args.c, n = map / args.c;
+  const conv_int width = args.c / args.groups, depth = args.k / args.groups;
+  const conv_int k0 = c / width * depth;
+  const conv_int taps = args.t * args.r * args.s, volume = args.oz * args.oh * args.ow;
+
+  float sum = 0.0f;
+  for (conv_int t = 0; t < args.t; t++) {
+    const conv_int oz = target(iz, t, args.pz, args.dz, args.sz, args.oz);
+    if (oz < 0) continue;
+    for (conv_int r = 0; r < args.r; r++) {
+      const conv_int oh = target(ih, r, args.ph, args.dh, args.sh, args.oh);
+      if (oh < 0) continue;
+      for (conv_int s = 0; s < args.s; s++) {
+        const conv_int ow = target(iw, s, args.pw, args.dw, args.sw, args.ow);
+        if (ow < 0) continue;
+        conv_int from = (n * args.k + k0) * volume + (oz * args.oh + oh) * args.ow + ow;
+        conv_int tap = (k0 * width + c % width) * taps + (t * args.r + r) * args.s + s;
+        for (conv_int k = 0; k < depth; k++, from += volume, tap += width * taps)
+          sum += dy[from] * w[tap];
+      }
+    }
+  }
+  store(args, bias, dx, id, c, sum);
+}
+
+/* Sum over the work-group in a fixed order; the result is valid in item 0. */
+static float group_sum(local float *part, int item, float value) {
+  part[item] = value;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int half_way = WG / 2; half_way > 0; half_way /= 2) {
+    if (item < half_way) part[item] += part[item + half_way];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  return part[0];
+}
+
+/* One work-group per weight. Each item walks every WG-th output position; the walk adds WG to a
+ * number with the digits (n, oz, oh, ow), which needs no division per step. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weights(
+    const conv_args args, global const float *restrict x, global const float *restrict dy,
+    global const float *restrict bias, global float *restrict dw) {
+  local float part[WG];
+  const conv_int id = (conv_int)get_group_id(0);
+  const int item = (int)get_local_id(0);
+  x += (size_t)args.a_at * CONV_ALIGN;
+  dy += (size_t)args.b_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  dw += (size_t)args.out_at * CONV_ALIGN;
+
+  const conv_int s = id % args.s, r = id / args.s % args.r, t = id / (args.s * args.r) % args.t;
+  const conv_int depth = args.c / args.groups, map = id / (args.s * args.r * args.t);
+  const conv_int k = map / depth, c = k / (args.k / args.groups) * depth + map % depth;
+  const conv_int z0 = t * args.dz - args.pz, h0 = r * args.dh - args.ph;
+  const conv_int w0 = s * args.dw - args.pw;
+
+  conv_int ow = item % args.ow, oh = item / args.ow % args.oh;
+  conv_int oz = item / args.ow / args.oh % args.oz, n = item / args.ow / args.oh / args.oz;
+  const conv_int step_w = WG % args.ow, step_h = WG / args.ow % args.oh;
+  const conv_int step_z = WG / args.ow / args.oh % args.oz;
+  const conv_int step_n = WG / args.ow / args.oh / args.oz;
+
+  float sum = 0.0f;
+  while (n < args.n) {
+    const conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0, iw = ow * args.sw + w0;
+    if (iz >= 0 && iz < args.iz && ih >= 0 && ih < args.ih && iw >= 0 && iw < args.iw)
+      sum += x[(((n * args.c + c) * args.iz + iz) * args.ih + ih) * args.iw + iw] *
+             dy[(((n * args.k + k) * args.oz + oz) * args.oh + oh) * args.ow + ow];
+    ow += step_w;
+    oh += step_h + (ow >= args.ow);
+    ow -= ow >= args.ow ? args.ow : 0;
+    oz += step_z + (oh >= args.oh);
+    oh -= oh >= args.oh ? args.oh : 0;
+    n += step_n + (oz >= args.oz);
+    oz -= oz >= args.oz ? args.oz : 0;
+  }
+  sum = group_sum(part, item, sum);
+  if (item == 0) store(args, bias, dw, id, 0, sum);
+}
+
+/* One work-group per channel. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_bias(
+    const conv_args args, global const float *restrict dy, global const float *restrict unused,
+    global const float *restrict bias, global float *restrict db) {
+  local float part[WG];
+  const conv_int k = (conv_int)get_group_id(0);
+  const int item = (int)get_local_id(0);
+  const conv_int volume = args.oz * args.oh * args.ow;
+  dy += (size_t)args.a_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  db += (size_t)args.out_at * CONV_ALIGN;
+
+  float sum = 0.0f;
+  for (conv_int n = 0; n < args.n; n++) {
+    const conv_int map = (n * args.k + k) * volume;
+    for (conv_int o = item; o < volume; o += WG) sum += dy[map + o];
+  }
+  sum = group_sum(part, item, sum);
+  if (item == 0) store(args, bias, db, k, 0, sum);
+}

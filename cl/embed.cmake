@@ -1,0 +1,17 @@
+# cmake -DOUT=file.c -DSOURCES=a.cl,b.cl -P embed.cmake
+# Writes the kernel sources as C strings, `cvy_cl_<name>` for <name>.cl, each beginning with a #line
+# so that a compiler's message names the file.
+
+set(text "#include \"cl/sources.h\"\n")
+string(REPLACE "," ";" sources "${SOURCES}")
+foreach(source IN LISTS sources)
+  get_filename_component(file ${source} NAME)
+  get_filename_component(name ${source} NAME_WE)
+  file(READ ${source} body)
+  string(REPLACE "\\" "\\\\" body "${body}")
+  string(REPLACE "\"" "\\\"" body "${body}")
+  string(REPLACE "\n" "\\n\"\n  \"" body "${body}")
+  string(APPEND text "\nconst char cvy_cl_${name}[] =\n"
+    "  \"#line 1 \\\"${file}\\\"\\n\"\n  \"${body}\";\n")
+endforeach()
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,18 @@
+/* What happens to a finished sum on its way to memory: added to what is there, or biased and
+ * activated. A NaN stays a NaN: comparisons are written so that it takes the first branch. */
+
+static float activate(const conv_args args, float v) {
+  if (args.activation == 1) return v < 0.0f ? 0.0f : v;
+  if (args.activation == 2) return v > 0.0f ? v : v * as_float((int)args.slope);
+  return v;
+}
+
+static void store(const conv_args args, global const float *bias, global float *out, conv_int at,
+                  conv_int channel, float v) {
+  if (args.accumulate) {
+    out[at] += v;
+    return;
+  }
+  if (args.has_bias) v += bias[channel];
+  out[at] = activate(args, v);
+}

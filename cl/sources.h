@@ -1,0 +1,15 @@
+/* The kernel sources inside the module, written by embed.cmake: cvy_cl_<name> is <name>.cl. */
+#ifndef CVY_CL_SOURCES_H
+#define CVY_CL_SOURCES_H
+
+extern const char cvy_cl_conv_args[];
+extern const char cvy_cl_common[];
+extern const char cvy_cl_epilogue[];
+extern const char cvy_cl_direct[];
+extern const char cvy_cl_im2col[];
+extern const char cvy_cl_tile[];
+extern const char cvy_cl_implicit_gemm[];
+extern const char cvy_cl_implicit_gemm_weights[];
+extern const char cvy_cl_peak[];
+
+#endif

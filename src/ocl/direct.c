@@ -1,0 +1,9 @@
+/* ocl.direct: convolution by its definition. Takes every legal problem and needs no workspace, so
+ * that nothing is ever unsupported; last in the table. */
+#include "ocl/ocl.h"
+
+const cvy_algorithm cvy_ocl_direct = {
+    .name = "ocl.direct",
+    .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA |
+                  1u << CONVOY_BACKWARD_WEIGHTS | 1u << CONVOY_BACKWARD_BIAS,
+};

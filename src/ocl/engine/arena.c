@@ -1,0 +1,172 @@
+/* Best fit over all blocks; pieces of a block are a list by address, neighbours merge when freed. A
+ * training step asks for the same sizes again and again, and best fit keeps finding their places. */
+#include "ocl/engine/arena.h"
+
+#include <stdlib.h>
+
+typedef struct arena_block {
+  void *memory;
+  int64_t bytes;
+  int64_t used; /* bytes in used pieces */
+  arena_piece *first;
+  struct arena_block *next;
+} arena_block;
+
+struct arena {
+  arena_source source;
+  arena_limits limits;
+  arena_counts counts;
+  arena_block *blocks;
+};
+
+cvy_arena *arena_new(const arena_source *source, const arena_limits *limits) {
+  cvy_arena *new = calloc(1, sizeof *new);
+  if (!new) return NULL;
+  new->source = *source;
+  new->limits = *limits;
+  return new;
+}
+
+static void drop_block(cvy_arena *arena, arena_block **link) {
+  arena_block *block = *link;
+  *link = block->next;
+  arena->counts.held -= block->bytes;
+  arena->source.drop(arena->source.user, block->memory);
+  for (arena_piece *piece = block->first; piece;) {
+    arena_piece *after = piece->after;
+    free(piece);
+    piece = after;
+  }
+  free(block);
+}
+
+void arena_free(cvy_arena *arena) {
+  if (!arena) return;
+  while (arena->blocks) drop_block(arena, &arena->blocks);
+  free(arena);
+}
+
+/* Drops wholly free blocks until those left hold at most `keep` bytes. */
+static void trim(cvy_arena *arena, int64_t keep) {
+  int64_t idle = 0;
+  for (arena_block **link = &arena->blocks; *link;) {
+    arena_block *block = *link;
+    if (block->used == 0 && idle + block->bytes > keep) {
+      drop_block(arena, link);
+      continue;
+    }
+    if (block->used == 0) idle += block->bytes;
+    link = &block->next;
+  }
+}
+
+static arena_piece *new_piece(arena_block *block, int64_t at, int64_t bytes) {
+  arena_piece *piece = calloc(1, sizeof *piece);
+  if (!piece) return NULL;
+  piece->memory = block->memory;
+  piece->block = block;
+  piece->at = at;
+  piece->bytes = bytes;
+  return piece;
+}
+
+static arena_block *new_block(cvy_arena *arena, int64_t bytes) {
+  arena_block *block = calloc(1, sizeof *block);
+  if (!block) return NULL;
+  block->memory = arena->source.make(arena->source.user, bytes);
+  block->first = block->memory ? new_piece(block, 0, bytes) : NULL;
+  if (!block->first) {
+    if (block->memory) arena->source.drop(arena->source.user, block->memory);
+    free(block);
+    return NULL;
+  }
+  block->bytes = bytes;
+  block->next = arena->blocks;
+  arena->blocks = block;
+  arena->counts.held += bytes;
+  return block;
+}
+
+static arena_piece *find_free(const cvy_arena *arena, int64_t bytes) {
+  arena_piece *best = NULL;
+  for (arena_block *block = arena->blocks; block; block = block->next) {
+    if (block->bytes - block->used < bytes) continue;
+    for (arena_piece *piece = block->first; piece; piece = piece->after)
+      if (!piece->used && piece->bytes >= bytes && (!best || piece->bytes < best->bytes))
+        best = piece;
+  }
+  return best;
+}
+
+/* A free piece of at least `bytes` from a new block: a full-sized one, else one that just fits, and
+ * if there is none, the same again after returning what lies idle. */
+static arena_piece *grow(cvy_arena *arena, int64_t bytes) {
+  int64_t wanted = bytes > arena->limits.block_bytes ? bytes : arena->limits.block_bytes;
+  if (wanted > arena->limits.most_bytes) wanted = arena->limits.most_bytes;
+  if (bytes > wanted) return NULL;
+  arena_block *block = new_block(arena, wanted);
+  if (!block) {
+    trim(arena, 0);
+    block = new_block(arena, wanted);
+  }
+  if (!block && wanted > bytes) block = new_block(arena, bytes);
+  return block ? block->first : NULL;
+}
+
+/* Cuts the rest off; without host memory for that the piece stays larger than asked for. */
+static void split(arena_piece *piece, int64_t bytes) {
+  if (piece->bytes == bytes) return;
+  arena_piece *rest = new_piece(piece->block, piece->at + bytes, piece->bytes - bytes);
+  if (!rest) return;
+  rest->before = piece;
+  rest->after = piece->after;
+  if (rest->after) rest->after->before = rest;
+  piece->after = rest;
+  piece->bytes = bytes;
+}
+
+convoy_status arena_take(cvy_arena *arena, int64_t bytes, arena_piece **out) {
+  const int64_t mask = arena->limits.alignment - 1;
+  if (bytes > INT64_MAX - mask)
+    return cvy_fail(CONVOY_ERR_MEMORY, "no device memory for %lld bytes", (long long)bytes);
+  const int64_t rounded = (bytes + mask) & ~mask;
+  arena_piece *piece = find_free(arena, rounded);
+  if (!piece) piece = grow(arena, rounded);
+  if (!piece)
+    return cvy_fail(CONVOY_ERR_MEMORY,
+                    "no device memory for %lld bytes: %lld are in use, %lld held, one allocation "
+                    "may have %lld",
+                    (long long)bytes, (long long)arena->counts.bytes, (long long)arena->counts.held,
+                    (long long)arena->limits.most_bytes);
+  split(piece, rounded);
+  piece->used = true;
+  piece->block->used += piece->bytes;
+  arena->counts.bytes += piece->bytes;
+  if (arena->counts.bytes > arena->counts.peak) arena->counts.peak = arena->counts.bytes;
+  *out = piece;
+  return CONVOY_OK;
+}
+
+/* Joins `piece` with the free piece after it. */
+static void merge_after(arena_piece *piece) {
+  arena_piece *after = piece->after;
+  if (!after || after->used) return;
+  piece->bytes += after->bytes;
+  piece->after = after->after;
+  if (piece->after) piece->after->before = piece;
+  free(after);
+}
+
+void arena_give(cvy_arena *arena, arena_piece *piece) {
+  if (!piece) return;
+  piece->used = false;
+  piece->block->used -= piece->bytes;
+  arena->counts.bytes -= piece->bytes;
+  merge_after(piece);
+  if (piece->before && !piece->before->used) merge_after(piece->before);
+  trim(arena, arena->limits.keep_bytes);
+}
+
+arena_counts arena_count(const cvy_arena *arena) {
+  return arena->counts;
+}

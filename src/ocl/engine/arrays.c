@@ -1,0 +1,38 @@
+/* A hash table from array numbers to pieces of the arena. Numbers count up, so their low bits
+ * spread evenly. */
+#include <stdlib.h>
+
+#include "ocl/engine/engine.h"
+
+static array_entry **link_of(array_map *map, uint64_t id) {
+  array_entry **link = &map->bucket[id % ARRAY_BUCKETS];
+  while (*link && (*link)->id != id) link = &(*link)->next;
+  return link;
+}
+
+array_entry *arrays_find(const array_map *map, uint64_t id) {
+  array_entry *entry = map->bucket[id % ARRAY_BUCKETS];
+  while (entry && entry->id != id) entry = entry->next;
+  return entry;
+}
+
+array_entry *arrays_add(array_map *map, uint64_t id) {
+  array_entry *entry = calloc(1, sizeof *entry);
+  if (!entry) return NULL;
+  entry->id = id;
+  entry->next = map->bucket[id % ARRAY_BUCKETS];
+  map->bucket[id % ARRAY_BUCKETS] = entry;
+  return entry;
+}
+
+void arrays_remove(array_map *map, uint64_t id) {
+  array_entry **link = link_of(map, id), *entry = *link;
+  if (!entry) return;
+  *link = entry->next;
+  free(entry);
+}
+
+void arrays_clear(array_map *map) {
+  for (size_t i = 0; i < ARRAY_BUCKETS; i++)
+    while (map->bucket[i]) arrays_remove(map, map->bucket[i]->id);
+}

@@ -1,0 +1,40 @@
+/* Launches ocl.direct. */
+#include "cl/sources.h"
+#include "ocl/engine/engine.h"
+
+static const program_source source = {
+    "direct.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_direct, NULL}};
+
+/* One work-group per output element, or one item. */
+static const struct {
+  const char *kernel;
+  bool group_per_element;
+} kernels[CONVOY_DIRECTIONS] = {
+    [CONVOY_FORWARD] = {"direct_forward", false},
+    [CONVOY_BACKWARD_DATA] = {"direct_backward_data", false},
+    [CONVOY_BACKWARD_WEIGHTS] = {"direct_backward_weights", true},
+    [CONVOY_BACKWARD_BIAS] = {"direct_backward_bias", true},
+};
+
+convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings *arrays,
+                         span scratch) {
+  (void)scratch;
+  const cvy_problem *problem = &job->problem;
+  const int64_t items = cvy_ocl_group_items(&device->facts);
+  char options[64];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  const bool wide = cvy_ocl_is_wide(problem);
+  cvy_text_add(&text, "-D WIDE=%d -D WG=%lld", wide, (long long)items);
+  conv_args args = args_of(problem);
+  args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  launch what = {.source = &source,
+                 .options = options,
+                 .kernel = kernels[problem->direction].kernel,
+                 .wide = wide,
+                 .work_groups = args.items,
+                 .items = items};
+  if (kernels[problem->direction].group_per_element)
+    return launch_kernel(device, &what, args, arrays);
+  return launch_elements(device, &what, &args, arrays);
+}

@@ -1,0 +1,174 @@
+/* The OpenCL engine: everything that touches a driver. Lives in the module convoy-ocl.so, called by
+ * one thread at a time. One in-order queue per device, so commands need no events between them and
+ * memory may be given back as soon as its last use is enqueued. */
+#ifndef CVY_OCL_ENGINE_H
+#define CVY_OCL_ENGINE_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include "cl/conv_args.h"
+#include "ocl/engine/arena.h"
+#include "ocl/ocl.h"
+
+/* --------------------------------------------------------------------------- errors.c */
+
+const char *cl_error_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
+/* Fails with "<what>: <name> (<code>)": ERR_MEMORY for the codes of exhausted memory, else
+ * ERR_DEVICE. */
+convoy_status cl_fail(cl_int code, const char *what);
+
+/* --------------------------------------------------------------------------- arrays.c */
+
+/* Arrays by number. */
+typedef struct array_entry {
+  uint64_t id;
+  int64_t bytes;
+  arena_piece *piece;
+  struct array_entry *next;
+} array_entry;
+
+#define ARRAY_BUCKETS 1024
+typedef struct array_map {
+  array_entry *bucket[ARRAY_BUCKETS];
+} array_map;
+
+array_entry *arrays_find(const array_map *map, uint64_t id);
+array_entry *arrays_add(array_map *map, uint64_t id); /* NULL: host memory exhausted */
+void arrays_remove(array_map *map, uint64_t id);
+void arrays_clear(array_map *map);
+
+/* -------------------------------------------------------------------------- program.c */
+
+/* A program: pieces of source in order, ended by NULL, and its options. */
+typedef struct program_source {
+  const char *name;
+  const char *const *parts;
+} program_source;
+
+typedef struct program_cache program_cache;
+
+/* ---------------------------------------------------------------------------- device */
+
+struct cvy_device {
+  cvy_facts facts;
+  char platform_version[128];
+  cl_device_id id;
+  cl_context context;
+  cl_command_queue queue;
+  cvy_arena *memory;
+  array_map arrays;
+  program_cache *programs;
+  struct staging *staging; /* host copies of writes under way, oldest first */
+  int64_t staging_bytes;
+  int64_t programs_compiled, programs_cached;
+  uint64_t ticket;   /* commands accepted so far */
+  uint64_t finished; /* tickets up to this one are known to be good */
+  uint64_t fault;    /* number of the command that failed, 0: none */
+  convoy_status fault_status;
+  char fault_sentence[512];
+};
+
+/* Kernel of a program, built or taken from memory or disk at first use; the device owns it. */
+convoy_status program_kernel(cvy_device *device, const program_source *source, const char *options,
+                             const char *kernel, cl_kernel *out);
+void programs_close(cvy_device *device);
+
+/* -------------------------------------------------------------------- program_disk.c */
+
+/* Compiled programs on disk; `key` names the entry. load: malloc'ed, NULL if there is none or it is
+ * corrupt, in which case it is deleted. A failure to store is logged, nothing more. */
+void *program_load(uint64_t key, size_t *bytes);
+void program_store(uint64_t key, const void *binary, size_t bytes);
+void program_forget(uint64_t key);
+
+/* --------------------------------------------------------------------------- launch.c */
+
+/* Part of a device array. */
+typedef struct span {
+  cl_mem memory;
+  int64_t at; /* floats */
+} span;
+
+/* The four arrays every kernel takes; an absent one has memory NULL. */
+typedef struct bindings {
+  span a, b, bias, out;
+} bindings;
+
+span span_of(const arena_piece *piece);
+
+/* The argument block of a problem; this launch's own fields are zero. */
+conv_args args_of(const cvy_problem *problem);
+
+typedef struct launch {
+  const program_source *source;
+  const char *options;
+  const char *kernel;
+  bool wide; /* compiled with WIDE=1 */
+  int64_t work_groups, items;
+} launch;
+
+/* Enqueues one kernel; args' four offsets are filled here. */
+convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
+                            const bindings *arrays);
+/* The same for kernels of one item per element: args.items of them. */
+convoy_status launch_elements(cvy_device *device, const launch *what, const conv_args *args,
+                              const bindings *arrays);
+
+/* ------------------------------------------------------------- one per algorithm, run.c */
+
+/* Enqueues a job; `scratch` is its workspace, as large as the algorithm asked for. */
+typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const bindings *arrays,
+                                span scratch);
+launch_fn run_direct, run_im2col_clblast, run_implicit_gemm;
+
+/* CLBlast keeps programs of its own; nothing without CLBlast. */
+void product_cache_close(void);
+
+convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticket);
+
+/* -------------------------------------------------------------- commands.c, transfer.c */
+
+/* Every command begins with command_begin, which refuses while the device is faulted, and ends with
+ * command_end, which counts it and records a fault. */
+convoy_status command_begin(cvy_device *device, uint64_t *ticket);
+convoy_status command_end(cvy_device *device, convoy_status status);
+
+convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
+convoy_status engine_release(cvy_device *device, uint64_t id);
+convoy_status engine_write(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
+                           uint64_t *ticket);
+convoy_status engine_read(cvy_device *device, uint64_t id, void *to, int64_t bytes);
+convoy_status engine_write_part(cvy_device *device, uint64_t id, int64_t offset, const void *from,
+                                int64_t bytes, uint64_t *ticket);
+convoy_status engine_read_part(cvy_device *device, uint64_t id, int64_t offset, void *to,
+                               int64_t bytes);
+convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
+                          uint64_t *ticket);
+convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
+convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
+                          uint64_t *fault);
+convoy_status engine_clear(cvy_device *device);
+void staging_close(cvy_device *device);
+
+/* After a call that waited for everything enqueued: remembers how far results are good, or that some
+ * command after that failed. */
+convoy_status command_drained(cvy_device *device, cl_int code, const char *what);
+
+/* The array of a number with at least `bytes`; fails with a sentence. */
+convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out);
+/* Bytes of a span set to 0. */
+convoy_status fill_zero(cvy_device *device, span at, int64_t bytes);
+
+/* ----------------------------------------------------------- list.c, device.c, peak.c */
+
+/* Device `index` of all platforms in order, with its facts; *count gets the number there are. */
+convoy_status devices_list(const cvy_open_options *options, cvy_facts *out, cl_device_id *ids,
+                           int32_t capacity, int32_t *count);
+convoy_status engine_list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                          int32_t *count);
+convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_device **out);
+void engine_close(cvy_device *device);
+convoy_status engine_peak(cvy_device *device, double *gflops, double *gigabytes);
+
+#endif

@@ -1,0 +1,210 @@
+/* Launches ocl.im2col_clblast: per piece of the batch one im2col or col2im, per image and group one
+ * product. */
+#include "cl/sources.h"
+#include "ocl/engine/engine.h"
+
+/* CLBlast's header sets this for itself. */
+#undef CL_TARGET_OPENCL_VERSION
+#include <clblast_c.h>
+
+static const program_source source = {
+    "im2col.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_im2col, NULL}};
+
+/* A matrix of a product: where it begins and the distance of its rows; taken transposed or not. */
+typedef struct matrix {
+  span at;
+  int64_t pitch;
+  bool transposed;
+} matrix;
+
+typedef struct columns_run {
+  cvy_device *device;
+  const cvy_problem *problem;
+  const bindings *arrays;
+  cvy_columns_plan plan;
+  launch what;
+  conv_args args;
+  span columns;
+  cl_mem product; /* CLBlast's temporary, inside our workspace */
+  int64_t product_bytes;
+  int64_t rows, row, volume; /* channels out and weights per channel of a group, positions */
+} columns_run;
+
+static matrix at(span array, int64_t offset, int64_t pitch, bool transposed) {
+  return (matrix){{array.memory, array.at + offset}, pitch, transposed};
+}
+
+static convoy_status fail_clblast(CLBlastStatusCode code) {
+  if (code >= CLBlastInvalidLocalMemUsage || code <= -1024)
+    return cvy_fail(CONVOY_ERR_DEVICE, "CLBlast's GEMM failed with its own status %d", (int)code);
+  return cl_fail((cl_int)code, "CLBlast's GEMM");
+}
+
+static CLBlastTranspose transpose(const matrix *m) {
+  return m->transposed ? CLBlastTransposeYes : CLBlastTransposeNo;
+}
+
+/* c = a b + beta c, row-major; m by n, k terms. */
+static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int64_t k, matrix a,
+                              matrix b, matrix c, float beta) {
+  cl_command_queue queue = run->device->queue;
+  size_t needed = 0;
+  CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
+      CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k,
+      (size_t)a.at.at, (size_t)a.pitch, (size_t)b.at.at, (size_t)b.pitch, (size_t)c.at.at,
+      (size_t)c.pitch, &queue, &needed);
+  if (code != CLBlastSuccess) return fail_clblast(code);
+  /* Without a temporary of ours CLBlast makes one itself. */
+  cl_mem temporary = needed > 0 && (int64_t)needed <= run->product_bytes ? run->product : NULL;
+  code = CLBlastSgemmWithTempBuffer(
+      CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k, 1.0f,
+      a.at.memory, (size_t)a.at.at, (size_t)a.pitch, b.at.memory, (size_t)b.at.at, (size_t)b.pitch,
+      beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, NULL, temporary);
+  return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
+}
+
+/* Start of a group of an image: in y, in w, and of its columns (which may be x or dx itself). */
+static int64_t y_offset(const columns_run *run, int64_t image, int64_t group) {
+  return (image * run->problem->groups + group) * run->rows * run->volume;
+}
+static int64_t w_offset(const columns_run *run, int64_t group) {
+  return group * run->rows * run->row;
+}
+static int64_t columns_offset(const columns_run *run, int64_t image, int64_t first, int64_t group) {
+  const int64_t from = run->plan.plain ? 0 : first;
+  return ((image - from) * run->problem->groups + group) * run->row * run->volume;
+}
+
+static convoy_status forward(const columns_run *run, int64_t image, int64_t first, int64_t group) {
+  const matrix w = at(run->arrays->b, w_offset(run, group), run->row, false);
+  const matrix columns =
+      at(run->columns, columns_offset(run, image, first, group), run->volume, false);
+  const matrix y = at(run->arrays->out, y_offset(run, image, group), run->volume, false);
+  return multiply(run, run->rows, run->volume, run->row, w, columns, y,
+                  run->problem->accumulate ? 1.0f : 0.0f);
+}
+
+static convoy_status backward_data(const columns_run *run, int64_t image, int64_t first,
+                                   int64_t group) {
+  const matrix w = at(run->arrays->b, w_offset(run, group), run->row, true);
+  const matrix dy = at(run->arrays->a, y_offset(run, image, group), run->volume, false);
+  const matrix columns =
+      at(run->columns, columns_offset(run, image, first, group), run->volume, false);
+  const bool add = run->plan.plain && run->problem->accumulate;
+  return multiply(run, run->row, run->volume, run->rows, w, dy, columns, add ? 1.0f : 0.0f);
+}
+
+/* Images add up in their order. */
+static convoy_status backward_weights(const columns_run *run, int64_t image, int64_t first,
+                                      int64_t group) {
+  const matrix dy = at(run->arrays->b, y_offset(run, image, group), run->volume, false);
+  const matrix columns =
+      at(run->columns, columns_offset(run, image, first, group), run->volume, true);
+  const matrix dw = at(run->arrays->out, w_offset(run, group), run->row, false);
+  const bool add = image > 0 || run->problem->accumulate;
+  return multiply(run, run->rows, run->row, run->volume, dy, columns, dw, add ? 1.0f : 0.0f);
+}
+
+static convoy_status (*const products[])(const columns_run *, int64_t, int64_t, int64_t) = {
+    [CONVOY_FORWARD] = forward,
+    [CONVOY_BACKWARD_DATA] = backward_data,
+    [CONVOY_BACKWARD_WEIGHTS] = backward_weights,
+};
+
+static convoy_status launch_here(columns_run *run, const char *kernel, int64_t items,
+                                 const bindings *arrays) {
+  run->what.kernel = kernel;
+  run->args.items = items;
+  return launch_elements(run->device, &run->what, &run->args, arrays);
+}
+
+static convoy_status run_piece(columns_run *run, int64_t first, int64_t images) {
+  const cvy_problem *problem = run->problem;
+  const bool back = problem->direction == CONVOY_BACKWARD_DATA;
+  run->args.first = first;
+  convoy_status status = CONVOY_OK;
+  if (!run->plan.plain && !back)
+    status = launch_here(run, "im2col", images * run->plan.image,
+                         &(bindings){.a = run->arrays->a, .out = run->columns});
+  for (int64_t image = first; image < first + images; image++)
+    for (int64_t group = 0; !status && group < problem->groups; group++)
+      status = products[problem->direction](run, image, first, group);
+  if (status || run->plan.plain || !back) return status;
+  return launch_here(
+      run, "col2im", images * problem->c * cvy_in_volume(problem),
+      &(bindings){.a = run->columns, .bias = run->arrays->bias, .out = run->arrays->out});
+}
+
+/* col2im has applied it already. */
+static convoy_status run_epilogue(columns_run *run) {
+  const cvy_problem *problem = run->problem;
+  const bool back = problem->direction == CONVOY_BACKWARD_DATA;
+  if (!problem->has_bias && problem->activation == CONVOY_IDENTITY) return CONVOY_OK;
+  if (back && !run->plan.plain) return CONVOY_OK;
+  run->args.rows = back ? problem->c : problem->k;
+  run->args.depth = run->volume;
+  return launch_here(run, "epilogue_pass", cvy_problem_count(problem, back ? CVY_X : CVY_Y),
+                     &(bindings){.bias = run->arrays->bias, .out = run->arrays->out});
+}
+
+static convoy_status run_pieces(columns_run *run) {
+  const int64_t n = run->problem->n;
+  for (int64_t first = 0; first < n; first += run->plan.images) {
+    const int64_t left = n - first;
+    const convoy_status status =
+        run_piece(run, first, left < run->plan.images ? left : run->plan.images);
+    if (status) return status;
+  }
+  return run_epilogue(run);
+}
+
+/* The part of the workspace behind the columns, as a buffer of its own: CLBlast takes no offset. */
+static convoy_status open_product(columns_run *run, span scratch) {
+  const int64_t from = scratch.at + cvy_round_up(run->plan.images * run->plan.image, 64);
+  cl_uint bits = 0;
+  clGetDeviceInfo(run->device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
+  const int64_t align = bits > 32 ? bits / 32 : 1; /* floats */
+  const int64_t start = cvy_round_up(from, align);
+  run->product_bytes = (from + run->plan.product - start) * (int64_t)sizeof(float);
+  if (run->product_bytes <= 0) return CONVOY_OK;
+  const cl_buffer_region region = {(size_t)start * sizeof(float), (size_t)run->product_bytes};
+  cl_int code;
+  run->product = clCreateSubBuffer(scratch.memory, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                   &region, &code);
+  return run->product ? CONVOY_OK : cl_fail(code, "CLBlast's part of the workspace");
+}
+
+static span columns_of(const cvy_problem *problem, const cvy_columns_plan *plan,
+                       const bindings *arrays, span scratch) {
+  if (!plan->plain) return scratch;
+  return problem->direction == CONVOY_BACKWARD_DATA ? arrays->out : arrays->a;
+}
+
+convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const bindings *arrays,
+                                 span scratch) {
+  const cvy_problem *problem = &job->problem;
+  char options[64];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  cvy_text_add(&text, "-D WIDE=0 -D WG=%lld", (long long)cvy_ocl_group_items(&device->facts));
+  columns_run run = {
+      .device = device,
+      .problem = problem,
+      .arrays = arrays,
+      .plan = cvy_columns_plan_for(problem, &device->facts),
+      .what = {.source = &source, .options = options},
+      .args = args_of(problem),
+      .rows = problem->k / problem->groups,
+      .row = problem->c / problem->groups * cvy_filter_volume(problem),
+      .volume = cvy_out_volume(problem),
+  };
+  run.columns = columns_of(problem, &run.plan, arrays, scratch);
+  convoy_status status = open_product(&run, scratch);
+  if (!status) status = run_pieces(&run);
+  if (run.product) clReleaseMemObject(run.product);
+  return status;
+}
+
+void product_cache_close(void) {
+  CLBlastClearCache();
+}

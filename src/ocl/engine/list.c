@@ -1,0 +1,108 @@
+/* The OpenCL devices there are, in the order the platforms give them. */
+#include <string.h>
+
+#include "ocl/engine/engine.h"
+
+#define MOST_PLATFORMS 16
+#define MOST_DEVICES 64 /* per platform */
+
+static void device_text(cl_device_id id, cl_device_info what, char *to, size_t size) {
+  char text[1024] = "";
+  if (clGetDeviceInfo(id, what, sizeof text - 1, text, NULL) != CL_SUCCESS) text[0] = 0;
+  const char *from = text;
+  while (*from == ' ') from++;
+  cvy_text_copy(to, size, from);
+}
+
+static int64_t device_ulong(cl_device_id id, cl_device_info what) {
+  cl_ulong value = 0;
+  if (clGetDeviceInfo(id, what, sizeof value, &value, NULL) != CL_SUCCESS) return 0;
+  return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int32_t device_uint(cl_device_id id, cl_device_info what) {
+  cl_uint value = 0;
+  if (clGetDeviceInfo(id, what, sizeof value, &value, NULL) != CL_SUCCESS) return 0;
+  return (int32_t)value;
+}
+
+static int64_t device_size(cl_device_id id, cl_device_info what) {
+  size_t value = 0;
+  if (clGetDeviceInfo(id, what, sizeof value, &value, NULL) != CL_SUCCESS) return 0;
+  return (int64_t)value;
+}
+
+static int32_t device_type(cl_device_id id) {
+  cl_device_type type = 0;
+  clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+  if (type & CL_DEVICE_TYPE_GPU) return CONVOY_DEVICE_GPU;
+  if (type & CL_DEVICE_TYPE_CPU) return CONVOY_DEVICE_CPU;
+  return CONVOY_DEVICE_ACCELERATOR;
+}
+
+#define VENDOR_AMD 0x1002
+
+static int64_t preferred_multiple(cl_device_id id, int32_t type) {
+  if (type == CONVOY_DEVICE_CPU) return 1;
+  return device_uint(id, CL_DEVICE_VENDOR_ID) == VENDOR_AMD ? 64 : 32;
+}
+
+static void fill_facts(cl_platform_id platform, cl_device_id id, int32_t index, cvy_facts *out) {
+  convoy_device_info *info = &out->info;
+  info->struct_size = sizeof *info;
+  info->type = device_type(id);
+  info->compute_units = device_uint(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  info->clock_mhz = device_uint(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+  info->memory_bytes = device_ulong(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  info->max_allocation_bytes = device_ulong(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  info->local_memory_bytes = device_ulong(id, CL_DEVICE_LOCAL_MEM_SIZE);
+  cvy_text text = cvy_text_in(info->id, sizeof info->id);
+  cvy_text_add(&text, "ocl:%d", (int)index);
+  device_text(id, CL_DEVICE_NAME, info->name, sizeof info->name);
+  device_text(id, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof info->platform - 1, info->platform, NULL);
+  info->simulator = strstr(info->platform, "clgrind") || strstr(info->name, "clgrind");
+
+  out->local_memory_bytes = info->local_memory_bytes;
+  out->max_work_group = device_size(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  out->preferred_multiple = preferred_multiple(id, info->type);
+  out->max_allocation_bytes = info->max_allocation_bytes;
+}
+
+/* Adds the devices of one platform. A platform that has none, or fails, has none. */
+static void list_platform(cl_platform_id platform, const cvy_open_options *options, cvy_facts *out,
+                          cl_device_id *ids, int32_t capacity, int32_t *count) {
+  cl_device_id devices[MOST_DEVICES];
+  cl_uint there = 0;
+  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, devices, &there) != CL_SUCCESS)
+    return;
+  if (there > MOST_DEVICES) there = MOST_DEVICES;
+  for (cl_uint i = 0; i < there; i++, ++*count) {
+    if (*count >= capacity) continue;
+    memset(&out[*count], 0, sizeof out[*count]);
+    fill_facts(platform, devices[i], *count, &out[*count]);
+    out[*count].workspace_limit = options->workspace_limit;
+    if (ids) ids[*count] = devices[i];
+  }
+}
+
+convoy_status devices_list(const cvy_open_options *options, cvy_facts *out, cl_device_id *ids,
+                           int32_t capacity, int32_t *count) {
+  *count = 0;
+  cl_platform_id platforms[MOST_PLATFORMS];
+  cl_uint there = 0;
+  const cl_int code = clGetPlatformIDs(MOST_PLATFORMS, platforms, &there);
+  if (code == -1001)
+    there = 0; /* the loader found no driver: no devices, not an error */
+  else if (code != CL_SUCCESS)
+    return cl_fail(code, "cannot list OpenCL platforms");
+  if (there > MOST_PLATFORMS) there = MOST_PLATFORMS;
+  for (cl_uint i = 0; i < there; i++)
+    list_platform(platforms[i], options, out, ids, capacity, count);
+  return CONVOY_OK;
+}
+
+convoy_status engine_list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                          int32_t *count) {
+  return devices_list(options, out, NULL, capacity, count);
+}

@@ -1,0 +1,46 @@
+/* The module's one exported symbol: the OpenCL engine as a backend. */
+#include "base/build_id.h"
+#include "ocl/engine/engine.h"
+
+static const cvy_facts *facts(const cvy_device *device) {
+  return &device->facts;
+}
+
+static void usage(const cvy_device *device, cvy_usage *out) {
+  const arena_counts counts = arena_count(device->memory);
+  *out = (cvy_usage){.bytes = counts.bytes,
+                     .bytes_peak = counts.peak,
+                     .bytes_held = counts.held,
+                     .programs_compiled = device->programs_compiled,
+                     .programs_cached = device->programs_cached,
+                     .host_bytes = device->staging_bytes};
+}
+
+static const cvy_backend engine = {
+    .name = "ocl",
+    .algorithms = cvy_ocl_algorithms,
+    .list = engine_list,
+    .open = engine_open,
+    .close = engine_close,
+    .facts = facts,
+    .allocate = engine_allocate,
+    .release = engine_release,
+    .write = engine_write,
+    .read = engine_read,
+    .write_part = engine_write_part,
+    .read_part = engine_read_part,
+    .copy = engine_copy,
+    .zero = engine_zero,
+    .run = engine_run,
+    .wait = engine_wait,
+    .clear = engine_clear,
+    .usage = usage,
+    .peak = engine_peak,
+};
+
+static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log};
+
+__attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
+const cvy_module *cvy_module_entry(void) {
+  return &module;
+}

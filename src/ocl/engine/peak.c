@@ -1,0 +1,88 @@
+/* Measures what the device can do at best, with two small kernels and the host's clock. */
+#include "cl/sources.h"
+#include "ocl/engine/engine.h"
+#include "os/os.h"
+
+static const program_source source = {
+    "peak.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_peak, NULL}};
+
+#define CHAINS 8
+#define ENOUGH_SECONDS 0.2
+#define COPY_BYTES (INT64_C(256) << 20)
+
+/* The least seconds of one launch: launches again until ENOUGH_SECONDS have passed, three times at
+ * least, the first one, which compiles, not counted. */
+static convoy_status time_launch(cvy_device *device, const launch *what, const conv_args *args,
+                                 const bindings *arrays, double *seconds) {
+  double least = 0, total = 0;
+  for (int i = 0; i < 4 || total < ENOUGH_SECONDS; i++) {
+    const double start = cvy_clock();
+    const convoy_status status = launch_kernel(device, what, *args, arrays);
+    if (status) return status;
+    const cl_int code = clFinish(device->queue);
+    if (code != CL_SUCCESS) return cl_fail(code, what->kernel);
+    const double took = cvy_clock() - start;
+    if (i == 0) continue;
+    total += took;
+    if (i == 1 || took < least) least = took;
+  }
+  *seconds = least;
+  return CONVOY_OK;
+}
+
+/* Doubles the rounds until one launch takes long enough for its start not to count. */
+static convoy_status peak_multiply_add(cvy_device *device, launch *what, const bindings *arrays,
+                                       double *gflops) {
+  what->kernel = "peak_multiply_add";
+  what->work_groups = 64 * (int64_t)device->facts.info.compute_units;
+  double seconds = 0;
+  conv_args args = {.items = 64};
+  for (; args.items < 1 << 24; args.items *= 4) {
+    const convoy_status status = time_launch(device, what, &args, arrays, &seconds);
+    if (status) return status;
+    if (seconds > 0.01) break;
+  }
+  const double flops = 2.0 * 4 * CHAINS * (double)args.items * (double)what->items;
+  *gflops = flops * (double)what->work_groups / seconds * 1e-9;
+  return CONVOY_OK;
+}
+
+static convoy_status peak_copy(cvy_device *device, launch *what, const bindings *arrays,
+                               int64_t bytes, double *gigabytes) {
+  what->kernel = "peak_copy";
+  const conv_args args = {.items = bytes / 16};
+  what->work_groups = cvy_ceil_div(args.items, what->items);
+  double seconds = 0;
+  const convoy_status status = time_launch(device, what, &args, arrays, &seconds);
+  if (!status) *gigabytes = 2.0 * (double)bytes / seconds * 1e-9;
+  return status;
+}
+
+static convoy_status measure(cvy_device *device, const bindings *arrays, int64_t bytes,
+                             double *gflops, double *gigabytes) {
+  launch what = {.source = &source, .items = cvy_ocl_group_items(&device->facts)};
+  char options[64];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D CHAINS=%d", (long long)what.items, CHAINS);
+  what.options = options;
+  convoy_status status = fill_zero(device, arrays->a, bytes);
+  if (!status) status = peak_multiply_add(device, &what, arrays, gflops);
+  if (!status) status = peak_copy(device, &what, arrays, bytes, gigabytes);
+  return status;
+}
+
+convoy_status engine_peak(cvy_device *device, double *gflops, double *gigabytes) {
+  int64_t bytes = COPY_BYTES;
+  while (bytes > device->facts.max_allocation_bytes || bytes > device->facts.info.memory_bytes / 8)
+    bytes /= 2;
+  arena_piece *from = NULL, *to = NULL;
+  convoy_status status = arena_take(device->memory, bytes, &from);
+  if (!status) status = arena_take(device->memory, bytes, &to);
+  if (!status) {
+    const bindings arrays = {.a = span_of(from), .out = span_of(to)};
+    status = measure(device, &arrays, bytes, gflops, gigabytes);
+  }
+  arena_give(device->memory, to);
+  arena_give(device->memory, from);
+  return status;
+}

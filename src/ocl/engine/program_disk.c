@@ -1,0 +1,67 @@
+/* Compiled programs on disk, one file each, written as a whole. A damaged one is deleted. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ocl/engine/engine.h"
+#include "os/os.h"
+
+typedef struct disk_header {
+  char magic[8];
+  uint64_t bytes, hash;
+} disk_header;
+
+static const char magic[8] = "CVYOCL1";
+
+static bool entry_path(uint64_t key, char *path, size_t size) {
+  char folder[4096];
+  if (!cvy_cache_folder(folder, sizeof folder)) return false;
+  cvy_text text = cvy_text_in(path, size);
+  cvy_text_add(&text, "%s/ocl/%016llx.bin", folder, (unsigned long long)key);
+  return !text.overflow;
+}
+
+void program_forget(uint64_t key) {
+  char path[4200];
+  if (entry_path(key, path, sizeof path)) unlink(path);
+}
+
+static bool is_whole(const void *file, size_t count) {
+  disk_header header;
+  if (count < sizeof header) return false;
+  memcpy(&header, file, sizeof header);
+  const size_t bytes = count - sizeof header;
+  return memcmp(header.magic, magic, sizeof magic) == 0 && header.bytes == bytes &&
+         header.hash == cvy_hash(0, (const char *)file + sizeof header, bytes);
+}
+
+void *program_load(uint64_t key, size_t *bytes) {
+  char path[4200];
+  size_t count = 0;
+  if (!entry_path(key, path, sizeof path)) return NULL;
+  char *file = cvy_file_read(path, &count);
+  if (!file) return NULL;
+  if (!is_whole(file, count)) {
+    cvy_log(CONVOY_LOG_INFO, "%s is damaged, compiling the program again", path);
+    unlink(path);
+    free(file);
+    return NULL;
+  }
+  *bytes = count - sizeof(disk_header);
+  memmove(file, file + sizeof(disk_header), *bytes);
+  return file;
+}
+
+void program_store(uint64_t key, const void *binary, size_t bytes) {
+  char path[4200];
+  if (!entry_path(key, path, sizeof path)) return;
+  char *file = malloc(sizeof(disk_header) + bytes);
+  if (!file) return;
+  disk_header header = {.bytes = bytes, .hash = cvy_hash(0, binary, bytes)};
+  memcpy(header.magic, magic, sizeof magic);
+  memcpy(file, &header, sizeof header);
+  memcpy(file + sizeof header, binary, bytes);
+  if (cvy_file_write(path, file, sizeof header + bytes))
+    cvy_log(CONVOY_LOG_INFO, "a compiled program was not kept: %s", cvy_last_error());
+  free(file);
+}

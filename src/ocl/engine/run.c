@@ -1,0 +1,108 @@
+/* Carries out a job: finds its arrays and workspace and calls the algorithm's launch code. */
+#include "base/build_config.h"
+#include "ocl/engine/engine.h"
+
+/* Launch code by algorithm, not by row: the order is the table's business alone. */
+static const struct {
+  const cvy_algorithm *algorithm;
+  launch_fn *run;
+} launches[] = {
+    {&cvy_ocl_implicit_gemm, run_implicit_gemm},
+#if CONVOY_HAVE_CLBLAST
+    {&cvy_ocl_im2col_clblast, run_im2col_clblast},
+#endif
+    {&cvy_ocl_direct, run_direct},
+};
+
+#if !CONVOY_HAVE_CLBLAST
+void product_cache_close(void) {}
+#endif
+
+static const cvy_algorithm *row(int32_t index) {
+  for (int32_t i = 0; cvy_ocl_algorithms[i]; i++)
+    if (i == index) return cvy_ocl_algorithms[i];
+  return NULL;
+}
+
+/* Whoever chose the job asked already, from the same code; asking again costs nothing, and a wrong
+ * parameter would be silent nonsense on the device. */
+static convoy_status check(const cvy_device *device, const cvy_job *job,
+                           const cvy_algorithm *algorithm) {
+  const cvy_problem *problem = &job->problem;
+  if (!algorithm || problem->direction < 0 || problem->direction >= CONVOY_DIRECTIONS ||
+      !(algorithm->directions & 1u << problem->direction))
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d has no direction %d",
+                    (int)job->algorithm, (int)problem->direction);
+  char buffer[192];
+  cvy_text reason = cvy_text_in(buffer, sizeof buffer);
+  if (algorithm->accepts && !algorithm->accepts(problem, &device->facts, &reason))
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s: %s", algorithm->name, buffer);
+  if (algorithm->valid && !algorithm->valid(&job->params, problem, &device->facts))
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s: these parameters cannot run here",
+                    algorithm->name);
+  return CONVOY_OK;
+}
+
+static convoy_status bind(cvy_device *device, const cvy_problem *problem, cvy_array array,
+                          cvy_operand operand, span *out) {
+  array_entry *entry;
+  const int64_t bytes = cvy_problem_count(problem, array) * (int64_t)sizeof(float);
+  const convoy_status status = find_array(device, operand.id, bytes, &entry);
+  if (!status) *out = span_of(entry->piece);
+  return status;
+}
+
+static convoy_status bind_all(cvy_device *device, const cvy_job *job, bindings *out) {
+  const cvy_problem *problem = &job->problem;
+  const cvy_operands operands = cvy_problem_operands(problem);
+  convoy_status status = bind(device, problem, operands.a, job->a, &out->a);
+  if (!status && operands.has_b) status = bind(device, problem, operands.b, job->b, &out->b);
+  if (!status && problem->has_bias) status = bind(device, problem, CVY_BIAS, job->bias, &out->bias);
+  if (!status) status = bind(device, problem, operands.out, job->out, &out->out);
+  return status;
+}
+
+/* The workspace goes back as soon as its last user is enqueued: the queue is in order. */
+static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
+                                      const cvy_algorithm *algorithm, const bindings *arrays) {
+  arena_piece *piece = NULL;
+  span scratch = {NULL, 0};
+  const int64_t bytes =
+      algorithm->workspace ? algorithm->workspace(&job->problem, &device->facts, &job->params) : 0;
+  if (bytes > 0) {
+    const convoy_status status = arena_take(device->memory, bytes, &piece);
+    if (status) return status;
+    scratch = span_of(piece);
+  }
+  convoy_status status = CONVOY_ERR_UNSUPPORTED;
+  for (size_t i = 0; i < CVY_COUNT(launches); i++)
+    if (launches[i].algorithm == algorithm) status = launches[i].run(device, job, arrays, scratch);
+  arena_give(device->memory, piece);
+  return status;
+}
+
+/* Without images there is nothing to sum: gradients of weights and bias are zero or stay. */
+static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
+  const cvy_array out = cvy_problem_operands(&job->problem).out;
+  if (job->problem.accumulate || cvy_problem_count(&job->problem, out) == 0) return CONVOY_OK;
+  span at;
+  const convoy_status status = bind(device, &job->problem, out, job->out, &at);
+  if (status) return status;
+  return fill_zero(device, at, cvy_problem_count(&job->problem, out) * (int64_t)sizeof(float));
+}
+
+static convoy_status run(cvy_device *device, const cvy_job *job) {
+  if (job->problem.n == 0) return run_empty(device, job);
+  const cvy_algorithm *algorithm = row(job->algorithm);
+  convoy_status status = check(device, job, algorithm);
+  bindings arrays = {0};
+  if (!status) status = bind_all(device, job, &arrays);
+  if (!status) status = run_with_scratch(device, job, algorithm, &arrays);
+  if (!status) clFlush(device->queue); /* begin now, not when somebody waits */
+  return status;
+}
+
+convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
+  const convoy_status status = command_begin(device, ticket);
+  return status ? status : command_end(device, run(device, job));
+}

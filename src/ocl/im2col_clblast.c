@@ -1,0 +1,80 @@
+/* ocl.im2col_clblast: columns in a buffer, one matrix product of CLBlast per image and group. Only
+ * CLBlast's GEMM is used; the geometry never leaves our own checks. */
+#include "ocl/ocl.h"
+
+/* Multiples CLBlast's tuned kernels pad matrices to are at most this on the devices it knows. */
+#define PADDED_TO 128
+
+static bool is_plain(const cvy_problem *problem) {
+  for (int axis = 0; axis < 3; axis++)
+    if (problem->filter[axis] != 1 || problem->stride[axis] != 1 || problem->pad[axis] != 0 ||
+        problem->out[axis] != problem->in[axis])
+      return false;
+  return true;
+}
+
+/* Terms of a group's weights per output channel. */
+static int64_t row_length(const cvy_problem *problem) {
+  return problem->c / problem->groups * cvy_filter_volume(problem);
+}
+
+static int64_t product_scratch(const cvy_problem *problem) {
+  const int64_t k = cvy_round_up(problem->k / problem->groups, PADDED_TO);
+  const int64_t row = cvy_round_up(row_length(problem), PADDED_TO);
+  const int64_t volume = cvy_round_up(cvy_out_volume(problem), PADDED_TO);
+  return k * row + k * volume + row * volume;
+}
+
+cvy_columns_plan cvy_columns_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
+  cvy_columns_plan plan = {.plain = is_plain(problem), .images = problem->n};
+  plan.product = product_scratch(problem);
+  if (plan.plain) return plan;
+  plan.image = problem->groups * row_length(problem) * cvy_out_volume(problem);
+  int64_t bytes = facts->workspace_limit;
+  if (bytes > facts->max_allocation_bytes) bytes = facts->max_allocation_bytes;
+  const int64_t room = bytes / (int64_t)sizeof(float) - plan.product - 64;
+  if (plan.images > room / plan.image) plan.images = room / plan.image;
+  if (plan.images > 2000000000 / plan.image) plan.images = 2000000000 / plan.image;
+  return plan;
+}
+
+/* A product needs some work per element it moves: rows of the result and terms of the sum. */
+static bool is_thin(const cvy_problem *problem) {
+  return problem->k / problem->groups < 4 || row_length(problem) < 4;
+}
+
+static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  if (!cvy_ocl_fits_int(problem, reason)) return false;
+  if (is_thin(problem)) {
+    cvy_text_add(reason, "too thin for a matrix product: %lld channels out, %lld terms per group",
+                 (long long)(problem->k / problem->groups), (long long)row_length(problem));
+    return false;
+  }
+  const double columns =
+      (double)problem->groups * (double)row_length(problem) * (double)cvy_out_volume(problem);
+  if (!is_plain(problem) && columns > 2e9) {
+    cvy_text_add(reason, "the columns of one image are %.0f elements, above 2000000000", columns);
+    return false;
+  }
+  const cvy_columns_plan plan = cvy_columns_plan_for(problem, facts);
+  if (plan.images < 1 || plan.product * (int64_t)sizeof(float) > facts->workspace_limit) {
+    cvy_text_add(reason, "one image's columns are %.0f bytes, the workspace limit is %lld",
+                 columns * sizeof(float), (long long)facts->workspace_limit);
+    return false;
+  }
+  return true;
+}
+
+static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
+                         const cvy_params *params) {
+  (void)params;
+  const cvy_columns_plan plan = cvy_columns_plan_for(problem, facts);
+  return (cvy_round_up(plan.images * plan.image, 64) + plan.product) * (int64_t)sizeof(float);
+}
+
+const cvy_algorithm cvy_ocl_im2col_clblast = {
+    .name = "ocl.im2col_clblast",
+    .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
+    .accepts = accepts,
+    .workspace = workspace,
+};

@@ -1,0 +1,60 @@
+/* The OpenCL algorithms as pure C on (problem, device facts): part of libconvoy, where jobs are
+ * chosen, and of the module, where they run. No OpenCL here. What launch code and these functions
+ * must agree on (work-group sizes, workspace layout) is a plan, computed by one function for both. */
+#ifndef CVY_OCL_H
+#define CVY_OCL_H
+
+#include "backend.h"
+
+extern const cvy_algorithm cvy_ocl_implicit_gemm;
+extern const cvy_algorithm cvy_ocl_im2col_clblast;
+extern const cvy_algorithm cvy_ocl_direct;
+
+/* Items per work-group of kernels that need no particular number. */
+int64_t cvy_ocl_group_items(const cvy_facts *facts);
+
+/* Whether every index and position of the problem, rounded up to tiles, fits 32 bits. If not, says
+ * why. */
+bool cvy_ocl_fits_int(const cvy_problem *problem, cvy_text *reason);
+
+/* Whether indices of ocl.direct need 64 bits. */
+bool cvy_ocl_is_wide(const cvy_problem *problem);
+
+/* a / b rounded up. */
+static inline int64_t cvy_ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+static inline int64_t cvy_round_up(int64_t a, int64_t b) {
+  return cvy_ceil_div(a, b) * b;
+}
+
+/* ocl.implicit_gemm: the parameters in the order of its list, and how a problem is cut up. */
+typedef struct cvy_gemm_tile {
+  int64_t bm, bn, bk, tm, tn;
+} cvy_gemm_tile;
+
+typedef struct cvy_gemm_plan {
+  cvy_gemm_tile tile;
+  int64_t items;             /* per work-group */
+  int64_t rows, columns;     /* of a group's result; of the largest phase */
+  int64_t depth;             /* channels summed over, or in one row of weights */
+  int64_t rows_up, depth_up; /* extents of the packed weights */
+  int64_t row_tiles, column_tiles, phases;
+  int64_t slices, slice; /* backward_weights */
+  int64_t work_groups;
+  int64_t scratch; /* elements: packed weights, or partial results */
+} cvy_gemm_plan;
+cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                const cvy_params *params);
+
+/* ocl.im2col_clblast: how many images share a column buffer, and what the product's own temporary
+ * may take behind it. */
+typedef struct cvy_columns_plan {
+  bool plain;      /* 1x1, stride 1, no padding: the array is its own columns */
+  int64_t image;   /* elements of one image's columns, all groups */
+  int64_t images;  /* per piece */
+  int64_t product; /* elements for CLBlast's temporary */
+} cvy_columns_plan;
+cvy_columns_plan cvy_columns_plan_for(const cvy_problem *problem, const cvy_facts *facts);
+
+#endif

@@ -1,0 +1,85 @@
+/* Loads the module as the worker does and runs problems on one of its devices. */
+#include "engine.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_DEVICES 16
+
+static int skip(const char *why, const char *detail) {
+  fprintf(stderr, "skipped: %s %s\n", why, detail);
+  return 77;
+}
+
+static int32_t find_device(const cvy_backend *backend, const cvy_open_options *options,
+                           const char *platform) {
+  cvy_facts facts[MOST_DEVICES];
+  int32_t count = 0;
+  if (backend->list(options, facts, MOST_DEVICES, &count)) return -1;
+  for (int32_t i = 0; i < count && i < MOST_DEVICES; i++)
+    if (strstr(facts[i].info.platform, platform)) return i;
+  return -1;
+}
+
+int test_engine_open(test_engine *engine, int64_t workspace_limit) {
+  *engine = (test_engine){0};
+  const char *platform = getenv("CONVOY_TEST_PLATFORM");
+  if (!platform) platform = "Portable Computing Language";
+  char path[4096];
+  const char *folder = getenv("CONVOY_LIBEXEC");
+  snprintf(path, sizeof path, "%s/convoy-ocl.so", folder ? folder : ".");
+  engine->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!engine->library) return skip("no module:", dlerror());
+  cvy_module_entry_fn *entry = NULL;
+  *(void **)&entry = dlsym(engine->library, "cvy_module_entry");
+  if (!entry) return 1;
+  engine->module = entry();
+  engine->backend = engine->module->engine;
+  const cvy_open_options options = {.workspace_limit = workspace_limit};
+  const int32_t index = find_device(engine->backend, &options, platform);
+  if (index < 0) return skip("no OpenCL platform", platform);
+  if (engine->backend->open(index, &options, &engine->device)) {
+    fprintf(stderr, "%s\n", engine->module->last_error());
+    return 1;
+  }
+  return 0;
+}
+
+/* The module stays loaded: drivers do not like to be unloaded. */
+void test_engine_close(test_engine *engine) {
+  if (engine->device) engine->backend->close(engine->device);
+  engine->device = NULL;
+}
+
+uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count) {
+  const uint64_t id = ++engine->last_id;
+  const int64_t bytes = count * (int64_t)sizeof(float);
+  engine->backend->allocate(engine->device, id, bytes, NULL);
+  engine->backend->write(engine->device, id, values, bytes, NULL);
+  return id;
+}
+
+convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
+                              const cvy_params *params, const float *a, const float *b,
+                              const float *bias, float *out) {
+  const cvy_operands operands = cvy_problem_operands(problem);
+  const int64_t outs = cvy_problem_count(problem, operands.out);
+  cvy_job job = {.problem = *problem, .algorithm = algorithm, .params = *params};
+  job.a.id = test_engine_array(engine, a, cvy_problem_count(problem, operands.a));
+  if (operands.has_b)
+    job.b.id = test_engine_array(engine, b, cvy_problem_count(problem, operands.b));
+  if (problem->has_bias)
+    job.bias.id = test_engine_array(engine, bias, cvy_problem_count(problem, CVY_BIAS));
+  job.out.id = test_engine_array(engine, out, outs);
+  uint64_t ticket = 0, fault = 0;
+  convoy_status status = engine->backend->run(engine->device, &job, &ticket);
+  if (!status) status = engine->backend->wait(engine->device, ticket, NULL, &fault);
+  if (!status)
+    status = engine->backend->read(engine->device, job.out.id, out, outs * (int64_t)sizeof(float));
+  const uint64_t ids[] = {job.a.id, job.b.id, job.bias.id, job.out.id};
+  for (size_t i = 0; i < CVY_COUNT(ids); i++)
+    if (ids[i]) engine->backend->release(engine->device, ids[i]);
+  return status;
+}

@@ -1,0 +1,28 @@
+/* What the tests of the OpenCL engine share: the module, one of its devices, and running one problem
+ * on it. The platform is the environment's CONVOY_TEST_PLATFORM, part of a name, else PoCL's. */
+#ifndef TEST_OCL_ENGINE_H
+#define TEST_OCL_ENGINE_H
+
+#include "backend.h"
+
+typedef struct test_engine {
+  void *library;
+  const cvy_module *module;
+  const cvy_backend *backend;
+  cvy_device *device;
+  uint64_t last_id;
+} test_engine;
+
+/* 0, or 77 with a line on stderr when there is no such platform or no module. */
+int test_engine_open(test_engine *engine, int64_t workspace_limit);
+void test_engine_close(test_engine *engine);
+
+/* A new device array with these values. */
+uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count);
+
+/* Runs a job with host arrays: allocates, writes, runs, reads `out`, releases. */
+convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
+                              const cvy_params *params, const float *a, const float *b,
+                              const float *bias, float *out);
+
+#endif

@@ -1,0 +1,163 @@
+/* The engine's commands on arrays: order, tickets, faults and their clearing, memory. */
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "engine.h"
+
+static test_engine engine;
+
+#define COUNT 1000
+static float ramp[COUNT], got[COUNT];
+
+static int reset(void **state) {
+  (void)state;
+  for (int i = 0; i < COUNT; i++) ramp[i] = (float)i;
+  memset(got, 0xff, sizeof got);
+  return (int)engine.backend->clear(engine.device);
+}
+
+static void drop(uint64_t id) {
+  assert_int_equal(engine.backend->release(engine.device, id), CONVOY_OK);
+}
+
+static void what_is_written_is_read(void **state) {
+  (void)state;
+  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  assert_int_equal(engine.backend->read(engine.device, id, got, sizeof got), CONVOY_OK);
+  assert_memory_equal(ramp, got, sizeof got);
+  drop(id);
+}
+
+/* The source may change as soon as write is back. */
+static void a_write_takes_its_copy(void **state) {
+  (void)state;
+  static float changing[COUNT];
+  uint64_t ids[20];
+  for (int i = 0; i < 20; i++) {
+    for (int j = 0; j < COUNT; j++) changing[j] = (float)i;
+    ids[i] = test_engine_array(&engine, changing, COUNT);
+  }
+  for (int i = 0; i < 20; i++) {
+    engine.backend->read(engine.device, ids[i], got, sizeof got);
+    for (int j = 0; j < COUNT; j++) assert_true(got[j] == (float)i);
+    drop(ids[i]);
+  }
+}
+
+static void commands_happen_in_order(void **state) {
+  (void)state;
+  const cvy_backend *b = engine.backend;
+  const uint64_t first = test_engine_array(&engine, ramp, COUNT);
+  const uint64_t second = test_engine_array(&engine, ramp, COUNT);
+  uint64_t before = 0, after = 0;
+  assert_int_equal(b->zero(engine.device, second, 400, &before), CONVOY_OK);
+  assert_int_equal(b->copy(engine.device, second, first, 800, &after), CONVOY_OK);
+  assert_int_equal(after, before + 1);
+  drop(second);
+  assert_int_equal(b->read(engine.device, first, got, sizeof got), CONVOY_OK);
+  for (int i = 0; i < COUNT; i++) assert_true(got[i] == (i < 100 ? 0 : (float)i));
+  drop(first);
+}
+
+static void a_fault_stops_what_follows_until_cleared(void **state) {
+  (void)state;
+  const cvy_backend *b = engine.backend;
+  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  uint64_t good = 0, bad = 0, later = 0, fault = 0;
+  assert_int_equal(b->zero(engine.device, id, 4, &good), CONVOY_OK);
+  assert_int_equal(b->zero(engine.device, 999999, 4, &bad), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(b->zero(engine.device, id, 400, &later), CONVOY_ERR_ARGUMENT);
+  assert_true(good < bad && bad < later);
+  assert_int_equal(b->wait(engine.device, good, NULL, &fault), CONVOY_OK);
+  assert_int_equal(b->wait(engine.device, later, NULL, &fault), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(fault, bad);
+  assert_non_null(strstr(engine.module->last_error(), "999999"));
+  assert_int_equal(b->read(engine.device, id, got, sizeof got), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(b->clear(engine.device), CONVOY_OK);
+  assert_int_equal(b->wait(engine.device, later, NULL, &fault), CONVOY_OK);
+  assert_int_equal(b->read(engine.device, id, got, sizeof got), CONVOY_OK);
+  assert_true(got[0] == 0 && got[1] == 1 && got[99] == 99);
+  drop(id);
+}
+
+static void memory_that_is_not_there_is_a_fault_with_numbers(void **state) {
+  (void)state;
+  const cvy_backend *b = engine.backend;
+  assert_int_equal(b->allocate(engine.device, 123456, INT64_C(1) << 60, NULL), CONVOY_ERR_MEMORY);
+  assert_non_null(strstr(engine.module->last_error(), "1152921504606846976"));
+  assert_int_equal(b->release(engine.device, 123456), CONVOY_ERR_ARGUMENT);
+}
+
+static void an_interrupted_wait_says_so(void **state) {
+  (void)state;
+  const cvy_backend *b = engine.backend;
+  uint64_t ticket = 0, fault = 0;
+  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  volatile int interrupt = 1;
+  b->zero(engine.device, id, 4, &ticket);
+  const convoy_status status = b->wait(engine.device, ticket, &interrupt, &fault);
+  assert_true(status == CONVOY_ERR_INTERRUPTED || status == CONVOY_OK);
+  interrupt = 0;
+  assert_int_equal(b->wait(engine.device, ticket, &interrupt, &fault), CONVOY_OK);
+  drop(id);
+}
+
+static cvy_problem small_problem(void) {
+  convoy_conv conv;
+  int64_t x_shape[5], w_shape[5];
+  convoy_direction direction;
+  cvy_problem problem;
+  assert_int_equal(
+      cvy_parse_problem("n1c4h6w5 k4r2s3 forward", &conv, x_shape, w_shape, &direction), 0);
+  assert_int_equal(cvy_problem_make(&conv, direction, x_shape, w_shape, 0, false, NULL, &problem),
+                   0);
+  return problem;
+}
+
+/* A row that is not there, and parameters no kernel would compile with. */
+static void jobs_are_checked_again(void **state) {
+  (void)state;
+  const cvy_problem problem = small_problem();
+  const cvy_params wrong = {{7, 13, 3, 5, 1}};
+  assert_int_equal(test_engine_run(&engine, &problem, 77, &wrong, ramp, ramp, NULL, got),
+                   CONVOY_ERR_UNSUPPORTED);
+  reset(NULL);
+  assert_non_null(engine.backend->algorithms[0]->valid);
+  assert_int_equal(test_engine_run(&engine, &problem, 0, &wrong, ramp, ramp, NULL, got),
+                   CONVOY_ERR_UNSUPPORTED);
+}
+
+static void peaks_are_measured(void **state) {
+  (void)state;
+  double gflops = 0, gigabytes = 0;
+  assert_int_equal(engine.backend->peak(engine.device, &gflops, &gigabytes), CONVOY_OK);
+  assert_true(gflops > 0.1 && gflops < 1e6);
+  assert_true(gigabytes > 0.1 && gigabytes < 1e5);
+  print_message("peak: %.1f GFLOP/s, %.1f GB/s\n", gflops, gigabytes);
+}
+
+static void nothing_is_left(void **state) {
+  (void)state;
+  cvy_usage usage;
+  engine.backend->usage(engine.device, &usage);
+  assert_int_equal(usage.bytes, 0);
+}
+
+int main(void) {
+  const int ready = test_engine_open(&engine, INT64_C(64) << 20);
+  if (ready) return ready;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(what_is_written_is_read, reset),
+      cmocka_unit_test_setup(a_write_takes_its_copy, reset),
+      cmocka_unit_test_setup(commands_happen_in_order, reset),
+      cmocka_unit_test_setup(a_fault_stops_what_follows_until_cleared, reset),
+      cmocka_unit_test_setup(memory_that_is_not_there_is_a_fault_with_numbers, reset),
+      cmocka_unit_test_setup(an_interrupted_wait_says_so, reset),
+      cmocka_unit_test_setup(jobs_are_checked_again, reset),
+      cmocka_unit_test_setup(peaks_are_measured, reset),
+      cmocka_unit_test_setup(nothing_is_left, reset),
+  };
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  test_engine_close(&engine);
+  return failed;
+}

@@ -1,0 +1,210 @@
+/* Every row of the OpenCL table on every direction over shapes with all numbers different, integer
+ * data, against the reference, tolerance 0; with bias, activation or accumulation; results poisoned
+ * beforehand; the same bits twice. With an argument, only the first so many shapes (simulators). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "engine.h"
+#include "ref/ref.h"
+
+static const char *const shapes[] = {
+    "n2c6h7w5 k8r3s2 stride2,1 pad1:0,0:1 dil1,2 groups2 forward",
+    "n1c5h5w6 k4r2s3 stride1,2 pad1,1 forward",
+    "n1c9w13 k5s4 stride3 pad2:1 forward",
+    "n1c4h3w3 k4r1s1 groups4 forward",
+    "n2c3z4h5w6 k5t2r3s2 stride1,2,3 pad1,0,1 forward",
+    "n2c16h17w14 k24r3s3 pad1 forward",
+    "n2c6h17w14 k4r4s3 stride2,5 pad1:0,3 dil4,2 groups2 forward",
+    "n3c40h9w11 k36r1s1 forward",
+    "n1c33h20w19 k70r3s3 stride2 pad1 forward",
+    "n2c12h10w9 k12r5s3 pad2,1 groups12 forward",
+    "n2c7h8w9 k14r3s3 pad1 groups7 forward",
+    "n1c1h28w28 k16r3s3 stride2 pad1 forward",
+    "n4c3h15w16 k20r7s7 stride2 pad3 forward",
+    "n1c8h6w7 k9r6s7 forward",
+    "n2c10h3w2 k6r2s2 stride7,9 forward",
+    "n1c130w17 k40s3 pad1 dil3 forward",
+    "n1c4z6h7w8 k8t3r3s3 stride2 pad1 groups2 forward",
+    "n5c64h4w4 k64r3s3 pad1 forward",
+    "n1c20h31w3 k18r3s1 stride3,1 pad0:2,0 forward",
+    "n2c5h9w8 k6r3s4 stride2,3 pad1,2 transposed outpad1,2 forward",
+};
+
+static test_engine engine;
+static size_t shape_count = CVY_COUNT(shapes);
+static uint32_t seed = 1;
+
+static float small_integer(void) {
+  seed = seed * 1664525u + 1013904223u;
+  return (float)((int32_t)(seed >> 24) % 7 - 3);
+}
+
+static float *integers(int64_t count) {
+  float *values = malloc((size_t)(count ? count : 1) * sizeof *values);
+  for (int64_t i = 0; i < count; i++) values[i] = small_integer();
+  return values;
+}
+
+/* The variants of a direction: plain, accumulating, and for forward the epilogues. */
+typedef struct variant {
+  float beta;
+  bool bias;
+  convoy_activation activation;
+} variant;
+
+static const variant variants[] = {
+    {0, false, CONVOY_IDENTITY},
+    {1, false, CONVOY_IDENTITY},
+    {0, true, CONVOY_RELU},
+    {0, true, CONVOY_LEAKY_RELU},
+};
+
+typedef struct one_case {
+  const char *text;
+  convoy_conv conv;
+  int64_t x_shape[5], w_shape[5];
+  convoy_direction direction;
+  variant variant;
+  cvy_problem problem;
+} one_case;
+
+static bool make_case(const char *text, int direction, variant how, one_case *out) {
+  convoy_direction ignored;
+  out->text = text;
+  out->direction = (convoy_direction)direction;
+  out->variant = how;
+  assert_int_equal(cvy_parse_problem(text, &out->conv, out->x_shape, out->w_shape, &ignored), 0);
+  const bool forward = direction == CONVOY_FORWARD;
+  if (!forward && (how.bias || how.activation != CONVOY_IDENTITY)) return false;
+  if (forward && how.beta != 0) return false;
+  convoy_epilogue epilogue = CONVOY_EPILOGUE_INIT;
+  epilogue.activation = how.activation;
+  epilogue.slope = 0.5f;
+  const convoy_status status =
+      cvy_problem_make(&out->conv, out->direction, out->x_shape, out->w_shape, how.beta, how.bias,
+                       forward ? &epilogue : NULL, &out->problem);
+  if (status) fail_msg("%s: %s", text, cvy_last_error());
+  return true;
+}
+
+static float expected(const one_case *c, double sum, float before, float bias) {
+  if (c->variant.beta != 0) return (float)(sum + before);
+  const double v = sum + (c->variant.bias ? bias : 0);
+  if (c->variant.activation == CONVOY_RELU && v < 0) return 0;
+  if (c->variant.activation == CONVOY_LEAKY_RELU && v < 0) return (float)(v * 0.5);
+  return (float)v;
+}
+
+static void compare(const one_case *c, const char *algorithm, const float *a, const float *b,
+                    const float *bias, const float *before, const float *out, int64_t count) {
+  const int64_t per_channel = count / c->problem.n / cvy_problem_count(&c->problem, CVY_BIAS);
+  for (int64_t i = 0; i < count; i++) {
+    double sum, magnitude;
+    int64_t terms;
+    /* A transposed convolution's weights come from (dy, x) after relabelling. */
+    const bool swap = c->conv.transposed && c->direction == CONVOY_BACKWARD_WEIGHTS;
+    ref_element(&c->conv, c->direction, c->x_shape, c->w_shape, swap ? b : a, swap ? a : b, i, &sum,
+                &magnitude, &terms);
+    const int64_t channels = cvy_problem_count(&c->problem, CVY_BIAS);
+    const float shift = c->variant.bias ? bias[i / per_channel % channels] : 0;
+    const float want = expected(c, sum, before[i], shift);
+    if (!(fabsf(out[i] - want) <= 0))
+      fail_msg("%s: %s, direction %d, beta %g, bias %d, activation %d: element %lld is %g, not %g",
+               algorithm, c->text, (int)c->direction, (double)c->variant.beta, c->variant.bias,
+               (int)c->variant.activation, (long long)i, (double)out[i], (double)want);
+  }
+}
+
+/* Runs twice, each time on a poisoned or prepared output. */
+static void run_case(const one_case *c, int32_t row, const cvy_params *params) {
+  const cvy_problem *problem = &c->problem;
+  const char *name = engine.backend->algorithms[row]->name;
+  const cvy_operands operands = cvy_problem_operands(problem);
+  const int64_t count = cvy_problem_count(problem, operands.out);
+  float *a = integers(cvy_problem_count(problem, operands.a));
+  float *b = integers(operands.has_b ? cvy_problem_count(problem, operands.b) : 0);
+  float *bias = integers(cvy_problem_count(problem, CVY_BIAS));
+  float *before = integers(count), *out[2] = {integers(count), integers(count)};
+  for (int i = 0; i < 2; i++) {
+    for (int64_t j = 0; j < count; j++) out[i][j] = c->variant.beta != 0 ? before[j] : NAN;
+    if (test_engine_run(&engine, problem, row, params, a, b, bias, out[i]))
+      fail_msg("%s: %s, direction %d: %s", name, c->text, (int)c->direction,
+               engine.module->last_error());
+  }
+  assert_memory_equal(out[0], out[1], (size_t)count * sizeof(float));
+  compare(c, name, a, b, bias, before, out[0], count);
+  float *all[] = {a, b, bias, before, out[0], out[1]};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) free(all[i]);
+}
+
+static bool takes(const cvy_algorithm *algorithm, const cvy_problem *problem) {
+  char buffer[192];
+  cvy_text reason = cvy_text_in(buffer, sizeof buffer);
+  if (!(algorithm->directions & 1u << problem->direction)) return false;
+  const cvy_facts *facts = engine.backend->facts(engine.device);
+  const bool accepts = !algorithm->accepts || algorithm->accepts(problem, facts, &reason);
+  if (!accepts) assert_true(buffer[0] != 0);
+  return accepts;
+}
+
+static void every_shape(int32_t row) {
+  const cvy_algorithm *algorithm = engine.backend->algorithms[row];
+  int ran = 0;
+  for (size_t s = 0; s < shape_count; s++)
+    for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++)
+      for (size_t v = 0; v < CVY_COUNT(variants); v++) {
+        one_case c;
+        if (!make_case(shapes[s], direction, variants[v], &c)) continue;
+        if (!takes(algorithm, &c.problem)) continue;
+        cvy_params params = {{0}};
+        if (algorithm->defaults)
+          algorithm->defaults(&c.problem, engine.backend->facts(engine.device), &params);
+        run_case(&c, row, &params);
+        ran++;
+      }
+  printf("%s: %d cases\n", algorithm->name, ran);
+  assert_true(ran >= (int)shape_count);
+}
+
+static void rows_compute_what_the_reference_says(void **state) {
+  (void)state;
+  for (int32_t row = 0; engine.backend->algorithms[row]; row++) every_shape(row);
+}
+
+static void the_last_row_takes_everything(void **state) {
+  (void)state;
+  int32_t last = 0;
+  while (engine.backend->algorithms[last + 1]) last++;
+  for (size_t s = 0; s < CVY_COUNT(shapes); s++)
+    for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++) {
+      one_case c;
+      assert_true(make_case(shapes[s], direction, variants[0], &c));
+      assert_true(takes(engine.backend->algorithms[last], &c.problem));
+    }
+}
+
+static void nothing_is_left_in_device_memory(void **state) {
+  (void)state;
+  cvy_usage usage;
+  engine.backend->usage(engine.device, &usage);
+  assert_int_equal(usage.bytes, 0);
+  assert_true(usage.bytes_peak > 0);
+  assert_true(usage.bytes_held >= usage.bytes);
+}
+
+int main(int count, char **arguments) {
+  if (count > 1) shape_count = (size_t)atoi(arguments[1]);
+  const int ready = test_engine_open(&engine, INT64_C(64) << 20);
+  if (ready) return ready;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_compute_what_the_reference_says),
+      cmocka_unit_test(the_last_row_takes_everything),
+      cmocka_unit_test(nothing_is_left_in_device_memory),
+  };
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  test_engine_close(&engine);
+  return failed;
+}
