@@ -68,7 +68,7 @@ void bench_print_line(FILE *out, const record *line, bool verbose) {
   if (record_ok(line)) {
     fprintf(out, "%-20.20s", line->algorithm);
     print_bytes(out, line->workspace_bytes);
-    fprintf(out, " %7.1e %5.2f", line->error, line->error_share);
+    fprintf(out, " %7.1e %5.3f", line->error, line->error_share);
     print_figure(out, 8, line->min_ms);
     print_figure(out, 8, line->median_ms);
     print_figure(out, 8, line->transfers_ms);

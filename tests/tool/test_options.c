@@ -20,7 +20,7 @@ typedef struct values {
 enum { ARGUMENTS_MOST = 12 };
 
 /* The exit status, or -1 if the program is to go on. */
-static int read_options(values *out, char *arguments[ARGUMENTS_MOST]) {
+static int read_options(values *out, const char *const *arguments) {
   static const usage about = {"try", "A command for tests.", "example: none\n"};
   *out = (values){.samples = 10};
   const option table[] = {
@@ -34,12 +34,12 @@ static int read_options(values *out, char *arguments[ARGUMENTS_MOST]) {
   };
   char *argv[ARGUMENTS_MOST + 1] = {(char *)(uintptr_t) "try"};
   int argc = 1;
-  for (int i = 0; arguments[i]; i++) argv[argc++] = arguments[i];
+  for (int i = 0; arguments[i]; i++) argv[argc++] = (char *)(uintptr_t)arguments[i];
   int status = EXIT_FINE;
   return options_read(&about, table, argc, argv, &status) ? -1 : status;
 }
 
-#define ARGUMENTS(...) ((char *[ARGUMENTS_MOST]){__VA_ARGS__, NULL})
+#define ARGUMENTS(...) ((const char *const[ARGUMENTS_MOST]){__VA_ARGS__, NULL})
 
 static void all_kinds(void **state) {
   (void)state;
@@ -70,7 +70,7 @@ static void repeated_lists_add_up(void **state) {
 static void nothing_given_leaves_defaults(void **state) {
   (void)state;
   values got;
-  assert_int_equal(read_options(&got, (char *[ARGUMENTS_MOST]){NULL}), -1);
+  assert_int_equal(read_options(&got, (const char *const[ARGUMENTS_MOST]){NULL}), -1);
   assert_int_equal(got.samples, 10);
   assert_null(got.json);
   assert_int_equal(got.devices.count, 0);
@@ -85,7 +85,7 @@ static void help_ends_well(void **state) {
 
 static void bad_usage(void **state) {
   (void)state;
-  char **cases[] = {
+  const char *const *cases[] = {
       ARGUMENTS("--nothing"),
       ARGUMENTS("word"),
       ARGUMENTS("--quick=1"),
