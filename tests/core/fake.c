@@ -1,0 +1,350 @@
+/* The fake device: a queue of commands over arrays in memory. */
+#include "core/fake.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+fake_script fake;
+fake_counts fake_seen;
+
+void fake_reset(void) {
+  fake = (fake_script){.fail_status = CONVOY_ERR_DEVICE, .failures = 1};
+  fake_seen = (fake_counts){0};
+}
+
+/* ----------------------------------------------------------------------------- algorithms */
+
+static bool takes_stride_1(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  (void)facts;
+  if (!fake.refuses_all && problem->stride[2] == 1) return true;
+  cvy_text_add(reason, "stride %lld is not 1", (long long)problem->stride[2]);
+  return false;
+}
+
+static bool takes_all(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  (void)problem;
+  (void)facts;
+  if (fake.refuses_all) cvy_text_add(reason, "the script says so");
+  return !fake.refuses_all;
+}
+
+static int64_t tile_bytes(const cvy_problem *problem, const cvy_facts *facts,
+                          const cvy_params *params) {
+  (void)problem;
+  (void)facts;
+  return 1000 * (int64_t)params->value[0];
+}
+
+static void tile_defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  (void)problem;
+  (void)facts;
+  out->value[0] = 16;
+  out->value[1] = 2;
+}
+
+static bool tile_valid(const cvy_params *params, const cvy_problem *problem,
+                       const cvy_facts *facts) {
+  (void)problem;
+  (void)facts;
+  return params->value[0] * params->value[1] <= 64;
+}
+
+static const cvy_param tile_params[] = {{"TILE", {8, 16, 32}}, {"WORK", {1, 2, 4}}, {NULL, {0}}};
+
+static const cvy_algorithm tiled = {
+    "fake.tiled", 7, takes_stride_1, tile_bytes, tile_params, tile_defaults, tile_valid};
+static const cvy_algorithm direct = {"fake.direct", 15, takes_all, NULL, NULL, NULL, NULL};
+static const cvy_algorithm *const algorithms[] = {&tiled, &direct, NULL};
+
+/* --------------------------------------------------------------------------------- device */
+
+typedef struct array {
+  struct array *next;
+  uint64_t id;
+  int64_t bytes;
+  float *values;
+} array;
+
+typedef enum kind { ALLOCATE, RELEASE, WRITE, COPY, ZERO, RUN, READ, PEAK } kind;
+
+typedef struct command {
+  struct command *next;
+  uint64_t ticket;
+  kind kind;
+  uint64_t id, from;
+  int64_t bytes;
+  float *values;
+  cvy_job job;
+} command;
+
+struct cvy_device {
+  cvy_facts facts;
+  cvy_device *cpu;
+  array *arrays;
+  command *first, *last;
+  uint64_t tickets;
+  uint64_t fault; /* 0: none */
+  bool dead;
+};
+
+static array *find(cvy_device *device, uint64_t id) {
+  array *each = device->arrays;
+  while (each && each->id != id) each = each->next;
+  return each;
+}
+
+static void add_array(cvy_device *device, uint64_t id, int64_t bytes) {
+  array *made = calloc(1, sizeof(*made));
+  if (!made || find(device, id)) abort();
+  *made = (array){device->arrays, id, bytes, malloc((size_t)bytes)};
+  if (!made->values) abort();
+  for (int64_t i = 0; i < bytes / 4; i++) made->values[i] = NAN; /* contents are undefined */
+  device->arrays = made;
+  fake_seen.arrays++;
+}
+
+static void remove_array(cvy_device *device, uint64_t id) {
+  array **link = &device->arrays;
+  while (*link && (*link)->id != id) link = &(*link)->next;
+  array *gone = *link;
+  if (!gone) return;
+  *link = gone->next;
+  free(gone->values);
+  free(gone);
+  fake_seen.arrays--;
+}
+
+static float *values_of(cvy_device *device, uint64_t id) {
+  array *found = id ? find(device, id) : NULL;
+  if (id && !found) abort(); /* core used an array that is not there */
+  return found ? found->values : NULL;
+}
+
+static int32_t direct_row(void) {
+  int32_t row = 0;
+  while (strcmp(cvy_backend_cpu.algorithms[row]->name, "cpu.direct") != 0) row++;
+  return row;
+}
+
+static void run_job(cvy_device *device, const cvy_job *job) {
+  cvy_job host = *job;
+  host.algorithm = direct_row();
+  memset(&host.params, 0, sizeof(host.params));
+  host.a.host = values_of(device, job->a.id);
+  host.b.host = values_of(device, job->b.id);
+  host.bias.host = values_of(device, job->bias.id);
+  host.out.host = values_of(device, job->out.id);
+  if (cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
+  fake_seen.runs++;
+}
+
+static void carry_out(cvy_device *device, command *c) {
+  size_t bytes = (size_t)c->bytes;
+  if (c->kind == ALLOCATE) add_array(device, c->id, c->bytes);
+  if (c->kind == WRITE) memcpy(values_of(device, c->id), c->values, bytes);
+  if (c->kind == COPY) memcpy(values_of(device, c->id), values_of(device, c->from), bytes);
+  if (c->kind == ZERO) memset(values_of(device, c->id), 0, bytes);
+  if (c->kind == READ) memcpy(c->values, values_of(device, c->id), bytes);
+  if (c->kind == RUN) run_job(device, &c->job);
+}
+
+/* Whether the script wants the command that comes now to fail. */
+static bool failing(void) {
+  int64_t number = ++fake_seen.commands;
+  return fake.fail_at && number >= fake.fail_at && number < fake.fail_at + fake.failures;
+}
+
+static void step(cvy_device *device, command *c) {
+  if (c->kind == RELEASE) {
+    remove_array(device, c->id);
+  } else if (!device->fault && !device->dead) {
+    if (failing()) {
+      device->fault = c->ticket;
+      device->dead = fake.dies;
+    } else {
+      carry_out(device, c);
+    }
+  }
+  if (c->kind == WRITE) free(c->values);
+}
+
+static void drain(cvy_device *device) {
+  while (device->first) {
+    command *c = device->first;
+    device->first = c->next;
+    step(device, c);
+    free(c);
+  }
+  device->last = NULL;
+}
+
+static convoy_status fault_status(const cvy_device *device) {
+  return cvy_fail(fake.fail_status, "the script failed command %llu",
+                  (unsigned long long)device->fault);
+}
+
+static convoy_status post(cvy_device *device, command c, uint64_t *ticket) {
+  command *queued = malloc(sizeof(*queued));
+  if (!queued) abort();
+  c.ticket = ++device->tickets;
+  *queued = c;
+  if (device->last) device->last->next = queued;
+  if (!device->first) device->first = queued;
+  device->last = queued;
+  if (ticket) *ticket = c.ticket;
+  if (!fake.refuses_at_once) return CONVOY_OK;
+  drain(device);
+  return device->fault && c.kind != RELEASE ? fault_status(device) : CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------------- commands */
+
+static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  return post(device, (command){.kind = ALLOCATE, .id = id, .bytes = bytes}, ticket);
+}
+
+static convoy_status release(cvy_device *device, uint64_t id) {
+  return post(device, (command){.kind = RELEASE, .id = id}, NULL);
+}
+
+static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
+                                 uint64_t *ticket) {
+  float *values = malloc((size_t)bytes);
+  if (!values) abort();
+  memcpy(values, from, (size_t)bytes);
+  return post(device, (command){.kind = WRITE, .id = id, .bytes = bytes, .values = values}, ticket);
+}
+
+static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
+  post(device, (command){.kind = READ, .id = id, .bytes = bytes, .values = to}, NULL);
+  drain(device);
+  return device->fault ? fault_status(device) : CONVOY_OK;
+}
+
+static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
+                          uint64_t *ticket) {
+  return post(device, (command){.kind = COPY, .id = to, .from = from, .bytes = bytes}, ticket);
+}
+
+static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  return post(device, (command){.kind = ZERO, .id = id, .bytes = bytes}, ticket);
+}
+
+static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
+  return post(device, (command){.kind = RUN, .job = *job}, ticket);
+}
+
+static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
+                              uint64_t *fault) {
+  if (interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED)) return CONVOY_ERR_INTERRUPTED;
+  drain(device);
+  if (!device->fault || device->fault > ticket) return CONVOY_OK;
+  *fault = device->fault;
+  return fault_status(device);
+}
+
+static convoy_status clear(cvy_device *device) {
+  fake_seen.clears++;
+  if (device->dead) return cvy_fail(CONVOY_ERR_DEVICE, "the fake device is dead");
+  device->fault = 0;
+  return CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------ list, open, close */
+
+static void fill_facts(int32_t index, cvy_facts *out) {
+  bool gpu = index == 1 && !fake.no_gpu;
+  *out = (cvy_facts){.max_work_group = 256, .workspace_limit = 1};
+  out->info = (convoy_device_info){.struct_size = sizeof(out->info),
+                                   .type = gpu ? CONVOY_DEVICE_GPU : CONVOY_DEVICE_CPU,
+                                   .simulator = index == 0 && fake.simulator,
+                                   .id = "fake:0"};
+  out->info.id[5] = (char)('0' + index);
+  cvy_text_copy(out->info.name, sizeof(out->info.name), index ? "Fake GPU One" : "Fake|Processor");
+  cvy_text_copy(out->info.driver, sizeof(out->info.driver), "1.0");
+}
+
+static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                          int32_t *count) {
+  (void)options;
+  fake_seen.lists++;
+  if (fake.list_status) return cvy_fail(fake.list_status, "the script refuses to list");
+  *count = 2;
+  for (int32_t i = 0; i < 2 && i < capacity; i++) fill_facts(i, &out[i]);
+  return CONVOY_OK;
+}
+
+static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
+  fake_seen.opens++;
+  if (fake.open_status) return cvy_fail(fake.open_status, "the script refuses to open");
+  cvy_device *device = calloc(1, sizeof(*device));
+  if (!device || cvy_backend_cpu.open(0, options, &device->cpu)) abort();
+  fill_facts(index, &device->facts);
+  *out = device;
+  return CONVOY_OK;
+}
+
+static void close_device(cvy_device *device) {
+  fake_seen.closes++;
+  drain(device);
+  while (device->arrays) remove_array(device, device->arrays->id);
+  cvy_backend_cpu.close(device->cpu);
+  free(device);
+}
+
+static const cvy_facts *facts(const cvy_device *device) {
+  return &device->facts;
+}
+
+/* ---------------------------------------------------------------------------- the other entries */
+
+static void *host_alloc(cvy_device *device, size_t bytes) {
+  (void)device;
+  if (!fake.shared_memory || fake.exhausted_hosts) return NULL;
+  fake_seen.host_blocks++;
+  return calloc(1, bytes);
+}
+
+static void host_free(cvy_device *device, void *memory) {
+  (void)device;
+  fake_seen.host_blocks--;
+  free(memory);
+}
+
+static void usage(const cvy_device *device, cvy_usage *out) {
+  *out = (cvy_usage){.programs_compiled = 3, .process = 4711, .host_bytes = 10};
+  for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
+}
+
+static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
+  convoy_status status = post(device, (command){.kind = PEAK}, NULL);
+  uint64_t fault;
+  if (!status) status = wait_for(device, device->tickets, NULL, &fault);
+  if (status) return status;
+  *gflops = 100.0;
+  *gigabytes = 50.0;
+  return CONVOY_OK;
+}
+
+static const cvy_backend fake_backend = {.name = "fake",
+                                         .algorithms = algorithms,
+                                         .list = list,
+                                         .open = open_device,
+                                         .close = close_device,
+                                         .facts = facts,
+                                         .allocate = allocate,
+                                         .release = release,
+                                         .write = write_array,
+                                         .read = read_array,
+                                         .copy = copy,
+                                         .zero = zero,
+                                         .run = run,
+                                         .wait = wait_for,
+                                         .clear = clear,
+                                         .host_alloc = host_alloc,
+                                         .host_free = host_free,
+                                         .usage = usage,
+                                         .peak = peak};
+
+const cvy_backend *const cvy_backends[] = {&cvy_backend_cpu, &fake_backend, NULL};

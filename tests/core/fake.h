@@ -1,0 +1,38 @@
+/* A device in memory whose faults follow a script: what core does when a device fails, hangs on to
+ * work, or lies about nothing, is tested with it. Commands are only carried out when somebody waits,
+ * as late as the contract allows. It computes with the CPU engine's direct algorithm.
+ *
+ * The program's cvy_backends are the CPU engine and this one ("fake:0", a processor; "fake:1", a
+ * GPU called "Fake GPU One"). */
+#ifndef FAKE_H
+#define FAKE_H
+
+#include "backend.h"
+
+typedef struct fake_script {
+  int64_t fail_at;  /* the command of this number fails, 0: none; counted from fake_reset */
+  int64_t failures; /* so many commands from fail_at on fail, each time after a clear */
+  convoy_status fail_status; /* CONVOY_ERR_DEVICE by default */
+  bool dies;                 /* and the device is gone for good */
+  bool refuses_at_once;      /* the failing command says so itself instead of the next wait */
+  convoy_status list_status, open_status;
+  bool no_gpu;          /* fake:1 is a processor too */
+  bool simulator;       /* fake:0 is one */
+  bool refuses_all;     /* no algorithm takes anything */
+  bool shared_memory;   /* has host_alloc */
+  bool exhausted_hosts; /* host_alloc gives NULL */
+} fake_script;
+
+typedef struct fake_counts {
+  int64_t lists, opens, closes, commands, runs, clears;
+  int64_t arrays;      /* alive on all devices */
+  int64_t host_blocks; /* alive */
+} fake_counts;
+
+extern fake_script fake;
+extern fake_counts fake_seen;
+
+/* No faults, counters 0. Call with no device open. */
+void fake_reset(void);
+
+#endif
