@@ -11,16 +11,17 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Optional, Sequence
 
-import numpy
+import numpy as np
 
 from ._errors import argument_error, shape_error
 
 _POINTER = ctypes.POINTER(ctypes.c_float)
+_FLOAT32 = np.dtype(np.float32)
 
 
-def _float32(value: Any, name: str) -> numpy.ndarray:
-    array = numpy.asarray(value)
-    if array.dtype.newbyteorder("=") != numpy.float32:
+def _float32(value: Any, name: str) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype != _FLOAT32 and array.dtype.newbyteorder("=") != _FLOAT32:
         raise argument_error(
             f"{name} is {array.dtype}, Convoy computes in float32: "
             f"pass numpy.asarray({name}, numpy.float32)"
@@ -28,14 +29,20 @@ def _float32(value: Any, name: str) -> numpy.ndarray:
     return array
 
 
-def as_input(value: Any, name: str, shape: Optional[Sequence[int]] = None) -> numpy.ndarray:
+def as_input(value: Any, name: str, shape: Optional[Sequence[int]] = None) -> np.ndarray:
     """`value` as a float32 array in C order, itself if it is one; of `shape` if one is given."""
     array = _float32(value, name)
     _check_shape(array, name, shape)
-    return numpy.require(array, numpy.float32, ["C_CONTIGUOUS", "ALIGNED"])
+    return array if _passable(array) else np.require(array, _FLOAT32, ["C", "ALIGNED"])
 
 
-def _check_shape(array: numpy.ndarray, name: str, shape: Optional[Sequence[int]]) -> None:
+def _passable(array: np.ndarray) -> bool:
+    """Whether C can read the float32 elements where they are."""
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype.isnative
+
+
+def _check_shape(array: np.ndarray, name: str, shape: Optional[Sequence[int]]) -> None:
     if shape is not None and array.shape != tuple(shape):
         raise shape_error(f"{name} has shape {array.shape}, it must be {tuple(shape)}")
 
@@ -51,7 +58,7 @@ def _gives_memory(value: Any) -> bool:
     return True
 
 
-def as_output(value: Any, name: str, shape: Sequence[int]) -> numpy.ndarray:
+def as_output(value: Any, name: str, shape: Sequence[int]) -> np.ndarray:
     """`value` as an array whose memory can be written in place."""
     if not _gives_memory(value):
         raise argument_error(
@@ -60,21 +67,20 @@ def as_output(value: Any, name: str, shape: Sequence[int]) -> numpy.ndarray:
         )
     array = _float32(value, name)
     _check_shape(array, name, shape)
-    flags = array.flags
-    if not (flags.c_contiguous and flags.aligned and array.dtype.isnative):
+    if not _passable(array):
         raise argument_error(f"{name} must be in C order, aligned, in this machine's byte order")
-    if not flags.writeable:
+    if not array.flags.writeable:
         raise argument_error(f"{name} is read-only")
     return array
 
 
-def check_apart(output: numpy.ndarray, inputs: Sequence[Optional[numpy.ndarray]]) -> None:
+def check_apart(output: np.ndarray, inputs: Sequence[Optional[np.ndarray]]) -> None:
     """Refuses an output that overlaps an input: all are contiguous, so comparing bounds is exact."""
     for array in inputs:
-        if array is not None and numpy.may_share_memory(output, array):
+        if array is not None and np.may_share_memory(output, array):
             raise argument_error("out overlaps an input")
 
 
-def pointer(array: Optional[numpy.ndarray]) -> Any:
+def pointer(array: Optional[np.ndarray]) -> Any:
     """The address of the elements, holding the array alive; None stays None."""
     return None if array is None else array.ctypes.data_as(_POINTER)

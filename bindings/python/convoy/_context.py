@@ -6,10 +6,10 @@ import ctypes
 import weakref
 from typing import TYPE_CHECKING, Any, List, Optional, Union
 
-import numpy
+import numpy as np
 
 from . import _host, _queue
-from ._conv import Geometry, Layout, Shape, direction_of, epilogue_struct
+from ._conv import Geometry, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
 from ._handle import Handle
 from ._hooks import EventHook, event_function
@@ -24,7 +24,7 @@ from ._tensor import Tensor
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Array = Union[numpy.ndarray, Tensor, Any]
+Array = Union[np.ndarray, Tensor, Any]
 
 
 def _operations(*operands: Any) -> Any:
@@ -51,9 +51,9 @@ class Context:
     tensors the call then waits. `out` receives the result and is returned.
     """
 
-    def __init__(self, **options: Unpack[Options]) -> None:
+    def __init__(self, device: Optional[str] = None, **options: Unpack[Options]) -> None:
         opened = ctypes.c_void_p()
-        check(library.convoy_open(options_struct(**options), ctypes.byref(opened)))
+        check(library.convoy_open(options_struct(device, **options), ctypes.byref(opened)))
         assert opened.value is not None
         self._handle = Handle(opened.value)
         self._event_functions: List[Any] = []
@@ -167,12 +167,12 @@ class Context:
         """A tensor with a copy of an array, or of zeros when `source` is a tuple: its shape."""
         if isinstance(source, tuple):
             return Tensor(self, source)
-        array = numpy.asarray(source)
+        array = np.asarray(source)
         tensor = Tensor(self, array.shape)
         tensor.write(array)
         return tensor
 
-    def shared_zeros(self, shape: Shape) -> numpy.ndarray:
+    def shared_zeros(self, shape: Shape) -> np.ndarray:
         """An array of zeros that a worker process reads and writes without a copy in between.
         Children made by fork() share it; they do not get a copy on write."""
         return shared_array(self._handle, shape)
@@ -218,7 +218,7 @@ class Context:
 
         direction: "forward", "backward_data", "backward_weights" or "backward_bias".
         """
-        at = Layout(x_shape, w_shape, geometry)
+        at = layout(x_shape, w_shape, geometry)
         struct = PlanStruct()
         name = None if algorithm is None else algorithm.encode()
         problem = at.conv, direction_of(direction), at.x_extents, at.w_extents
@@ -259,4 +259,4 @@ def open(device: Optional[str] = None, **options: Unpack[Options]) -> Context:
     Other keywords: algorithm, isolation ("process", "none"), failover, tune, threads and
     workspace_limit (bytes). What is left out comes from the environment, else the default.
     """
-    return Context(device=device, **options)
+    return Context(device, **options)

@@ -8,8 +8,9 @@ groups: int. transposed: bool, weights then [C][K/groups][T][R][S], as in PyTorc
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
-from typing import TYPE_CHECKING, Any, List, Sequence, Tuple, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, TypedDict, Union, cast
 
 from ._errors import argument_error, check, shape_error
 from ._lib import MAX_DIMS, MAX_RANK, Activation, Axes, ConvStruct, Direction, EpilogueStruct
@@ -129,12 +130,25 @@ class Layout:
         self.y_shape = tuple(y_extents[: rank + 2])
 
 
+@functools.lru_cache(maxsize=1024)
+def _remembered(x_shape: Tuple[int, ...], w_shape: Tuple[int, ...], **geometry: Any) -> Layout:
+    return Layout(x_shape, w_shape, cast(Geometry, geometry))
+
+
+def layout(x_shape: Shape, w_shape: Shape, geometry: Geometry) -> Layout:
+    """The layout of a call. A training repeats the same few: they are remembered."""
+    try:
+        return _remembered(tuple(x_shape), tuple(w_shape), **geometry)
+    except TypeError:  # a list in the geometry cannot be remembered
+        return Layout(x_shape, w_shape, geometry)
+
+
 def output_shape(x_shape: Shape, w_shape: Shape, **geometry: Unpack[Geometry]) -> Tuple[int, ...]:
     """Shape of y for shapes of x and w: [N][K] and per spatial axis, with dilation d, filter f and
     both paddings p, floor((i + p - d (f - 1) - 1) / stride) + 1; transposed:
     (i - 1) stride - p + d (f - 1) + output_padding + 1.
     """
-    return Layout(x_shape, w_shape, geometry).y_shape
+    return layout(x_shape, w_shape, geometry).y_shape
 
 
 def direction_of(value: Union[str, int]) -> Direction:
@@ -150,28 +164,19 @@ def flops(
     direction: Union[str, int], x_shape: Shape, w_shape: Shape, **geometry: Unpack[Geometry]
 ) -> float:
     """Multiplications and additions of one direction, every tap counted for every output."""
-    layout = Layout(x_shape, w_shape, geometry)
-    return library.convoy_flops(
-        layout.conv, direction_of(direction), layout.x_extents, layout.w_extents
-    )
+    at = layout(x_shape, w_shape, geometry)
+    problem = at.conv, direction_of(direction), at.x_extents, at.w_extents
+    return float(library.convoy_flops(*problem))
 
 
 def format_problem(
     direction: Union[str, int], x_shape: Shape, w_shape: Shape, **geometry: Unpack[Geometry]
 ) -> str:
     """One line of the shape grammar, such as "n2c6h17w14 k4r3s4 stride2,5 forward"."""
-    layout = Layout(x_shape, w_shape, geometry)
+    at = layout(x_shape, w_shape, geometry)
+    problem = at.conv, at.x_extents, at.w_extents, direction_of(direction)
     text = ctypes.create_string_buffer(_FORMAT_SIZE)
-    check(
-        library.convoy_format_problem(
-            layout.conv,
-            layout.x_extents,
-            layout.w_extents,
-            direction_of(direction),
-            text,
-            _FORMAT_SIZE,
-        )
-    )
+    check(library.convoy_format_problem(*problem, text, _FORMAT_SIZE))
     return text.value.decode()
 
 
@@ -180,16 +185,13 @@ def parse_problem(text: str) -> Problem:
     conv = ConvStruct()
     x_extents, w_extents = (ctypes.c_int64 * MAX_DIMS)(), (ctypes.c_int64 * MAX_DIMS)()
     direction = ctypes.c_int()
-    check(
-        library.convoy_parse_problem(text.encode(), conv, x_extents, w_extents, direction)
-    )
+    check(library.convoy_parse_problem(text.encode(), conv, x_extents, w_extents, direction))
     dims = conv.rank + 2
-    return Problem(
-        Direction(direction.value), tuple(x_extents[:dims]), tuple(w_extents[:dims]), _keywords(conv)
-    )
+    shapes = tuple(x_extents[:dims]), tuple(w_extents[:dims])
+    return Problem(Direction(direction.value), *shapes, _keywords(conv))
 
 
-def _keywords(conv: ConvStruct) -> Geometry:
+def _keywords(conv: ConvStruct) -> Dict[str, Any]:
     rank = conv.rank
     return {
         "stride": tuple(conv.stride[:rank]),

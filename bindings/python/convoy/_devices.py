@@ -35,15 +35,15 @@ def list_devices(**options: Unpack[Options]) -> Tuple[List[Device], str]:
 
 def devices(**options: Unpack[Options]) -> List[Device]:
     """The CPU engine first, then every OpenCL device. OpenCL is asked in a process of its own
-    unless `isolation="none"`; keywords as in convoy.open()."""
+    unless `isolation="none"`; keywords as in convoy.open(), without a device."""
     return list_devices(**options)[0]
 
 
 def version() -> str:
     """The library's version with its build id, "0.1.0 (...)"."""
-    return library.convoy_version().decode()
+    return str(library.convoy_version().decode())
 
 
 def build_info() -> str:
     """What was compiled in, one "name: yes|no, detail" per line."""
-    return library.convoy_build_info().decode("utf-8", "replace")
+    return str(library.convoy_build_info().decode("utf-8", "replace"))

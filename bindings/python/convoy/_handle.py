@@ -21,11 +21,12 @@ class Handle:
     def __init__(self, pointer: int) -> None:
         self._pointer: Optional[int] = pointer
         self._inside: Dict[int, int] = {}  # thread: depth; callbacks may call again
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # a signal handler may interrupt() on top of a call
+        self._changed = threading.Condition(self._lock)
         _handles.add(self)
 
     def __enter__(self) -> int:
-        with self._changed:
+        with self._lock:
             if self._pointer is None:
                 raise argument_error("the context is closed")
             me = threading.get_ident()
@@ -33,7 +34,7 @@ class Handle:
             return self._pointer
 
     def __exit__(self, *_: Any) -> None:
-        with self._changed:
+        with self._lock:
             me = threading.get_ident()
             self._inside[me] -= 1
             if not self._inside[me]:
@@ -58,7 +59,8 @@ class Handle:
         """Forgets the parent's other threads: they do not exist in the child."""
         me = threading.get_ident()
         self._inside = {me: self._inside[me]} if me in self._inside else {}
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
 
 _handles: weakref.WeakSet[Handle] = weakref.WeakSet()

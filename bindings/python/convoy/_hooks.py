@@ -31,17 +31,25 @@ def _level_of(level: Union[str, int]) -> LogLevel:
         raise argument_error(f"log level is {level!r}, not one of {names}") from None
 
 
+def _log_function(hook: Optional[LogHook]) -> Any:
+    if hook is None:
+        return _lib.LogFunction(0)
+    wanted = hook
+
+    def call(_: Any, level: int, line: bytes) -> None:
+        with inside_log_hook():
+            wanted(LogLevel(level), line.decode("utf-8", "replace"))
+
+    return _lib.LogFunction(call)
+
+
 def set_log(hook: Optional[LogHook], level: Union[str, int] = LogLevel.WARNING) -> None:
     """Sends log lines up to `level` to `hook(level, line)`; None writes them to stderr again.
 
     For the whole process. The hook may be called on any thread and must not call Convoy.
     """
 
-    def call(_: Any, line_level: int, line: bytes) -> None:
-        with inside_log_hook():
-            hook(LogLevel(line_level), line.decode("utf-8", "replace"))
-
-    wrapped = _lib.LogFunction(call if hook else 0)
+    wrapped = _log_function(hook)
     _log_hooks.append(wrapped)
     library.convoy_set_log(wrapped, None, _level_of(level))
 
@@ -52,8 +60,11 @@ atexit.register(set_log, None)
 
 def event_function(hook: Optional[EventHook]) -> Any:
     """`hook` as a C callback; None as a NULL one."""
+    if hook is None:
+        return _lib.EventFunction(0)
+    wanted = hook
 
     def call(_: Any, event: Any) -> None:
-        hook(Event(**values_of(Event, event.contents)))
+        wanted(Event(**values_of(Event, event.contents)))
 
-    return _lib.EventFunction(call if hook else 0)
+    return _lib.EventFunction(call)

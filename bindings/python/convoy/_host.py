@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
-import numpy
+import numpy as np
 
 from ._arrays import as_input, as_output, check_apart, pointer
-from ._conv import Geometry, Layout, Shape
+from ._conv import Geometry, Layout, Shape, layout
 from ._errors import argument_error, check
 from ._lib import EpilogueStruct, RunStruct
 from ._load import library
@@ -22,7 +22,7 @@ def call(context: Context, function: Callable[..., int], run: Optional[Run], *ar
     struct = None if run is None else RunStruct()
     with context._handle as handle:
         check(function(handle, *args, struct))
-    if run is not None:
+    if run is not None and struct is not None:
         vars(run).update(values_of(Run, struct))
 
 
@@ -32,11 +32,11 @@ def need_output(out: Any, accumulate: bool) -> None:
 
 
 def _output(
-    out: Any, shape: Shape, inputs: Sequence[Optional[numpy.ndarray]], accumulate: bool = False
-) -> numpy.ndarray:
+    out: Any, shape: Shape, inputs: Sequence[Optional[np.ndarray]], accumulate: bool = False
+) -> np.ndarray:
     need_output(out, accumulate)
     if out is None:
-        return numpy.empty(shape, numpy.float32)
+        return np.empty(shape, np.float32)
     array = as_output(out, "out", shape)
     check_apart(array, inputs)
     return array
@@ -51,9 +51,9 @@ def forward(
     out: Any,
     run: Optional[Run],
     geometry: Geometry,
-) -> numpy.ndarray:
+) -> np.ndarray:
     x, w = as_input(x, "x"), as_input(w, "w")
-    at = Layout(x.shape, w.shape, geometry)
+    at = layout(x.shape, w.shape, geometry)
     bias = None if bias is None else as_input(bias, "bias", at.y_shape[1:2])
     y = _output(out, at.y_shape, [x, w, bias])
     arrays = at.x_extents, pointer(x), at.w_extents, pointer(w), pointer(bias)
@@ -70,9 +70,9 @@ def backward_data(
     accumulate: bool,
     run: Optional[Run],
     geometry: Geometry,
-) -> numpy.ndarray:
+) -> np.ndarray:
     w = as_input(w, "w")
-    at = Layout(x_shape, w.shape, geometry)
+    at = layout(x_shape, w.shape, geometry)
     dy = as_input(dy, "dy", at.y_shape)
     dx = _output(out, at.x_shape, [dy, w], accumulate)
     arrays = at.x_extents, pointer(dy), at.w_extents, pointer(w), float(accumulate), pointer(dx)
@@ -89,9 +89,9 @@ def backward_weights(
     accumulate: bool,
     run: Optional[Run],
     geometry: Geometry,
-) -> numpy.ndarray:
+) -> np.ndarray:
     x = as_input(x, "x")
-    at = Layout(x.shape, w_shape, geometry)
+    at = layout(x.shape, w_shape, geometry)
     dy = as_input(dy, "dy", at.y_shape)
     dw = _output(out, at.w_shape, [x, dy], accumulate)
     arrays = at.x_extents, pointer(x), at.w_extents, pointer(dy), float(accumulate), pointer(dw)
@@ -101,7 +101,7 @@ def backward_weights(
 
 def backward_bias(
     context: Context, dy: Any, out: Any, accumulate: bool, run: Optional[Run]
-) -> numpy.ndarray:
+) -> np.ndarray:
     dy = as_input(dy, "dy")
     at = bias_layout(dy.shape)
     db = _output(out, at.y_shape[1:2], [dy], accumulate)
@@ -113,4 +113,4 @@ def backward_bias(
 def bias_layout(dy_shape: Shape) -> Layout:
     """Any convolution with this output has the same sum: here one that maps each channel to itself."""
     channels = dy_shape[1] if len(dy_shape) > 1 else 1
-    return Layout(dy_shape, (channels,) + (1,) * (len(dy_shape) - 1), {"groups": channels})
+    return layout(dy_shape, (channels,) + (1,) * (len(dy_shape) - 1), {"groups": channels})

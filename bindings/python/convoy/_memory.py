@@ -6,7 +6,7 @@ import ctypes
 import weakref
 from functools import partial
 
-import numpy
+import numpy as np
 
 from ._conv import Shape, integer
 from ._errors import check, shape_error
@@ -24,16 +24,17 @@ def _count(shape: Shape) -> int:
     return count
 
 
-def shared_array(handle: Handle, shape: Shape) -> numpy.ndarray:
+def shared_array(handle: Handle, shape: Shape) -> np.ndarray:
     """Zeros from convoy_host_alloc, given back when the last view of them is gone."""
     count = _count(shape)
     if count == 0:
-        return numpy.zeros(shape, numpy.float32)
+        return np.zeros(shape, np.float32)
     memory = ctypes.c_void_p()
     with handle as context:
         size = integer(count * ctypes.sizeof(ctypes.c_float), "size in bytes")
         check(library.convoy_host_alloc(context, size, ctypes.byref(memory)))
+    assert memory.value is not None
     block = (ctypes.c_float * count).from_address(memory.value)
     free = partial(library.convoy_host_free, context, memory.value)
     weakref.finalize(block, release, free).atexit = False
-    return numpy.frombuffer(block, numpy.float32).reshape(shape)
+    return np.frombuffer(block, np.float32).reshape(shape)

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, TypedDict
+from typing import Any, Dict, Optional, TypedDict
 
 from ._conv import integer
 from ._errors import argument_error
@@ -20,9 +20,8 @@ from ._lib import Isolation, OptionsStruct, Switch
 
 
 class Options(TypedDict, total=False):
-    """The keywords."""
+    """The keywords besides the device."""
 
-    device: Optional[str]
     algorithm: Optional[str]
     isolation: Optional[str]
     failover: Optional[bool]
@@ -35,11 +34,11 @@ _SWITCHES = {None: Switch.DEFAULT, True: Switch.ON, False: Switch.NO}
 _ISOLATIONS = {None: Isolation.DEFAULT, "process": Isolation.PROCESS, "none": Isolation.NONE}
 
 
-def _one_of(value: Any, table: Any, name: str) -> int:
+def _one_of(value: Any, table: Dict[Any, Any], name: str) -> int:
     if value not in table:
         known = ", ".join(repr(key) for key in table)
         raise argument_error(f"{name} is {value!r}, not one of {known}")
-    return table[value]
+    return int(table[value])
 
 
 def _text(value: Optional[str], name: str) -> Optional[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._conv import Geometry, Layout, Shape
+from ._conv import Geometry, Shape, layout
 from ._errors import shape_error
 from ._host import bias_layout, call, need_output
 from ._lib import EpilogueStruct
@@ -38,7 +38,7 @@ def forward(
         tensor_pointer(w, context, "w"),
         None if bias is None else tensor_pointer(bias, context, "bias"),
     ]
-    at = Layout(x.shape, w.shape, geometry)
+    at = layout(x.shape, w.shape, geometry)
     y = _output(context, out, at.y_shape)
     out_pointer = tensor_pointer(y, context, "out")
     call(context, library.convoy_forward, run, at.conv, *operands, epilogue, out_pointer)
@@ -56,7 +56,7 @@ def backward_data(
     geometry: Geometry,
 ) -> Tensor:
     operands = [tensor_pointer(dy, context, "dy"), tensor_pointer(w, context, "w")]
-    at = Layout(x_shape, w.shape, geometry)
+    at = layout(x_shape, w.shape, geometry)
     dx = _matching(_output(context, out, at.x_shape, accumulate), at.x_shape)
     result = float(accumulate), tensor_pointer(dx, context, "out")
     call(context, library.convoy_backward_data, run, at.conv, *operands, *result)
@@ -74,7 +74,7 @@ def backward_weights(
     geometry: Geometry,
 ) -> Tensor:
     operands = [tensor_pointer(x, context, "x"), tensor_pointer(dy, context, "dy")]
-    at = Layout(x.shape, w_shape, geometry)
+    at = layout(x.shape, w_shape, geometry)
     dw = _matching(_output(context, out, at.w_shape, accumulate), at.w_shape)
     result = float(accumulate), tensor_pointer(dw, context, "out")
     call(context, library.convoy_backward_weights, run, at.conv, *operands, *result)

@@ -6,7 +6,7 @@ import ctypes
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
-import numpy
+import numpy as np
 
 from ._arrays import as_input, as_output, pointer
 from ._conv import Shape, extents
@@ -65,21 +65,21 @@ class Tensor:
         with self._context._handle:
             check(library.convoy_tensor_write(self._pointer, pointer(array), array.size))
 
-    def read(self, out: Any = None) -> numpy.ndarray:
+    def read(self, out: Any = None) -> np.ndarray:
         """Waits for the values and copies them to `out`, or to a new array, which it returns."""
         if out is None:
-            array = numpy.empty(self._shape, numpy.float32)
+            array = np.empty(self._shape, np.float32)
         else:
             array = as_output(out, "out", self._shape)
         with self._context._handle:
             check(library.convoy_tensor_read(self._pointer, pointer(array), array.size))
         return array
 
-    def numpy(self) -> numpy.ndarray:
+    def numpy(self) -> np.ndarray:
         """A new array with the values; waits for them."""
         return self.read()
 
-    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> numpy.ndarray:
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
         if copy is False:
             raise ValueError("a tensor's values can only be copied out")
         array = self.read()

@@ -42,7 +42,7 @@ def test_gradients(context, images):
     for value, slope in network.parameters():
         direction = random.standard_normal(value.shape, np.float32)
         direction /= np.linalg.norm(direction)
-        start, step = value.copy(), np.float32(1e-2)
+        start, step = value.copy(), np.float32(3e-4)  # small: a ReLU that turns bends the loss
         losses = []
         for sign in (1, -1):
             value[...] = start + sign * step * direction
@@ -50,7 +50,7 @@ def test_gradients(context, images):
         value[...] = start
         measured = (losses[0] - losses[1]) / (2 * step)
         computed = float((slope * direction).sum())
-        assert abs(measured - computed) <= 0.02 * abs(computed) + 2e-3
+        assert abs(measured - computed) <= 0.01 * abs(computed) + 1e-3
 
 
 def test_loss_falls(context, images):
