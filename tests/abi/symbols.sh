@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Declarations may be broken over lines: join them, then take the name in front of the parenthesis.
-tr '\n' ' ' < "$header" | sed 's/CONVOY_API/\n&/g' |
+grep -v '^#' "$header" | tr '\n' ' ' | sed 's/CONVOY_API/\n&/g' |
   sed -n 's/^CONVOY_API [^(]*[ *]\(convoy_[a-z0-9_]*\)(.*/\1/p' | sort > "$work/declared"
 nm --dynamic --defined-only "$library" | awk '$2 ~ /[A-Z]/ {print $3}' |
   sed 's/@.*//' | sort > "$work/exported"

@@ -1,5 +1,6 @@
 /* Operations on host memory with one thing wrong at a time. */
 #include <limits.h>
+#include <stdio.h>
 
 #include "common/array.h"
 #include "common/random.h"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# consumer.sh CMAKE CC BUILD PROJECT FLAGS: installs BUILD, moves the installed tree (nothing in it may
+# consumer.sh CMAKE CC BUILD PROJECT [FLAG]: installs BUILD, moves the installed tree (nothing in it may
 # remember where it was), then builds and runs PROJECT through find_package and through pkg-config.
 set -eu
-cmake=$1 cc=$2 build=$3 project=$4 flags=$5
+cmake=$1 cc=$2 build=$3 project=$4 flags=${5:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
