@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/build_config.h"
 #include "base/build_id.h"
 #include "os/os.h"
 #include "worker/lane.h"
@@ -257,6 +258,13 @@ static void open_use_close(int32_t isolation) {
   LANE->host_free(NULL, memory);
 }
 
+/* Sanitizers keep what is freed for a while. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PAGES_MAY_GROW 20000
+#else
+#define PAGES_MAY_GROW 512
+#endif
+
 static long resident_pages(void) {
   long size = 0, resident = 0;
   FILE *file = fopen("/proc/self/statm", "r");
@@ -272,7 +280,7 @@ static void check_growth(int32_t isolation) {
   for (int i = 0; i < 200; ++i) open_use_close(isolation);
   assert_int_equal(count_files(getpid()), files);
   assert_in_range(count_maps("/proc/self/maps", "-"), 0, maps + 2);
-  assert_true(resident_pages() - pages < 512);
+  assert_true(resident_pages() - pages < PAGES_MAY_GROW);
   assert_no_children();
 }
 
@@ -374,7 +382,8 @@ static void test_no_worker_at_all(void **state) {
   snprintf(path, sizeof path, "%s/convoy-worker", folder);
   assert_int_equal(cvy_file_write(module, "", 0), CONVOY_OK);
   setenv("CONVOY_LIBEXEC", folder, 1);
-  assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEVICE);
+  convoy_status missing = CONVOY_HAVE_OPENCL ? CONVOY_ERR_DEVICE : CONVOY_ERR_UNSUPPORTED;
+  assert_int_equal(LANE->list(&options, NULL, 0, &count), missing);
   assert_sentence_has(path);
   assert_int_equal(symlink("/bin/true", path), 0);
   assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEVICE);
