@@ -2,7 +2,7 @@
  * side of a command ring. */
 #include <stdlib.h>
 
-#include "worker/host.h"
+#include "worker/lane_memory.h"
 #include "worker/staging.h"
 
 struct cvy_device {
@@ -55,7 +55,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
 static void close_device(cvy_device *device) {
   cvy_channel_close(&device->channel);
   cvy_staging_drop(&device->staging);
-  cvy_host_orphan(&device->channel);
+  cvy_lane_orphan(&device->channel);
   free(device);
 }
 
@@ -114,7 +114,7 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
 
 /* -------------------------------------------------------------------------- transfers */
 
-/* Between an array and memory of cvy_host_alloc, without a copy. The caller's memory is in use until
+/* Between an array and memory of cvy_lane_alloc, without a copy. The caller's memory is in use until
  * the engine has been handed the command. */
 static convoy_status transfer(cvy_device *device, cvy_command *command, uint64_t *ticket) {
   convoy_status status = cvy_channel_post(&device->channel, command, ticket);
@@ -126,7 +126,7 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
   uint64_t number = 0;
   cvy_command command = {.kind = CVY_WIRE_WRITE, .id = id, .bytes = bytes};
   convoy_status status =
-      cvy_host_find(&device->channel, from, bytes, &command.block, &command.block_offset)
+      cvy_lane_find(&device->channel, from, bytes, &command.block, &command.block_offset)
           ? transfer(device, &command, &number)
           : cvy_staging_write(&device->staging, &device->channel, id, from, bytes, &number);
   if (ticket) *ticket = number;
@@ -136,19 +136,19 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
   uint64_t number = 0;
   cvy_command command = {.kind = CVY_WIRE_READ, .id = id, .bytes = bytes};
-  if (!cvy_host_find(&device->channel, to, bytes, &command.block, &command.block_offset))
+  if (!cvy_lane_find(&device->channel, to, bytes, &command.block, &command.block_offset))
     return cvy_staging_read(&device->staging, &device->channel, id, to, bytes);
   convoy_status status = transfer(device, &command, &number);
   return status ? status : cvy_channel_fault(&device->channel, number, NULL);
 }
 
 static void *host_alloc(cvy_device *device, size_t bytes) {
-  return cvy_host_alloc(&device->channel, bytes);
+  return cvy_lane_alloc(&device->channel, bytes);
 }
 
 static void host_free(cvy_device *device, void *memory) {
   (void)device;
-  cvy_host_free(memory);
+  cvy_lane_free(memory);
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
@@ -156,7 +156,7 @@ static void usage(const cvy_device *device, cvy_usage *out) {
   *out = (cvy_usage){0};
   cvy_wire_get_usage(channel->wire, out);
   out->process = (uint32_t)channel->peer.process.pid;
-  out->host_bytes += (int64_t)sizeof(cvy_wire) + cvy_host_bytes(channel) +
+  out->host_bytes += (int64_t)sizeof(cvy_wire) + cvy_lane_bytes(channel) +
                      (int64_t)device->staging.block.shared.bytes;
 }
 

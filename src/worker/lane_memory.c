@@ -1,7 +1,7 @@
 /* Host memory shared with a worker. Freed blocks are kept for the next call, because the first touch
  * of shared pages is slow; a limit bounds what is kept. One list for the process: memory may be
  * freed from any thread and after its context is gone. */
-#include "worker/host.h"
+#include "worker/lane_memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static host_block *get(cvy_channel *channel, size_t bytes) {
 
 /* ---------------------------------------------------------------------------- outside */
 
-void *cvy_host_alloc(cvy_channel *channel, size_t bytes) {
+void *cvy_lane_alloc(cvy_channel *channel, size_t bytes) {
   if (bytes > SIZE_MAX - PAGE) {
     cvy_fail(CONVOY_ERR_MEMORY, "no memory for %zu bytes", bytes);
     return NULL;
@@ -137,7 +137,7 @@ void *cvy_host_alloc(cvy_channel *channel, size_t bytes) {
   return memory;
 }
 
-void cvy_host_free(void *memory) {
+void cvy_lane_free(void *memory) {
   pthread_mutex_lock(&lock);
   host_block *block = blocks;
   while (block && (block->memory != memory || !block->used)) block = block->next;
@@ -148,7 +148,7 @@ void cvy_host_free(void *memory) {
   pthread_mutex_unlock(&lock);
 }
 
-bool cvy_host_find(const cvy_channel *channel, const void *at, int64_t bytes, uint32_t *number,
+bool cvy_lane_find(const cvy_channel *channel, const void *at, int64_t bytes, uint32_t *number,
                    int64_t *offset) {
   bool found = false;
   pthread_mutex_lock(&lock);
@@ -163,7 +163,7 @@ bool cvy_host_find(const cvy_channel *channel, const void *at, int64_t bytes, ui
   return found;
 }
 
-int64_t cvy_host_bytes(const cvy_channel *channel) {
+int64_t cvy_lane_bytes(const cvy_channel *channel) {
   int64_t bytes = 0;
   pthread_mutex_lock(&lock);
   for (host_block *at = blocks; at; at = at->next)
@@ -172,7 +172,7 @@ int64_t cvy_host_bytes(const cvy_channel *channel) {
   return bytes;
 }
 
-void cvy_host_orphan(const cvy_channel *channel) {
+void cvy_lane_orphan(const cvy_channel *channel) {
   pthread_mutex_lock(&lock);
   for (host_block *at = blocks, *next; at; at = next) {
     next = at->next;
