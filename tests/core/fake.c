@@ -301,9 +301,11 @@ static const cvy_facts *facts(const cvy_device *device) {
 
 static void *host_alloc(cvy_device *device, size_t bytes) {
   (void)device;
-  if (!fake.shared_memory || fake.exhausted_hosts) return NULL;
+  if (!fake.shared_memory || fake.exhausted_hosts || bytes > 1 << 20) return NULL;
+  void *memory = calloc(1, bytes);
+  if (!memory) abort();
   fake_seen.host_blocks++;
-  return calloc(1, bytes);
+  return memory;
 }
 
 static void host_free(cvy_device *device, void *memory) {

@@ -1,9 +1,9 @@
 /* A device that fails at any command of a training step changes no result and is never silent. */
-#include <stdio.h>
 #include <string.h>
 
 #include "common/cmocka.h"
 #include "core/fake.h"
+#include "core/open.h"
 #include "core/step.h"
 
 typedef convoy_status step_fn(convoy_context *context, step_result *result);
@@ -27,20 +27,7 @@ static void count_line(void *user, convoy_log_level level, const char *line) {
 }
 
 static convoy_context *open_fake(convoy_switch failover) {
-  convoy_options options = CONVOY_OPTIONS_INIT;
-  convoy_context *context;
-  options.device = "fake";
-  options.failover = (int32_t)failover;
-  options.tune = CONVOY_NO;
-  options.threads = 1;
-  assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
-  return context;
-}
-
-static convoy_health health_of(convoy_context *context) {
-  convoy_health health = {.struct_size = sizeof(health)};
-  assert_int_equal(convoy_get_health(context, &health), CONVOY_OK);
-  return health;
+  return open_named("fake", failover);
 }
 
 /* What one run of the step under the script leaves behind. */
@@ -159,10 +146,6 @@ static const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2}, y_shape[] = {
 static const float x[] = {1, 2, 3, 4}, w[] = {1, 10};
 static const float y[] = {21, 32, 43};
 
-static void check_values(const float *values, const float *wanted, int count) {
-  for (int i = 0; i < count; i++) assert_true(values[i] == wanted[i]);
-}
-
 static convoy_status forward(convoy_context *context, float *out, convoy_run *run) {
   const convoy_conv conv = CONVOY_CONV_INIT(1);
   return convoy_forward_host(context, &conv, x_shape, x, w_shape, w, NULL, NULL, out, run);
@@ -243,22 +226,14 @@ static void test_sum_untouched_until_good(void **state) {
   }
 }
 
-static convoy_tensor *tensor_of(convoy_context *context, const int64_t *shape, const float *values,
-                                int64_t count) {
-  convoy_tensor *tensor;
-  assert_int_equal(convoy_tensor_new(context, 3, shape, &tensor), CONVOY_OK);
-  if (values) assert_int_equal(convoy_tensor_write(tensor, values, count), CONVOY_OK);
-  return tensor;
-}
-
 /* An asynchronous fault without failover is told by the sync that meets it and by every read. */
 static void test_failed_tensor_stays_failed(void **state) {
   (void)state;
   fake_reset();
   convoy_context *context = open_fake(CONVOY_NO);
   const convoy_conv conv = CONVOY_CONV_INIT(1);
-  convoy_tensor *tx = tensor_of(context, x_shape, x, 4), *tw = tensor_of(context, w_shape, w, 2);
-  convoy_tensor *ty = tensor_of(context, y_shape, NULL, 0);
+  convoy_tensor *tx = tensor_of(context, x_shape, x), *tw = tensor_of(context, w_shape, w);
+  convoy_tensor *ty = tensor_of(context, y_shape, NULL);
   float out[3] = {-1, -1, -1};
   const float untouched[3] = {-1, -1, -1};
   fake.fail_at = 6; /* allocate and write x, the same for w, allocate y, run */
@@ -271,7 +246,7 @@ static void test_failed_tensor_stays_failed(void **state) {
     check_values(out, untouched, 3);
   }
   /* Its value cannot be an operand either; a new value makes the tensor good again. */
-  convoy_tensor *tz = tensor_of(context, (const int64_t[]){1, 1, 2}, NULL, 0);
+  convoy_tensor *tz = tensor_of(context, (const int64_t[]){1, 1, 2}, NULL);
   assert_int_equal(convoy_forward(context, &conv, ty, tw, NULL, NULL, tz, NULL), CONVOY_ERR_DEVICE);
   assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
   assert_int_equal(convoy_tensor_read(ty, out, 3), CONVOY_OK);
@@ -290,8 +265,8 @@ static void test_waiting_operation(void **state) {
     const convoy_conv conv = CONVOY_CONV_INIT(1);
     const float old[] = {5, 6, 7};
     convoy_run run = CONVOY_RUN_INIT;
-    convoy_tensor *tx = tensor_of(context, x_shape, x, 4), *tw = tensor_of(context, w_shape, w, 2);
-    convoy_tensor *ty = tensor_of(context, y_shape, old, 3);
+    convoy_tensor *tx = tensor_of(context, x_shape, x), *tw = tensor_of(context, w_shape, w);
+    convoy_tensor *ty = tensor_of(context, y_shape, old);
     float out[3];
     bool hidden = failover == CONVOY_ON;
     fake.fail_at = 6;
@@ -312,8 +287,8 @@ static void test_reads_keep_failing(void **state) {
   fake_reset();
   convoy_context *context = open_fake(CONVOY_ON);
   const convoy_conv conv = CONVOY_CONV_INIT(1);
-  convoy_tensor *tx = tensor_of(context, x_shape, x, 4), *tw = tensor_of(context, w_shape, w, 2);
-  convoy_tensor *ty = tensor_of(context, y_shape, NULL, 0);
+  convoy_tensor *tx = tensor_of(context, x_shape, x), *tw = tensor_of(context, w_shape, w);
+  convoy_tensor *ty = tensor_of(context, y_shape, NULL);
   float out[3];
   assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
   assert_int_equal(convoy_sync(context), CONVOY_OK);

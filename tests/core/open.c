@@ -1,0 +1,50 @@
+/* Helpers of the core tests; assertions end the test. */
+#include "core/open.h"
+
+#include "common/cmocka.h"
+
+enum { MOST = 64 };
+
+convoy_context *open_named(const char *device, convoy_switch failover) {
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  convoy_context *context = NULL;
+  options.device = device;
+  options.failover = (int32_t)failover;
+  options.tune = CONVOY_NO;
+  options.threads = 1;
+  assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
+  return context;
+}
+
+convoy_health health_of(convoy_context *context) {
+  convoy_health health = {.struct_size = sizeof(health)};
+  assert_int_equal(convoy_get_health(context, &health), CONVOY_OK);
+  return health;
+}
+
+convoy_tensor *tensor_of(convoy_context *context, const int64_t *shape, const float *values) {
+  convoy_tensor *tensor = NULL;
+  assert_int_equal(convoy_tensor_new(context, 3, shape, &tensor), CONVOY_OK);
+  int64_t count = shape[0] * shape[1] * shape[2];
+  if (values) assert_int_equal(convoy_tensor_write(tensor, values, count), CONVOY_OK);
+  return tensor;
+}
+
+void check_values(const float *values, const float *wanted, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    if (!(values[i] == wanted[i])) {
+      fail_msg("element %lld is %g, not %g", (long long)i, (double)values[i], (double)wanted[i]);
+    }
+  }
+}
+
+void check_tensor(convoy_tensor *tensor, const float *wanted) {
+  float values[MOST];
+  int64_t shape[CONVOY_MAX_DIMS], count = 1;
+  int32_t dims;
+  assert_int_equal(convoy_tensor_shape(tensor, shape, &dims), CONVOY_OK);
+  for (int i = 0; i < CONVOY_MAX_DIMS; i++) count *= shape[i];
+  assert_true(count <= MOST);
+  assert_int_equal(convoy_tensor_read(tensor, values, count), CONVOY_OK);
+  check_values(values, wanted, count);
+}

@@ -1,0 +1,15 @@
+/* Opening contexts and making tensors in one line; a failure ends the test. */
+#ifndef OPEN_H
+#define OPEN_H
+
+#include "convoy/convoy.h"
+
+/* One thread, no tuning records, failover on unless `failover` is CONVOY_NO. */
+convoy_context *open_named(const char *device, convoy_switch failover);
+convoy_health health_of(convoy_context *context);
+/* Rank-1 tensors; values NULL: left as it is born, zeros. */
+convoy_tensor *tensor_of(convoy_context *context, const int64_t *shape, const float *values);
+void check_tensor(convoy_tensor *tensor, const float *wanted);
+void check_values(const float *values, const float *wanted, int64_t count);
+
+#endif

@@ -1,0 +1,129 @@
+/* Host memory runs out at any allocation: the call says so or succeeds, outputs stay untouched. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "core/fake.h"
+#include "core/step.h"
+
+/* The linker sends the library's allocations here (--wrap). One of them fails. */
+static int64_t countdown;
+
+static int fails(void) {
+  return countdown > 0 && --countdown == 0;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+int __real_posix_memalign(void **out, size_t alignment, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes);
+
+void *__wrap_malloc(size_t bytes) {
+  return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+  return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes) {
+  return fails() ? NULL : __real_realloc(memory, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes) {
+  return fails() ? 12 : __real_posix_memalign(out, alignment, bytes);
+}
+
+/* ------------------------------------------------------------------------------ the tests */
+
+static step_result expected;
+
+static void ignore_event(void *user, const convoy_event *event) {
+  (void)user;
+  (void)event;
+}
+
+/* Open, allocate, run a step, with a record to load; the first status that is not OK. */
+static convoy_status everything(step_result *result) {
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  convoy_context *context;
+  void *block;
+  options.device = "cpu";
+  options.threads = 1;
+  convoy_status status = convoy_open(&options, &context);
+  if (status) return status;
+  status = convoy_set_event_callback(context, ignore_event, NULL);
+  if (!status) status = convoy_host_alloc(context, 10, &block);
+  if (!status) convoy_host_free(context, block);
+  if (!status) status = step_host(context, result);
+  if (!status) status = step_tensors(context, result);
+  convoy_close(context);
+  return status;
+}
+
+static void test_cpu(void **state) {
+  (void)state;
+  static step_result result;
+  int64_t refused = 0;
+  for (int64_t n = 1;; n++) {
+    step_poison(&result);
+    countdown = n;
+    convoy_status status = everything(&result);
+    bool done = countdown > 0; /* nothing failed: all allocations have had their turn */
+    countdown = 0;
+    refused += status == CONVOY_ERR_MEMORY;
+    assert_true(status == CONVOY_OK || status == CONVOY_ERR_MEMORY);
+    if (!status) assert_int_equal(step_difference(&result, &expected), -1);
+    if (done) break;
+  }
+  assert_true(refused > 50);
+}
+
+/* Borrowing the caller's memory for a device, and keeping results, may fail at each piece. The fake
+ * device itself does not survive a lack of memory, so it is given what it needs. */
+static void test_failed_operation_touches_nothing(void **state) {
+  (void)state;
+  const convoy_conv conv = CONVOY_CONV_INIT(1);
+  const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2};
+  const float x[] = {1, 2, 3, 4}, w[] = {1, 10};
+  for (int64_t n = 1; n <= 3; n++) {
+    convoy_options options = CONVOY_OPTIONS_INIT;
+    convoy_context *context;
+    float y[3] = {-1, -1, -1};
+    fake_reset();
+    options.device = "fake";
+    assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
+    countdown = n; /* the result's store, x's, w's */
+    assert_int_equal(
+        convoy_forward_host(context, &conv, x_shape, x, w_shape, w, NULL, NULL, y, NULL),
+        CONVOY_ERR_MEMORY);
+    countdown = 0;
+    assert_true(y[0] == -1 && y[1] == -1 && y[2] == -1);
+    convoy_close(context);
+  }
+}
+
+static int make_expected(void **state) {
+  (void)state;
+  fake_reset();
+  step_expected(&expected);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cpu),
+      cmocka_unit_test(test_failed_operation_touches_nothing),
+  };
+  return cmocka_run_group_tests(tests, make_expected, NULL);
+}
