@@ -1,17 +1,24 @@
 /* cpu.im2col: convolution as a matrix product by OpenBLAS, on blocks of columns that stay in cache. */
 #include "cpu/im2col.h"
 
-#define CACHED (256 * 1024) /* bytes of columns a core keeps close, beside what the product packs */
+/* Up to so many multiply-adds OpenBLAS multiplies without packing its operands first: worth smaller
+ * blocks where these still hold LEAST_UNPACKED outputs. Measured on AVX-512, like USUAL_BLOCK. */
+#define UNPACKED 1000000
+#define LEAST_UNPACKED 64
+#define USUAL_BLOCK 512
 
 static const cvy_param params[] = {{"PIXELS", {16, 32, 64, 128, 256, 512, 1024, 2048, 4096}},
                                    {NULL, {0}}};
 
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  int64_t rows = problem->c / problem->groups * cvy_filter_volume(problem);
+  int64_t taps = cvy_filter_volume(problem), rows = problem->c / problem->groups * taps;
+  int64_t unpacked = UNPACKED / rows / (problem->k / problem->groups);
+  bool pays = problem->direction == CONVOY_FORWARD || taps == 1;
   (void)facts;
-  *out = (cvy_params){{128}};
-  while (out->value[0] < 4096 && rows * out->value[0] * 2 * (int64_t)sizeof(float) <= CACHED)
-    out->value[0] *= 2;
+  *out = (cvy_params){{USUAL_BLOCK}};
+  if (!pays || unpacked < LEAST_UNPACKED) return;
+  out->value[0] = LEAST_UNPACKED;
+  while (out->value[0] < 2048 && out->value[0] * 2 <= unpacked) out->value[0] *= 2;
 }
 
 static bool fits_blas(const cvy_im2col_plan *plan) {

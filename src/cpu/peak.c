@@ -8,7 +8,7 @@
 #include "os/os.h"
 
 #define TRIES 5
-#define ROUNDS 1000000 /* tens of milliseconds */
+#define ROUNDS 3000000 /* about ten milliseconds */
 #define COPY_BYTES (INT64_C(128) << 20)
 #define COPY_PIECE (INT64_C(1) << 20)
 

@@ -1,0 +1,271 @@
+/* The backend object: determinism, outputs that may not be read, workspace limits, flat memory. What
+ * the algorithms compute is tested in tests/algos. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "backend.h"
+#include "common/array.h"
+#include "common/cmocka.h"
+#include "common/random.h"
+
+#define WORKSPACE (INT64_C(64) << 20)
+
+static const char *const shapes[] = {
+    "n3c5h17w14 k8r3s4 stride2,1 pad1:0,3 dil1,2",
+    "n2c12h9w11 k6r3s3 pad1 groups3",
+    "n1c3w300 k4s7 pad3",
+    "n2c4z5h6w7 k6t2r3s3 stride1,2,1 pad1",
+    "n4c32h8w8 k16r1s1",
+    "n2c6h12w12 k6r3s3 pad1 groups6",
+};
+static const char *const directions[] = {"forward", "backward_data", "backward_weights",
+                                         "backward_bias"};
+
+typedef struct work {
+  cvy_job job;
+  test_array a, b, out;
+} work;
+
+static cvy_device *open_engine(int32_t threads, int64_t limit) {
+  cvy_open_options options = {.threads = threads, .workspace_limit = limit};
+  cvy_device *device;
+  assert_int_equal(cvy_backend_cpu.open(0, &options, &device), CONVOY_OK);
+  return device;
+}
+
+static work make_work(const char *shape, int direction, float beta) {
+  char text[256];
+  convoy_conv conv;
+  convoy_direction parsed;
+  int64_t x_shape[CONVOY_MAX_DIMS], w_shape[CONVOY_MAX_DIMS];
+  work w = {0};
+  test_random random = {7};
+  snprintf(text, sizeof text, "%s %s", shape, directions[direction]);
+  assert_int_equal(cvy_parse_problem(text, &conv, x_shape, w_shape, &parsed), CONVOY_OK);
+  cvy_problem *p = &w.job.problem;
+  assert_int_equal(cvy_problem_make(&conv, parsed, x_shape, w_shape, beta, false, NULL, p),
+                   CONVOY_OK);
+  cvy_operands operands = cvy_problem_operands(p);
+  w.a = test_array_new(cvy_problem_count(p, operands.a));
+  w.b = test_array_new(operands.has_b ? cvy_problem_count(p, operands.b) : 1);
+  w.out = test_array_new(cvy_problem_count(p, operands.out));
+  test_fill_reals(&random, w.a.values, w.a.count);
+  test_fill_reals(&random, w.b.values, w.b.count);
+  w.job.a.host = w.a.values, w.job.b.host = w.b.values, w.job.out.host = w.out.values;
+  return w;
+}
+
+static void free_work(work *w) {
+  assert_true(test_array_intact(&w->out));
+  test_array_free(&w->a);
+  test_array_free(&w->b);
+  test_array_free(&w->out);
+}
+
+/* Chooses row `row` for the work; false if it refuses. */
+static bool choose(const cvy_device *device, work *w, int row) {
+  const cvy_algorithm *algorithm = cvy_backend_cpu.algorithms[row];
+  const cvy_facts *facts = cvy_backend_cpu.facts(device);
+  char reason[256] = "";
+  cvy_text text = cvy_text_in(reason, sizeof reason);
+  if (!(algorithm->directions & 1u << w->job.problem.direction)) return false;
+  if (algorithm->accepts && !algorithm->accepts(&w->job.problem, facts, &text)) {
+    assert_true(strlen(reason) > 10);
+    return false;
+  }
+  w->job.algorithm = row;
+  if (algorithm->defaults) algorithm->defaults(&w->job.problem, facts, &w->job.params);
+  return true;
+}
+
+static void run_into(cvy_device *device, work *w, float *result) {
+  test_fill_nan(w->out.values, w->out.count);
+  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+  memcpy(result, w->out.values, (size_t)w->out.count * sizeof *result);
+}
+
+typedef void check_fn(cvy_device *device, work *w);
+
+/* Every row that accepts, every shape, every direction; returns how many there were. */
+static int for_all(cvy_device *device, float beta, check_fn *check) {
+  int checked = 0;
+  for (size_t s = 0; s < CVY_COUNT(shapes); s++)
+    for (int d = beta == 0 ? 0 : 1; d < CONVOY_DIRECTIONS; d++)
+      for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
+        work w = make_work(shapes[s], d, beta);
+        if (choose(device, &w, row)) {
+          check(device, &w);
+          checked++;
+        }
+        free_work(&w);
+      }
+  return checked;
+}
+
+static void check_same_bits(cvy_device *device, work *w) {
+  size_t bytes = (size_t)w->out.count * sizeof(float);
+  float *first = malloc(bytes), *second = malloc(bytes);
+  run_into(device, w, first);
+  for (int i = 0; i < 5; i++) {
+    run_into(device, w, second);
+    assert_memory_equal(first, second, bytes);
+  }
+  for (int64_t i = 0; i < w->out.count; i++) assert_false(isnan(first[i]));
+  free(first);
+  free(second);
+}
+
+static void same_bits_and_outputs_not_read(void **state) {
+  (void)state;
+  for (int32_t threads = 1; threads <= 5; threads += 2) {
+    cvy_device *device = open_engine(threads, WORKSPACE);
+    assert_true(for_all(device, 0, check_same_bits) >= (int)CVY_COUNT(shapes) * CONVOY_DIRECTIONS);
+    cvy_backend_cpu.close(device);
+  }
+}
+
+static void check_adds(cvy_device *device, work *w) {
+  work fresh = *w;
+  float *plain = malloc((size_t)w->out.count * sizeof *plain);
+  fresh.job.problem.accumulate = 0;
+  run_into(device, &fresh, plain);
+  for (int64_t i = 0; i < w->out.count; i++) w->out.values[i] = 3.0f;
+  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+  for (int64_t i = 0; i < w->out.count; i++)
+    assert_true(fabsf(w->out.values[i] - (plain[i] + 3.0f)) <= 1e-4f);
+  free(plain);
+}
+
+static void beta_one_adds(void **state) {
+  (void)state;
+  cvy_device *device = open_engine(3, WORKSPACE);
+  assert_true(for_all(device, 1, check_adds) > 0);
+  cvy_backend_cpu.close(device);
+}
+
+/* --------------------------------------------------------------------------------- memory */
+
+static void check_within_limit(cvy_device *device, work *w) {
+  const cvy_algorithm *algorithm = cvy_backend_cpu.algorithms[w->job.algorithm];
+  const cvy_facts *facts = cvy_backend_cpu.facts(device);
+  cvy_usage usage;
+  if (algorithm->workspace)
+    assert_true(algorithm->workspace(&w->job.problem, facts, &w->job.params) <=
+                facts->workspace_limit);
+  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+  cvy_backend_cpu.usage(device, &usage);
+  assert_true(usage.host_bytes <= facts->workspace_limit);
+}
+
+static void tiny_limits_are_kept(void **state) {
+  (void)state;
+  int before = 0;
+  for (int64_t limit = 0; limit <= 1 << 20; limit = limit * 4 + 64) {
+    cvy_device *device = open_engine(2, limit);
+    int accepted = for_all(device, 0, check_within_limit);
+    assert_true(accepted >= (int)CVY_COUNT(shapes) * CONVOY_DIRECTIONS); /* cpu.direct always */
+    assert_true(accepted >= before);
+    before = accepted;
+    cvy_backend_cpu.close(device);
+  }
+}
+
+static void check_runs(cvy_device *device, work *w) {
+  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+}
+
+static void memory_is_flat(void **state) {
+  (void)state;
+  cvy_usage warm, later;
+  cvy_device *device = open_engine(2, WORKSPACE);
+  for_all(device, 0, check_runs);
+  cvy_backend_cpu.usage(device, &warm);
+  for (int i = 0; i < 3; i++) for_all(device, 0, check_runs);
+  cvy_backend_cpu.usage(device, &later);
+  assert_int_equal(later.host_bytes, warm.host_bytes);
+  cvy_backend_cpu.close(device);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NO_LIMIT_ON_ADDRESSES 1 /* sanitizers reserve terabytes */
+#else
+#define NO_LIMIT_ON_ADDRESSES 0
+#endif
+
+static void exhausted_memory_leaves_the_output(void **state) {
+  (void)state;
+  if (NO_LIMIT_ON_ADDRESSES) skip();
+  struct rlimit before, none;
+  cvy_device *device = open_engine(256, INT64_C(1) << 40);
+  work w = make_work("n1c2048h40w40 k16r3s3 pad1", CONVOY_FORWARD, 0);
+  if (!choose(device, &w, 0) || !cvy_backend_cpu.algorithms[0]->workspace) skip();
+  test_array_seal(&w.out);
+  getrlimit(RLIMIT_AS, &before);
+  none = (struct rlimit){INT64_C(64) << 20, before.rlim_max};
+  setrlimit(RLIMIT_AS, &none);
+  convoy_status status = cvy_backend_cpu.run(device, &w.job, NULL);
+  setrlimit(RLIMIT_AS, &before);
+  assert_int_equal(status, CONVOY_ERR_MEMORY);
+  assert_true(test_array_unchanged(&w.out));
+  free_work(&w);
+  cvy_backend_cpu.close(device);
+}
+
+static void empty_batches_clear_gradients(void **state) {
+  (void)state;
+  cvy_device *device = open_engine(2, WORKSPACE);
+  for (int d = CONVOY_BACKWARD_WEIGHTS; d <= CONVOY_BACKWARD_BIAS; d++)
+    for (int beta = 0; beta <= 1; beta++) {
+      work w = make_work("n0c3h5w5 k4r3s3", d, (float)beta);
+      for (int64_t i = 0; i < w.out.count; i++) w.out.values[i] = 5.0f;
+      assert_int_equal(cvy_backend_cpu.run(device, &w.job, NULL), CONVOY_OK);
+      for (int64_t i = 0; i < w.out.count; i++) assert_true(w.out.values[i] == 5.0f * (float)beta);
+      free_work(&w);
+    }
+  cvy_backend_cpu.close(device);
+}
+
+/* ---------------------------------------------------------------------------------- facts */
+
+static void facts_are_filled(void **state) {
+  (void)state;
+  cvy_open_options options = {.threads = 3, .workspace_limit = 12345};
+  cvy_facts facts;
+  int32_t count = 0;
+  cvy_device *device;
+  assert_int_equal(cvy_backend_cpu.list(&options, &facts, 1, &count), CONVOY_OK);
+  assert_int_equal(count, 1);
+  assert_string_equal(facts.info.id, "cpu");
+  assert_true(facts.info.name[0] && facts.info.platform[0] && facts.info.driver[0]);
+  assert_int_equal(facts.info.compute_units, 3);
+  assert_int_equal(facts.workspace_limit, 12345);
+  assert_true(facts.info.memory_bytes > 0);
+  assert_int_equal(cvy_backend_cpu.open(1, &options, &device), CONVOY_ERR_NOT_FOUND);
+}
+
+static void peaks_are_plausible(void **state) {
+  (void)state;
+  double gflops = 0, gigabytes = 0;
+  cvy_device *device = open_engine(0, WORKSPACE);
+  assert_int_equal(cvy_backend_cpu.peak(device, &gflops, &gigabytes), CONVOY_OK);
+  assert_true(gflops > 0.1 && gflops < 1e6);
+  assert_true(gigabytes > 0.01 && gigabytes < 1e5);
+  cvy_backend_cpu.close(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(same_bits_and_outputs_not_read),
+      cmocka_unit_test(beta_one_adds),
+      cmocka_unit_test(tiny_limits_are_kept),
+      cmocka_unit_test(memory_is_flat),
+      cmocka_unit_test(exhausted_memory_leaves_the_output),
+      cmocka_unit_test(empty_batches_clear_gradients),
+      cmocka_unit_test(facts_are_filled),
+      cmocka_unit_test(peaks_are_plausible),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* A child made by fork() computes with the pool it inherits, whatever the parent was doing. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "cpu/threads.h"
+
+#define CHILD_SECONDS 20 /* then SIGALRM ends a child that hangs */
+
+#if defined(__SANITIZE_THREAD__)
+/* ThreadSanitizer ends children of programs with threads when they start threads, unless told. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+  return "die_after_fork=0";
+}
+#endif
+
+static void add(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  atomic_llong *sum = arg;
+  (void)slot;
+  *sum += end - begin;
+}
+
+static int sums_right(cvy_threads *threads) {
+  for (int i = 0; i < 50; i++) {
+    atomic_llong sum = 0;
+    cvy_parallel_items(threads, 1000, add, &sum);
+    if (sum != 1000) return 0;
+  }
+  return 1;
+}
+
+/* The child's verdict as its exit status. */
+static void expect_child_computes(cvy_threads *threads) {
+  int status = -1;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    alarm(CHILD_SECONDS);
+    int right = sums_right(threads);
+    cvy_threads_close(threads);
+    _exit(right ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static cvy_threads *open_threads(void) {
+  cvy_threads *threads;
+  assert_int_equal(cvy_threads_open(3, &threads), CONVOY_OK);
+  return threads;
+}
+
+static void child_of_idle_pool(void **state) {
+  (void)state;
+  cvy_threads *threads = open_threads();
+  expect_child_computes(threads); /* before any thread was started */
+  assert_true(sums_right(threads));
+  expect_child_computes(threads);
+  assert_true(sums_right(threads));
+  cvy_threads_close(threads);
+}
+
+typedef struct busy {
+  cvy_threads *threads;
+  atomic_bool stop;
+} busy;
+
+static void *keep_busy(void *arg) {
+  busy *b = arg;
+  while (!b->stop && sums_right(b->threads)) continue;
+  return NULL;
+}
+
+/* Forks find the locks of the pool in all states. */
+static void child_of_busy_pool(void **state) {
+  (void)state;
+  busy b = {.threads = open_threads()};
+  pthread_t other;
+  assert_int_equal(pthread_create(&other, NULL, keep_busy, &b), 0);
+  for (int i = 0; i < 20; i++) expect_child_computes(b.threads);
+  b.stop = true;
+  pthread_join(other, NULL);
+  cvy_threads_close(b.threads);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(child_of_idle_pool),
+      cmocka_unit_test(child_of_busy_pool),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+/* The inner loops of every instruction set this processor has, against plain loops, on integers: the
+ * results must be equal. Lengths go through all remainders of all register widths. */
+#include <math.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "common/random.h"
+#include "cpu/lanes.h"
+
+#define LENGTH 150
+#define ROOM 2048
+
+static const cvy_lanes *sets[3];
+static int set_count;
+static float x[ROOM], y[ROOM], expected[ROOM], w[8];
+
+static void fill(void) {
+  test_random random = {42};
+  test_fill_integers(&random, x, ROOM);
+  test_fill_integers(&random, y, ROOM);
+  test_fill_integers(&random, w, 8);
+  memcpy(expected, y, sizeof expected);
+}
+
+static void expect_equal(void) {
+  assert_memory_equal(y, expected, sizeof expected);
+}
+
+static void check_slide(const cvy_lanes *lanes, int64_t length, int64_t step) {
+  fill();
+  for (int64_t i = 0; i < length; i++)
+    for (int64_t t = 0; t < 5; t++) expected[i] += w[t] * x[500 + i + t * step];
+  lanes->slide(y, x + 500, w, 5, step, length);
+  expect_equal();
+}
+
+static void check_axpy(const cvy_lanes *lanes, int64_t length, int64_t ys, int64_t xs) {
+  fill();
+  for (int64_t i = 0; i < length; i++) expected[i * ys] += w[0] * x[i * xs];
+  lanes->axpy(y, ys, x, xs, w[0], length);
+  expect_equal();
+}
+
+static void check_gather(const cvy_lanes *lanes, int64_t length, int64_t stride) {
+  fill();
+  for (int64_t i = 0; i < length; i++) expected[i] = x[i * stride];
+  lanes->gather(y, x, stride, length);
+  expect_equal();
+}
+
+static void check_dot(const cvy_lanes *lanes, int64_t length, int64_t stride) {
+  fill();
+  cvy_planes planes = {x, y, length + 3, 211, stride, 3, length};
+  double sum = 0;
+  for (int64_t r = 0; r < 3; r++)
+    for (int64_t i = 0; i < length; i++)
+      sum += (double)x[r * (length + 3) + i] * (double)y[r * 211 + i * stride];
+  assert_true(lanes->dot(&planes) == sum);
+}
+
+static void check_sum(const cvy_lanes *lanes, int64_t length) {
+  double sum = 0;
+  fill();
+  for (int64_t i = 0; i < length; i++) sum += (double)x[i];
+  assert_true(lanes->sum(x, length) == sum);
+}
+
+static void check_length(const cvy_lanes *lanes, int64_t length) {
+  for (int64_t stride = 1; stride <= 3; stride++) {
+    check_slide(lanes, length, stride);
+    check_slide(lanes, length, -stride);
+    check_axpy(lanes, length, stride, 1);
+    check_axpy(lanes, length, 1, stride);
+    check_axpy(lanes, length, stride, 2);
+    check_gather(lanes, length, stride);
+    check_dot(lanes, length, stride);
+  }
+  check_sum(lanes, length);
+}
+
+static void loops_equal_plain_ones(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++)
+    for (int64_t length = 0; length < LENGTH; length++) check_length(sets[s], length);
+}
+
+static void epilogues_do_what_the_header_says(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++) {
+    float plain[] = {-2, 3, NAN}, relu[] = {-2, 3, NAN, -INFINITY}, leaky[] = {-2, 3, NAN};
+    sets[s]->epilogue(plain, 0.5f, 1.0f, 3);
+    assert_true(plain[0] == -1.5f && plain[1] == 3.5f && isnan(plain[2]));
+    sets[s]->epilogue(relu, 0.5f, 0.0f, 4);
+    assert_true(relu[0] == 0.0f && relu[1] == 3.5f && isnan(relu[2]) && relu[3] == 0.0f);
+    sets[s]->epilogue(leaky, 1.0f, 0.25f, 3);
+    assert_true(leaky[0] == -0.25f && leaky[1] == 4.0f && isnan(leaky[2]));
+  }
+}
+
+static void burning_counts_its_operations(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++) {
+    float sink = 0;
+    double once = sets[s]->burn(10, &sink);
+    assert_true(once > 0 && sets[s]->burn(20, &sink) == 2 * once);
+  }
+}
+
+int main(void) {
+  sets[set_count++] = &cvy_lanes_baseline;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    sets[set_count++] = &cvy_lanes_avx2;
+  if (__builtin_cpu_supports("avx512f")) sets[set_count++] = &cvy_lanes_avx512;
+#endif
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(loops_equal_plain_ones),
+      cmocka_unit_test(epilogues_do_what_the_header_says),
+      cmocka_unit_test(burning_counts_its_operations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* Parallel loops: every item once, slots never shared, nested and concurrent calls, idle threads. */
+#include <float.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "cpu/denormals.h"
+#include "cpu/threads.h"
+
+#define ITEMS 1000
+
+typedef void loop_fn(cvy_threads *threads, int64_t count, cvy_task *task, void *arg);
+
+static cvy_threads *open_threads(int32_t wanted) {
+  cvy_threads *threads;
+  assert_int_equal(cvy_threads_open(wanted, &threads), CONVOY_OK);
+  return threads;
+}
+
+typedef struct tally {
+  atomic_int done[ITEMS];
+  atomic_int in_slot[CVY_MAX_THREADS];
+  atomic_int clashes;
+  int32_t slots;
+} tally;
+
+static void count_items(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  tally *t = arg;
+  if (slot < 0 || slot >= t->slots || atomic_fetch_add(&t->in_slot[slot], 1) != 0) t->clashes++;
+  for (int64_t i = begin; i < end; i++) t->done[i]++;
+  atomic_fetch_sub(&t->in_slot[slot], 1);
+}
+
+static void check_loop(cvy_threads *threads, loop_fn *loop, int64_t count) {
+  tally t = {.slots = cvy_threads_count(threads)};
+  loop(threads, count, count_items, &t);
+  for (int64_t i = 0; i < ITEMS; i++) assert_int_equal(t.done[i], i < count);
+  assert_int_equal(t.clashes, 0);
+}
+
+static void items_are_done_once(void **state) {
+  (void)state;
+  const int32_t sizes[] = {1, 2, 3, 7, 64};
+  const int64_t counts[] = {0, 1, 2, 3, 63, 64, 65, ITEMS};
+  for (size_t s = 0; s < CVY_COUNT(sizes); s++) {
+    cvy_threads *threads = open_threads(sizes[s]);
+    assert_int_equal(cvy_threads_count(threads), sizes[s]);
+    for (int round = 0; round < 20; round++)
+      for (size_t c = 0; c < CVY_COUNT(counts); c++) {
+        check_loop(threads, cvy_parallel_for, counts[c]);
+        check_loop(threads, cvy_parallel_items, counts[c]);
+      }
+    cvy_threads_close(threads);
+  }
+  check_loop(NULL, cvy_parallel_for, ITEMS);
+}
+
+static void absurd_counts_are_cut(void **state) {
+  (void)state;
+  cvy_threads *threads = open_threads(100000);
+  assert_int_equal(cvy_threads_count(threads), CVY_MAX_THREADS);
+  check_loop(threads, cvy_parallel_for, ITEMS);
+  cvy_threads_close(threads);
+  threads = open_threads(0);
+  assert_in_range(cvy_threads_count(threads), 1, CVY_MAX_THREADS);
+  cvy_threads_close(threads);
+}
+
+/* Parts belong to slots by their number, not by which thread came first. */
+static void note_begin(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  int64_t *begins = arg;
+  begins[2 * slot] = begin;
+  begins[2 * slot + 1] = end;
+}
+
+static void parts_are_fixed(void **state) {
+  (void)state;
+  const int64_t expected[] = {0, 3, 3, 6, 6, 8, 8, 10};
+  cvy_threads *threads = open_threads(4);
+  for (int round = 0; round < 200; round++) {
+    int64_t begins[8] = {0};
+    cvy_parallel_for(threads, 10, note_begin, begins);
+    assert_memory_equal(begins, expected, sizeof expected);
+  }
+  cvy_threads_close(threads);
+}
+
+/* ----------------------------------------------------------------- nested and concurrent */
+
+typedef struct nest {
+  cvy_threads *threads;
+  atomic_int sum;
+} nest;
+
+static void add_inner(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  nest *n = arg;
+  (void)slot;
+  n->sum += (int)(end - begin);
+}
+
+static void run_inner(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  nest *n = arg;
+  (void)slot;
+  for (int64_t i = begin; i < end; i++) cvy_parallel_for(n->threads, 100, add_inner, n);
+}
+
+static void nested_loops_run(void **state) {
+  (void)state;
+  nest n = {.threads = open_threads(3)};
+  cvy_parallel_items(n.threads, 50, run_inner, &n);
+  assert_int_equal(n.sum, 50 * 100);
+  cvy_threads_close(n.threads);
+}
+
+static void *run_many(void *arg) {
+  nest *n = arg;
+  for (int i = 0; i < 300; i++) cvy_parallel_for(n->threads, 100, add_inner, n);
+  return NULL;
+}
+
+static void several_callers_run(void **state) {
+  (void)state;
+  nest n = {.threads = open_threads(3)};
+  pthread_t caller[4];
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&caller[i], NULL, run_many, &n), 0);
+  for (int i = 0; i < 4; i++) pthread_join(caller[i], NULL);
+  assert_int_equal(n.sum, 4 * 300 * 100);
+  cvy_threads_close(n.threads);
+}
+
+/* ------------------------------------------------------------------------------- manners */
+
+static double processor_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void idle_threads_sleep(void **state) {
+  (void)state;
+  cvy_threads *threads = open_threads(8);
+  check_loop(threads, cvy_parallel_for, ITEMS);
+  double before = processor_seconds();
+  usleep(300000);
+  assert_true(processor_seconds() - before < 0.02);
+  cvy_threads_close(threads);
+}
+
+static void read_name(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  char(*names)[16] = arg;
+  (void)begin;
+  (void)end;
+  pthread_getname_np(pthread_self(), names[slot], sizeof names[slot]);
+  usleep(20000); /* so that the caller does not take both parts */
+}
+
+static void threads_have_names(void **state) {
+  (void)state;
+  char names[2][16] = {"", ""};
+  cvy_threads *threads = open_threads(2);
+  for (int i = 0; i < 50 && !strstr(names[0], "convoy") && !strstr(names[1], "convoy"); i++)
+    cvy_parallel_for(threads, 2, read_name, names);
+  assert_true(strstr(names[0], "convoy-cpu-1") || strstr(names[1], "convoy-cpu-1"));
+  cvy_threads_close(threads);
+}
+
+static float half(volatile const float *value) {
+  return *value * 0.5f;
+}
+
+static void denormals_are_flushed_and_restored(void **state) {
+  (void)state;
+  volatile const float smallest = FLT_MIN;
+  assert_true(half(&smallest) > 0);
+  uint64_t mode = cvy_denormals_flush();
+#if defined(__SSE2__) || defined(__aarch64__)
+  assert_true(half(&smallest) == 0);
+#endif
+  cvy_denormals_restore(mode);
+  assert_true(half(&smallest) > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(items_are_done_once), cmocka_unit_test(absurd_counts_are_cut),
+      cmocka_unit_test(parts_are_fixed),     cmocka_unit_test(nested_loops_run),
+      cmocka_unit_test(several_callers_run), cmocka_unit_test(idle_threads_sleep),
+      cmocka_unit_test(threads_have_names),  cmocka_unit_test(denormals_are_flushed_and_restored),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
