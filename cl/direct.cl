@@ -104,8 +104,8 @@ static float group_sum(local float *part, int item, float value) {
   return part[0];
 }
 
-/* One work-group per weight. Each item walks every WG-th output position; the walk adds WG to a
- * number with the digits (n, oz, oh, ow), which needs no division per step. */
+/* One work-group per weight. Its items form `slice` lanes along a row of outputs and WG / slice rows;
+ * each row's part inside the input is found once. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weights(
     const conv_args args, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict dw) {
@@ -123,25 +123,19 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weig
   const conv_int z0 = t * args.dz - args.pz, h0 = r * args.dh - args.ph;
   const conv_int w0 = s * args.dw - args.pw;
 
-  conv_int ow = item % args.ow, oh = item / args.ow % args.oh;
-  conv_int oz = item / args.ow / args.oh % args.oz, n = item / args.ow / args.oh / args.oz;
-  const conv_int step_w = WG % args.ow, step_h = WG / args.ow % args.oh;
-  const conv_int step_z = WG / args.ow / args.oh % args.oz;
-  const conv_int step_n = WG / args.ow / args.oh / args.oz;
+  const conv_int lanes = args.slice, lane = item % lanes;
+  const conv_int first = first_tap(w0, args.sw), end = end_tap(w0, args.iw, args.sw, args.ow);
 
   float sum = 0.0f;
-  while (n < args.n) {
-    const conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0, iw = ow * args.sw + w0;
-    if (iz >= 0 && iz < args.iz && ih >= 0 && ih < args.ih && iw >= 0 && iw < args.iw)
-      sum += x[(((n * args.c + c) * args.iz + iz) * args.ih + ih) * args.iw + iw] *
-             dy[(((n * args.k + k) * args.oz + oz) * args.oh + oh) * args.ow + ow];
-    ow += step_w;
-    oh += step_h + (ow >= args.ow);
-    ow -= ow >= args.ow ? args.ow : 0;
-    oz += step_z + (oh >= args.oh);
-    oh -= oh >= args.oh ? args.oh : 0;
-    n += step_n + (oz >= args.oz);
-    oz -= oz >= args.oz ? args.oz : 0;
+  for (conv_int row = item / lanes; row < args.n * args.oz * args.oh; row += WG / lanes) {
+    const conv_int oh = row % args.oh, plane = row / args.oh;
+    const conv_int oz = plane % args.oz, n = plane / args.oz;
+    const conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0;
+    if (iz < 0 || iz >= args.iz || ih < 0 || ih >= args.ih) continue;
+    const conv_int from = (((n * args.c + c) * args.iz + iz) * args.ih + ih) * args.iw + w0;
+    const conv_int to = (((n * args.k + k) * args.oz + oz) * args.oh + oh) * args.ow;
+    for (conv_int ow = first + lane; ow < end; ow += lanes)
+      sum += x[from + ow * args.sw] * dy[to + ow];
   }
   sum = group_sum(part, item, sum);
   if (item == 0) store(args, bias, dw, id, 0, sum);

@@ -126,11 +126,12 @@ static int32_t step_terms(int64_t depth, int32_t most) {
   return 4;
 }
 
-/* A processor runs the items of a group one after the other: few of them, each with much to do. */
-static void defaults_cpu(const cvy_gemm_plan *sides, bool weights, cvy_params *out) {
-  out->value[BM] = cover(sides->rows, 16, 32);
-  out->value[BN] = cover(sides->columns, 16, 64);
-  out->value[BK] = weights ? 16 : step_terms(sides->depth, 16);
+/* A processor runs the items of a group one after the other: few of them, each with much to do, and
+ * all of it in its first cache. Few different tiles, because its compiler takes seconds for each. */
+static void defaults_cpu(const cvy_gemm_plan *sides, cvy_params *out) {
+  out->value[BM] = sides->rows > 16 ? 32 : 16;
+  out->value[BN] = 32;
+  out->value[BK] = sides->depth > 4 ? 8 : 4;
   out->value[TM] = 4;
   out->value[TN] = 8;
 }
@@ -162,25 +163,22 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   measure_sides(problem, &sides);
   *out = (cvy_params){{0}};
   if (facts->info.type == CONVOY_DEVICE_CPU)
-    defaults_cpu(&sides, of_weights(problem), out);
+    defaults_cpu(&sides, out);
   else
     defaults_gpu(problem, facts, &sides, out);
   if (!valid(out, problem, facts)) *out = least;
 }
 
-/* Tiles need something to fill them in every direction. */
-static bool is_thin(const cvy_problem *problem, const cvy_gemm_plan *sides) {
-  const int64_t terms = of_weights(problem) ? sides->columns : sides->depth;
-  return sides->rows < 4 || terms < 3;
-}
+/* Below this most rows of the smallest tile would be empty: depthwise, or gradients of an image. */
+#define LEAST_ROWS 4
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
   cvy_gemm_plan sides = {0};
   measure_sides(problem, &sides);
-  if (is_thin(problem, &sides)) {
-    cvy_text_add(reason, "too thin for tiles: %lld rows, %lld channels per group",
-                 (long long)sides.rows, (long long)sides.depth);
+  if (sides.rows < LEAST_ROWS) {
+    cvy_text_add(reason, "too thin for tiles: %lld channels out per group, needs %d",
+                 (long long)sides.rows, LEAST_ROWS);
     return false;
   }
   cvy_params params;

@@ -30,6 +30,7 @@ static const char *const shapes[] = {
     "n1c4z6h7w8 k8t3r3s3 stride2 pad1 groups2 forward",
     "n5c64h4w4 k64r3s3 pad1 forward",
     "n1c20h31w3 k18r3s1 stride3,1 pad0:2,0 forward",
+    "n2c4h7w5 k4r3s2 stride600000000,700000000 forward", /* beyond 32-bit positions */
     "n2c5h9w8 k6r3s4 stride2,3 pad1,2 transposed outpad1,2 forward",
 };
 

@@ -17,6 +17,15 @@ static const struct {
     [CONVOY_BACKWARD_BIAS] = {"direct_backward_bias", true},
 };
 
+/* Items of a work-group that share a row of outputs: neighbours read neighbours on a GPU, while on a
+ * processor one item is best left to walk a row alone. */
+static int64_t lanes_of(const cvy_device *device, const cvy_problem *problem, int64_t items) {
+  int64_t lanes = 1;
+  if (device->facts.info.type == CONVOY_DEVICE_CPU) return lanes;
+  while (lanes < 32 && lanes * 2 <= problem->out[2] && lanes * 2 <= items) lanes *= 2;
+  return lanes;
+}
+
 convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings *arrays,
                          span scratch) {
   (void)scratch;
@@ -28,6 +37,7 @@ convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings 
   cvy_text_add(&text, "-D WIDE=%d -D WG=%lld", wide, (long long)items);
   conv_args args = args_of(problem);
   args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  args.slice = lanes_of(device, problem, items);
   launch what = {.source = &source,
                  .options = options,
                  .kernel = kernels[problem->direction].kernel,
