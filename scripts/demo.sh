@@ -36,5 +36,7 @@ result=$(sed -n 's/^result: //p' "$output")
 
 echo
 say "the same training steps on each device, from the weights just trained"
-"$program" "${fixed[@]}" "$@" --resume --compare-devices --steps 20
+status=0
+"$program" "${fixed[@]}" "$@" --resume --compare-devices --steps 20 || status=1
 echo "demo: $result"
+exit $status

@@ -14,9 +14,8 @@
 
 #define MAX_DEVICES 16
 #define DEFAULT_STEPS 20
-/* Two orders of summation differ by some 1e-6 of the largest gradient; an input of a ReLU so near to
- * zero that it falls on the other side adds up to about 1e-4. */
-#define LARGEST_DIFFERENCE 1e-3
+/* Two orders of summation differ by some 1e-6 of the largest gradient. */
+#define LARGEST_DIFFERENCE 1e-4
 
 struct contestant {
   convoy_device_info info;
@@ -80,6 +79,12 @@ static double gradient_difference(const float *got, const float *expected, int64
   return largest > 0.0 ? difference / largest : difference;
 }
 
+/* An input of a ReLU that rounding moves across zero changes a gradient by far more than rounding, on
+ * two correct devices alike: the CPU's ReLUs decide for all. */
+static void share_relus(struct net *net, const struct net *reference) {
+  for (int i = 0; i < NET_LAYERS; i++) net->layers[i].open = reference->layers[i].y;
+}
+
 static void run_contestant(const struct contest *contest, struct contestant *c, int64_t batch,
                            bool timed) {
   const struct net *reference = &contest->devices[0].net;
@@ -87,6 +92,7 @@ static void run_contestant(const struct contest *contest, struct contestant *c, 
   if (&c->net != reference) {
     memcpy(c->net.input, reference->input, (size_t)(batch * IMAGE_PIXELS) * sizeof(float));
     memcpy(c->net.weights, reference->weights, (size_t)reference->parameters * sizeof(float));
+    share_relus(&c->net, reference);
   }
   double began = seconds_now();
   if (!good(c, compute(&c->net, contest->labels, batch))) return;

@@ -79,6 +79,7 @@ static convoy_status reserve_results(struct net *net, struct layer *l,
   out_shape(l, spec, shape);
   convoy_status status = reserve_pair(net, product(l->y_shape, 4), &l->y, &l->dy);
   if (status) return status;
+  l->open = l->y;
   if (spec->pool) return reserve_pair(net, product(shape, 4), &l->out, &l->dout);
   l->out = l->y;
   l->dout = l->dy;
@@ -182,7 +183,7 @@ static convoy_status backward_layer(struct net *net, struct layer *l,
   if (spec->pool) {
     pool_backward(l->dout, product(l->y_shape, 2), l->y_shape[2], l->y_shape[3], l->dy);
   }
-  if (spec->relu) relu_backward(l->y, l->dy, product(l->y_shape, 4));
+  if (spec->relu) relu_backward(l->open, l->dy, product(l->y_shape, 4));
   convoy_status status =
       convoy_backward_weights_host(context, &l->conv, xs, l->x, ws, l->dy, 0.0f, l->dw, NULL);
   if (status) return status;

@@ -24,6 +24,7 @@ struct layer {
   const float *x;         /* the previous layer's output */
   float *dx;              /* NULL for the first layer */
   float *y, *dy;          /* after the ReLU */
+  const float *open;      /* where > 0 the ReLU lets the gradient through: y */
   float *out, *dout;      /* after the pool; y and dy themselves if there is none */
 };
 
