@@ -1,5 +1,4 @@
 /* One line of the bench: plan, check, warm up, time. */
-#include <math.h>
 #include <string.h>
 
 #include "bench.h"

@@ -66,18 +66,35 @@ static convoy_status add(const char *name, device_list *out) {
   return status;
 }
 
+/* CONVOY_DEVICE=cpu promises that no driver is loaded, so then none is asked. */
+convoy_status devices_list_all(device_survey *out) {
+  *out = (device_survey){.item = {{.struct_size = sizeof out->item[0]}}};
+  const char *chosen = getenv("CONVOY_DEVICE");
+  if (!chosen || strcmp(chosen, "cpu") != 0) {
+    const convoy_status status =
+        convoy_devices(NULL, out->item, DEVICES_MOST, &out->count, out->why, sizeof out->why);
+    if (out->count > DEVICES_MOST) out->count = DEVICES_MOST;
+    return status;
+  }
+  device cpu;
+  const convoy_status status = open_named("cpu", &cpu);
+  if (status != CONVOY_OK) return status;
+  out->item[out->count++] = cpu.info;
+  snprintf(out->why, sizeof out->why, "not asked for, because CONVOY_DEVICE=cpu");
+  convoy_close(cpu.context);
+  return CONVOY_OK;
+}
+
 /* One device that does not open must not keep the others from their turn: it is only counted. */
 static void add_all(device_list *out) {
-  convoy_device_info found[DEVICES_MOST] = {{.struct_size = sizeof found[0]}};
-  char why[256] = "";
-  int32_t count = 0;
-  if (convoy_devices(NULL, found, DEVICES_MOST, &count, why, sizeof why) != CONVOY_OK) {
+  device_survey found;
+  if (devices_list_all(&found) != CONVOY_OK) {
     fprintf(stderr, "convoy: %s\n", convoy_last_error());
     out->failed++;
   }
-  if (why[0]) fprintf(stderr, "convoy: only the CPU engine: %s\n", why);
-  for (int32_t i = 0; i < count && i < DEVICES_MOST; i++) {
-    if (!found[i].simulator) add(found[i].id, out);
+  if (found.why[0]) fprintf(stderr, "convoy: no OpenCL device: %s\n", found.why);
+  for (int32_t i = 0; i < found.count; i++) {
+    if (!found.item[i].simulator) add(found.item[i].id, out);
   }
 }
 

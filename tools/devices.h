@@ -7,6 +7,15 @@
 
 enum { DEVICES_MOST = 16 };
 
+typedef struct device_survey {
+  int32_t count;
+  convoy_device_info item[DEVICES_MOST];
+  char why[256]; /* why there is no OpenCL device */
+} device_survey;
+
+/* What devices there are, without opening them. */
+convoy_status devices_list_all(device_survey *out);
+
 typedef struct device {
   convoy_context *context;
   convoy_device_info info;

@@ -30,16 +30,14 @@ static void print_device(FILE *out, const convoy_device_info *one) {
 }
 
 static int print_devices(FILE *out) {
-  convoy_device_info found[DEVICES_MOST] = {{.struct_size = sizeof found[0]}};
-  char why[256] = "";
-  int32_t count = 0;
+  device_survey found;
   fprintf(out, "\ndevices\n");
-  if (convoy_devices(NULL, found, DEVICES_MOST, &count, why, sizeof why) != CONVOY_OK) {
+  if (devices_list_all(&found) != CONVOY_OK) {
     fprintf(out, "  %s\n", convoy_last_error());
     return EXIT_FAILED;
   }
-  for (int32_t i = 0; i < count && i < DEVICES_MOST; i++) print_device(out, &found[i]);
-  if (why[0]) fprintf(out, "  no OpenCL device: %s\n", why);
+  for (int32_t i = 0; i < found.count; i++) print_device(out, &found.item[i]);
+  if (found.why[0]) fprintf(out, "  no OpenCL device: %s\n", found.why);
   return EXIT_FINE;
 }
 

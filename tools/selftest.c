@@ -2,7 +2,6 @@
  * are whole numbers, so that every partial sum is exact. */
 #include "selftest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "devices.h"

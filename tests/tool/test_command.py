@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 TOOL = None
@@ -22,9 +24,13 @@ def run(*arguments, **environment):
                           timeout=300, check=False)
 
 
-def read_json(path):
+def read_lines(path):
     with open(path, encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+        return file.readlines()
+
+
+def read_json(path):
+    return [json.loads(line) for line in read_lines(path)]
 
 
 class Usage(unittest.TestCase):
@@ -71,6 +77,12 @@ class Info(unittest.TestCase):
             done = run("info", HSA_OVERRIDE_GFX_VERSION="10.3.0", OCL_ICD_VENDORS=empty)
         self.assertIn("HSA_OVERRIDE_GFX_VERSION=10.3.0", done.stdout)
         self.assertIn(f"no *.icd file in {empty}", done.stdout)
+
+    def test_asks_no_driver_when_the_cpu_is_forced(self):
+        done = run("info", CONVOY_DEVICE="cpu")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("because CONVOY_DEVICE=cpu", done.stdout)
+        self.assertNotIn("ocl:", done.stdout)
 
     def test_names_rusticl_and_missing_drivers(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -200,6 +212,30 @@ class Bench(unittest.TestCase):
     def test_progress_only_when_forced(self):
         self.assertEqual(self.bench().stderr, "")
         self.assertIn("5/6", self.bench("--progress").stderr)
+
+    def test_a_fault_is_an_error_line(self):
+        if "ocl:0" not in run("info").stdout:
+            self.skipTest("no OpenCL device")
+        path = self.path("fault.json")
+        with subprocess.Popen([TOOL, "bench", "--shapes", self.table, "--device", "ocl:0",
+                               "--samples", "200", "--json", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as bench:
+            self.kill_worker(bench, path)
+            text, errors = bench.communicate(timeout=300)
+        self.assertEqual(bench.returncode, 1, text + errors)
+        states = [line["status"] for line in read_json(path) if line["type"] == "line"]
+        self.assertEqual(sorted(states), ["error"] + ["ok"] * 5, text + errors)
+
+    def kill_worker(self, bench, path):
+        """Kills the tool's worker as soon as one line has been timed."""
+        for _ in range(3000):
+            time.sleep(0.02)
+            if os.path.exists(path) and sum(line.endswith("\n") for line in read_lines(path)) >= 2:
+                break
+        children = f"/proc/{bench.pid}/task/{bench.pid}/children"
+        with open(children, encoding="ascii") as file:
+            worker, = file.read().split()
+        os.kill(int(worker), signal.SIGKILL)
 
     def test_compare_with_no_bench_is_1(self):
         self.assertEqual(self.bench("--compare", self.table).returncode, 1)
