@@ -75,7 +75,7 @@ def as_output(value: Any, name: str, shape: Sequence[int]) -> np.ndarray:
 
 
 def check_apart(output: np.ndarray, inputs: Sequence[Optional[np.ndarray]]) -> None:
-    """Refuses an output that overlaps an input: all are contiguous, so comparing bounds is exact."""
+    """Refuses an output that overlaps an input: all are contiguous, so bounds are exact."""
     for array in inputs:
         if array is not None and np.may_share_memory(output, array):
             raise argument_error("out overlaps an input")

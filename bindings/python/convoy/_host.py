@@ -111,6 +111,6 @@ def backward_bias(
 
 
 def bias_layout(dy_shape: Shape) -> Layout:
-    """Any convolution with this output has the same sum: here one that maps each channel to itself."""
+    """Any convolution with this output has the same sum: here one that keeps each channel."""
     channels = dy_shape[1] if len(dy_shape) > 1 else 1
     return layout(dy_shape, (channels,) + (1,) * (len(dy_shape) - 1), {"groups": channels})

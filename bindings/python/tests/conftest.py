@@ -1,4 +1,4 @@
-"""Fixtures: an open CPU context, the cases, and the OpenCL device of type CPU where there is one."""
+"""Fixtures: a CPU context, the cases, and the OpenCL device of type CPU where there is one."""
 
 import convoy
 import numpy

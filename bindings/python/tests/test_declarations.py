@@ -136,8 +136,9 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("layout")
     source = folder / "layout.c"
     source.write_text(program_text())
-    include = header.PATH.parents[1]
-    subprocess.run([compiler, "-std=c11", f"-I{include}", source, "-o", folder / "layout"], check=True)
+    include = f"-I{header.PATH.parents[1]}"
+    command = [compiler, "-std=c11", include, source, "-o", folder / "layout"]
+    subprocess.run(command, check=True)
     output = subprocess.run([folder / "layout"], check=True, capture_output=True, text=True).stdout
     return dict(line.split(" ", 1) for line in output.splitlines())
 

@@ -63,7 +63,7 @@ def test_pip_install(fresh_python, tmp_path):
 
 
 def test_without_pip(tmp_path):
-    """The source tree's package finds the source tree's build/release, or what CONVOY_LIBRARY says."""
+    """The source tree's package finds build/release, or what CONVOY_LIBRARY says."""
     environment = {**bare_environment(), "PYTHONPATH": str(ROOT / "bindings" / "python")}
     if not (ROOT / "build" / "release" / "libconvoy.so").exists():
         environment["CONVOY_LIBRARY"] = convoy._load.library._name

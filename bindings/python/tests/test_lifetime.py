@@ -152,6 +152,7 @@ def in_child(work):
     return "the child hangs"
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_fork(own, operands):
     x, w, _ = operands
     tensor = own.tensor(x)
@@ -166,6 +167,7 @@ def test_fork(own, operands):
     assert_array_equal(own.forward(x, w), expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_fork_while_another_thread_computes(own, operands):
     """The child must not wait for the parent's threads, neither to compute nor to close."""
     x, w, _ = operands
