@@ -1,0 +1,173 @@
+#include "faults/net.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "common/random.h"
+
+#define SEED_VALUES 2 /* -2..2: sums stay below 2^24 through all three layers */
+
+typedef struct layer {
+  int64_t w_shape[4];
+  int64_t stride, pad, groups;
+} layer;
+
+static const layer layers[NET_LAYERS] = {
+    {{6, 3, 3, 3}, 2, 1, 1},
+    {{6, 1, 3, 3}, 1, 1, 6},
+    {{5, 6, 1, 1}, 1, 0, 1},
+};
+static const int64_t x_shape[4] = {2, 3, 13, 10};
+
+static convoy_conv conv_of(int index) {
+  convoy_conv conv = CONVOY_CONV_INIT(2);
+  conv.groups = layers[index].groups;
+  for (int axis = 0; axis < 2; axis++) {
+    conv.stride[axis] = layers[index].stride;
+    conv.pad_begin[axis] = conv.pad_end[axis] = layers[index].pad;
+  }
+  return conv;
+}
+
+/* Shape of the input of layer `index`, by going through those before it. */
+static void input_shape(int index, int64_t *shape) {
+  memcpy(shape, x_shape, sizeof x_shape);
+  for (int i = 0; i < index; i++) {
+    const convoy_conv conv = conv_of(i);
+    int64_t y_shape[4];
+    assert_int_equal(convoy_output_shape(&conv, shape, layers[i].w_shape, y_shape), CONVOY_OK);
+    memcpy(shape, y_shape, sizeof y_shape);
+  }
+}
+
+static int32_t shape_of(int array, int64_t *shape) {
+  const int same = array < NET_DX ? array : array - NET_DX;
+  if (same >= NET_B) {
+    shape[0] = layers[same - NET_B].w_shape[0];
+    return 1;
+  }
+  if (same >= NET_W)
+    memcpy(shape, layers[same - NET_W].w_shape, sizeof layers[0].w_shape);
+  else
+    input_shape(same, shape);
+  return 4;
+}
+
+static int64_t count_of(int array) {
+  int64_t shape[4], count = 1;
+  for (int32_t i = shape_of(array, shape); i > 0; i--) count *= shape[i - 1];
+  return count;
+}
+
+static bool is_given(int array) {
+  return array == NET_X || (array >= NET_W && array < NET_DX) || array == NET_DX + NET_LAYERS ||
+         (array >= NET_DW && array < NET_DB);
+}
+
+static void fill(float *values, int64_t count, bool given, test_random *random) {
+  if (!given) test_fill_nan(values, count);
+  for (int64_t i = 0; given && i < count; i++)
+    values[i] = (float)test_between(random, -SEED_VALUES, SEED_VALUES);
+}
+
+static void make_tensor(struct net *net, int array) {
+  int64_t shape[4];
+  const int32_t dims = shape_of(array, shape);
+  assert_int_equal(convoy_tensor_new(net->context, dims, shape, &net->tensor[array]), CONVOY_OK);
+  assert_int_equal(convoy_tensor_write(net->tensor[array], net->host[array], count_of(array)),
+                   CONVOY_OK);
+}
+
+void net_open(struct net *net, const char *device, bool tensors, uint64_t seed) {
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  test_random random = {seed};
+  options.device = device;
+  options.failover = CONVOY_ON;
+  memset(net, 0, sizeof *net);
+  net->tensors = tensors;
+  if (convoy_open(&options, &net->context)) fail_msg("open %s: %s", device, convoy_last_error());
+  for (int array = 0; array < NET_ARRAYS; array++) {
+    const int64_t count = count_of(array);
+    net->host[array] = malloc((size_t)count * sizeof(float));
+    fill(net->host[array], count, is_given(array), &random);
+    if (tensors) make_tensor(net, array);
+  }
+}
+
+void net_close(struct net *net) {
+  for (int array = 0; array < NET_ARRAYS; array++) {
+    convoy_tensor_free(net->tensor[array]);
+    free(net->host[array]);
+  }
+  convoy_close(net->context);
+}
+
+/* ---------------------------------------------------------------------------- calls */
+
+static convoy_status call_host(struct net *net, int index, convoy_direction direction,
+                               convoy_run *run) {
+  const convoy_conv conv = conv_of(index);
+  const int64_t *w_shape = layers[index].w_shape;
+  float *const *host = net->host;
+  int64_t shape[4];
+  input_shape(index, shape);
+  const float *x = host[NET_X + index], *w = host[NET_W + index];
+  const float *dy = host[NET_DX + index + 1];
+  switch (direction) {
+    case CONVOY_FORWARD:
+      return convoy_forward_host(net->context, &conv, shape, x, w_shape, w, host[NET_B + index],
+                                 NULL, host[NET_X + index + 1], run);
+    case CONVOY_BACKWARD_WEIGHTS:
+      return convoy_backward_weights_host(net->context, &conv, shape, x, w_shape, dy, 1.0f,
+                                          host[NET_DW + index], run);
+    case CONVOY_BACKWARD_BIAS:
+      return convoy_backward_bias_host(net->context, &conv, shape, w_shape, dy, 0.0f,
+                                       host[NET_DB + index], run);
+    default:
+      return convoy_backward_data_host(net->context, &conv, shape, dy, w_shape, w, 0.0f,
+                                       host[NET_DX + index], run);
+  }
+}
+
+static convoy_status call_tensors(struct net *net, int index, convoy_direction direction,
+                                  convoy_run *run) {
+  const convoy_conv conv = conv_of(index);
+  convoy_tensor *const *tensor = net->tensor;
+  const convoy_tensor *x = tensor[NET_X + index], *w = tensor[NET_W + index];
+  const convoy_tensor *dy = tensor[NET_DX + index + 1];
+  switch (direction) {
+    case CONVOY_FORWARD:
+      return convoy_forward(net->context, &conv, x, w, tensor[NET_B + index], NULL,
+                            tensor[NET_X + index + 1], run);
+    case CONVOY_BACKWARD_WEIGHTS:
+      return convoy_backward_weights(net->context, &conv, x, dy, 1.0f, tensor[NET_DW + index], run);
+    case CONVOY_BACKWARD_BIAS:
+      return convoy_backward_bias(net->context, &conv, dy, 0.0f, tensor[NET_DB + index], run);
+    default:
+      return convoy_backward_data(net->context, &conv, dy, w, 0.0f, tensor[NET_DX + index], run);
+  }
+}
+
+/* Forward through the layers, then backward from the last, three calls each. */
+convoy_status net_call(struct net *net, int index, convoy_run *run) {
+  static const convoy_direction backward[] = {CONVOY_BACKWARD_WEIGHTS, CONVOY_BACKWARD_BIAS,
+                                              CONVOY_BACKWARD_DATA};
+  const int after = index - NET_LAYERS;
+  const int at = after < 0 ? index : NET_LAYERS - 1 - after / 3;
+  const convoy_direction direction = after < 0 ? CONVOY_FORWARD : backward[after % 3];
+  return (net->tensors ? call_tensors : call_host)(net, at, direction, run);
+}
+
+void net_read(struct net *net) {
+  for (int array = 0; net->tensors && array < NET_ARRAYS; array++)
+    if (convoy_tensor_read(net->tensor[array], net->host[array], count_of(array)))
+      fail_msg("array %d: %s", array, convoy_last_error());
+}
+
+int net_difference(const struct net *a, const struct net *b) {
+  for (int array = 0; array < NET_ARRAYS; array++)
+    if (memcmp(a->host[array], b->host[array], (size_t)count_of(array) * sizeof(float)) != 0)
+      return array;
+  return -1;
+}

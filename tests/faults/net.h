@@ -1,0 +1,43 @@
+/* A training step of a small network, as a list of calls that a test can interrupt anywhere: a
+ * strided 3x3, a depthwise 3x3 and a 1x1 convolution, forward and backward, through host memory or
+ * tensors. All values are integers so small that every device must give the same bits. */
+#ifndef TEST_NET_H
+#define TEST_NET_H
+
+#include <stdbool.h>
+
+#include "convoy/convoy.h"
+
+enum { NET_LAYERS = 3, NET_CALLS = 4 * NET_LAYERS };
+
+/* Activations, parameters, and the gradients of both in the same order. */
+enum {
+  NET_X, /* input of layer l: NET_X + l */
+  NET_W = NET_X + NET_LAYERS + 1,
+  NET_B = NET_W + NET_LAYERS,
+  NET_DX = NET_B + NET_LAYERS, /* gradient of the input of layer l: NET_DX + l */
+  NET_DW = NET_DX + NET_LAYERS + 1,
+  NET_DB = NET_DW + NET_LAYERS,
+  NET_ARRAYS = NET_DB + NET_LAYERS
+};
+
+struct net {
+  convoy_context *context;
+  bool tensors;
+  float *host[NET_ARRAYS];
+  convoy_tensor *tensor[NET_ARRAYS]; /* NULL in a net on host memory */
+};
+
+/* Opens a context on `device` with failover, and fills the arrays: inputs, parameters and the
+ * weights' gradients (which the step adds to) with integers, everything it writes with NaN. */
+void net_open(struct net *net, const char *device, bool tensors, uint64_t seed);
+void net_close(struct net *net);
+
+/* Call `index` of the step; run may be NULL. */
+convoy_status net_call(struct net *net, int index, convoy_run *run);
+/* Brings all arrays to host[]. */
+void net_read(struct net *net);
+/* Index of the first array that differs in any bit, -1 if none does. */
+int net_difference(const struct net *a, const struct net *b);
+
+#endif
