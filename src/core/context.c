@@ -211,6 +211,8 @@ convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *
   double unused;
   if (!gflops) gflops = &unused;
   if (!gigabytes) gigabytes = &unused;
+  convoy_status status = cvy_device_check(context);
+  if (status) return status;
   if (context->device.device) return cvy_device_peak(context, gflops, gigabytes);
   return context->cpu.backend->peak(context->cpu.device, gflops, gigabytes);
 }

@@ -49,6 +49,12 @@ static convoy_status checked(convoy_context *context, convoy_status status) {
   return status ? failed(context, status) : CONVOY_OK;
 }
 
+convoy_status cvy_device_check(const convoy_context *context) {
+  if (!context->lost) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s was lost: %s", context->device.facts.info.id,
+                  context->lost_sentence);
+}
+
 static convoy_status present(const convoy_context *context) {
   if (context->device.device) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "%s was given up", context->device.facts.info.id);

@@ -16,6 +16,8 @@ convoy_status cvy_device_read(const cvy_store *store, float *to);
 /* Waits for everything up to `ticket`. ERR_INTERRUPTED if the call may be interrupted and was. */
 convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket);
 convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *gigabytes);
+/* ERR_DEVICE with the fault's sentence if the device was lost and failover is off, else OK. */
+convoy_status cvy_device_check(const convoy_context *context);
 /* Never fails: without a device there is nothing to release. */
 void cvy_device_release(convoy_context *context, uint64_t array);
 

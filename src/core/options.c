@@ -54,7 +54,10 @@ static convoy_status resolve_number(const number *row, int64_t given, int64_t *v
   *value = given ? given : row->fallback;
   if (given) return CONVOY_OK;
   if (row->words) return from_words(row, value);
-  return cvy_env_int(row->env, 1, row->high, value) ? CONVOY_OK : CONVOY_ERR_ARGUMENT;
+  int64_t from_env = 0; /* 0 there means the same as in the struct */
+  if (!cvy_env_int(row->env, 0, row->high, &from_env)) return CONVOY_ERR_ARGUMENT;
+  if (from_env) *value = from_env;
+  return CONVOY_OK;
 }
 
 static convoy_status resolve_text(const char *field, const char *given, const char *env,

@@ -115,16 +115,12 @@ static convoy_status after_device(convoy_context *context, const cvy_op *op, cvy
   return CONVOY_OK;
 }
 
-static convoy_status lost(const convoy_context *context) {
-  return cvy_fail(CONVOY_ERR_DEVICE, "%s was lost: %s", context->device.facts.info.id,
-                  context->lost_sentence);
-}
-
 convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
   bool on_device = context->device.device != NULL;
   int32_t faults = context->call.faults;
-  if (context->lost) return lost(context);
-  convoy_status status = on_device ? try_device(context, op, out) : compute_into(context, op, out);
+  convoy_status status = cvy_device_check(context);
+  if (status) return status;
+  status = on_device ? try_device(context, op, out) : compute_into(context, op, out);
   bool as_asked = on_device || context->wants_cpu;
   if (on_device && status) {
     bool faulted = context->call.faults > faults;
@@ -178,13 +174,14 @@ static convoy_status perform_borrowed(convoy_context *context, cvy_op *op,
 
 convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *problem, const float *a,
                                const float *b, const float *bias, float *out) {
-  if (context->lost) return lost(context);
+  convoy_status status = cvy_device_check(context);
+  if (status) return status;
   if (context->device.device) {
     cvy_op op = {.problem = *problem};
     const float *from[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
     return perform_borrowed(context, &op, from, out);
   }
-  convoy_status status = run_here(context, problem, a, b, bias, out);
+  status = run_here(context, problem, a, b, bias, out);
   if (!status) count(context, context->wants_cpu);
   return status;
 }

@@ -99,9 +99,8 @@ convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t coun
 
 convoy_status cvy_sync(convoy_context *context) {
   convoy_status status = begin_wait(context);
-  if (status) return status;
-  if (context->lost) return cvy_fail(CONVOY_ERR_DEVICE, "%s", context->lost_sentence);
-  if (!context->device.device) return CONVOY_OK;
+  if (!status) status = cvy_device_check(context);
+  if (status || !context->device.device) return status;
   status = cvy_device_wait(context, context->last_ticket);
   /* After a fault what is missing is computed on the CPU when it is needed. */
   bool hidden = context->options.failover && status != CONVOY_ERR_INTERRUPTED;

@@ -199,6 +199,7 @@ static void test_after_death(void **state) {
     assert_int_equal(convoy_context_device(context, &info), CONVOY_OK);
     assert_string_equal(info.id, hidden ? "cpu" : "fake:1");
     assert_int_equal(convoy_sync(context), wanted);
+    assert_int_equal(convoy_measure_peak(context, NULL, NULL), wanted);
     if (!hidden) assert_non_null(strstr(convoy_last_error(), "the script failed command"));
     convoy_close(context);
   }

@@ -218,6 +218,12 @@ static void test_option_environment(void **state) {
   assert_int_equal(options.open.threads, 3);
   assert_int_equal(options.open.workspace_limit, 64 << 20);
 
+  setenv("CONVOY_THREADS", "0", 1); /* as if it were not set */
+  setenv("CONVOY_WORKSPACE_LIMIT", "0", 1);
+  assert_int_equal(cvy_options_resolve(&given, &options), CONVOY_OK);
+  assert_int_equal(options.open.threads, 0);
+  assert_int_equal(options.open.workspace_limit, 1 << 30);
+
   /* The struct goes before the environment. */
   given.device = "cpu";
   given.algorithm = "cpu.direct";
