@@ -141,7 +141,7 @@ convoy_status cvy_settle(cvy_store *out) {
 
 /* --------------------------------------------------------------------------- host memory */
 
-/* The caller's arrays as stores; false with all dropped if memory ran out. */
+/* The caller's arrays as stores; false if memory ran out, the caller drops what there is. */
 static bool borrow(convoy_context *context, const cvy_problem *problem, const float *const from[],
                    cvy_op *op) {
   cvy_operands operands = cvy_problem_operands(problem);
