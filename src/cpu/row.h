@@ -26,6 +26,7 @@ typedef struct cvy_cpu_row {
 /* table.c: preferred first, ended by NULL; each is the first member of a cvy_cpu_row. */
 extern const cvy_algorithm *const cvy_cpu_algorithms[];
 
+extern const cvy_cpu_row cvy_cpu_depthwise;
 extern const cvy_cpu_row cvy_cpu_direct;
 extern const cvy_cpu_row cvy_cpu_im2col; /* only with OpenBLAS */
 

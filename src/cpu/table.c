@@ -3,6 +3,7 @@
 #include "cpu/row.h"
 
 const cvy_algorithm *const cvy_cpu_algorithms[] = {
+    &cvy_cpu_depthwise.algorithm,
 #if CONVOY_HAVE_OPENBLAS
     &cvy_cpu_im2col.algorithm,
 #endif

@@ -1,0 +1,107 @@
+/* Moving channels in and out of padded planes, a row at a time. */
+#include "cpu/planes.h"
+
+#include <string.h>
+
+#include "cpu/span.h"
+
+/* Padding and dilation are not bound by the size of any array: a product too large becomes one that
+ * no workspace limit allows. */
+static int64_t times(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 8 ? INT64_MAX / 8
+                                                                           : product;
+}
+
+cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
+  cvy_planes_layout layout = {.problem = p, .plane = 1};
+  int64_t phases = 1;
+  for (int i = 0; i < 3; i++) {
+    layout.extent[i] = p->out[i] + (p->filter[i] - 1) * p->dilation[i] / p->stride[i];
+    layout.plane = times(layout.plane, layout.extent[i]);
+    phases = times(phases, p->stride[i]);
+  }
+  layout.x_floats = times(layout.plane, phases);
+  int64_t rows = times(p->out[0] - 1, layout.extent[1]) + p->out[1] - 1;
+  layout.y_floats = times(rows, layout.extent[2]) + p->out[2];
+  return layout;
+}
+
+/* The place of padded coordinates. */
+static int64_t place(const cvy_planes_layout *layout, int64_t z, int64_t h, int64_t w) {
+  const int64_t *s = layout->problem->stride, *e = layout->extent;
+  int64_t phase = (z % s[0] * s[1] + h % s[1]) * s[2] + w % s[2];
+  return phase * layout->plane + (z / s[0] * e[1] + h / s[1]) * e[2] + w / s[2];
+}
+
+int64_t cvy_planes_tap(const cvy_planes_layout *layout, int64_t t, int64_t r, int64_t s) {
+  const int64_t *d = layout->problem->dilation;
+  return place(layout, t * d[0], r * d[1], s * d[2]);
+}
+
+/* One phase of one input row: `count` elements from x index `first` on, `stride` apart. */
+typedef struct run {
+  int64_t first, count, at;
+} run;
+
+static run run_of(const cvy_planes_layout *layout, int64_t z, int64_t h, int64_t phase) {
+  const cvy_problem *p = layout->problem;
+  int64_t stride = p->stride[2], pad = p->pad[2];
+  int64_t first = ((phase - pad) % stride + stride) % stride;
+  int64_t place_of_first = (first + pad) / stride;
+  int64_t count = first < p->in[2] ? (p->in[2] - 1 - first) / stride + 1 : 0;
+  count = cvy_most(cvy_least(count, layout->extent[2] - place_of_first), 0);
+  return (run){first, count, place(layout, z + p->pad[0], h + p->pad[1], first + pad)};
+}
+
+/* Rows behind the last one any tap reads have no place. */
+static bool has_place(const cvy_planes_layout *layout, int64_t z, int64_t h) {
+  const cvy_problem *p = layout->problem;
+  return (z + p->pad[0]) / p->stride[0] < layout->extent[0] &&
+         (h + p->pad[1]) / p->stride[1] < layout->extent[1];
+}
+
+void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+                       float *to) {
+  const cvy_problem *p = layout->problem;
+  memset(to, 0, (size_t)layout->x_floats * sizeof *to);
+  for (int64_t z = 0; z < p->in[0]; z++)
+    for (int64_t h = 0; h < p->in[1]; h++, x += p->in[2])
+      for (int64_t phase = 0; phase < p->stride[2] && has_place(layout, z, h); phase++) {
+        run r = run_of(layout, z, h, phase);
+        if (r.count > 0) lanes->gather(to + r.at, x + r.first, p->stride[2], r.count);
+      }
+}
+
+void cvy_planes_store_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *from,
+                        bool add, float *dx) {
+  const cvy_problem *p = layout->problem;
+  if (!add) memset(dx, 0, (size_t)cvy_in_volume(p) * sizeof *dx);
+  for (int64_t z = 0; z < p->in[0]; z++)
+    for (int64_t h = 0; h < p->in[1]; h++, dx += p->in[2])
+      for (int64_t phase = 0; phase < p->stride[2] && has_place(layout, z, h); phase++) {
+        run r = run_of(layout, z, h, phase);
+        if (r.count > 0) lanes->axpy(dx + r.first, p->stride[2], from + r.at, 1, 1.0f, r.count);
+      }
+}
+
+void cvy_planes_load_y(const cvy_planes_layout *layout, const float *y, float *to) {
+  const cvy_problem *p = layout->problem;
+  for (int64_t z = 0; z < p->out[0]; z++)
+    for (int64_t h = 0; h < p->out[1]; h++, y += p->out[2])
+      memcpy(to + (z * layout->extent[1] + h) * layout->extent[2], y,
+             (size_t)p->out[2] * sizeof *y);
+}
+
+void cvy_planes_store_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *from,
+                        bool add, float *y) {
+  const cvy_problem *p = layout->problem;
+  for (int64_t z = 0; z < p->out[0]; z++)
+    for (int64_t h = 0; h < p->out[1]; h++, y += p->out[2]) {
+      const float *row = from + (z * layout->extent[1] + h) * layout->extent[2];
+      if (add)
+        lanes->axpy(y, 1, row, 1, 1.0f, p->out[2]);
+      else
+        memcpy(y, row, (size_t)p->out[2] * sizeof *y);
+    }
+}

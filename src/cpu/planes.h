@@ -1,0 +1,34 @@
+/* Channels laid out so that a convolution is nothing but long shifted rows. x gets its padding, and
+ * with a stride one plane per phase: element u = x index + pad goes to phase u % stride, place
+ * u / stride. y gets the row pitch of x, with zeros in the gaps. Then the tap f of an axis reads place
+ * o + f dilation / stride of phase f dilation % stride, whatever the geometry. */
+#ifndef CVY_CPU_PLANES_H
+#define CVY_CPU_PLANES_H
+
+#include "conv/problem.h"
+#include "cpu/lanes.h"
+
+typedef struct cvy_planes_layout {
+  const cvy_problem *problem;
+  int64_t extent[3]; /* places per axis */
+  int64_t plane;     /* floats of one phase */
+  int64_t x_floats;  /* of all phases */
+  int64_t y_floats;  /* from the first to the last output: the length of the long row */
+} cvy_planes_layout;
+
+cvy_planes_layout cvy_planes_layout_of(const cvy_problem *problem);
+
+/* Where the taps of one filter row begin: tap (t, r, s) reads x + cvy_planes_tap() + output place. */
+int64_t cvy_planes_tap(const cvy_planes_layout *layout, int64_t t, int64_t r, int64_t s);
+
+void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+                       float *to);
+/* dx = or += what lies in the planes, padding left out. */
+void cvy_planes_store_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *from,
+                        bool add, float *dx);
+/* Leaves the gaps as they are: zero them once. */
+void cvy_planes_load_y(const cvy_planes_layout *layout, const float *y, float *to);
+void cvy_planes_store_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *from,
+                        bool add, float *y);
+
+#endif
