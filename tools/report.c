@@ -15,15 +15,14 @@ static const usage about = {
 };
 
 typedef struct report_options {
-  words devices;
+  words devices, shapes;
   const char *output;
   bool progress;
 } report_options;
 
 static int write_bench(const report_options *set, FILE *out, FILE *json) {
-  static const char *const tables[] = {"yolov8n_rx5600xt", "eeg"};
   bench_options bench = bench_defaults();
-  for (int i = 0; i < 2; i++) words_add(&bench.shapes, tables[i], strlen(tables[i]));
+  bench.shapes = set->shapes;
   bench.devices = set->devices;
   bench.quick = true;
   bench.progress = set->progress;
@@ -77,11 +76,16 @@ int report_main(int argc, char **argv) {
       {"--output", "FILE", OPTION_TEXT, &set.output, "the file to write (convoy-report.txt)"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
+      {"--shapes", "FILE...", OPTION_FILES, &set.shapes,
+       "shape tables to time (yolov8n_rx5600xt and eeg)"},
       {"--progress", NULL, OPTION_FLAG, &set.progress,
        "progress line even if stderr is not a terminal"},
       {NULL, NULL, OPTION_FLAG, NULL, NULL},
   };
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
+  static const char *const standard[] = {"yolov8n_rx5600xt", "eeg"};
+  const int missing = set.shapes.count == 0 ? 2 : 0;
+  for (int i = 0; i < missing; i++) words_add(&set.shapes, standard[i], strlen(standard[i]));
   return write_report(&set);
 }
