@@ -27,62 +27,77 @@ cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
   return layout;
 }
 
-/* The place of padded coordinates. */
-static int64_t place(const cvy_planes_layout *layout, int64_t z, int64_t h, int64_t w) {
+/* Begin of the row of padded coordinates z and h: the plane of its phase and phase `w` of the last
+ * axis, and the place in it. */
+static int64_t row_place(const cvy_planes_layout *layout, int64_t z, int64_t h, int64_t w) {
   const int64_t *s = layout->problem->stride, *e = layout->extent;
-  int64_t phase = (z % s[0] * s[1] + h % s[1]) * s[2] + w % s[2];
-  return phase * layout->plane + (z / s[0] * e[1] + h / s[1]) * e[2] + w / s[2];
+  int64_t phase = (z % s[0] * s[1] + h % s[1]) * s[2] + w;
+  return phase * layout->plane + (z / s[0] * e[1] + h / s[1]) * e[2];
 }
 
 int64_t cvy_planes_tap(const cvy_planes_layout *layout, int64_t t, int64_t r, int64_t s) {
-  const int64_t *d = layout->problem->dilation;
-  return place(layout, t * d[0], r * d[1], s * d[2]);
+  const int64_t *d = layout->problem->dilation, stride = layout->problem->stride[2];
+  return row_place(layout, t * d[0], r * d[1], s * d[2] % stride) + s * d[2] / stride;
 }
 
-/* One phase of one input row: `count` elements from x index `first` on, `stride` apart. */
+/* One phase of every input row: `count` elements from x index `first` on, a stride apart. */
 typedef struct run {
-  int64_t first, count, at;
+  int64_t first, count, place;
 } run;
 
-static run run_of(const cvy_planes_layout *layout, int64_t z, int64_t h, int64_t phase) {
+static run run_of(const cvy_planes_layout *layout, int64_t phase) {
   const cvy_problem *p = layout->problem;
   int64_t stride = p->stride[2], pad = p->pad[2];
   int64_t first = ((phase - pad) % stride + stride) % stride;
-  int64_t place_of_first = (first + pad) / stride;
+  int64_t place = (first + pad) / stride;
   int64_t count = first < p->in[2] ? (p->in[2] - 1 - first) / stride + 1 : 0;
-  count = cvy_most(cvy_least(count, layout->extent[2] - place_of_first), 0);
-  return (run){first, count, place(layout, z + p->pad[0], h + p->pad[1], first + pad)};
+  return (run){first, cvy_most(cvy_least(count, layout->extent[2] - place), 0), place};
 }
 
-/* Rows behind the last one any tap reads have no place. */
-static bool has_place(const cvy_planes_layout *layout, int64_t z, int64_t h) {
+/* Input rows of an axis that have a place: those behind the last one any tap reads have none. */
+static int64_t used(const cvy_planes_layout *layout, int axis) {
   const cvy_problem *p = layout->problem;
-  return (z + p->pad[0]) / p->stride[0] < layout->extent[0] &&
-         (h + p->pad[1]) / p->stride[1] < layout->extent[1];
+  int64_t places = layout->extent[axis] * p->stride[axis] - p->pad[axis];
+  return cvy_most(cvy_least(places, p->in[axis]), 0);
 }
 
+typedef void move_fn(const cvy_lanes *lanes, int64_t stride, int64_t count, float *x, float *place);
+
+/* Moves each run of x to its place or back. */
+static void for_runs(const cvy_planes_layout *layout, const cvy_lanes *lanes, move_fn *move,
+                     float *x, float *planes) {
+  const cvy_problem *p = layout->problem;
+  int64_t depth = used(layout, 0), height = used(layout, 1);
+  for (int64_t phase = 0; phase < p->stride[2]; phase++) {
+    run r = run_of(layout, phase);
+    for (int64_t z = 0; z < depth && r.count > 0; z++)
+      for (int64_t h = 0; h < height; h++)
+        move(lanes, p->stride[2], r.count, x + (z * p->in[1] + h) * p->in[2] + r.first,
+             planes + row_place(layout, z + p->pad[0], h + p->pad[1], phase) + r.place);
+  }
+}
+
+static void load_run(const cvy_lanes *lanes, int64_t stride, int64_t count, float *x,
+                     float *place) {
+  lanes->gather(place, x, stride, count);
+}
+
+static void store_run(const cvy_lanes *lanes, int64_t stride, int64_t count, float *x,
+                      float *place) {
+  lanes->axpy(x, stride, place, 1, 1.0f, count);
+}
+
+/* Loading only reads x; it shares its walk with storing, which writes it. */
 void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
                        float *to) {
-  const cvy_problem *p = layout->problem;
   memset(to, 0, (size_t)layout->x_floats * sizeof *to);
-  for (int64_t z = 0; z < p->in[0]; z++)
-    for (int64_t h = 0; h < p->in[1]; h++, x += p->in[2])
-      for (int64_t phase = 0; phase < p->stride[2] && has_place(layout, z, h); phase++) {
-        run r = run_of(layout, z, h, phase);
-        if (r.count > 0) lanes->gather(to + r.at, x + r.first, p->stride[2], r.count);
-      }
+  for_runs(layout, lanes, load_run, (float *)x, to);
 }
 
-void cvy_planes_store_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *from,
+void cvy_planes_store_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, float *from,
                         bool add, float *dx) {
-  const cvy_problem *p = layout->problem;
-  if (!add) memset(dx, 0, (size_t)cvy_in_volume(p) * sizeof *dx);
-  for (int64_t z = 0; z < p->in[0]; z++)
-    for (int64_t h = 0; h < p->in[1]; h++, dx += p->in[2])
-      for (int64_t phase = 0; phase < p->stride[2] && has_place(layout, z, h); phase++) {
-        run r = run_of(layout, z, h, phase);
-        if (r.count > 0) lanes->axpy(dx + r.first, p->stride[2], from + r.at, 1, 1.0f, r.count);
-      }
+  if (!add) memset(dx, 0, (size_t)cvy_in_volume(layout->problem) * sizeof *dx);
+  for_runs(layout, lanes, store_run, dx, from);
 }
 
 void cvy_planes_load_y(const cvy_planes_layout *layout, const float *y, float *to) {
