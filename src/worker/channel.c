@@ -66,6 +66,7 @@ convoy_status cvy_channel_fault(cvy_channel *channel, uint64_t ticket, uint64_t 
 convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const volatile int *interrupt,
                                uint64_t *fault) {
   cvy_wire *wire = channel->wire;
+  if (ticket > channel->posted) ticket = channel->posted; /* there is nothing more to wait for */
   if (atomic_load(&wire->completed) < ticket) {
     atomic_store(&wire->wanted, ticket);
     cvy_doorbell_ring(&wire->work);

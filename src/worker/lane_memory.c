@@ -1,6 +1,7 @@
 /* Host memory shared with a worker. Freed blocks are kept for the next call, because the first touch
  * of shared pages is slow; a limit bounds what is kept. One list for the process: memory may be
- * freed from any thread and after its context is gone. */
+ * freed from any thread and after its context is gone. The lock is never held across a question to
+ * the worker. */
 #include "worker/lane_memory.h"
 
 #include <pthread.h>
@@ -18,27 +19,27 @@ typedef struct host_block {
   void *memory;
   size_t bytes;
   bool is_private; /* ordinary memory */
-  bool used;
+  bool used;       /* handed out, not kept */
 } host_block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static host_block *blocks;
+static host_block *blocks; /* newest first */
 
-/* ------------------------------------------------------- all of these under the lock */
-
-static void unlink_block(host_block *block) {
-  host_block **at = &blocks;
-  while (*at != block) at = &(*at)->next;
-  *at = block->next;
-}
-
+/* Its memory goes too; it is in no list any more. */
 static void destroy(host_block *block) {
-  unlink_block(block);
   if (block->is_private)
     free(block->memory);
   else
     cvy_shared_drop(&block->block.shared);
   free(block);
+}
+
+/* ------------------------------------------------------- all of these under the lock */
+
+static void take_out(host_block *block) {
+  host_block **at = &blocks;
+  while (*at != block) at = &(*at)->next;
+  *at = block->next;
 }
 
 static bool is_kept(const host_block *block, const cvy_channel *channel) {
@@ -55,36 +56,51 @@ static host_block *best_kept(const cvy_channel *channel, size_t bytes) {
   return best;
 }
 
-static host_block *oldest_kept_above(const cvy_channel *channel, size_t limit) {
+static host_block *oldest_in_excess(const cvy_channel *channel) {
   size_t kept = 0;
-  host_block *oldest = NULL; /* new blocks go to the front */
+  host_block *oldest = NULL;
   for (host_block *at = blocks; at; at = at->next) {
     if (!is_kept(at, channel)) continue;
     kept += at->bytes;
     oldest = at;
   }
-  return kept > limit ? oldest : NULL;
+  return kept > KEPT_BYTES ? oldest : NULL;
+}
+
+/* ------------------------------------------------------------------------------ alloc */
+
+static host_block *reuse(const cvy_channel *channel, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  host_block *block = best_kept(channel, bytes);
+  if (block) block->used = true;
+  pthread_mutex_unlock(&lock);
+  if (block) memset(block->memory, 0, bytes);
+  return block;
+}
+
+static host_block *take_excess(const cvy_channel *channel) {
+  pthread_mutex_lock(&lock);
+  host_block *block = oldest_in_excess(channel);
+  if (block) take_out(block);
+  pthread_mutex_unlock(&lock);
+  return block;
 }
 
 static void trim(cvy_channel *channel) {
   host_block *block;
-  while ((block = oldest_kept_above(channel, KEPT_BYTES))) {
+  while ((block = take_excess(channel))) {
     cvy_channel_unmap(channel, &block->block);
     destroy(block);
   }
 }
 
-static host_block *add(const cvy_channel *channel, size_t bytes) {
-  host_block *block = calloc(1, sizeof *block);
-  if (!block) return NULL;
-  block->channel = channel;
-  block->bytes = bytes;
-  block->next = blocks;
-  blocks = block;
-  return block;
-}
-
-static convoy_status back_privately(host_block *block) {
+/* Shared if it is worth it and the worker takes it, else private: the caller can use both. */
+static convoy_status back(host_block *block, cvy_channel *channel) {
+  if (block->bytes >= LEAST_BYTES &&
+      cvy_channel_map(channel, block->bytes, true, &block->block) == CONVOY_OK) {
+    block->memory = block->block.shared.memory;
+    return CONVOY_OK;
+  }
   block->is_private = true;
   block->memory = aligned_alloc(PAGE, block->bytes);
   if (!block->memory) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for %zu bytes", block->bytes);
@@ -92,60 +108,49 @@ static convoy_status back_privately(host_block *block) {
   return CONVOY_OK;
 }
 
-/* Shared if it is worth it and the worker takes it, else private: the caller can use both. */
-static convoy_status back(host_block *block, cvy_channel *channel) {
-  if (block->bytes < LEAST_BYTES ||
-      cvy_channel_map(channel, block->bytes, true, &block->block) != CONVOY_OK)
-    return back_privately(block);
-  block->memory = block->block.shared.memory;
-  return CONVOY_OK;
-}
-
 static host_block *make(cvy_channel *channel, size_t bytes) {
-  host_block *block = add(channel, bytes);
+  host_block *block = calloc(1, sizeof *block);
   if (!block) {
     cvy_fail(CONVOY_ERR_MEMORY, "no memory for the record of a block");
     return NULL;
   }
-  if (back(block, channel) == CONVOY_OK) return block;
-  destroy(block);
-  return NULL;
-}
-
-static host_block *get(cvy_channel *channel, size_t bytes) {
-  host_block *block = best_kept(channel, bytes);
-  if (block) {
-    memset(block->memory, 0, bytes);
-    return block;
+  *block = (host_block){.channel = channel, .bytes = bytes, .used = true};
+  if (back(block, channel)) {
+    free(block);
+    return NULL;
   }
-  trim(channel);
-  return make(channel, bytes);
+  pthread_mutex_lock(&lock);
+  block->next = blocks;
+  blocks = block;
+  pthread_mutex_unlock(&lock);
+  return block;
 }
-
-/* ---------------------------------------------------------------------------- outside */
 
 void *cvy_lane_alloc(cvy_channel *channel, size_t bytes) {
   if (bytes > SIZE_MAX - PAGE) {
     cvy_fail(CONVOY_ERR_MEMORY, "no memory for %zu bytes", bytes);
     return NULL;
   }
-  pthread_mutex_lock(&lock);
-  host_block *block = get(channel, (bytes + PAGE - 1) & ~(PAGE - 1));
-  if (block) block->used = true;
-  void *memory = block ? block->memory : NULL;
-  pthread_mutex_unlock(&lock);
-  return memory;
+  const size_t whole = (bytes + PAGE - 1) & ~(PAGE - 1);
+  host_block *block = reuse(channel, whole);
+  if (!block) {
+    trim(channel);
+    block = make(channel, whole);
+  }
+  return block ? block->memory : NULL;
 }
+
+/* --------------------------------------------------------------------- free, find, sum */
 
 void cvy_lane_free(void *memory) {
   pthread_mutex_lock(&lock);
   host_block *block = blocks;
   while (block && (block->memory != memory || !block->used)) block = block->next;
-  if (block && (block->is_private || !block->channel))
-    destroy(block);
-  else if (block)
-    block->used = false;
+  const bool last = block && (block->is_private || !block->channel);
+  if (last) take_out(block);
+  if (block) block->used = false;
   pthread_mutex_unlock(&lock);
+  if (last) destroy(block);
 }
 
 bool cvy_lane_find(const cvy_channel *channel, const void *at, int64_t bytes, uint32_t *number,
@@ -156,6 +161,7 @@ bool cvy_lane_find(const cvy_channel *channel, const void *at, int64_t bytes, ui
     uintptr_t from = (uintptr_t)block->memory, start = (uintptr_t)at;
     if (block->channel != channel || block->is_private || start < from) continue;
     found = start - from <= block->bytes && (uint64_t)bytes <= block->bytes - (start - from);
+    if (!found) continue;
     *number = block->block.number;
     *offset = (int64_t)(start - from);
   }
@@ -178,7 +184,9 @@ void cvy_lane_orphan(const cvy_channel *channel) {
     next = at->next;
     if (at->channel != channel) continue;
     at->channel = NULL;
-    if (!at->used) destroy(at);
+    if (at->used) continue;
+    take_out(at);
+    destroy(at);
   }
   pthread_mutex_unlock(&lock);
 }

@@ -6,7 +6,7 @@
  *   refuse  the command returns an error
  *   kill, segv, abort, exit   the process ends that way
  *   hang    the command never returns
- *   slow    from this command on, every wait takes 300 ms
+ *   slow    from this command on, every wait takes 600 ms
  * FAKE_BUILD_ID: the build it claims to be of. A job computes out[i] = 2 a[i] + b[i]. */
 #include <signal.h>
 #include <stdio.h>
@@ -168,7 +168,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                               uint64_t *fault) {
   (void)interrupt;
-  if (strcmp(device->action, "slow") == 0 && device->commands >= device->when) usleep(300000);
+  if (strcmp(device->action, "slow") == 0 && device->commands >= device->when) usleep(600000);
   if (!device->fault || device->fault > ticket) return CONVOY_OK;
   if (fault) *fault = device->fault;
   return fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);

@@ -131,6 +131,7 @@ static void check_fault(int32_t isolation, const char *script, convoy_status sta
   lane_put(device, 3, 1000, 3);
   lane_expect(device, 3, 1000, 3);
   assert_int_equal(LANE->wait(device, tickets[7], NULL, &fault), CONVOY_OK);
+  assert_int_equal(LANE->wait(device, UINT64_MAX, NULL, &fault), CONVOY_OK);
   LANE->close(device);
 }
 
@@ -246,10 +247,10 @@ static void test_interrupt(void **state) {
   lane_put(device, 1, 10, 1);
   LANE->zero(device, 1, 10, &ticket);
   assert_int_equal(LANE->wait(device, ticket, &interrupt, &fault), CONVOY_ERR_INTERRUPTED);
-  assert_true(cvy_clock() - start < 0.25);
+  assert_true(cvy_clock() - start < 0.5);
   interrupt = 0;
   assert_int_equal(LANE->wait(device, ticket, &interrupt, &fault), CONVOY_OK);
-  assert_true(cvy_clock() - start >= 0.3);
+  assert_true(cvy_clock() - start >= 0.6);
   LANE->close(device);
 }
 

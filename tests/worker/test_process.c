@@ -102,7 +102,7 @@ static void test_death_is_noticed_at_once(void **state) {
   double start = cvy_clock();
   assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEVICE);
   double seconds = cvy_clock() - start;
-  assert_true(seconds > 0.1 && seconds < 0.4);
+  assert_true(seconds > 0.1 && seconds < 1.0);
   waitpid(killer, NULL, 0);
   LANE->close(device);
   assert_no_children();
@@ -172,7 +172,7 @@ static void check_orphan(const char *script) {
   waitpid(trainer, NULL, 0);
   double start = cvy_clock();
   while (waitpid(worker, NULL, WNOHANG) == 0) {
-    assert_true(cvy_clock() - start < 1.0);
+    assert_true(cvy_clock() - start < 2.0); /* milliseconds, unless the machine is loaded */
     usleep(1000);
   }
   prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -294,24 +294,30 @@ static void test_no_growth_thread(void **state) {
   check_growth(CONVOY_ISOLATION_NONE);
 }
 
+/* Nanoseconds of processor time of its main thread; -1: this kernel does not say. */
+static long time_used(int pid) {
+  char path[64];
+  long used = -1;
+  snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
+  FILE *file = fopen(path, "r");
+  if (!file) return -1;
+  assert_int_equal(fscanf(file, "%ld", &used), 1);
+  fclose(file);
+  return used;
+}
+
 /* An idle worker must not spin. */
 static void test_idle_costs_nothing(void **state) {
   cvy_device *device = open_process(NULL);
-  char path[64];
-  unsigned long before[2], after[2];
   (void)state;
   lane_put(device, 1, 100, 1);
-  snprintf(path, sizeof path, "/proc/%d/schedstat", worker_of(device));
   usleep(50000);
-  for (int i = 0; i < 2; ++i) {
-    FILE *file = fopen(path, "r");
-    if (!file) skip();
-    assert_int_equal(fscanf(file, "%lu", i ? after : before), 1);
-    fclose(file);
-    if (i == 0) usleep(500000);
-  }
-  assert_true(after[0] - before[0] < 2000000); /* ns */
+  long before = time_used(worker_of(device));
+  usleep(500000);
+  long after = time_used(worker_of(device));
+  assert_true(after - before < 2000000);
   LANE->close(device);
+  if (before < 0) skip();
 }
 
 /* ------------------------------------------------------------------------ greeting */
