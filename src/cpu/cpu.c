@@ -49,9 +49,9 @@ static void fill_facts(const cvy_open_options *options, int32_t threads, cvy_fac
 
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
+  int32_t threads = options->threads > 0 ? options->threads : cvy_cpu_allowed();
   *count = 1;
-  if (capacity > 0)
-    fill_facts(options, options->threads > 0 ? options->threads : cvy_cpu_allowed(), out);
+  if (capacity > 0) fill_facts(options, threads < CVY_MAX_THREADS ? threads : CVY_MAX_THREADS, out);
   return CONVOY_OK;
 }
 

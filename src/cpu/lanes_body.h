@@ -128,8 +128,8 @@ static double sum(const float *x, int64_t length) {
          ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/* A NaN fails the comparison and is multiplied by the slope: still a NaN. For ReLU (slope 0) the
- * product of an infinity must not become one, hence the choice of factor, not of product. */
+/* ReLU tests for <= 0 and leaky ReLU multiplies, so that a NaN stays in both; ReLU does not multiply,
+ * for 0 times -infinity would make one. */
 static void epilogue(float *y, float bias, float slope, int64_t length) {
   if (slope == 1.0f) {
     for (int64_t i = 0; i < length; i++) y[i] += bias;
