@@ -53,22 +53,27 @@ convoy_status cvy_operate_host(convoy_context *context, const cvy_host_operation
 
 enum { FIRST, SECOND, OUT };
 
-/* Which operand of a direction is x, w and y. */
+/* Which operand of a direction is x, w and y, and what the public call names them. */
 static const struct {
   int x, w, y;
+  const char *names[3];
 } roles[CONVOY_DIRECTIONS] = {
-    [CONVOY_FORWARD] = {FIRST, SECOND, OUT},
-    [CONVOY_BACKWARD_DATA] = {OUT, SECOND, FIRST},
-    [CONVOY_BACKWARD_WEIGHTS] = {FIRST, OUT, SECOND},
-    [CONVOY_BACKWARD_BIAS] = {OUT, OUT, FIRST}, /* has neither x nor w */
+    [CONVOY_FORWARD] = {FIRST, SECOND, OUT, {"x", "w", "y"}},
+    [CONVOY_BACKWARD_DATA] = {OUT, SECOND, FIRST, {"dy", "w", "dx"}},
+    [CONVOY_BACKWARD_WEIGHTS] = {FIRST, OUT, SECOND, {"x", "dy", "dw"}},
+    [CONVOY_BACKWARD_BIAS] = {OUT, OUT, FIRST, {"dy", NULL, "db"}}, /* has neither x nor w */
 };
+
+static convoy_status check_dims(const char *name, const convoy_tensor *tensor, int32_t dims) {
+  if (tensor->dims == dims) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_SHAPE, "%s has %d extents, not %d", name, (int)tensor->dims,
+                  (int)dims);
+}
 
 static convoy_status check_shape(const char *name, const convoy_tensor *tensor, int32_t dims,
                                  const int64_t *shape) {
-  if (tensor->dims != dims) {
-    return cvy_fail(CONVOY_ERR_SHAPE, "%s has %d extents, not %d", name, (int)tensor->dims,
-                    (int)dims);
-  }
+  convoy_status status = check_dims(name, tensor, dims);
+  if (status) return status;
   for (int32_t i = 0; i < dims; i++) {
     if (tensor->shape[i] != shape[i]) {
       return cvy_fail(CONVOY_ERR_SHAPE, "extent %d of %s is %lld, not %lld", (int)i, name,
@@ -92,29 +97,45 @@ static convoy_status check_owners(convoy_context *context, const cvy_tensor_oper
   return CONVOY_OK;
 }
 
+/* Before shapes are looked at: a wrong number of extents would give puzzling sentences. An illegal
+ * rank is left to the problem's own check. */
+static convoy_status check_ranks(const cvy_tensor_operation *o) {
+  const convoy_tensor *const operands[] = {o->first, o->second, o->out};
+  bool bias = o->direction == CONVOY_BACKWARD_BIAS;
+  if (o->conv->rank < 1 || o->conv->rank > CONVOY_MAX_RANK) return CONVOY_OK;
+  for (int i = FIRST; i <= OUT; i++) {
+    int32_t dims = bias && i == OUT ? 1 : o->conv->rank + 2;
+    const char *name = roles[o->direction].names[i];
+    convoy_status status = name ? check_dims(name, operands[i], dims) : CONVOY_OK;
+    if (status) return status;
+  }
+  return CONVOY_OK;
+}
+
 static convoy_status bias_problem(const cvy_tensor_operation *o, cvy_problem *problem) {
   convoy_status status = cvy_problem_bias(o->conv, o->first->shape, o->beta, problem);
-  if (!status) status = check_shape("dy", o->first, o->conv->rank + 2, o->first->shape);
-  if (!status) status = check_shape("db", o->out, 1, &problem->k);
-  return status;
+  return status ? status : check_shape("db", o->out, 1, &problem->k);
 }
 
 /* Makes the problem and checks that every operand has the shape it implies. */
 static convoy_status tensor_problem(const cvy_tensor_operation *o, cvy_problem *problem) {
-  if (o->direction == CONVOY_BACKWARD_BIAS) return bias_problem(o, problem);
-  const convoy_tensor *const operands[] = {o->first, o->second, o->out};
-  const convoy_tensor *x = operands[roles[o->direction].x], *w = operands[roles[o->direction].w];
-  const convoy_tensor *y = operands[roles[o->direction].y];
-  convoy_status status = cvy_problem_make(o->conv, o->direction, x->shape, w->shape, o->beta,
-                                          o->bias != NULL, o->epilogue, problem);
+  convoy_status status = check_ranks(o);
   if (status) return status;
-  int32_t dims = o->conv->rank + 2;
+  if (o->direction == CONVOY_BACKWARD_BIAS) return bias_problem(o, problem);
+
+  const convoy_tensor *const operands[] = {o->first, o->second, o->out};
+  int role = roles[o->direction].y;
+  const convoy_tensor *x = operands[roles[o->direction].x], *w = operands[roles[o->direction].w];
+  status = cvy_problem_make(o->conv, o->direction, x->shape, w->shape, o->beta, o->bias != NULL,
+                            o->epilogue, problem);
+  if (status) return status;
   int64_t y_shape[CONVOY_MAX_DIMS];
   int64_t channels = cvy_problem_count(problem, CVY_BIAS);
   status = cvy_output_shape(o->conv, x->shape, w->shape, y_shape);
-  if (!status) status = check_shape("x", x, dims, x->shape);
-  if (!status) status = check_shape("w", w, dims, w->shape);
-  if (!status) status = check_shape("y", y, dims, y_shape);
+  if (!status) {
+    status =
+        check_shape(roles[o->direction].names[role], operands[role], o->conv->rank + 2, y_shape);
+  }
   if (!status && o->bias) status = check_shape("bias", o->bias, 1, &channels);
   return status;
 }
