@@ -81,6 +81,7 @@ def test_other_layouts_of_inputs(context, operands):
     swapped = x.astype(x.dtype.newbyteorder())
     odd = numpy.zeros(x.nbytes + 1, numpy.uint8)[1:].view(numpy.float32).reshape(x.shape)
     odd[...] = x
+    assert not odd.flags.aligned and as_input(odd, "x").flags.aligned
     for other in (fortran, spaced, backwards, swapped, odd):
         assert_array_equal(context.forward(other, w), expected)
 

@@ -1,5 +1,9 @@
 """The same operations on an OpenCL device, through the worker and in this process."""
 
+import gc
+import os
+import time
+
 import numpy
 import pytest
 from cases import Case
@@ -59,3 +63,23 @@ def test_shared_zeros(device_context, operands):
     shared = device_context.shared_zeros(x.shape)
     shared[...] = x
     assert_array_equal(device_context.forward(shared, w), device_context.forward(x, w))
+
+
+def is_gone(pid):
+    """Whether the process has ended within ten seconds."""
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not os.path.exists(f"/proc/{pid}")
+
+
+@pytest.mark.parametrize("end", ["close", "collect"])
+def test_the_worker_ends_with_its_context(opencl_device, end):
+    context = convoy.open(opencl_device, isolation="process", failover=False)
+    pid = context.health().worker_pid
+    assert os.path.exists(f"/proc/{pid}")
+    if end == "close":
+        context.close()
+    del context
+    gc.collect()
+    assert is_gone(pid)
