@@ -1,4 +1,4 @@
-/* Contexts: which device a name opens, closing, events, fork, interruption, host memory. */
+/* Contexts: closing, events, fork, interruption, host memory, health. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,132 +16,6 @@ static int reset(void **state) {
   (void)state;
   fake_reset();
   return 0;
-}
-
-static convoy_status open_status(const char *device, convoy_switch failover) {
-  convoy_options options = CONVOY_OPTIONS_INIT;
-  convoy_context *context = NULL;
-  options.device = device;
-  options.failover = (int32_t)failover;
-  convoy_status status = convoy_open(&options, &context);
-  if (!status) convoy_close(context);
-  return status;
-}
-
-/* --------------------------------------------------------------------------------- devices */
-
-static void check_opens(const char *device, const char *id) {
-  convoy_context *context = open_named(device, CONVOY_NO);
-  convoy_device_info info = {.struct_size = sizeof(info)};
-  assert_int_equal(convoy_context_device(context, &info), CONVOY_OK);
-  assert_string_equal(info.id, id);
-  convoy_close(context);
-}
-
-static void test_names(void **state) {
-  (void)state;
-  const struct {
-    const char *wanted, *id;
-  } rows[] = {{"auto", "fake:1"},   {"cpu", "cpu"},       {"fake", "fake:1"},
-              {"fake:0", "fake:0"}, {"fake:1", "fake:1"}, {"gpu ONE", "fake:1"},
-              {"procESS", "fake:0"}};
-  for (size_t i = 0; i < CVY_COUNT(rows); i++) check_opens(rows[i].wanted, rows[i].id);
-  assert_int_equal(open_status("no such device", CONVOY_NO), CONVOY_ERR_NOT_FOUND);
-  assert_int_equal(open_status("fake:2", CONVOY_NO), CONVOY_ERR_NOT_FOUND);
-  assert_int_equal(fake_seen.opens, fake_seen.closes);
-  fake.no_gpu = true;
-  check_opens("auto", "cpu");
-  check_opens("fake", "fake:0");
-  fake.simulator = true;
-  check_opens("fake", "fake:1");
-}
-
-/* Part of the CPU engine's own name opens it. */
-static void test_cpu_by_name(void **state) {
-  (void)state;
-  convoy_device_info info[3] = {{.struct_size = sizeof(info[0])}};
-  int32_t count;
-  assert_int_equal(convoy_devices(NULL, info, 3, &count, NULL, 0), CONVOY_OK);
-  check_opens(info[0].name, "cpu");
-}
-
-/* With cpu the other backends are not even asked. */
-static void test_cpu_asks_nobody(void **state) {
-  (void)state;
-  convoy_context *context = open_named("cpu", CONVOY_ON);
-  float out[3];
-  assert_int_equal(
-      convoy_forward_host(context, &conv, x_shape, x, w_shape, w, NULL, NULL, out, NULL),
-      CONVOY_OK);
-  convoy_close(context);
-  assert_int_equal(fake_seen.lists, 0);
-  assert_int_equal(fake_seen.opens, 0);
-}
-
-static void test_list(void **state) {
-  (void)state;
-  convoy_device_info info[3] = {{.struct_size = sizeof(info[0])}};
-  char why[64] = "x";
-  int32_t count = 0;
-  assert_int_equal(convoy_devices(NULL, NULL, 0, &count, NULL, 0), CONVOY_OK);
-  assert_int_equal(count, 3);
-  assert_int_equal(convoy_devices(NULL, info, 2, &count, why, sizeof(why)), CONVOY_OK);
-  assert_int_equal(count, 3);
-  assert_string_equal(why, "");
-  assert_string_equal(info[0].id, "cpu");
-  assert_string_equal(info[1].id, "fake:0");
-  assert_string_equal(info[2].id, "");
-  fake.list_status = CONVOY_ERR_DEVICE;
-  assert_int_equal(convoy_devices(NULL, info, 3, &count, why, sizeof(why)), CONVOY_OK);
-  assert_int_equal(count, 1);
-  assert_string_equal(why, "the script refuses to list");
-  assert_int_equal(convoy_devices(NULL, info, -1, &count, NULL, 0), CONVOY_ERR_ARGUMENT);
-  assert_int_equal(convoy_devices(NULL, info, 1, NULL, NULL, 0), CONVOY_ERR_ARGUMENT);
-  assert_int_equal(convoy_devices(NULL, NULL, 1, &count, NULL, 0), CONVOY_ERR_ARGUMENT);
-}
-
-/* ------------------------------------------------------------------- what cannot be opened */
-
-static void keep_event(void *user, const convoy_event *event) {
-  *(convoy_event *)user = *event;
-}
-
-static void check_downgrade(const char *device, convoy_status status) {
-  convoy_context *context = open_named(device, CONVOY_ON);
-  convoy_event event = {0};
-  convoy_device_info info = {.struct_size = sizeof(info)};
-  assert_int_equal(convoy_context_device(context, &info), CONVOY_OK);
-  assert_string_equal(info.id, "cpu");
-  assert_int_equal(health_of(context).downgrades, 1);
-  /* What happened before there was a callback is told once there is one. */
-  assert_int_equal(convoy_set_event_callback(context, keep_event, &event), CONVOY_OK);
-  assert_int_equal(event.kind, CONVOY_EVENT_DOWNGRADE);
-  assert_int_equal(event.status, status);
-  assert_non_null(strstr(event.message, device));
-  float out[3];
-  assert_int_equal(
-      convoy_forward_host(context, &conv, x_shape, x, w_shape, w, NULL, NULL, out, NULL),
-      CONVOY_OK);
-  assert_int_equal(health_of(context).operations, 1);
-  assert_int_equal(health_of(context).device_operations, 0);
-  convoy_close(context);
-}
-
-static void test_downgrade(void **state) {
-  (void)state;
-  check_downgrade("no such device", CONVOY_ERR_NOT_FOUND);
-  fake.open_status = CONVOY_ERR_DEVICE;
-  assert_int_equal(open_status("fake:1", CONVOY_NO), CONVOY_ERR_DEVICE);
-  check_downgrade("fake:1", CONVOY_ERR_DEVICE);
-  fake.list_status = CONVOY_ERR_DEVICE;
-  assert_int_equal(open_status("auto", CONVOY_NO), CONVOY_ERR_DEVICE);
-  check_downgrade("auto", CONVOY_ERR_DEVICE);
-  /* No OpenCL at all is no downgrade of auto. */
-  fake.list_status = CONVOY_ERR_UNSUPPORTED;
-  check_opens("auto", "cpu");
-  fake.list_status = CONVOY_ERR_NOT_FOUND;
-  check_opens("auto", "cpu");
-  assert_int_equal(open_status("fake", CONVOY_NO), CONVOY_ERR_NOT_FOUND);
 }
 
 /* -------------------------------------------------------------------------------- closing */
@@ -429,11 +303,6 @@ static void test_health(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(test_names, reset),
-      cmocka_unit_test_setup(test_cpu_by_name, reset),
-      cmocka_unit_test_setup(test_cpu_asks_nobody, reset),
-      cmocka_unit_test_setup(test_list, reset),
-      cmocka_unit_test_setup(test_downgrade, reset),
       cmocka_unit_test_setup(test_closed, reset),
       cmocka_unit_test_setup(test_closed_is_not_reused_too_early, reset),
       cmocka_unit_test_setup(test_callback_may_call, reset),
