@@ -36,6 +36,7 @@ result=$(sed -n 's/^result: //p' "$output")
 
 echo
 say "the same training steps on each device, from the weights just trained"
+say "(the first time, an OpenCL device compiles its kernels for up to a minute)"
 status=0
 "$program" "${fixed[@]}" "$@" --resume --compare-devices --steps 20 || status=1
 echo "demo: $result"

@@ -18,11 +18,18 @@ def skip_reason(case, skipped):
     return said[0] if said else message or "no reason given"
 
 
+def failure_reason(case, failure):
+    """CTest's message is empty: the first line of the output that speaks of an error will do."""
+    output = (case.findtext("system-out") or "").splitlines()
+    said = [line.strip() for line in output if re.search(r"error|fault|fail", line, re.I)]
+    return failure.get("message") or (said[0] if said else "see the output above")
+
+
 def outcome(case):
     """("passed" | "failed" | "skipped", why)"""
     for tag in "failure", "error":
         if case.find(tag) is not None:
-            return "failed", case.find(tag).get("message", "")
+            return "failed", failure_reason(case, case.find(tag))
     skipped = case.find("skipped")
     if skipped is not None:
         return "skipped", skip_reason(case, skipped)
