@@ -116,16 +116,20 @@ static convoy_status send_hello(cvy_channel *channel) {
   return status;
 }
 
-static convoy_status receive_hello(cvy_channel *channel) {
-  cvy_wire_hello hello;
+/* A program that ends at once explains a broken conversation better than the socket does. */
+static convoy_status unanswered(cvy_channel *channel, convoy_status status) {
   char how[sizeof channel->why];
+  if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, how, sizeof how)) return status;
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s before it answered", how);
+}
+
+static convoy_status greet(cvy_channel *channel) {
+  cvy_wire_hello hello;
   int fd;
-  convoy_status status =
-      cvy_pass_receive(channel->socket, &hello, sizeof hello, &fd, GREETING_SECONDS);
-  if (status) {
-    if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, how, sizeof how)) return status;
-    return cvy_fail(CONVOY_ERR_DEVICE, "%s before it answered", how);
-  }
+  convoy_status status = send_hello(channel);
+  if (!status)
+    status = cvy_pass_receive(channel->socket, &hello, sizeof hello, &fd, GREETING_SECONDS);
+  if (status) return unanswered(channel, status);
   if (!cvy_wire_check_hello(&hello))
     return cvy_fail(CONVOY_ERR_DEVICE, "worker answered something that is no greeting");
   if (strcmp(hello.build_id, cvy_build_id) != 0)
@@ -159,8 +163,7 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation) {
   channel->wire = channel->ring.memory;
   status = start_peer(channel, isolation);
   if (!status) {
-    status = send_hello(channel);
-    if (!status) status = receive_hello(channel);
+    status = greet(channel);
     if (!status) return CONVOY_OK;
     atomic_store(&channel->wire->leave, 1);
     atomic_store(&channel->wire->ended, 1); /* a thread that refused serves nothing */
