@@ -222,9 +222,10 @@ static void after_fork(void) {
   pthread_mutex_unlock(&pools_lock);
 }
 
-/* The child has none of the pool's threads, and its locks are in whatever state they were. */
+/* The child has none of the pool's threads, and their locks are in whatever state they were; the
+ * list's lock is the forking thread's own. */
 static void after_fork_in_child(void) {
-  pthread_mutex_init(&pools_lock, NULL);
+  pthread_mutex_unlock(&pools_lock);
   in_task = false;
   for (cvy_threads *threads = pools; threads; threads = threads->next) make_idle(threads);
 }
