@@ -58,7 +58,8 @@ static void mismatched_tensors_are_refused(void **state) {
   (void)state;
   set s = make_set(context);
   convoy_run run = CONVOY_RUN_INIT;
-  expect_refusal("x of two dimensions", convoy_forward(context, &conv, s.flat, s.w, NULL, NULL, s.y, &run),
+  expect_refusal("x of two dimensions",
+                 convoy_forward(context, &conv, s.flat, s.w, NULL, NULL, s.y, &run),
                  CONVOY_ERR_SHAPE, "2");
   expect_refusal("x with 3 channels",
                  convoy_forward(context, &conv, s.other, s.w, NULL, NULL, s.y, NULL),

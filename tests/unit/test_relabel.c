@@ -48,7 +48,6 @@ static void transposed_is_the_same_problem_backwards(void **state) {
     cvy_problem transposed, ordinary;
     make_example((convoy_direction)d, 1, &transposed);
     make_example(mirrored[d], 0, &ordinary);
-    /* x of the transposed call is one shorter than what its y could come from: 14 = 4 * 5 + ... */
     assert_int_equal(transposed.direction, ordinary.direction);
     assert_int_equal(transposed.c, ordinary.c);
     assert_int_equal(transposed.k, ordinary.k);
