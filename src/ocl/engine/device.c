@@ -6,6 +6,7 @@
 #define MOST_LISTED 64
 #define LEAST_ALIGNMENT (CONV_ALIGN * (int64_t)sizeof(float))
 #define BLOCK_BYTES (INT64_C(64) << 20)
+#define SIMULATOR_BLOCK_BYTES (INT64_C(64) << 10) /* it keeps a record for every byte */
 
 /* A new block. Drivers tend to allocate at first use only, when the failure would hit some innocent
  * kernel, so the block is moved to the device at once. */
@@ -43,7 +44,7 @@ static convoy_status open_arena(cvy_device *device) {
   const arena_source source = {device, make_block, drop_block};
   const arena_limits limits = {
       .alignment = alignment,
-      .block_bytes = BLOCK_BYTES,
+      .block_bytes = device->facts.info.simulator ? SIMULATOR_BLOCK_BYTES : BLOCK_BYTES,
       .most_bytes = device->facts.max_allocation_bytes / alignment * alignment,
       .keep_bytes = keep_bytes(&device->facts)};
   device->memory = arena_new(&source, &limits);

@@ -32,11 +32,12 @@ static int64_t device_size(cl_device_id id, cl_device_info what) {
   return (int64_t)value;
 }
 
+/* A simulator may claim to be everything; it is a processor. */
 static int32_t device_type(cl_device_id id) {
   cl_device_type type = 0;
   clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-  if (type & CL_DEVICE_TYPE_GPU) return CONVOY_DEVICE_GPU;
   if (type & CL_DEVICE_TYPE_CPU) return CONVOY_DEVICE_CPU;
+  if (type & CL_DEVICE_TYPE_GPU) return CONVOY_DEVICE_GPU;
   return CONVOY_DEVICE_ACCELERATOR;
 }
 
