@@ -79,8 +79,9 @@ typedef struct cvy_job {
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
   int64_t programs_compiled, programs_cached;
-  int64_t host_bytes; /* staging, rings, workspaces */
-  uint32_t process;   /* worker's pid, 0 without one */
+  int64_t host_bytes;        /* staging, rings, workspaces */
+  uint32_t process;          /* worker's pid, 0 without one */
+  int64_t workers_abandoned; /* processes that could not be ended, since the device was opened */
 } cvy_usage;
 
 typedef struct cvy_open_options {

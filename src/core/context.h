@@ -89,6 +89,8 @@ void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status s
                 const char *algorithm, const char *format, ...) CVY_PRINTF(5, 6);
 /* Takes the queued events away; the caller frees them. */
 convoy_event *cvy_take_events(convoy_context *context, int32_t *count);
+/* The device is about to go; what it has counted stays. */
+void cvy_health_keep_counts(convoy_context *context);
 void cvy_health_collect(const convoy_context *context, convoy_health *out);
 
 /* -------------------------------------------------------------------------------- memory.c */

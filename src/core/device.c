@@ -181,6 +181,7 @@ convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backen
 void cvy_device_close(convoy_context *context) {
   cvy_engine *engine = &context->device;
   if (!engine->device) return;
+  cvy_health_keep_counts(context);
   cvy_blocks_orphan(context);
   engine->backend->close(engine->device);
   engine->device = NULL;

@@ -318,7 +318,11 @@ static void host_free(cvy_device *device, void *memory) {
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  *out = (cvy_usage){.programs_compiled = 3, .process = 4711, .host_bytes = 10};
+  *out = (cvy_usage){.programs_compiled = 3,
+                     .programs_cached = 2,
+                     .process = 4711,
+                     .host_bytes = 10,
+                     .workers_abandoned = device->dead};
   for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 

@@ -301,6 +301,28 @@ static void test_health(void **state) {
   convoy_close(context);
 }
 
+/* What a device counted is still there when it has gone; what it held is not. */
+static void test_health_after_loss(void **state) {
+  (void)state;
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  convoy_tensor *tx = tensor_of(context, x_shape, x), *tw = tensor_of(context, w_shape, w);
+  convoy_tensor *ty = tensor_of(context, y_shape, NULL);
+  fake.fail_at = 1;
+  fake.dies = true;
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  assert_int_equal(convoy_sync(context), CONVOY_OK);
+  convoy_health health = health_of(context);
+  assert_int_equal(health.worker_pid, 0);
+  assert_int_equal(health.device_bytes, 0);
+  assert_int_equal(health.programs_compiled, 3);
+  assert_int_equal(health.programs_cached, 2);
+  assert_int_equal(health.workers_abandoned, 1);
+  convoy_tensor_free(tx);
+  convoy_tensor_free(tw);
+  convoy_tensor_free(ty);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_closed, reset),
@@ -313,6 +335,7 @@ int main(void) {
       cmocka_unit_test_setup(test_host_memory, reset),
       cmocka_unit_test_setup(test_texts, reset),
       cmocka_unit_test_setup(test_health, reset),
+      cmocka_unit_test_setup(test_health_after_loss, reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
