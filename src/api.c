@@ -96,9 +96,10 @@ void convoy_host_free(convoy_context *context, void *memory) {
 
 const char *convoy_algorithm_name(convoy_context *context, int32_t index) {
   if (cvy_enter(context)) return NULL;
-  const cvy_algorithm *const *row = cvy_context_engine(context)->backend->algorithms;
-  while (*row && index-- > 0) row++;
-  const char *name = *row && index == -1 ? (*row)->name : NULL;
+  const cvy_algorithm *const *rows = cvy_context_engine(context)->backend->algorithms;
+  int32_t count = 0;
+  while (rows[count]) count++;
+  const char *name = index >= 0 && index < count ? rows[index]->name : NULL;
   cvy_leave(context, CONVOY_OK);
   return name;
 }
