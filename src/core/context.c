@@ -61,6 +61,7 @@ static void stop(convoy_context *context) {
   if (context->cpu.device) context->cpu.backend->close(context->cpu.device);
   context->cpu.device = NULL;
   cvy_records_free(&context->chooser.records);
+  cvy_recycle_end(&context->memory);
 }
 
 convoy_status cvy_open(const convoy_options *given, convoy_context **out) {

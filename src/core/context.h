@@ -11,6 +11,7 @@
 
 #include "core/choose.h"
 #include "core/options.h"
+#include "core/recycle.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_block cvy_block;
@@ -44,8 +45,9 @@ struct convoy_context {
   volatile int interrupt;
 
   cvy_chooser chooser;
-  cvy_store *stores; /* all alive */
-  cvy_block *blocks; /* from convoy_host_alloc */
+  cvy_store *stores;   /* all alive */
+  cvy_recycler memory; /* for their values */
+  cvy_block *blocks;   /* from convoy_host_alloc */
   cvy_call call;
 
   convoy_health health; /* the counters core keeps itself */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/context.h"
-#include "core/store.h"
 
 enum { FIRST_EVENTS = 8 };
 
@@ -79,6 +78,7 @@ void cvy_health_collect(const convoy_context *context, convoy_health *out) {
   add_counts(&device, out);
   out->device_bytes = device.bytes;
   out->device_bytes_held = device.bytes_held;
-  out->host_bytes = cvy_stores_host_bytes(context) + cpu.host_bytes + device.host_bytes;
+  out->host_bytes =
+      context->memory.live + context->memory.kept + cpu.host_bytes + device.host_bytes;
   out->worker_pid = device.process;
 }

@@ -54,11 +54,11 @@ convoy_status cvy_store_fetch(cvy_store *store) {
   if (store->host) return CONVOY_OK;
   if (store->status) return cvy_fail(store->status, "%s", store->sentence);
   float *values;
-  convoy_status status = cvy_values_new(store->bytes, &values);
+  convoy_status status = cvy_values_new(store, &values);
   if (status) return status;
   status = gather(store, values);
   if (status) {
-    free(values);
+    cvy_values_drop(store, values);
     return status;
   }
   cvy_store_publish(store, values);

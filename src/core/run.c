@@ -44,23 +44,29 @@ static const float *host_of(const cvy_store *store) {
   return store ? store->host : NULL;
 }
 
-static convoy_status compute(convoy_context *context, const cvy_op *op, float *values) {
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
+static convoy_status fetch_inputs(const cvy_op *op) {
+  convoy_status status = CONVOY_OK;
+  for (int i = 0; i < CVY_OP_INPUTS && !status; i++) {
     cvy_store *input = cvy_op_input(op, i);
-    convoy_status status = input ? cvy_store_fetch(input) : CONVOY_OK;
-    if (status) return status;
+    if (input) status = cvy_store_fetch(input);
   }
+  return status;
+}
+
+static convoy_status compute(convoy_context *context, const cvy_op *op, float *values) {
+  convoy_status status = fetch_inputs(op);
+  if (status) return status;
   if (op->prior) memcpy(values, op->prior->host, (size_t)op->prior->bytes);
   return run_here(context, &op->problem, host_of(op->a), host_of(op->b), host_of(op->bias), values);
 }
 
 static convoy_status compute_into(convoy_context *context, const cvy_op *op, cvy_store *out) {
   float *values;
-  convoy_status status = cvy_values_new(out->bytes, &values);
+  convoy_status status = cvy_values_new(out, &values);
   if (status) return status;
   status = compute(context, op, values);
   if (status) {
-    free(values);
+    cvy_values_drop(out, values);
     return status;
   }
   cvy_store_publish(out, values);
@@ -184,6 +190,18 @@ convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *probl
   status = run_here(context, problem, a, b, bias, out);
   if (!status) count(context, context->wants_cpu);
   return status;
+}
+
+bool cvy_may_overwrite(const convoy_context *context, const cvy_op *op, const cvy_store *store) {
+  bool read = store == op->a || store == op->b || store == op->bias;
+  return !context->device.device && store->host && store->references == 1 && !read;
+}
+
+convoy_status cvy_perform_over(convoy_context *context, const cvy_op *op, cvy_store *store) {
+  convoy_status status = fetch_inputs(op);
+  if (status) return status;
+  return cvy_perform_host(context, &op->problem, host_of(op->a), host_of(op->b), host_of(op->bias),
+                          store->host);
 }
 
 /* -------------------------------------------------------------------------------- report */
