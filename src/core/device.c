@@ -86,7 +86,8 @@ static convoy_status fill(cvy_store *store) {
   return checked(context, status);
 }
 
-convoy_status cvy_device_upload(cvy_store *store) {
+/* Gives the store a device copy of its values, computing them anew if need be. */
+static convoy_status upload(cvy_store *store) {
   if (store->array) return CONVOY_OK;
   if (store->has_history) { /* a fault took its values */
     convoy_status status = cvy_store_fetch(store);
@@ -129,7 +130,7 @@ convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
                                  const cvy_choice *choice, cvy_store *out) {
   for (int i = 0; i < CVY_OP_INPUTS; i++) {
     cvy_store *input = cvy_op_input(op, i);
-    convoy_status status = input ? cvy_device_upload(input) : CONVOY_OK;
+    convoy_status status = input ? upload(input) : CONVOY_OK;
     if (status) return status;
   }
   convoy_status status = launch(context, op, choice, out);
@@ -163,19 +164,6 @@ convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *g
 void cvy_device_release(convoy_context *context, uint64_t array) {
   const cvy_engine *engine = &context->device;
   if (engine->device) engine->backend->release(engine->device, array);
-}
-
-convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backend, int32_t index) {
-  cvy_engine *engine = &context->device;
-  convoy_status status = backend->open(index, &context->options.open, &engine->device);
-  if (status) {
-    engine->device = NULL;
-    return status;
-  }
-  engine->backend = backend;
-  engine->facts = *backend->facts(engine->device);
-  engine->facts.workspace_limit = context->options.open.workspace_limit;
-  return CONVOY_OK;
 }
 
 void cvy_device_close(convoy_context *context) {

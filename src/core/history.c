@@ -1,5 +1,4 @@
 /* How a store was made, kept until the host has its values, so that a lost device loses nothing. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/device.h"

@@ -1,7 +1,6 @@
 /* One operation: the device first, the CPU engine when the device fails and failover allows it. */
 #include "core/run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/device.h"
@@ -106,8 +105,8 @@ static bool refused(const convoy_context *context, convoy_status status) {
   return status == CONVOY_ERR_UNSUPPORTED && !context->chooser.forced[0];
 }
 
-static convoy_status after_device(convoy_context *context, const cvy_op *op, cvy_store *out,
-                                  bool faulted) {
+static convoy_status compute_instead(convoy_context *context, const cvy_op *op, cvy_store *out,
+                                     bool faulted) {
   char why[256];
   cvy_text_copy(why, sizeof(why), cvy_last_error());
   convoy_status status = compute_into(context, op, out);
@@ -118,23 +117,28 @@ static convoy_status after_device(convoy_context *context, const cvy_op *op, cvy
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_UNSUPPORTED, "", "the CPU computes: %s",
                why);
   }
+  count(context, false);
   return CONVOY_OK;
 }
 
-convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  bool on_device = context->device.device != NULL;
+static convoy_status perform_on_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
   int32_t faults = context->call.faults;
+  convoy_status status = try_device(context, op, out);
+  if (!status) {
+    count(context, true);
+    return CONVOY_OK;
+  }
+  bool faulted = context->call.faults > faults;
+  bool elsewhere = context->options.failover && (faulted || refused(context, status));
+  return elsewhere ? compute_instead(context, op, out, faulted) : status;
+}
+
+convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  status = on_device ? try_device(context, op, out) : compute_into(context, op, out);
-  bool as_asked = on_device || context->wants_cpu;
-  if (on_device && status) {
-    bool faulted = context->call.faults > faults;
-    if (!context->options.failover || !(faulted || refused(context, status))) return status;
-    as_asked = false;
-    status = after_device(context, op, out, faulted);
-  }
-  if (!status) count(context, as_asked);
+  if (context->device.device) return perform_on_device(context, op, out);
+  status = compute_into(context, op, out);
+  if (!status) count(context, context->wants_cpu);
   return status;
 }
 

@@ -101,6 +101,7 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
 }
 
 void cvy_stores_detach(convoy_context *context) {
+  /* The end of one store's history may be the end of others: none goes while the list is walked. */
   for (cvy_store *each = context->stores; each; each = each->next) {
     cvy_store_keep(each);
     end_history(each);
