@@ -66,7 +66,8 @@ as_root() {
 }
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-available() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+# No pipe: under pipefail a grep that has seen enough would fail apt-cache, and so the package.
+available() { [[ $(apt-cache policy "$1" 2>/dev/null) == *'Candidate: '[!\(]* ]]; }
 
 first_that() { # first_that TEST PACKAGE...: prints the first package that passes
   local test=$1 package
