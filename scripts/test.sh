@@ -8,7 +8,7 @@ set -euo pipefail
 
 results=$root/build/results
 "$root/scripts/setup.sh" test
-build release
+build release -DCONVOY_TESTS=ON
 rm -rf "$results"
 mkdir -p "$results"
 
