@@ -29,7 +29,8 @@ typedef struct cvy_call {
 
 struct convoy_context {
   pthread_mutex_t lock;
-  convoy_context *next;  /* all contexts ever made; from here on the pool clears it for reuse */
+  convoy_context *next;  /* all contexts ever made */
+  bool held;             /* by the thread that forks; from here on the pool clears it for reuse */
   atomic_int references; /* 1 while open, 1 for each tensor and block of host memory */
   atomic_bool open;
   bool forked; /* this is a child's copy and has not been used yet */

@@ -50,8 +50,8 @@ static convoy_status gather(cvy_store *store, float *values) {
 }
 
 convoy_status cvy_store_fetch(cvy_store *store) {
-  if (store->host) return CONVOY_OK;
   if (store->status) return cvy_fail(store->status, "%s", store->sentence);
+  if (store->host) return CONVOY_OK;
   float *values;
   convoy_status status = cvy_values_new(store, &values);
   if (status) return status;

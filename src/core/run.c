@@ -204,8 +204,14 @@ bool cvy_may_overwrite(const convoy_context *context, const cvy_op *op, const cv
 convoy_status cvy_perform_over(convoy_context *context, const cvy_op *op, cvy_store *store) {
   convoy_status status = fetch_inputs(op);
   if (status) return status;
-  return cvy_perform_host(context, &op->problem, host_of(op->a), host_of(op->b), host_of(op->bias),
-                          store->host);
+  /* What a child finds that was made by fork() in the meantime. */
+  static const char sentence[] = "the tensor was being written when the process forked";
+  store->status = CONVOY_ERR_DEVICE;
+  cvy_text_copy(store->sentence, sizeof(store->sentence), sentence);
+  status = cvy_perform_host(context, &op->problem, host_of(op->a), host_of(op->b),
+                            host_of(op->bias), store->host);
+  store->status = CONVOY_OK;
+  return status;
 }
 
 /* -------------------------------------------------------------------------------- report */
