@@ -217,6 +217,50 @@ static void test_output_in_place(void **state) {
   convoy_close(context);
 }
 
+/* Not in place: the operation itself reads what it would overwrite. */
+static void test_output_that_is_read(void **state) {
+  (void)state;
+  fake_reset();
+  convoy_context *context = open_named("cpu", CONVOY_NO);
+  convoy_conv same = CONVOY_CONV_INIT(1);
+  same.pad_begin[0] = 1; /* each element becomes the one before it */
+  convoy_tensor *tw = tensor_of(context, w_shape, (const float[]){1, 0});
+  convoy_tensor *tx = born(context, x_shape);
+  for (int i = 0; i < X; i++) x[i] = (float)i;
+  assert_int_equal(convoy_tensor_write(tx, x, X), CONVOY_OK);
+  assert_int_equal(convoy_set_algorithm(context, "cpu.direct"), CONVOY_OK);
+  assert_int_equal(convoy_forward(context, &same, tx, tw, NULL, NULL, tx, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(tx, dx, X), CONVOY_OK);
+  for (int i = 1; i < X; i++) assert_true(dx[i] == (float)(i - 1));
+  memset(x, 0, sizeof(x));
+  convoy_tensor_free(tw);
+  convoy_tensor_free(tx);
+  convoy_close(context);
+}
+
+/* Nor where values that a device has lost must still be computed from the old ones. */
+static void test_output_that_is_needed(void **state) {
+  (void)state;
+  fake_reset();
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  convoy_tensor *tw = tensor_of(context, w_shape, w), *tx = born(context, x_shape);
+  convoy_tensor *ty = born(context, y_shape), *tdy = born(context, y_shape);
+  x[0] = 5;
+  assert_int_equal(convoy_tensor_write(tx, x, X), CONVOY_OK);
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  fake.fail_at = 1;
+  fake.dies = true;
+  assert_int_equal(convoy_sync(context), CONVOY_OK);
+  assert_int_equal(convoy_backward_data(context, &conv, tdy, tw, 0, tx, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(ty, y, Y), CONVOY_OK);
+  assert_true(y[0] == 5);
+  assert_int_equal(convoy_tensor_read(tx, dx, X), CONVOY_OK);
+  assert_true(dx[0] == 0);
+  convoy_tensor *const all[] = {tw, tx, ty, tdy};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_taken_again),
@@ -227,6 +271,8 @@ int main(void) {
       cmocka_unit_test(test_given_back_after_the_end),
       cmocka_unit_test(test_steps_allocate_nothing),
       cmocka_unit_test(test_output_in_place),
+      cmocka_unit_test(test_output_that_is_read),
+      cmocka_unit_test(test_output_that_is_needed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
