@@ -39,6 +39,7 @@ build test ci bench | may  | libopenblas-openmp-dev libopenblas-serial-dev | the
 build test ci bench | may  | dataset-fashion-mnist     | the images of scripts/demo.sh
 test ci bench       | must | libcmocka-dev             | the tests in C
 test ci bench       | must | g++                       | the test that the header is C++ too
+test ci bench       | must | make                      | the test of the installed package: CMake's default
 test ci bench       | must | python3                   | tests, bindings
 test ci bench       | must | python3-venv              | .venv
 test ci             | may  | strace                    | the test of what CONVOY_DEVICE=cpu opens
