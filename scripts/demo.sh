@@ -21,7 +21,7 @@ shortened() {
 images_folder() { dpkg -L dataset-fashion-mnist | sed -n 's|/train-images-idx3-ubyte.gz$||p'; }
 
 "$root/scripts/setup.sh" build
-build release -DCONVOY_TESTS=OFF # what the tests need is not installed for a demo
+build release
 
 program=$root/build/release/examples/train_fashion
 checkpoint=$root/build/demo.checkpoint
