@@ -46,6 +46,9 @@ typedef struct program_source {
   const char *const *parts;
 } program_source;
 
+/* Room for the options of a program. */
+#define PROGRAM_OPTIONS 640
+
 typedef struct program_cache program_cache;
 
 /* ---------------------------------------------------------------------------- device */
