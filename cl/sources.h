@@ -6,6 +6,7 @@ extern const char cvy_cl_conv_args[];
 extern const char cvy_cl_common[];
 extern const char cvy_cl_epilogue[];
 extern const char cvy_cl_direct[];
+extern const char cvy_cl_depthwise[];
 extern const char cvy_cl_im2col[];
 extern const char cvy_cl_space[];
 extern const char cvy_cl_tile[];

@@ -8,7 +8,7 @@
 enum { BM, BN, BK, TM, TN, SLICES, SPACE };
 
 static const cvy_param params_list[] = {
-    [BM] = {"BM", {16, 32, 48, 64, 80, 96, 128, 0}},
+    [BM] = {"BM", {4, 16, 32, 48, 64, 80, 96, 128, 0}},
     [BN] = {"BN", {16, 32, 64, 72, 128, 144, 0}},
     [BK] = {"BK", {4, 8, 16, 0}},
     [TM] = {"TM", {4, 5, 8, 10, 12, 16, 20, 0}},
@@ -47,7 +47,7 @@ static void measure_sides(const cvy_problem *problem, cvy_gemm_plan *plan) {
   }
 }
 
-/* backward_weights: enough work-groups to fill the device, but no slice shorter than is worth
+/* backward_weights: as many work-groups as run at once, not one more, but no slice shorter than is worth
  * starting, and no more partial results than the workspace takes. */
 static void slice_positions(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
                             cvy_gemm_plan *plan) {
@@ -55,7 +55,7 @@ static void slice_positions(const cvy_problem *problem, const cvy_facts *facts, 
   const int64_t terms = images * cvy_out_volume(problem);
   const int64_t weights = cvy_problem_count(problem, CVY_W);
   const int64_t tiles = plan->row_tiles * plan->column_tiles * problem->groups;
-  int64_t slices = cvy_ceil_div(per_unit * (int64_t)facts->info.compute_units, tiles);
+  int64_t slices = per_unit * (int64_t)facts->info.compute_units / tiles;
   const int64_t most = cvy_ceil_div(terms, 16 * plan->tile.bk);
   const int64_t room = facts->workspace_limit / (int64_t)sizeof(float) / weights;
   if (slices > most) slices = most;
@@ -133,7 +133,7 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
  * nothing is compiled in. */
 static void defaults_cpu(const cvy_problem *problem, const cvy_gemm_plan *sides, cvy_params *out) {
   const bool weights = of_weights(problem);
-  out->value[BM] = sides->rows > 16 ? 32 : 16;
+  out->value[BM] = sides->rows > 16 ? 32 : sides->rows > 4 || weights ? 16 : 4;
   out->value[BN] = 32;
   out->value[BK] = weights || sides->depth > 4 ? 8 : 4;
   out->value[TM] = 4;
@@ -149,11 +149,11 @@ typedef struct tile_choice {
 } tile_choice;
 
 static const tile_choice gather_tiles[] = {
-    {64, 128, 8, 8},  {96, 128, 12, 8}, {80, 128, 20, 4},
-    {48, 128, 12, 8}, {32, 128, 16, 4}, {16, 128, 8, 8},
+    {64, 128, 8, 8},  {96, 128, 12, 8}, {80, 128, 20, 4}, {48, 128, 12, 8},
+    {32, 128, 16, 4}, {16, 128, 8, 8},  {4, 128, 4, 4},
 };
 static const tile_choice nine_tap_tiles[] = {
-    {64, 72, 8, 9}, {80, 72, 5, 9}, {48, 72, 4, 9}, {32, 144, 8, 9}, {16, 144, 4, 9},
+    {64, 72, 8, 9}, {80, 144, 5, 9}, {48, 72, 4, 9}, {32, 144, 8, 9}, {16, 144, 4, 9},
 };
 static const tile_choice weights_tiles[] = {
     {64, 64, 8, 8}, {80, 64, 5, 8}, {48, 64, 4, 8}, {32, 64, 4, 8}, {16, 64, 4, 4},
@@ -243,16 +243,18 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   if (!valid(out, problem, facts)) *out = least;
 }
 
-/* Below this most rows of the smallest tile would be empty: depthwise, or gradients of an image. */
-#define LEAST_ROWS 4
+/* Below this most rows of the smallest tile would be empty. */
+static int64_t least_rows(const cvy_problem *problem) {
+  return of_weights(problem) ? 4 : 2;
+}
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
   cvy_gemm_plan sides = {0};
   measure_sides(problem, &sides);
-  if (sides.rows < LEAST_ROWS) {
-    cvy_text_add(reason, "too thin for tiles: %lld channels out per group, needs %d",
-                 (long long)sides.rows, LEAST_ROWS);
+  if (sides.rows < least_rows(problem)) {
+    cvy_text_add(reason, "too thin for tiles: %lld channels out per group, needs %lld",
+                 (long long)sides.rows, (long long)least_rows(problem));
     return false;
   }
   cvy_params params;

@@ -38,6 +38,7 @@ static const char *const shapes[] = {
 static const char *const tiny_shapes[] = {
     "n1c4h3w2 k5r2s2 stride2,1 pad1:0,0:1 dil1,2 forward",
     "n2c8w3 k8s2 stride2 pad1 groups2 forward",
+    "n1c3h3w2 k6r2s2 stride2,1 pad1 groups3 forward",
 };
 
 /* Run with the parameters a GPU gets, one or several programs each: few, with whole and broken
@@ -49,6 +50,8 @@ static const char *const gpu_shapes[] = {
     "n1c33h10w9 k70r3s3 stride2 pad1 forward",
     "n1c64z2h3w4 k17t2r1s3 stride1,2,1 pad1,0,1 forward",
     "n2c3w50 k20s40 pad3 forward",
+    "n3c4h11w20 k4r3s3 pad1 groups4 forward",
+    "n2c5h8w9 k10r5s4 stride2 pad1 groups5 forward",
 };
 
 static test_engine engine;

@@ -9,10 +9,6 @@ static const program_source gather_source = {
 static const program_source weights_source = {
     "implicit_gemm_weights.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_space,
                                                       cvy_cl_implicit_gemm_weights, NULL}};
-static const program_source sides_source = {
-    "gemm_sides.cl",
-    (const char *const[]){cvy_cl_conv_args, cvy_cl_epilogue, cvy_cl_gemm_sides, NULL}};
-
 /* One job on its way: its plan, its arguments, where its arrays and the parts of its scratch lie. */
 typedef struct gemm_run {
   cvy_device *device;
@@ -23,19 +19,6 @@ typedef struct gemm_run {
   span packed, partial;
 } gemm_run;
 
-static void add_space(cvy_text *text, const cvy_problem *problem) {
-  const struct {
-    const char *name;
-    const int64_t *values;
-  } extents[] = {{"IN", problem->in},   {"FILTER", problem->filter},
-                 {"OUT", problem->out}, {"STRIDE", problem->stride},
-                 {"PAD", problem->pad}, {"DILATION", problem->dilation}};
-  for (size_t i = 0; i < CVY_COUNT(extents); i++)
-    for (int axis = 0; axis < 3; axis++)
-      cvy_text_add(text, " -D %s_%d=%lld", extents[i].name, axis,
-                   (long long)extents[i].values[axis]);
-}
-
 static convoy_status launch_product(const gemm_run *run, const program_source *source,
                                     const char *kernel, const conv_args *args,
                                     const bindings *arrays) {
@@ -45,32 +28,16 @@ static convoy_status launch_product(const gemm_run *run, const program_source *s
   cvy_text_add(&text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld",
                (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
                (long long)tile->tn);
-  cvy_text_add(&text, " -D SPACE=%d", run->plan.compiled ? 2 : 1);
+  add_space(&text, run->problem, run->plan.compiled);
   if (run->problem->direction != CONVOY_BACKWARD_WEIGHTS)
     cvy_text_add(&text, " -D DIRECTION=%d -D WHOLE=%d",
                  run->problem->direction == CONVOY_BACKWARD_DATA,
                  run->plan.compiled && run->plan.depth % tile->bk == 0);
-  if (run->plan.compiled) add_space(&text, run->problem);
   const launch what = {.source = source,
                        .options = options,
                        .kernel = kernel,
                        .work_groups = run->plan.work_groups,
                        .items = run->plan.items};
-  return launch_kernel(run->device, &what, *args, arrays);
-}
-
-static convoy_status launch_side(const gemm_run *run, const char *kernel, const conv_args *args,
-                                 int64_t items, const bindings *arrays) {
-  const int64_t group = cvy_ocl_group_items(&run->device->facts);
-  char options[64];
-  cvy_text text = cvy_text_in(options, sizeof options);
-  cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D DIRECTION=%d", (long long)group,
-               run->problem->direction == CONVOY_BACKWARD_DATA);
-  const launch what = {.source = &sides_source,
-                       .options = options,
-                       .kernel = kernel,
-                       .work_groups = cvy_ceil_div(items, group),
-                       .items = group};
   return launch_kernel(run->device, &what, *args, arrays);
 }
 
@@ -80,22 +47,7 @@ static convoy_status pack_weights(const gemm_run *run) {
                run->plan.rows_up;
   args.slice = run->plan.tile.bk;
   const bindings arrays = {.a = run->arrays->b, .out = run->packed};
-  return launch_side(run, "pack_weights", &args, args.items, &arrays);
-}
-
-/* Many slices are shared by several lanes of a work-group. */
-static convoy_status add_slices(const gemm_run *run) {
-  const cvy_operands operands = cvy_problem_operands(run->problem);
-  const bool forward = run->problem->direction == CONVOY_FORWARD;
-  conv_args args = run->args;
-  args.items = cvy_problem_count(run->problem, operands.out);
-  const int64_t lanes = run->plan.slices >= 16 ? 8 : 1,
-                group = cvy_ocl_group_items(&run->device->facts);
-  args.slice = lanes < group ? lanes : group;
-  args.rows = forward ? args.k : args.c;
-  args.depth = forward ? cvy_out_volume(run->problem) : cvy_in_volume(run->problem);
-  const bindings arrays = {.a = run->partial, .bias = run->arrays->bias, .out = run->arrays->out};
-  return launch_side(run, "add_slices", &args, args.items * args.slice, &arrays);
+  return launch_side(run->device, run->problem, "pack_weights", &args, args.items, &arrays);
 }
 
 /* Into the result, or one partial result per slice without what happens to finished sums. */
@@ -115,7 +67,8 @@ static convoy_status multiply(const gemm_run *run) {
 static convoy_status run_gather(const gemm_run *run) {
   convoy_status status = pack_weights(run);
   if (!status) status = multiply(run);
-  if (!status && run->plan.slices > 1) status = add_slices(run);
+  if (!status && run->plan.slices > 1)
+    status = add_slices(run->device, run->problem, run->plan.slices, run->partial, run->arrays);
   return status;
 }
 
@@ -124,7 +77,9 @@ static convoy_status run_weights(const gemm_run *run) {
   arrays.out = run->partial;
   const convoy_status status =
       launch_product(run, &weights_source, "implicit_gemm_weights", &run->args, &arrays);
-  return status ? status : add_slices(run);
+  return status
+             ? status
+             : add_slices(run->device, run->problem, run->plan.slices, run->partial, run->arrays);
 }
 
 static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan) {
