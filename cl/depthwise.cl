@@ -39,10 +39,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
     const int z = z0 + t * args.dz;
     for (int r = 0; r < args.r; r++) {
       const int h = h0 + r * args.dh;
-      const int inside = (uint)z < (uint)args.iz & (uint)h < (uint)args.ih;
+      const int inside = within(z, args.iz) & within(h, args.ih);
       for (int s = 0; s < args.s; s++) {
         const int at = w0 + s * args.dw;
-        if (inside & (uint)at < (uint)args.iw)
+        if (inside & within(at, args.iw))
           sum = MULTIPLY_ADD(x[(z * args.ih + h) * args.iw + at],
                              w[(t * args.r + r) * args.s + s], sum);
       }
@@ -120,8 +120,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
       const int tap = chunk * CHUNK + i;
       const int z = z0 + tap / args.s / args.r * args.dz, h = h0 + tap / args.s % args.r * args.dh;
       const int w = w0 + tap % args.s * args.dw;
-      const int inside = (tap < taps) & (uint)z < (uint)args.iz & (uint)h < (uint)args.ih &
-                         (uint)w < (uint)args.iw;
+      const int inside = (tap < taps) & within(z, args.iz) & within(h, args.ih) &
+                         within(w, args.iw);
       const float u = inside ? x[from + (z * args.ih + h) * args.iw + w] : 0.0f;
       sum[i] = MULTIPLY_ADD(u, inside ? v : 0.0f, sum[i]);
     }

@@ -148,9 +148,9 @@ static void load_source(const conv_args args, global const float *source, phase 
   const int shift = at.block * BK * volume + (shift_z * uh + shift_h) * uw + shift_w;
 #pragma unroll
   for (int j = 0; j < B_UNITS; j++) {
-    const int inside = (uint)(column->z[j] + shift_z) < (uint)uz &
-                       (uint)(column->h[j] + shift_h) < (uint)uh &
-                       (uint)(column->w[j] + shift_w) < (uint)uw;
+    const int inside = within(column->z[j] + shift_z, uz) &
+                       within(column->h[j] + shift_h, uh) &
+                       within(column->w[j] + shift_w, uw);
     const int from = column->from[j] + shift;
 #pragma unroll
     for (int i = 0; i < B_ROWS; i++) {

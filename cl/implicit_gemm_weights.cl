@@ -65,13 +65,13 @@ static uint taps_inside(const conv_args args, spot p) {
   uint w = 0, hw = 0, zhw = 0;
 #pragma unroll
   for (int s = 0; s < FILTER_2; s++)
-    w |= (uint)((uint)(p.w + s * args.dw) < (uint)args.iw) << s;
+    w |= (uint)within(p.w + s * args.dw, args.iw) << s;
 #pragma unroll
   for (int r = 0; r < FILTER_1; r++)
-    hw |= ((uint)(p.h + r * args.dh) < (uint)args.ih ? w : 0u) << r * FILTER_2;
+    hw |= (within(p.h + r * args.dh, args.ih) ? w : 0u) << r * FILTER_2;
 #pragma unroll
   for (int t = 0; t < FILTER_0; t++)
-    zhw |= ((uint)(p.z + t * args.dz) < (uint)args.iz ? hw : 0u) << t * FILTER_1 * FILTER_2;
+    zhw |= (within(p.z + t * args.dz, args.iz) ? hw : 0u) << t * FILTER_1 * FILTER_2;
   return zhw;
 }
 #endif
@@ -153,8 +153,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
 #else
       const int column = min(b_row0 + i * B_STEP, BN - 1);
       const int4 by = shift[column];
-      const int inside = b_there & (uint)(b.z + by.x) < (uint)args.iz &
-                         (uint)(b.h + by.y) < (uint)args.ih & (uint)(b.w + by.z) < (uint)args.iw;
+      const int inside = b_there & within(b.z + by.x, args.iz) &
+                         within(b.h + by.y, args.ih) & within(b.w + by.z, args.iw);
       const int at = b_from + by.w;
 #endif
       b_next[i] = inside ? *(global const b_load *)(x + at) : (b_load)(0.0f);

@@ -32,3 +32,6 @@ static conv_args in_space(conv_args args) { return args; }
 #define FOURS_IN 0
 #define FOURS_OUT 0
 #endif
+
+/* 0 <= at < extent. */
+static int within(int at, int extent) { return (uint)at < (uint)extent; }
