@@ -117,6 +117,8 @@ static bool divides(const cvy_params *params, bool weights) {
 
 static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
   const int32_t *v = params->value;
+  for (int i = BM; i <= SPACE; i++)
+    if (v[i] < 1) return false;
   if (!divides(params, of_weights(problem))) return false;
   const int32_t items = v[BM] / v[TM] * (v[BN] / v[TN]);
   if (items < 4 || items > facts->max_work_group) return false;

@@ -210,7 +210,8 @@ static void tiles_of_a_gpu_compute_the_same(void **state) {
         const cvy_algorithm *algorithm = engine.backend->algorithms[row];
         one_case c;
         if (!algorithm->defaults) continue;
-        if (!make_case(gpu_chosen[s], direction, variants[direction == CONVOY_FORWARD ? 2 : 1], &c)) continue;
+        if (!make_case(gpu_chosen[s], direction, variants[direction == CONVOY_FORWARD ? 2 : 1], &c))
+          continue;
         if (!takes(algorithm, &c.problem)) continue;
         cvy_params params = {{0}};
         algorithm->defaults(&c.problem, &facts, &params);
