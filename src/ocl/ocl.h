@@ -41,8 +41,8 @@ typedef struct cvy_gemm_plan {
   int64_t depth;             /* channels summed over, or in one row of weights */
   int64_t rows_up, depth_up; /* extents of the packed weights */
   int64_t row_tiles, column_tiles, phases;
-  int64_t slices, slice;     /* of the sum; a slice in blocks of bk channels, or in positions */
-  bool compiled;             /* the extents of space are compiled in */
+  int64_t slices, slice; /* of the sum; a slice in blocks of bk channels, or in positions */
+  bool compiled;         /* the extents of space are compiled in */
   int64_t work_groups;
   int64_t packed;  /* elements of the packed weights, rounded up so that what follows is aligned */
   int64_t scratch; /* elements: packed weights, then partial results */
