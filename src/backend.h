@@ -79,8 +79,10 @@ typedef struct cvy_job {
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
   int64_t programs_compiled, programs_cached;
-  int64_t host_bytes; /* staging, rings, workspaces */
-  uint32_t process;   /* worker's pid, 0 without one */
+  int64_t host_bytes;        /* staging, rings, workspaces */
+  int64_t retired_bytes;     /* memory a lost worker could still write */
+  int64_t workers_abandoned; /* workers that could not be ended */
+  uint32_t process;          /* worker's pid, 0 without one */
 } cvy_usage;
 
 typedef struct cvy_open_options {
@@ -144,6 +146,11 @@ typedef struct cvy_backend {
    * NULL. */
   convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                         uint64_t *fault);
+  /* [d] Until when (cvy_clock seconds) the calls that follow may wait for the device; core sets it at
+   * the beginning of each public call. A wait that reaches it fails with ERR_DEADLINE, as does one
+   * during which the device makes no progress within the backend's own deadlines. NULL: waits are
+   * not bounded. */
+  void (*limit)(cvy_device *device, double until);
   /* [d] Makes a faulted device usable again; ERR_DEVICE if it is gone for good (process died). */
   convoy_status (*clear)(cvy_device *device);
 
