@@ -83,6 +83,7 @@ typedef struct cvy_usage {
   int64_t retired_bytes;     /* memory a lost worker could still write */
   int64_t workers_abandoned; /* workers that could not be ended */
   uint32_t process;          /* worker's pid, 0 without one */
+  int64_t stalls;            /* times a thread made no progress for too long */
 } cvy_usage;
 
 typedef struct cvy_open_options {

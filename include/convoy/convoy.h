@@ -124,6 +124,8 @@ typedef enum convoy_isolation {
  *   verify           CONVOY_VERIFY            sample    all, sample, off: how results are checked
  *   nan_watch        CONVOY_NAN_WATCH         0         1: report the first non-finite value
  *   history_limit    CONVOY_HISTORY_LIMIT     1 GiB     bytes held only to recompute lost tensors
+ *   -                CONVOY_CPU_STALL         60        seconds without progress after which the CPU
+ *                                                       engine says what it hangs in; 0: never
  *   -                CONVOY_STATE_DIR         XDG       faults and markers: $XDG_STATE_HOME/convoy
  *   -                CONVOY_LOG               warning   see convoy_set_log
  *   -                CONVOY_CACHE_DIR         XDG       compiled programs: $XDG_CACHE_HOME/convoy
@@ -475,6 +477,7 @@ typedef struct convoy_health {
   int64_t verify_nanoseconds; /* spent doing so */
   int64_t history_bytes;      /* held only to recompute tensors that are on the device alone */
   int64_t retired_bytes;      /* memory a lost worker could still write; not reused */
+  int64_t cpu_stalls;         /* times a thread of the CPU engine made no progress for too long */
 } convoy_health;
 
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */

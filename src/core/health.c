@@ -64,6 +64,7 @@ static void add_usage(const cvy_engine *engine, convoy_health *out) {
   out->programs_compiled += usage.programs_compiled;
   out->programs_cached += usage.programs_cached;
   out->worker_pid |= usage.process;
+  out->cpu_stalls += usage.stalls;
 }
 
 void cvy_health_collect(const convoy_context *context, convoy_health *out) {
