@@ -136,6 +136,13 @@ convoy_status convoy_get_health(convoy_context *context, convoy_health *out) {
   return cvy_leave(context, CONVOY_OK);
 }
 
+convoy_status convoy_mark_step(convoy_context *context, int64_t step) {
+  convoy_status status = cvy_enter(context);
+  if (status) return status;
+  context->step = step;
+  return cvy_leave(context, CONVOY_OK);
+}
+
 convoy_status convoy_set_event_callback(convoy_context *context, convoy_event_fn *fn, void *user) {
   convoy_status status = cvy_enter(context);
   if (status) return status;

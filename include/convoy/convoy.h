@@ -483,10 +483,15 @@ typedef struct convoy_health {
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_get_health(convoy_context *context, convoy_health *out);
 
+/* Tells the number of the training step that begins; the black box (docs/failover.md), fault reports
+ * and nan_watch name it. Costs no more than a lock. Returns OK, ERR_ARGUMENT. */
+CONVOY_API convoy_status convoy_mark_step(convoy_context *context, int64_t step);
+
 typedef enum convoy_event_kind {
   CONVOY_EVENT_DOWNGRADE = 0, /* something slower or elsewhere than asked for */
   CONVOY_EVENT_FAULT = 1,     /* a device failed */
-  CONVOY_EVENT_FAILOVER = 2   /* an operation was computed elsewhere */
+  CONVOY_EVENT_FAILOVER = 2,  /* an operation was computed elsewhere */
+  CONVOY_EVENT_NONFINITE = 3  /* nan_watch: the first value that is infinite or not a number */
 } convoy_event_kind;
 
 typedef struct convoy_event {

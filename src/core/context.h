@@ -41,6 +41,7 @@ struct convoy_context {
   char lost_sentence[256];
   uint64_t last_id;     /* of arrays */
   uint64_t last_ticket; /* the device has accepted commands up to here */
+  int64_t step;         /* of the training, from convoy_mark_step */
   volatile int interrupt;
 
   cvy_chooser chooser;

@@ -93,6 +93,7 @@ class EventKind(enum.IntEnum):
     DOWNGRADE = 0
     FAULT = 1
     FAILOVER = 2
+    NONFINITE = 3
 
 
 # C name: (what the names of its constants begin with, the enum)
@@ -276,6 +277,7 @@ FUNCTIONS = {
     "convoy_context_device": (_status, [_context, _device]),
     "convoy_sync": (_status, [_context]),
     "convoy_interrupt": (None, [_context]),
+    "convoy_mark_step": (_status, [_context, c_int64]),
     "convoy_output_shape": (_status, [_conv, _shape, _shape, _shape]),
     "convoy_flops": (c_double, [_conv, _enum, _shape, _shape]),
     "convoy_parse_problem": (_status, [c_char_p, _conv, _shape, _shape, POINTER(_enum)]),
