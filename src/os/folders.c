@@ -30,6 +30,12 @@ bool cvy_config_folder(char *path, size_t size) {
   return xdg(path, size, "XDG_CONFIG_HOME", "/.config/convoy");
 }
 
+bool cvy_state_folder(char *path, size_t size) {
+  const char *own = cvy_env("CONVOY_STATE_DIR");
+  if (own) return join(path, size, own, "");
+  return xdg(path, size, "XDG_STATE_HOME", "/.local/state/convoy");
+}
+
 bool cvy_libexec_folder(char *path, size_t size) {
   const char *own = cvy_env("CONVOY_LIBEXEC");
   if (own) return join(path, size, own, "");

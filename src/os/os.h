@@ -11,19 +11,33 @@
 
 double cvy_clock(void); /* monotonic seconds */
 
+/* ------------------------------------------------------------------------------ date.c */
+
+int64_t cvy_date(void); /* seconds since 1970: for what outlives the process */
+
 /* ------------------------------------------------------------------------------ file.c */
 
 /* Replaces the file as a whole or not at all: temporary file beside it, fsync, rename. Makes the
  * missing parent folders. */
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
+/* Makes the folders above the file that are missing; what fails shows when the file is made. */
+void cvy_file_parents(const char *path);
 /* Whole file, malloc'ed, with a terminating 0 behind its *count bytes; NULL if unreadable. */
 void *cvy_file_read(const char *path, size_t *count);
+
+/* -------------------------------------------------------------------------- filelock.c */
+
+/* Keeps other processes, and other threads that ask, out while a file is read and replaced: a lock
+ * on the file `path`, made if it is not there. Waits at most `seconds`; -1 if it was not to be had. */
+int cvy_file_lock(const char *path, double seconds);
+void cvy_file_unlock(int lock);
 
 /* --------------------------------------------------------------------------- folders.c */
 
 /* Each writes a path without a trailing slash; false if there is none or it does not fit. */
 bool cvy_cache_folder(char *path, size_t size);   /* CONVOY_CACHE_DIR, XDG cache */
 bool cvy_config_folder(char *path, size_t size);  /* XDG config */
+bool cvy_state_folder(char *path, size_t size);   /* CONVOY_STATE_DIR, XDG state */
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
 
 /* ---------------------------------------------------------------------------- shared.c */
