@@ -91,6 +91,10 @@ static char *read_all(int fd, size_t *count) {
   return NULL;
 }
 
+void cvy_file_remove(const char *path) {
+  if (unlink(path) == 0) sync_parent(path);
+}
+
 void *cvy_file_read(const char *path, size_t *count) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return NULL;

@@ -14,6 +14,8 @@ double cvy_clock(void); /* monotonic seconds */
 /* ------------------------------------------------------------------------------ date.c */
 
 int64_t cvy_date(void); /* seconds since 1970: for what outlives the process */
+/* The same as 2026-11-20T12:34:56Z, universal time; `size` 21 suffices. */
+void cvy_calendar(char *text, size_t size);
 
 /* ------------------------------------------------------------------------------ file.c */
 
@@ -24,6 +26,11 @@ convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
 void cvy_file_parents(const char *path);
 /* Whole file, malloc'ed, with a terminating 0 behind its *count bytes; NULL if unreadable. */
 void *cvy_file_read(const char *path, size_t *count);
+/* Gone for good once it returns, also when the machine loses power. */
+void cvy_file_remove(const char *path);
+/* The first lines of files that may block whoever reads them, such as those of a hung driver: another
+ * process reads, for at most `seconds`. Each line follows one that says "==> path <==". */
+void cvy_file_peek(const char *const paths[], int count, double seconds, char *text, size_t size);
 
 /* -------------------------------------------------------------------------- filelock.c */
 
@@ -39,6 +46,19 @@ bool cvy_cache_folder(char *path, size_t size);   /* CONVOY_CACHE_DIR, XDG cache
 bool cvy_config_folder(char *path, size_t size);  /* XDG config */
 bool cvy_state_folder(char *path, size_t size);   /* CONVOY_STATE_DIR, XDG state */
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
+
+/* Calls `visit` for every path that matches the shell pattern, in order of their bytes, with its place
+ * and how many there are. */
+typedef void cvy_visit_fn(void *user, const char *path, int index, int count);
+void cvy_paths_visit(const char *pattern, cvy_visit_fn *visit, void *user);
+
+/* ------------------------------------------------------------------------------ boot.c */
+
+/* Which boot of the machine this is; false if it does not say. */
+bool cvy_boot_id(char *text, size_t size);
+/* When process `pid` was started, in ticks since the boot; 0 if there is none. A number may be used
+ * again, number and start together are not. */
+uint64_t cvy_process_born(int pid);
 
 /* ---------------------------------------------------------------------------- shared.c */
 
