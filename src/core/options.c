@@ -22,7 +22,7 @@ typedef struct number {
   const char *allowed;
 } number;
 
-enum { ISOLATION, FAILOVER, TUNE, THREADS, WORKSPACE_LIMIT, NUMBERS };
+enum { ISOLATION, FAILOVER, TUNE, THREADS, WORKSPACE_LIMIT, NAN_WATCH, HISTORY_LIMIT, NUMBERS };
 
 static const number numbers[NUMBERS] = {
     [ISOLATION] = {"isolation", "CONVOY_ISOLATION", 2, CONVOY_ISOLATION_PROCESS, isolation_words,
@@ -30,6 +30,8 @@ static const number numbers[NUMBERS] = {
     [FAILOVER] = {"failover", "CONVOY_FAILOVER", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
     [TUNE] = {"tune", "CONVOY_TUNE", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
     [THREADS] = {"threads", "CONVOY_THREADS", 4096, 0, NULL, NULL},
+    [NAN_WATCH] = {"nan_watch", "CONVOY_NAN_WATCH", 2, CONVOY_NO, switch_words, "0, 1, off or on"},
+    [HISTORY_LIMIT] = {"history_limit", "CONVOY_HISTORY_LIMIT", INT64_MAX, 1LL << 30, NULL, NULL},
     [WORKSPACE_LIMIT] = {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", INT64_MAX, 1LL << 30, NULL,
                          NULL},
 };
@@ -86,6 +88,8 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                                    [FAILOVER] = options.failover,
                                    [TUNE] = options.tune,
                                    [THREADS] = options.threads,
+                                   [NAN_WATCH] = options.nan_watch,
+                                   [HISTORY_LIMIT] = options.history_limit,
                                    [WORKSPACE_LIMIT] = options.workspace_limit};
   int64_t values[NUMBERS];
   for (int i = 0; i < NUMBERS; i++) {
@@ -94,6 +98,8 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   }
   out->failover = values[FAILOVER] == CONVOY_ON;
   out->tune = values[TUNE] == CONVOY_ON;
+  out->nan_watch = values[NAN_WATCH] == CONVOY_ON;
+  out->history_limit = values[HISTORY_LIMIT];
   out->open.isolation = (int32_t)values[ISOLATION];
   out->open.threads = (int32_t)values[THREADS];
   out->open.workspace_limit = values[WORKSPACE_LIMIT];

@@ -9,6 +9,8 @@ typedef struct cvy_options {
   char algorithm[32]; /* "": choose */
   bool failover;
   bool tune;
+  bool nan_watch;
+  int64_t history_limit; /* bytes */
   cvy_open_options open; /* what backends are told */
 } cvy_options;
 
