@@ -55,6 +55,9 @@ typedef struct cvy_algorithm {
   const cvy_param *params;
   void (*defaults)(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out);
   bool (*valid)(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts);
+
+  /* Simple enough to be tried, with its default parameters, where others have failed. */
+  bool conservative;
 } cvy_algorithm;
 
 /* ------------------------------------------------------------------------------------- jobs */

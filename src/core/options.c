@@ -13,6 +13,10 @@ static const word switch_words[] = {
     {"1", CONVOY_ON}, {"on", CONVOY_ON}, {"0", CONVOY_NO}, {"off", CONVOY_NO}, {NULL, 0}};
 static const word isolation_words[] = {
     {"process", CONVOY_ISOLATION_PROCESS}, {"none", CONVOY_ISOLATION_NONE}, {NULL, 0}};
+static const word verify_words[] = {{"sample", CONVOY_VERIFY_SAMPLE},
+                                    {"all", CONVOY_VERIFY_ALL},
+                                    {"off", CONVOY_VERIFY_OFF},
+                                    {NULL, 0}};
 
 /* A number option. 0 in the struct means: not given. */
 typedef struct number {
@@ -22,13 +26,25 @@ typedef struct number {
   const char *allowed;
 } number;
 
-enum { ISOLATION, FAILOVER, TUNE, THREADS, WORKSPACE_LIMIT, NAN_WATCH, HISTORY_LIMIT, NUMBERS };
+enum {
+  ISOLATION,
+  FAILOVER,
+  TUNE,
+  VERIFY,
+  THREADS,
+  WORKSPACE_LIMIT,
+  NAN_WATCH,
+  HISTORY_LIMIT,
+  NUMBERS
+};
 
 static const number numbers[NUMBERS] = {
     [ISOLATION] = {"isolation", "CONVOY_ISOLATION", 2, CONVOY_ISOLATION_PROCESS, isolation_words,
                    "process or none"},
     [FAILOVER] = {"failover", "CONVOY_FAILOVER", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
     [TUNE] = {"tune", "CONVOY_TUNE", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
+    [VERIFY] = {"verify", "CONVOY_VERIFY", 3, CONVOY_VERIFY_SAMPLE, verify_words,
+                "all, sample or off"},
     [THREADS] = {"threads", "CONVOY_THREADS", 4096, 0, NULL, NULL},
     [NAN_WATCH] = {"nan_watch", "CONVOY_NAN_WATCH", 2, CONVOY_NO, switch_words, "0, 1, off or on"},
     [HISTORY_LIMIT] = {"history_limit", "CONVOY_HISTORY_LIMIT", INT64_MAX, 1LL << 30, NULL, NULL},
@@ -88,6 +104,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                                    [FAILOVER] = options.failover,
                                    [TUNE] = options.tune,
                                    [THREADS] = options.threads,
+                                   [VERIFY] = options.verify,
                                    [NAN_WATCH] = options.nan_watch,
                                    [HISTORY_LIMIT] = options.history_limit,
                                    [WORKSPACE_LIMIT] = options.workspace_limit};
@@ -99,6 +116,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->failover = values[FAILOVER] == CONVOY_ON;
   out->tune = values[TUNE] == CONVOY_ON;
   out->nan_watch = values[NAN_WATCH] == CONVOY_ON;
+  out->verify = (convoy_verify)values[VERIFY];
   out->history_limit = values[HISTORY_LIMIT];
   out->open.isolation = (int32_t)values[ISOLATION];
   out->open.threads = (int32_t)values[THREADS];

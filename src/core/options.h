@@ -10,6 +10,7 @@ typedef struct cvy_options {
   bool failover;
   bool tune;
   bool nan_watch;
+  convoy_verify verify;
   int64_t history_limit; /* bytes */
   cvy_open_options open; /* what backends are told */
 } cvy_options;
