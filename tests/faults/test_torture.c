@@ -139,14 +139,6 @@ static bool listed(const char *list, const char *word) {
   return false;
 }
 
-static bool can(const char *entry, fault_action action) {
-  static const char data[] =
-      "clEnqueueNDRangeKernel,clEnqueueReadBuffer,clEnqueueWriteBuffer,clEnqueueCopyBuffer,"
-      "clEnqueueFillBuffer";
-  if (action == FAULT_WRONG || action == FAULT_ZERO) return listed(data, entry);
-  return action != FAULT_STALL || strncmp(entry, "clEnqueue", 9) == 0;
-}
-
 /* Whether call n of `last` is among those tried when not all are. */
 static bool chosen(const torture *all, int entry, uint64_t n, uint64_t last) {
   if (all->full || n <= 2 || n == last) return true;
@@ -159,7 +151,7 @@ static bool chosen(const torture *all, int entry, uint64_t n, uint64_t last) {
 static void run_call(torture *all, const char *entry, uint64_t n) {
   for (int action = FAULT_NONE + 1; action < FAULT_ACTIONS; action++) {
     const char *name = fault_action_name((fault_action)action);
-    if (!listed(all->actions, name) || !can(entry, (fault_action)action)) continue;
+    if (!listed(all->actions, name) || !fault_action_fits((fault_action)action, entry)) continue;
     char rule[128];
     snprintf(rule, sizeof rule, "%s#%llu=%s%s", entry, (unsigned long long)n, name,
              action == FAULT_SLOW ? ":50" : "");

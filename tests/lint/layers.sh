@@ -17,7 +17,7 @@ src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
 tests/ref      | convoy/
 tests/faults/layer | -
-tools          | convoy/ ref/ faults/layer/control.h
+tools          | convoy/ ref/ faults/layer/
 examples       | convoy/
 '
 

@@ -16,10 +16,8 @@ extern cl_icd_dispatch below; /* the functions under the layer */
 
 typedef struct entry {
   const char *name;
-  size_t place;     /* in the dispatch table */
-  void *function;   /* of the layer */
-  bool is_enqueued; /* it can stall */
-  bool makes_data;  /* it can be wrong or zero */
+  size_t place;   /* in the dispatch table */
+  void *function; /* of the layer */
 } entry;
 extern const entry entries[]; /* ended by a NULL name */
 

@@ -24,6 +24,18 @@ const char *fault_action_name(fault_action action) {
   return actions[action].name;
 }
 
+bool fault_action_fits(fault_action action, const char *entry) {
+  static const char *const data[] = {"clEnqueueNDRangeKernel", "clEnqueueReadBuffer",
+                                     "clEnqueueWriteBuffer", "clEnqueueCopyBuffer",
+                                     "clEnqueueFillBuffer"};
+  if (action == FAULT_STALL) return strncmp(entry, "clEnqueue", 9) == 0;
+  if (action != FAULT_WRONG && action != FAULT_ZERO) return true;
+  bool found = false;
+  for (size_t i = 0; i < sizeof data / sizeof data[0]; i++)
+    found = found || strcmp(data[i], entry) == 0;
+  return found;
+}
+
 static fault_action find_action(const char *name, size_t length) {
   for (int i = FAULT_NONE + 1; i < FAULT_ACTIONS; i++)
     if (strlen(actions[i].name) == length && memcmp(actions[i].name, name, length) == 0)

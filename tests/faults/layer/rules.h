@@ -42,5 +42,8 @@ typedef struct fault_rule {
 /* Reads `text` into at most `most` rules. Their number, or -1 with a sentence in `why`. */
 int fault_rules_read(const char *text, fault_rule *out, int most, char *why, size_t size);
 const char *fault_action_name(fault_action action);
+/* Whether it makes sense for an entry point: only what is enqueued stalls, only what makes data
+ * falsifies it. */
+bool fault_action_fits(fault_action action, const char *entry);
 
 #endif

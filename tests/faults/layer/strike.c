@@ -31,17 +31,14 @@ static const entry *find(const char *name) {
 }
 
 static void check(const fault_rule *rule) {
-  const entry *struck = find(rule->entry);
-  const bool data = rule->action == FAULT_WRONG || rule->action == FAULT_ZERO;
-  const char *wrong = NULL;
-  if (!struck)
-    wrong = "is no function this layer knows";
-  else if (rule->action == FAULT_STALL && !struck->is_enqueued)
-    wrong = "cannot stall: it enqueues nothing";
-  else if (data && !struck->makes_data)
-    wrong = "makes no data that could be wrong";
-  if (!wrong) return;
   char why[sizeof rule->entry + 64];
+  const char *wrong = NULL;
+  if (!find(rule->entry))
+    wrong = "is no function this layer knows";
+  else if (!fault_action_fits(rule->action, rule->entry))
+    wrong = rule->action == FAULT_STALL ? "cannot stall: it enqueues nothing"
+                                        : "makes no data that could be wrong";
+  if (!wrong) return;
   snprintf(why, sizeof why, "%.*s %s", (int)sizeof rule->entry - 1, rule->entry, wrong);
   give_up(why);
 }
