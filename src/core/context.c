@@ -131,6 +131,7 @@ convoy_status cvy_enter(convoy_context *context) {
   cvy_lock(context);
   memset(&context->call, 0, sizeof(context->call));
   context->call.start = cvy_clock();
+  cvy_device_limit(context);
   return CONVOY_OK;
 }
 

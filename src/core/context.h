@@ -36,6 +36,7 @@ struct convoy_context {
   cvy_options options;
   cvy_engine cpu;
   cvy_engine device; /* .device NULL: none; then operations run on the CPU engine */
+  bool resting;      /* the device could not be mended yet; a later call tries again */
   bool wants_cpu;    /* the CPU engine is what was asked for */
   bool lost;         /* the device failed for good and failover is off: operations fail */
   char lost_sentence[256];

@@ -24,6 +24,16 @@ static void give_up(convoy_context *context, const char *sentence) {
   cvy_text_copy(context->lost_sentence, sizeof(context->lost_sentence), sentence);
 }
 
+/* Makes the device usable again, leaves it at rest until a later call, or gives it up. */
+static void mend(convoy_context *context, const char *sentence) {
+  const cvy_engine *engine = &context->device;
+  bool emptied = false;
+  convoy_status status = engine->backend->clear(engine->device, &emptied);
+  if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
+  context->resting = status == CONVOY_ERR_DEADLINE;
+  if (status && !context->resting) give_up(context, sentence);
+}
+
 /* Finds out which command failed, tells everyone, and mends the device or gives it up. */
 static convoy_status failed(convoy_context *context, convoy_status status) {
   const cvy_engine *engine = &context->device;
@@ -41,8 +51,19 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
   cvy_report(context, CONVOY_EVENT_FAULT, status, "", "%s failed: %s", engine->facts.info.id,
              sentence);
   cvy_stores_void(context, first, status, sentence);
-  if (engine->backend->clear(engine->device)) give_up(context, sentence);
+  mend(context, sentence);
   return cvy_fail(status, "%s", sentence);
+}
+
+void cvy_device_limit(convoy_context *context) {
+  const cvy_engine *engine = &context->device;
+  if (!engine->device || !engine->backend->limit) return;
+  engine->backend->limit(engine->device, context->call.start + context->options.wait_budget);
+  if (context->resting) mend(context, "it was to be started anew");
+}
+
+bool cvy_device_ready(const convoy_context *context) {
+  return context->device.device && !context->resting;
 }
 
 static convoy_status checked(convoy_context *context, convoy_status status) {
@@ -56,7 +77,7 @@ convoy_status cvy_device_check(const convoy_context *context) {
 }
 
 static convoy_status present(const convoy_context *context) {
-  if (context->device.device) return CONVOY_OK;
+  if (cvy_device_ready(context)) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "%s was given up", context->device.facts.info.id);
 }
 
@@ -184,6 +205,7 @@ void cvy_device_close(convoy_context *context) {
   cvy_blocks_orphan(context);
   engine->backend->close(engine->device);
   engine->device = NULL;
+  context->resting = false;
 }
 
 void cvy_device_forget(convoy_context *context) {

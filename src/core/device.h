@@ -18,6 +18,10 @@ convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket);
 convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *gigabytes);
 /* ERR_DEVICE with the fault's sentence if the device was lost and failover is off, else OK. */
 convoy_status cvy_device_check(const convoy_context *context);
+/* A public call begins: until when it may wait for the device. A device at rest is tried again. */
+void cvy_device_limit(convoy_context *context);
+/* Whether there is a device that takes commands now. */
+bool cvy_device_ready(const convoy_context *context);
 /* Never fails: without a device there is nothing to release. */
 void cvy_device_release(convoy_context *context, uint64_t array);
 

@@ -53,6 +53,16 @@ convoy_event *cvy_take_events(convoy_context *context, int32_t *count) {
   return events;
 }
 
+/* Of the whole process: it outlives the devices. */
+static void set_left_behind(convoy_health *out) {
+  for (const cvy_backend *const *each = cvy_backends; *each; each++) {
+    cvy_usage usage = {0};
+    if (!(*each)->host_memory) (*each)->usage(NULL, &usage);
+    out->retired_bytes += usage.retired_bytes;
+    out->workers_abandoned += usage.workers_abandoned;
+  }
+}
+
 static void add_usage(const cvy_engine *engine, convoy_health *out) {
   if (!engine->device) return;
   cvy_usage usage = {0};
@@ -73,4 +83,5 @@ void cvy_health_collect(const convoy_context *context, convoy_health *out) {
   out->host_bytes += cvy_stores_host_bytes(context);
   add_usage(&context->cpu, out);
   add_usage(&context->device, out);
+  set_left_behind(out);
 }

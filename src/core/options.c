@@ -2,7 +2,10 @@
  */
 #include "core/options.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "os/os.h"
 
 typedef struct word {
   const char *text;
@@ -78,6 +81,28 @@ static convoy_status resolve_number(const number *row, int64_t given, int64_t *v
   return CONVOY_OK;
 }
 
+#define WAIT_BUDGET "CONVOY_DEVICE_WAIT_BUDGET"
+#define MOST_SECONDS 1e6
+
+static convoy_status resolve_budget(double given, double *out) {
+  const char *text = cvy_env(WAIT_BUDGET);
+  char *end = NULL;
+  if (!(given >= 0 && given <= MOST_SECONDS)) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.device_wait_budget is %g; it may be 0 to %g",
+                    given, MOST_SECONDS);
+  }
+  *out = given;
+  if (!given && text) {
+    *out = strtod(text, &end);
+    if (end == text || *end || !(*out >= 0 && *out <= MOST_SECONDS)) {
+      return cvy_fail(CONVOY_ERR_ARGUMENT, WAIT_BUDGET " is \"%s\"; it may be 0 to %g", text,
+                      MOST_SECONDS);
+    }
+  }
+  if (!*out) *out = 60;
+  return CONVOY_OK;
+}
+
 static convoy_status resolve_text(const char *field, const char *given, const char *env,
                                   const char *fallback, char *out, size_t size) {
   const char *text = given && *given ? given : cvy_env(env);
@@ -122,8 +147,11 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->open.threads = (int32_t)values[THREADS];
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
 
-  convoy_status status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto",
-                                      out->device, sizeof(out->device));
+  convoy_status status = resolve_budget(options.device_wait_budget, &out->wait_budget);
+  if (status) return status;
+  out->open.until = cvy_clock() + out->wait_budget;
+  status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto", out->device,
+                        sizeof(out->device));
   if (status) return status;
   return resolve_text("algorithm", options.algorithm, "CONVOY_ALGORITHM", "", out->algorithm,
                       sizeof(out->algorithm));

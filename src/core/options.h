@@ -12,6 +12,7 @@ typedef struct cvy_options {
   bool nan_watch;
   convoy_verify verify;
   int64_t history_limit; /* bytes */
+  double wait_budget;    /* seconds */
   cvy_open_options open; /* what backends are told */
 } cvy_options;
 

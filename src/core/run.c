@@ -116,7 +116,7 @@ static convoy_status after_device(convoy_context *context, const cvy_op *op, cvy
 }
 
 convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  bool on_device = context->device.device != NULL;
+  bool on_device = cvy_device_ready(context);
   int32_t faults = context->call.faults;
   convoy_status status = cvy_device_check(context);
   if (status) return status;
@@ -176,7 +176,7 @@ convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *probl
                                const float *b, const float *bias, float *out) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (context->device.device) {
+  if (cvy_device_ready(context)) {
     cvy_op op = {.problem = *problem};
     const float *from[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
     return perform_borrowed(context, &op, from, out);

@@ -39,7 +39,8 @@ static convoy_status open_device(cvy_server *server, const cvy_command *command)
 
 static convoy_status clear(cvy_server *server, const cvy_command *command) {
   (void)command;
-  convoy_status status = server->module->engine->clear(server->device);
+  bool emptied;
+  convoy_status status = server->module->engine->clear(server->device, &emptied);
   if (status) return relay(server, status);
   server->faulted = false;
   atomic_store(&server->wire->fault, 0);

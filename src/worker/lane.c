@@ -96,7 +96,8 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
 }
 
-static convoy_status clear(cvy_device *device) {
+static convoy_status clear(cvy_device *device, bool *emptied) {
+  (void)emptied;
   cvy_wire_reply reply;
   cvy_command command = {.kind = CVY_WIRE_CLEAR};
   return cvy_channel_ask(&device->channel, &command, &reply);
@@ -152,8 +153,9 @@ static void host_free(cvy_device *device, void *memory) {
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  const cvy_channel *channel = &device->channel;
   *out = (cvy_usage){0};
+  if (!device) return;
+  const cvy_channel *channel = &device->channel;
   cvy_wire_get_usage(channel->wire, out);
   out->process = (uint32_t)channel->peer.process.pid;
   out->host_bytes += (int64_t)sizeof(cvy_wire) + cvy_lane_bytes(channel) +

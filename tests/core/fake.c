@@ -247,7 +247,8 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return fault_status(device);
 }
 
-static convoy_status clear(cvy_device *device) {
+static convoy_status clear(cvy_device *device, bool *emptied) {
+  (void)emptied;
   fake_seen.clears++;
   if (device->dead) return cvy_fail(CONVOY_ERR_DEVICE, "the fake device is dead");
   device->fault = 0;
@@ -318,6 +319,8 @@ static void host_free(cvy_device *device, void *memory) {
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
+  *out = (cvy_usage){0};
+  if (!device) return; /* nothing of it outlives its devices */
   *out = (cvy_usage){.programs_compiled = 3, .process = 4711, .host_bytes = 10};
   for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }

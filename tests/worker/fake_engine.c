@@ -174,7 +174,8 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
 }
 
-static convoy_status clear(cvy_device *device) {
+static convoy_status clear(cvy_device *device, bool *emptied) {
+  (void)emptied;
   device->fault = 0;
   return CONVOY_OK;
 }
@@ -265,6 +266,12 @@ static const char *last_error(void) {
   return sentence;
 }
 
+static _Thread_local const cvy_engine_watch *watch;
+
+static void set_watch(const cvy_engine_watch *new) {
+  watch = new;
+}
+
 static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
   fn(user, level, "fake engine loaded");
 }
@@ -272,7 +279,7 @@ static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 
 const cvy_module *cvy_module_entry(void) {
-  static cvy_module module = {cvy_build_id, &engine, last_error, set_log};
+  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_watch};
   const char *build_id = getenv("FAKE_BUILD_ID");
   module.build_id = build_id ? build_id : cvy_build_id;
   return &module;

@@ -63,8 +63,8 @@ static void check_death(const char *action, int when, const char *how) {
   use(device, &fault);
   assert_int_equal(LANE->read(device, 2, &value, sizeof value), CONVOY_ERR_DEVICE);
   assert_sentence_has(sentence);
-  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
-  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
+  assert_int_equal(lane_clear(device), CONVOY_ERR_DEVICE);
+  assert_int_equal(lane_clear(device), CONVOY_ERR_DEVICE);
   assert_int_equal(LANE->allocate(device, 9, 8, &ticket), CONVOY_ERR_DEVICE);
   assert_int_equal(LANE->wait(device, 1, NULL, &fault), CONVOY_ERR_DEVICE);
   assert_true(fault >= 1);
@@ -115,7 +115,7 @@ static void test_reaped_by_the_host(void **state) {
   (void)state;
   kill(worker, SIGKILL);
   assert_int_equal(waitpid(-1, NULL, 0), worker);
-  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
+  assert_int_equal(lane_clear(device), CONVOY_ERR_DEVICE);
   assert_sentence_has("ended");
   LANE->close(device);
   assert_no_children();
