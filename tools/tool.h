@@ -10,5 +10,6 @@ int info_main(int argc, char **argv);
 int selftest_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int report_main(int argc, char **argv);
+int soak_main(int argc, char **argv);
 
 #endif
