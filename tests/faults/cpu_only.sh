@@ -3,7 +3,8 @@
 # worker started and no GPU opened, as strace sees it. The same look at a run that asks for OpenCL
 # devices must find them, or it would prove nothing.
 set -eu
-tool=$1 library=$2 bindings=$3 python=$4
+tool=$1 library=$2 bindings=$3
+python=$("$4" -c 'import sys; print(sys.executable)') # a wrapper would start programs of its own
 command -v strace > /dev/null || { echo "skipped: no strace"; exit 77; }
 strace -o /dev/null true 2> /dev/null || { echo "skipped: ptrace is refused here"; exit 77; }
 
