@@ -200,6 +200,8 @@ static void prepare(torture *all, int way) {
 static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
       {"CONVOY_DEVICE_WAIT_BUDGET", BUDGET},
+      {"CONVOY_DEADLINE", "start=0.5,probe=0.5,compile=0.5,transfer=0.3,run=0.3"},
+      {"CONVOY_STRIKE_LIMIT", "0"},
       {"CONVOY_VERIFY", "all"},
       {"CONVOY_TUNE", "0"},
       {"CONVOY_LOG", "off"},
