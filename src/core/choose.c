@@ -35,6 +35,10 @@ static void measure_workspace(const cvy_engine *engine, const cvy_problem *probl
 bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
                    cvy_choice *out, cvy_text *reason) {
   const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+  if (engine->downs && cvy_downs_bar(engine->downs, algorithm->name)) {
+    cvy_text_add(reason, "the machine went down during its first use here");
+    return false;
+  }
   if (!accepts(algorithm, problem, &engine->facts, reason)) return false;
   memset(out, 0, sizeof(*out));
   out->row = row;

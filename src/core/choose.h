@@ -2,6 +2,7 @@
 #ifndef CVY_CHOOSE_H
 #define CVY_CHOOSE_H
 
+#include "core/downs.h"
 #include "core/tunefile.h"
 
 /* An opened device and its table. */
@@ -9,6 +10,7 @@ typedef struct cvy_engine {
   const cvy_backend *backend;
   cvy_device *device; /* NULL: none, or given up */
   cvy_facts facts;
+  const cvy_downs *downs; /* what bars algorithms on it; NULL: nothing */
 } cvy_engine;
 
 typedef struct cvy_choice {

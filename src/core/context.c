@@ -28,12 +28,14 @@ static convoy_status open_wanted(convoy_context *context) {
   convoy_status status = cvy_devices_find(wanted, &context->options.open, &found);
   context->wants_cpu = !status && found.backend->host_memory;
   if (context->wants_cpu) return CONVOY_OK;
+  if (!status) status = cvy_blackbox_open(context, &found.info);
   if (!status) status = cvy_device_open(context, found.backend, found.index);
   if (!status || !context->options.failover) return status;
   char *id = context->device.facts.info.id;
-  cvy_text_copy(id, sizeof(context->device.facts.info.id), found.id[0] ? found.id : wanted);
+  cvy_text_copy(id, sizeof(context->device.facts.info.id),
+                found.info.id[0] ? found.info.id : wanted);
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
-             "%s cannot be opened, the CPU computes: %s", found.id[0] ? found.id : wanted,
+             "%s cannot be opened, the CPU computes: %s", found.info.id[0] ? found.info.id : wanted,
              cvy_last_error());
   return CONVOY_OK;
 }
@@ -132,6 +134,7 @@ convoy_status cvy_enter(convoy_context *context) {
   memset(&context->call, 0, sizeof(context->call));
   context->call.start = cvy_clock();
   cvy_device_limit(context);
+  cvy_blackbox_refresh(context);
   return CONVOY_OK;
 }
 

@@ -9,8 +9,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/choose.h"
+#include "core/blackbox.h"
 #include "core/options.h"
+#include "core/report.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_block cvy_block;
@@ -44,6 +45,10 @@ struct convoy_context {
   uint64_t last_ticket; /* the device has accepted commands up to here */
   int64_t step;         /* of the training, from convoy_mark_step */
   volatile int interrupt;
+
+  cvy_blackbox box;    /* of the device */
+  cvy_ring ring;       /* the last commands to it */
+  bool nonfinite_seen; /* nan_watch has said what it says once */
 
   cvy_chooser chooser;
   cvy_store *stores; /* all alive */

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
+  cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
+}
+
 /* Written down once per call: what the run report calls its first fault. */
 static void note_fault(convoy_context *context, convoy_status status, const char *sentence) {
   cvy_call *call = &context->call;
@@ -52,6 +56,8 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
              sentence);
   cvy_stores_void(context, first, status, sentence);
   mend(context, sentence);
+  cvy_blackbox_done(context, UINT64_MAX);
+  cvy_report_fault(context, status, sentence);
   return cvy_fail(status, "%s", sentence);
 }
 
@@ -104,6 +110,7 @@ static convoy_status fill(cvy_store *store) {
         engine->backend->zero(engine->device, store->array, store->bytes, &context->last_ticket);
   }
   store->ticket = context->last_ticket;
+  note(context, store->host ? "write" : "zero", "", store->bytes);
   return checked(context, status);
 }
 
@@ -143,17 +150,37 @@ static convoy_status launch(convoy_context *context, const cvy_op *op, const cvy
                        .out.id = out->array};
   status = engine->backend->run(engine->device, &job, &context->last_ticket);
   out->ticket = context->last_ticket;
+  note(context, "run", cvy_chosen(engine, choice)->name, out->bytes);
+  cvy_blackbox_after(context);
   return checked(context, status);
+}
+
+static bool all_there(const cvy_op *op) {
+  for (int i = 0; i < CVY_OP_INPUTS; i++) {
+    const cvy_store *input = cvy_op_input(op, i);
+    if (input && !input->array) return false;
+  }
+  return true;
+}
+
+/* A fault met on the way may take what was brought before: once more then. */
+static convoy_status upload_inputs(convoy_context *context, const cvy_op *op) {
+  for (int tries = 0; tries < 2; tries++) {
+    for (int i = 0; i < CVY_OP_INPUTS; i++) {
+      cvy_store *input = cvy_op_input(op, i);
+      convoy_status status = input ? cvy_device_upload(input) : CONVOY_OK;
+      if (status) return status;
+    }
+    if (all_there(op)) return CONVOY_OK;
+  }
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s lost what it was given", context->device.facts.info.id);
 }
 
 convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
                                  const cvy_choice *choice, cvy_store *out) {
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
-    cvy_store *input = cvy_op_input(op, i);
-    convoy_status status = input ? cvy_device_upload(input) : CONVOY_OK;
-    if (status) return status;
-  }
-  convoy_status status = launch(context, op, choice, out);
+  cvy_blackbox_before(context, choice, &op->problem);
+  convoy_status status = upload_inputs(context, op);
+  if (!status) status = launch(context, op, choice, out);
   if (status) cvy_store_leave_device(out);
   return status;
 }
@@ -163,6 +190,7 @@ convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket) {
   uint64_t fault = 0;
   convoy_status status = engine->backend->wait(
       engine->device, ticket, context->call.interruptible ? &context->interrupt : NULL, &fault);
+  if (!status) cvy_blackbox_done(context, ticket);
   if (status != CONVOY_ERR_INTERRUPTED) return checked(context, status);
   __atomic_store_n(&context->interrupt, 0, __ATOMIC_RELAXED);
   return cvy_fail(CONVOY_ERR_INTERRUPTED, "convoy_interrupt() ended the wait");
@@ -173,6 +201,7 @@ convoy_status cvy_device_read(const cvy_store *store, float *to) {
   convoy_status status = cvy_device_wait(context, store->ticket);
   if (status) return status;
   const cvy_engine *engine = &context->device;
+  note(context, "read", "", store->bytes);
   return checked(context, engine->backend->read(engine->device, store->array, to, store->bytes));
 }
 
@@ -191,9 +220,11 @@ convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backen
   convoy_status status = backend->open(index, &context->options.open, &engine->device);
   if (status) {
     engine->device = NULL;
+    cvy_blackbox_close(context);
     return status;
   }
   engine->backend = backend;
+  engine->downs = &context->box.downs;
   engine->facts = *backend->facts(engine->device);
   engine->facts.workspace_limit = context->options.open.workspace_limit;
   return CONVOY_OK;

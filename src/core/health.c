@@ -8,10 +8,12 @@
 
 enum { FIRST_EVENTS = 8 };
 
+/* NULL for kinds that are not counted. */
 static int64_t *counter(convoy_health *health, convoy_event_kind kind) {
   int64_t *const counters[] = {[CONVOY_EVENT_DOWNGRADE] = &health->downgrades,
                                [CONVOY_EVENT_FAULT] = &health->faults,
-                               [CONVOY_EVENT_FAILOVER] = &health->failovers};
+                               [CONVOY_EVENT_FAILOVER] = &health->failovers,
+                               [CONVOY_EVENT_NONFINITE] = NULL};
   return counters[kind];
 }
 
@@ -38,7 +40,8 @@ void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status s
   cvy_text_copy(event.algorithm, sizeof(event.algorithm), algorithm);
 
   cvy_log(CONVOY_LOG_WARNING, "%s", event.message);
-  ++*counter(&context->health, kind);
+  int64_t *count = counter(&context->health, kind);
+  if (count) ++*count;
   /* What happened while the context was opened is told when the callback is set. */
   bool keep = context->event_fn || context->event_count < FIRST_EVENTS;
   convoy_event *place = keep ? next_event(context) : NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/nanwatch.h"
 #include "core/run.h"
 
 /* A chain longer than this is cut by reading its end back: what it holds on to stays bounded. Sums
@@ -41,6 +42,9 @@ static convoy_status read_back(cvy_store *store, float *values) {
 static convoy_status gather(cvy_store *store, float *values) {
   if (store->array) {
     convoy_status status = read_back(store, values);
+    if (!status && store->has_history) {
+      cvy_watch_result(store->context, &store->history.problem, values);
+    }
     bool elsewhere = store->context->options.failover && status != CONVOY_ERR_INTERRUPTED;
     if (!status || !elsewhere) return status;
     cvy_store_leave_device(store);

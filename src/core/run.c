@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/nanwatch.h"
 #include "core/params.h"
 #include "os/os.h"
 
@@ -35,8 +36,12 @@ static convoy_status run_here(convoy_context *context, const cvy_problem *proble
                        .b.host = (float *)(uintptr_t)b,
                        .bias.host = (float *)(uintptr_t)bias,
                        .out.host = out};
+  const float *const inputs[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
+  cvy_watch_arrays(context, problem, inputs);
   status = engine->backend->run(engine->device, &job, NULL);
-  if (!status) note_engine(context, engine, &choice);
+  if (status) return status;
+  note_engine(context, engine, &choice);
+  cvy_watch_result(context, problem, out);
   return status;
 }
 
@@ -87,6 +92,7 @@ convoy_status cvy_recompute(convoy_context *context, const cvy_op *op, float *va
 
 static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
   cvy_choice choice;
+  cvy_watch_inputs(context, op);
   convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
   if (!status) status = cvy_device_perform(context, op, &choice, out);
   if (status) return status;

@@ -30,6 +30,7 @@ struct cvy_store {
   cvy_op history;       /* how its values are made; ends when the host has them */
   int32_t depth;        /* longest chain of operations back to values the host has */
   int32_t accumulated;  /* operations in a row that added to the one before */
+  bool watched;         /* nan_watch has looked at what the host has */
   convoy_status status; /* its values could not be computed; for good */
   char sentence[256];
 };
