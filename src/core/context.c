@@ -30,6 +30,7 @@ static convoy_status open_wanted(convoy_context *context) {
   if (context->wants_cpu) return CONVOY_OK;
   if (!status) status = cvy_blackbox_open(context, &found.info);
   if (!status) status = cvy_device_open(context, found.backend, found.index);
+  if (!status) cvy_trust_begin(context);
   if (!status || !context->options.failover) return status;
   char *id = context->device.facts.info.id;
   cvy_text_copy(id, sizeof(context->device.facts.info.id),

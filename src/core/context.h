@@ -12,6 +12,7 @@
 #include "core/blackbox.h"
 #include "core/options.h"
 #include "core/report.h"
+#include "core/trust.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_block cvy_block;
@@ -51,6 +52,7 @@ struct convoy_context {
   bool nonfinite_seen; /* nan_watch has said what it says once */
 
   cvy_chooser chooser;
+  cvy_trust trust;
   cvy_store *stores; /* all alive */
   cvy_block *blocks; /* from convoy_host_alloc */
   cvy_call call;

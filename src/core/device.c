@@ -1,6 +1,8 @@
 /* The one place that gives commands to a device and deals with its faults. */
 #include "core/device.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
@@ -54,6 +56,7 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
   note_fault(context, status, sentence);
   cvy_report(context, CONVOY_EVENT_FAULT, status, "", "%s failed: %s", engine->facts.info.id,
              sentence);
+  cvy_trust_fault(context, first, status, sentence);
   cvy_stores_void(context, first, status, sentence);
   mend(context, sentence);
   cvy_blackbox_done(context, UINT64_MAX);
@@ -70,6 +73,21 @@ void cvy_device_limit(convoy_context *context) {
 
 bool cvy_device_ready(const convoy_context *context) {
   return context->device.device && !context->resting;
+}
+
+convoy_status cvy_device_wrong(cvy_store *store, uint64_t first) {
+  convoy_context *context = store->context;
+  const cvy_engine *engine = &context->device;
+  char sentence[256];
+  cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
+  note_fault(context, CONVOY_ERR_WRONG, sentence);
+  context->health.wrong_results++;
+  cvy_report(context, CONVOY_EVENT_FAULT, CONVOY_ERR_WRONG,
+             cvy_chosen(engine, &store->choice)->name, "%s computed wrongly: %s",
+             engine->facts.info.id, sentence);
+  cvy_trust_fault(context, store->ticket, CONVOY_ERR_WRONG, sentence);
+  cvy_stores_void(context, first, CONVOY_ERR_WRONG, sentence);
+  return cvy_fail(CONVOY_ERR_WRONG, "%s", sentence);
 }
 
 static convoy_status checked(convoy_context *context, convoy_status status) {
@@ -131,6 +149,20 @@ static uint64_t array_of(const cvy_store *store) {
   return store ? store->array : 0;
 }
 
+/* NaN in a result that is to be verified: what is not written shows. */
+static convoy_status poison(cvy_store *out) {
+  convoy_context *context = out->context;
+  const cvy_engine *engine = &context->device;
+  float *values;
+  convoy_status status = cvy_values_new(out->bytes, &values);
+  if (status) return status;
+  for (int64_t i = 0; i < out->bytes / (int64_t)sizeof(float); i++) values[i] = NAN;
+  status =
+      engine->backend->write(engine->device, out->array, values, out->bytes, &context->last_ticket);
+  free(values);
+  return checked(context, status);
+}
+
 static convoy_status launch(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
                             cvy_store *out) {
   const cvy_engine *engine = &context->device;
@@ -140,6 +172,9 @@ static convoy_status launch(convoy_context *context, const cvy_op *op, const cvy
     status = engine->backend->copy(engine->device, op->prior->array, out->array, out->bytes,
                                    &context->last_ticket);
     if (status) return failed(context, status);
+  } else if (out->unproven) {
+    status = poison(out);
+    if (status) return status;
   }
   const cvy_job job = {.problem = op->problem,
                        .algorithm = choice->row,

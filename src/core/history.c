@@ -42,6 +42,7 @@ static convoy_status read_back(cvy_store *store, float *values) {
 static convoy_status gather(cvy_store *store, float *values) {
   if (store->array) {
     convoy_status status = read_back(store, values);
+    if (!status && store->has_history) status = cvy_trust_result(store, values);
     if (!status && store->has_history) {
       cvy_watch_result(store->context, &store->history.problem, values);
     }

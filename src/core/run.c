@@ -94,11 +94,13 @@ static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_s
   cvy_choice choice;
   cvy_watch_inputs(context, op);
   convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
-  if (!status) status = cvy_device_perform(context, op, &choice, out);
+  if (status) return status;
+  cvy_trust_number(context, op, &choice, out);
+  status = cvy_device_perform(context, op, &choice, out);
   if (status) return status;
   note_engine(context, &context->device, &choice);
   cvy_history_keep(out, op);
-  return CONVOY_OK;
+  return out->unproven ? cvy_store_fetch(out) : CONVOY_OK;
 }
 
 /* No row of the device takes the problem, and none was asked for by name. */
@@ -122,7 +124,7 @@ static convoy_status after_device(convoy_context *context, const cvy_op *op, cvy
 }
 
 convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  bool on_device = cvy_device_ready(context);
+  bool on_device = cvy_device_ready(context) && cvy_trust_allows(context, op);
   int32_t faults = context->call.faults;
   convoy_status status = cvy_device_check(context);
   if (status) return status;

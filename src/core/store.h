@@ -23,9 +23,12 @@ struct cvy_store {
   int references;
   int64_t bytes; /* 0 is legal */
   float *host;
-  bool borrowed;   /* host belongs to the caller of a host-memory operation */
-  uint64_t array;  /* device copy, 0: none */
-  uint64_t ticket; /* of the command that wrote it */
+  bool borrowed;     /* host belongs to the caller of a host-memory operation */
+  uint64_t array;    /* device copy, 0: none */
+  uint64_t ticket;   /* of the command that wrote it */
+  int64_t number;    /* of the operation that made it there, 0: none */
+  cvy_choice choice; /* and how */
+  bool unproven;     /* the first of its kind: not to be used before it is verified */
   bool has_history;
   cvy_op history;       /* how its values are made; ends when the host has them */
   int32_t depth;        /* longest chain of operations back to values the host has */

@@ -52,9 +52,15 @@ static bool tile_valid(const cvy_params *params, const cvy_problem *problem,
 
 static const cvy_param tile_params[] = {{"TILE", {8, 16, 32}}, {"WORK", {1, 2, 4}}, {NULL, {0}}};
 
-static const cvy_algorithm tiled = {
-    "fake.tiled", 7, takes_stride_1, tile_bytes, tile_params, tile_defaults, tile_valid};
-static const cvy_algorithm direct = {"fake.direct", 15, takes_all, NULL, NULL, NULL, NULL};
+static const cvy_algorithm tiled = {.name = "fake.tiled",
+                                    .directions = 7,
+                                    .accepts = takes_stride_1,
+                                    .workspace = tile_bytes,
+                                    .params = tile_params,
+                                    .defaults = tile_defaults,
+                                    .valid = tile_valid};
+static const cvy_algorithm direct = {
+    .name = "fake.direct", .directions = 15, .accepts = takes_all, .conservative = true};
 static const cvy_algorithm *const algorithms[] = {&tiled, &direct, NULL};
 
 /* --------------------------------------------------------------------------------- device */
