@@ -19,14 +19,33 @@ static int32_t depth_behind(const cvy_op *op) {
   return deepest;
 }
 
+/* The oldest store that a tensor has and only the device has the values of: what is held for it is held
+ * for the longest time. */
+static cvy_store *oldest_committable(const convoy_context *context) {
+  cvy_store *oldest = NULL;
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    bool a_tensors = each->references > each->held;
+    if (a_tensors && each->has_history && !each->status) oldest = each;
+  }
+  return oldest;
+}
+
+static void keep_limit(convoy_context *context) {
+  while (context->health.history_bytes > context->options.history_limit) {
+    cvy_store *oldest = oldest_committable(context);
+    if (!oldest || cvy_store_fetch(oldest)) return; /* the next operation tries again */
+  }
+}
+
 void cvy_history_keep(cvy_store *store, const cvy_op *op) {
   store->history = *op;
   store->has_history = true;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_keep(cvy_op_input(op, i));
+  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_hold(cvy_op_input(op, i));
   store->depth = 1 + depth_behind(op);
   store->accumulated = op->prior ? 1 + op->prior->accumulated : 0;
   /* If this fails the store keeps its history and the next one tries again. */
   if (store->depth > DEEPEST || store->accumulated > MOST_ACCUMULATED) cvy_store_fetch(store);
+  keep_limit(store->context);
 }
 
 /* Reads from the device. A fault in other commands may leave the store's copy good: once more. */

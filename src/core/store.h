@@ -21,6 +21,7 @@ struct cvy_store {
   cvy_store *previous, *next; /* in the context's list */
   convoy_context *context;
   int references;
+  int held;      /* of them, those of histories */
   int64_t bytes; /* 0 is legal */
   float *host;
   bool borrowed;     /* host belongs to the caller of a host-memory operation */
@@ -47,6 +48,10 @@ cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_
 cvy_store *cvy_store_keep(cvy_store *store); /* NULL allowed */
 void cvy_store_drop(cvy_store *store);       /* NULL allowed */
 
+/* The same as keep and drop, by the history of another store. */
+void cvy_store_hold(cvy_store *store);
+void cvy_store_release(cvy_store *store);
+
 /* Host memory for a store's values, contents undefined, never NULL with CONVOY_OK. */
 convoy_status cvy_values_new(int64_t bytes, float **out);
 /* The host has the values now: the store owns them and its history ends. */
@@ -65,7 +70,8 @@ int64_t cvy_stores_host_bytes(const convoy_context *context);
 /* ------------------------------------------------------------------------------- history.c */
 
 /* Remembers how `store` was made, unless the host has its values. Commits it when the chain of
- * operations behind it has become long, so that memory stays flat. */
+ * operations behind it has become long, and the oldest ones while histories hold more than
+ * options.history_limit, so that memory stays flat. */
 void cvy_history_keep(cvy_store *store, const cvy_op *op);
 /* Makes sure the host has the values: reads them from the device or computes them anew. */
 convoy_status cvy_store_fetch(cvy_store *store);
