@@ -14,11 +14,12 @@ struct staging {
   char copy[];
 };
 
+/* A driver that cannot say so may still be reading. */
 static bool is_done(cl_event event) {
   cl_int state = CL_QUEUED;
   const cl_int code =
       clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-  return code != CL_SUCCESS || state <= CL_COMPLETE;
+  return code == CL_SUCCESS && state <= CL_COMPLETE;
 }
 
 static void drop_oldest(cvy_device *device) {
