@@ -42,7 +42,7 @@ class Usage(unittest.TestCase):
     def test_help_and_version(self):
         self.assertIn("bench", self.assert_status(0, "--help").stdout)
         self.assertRegex(self.assert_status(0, "--version").stdout, r"^convoy \d+\.\d+\.\d+ ")
-        for command in ("info", "selftest", "bench", "soak", "report"):
+        for command in ("info", "selftest", "bench", "soak", "health", "report"):
             text = self.assert_status(0, command, "--help").stdout
             self.assertIn(f"usage: convoy {command}", text)
             self.assertIn("exit status", text)
@@ -272,6 +272,41 @@ class Soak(unittest.TestCase):
         for arguments in (["--faults", "gremlins"], ["--hours", "0"], ["--steps", "0"]):
             done = run("soak", "--device", "cpu", *arguments)
             self.assertEqual(done.returncode, 2, done.stderr)
+
+
+class Health(unittest.TestCase):
+    LINE = ("{} | 1.0 | ocl.direct | forward_r2_c5_k6_in0,6,6_small_s1 | tuned | 3 | {} | it hung\n")
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = os.path.join(self.folder.name, "faults.txt")
+
+    def health(self, *arguments):
+        done = run("health", *arguments, CONVOY_STATE_DIR=self.folder.name, CONVOY_STRIKE_LIMIT=3)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def record(self, *devices):
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write("convoy-faults 1\n")
+            file.writelines(self.LINE.format(device, int(time.time()) - 60) for device in devices)
+
+    def test_shows_what_follows(self):
+        self.assertEqual(self.health(), "no faults are recorded\n")
+        self.record("Card A", "Card B")
+        text = self.health("--device", "Card A")
+        for part in ("Card A", "ocl.direct", "it hung", "conservative algorithms only", "24.0 h"):
+            self.assertIn(part, text)
+        self.assertNotIn("Card B", text)
+
+    def test_clears_one_or_all(self):
+        self.record("Card A", "Card B")
+        self.assertEqual(self.health("--clear", "--device", "Card A"), "")
+        self.assertIn("Card B", self.health())
+        self.assertNotIn("Card A", self.health())
+        self.health("--clear")
+        self.assertEqual(self.health(), "no faults are recorded\n")
 
 
 class Report(unittest.TestCase):
