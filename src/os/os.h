@@ -11,6 +11,25 @@
 
 double cvy_clock(void); /* monotonic seconds */
 
+/* ------------------------------------------------------------------------------ seam.c */
+
+/* What a process is doing. */
+typedef struct cvy_process_look {
+  char state;         /* R running, S asleep, D in the kernel, T stopped, ... of its main thread */
+  int tracer;         /* pid of its debugger, 0: none */
+  double cpu_seconds; /* of all its threads */
+} cvy_process_look;
+
+/* What watching over a worker asks of the system. Tests put functions of their own here, before there
+ * are threads, to pretend what cannot be had at will: a machine asleep, a process nothing can kill. */
+typedef struct cvy_os_seam {
+  double (*clock)(void);            /* as cvy_clock: stands still while the machine sleeps */
+  double (*clock_with_sleep)(void); /* seconds; goes on */
+  bool (*look)(int pid, cvy_process_look *out); /* false: cannot be seen */
+  void (*signal)(int watch, int number);        /* to the process of a pidfd */
+} cvy_os_seam;
+extern cvy_os_seam cvy_os;
+
 /* ------------------------------------------------------------------------------ date.c */
 
 int64_t cvy_date(void); /* seconds since 1970: for what outlives the process */
@@ -96,6 +115,8 @@ void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds);
 convoy_status cvy_pass_pair(int sockets[2]);
 /* One packet, with a descriptor unless fd is -1. Never blocks. */
 convoy_status cvy_pass_send(int socket, const void *bytes, size_t count, int fd);
+/* Whether a packet, or the end of the other side, comes within `seconds`. */
+bool cvy_pass_waiting(int socket, double seconds);
 /* One packet of exactly `count` bytes; *fd becomes -1 if none came with it. Waits at most
  * `seconds`; fails at once when the other side is closed. */
 convoy_status cvy_pass_receive(int socket, void *bytes, size_t count, int *fd, double seconds);
