@@ -121,6 +121,11 @@ typedef enum convoy_isolation {
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
  *   device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may wait for a device,
  *                                                       all its attempts together
+ *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a device
+ *                                                       hangs: run=10,compile=30,transfer=10,
+ *                                                       probe=10,start=20 or some of them; further
+ *                                                       restarts=6 (fresh workers in ten minutes),
+ *                                                       dispatch=0.25 (seconds one launch may take)
  *   verify           CONVOY_VERIFY            sample    all, sample, off: how results are checked
  *   nan_watch        CONVOY_NAN_WATCH         0         1: report the first non-finite value
  *   history_limit    CONVOY_HISTORY_LIMIT     1 GiB     bytes held only to recompute lost tensors
