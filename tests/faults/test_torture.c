@@ -200,7 +200,7 @@ static void prepare(torture *all, int way) {
 static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
       {"CONVOY_DEVICE_WAIT_BUDGET", BUDGET},
-      {"CONVOY_DEADLINE", "start=0.5,probe=0.5,compile=0.5,transfer=0.3,run=0.3"},
+      {"CONVOY_DEADLINE", "start=0.5,probe=0.5,compile=0.5,transfer=0.2,run=0.2"},
       {"CONVOY_STRIKE_LIMIT", "0"},
       {"CONVOY_VERIFY", "all"},
       {"CONVOY_TUNE", "0"},
@@ -298,8 +298,10 @@ static int find_device(torture *all) {
 }
 
 int main(int argc, char **argv) {
-  static torture all = {
-      .actions = "fail,crash,abort,kill", .ways = "host,tensors", .shards = 1, .seed = SEED};
+  static torture all = {.actions = "fail,hang,stall,crash,wrong,zero",
+                        .ways = "host,tensors",
+                        .shards = 1,
+                        .seed = SEED};
   char folder[] = "/tmp/convoy-torture-XXXXXX";
   if (!read_options(&all, argc, argv) || !use_settings(folder)) {
     fprintf(stderr, "see the top of test_torture.c\n");
