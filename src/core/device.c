@@ -9,9 +9,10 @@ static void note(convoy_context *context, const char *what, const char *algorith
   cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
 }
 
-/* Written down once per call: what the run report calls its first fault. */
+/* The run report tells the first one of a call. */
 static void note_fault(convoy_context *context, convoy_status status, const char *sentence) {
   cvy_call *call = &context->call;
+  context->health.deadlines_missed += status == CONVOY_ERR_DEADLINE;
   if (call->faults++) return;
   call->first_fault = status;
   cvy_text_copy(call->sentence, sizeof(call->sentence), sentence);
