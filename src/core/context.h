@@ -49,6 +49,7 @@ struct convoy_context {
 
   cvy_blackbox box;    /* of the device */
   cvy_ring ring;       /* the last commands to it */
+  bool squeezing;      /* cvy_squeeze is at work: a lack of memory is its business */
   bool nonfinite_seen; /* nan_watch has said what it says once */
 
   cvy_chooser chooser;

@@ -5,6 +5,7 @@
 #include "core/device.h"
 #include "core/nanwatch.h"
 #include "core/run.h"
+#include "core/squeeze.h"
 
 /* A chain longer than this is cut by reading its end back: what it holds on to stays bounded. Sums
  * are cut sooner, since each link holds a whole earlier sum. */
@@ -58,6 +59,18 @@ static convoy_status read_back(cvy_store *store, float *values) {
   return status;
 }
 
+/* The device lost the values. If for lack of memory only, it gets another chance with less. */
+static convoy_status make_anew(cvy_store *store, float *values) {
+  convoy_context *context = store->context;
+  if (store->starved && context->squeezing) {
+    return cvy_fail(CONVOY_ERR_MEMORY, "%s has too little memory", context->device.facts.info.id);
+  }
+  if (store->starved && context->options.failover && cvy_device_ready(context)) {
+    if (!cvy_squeeze(context, &store->history, values)) return CONVOY_OK;
+  }
+  return cvy_recompute(context, &store->history, values);
+}
+
 static convoy_status gather(cvy_store *store, float *values) {
   if (store->array) {
     convoy_status status = read_back(store, values);
@@ -69,7 +82,7 @@ static convoy_status gather(cvy_store *store, float *values) {
     if (!status || !elsewhere) return status;
     cvy_store_leave_device(store);
   }
-  if (store->has_history) return cvy_recompute(store->context, &store->history, values);
+  if (store->has_history) return make_anew(store, values);
   memset(values, 0, (size_t)store->bytes);
   return CONVOY_OK;
 }

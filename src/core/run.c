@@ -7,6 +7,7 @@
 #include "core/device.h"
 #include "core/nanwatch.h"
 #include "core/params.h"
+#include "core/squeeze.h"
 #include "os/os.h"
 
 static void note_engine(convoy_context *context, const cvy_engine *engine,
@@ -90,17 +91,38 @@ convoy_status cvy_recompute(convoy_context *context, const cvy_op *op, float *va
 
 /* -------------------------------------------------------------------------------- device */
 
-static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  cvy_choice choice;
-  cvy_watch_inputs(context, op);
-  convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
+convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
+                                 const cvy_choice *choice, cvy_store *out) {
+  cvy_trust_number(context, op, choice, out);
+  convoy_status status = cvy_device_perform(context, op, choice, out);
   if (status) return status;
-  cvy_trust_number(context, op, &choice, out);
-  status = cvy_device_perform(context, op, &choice, out);
-  if (status) return status;
-  note_engine(context, &context->device, &choice);
+  note_engine(context, &context->device, choice);
   cvy_history_keep(out, op);
   return out->unproven ? cvy_store_fetch(out) : CONVOY_OK;
+}
+
+static convoy_status squeeze_into(convoy_context *context, const cvy_op *op, cvy_store *out) {
+  float *values;
+  convoy_status status = cvy_values_new(out->bytes, &values);
+  if (status) return status;
+  status = cvy_squeeze(context, op, values);
+  if (status) {
+    free(values);
+    return status;
+  }
+  cvy_store_publish(out, values);
+  return CONVOY_OK;
+}
+
+/* What does not go through for lack of memory is tried again with less. */
+static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
+  cvy_choice choice;
+  int32_t faults = context->call.faults;
+  cvy_watch_inputs(context, op);
+  convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
+  if (!status) status = cvy_perform_chosen(context, op, &choice, out);
+  bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;
+  return starved && context->options.failover ? squeeze_into(context, op, out) : status;
 }
 
 /* No row of the device takes the problem, and none was asked for by name. */

@@ -115,6 +115,7 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
   for (cvy_store *each = context->stores; each; each = each->next) {
     if (!each->array || each->ticket < first) continue;
     cvy_store_leave_device(each);
+    each->starved = status == CONVOY_ERR_MEMORY;
     if (each->host || !each->has_history || context->options.failover) continue;
     each->status = status;
     cvy_text_copy(each->sentence, sizeof(each->sentence), sentence);

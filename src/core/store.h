@@ -34,6 +34,7 @@ struct cvy_store {
   cvy_op history;       /* how its values are made; ends when the host has them */
   int32_t depth;        /* longest chain of operations back to values the host has */
   int32_t accumulated;  /* operations in a row that added to the one before */
+  bool starved;         /* lost its device copy because memory ran out there */
   bool watched;         /* nan_watch has looked at what the host has */
   convoy_status status; /* its values could not be computed; for good */
   char sentence[256];
@@ -71,7 +72,8 @@ int64_t cvy_stores_host_bytes(const convoy_context *context);
 
 /* Remembers how `store` was made, unless the host has its values. Commits it when the chain of
  * operations behind it has become long, and the oldest ones while histories hold more than
- * options.history_limit, so that memory stays flat. */
+ * options.history_limit, so that memory stays flat; what a trainer gives up between two operations
+ * comes on top. */
 void cvy_history_keep(cvy_store *store, const cvy_op *op);
 /* Makes sure the host has the values: reads them from the device or computes them anew. */
 convoy_status cvy_store_fetch(cvy_store *store);

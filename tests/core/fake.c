@@ -91,6 +91,7 @@ struct cvy_device {
   command *first, *last;
   uint64_t tickets;
   uint64_t fault; /* 0: none */
+  bool starved;   /* that was a lack of memory */
   bool dead;
 };
 
@@ -161,11 +162,21 @@ static bool failing(void) {
   return fake.fail_at && number >= fake.fail_at && number < fake.fail_at + fake.failures;
 }
 
+static bool too_much(const cvy_device *device, const command *c) {
+  int64_t bytes = c->kind == ALLOCATE ? c->bytes : 0;
+  if (c->kind == RUN && algorithms[c->job.algorithm]->workspace) {
+    bytes = tile_bytes(&c->job.problem, &device->facts, &c->job.params);
+  }
+  for (const array *each = device->arrays; each; each = each->next) bytes += each->bytes;
+  return fake.capacity && bytes > fake.capacity;
+}
+
 static void step(cvy_device *device, command *c) {
   if (c->kind == RELEASE) {
     remove_array(device, c->id);
   } else if (!device->fault && !device->dead) {
-    if (failing()) {
+    device->starved = too_much(device, c);
+    if (failing() || device->starved) {
       device->fault = c->ticket;
       device->dead = fake.dies;
     } else {
@@ -186,6 +197,7 @@ static void drain(cvy_device *device) {
 }
 
 static convoy_status fault_status(const cvy_device *device) {
+  if (device->starved) return cvy_fail(CONVOY_ERR_MEMORY, "the fake device is full");
   return cvy_fail(fake.fail_status, "the script failed command %llu",
                   (unsigned long long)device->fault);
 }

@@ -22,6 +22,7 @@ typedef struct fake_script {
   bool interrupts;      /* waits that may be interrupted are, once */
   bool shared_memory;   /* has host_alloc */
   bool exhausted_hosts; /* host_alloc gives NULL */
+  int64_t capacity;     /* bytes of its memory, the workspace of a job included; 0: no end of it */
 } fake_script;
 
 typedef struct fake_counts {
