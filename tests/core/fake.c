@@ -134,7 +134,23 @@ static int32_t direct_row(void) {
   return row;
 }
 
+static bool lies_at(int64_t element) {
+  if (!fake.lie_one_of) return element == fake.lie_element;
+  const int64_t place[2] = {fake_seen.runs, element};
+  return cvy_hash(0, place, sizeof(place)) % (uint64_t)fake.lie_one_of == 0;
+}
+
+static void falsify(const cvy_problem *problem, float *out) {
+  int64_t count = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  for (int64_t i = 0; i < count; i++) {
+    if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
+    if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
+    if (fake.lie == FAKE_NAN) out[i] = NAN;
+  }
+}
+
 static void run_job(cvy_device *device, const cvy_job *job) {
+  bool lies = fake.lie && (!fake.lie_rows || fake.lie_rows >> job->algorithm & 1);
   cvy_job host = *job;
   host.algorithm = direct_row();
   memset(&host.params, 0, sizeof(host.params));
@@ -142,7 +158,9 @@ static void run_job(cvy_device *device, const cvy_job *job) {
   host.b.host = values_of(device, job->b.id);
   host.bias.host = values_of(device, job->bias.id);
   host.out.host = values_of(device, job->out.id);
-  if (cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
+  bool idle = lies && fake.lie == FAKE_UNWRITTEN;
+  if (!idle && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
+  if (lies) falsify(&job->problem, host.out.host);
   fake_seen.runs++;
 }
 
