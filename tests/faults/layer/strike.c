@@ -19,7 +19,7 @@ static uint32_t generation = 1; /* of the rules below; odd: none read yet */
 static fault_rule rules[RULES_MOST];
 static int rule_count;
 
-static void give_up(const char *why) {
+static _Noreturn void give_up(const char *why) {
   fprintf(stderr, "convoy-faults: %s\n", why);
   _exit(2);
 }
