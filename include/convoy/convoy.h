@@ -131,6 +131,8 @@ typedef enum convoy_isolation {
  *   history_limit    CONVOY_HISTORY_LIMIT     1 GiB     bytes held only to recompute lost tensors
  *   -                CONVOY_CPU_STALL         60        seconds without progress after which the CPU
  *                                                       engine says what it hangs in; 0: never
+ *   -                CONVOY_CPU_ISA           (best)    avx512, avx2, baseline: inner loops of the CPU
+ *                                                       engine
  *   -                CONVOY_STATE_DIR         XDG       faults and markers: $XDG_STATE_HOME/convoy
  *   -                CONVOY_STRIKE_LIMIT      3         faults that take a device down a step (see
  *                                                       convoy_record); 0: none are recorded
