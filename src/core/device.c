@@ -272,6 +272,7 @@ void cvy_device_close(convoy_context *context) {
   cvy_blocks_orphan(context);
   engine->backend->close(engine->device);
   engine->device = NULL;
+  cvy_blackbox_close(context);
   context->resting = false;
 }
 

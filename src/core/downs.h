@@ -18,6 +18,10 @@ typedef struct cvy_downs {
 bool cvy_downs_add(const char *path, const cvy_marker *marker);
 /* What there is for a device with its driver. */
 void cvy_downs_load(const convoy_device_info *info, cvy_downs *out);
+/* For people: a line for each that concerns devices in whose name `device` occurs (NULL: all). */
+void cvy_downs_describe(const char *device, cvy_text *text);
+void cvy_downs_forget(const char *device);
+/* Whether the machine went down while the algorithm ran for the first time. */
 bool cvy_downs_bar(const cvy_downs *downs, const char *algorithm);
 
 #endif

@@ -47,10 +47,10 @@ static void find(const char *root, found *all) {
   }
 }
 
-/* The number below the line that names the file. */
+/* The number behind the file's name. */
 static bool value_of(const char *lines, const char *path, double *value) {
   char title[sizeof(((found *)NULL)->files[0].path) + 16];
-  snprintf(title, sizeof(title), "==> %s <==\n", path);
+  snprintf(title, sizeof(title), "%s:", path);
   const char *at = strstr(lines, title);
   if (!at) return false;
   char *end;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/downs.h"
 #include "os/os.h"
 
 #define LOCK_SECONDS 1.0 /* nobody holds it for longer than a write takes */
@@ -102,6 +103,9 @@ convoy_status cvy_record_text(const char *device, char *text, size_t size) {
   cvy_strikes_load(strikes);
   cvy_strikes_describe(strikes, device, cvy_date(), cvy_strike_limit(), text, size);
   free(strikes);
+  size_t used = strlen(text);
+  cvy_text rest = cvy_text_in(text + used, size - used);
+  cvy_downs_describe(device, &rest);
   return CONVOY_OK;
 }
 
@@ -110,5 +114,6 @@ convoy_status cvy_record_clear(const char *device) {
   if (!left) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
   convoy_status status = change(NULL, true, device, left);
   free(left);
+  cvy_downs_forget(device);
   return status;
 }

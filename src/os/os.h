@@ -48,7 +48,7 @@ void *cvy_file_read(const char *path, size_t *count);
 /* Gone for good once it returns, also when the machine loses power. */
 void cvy_file_remove(const char *path);
 /* The first lines of files that may block whoever reads them, such as those of a hung driver: another
- * process reads, for at most `seconds`. Each line follows one that says "==> path <==". */
+ * process reads, for at most `seconds`. Each line begins with the path and a colon. */
 void cvy_file_peek(const char *const paths[], int count, double seconds, char *text, size_t size);
 
 /* -------------------------------------------------------------------------- filelock.c */

@@ -25,8 +25,9 @@ static size_t read_until(int fd, double end, char *text, size_t size) {
 
 void cvy_file_peek(const char *const paths[], int count, double seconds, char *text, size_t size) {
   static atomic_bool stuck; /* one reader that cannot be ended is enough */
-  const char *arguments[MOST_PATHS + 5] = {"sh", "-c",
-                                           "exec head -v -n 1 -- \"$@\" >&3 2>/dev/null", "sh"};
+  /* Each line goes out before the next file is opened. */
+  const char *arguments[MOST_PATHS + 5] = {
+      "sh", "-c", "exec grep -s -H -m 1 --line-buffered '' -- \"$@\" >&3", "sh"};
   int ends[2];
   cvy_process reader;
   char how[64];
