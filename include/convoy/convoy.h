@@ -524,6 +524,9 @@ CONVOY_API convoy_status convoy_set_event_callback(convoy_context *context, conv
  * one class of shapes take it, on the device, down a step: from the tuned choice to the conservative
  * algorithms, from those to the CPU; a day without a new fault forgives. Contexts that are open see a
  * change at their next fault. With failover off the record is neither written nor obeyed.
+ * Also in it: each time the machine went down while a device was in use. After two of them the device
+ * is not opened any more, and an algorithm that ran there for the first time just then is not used,
+ * until they are forgotten; a power cut looks the same.
  *
  * record: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
  * for each fault's place and what is done about it, "" if there is nothing; lines that do not fit into
