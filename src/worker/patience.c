@@ -7,11 +7,15 @@
  * A worker that alone is stopped gets no such excuse. */
 #include "worker/patience.h"
 
+#include <math.h>
+
 #include "os/os.h"
 
 #define LATE_SECONDS 0.25
 #define SLEPT_SECONDS 1.0
-#define LOOK_SECONDS 0.1 /* between two looks into /proc */
+/* Between two looks into /proc: so long, or this part of a deadline. */
+#define LOOK_SECONDS 0.1
+#define LOOK_PART 0.1
 
 void cvy_patience_begin(cvy_patience *patience, const cvy_progress *now) {
   patience->seen = *now;
@@ -55,16 +59,19 @@ static bool is_traced(const cvy_process_look *worker) {
 }
 
 /* Looks at the worker now and then; what /proc shows excuses the time since the last look. */
-static void look_around(cvy_patience *patience, double now) {
+static void look_around(cvy_patience *patience, double now, double deadline) {
   cvy_process_look worker;
   const double since = now - patience->looked;
-  if (since < LOOK_SECONDS || !cvy_os.look(patience->worker, &worker)) return;
+  const double wanted = fmin(LOOK_SECONDS, LOOK_PART * deadline);
+  if (since < wanted || !cvy_os.look(patience->worker, &worker)) return;
   const bool first = patience->cpu_seconds < 0;
-  const bool worked = worker.cpu_seconds > patience->cpu_seconds && !first;
+  const double used = worker.cpu_seconds - patience->cpu_seconds;
+  const bool worked = used > 0 && !first;
   const bool ready = worker.state == 'R' && !patience->worker_is_self;
   patience->looked = now;
   patience->cpu_seconds = worker.cpu_seconds;
   if (by_cpu_time(patience) && (worked || ready)) patience->still = 0;
+  if (ready && !first && used < since) patience->in_phase -= since - used; /* it had to wait */
   if (!is_traced(&worker)) return;
   patience->still = patience->in_phase = 0;
   if (*patience->until > 0) *patience->until += since;
@@ -87,9 +94,9 @@ convoy_status cvy_patience_check(cvy_patience *patience, const cvy_progress *pro
     if (*patience->until > 0) *patience->until += free;
   }
   note_progress(patience, progress);
-  look_around(patience, now);
   const cvy_step step = cvy_step_of(progress->phase);
   const double deadline = cvy_deadline(patience->deadlines, step, progress->first_run);
+  look_around(patience, now, deadline);
   if (patience->still >= deadline)
     return missed(patience, now, "no progress within the deadline", deadline);
   if (by_cpu_time(patience) && patience->in_phase >= CVY_WALL_TIMES * deadline)

@@ -210,6 +210,18 @@ static void test_overloaded_processor(void **state) {
   assert_true(wait_for(&own, 15) == 15);
 }
 
+/* With a tenth of a processor it may take ten times as long. */
+static void test_share_of_a_processor(void **state) {
+  wait own;
+  (void)state;
+  wait_begin(&own, CVY_PHASE_COMPILING);
+  world.worker.state = 'R';
+  for (int i = 0; i < 1500; ++i) {
+    world.worker.cpu_seconds += 0.01;
+    assert_true(wait_for(&own, 0.1) == 0.1);
+  }
+}
+
 static void test_suspend(void **state) {
   wait own;
   (void)state;
@@ -285,6 +297,7 @@ int main(void) {
       cmocka_unit_test(test_processor_time_is_capped),
       cmocka_unit_test(test_processor_time_is_no_progress_of_a_gpu),
       cmocka_unit_test(test_overloaded_processor),
+      cmocka_unit_test(test_share_of_a_processor),
       cmocka_unit_test(test_suspend),
       cmocka_unit_test(test_stopped_trainer),
       cmocka_unit_test(test_debugger),

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,15 +51,15 @@ static void check_mended(cvy_device *device, int gone) {
   lane_expect(device, 7, 5000000, 3);
 }
 
-/* The deadline is missed after `least` seconds; the rest is for killing the worker. */
-static void check_hang(const char *script, double least, const char *doing) {
+/* The deadline is missed after `least` seconds; by `most` the worker has been killed too. */
+static void check_hang(const char *script, double least, double most, const char *doing) {
   cvy_device *device = open_with(script);
   const int worker = worker_of(device);
   double seconds;
   assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
   assert_sentence_has(doing);
-  if (!(seconds >= least && seconds < least + 1))
-    fail_msg("%s: %g s, not %g", script, seconds, least);
+  if (!(seconds >= least && seconds < most))
+    fail_msg("%s: %g s, not %g to %g", script, seconds, least, most);
   assert_false(is_there(worker));
   assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
   assert_true(seconds < 0.05);
@@ -68,29 +69,30 @@ static void check_hang(const char *script, double least, const char *doing) {
 
 static void test_command_hangs(void **state) {
   (void)state;
-  check_hang("hang:1", 0.5, "was transferring");
+  check_hang("hang:1", 0.5, 1.5, "was transferring");
 }
 
 static void test_compiler_hangs(void **state) {
   (void)state;
-  check_hang("wait:1", 0.5, "was compiling a program");
+  check_hang("wait:1", 0.5, 1.5, "was compiling a program");
 }
 
 static void test_compiler_loops(void **state) {
   (void)state;
-  check_hang("compile:1", 5, "was compiling a program");
+  /* On a busy machine longer: what it waits for a processor does not count. */
+  check_hang("compile:1", 5, 40, "was compiling a program");
 }
 
 static void test_gpu_hangs_while_its_driver_polls(void **state) {
   (void)state;
   setenv("FAKE_GPU", "1", 1);
-  check_hang("burn:1", 0.5, "was transferring");
+  check_hang("burn:1", 0.5, 1.5, "was transferring");
   unsetenv("FAKE_GPU");
 }
 
 static void test_wait_hangs(void **state) {
   (void)state;
-  check_hang("slow:1", 0.5, "was running");
+  check_hang("slow:1", 0.5, 1.5, "was running");
 }
 
 static void test_worker_alone_is_stopped(void **state) {
@@ -341,17 +343,20 @@ static void test_debugger_on_worker(void **state) {
   assert_true(seconds > 1);
 }
 
-/* Programs that do nothing but use the processors, many for each. */
+/* Programs that do nothing but use the processors, many for each. They end by themselves and with
+ * this one: a test that fails jumps out of here. */
 static void test_overloaded_machine(void **state) {
-  enum { HOGS = 24 };
+  enum { HOGS = 8, HOG_SECONDS = 20 };
   pid_t hogs[HOGS];
   (void)state;
   for (int i = 0; i < HOGS; ++i) {
     hogs[i] = fork();
-    if (hogs[i] == 0)
-      for (;;) continue;
+    if (hogs[i] != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(HOG_SECONDS);
+    for (volatile int burn = 0;;) ++burn;
   }
-  for (int i = 0; i < 3; ++i) check_patient(i ? "build:1" : "", 0);
+  check_patient("build:1", 0);
   for (int i = 0; i < HOGS; ++i) {
     kill(hogs[i], SIGKILL);
     waitpid(hogs[i], NULL, 0);
