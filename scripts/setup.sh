@@ -39,6 +39,7 @@ build test ci bench | may  | libopenblas-openmp-dev libopenblas-serial-dev | the
 build test ci bench | may  | dataset-fashion-mnist     | the images of scripts/demo.sh
 test ci bench       | must | libcmocka-dev             | the tests in C
 test ci bench       | must | g++                       | the test that the header is C++ too
+test ci bench       | must | make                      | the test of the installed package: CMake's default
 test ci bench       | must | python3                   | tests, bindings
 test ci bench       | must | python3-venv              | .venv
 test ci             | may  | strace                    | the test of what CONVOY_DEVICE=cpu opens
@@ -66,7 +67,8 @@ as_root() {
 }
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-available() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+# No pipe: under pipefail a grep that has seen enough would fail apt-cache, and so the package.
+available() { [[ $(apt-cache policy "$1" 2>/dev/null) == *'Candidate: '[!\(]* ]]; }
 
 first_that() { # first_that TEST PACKAGE...: prints the first package that passes
   local test=$1 package

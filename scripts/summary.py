@@ -9,8 +9,12 @@ import xml.etree.ElementTree as ElementTree
 
 
 def skip_reason(case, skipped):
-    """CTest's own message names only the exit status: a test says its reason in its output."""
+    """CTest's own message names only the exit status: a test says its reason in its output.
+    pytest's, of a file skipped as a whole, is in the element's text."""
     message = skipped.get("message", "")
+    whole_file = re.search(r"Skipped: ([^'\"]*)", skipped.text or "")
+    if whole_file:
+        return whole_file.group(1)
     output = case.findtext("system-out") or ""
     said = [line.strip() for line in output.splitlines() if re.search(r"skip", line, re.I)]
     if message and not message.startswith("SKIP_RETURN_CODE"):

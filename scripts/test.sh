@@ -8,7 +8,7 @@ set -euo pipefail
 
 results=$root/build/results
 "$root/scripts/setup.sh" test
-build release
+build release -DCONVOY_TESTS=ON
 rm -rf "$results"
 mkdir -p "$results"
 
@@ -16,12 +16,13 @@ status=0
 cd "$root"
 ctest --preset release -j "$jobs" --output-junit "$results/ctest.xml" "$@" || status=1
 
+# pytest before 8 puts its own sys.unraisablehook over that of a test: the plug-in that does is left out.
 test_python() {
   local why
   if why=$("$venv/bin/python" -c 'import numpy, pytest' 2>&1); then
     CONVOY_LIBRARY=$root/build/release/libconvoy.so PYTHONPATH=$root/bindings/python \
-      "$venv/bin/python" -m pytest -q -p no:cacheprovider bindings/python/tests \
-      --junitxml "$results/pytest.xml" || status=1
+      "$venv/bin/python" -m pytest -q -p no:cacheprovider -p no:unraisableexception \
+      bindings/python/tests --junitxml "$results/pytest.xml" || status=1
   else
     cat >"$results/pytest.xml" <<XML
 <testsuite><testcase name="bindings/python"><skipped message="${why##*$'\n'}"/></testcase></testsuite>

@@ -43,15 +43,15 @@ convoy_status convoy_devices(const convoy_options *options, convoy_device_info *
   if (status) return status;
   cvy_facts facts[MOST_DEVICES];
   char unused[1];
-  status = cvy_devices(&resolved.open, facts, MOST_DEVICES, count, why ? why : unused,
-                       why ? why_size : sizeof(unused));
+  cvy_devices(&resolved.open, facts, MOST_DEVICES, count, why ? why : unused,
+              why ? why_size : sizeof(unused));
   uint32_t size = capacity ? out->struct_size : 0;
   for (int32_t i = 0; i < *count && i < capacity && i < MOST_DEVICES; i++) {
     convoy_device_info *to = (convoy_device_info *)((char *)out + (size_t)i * size);
     to->struct_size = size;
     cvy_struct_out(to, &facts[i].info, sizeof(facts[i].info), sizeof(facts[i].info));
   }
-  return status;
+  return CONVOY_OK;
 }
 
 /* -------------------------------------------------------------------------------- context */
@@ -97,9 +97,10 @@ void convoy_host_free(convoy_context *context, void *memory) {
 
 const char *convoy_algorithm_name(convoy_context *context, int32_t index) {
   if (cvy_enter(context)) return NULL;
-  const cvy_algorithm *const *row = cvy_context_engine(context)->backend->algorithms;
-  while (*row && index-- > 0) row++;
-  const char *name = *row && index == -1 ? (*row)->name : NULL;
+  const cvy_algorithm *const *rows = cvy_context_engine(context)->backend->algorithms;
+  int32_t count = 0;
+  while (rows[count]) count++;
+  const char *name = index >= 0 && index < count ? rows[index]->name : NULL;
   cvy_leave(context, CONVOY_OK);
   return name;
 }

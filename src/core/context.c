@@ -11,33 +11,49 @@
 
 /* ----------------------------------------------------------------------------------- open */
 
-static convoy_status open_cpu(convoy_context *context) {
-  cvy_engine *engine = &context->cpu;
-  engine->backend = cvy_cpu_backend();
-  convoy_status status = engine->backend->open(0, &context->options.open, &engine->device);
-  if (status) return status;
-  engine->facts = *engine->backend->facts(engine->device);
-  engine->facts.workspace_limit = context->options.open.workspace_limit;
+static convoy_status open_engine(const cvy_backend *backend, int32_t index,
+                                 const cvy_open_options *options, cvy_engine *out) {
+  convoy_status status = backend->open(index, options, &out->device);
+  if (status) {
+    out->device = NULL;
+    return status;
+  }
+  out->backend = backend;
+  out->facts = *backend->facts(out->device);
+  out->facts.workspace_limit = options->workspace_limit;
+  return CONVOY_OK;
+}
+
+/* The context's device, and what is kept of it between runs. */
+static convoy_status open_device(convoy_context *context, const cvy_backend *backend,
+                                 int32_t index) {
+  cvy_engine *device = &context->device;
+  convoy_status status = open_engine(backend, index, &context->options.open, device);
+  if (status) {
+    cvy_blackbox_close(context);
+    return status;
+  }
+  device->downs = &context->box.downs;
+  cvy_trust_begin(context);
   return CONVOY_OK;
 }
 
 /* Opens the wanted device; without it the CPU engine serves, if failover is on. */
 static convoy_status open_wanted(convoy_context *context) {
+  const cvy_open_options *options = &context->options.open;
   const char *wanted = context->options.device;
+  cvy_engine *device = &context->device;
   cvy_device_choice found;
-  convoy_status status = cvy_devices_find(wanted, &context->options.open, &found);
+  convoy_status status = cvy_devices_find(wanted, options, &found);
   context->wants_cpu = !status && found.backend->host_memory;
   if (context->wants_cpu) return CONVOY_OK;
   if (!status) status = cvy_blackbox_open(context, &found.info);
-  if (!status) status = cvy_device_open(context, found.backend, found.index);
-  if (!status) cvy_trust_begin(context);
+  if (!status) status = open_device(context, found.backend, found.index);
   if (!status || !context->options.failover) return status;
-  char *id = context->device.facts.info.id;
-  cvy_text_copy(id, sizeof(context->device.facts.info.id),
-                found.info.id[0] ? found.info.id : wanted);
+  const char *name = found.info.id[0] ? found.info.id : wanted;
+  cvy_text_copy(device->facts.info.id, sizeof(device->facts.info.id), name); /* for events */
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
-             "%s cannot be opened, the CPU computes: %s", found.info.id[0] ? found.info.id : wanted,
-             cvy_last_error());
+             "%s cannot be opened, the CPU computes: %s", name, cvy_last_error());
   return CONVOY_OK;
 }
 
@@ -47,7 +63,7 @@ static bool downgraded(const convoy_context *context) {
 }
 
 static convoy_status start(convoy_context *context) {
-  convoy_status status = open_cpu(context);
+  convoy_status status = open_engine(cvy_cpu_backend(), 0, &context->options.open, &context->cpu);
   if (!status) status = open_wanted(context);
   if (!status && !downgraded(context)) {
     status = cvy_force_algorithm(context, context->options.algorithm);
@@ -64,6 +80,7 @@ static void stop(convoy_context *context) {
   if (context->cpu.device) context->cpu.backend->close(context->cpu.device);
   context->cpu.device = NULL;
   cvy_records_free(&context->chooser.records);
+  cvy_recycle_end(&context->memory);
 }
 
 convoy_status cvy_open(const convoy_options *given, convoy_context **out) {

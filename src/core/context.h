@@ -11,6 +11,7 @@
 
 #include "core/blackbox.h"
 #include "core/options.h"
+#include "core/recycle.h"
 #include "core/report.h"
 #include "core/trust.h"
 
@@ -30,7 +31,8 @@ typedef struct cvy_call {
 
 struct convoy_context {
   pthread_mutex_t lock;
-  convoy_context *next;  /* all contexts ever made; from here on the pool clears it for reuse */
+  convoy_context *next;  /* all contexts ever made */
+  bool held;             /* by the thread that forks; from here on the pool clears it for reuse */
   atomic_int references; /* 1 while open, 1 for each tensor and block of host memory */
   atomic_bool open;
   bool forked; /* this is a child's copy and has not been used yet */
@@ -54,8 +56,9 @@ struct convoy_context {
 
   cvy_chooser chooser;
   cvy_trust trust;
-  cvy_store *stores; /* all alive */
-  cvy_block *blocks; /* from convoy_host_alloc */
+  cvy_store *stores;   /* all alive */
+  cvy_recycler memory; /* for their values */
+  cvy_block *blocks;   /* from convoy_host_alloc */
   cvy_call call;
 
   convoy_health health; /* the counters core keeps itself */
@@ -99,6 +102,8 @@ void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status s
                 const char *algorithm, const char *format, ...) CVY_PRINTF(5, 6);
 /* Takes the queued events away; the caller frees them. */
 convoy_event *cvy_take_events(convoy_context *context, int32_t *count);
+/* The device is about to go; what it has counted stays. */
+void cvy_health_keep_counts(convoy_context *context);
 void cvy_health_collect(const convoy_context *context, convoy_health *out);
 
 /* -------------------------------------------------------------------------------- memory.c */

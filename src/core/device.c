@@ -2,7 +2,6 @@
 #include "core/device.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
@@ -88,6 +87,7 @@ convoy_status cvy_device_wrong(cvy_store *store, uint64_t first) {
              engine->facts.info.id, sentence);
   cvy_trust_fault(context, store->ticket, CONVOY_ERR_WRONG, sentence);
   cvy_stores_void(context, first, CONVOY_ERR_WRONG, sentence);
+  cvy_report_fault(context, CONVOY_ERR_WRONG, sentence);
   return cvy_fail(CONVOY_ERR_WRONG, "%s", sentence);
 }
 
@@ -133,7 +133,8 @@ static convoy_status fill(cvy_store *store) {
   return checked(context, status);
 }
 
-convoy_status cvy_device_upload(cvy_store *store) {
+/* Gives the store a device copy of its values, computing them anew if need be. */
+static convoy_status upload(cvy_store *store) {
   if (store->array) return CONVOY_OK;
   if (store->has_history) { /* a fault took its values */
     convoy_status status = cvy_store_fetch(store);
@@ -155,12 +156,12 @@ static convoy_status poison(cvy_store *out) {
   convoy_context *context = out->context;
   const cvy_engine *engine = &context->device;
   float *values;
-  convoy_status status = cvy_values_new(out->bytes, &values);
+  convoy_status status = cvy_values_new(out, &values);
   if (status) return status;
   for (int64_t i = 0; i < out->bytes / (int64_t)sizeof(float); i++) values[i] = NAN;
   status =
       engine->backend->write(engine->device, out->array, values, out->bytes, &context->last_ticket);
-  free(values);
+  cvy_values_drop(out, values);
   return checked(context, status);
 }
 
@@ -204,7 +205,7 @@ static convoy_status upload_inputs(convoy_context *context, const cvy_op *op) {
   for (int tries = 0; tries < 2; tries++) {
     for (int i = 0; i < CVY_OP_INPUTS; i++) {
       cvy_store *input = cvy_op_input(op, i);
-      convoy_status status = input ? cvy_device_upload(input) : CONVOY_OK;
+      convoy_status status = input ? upload(input) : CONVOY_OK;
       if (status) return status;
     }
     if (all_there(op)) return CONVOY_OK;
@@ -251,24 +252,10 @@ void cvy_device_release(convoy_context *context, uint64_t array) {
   if (engine->device) engine->backend->release(engine->device, array);
 }
 
-convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backend, int32_t index) {
-  cvy_engine *engine = &context->device;
-  convoy_status status = backend->open(index, &context->options.open, &engine->device);
-  if (status) {
-    engine->device = NULL;
-    cvy_blackbox_close(context);
-    return status;
-  }
-  engine->backend = backend;
-  engine->downs = &context->box.downs;
-  engine->facts = *backend->facts(engine->device);
-  engine->facts.workspace_limit = context->options.open.workspace_limit;
-  return CONVOY_OK;
-}
-
 void cvy_device_close(convoy_context *context) {
   cvy_engine *engine = &context->device;
   if (!engine->device) return;
+  cvy_health_keep_counts(context);
   cvy_blocks_orphan(context);
   engine->backend->close(engine->device);
   engine->device = NULL;

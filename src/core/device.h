@@ -6,8 +6,6 @@
 
 #include "core/store.h"
 
-/* Gives the store a device copy of its values, computing them anew if need be. */
-convoy_status cvy_device_upload(cvy_store *store);
 /* Carries out the operation; `out` has its values on the device then. */
 convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
                                  const cvy_choice *choice, cvy_store *out);
@@ -28,8 +26,6 @@ bool cvy_device_ready(const convoy_context *context);
 /* Never fails: without a device there is nothing to release. */
 void cvy_device_release(convoy_context *context, uint64_t array);
 
-/* Opens the device; ERR_DEVICE and what else the backend reports. */
-convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backend, int32_t index);
 /* Ends the device; its stores keep what the host has. */
 void cvy_device_close(convoy_context *context);
 /* In a child made by fork(): forgets the parent's device without touching it. */

@@ -19,8 +19,8 @@ static convoy_status list(const cvy_backend *backend, const cvy_open_options *op
   return status;
 }
 
-convoy_status cvy_devices(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
-                          int32_t *count, char *why, size_t why_size) {
+void cvy_devices(const cvy_open_options *options, cvy_facts *out, int32_t capacity, int32_t *count,
+                 char *why, size_t why_size) {
   cvy_text_copy(why, why_size, "");
   *count = 0;
   for (const cvy_backend *const *each = cvy_backends; *each; each++) {
@@ -34,7 +34,6 @@ convoy_status cvy_devices(const cvy_open_options *options, cvy_facts *out, int32
       if (*count < capacity) out[*count] = facts[i];
     }
   }
-  return CONVOY_OK;
 }
 
 /* How well a device fits what is wanted; 0: not at all. */

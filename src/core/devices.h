@@ -9,8 +9,8 @@ const cvy_backend *cvy_cpu_backend(void);
 
 /* Facts of all devices, in the order of cvy_backends. *count gets the number there are; `why` the reason
  * why a backend could not be asked, else "". */
-convoy_status cvy_devices(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
-                          int32_t *count, char *why, size_t why_size);
+void cvy_devices(const cvy_open_options *options, cvy_facts *out, int32_t capacity, int32_t *count,
+                 char *why, size_t why_size);
 
 typedef struct cvy_device_choice {
   const cvy_backend *backend;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/context.h"
-#include "core/store.h"
 
 enum { FIRST_EVENTS = 8 };
 
@@ -66,25 +65,34 @@ static void set_left_behind(convoy_health *out) {
   }
 }
 
-static void add_usage(const cvy_engine *engine, convoy_health *out) {
-  if (!engine->device) return;
+static cvy_usage usage_of(const cvy_engine *engine) {
   cvy_usage usage = {0};
-  engine->backend->usage(engine->device, &usage);
-  out->device_bytes += usage.bytes;
-  out->device_bytes_peak += usage.bytes_peak;
-  out->device_bytes_held += usage.bytes_held;
-  out->host_bytes += usage.host_bytes;
-  out->programs_compiled += usage.programs_compiled;
-  out->programs_cached += usage.programs_cached;
-  out->worker_pid |= usage.process;
-  out->cpu_stalls += usage.stalls;
+  if (engine->device) engine->backend->usage(engine->device, &usage);
+  return usage;
+}
+
+/* What is counted since convoy_open and thus outlives the device. */
+static void add_counts(const cvy_usage *usage, convoy_health *out) {
+  if (usage->bytes_peak > out->device_bytes_peak) out->device_bytes_peak = usage->bytes_peak;
+  out->programs_compiled += usage->programs_compiled;
+  out->programs_cached += usage->programs_cached;
+}
+
+void cvy_health_keep_counts(convoy_context *context) {
+  cvy_usage usage = usage_of(&context->device);
+  add_counts(&usage, &context->health);
 }
 
 void cvy_health_collect(const convoy_context *context, convoy_health *out) {
+  cvy_usage cpu = usage_of(&context->cpu), device = usage_of(&context->device);
   *out = context->health;
   out->struct_size = sizeof(*out);
-  out->host_bytes += cvy_stores_host_bytes(context);
-  add_usage(&context->cpu, out);
-  add_usage(&context->device, out);
+  add_counts(&device, out);
+  out->device_bytes = device.bytes;
+  out->device_bytes_held = device.bytes_held;
+  out->host_bytes =
+      context->memory.live + context->memory.kept + cpu.host_bytes + device.host_bytes;
+  out->worker_pid = device.process;
+  out->cpu_stalls = cpu.stalls;
   set_left_behind(out);
 }

@@ -1,5 +1,4 @@
 /* How a store was made, kept until the host has its values, so that a lost device loses nothing. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/device.h"
@@ -88,14 +87,14 @@ static convoy_status gather(cvy_store *store, float *values) {
 }
 
 convoy_status cvy_store_fetch(cvy_store *store) {
-  if (store->host) return CONVOY_OK;
   if (store->status) return cvy_fail(store->status, "%s", store->sentence);
+  if (store->host) return CONVOY_OK;
   float *values;
-  convoy_status status = cvy_values_new(store->bytes, &values);
+  convoy_status status = cvy_values_new(store, &values);
   if (status) return status;
   status = gather(store, values);
   if (status) {
-    free(values);
+    cvy_values_drop(store, values);
     return status;
   }
   cvy_store_publish(store, values);

@@ -152,6 +152,9 @@ static convoy_status operate(convoy_context *context, const cvy_tensor_operation
                      .b = store_of(swap ? o->first : o->second),
                      .bias = store_of(o->bias),
                      .prior = problem->accumulate ? o->out->store : NULL};
+  if (problem->n && cvy_may_overwrite(context, &op, o->out->store)) {
+    return cvy_perform_over(context, &op, o->out->store);
+  }
   cvy_store *out = cvy_store_new(context, o->out->store->bytes);
   if (!out) return CONVOY_ERR_MEMORY;
   convoy_status status = problem->n ? cvy_perform(context, &op, out) : CONVOY_OK;

@@ -1,27 +1,45 @@
 /* Where contexts come from and go to, and what fork() means for them.
  *
  * Contexts are kept in one list for good and reused, so reading a closed one is defined. In a child
- * made by fork() locks may be held by threads that do not exist there and the device belongs to the
- * parent, so each context gets a fresh lock and a mark; the rest happens when it is first used. */
+ * made by fork() the device belongs to the parent, so each context gets a mark; the rest happens
+ * when it is first used. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/context.h"
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static convoy_context *all;
 
+/* Waits until no other thread is in a call, so that the child's copies are whole; but not for long:
+ * a call that takes its time is computing or waiting, and its context is whole meanwhile. */
 static void before_fork(void) {
+  enum { PATIENCE = 100000000, SECOND = 1000000000 }; /* nanoseconds */
+  struct timespec end;
   pthread_mutex_lock(&pool_lock);
+  timespec_get(&end, TIME_UTC);
+  end.tv_sec += (end.tv_nsec + PATIENCE) / SECOND;
+  end.tv_nsec = (end.tv_nsec + PATIENCE) % SECOND;
+  for (convoy_context *each = all; each; each = each->next) {
+    each->held = pthread_mutex_timedlock(&each->lock, &end) == 0;
+  }
 }
 
 static void after_fork_parent(void) {
+  for (convoy_context *each = all; each; each = each->next) {
+    if (each->held) pthread_mutex_unlock(&each->lock);
+  }
   pthread_mutex_unlock(&pool_lock);
 }
 
 static void after_fork_child(void) {
   for (convoy_context *each = all; each; each = each->next) {
-    pthread_mutex_init(&each->lock, NULL);
+    if (each->held) {
+      pthread_mutex_unlock(&each->lock);
+    } else {
+      pthread_mutex_init(&each->lock, NULL); /* its holder does not exist here */
+    }
     each->forked = true;
   }
   pthread_mutex_unlock(&pool_lock);

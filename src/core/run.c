@@ -1,7 +1,6 @@
 /* One operation: the device first, the CPU engine when the device fails and failover allows it. */
 #include "core/run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/device.h"
@@ -50,23 +49,29 @@ static const float *host_of(const cvy_store *store) {
   return store ? store->host : NULL;
 }
 
-static convoy_status compute(convoy_context *context, const cvy_op *op, float *values) {
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
+static convoy_status fetch_inputs(const cvy_op *op) {
+  convoy_status status = CONVOY_OK;
+  for (int i = 0; i < CVY_OP_INPUTS && !status; i++) {
     cvy_store *input = cvy_op_input(op, i);
-    convoy_status status = input ? cvy_store_fetch(input) : CONVOY_OK;
-    if (status) return status;
+    if (input) status = cvy_store_fetch(input);
   }
+  return status;
+}
+
+static convoy_status compute(convoy_context *context, const cvy_op *op, float *values) {
+  convoy_status status = fetch_inputs(op);
+  if (status) return status;
   if (op->prior) memcpy(values, op->prior->host, (size_t)op->prior->bytes);
   return run_here(context, &op->problem, host_of(op->a), host_of(op->b), host_of(op->bias), values);
 }
 
 static convoy_status compute_into(convoy_context *context, const cvy_op *op, cvy_store *out) {
   float *values;
-  convoy_status status = cvy_values_new(out->bytes, &values);
+  convoy_status status = cvy_values_new(out, &values);
   if (status) return status;
   status = compute(context, op, values);
   if (status) {
-    free(values);
+    cvy_values_drop(out, values);
     return status;
   }
   cvy_store_publish(out, values);
@@ -103,11 +108,11 @@ convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
 
 static convoy_status squeeze_into(convoy_context *context, const cvy_op *op, cvy_store *out) {
   float *values;
-  convoy_status status = cvy_values_new(out->bytes, &values);
+  convoy_status status = cvy_values_new(out, &values);
   if (status) return status;
   status = cvy_squeeze(context, op, values);
   if (status) {
-    free(values);
+    cvy_values_drop(out, values);
     return status;
   }
   cvy_store_publish(out, values);
@@ -130,8 +135,8 @@ static bool refused(const convoy_context *context, convoy_status status) {
   return status == CONVOY_ERR_UNSUPPORTED && !context->chooser.forced[0];
 }
 
-static convoy_status after_device(convoy_context *context, const cvy_op *op, cvy_store *out,
-                                  bool faulted) {
+static convoy_status compute_instead(convoy_context *context, const cvy_op *op, cvy_store *out,
+                                     bool faulted) {
   char why[256];
   cvy_text_copy(why, sizeof(why), cvy_last_error());
   convoy_status status = compute_into(context, op, out);
@@ -142,23 +147,30 @@ static convoy_status after_device(convoy_context *context, const cvy_op *op, cvy
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_UNSUPPORTED, "", "the CPU computes: %s",
                why);
   }
+  count(context, false);
   return CONVOY_OK;
 }
 
-convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  bool on_device = cvy_device_ready(context) && cvy_trust_allows(context, op);
+static convoy_status perform_on_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
   int32_t faults = context->call.faults;
+  convoy_status status = try_device(context, op, out);
+  if (!status) {
+    count(context, true);
+    return CONVOY_OK;
+  }
+  bool faulted = context->call.faults > faults;
+  bool elsewhere = context->options.failover && (faulted || refused(context, status));
+  return elsewhere ? compute_instead(context, op, out, faulted) : status;
+}
+
+convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  status = on_device ? try_device(context, op, out) : compute_into(context, op, out);
-  bool as_asked = on_device || context->wants_cpu;
-  if (on_device && status) {
-    bool faulted = context->call.faults > faults;
-    if (!context->options.failover || !(faulted || refused(context, status))) return status;
-    as_asked = false;
-    status = after_device(context, op, out, faulted);
+  if (cvy_device_ready(context) && cvy_trust_allows(context, op)) {
+    return perform_on_device(context, op, out);
   }
-  if (!status) count(context, as_asked);
+  status = compute_into(context, op, out);
+  if (!status) count(context, context->wants_cpu);
   return status;
 }
 
@@ -213,6 +225,24 @@ convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *probl
   }
   status = run_here(context, problem, a, b, bias, out);
   if (!status) count(context, context->wants_cpu);
+  return status;
+}
+
+bool cvy_may_overwrite(const convoy_context *context, const cvy_op *op, const cvy_store *store) {
+  bool read = store == op->a || store == op->b || store == op->bias;
+  return !context->device.device && store->host && store->references == 1 && !read;
+}
+
+convoy_status cvy_perform_over(convoy_context *context, const cvy_op *op, cvy_store *store) {
+  convoy_status status = fetch_inputs(op);
+  if (status) return status;
+  /* What a child finds that was made by fork() in the meantime. */
+  static const char sentence[] = "the tensor was being written when the process forked";
+  store->status = CONVOY_ERR_DEVICE;
+  cvy_text_copy(store->sentence, sizeof(store->sentence), sentence);
+  status = cvy_perform_host(context, &op->problem, host_of(op->a), host_of(op->b),
+                            host_of(op->bias), store->host);
+  store->status = CONVOY_OK;
   return status;
 }
 

@@ -29,7 +29,7 @@ cvy_store *cvy_store_new(convoy_context *context, int64_t bytes) {
 cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes) {
   cvy_store *store = cvy_store_new(context, bytes);
   if (!store) return NULL;
-  if (cvy_values_new(bytes, &store->host)) {
+  if (cvy_values_new(store, &store->host)) {
     cvy_store_drop(store);
     return NULL;
   }
@@ -86,17 +86,21 @@ void cvy_store_drop(cvy_store *store) {
   if (store->references > 0) return;
   end_history(store);
   cvy_store_leave_device(store);
-  if (!store->borrowed) free(store->host);
+  if (!store->borrowed) cvy_values_drop(store, store->host);
   if (store->previous) store->previous->next = store->next;
   if (store->next) store->next->previous = store->previous;
   if (store->context->stores == store) store->context->stores = store->next;
   free(store);
 }
 
-convoy_status cvy_values_new(int64_t bytes, float **out) {
-  *out = malloc(bytes ? (size_t)bytes : 1);
+convoy_status cvy_values_new(const cvy_store *store, float **out) {
+  *out = cvy_recycle_take(&store->context->memory, store->bytes);
   if (*out) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %lld bytes", (long long)bytes);
+  return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %lld bytes", (long long)store->bytes);
+}
+
+void cvy_values_drop(const cvy_store *store, float *values) {
+  cvy_recycle_give(&store->context->memory, values, store->bytes);
 }
 
 void cvy_store_publish(cvy_store *store, float *values) {
@@ -123,6 +127,7 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
 }
 
 void cvy_stores_detach(convoy_context *context) {
+  /* The end of one store's history may be the end of others: none goes while the list is walked. */
   for (cvy_store *each = context->stores; each; each = each->next) {
     cvy_store_keep(each);
     end_history(each);
@@ -132,12 +137,4 @@ void cvy_stores_detach(convoy_context *context) {
     next = each->next;
     cvy_store_drop(each);
   }
-}
-
-int64_t cvy_stores_host_bytes(const convoy_context *context) {
-  int64_t bytes = 0;
-  for (const cvy_store *each = context->stores; each; each = each->next) {
-    bytes += each->host && !each->borrowed ? each->bytes : 0;
-  }
-  return bytes;
 }

@@ -1,4 +1,5 @@
-/* A store: one array of float32, immutable once published, counted by references.
+/* A store: one array of float32, immutable once published, counted by references. (The one exception,
+ * cvy_perform_over, is seen by nobody.)
  *
  * Its values may be on the host, on the device, or both; with neither, its history says how to make
  * them, and with no history either they are zeros. Guarded by the context's lock. */
@@ -53,8 +54,10 @@ void cvy_store_drop(cvy_store *store);       /* NULL allowed */
 void cvy_store_hold(cvy_store *store);
 void cvy_store_release(cvy_store *store);
 
-/* Host memory for a store's values, contents undefined, never NULL with CONVOY_OK. */
-convoy_status cvy_values_new(int64_t bytes, float **out);
+/* Host memory for the store's values, contents undefined, never NULL with CONVOY_OK. */
+convoy_status cvy_values_new(const cvy_store *store, float **out);
+/* Gives it back, unless it has been published. */
+void cvy_values_drop(const cvy_store *store, float *values);
 /* The host has the values now: the store owns them and its history ends. */
 void cvy_store_publish(cvy_store *store, float *values);
 /* Gives up the device copy. */
@@ -66,7 +69,6 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
                      const char *sentence);
 /* The context closes: only values on the host are kept. */
 void cvy_stores_detach(convoy_context *context);
-int64_t cvy_stores_host_bytes(const convoy_context *context);
 
 /* ------------------------------------------------------------------------------- history.c */
 

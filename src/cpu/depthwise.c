@@ -18,7 +18,7 @@ typedef struct depthwise {
 
 static int64_t slot_floats(const cvy_planes_layout *layout) {
   int64_t floats = layout->x_floats + layout->y_floats;
-  return (floats + 2 * FLOATS_PER_LINE) / FLOATS_PER_LINE * FLOATS_PER_LINE;
+  return (floats / FLOATS_PER_LINE + 2) * FLOATS_PER_LINE;
 }
 
 static float *x_planes(const depthwise *d, int32_t slot) {

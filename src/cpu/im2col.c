@@ -18,7 +18,7 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   *out = (cvy_params){{USUAL_BLOCK}};
   if (!pays || unpacked < LEAST_UNPACKED) return;
   out->value[0] = LEAST_UNPACKED;
-  while (out->value[0] < 2048 && out->value[0] * 2 <= unpacked) out->value[0] *= 2;
+  while (out->value[0] < 2048 && out->value[0] <= unpacked / 2) out->value[0] *= 2;
 }
 
 static bool fits_blas(const cvy_im2col_plan *plan) {

@@ -60,7 +60,7 @@ static void mismatched_tensors_are_refused(void **state) {
   convoy_run run = CONVOY_RUN_INIT;
   expect_refusal("x of two dimensions",
                  convoy_forward(context, &conv, s.flat, s.w, NULL, NULL, s.y, &run),
-                 CONVOY_ERR_SHAPE, "2");
+                 CONVOY_ERR_SHAPE, "x has 2 extents, not 3");
   expect_refusal("x with 3 channels",
                  convoy_forward(context, &conv, s.other, s.w, NULL, NULL, s.y, NULL),
                  CONVOY_ERR_SHAPE, "3");
@@ -68,11 +68,11 @@ static void mismatched_tensors_are_refused(void **state) {
                  CONVOY_ERR_SHAPE, "5");
   expect_refusal("bias of two dimensions",
                  convoy_forward(context, &conv, s.x, s.w, s.flat, NULL, s.y, NULL),
-                 CONVOY_ERR_SHAPE, "2");
+                 CONVOY_ERR_SHAPE, "bias has 2 extents, not 1");
   expect_refusal("dx of w's shape", convoy_backward_data(context, &conv, s.y, s.w, 0, s.w, NULL),
                  CONVOY_ERR_SHAPE, "3");
   expect_refusal("dw of y's shape", convoy_backward_weights(context, &conv, s.x, s.y, 0, s.y, NULL),
-                 CONVOY_ERR_SHAPE, "4");
+                 CONVOY_ERR_SHAPE, "x has 1 channels, but w is for 3");
   expect_refusal("db of x's shape", convoy_backward_bias(context, &conv, s.y, 0, s.x, NULL),
                  CONVOY_ERR_SHAPE, "3");
   expect_all(s.y, 7);

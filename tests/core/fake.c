@@ -197,6 +197,7 @@ static void step(cvy_device *device, command *c) {
     if (failing() || device->starved) {
       device->fault = c->ticket;
       device->dead = fake.dies;
+      fake_seen.deaths += fake.dies;
     } else {
       carry_out(device, c);
     }
@@ -355,9 +356,10 @@ static void host_free(cvy_device *device, void *memory) {
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  *out = (cvy_usage){0};
-  if (!device) return; /* nothing of it outlives its devices */
-  *out = (cvy_usage){.programs_compiled = 3, .process = 4711, .host_bytes = 10};
+  *out = (cvy_usage){.workers_abandoned = fake_seen.deaths};
+  if (!device) return; /* the rest does not outlive its devices */
+  *out =
+      (cvy_usage){.programs_compiled = 3, .programs_cached = 2, .process = 4711, .host_bytes = 10};
   for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 

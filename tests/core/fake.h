@@ -32,7 +32,7 @@ typedef struct fake_script {
 } fake_script;
 
 typedef struct fake_counts {
-  int64_t lists, opens, closes, commands, runs, clears;
+  int64_t lists, opens, closes, commands, runs, clears, deaths;
   int64_t arrays;      /* alive on all devices */
   int64_t host_blocks; /* alive */
 } fake_counts;

@@ -1,8 +1,6 @@
-/* Contexts: closing, events, fork, interruption, host memory, health. */
+/* Contexts: closing, events, interruption, host memory, health. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/cmocka.h"
 #include "core/fake.h"
@@ -129,60 +127,6 @@ static void test_many_events(void **state) {
   convoy_close(context);
 }
 
-/* ----------------------------------------------------------------------------------- fork */
-
-static int child_of_fork(convoy_context *context, convoy_tensor *ty, void *block) {
-  float values[3], out[3];
-  convoy_device_info info = {.struct_size = sizeof(info)};
-  convoy_tensor *fresh = NULL;
-  int64_t commands = fake_seen.commands;
-  if (convoy_tensor_read(ty, values, 3) || memcmp(values, y, sizeof(y)) != 0) return 1;
-  if (convoy_context_device(context, &info) || strcmp(info.id, "cpu") != 0) return 2;
-  if (convoy_forward_host(context, &conv, x_shape, x, w_shape, w, NULL, NULL, out, NULL)) return 3;
-  if (memcmp(out, y, sizeof(y)) != 0) return 4;
-  if (convoy_tensor_new(context, 3, x_shape, &fresh)) return 5;
-  convoy_tensor_free(fresh);
-  convoy_tensor_free(ty);
-  convoy_host_free(context, block);
-  convoy_close(context);
-  return fake_seen.commands == commands && fake_seen.closes == 0 ? 0 : 6;
-}
-
-static int status_of(pid_t child) {
-  int status = 0;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
-}
-
-/* In a child the device is not touched; what only the device has is computed anew. */
-static void test_fork(void **state) {
-  (void)state;
-  for (int failover = CONVOY_ON; failover <= CONVOY_NO; failover++) {
-    fake_reset();
-    convoy_context *context = open_named("fake", (convoy_switch)failover);
-    convoy_context *closed = open_named("fake", CONVOY_ON);
-    convoy_close(closed);
-    fake_seen.closes = 0;
-    convoy_tensor *tx = tensor_of(context, x_shape, x), *tw = tensor_of(context, w_shape, w);
-    convoy_tensor *ty = tensor_of(context, y_shape, NULL);
-    void *block = NULL;
-    assert_int_equal(convoy_host_alloc(context, 10, &block), CONVOY_OK);
-    assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
-    assert_int_equal(convoy_sync(context), CONVOY_OK);
-    pid_t child = fork();
-    if (child == 0) _exit(child_of_fork(context, ty, block));
-    assert_int_equal(status_of(child), 0);
-    check_tensor(ty, y); /* the parent goes on as if nothing had happened */
-    assert_int_equal(health_of(context).downgrades, 0);
-    convoy_tensor_free(tx);
-    convoy_tensor_free(tw);
-    convoy_tensor_free(ty);
-    convoy_host_free(context, block);
-    convoy_close(context);
-  }
-}
-
 /* ----------------------------------------------------------------------------- interruption */
 
 static void test_interrupt(void **state) {
@@ -301,18 +245,40 @@ static void test_health(void **state) {
   convoy_close(context);
 }
 
+/* What a device counted is still there when it has gone; what it held is not. */
+static void test_health_after_loss(void **state) {
+  (void)state;
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  convoy_tensor *tx = tensor_of(context, x_shape, x), *tw = tensor_of(context, w_shape, w);
+  convoy_tensor *ty = tensor_of(context, y_shape, NULL);
+  fake.fail_at = 1;
+  fake.dies = true;
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  assert_int_equal(convoy_sync(context), CONVOY_OK);
+  convoy_health health = health_of(context);
+  assert_int_equal(health.worker_pid, 0);
+  assert_int_equal(health.device_bytes, 0);
+  assert_int_equal(health.programs_compiled, 3);
+  assert_int_equal(health.programs_cached, 2);
+  assert_int_equal(health.workers_abandoned, 1);
+  convoy_tensor_free(tx);
+  convoy_tensor_free(tw);
+  convoy_tensor_free(ty);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_closed, reset),
       cmocka_unit_test_setup(test_closed_is_not_reused_too_early, reset),
       cmocka_unit_test_setup(test_callback_may_call, reset),
       cmocka_unit_test_setup(test_many_events, reset),
-      cmocka_unit_test_setup(test_fork, reset),
       cmocka_unit_test_setup(test_interrupt, reset),
       cmocka_unit_test_setup(test_interrupt_while_waiting, reset),
       cmocka_unit_test_setup(test_host_memory, reset),
       cmocka_unit_test_setup(test_texts, reset),
       cmocka_unit_test_setup(test_health, reset),
+      cmocka_unit_test_setup(test_health_after_loss, reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,278 @@
+/* Memory of stores is used again: what is kept is bounded, and steps after the first allocate
+ * nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "common/random.h"
+#include "core/fake.h"
+#include "core/open.h"
+#include "core/recycle.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20 };
+
+/* The linker sends the library's aligned allocations here (--wrap). */
+static int64_t allocations;
+static bool exhausted;
+
+int __real_posix_memalign(void **out, size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes);
+
+int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes) {
+  allocations++;
+  return exhausted ? 12 : __real_posix_memalign(out, alignment, bytes);
+}
+
+/* Takes and fills, so that a sanitizer sees a block that is too small. */
+static void *take(cvy_recycler *recycler, int64_t bytes) {
+  void *memory = cvy_recycle_take(recycler, bytes);
+  assert_non_null(memory);
+  memset(memory, 0x5a, (size_t)bytes);
+  return memory;
+}
+
+/* --------------------------------------------------------------------------- the recycler */
+
+static void test_taken_again(void **state) {
+  (void)state;
+  cvy_recycler recycler = {0};
+  void *a = take(&recycler, MIB), *b = take(&recycler, 2 * MIB);
+  cvy_recycle_give(&recycler, a, MIB);
+  cvy_recycle_give(&recycler, b, 2 * MIB);
+  assert_int_equal(recycler.live, 0);
+  assert_int_equal(recycler.kept, 3 * MIB);
+  allocations = 0;
+  assert_ptr_equal(take(&recycler, MIB - 4), a); /* nearly the same size */
+  assert_ptr_equal(take(&recycler, 2 * MIB), b);
+  assert_int_equal(allocations, 0);
+  assert_int_equal(recycler.kept, 0);
+  assert_int_equal(recycler.live, 3 * MIB);
+  cvy_recycle_give(&recycler, a, MIB - 4);
+  cvy_recycle_give(&recycler, b, 2 * MIB);
+  cvy_recycle_end(&recycler);
+  assert_int_equal(recycler.kept, 0);
+}
+
+static void test_alignment_and_waste(void **state) {
+  (void)state;
+  const int64_t sizes[] = {0,         1,       63 * KIB,    64 * KIB, 64 * KIB + 4,
+                           500 * KIB, MIB / 2, MIB / 2 + 4, MIB + 4,  10 * MIB + 12};
+  for (size_t i = 0; i < CVY_COUNT(sizes); i++) {
+    cvy_recycler recycler = {0};
+    void *memory = take(&recycler, sizes[i]);
+    assert_int_equal((uintptr_t)memory % (sizes[i] < 64 * KIB ? 64 : 4096), 0);
+    assert_true(recycler.live >= sizes[i]);
+    assert_true(recycler.live - sizes[i] <= 1 + sizes[i] / 8);
+    cvy_recycle_give(&recycler, memory, sizes[i]);
+    cvy_recycle_end(&recycler);
+  }
+}
+
+/* Whatever comes, the spares are never more than what was in use at once. */
+static void test_bounded(void **state) {
+  (void)state;
+  enum { BLOCKS = 20 };
+  cvy_recycler recycler = {0};
+  test_random random = {3};
+  void *blocks[BLOCKS] = {NULL};
+  int64_t bytes[BLOCKS], most = 0;
+  for (int i = 0; i < 5000; i++) {
+    int at = (int)test_between(&random, 0, BLOCKS - 1);
+    if (blocks[at]) {
+      cvy_recycle_give(&recycler, blocks[at], bytes[at]);
+      blocks[at] = NULL;
+    } else {
+      bytes[at] = test_between(&random, 0, 6) * 40 * KIB;
+      blocks[at] = cvy_recycle_take(&recycler, bytes[at]);
+    }
+    if (recycler.live > most) most = recycler.live;
+    assert_true(recycler.kept >= 0 && recycler.kept <= most);
+  }
+  for (int i = 0; i < BLOCKS; i++) cvy_recycle_give(&recycler, blocks[i], bytes[i]);
+  assert_int_equal(recycler.live, 0);
+  assert_true(recycler.kept > 0);
+  cvy_recycle_end(&recycler);
+  assert_int_equal(recycler.kept, 0);
+}
+
+static void test_unused_for_long(void **state) {
+  (void)state;
+  cvy_recycler recycler = {0};
+  void *busy = take(&recycler, MIB), *idle = take(&recycler, 2 * MIB);
+  cvy_recycle_give(&recycler, idle, 2 * MIB);
+  for (int i = 0; i < 20000; i++) {
+    cvy_recycle_give(&recycler, busy, MIB);
+    busy = cvy_recycle_take(&recycler, MIB);
+    if (i == 5000) assert_int_equal(recycler.kept, 2 * MIB);
+  }
+  assert_int_equal(recycler.kept, 0);
+  cvy_recycle_give(&recycler, busy, MIB);
+  cvy_recycle_end(&recycler);
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  cvy_recycler recycler = {0};
+  void *block = take(&recycler, MIB);
+  cvy_recycle_give(&recycler, block, MIB);
+  exhausted = true;
+  assert_null(cvy_recycle_take(&recycler, 2 * MIB));
+  exhausted = false;
+  assert_int_equal(recycler.kept, 0); /* the spares were given up to make room */
+  assert_null(cvy_recycle_take(&recycler, INT64_MAX));
+  assert_int_equal(recycler.live, 0);
+  assert_int_equal(recycler.most, MIB); /* what could not be had does not raise the bound */
+  cvy_recycle_end(&recycler);
+}
+
+static void test_given_back_after_the_end(void **state) {
+  (void)state;
+  cvy_recycler recycler = {0};
+  void *block = take(&recycler, MIB);
+  cvy_recycle_end(&recycler);
+  cvy_recycle_give(&recycler, block, MIB);
+  cvy_recycle_give(&recycler, NULL, MIB);
+  assert_int_equal(recycler.live, 0);
+  assert_int_equal(recycler.kept, 0);
+}
+
+/* ------------------------------------------------------------------------------- contexts */
+
+enum { X = 40000, Y = X - 1 };
+static const int64_t x_shape[] = {1, 1, X}, w_shape[] = {1, 1, 2}, y_shape[] = {1, 1, Y};
+static const float w[] = {1, 10};
+static const convoy_conv conv = CONVOY_CONV_INIT(1);
+static float x[X], y[Y], dx[X];
+
+static convoy_tensor *born(convoy_context *context, const int64_t *shape) {
+  convoy_tensor *tensor = NULL;
+  assert_int_equal(convoy_tensor_new(context, 3, shape, &tensor), CONVOY_OK);
+  return tensor;
+}
+
+/* As Python does it: every array of the step is a new tensor. */
+static void step(convoy_context *context, float first) {
+  convoy_tensor *tw = tensor_of(context, w_shape, w), *tx = born(context, x_shape);
+  convoy_tensor *ty = born(context, y_shape), *tdx = born(context, x_shape);
+  x[0] = first;
+  assert_int_equal(convoy_tensor_write(tx, x, X), CONVOY_OK);
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  assert_int_equal(convoy_backward_data(context, &conv, ty, tw, 1, tdx, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(ty, y, Y), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(tdx, dx, X), CONVOY_OK);
+  assert_true(y[0] == first && y[1] == 0 && dx[0] == first && dx[1] == 10 * first && dx[2] == 0);
+  convoy_tensor *const all[] = {tw, tx, ty, tdx};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+}
+
+static void steps_allocate_nothing(const char *device) {
+  convoy_context *context = open_named(device, CONVOY_NO);
+  step(context, 1);
+  step(context, 2);
+  int64_t before = health_of(context).host_bytes;
+  allocations = 0;
+  for (int i = 0; i < 100; i++) step(context, (float)i);
+  assert_int_equal(health_of(context).host_bytes, before);
+  assert_true(before <= (int64_t)sizeof(float) * 7 * X); /* x, y, dx, as much kept, and an eighth */
+  /* Each step makes one block too small to be kept: w. */
+  assert_int_equal(allocations, 100);
+  convoy_close(context);
+}
+
+static void test_steps_allocate_nothing(void **state) {
+  (void)state;
+  fake_reset();
+  steps_allocate_nothing("cpu");
+  steps_allocate_nothing("fake");
+}
+
+/* An output that nobody else sees is written in place, but not before it is sure to be finished. */
+static void test_output_in_place(void **state) {
+  (void)state;
+  fake_reset();
+  convoy_context *context = open_named("cpu", CONVOY_NO);
+  convoy_tensor *tw = tensor_of(context, w_shape, w), *tx = born(context, x_shape);
+  convoy_tensor *ty = born(context, y_shape);
+  assert_int_equal(convoy_set_algorithm(context, "cpu.direct"), CONVOY_OK);
+  x[0] = 3;
+  assert_int_equal(convoy_tensor_write(tx, x, X), CONVOY_OK);
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  allocations = 0;
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  assert_int_equal(allocations, 0);
+
+  assert_int_equal(convoy_set_algorithm(context, "cpu.depthwise"), CONVOY_OK); /* has scratch */
+  x[0] = 4;
+  assert_int_equal(convoy_tensor_write(tx, x, X), CONVOY_OK);
+  exhausted = true;
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_ERR_MEMORY);
+  exhausted = false;
+  assert_int_equal(convoy_tensor_read(ty, y, Y), CONVOY_OK);
+  assert_true(y[0] == 3);
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(ty, y, Y), CONVOY_OK);
+  assert_true(y[0] == 4);
+  convoy_tensor *const all[] = {tw, tx, ty};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+}
+
+/* Not in place: the operation itself reads what it would overwrite. */
+static void test_output_that_is_read(void **state) {
+  (void)state;
+  fake_reset();
+  convoy_context *context = open_named("cpu", CONVOY_NO);
+  convoy_conv same = CONVOY_CONV_INIT(1);
+  same.pad_begin[0] = 1; /* each element becomes the one before it */
+  convoy_tensor *tw = tensor_of(context, w_shape, (const float[]){1, 0});
+  convoy_tensor *tx = born(context, x_shape);
+  for (int i = 0; i < X; i++) x[i] = (float)i;
+  assert_int_equal(convoy_tensor_write(tx, x, X), CONVOY_OK);
+  assert_int_equal(convoy_set_algorithm(context, "cpu.direct"), CONVOY_OK);
+  assert_int_equal(convoy_forward(context, &same, tx, tw, NULL, NULL, tx, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(tx, dx, X), CONVOY_OK);
+  for (int i = 1; i < X; i++) assert_true(dx[i] == (float)(i - 1));
+  memset(x, 0, sizeof(x));
+  convoy_tensor_free(tw);
+  convoy_tensor_free(tx);
+  convoy_close(context);
+}
+
+/* Nor where values that a device has lost must still be computed from the old ones. */
+static void test_output_that_is_needed(void **state) {
+  (void)state;
+  fake_reset();
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  convoy_tensor *tw = tensor_of(context, w_shape, w), *tx = born(context, x_shape);
+  convoy_tensor *ty = born(context, y_shape), *tdy = born(context, y_shape);
+  x[0] = 5;
+  assert_int_equal(convoy_tensor_write(tx, x, X), CONVOY_OK);
+  assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
+  fake.fail_at = 1;
+  fake.dies = true;
+  assert_int_equal(convoy_sync(context), CONVOY_OK);
+  assert_int_equal(convoy_backward_data(context, &conv, tdy, tw, 0, tx, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(ty, y, Y), CONVOY_OK);
+  assert_true(y[0] == 5);
+  assert_int_equal(convoy_tensor_read(tx, dx, X), CONVOY_OK);
+  assert_true(dx[0] == 0);
+  convoy_tensor *const all[] = {tw, tx, ty, tdy};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_taken_again),
+      cmocka_unit_test(test_alignment_and_waste),
+      cmocka_unit_test(test_bounded),
+      cmocka_unit_test(test_unused_for_long),
+      cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_given_back_after_the_end),
+      cmocka_unit_test(test_steps_allocate_nothing),
+      cmocka_unit_test(test_output_in_place),
+      cmocka_unit_test(test_output_that_is_read),
+      cmocka_unit_test(test_output_that_is_needed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
