@@ -86,7 +86,7 @@ static void memory_that_is_not_there_is_a_fault_with_numbers(void **state) {
   const cvy_backend *b = engine.backend;
   assert_int_equal(b->allocate(engine.device, 123456, INT64_C(1) << 60, NULL), CONVOY_ERR_MEMORY);
   assert_non_null(strstr(engine.module->last_error(), "1152921504606846976"));
-  assert_int_equal(b->release(engine.device, 123456), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(b->release(engine.device, 123456), CONVOY_OK); /* as backend.h says */
 }
 
 static void an_interrupted_wait_says_so(void **state) {
