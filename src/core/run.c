@@ -42,7 +42,7 @@ static convoy_status run_here(convoy_context *context, const cvy_problem *proble
   if (status) return status;
   note_engine(context, engine, &choice);
   cvy_watch_result(context, problem, out);
-  return status;
+  return CONVOY_OK;
 }
 
 static const float *host_of(const cvy_store *store) {

@@ -131,17 +131,15 @@ enum { DEVICE, DRIVER, ALGORITHM, CLASS, RUNG, COUNT, LAST, REASON, FIELDS };
 
 /* Cuts the line at its separators; false unless there are exactly FIELDS fields. */
 static bool cut(char *line, char *fields[FIELDS]) {
-  int count = 0;
-  for (char *at = line; at; count++) {
-    if (count == FIELDS) return false;
-    fields[count] = at;
-    at = strstr(at, separator);
-    if (at) {
-      *at = '\0';
-      at += strlen(separator);
-    }
+  for (int i = 0; i < FIELDS; i++) {
+    fields[i] = line;
+    char *end = strstr(line, separator);
+    if (i == FIELDS - 1) return !end;
+    if (!end) return false;
+    *end = '\0';
+    line = end + strlen(separator);
   }
-  return count == FIELDS;
+  return false;
 }
 
 static bool parse_number(const char *text, int64_t high, int64_t *out) {
