@@ -92,6 +92,36 @@ static void lies_in_one_percent_are_found(void **state) {
   assert_true(missed * 100 <= TRIALS);
 }
 
+/* The first operation lies, and only the second one's result is read: it is judged by what the first
+ * one gave, which is fetched for that as long as the budget allows. */
+static void lies_in_between_are_found(void **state) {
+  (void)state;
+  const convoy_conv first = CONVOY_CONV_INIT(1);
+  convoy_conv second = CONVOY_CONV_INIT(1);
+  const int64_t shapes[][3] = {{1, 1, 601}, {1, 1, 600}, {1, 1, 300}};
+  float out[300];
+  convoy_context *context = open_proven(601);
+  convoy_tensor *t[3], *tw = tensor_of(context, w_shape, w);
+  second.stride[0] = 2; /* which only the honest row takes */
+  fake.lie_rows = 1;
+  fake.lie_one_of = 2;
+  for (int i = 0; i < 3; i++) t[i] = tensor_of(context, shapes[i], i ? NULL : x);
+  int rounds = 0;
+  for (; rounds < 5000 && health_of(context).wrong_results == 0; rounds++) {
+    assert_int_equal(convoy_forward(context, &first, t[0], tw, NULL, NULL, t[1], NULL), CONVOY_OK);
+    assert_int_equal(convoy_forward(context, &second, t[1], tw, NULL, NULL, t[2], NULL), CONVOY_OK);
+    assert_int_equal(convoy_tensor_read(t[2], out, 300), CONVOY_OK);
+    if (rounds > 0) fake.lie = FAKE_WRONG; /* the first round proves the second class */
+  }
+  assert_true(rounds < 5000);
+  for (int i = 0; i < 300; i++) {
+    assert_true(out[i] == right[2 * i] * w[0] + right[2 * i + 1] * w[1]);
+  }
+  for (int i = 0; i < 3; i++) convoy_tensor_free(t[i]);
+  convoy_tensor_free(tw);
+  convoy_close(context);
+}
+
 /* What looks wrong is looked at in every result. */
 static void zeros_and_nans_are_found_at_once(void **state) {
   (void)state;
@@ -337,6 +367,7 @@ static int make_expected(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(lies_in_one_percent_are_found, reset),
+      cmocka_unit_test_setup(lies_in_between_are_found, reset),
       cmocka_unit_test_setup(zeros_and_nans_are_found_at_once, reset),
       cmocka_unit_test_setup(honest_zeros_and_nans_pass, reset),
       cmocka_unit_test_setup(sampling_is_counted, reset),
