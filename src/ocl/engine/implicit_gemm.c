@@ -35,7 +35,8 @@ static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan
 
 /* forward and backward_data: pack the weights, then multiply. */
 static convoy_status run_gather(cvy_device *device, launch *what, conv_args args,
-                                const bindings *arrays, span packed, const cvy_gemm_plan *plan) {
+                                const bindings *arrays, span packed, const cvy_gemm_plan *plan,
+                                double flops) {
   what->source = &gather_source;
   what->kernel = "pack_weights";
   args.items = plan->scratch;
@@ -43,6 +44,7 @@ static convoy_status run_gather(cvy_device *device, launch *what, conv_args args
   const convoy_status status = launch_elements(device, what, &args, &pack);
   if (status) return status;
   what->kernel = "implicit_gemm";
+  what->work = flops;
   bindings multiply = *arrays;
   multiply.b = packed;
   return launch_kernel(device, what, args, &multiply);
@@ -50,15 +52,17 @@ static convoy_status run_gather(cvy_device *device, launch *what, conv_args args
 
 /* backward_weights: one partial result per slice, then their sum in order. */
 static convoy_status run_weights(cvy_device *device, launch *what, conv_args args,
-                                 const bindings *arrays, span partial) {
+                                 const bindings *arrays, span partial, double flops) {
   what->source = &weights_source;
   what->kernel = "implicit_gemm_weights";
+  what->work = flops;
   bindings multiply = *arrays;
   multiply.out = partial;
   const convoy_status status = launch_kernel(device, what, args, &multiply);
   if (status) return status;
   what->kernel = "add_slices";
   args.items = args.k * args.depth * args.t * args.r * args.s;
+  what->work = 2.0 * (double)args.slices * (double)args.items;
   const bindings add = {.a = partial, .out = arrays->out};
   return launch_elements(device, what, &args, &add);
 }
@@ -71,6 +75,6 @@ convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bi
   launch what = {.options = options, .work_groups = plan.work_groups, .items = plan.items};
   const conv_args args = args_with(&job->problem, &plan);
   if (job->problem.direction == CONVOY_BACKWARD_WEIGHTS)
-    return run_weights(device, &what, args, arrays, scratch);
-  return run_gather(device, &what, args, arrays, scratch, &plan);
+    return run_weights(device, &what, args, arrays, scratch, cvy_problem_flops(&job->problem));
+  return run_gather(device, &what, args, arrays, scratch, &plan, cvy_problem_flops(&job->problem));
 }
