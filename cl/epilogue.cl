@@ -16,3 +16,15 @@ static void store(const conv_args args, global const float *bias, global float *
   if (args.has_bias) v += bias[channel];
   out[at] = activate(args, v);
 }
+
+/* The same for four neighbours; `at` is a multiple of 4. */
+static void store_four(const conv_args args, global const float *bias, global float *out,
+                       conv_int at, conv_int channel, float4 v) {
+  global float4 *to = (global float4 *)(out + at);
+  if (args.accumulate) {
+    *to += v;
+    return;
+  }
+  if (args.has_bias) v += bias[channel];
+  *to = (float4)(activate(args, v.x), activate(args, v.y), activate(args, v.z), activate(args, v.w));
+}

@@ -1,7 +1,8 @@
 /* forward and backward_data as a tiled matrix product without a column buffer: rows are output
  * channels of a group, columns are output positions, terms are (channel, tap) of the source, which
- * is read in place. Weights are packed first, [group][tap][depth_up][rows_up], zero-filled to whole
- * tiles, so that they load as float4 without tests.
+ * is read in place. Weights are packed first, [group][block of BK channels][tap][BK][rows_up],
+ * zero-filled to whole tiles, so that they load as float4 without tests. Terms are summed block by
+ * block, tap by tap; slices are ranges of blocks.
  *
  * backward_data with a stride: input positions of equal remainder modulo the stride form a phase.
  * All positions of a phase meet the same taps, the others are skipped by the whole work-group, and
@@ -9,22 +10,40 @@
 #ifndef DIRECTION
 #error "DIRECTION is missing: 0 = forward, 1 = backward_data"
 #endif
+#ifndef WHOLE
+#error "WHOLE is missing: 1 = the channels summed over are a multiple of BK"
+#endif
+
 
 #define A_LOADS ((BK * BM / 4 + ITEMS - 1) / ITEMS)
-#if ITEMS >= BN
-#define B_COLUMNS 1
-#define B_STEP (ITEMS / BN)
-#if ITEMS % BN != 0 || BK % (ITEMS / BN) != 0
+
+/* The source is loaded by four neighbouring columns at a time where they are neighbours in memory
+ * and the items of a group can share the work evenly. */
+#if PLAIN && FOURS_IN && BK * BN / 4 % ITEMS == 0 && BK * BN / 4 >= ITEMS
+#define LOAD_WIDTH 4
+typedef float4 load;
+#else
+#define LOAD_WIDTH 1
+typedef float load;
+#endif
+#define UNITS (BN / LOAD_WIDTH)
+#if ITEMS >= UNITS
+#define B_UNITS 1
+#define B_STEP (ITEMS / UNITS)
+#if ITEMS % UNITS != 0 || BK % (ITEMS / UNITS) != 0
 #error "items per work-group must be BN times a divisor of BK"
 #endif
 #else
-#define B_COLUMNS (BN / ITEMS)
+#define B_UNITS (UNITS / ITEMS)
 #define B_STEP 1
-#if BN % ITEMS != 0
+#if UNITS % ITEMS != 0
 #error "BN must be a multiple of the items per work-group"
 #endif
 #endif
 #define B_ROWS (BK / B_STEP)
+
+/* Neighbouring columns of the result are neighbours in memory. */
+#define STORE_FOURS (DIRECTION == 0 ? FOURS_OUT : UNIT_STRIDE && FOURS_IN)
 
 /* Outside every extent, and still so after adding any shift. */
 #define NOWHERE (-(1 << 30))
@@ -54,16 +73,101 @@ static int axis_shift(int tap, int stride, int pad, int dilation, int first) {
 }
 #endif
 
+/* Extents of the array that is gathered from and of the one written. */
+#if DIRECTION == 0
+#define SOURCE(in, out) in
+#define RESULT(in, out) out
+#else
+#define SOURCE(in, out) out
+#define RESULT(in, out) in
+#endif
+
+/* A phase: its first position. The columns an item loads: where their tap 0 lies in the source, as
+ * a position and as an index. A place in the sum. */
+typedef struct phase {
+  int z, h, w;
+} phase;
+typedef struct columns {
+  int z[B_UNITS], h[B_UNITS], w[B_UNITS], from[B_UNITS];
+} columns;
+typedef struct place {
+  int block, t, r, s;
+} place;
+
+static int meets(const conv_args args, phase first, place at) {
+  return axis_meets(at.t, args.sz, args.pz, args.dz, first.z) &&
+         axis_meets(at.r, args.sh, args.ph, args.dh, first.h) &&
+         axis_meets(at.s, args.sw, args.pw, args.dw, first.w);
+}
+
+static int taps_that_meet(const conv_args args, phase first) {
+  int z = 0, h = 0, w = 0;
+  for (int t = 0; t < args.t; t++) z += axis_meets(t, args.sz, args.pz, args.dz, first.z);
+  for (int r = 0; r < args.r; r++) h += axis_meets(r, args.sh, args.ph, args.dh, first.h);
+  for (int s = 0; s < args.s; s++) w += axis_meets(s, args.sw, args.pw, args.dw, first.w);
+  return z * h * w;
+}
+
+/* The next tap that meets the phase; there must be one. */
+static place next_place(const conv_args args, phase first, place at) {
+  do {
+    if (++at.s == args.s) {
+      at.s = 0;
+      if (++at.r == args.r) {
+        at.r = 0;
+        if (++at.t == args.t) {
+          at.t = 0;
+          at.block++;
+        }
+      }
+    }
+  } while (!meets(args, first, at));
+  return at;
+}
+
+static void load_weights(const conv_args args, global const float *packed, place at, int item,
+                         float4 *into) {
+  const int tap = (at.t * args.r + at.r) * args.s + at.s;
+  packed += (at.block * args.t * args.r * args.s + tap) * BK * args.rows_up;
+#pragma unroll
+  for (int i = 0; i < A_LOADS; i++) {
+    const int e = item + i * ITEMS;
+    if (BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4)
+      into[i] = *(global const float4 *)(packed + e / (BM / 4) * args.rows_up + e % (BM / 4) * 4);
+  }
+}
+
+/* `end`: terms of the sum from this place's block on; 0: nothing is read. */
+static void load_source(const conv_args args, global const float *source, phase first,
+                        const columns *column, place at, int row0, int end, load *into) {
+  const int uz = SOURCE(args.iz, args.oz), uh = SOURCE(args.ih, args.oh);
+  const int uw = SOURCE(args.iw, args.ow), volume = uz * uh * uw;
+  const int shift_z = axis_shift(at.t, args.sz, args.pz, args.dz, first.z);
+  const int shift_h = axis_shift(at.r, args.sh, args.ph, args.dh, first.h);
+  const int shift_w = axis_shift(at.s, args.sw, args.pw, args.dw, first.w);
+  const int shift = at.block * BK * volume + (shift_z * uh + shift_h) * uw + shift_w;
+#pragma unroll
+  for (int j = 0; j < B_UNITS; j++) {
+    const int inside = within(column->z[j] + shift_z, uz) &
+                       within(column->h[j] + shift_h, uh) &
+                       within(column->w[j] + shift_w, uw);
+    const int from = column->from[j] + shift;
+#pragma unroll
+    for (int i = 0; i < B_ROWS; i++) {
+      const int there = WHOLE ? inside & (end > 0) : inside & (row0 + i * B_STEP < end);
+      into[j * B_ROWS + i] =
+          there ? *(global const load *)(source + from + i * B_STEP * volume) : (load)(0.0f);
+    }
+  }
+}
+
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
-    const conv_args args, global const float *restrict source, global const float *restrict packed,
+    const conv_args given, global const float *restrict source, global const float *restrict packed,
     global const float *restrict bias, global float *restrict out) {
   local float a_tile[2 * BK * BM] __attribute__((aligned(16)));
   local float b_tile[2 * BK * BN] __attribute__((aligned(16)));
+  const conv_args args = in_space(given);
   const int item = (int)get_local_id(0);
-  source += (size_t)args.a_at * CONV_ALIGN;
-  packed += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
 
   /* Which tile: rows fastest, so that neighbouring groups share source positions. */
   int index = args.first_group + (int)get_group_id(0);
@@ -73,102 +177,63 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   index /= args.column_tiles;
   const int group = index % args.groups;
   index /= args.groups;
-  const int phases_h = axis_phases(args.ih, args.sh), phases_w = axis_phases(args.iw, args.sw);
-  const int first_w = index % phases_w, first_h = index / phases_w % phases_h;
-  const int first_z = index / phases_w / phases_h;
+  const int phases_w = axis_phases(args.iw, args.sw), phases_h = axis_phases(args.ih, args.sh);
+  const int phases_z = axis_phases(args.iz, args.sz);
+  phase first;
+  first.w = index % phases_w;
+  first.h = index / phases_w % phases_h;
+  first.z = index / phases_w / phases_h % phases_z;
+  const int slice = index / phases_w / phases_h / phases_z;
 
-  const int qz = axis_extent(args.iz, args.oz, args.sz, first_z);
-  const int qh = axis_extent(args.ih, args.oh, args.sh, first_h);
-  const int qw = axis_extent(args.iw, args.ow, args.sw, first_w);
-  const int columns = args.n * qz * qh * qw;
-  if (column0 >= columns) return;
+  const int qz = axis_extent(args.iz, args.oz, args.sz, first.z);
+  const int qh = axis_extent(args.ih, args.oh, args.sh, first.h);
+  const int qw = axis_extent(args.iw, args.ow, args.sw, first.w);
+  const int column_count = args.n * qz * qh * qw;
+  if (column0 >= column_count) return;
 
-#if DIRECTION == 0
-  const int uz = args.iz, uh = args.ih, uw = args.iw, source_channels = args.c;
-  const int vz = args.oz, vh = args.oh, vw = args.ow, out_channels = args.k;
-#else
-  const int uz = args.oz, uh = args.oh, uw = args.ow, source_channels = args.k;
-  const int vz = args.iz, vh = args.ih, vw = args.iw, out_channels = args.c;
-#endif
-  const int source_volume = uz * uh * uw, out_volume = vz * vh * vw;
+  const int uh = SOURCE(args.ih, args.oh), uw = SOURCE(args.iw, args.ow);
+  const int source_volume = SOURCE(args.iz, args.oz) * uh * uw;
+  const int vh = RESULT(args.ih, args.oh), vw = RESULT(args.iw, args.ow);
+  const int out_volume = RESULT(args.iz, args.oz) * vh * vw;
+  const int source_channels = SOURCE(args.c, args.k), out_channels = RESULT(args.c, args.k);
 
-  /* The columns this item loads: where their tap 0 lies in the source. */
-  int base[B_COLUMNS], at_z[B_COLUMNS], at_h[B_COLUMNS], at_w[B_COLUMNS];
-  const int b_row0 = item / BN;
+  source += (size_t)args.a_at * CONV_ALIGN;
+  packed += (size_t)args.b_at * CONV_ALIGN;
+  packed += group * args.t * args.r * args.s * args.depth_up * args.rows_up + row0;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+  out += (size_t)slice * (args.n * out_channels * out_volume);
+
+  columns column;
+  const int b_row0 = item / UNITS;
 #pragma unroll
-  for (int j = 0; j < B_COLUMNS; j++) {
-    const int column = column0 + item % BN + j * ITEMS;
-    const int w = column % qw, h = column / qw % qh;
-    const int z = column / qw / qh % qz, n = column / qw / qh / qz;
-    at_z[j] = column < columns ? axis_source(z, args.sz, args.pz) : NOWHERE;
-    at_h[j] = axis_source(h, args.sh, args.ph);
-    at_w[j] = axis_source(w, args.sw, args.pw);
-    base[j] = (n * source_channels + group * args.depth) * source_volume;
+  for (int j = 0; j < B_UNITS; j++) {
+    const int at = column0 + (item % UNITS + j * ITEMS) * LOAD_WIDTH;
+    const int n = at / qw / qh / qz;
+    column.z[j] = axis_source(at / qw / qh % qz, args.sz, args.pz);
+    column.h[j] = axis_source(at / qw % qh, args.sh, args.ph);
+    column.w[j] = at < column_count ? axis_source(at % qw, args.sw, args.pw) : NOWHERE;
+    column.from[j] = (n * source_channels + group * args.depth + b_row0) * source_volume +
+                     (column.z[j] * uh + column.h[j]) * uw + column.w[j];
   }
-
-  int steps = 0;
-  for (int t = 0; t < args.t; t++) steps += axis_meets(t, args.sz, args.pz, args.dz, first_z);
-  int along = 0;
-  for (int r = 0; r < args.r; r++) along += axis_meets(r, args.sh, args.ph, args.dh, first_h);
-  steps *= along;
-  along = 0;
-  for (int s = 0; s < args.s; s++) along += axis_meets(s, args.sw, args.pw, args.dw, first_w);
-  steps *= along * (args.depth_up / BK);
 
   float4 sum[TM * FRAGMENTS];
 #pragma unroll
   for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
-  float4 a_next[A_LOADS];
-  float b_next[B_COLUMNS * B_ROWS];
 
-  /* Channel block by channel block, within it tap by tap. Round i loads tile i into registers,
-   * multiplies tile i - 1 and puts tile i into the other half of local memory. */
-  int c0 = 0, t = 0, r = 0, s = -1;
-  for (int step = 0; step <= steps; step++) {
-    if (step < steps) {
-      do {
-        if (++s == args.s) {
-          s = 0;
-          if (++r == args.r) {
-            r = 0;
-            if (++t == args.t) {
-              t = 0;
-              c0 += BK;
-            }
-          }
-        }
-      } while (!(axis_meets(t, args.sz, args.pz, args.dz, first_z) &&
-                 axis_meets(r, args.sh, args.ph, args.dh, first_h) &&
-                 axis_meets(s, args.sw, args.pw, args.dw, first_w)));
-      const int tap = ((group * args.t + t) * args.r + r) * args.s + s;
-      global const float *a_from = packed + (tap * args.depth_up + c0) * args.rows_up + row0;
-#pragma unroll
-      for (int i = 0; i < A_LOADS; i++) {
-        const int e = item + i * ITEMS;
-        if (BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4)
-          a_next[i] = *(global const float4 *)(a_from + e / (BM / 4) * args.rows_up +
-                                               e % (BM / 4) * 4);
-      }
-      const int shift_z = axis_shift(t, args.sz, args.pz, args.dz, first_z);
-      const int shift_h = axis_shift(r, args.sh, args.ph, args.dh, first_h);
-      const int shift_w = axis_shift(s, args.sw, args.pw, args.dw, first_w);
-#pragma unroll
-      for (int j = 0; j < B_COLUMNS; j++) {
-        const int z = at_z[j] + shift_z, h = at_h[j] + shift_h, w = at_w[j] + shift_w;
-        const int inside = (uint)z < (uint)uz && (uint)h < (uint)uh && (uint)w < (uint)uw;
-        const int at = base[j] + (c0 + b_row0) * source_volume + (z * uh + h) * uw + w;
-#pragma unroll
-        for (int i = 0; i < B_ROWS; i++)
-          b_next[j * B_ROWS + i] = inside && c0 + b_row0 + i * B_STEP < args.depth
-                                       ? source[at + i * B_STEP * source_volume]
-                                       : 0.0f;
-      }
-    }
-    if (step > 0) {
-      const int half_tile = (step - 1) & 1;
-      tile_multiply(a_tile + half_tile * BK * BM, BM, b_tile + half_tile * BK * BN, BN, item, sum);
-    }
-    if (step < steps) {
+  /* Every round puts a loaded tile into one half of local memory, loads the next one into registers
+   * and multiplies. The last round loads its own weights again and no source: no branch, so that
+   * loads and arithmetic can be interleaved. */
+  const int blocks = min(args.slice, args.depth_up / BK - slice * args.slice);
+  const int steps = blocks * taps_that_meet(args, first);
+  if (steps > 0) {
+    float4 a_next[A_LOADS];
+    load b_next[B_UNITS * B_ROWS];
+    place at = {slice * args.slice, 0, 0, -1};
+    at = next_place(args, first, at);
+    load_weights(args, packed, at, item, a_next);
+    load_source(args, source, first, &column, at, b_row0, args.depth - at.block * BK, b_next);
+    for (int step = 0; step < steps; step++) {
       local float *a_to = a_tile + (step & 1) * BK * BM, *b_to = b_tile + (step & 1) * BK * BN;
 #pragma unroll
       for (int i = 0; i < A_LOADS; i++) {
@@ -176,25 +241,46 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
         if (BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4) *(local float4 *)(a_to + e * 4) = a_next[i];
       }
 #pragma unroll
-      for (int j = 0; j < B_COLUMNS; j++) {
+      for (int j = 0; j < B_UNITS; j++) {
 #pragma unroll
         for (int i = 0; i < B_ROWS; i++)
-          b_to[(b_row0 + i * B_STEP) * BN + item % BN + j * ITEMS] = b_next[j * B_ROWS + i];
+          *(local load *)(b_to + (b_row0 + i * B_STEP) * BN +
+                          (item % UNITS + j * ITEMS) * LOAD_WIDTH) = b_next[j * B_ROWS + i];
       }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      const int more = step + 1 < steps;
+      if (more) at = next_place(args, first, at);
+      load_weights(args, packed, at, item, a_next);
+      load_source(args, source, first, &column, at, b_row0, more ? args.depth - at.block * BK : 0,
+                  b_next);
+      tile_multiply(a_to, BM, b_to, BN, item, sum);
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
   }
 
 #pragma unroll
   for (int j = 0; j < FRAGMENTS; j++) {
+    const int left = column0 + tile_column(item, j);
+#if STORE_FOURS
+    if (left < column_count) {
+      const int n = left / out_volume;
+      const int to = (n * out_channels + group * args.rows) * out_volume + left % out_volume;
+#pragma unroll
+      for (int i = 0; i < TM; i++) {
+        const int row = row0 + tile_row(item, i);
+        if (row < args.rows)
+          store_four(args, bias, out, to + row * out_volume, group * args.rows + row,
+                     sum[i * FRAGMENTS + j]);
+      }
+    }
+#else
 #pragma unroll
     for (int lane = 0; lane < 4; lane++) {
-      const int column = column0 + tile_column(item, j) + lane;
-      if (column < columns) {
-        const int w = axis_output(column % qw, args.sw, first_w);
-        const int h = axis_output(column / qw % qh, args.sh, first_h);
-        const int z = axis_output(column / qw / qh % qz, args.sz, first_z);
-        const int n = column / qw / qh / qz;
+      const int at = left + lane;
+      if (at < column_count) {
+        const int w = axis_output(at % qw, args.sw, first.w);
+        const int h = axis_output(at / qw % qh, args.sh, first.h);
+        const int z = axis_output(at / qw / qh % qz, args.sz, first.z);
+        const int n = at / qw / qh / qz;
         const int to = n * out_channels * out_volume + (z * vh + h) * vw + w;
 #pragma unroll
         for (int i = 0; i < TM; i++) {
@@ -206,29 +292,6 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
         }
       }
     }
-  }
-}
-
-/* One item per element of the packed weights. */
-kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
-    const conv_args args, global const float *restrict w, global const float *restrict b,
-    global const float *restrict bias, global float *restrict packed){
-  const int id = (int)get_global_id(0);
-  if (id >= args.items) return;
-  w += (size_t)args.a_at * CONV_ALIGN;
-  packed += (size_t)args.out_at * CONV_ALIGN;
-
-  const int row = id % args.rows_up, term = id / args.rows_up % args.depth_up;
-  const int taps = args.t * args.r * args.s;
-  const int tap = id / args.rows_up / args.depth_up % taps;
-  const int group = id / args.rows_up / args.depth_up / taps;
-  float v = 0.0f;
-  if (row < args.rows && term < args.depth) {
-#if DIRECTION == 0
-    v = w[((group * args.rows + row) * args.depth + term) * taps + tap];
-#else
-    v = w[((group * args.depth + term) * args.rows + row) * taps + tap];
 #endif
   }
-  packed[id] = v;
 }

@@ -1,29 +1,87 @@
 /* backward_weights as a tiled matrix product without a column buffer: rows are the output channels
  * of a group, columns its weights per row (channel, tap), terms the output positions of all images.
- * The long sum is cut into slices, one partial result each, added in order by a second kernel. */
+ * The long sum is cut into slices, one partial result each, added in order by add_slices.
+ *
+ * Both arrays lie in memory with positions innermost, so tiles are [row][position] as well: nothing
+ * is transposed, an item's fragments are float4 along positions, rows and columns of items are
+ * interleaved, and a pitch of an odd multiple of 4 keeps them on different banks. */
+#if !defined(BM) || !defined(BN) || !defined(BK) || !defined(TM) || !defined(TN)
+#error "a tile parameter is missing: BM, BN, BK, TM, TN"
+#endif
+#if BM % TM != 0 || BN % TN != 0 || BK % 8 != 0
+#error "TM must divide BM, TN must divide BN and 8 must divide BK"
+#endif
+#define ROWS_OF_ITEMS (BM / TM)
+#define COLUMNS_OF_ITEMS (BN / TN)
+#define ITEMS (ROWS_OF_ITEMS * COLUMNS_OF_ITEMS)
 #if ITEMS % BK != 0
 #error "BK must divide the items per work-group"
 #endif
-#define LOAD_STEP (ITEMS / BK)
-#if BM % LOAD_STEP != 0 || BN % LOAD_STEP != 0
-#error "items / BK must divide BM and BN"
+#define PITCH (BK + 4)
+
+/* How many positions an item loads at once, hence which rows and columns it loads. */
+#define A_WIDTH (FOURS_OUT ? 4 : 1)
+#define B_WIDTH (PLAIN && FOURS_OUT ? 4 : 1)
+#define A_STEP (ITEMS / (BK / A_WIDTH))
+#define B_STEP (ITEMS / (BK / B_WIDTH))
+#define A_LOADS ((BM + A_STEP - 1) / A_STEP)
+#define B_LOADS ((BN + B_STEP - 1) / B_STEP)
+#if FOURS_OUT
+typedef float4 a_load;
+#else
+typedef float a_load;
 #endif
-#define A_LOADS (BM / LOAD_STEP)
-#define B_LOADS (BN / LOAD_STEP)
-/* Neighbouring items load neighbouring terms of a row but tiles are [term][row]: the odd multiple
- * of 4 spreads those stores over the banks. */
-#define A_PITCH (BM + 4)
-#define B_PITCH (BN + 4)
+#if PLAIN && FOURS_OUT
+typedef float4 b_load;
+#else
+typedef float b_load;
+#endif
+
+/* With few taps known beforehand, which of them meet the input is one bit each, found once per step;
+ * otherwise each column's shift is looked up in local memory. */
+#define TAP_BITS (TAPS > 0 && TAPS <= 32)
 
 /* Outside every extent, and still so after adding any shift. */
 #define NOWHERE (-(1 << 30))
 
+/* An output position: image, index in its channel, and the input position of tap 0. */
+typedef struct spot {
+  int n, at, z, h, w;
+} spot;
+
+static spot spot_of(const conv_args args, int term) {
+  const int volume = args.oz * args.oh * args.ow;
+  spot p;
+  p.n = term / volume;
+  p.at = term % volume;
+  p.z = p.at / args.ow / args.oh * args.sz - args.pz;
+  p.h = p.at / args.ow % args.oh * args.sh - args.ph;
+  p.w = p.at % args.ow * args.sw - args.pw;
+  return p;
+}
+
+#if TAP_BITS
+static uint taps_inside(const conv_args args, spot p) {
+  uint w = 0, hw = 0, zhw = 0;
+#pragma unroll
+  for (int s = 0; s < FILTER_2; s++)
+    w |= (uint)within(p.w + s * args.dw, args.iw) << s;
+#pragma unroll
+  for (int r = 0; r < FILTER_1; r++)
+    hw |= (within(p.h + r * args.dh, args.ih) ? w : 0u) << r * FILTER_2;
+#pragma unroll
+  for (int t = 0; t < FILTER_0; t++)
+    zhw |= (within(p.z + t * args.dz, args.iz) ? hw : 0u) << t * FILTER_1 * FILTER_2;
+  return zhw;
+}
+#endif
+
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_weights(
-    const conv_args args, global const float *restrict x, global const float *restrict dy,
+    const conv_args given, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict partial) {
-  local float a_tile[2 * BK * A_PITCH] __attribute__((aligned(16)));
-  local float b_tile[2 * BK * B_PITCH] __attribute__((aligned(16)));
-  local int4 shift[BN]; /* per column: z, h, w of its tap and the offset of both in x */
+  local float a_tile[BM * PITCH] __attribute__((aligned(16)));
+  local float b_tile[BN * PITCH] __attribute__((aligned(16)));
+  const conv_args args = in_space(given);
   const int item = (int)get_local_id(0);
   x += (size_t)args.a_at * CONV_ALIGN;
   dy += (size_t)args.b_at * CONV_ALIGN;
@@ -36,108 +94,118 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   index /= args.column_tiles;
   const int group = index % args.groups, slice = index / args.groups;
 
-  const int taps = args.t * args.r * args.s, columns = args.depth * taps;
+  const int taps = args.t * args.r * args.s, column_count = args.depth * taps;
   const int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
-  for (int j = item; j < BN; j += ITEMS) {
-    const int column = column0 + j, tap = column % taps;
-    const int z = tap / args.s / args.r * args.dz - args.pz;
-    const int h = tap / args.s % args.r * args.dh - args.ph;
-    const int w = tap % args.s * args.dw - args.pw;
-    const int from = column / taps * in_volume + (z * args.ih + h) * args.iw + w;
-    shift[j] = (int4)(column < columns ? z : NOWHERE, h, w, from);
-  }
 
-  /* The term this item loads: position (n, oz, oh, ow), advanced by BK a step digit by digit. */
-  const int first = slice * args.slice;
-  const int end = min(args.n * volume, first + args.slice);
-  const int lane = item % BK, load0 = item / BK;
-  int term = first + lane;
-  int ow = term % args.ow, oh = term / args.ow % args.oh;
-  int oz = term / args.ow / args.oh % args.oz, n = term / volume;
-  const int step_w = BK % args.ow, step_h = BK / args.ow % args.oh;
-  const int step_z = BK / args.ow / args.oh % args.oz, step_n = BK / volume;
-
-  float4 sum[TM * FRAGMENTS];
+  const int a_lane = item % (BK / A_WIDTH) * A_WIDTH, a_row0 = item / (BK / A_WIDTH);
+  const int b_lane = item % (BK / B_WIDTH) * B_WIDTH, b_row0 = item / (BK / B_WIDTH);
+#if TAP_BITS
+  int from[B_LOADS], tap[B_LOADS];
 #pragma unroll
-  for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
-  float a_next[A_LOADS], b_next[B_LOADS];
+  for (int i = 0; i < B_LOADS; i++) {
+    const int column = column0 + b_row0 + i * B_STEP;
+    tap[i] = column % taps;
+    const int z = tap[i] / args.s / args.r * args.dz, h = tap[i] / args.s % args.r * args.dh;
+    from[i] = column / taps * in_volume + (z * args.ih + h) * args.iw + tap[i] % args.s * args.dw;
+    if (column >= column_count) from[i] = NOWHERE;
+  }
+#else
+  local int4 shift[BN]; /* z, h, w of the column's tap and the offset of tap and channel in x */
+  for (int j = item; j < BN; j += ITEMS) {
+    const int column = column0 + j, of = column % taps;
+    const int z = of / args.s / args.r * args.dz, h = of / args.s % args.r * args.dh;
+    const int w = of % args.s * args.dw;
+    const int offset = column / taps * in_volume + (z * args.ih + h) * args.iw + w;
+    shift[j] = (int4)(column < column_count ? z : NOWHERE, h, w, offset);
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+
+  float sum[TM * TN];
+#pragma unroll
+  for (int i = 0; i < TM * TN; i++) sum[i] = 0.0f;
+  a_load a_next[A_LOADS];
+  b_load b_next[B_LOADS];
 
   /* Round i loads tile i into registers, multiplies tile i - 1 and stores tile i. */
-  const int steps = (end - first + BK - 1) / BK;
-  for (int step = 0; step <= steps; step++) {
-    if (step < steps) {
-      const int there = term < end;
-      const int a_from = (n * args.k + group * args.rows + row0) * volume +
-                         (oz * args.oh + oh) * args.ow + ow;
+  const int first = slice * args.slice, end = min(args.n * volume, first + args.slice);
+  const int row_item = item / COLUMNS_OF_ITEMS, column_item = item % COLUMNS_OF_ITEMS;
+  for (int term = first; term < end + BK; term += BK) {
+    const spot a = spot_of(args, term + a_lane), b = spot_of(args, term + b_lane);
+    const int a_there = term + a_lane < end, b_there = term + b_lane < end;
+    const int a_from = (a.n * args.k + group * args.rows + row0) * volume + a.at;
 #pragma unroll
-      for (int i = 0; i < A_LOADS; i++) {
-        const int row = load0 + i * LOAD_STEP;
-        a_next[i] = there && row0 + row < args.rows ? dy[a_from + row * volume] : 0.0f;
-      }
-      const int z = oz * args.sz, h = oh * args.sh, w = ow * args.sw;
-      const int b_from = (n * args.c + group * args.depth) * in_volume +
-                         (z * args.ih + h) * args.iw + w;
-#pragma unroll
-      for (int i = 0; i < B_LOADS; i++) {
-        const int4 by = shift[load0 + i * LOAD_STEP];
-        const int inside = there && (uint)(z + by.x) < (uint)args.iz &&
-                           (uint)(h + by.y) < (uint)args.ih && (uint)(w + by.z) < (uint)args.iw;
-        b_next[i] = inside ? x[b_from + by.w] : 0.0f;
-      }
-      term += BK;
-      ow += step_w;
-      oh += step_h + (ow >= args.ow);
-      ow -= ow >= args.ow ? args.ow : 0;
-      oz += step_z + (oh >= args.oh);
-      oh -= oh >= args.oh ? args.oh : 0;
-      n += step_n + (oz >= args.oz);
-      oz -= oz >= args.oz ? args.oz : 0;
+    for (int i = 0; i < A_LOADS; i++) {
+      const int row = a_row0 + i * A_STEP;
+      const int there = a_there & (row0 + row < args.rows) & (BM % A_STEP == 0 || row < BM);
+      a_next[i] = there ? *(global const a_load *)(dy + a_from + row * volume) : (a_load)(0.0f);
     }
-    if (step > 0) {
-      const int half_tile = (step - 1) & 1;
-      tile_multiply(a_tile + half_tile * BK * A_PITCH, A_PITCH, b_tile + half_tile * BK * B_PITCH,
-                    B_PITCH, item, sum);
+    const int b_from = (b.n * args.c + group * args.depth) * in_volume +
+                       (b.z * args.ih + b.h) * args.iw + b.w;
+#if TAP_BITS
+    const uint bits = b_there ? taps_inside(args, b) : 0u;
+#endif
+#pragma unroll
+    for (int i = 0; i < B_LOADS; i++) {
+#if TAP_BITS
+      const int inside = (int)(bits >> tap[i] & 1u) & (from[i] >= 0);
+      const int at = b_from + from[i];
+#else
+      const int column = min(b_row0 + i * B_STEP, BN - 1);
+      const int4 by = shift[column];
+      const int inside = b_there & within(b.z + by.x, args.iz) &
+                         within(b.h + by.y, args.ih) & within(b.w + by.z, args.iw);
+      const int at = b_from + by.w;
+#endif
+      b_next[i] = inside ? *(global const b_load *)(x + at) : (b_load)(0.0f);
     }
-    if (step < steps) {
-      local float *a_to = a_tile + ((step & 1) * BK + lane) * A_PITCH;
-      local float *b_to = b_tile + ((step & 1) * BK + lane) * B_PITCH;
+    if (term > first) {
 #pragma unroll
-      for (int i = 0; i < A_LOADS; i++) a_to[load0 + i * LOAD_STEP] = a_next[i];
+      for (int k = 0; k < BK; k += 4) {
+        float4 row[TM];
 #pragma unroll
-      for (int i = 0; i < B_LOADS; i++) b_to[load0 + i * LOAD_STEP] = b_next[i];
+        for (int i = 0; i < TM; i++)
+          row[i] = *(local const float4 *)(a_tile + (row_item + i * ROWS_OF_ITEMS) * PITCH + k);
+#pragma unroll
+        for (int j = 0; j < TN; j++) {
+          const float4 column = *(local const float4 *)(b_tile +
+                                                        (column_item + j * COLUMNS_OF_ITEMS) *
+                                                            PITCH + k);
+#pragma unroll
+          for (int i = 0; i < TM; i++) {
+            float v = sum[i * TN + j];
+            v = MULTIPLY_ADD(row[i].x, column.x, v);
+            v = MULTIPLY_ADD(row[i].y, column.y, v);
+            v = MULTIPLY_ADD(row[i].z, column.z, v);
+            sum[i * TN + j] = MULTIPLY_ADD(row[i].w, column.w, v);
+          }
+        }
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#pragma unroll
+    for (int i = 0; i < A_LOADS; i++) {
+      const int row = a_row0 + i * A_STEP;
+      if (BM % A_STEP == 0 || row < BM)
+        *(local a_load *)(a_tile + row * PITCH + a_lane) = a_next[i];
+    }
+#pragma unroll
+    for (int i = 0; i < B_LOADS; i++) {
+      const int column = b_row0 + i * B_STEP;
+      if (BN % B_STEP == 0 || column < BN)
+        *(local b_load *)(b_tile + column * PITCH + b_lane) = b_next[i];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
 #pragma unroll
   for (int i = 0; i < TM; i++) {
-    const int row = row0 + tile_row(item, i);
-    const int to = ((slice * args.groups + group) * args.rows + row) * columns;
+    const int row = row0 + row_item + i * ROWS_OF_ITEMS;
+    const int to = ((slice * args.groups + group) * args.rows + row) * column_count;
 #pragma unroll
-    for (int j = 0; j < FRAGMENTS; j++) {
-      const int column = column0 + tile_column(item, j);
-      const float4 v = sum[i * FRAGMENTS + j];
-      if (row < args.rows) {
-        if (column < columns) partial[to + column] = v.x;
-        if (column + 1 < columns) partial[to + column + 1] = v.y;
-        if (column + 2 < columns) partial[to + column + 2] = v.z;
-        if (column + 3 < columns) partial[to + column + 3] = v.w;
-      }
+    for (int j = 0; j < TN; j++) {
+      const int column = column0 + column_item + j * COLUMNS_OF_ITEMS;
+      if (row < args.rows && column < column_count) partial[to + column] = sum[i * TN + j];
     }
   }
-}
-
-/* dw = sum over the slices in ascending order. One item per weight. */
-kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void add_slices(
-    const conv_args args, global const float *restrict partial, global const float *restrict b,
-    global const float *restrict bias, global float *restrict dw){
-  const int id = (int)get_global_id(0);
-  if (id >= args.items) return;
-  partial += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  dw += (size_t)args.out_at * CONV_ALIGN;
-  float sum = 0.0f;
-  for (int slice = 0; slice < args.slices; slice++) sum += partial[slice * args.items + id];
-  store(args, bias, dw, id, 0, sum);
 }

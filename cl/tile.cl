@@ -1,11 +1,8 @@
-/* The tiled matrix product both implicit-GEMM kernels are built around: a work-group computes BM
+/* The tiled matrix product of forward and backward_data: a work-group computes BM
  * rows by BN columns, an item TM by TN of them as float4 fragments, in steps of BK terms.
  * Tiles lie in local memory as [term][row] and [term][column]. */
 #if !defined(BM) || !defined(BN) || !defined(BK) || !defined(TM) || !defined(TN)
 #error "a tile parameter is missing: BM, BN, BK, TM, TN"
-#endif
-#ifndef WG
-#error "WG is missing: items per work-group of the kernels without tiles"
 #endif
 #if TM % 4 != 0 || TN % 4 != 0
 #error "TM and TN must be multiples of 4: fragments are float4"

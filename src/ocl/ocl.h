@@ -6,6 +6,7 @@
 
 #include "backend.h"
 
+extern const cvy_algorithm cvy_ocl_depthwise;
 extern const cvy_algorithm cvy_ocl_implicit_gemm;
 extern const cvy_algorithm cvy_ocl_im2col_clblast;
 extern const cvy_algorithm cvy_ocl_direct;
@@ -40,12 +41,26 @@ typedef struct cvy_gemm_plan {
   int64_t depth;             /* channels summed over, or in one row of weights */
   int64_t rows_up, depth_up; /* extents of the packed weights */
   int64_t row_tiles, column_tiles, phases;
-  int64_t slices, slice; /* backward_weights */
+  int64_t slices, slice;     /* of the sum; a slice in blocks of bk channels, or in positions */
+  bool compiled;             /* the extents of space are compiled in */
   int64_t work_groups;
-  int64_t scratch; /* elements: packed weights, or partial results */
+  int64_t packed;  /* elements of the packed weights, rounded up so that what follows is aligned */
+  int64_t scratch; /* elements: packed weights, then partial results */
 } cvy_gemm_plan;
 cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                 const cvy_params *params);
+
+/* ocl.depthwise: how backward_weights is cut up. */
+typedef struct cvy_depthwise_plan {
+  bool compiled;         /* the geometry is compiled in */
+  int64_t items;         /* per work-group */
+  int64_t chunk;         /* taps per work-group */
+  int64_t slices, slice; /* of the sum; positions per slice */
+  int64_t work_groups;
+  int64_t scratch; /* elements: partial results */
+} cvy_depthwise_plan;
+cvy_depthwise_plan cvy_depthwise_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                          const cvy_params *params);
 
 /* ocl.im2col_clblast: how many images share a column buffer, and what the product's own temporary
  * may take behind it. */

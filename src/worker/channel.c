@@ -293,8 +293,12 @@ static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
   cvy_wire_reply reply;
   cvy_command command = {
       .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
+  char why[sizeof channel->why];
   convoy_status status = cvy_pass_send(channel->socket, "", 1, block->shared.fd);
-  return status ? status : cvy_channel_ask(channel, &command, &reply);
+  if (!status) return cvy_channel_ask(channel, &command, &reply);
+  /* How the worker ended says more than that its socket is closed. */
+  if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why)) return status;
+  return give_up(channel, CONVOY_ERR_DEVICE, why);
 }
 
 convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out) {

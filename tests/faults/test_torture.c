@@ -186,9 +186,19 @@ static void run_matrix(torture *all) {
 
 /* -------------------------------------------------------------------------- beforehand */
 
+/* Compiling everything for the first time takes its time; what hangs later shall be noticed soon. */
+static void set_patience(bool patient) {
+  setenv("CONVOY_DEVICE_WAIT_BUDGET", patient ? "240" : BUDGET, 1);
+  setenv("CONVOY_DEADLINE",
+         patient ? "start=30,probe=30,compile=60,transfer=30,run=60"
+                 : "start=0.5,probe=0.5,compile=0.5,transfer=0.2,run=0.2",
+         1);
+}
+
 /* The CPU's results, and the calls of a step without faults. The first step on the device compiles
  * what the second finds in the cache. */
 static void prepare(torture *all, int way) {
+  set_patience(true);
   struct net *expected = &all->expected[way];
   step result = {0};
   net_open(expected, "cpu", way, SEED);
@@ -206,13 +216,12 @@ static void prepare(torture *all, int way) {
   }
   if (faults_control_calls(all->control, "clEnqueueNDRangeKernel") < NET_CALLS)
     fail_msg("the layer was not used");
+  set_patience(false);
 }
 
 /* A folder of its own for everything that is written, and settings that do not depend on the user. */
 static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
-      {"CONVOY_DEVICE_WAIT_BUDGET", BUDGET},
-      {"CONVOY_DEADLINE", "start=0.5,probe=0.5,compile=0.5,transfer=0.2,run=0.2"},
       {"CONVOY_STRIKE_LIMIT", "0"},
       {"CONVOY_VERIFY", "all"},
       {"CONVOY_TUNE", "0"},

@@ -38,11 +38,27 @@ static const char *const shapes[] = {
 static const char *const tiny_shapes[] = {
     "n1c4h3w2 k5r2s2 stride2,1 pad1:0,0:1 dil1,2 forward",
     "n2c8w3 k8s2 stride2 pad1 groups2 forward",
+    "n1c3h3w2 k6r2s2 stride2,1 pad1 groups3 forward",
+};
+
+/* Run with the parameters a GPU gets, one or several programs each: few, with whole and broken
+ * tiles, groups, phases, taps of both kinds, slices. */
+static const char *const gpu_shapes[] = {
+    "n2c6h7w5 k8r3s2 stride2,1 pad1:0,0:1 dil1,2 groups2 forward",
+    "n2c16h6w10 k24r3s3 pad1 forward",
+    "n3c40h6w6 k36r1s1 forward",
+    "n1c33h10w9 k70r3s3 stride2 pad1 forward",
+    "n1c64z2h3w4 k17t2r1s3 stride1,2,1 pad1,0,1 forward",
+    "n2c3w50 k20s40 pad3 forward",
+    "n3c4h11w20 k4r3s3 pad1 groups4 forward",
+    "n2c5h8w9 k10r5s4 stride2 pad1 groups5 forward",
 };
 
 static test_engine engine;
 static const char *const *chosen = shapes;
 static size_t shape_count = CVY_COUNT(shapes);
+static const char *const *gpu_chosen = gpu_shapes;
+static size_t gpu_shape_count = CVY_COUNT(gpu_shapes);
 static uint32_t seed = 1;
 
 static float small_integer(void) {
@@ -182,6 +198,27 @@ static void rows_compute_what_the_reference_says(void **state) {
   for (int32_t row = 0; engine.backend->algorithms[row]; row++) every_shape(row);
 }
 
+/* The other kind of device: its tiles, with the geometry compiled in. */
+static void tiles_of_a_gpu_compute_the_same(void **state) {
+  (void)state;
+  cvy_facts facts = *engine.backend->facts(engine.device);
+  facts.info.type = CONVOY_DEVICE_GPU;
+  facts.info.compute_units = 20;
+  for (int32_t row = 0; engine.backend->algorithms[row]; row++)
+    for (size_t s = 0; s < gpu_shape_count; s++)
+      for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++) {
+        const cvy_algorithm *algorithm = engine.backend->algorithms[row];
+        one_case c;
+        if (!algorithm->defaults) continue;
+        if (!make_case(gpu_chosen[s], direction, variants[direction == CONVOY_FORWARD ? 2 : 1], &c))
+          continue;
+        if (!takes(algorithm, &c.problem)) continue;
+        cvy_params params = {{0}};
+        algorithm->defaults(&c.problem, &facts, &params);
+        run_case(&c, row, &params);
+      }
+}
+
 static void the_last_row_takes_everything(void **state) {
   (void)state;
   int32_t last = 0;
@@ -206,12 +243,14 @@ static void nothing_is_left_in_device_memory(void **state) {
 int main(int count, char **arguments) {
   if (count > 1 && strcmp(arguments[1], "tiny") == 0) {
     chosen = tiny_shapes;
-    shape_count = CVY_COUNT(tiny_shapes);
+    gpu_chosen = tiny_shapes;
+    shape_count = gpu_shape_count = CVY_COUNT(tiny_shapes);
   }
   const int ready = test_engine_open(&engine, INT64_C(64) << 20);
   if (ready) return ready;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_compute_what_the_reference_says),
+      cmocka_unit_test(tiles_of_a_gpu_compute_the_same),
       cmocka_unit_test(the_last_row_takes_everything),
       cmocka_unit_test(nothing_is_left_in_device_memory),
   };

@@ -46,6 +46,9 @@ typedef struct program_source {
   const char *const *parts;
 } program_source;
 
+/* Room for the options of a program. */
+#define PROGRAM_OPTIONS 640
+
 typedef struct program_cache program_cache;
 
 /* ---------------------------------------------------------------------------- watch.c */
@@ -159,12 +162,24 @@ convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args ar
 convoy_status launch_elements(cvy_device *device, const launch *what, const conv_args *args,
                               const bindings *arrays);
 
+/* ----------------------------------------------------------------------- gemm_sides.c */
+
+/* The options cl/space.cl needs. */
+void add_space(cvy_text *text, const cvy_problem *problem, bool compiled);
+/* A kernel of cl/gemm_sides.cl, at least `items` items. */
+convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const char *kernel,
+                          const conv_args *args, int64_t items, const bindings *arrays);
+/* out = the sum of the partial results, with the problem's epilogue. Many slices are shared by
+ * several lanes of a work-group. */
+convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+                         span partial, const bindings *arrays);
+
 /* ------------------------------------------------------------- one per algorithm, run.c */
 
 /* Enqueues a job; `scratch` is its workspace, as large as the algorithm asked for. */
 typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                 span scratch);
-launch_fn run_direct, run_im2col_clblast, run_implicit_gemm;
+launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm;
 
 /* CLBlast keeps programs of its own; nothing without CLBlast. */
 void product_cache_close(void);

@@ -3,21 +3,84 @@
 #include "ocl/engine/engine.h"
 
 static const program_source gather_source = {
-    "implicit_gemm.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
-                                              cvy_cl_tile, cvy_cl_implicit_gemm, NULL}};
+    "implicit_gemm.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_space,
+                          cvy_cl_tile, cvy_cl_implicit_gemm, NULL}};
 static const program_source weights_source = {
-    "implicit_gemm_weights.cl",
-    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_tile,
-                          cvy_cl_implicit_gemm_weights, NULL}};
+    "implicit_gemm_weights.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_space,
+                                                      cvy_cl_implicit_gemm_weights, NULL}};
+/* One job on its way: its plan, its arguments, where its arrays and the parts of its scratch lie. */
+typedef struct gemm_run {
+  cvy_device *device;
+  const cvy_problem *problem;
+  const bindings *arrays;
+  cvy_gemm_plan plan;
+  conv_args args;
+  span packed, partial;
+} gemm_run;
 
-static void write_options(const cvy_device *device, const cvy_problem *problem,
-                          const cvy_gemm_tile *tile, char *options, size_t size) {
-  cvy_text text = cvy_text_in(options, size);
-  cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld",
-               (long long)cvy_ocl_group_items(&device->facts), (long long)tile->bm,
-               (long long)tile->bn, (long long)tile->bk, (long long)tile->tm, (long long)tile->tn);
-  if (problem->direction != CONVOY_BACKWARD_WEIGHTS)
-    cvy_text_add(&text, " -D DIRECTION=%d", problem->direction == CONVOY_BACKWARD_DATA);
+static convoy_status launch_product(const gemm_run *run, const program_source *source,
+                                    const char *kernel, const conv_args *args,
+                                    const bindings *arrays) {
+  const cvy_gemm_tile *tile = &run->plan.tile;
+  char options[PROGRAM_OPTIONS];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  cvy_text_add(&text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld",
+               (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
+               (long long)tile->tn);
+  add_space(&text, run->problem, run->plan.compiled);
+  if (run->problem->direction != CONVOY_BACKWARD_WEIGHTS)
+    cvy_text_add(&text, " -D DIRECTION=%d -D WHOLE=%d",
+                 run->problem->direction == CONVOY_BACKWARD_DATA,
+                 run->plan.compiled && run->plan.depth % tile->bk == 0);
+  const launch what = {.source = source,
+                       .options = options,
+                       .kernel = kernel,
+                       .work_groups = run->plan.work_groups,
+                       .items = run->plan.items,
+                       .work = cvy_problem_flops(run->problem)};
+  return launch_kernel(run->device, &what, *args, arrays);
+}
+
+static convoy_status pack_weights(const gemm_run *run) {
+  conv_args args = run->args;
+  args.items = run->problem->groups * cvy_filter_volume(run->problem) * run->plan.depth_up *
+               run->plan.rows_up;
+  args.slice = run->plan.tile.bk;
+  const bindings arrays = {.a = run->arrays->b, .out = run->packed};
+  return launch_side(run->device, run->problem, "pack_weights", &args, args.items, &arrays);
+}
+
+/* Into the result, or one partial result per slice without what happens to finished sums. */
+static convoy_status multiply(const gemm_run *run) {
+  bindings arrays = *run->arrays;
+  arrays.b = run->packed;
+  conv_args args = run->args;
+  if (run->plan.slices > 1) {
+    arrays.out = run->partial;
+    args.accumulate = args.has_bias = 0;
+    args.activation = CONVOY_IDENTITY;
+  }
+  return launch_product(run, &gather_source, "implicit_gemm", &args, &arrays);
+}
+
+/* forward and backward_data. */
+static convoy_status run_gather(const gemm_run *run) {
+  convoy_status status = pack_weights(run);
+  if (!status) status = multiply(run);
+  if (!status && run->plan.slices > 1)
+    status = add_slices(run->device, run->problem, run->plan.slices, run->partial, run->arrays);
+  return status;
+}
+
+static convoy_status run_weights(const gemm_run *run) {
+  bindings arrays = *run->arrays;
+  arrays.out = run->partial;
+  const convoy_status status =
+      launch_product(run, &weights_source, "implicit_gemm_weights", &run->args, &arrays);
+  return status
+             ? status
+             : add_slices(run->device, run->problem, run->plan.slices, run->partial, run->arrays);
 }
 
 static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan) {
@@ -33,48 +96,15 @@ static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan
   return args;
 }
 
-/* forward and backward_data: pack the weights, then multiply. */
-static convoy_status run_gather(cvy_device *device, launch *what, conv_args args,
-                                const bindings *arrays, span packed, const cvy_gemm_plan *plan,
-                                double flops) {
-  what->source = &gather_source;
-  what->kernel = "pack_weights";
-  args.items = plan->scratch;
-  const bindings pack = {.a = arrays->b, .out = packed};
-  const convoy_status status = launch_elements(device, what, &args, &pack);
-  if (status) return status;
-  what->kernel = "implicit_gemm";
-  what->work = flops;
-  bindings multiply = *arrays;
-  multiply.b = packed;
-  return launch_kernel(device, what, args, &multiply);
-}
-
-/* backward_weights: one partial result per slice, then their sum in order. */
-static convoy_status run_weights(cvy_device *device, launch *what, conv_args args,
-                                 const bindings *arrays, span partial, double flops) {
-  what->source = &weights_source;
-  what->kernel = "implicit_gemm_weights";
-  what->work = flops;
-  bindings multiply = *arrays;
-  multiply.out = partial;
-  const convoy_status status = launch_kernel(device, what, args, &multiply);
-  if (status) return status;
-  what->kernel = "add_slices";
-  args.items = args.k * args.depth * args.t * args.r * args.s;
-  what->work = 2.0 * (double)args.slices * (double)args.items;
-  const bindings add = {.a = partial, .out = arrays->out};
-  return launch_elements(device, what, &args, &add);
-}
-
 convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                 span scratch) {
   const cvy_gemm_plan plan = cvy_gemm_plan_for(&job->problem, &device->facts, &job->params);
-  char options[128];
-  write_options(device, &job->problem, &plan.tile, options, sizeof options);
-  launch what = {.options = options, .work_groups = plan.work_groups, .items = plan.items};
-  const conv_args args = args_with(&job->problem, &plan);
-  if (job->problem.direction == CONVOY_BACKWARD_WEIGHTS)
-    return run_weights(device, &what, args, arrays, scratch, cvy_problem_flops(&job->problem));
-  return run_gather(device, &what, args, arrays, scratch, &plan, cvy_problem_flops(&job->problem));
+  const gemm_run run = {.device = device,
+                        .problem = &job->problem,
+                        .arrays = arrays,
+                        .plan = plan,
+                        .args = args_with(&job->problem, &plan),
+                        .packed = scratch,
+                        .partial = {scratch.memory, scratch.at + plan.packed}};
+  return job->problem.direction == CONVOY_BACKWARD_WEIGHTS ? run_weights(&run) : run_gather(&run);
 }

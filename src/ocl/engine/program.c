@@ -16,7 +16,7 @@ typedef struct program_kernel_entry {
 
 struct program_cache {
   const program_source *source;
-  char options[128];
+  char options[PROGRAM_OPTIONS];
   cl_program program;
   program_kernel_entry *kernels;
   struct program_cache *next;

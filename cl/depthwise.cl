@@ -1,0 +1,145 @@
+/* Convolutions with one input channel per group: nothing is summed over channels, so all of it is
+ * memory traffic. One item per output element, neighbours next to each other, so that every tap is a
+ * coalesced load; with SPACE=2 taps, positions and channels are constants. */
+#ifndef WG
+#error "WG is missing: items per work-group, a power of two"
+#endif
+#ifndef CHUNK
+#error "CHUNK is missing: taps that a work-group of depthwise_weights computes"
+#endif
+
+static conv_args compiled(conv_args args) {
+  args = in_space(args);
+#if SPACE == 2
+  args.c = CHANNELS, args.k = MAPS;
+#endif
+  return args;
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
+    const conv_args given, global const float *restrict x, global const float *restrict w,
+    global const float *restrict bias, global float *restrict y) {
+  const conv_args args = compiled(given);
+  const int id = (int)get_global_id(0);
+  if (id >= args.items) return;
+  x += (size_t)args.a_at * CONV_ALIGN;
+  w += (size_t)args.b_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  y += (size_t)args.out_at * CONV_ALIGN;
+
+  const int ow = id % args.ow, oh = id / args.ow % args.oh, oz = id / args.ow / args.oh % args.oz;
+  const int map = id / (args.ow * args.oh * args.oz), k = map % args.k, n = map / args.k;
+  const int c = k / (args.k / args.c), taps = args.t * args.r * args.s;
+  const int z0 = oz * args.sz - args.pz, h0 = oh * args.sh - args.ph, w0 = ow * args.sw - args.pw;
+  x += (n * args.c + c) * args.iz * args.ih * args.iw;
+  w += k * taps;
+
+  float sum = 0.0f;
+  for (int t = 0; t < args.t; t++) {
+    const int z = z0 + t * args.dz;
+    for (int r = 0; r < args.r; r++) {
+      const int h = h0 + r * args.dh;
+      const int inside = within(z, args.iz) & within(h, args.ih);
+      for (int s = 0; s < args.s; s++) {
+        const int at = w0 + s * args.dw;
+        if (inside & within(at, args.iw))
+          sum = MULTIPLY_ADD(x[(z * args.ih + h) * args.iw + at],
+                             w[(t * args.r + r) * args.s + s], sum);
+      }
+    }
+  }
+  store(args, bias, y, id, k, sum);
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
+    const conv_args given, global const float *restrict dy, global const float *restrict w,
+    global const float *restrict bias, global float *restrict dx) {
+  const conv_args args = compiled(given);
+  const int id = (int)get_global_id(0);
+  if (id >= args.items) return;
+  dy += (size_t)args.a_at * CONV_ALIGN;
+  w += (size_t)args.b_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  dx += (size_t)args.out_at * CONV_ALIGN;
+
+  const int iw = id % args.iw, ih = id / args.iw % args.ih, iz = id / args.iw / args.ih % args.iz;
+  const int map = id / (args.iw * args.ih * args.iz), c = map % args.c, n = map / args.c;
+  const int each = args.k / args.c, volume = args.oz * args.oh * args.ow;
+  const int taps = args.t * args.r * args.s;
+  dy += (n * args.k + c * each) * volume;
+  w += c * each * taps;
+
+  float sum = 0.0f;
+  for (int t = 0; t < args.t; t++) {
+    const int z = target(iz, t, args.pz, args.dz, args.sz, args.oz);
+    for (int r = 0; r < args.r; r++) {
+      const int h = target(ih, r, args.ph, args.dh, args.sh, args.oh);
+      for (int s = 0; s < args.s; s++) {
+        const int at = target(iw, s, args.pw, args.dw, args.sw, args.ow);
+        if ((z >= 0) & (h >= 0) & (at >= 0)) {
+          const int from = (z * args.oh + h) * args.ow + at, tap = (t * args.r + r) * args.s + s;
+          for (int k = 0; k < each; k++)
+            sum = MULTIPLY_ADD(dy[k * volume + from], w[k * taps + tap], sum);
+        }
+      }
+    }
+  }
+  store(args, bias, dx, id, c, sum);
+}
+
+/* A work-group computes CHUNK taps of one output channel over one slice of the output positions of
+ * all images. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
+    const conv_args given, global const float *restrict x, global const float *restrict dy,
+    global const float *restrict bias, global float *restrict out) {
+  local float part[CHUNK * WG];
+  const conv_args args = compiled(given);
+  const int item = (int)get_local_id(0), taps = args.t * args.r * args.s;
+  const int group = args.first_group + (int)get_group_id(0);
+  const int chunks = (taps + CHUNK - 1) / CHUNK, chunk = group % chunks;
+  const int k = group / chunks % args.k;
+  const int slice = group / chunks / args.k;
+  const int c = k / (args.k / args.c);
+  const int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
+  x += (size_t)args.a_at * CONV_ALIGN;
+  dy += (size_t)args.b_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  float sum[CHUNK];
+#pragma unroll
+  for (int i = 0; i < CHUNK; i++) sum[i] = 0.0f;
+  const int first = slice * args.slice, end = min(args.n * volume, first + args.slice);
+  for (int term = first + item; term < end; term += WG) {
+    const int n = term / volume, o = term % volume;
+    const int z0 = o / args.ow / args.oh * args.sz - args.pz;
+    const int h0 = o / args.ow % args.oh * args.sh - args.ph, w0 = o % args.ow * args.sw - args.pw;
+    const int from = (n * args.c + c) * in_volume;
+    const float v = dy[(n * args.k + k) * volume + o];
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) {
+      const int tap = chunk * CHUNK + i;
+      const int z = z0 + tap / args.s / args.r * args.dz, h = h0 + tap / args.s % args.r * args.dh;
+      const int w = w0 + tap % args.s * args.dw;
+      const int inside = (tap < taps) & within(z, args.iz) & within(h, args.ih) &
+                         within(w, args.iw);
+      const float u = inside ? x[from + (z * args.ih + h) * args.iw + w] : 0.0f;
+      sum[i] = MULTIPLY_ADD(u, inside ? v : 0.0f, sum[i]);
+    }
+  }
+
+#pragma unroll
+  for (int i = 0; i < CHUNK; i++) part[i * WG + item] = sum[i];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int half_way = WG / 2; half_way > 0; half_way /= 2) {
+    if (item < half_way) {
+      for (int i = 0; i < CHUNK; i++) part[i * WG + item] += part[i * WG + item + half_way];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  const int weights = args.k * taps;
+  for (int i = item; i < CHUNK; i += WG) {
+    const int tap = chunk * CHUNK + i;
+    if (tap < taps) store(args, bias, out, slice * weights + k * taps + tap, 0, part[i * WG]);
+  }
+}

@@ -1,0 +1,60 @@
+/* What comes before and after a tiled product: packing the weights, adding the slices of a sum. */
+#ifndef WG
+#error "WG is missing: items per work-group, a power of two"
+#endif
+#ifndef DIRECTION
+#error "DIRECTION is missing: 1 = weights are packed for backward_data, 0 = for forward"
+#endif
+
+/* One item per element of the packed weights: [group][block][tap][slice terms][rows_up]; a block is
+ * `slice` channels. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
+    const conv_args args, global const float *restrict w, global const float *restrict b,
+    global const float *restrict bias, global float *restrict packed) {
+  const int id = (int)get_global_id(0);
+  if (id >= args.items) return;
+  w += (size_t)args.a_at * CONV_ALIGN;
+  packed += (size_t)args.out_at * CONV_ALIGN;
+
+  const int taps = args.t * args.r * args.s;
+  const int row = id % args.rows_up, line = id / args.rows_up;
+  const int tap = line / args.slice % taps, block = line / args.slice / taps;
+  const int blocks = args.depth_up / args.slice;
+  const int term = block % blocks * args.slice + line % args.slice, group = block / blocks;
+  float v = 0.0f;
+  if (row < args.rows && term < args.depth) {
+#if DIRECTION == 0
+    v = w[((group * args.rows + row) * args.depth + term) * taps + tap];
+#else
+    v = w[((group * args.depth + term) * args.rows + row) * taps + tap];
+#endif
+  }
+  packed[id] = v;
+}
+
+/* out = sum over the slices, in an order that depends on the numbers of slices and lanes only:
+ * `slice` lanes of a work-group share an element, each adds every slice-th partial result. Elements
+ * are [..][rows channels][depth positions]. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void add_slices(
+    const conv_args args, global const float *restrict partial, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  local float part[WG];
+  const int item = (int)get_local_id(0), lanes = args.slice, width = WG / lanes;
+  const int id = (args.first_group + (int)get_group_id(0)) * width + item % width;
+  partial += (size_t)args.a_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  float sum = 0.0f;
+  if (id < args.items) {
+#pragma unroll 4
+    for (int slice = item / width; slice < args.slices; slice += lanes)
+      sum += partial[slice * args.items + id];
+  }
+  part[item] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item < width && id < args.items) {
+    for (int lane = 1; lane < lanes; lane++) sum += part[lane * width + item];
+    store(args, bias, out, id, id / args.depth % args.rows, sum);
+  }
+}

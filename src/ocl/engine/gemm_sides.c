@@ -1,0 +1,51 @@
+/* Launches what comes before and after products, and writes the options that compile space in. */
+#include "cl/sources.h"
+#include "ocl/engine/engine.h"
+
+static const program_source sides_source = {
+    "gemm_sides.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_epilogue, cvy_cl_gemm_sides, NULL}};
+
+void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
+  const struct {
+    const char *name;
+    const int64_t *values;
+  } extents[] = {{"IN", problem->in},   {"FILTER", problem->filter},
+                 {"OUT", problem->out}, {"STRIDE", problem->stride},
+                 {"PAD", problem->pad}, {"DILATION", problem->dilation}};
+  cvy_text_add(text, " -D SPACE=%d", compiled ? 2 : 1);
+  for (size_t i = 0; compiled && i < CVY_COUNT(extents); i++)
+    for (int axis = 0; axis < 3; axis++)
+      cvy_text_add(text, " -D %s_%d=%lld", extents[i].name, axis,
+                   (long long)extents[i].values[axis]);
+}
+
+convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const char *kernel,
+                          const conv_args *args, int64_t items, const bindings *arrays) {
+  const int64_t group = cvy_ocl_group_items(&device->facts);
+  char options[64];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D DIRECTION=%d", (long long)group,
+               problem->direction == CONVOY_BACKWARD_DATA);
+  const launch what = {.source = &sides_source,
+                       .options = options,
+                       .kernel = kernel,
+                       .work_groups = cvy_ceil_div(items, group),
+                       .items = group,
+                       .work = (double)items};
+  return launch_kernel(device, &what, *args, arrays);
+}
+
+convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+                         span partial, const bindings *arrays) {
+  const bool forward = problem->direction == CONVOY_FORWARD;
+  const int64_t lanes = slices >= 16 ? 8 : 1, group = cvy_ocl_group_items(&device->facts);
+  conv_args args = args_of(problem);
+  args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  args.slices = slices;
+  args.slice = lanes < group ? lanes : group;
+  args.rows = forward ? args.k : args.c;
+  args.depth = forward ? cvy_out_volume(problem) : cvy_in_volume(problem);
+  const bindings adds = {.a = partial, .bias = arrays->bias, .out = arrays->out};
+  return launch_side(device, problem, "add_slices", &args, args.items * args.slice, &adds);
+}
