@@ -59,7 +59,7 @@ static convoy_status search(const cvy_backend *backend, const char *wanted,
     best = fits;
     out->backend = backend;
     out->index = i;
-    out->info = facts[i].info;
+    cvy_text_copy(out->id, sizeof(out->id), facts[i].info.id);
   }
   return CONVOY_OK;
 }

@@ -8,7 +8,8 @@
 #include "worker/peer.h"
 #include "worker/serve.h"
 
-#define KILL_SECONDS 0.4 /* after each signal */
+#define LEAVE_SECONDS 2.0 /* for a driver to close its device */
+#define KILL_SECONDS 1.0
 
 /* ---------------------------------------------------------------------------- parts */
 
@@ -123,17 +124,23 @@ bool cvy_peer_gone(cvy_peer *peer, cvy_wire *wire, double seconds, char *how, si
   return true;
 }
 
-bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience) {
-  char how[192];
-  bool gone = cvy_peer_gone(peer, wire, patience, how, sizeof how);
-  if (peer->is_thread) {
-    if (gone)
-      pthread_join(peer->thread, NULL);
-    else
-      pthread_detach(peer->thread);
-    return gone;
+static void end_thread(cvy_peer *peer, bool gone) {
+  if (gone) {
+    pthread_join(peer->thread, NULL);
+    return;
   }
-  gone = gone || cvy_process_kill(&peer->process, KILL_SECONDS);
-  if (gone) cvy_process_drop(&peer->process);
-  return gone;
+  cvy_log(CONVOY_LOG_WARNING, "the OpenCL engine's thread does not end; left behind");
+  pthread_detach(peer->thread);
+}
+
+static void end_process(cvy_peer *peer, bool gone) {
+  if (!gone && !cvy_process_kill(&peer->process, KILL_SECONDS))
+    cvy_log(CONVOY_LOG_WARNING, "worker process %d does not die; abandoned", peer->process.pid);
+  cvy_process_drop(&peer->process);
+}
+
+void cvy_peer_end(cvy_peer *peer, cvy_wire *wire) {
+  char how[192];
+  bool gone = cvy_peer_gone(peer, wire, LEAVE_SECONDS, how, sizeof how);
+  (peer->is_thread ? end_thread : end_process)(peer, gone);
 }

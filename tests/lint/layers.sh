@@ -16,8 +16,7 @@ src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
 tests/ref      | convoy/
-tests/faults/layer | -
-tools          | convoy/ ref/ faults/layer/
+tools          | convoy/ ref/
 examples       | convoy/
 '
 
