@@ -39,6 +39,7 @@ typedef struct conv_args {
   conv_int a_at, b_at, bias_at, out_at;
   /* this launch */
   conv_int items;             /* elements to produce */
+  conv_int first_group;       /* work-groups that earlier slices of the launch have done */
   conv_int first;             /* im2col: first image of this piece */
   conv_int rows, depth;       /* GEMM, per group: rows of the result, channels summed over */
   conv_int rows_up, depth_up; /* the same rounded up to whole tiles: extents of packed weights */

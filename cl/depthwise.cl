@@ -95,9 +95,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
   local float part[CHUNK * WG];
   const conv_args args = compiled(given);
   const int item = (int)get_local_id(0), taps = args.t * args.r * args.s;
-  const int chunks = (taps + CHUNK - 1) / CHUNK, chunk = (int)get_group_id(0) % chunks;
-  const int k = (int)get_group_id(0) / chunks % args.k;
-  const int slice = (int)get_group_id(0) / chunks / args.k;
+  const int group = args.first_group + (int)get_group_id(0);
+  const int chunks = (taps + CHUNK - 1) / CHUNK, chunk = group % chunks;
+  const int k = group / chunks % args.k;
+  const int slice = group / chunks / args.k;
   const int c = k / (args.k / args.c);
   const int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
   x += (size_t)args.a_at * CONV_ALIGN;

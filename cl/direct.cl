@@ -110,7 +110,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weig
     const conv_args args, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict dw) {
   local float part[WG];
-  const conv_int id = (conv_int)get_group_id(0);
+  const conv_int id = args.first_group + (conv_int)get_group_id(0);
   const int item = (int)get_local_id(0);
   x += (size_t)args.a_at * CONV_ALIGN;
   dy += (size_t)args.b_at * CONV_ALIGN;
@@ -146,7 +146,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_bias
     const conv_args args, global const float *restrict dy, global const float *restrict unused,
     global const float *restrict bias, global float *restrict db) {
   local float part[WG];
-  const conv_int k = (conv_int)get_group_id(0);
+  const conv_int k = args.first_group + (conv_int)get_group_id(0);
   const int item = (int)get_local_id(0);
   const conv_int volume = args.oz * args.oh * args.ow;
   dy += (size_t)args.a_at * CONV_ALIGN;

@@ -40,7 +40,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void add_slices(
     global const float *restrict bias, global float *restrict out) {
   local float part[WG];
   const int item = (int)get_local_id(0), lanes = args.slice, width = WG / lanes;
-  const int id = (int)get_group_id(0) * width + item % width;
+  const int id = (args.first_group + (int)get_group_id(0)) * width + item % width;
   partial += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;

@@ -170,7 +170,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   const int item = (int)get_local_id(0);
 
   /* Which tile: rows fastest, so that neighbouring groups share source positions. */
-  int index = (int)get_group_id(0);
+  int index = args.first_group + (int)get_group_id(0);
   const int row0 = index % args.row_tiles * BM;
   index /= args.row_tiles;
   const int column0 = index % args.column_tiles * BN;

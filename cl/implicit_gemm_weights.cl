@@ -87,7 +87,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   dy += (size_t)args.b_at * CONV_ALIGN;
   partial += (size_t)args.out_at * CONV_ALIGN;
 
-  int index = (int)get_group_id(0);
+  int index = args.first_group + (int)get_group_id(0);
   const int row0 = index % args.row_tiles * BM;
   index /= args.row_tiles;
   const int column0 = index % args.column_tiles * BN;

@@ -9,6 +9,7 @@ jobs=$(nproc)
 # one compiled.
 export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$root/build/cache/pocl}
 export CONVOY_CACHE_DIR=${CONVOY_CACHE_DIR:-$root/build/cache/convoy}
+export CONVOY_STATE_DIR=${CONVOY_STATE_DIR:-$root/build/cache/state}
 export CONVOY_TUNE_FILE=${CONVOY_TUNE_FILE:-$root/build/cache/tune.txt}
 mkdir -p "$POCL_CACHE_DIR" "$CONVOY_CACHE_DIR"
 

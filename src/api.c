@@ -5,6 +5,7 @@
 #include "core/context.h"
 #include "core/devices.h"
 #include "core/operation.h"
+#include "core/strikefile.h"
 
 /* ------------------------------------------------------------------------- status and log */
 
@@ -137,12 +138,29 @@ convoy_status convoy_get_health(convoy_context *context, convoy_health *out) {
   return cvy_leave(context, CONVOY_OK);
 }
 
+convoy_status convoy_mark_step(convoy_context *context, int64_t step) {
+  convoy_status status = cvy_enter(context);
+  if (status) return status;
+  context->step = step;
+  return cvy_leave(context, CONVOY_OK);
+}
+
 convoy_status convoy_set_event_callback(convoy_context *context, convoy_event_fn *fn, void *user) {
   convoy_status status = cvy_enter(context);
   if (status) return status;
   context->event_fn = fn;
   context->event_user = user;
   return cvy_leave(context, CONVOY_OK);
+}
+
+convoy_status convoy_record(const char *device, char *text, size_t size) {
+  if (!text) return cvy_fail(CONVOY_ERR_ARGUMENT, "text is NULL");
+  if (!size) return cvy_fail(CONVOY_ERR_ARGUMENT, "size is 0");
+  return cvy_record_text(device, text, size);
+}
+
+convoy_status convoy_record_clear(const char *device) {
+  return cvy_record_clear(device);
 }
 
 convoy_status convoy_measure_peak(convoy_context *context, double *gflops,

@@ -55,6 +55,9 @@ typedef struct cvy_algorithm {
   const cvy_param *params;
   void (*defaults)(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out);
   bool (*valid)(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts);
+
+  /* Simple enough to be tried, with its default parameters, where others have failed. */
+  bool conservative;
 } cvy_algorithm;
 
 /* ------------------------------------------------------------------------------------- jobs */
@@ -80,14 +83,18 @@ typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
   int64_t programs_compiled, programs_cached;
   int64_t host_bytes;        /* staging, rings, workspaces */
+  int64_t retired_bytes;     /* memory a lost worker could still write */
+  int64_t workers_abandoned; /* workers that could not be ended */
   uint32_t process;          /* worker's pid, 0 without one */
-  int64_t workers_abandoned; /* processes that could not be ended, since the device was opened */
+  int64_t stalls;            /* times a thread made no progress for too long */
 } cvy_usage;
 
 typedef struct cvy_open_options {
   int32_t threads;         /* CPU engine: 0 = as many as the process may use */
   int32_t isolation;       /* lane: convoy_isolation, resolved */
   int64_t workspace_limit; /* bytes */
+  double until;            /* list and open wait no longer (cvy_clock seconds); 0: not bounded */
+  double dispatch;         /* seconds one kernel launch should not exceed; 0: the engine's choice */
 } cvy_open_options;
 
 /* ---------------------------------------------------------------------------------- backend */
@@ -145,8 +152,16 @@ typedef struct cvy_backend {
    * NULL. */
   convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                         uint64_t *fault);
-  /* [d] Makes a faulted device usable again; ERR_DEVICE if it is gone for good (process died). */
-  convoy_status (*clear)(cvy_device *device);
+  /* [d] Until when (cvy_clock seconds) the calls that follow may wait for the device; core sets it at
+   * the beginning of each public call. A wait that reaches it fails with ERR_DEADLINE, as does one
+   * during which the device makes no progress within the backend's own deadlines. NULL: waits are
+   * not bounded. */
+  void (*limit)(cvy_device *device, double until);
+  /* [d] Makes a faulted device usable again. *emptied becomes true, with any status, if what was on
+   * the device is lost: all arrays are gone, tickets go on counting. ERR_DEADLINE: not now (the limit
+   * is reached, or it was started anew too often lately); later calls may ask again. ERR_DEVICE: it
+   * is gone for good. */
+  convoy_status (*clear)(cvy_device *device, bool *emptied);
 
   /* [d] Host memory that the device's process can reach without a copy; `read` and `write`
    * recognise pointers into it. May be NULL: ordinary memory serves. Memory outlives its device:
@@ -154,6 +169,8 @@ typedef struct cvy_backend {
   void *(*host_alloc)(cvy_device *device, size_t bytes);
   void (*host_free)(cvy_device *device, void *memory);
 
+  /* With device NULL only what outlives devices, for the whole process: retired_bytes,
+   * workers_abandoned. */
   void (*usage)(const cvy_device *device, cvy_usage *out);
   /* Measured peaks: FMA GFLOP/s and copy GB/s (read plus written). */
   convoy_status (*peak)(cvy_device *device, double *gflops, double *gigabytes);
@@ -161,6 +178,29 @@ typedef struct cvy_backend {
 
 extern const cvy_backend cvy_backend_cpu;
 extern const cvy_backend cvy_backend_ocl; /* the lane: OpenCL in a worker, or in a thread here */
+
+/* What the engine is busy with, as told to the worker: says what a wait is for. */
+typedef enum cvy_phase {
+  CVY_PHASE_IDLE,
+  CVY_PHASE_PROBING,
+  CVY_PHASE_OPENING,
+  CVY_PHASE_COMPILING,
+  CVY_PHASE_TRANSFERRING,
+  CVY_PHASE_RUNNING,
+  CVY_PHASES
+} cvy_phase;
+
+/* How the engine tells the worker how it is getting on. Called on the thread that called the
+ * engine. */
+typedef struct cvy_engine_watch {
+  void *user;
+  /* Another phase begins; returns the one before, so that it can be restored. */
+  cvy_phase (*phase)(void *user, cvy_phase phase);
+  /* The device has finished something; all commands up to `ticket` are done. */
+  void (*progress)(void *user, uint64_t ticket);
+  /* The newest command runs a kernel for the first time. */
+  void (*first_run)(void *user);
+} cvy_engine_watch;
 
 /* What the module convoy-ocl.so exports as "cvy_module_entry": the OpenCL engine, called by the
  * worker's command loop and by nothing else. The module has its own copy of src/base, hence its own
@@ -170,6 +210,8 @@ typedef struct cvy_module {
   const cvy_backend *engine;
   const char *(*last_error)(void);
   void (*set_log)(convoy_log_fn *fn, void *user, convoy_log_level level);
+  /* Where the calling thread's devices report; NULL: nowhere. */
+  void (*set_watch)(const cvy_engine_watch *watch);
 } cvy_module;
 typedef const cvy_module *cvy_module_entry_fn(void);
 

@@ -58,6 +58,10 @@ static bool read_seconds(cursor *from, void *target) {
   return text && end != text && *end == 0 && isfinite(value) && value >= 0.0;
 }
 
+static bool read_hours(cursor *from, void *target) {
+  return read_seconds(from, target) && *(double *)target > 0.0;
+}
+
 static bool read_words(cursor *from, void *target) {
   const char *text = take_value(from);
   while (text) {
@@ -81,7 +85,8 @@ static bool read_files(cursor *from, void *target) {
 
 static bool (*const readers[OPTION_KINDS])(cursor *, void *) = {
     [OPTION_FLAG] = read_flag,       [OPTION_TEXT] = read_text,   [OPTION_COUNT] = read_count,
-    [OPTION_SECONDS] = read_seconds, [OPTION_WORDS] = read_words, [OPTION_FILES] = read_files,
+    [OPTION_SECONDS] = read_seconds, [OPTION_HOURS] = read_hours, [OPTION_WORDS] = read_words,
+    [OPTION_FILES] = read_files,
 };
 
 static const char *const wanted[OPTION_KINDS] = {
@@ -89,6 +94,7 @@ static const char *const wanted[OPTION_KINDS] = {
     [OPTION_TEXT] = "a text",
     [OPTION_COUNT] = "a whole number from 1 to 1000000",
     [OPTION_SECONDS] = "seconds, 0 or more",
+    [OPTION_HOURS] = "hours, more than 0",
     [OPTION_WORDS] = "words separated by commas, at most 64",
     [OPTION_FILES] = "one or more names, at most 64",
 };

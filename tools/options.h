@@ -11,6 +11,7 @@ typedef enum option_kind {
   OPTION_TEXT,    /* const char * */
   OPTION_COUNT,   /* int, >= 1 */
   OPTION_SECONDS, /* double, >= 0 */
+  OPTION_HOURS,   /* double, > 0 */
   OPTION_WORDS,   /* words, separated by commas */
   OPTION_FILES,   /* words: all arguments up to the next option */
   OPTION_KINDS

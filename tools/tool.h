@@ -6,9 +6,11 @@
 
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DEVICE = 3 };
 
+int health_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int selftest_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int report_main(int argc, char **argv);
+int soak_main(int argc, char **argv);
 
 #endif

@@ -69,6 +69,7 @@ class TrainFashion(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.folder = Path(cls.scratch.name)
+        os.environ["CONVOY_STATE_DIR"] = str(cls.folder / "state")  # faults here are nobody else's
         write_set(cls.folder, "train", TRAINING, 1)
         write_set(cls.folder, "t10k", TESTING, 2)
 

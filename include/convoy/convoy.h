@@ -57,7 +57,9 @@ typedef enum convoy_status {
   CONVOY_ERR_UNSUPPORTED = 5, /* a named algorithm refuses the problem, or a part was not built */
   CONVOY_ERR_IO = 6,          /* a file could not be read or written */
   CONVOY_ERR_NOT_FOUND = 7,   /* no device or algorithm of that name */
-  CONVOY_ERR_INTERRUPTED = 8  /* convoy_interrupt() was called */
+  CONVOY_ERR_INTERRUPTED = 8, /* convoy_interrupt() was called */
+  CONVOY_ERR_DEADLINE = 9, /* a device made no progress within its deadline, or its budget ended */
+  CONVOY_ERR_WRONG = 10    /* a device's result did not stand its verification */
 } convoy_status;
 
 /* The constant's name, such as "CONVOY_ERR_SHAPE"; "unknown status" for other numbers. Never NULL.
@@ -93,6 +95,14 @@ CONVOY_API void convoy_set_log(convoy_log_fn *fn, void *user, convoy_log_level l
 
 typedef enum convoy_switch { CONVOY_DEFAULT = 0, CONVOY_ON = 1, CONVOY_NO = 2 } convoy_switch;
 
+/* How results of a device are checked against the CPU (docs/failover.md). */
+typedef enum convoy_verify {
+  CONVOY_VERIFY_DEFAULT = 0, /* CONVOY_VERIFY, else sample */
+  CONVOY_VERIFY_SAMPLE = 1,  /* before an algorithm's first use, and a sample of every result */
+  CONVOY_VERIFY_ALL = 2,     /* every element of every result, before it is handed out */
+  CONVOY_VERIFY_OFF = 3
+} convoy_verify;
+
 typedef enum convoy_isolation {
   CONVOY_ISOLATION_DEFAULT = 0, /* CONVOY_ISOLATION, else process */
   CONVOY_ISOLATION_PROCESS = 1, /* the GPU driver lives in a process of its own, convoy-worker */
@@ -109,6 +119,23 @@ typedef enum convoy_isolation {
  *   threads          CONVOY_THREADS           cores     threads of the CPU engine
  *   workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
+ *   device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may wait for a device,
+ *                                                       all its attempts together
+ *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a device
+ *                                                       hangs: run=10,compile=30,transfer=10,
+ *                                                       probe=10,start=20 or some of them; further
+ *                                                       restarts=6 (fresh workers in ten minutes),
+ *                                                       dispatch=0.25 (seconds one launch may take)
+ *   verify           CONVOY_VERIFY            sample    all, sample, off: how results are checked
+ *   nan_watch        CONVOY_NAN_WATCH         0         1: report the first non-finite value
+ *   history_limit    CONVOY_HISTORY_LIMIT     1 GiB     bytes held only to recompute lost tensors
+ *   -                CONVOY_CPU_STALL         60        seconds without progress after which the CPU
+ *                                                       engine says what it hangs in; 0: never
+ *   -                CONVOY_CPU_ISA           (best)    avx512, avx2, baseline: inner loops of the CPU
+ *                                                       engine
+ *   -                CONVOY_STATE_DIR         XDG       faults and markers: $XDG_STATE_HOME/convoy
+ *   -                CONVOY_STRIKE_LIMIT      3         faults that take a device down a step (see
+ *                                                       convoy_record); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
  *   -                CONVOY_CACHE_DIR         XDG       compiled programs: $XDG_CACHE_HOME/convoy
  *   -                CONVOY_TUNE_FILE         XDG       choices: $XDG_CONFIG_HOME/convoy/tune.txt
@@ -128,10 +155,14 @@ typedef struct convoy_options {
   int64_t workspace_limit; /* bytes, >= 0 */
   const char *device;
   const char *algorithm;
+  double device_wait_budget; /* seconds, >= 0 */
+  int64_t history_limit;     /* bytes, >= 0 */
+  int32_t verify;            /* convoy_verify */
+  int32_t nan_watch;         /* convoy_switch */
 } convoy_options;
 
 #define CONVOY_OPTIONS_INIT \
-  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL }
+  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0 }
 
 /* ----------------------------------------------------------------------------------- devices */
 
@@ -436,28 +467,40 @@ CONVOY_API convoy_status convoy_plan_problem(convoy_context *context, const char
 
 typedef struct convoy_health {
   uint32_t struct_size;
-  uint32_t worker_pid;       /* 0 without a worker */
-  int64_t operations;        /* operations carried out */
-  int64_t device_operations; /* of them on the device asked for */
-  int64_t faults;            /* device faults seen */
-  int64_t failovers;         /* operations computed elsewhere after a fault */
-  int64_t downgrades;        /* everything logged as a downgrade */
-  int64_t device_bytes;      /* device memory in use */
-  int64_t device_bytes_peak; /* its high-water mark */
-  int64_t device_bytes_held; /* device memory the arena holds */
-  int64_t host_bytes;        /* host memory of stores, staging and workspaces */
-  int64_t programs_compiled; /* OpenCL programs built from source */
-  int64_t programs_cached;   /* and taken from the disk cache */
-  int64_t workers_abandoned; /* worker processes that could not be ended */
+  uint32_t worker_pid;        /* 0 without a worker */
+  int64_t operations;         /* operations carried out */
+  int64_t device_operations;  /* of them on the device asked for */
+  int64_t faults;             /* device faults seen */
+  int64_t failovers;          /* operations computed elsewhere after a fault */
+  int64_t downgrades;         /* everything logged as a downgrade */
+  int64_t device_bytes;       /* device memory in use */
+  int64_t device_bytes_peak;  /* its high-water mark */
+  int64_t device_bytes_held;  /* device memory the arena holds */
+  int64_t host_bytes;         /* host memory of stores, staging and workspaces */
+  int64_t programs_compiled;  /* OpenCL programs built from source */
+  int64_t programs_cached;    /* and taken from the disk cache */
+  int64_t workers_abandoned;  /* worker processes that could not be ended */
+  int64_t deadlines_missed;   /* faults that were a lack of progress */
+  int64_t wrong_results;      /* results that did not stand their verification */
+  int64_t verified;           /* results that were checked against the CPU, wholly or in a sample */
+  int64_t verify_nanoseconds; /* spent doing so */
+  int64_t history_bytes;      /* held only to recompute tensors that are on the device alone */
+  int64_t retired_bytes;      /* memory a lost worker could still write; not reused */
+  int64_t cpu_stalls;         /* times a thread of the CPU engine made no progress for too long */
 } convoy_health;
 
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_get_health(convoy_context *context, convoy_health *out);
 
+/* Tells the number of the training step that begins; the black box (docs/failover.md), fault reports
+ * and nan_watch name it. Costs no more than a lock. Returns OK, ERR_ARGUMENT. */
+CONVOY_API convoy_status convoy_mark_step(convoy_context *context, int64_t step);
+
 typedef enum convoy_event_kind {
   CONVOY_EVENT_DOWNGRADE = 0, /* something slower or elsewhere than asked for */
   CONVOY_EVENT_FAULT = 1,     /* a device failed */
-  CONVOY_EVENT_FAILOVER = 2   /* an operation was computed elsewhere */
+  CONVOY_EVENT_FAILOVER = 2,  /* an operation was computed elsewhere */
+  CONVOY_EVENT_NONFINITE = 3  /* nan_watch: the first value that is infinite or not a number */
 } convoy_event_kind;
 
 typedef struct convoy_event {
@@ -475,6 +518,22 @@ typedef struct convoy_event {
 typedef void convoy_event_fn(void *user, const convoy_event *event);
 CONVOY_API convoy_status convoy_set_event_callback(convoy_context *context, convoy_event_fn *fn,
                                                    void *user);
+
+/* The record of faults: which device, with which driver, failed at what, and what follows from it. It
+ * is a file in CONVOY_STATE_DIR, shared by all processes of the user. Three faults of an algorithm on
+ * one class of shapes take it, on the device, down a step: from the tuned choice to the conservative
+ * algorithms, from those to the CPU; a day without a new fault forgives. Contexts that are open see a
+ * change at their next fault. With failover off the record is neither written nor obeyed.
+ * Also in it: each time the machine went down while a device was in use. After two of them the device
+ * is not opened any more, and an algorithm that ran there for the first time just then is not used,
+ * until they are forgotten; a power cut looks the same.
+ *
+ * record: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
+ * for each fault's place and what is done about it, "" if there is nothing; lines that do not fit into
+ * `size` bytes are left out. clear: forgets it. Any thread, no context.
+ * Returns OK; ERR_ARGUMENT; ERR_IO if the file cannot be written or is locked for too long. */
+CONVOY_API convoy_status convoy_record(const char *device, char *text, size_t size);
+CONVOY_API convoy_status convoy_record_clear(const char *device);
 
 /* ------------------------------------------------------------------------------- measurement */
 

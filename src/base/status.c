@@ -13,6 +13,8 @@ static const char *const names[] = {
     [CONVOY_ERR_IO] = "CONVOY_ERR_IO",
     [CONVOY_ERR_NOT_FOUND] = "CONVOY_ERR_NOT_FOUND",
     [CONVOY_ERR_INTERRUPTED] = "CONVOY_ERR_INTERRUPTED",
+    [CONVOY_ERR_DEADLINE] = "CONVOY_ERR_DEADLINE",
+    [CONVOY_ERR_WRONG] = "CONVOY_ERR_WRONG",
 };
 
 static _Thread_local char sentence[512];

@@ -67,6 +67,22 @@ int64_t cvy_out_volume(const cvy_problem *problem);    /* oz oh ow */
 double cvy_problem_flops(const cvy_problem *problem);
 double cvy_problem_bytes(const cvy_problem *problem);
 
+/* conv/element.c: one element of the result by its definition, in float64, with everything that is
+ * done to it. The operands as cvy_problem_operands says; bias and prior (what is added to) only where
+ * the problem has them. magnitude = the sum of the absolute values of all that is added, times the
+ * slope of the activation where that is above 1. */
+typedef struct cvy_values {
+  const float *a, *b, *bias, *prior;
+} cvy_values;
+typedef struct cvy_element {
+  double value, magnitude;
+} cvy_element;
+cvy_element cvy_problem_element(const cvy_problem *problem, const cvy_values *from, int64_t index);
+/* The most products that any element of the result sums. */
+int64_t cvy_problem_terms(const cvy_problem *problem);
+/* How far a float32 result may be from the exact one: the promise of convoy.h. */
+double cvy_problem_bound(const cvy_problem *problem, double magnitude);
+
 /* conv/shape_text.c: convoy_parse_problem and convoy_format_problem, see the public header. */
 convoy_status cvy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_shape,
                                 int64_t *w_shape, convoy_direction *direction);

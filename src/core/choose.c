@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/params.h"
+#include "os/os.h"
 
 const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choice) {
   return engine->backend->algorithms[choice->row];
@@ -35,6 +36,10 @@ static void measure_workspace(const cvy_engine *engine, const cvy_problem *probl
 bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
                    cvy_choice *out, cvy_text *reason) {
   const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+  if (engine->downs && cvy_downs_bar(engine->downs, algorithm->name)) {
+    cvy_text_add(reason, "the machine went down during its first use here");
+    return false;
+  }
   if (!accepts(algorithm, problem, &engine->facts, reason)) return false;
   memset(out, 0, sizeof(*out));
   out->row = row;
@@ -78,12 +83,21 @@ static bool from_records(const cvy_records *records, const cvy_engine *engine,
   return best != NULL;
 }
 
-static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem,
+/* Whether the row is one that may run on this rung. */
+static bool stands_on(const cvy_algorithm *algorithm, cvy_rung rung, cvy_text *reason) {
+  if (rung == CVY_RUNG_TUNED || algorithm->conservative) return true;
+  cvy_text_add(reason, "not used after faults");
+  return false;
+}
+
+static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem, cvy_rung rung,
                                cvy_choice *out) {
   char reasons[400], key[CONVOY_PROBLEM_TEXT];
   cvy_text text = cvy_text_in(reasons, sizeof(reasons));
   for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
-    cvy_text_add(&text, "%s%s: ", row ? "; " : "", engine->backend->algorithms[row]->name);
+    const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+    cvy_text_add(&text, "%s%s: ", row ? "; " : "", algorithm->name);
+    if (!stands_on(algorithm, rung, &text)) continue;
     if (cvy_row_takes(engine, row, problem, out, &text)) return CONVOY_OK;
   }
   cvy_problem_key(problem, key, sizeof(key));
@@ -101,22 +115,47 @@ static convoy_status forced_row(const cvy_engine *engine, int32_t row, const cvy
                   engine->backend->algorithms[row]->name, key, reason);
 }
 
+/* A row forced for the device does not bind the CPU engine that replaces it. */
+static int32_t forced_here(const cvy_chooser *chooser, const cvy_engine *engine) {
+  return chooser->forced[0] ? cvy_row_named(engine->backend, chooser->forced) : -1;
+}
+
+cvy_rung cvy_chooser_rung(const cvy_chooser *chooser, const cvy_engine *engine,
+                          const cvy_problem *problem, const cvy_strike **why) {
+  *why = NULL;
+  if (!chooser->strike_limit || !chooser->strikes.count || engine->backend->host_memory ||
+      forced_here(chooser, engine) >= 0) {
+    return CVY_RUNG_TUNED;
+  }
+  char shape_class[CVY_CLASS_TEXT];
+  cvy_shape_class(problem, shape_class, sizeof(shape_class));
+  return cvy_strikes_rung(&chooser->strikes, engine->facts.info.name, engine->facts.info.driver,
+                          shape_class, cvy_date(), chooser->strike_limit, why);
+}
+
 convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
                          cvy_choice *out) {
-  /* A row forced for the device does not bind the CPU engine that replaces it. */
-  int32_t forced = chooser->forced[0] ? cvy_row_named(engine->backend, chooser->forced) : -1;
+  int32_t forced = forced_here(chooser, engine);
   if (forced >= 0) return forced_row(engine, forced, problem, out);
 
+  const cvy_strike *why;
+  cvy_rung rung = cvy_chooser_rung(chooser, engine, problem, &why);
+  if (rung == CVY_RUNG_CPU) {
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for this class after faults, last: %s",
+                    engine->facts.info.id, why->reason);
+  }
   size_t slot = cvy_hash(0, problem, sizeof(*problem)) % CVY_CHOICES;
-  if (chooser->made[slot].backend == engine->backend &&
+  if (chooser->made[slot].backend == engine->backend && chooser->made[slot].choice.rung == rung &&
       memcmp(&chooser->made[slot].problem, problem, sizeof(*problem)) == 0) {
     *out = chooser->made[slot].choice;
     return CONVOY_OK;
   }
-  if (!from_records(&chooser->records, engine, problem, out)) {
-    convoy_status status = first_row(engine, problem, out);
+  bool measured = rung == CVY_RUNG_TUNED && from_records(&chooser->records, engine, problem, out);
+  if (!measured) {
+    convoy_status status = first_row(engine, problem, rung, out);
     if (status) return status;
   }
+  out->rung = rung;
   chooser->made[slot].backend = engine->backend;
   chooser->made[slot].problem = *problem;
   chooser->made[slot].choice = *out;

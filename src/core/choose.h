@@ -2,6 +2,8 @@
 #ifndef CVY_CHOOSE_H
 #define CVY_CHOOSE_H
 
+#include "core/downs.h"
+#include "core/strikes.h"
 #include "core/tunefile.h"
 
 /* An opened device and its table. */
@@ -9,12 +11,14 @@ typedef struct cvy_engine {
   const cvy_backend *backend;
   cvy_device *device; /* NULL: none, or given up */
   cvy_facts facts;
+  const cvy_downs *downs; /* what bars algorithms on it; NULL: nothing */
 } cvy_engine;
 
 typedef struct cvy_choice {
   int32_t row; /* in the backend's table */
   cvy_params params;
   int64_t workspace; /* bytes */
+  cvy_rung rung;     /* where the device stood when it was made */
 } cvy_choice;
 
 /* Free choices made so far, by problem; a slot is overwritten when two problems want it. */
@@ -22,6 +26,8 @@ typedef struct cvy_choice {
 typedef struct cvy_chooser {
   char forced[32];     /* run only this row, "": choose */
   cvy_records records; /* empty: table order */
+  cvy_strikes strikes; /* faults recorded, with their limit; 0: not obeyed */
+  int32_t strike_limit;
   struct {
     const cvy_backend *backend; /* NULL: empty slot */
     cvy_problem problem;
@@ -35,8 +41,12 @@ int32_t cvy_row_named(const cvy_backend *backend, const char *name);
 /* Whether a row takes the problem; if so with default parameters in `out`, else with the reason. */
 bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
                    cvy_choice *out, cvy_text *reason);
+/* How far down the ladder recorded faults have brought a device for problems of this class; *why as
+ * cvy_strikes_rung. A row asked for by name runs in spite of them. */
+cvy_rung cvy_chooser_rung(const cvy_chooser *chooser, const cvy_engine *engine,
+                          const cvy_problem *problem, const cvy_strike **why);
 /* The forced row if it is one of this engine's, else the fastest record's, else the first that does
- * not refuse. ERR_UNSUPPORTED with the reasons. */
+ * not refuse; after faults only conservative rows in table order. ERR_UNSUPPORTED with the reasons. */
 convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
                          cvy_choice *out);
 

@@ -24,6 +24,20 @@ static convoy_status open_engine(const cvy_backend *backend, int32_t index,
   return CONVOY_OK;
 }
 
+/* The context's device, and what is kept of it between runs. */
+static convoy_status open_device(convoy_context *context, const cvy_backend *backend,
+                                 int32_t index) {
+  cvy_engine *device = &context->device;
+  convoy_status status = open_engine(backend, index, &context->options.open, device);
+  if (status) {
+    cvy_blackbox_close(context);
+    return status;
+  }
+  device->downs = &context->box.downs;
+  cvy_trust_begin(context);
+  return CONVOY_OK;
+}
+
 /* Opens the wanted device; without it the CPU engine serves, if failover is on. */
 static convoy_status open_wanted(convoy_context *context) {
   const cvy_open_options *options = &context->options.open;
@@ -33,9 +47,10 @@ static convoy_status open_wanted(convoy_context *context) {
   convoy_status status = cvy_devices_find(wanted, options, &found);
   context->wants_cpu = !status && found.backend->host_memory;
   if (context->wants_cpu) return CONVOY_OK;
-  if (!status) status = open_engine(found.backend, found.index, options, device);
+  if (!status) status = cvy_blackbox_open(context, &found.info);
+  if (!status) status = open_device(context, found.backend, found.index);
   if (!status || !context->options.failover) return status;
-  const char *name = found.id[0] ? found.id : wanted;
+  const char *name = found.info.id[0] ? found.info.id : wanted;
   cvy_text_copy(device->facts.info.id, sizeof(device->facts.info.id), name); /* for events */
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
              "%s cannot be opened, the CPU computes: %s", name, cvy_last_error());
@@ -136,6 +151,8 @@ convoy_status cvy_enter(convoy_context *context) {
   cvy_lock(context);
   memset(&context->call, 0, sizeof(context->call));
   context->call.start = cvy_clock();
+  cvy_device_limit(context);
+  cvy_blackbox_refresh(context);
   return CONVOY_OK;
 }
 

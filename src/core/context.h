@@ -9,9 +9,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/choose.h"
+#include "core/blackbox.h"
 #include "core/options.h"
 #include "core/recycle.h"
+#include "core/report.h"
+#include "core/trust.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_block cvy_block;
@@ -38,14 +40,22 @@ struct convoy_context {
   cvy_options options;
   cvy_engine cpu;
   cvy_engine device; /* .device NULL: none; then operations run on the CPU engine */
+  bool resting;      /* the device could not be mended yet; a later call tries again */
   bool wants_cpu;    /* the CPU engine is what was asked for */
   bool lost;         /* the device failed for good and failover is off: operations fail */
   char lost_sentence[256];
   uint64_t last_id;     /* of arrays */
   uint64_t last_ticket; /* the device has accepted commands up to here */
+  int64_t step;         /* of the training, from convoy_mark_step */
   volatile int interrupt;
 
+  cvy_blackbox box;    /* of the device */
+  cvy_ring ring;       /* the last commands to it */
+  bool squeezing;      /* cvy_squeeze is at work: a lack of memory is its business */
+  bool nonfinite_seen; /* nan_watch has said what it says once */
+
   cvy_chooser chooser;
+  cvy_trust trust;
   cvy_store *stores;   /* all alive */
   cvy_recycler memory; /* for their values */
   cvy_block *blocks;   /* from convoy_host_alloc */

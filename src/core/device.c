@@ -1,11 +1,17 @@
 /* The one place that gives commands to a device and deals with its faults. */
 #include "core/device.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Written down once per call: what the run report calls its first fault. */
+static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
+  cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
+}
+
+/* The run report tells the first one of a call. */
 static void note_fault(convoy_context *context, convoy_status status, const char *sentence) {
   cvy_call *call = &context->call;
+  context->health.deadlines_missed += status == CONVOY_ERR_DEADLINE;
   if (call->faults++) return;
   call->first_fault = status;
   cvy_text_copy(call->sentence, sizeof(call->sentence), sentence);
@@ -24,6 +30,16 @@ static void give_up(convoy_context *context, const char *sentence) {
   cvy_text_copy(context->lost_sentence, sizeof(context->lost_sentence), sentence);
 }
 
+/* Makes the device usable again, leaves it at rest until a later call, or gives it up. */
+static void mend(convoy_context *context, const char *sentence) {
+  const cvy_engine *engine = &context->device;
+  bool emptied = false;
+  convoy_status status = engine->backend->clear(engine->device, &emptied);
+  if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
+  context->resting = status == CONVOY_ERR_DEADLINE;
+  if (status && !context->resting) give_up(context, sentence);
+}
+
 /* Finds out which command failed, tells everyone, and mends the device or gives it up. */
 static convoy_status failed(convoy_context *context, convoy_status status) {
   const cvy_engine *engine = &context->device;
@@ -40,9 +56,39 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
   note_fault(context, status, sentence);
   cvy_report(context, CONVOY_EVENT_FAULT, status, "", "%s failed: %s", engine->facts.info.id,
              sentence);
+  cvy_trust_fault(context, first, status, sentence);
   cvy_stores_void(context, first, status, sentence);
-  if (engine->backend->clear(engine->device)) give_up(context, sentence);
+  mend(context, sentence);
+  cvy_blackbox_done(context, UINT64_MAX);
+  cvy_report_fault(context, status, sentence);
   return cvy_fail(status, "%s", sentence);
+}
+
+void cvy_device_limit(convoy_context *context) {
+  const cvy_engine *engine = &context->device;
+  if (!engine->device || !engine->backend->limit) return;
+  engine->backend->limit(engine->device, context->call.start + context->options.wait_budget);
+  if (context->resting) mend(context, "it was to be started anew");
+}
+
+bool cvy_device_ready(const convoy_context *context) {
+  return context->device.device && !context->resting;
+}
+
+convoy_status cvy_device_wrong(cvy_store *store, uint64_t first) {
+  convoy_context *context = store->context;
+  const cvy_engine *engine = &context->device;
+  char sentence[256];
+  cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
+  note_fault(context, CONVOY_ERR_WRONG, sentence);
+  context->health.wrong_results++;
+  cvy_report(context, CONVOY_EVENT_FAULT, CONVOY_ERR_WRONG,
+             cvy_chosen(engine, &store->choice)->name, "%s computed wrongly: %s",
+             engine->facts.info.id, sentence);
+  cvy_trust_fault(context, store->ticket, CONVOY_ERR_WRONG, sentence);
+  cvy_stores_void(context, first, CONVOY_ERR_WRONG, sentence);
+  cvy_report_fault(context, CONVOY_ERR_WRONG, sentence);
+  return cvy_fail(CONVOY_ERR_WRONG, "%s", sentence);
 }
 
 static convoy_status checked(convoy_context *context, convoy_status status) {
@@ -56,7 +102,7 @@ convoy_status cvy_device_check(const convoy_context *context) {
 }
 
 static convoy_status present(const convoy_context *context) {
-  if (context->device.device) return CONVOY_OK;
+  if (cvy_device_ready(context)) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "%s was given up", context->device.facts.info.id);
 }
 
@@ -83,6 +129,7 @@ static convoy_status fill(cvy_store *store) {
         engine->backend->zero(engine->device, store->array, store->bytes, &context->last_ticket);
   }
   store->ticket = context->last_ticket;
+  note(context, store->host ? "write" : "zero", "", store->bytes);
   return checked(context, status);
 }
 
@@ -104,6 +151,20 @@ static uint64_t array_of(const cvy_store *store) {
   return store ? store->array : 0;
 }
 
+/* NaN in a result that is to be verified: what is not written shows. */
+static convoy_status poison(cvy_store *out) {
+  convoy_context *context = out->context;
+  const cvy_engine *engine = &context->device;
+  float *values;
+  convoy_status status = cvy_values_new(out, &values);
+  if (status) return status;
+  for (int64_t i = 0; i < out->bytes / (int64_t)sizeof(float); i++) values[i] = NAN;
+  status =
+      engine->backend->write(engine->device, out->array, values, out->bytes, &context->last_ticket);
+  cvy_values_drop(out, values);
+  return checked(context, status);
+}
+
 static convoy_status launch(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
                             cvy_store *out) {
   const cvy_engine *engine = &context->device;
@@ -113,6 +174,9 @@ static convoy_status launch(convoy_context *context, const cvy_op *op, const cvy
     status = engine->backend->copy(engine->device, op->prior->array, out->array, out->bytes,
                                    &context->last_ticket);
     if (status) return failed(context, status);
+  } else if (out->unproven) {
+    status = poison(out);
+    if (status) return status;
   }
   const cvy_job job = {.problem = op->problem,
                        .algorithm = choice->row,
@@ -123,17 +187,37 @@ static convoy_status launch(convoy_context *context, const cvy_op *op, const cvy
                        .out.id = out->array};
   status = engine->backend->run(engine->device, &job, &context->last_ticket);
   out->ticket = context->last_ticket;
+  note(context, "run", cvy_chosen(engine, choice)->name, out->bytes);
+  cvy_blackbox_after(context);
   return checked(context, status);
+}
+
+static bool all_there(const cvy_op *op) {
+  for (int i = 0; i < CVY_OP_INPUTS; i++) {
+    const cvy_store *input = cvy_op_input(op, i);
+    if (input && !input->array) return false;
+  }
+  return true;
+}
+
+/* A fault met on the way may take what was brought before: once more then. */
+static convoy_status upload_inputs(convoy_context *context, const cvy_op *op) {
+  for (int tries = 0; tries < 2; tries++) {
+    for (int i = 0; i < CVY_OP_INPUTS; i++) {
+      cvy_store *input = cvy_op_input(op, i);
+      convoy_status status = input ? upload(input) : CONVOY_OK;
+      if (status) return status;
+    }
+    if (all_there(op)) return CONVOY_OK;
+  }
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s lost what it was given", context->device.facts.info.id);
 }
 
 convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
                                  const cvy_choice *choice, cvy_store *out) {
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
-    cvy_store *input = cvy_op_input(op, i);
-    convoy_status status = input ? upload(input) : CONVOY_OK;
-    if (status) return status;
-  }
-  convoy_status status = launch(context, op, choice, out);
+  cvy_blackbox_before(context, choice, &op->problem);
+  convoy_status status = upload_inputs(context, op);
+  if (!status) status = launch(context, op, choice, out);
   if (status) cvy_store_leave_device(out);
   return status;
 }
@@ -143,6 +227,7 @@ convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket) {
   uint64_t fault = 0;
   convoy_status status = engine->backend->wait(
       engine->device, ticket, context->call.interruptible ? &context->interrupt : NULL, &fault);
+  if (!status) cvy_blackbox_done(context, ticket);
   if (status != CONVOY_ERR_INTERRUPTED) return checked(context, status);
   __atomic_store_n(&context->interrupt, 0, __ATOMIC_RELAXED);
   return cvy_fail(CONVOY_ERR_INTERRUPTED, "convoy_interrupt() ended the wait");
@@ -153,6 +238,7 @@ convoy_status cvy_device_read(const cvy_store *store, float *to) {
   convoy_status status = cvy_device_wait(context, store->ticket);
   if (status) return status;
   const cvy_engine *engine = &context->device;
+  note(context, "read", "", store->bytes);
   return checked(context, engine->backend->read(engine->device, store->array, to, store->bytes));
 }
 
@@ -173,6 +259,8 @@ void cvy_device_close(convoy_context *context) {
   cvy_blocks_orphan(context);
   engine->backend->close(engine->device);
   engine->device = NULL;
+  cvy_blackbox_close(context);
+  context->resting = false;
 }
 
 void cvy_device_forget(convoy_context *context) {

@@ -13,9 +13,16 @@ convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
 convoy_status cvy_device_read(const cvy_store *store, float *to);
 /* Waits for everything up to `ticket`. ERR_INTERRUPTED if the call may be interrupted and was. */
 convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket);
+/* The store's values there are wrong, as the last error says: a fault like any other. What command
+ * `first` and later ones wrote is not used any more. Returns ERR_WRONG. */
+convoy_status cvy_device_wrong(cvy_store *store, uint64_t first);
 convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *gigabytes);
 /* ERR_DEVICE with the fault's sentence if the device was lost and failover is off, else OK. */
 convoy_status cvy_device_check(const convoy_context *context);
+/* A public call begins: until when it may wait for the device. A device at rest is tried again. */
+void cvy_device_limit(convoy_context *context);
+/* Whether there is a device that takes commands now. */
+bool cvy_device_ready(const convoy_context *context);
 /* Never fails: without a device there is nothing to release. */
 void cvy_device_release(convoy_context *context, uint64_t array);
 

@@ -59,7 +59,7 @@ static convoy_status search(const cvy_backend *backend, const char *wanted,
     best = fits;
     out->backend = backend;
     out->index = i;
-    cvy_text_copy(out->id, sizeof(out->id), facts[i].info.id);
+    out->info = facts[i].info;
   }
   return CONVOY_OK;
 }

@@ -15,7 +15,7 @@ void cvy_devices(const cvy_open_options *options, cvy_facts *out, int32_t capaci
 typedef struct cvy_device_choice {
   const cvy_backend *backend;
   int32_t index;
-  char id[16];
+  convoy_device_info info;
 } cvy_device_choice;
 
 /* Which device `wanted` means: auto, cpu, a backend's name, an id such as ocl:1, part of a name.

@@ -7,10 +7,12 @@
 
 enum { FIRST_EVENTS = 8 };
 
+/* NULL for kinds that are not counted. */
 static int64_t *counter(convoy_health *health, convoy_event_kind kind) {
   int64_t *const counters[] = {[CONVOY_EVENT_DOWNGRADE] = &health->downgrades,
                                [CONVOY_EVENT_FAULT] = &health->faults,
-                               [CONVOY_EVENT_FAILOVER] = &health->failovers};
+                               [CONVOY_EVENT_FAILOVER] = &health->failovers,
+                               [CONVOY_EVENT_NONFINITE] = NULL};
   return counters[kind];
 }
 
@@ -37,7 +39,8 @@ void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status s
   cvy_text_copy(event.algorithm, sizeof(event.algorithm), algorithm);
 
   cvy_log(CONVOY_LOG_WARNING, "%s", event.message);
-  ++*counter(&context->health, kind);
+  int64_t *count = counter(&context->health, kind);
+  if (count) ++*count;
   /* What happened while the context was opened is told when the callback is set. */
   bool keep = context->event_fn || context->event_count < FIRST_EVENTS;
   convoy_event *place = keep ? next_event(context) : NULL;
@@ -52,6 +55,16 @@ convoy_event *cvy_take_events(convoy_context *context, int32_t *count) {
   return events;
 }
 
+/* Of the whole process: it outlives the devices. */
+static void set_left_behind(convoy_health *out) {
+  for (const cvy_backend *const *each = cvy_backends; *each; each++) {
+    cvy_usage usage = {0};
+    if (!(*each)->host_memory) (*each)->usage(NULL, &usage);
+    out->retired_bytes += usage.retired_bytes;
+    out->workers_abandoned += usage.workers_abandoned;
+  }
+}
+
 static cvy_usage usage_of(const cvy_engine *engine) {
   cvy_usage usage = {0};
   if (engine->device) engine->backend->usage(engine->device, &usage);
@@ -63,7 +76,6 @@ static void add_counts(const cvy_usage *usage, convoy_health *out) {
   if (usage->bytes_peak > out->device_bytes_peak) out->device_bytes_peak = usage->bytes_peak;
   out->programs_compiled += usage->programs_compiled;
   out->programs_cached += usage->programs_cached;
-  out->workers_abandoned += usage->workers_abandoned;
 }
 
 void cvy_health_keep_counts(convoy_context *context) {
@@ -81,4 +93,6 @@ void cvy_health_collect(const convoy_context *context, convoy_health *out) {
   out->host_bytes =
       context->memory.live + context->memory.kept + cpu.host_bytes + device.host_bytes;
   out->worker_pid = device.process;
+  out->cpu_stalls = cpu.stalls;
+  set_left_behind(out);
 }

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/nanwatch.h"
 #include "core/run.h"
+#include "core/squeeze.h"
 
 /* A chain longer than this is cut by reading its end back: what it holds on to stays bounded. Sums
  * are cut sooner, since each link holds a whole earlier sum. */
@@ -17,14 +19,33 @@ static int32_t depth_behind(const cvy_op *op) {
   return deepest;
 }
 
+/* The oldest store that a tensor has and only the device has the values of: what is held for it is held
+ * for the longest time. */
+static cvy_store *oldest_committable(const convoy_context *context) {
+  cvy_store *oldest = NULL;
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    bool a_tensors = each->references > each->held;
+    if (a_tensors && each->has_history && !each->status) oldest = each;
+  }
+  return oldest;
+}
+
+static void keep_limit(convoy_context *context) {
+  while (context->health.history_bytes > context->options.history_limit) {
+    cvy_store *oldest = oldest_committable(context);
+    if (!oldest || cvy_store_fetch(oldest)) return; /* the next operation tries again */
+  }
+}
+
 void cvy_history_keep(cvy_store *store, const cvy_op *op) {
   store->history = *op;
   store->has_history = true;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_keep(cvy_op_input(op, i));
+  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_hold(cvy_op_input(op, i));
   store->depth = 1 + depth_behind(op);
   store->accumulated = op->prior ? 1 + op->prior->accumulated : 0;
   /* If this fails the store keeps its history and the next one tries again. */
   if (store->depth > DEEPEST || store->accumulated > MOST_ACCUMULATED) cvy_store_fetch(store);
+  keep_limit(store->context);
 }
 
 /* Reads from the device. A fault in other commands may leave the store's copy good: once more. */
@@ -37,14 +58,30 @@ static convoy_status read_back(cvy_store *store, float *values) {
   return status;
 }
 
+/* The device lost the values. If for lack of memory only, it gets another chance with less. */
+static convoy_status make_anew(cvy_store *store, float *values) {
+  convoy_context *context = store->context;
+  if (store->starved && context->squeezing) {
+    return cvy_fail(CONVOY_ERR_MEMORY, "%s has too little memory", context->device.facts.info.id);
+  }
+  if (store->starved && context->options.failover && cvy_device_ready(context)) {
+    if (!cvy_squeeze(context, &store->history, values)) return CONVOY_OK;
+  }
+  return cvy_recompute(context, &store->history, values);
+}
+
 static convoy_status gather(cvy_store *store, float *values) {
   if (store->array) {
     convoy_status status = read_back(store, values);
+    if (!status && store->has_history) status = cvy_trust_result(store, values);
+    if (!status && store->has_history) {
+      cvy_watch_result(store->context, &store->history.problem, values);
+    }
     bool elsewhere = store->context->options.failover && status != CONVOY_ERR_INTERRUPTED;
     if (!status || !elsewhere) return status;
     cvy_store_leave_device(store);
   }
-  if (store->has_history) return cvy_recompute(store->context, &store->history, values);
+  if (store->has_history) return make_anew(store, values);
   memset(values, 0, (size_t)store->bytes);
   return CONVOY_OK;
 }

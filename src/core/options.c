@@ -2,7 +2,10 @@
  */
 #include "core/options.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "os/os.h"
 
 typedef struct word {
   const char *text;
@@ -13,6 +16,10 @@ static const word switch_words[] = {
     {"1", CONVOY_ON}, {"on", CONVOY_ON}, {"0", CONVOY_NO}, {"off", CONVOY_NO}, {NULL, 0}};
 static const word isolation_words[] = {
     {"process", CONVOY_ISOLATION_PROCESS}, {"none", CONVOY_ISOLATION_NONE}, {NULL, 0}};
+static const word verify_words[] = {{"sample", CONVOY_VERIFY_SAMPLE},
+                                    {"all", CONVOY_VERIFY_ALL},
+                                    {"off", CONVOY_VERIFY_OFF},
+                                    {NULL, 0}};
 
 /* A number option. 0 in the struct means: not given. */
 typedef struct number {
@@ -22,14 +29,28 @@ typedef struct number {
   const char *allowed;
 } number;
 
-enum { ISOLATION, FAILOVER, TUNE, THREADS, WORKSPACE_LIMIT, NUMBERS };
+enum {
+  ISOLATION,
+  FAILOVER,
+  TUNE,
+  VERIFY,
+  THREADS,
+  WORKSPACE_LIMIT,
+  NAN_WATCH,
+  HISTORY_LIMIT,
+  NUMBERS
+};
 
 static const number numbers[NUMBERS] = {
     [ISOLATION] = {"isolation", "CONVOY_ISOLATION", 2, CONVOY_ISOLATION_PROCESS, isolation_words,
                    "process or none"},
     [FAILOVER] = {"failover", "CONVOY_FAILOVER", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
     [TUNE] = {"tune", "CONVOY_TUNE", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
+    [VERIFY] = {"verify", "CONVOY_VERIFY", 3, CONVOY_VERIFY_SAMPLE, verify_words,
+                "all, sample or off"},
     [THREADS] = {"threads", "CONVOY_THREADS", 4096, 0, NULL, NULL},
+    [NAN_WATCH] = {"nan_watch", "CONVOY_NAN_WATCH", 2, CONVOY_NO, switch_words, "0, 1, off or on"},
+    [HISTORY_LIMIT] = {"history_limit", "CONVOY_HISTORY_LIMIT", INT64_MAX, 1LL << 30, NULL, NULL},
     [WORKSPACE_LIMIT] = {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", INT64_MAX, 1LL << 30, NULL,
                          NULL},
 };
@@ -60,6 +81,28 @@ static convoy_status resolve_number(const number *row, int64_t given, int64_t *v
   return CONVOY_OK;
 }
 
+#define WAIT_BUDGET "CONVOY_DEVICE_WAIT_BUDGET"
+#define MOST_SECONDS 1e6
+
+static convoy_status resolve_budget(double given, double *out) {
+  const char *text = cvy_env(WAIT_BUDGET);
+  char *end = NULL;
+  if (!(given >= 0 && given <= MOST_SECONDS)) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.device_wait_budget is %g; it may be 0 to %g",
+                    given, MOST_SECONDS);
+  }
+  *out = given;
+  if (!given && text) {
+    *out = strtod(text, &end);
+    if (end == text || *end || !(*out >= 0 && *out <= MOST_SECONDS)) {
+      return cvy_fail(CONVOY_ERR_ARGUMENT, WAIT_BUDGET " is \"%s\"; it may be 0 to %g", text,
+                      MOST_SECONDS);
+    }
+  }
+  if (!*out) *out = 60;
+  return CONVOY_OK;
+}
+
 static convoy_status resolve_text(const char *field, const char *given, const char *env,
                                   const char *fallback, char *out, size_t size) {
   const char *text = given && *given ? given : cvy_env(env);
@@ -86,6 +129,9 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                                    [FAILOVER] = options.failover,
                                    [TUNE] = options.tune,
                                    [THREADS] = options.threads,
+                                   [VERIFY] = options.verify,
+                                   [NAN_WATCH] = options.nan_watch,
+                                   [HISTORY_LIMIT] = options.history_limit,
                                    [WORKSPACE_LIMIT] = options.workspace_limit};
   int64_t values[NUMBERS];
   for (int i = 0; i < NUMBERS; i++) {
@@ -94,12 +140,18 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   }
   out->failover = values[FAILOVER] == CONVOY_ON;
   out->tune = values[TUNE] == CONVOY_ON;
+  out->nan_watch = values[NAN_WATCH] == CONVOY_ON;
+  out->verify = (convoy_verify)values[VERIFY];
+  out->history_limit = values[HISTORY_LIMIT];
   out->open.isolation = (int32_t)values[ISOLATION];
   out->open.threads = (int32_t)values[THREADS];
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
 
-  convoy_status status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto",
-                                      out->device, sizeof(out->device));
+  convoy_status status = resolve_budget(options.device_wait_budget, &out->wait_budget);
+  if (status) return status;
+  out->open.until = cvy_clock() + out->wait_budget;
+  status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto", out->device,
+                        sizeof(out->device));
   if (status) return status;
   return resolve_text("algorithm", options.algorithm, "CONVOY_ALGORITHM", "", out->algorithm,
                       sizeof(out->algorithm));

@@ -9,6 +9,10 @@ typedef struct cvy_options {
   char algorithm[32]; /* "": choose */
   bool failover;
   bool tune;
+  bool nan_watch;
+  convoy_verify verify;
+  int64_t history_limit; /* bytes */
+  double wait_budget;    /* seconds */
   cvy_open_options open; /* what backends are told */
 } cvy_options;
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/nanwatch.h"
 #include "core/params.h"
+#include "core/squeeze.h"
 #include "os/os.h"
 
 static void note_engine(convoy_context *context, const cvy_engine *engine,
@@ -34,9 +36,13 @@ static convoy_status run_here(convoy_context *context, const cvy_problem *proble
                        .b.host = (float *)(uintptr_t)b,
                        .bias.host = (float *)(uintptr_t)bias,
                        .out.host = out};
+  const float *const inputs[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
+  cvy_watch_arrays(context, problem, inputs);
   status = engine->backend->run(engine->device, &job, NULL);
-  if (!status) note_engine(context, engine, &choice);
-  return status;
+  if (status) return status;
+  note_engine(context, engine, &choice);
+  cvy_watch_result(context, problem, out);
+  return CONVOY_OK;
 }
 
 static const float *host_of(const cvy_store *store) {
@@ -90,14 +96,38 @@ convoy_status cvy_recompute(convoy_context *context, const cvy_op *op, float *va
 
 /* -------------------------------------------------------------------------------- device */
 
+convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
+                                 const cvy_choice *choice, cvy_store *out) {
+  cvy_trust_number(context, op, choice, out);
+  convoy_status status = cvy_device_perform(context, op, choice, out);
+  if (status) return status;
+  note_engine(context, &context->device, choice);
+  cvy_history_keep(out, op);
+  return out->unproven ? cvy_store_fetch(out) : CONVOY_OK;
+}
+
+static convoy_status squeeze_into(convoy_context *context, const cvy_op *op, cvy_store *out) {
+  float *values;
+  convoy_status status = cvy_values_new(out, &values);
+  if (status) return status;
+  status = cvy_squeeze(context, op, values);
+  if (status) {
+    cvy_values_drop(out, values);
+    return status;
+  }
+  cvy_store_publish(out, values);
+  return CONVOY_OK;
+}
+
+/* What does not go through for lack of memory is tried again with less. */
 static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
   cvy_choice choice;
+  int32_t faults = context->call.faults;
+  cvy_watch_inputs(context, op);
   convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
-  if (!status) status = cvy_device_perform(context, op, &choice, out);
-  if (status) return status;
-  note_engine(context, &context->device, &choice);
-  cvy_history_keep(out, op);
-  return CONVOY_OK;
+  if (!status) status = cvy_perform_chosen(context, op, &choice, out);
+  bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;
+  return starved && context->options.failover ? squeeze_into(context, op, out) : status;
 }
 
 /* No row of the device takes the problem, and none was asked for by name. */
@@ -136,7 +166,9 @@ static convoy_status perform_on_device(convoy_context *context, const cvy_op *op
 convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (context->device.device) return perform_on_device(context, op, out);
+  if (cvy_device_ready(context) && cvy_trust_allows(context, op)) {
+    return perform_on_device(context, op, out);
+  }
   status = compute_into(context, op, out);
   if (!status) count(context, context->wants_cpu);
   return status;
@@ -186,7 +218,7 @@ convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *probl
                                const float *b, const float *bias, float *out) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (context->device.device) {
+  if (cvy_device_ready(context)) {
     cvy_op op = {.problem = *problem};
     const float *from[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
     return perform_borrowed(context, &op, from, out);

@@ -45,20 +45,45 @@ cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_
   return store;
 }
 
+/* What is held only to compute other stores anew. */
+static int64_t only_held(const cvy_store *store) {
+  return store->held && store->references == store->held ? store->bytes : 0;
+}
+
+static void refer(cvy_store *store, int references, int held) {
+  int64_t *bytes = &store->context->health.history_bytes;
+  *bytes -= only_held(store);
+  store->references += references;
+  store->held += held;
+  *bytes += only_held(store);
+}
+
 cvy_store *cvy_store_keep(cvy_store *store) {
-  if (store) store->references++;
+  if (store) refer(store, 1, 0);
   return store;
+}
+
+void cvy_store_hold(cvy_store *store) {
+  if (store) refer(store, 1, 1);
+}
+
+void cvy_store_release(cvy_store *store) {
+  if (!store) return;
+  refer(store, 0, -1);
+  cvy_store_drop(store);
 }
 
 static void end_history(cvy_store *store) {
   if (!store->has_history) return;
   store->has_history = false;
   store->depth = store->accumulated = 0;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_drop(cvy_op_input(&store->history, i));
+  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_release(cvy_op_input(&store->history, i));
 }
 
 void cvy_store_drop(cvy_store *store) {
-  if (!store || --store->references > 0) return;
+  if (!store) return;
+  refer(store, -1, 0);
+  if (store->references > 0) return;
   end_history(store);
   cvy_store_leave_device(store);
   if (!store->borrowed) cvy_values_drop(store, store->host);
@@ -94,6 +119,7 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
   for (cvy_store *each = context->stores; each; each = each->next) {
     if (!each->array || each->ticket < first) continue;
     cvy_store_leave_device(each);
+    each->starved = status == CONVOY_ERR_MEMORY;
     if (each->host || !each->has_history || context->options.failover) continue;
     each->status = status;
     cvy_text_copy(each->sentence, sizeof(each->sentence), sentence);

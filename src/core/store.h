@@ -22,15 +22,21 @@ struct cvy_store {
   cvy_store *previous, *next; /* in the context's list */
   convoy_context *context;
   int references;
+  int held;      /* of them, those of histories */
   int64_t bytes; /* 0 is legal */
   float *host;
-  bool borrowed;   /* host belongs to the caller of a host-memory operation */
-  uint64_t array;  /* device copy, 0: none */
-  uint64_t ticket; /* of the command that wrote it */
+  bool borrowed;     /* host belongs to the caller of a host-memory operation */
+  uint64_t array;    /* device copy, 0: none */
+  uint64_t ticket;   /* of the command that wrote it */
+  int64_t number;    /* of the operation that made it there, 0: none */
+  cvy_choice choice; /* and how */
+  bool unproven;     /* the first of its kind: not to be used before it is verified */
   bool has_history;
   cvy_op history;       /* how its values are made; ends when the host has them */
   int32_t depth;        /* longest chain of operations back to values the host has */
   int32_t accumulated;  /* operations in a row that added to the one before */
+  bool starved;         /* lost its device copy because memory ran out there */
+  bool watched;         /* nan_watch has looked at what the host has */
   convoy_status status; /* its values could not be computed; for good */
   char sentence[256];
 };
@@ -43,6 +49,10 @@ cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t 
 cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_t bytes);
 cvy_store *cvy_store_keep(cvy_store *store); /* NULL allowed */
 void cvy_store_drop(cvy_store *store);       /* NULL allowed */
+
+/* The same as keep and drop, by the history of another store. */
+void cvy_store_hold(cvy_store *store);
+void cvy_store_release(cvy_store *store);
 
 /* Host memory for the store's values, contents undefined, never NULL with CONVOY_OK. */
 convoy_status cvy_values_new(const cvy_store *store, float **out);
@@ -63,7 +73,9 @@ void cvy_stores_detach(convoy_context *context);
 /* ------------------------------------------------------------------------------- history.c */
 
 /* Remembers how `store` was made, unless the host has its values. Commits it when the chain of
- * operations behind it has become long, so that memory stays flat. */
+ * operations behind it has become long, and the oldest ones while histories hold more than
+ * options.history_limit, so that memory stays flat; what a trainer gives up between two operations
+ * comes on top. */
 void cvy_history_keep(cvy_store *store, const cvy_op *op);
 /* Makes sure the host has the values: reads them from the device or computes them anew. */
 convoy_status cvy_store_fetch(cvy_store *store);

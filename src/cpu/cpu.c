@@ -13,10 +13,14 @@
 #endif
 
 #define ALIGNMENT 4096
+/* Parts of loops and BLAS calls take milliseconds, on overloaded machines seconds. */
+#define STALL_SECONDS 60
+#define LONGEST_STALL 86400
 
 struct cvy_device {
   cvy_facts facts;
   cvy_threads *threads;
+  cvy_watch *watch; /* NULL: CONVOY_CPU_STALL=0 */
   const cvy_lanes *lanes;
   void *workspace; /* grows to the largest need and is kept: nothing is allocated per step */
   int64_t workspace_bytes;
@@ -64,8 +68,19 @@ static const cvy_facts *facts(const cvy_device *device) {
 static void close_device(cvy_device *device) {
   if (!device) return;
   cvy_threads_close(device->threads);
+  cvy_watch_close(device->watch);
   free(device->workspace);
   free(device);
+}
+
+static convoy_status open_watch(cvy_device *device) {
+  int64_t seconds = STALL_SECONDS;
+  if (!cvy_env_int("CONVOY_CPU_STALL", 0, LONGEST_STALL, &seconds)) return CONVOY_ERR_ARGUMENT;
+  if (seconds == 0) return CONVOY_OK;
+  convoy_status status =
+      cvy_watch_open(cvy_threads_count(device->threads), (double)seconds, &device->watch);
+  if (status == CONVOY_OK) cvy_threads_watch(device->threads, device->watch);
+  return status;
 }
 
 static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
@@ -74,8 +89,9 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   cvy_device *device = calloc(1, sizeof *device);
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory for a device");
   convoy_status status = cvy_threads_open(options->threads, &device->threads);
+  if (status == CONVOY_OK) status = open_watch(device);
   if (status) {
-    free(device);
+    close_device(device);
     return status;
   }
   device->lanes = cvy_lanes_best();
@@ -115,6 +131,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
       algorithm->workspace ? algorithm->workspace(&job->problem, &device->facts, &job->params) : 0;
   convoy_status status = reserve(device, bytes);
   if (status) return status;
+  cvy_watch_begin(device->watch, &job->problem, algorithm->name);
   uint64_t mode = cvy_denormals_flush();
   row->run(&(cvy_cpu_call){.problem = &job->problem,
                            .params = &job->params,
@@ -127,11 +144,13 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
                            .lanes = device->lanes,
                            .workspace = device->workspace});
   cvy_denormals_restore(mode);
+  cvy_watch_end(device->watch);
   return CONVOY_OK;
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  *out = (cvy_usage){.host_bytes = device->workspace_bytes};
+  *out =
+      (cvy_usage){.host_bytes = device->workspace_bytes, .stalls = cvy_watch_stalls(device->watch)};
 }
 
 static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {

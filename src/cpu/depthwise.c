@@ -51,7 +51,7 @@ static void forward(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_call *call = d->call;
   int64_t taps = cvy_filter_volume(&d->p), pixels = cvy_out_volume(&d->p);
   float *x = x_planes(d, slot), *y = y_planes(d, slot);
-  for (int64_t nc = begin; nc < end; nc++) {
+  for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
     cvy_planes_load_x(&d->layout, call->lanes, call->a + nc * cvy_in_volume(&d->p), x);
     for (int64_t i = 0; i < d->outputs; i++) {
       int64_t k = nc % d->p.c * d->outputs + i;
@@ -81,7 +81,7 @@ static void backward_data(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t taps = cvy_filter_volume(&d->p), volume = cvy_in_volume(&d->p);
   float *dx = x_planes(d, slot), *dy = y_planes(d, slot);
   clear_y(d, dy);
-  for (int64_t nc = begin; nc < end; nc++) {
+  for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
     memset(dx, 0, (size_t)d->layout.x_floats * sizeof *dx);
     for (int64_t i = 0; i < d->outputs; i++) {
       int64_t k = nc % d->p.c * d->outputs + i;
@@ -112,7 +112,7 @@ static void backward_weights(void *arg, int64_t begin, int64_t end, int32_t slot
   int64_t taps = cvy_filter_volume(&d->p);
   float *x = x_planes(d, slot), *dy = y_planes(d, slot);
   clear_y(d, dy);
-  for (int64_t c = begin; c < end; c++) {
+  for (int64_t c = begin; c < end; c++, cvy_beat_on()) {
     float *dw = call->out + c * d->outputs * taps;
     if (!d->p.accumulate) memset(dw, 0, (size_t)(d->outputs * taps) * sizeof *dw);
     for (int64_t n = 0; n < d->p.n; n++) {

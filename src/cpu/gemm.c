@@ -3,6 +3,9 @@
 
 #include <cblas.h>
 #include <pthread.h>
+#include <time.h>
+
+#include "cpu/beat.h"
 
 enum { OPENMP = 2 }; /* of openblas_get_parallel() */
 
@@ -10,54 +13,78 @@ enum { OPENMP = 2 }; /* of openblas_get_parallel() */
 extern int omp_get_max_threads(void) __attribute__((weak));
 extern void omp_set_num_threads(int count) __attribute__((weak));
 
-/* ------------------------------------------------------- builds that need one call at a time */
+/* ------------------------------------------------------------------------ who may be inside */
 
-/* The serial build has no lock around its buffers (two threads get wrong products), the pthread build
- * would start its own threads for each of ours. */
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+/* The OpenMP build takes calls from many threads. The serial build has no lock around its buffers (two
+ * threads get wrong products), the pthread build would start its own threads for each of ours: one
+ * call at a time. A fork takes the lock for itself, so that no call holds a lock of BLAS's own that
+ * the child would wait for; readers let it pass first. */
+#define LOCK_FREE PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+static pthread_rwlock_t inside = LOCK_FREE;
+static _Thread_local bool fork_has_it;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void lock(void) {
-  pthread_mutex_lock(&one_at_a_time);
+#define FORK_WAITS \
+  2 /* seconds: longer than a call takes, and a call that hangs must not stop a fork */
+
+static void before_fork(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += FORK_WAITS;
+  fork_has_it = pthread_rwlock_clockwrlock(&inside, CLOCK_MONOTONIC, &until) == 0;
 }
 
-static void unlock(void) {
-  pthread_mutex_unlock(&one_at_a_time);
+static void after_fork(void) {
+  if (fork_has_it) pthread_rwlock_unlock(&inside);
 }
 
-/* A child must not inherit the lock of a thread it does not have. */
+static void after_fork_in_child(void) {
+  inside = (pthread_rwlock_t)LOCK_FREE;
+}
+
 static void watch_forks(void) {
-  pthread_atfork(lock, unlock, unlock);
+  pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+static bool takes_many(void) {
+  return openblas_get_parallel() == OPENMP && omp_get_max_threads && omp_set_num_threads;
+}
+
+static void enter(void) {
+  pthread_once(&once, watch_forks);
+  cvy_step before = cvy_beat_enter((cvy_step){CVY_BLAS_TURN, {0}});
+  if (takes_many())
+    pthread_rwlock_rdlock(&inside);
+  else
+    pthread_rwlock_wrlock(&inside);
+  cvy_beat_leave(before);
 }
 
 /* ----------------------------------------------------------------------------- one product */
 
 /* The OpenMP build asks its runtime how many threads the calling thread may use: a setting of that
- * thread alone, put back afterwards. */
+ * thread alone, put back afterwards. 0 threads: nothing was set. */
 static int begin(void) {
-  if (openblas_get_parallel() != OPENMP || !omp_get_max_threads || !omp_set_num_threads) {
-    pthread_once(&once, watch_forks);
-    lock();
-    return 0;
-  }
+  enter();
+  if (!takes_many()) return 0;
   int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   return threads;
 }
 
 static void end(int threads) {
-  if (threads == 0)
-    unlock();
-  else
-    omp_set_num_threads(threads);
+  if (threads > 0) omp_set_num_threads(threads);
+  pthread_rwlock_unlock(&inside);
 }
 
 void cvy_gemm(int64_t m, int64_t n, int64_t k, cvy_matrix a, cvy_matrix b, bool add, float *c,
               int64_t c_pitch) {
   int threads = begin();
+  cvy_step before = cvy_beat_enter((cvy_step){CVY_BLAS, {m, n, k}});
   cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
               b.transposed ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1.0f, a.at,
               (int)a.pitch, b.at, (int)b.pitch, add ? 1.0f : 0.0f, c, (int)c_pitch);
+  cvy_beat_leave(before);
   end(threads);
 }
 

@@ -1,10 +1,41 @@
-/* Picks the inner loops for this processor. */
+/* Picks the inner loops for this processor, once. */
 #include "cpu/lanes.h"
 
-const cvy_lanes *cvy_lanes_best(void) {
+#include <pthread.h>
+#include <string.h>
+
+#include "base/base.h"
+
+typedef struct choice {
+  const char *name;
+  const cvy_lanes *lanes;
+  bool here; /* this processor has it */
+} choice;
+
+static const cvy_lanes *best;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The named set or, where the processor lacks it, the best below it; any name else is the best. */
+static void choose(void) {
+  const choice choices[] = {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return &cvy_lanes_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &cvy_lanes_avx2;
+    {"avx512", &cvy_lanes_avx512, __builtin_cpu_supports("avx512f")},
+    {"avx2", &cvy_lanes_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
 #endif
-  return &cvy_lanes_baseline;
+    {"baseline", &cvy_lanes_baseline, true},
+  };
+  const char *wanted = cvy_env("CONVOY_CPU_ISA");
+  size_t first = 0;
+  while (wanted && first < CVY_COUNT(choices) && strcmp(choices[first].name, wanted) != 0) first++;
+  size_t i = first < CVY_COUNT(choices) ? first : 0;
+  while (!choices[i].here) i++;
+  best = choices[i].lanes;
+  if (wanted && i != first)
+    cvy_log(CONVOY_LOG_WARNING, "cpu: CONVOY_CPU_ISA is \"%s\", this processor runs %s", wanted,
+            choices[i].name);
+}
+
+const cvy_lanes *cvy_lanes_best(void) {
+  pthread_once(&once, choose);
+  return best;
 }

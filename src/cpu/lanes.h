@@ -3,7 +3,7 @@
 #ifndef CVY_CPU_LANES_H
 #define CVY_CPU_LANES_H
 
-#include <stdint.h>
+#include "cpu/ukr.h"
 
 /* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`
  * floats apart; b's elements are `b_stride` apart. */
@@ -31,6 +31,7 @@ typedef struct cvy_lanes {
   /* `rounds` rounds of independent multiply-adds in registers; returns how many floating-point
    * operations that were. `sink` keeps the compiler from dropping them. */
   double (*burn)(int64_t rounds, float *sink);
+  cvy_ukr ukr;
 } cvy_lanes;
 
 extern const cvy_lanes cvy_lanes_baseline;
@@ -39,7 +40,7 @@ extern const cvy_lanes cvy_lanes_avx2;
 extern const cvy_lanes cvy_lanes_avx512;
 #endif
 
-/* The widest set this processor has. */
+/* The widest set this processor has, or what CONVOY_CPU_ISA names: baseline, avx2, avx512. */
 const cvy_lanes *cvy_lanes_best(void);
 
 #endif

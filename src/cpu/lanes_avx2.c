@@ -1,5 +1,6 @@
 /* The inner loops for AVX2+FMA. */
 #define LANES 8
+#define TILE_ROWS 4
 #include "cpu/lanes_body.h"
 
 const cvy_lanes cvy_lanes_avx2 = LANES_TABLE("AVX2+FMA");

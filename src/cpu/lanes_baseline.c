@@ -1,5 +1,6 @@
 /* The inner loops for any processor the compiler targets by default. */
 #define LANES 4
+#define TILE_ROWS 4
 #include "cpu/lanes_body.h"
 
 const cvy_lanes cvy_lanes_baseline = LANES_TABLE("generic (SSE2 on x86)");

@@ -158,5 +158,13 @@ static double burn(int64_t rounds, float *sink) {
   return 2.0 * BURN * LANES * (double)rounds;
 }
 
-#define LANES_TABLE(text) \
-  { text, slide, axpy, gather, dot, sum, epilogue, burn }
+#include "cpu/ukr_body.h"
+
+#define LANES_TABLE(text)                                  \
+  {                                                        \
+    text, slide, axpy, gather, dot, sum, epilogue, burn, { \
+      TILE_ROWS, LANES, {                                  \
+        tile_1, tile_2, tile_3                             \
+      }                                                    \
+    }                                                      \
+  }

@@ -3,11 +3,12 @@
 #include "cpu/limits.h"
 
 #include <limits.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cpu/affinity.h"
 
 static bool read_line(const char *path, char *line, size_t size) {
   FILE *file = fopen(path, "re");
@@ -87,19 +88,6 @@ int32_t cvy_cgroup_quota(const char *membership, const char *root) {
   return quota;
 }
 
-/* The mask of a machine with more processors than cpu_set_t holds needs a larger set. */
-static int32_t affinity(void) {
-  for (int size = CPU_SETSIZE; size <= CPU_SETSIZE * 64; size *= 2) {
-    cpu_set_t *set = CPU_ALLOC((size_t)size);
-    if (!set) return 1;
-    size_t bytes = CPU_ALLOC_SIZE((size_t)size);
-    int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
-    CPU_FREE(set);
-    if (count > 0) return count;
-  }
-  return 1;
-}
-
 int32_t cvy_cpu_allowed(void) {
-  return tighter(affinity(), cvy_cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
+  return tighter(cvy_affinity_count(), cvy_cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
 }

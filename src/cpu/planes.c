@@ -5,25 +5,17 @@
 
 #include "cpu/span.h"
 
-/* Padding and dilation are not bound by the size of any array: a product too large becomes one that
- * no workspace limit allows. */
-static int64_t times(int64_t a, int64_t b) {
-  int64_t product;
-  return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 8 ? INT64_MAX / 8
-                                                                           : product;
-}
-
 cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
   cvy_planes_layout layout = {.problem = p, .plane = 1};
   int64_t phases = 1;
   for (int i = 0; i < 3; i++) {
     layout.extent[i] = p->out[i] + (p->filter[i] - 1) * p->dilation[i] / p->stride[i];
-    layout.plane = times(layout.plane, layout.extent[i]);
-    phases = times(phases, p->stride[i]);
+    layout.plane = cvy_times(layout.plane, layout.extent[i]);
+    phases = cvy_times(phases, p->stride[i]);
   }
-  layout.x_floats = times(layout.plane, phases);
-  int64_t rows = times(p->out[0] - 1, layout.extent[1]) + p->out[1] - 1;
-  layout.y_floats = times(rows, layout.extent[2]) + p->out[2];
+  layout.x_floats = cvy_times(layout.plane, phases);
+  int64_t rows = cvy_times(p->out[0] - 1, layout.extent[1]) + p->out[1] - 1;
+  layout.y_floats = cvy_times(rows, layout.extent[2]) + p->out[2];
   return layout;
 }
 

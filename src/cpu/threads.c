@@ -4,13 +4,14 @@
 #include "cpu/threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cpu/affinity.h"
 #include "cpu/denormals.h"
 #include "cpu/limits.h"
+#include "cpu/thread.h"
 
 /* Rounds of looking before a thread sleeps, some microseconds: enough to bridge the gap between two
  * loops of one operation, too short to be felt by others. */
@@ -29,6 +30,7 @@ typedef struct loop {
 struct cvy_threads {
   int32_t count;
   int32_t started;
+  cvy_watch *watch; /* may be NULL */
   pthread_t thread[CVY_MAX_THREADS];
   pthread_mutex_t caller; /* held while a loop runs: one loop at a time */
   pthread_mutex_t lock;   /* guards what follows */
@@ -70,15 +72,27 @@ static void work(loop *l, int32_t slot) {
     int64_t size = l->count / l->parts, rest = l->count % l->parts;
     int64_t begin = part * size + (part < rest ? part : rest);
     int64_t end = begin + size + (part < rest);
+    cvy_step before = cvy_beat_enter((cvy_step){CVY_PART, {part + 1, l->parts}});
     l->task(l->arg, begin, end, l->slot_is_part ? (int32_t)part : slot);
+    cvy_beat_leave(before);
   }
 }
 
-static void work_alone(loop *l) {
-  bool nested = in_task;
+static cvy_beat *beat_of(const cvy_threads *threads, int32_t thread) {
+  return threads && threads->watch ? cvy_watch_beat(threads->watch, thread) : NULL;
+}
+
+/* On the calling thread; inside a task it goes on beating where it did. */
+static void work_here(const cvy_threads *threads, loop *l) {
+  if (in_task) {
+    work(l, 0);
+    return;
+  }
   in_task = true;
+  cvy_beat *before = cvy_beat_attach(beat_of(threads, 0));
   work(l, 0);
-  in_task = nested;
+  cvy_beat_attach(before);
+  in_task = false;
 }
 
 /* ----------------------------------------------------------------------------- pool threads */
@@ -101,6 +115,8 @@ static void *pool_thread(void *arg) {
   free(arg);
   in_task = true;
   cvy_denormals_flush();
+  cvy_affinity_unbind();
+  cvy_beat_attach(beat_of(threads, start.slot));
   unsigned seen = 0; /* a loop opened before the thread was there is looked at too */
   for (;;) {
     wait_for_loop(threads, seen);
@@ -124,25 +140,16 @@ static bool start_thread(cvy_threads *threads, int32_t slot) {
   starter *start = malloc(sizeof *start);
   if (!start) return false;
   *start = (starter){threads, slot};
-  if (pthread_create(&threads->thread[slot], NULL, pool_thread, start) != 0) {
-    free(start);
-    return false;
-  }
   char name[16];
   snprintf(name, sizeof name, "convoy-cpu-%hhu", (unsigned char)slot);
-  pthread_setname_np(threads->thread[slot], name);
-  return true;
+  bool started = cvy_thread_start(&threads->thread[slot], pool_thread, start, name);
+  if (!started) free(start);
+  return started;
 }
 
-/* Signals are for the program's own threads, so the pool's are born with all of them blocked. */
 static void start_threads(cvy_threads *threads, int64_t helpers) {
-  sigset_t all, before;
-  if (threads->started >= helpers) return;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   while (threads->started < helpers && start_thread(threads, threads->started + 1))
     threads->started++;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* -------------------------------------------------------------------------------- the caller */
@@ -177,13 +184,13 @@ static void run_loop(cvy_threads *threads, loop *l) {
   int64_t count = cvy_threads_count(threads);
   int64_t helpers = (l->parts < count ? l->parts : count) - 1;
   if (in_task || helpers < 1) {
-    work_alone(l);
+    work_here(threads, l);
     return;
   }
   pthread_mutex_lock(&threads->caller);
   start_threads(threads, helpers);
   open_loop(threads, l, helpers);
-  work_alone(&threads->loop);
+  work_here(threads, &threads->loop);
   close_loop(threads);
   pthread_mutex_unlock(&threads->caller);
 }
@@ -212,6 +219,7 @@ static void make_idle(cvy_threads *threads) {
   threads->open = false;
   threads->stop = false;
   atomic_store(&threads->inside, 0);
+  if (threads->watch) cvy_watch_after_fork(threads->watch);
 }
 
 static void before_fork(void) {
@@ -227,6 +235,7 @@ static void after_fork(void) {
 static void after_fork_in_child(void) {
   pthread_mutex_unlock(&pools_lock);
   in_task = false;
+  cvy_beat_attach(NULL);
   for (cvy_threads *threads = pools; threads; threads = threads->next) make_idle(threads);
 }
 
@@ -277,6 +286,10 @@ void cvy_threads_close(cvy_threads *threads) {
   pthread_cond_destroy(&threads->wake);
   pthread_cond_destroy(&threads->left);
   free(threads);
+}
+
+void cvy_threads_watch(cvy_threads *threads, cvy_watch *watch) {
+  threads->watch = watch;
 }
 
 int32_t cvy_threads_count(const cvy_threads *threads) {

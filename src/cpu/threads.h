@@ -4,7 +4,7 @@
 #ifndef CVY_CPU_THREADS_H
 #define CVY_CPU_THREADS_H
 
-#include "base/base.h"
+#include "cpu/watch.h"
 
 #define CVY_MAX_THREADS 256
 
@@ -20,6 +20,8 @@ typedef void cvy_task(void *arg, int64_t begin, int64_t end, int32_t slot);
 convoy_status cvy_threads_open(int32_t wanted, cvy_threads **out);
 /* Ends and joins the threads; no loop may be running. NULL is allowed. */
 void cvy_threads_close(cvy_threads *threads);
+/* The pool's threads beat on `watch`, which is for as many and outlives the pool. Before any loop. */
+void cvy_threads_watch(cvy_threads *threads, cvy_watch *watch);
 /* 1 for NULL. */
 int32_t cvy_threads_count(const cvy_threads *threads);
 

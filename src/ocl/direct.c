@@ -6,4 +6,5 @@ const cvy_algorithm cvy_ocl_direct = {
     .name = "ocl.direct",
     .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA |
                   1u << CONVOY_BACKWARD_WEIGHTS | 1u << CONVOY_BACKWARD_BIAS,
+    .conservative = true,
 };

@@ -77,4 +77,5 @@ const cvy_algorithm cvy_ocl_im2col_clblast = {
     .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
     .accepts = accepts,
     .workspace = workspace,
+    .conservative = true,
 };

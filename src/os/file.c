@@ -14,7 +14,7 @@ static convoy_status io_error(const char *what, const char *path) {
   return cvy_fail(CONVOY_ERR_IO, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static void make_parents(const char *path) {
+void cvy_file_parents(const char *path) {
   char folder[4096];
   cvy_text_copy(folder, sizeof folder, path);
   for (char *at = folder + 1; folder[0] && *at; ++at) {
@@ -53,7 +53,7 @@ convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) 
   cvy_text text = cvy_text_in(temporary, sizeof temporary);
   cvy_text_add(&text, "%s.XXXXXX", path);
   if (text.overflow) return cvy_fail(CONVOY_ERR_IO, "path of %zu bytes is too long", strlen(path));
-  make_parents(path);
+  cvy_file_parents(path);
   int fd = mkostemp(temporary, O_CLOEXEC);
   if (fd < 0) return io_error("create a file beside", path);
   bool good = write_all(fd, bytes, count) && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
@@ -89,6 +89,10 @@ static char *read_all(int fd, size_t *count) {
   }
   free(bytes);
   return NULL;
+}
+
+void cvy_file_remove(const char *path) {
+  if (unlink(path) == 0) sync_parent(path);
 }
 
 void *cvy_file_read(const char *path, size_t *count) {

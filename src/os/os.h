@@ -11,20 +11,73 @@
 
 double cvy_clock(void); /* monotonic seconds */
 
+/* ------------------------------------------------------------------------------ seam.c */
+
+/* What a process is doing. */
+typedef struct cvy_process_look {
+  char state;         /* R running, S asleep, D in the kernel, T stopped, ... of its main thread */
+  int tracer;         /* pid of its debugger, 0: none */
+  double cpu_seconds; /* of all its threads */
+} cvy_process_look;
+
+/* What watching over a worker asks of the system. Tests put functions of their own here, before there
+ * are threads, to pretend what cannot be had at will: a machine asleep, a process nothing can kill. */
+typedef struct cvy_os_seam {
+  double (*clock)(void);            /* as cvy_clock: stands still while the machine sleeps */
+  double (*clock_with_sleep)(void); /* seconds; goes on */
+  bool (*look)(int pid, cvy_process_look *out); /* false: cannot be seen */
+  void (*signal)(int watch, int number);        /* to the process of a pidfd */
+} cvy_os_seam;
+extern cvy_os_seam cvy_os;
+
+/* ------------------------------------------------------------------------------ date.c */
+
+int64_t cvy_date(void); /* seconds since 1970: for what outlives the process */
+/* The same as 2026-11-20T12:34:56Z, universal time; `size` 21 suffices. */
+void cvy_calendar(char *text, size_t size);
+
 /* ------------------------------------------------------------------------------ file.c */
 
 /* Replaces the file as a whole or not at all: temporary file beside it, fsync, rename. Makes the
  * missing parent folders. */
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
+/* Makes the folders above the file that are missing; what fails shows when the file is made. */
+void cvy_file_parents(const char *path);
 /* Whole file, malloc'ed, with a terminating 0 behind its *count bytes; NULL if unreadable. */
 void *cvy_file_read(const char *path, size_t *count);
+/* Gone for good once it returns, also when the machine loses power. */
+void cvy_file_remove(const char *path);
+/* The first lines of files that may block whoever reads them, such as those of a hung driver: another
+ * process reads, for at most `seconds`. Each line begins with the path and a colon. */
+void cvy_file_peek(const char *const paths[], int count, double seconds, char *text, size_t size);
+
+/* -------------------------------------------------------------------------- filelock.c */
+
+/* Keeps other processes, and other threads that ask, out while a file is read and replaced: a lock
+ * on the file `path`, made if it is not there. Waits at most `seconds`; -1 if it was not to be had. */
+int cvy_file_lock(const char *path, double seconds);
+void cvy_file_unlock(int lock);
 
 /* --------------------------------------------------------------------------- folders.c */
 
 /* Each writes a path without a trailing slash; false if there is none or it does not fit. */
 bool cvy_cache_folder(char *path, size_t size);   /* CONVOY_CACHE_DIR, XDG cache */
 bool cvy_config_folder(char *path, size_t size);  /* XDG config */
+bool cvy_state_folder(char *path, size_t size);   /* CONVOY_STATE_DIR, XDG state */
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
+
+/* Calls `visit` for every path that matches the shell pattern, in order of their bytes, with its place
+ * and how many there are. */
+typedef void cvy_visit_fn(void *user, const char *path, int index, int count);
+void cvy_paths_visit(const char *pattern, cvy_visit_fn *visit, void *user);
+
+/* ------------------------------------------------------------------------------ boot.c */
+
+/* Which boot of the machine this is; false if it does not say. */
+bool cvy_boot_id(char *text, size_t size);
+/* When process `pid` was started, in ticks since the boot; 0 if there is none. A number may be used
+ * again, number and start together are not. */
+uint64_t cvy_process_born(int pid);
 
 /* ---------------------------------------------------------------------------- shared.c */
 
@@ -62,6 +115,8 @@ void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds);
 convoy_status cvy_pass_pair(int sockets[2]);
 /* One packet, with a descriptor unless fd is -1. Never blocks. */
 convoy_status cvy_pass_send(int socket, const void *bytes, size_t count, int fd);
+/* Whether a packet, or the end of the other side, comes within `seconds`. */
+bool cvy_pass_waiting(int socket, double seconds);
 /* One packet of exactly `count` bytes; *fd becomes -1 if none came with it. Waits at most
  * `seconds`; fails at once when the other side is closed. */
 convoy_status cvy_pass_receive(int socket, void *bytes, size_t count, int *fd, double seconds);

@@ -35,7 +35,7 @@ convoy_status cvy_pass_send(int socket, const void *bytes, size_t count, int fd)
   return cvy_fail(CONVOY_ERR_DEVICE, "cannot send %zu bytes: %s", count, strerror(errno));
 }
 
-static bool readable(int socket, double seconds) {
+bool cvy_pass_waiting(int socket, double seconds) {
   struct pollfd wait = {.fd = socket, .events = POLLIN};
   double end = cvy_clock() + seconds;
   int got;
@@ -52,7 +52,7 @@ convoy_status cvy_pass_receive(int socket, void *bytes, size_t count, int *fd, d
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof room.bytes};
   *fd = -1;
-  if (!readable(socket, seconds))
+  if (!cvy_pass_waiting(socket, seconds))
     return cvy_fail(CONVOY_ERR_DEVICE, "no message within %.1f seconds", seconds);
   ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got > 0 && message.msg_controllen > 0) {

@@ -96,7 +96,7 @@ bool cvy_process_kill(cvy_process *process, double patience) {
   static const int ladder[] = {SIGABRT, SIGKILL};
   char how[64];
   for (size_t i = 0; i < CVY_COUNT(ladder); ++i) {
-    syscall(SYS_pidfd_send_signal, process->watch, ladder[i], NULL, 0);
+    cvy_os.signal(process->watch, ladder[i]);
     if (cvy_process_ended(process, patience, how, sizeof how)) return true;
   }
   return false;

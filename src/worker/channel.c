@@ -1,41 +1,99 @@
 /* The library's side of the ring. While it waits it looks every few milliseconds whether the other
- * side still lives; there are no deadlines. */
+ * side still lives and gets on. One that does not is ended at once: a driver that hung is never used
+ * again. */
 #include "worker/channel.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "base/build_id.h"
+#include "worker/abandoned.h"
 
-#define GREETING_SECONDS 10.0
 #define LOOK_SECONDS 0.005
+#define LEAVE_SECONDS 2.0       /* for a driver to close its device */
+#define HUNG_LEAVE_SECONDS 0.05 /* for one that has shown it does not answer */
 
 /* ----------------------------------------------------------------------------- loss */
 
 static convoy_status lost(const cvy_channel *channel) {
-  return cvy_fail(CONVOY_ERR_DEVICE, "%s", channel->why);
+  return cvy_fail(channel->lost_status, "%s", channel->why);
 }
 
-static convoy_status give_up(cvy_channel *channel, const char *why) {
-  channel->lost = true;
+/* Ends the other side, or finds that it does not end. */
+static void end_peer(cvy_channel *channel, double patience) {
+  cvy_peer *peer = &channel->peer;
+  atomic_store(&channel->wire->leave, 1);
+  cvy_doorbell_ring(&channel->wire->work);
+  channel->ended = true;
+  channel->left_behind = !cvy_peer_end(peer, channel->wire, patience);
+  if (!channel->left_behind) return;
+  cvy_log(CONVOY_LOG_WARNING, "worker %s %d does not end; abandoned",
+          peer->is_thread ? "thread of process" : "process",
+          peer->is_thread ? cvy_process_id() : peer->process.pid);
+}
+
+static convoy_status give_up(cvy_channel *channel, convoy_status status, const char *why) {
   cvy_text_copy(channel->why, sizeof channel->why, why);
+  channel->lost_status = status;
+  channel->lost = true;
+  channel->completed = atomic_load(&channel->wire->completed);
+  if (channel->completed > channel->posted) channel->completed = channel->posted;
+  end_peer(channel, HUNG_LEAVE_SECONDS);
   return lost(channel);
 }
 
+void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *why) {
+  if (!channel->lost) give_up(channel, status, why);
+}
+
 /* -------------------------------------------------------------------------- waiting */
+
+static cvy_progress progress_of(const cvy_channel *channel) {
+  const cvy_wire *wire = channel->wire;
+  const uint64_t completed = atomic_load(&wire->completed);
+  return (cvy_progress){.moved = completed + atomic_load(&wire->taken) + atomic_load(&wire->pulse),
+                        .phase = cvy_wire_get_phase(wire),
+                        .first_run = atomic_load(&wire->first_run) > completed};
+}
+
+static cvy_patience patience_of(cvy_channel *channel, const char *what) {
+  const cvy_peer *peer = &channel->peer;
+  cvy_patience patience = {.deadlines = channel->deadlines,
+                           .until = &channel->until,
+                           .what = what,
+                           .worker = peer->is_thread ? cvy_process_id() : peer->process.pid,
+                           .worker_is_self = peer->is_thread,
+                           .on_processor = channel->on_processor};
+  const cvy_progress now = progress_of(channel);
+  cvy_patience_begin(&patience, &now);
+  return patience;
+}
+
+/* Whether the other side is gone, or has had its time. */
+static convoy_status check_peer(cvy_channel *channel, cvy_patience *patience) {
+  char why[sizeof channel->why];
+  if (cvy_peer_gone(&channel->peer, channel->wire, 0, why, sizeof why))
+    return give_up(channel, CONVOY_ERR_DEVICE, why);
+  const cvy_progress now = progress_of(channel);
+  const convoy_status status = cvy_patience_check(patience, &now);
+  if (!status) return CONVOY_OK;
+  cvy_text_copy(why, sizeof why, cvy_last_error());
+  return give_up(channel, status, why);
+}
 
 /* A counter of the other side; it can never be ahead of what was posted. */
 static convoy_status look(cvy_channel *channel, _Atomic uint64_t *counter, uint64_t *value) {
   *value = atomic_load(counter);
   if (*value <= channel->posted) return CONVOY_OK;
-  return give_up(channel, "worker counts commands it was never given");
+  return give_up(channel, CONVOY_ERR_DEVICE, "worker counts commands it was never given");
 }
 
 /* Waits until `counter` reaches `least`. The order matters: the bell's count first, then what it
  * announces, then whether anybody is left to ring it. */
 static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint64_t least,
-                           const volatile int *interrupt) {
-  char how[sizeof channel->why];
+                           const volatile int *interrupt, const char *what) {
+  cvy_patience patience;
+  bool begun = false;
   if (channel->lost) return lost(channel);
   for (;;) {
     uint64_t value;
@@ -43,20 +101,25 @@ static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint
     convoy_status status = look(channel, counter, &value);
     if (status || value >= least) return status;
     if (interrupt && *interrupt) return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
-    if (cvy_peer_gone(&channel->peer, channel->wire, 0, how, sizeof how))
-      return give_up(channel, how);
+    if (!begun) patience = patience_of(channel, what);
+    begun = true;
+    status = check_peer(channel, &patience);
+    if (status) return status;
     cvy_doorbell_wait(&channel->wire->news, seen, LOOK_SECONDS);
   }
 }
 
 convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket) {
+  if (channel->lost) return lost(channel);
   atomic_store(&channel->wire->wake_when, ticket);
-  return await(channel, &channel->wire->taken, ticket, NULL);
+  return await(channel, &channel->wire->taken, ticket, NULL, "its turn in the ring");
 }
 
 convoy_status cvy_channel_fault(cvy_channel *channel, uint64_t ticket, uint64_t *fault) {
   char sentence[256];
-  uint64_t number = atomic_load(&channel->wire->fault);
+  uint64_t number;
+  if (channel->lost) return lost(channel);
+  number = atomic_load(&channel->wire->fault);
   if (number == 0 || number > ticket) return CONVOY_OK;
   if (fault) *fault = number;
   convoy_status status = cvy_wire_get_fault(channel->wire, sentence, sizeof sentence);
@@ -67,12 +130,16 @@ convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const vola
                                uint64_t *fault) {
   cvy_wire *wire = channel->wire;
   if (ticket > channel->posted) ticket = channel->posted; /* there is nothing more to wait for */
+  if (channel->lost) {
+    if (fault) *fault = channel->completed + 1;
+    return lost(channel);
+  }
   if (atomic_load(&wire->completed) < ticket) {
     atomic_store(&wire->wanted, ticket);
     cvy_doorbell_ring(&wire->work);
   }
-  convoy_status status = await(channel, &wire->completed, ticket, interrupt);
-  if (channel->lost && fault) *fault = atomic_load(&wire->completed) + 1;
+  convoy_status status = await(channel, &wire->completed, ticket, interrupt, "results");
+  if (channel->lost && fault) *fault = channel->completed + 1;
   return status ? status : cvy_channel_fault(channel, ticket, fault);
 }
 
@@ -82,7 +149,7 @@ convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command,
   cvy_wire *wire = channel->wire;
   uint64_t number = channel->posted + 1;
   if (channel->lost) return lost(channel);
-  if (number > CVY_WIRE_SLOTS) {
+  if (number - wire->begin > CVY_WIRE_SLOTS) {
     convoy_status status = cvy_channel_taken(channel, number - CVY_WIRE_SLOTS);
     if (status) return status;
   }
@@ -123,12 +190,26 @@ static convoy_status unanswered(cvy_channel *channel, convoy_status status) {
   return cvy_fail(CONVOY_ERR_DEVICE, "%s before it answered", how);
 }
 
+static convoy_status await_answer(cvy_channel *channel) {
+  cvy_patience patience = patience_of(channel, "the worker's greeting");
+  while (!cvy_pass_waiting(channel->socket, LOOK_SECONDS)) {
+    cvy_progress now = progress_of(channel);
+    now.phase = CVY_PHASE_OPENING;
+    const convoy_status status = cvy_patience_check(&patience, &now);
+    if (status) return status;
+  }
+  return CONVOY_OK;
+}
+
 static convoy_status greet(cvy_channel *channel) {
   cvy_wire_hello hello;
   int fd;
   convoy_status status = send_hello(channel);
-  if (!status)
-    status = cvy_pass_receive(channel->socket, &hello, sizeof hello, &fd, GREETING_SECONDS);
+  if (!status) {
+    status = await_answer(channel);
+    if (status) return status;
+    status = cvy_pass_receive(channel->socket, &hello, sizeof hello, &fd, 0);
+  }
   if (status) return unanswered(channel, status);
   if (!cvy_wire_check_hello(&hello))
     return cvy_fail(CONVOY_ERR_DEVICE, "worker answered something that is no greeting");
@@ -155,31 +236,46 @@ static convoy_status start_peer(cvy_channel *channel, int32_t isolation) {
   return status;
 }
 
-convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation) {
+static void drop(cvy_channel *channel) {
+  if (!channel->wire) return; /* it has been dropped before */
+  close_fd(&channel->socket);
+  if (channel->left_behind)
+    cvy_abandon(&channel->peer, &channel->ring, (int64_t)(channel->ring.bytes + channel->mapped));
+  else
+    cvy_shared_drop(&channel->ring);
+  channel->wire = NULL;
+}
+
+convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_deadlines *deadlines,
+                               double until, uint64_t begin) {
   memset(channel, 0, sizeof *channel);
   channel->socket = -1;
+  channel->deadlines = deadlines;
+  channel->until = until;
   convoy_status status = cvy_shared_make(sizeof(cvy_wire), false, &channel->ring);
   if (status) return status;
   channel->wire = channel->ring.memory;
+  channel->posted = channel->wire->begin = begin;
+  atomic_store(&channel->wire->posted, begin);
+  atomic_store(&channel->wire->taken, begin);
+  atomic_store(&channel->wire->completed, begin);
   status = start_peer(channel, isolation);
   if (!status) {
+    char why[256];
     status = greet(channel);
     if (!status) return CONVOY_OK;
-    atomic_store(&channel->wire->leave, 1);
-    atomic_store(&channel->wire->ended, 1); /* a thread that refused serves nothing */
-    cvy_peer_end(&channel->peer, channel->wire);
+    cvy_text_copy(why, sizeof why, cvy_last_error());
+    if (status != CONVOY_ERR_DEADLINE)
+      atomic_store(&channel->wire->ended, 1); /* a thread that refused serves nothing */
+    give_up(channel, status, why);
   }
-  close_fd(&channel->socket);
-  cvy_shared_drop(&channel->ring);
+  drop(channel);
   return status;
 }
 
 void cvy_channel_close(cvy_channel *channel) {
-  atomic_store(&channel->wire->leave, 1);
-  cvy_doorbell_ring(&channel->wire->work);
-  cvy_peer_end(&channel->peer, channel->wire);
-  close_fd(&channel->socket);
-  cvy_shared_drop(&channel->ring);
+  if (!channel->ended) end_peer(channel, LEAVE_SECONDS);
+  drop(channel);
 }
 
 /* --------------------------------------------------------------------------- blocks */
@@ -197,8 +293,12 @@ static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
   cvy_wire_reply reply;
   cvy_command command = {
       .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
+  char why[sizeof channel->why];
   convoy_status status = cvy_pass_send(channel->socket, "", 1, block->shared.fd);
-  return status ? status : cvy_channel_ask(channel, &command, &reply);
+  if (!status) return cvy_channel_ask(channel, &command, &reply);
+  /* How the worker ended says more than that its socket is closed. */
+  if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why)) return status;
+  return give_up(channel, CONVOY_ERR_DEVICE, why);
 }
 
 convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out) {
@@ -214,6 +314,7 @@ convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, 
     return status;
   }
   channel->blocks[block.number] = true;
+  channel->mapped += bytes;
   *out = block;
   return CONVOY_OK;
 }
@@ -221,6 +322,9 @@ convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, 
 void cvy_channel_unmap(cvy_channel *channel, cvy_block *block) {
   cvy_command command = {.kind = CVY_WIRE_UNMAP, .block = block->number};
   /* A worker that is gone needs no telling. */
-  if (!cvy_channel_post(channel, &command, NULL)) channel->blocks[block->number] = false;
+  if (!cvy_channel_post(channel, &command, NULL)) {
+    channel->blocks[block->number] = false;
+    channel->mapped -= block->shared.bytes;
+  }
   cvy_shared_drop(&block->shared);
 }

@@ -2,6 +2,7 @@
 #ifndef CVY_CHANNEL_H
 #define CVY_CHANNEL_H
 
+#include "worker/patience.h"
 #include "worker/peer.h"
 
 typedef struct cvy_channel {
@@ -10,15 +11,27 @@ typedef struct cvy_channel {
   int socket;
   cvy_peer peer;
   uint64_t posted;
-  bool lost; /* the other side is gone, or what it wrote makes no sense: for good */
+  cvy_deadlines *deadlines;
+  double until;      /* cvy_clock seconds: no wait goes beyond it; 0: not bounded */
+  bool on_processor; /* the device is one */
+  bool lost;         /* the other side is gone, or hangs, or writes nonsense: for good */
+  convoy_status lost_status;
   char why[256];
+  uint64_t completed;           /* when it was lost */
+  bool ended;                   /* the other side has been ended, or given up */
+  bool left_behind;             /* it is still there */
+  size_t mapped;                /* bytes of blocks */
   bool blocks[CVY_WIRE_BLOCKS]; /* numbers in use */
 } cvy_channel;
 
-/* Starts the other side and greets it. */
-convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation);
+/* Starts the other side and greets it. Tickets go on from `begin`; the deadlines outlive the
+ * channel. */
+convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_deadlines *deadlines,
+                               double until, uint64_t begin);
 /* Ends it, in bounded time. */
 void cvy_channel_close(cvy_channel *channel);
+/* A channel whose other side has failed to do what it must: ends that for good. */
+void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *why);
 
 /* Puts a command into the ring; *ticket (may be NULL) is its number. Waits only for room. */
 convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command, uint64_t *ticket);

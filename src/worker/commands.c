@@ -14,6 +14,7 @@ static convoy_status load(cvy_server *server) {
   convoy_status status = cvy_module_load(server->module_path, &server->module);
   if (status) return status;
   while (server->module->engine->algorithms[server->rows]) ++server->rows;
+  server->module->set_watch(&server->watch);
   return CONVOY_OK;
 }
 
@@ -39,7 +40,8 @@ static convoy_status open_device(cvy_server *server, const cvy_command *command)
 
 static convoy_status clear(cvy_server *server, const cvy_command *command) {
   (void)command;
-  convoy_status status = server->module->engine->clear(server->device);
+  bool emptied;
+  convoy_status status = server->module->engine->clear(server->device, &emptied);
   if (status) return relay(server, status);
   server->faulted = false;
   atomic_store(&server->wire->fault, 0);
@@ -124,17 +126,17 @@ static convoy_status run(cvy_server *server, const cvy_command *command) {
 }
 
 const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
-    [CVY_WIRE_LIST] = {list, .replies = true, .while_fault = true, .no_device = true},
-    [CVY_WIRE_OPEN] = {open_device, .replies = true, .while_fault = true, .no_device = true},
-    [CVY_WIRE_CLEAR] = {clear, .replies = true, .while_fault = true},
-    [CVY_WIRE_PEAK] = {peak, .replies = true},
-    [CVY_WIRE_MAP] = {map, .replies = true, .while_fault = true, .no_device = true},
-    [CVY_WIRE_UNMAP] = {unmap, .while_fault = true, .no_device = true},
-    [CVY_WIRE_ALLOCATE] = {allocate},
-    [CVY_WIRE_RELEASE] = {release, .while_fault = true},
-    [CVY_WIRE_WRITE] = {write_array},
-    [CVY_WIRE_READ] = {read_array},
-    [CVY_WIRE_COPY] = {copy},
-    [CVY_WIRE_ZERO] = {zero},
-    [CVY_WIRE_RUN] = {run},
+    [CVY_WIRE_LIST] = {list, true, true, true, CVY_PHASE_PROBING},
+    [CVY_WIRE_OPEN] = {open_device, true, true, true, CVY_PHASE_OPENING},
+    [CVY_WIRE_CLEAR] = {clear, true, true, false, CVY_PHASE_RUNNING},
+    [CVY_WIRE_PEAK] = {peak, true, false, false, CVY_PHASE_RUNNING},
+    [CVY_WIRE_MAP] = {map, true, true, true, CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_UNMAP] = {unmap, false, true, true, CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_ALLOCATE] = {.handle = allocate, .phase = CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_RELEASE] = {release, false, true, false, CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_WRITE] = {.handle = write_array, .phase = CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_READ] = {.handle = read_array, .phase = CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_COPY] = {.handle = copy, .phase = CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_ZERO] = {.handle = zero, .phase = CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_RUN] = {.handle = run, .phase = CVY_PHASE_RUNNING},
 };

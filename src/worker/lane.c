@@ -1,7 +1,9 @@
 /* The lane: a backend like any other, that forwards every call to the OpenCL engine on the other
  * side of a command ring. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "worker/abandoned.h"
 #include "worker/lane_memory.h"
 #include "worker/staging.h"
 
@@ -9,6 +11,11 @@ struct cvy_device {
   cvy_channel channel;
   cvy_staging staging;
   cvy_facts facts;
+  cvy_deadlines deadlines;
+  int32_t index;
+  cvy_open_options options;
+  double window; /* cvy_clock when the fresh workers began to be counted */
+  int32_t restarts;
 };
 
 /* ------------------------------------------------------------------- list, open, close */
@@ -17,9 +24,12 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
                           int32_t *count) {
   cvy_channel channel;
   cvy_wire_reply reply;
+  cvy_deadlines deadlines;
   cvy_command command = {.kind = CVY_WIRE_LIST, .options = *options};
   *count = 0;
-  convoy_status status = cvy_channel_open(&channel, options->isolation);
+  convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &deadlines);
+  if (!status)
+    status = cvy_channel_open(&channel, options->isolation, &deadlines, options->until, 0);
   if (status) return status;
   status = cvy_channel_ask(&channel, &command, &reply);
   cvy_channel_close(&channel);
@@ -29,22 +39,34 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
   return CONVOY_OK;
 }
 
-static convoy_status ask_open(cvy_device *device, int32_t index, const cvy_open_options *options) {
+static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   cvy_wire_reply reply;
-  cvy_command command = {.kind = CVY_WIRE_OPEN, .index = index, .options = *options};
+  cvy_command command = {.kind = CVY_WIRE_OPEN, .index = device->index, .options = device->options};
+  command.options.dispatch = device->deadlines.dispatch;
   convoy_status status = cvy_channel_ask(&device->channel, &command, &reply);
-  if (!status) device->facts = reply.facts[0];
+  if (!status) *facts = reply.facts[0];
+  return status;
+}
+
+/* Starts a worker and opens the device in it. */
+static convoy_status start(cvy_device *device, double until, uint64_t begin, cvy_facts *facts) {
+  cvy_channel *channel = &device->channel;
+  convoy_status status =
+      cvy_channel_open(channel, device->options.isolation, &device->deadlines, until, begin);
+  if (status) return status;
+  status = ask_open(device, facts);
+  if (status) cvy_channel_close(channel);
+  channel->on_processor = !status && facts->info.type == CONVOY_DEVICE_CPU;
   return status;
 }
 
 static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
   cvy_device *device = calloc(1, sizeof *device);
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for a lane");
-  convoy_status status = cvy_channel_open(&device->channel, options->isolation);
-  if (!status) {
-    status = ask_open(device, index, options);
-    if (status) cvy_channel_close(&device->channel);
-  }
+  device->index = index;
+  device->options = *options;
+  convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &device->deadlines);
+  if (!status) status = start(device, options->until, 0, &device->facts);
   if (status)
     free(device);
   else
@@ -52,10 +74,15 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   return status;
 }
 
-static void close_device(cvy_device *device) {
+/* What belongs to the worker, which has ended or is about to. */
+static void end_worker(cvy_device *device) {
+  cvy_lane_orphan(&device->channel);
   cvy_channel_close(&device->channel);
   cvy_staging_drop(&device->staging);
-  cvy_lane_orphan(&device->channel);
+}
+
+static void close_device(cvy_device *device) {
+  end_worker(device);
   free(device);
 }
 
@@ -96,10 +123,75 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
 }
 
-static convoy_status clear(cvy_device *device) {
+static void limit(cvy_device *device, double until) {
+  device->channel.until = until;
+}
+
+/* ------------------------------------------------------------------------------ mending */
+
+/* Whether another fresh worker may be started now: neither a driver that fails at once nor one that
+ * hangs for minutes may turn a run into a row of restarts. */
+static convoy_status may_restart(cvy_device *device) {
+  const double now = cvy_os.clock();
+  if (now - device->window > CVY_RESTART_SECONDS) {
+    device->window = now;
+    device->restarts = 0;
+  }
+  if (device->channel.until > 0 && now >= device->channel.until)
+    return cvy_fail(CONVOY_ERR_DEADLINE, "no time is left in this call for a fresh worker");
+  if (device->restarts >= device->deadlines.restarts)
+    return cvy_fail(CONVOY_ERR_DEADLINE, "%d fresh workers within %.0f s are enough",
+                    (int)device->restarts, CVY_RESTART_SECONDS);
+  ++device->restarts;
+  return CONVOY_OK;
+}
+
+static bool is_same(const cvy_facts *a, const cvy_facts *b) {
+  return strcmp(a->info.name, b->info.name) == 0 && strcmp(a->info.platform, b->info.platform) == 0;
+}
+
+/* Keeps the lane unusable: `status` is what its calls say from now on. */
+static void stay_lost(cvy_device *device, convoy_status status, uint64_t posted) {
+  cvy_channel *channel = &device->channel;
+  channel->lost = channel->ended = true;
+  channel->lost_status = status;
+  channel->posted = channel->completed = posted;
+  cvy_text_copy(channel->why, sizeof channel->why, cvy_last_error());
+}
+
+static convoy_status restart(cvy_device *device) {
+  cvy_facts facts;
+  const double until = device->channel.until, soon = cvy_os.clock() + CVY_AFTER_FAULT_SECONDS;
+  const uint64_t posted = device->channel.posted;
+  convoy_status status = may_restart(device);
+  if (status) return status;
+  end_worker(device);
+  status = start(device, until > 0 && until < soon ? until : soon, posted, &facts);
+  if (!status && !is_same(&facts, &device->facts)) {
+    cvy_channel_close(&device->channel);
+    status = cvy_fail(CONVOY_ERR_DEVICE, "device %d is another one now: %s", (int)device->index,
+                      facts.info.name);
+  } else if (status && status != CONVOY_ERR_NOT_FOUND && status != CONVOY_ERR_UNSUPPORTED) {
+    char why[256];
+    cvy_text_copy(why, sizeof why, cvy_last_error());
+    status = cvy_fail(CONVOY_ERR_DEADLINE, "%s", why); /* it may have come round by a later call */
+  }
+  if (status) stay_lost(device, status, posted);
+  device->channel.until = until;
+  if (status && status != CONVOY_ERR_DEADLINE) return CONVOY_ERR_DEVICE;
+  return status;
+}
+
+static convoy_status clear(cvy_device *device, bool *emptied) {
+  cvy_channel *channel = &device->channel;
   cvy_wire_reply reply;
   cvy_command command = {.kind = CVY_WIRE_CLEAR};
-  return cvy_channel_ask(&device->channel, &command, &reply);
+  *emptied = false;
+  if (!channel->lost && !cvy_channel_ask(channel, &command, &reply)) return CONVOY_OK;
+  /* A device that cannot even be cleared needs a fresh process. */
+  cvy_channel_lose(channel, CONVOY_ERR_DEVICE, cvy_last_error());
+  *emptied = true;
+  return restart(device);
 }
 
 static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
@@ -114,7 +206,7 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
 
 /* -------------------------------------------------------------------------- transfers */
 
-/* Between an array and memory of cvy_lane_alloc, without a copy. The caller's memory is in use until
+/* From memory of cvy_lane_alloc, without a copy. The caller's memory is in use until
  * the engine has been handed the command. */
 static convoy_status transfer(cvy_device *device, cvy_command *command, uint64_t *ticket) {
   convoy_status status = cvy_channel_post(&device->channel, command, ticket);
@@ -133,13 +225,10 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
   return status;
 }
 
+/* Always through staging: a late answer of a worker that was given up must not land in memory that
+ * somebody else sees. */
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
-  uint64_t number = 0;
-  cvy_command command = {.kind = CVY_WIRE_READ, .id = id, .bytes = bytes};
-  if (!cvy_lane_find(&device->channel, to, bytes, &command.block, &command.block_offset))
-    return cvy_staging_read(&device->staging, &device->channel, id, to, bytes);
-  convoy_status status = transfer(device, &command, &number);
-  return status ? status : cvy_channel_fault(&device->channel, number, NULL);
+  return cvy_staging_read(&device->staging, &device->channel, id, to, bytes);
 }
 
 static void *host_alloc(cvy_device *device, size_t bytes) {
@@ -152,12 +241,18 @@ static void host_free(cvy_device *device, void *memory) {
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  const cvy_channel *channel = &device->channel;
+  int64_t workers, retired;
   *out = (cvy_usage){0};
-  cvy_wire_get_usage(channel->wire, out);
-  out->process = (uint32_t)channel->peer.process.pid;
-  out->host_bytes += (int64_t)sizeof(cvy_wire) + cvy_lane_bytes(channel) +
-                     (int64_t)device->staging.block.shared.bytes;
+  cvy_abandoned_count(&workers, &retired);
+  if (device && device->channel.wire) {
+    const cvy_channel *channel = &device->channel;
+    cvy_wire_get_usage(channel->wire, out);
+    out->process = channel->ended ? 0 : (uint32_t)channel->peer.process.pid;
+    out->host_bytes += (int64_t)sizeof(cvy_wire) + cvy_lane_bytes(channel) +
+                       (int64_t)device->staging.block.shared.bytes;
+  }
+  out->retired_bytes = retired;
+  out->workers_abandoned = workers;
 }
 
 const cvy_backend cvy_backend_ocl = {
@@ -176,6 +271,7 @@ const cvy_backend cvy_backend_ocl = {
     .zero = zero,
     .run = run,
     .wait = wait_for,
+    .limit = limit,
     .clear = clear,
     .host_alloc = host_alloc,
     .host_free = host_free,

@@ -1,6 +1,7 @@
 /* The command loop: takes commands from the ring in order, hands them to the engine, and says how
  * far it has come. It waits for the device only when the library wants a command done, so that the
- * device always has work queued. */
+ * device always has work queued. What it is busy with and each sign of progress go into shared
+ * memory at once. */
 #include "worker/serve.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 /* ------------------------------------------------------------------------- greeting */
 
-#define GREETING_SECONDS 10.0
+#define GREETING_SECONDS 3600.0 /* the end of the library ends the wait at once */
 
 static convoy_status check_hello(cvy_wire_hello *hello, int fd) {
   if (!cvy_wire_check_hello(hello) || fd < 0)
@@ -47,6 +48,33 @@ convoy_status cvy_serve_greet(int socket, cvy_shared *ring, int *client) {
   return answer(socket, status);
 }
 
+/* ------------------------------------------------------------------------- progress */
+
+static cvy_phase set_phase(void *user, cvy_phase phase) {
+  cvy_server *server = user;
+  return (cvy_phase)atomic_exchange(&server->wire->phase, phase);
+}
+
+static void complete(cvy_server *server, uint64_t number) {
+  if (number > server->completed) server->completed = number;
+  atomic_store(&server->wire->completed, server->completed);
+}
+
+/* The engine's tickets up to `ticket` are good. */
+static void note_progress(void *user, uint64_t ticket) {
+  cvy_server *server = user;
+  uint64_t done = server->completed;
+  while (done < server->taken && server->engine_tickets[(done + 1) % CVY_SERVER_WINDOW] <= ticket)
+    ++done;
+  if (!server->faulted) complete(server, done);
+  atomic_fetch_add(&server->wire->pulse, 1);
+}
+
+static void note_first_run(void *user) {
+  cvy_server *server = user;
+  atomic_store(&server->wire->first_run, server->taken + 1);
+}
+
 /* --------------------------------------------------------------------------- faults */
 
 /* The first command whose engine ticket reaches `engine_fault`: the one that failed. */
@@ -54,11 +82,6 @@ static uint64_t failed_command(const cvy_server *server, uint64_t engine_fault, 
   for (uint64_t n = server->completed + 1; n < last; ++n)
     if (server->engine_tickets[n % CVY_SERVER_WINDOW] >= engine_fault) return n;
   return last;
-}
-
-static void complete(cvy_server *server, uint64_t number) {
-  if (number > server->completed) server->completed = number;
-  atomic_store(&server->wire->completed, server->completed);
 }
 
 static void publish_fault(cvy_server *server, uint64_t number, convoy_status status,
@@ -101,6 +124,7 @@ static void publish_usage(cvy_server *server) {
 }
 
 static void settle(cvy_server *server, uint64_t number) {
+  set_phase(server, CVY_PHASE_RUNNING);
   if (!server->faulted) engine_wait(server, number);
   publish_usage(server);
   complete(server, number);
@@ -117,6 +141,7 @@ static convoy_status handle(cvy_server *server, const cvy_command *command) {
     if (!handler->replies) return CONVOY_OK;
     return cvy_fail(CONVOY_ERR_DEVICE, "device has failed: %s", server->wire->fault_sentence);
   }
+  set_phase(server, handler->phase);
   return handler->handle(server, command);
 }
 
@@ -166,6 +191,7 @@ static bool loop(cvy_server *server) {
     } else if (wanted > server->completed && wanted <= server->taken) {
       settle(server, wanted);
     } else {
+      set_phase(server, CVY_PHASE_IDLE);
       cvy_doorbell_wait(&wire->work, seen, -1);
     }
   }
@@ -177,10 +203,16 @@ bool cvy_serve(int socket, cvy_shared *ring, const char *module_path) {
   cvy_wire *wire = ring->memory;
   bool good = false;
   if (server) {
-    *server =
-        (cvy_server){.socket = socket, .module_path = module_path, .ring = *ring, .wire = wire};
+    *server = (cvy_server){.socket = socket,
+                           .module_path = module_path,
+                           .ring = *ring,
+                           .wire = wire,
+                           .taken = wire->begin,
+                           .completed = wire->begin,
+                           .watch = {server, set_phase, note_progress, note_first_run}};
     good = loop(server);
     if (server->device) server->module->engine->close(server->device);
+    if (server->module) server->module->set_watch(NULL);
     for (int i = 0; i < CVY_WIRE_BLOCKS; ++i)
       if (server->blocks[i].memory) cvy_shared_drop(&server->blocks[i]);
     free(server);

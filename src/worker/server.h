@@ -18,6 +18,7 @@ typedef struct cvy_server {
   cvy_shared blocks[CVY_WIRE_BLOCKS];
   uint64_t taken, completed; /* own counts: the shared ones are only written */
   bool faulted;
+  cvy_engine_watch watch;                     /* this server as the engine sees it */
   uint64_t engine_ticket;                     /* the engine's count after the newest command */
   uint64_t engine_tickets[CVY_SERVER_WINDOW]; /* after command n, at n % CVY_SERVER_WINDOW */
 } cvy_server;
@@ -27,6 +28,7 @@ typedef struct cvy_handler {
   bool replies;     /* its status goes into the reply and is no fault */
   bool while_fault; /* carried out on a faulted device too */
   bool no_device;   /* legal before open */
+  cvy_phase phase;  /* what the library sees meanwhile */
 } cvy_handler;
 
 /* One row per cvy_wire_kind. */

@@ -8,8 +8,7 @@
 #include "worker/peer.h"
 #include "worker/serve.h"
 
-#define LEAVE_SECONDS 2.0 /* for a driver to close its device */
-#define KILL_SECONDS 1.0
+#define KILL_SECONDS 0.4 /* after each signal */
 
 /* ---------------------------------------------------------------------------- parts */
 
@@ -124,23 +123,17 @@ bool cvy_peer_gone(cvy_peer *peer, cvy_wire *wire, double seconds, char *how, si
   return true;
 }
 
-static void end_thread(cvy_peer *peer, bool gone) {
-  if (gone) {
-    pthread_join(peer->thread, NULL);
-    return;
-  }
-  cvy_log(CONVOY_LOG_WARNING, "the OpenCL engine's thread does not end; left behind");
-  pthread_detach(peer->thread);
-}
-
-static void end_process(cvy_peer *peer, bool gone) {
-  if (!gone && !cvy_process_kill(&peer->process, KILL_SECONDS))
-    cvy_log(CONVOY_LOG_WARNING, "worker process %d does not die; abandoned", peer->process.pid);
-  cvy_process_drop(&peer->process);
-}
-
-void cvy_peer_end(cvy_peer *peer, cvy_wire *wire) {
+bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience) {
   char how[192];
-  bool gone = cvy_peer_gone(peer, wire, LEAVE_SECONDS, how, sizeof how);
-  (peer->is_thread ? end_thread : end_process)(peer, gone);
+  bool gone = cvy_peer_gone(peer, wire, patience, how, sizeof how);
+  if (peer->is_thread) {
+    if (gone)
+      pthread_join(peer->thread, NULL);
+    else
+      pthread_detach(peer->thread);
+    return gone;
+  }
+  gone = gone || cvy_process_kill(&peer->process, KILL_SECONDS);
+  if (gone) cvy_process_drop(&peer->process);
+  return gone;
 }

@@ -60,6 +60,7 @@ static convoy_status prepare(cvy_staging *staging, cvy_channel *channel) {
 
 void cvy_staging_drop(cvy_staging *staging) {
   cvy_shared_drop(&staging->block.shared);
+  *staging = (cvy_staging){0};
 }
 
 /* ------------------------------------------------------------------------ transfers */

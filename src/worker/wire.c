@@ -106,8 +106,8 @@ convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {
 
 /* Only failures travel with a sentence; an unknown number is one too. */
 static convoy_status known_status(int32_t status) {
-  return status >= CONVOY_OK && status <= CONVOY_ERR_INTERRUPTED ? (convoy_status)status
-                                                                 : CONVOY_ERR_DEVICE;
+  return status >= CONVOY_OK && status <= CONVOY_ERR_WRONG ? (convoy_status)status
+                                                           : CONVOY_ERR_DEVICE;
 }
 
 static int64_t at_least(int64_t value, int64_t least) {
@@ -146,6 +146,11 @@ convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t si
   cvy_text_copy(sentence, size, copy);
   convoy_status status = known_status(wire->fault_status);
   return status ? status : CONVOY_ERR_DEVICE;
+}
+
+cvy_phase cvy_wire_get_phase(const cvy_wire *wire) {
+  const uint32_t phase = atomic_load(&wire->phase);
+  return phase < CVY_PHASES ? (cvy_phase)phase : CVY_PHASE_IDLE;
 }
 
 /* ---------------------------------------------------------------------------- usage */

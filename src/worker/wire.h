@@ -59,7 +59,8 @@ typedef struct cvy_wire {
   _Atomic uint64_t wanted;    /* the worker shall complete up to here */
   _Atomic uint64_t wake_when; /* ring `news` when `taken` gets here */
   _Atomic uint32_t leave;     /* drop what is left and end; needs no room in the ring */
-  char gap[64];               /* the two sides write to different cache lines */
+  uint64_t begin; /* commands before the ring's first one; written before the greeting */
+  char gap[64];   /* the two sides write to different cache lines */
 
   /* Written by the worker. */
   cvy_doorbell news;
@@ -67,6 +68,9 @@ typedef struct cvy_wire {
   _Atomic uint64_t completed; /* commands known to be done, or skipped after a fault */
   _Atomic uint64_t fault;     /* number of the first command that failed, 0: none */
   _Atomic uint32_t ended;     /* the command loop is over */
+  _Atomic uint32_t phase;     /* cvy_phase: what the engine is busy with */
+  _Atomic uint64_t pulse;     /* times the device was seen to have finished something */
+  _Atomic uint64_t first_run; /* newest command that runs a kernel for the first time */
   int32_t fault_status;       /* convoy_status; written before `fault` */
   char fault_sentence[256];
   _Atomic int64_t usage[CVY_WIRE_USAGE];
@@ -94,6 +98,7 @@ convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows);
  * counts known. Whatever the memory holds, the copy is safe to use. */
 void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out);
 convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size);
+cvy_phase cvy_wire_get_phase(const cvy_wire *wire);
 void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out);
 void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage);
 /* True if the message is a greeting; false whatever else it is. Ends its strings. */

@@ -52,9 +52,15 @@ static bool tile_valid(const cvy_params *params, const cvy_problem *problem,
 
 static const cvy_param tile_params[] = {{"TILE", {8, 16, 32}}, {"WORK", {1, 2, 4}}, {NULL, {0}}};
 
-static const cvy_algorithm tiled = {
-    "fake.tiled", 7, takes_stride_1, tile_bytes, tile_params, tile_defaults, tile_valid};
-static const cvy_algorithm direct = {"fake.direct", 15, takes_all, NULL, NULL, NULL, NULL};
+static const cvy_algorithm tiled = {.name = "fake.tiled",
+                                    .directions = 7,
+                                    .accepts = takes_stride_1,
+                                    .workspace = tile_bytes,
+                                    .params = tile_params,
+                                    .defaults = tile_defaults,
+                                    .valid = tile_valid};
+static const cvy_algorithm direct = {
+    .name = "fake.direct", .directions = 15, .accepts = takes_all, .conservative = true};
 static const cvy_algorithm *const algorithms[] = {&tiled, &direct, NULL};
 
 /* --------------------------------------------------------------------------------- device */
@@ -85,6 +91,7 @@ struct cvy_device {
   command *first, *last;
   uint64_t tickets;
   uint64_t fault; /* 0: none */
+  bool starved;   /* that was a lack of memory */
   bool dead;
 };
 
@@ -127,7 +134,23 @@ static int32_t direct_row(void) {
   return row;
 }
 
+static bool lies_at(int64_t element) {
+  if (!fake.lie_one_of) return element == fake.lie_element;
+  const int64_t place[2] = {fake_seen.runs, element};
+  return cvy_hash(0, place, sizeof(place)) % (uint64_t)fake.lie_one_of == 0;
+}
+
+static void falsify(const cvy_problem *problem, float *out) {
+  int64_t count = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  for (int64_t i = 0; i < count; i++) {
+    if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
+    if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
+    if (fake.lie == FAKE_NAN) out[i] = NAN;
+  }
+}
+
 static void run_job(cvy_device *device, const cvy_job *job) {
+  bool lies = fake.lie && (!fake.lie_rows || fake.lie_rows >> job->algorithm & 1);
   cvy_job host = *job;
   host.algorithm = direct_row();
   memset(&host.params, 0, sizeof(host.params));
@@ -135,7 +158,9 @@ static void run_job(cvy_device *device, const cvy_job *job) {
   host.b.host = values_of(device, job->b.id);
   host.bias.host = values_of(device, job->bias.id);
   host.out.host = values_of(device, job->out.id);
-  if (cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
+  bool idle = lies && fake.lie == FAKE_UNWRITTEN;
+  if (!idle && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
+  if (lies) falsify(&job->problem, host.out.host);
   fake_seen.runs++;
 }
 
@@ -155,13 +180,24 @@ static bool failing(void) {
   return fake.fail_at && number >= fake.fail_at && number < fake.fail_at + fake.failures;
 }
 
+static bool too_much(const cvy_device *device, const command *c) {
+  int64_t bytes = c->kind == ALLOCATE ? c->bytes : 0;
+  if (c->kind == RUN && algorithms[c->job.algorithm]->workspace) {
+    bytes = tile_bytes(&c->job.problem, &device->facts, &c->job.params);
+  }
+  for (const array *each = device->arrays; each; each = each->next) bytes += each->bytes;
+  return fake.capacity && bytes > fake.capacity;
+}
+
 static void step(cvy_device *device, command *c) {
   if (c->kind == RELEASE) {
     remove_array(device, c->id);
   } else if (!device->fault && !device->dead) {
-    if (failing()) {
+    device->starved = too_much(device, c);
+    if (failing() || device->starved) {
       device->fault = c->ticket;
       device->dead = fake.dies;
+      fake_seen.deaths += fake.dies;
     } else {
       carry_out(device, c);
     }
@@ -180,6 +216,7 @@ static void drain(cvy_device *device) {
 }
 
 static convoy_status fault_status(const cvy_device *device) {
+  if (device->starved) return cvy_fail(CONVOY_ERR_MEMORY, "the fake device is full");
   return cvy_fail(fake.fail_status, "the script failed command %llu",
                   (unsigned long long)device->fault);
 }
@@ -247,7 +284,8 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return fault_status(device);
 }
 
-static convoy_status clear(cvy_device *device) {
+static convoy_status clear(cvy_device *device, bool *emptied) {
+  (void)emptied;
   fake_seen.clears++;
   if (device->dead) return cvy_fail(CONVOY_ERR_DEVICE, "the fake device is dead");
   device->fault = 0;
@@ -318,11 +356,10 @@ static void host_free(cvy_device *device, void *memory) {
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  *out = (cvy_usage){.programs_compiled = 3,
-                     .programs_cached = 2,
-                     .process = 4711,
-                     .host_bytes = 10,
-                     .workers_abandoned = device->dead};
+  *out = (cvy_usage){.workers_abandoned = fake_seen.deaths};
+  if (!device) return; /* the rest does not outlive its devices */
+  *out =
+      (cvy_usage){.programs_compiled = 3, .programs_cached = 2, .process = 4711, .host_bytes = 10};
   for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 

@@ -9,6 +9,8 @@
 
 #include "backend.h"
 
+typedef enum fake_lie { FAKE_HONEST, FAKE_WRONG, FAKE_ZERO, FAKE_NAN, FAKE_UNWRITTEN } fake_lie;
+
 typedef struct fake_script {
   int64_t fail_at;  /* the command of this number fails, 0: none; counted from fake_reset */
   int64_t failures; /* so many commands from fail_at on fail, each time after a clear */
@@ -22,10 +24,15 @@ typedef struct fake_script {
   bool interrupts;      /* waits that may be interrupted are, once */
   bool shared_memory;   /* has host_alloc */
   bool exhausted_hosts; /* host_alloc gives NULL */
+  fake_lie lie;         /* what it does to results */
+  uint32_t lie_rows;    /* of the algorithms in these rows, as bits; 0: of all */
+  int64_t lie_one_of;   /* FAKE_WRONG: one of so many elements, chosen anew for each result */
+  int64_t lie_element;  /* with lie_one_of 0: this element only */
+  int64_t capacity;     /* bytes of its memory, the workspace of a job included; 0: no end of it */
 } fake_script;
 
 typedef struct fake_counts {
-  int64_t lists, opens, closes, commands, runs, clears;
+  int64_t lists, opens, closes, commands, runs, clears, deaths;
   int64_t arrays;      /* alive on all devices */
   int64_t host_blocks; /* alive */
 } fake_counts;

@@ -11,6 +11,7 @@ convoy_context *open_named(const char *device, convoy_switch failover) {
   options.device = device;
   options.failover = (int32_t)failover;
   options.tune = CONVOY_NO;
+  options.verify = CONVOY_VERIFY_OFF;
   options.threads = 1;
   assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
   return context;

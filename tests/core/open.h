@@ -4,7 +4,7 @@
 
 #include "convoy/convoy.h"
 
-/* One thread, no tuning records, failover on unless `failover` is CONVOY_NO. */
+/* One thread, no tuning records, no verification, failover on unless `failover` is CONVOY_NO. */
 convoy_context *open_named(const char *device, convoy_switch failover);
 convoy_health health_of(convoy_context *context);
 /* Rank-1 tensors; values NULL: left as it is born, zeros. */

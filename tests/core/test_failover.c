@@ -88,7 +88,8 @@ static void fail_each(step_fn *step, const fake_script *way) {
     }
     check_counted(&out);
     assert_true(out.health.faults >= 1);
-    assert_int_equal(out.health.downgrades, way->dies);
+    bool memory = way->fail_status == CONVOY_ERR_MEMORY; /* tried again with less, which is told */
+    if (!memory) assert_int_equal(out.health.downgrades, way->dies);
     assert_int_equal(out.health.operations, 8);
   }
 }

@@ -1,17 +1,14 @@
 /* The backend object: determinism, outputs that may not be read, workspace limits, flat memory. What
  * the algorithms compute is tested in tests/algos. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "backend.h"
-#include "common/array.h"
 #include "common/cmocka.h"
-#include "common/random.h"
-
-#define WORKSPACE (INT64_C(64) << 20)
+#include "cpu/work.h"
 
 static const char *const shapes[] = {
     "n3c5h17w14 k8r3s4 stride2,1 pad1:0,3 dil1,2",
@@ -21,73 +18,12 @@ static const char *const shapes[] = {
     "n4c32h8w8 k16r1s1",
     "n2c6h12w12 k6r3s3 pad1 groups6",
 };
-static const char *const directions[] = {"forward", "backward_data", "backward_weights",
-                                         "backward_bias"};
-
-typedef struct work {
-  cvy_job job;
-  test_array a, b, out;
-} work;
-
-static cvy_device *open_engine(int32_t threads, int64_t limit) {
-  cvy_open_options options = {.threads = threads, .workspace_limit = limit};
-  cvy_device *device;
-  assert_int_equal(cvy_backend_cpu.open(0, &options, &device), CONVOY_OK);
-  return device;
-}
-
-static work make_work(const char *shape, int direction, float beta) {
-  char text[256];
-  convoy_conv conv;
-  convoy_direction parsed;
-  int64_t x_shape[CONVOY_MAX_DIMS], w_shape[CONVOY_MAX_DIMS];
-  work w = {0};
-  test_random random = {7};
-  snprintf(text, sizeof text, "%s %s", shape, directions[direction]);
-  assert_int_equal(cvy_parse_problem(text, &conv, x_shape, w_shape, &parsed), CONVOY_OK);
-  cvy_problem *p = &w.job.problem;
-  assert_int_equal(cvy_problem_make(&conv, parsed, x_shape, w_shape, beta, false, NULL, p),
-                   CONVOY_OK);
-  cvy_operands operands = cvy_problem_operands(p);
-  w.a = test_array_new(cvy_problem_count(p, operands.a));
-  w.b = test_array_new(operands.has_b ? cvy_problem_count(p, operands.b) : 1);
-  w.out = test_array_new(cvy_problem_count(p, operands.out));
-  test_fill_reals(&random, w.a.values, w.a.count);
-  test_fill_reals(&random, w.b.values, w.b.count);
-  w.job.a.host = w.a.values, w.job.b.host = w.b.values, w.job.out.host = w.out.values;
-  return w;
-}
-
-static void free_work(work *w) {
-  assert_true(test_array_intact(&w->out));
-  test_array_free(&w->a);
-  test_array_free(&w->b);
-  test_array_free(&w->out);
-}
-
-/* Chooses row `row` for the work; false if it refuses. */
-static bool choose(const cvy_device *device, work *w, int row) {
-  const cvy_algorithm *algorithm = cvy_backend_cpu.algorithms[row];
-  const cvy_facts *facts = cvy_backend_cpu.facts(device);
-  char reason[256] = "";
-  cvy_text text = cvy_text_in(reason, sizeof reason);
-  if (!(algorithm->directions & 1u << w->job.problem.direction)) return false;
-  if (algorithm->accepts && !algorithm->accepts(&w->job.problem, facts, &text)) {
-    assert_true(strlen(reason) > 10);
-    return false;
-  }
-  w->job.algorithm = row;
-  if (algorithm->defaults) algorithm->defaults(&w->job.problem, facts, &w->job.params);
-  return true;
-}
-
-static void run_into(cvy_device *device, work *w, float *result) {
-  test_fill_nan(w->out.values, w->out.count);
-  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+static void run_into(cvy_device *device, cpu_work *w, float *result) {
+  assert_int_equal(cpu_run(device, w), CONVOY_OK);
   memcpy(result, w->out.values, (size_t)w->out.count * sizeof *result);
 }
 
-typedef void check_fn(cvy_device *device, work *w);
+typedef void check_fn(cvy_device *device, cpu_work *w);
 
 /* Every row that accepts, every shape, every direction; returns how many there were. */
 static int for_all(cvy_device *device, float beta, check_fn *check) {
@@ -95,17 +31,17 @@ static int for_all(cvy_device *device, float beta, check_fn *check) {
   for (size_t s = 0; s < CVY_COUNT(shapes); s++)
     for (int d = beta == 0 ? 0 : 1; d < CONVOY_DIRECTIONS; d++)
       for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
-        work w = make_work(shapes[s], d, beta);
-        if (choose(device, &w, row)) {
+        cpu_work w = cpu_work_new(shapes[s], d, beta, test_fill_reals);
+        if (cpu_choose(device, &w, row)) {
           check(device, &w);
           checked++;
         }
-        free_work(&w);
+        cpu_work_free(&w);
       }
   return checked;
 }
 
-static void check_same_bits(cvy_device *device, work *w) {
+static void check_same_bits(cvy_device *device, cpu_work *w) {
   size_t bytes = (size_t)w->out.count * sizeof(float);
   float *first = malloc(bytes), *second = malloc(bytes);
   run_into(device, w, first);
@@ -121,14 +57,14 @@ static void check_same_bits(cvy_device *device, work *w) {
 static void same_bits_and_outputs_not_read(void **state) {
   (void)state;
   for (int32_t threads = 1; threads <= 5; threads += 2) {
-    cvy_device *device = open_engine(threads, WORKSPACE);
+    cvy_device *device = cpu_open(threads, WORKSPACE);
     assert_true(for_all(device, 0, check_same_bits) >= (int)CVY_COUNT(shapes) * CONVOY_DIRECTIONS);
     cvy_backend_cpu.close(device);
   }
 }
 
-static void check_adds(cvy_device *device, work *w) {
-  work fresh = *w;
+static void check_adds(cvy_device *device, cpu_work *w) {
+  cpu_work fresh = *w;
   float *plain = malloc((size_t)w->out.count * sizeof *plain);
   fresh.job.problem.accumulate = 0;
   run_into(device, &fresh, plain);
@@ -141,14 +77,14 @@ static void check_adds(cvy_device *device, work *w) {
 
 static void beta_one_adds(void **state) {
   (void)state;
-  cvy_device *device = open_engine(3, WORKSPACE);
+  cvy_device *device = cpu_open(3, WORKSPACE);
   assert_true(for_all(device, 1, check_adds) > 0);
   cvy_backend_cpu.close(device);
 }
 
 /* --------------------------------------------------------------------------------- memory */
 
-static void check_within_limit(cvy_device *device, work *w) {
+static void check_within_limit(cvy_device *device, cpu_work *w) {
   const cvy_algorithm *algorithm = cvy_backend_cpu.algorithms[w->job.algorithm];
   const cvy_facts *facts = cvy_backend_cpu.facts(device);
   cvy_usage usage;
@@ -164,7 +100,7 @@ static void tiny_limits_are_kept(void **state) {
   (void)state;
   int before = 0;
   for (int64_t limit = 0; limit <= 1 << 20; limit = limit * 4 + 64) {
-    cvy_device *device = open_engine(2, limit);
+    cvy_device *device = cpu_open(2, limit);
     int accepted = for_all(device, 0, check_within_limit);
     assert_true(accepted >= (int)CVY_COUNT(shapes) * CONVOY_DIRECTIONS); /* cpu.direct always */
     assert_true(accepted >= before);
@@ -173,14 +109,14 @@ static void tiny_limits_are_kept(void **state) {
   }
 }
 
-static void check_runs(cvy_device *device, work *w) {
+static void check_runs(cvy_device *device, cpu_work *w) {
   assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
 }
 
 static void memory_is_flat(void **state) {
   (void)state;
   cvy_usage warm, later;
-  cvy_device *device = open_engine(2, WORKSPACE);
+  cvy_device *device = cpu_open(2, WORKSPACE);
   for_all(device, 0, check_runs);
   cvy_backend_cpu.usage(device, &warm);
   for (int i = 0; i < 3; i++) for_all(device, 0, check_runs);
@@ -199,9 +135,10 @@ static void exhausted_memory_leaves_the_output(void **state) {
   (void)state;
   if (NO_LIMIT_ON_ADDRESSES) skip();
   struct rlimit before, none;
-  cvy_device *device = open_engine(256, INT64_C(1) << 40);
-  work w = make_work("n1c2h1500w1500 k2r3s3 pad1 groups2", CONVOY_FORWARD, 0);
-  assert_true(choose(device, &w, 0) && cvy_backend_cpu.algorithms[0]->workspace);
+  cvy_device *device = cpu_open(256, INT64_C(1) << 40);
+  cpu_work w =
+      cpu_work_new("n1c2h1500w1500 k2r3s3 pad1 groups2", CONVOY_FORWARD, 0, test_fill_reals);
+  assert_true(cpu_choose(device, &w, 0) && cvy_backend_cpu.algorithms[0]->workspace);
   test_array_seal(&w.out);
   getrlimit(RLIMIT_AS, &before);
   none = (struct rlimit){INT64_C(64) << 20, before.rlim_max};
@@ -210,22 +147,49 @@ static void exhausted_memory_leaves_the_output(void **state) {
   setrlimit(RLIMIT_AS, &before);
   assert_int_equal(status, CONVOY_ERR_MEMORY);
   assert_true(test_array_unchanged(&w.out));
-  free_work(&w);
+  cpu_work_free(&w);
   cvy_backend_cpu.close(device);
 }
 
 static void empty_batches_clear_gradients(void **state) {
   (void)state;
-  cvy_device *device = open_engine(2, WORKSPACE);
+  cvy_device *device = cpu_open(2, WORKSPACE);
   for (int d = CONVOY_BACKWARD_WEIGHTS; d <= CONVOY_BACKWARD_BIAS; d++)
     for (int beta = 0; beta <= 1; beta++) {
-      work w = make_work("n0c3h5w5 k4r3s3", d, (float)beta);
+      cpu_work w = cpu_work_new("n0c3h5w5 k4r3s3", d, (float)beta, test_fill_reals);
       for (int64_t i = 0; i < w.out.count; i++) w.out.values[i] = 5.0f;
       assert_int_equal(cvy_backend_cpu.run(device, &w.job, NULL), CONVOY_OK);
       for (int64_t i = 0; i < w.out.count; i++) assert_true(w.out.values[i] == 5.0f * (float)beta);
-      free_work(&w);
+      cpu_work_free(&w);
     }
   cvy_backend_cpu.close(device);
+}
+
+/* -------------------------------------------------------------------------------- denormals */
+
+static float half(volatile const float *value) {
+  return *value * 0.5f;
+}
+
+static void check_denormals(cvy_device *device, cpu_work *w) {
+  volatile const float smallest = FLT_MIN;
+  for (int64_t i = 0; i < w->a.count; i++) w->a.values[i] = FLT_MIN / 2;
+  for (int64_t i = 0; i < w->b.count; i++) w->b.values[i] = 1.0f;
+  assert_int_equal(cpu_run(device, w), CONVOY_OK);
+#if defined(__SSE2__) || defined(__aarch64__)
+  for (int64_t i = 0; i < w->out.count; i++) assert_true(w->out.values[i] == 0);
+#endif
+  assert_true(half(&smallest) > 0);
+}
+
+/* Inside a job they count as 0 in every row; the caller's arithmetic is afterwards as it was. */
+static void denormals_count_as_zero_inside_only(void **state) {
+  (void)state;
+  for (int32_t threads = 1; threads <= 3; threads += 2) {
+    cvy_device *device = cpu_open(threads, WORKSPACE);
+    assert_true(for_all(device, 0, check_denormals) > 0);
+    cvy_backend_cpu.close(device);
+  }
 }
 
 /* ---------------------------------------------------------------------------------- facts */
@@ -249,7 +213,7 @@ static void facts_are_filled(void **state) {
 static void peaks_are_plausible(void **state) {
   (void)state;
   double gflops = 0, gigabytes = 0;
-  cvy_device *device = open_engine(0, WORKSPACE);
+  cvy_device *device = cpu_open(0, WORKSPACE);
   assert_int_equal(cvy_backend_cpu.peak(device, &gflops, &gigabytes), CONVOY_OK);
   assert_true(gflops > 0.1 && gflops < 1e6);
   assert_true(gigabytes > 0.01 && gigabytes < 1e5);
@@ -264,6 +228,7 @@ int main(void) {
       cmocka_unit_test(memory_is_flat),
       cmocka_unit_test(exhausted_memory_leaves_the_output),
       cmocka_unit_test(empty_batches_clear_gradients),
+      cmocka_unit_test(denormals_count_as_zero_inside_only),
       cmocka_unit_test(facts_are_filled),
       cmocka_unit_test(peaks_are_plausible),
   };

@@ -84,6 +84,41 @@ static void loops_equal_plain_ones(void **state) {
     for (int64_t length = 0; length < LENGTH; length++) check_length(sets[s], length);
 }
 
+/* ------------------------------------------------------------------------------ microkernel */
+
+#define CHANNELS 5
+#define TAPS 3
+#define PITCH 97
+
+static void check_tile(const cvy_ukr *ukr, int vectors, bool add) {
+  const int64_t tap[TAPS] = {0, 7, 19};
+  int64_t columns = vectors * ukr->lanes;
+  float filters[CHANNELS * TAPS * 8];
+  test_random random = {5};
+  fill();
+  test_fill_integers(&random, filters, CHANNELS * TAPS * ukr->rows);
+  for (int64_t r = 0; r < ukr->rows; r++)
+    for (int64_t i = 0; i < columns; i++) {
+      float *to = &expected[r * PITCH + i];
+      if (!add) *to = 0;
+      for (int64_t c = 0; c < CHANNELS; c++)
+        for (int64_t t = 0; t < TAPS; t++)
+          *to += filters[(c * TAPS + t) * ukr->rows + r] * x[c * PITCH + tap[t] + i];
+    }
+  cvy_tile tile = {x, filters, y, tap, TAPS, CHANNELS, PITCH, PITCH, add};
+  ukr->run[vectors - 1](&tile);
+  expect_equal();
+}
+
+static void tiles_equal_plain_loops(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++)
+    for (int vectors = 1; vectors <= CVY_UKR_VECTORS; vectors++) {
+      check_tile(&sets[s]->ukr, vectors, false);
+      check_tile(&sets[s]->ukr, vectors, true);
+    }
+}
+
 static void epilogues_do_what_the_header_says(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++) {
@@ -116,6 +151,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loops_equal_plain_ones),
       cmocka_unit_test(epilogues_do_what_the_header_says),
+      cmocka_unit_test(tiles_equal_plain_loops),
       cmocka_unit_test(burning_counts_its_operations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

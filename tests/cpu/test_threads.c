@@ -184,12 +184,53 @@ static void denormals_are_flushed_and_restored(void **state) {
   assert_true(half(&smallest) > 0);
 }
 
+typedef struct flushing {
+  pthread_t caller;
+  atomic_int pool_flushed, pool_kept, caller_kept;
+} flushing;
+
+static void try_denormals(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  flushing *f = arg;
+  volatile const float smallest = FLT_MIN;
+  bool kept = half(&smallest) > 0;
+  (void)begin;
+  (void)end;
+  (void)slot;
+  if (pthread_equal(pthread_self(), f->caller))
+    f->caller_kept += kept;
+  else if (kept)
+    f->pool_kept++;
+  else
+    f->pool_flushed++;
+  usleep(20000); /* so that the caller does not take all parts */
+}
+
+/* In the pool's threads, and not in the thread that merely calls; jobs switch it for themselves. */
+static void denormals_are_flushed_in_the_pool_only(void **state) {
+  (void)state;
+  flushing f = {.caller = pthread_self()};
+  cvy_threads *threads = open_threads(3);
+  for (int i = 0; i < 50 && f.pool_flushed == 0; i++)
+    cvy_parallel_for(threads, 3, try_denormals, &f);
+#if defined(__SSE2__) || defined(__aarch64__)
+  assert_true(f.pool_flushed > 0);
+  assert_int_equal(f.pool_kept, 0);
+#endif
+  assert_true(f.caller_kept > 0);
+  cvy_threads_close(threads);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(items_are_done_once), cmocka_unit_test(absurd_counts_are_cut),
-      cmocka_unit_test(parts_are_fixed),     cmocka_unit_test(nested_loops_run),
-      cmocka_unit_test(several_callers_run), cmocka_unit_test(idle_threads_sleep),
-      cmocka_unit_test(threads_have_names),  cmocka_unit_test(denormals_are_flushed_and_restored),
+      cmocka_unit_test(items_are_done_once),
+      cmocka_unit_test(absurd_counts_are_cut),
+      cmocka_unit_test(parts_are_fixed),
+      cmocka_unit_test(nested_loops_run),
+      cmocka_unit_test(several_callers_run),
+      cmocka_unit_test(idle_threads_sleep),
+      cmocka_unit_test(threads_have_names),
+      cmocka_unit_test(denormals_are_flushed_and_restored),
+      cmocka_unit_test(denormals_are_flushed_in_the_pool_only),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,8 +46,7 @@ static void assert_counted(struct net *net) {
   const convoy_health health = health_of(net);
   assert_true(health.faults >= 1);
   assert_true(health.failovers >= 1);
-  assert_true(health.downgrades >= 1);
-  assert_int_equal(health.worker_pid, 0);
+  assert_int_not_equal(health.worker_pid, 0); /* a fresh one */
 }
 
 /* --------------------------------------------------------- killed before a call that waits */
@@ -59,7 +58,8 @@ static void assert_met_it(const convoy_run *run) {
   assert_string_equal(run->device, "cpu");
 }
 
-/* Each call is waited for. Those before the kill ran on PoCL, that one twice, the rest on the CPU. */
+/* Each call is waited for. Those before the kill ran on PoCL, that one twice, the rest by a
+ * fresh worker. */
 static void check_waited(bool tensors, int kill_before) {
   const uint64_t seed = 100 + (uint64_t)kill_before;
   struct net net;
@@ -73,7 +73,7 @@ static void check_waited(bool tensors, int kill_before) {
     } else {
       assert_int_equal(run.attempts, 1);
       assert_int_equal(run.first_fault, CONVOY_OK);
-      assert_string_equal(run.device, call < kill_before ? pocl : "cpu");
+      assert_string_equal(run.device, pocl);
     }
   }
   assert_like_cpu(&net, tensors, seed);

@@ -16,7 +16,8 @@ src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
 tests/ref      | convoy/
-tools          | convoy/ ref/
+tests/faults/layer | -
+tools          | convoy/ ref/ faults/layer/
 examples       | convoy/
 '
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# lengths.sh ROOT: no function above 80 lines, no source file above 500. A function is taken to begin
+# lengths.sh ROOT: no function above 80 lines, no source file above 500; the public header, which is the
+# manual, may have 800. A function is taken to begin
 # at a line that starts with a letter and ends in "{", as .clang-format writes it.
 set -eu
 cd "$1"
@@ -7,8 +8,8 @@ files=$(find src include cl tools tests examples -name '*.[ch]' -o -name '*.cl' 
 test -n "$files" || { echo "no sources under $1"; exit 1; }
 # shellcheck disable=SC2086 # names without blanks
 awk -v most_function=80 -v most_file=500 '
-  FNR == 1 { inside = 0 }
-  FNR == most_file + 1 { print FILENAME ": more than " most_file " lines"; faults++ }
+  FNR == 1 { inside = 0; most = FILENAME ~ /convoy\/convoy\.h$/ ? 800 : most_file }
+  FNR == most + 1 { print FILENAME ": more than " most " lines"; faults++ }
   /^[A-Za-z_].*[)] *[{]$/ { inside = 1; start = FNR; name = $0 }
   /^[A-Za-z_].*[^) ] *[{]$/ { inside = 0 }
   /^[}]/ && inside {

@@ -8,12 +8,13 @@ static test_engine engine;
 
 #define COUNT 1000
 static float ramp[COUNT], got[COUNT];
+static bool emptied;
 
 static int reset(void **state) {
   (void)state;
   for (int i = 0; i < COUNT; i++) ramp[i] = (float)i;
   memset(got, 0xff, sizeof got);
-  return (int)engine.backend->clear(engine.device);
+  return (int)engine.backend->clear(engine.device, &emptied);
 }
 
 static void drop(uint64_t id) {
@@ -73,7 +74,7 @@ static void a_fault_stops_what_follows_until_cleared(void **state) {
   assert_int_equal(fault, bad);
   assert_non_null(strstr(engine.module->last_error(), "999999"));
   assert_int_equal(b->read(engine.device, id, got, sizeof got), CONVOY_ERR_ARGUMENT);
-  assert_int_equal(b->clear(engine.device), CONVOY_OK);
+  assert_int_equal(b->clear(engine.device, &emptied), CONVOY_OK);
   assert_int_equal(b->wait(engine.device, later, NULL, &fault), CONVOY_OK);
   assert_int_equal(b->read(engine.device, id, got, sizeof got), CONVOY_OK);
   assert_true(got[0] == 0 && got[1] == 1 && got[99] == 99);
@@ -85,7 +86,7 @@ static void memory_that_is_not_there_is_a_fault_with_numbers(void **state) {
   const cvy_backend *b = engine.backend;
   assert_int_equal(b->allocate(engine.device, 123456, INT64_C(1) << 60, NULL), CONVOY_ERR_MEMORY);
   assert_non_null(strstr(engine.module->last_error(), "1152921504606846976"));
-  assert_int_equal(b->release(engine.device, 123456), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(b->release(engine.device, 123456), CONVOY_OK); /* as backend.h says */
 }
 
 static void an_interrupted_wait_says_so(void **state) {

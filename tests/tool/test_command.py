@@ -42,7 +42,7 @@ class Usage(unittest.TestCase):
     def test_help_and_version(self):
         self.assertIn("bench", self.assert_status(0, "--help").stdout)
         self.assertRegex(self.assert_status(0, "--version").stdout, r"^convoy \d+\.\d+\.\d+ ")
-        for command in ("info", "selftest", "bench", "report"):
+        for command in ("info", "selftest", "bench", "soak", "health", "report"):
             text = self.assert_status(0, command, "--help").stdout
             self.assertIn(f"usage: convoy {command}", text)
             self.assertIn("exit status", text)
@@ -239,6 +239,74 @@ class Bench(unittest.TestCase):
 
     def test_compare_with_no_bench_is_1(self):
         self.assertEqual(self.bench("--compare", self.table).returncode, 1)
+
+
+class Soak(unittest.TestCase):
+    LAST = (r"^soak: steps=(\d+) faults=(\d+) survived=(\d+) wrong=(\d+) lost_steps=(\d+) "
+            r"on_device=(\d\.\d+) max_wait_s=(\d+\.\d+) rss_growth_kib=(-?\d+) fd_growth=(-?\d+)$")
+
+    def test_cpu_without_faults(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "soak.json")
+            done = run("soak", "--device", "cpu", "--steps", "6", "--json", path)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            last = done.stdout.splitlines()[-1]
+            self.assertRegex(last, self.LAST)
+            self.assertTrue(last.startswith("soak: steps=6 faults=0 survived=0 wrong=0 "
+                                            "lost_steps=0 on_device=1.0000"), last)
+            head, end = read_json(path)
+            self.assertEqual((head["type"], end["type"]), ("head", "end"))
+            self.assertEqual(end["steps"], 6)
+
+    def test_prints_its_settings_first(self):
+        lines = run("soak", "--device", "cpu", "--steps", "1").stdout
+        for word in ("seed 1", "faults none", "CONVOY_STATE_DIR=", "CONVOY_DEADLINE="):
+            self.assertIn(word, lines)
+
+    def test_leaves_no_state_behind(self):
+        lines = run("soak", "--device", "cpu", "--steps", "1").stdout.splitlines()
+        folder = next(line for line in lines if line.startswith("CONVOY_STATE_DIR="))
+        self.assertFalse(os.path.exists(folder.partition("=")[2]))
+
+    def test_bad_usage_is_2(self):
+        for arguments in (["--faults", "gremlins"], ["--hours", "0"], ["--steps", "0"]):
+            done = run("soak", "--device", "cpu", *arguments)
+            self.assertEqual(done.returncode, 2, done.stderr)
+
+
+class Health(unittest.TestCase):
+    LINE = ("{} | 1.0 | ocl.direct | forward_r2_c5_k6_in0,6,6_small_s1 | tuned | 3 | {} | it hung\n")
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = os.path.join(self.folder.name, "faults.txt")
+
+    def health(self, *arguments):
+        done = run("health", *arguments, CONVOY_STATE_DIR=self.folder.name, CONVOY_STRIKE_LIMIT=3)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def record(self, *devices):
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write("convoy-faults 1\n")
+            file.writelines(self.LINE.format(device, int(time.time()) - 60) for device in devices)
+
+    def test_shows_what_follows(self):
+        self.assertEqual(self.health(), "no faults are recorded\n")
+        self.record("Card A", "Card B")
+        text = self.health("--device", "Card A")
+        for part in ("Card A", "ocl.direct", "it hung", "conservative algorithms only", "24.0 h"):
+            self.assertIn(part, text)
+        self.assertNotIn("Card B", text)
+
+    def test_clears_one_or_all(self):
+        self.record("Card A", "Card B")
+        self.assertEqual(self.health("--clear", "--device", "Card A"), "")
+        self.assertIn("Card B", self.health())
+        self.assertNotIn("Card A", self.health())
+        self.health("--clear")
+        self.assertEqual(self.health(), "no faults are recorded\n")
 
 
 class Report(unittest.TestCase):

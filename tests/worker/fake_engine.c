@@ -7,11 +7,17 @@
  *   kill, segv, abort, exit   the process ends that way
  *   hang    the command never returns
  *   slow    from this command on, every wait takes 600 ms
+ *   steps   from this command on, every wait takes 2 s and shows progress every 200 ms
+ *   burn    the command uses the processor and never returns
+ *   compile, wait   it compiles for ever: using the processor, or not
+ *   build   it compiles for 1.5 s, using the processor
+ * FAKE_ENGINE=list:0 or open:0: listing or opening never returns. FAKE_GPU: the device is a GPU.
  * FAKE_BUILD_ID: the build it claims to be of. A job computes out[i] = 2 a[i] + b[i]. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend.h"
@@ -35,6 +41,7 @@ struct cvy_device {
 };
 
 static _Thread_local char sentence[256];
+static _Thread_local const cvy_engine_watch *watch;
 
 static convoy_status fail(convoy_status status, const char *text, uint64_t number) {
   snprintf(sentence, sizeof sentence, "%s %llu", text, (unsigned long long)number);
@@ -47,12 +54,28 @@ static bool is_now(const cvy_device *device, const char *action) {
   return device->commands == device->when && strcmp(device->action, action) == 0;
 }
 
+static void burn(double seconds) {
+  const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+  while (clock() < end) continue;
+}
+
+static void compile(const cvy_device *device) {
+  if (!is_now(device, "compile") && !is_now(device, "wait") && !is_now(device, "build")) return;
+  const cvy_phase before = watch->phase(watch->user, CVY_PHASE_COMPILING);
+  while (is_now(device, "compile")) burn(1);
+  while (is_now(device, "wait")) pause();
+  burn(1.5);
+  watch->phase(watch->user, before);
+}
+
 static void misbehave(const cvy_device *device) {
   if (is_now(device, "kill")) raise(SIGKILL);
   if (is_now(device, "segv")) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
   if (is_now(device, "abort")) signal(SIGABRT, SIG_DFL), abort();
   if (is_now(device, "exit")) _exit(7);
   while (is_now(device, "hang")) pause();
+  while (is_now(device, "burn")) burn(1);
+  compile(device);
 }
 
 /* Counts a command. True if it is to be carried out. */
@@ -169,12 +192,18 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
                               uint64_t *fault) {
   (void)interrupt;
   if (strcmp(device->action, "slow") == 0 && device->commands >= device->when) usleep(600000);
+  if (strcmp(device->action, "steps") == 0 && device->commands >= device->when)
+    for (int i = 0; i < 10; ++i) {
+      usleep(200000);
+      watch->progress(watch->user, 0);
+    }
   if (!device->fault || device->fault > ticket) return CONVOY_OK;
   if (fault) *fault = device->fault;
   return fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
 }
 
-static convoy_status clear(cvy_device *device) {
+static convoy_status clear(cvy_device *device, bool *emptied) {
+  (void)emptied;
   device->fault = 0;
   return CONVOY_OK;
 }
@@ -188,19 +217,28 @@ static cvy_facts make_facts(int32_t index, const cvy_open_options *options) {
                      .max_allocation_bytes = MOST_BYTES,
                      .workspace_limit = options->workspace_limit};
   facts.info = (convoy_device_info){.struct_size = sizeof facts.info, .type = CONVOY_DEVICE_CPU};
+  if (getenv("FAKE_GPU")) facts.info.type = CONVOY_DEVICE_GPU;
   snprintf(facts.info.id, sizeof facts.info.id, "ocl:%d", index);
   snprintf(facts.info.name, sizeof facts.info.name, "Fake device %d", index);
   return facts;
 }
 
+/* Does not return if that is what the script says. */
+static void hang_if(const char *script) {
+  const char *given = getenv("FAKE_ENGINE");
+  while (given && strcmp(given, script) == 0) pause();
+}
+
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
+  hang_if("list:0");
   *count = 2;
   for (int32_t i = 0; i < 2 && i < capacity; ++i) out[i] = make_facts(i, options);
   return CONVOY_OK;
 }
 
 static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
+  hang_if("open:0");
   if (index > 1) return fail(CONVOY_ERR_NOT_FOUND, "no fake device", (uint64_t)index);
   cvy_device *device = calloc(1, sizeof *device);
   const char *script = getenv("FAKE_ENGINE");
@@ -265,6 +303,10 @@ static const char *last_error(void) {
   return sentence;
 }
 
+static void set_watch(const cvy_engine_watch *new) {
+  watch = new;
+}
+
 static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
   fn(user, level, "fake engine loaded");
 }
@@ -272,7 +314,7 @@ static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 
 const cvy_module *cvy_module_entry(void) {
-  static cvy_module module = {cvy_build_id, &engine, last_error, set_log};
+  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_watch};
   const char *build_id = getenv("FAKE_BUILD_ID");
   module.build_id = build_id ? build_id : cvy_build_id;
   return &module;

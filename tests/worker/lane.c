@@ -62,6 +62,11 @@ void lane_expect(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed) 
   free(got);
 }
 
+convoy_status lane_clear(cvy_device *device) {
+  bool emptied = false;
+  return LANE->clear(device, &emptied);
+}
+
 void assert_sentence_has(const char *part) {
   if (!strstr(cvy_last_error(), part))
     fail_msg("\"%s\" does not say \"%s\"", cvy_last_error(), part);

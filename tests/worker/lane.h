@@ -22,6 +22,9 @@ void lane_fill(unsigned char *bytes, int64_t count, uint64_t seed);
 void lane_put(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed);
 void lane_expect(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed);
 
+/* Clears a faulted device. */
+convoy_status lane_clear(cvy_device *device);
+
 void assert_sentence_has(const char *part);
 
 /* Runs the program's tests once per isolation; the tests take it from *state. */

@@ -124,7 +124,7 @@ static void check_fault(int32_t isolation, const char *script, convoy_status sta
   assert_int_equal(LANE->wait(device, tickets[0], NULL, &fault), CONVOY_OK);
   assert_int_equal(LANE->read(device, 2, (char[64]){0}, 64), status);
   assert_int_equal(LANE->release(device, 2), CONVOY_OK);
-  assert_int_equal(LANE->clear(device), CONVOY_OK);
+  assert_int_equal(lane_clear(device), CONVOY_OK);
   LANE->usage(device, &usage);
   assert_int_equal(usage.bytes, 64); /* released although faulted */
   lane_expect(device, 1, 64, 1);
@@ -152,7 +152,7 @@ static void test_bad_transfer(void **state) {
   assert_int_equal(LANE->write(device, 1, bytes, 200, &ticket), CONVOY_OK);
   assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEVICE);
   assert_int_equal(fault, ticket);
-  assert_int_equal(LANE->clear(device), CONVOY_OK);
+  assert_int_equal(lane_clear(device), CONVOY_OK);
   lane_expect(device, 1, 100, 1);
   assert_int_equal(LANE->write(device, 1, bytes, -5, &ticket), CONVOY_OK);
   assert_int_equal(LANE->zero(device, 1, 0, &ticket), CONVOY_OK);

@@ -52,6 +52,22 @@ static convoy_status use(cvy_device *device, uint64_t *fault) {
   return LANE->wait(device, ticket, NULL, fault);
 }
 
+/* A fresh worker with an empty device takes the place of the one that has gone. */
+static void check_mended(cvy_device *device, int gone) {
+  bool emptied = false;
+  uint64_t ticket = 0, fault = 0;
+  setenv("FAKE_ENGINE", "", 1);
+  assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+  assert_true(emptied);
+  assert_int_not_equal(worker_of(device), gone);
+  assert_false(is_there(gone));
+  lane_put(device, 1, 100, 5);
+  lane_expect(device, 1, 100, 5);
+  assert_int_equal(LANE->zero(device, 1, 100, &ticket), CONVOY_OK);
+  assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_OK);
+  assert_int_equal(LANE->wait(device, 1, NULL, &fault), CONVOY_OK); /* before its time */
+}
+
 static void check_death(const char *action, int when, const char *how) {
   char script[32], sentence[128];
   uint64_t ticket, fault = 0;
@@ -63,12 +79,11 @@ static void check_death(const char *action, int when, const char *how) {
   use(device, &fault);
   assert_int_equal(LANE->read(device, 2, &value, sizeof value), CONVOY_ERR_DEVICE);
   assert_sentence_has(sentence);
-  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
-  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
   assert_int_equal(LANE->allocate(device, 9, 8, &ticket), CONVOY_ERR_DEVICE);
   assert_int_equal(LANE->wait(device, 1, NULL, &fault), CONVOY_ERR_DEVICE);
   assert_true(fault >= 1);
   assert_sentence_has(sentence);
+  check_mended(device, worker);
   LANE->close(device);
   assert_false(is_there(worker));
   assert_no_children();
@@ -115,8 +130,10 @@ static void test_reaped_by_the_host(void **state) {
   (void)state;
   kill(worker, SIGKILL);
   assert_int_equal(waitpid(-1, NULL, 0), worker);
-  assert_int_equal(LANE->clear(device), CONVOY_ERR_DEVICE);
+  LANE->allocate(device, 1, 8, NULL);
+  assert_int_equal(LANE->wait(device, 1, NULL, &(uint64_t){0}), CONVOY_ERR_DEVICE);
   assert_sentence_has("ended");
+  check_mended(device, worker);
   LANE->close(device);
   assert_no_children();
 }

@@ -190,6 +190,11 @@ class Context:
         with self._handle as handle:
             library.convoy_interrupt(handle)
 
+    def mark_step(self, step: int) -> None:
+        """Tells the number of the training step that begins; reports of faults name it."""
+        with self._handle as handle:
+            check(library.convoy_mark_step(handle, step))
+
     def algorithms(self) -> List[str]:
         """Names of the device's algorithms, preferred first."""
         names: List[str] = []

@@ -55,6 +55,14 @@ class Interrupted(ConvoyError):
     """Context.interrupt() ended the wait."""
 
 
+class DeadlineError(DeviceError):
+    """A device made no progress within its deadline, or the call's budget ended."""
+
+
+class WrongResultError(DeviceError):
+    """A device's result did not stand its verification (only without failover)."""
+
+
 _CLASSES: Dict[int, Type[ConvoyError]] = {
     Status.ERR_ARGUMENT: ArgumentError,
     Status.ERR_SHAPE: ShapeError,
@@ -64,6 +72,8 @@ _CLASSES: Dict[int, Type[ConvoyError]] = {
     Status.ERR_IO: FileError,
     Status.ERR_NOT_FOUND: NotFoundError,
     Status.ERR_INTERRUPTED: Interrupted,
+    Status.ERR_DEADLINE: DeadlineError,
+    Status.ERR_WRONG: WrongResultError,
 }
 
 

@@ -27,6 +27,8 @@ class Status(enum.IntEnum):
     ERR_IO = 6
     ERR_NOT_FOUND = 7
     ERR_INTERRUPTED = 8
+    ERR_DEADLINE = 9
+    ERR_WRONG = 10
 
 
 class LogLevel(enum.IntEnum):
@@ -45,6 +47,15 @@ class Switch(enum.IntEnum):
     DEFAULT = 0
     ON = 1
     NO = 2
+
+
+class Verify(enum.IntEnum):
+    """convoy_verify: how results of a device are checked."""
+
+    DEFAULT = 0
+    SAMPLE = 1
+    ALL = 2
+    OFF = 3
 
 
 class Isolation(enum.IntEnum):
@@ -93,6 +104,7 @@ class EventKind(enum.IntEnum):
     DOWNGRADE = 0
     FAULT = 1
     FAILOVER = 2
+    NONFINITE = 3
 
 
 # C name: (what the names of its constants begin with, the enum)
@@ -100,6 +112,7 @@ ENUMS = {
     "convoy_status": ("CONVOY_", Status),
     "convoy_log_level": ("CONVOY_LOG_", LogLevel),
     "convoy_switch": ("CONVOY_", Switch),
+    "convoy_verify": ("CONVOY_VERIFY_", Verify),
     "convoy_isolation": ("CONVOY_ISOLATION_", Isolation),
     "convoy_device_type": ("CONVOY_DEVICE_", DeviceType),
     "convoy_dtype": ("CONVOY_", Dtype),
@@ -129,6 +142,10 @@ class OptionsStruct(Sized):
         ("workspace_limit", c_int64),
         ("device", c_char_p),
         ("algorithm", c_char_p),
+        ("device_wait_budget", c_double),
+        ("history_limit", c_int64),
+        ("verify", c_int32),
+        ("nan_watch", c_int32),
     ]
 
 
@@ -216,6 +233,13 @@ class HealthStruct(Sized):
         ("programs_compiled", c_int64),
         ("programs_cached", c_int64),
         ("workers_abandoned", c_int64),
+        ("deadlines_missed", c_int64),
+        ("wrong_results", c_int64),
+        ("verified", c_int64),
+        ("verify_nanoseconds", c_int64),
+        ("history_bytes", c_int64),
+        ("retired_bytes", c_int64),
+        ("cpu_stalls", c_int64),
     ]
 
 
@@ -276,6 +300,7 @@ FUNCTIONS = {
     "convoy_context_device": (_status, [_context, _device]),
     "convoy_sync": (_status, [_context]),
     "convoy_interrupt": (None, [_context]),
+    "convoy_mark_step": (_status, [_context, c_int64]),
     "convoy_output_shape": (_status, [_conv, _shape, _shape, _shape]),
     "convoy_flops": (c_double, [_conv, _enum, _shape, _shape]),
     "convoy_parse_problem": (_status, [c_char_p, _conv, _shape, _shape, POINTER(_enum)]),
@@ -322,6 +347,8 @@ FUNCTIONS = {
     ),
     "convoy_get_health": (_status, [_context, POINTER(HealthStruct)]),
     "convoy_set_event_callback": (_status, [_context, EventFunction, c_void_p]),
+    "convoy_record": (_status, [c_char_p, c_char_p, c_size_t]),
+    "convoy_record_clear": (_status, [c_char_p]),
     "convoy_measure_peak": (_status, [_context, POINTER(c_double), POINTER(c_double)]),
 }
 

@@ -1,9 +1,21 @@
 """Fixtures: a CPU context, the cases, and the OpenCL device of type CPU where there is one."""
 
+import os
+import tempfile
+
 import convoy
 import numpy
 import pytest
 from cases import CASES, Case
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_state():
+    """Workers are killed here: that is not to be held against the user's devices."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CONVOY_STATE_DIR"] = folder
+        os.environ["CONVOY_STRIKE_LIMIT"] = "0"
+        yield
 
 
 @pytest.fixture(scope="session")

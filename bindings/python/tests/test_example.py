@@ -50,7 +50,8 @@ def test_gradients(context, images):
         value[...] = start
         measured = (losses[0] - losses[1]) / (2 * step)
         computed = float((slope * direction).sum())
-        assert abs(measured - computed) <= 0.01 * abs(computed) + 1e-3
+        # A loss near 2.3 is rounded to 2.4e-7; eight such roundings over 2 step are 3.2e-3.
+        assert abs(measured - computed) <= 0.01 * abs(computed) + 3.2e-3
 
 
 def test_loss_falls(context, images):

@@ -28,6 +28,8 @@ convoy_status command_end(cvy_device *device, convoy_status status) {
 convoy_status command_drained(cvy_device *device, cl_int code, const char *what) {
   if (code == CL_SUCCESS) {
     device->finished = device->ticket;
+    marks_drop(device);
+    watch_progress(device);
     return CONVOY_OK;
   }
   const convoy_status status = cl_fail(code, what);
@@ -63,11 +65,10 @@ convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
 }
 
 /* Also on a faulted device, or its memory would be lost. Later owners of the place come later in the
- * queue. */
+ * queue. What is not there went with a worker before this one. */
 convoy_status engine_release(cvy_device *device, uint64_t id) {
   array_entry *entry = arrays_find(&device->arrays, id);
-  if (!entry)
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "there is no device array %llu", (unsigned long long)id);
+  if (!entry) return CONVOY_OK;
   arena_give(device->memory, entry->piece);
   arrays_remove(&device->arrays, id);
   return CONVOY_OK;
@@ -130,8 +131,11 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
                           uint64_t *fault) {
   convoy_status status = CONVOY_OK;
   if (device->fault == 0 && ticket > device->finished) {
-    status = interrupt ? drain_interruptible(device, interrupt)
-                       : command_drained(device, clFinish(device->queue), "waiting for the device");
+    if (!interrupt) status = marks_wait(device, ticket);
+    if (!status && device->finished < ticket)
+      status = interrupt
+                   ? drain_interruptible(device, interrupt)
+                   : command_drained(device, clFinish(device->queue), "waiting for the device");
     if (status == CONVOY_ERR_INTERRUPTED) return status;
   }
   if (device->fault == 0 || device->fault > ticket) return CONVOY_OK;
@@ -139,7 +143,9 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
   return cvy_fail(device->fault_status, "%s", device->fault_sentence);
 }
 
-convoy_status engine_clear(cvy_device *device) {
+convoy_status engine_clear(cvy_device *device, bool *emptied) {
+  (void)emptied; /* arrays outlive a fault */
+  marks_drop(device);
   const cl_int code = clFinish(device->queue);
   if (code != CL_SUCCESS) return cl_fail(code, "the device is gone for good");
   device->fault = 0;

@@ -45,7 +45,8 @@ convoy_status run_depthwise(cvy_device *device, const cvy_job *job, const bindin
                        .options = options,
                        .kernel = kernels[problem->direction],
                        .work_groups = plan.work_groups,
-                       .items = plan.items};
+                       .items = plan.items,
+                       .work = cvy_problem_flops(problem)};
   conv_args args = args_of(problem);
   if (problem->direction == CONVOY_BACKWARD_WEIGHTS)
     return run_weights(device, problem, &what, args, &plan, arrays, scratch);

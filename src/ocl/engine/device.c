@@ -4,6 +4,7 @@
 #include "ocl/engine/engine.h"
 
 #define MOST_LISTED 64
+#define DISPATCH_SECONDS 0.25 /* a guess that is off by two still keeps half a second */
 #define LEAST_ALIGNMENT (CONV_ALIGN * (int64_t)sizeof(float))
 #define BLOCK_BYTES (INT64_C(64) << 20)
 #define SIMULATOR_BLOCK_BYTES (INT64_C(64) << 10) /* it keeps a record for every byte */
@@ -17,6 +18,7 @@ static void *make_block(void *user, int64_t bytes) {
   if (!memory) return NULL;
   code = clEnqueueMigrateMemObjects(device->queue, 1, &memory,
                                     CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL);
+  if (code == CL_SUCCESS && marks_wait(device, UINT64_MAX)) code = CL_OUT_OF_RESOURCES;
   if (code == CL_SUCCESS) code = clFinish(device->queue);
   if (code == CL_SUCCESS) return memory;
   cvy_log(CONVOY_LOG_DEBUG, "a block of %lld bytes: %s", (long long)bytes, cl_error_name(code));
@@ -81,6 +83,7 @@ convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_de
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a device");
   device->facts = facts[index];
   device->id = ids[index];
+  device->dispatch = options->dispatch > 0 ? options->dispatch : DISPATCH_SECONDS;
   read_platform_version(device);
   status = open_queue(device);
   if (status) {
@@ -94,6 +97,7 @@ convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_de
 void engine_close(cvy_device *device) {
   if (!device) return;
   if (device->queue) clFinish(device->queue);
+  marks_drop(device);
   staging_close(device);
   programs_close(device);
   product_cache_close();

@@ -51,6 +51,37 @@ typedef struct program_source {
 
 typedef struct program_cache program_cache;
 
+/* ---------------------------------------------------------------------------- watch.c */
+
+void watch_set(const cvy_engine_watch *watch);
+/* Returns the phase before. */
+cvy_phase watch_phase(cvy_phase phase);
+void watch_progress(const cvy_device *device);
+void watch_first_run(void);
+
+/* ---------------------------------------------------------------------------- marks.c */
+
+/* A kernel under way. */
+typedef struct mark {
+  cl_event event;
+  uint64_t ticket;
+  double work;     /* floating-point operations */
+  double enqueued; /* cvy_clock */
+  double *rate;    /* of the kernel: operations per second */
+} mark;
+
+#define MARKS 4096
+typedef struct marks {
+  mark mark[MARKS];
+  uint32_t first, count;
+} marks;
+
+/* Takes over the event of a kernel of the newest command. */
+void marks_add(cvy_device *device, cl_event event, double work, double *rate);
+/* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as a fault. */
+convoy_status marks_wait(cvy_device *device, uint64_t ticket);
+void marks_drop(cvy_device *device);
+
 /* ---------------------------------------------------------------------------- device */
 
 struct cvy_device {
@@ -65,6 +96,9 @@ struct cvy_device {
   struct staging *staging; /* host copies of writes under way, oldest first */
   int64_t staging_bytes;
   int64_t programs_compiled, programs_cached;
+  double dispatch; /* seconds one launch should not exceed */
+  marks marks;
+  double unmeasured; /* the rate of kernels that are not ours to cut */
   uint64_t ticket;   /* commands accepted so far */
   uint64_t finished; /* tickets up to this one are known to be good */
   uint64_t fault;    /* number of the command that failed, 0: none */
@@ -72,9 +106,16 @@ struct cvy_device {
   char fault_sentence[512];
 };
 
+/* A kernel and how fast it has been lately, in operations per second: a guess for a slow card until
+ * it has been measured. */
+typedef struct program_kernel {
+  cl_kernel kernel;
+  double rate;
+} program_kernel;
+
 /* Kernel of a program, built or taken from memory or disk at first use; the device owns it. */
-convoy_status program_kernel(cvy_device *device, const program_source *source, const char *options,
-                             const char *kernel, cl_kernel *out);
+convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,
+                          const char *kernel, program_kernel **out);
 void programs_close(cvy_device *device);
 
 /* -------------------------------------------------------------------- program_disk.c */
@@ -109,9 +150,12 @@ typedef struct launch {
   const char *kernel;
   bool wide; /* compiled with WIDE=1 */
   int64_t work_groups, items;
+  double work; /* floating-point operations of the whole launch, or what takes as long */
 } launch;
 
-/* Enqueues one kernel; args' four offsets are filled here. */
+/* Enqueues one kernel; args' four offsets and first_group are filled here. A launch that would take
+ * long on this device becomes several: nothing can stop a kernel, and a desktop on the same card
+ * stands still meanwhile. */
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays);
 /* The same for kernels of one item per element: args.items of them. */
@@ -163,7 +207,7 @@ convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_
 convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
 convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                           uint64_t *fault);
-convoy_status engine_clear(cvy_device *device);
+convoy_status engine_clear(cvy_device *device, bool *emptied);
 void staging_close(cvy_device *device);
 
 /* After a call that waited for everything enqueued: remembers how far results are good, or that some

@@ -31,7 +31,8 @@ convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const 
                        .options = options,
                        .kernel = kernel,
                        .work_groups = cvy_ceil_div(items, group),
-                       .items = group};
+                       .items = group,
+                       .work = (double)items};
   return launch_kernel(device, &what, *args, arrays);
 }
 

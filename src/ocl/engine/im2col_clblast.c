@@ -57,10 +57,14 @@ static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int6
   if (code != CLBlastSuccess) return fail_clblast(code);
   /* Without a temporary of ours CLBlast makes one itself. */
   cl_mem temporary = needed > 0 && (int64_t)needed <= run->product_bytes ? run->product : NULL;
+  const cvy_phase before = watch_phase(CVY_PHASE_COMPILING); /* it does so when it sees the need */
+  cl_event done = NULL;
   code = CLBlastSgemmWithTempBuffer(
       CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k, 1.0f,
       a.at.memory, (size_t)a.at.at, (size_t)a.pitch, b.at.memory, (size_t)b.at.at, (size_t)b.pitch,
-      beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, NULL, temporary);
+      beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
+  watch_phase(before);
+  if (done) marks_add(run->device, done, 0, &run->device->unmeasured);
   return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
 }
 

@@ -37,7 +37,8 @@ static convoy_status launch_product(const gemm_run *run, const program_source *s
                        .options = options,
                        .kernel = kernel,
                        .work_groups = run->plan.work_groups,
-                       .items = run->plan.items};
+                       .items = run->plan.items,
+                       .work = cvy_problem_flops(run->problem)};
   return launch_kernel(run->device, &what, *args, arrays);
 }
 

@@ -3,6 +3,10 @@
 
 #include "ocl/engine/engine.h"
 
+#define MOST_SLICES 256
+/* What moving one element takes, in operations of a slow card: memory is what it waits for. */
+#define MOVED_WORK 32.0
+
 span span_of(const arena_piece *piece) {
   return (span){piece->memory, piece->at / (int64_t)sizeof(float)};
 }
@@ -55,30 +59,54 @@ static cl_int set_array(cl_kernel kernel, cl_uint index, span array, span out) {
   return clSetKernelArg(kernel, index, sizeof memory, &memory);
 }
 
-static cl_int set_arguments(cl_kernel kernel, const conv_args *args, bool wide,
-                            const bindings *arrays) {
-  cl_int code = set_block(kernel, args, wide);
-  if (code == CL_SUCCESS) code = set_array(kernel, 1, arrays->a, arrays->out);
+static cl_int set_arrays(cl_kernel kernel, const bindings *arrays) {
+  cl_int code = set_array(kernel, 1, arrays->a, arrays->out);
   if (code == CL_SUCCESS) code = set_array(kernel, 2, arrays->b, arrays->out);
   if (code == CL_SUCCESS) code = set_array(kernel, 3, arrays->bias, arrays->out);
   if (code == CL_SUCCESS) code = set_array(kernel, 4, arrays->out, arrays->out);
   return code;
 }
 
+/* The next `groups` work-groups from args->first_group on. */
+static cl_int enqueue_slice(cvy_device *device, const launch *what, program_kernel *kernel,
+                            const conv_args *args, int64_t groups) {
+  cl_event done;
+  const size_t local = (size_t)what->items, global = (size_t)groups * local;
+  const size_t offset = (size_t)args->first_group * local;
+  cl_int code = set_block(kernel->kernel, args, what->wide);
+  if (code == CL_SUCCESS)
+    code = clEnqueueNDRangeKernel(device->queue, kernel->kernel, 1, offset ? &offset : NULL,
+                                  &global, &local, 0, NULL, &done);
+  if (code == CL_SUCCESS)
+    marks_add(device, done, what->work * (double)groups / (double)what->work_groups, &kernel->rate);
+  return code;
+}
+
+/* Work-groups that take about device->dispatch seconds together. */
+static int64_t groups_at_once(const cvy_device *device, const launch *what, double rate) {
+  const double slices = what->work / (rate * device->dispatch);
+  if (!(slices > 1)) return what->work_groups;
+  const int64_t whole = slices < MOST_SLICES ? (int64_t)slices + 1 : MOST_SLICES;
+  return cvy_ceil_div(what->work_groups, whole);
+}
+
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays) {
-  cl_kernel kernel;
+  program_kernel *kernel;
   const convoy_status status =
-      program_kernel(device, what->source, what->options, what->kernel, &kernel);
+      find_kernel(device, what->source, what->options, what->kernel, &kernel);
   if (status) return status;
   args.a_at = arrays->a.at / CONV_ALIGN;
   args.b_at = arrays->b.at / CONV_ALIGN;
   args.bias_at = arrays->bias.at / CONV_ALIGN;
   args.out_at = arrays->out.at / CONV_ALIGN;
-  cl_int code = set_arguments(kernel, &args, what->wide, arrays);
-  const size_t local = (size_t)what->items, global = (size_t)what->work_groups * local;
-  if (code == CL_SUCCESS)
-    code = clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
+  cl_int code = set_arrays(kernel->kernel, arrays);
+  const int64_t most = groups_at_once(device, what, kernel->rate);
+  for (args.first_group = 0; code == CL_SUCCESS && args.first_group < what->work_groups;
+       args.first_group += most) {
+    const int64_t left = what->work_groups - args.first_group;
+    code = enqueue_slice(device, what, kernel, &args, left < most ? left : most);
+  }
   return code == CL_SUCCESS ? CONVOY_OK : cl_fail(code, what->kernel);
 }
 
@@ -87,5 +115,6 @@ convoy_status launch_elements(cvy_device *device, const launch *what, const conv
   launch sized = *what;
   sized.items = cvy_ocl_group_items(&device->facts);
   sized.work_groups = cvy_ceil_div(args->items, sized.items);
+  if (!(sized.work > 0)) sized.work = MOVED_WORK * (double)args->items;
   return launch_kernel(device, &sized, *args, arrays);
 }

@@ -38,7 +38,7 @@ static const cvy_backend engine = {
     .peak = engine_peak,
 };
 
-static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log};
+static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log, watch_set};
 
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 const cvy_module *cvy_module_entry(void) {

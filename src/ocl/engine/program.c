@@ -5,9 +5,12 @@
 
 #include "ocl/engine/engine.h"
 
+/* Operations per second of a kernel not measured yet: a tenth of what a slow card does. */
+#define FIRST_RATE 20e9
+
 typedef struct program_kernel_entry {
   char name[48];
-  cl_kernel kernel;
+  program_kernel own;
   struct program_kernel_entry *next;
 } program_kernel_entry;
 
@@ -137,7 +140,9 @@ static convoy_status find_program(cvy_device *device, const program_source *sour
     }
   program_cache *new = calloc(1, sizeof *new);
   if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a program");
+  const cvy_phase before = watch_phase(CVY_PHASE_COMPILING);
   const convoy_status status = build(device, source, options, &new->program);
+  watch_phase(before);
   if (status) {
     free(new);
     return status;
@@ -150,35 +155,36 @@ static convoy_status find_program(cvy_device *device, const program_source *sour
   return CONVOY_OK;
 }
 
-convoy_status program_kernel(cvy_device *device, const program_source *source, const char *options,
-                             const char *kernel, cl_kernel *out) {
+convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,
+                          const char *kernel, program_kernel **out) {
   program_cache *program = NULL;
   const convoy_status status = find_program(device, source, options, &program);
   if (status) return status;
   for (program_kernel_entry *at = program->kernels; at; at = at->next)
     if (strcmp(at->name, kernel) == 0) {
-      *out = at->kernel;
+      *out = &at->own;
       return CONVOY_OK;
     }
   program_kernel_entry *new = calloc(1, sizeof *new);
   if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a kernel");
   cl_int code;
-  new->kernel = clCreateKernel(program->program, kernel, &code);
-  if (!new->kernel) {
+  new->own = (program_kernel){clCreateKernel(program->program, kernel, &code), FIRST_RATE};
+  if (!new->own.kernel) {
     free(new);
     return cl_fail(code, kernel);
   }
   cvy_text_copy(new->name, sizeof new->name, kernel);
   new->next = program->kernels;
   program->kernels = new;
-  *out = new->kernel;
+  *out = &new->own;
+  watch_first_run();
   return CONVOY_OK;
 }
 
 static void drop_kernels(program_kernel_entry *entry) {
   while (entry) {
     program_kernel_entry *next = entry->next;
-    clReleaseKernel(entry->kernel);
+    clReleaseKernel(entry->own.kernel);
     free(entry);
     entry = next;
   }

@@ -14,11 +14,12 @@ struct staging {
   char copy[];
 };
 
+/* A driver that cannot say so may still be reading. */
 static bool is_done(cl_event event) {
   cl_int state = CL_QUEUED;
   const cl_int code =
       clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-  return code != CL_SUCCESS || state <= CL_COMPLETE;
+  return code == CL_SUCCESS && state <= CL_COMPLETE;
 }
 
 static void drop_oldest(cvy_device *device) {
@@ -61,6 +62,8 @@ static cl_int enqueue(cvy_device *device, place to, const void *from, int64_t by
 }
 
 static convoy_status write_blocking(cvy_device *device, place to, const void *from, int64_t bytes) {
+  const convoy_status status = marks_wait(device, UINT64_MAX);
+  if (status) return status;
   const cl_int code = enqueue(device, to, from, bytes, CL_TRUE, NULL);
   return code == CL_SUCCESS ? CONVOY_OK : cl_fail(code, "writing to the device");
 }
@@ -113,6 +116,8 @@ convoy_status engine_read_part(cvy_device *device, uint64_t id, int64_t offset, 
   convoy_status status = check_part(offset, bytes);
   if (!status) status = find_array(device, id, offset + bytes, &entry);
   if (status || bytes == 0) return status;
+  status = marks_wait(device, UINT64_MAX);
+  if (status) return status;
   const place from = place_of(entry, offset);
   const cl_int code = clEnqueueReadBuffer(device->queue, from.memory, CL_TRUE, from.at,
                                           (size_t)bytes, to, 0, NULL, NULL);

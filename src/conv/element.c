@@ -1,0 +1,192 @@
+/* One element of a result by its definition, in float64: what results of devices are judged by. The
+ * loops run over the terms only, so an element costs what one output costs, whatever the array. */
+#include <math.h>
+
+#include "conv/problem.h"
+
+/* The arrays of a problem by their letters. */
+typedef struct arrays {
+  const float *x, *w, *y;
+} arrays;
+
+typedef struct sum {
+  double value, magnitude;
+} sum;
+
+static void add(sum *to, float a, float b) {
+  double term = (double)a * (double)b;
+  to->value += term;
+  to->magnitude += fabs(term);
+}
+
+/* A place in space: z h w, or t r s, or oz oh ow. */
+typedef struct place {
+  int64_t at[3];
+} place;
+
+static place place_of(int64_t index, const int64_t extent[3]) {
+  place p;
+  for (int axis = 2; axis >= 0; axis--) {
+    p.at[axis] = index % extent[axis];
+    index /= extent[axis];
+  }
+  return p;
+}
+
+static int64_t index_of(const place *p, const int64_t extent[3]) {
+  return (p->at[0] * extent[1] + p->at[1]) * extent[2] + p->at[2];
+}
+
+/* The input under output `o` and tap `f`; false if it is padding. */
+static bool input_at(const cvy_problem *p, const place *o, const place *f, place *in) {
+  for (int axis = 0; axis < 3; axis++) {
+    in->at[axis] = o->at[axis] * p->stride[axis] - p->pad[axis] + f->at[axis] * p->dilation[axis];
+    if (in->at[axis] < 0 || in->at[axis] >= p->in[axis]) return false;
+  }
+  return true;
+}
+
+/* The output that reads input `in` through tap `f`; false if there is none. */
+static bool output_at(const cvy_problem *p, const place *in, const place *f, place *o) {
+  for (int axis = 0; axis < 3; axis++) {
+    int64_t from = in->at[axis] + p->pad[axis] - f->at[axis] * p->dilation[axis];
+    o->at[axis] = from / p->stride[axis];
+    if (from < 0 || from % p->stride[axis] || o->at[axis] >= p->out[axis]) return false;
+  }
+  return true;
+}
+
+static sum forward(const cvy_problem *p, const arrays *v, int64_t index) {
+  int64_t volume = cvy_out_volume(p), taps = cvy_filter_volume(p), per_group = p->c / p->groups;
+  int64_t k = index / volume % p->k, n = index / volume / p->k;
+  int64_t first = k / (p->k / p->groups) * per_group;
+  place o = place_of(index % volume, p->out);
+  sum total = {0, 0};
+  for (int64_t tap = 0; tap < taps; tap++) {
+    place f = place_of(tap, p->filter), in;
+    if (!input_at(p, &o, &f, &in)) continue;
+    const float *x = v->x + (n * p->c + first) * cvy_in_volume(p) + index_of(&in, p->in);
+    const float *w = v->w + k * per_group * taps + tap;
+    for (int64_t c = 0; c < per_group; c++) add(&total, x[c * cvy_in_volume(p)], w[c * taps]);
+  }
+  return total;
+}
+
+static sum backward_data(const cvy_problem *p, const arrays *v, int64_t index) {
+  int64_t volume = cvy_in_volume(p), taps = cvy_filter_volume(p), per_group = p->c / p->groups;
+  int64_t c = index / volume % p->c, n = index / volume / p->c, outs = p->k / p->groups;
+  int64_t first = c / per_group * outs;
+  place in = place_of(index % volume, p->in);
+  sum total = {0, 0};
+  for (int64_t tap = 0; tap < taps; tap++) {
+    place f = place_of(tap, p->filter), o;
+    if (!output_at(p, &in, &f, &o)) continue;
+    const float *y = v->y + (n * p->k + first) * cvy_out_volume(p) + index_of(&o, p->out);
+    const float *w = v->w + (first * per_group + c % per_group) * taps + tap;
+    for (int64_t k = 0; k < outs; k++)
+      add(&total, y[k * cvy_out_volume(p)], w[k * per_group * taps]);
+  }
+  return total;
+}
+
+/* The o with 0 <= o stride + offset < in, as the half-open range [*begin, *end). */
+static void range_of(int64_t in, int64_t out, int64_t stride, int64_t offset, int64_t *begin,
+                     int64_t *end) {
+  *begin = offset >= 0 ? 0 : (stride - 1 - offset) / stride;
+  *end = offset >= in ? 0 : (in - 1 - offset) / stride + 1;
+  if (*end > out) *end = out;
+}
+
+/* One plane of x and dy: the products of all outputs under one tap. */
+static void add_plane(const cvy_problem *p, const float *x, const float *y, const place *f,
+                      sum *total) {
+  int64_t offset[3], begin[3], end[3];
+  for (int axis = 0; axis < 3; axis++) {
+    offset[axis] = f->at[axis] * p->dilation[axis] - p->pad[axis];
+    range_of(p->in[axis], p->out[axis], p->stride[axis], offset[axis], &begin[axis], &end[axis]);
+  }
+  for (int64_t oz = begin[0]; oz < end[0]; oz++) {
+    for (int64_t oh = begin[1]; oh < end[1]; oh++) {
+      int64_t z = oz * p->stride[0] + offset[0], h = oh * p->stride[1] + offset[1];
+      const float *from = x + (z * p->in[1] + h) * p->in[2] + offset[2];
+      const float *row = y + (oz * p->out[1] + oh) * p->out[2];
+      for (int64_t ow = begin[2]; ow < end[2]; ow++) add(total, from[ow * p->stride[2]], row[ow]);
+    }
+  }
+}
+
+static sum backward_weights(const cvy_problem *p, const arrays *v, int64_t index) {
+  int64_t taps = cvy_filter_volume(p), per_group = p->c / p->groups;
+  int64_t k = index / taps / per_group;
+  int64_t c = k / (p->k / p->groups) * per_group + index / taps % per_group;
+  place f = place_of(index % taps, p->filter);
+  sum total = {0, 0};
+  for (int64_t n = 0; n < p->n; n++) {
+    add_plane(p, v->x + (n * p->c + c) * cvy_in_volume(p),
+              v->y + (n * p->k + k) * cvy_out_volume(p), &f, &total);
+  }
+  return total;
+}
+
+static sum backward_bias(const cvy_problem *p, const arrays *v, int64_t index) {
+  sum total = {0, 0};
+  for (int64_t n = 0; n < p->n; n++) {
+    const float *y = v->y + (n * p->k + index) * cvy_out_volume(p);
+    for (int64_t i = 0; i < cvy_out_volume(p); i++) add(&total, y[i], 1.0f);
+  }
+  return total;
+}
+
+typedef sum element_fn(const cvy_problem *problem, const arrays *values, int64_t index);
+
+static element_fn *const directions[CONVOY_DIRECTIONS] = {
+    [CONVOY_FORWARD] = forward,
+    [CONVOY_BACKWARD_DATA] = backward_data,
+    [CONVOY_BACKWARD_WEIGHTS] = backward_weights,
+    [CONVOY_BACKWARD_BIAS] = backward_bias,
+};
+
+static arrays arrays_of(const cvy_problem *problem, const float *a, const float *b) {
+  const float *values[] = {[CVY_X] = NULL, [CVY_W] = NULL, [CVY_Y] = NULL};
+  cvy_operands operands = cvy_problem_operands(problem);
+  values[operands.a] = a;
+  if (operands.has_b) values[operands.b] = b;
+  return (arrays){values[CVY_X], values[CVY_W], values[CVY_Y]};
+}
+
+/* The channel of the result's element, whose bias is added. */
+static int64_t channel_of(const cvy_problem *p, int64_t index) {
+  return p->direction == CONVOY_BACKWARD_DATA ? index / cvy_in_volume(p) % p->c
+                                              : index / cvy_out_volume(p) % p->k;
+}
+
+static double activated(const cvy_problem *problem, double value) {
+  double slope = problem->activation == CONVOY_LEAKY_RELU ? (double)problem->slope : 0.0;
+  if (problem->activation == CONVOY_IDENTITY || value > 0 || isnan(value)) return value;
+  return slope * value;
+}
+
+cvy_element cvy_problem_element(const cvy_problem *problem, const cvy_values *from, int64_t index) {
+  arrays values = arrays_of(problem, from->a, from->b);
+  sum total = directions[problem->direction](problem, &values, index);
+  double bias = problem->has_bias ? (double)from->bias[channel_of(problem, index)] : 0.0;
+  double prior = problem->accumulate ? (double)from->prior[index] : 0.0;
+  double steepest = fmax(1.0, fabs((double)problem->slope));
+  return (cvy_element){activated(problem, total.value + bias + prior),
+                       steepest * (total.magnitude + fabs(bias) + fabs(prior))};
+}
+
+int64_t cvy_problem_terms(const cvy_problem *p) {
+  const int64_t terms[CONVOY_DIRECTIONS] = {
+      [CONVOY_FORWARD] = p->c / p->groups * cvy_filter_volume(p),
+      [CONVOY_BACKWARD_DATA] = p->k / p->groups * cvy_filter_volume(p),
+      [CONVOY_BACKWARD_WEIGHTS] = p->n * cvy_out_volume(p),
+      [CONVOY_BACKWARD_BIAS] = p->n * cvy_out_volume(p),
+  };
+  return terms[p->direction];
+}
+
+double cvy_problem_bound(const cvy_problem *problem, double magnitude) {
+  double terms = (double)cvy_problem_terms(problem) + 2.0;
+  return 4.0 * terms * 0x1p-24 * magnitude;
+}

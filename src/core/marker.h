@@ -1,0 +1,26 @@
+/* The text of a run marker. It may have been written by another version, or by nobody we know. */
+#ifndef CVY_MARKER_H
+#define CVY_MARKER_H
+
+#include "base/base.h"
+
+#define CVY_MARKER_TEXT 2048 /* bytes that hold any marker as text */
+typedef struct cvy_marker {
+  char boot[64];
+  int process;
+  uint64_t born;                 /* cvy_process_born */
+  char device[128], driver[128]; /* names */
+  char since[24], refreshed[24];
+  int64_t step;
+  char last[64];       /* the last command to the device */
+  char first_use[576]; /* the kernel that runs for the first time, "" */
+  char algorithm[32];  /* its algorithm */
+  char cards[512];     /* cvy_sensors */
+} cvy_marker;
+
+/* Line ends in names become spaces. */
+void cvy_marker_format(const cvy_marker *marker, char text[CVY_MARKER_TEXT]);
+/* False unless the text is a marker with at least boot, process and device. */
+bool cvy_marker_parse(const char *text, cvy_marker *out);
+
+#endif

@@ -1,0 +1,48 @@
+/* From a problem to the name of its class; the rule stands in the header. */
+#include "core/shape_class.h"
+
+static int bucket(int64_t extent) {
+  int log2 = 0;
+  while (log2 < 62 && (INT64_C(1) << log2) < extent) log2++;
+  return log2;
+}
+
+static int64_t largest(const int64_t extent[3]) {
+  int64_t most = extent[0];
+  for (int axis = 1; axis < 3; axis++) most = extent[axis] > most ? extent[axis] : most;
+  return most;
+}
+
+static const char *filter_kind(const cvy_problem *p) {
+  int64_t most = largest(p->filter);
+  return most == 1 ? "point" : most <= 3 ? "small" : "large";
+}
+
+static const char *groups_kind(const cvy_problem *p) {
+  if (p->groups == 1) return "";
+  return p->groups == p->c ? "_depthwise" : "_grouped";
+}
+
+/* Also padding at the end alone, which only the extents show. */
+static bool is_padded(const cvy_problem *p) {
+  for (int axis = 0; axis < 3; axis++) {
+    int64_t last = (p->out[axis] - 1) * p->stride[axis] + (p->filter[axis] - 1) * p->dilation[axis];
+    if (p->pad[axis] || last - p->pad[axis] >= p->in[axis]) return true;
+  }
+  return false;
+}
+
+void cvy_shape_class(const cvy_problem *p, char *text, size_t size) {
+  static const char *const directions[CONVOY_DIRECTIONS] = {"forward", "data", "weights", "bias"};
+  bool sums_only = p->direction == CONVOY_BACKWARD_BIAS; /* has no input and no filter */
+  const int64_t *extent = sums_only ? p->out : p->in;
+  int64_t stride = largest(p->stride);
+  cvy_text out = cvy_text_in(text, size);
+  cvy_text_add(&out, "%s_r%d_c%d_k%d_in%d,%d,%d_%s_s%d", directions[p->direction], (int)p->rank,
+               bucket(p->c / p->groups), bucket(p->k / p->groups), bucket(extent[0]),
+               bucket(extent[1]), bucket(extent[2]), filter_kind(p),
+               (int)(stride > 3 ? 3 : stride));
+  cvy_text_add(&out, "%s%s%s%s%s", largest(p->dilation) > 1 ? "_dil" : "", groups_kind(p),
+               !sums_only && is_padded(p) ? "_pad" : "", p->accumulate ? "_sum" : "",
+               p->has_bias || p->activation ? "_act" : "");
+}

@@ -1,0 +1,119 @@
+/* Reading, changing and replacing the record under a lock. */
+#include "core/strikefile.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/downs.h"
+#include "os/os.h"
+
+#define LOCK_SECONDS 1.0 /* nobody holds it for longer than a write takes */
+
+typedef struct place {
+  char file[4096], lock[4096];
+} place;
+
+static convoy_status find(place *out) {
+  char folder[3900];
+  if (!cvy_state_folder(folder, sizeof folder)) {
+    return cvy_fail(CONVOY_ERR_IO, "there is no state folder: neither CONVOY_STATE_DIR nor HOME");
+  }
+  cvy_text file = cvy_text_in(out->file, sizeof out->file);
+  cvy_text lock = cvy_text_in(out->lock, sizeof out->lock);
+  cvy_text_add(&file, "%s/faults.txt", folder);
+  cvy_text_add(&lock, "%s/faults.lock", folder);
+  return CONVOY_OK;
+}
+
+static void read_file(const place *at, cvy_strikes *out) {
+  size_t count;
+  char *text = cvy_file_read(at->file, &count);
+  out->count = out->skipped = 0;
+  if (!text) return;
+  cvy_strikes_parse(text, out);
+  free(text);
+  if (out->skipped) {
+    cvy_log(CONVOY_LOG_WARNING, "%s: %d places of faults, %d lines are none and ignored", at->file,
+            (int)out->count, (int)out->skipped);
+  }
+}
+
+static convoy_status write_file(const place *at, const cvy_strikes *strikes) {
+  char *text = malloc(CVY_STRIKES_TEXT);
+  if (!text) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for the record of faults");
+  cvy_strikes_format(strikes, text, CVY_STRIKES_TEXT);
+  convoy_status status = cvy_file_write(at->file, text, strlen(text));
+  free(text);
+  return status;
+}
+
+/* Changes the file while nobody else does: adds `what` and forgets `device`'s, whichever is given.
+ * `out` gets what the file has then. */
+static convoy_status change(const cvy_strike *what, bool forgets, const char *device,
+                            cvy_strikes *out) {
+  place at;
+  convoy_status status = find(&at);
+  if (status) return status;
+  int lock = cvy_file_lock(at.lock, LOCK_SECONDS);
+  if (lock < 0) return cvy_fail(CONVOY_ERR_IO, "%s cannot be locked", at.lock);
+  read_file(&at, out);
+  if (forgets) cvy_strikes_forget(out, device);
+  if (what) cvy_strikes_add(out, what);
+  status = write_file(&at, out);
+  cvy_file_unlock(lock);
+  return status;
+}
+
+int32_t cvy_strike_limit(void) {
+  int64_t limit = CVY_STRIKE_LIMIT;
+  cvy_env_int("CONVOY_STRIKE_LIMIT", 0, 1000000, &limit); /* what is no number changes nothing */
+  return (int32_t)limit;
+}
+
+void cvy_strikes_load(cvy_strikes *out) {
+  place at;
+  out->count = 0;
+  if (!find(&at)) read_file(&at, out);
+}
+
+/* A disk that is full stays full: told once. */
+static void tell_unwritten(void) {
+  static atomic_bool told;
+  if (atomic_exchange(&told, true)) return;
+  cvy_log(CONVOY_LOG_WARNING, "faults are not recorded beyond this process: %s", cvy_last_error());
+}
+
+void cvy_strikes_note(cvy_strikes *mine, const cvy_strike *what) {
+  cvy_strikes *all = malloc(sizeof *all);
+  convoy_status status = all ? change(what, false, NULL, all)
+                             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
+  if (status) {
+    tell_unwritten();
+    cvy_strikes_add(mine, what);
+  } else {
+    *mine = *all;
+  }
+  free(all);
+}
+
+convoy_status cvy_record_text(const char *device, char *text, size_t size) {
+  cvy_strikes *strikes = malloc(sizeof *strikes);
+  if (!strikes) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
+  cvy_strikes_load(strikes);
+  cvy_strikes_describe(strikes, device, cvy_date(), cvy_strike_limit(), text, size);
+  free(strikes);
+  size_t used = strlen(text);
+  cvy_text rest = cvy_text_in(text + used, size - used);
+  cvy_downs_describe(device, &rest);
+  return CONVOY_OK;
+}
+
+convoy_status cvy_record_clear(const char *device) {
+  cvy_strikes *left = malloc(sizeof *left);
+  if (!left) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
+  convoy_status status = change(NULL, true, device, left);
+  free(left);
+  cvy_downs_forget(device);
+  return status;
+}

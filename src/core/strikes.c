@@ -1,0 +1,256 @@
+/* The record of strikes as data and as text. The text is input like any other: nothing in it is
+ * trusted. */
+#include "core/strikes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char version_line[] = "convoy-faults 1\n";
+static const char separator[] = " | ";
+static const char *const rung_names[CVY_RUNGS] = {"tuned", "conservative", "CPU"};
+
+/* ------------------------------------------------------------------------------- the list */
+
+/* Copies `from` without what would break a line apart; an empty text would be two separators in a
+ * row. */
+static void copy_field(char *to, size_t size, const char *from) {
+  cvy_text_copy(to, size, *from ? from : "-");
+  for (char *at = to; *at; at++) {
+    if (*at == '|' || (unsigned char)*at < ' ') *at = '/';
+  }
+}
+
+static void copy_strike(cvy_strike *to, const cvy_strike *from) {
+  copy_field(to->device, sizeof to->device, from->device);
+  copy_field(to->driver, sizeof to->driver, from->driver);
+  copy_field(to->algorithm, sizeof to->algorithm, from->algorithm);
+  copy_field(to->shape_class, sizeof to->shape_class, from->shape_class);
+  copy_field(to->reason, sizeof to->reason, from->reason);
+  to->rung = from->rung;
+  to->count = from->count;
+  to->last = from->last;
+}
+
+static bool same_place(const cvy_strike *a, const cvy_strike *b) {
+  return a->rung == b->rung && strcmp(a->device, b->device) == 0 &&
+         strcmp(a->driver, b->driver) == 0 && strcmp(a->algorithm, b->algorithm) == 0 &&
+         strcmp(a->shape_class, b->shape_class) == 0;
+}
+
+static bool is_forgiven(const cvy_strike *strike, int64_t now) {
+  return now - strike->last >= CVY_STRIKE_QUIET;
+}
+
+static void drop(cvy_strikes *strikes, int32_t index) {
+  strikes->list[index] = strikes->list[--strikes->count];
+}
+
+/* A clock that was set back must not keep a strike for longer than a day from now. */
+static void forgive(cvy_strikes *strikes, int64_t now) {
+  for (int32_t i = strikes->count - 1; i >= 0; i--) {
+    cvy_strike *each = &strikes->list[i];
+    if (each->last > now) each->last = now;
+    if (is_forgiven(each, now)) drop(strikes, i);
+  }
+}
+
+static int32_t oldest(const cvy_strikes *strikes) {
+  int32_t found = 0;
+  for (int32_t i = 1; i < strikes->count; i++) {
+    if (strikes->list[i].last < strikes->list[found].last) found = i;
+  }
+  return found;
+}
+
+void cvy_strikes_add(cvy_strikes *strikes, const cvy_strike *what) {
+  cvy_strike added;
+  copy_strike(&added, what);
+  forgive(strikes, added.last);
+  for (int32_t i = 0; i < strikes->count; i++) {
+    if (!same_place(&strikes->list[i], &added)) continue;
+    if (__builtin_add_overflow(added.count, strikes->list[i].count, &added.count)) {
+      added.count = INT32_MAX;
+    }
+    drop(strikes, i);
+    break;
+  }
+  if (strikes->count == CVY_STRIKES) drop(strikes, oldest(strikes));
+  strikes->list[strikes->count++] = added;
+}
+
+static bool is_named(const cvy_strike *strike, const char *device) {
+  return !device || strstr(strike->device, device);
+}
+
+void cvy_strikes_forget(cvy_strikes *strikes, const char *device) {
+  for (int32_t i = strikes->count - 1; i >= 0; i--) {
+    if (is_named(&strikes->list[i], device)) drop(strikes, i);
+  }
+}
+
+/* ------------------------------------------------------------------------------ the ladder */
+
+static bool counts_for(const cvy_strike *strike, const cvy_strike *place, int64_t now) {
+  return !is_forgiven(strike, now) && strcmp(strike->device, place->device) == 0 &&
+         strcmp(strike->driver, place->driver) == 0 &&
+         (strcmp(strike->shape_class, "*") == 0 ||
+          strcmp(strike->shape_class, place->shape_class) == 0);
+}
+
+static cvy_rung rung_of(const cvy_strikes *strikes, const cvy_strike *place, int64_t now,
+                        int32_t limit, const cvy_strike **why) {
+  int64_t counts[CVY_RUNGS] = {0};
+  *why = NULL;
+  for (int32_t i = 0; i < strikes->count; i++) {
+    const cvy_strike *each = &strikes->list[i];
+    if (!counts_for(each, place, now)) continue;
+    counts[each->rung] += each->count;
+    if (!*why || each->last > (*why)->last) *why = each;
+  }
+  if (counts[CVY_RUNG_CONSERVATIVE] >= limit) return CVY_RUNG_CPU;
+  if (counts[CVY_RUNG_TUNED] >= limit) return CVY_RUNG_CONSERVATIVE;
+  *why = NULL;
+  return CVY_RUNG_TUNED;
+}
+
+cvy_rung cvy_strikes_rung(const cvy_strikes *strikes, const char *device, const char *driver,
+                          const char *shape_class, int64_t now, int32_t limit,
+                          const cvy_strike **why) {
+  cvy_strike place;
+  copy_field(place.device, sizeof place.device, device);
+  copy_field(place.driver, sizeof place.driver, driver);
+  copy_field(place.shape_class, sizeof place.shape_class, shape_class);
+  return rung_of(strikes, &place, now, limit, why);
+}
+
+/* -------------------------------------------------------------------------------- the text */
+
+enum { DEVICE, DRIVER, ALGORITHM, CLASS, RUNG, COUNT, LAST, REASON, FIELDS };
+
+/* Cuts the line at its separators; false unless there are exactly FIELDS fields. */
+static bool cut(char *line, char *fields[FIELDS]) {
+  for (int i = 0; i < FIELDS; i++) {
+    fields[i] = line;
+    char *end = strstr(line, separator);
+    if (i == FIELDS - 1) return !end;
+    if (!end) return false;
+    *end = '\0';
+    line = end + strlen(separator);
+  }
+  return false;
+}
+
+static bool parse_number(const char *text, int64_t high, int64_t *out) {
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  *out = value;
+  return end != text && *end == '\0' && !errno && value >= 0 && value <= high;
+}
+
+static bool parse_rung(const char *text, cvy_rung *out) {
+  for (int rung = CVY_RUNG_TUNED; rung < CVY_RUNG_CPU; rung++) {
+    *out = (cvy_rung)rung;
+    if (strcmp(text, rung_names[rung]) == 0) return true;
+  }
+  return false;
+}
+
+/* A field is taken only as it would be written. */
+static bool parse_text(const char *text, char *to, size_t size) {
+  copy_field(to, size, text);
+  return strcmp(text, to) == 0;
+}
+
+static bool parse_strike(char *line, cvy_strike *out) {
+  char *field[FIELDS];
+  int64_t count;
+  if (!cut(line, field)) return false;
+  const struct {
+    int field;
+    char *to;
+    size_t size;
+  } texts[] = {
+      {DEVICE, out->device, sizeof out->device},
+      {DRIVER, out->driver, sizeof out->driver},
+      {ALGORITHM, out->algorithm, sizeof out->algorithm},
+      {CLASS, out->shape_class, sizeof out->shape_class},
+      {REASON, out->reason, sizeof out->reason},
+  };
+  for (size_t i = 0; i < CVY_COUNT(texts); i++) {
+    if (!parse_text(field[texts[i].field], texts[i].to, texts[i].size)) return false;
+  }
+  if (!parse_rung(field[RUNG], &out->rung) || !parse_number(field[COUNT], INT32_MAX, &count) ||
+      !parse_number(field[LAST], INT64_MAX / 2, &out->last)) {
+    return false;
+  }
+  out->count = (int32_t)count;
+  return true;
+}
+
+static void parse_line(const char *line, size_t length, cvy_strikes *out) {
+  char copy[1024];
+  if (length == 0) return;
+  bool fits = length < sizeof copy && out->count < CVY_STRIKES;
+  if (fits) {
+    memcpy(copy, line, length);
+    copy[length] = '\0';
+  }
+  if (fits && parse_strike(copy, &out->list[out->count])) {
+    out->count++;
+  } else {
+    out->skipped++;
+  }
+}
+
+void cvy_strikes_parse(const char *text, cvy_strikes *out) {
+  out->count = 0;
+  out->skipped = strncmp(text, version_line, strlen(version_line)) != 0;
+  if (out->skipped) return;
+  const char *at = text + strlen(version_line);
+  while (*at) {
+    size_t length = strcspn(at, "\n");
+    parse_line(at, length, out);
+    at += length + (at[length] == '\n');
+  }
+}
+
+void cvy_strikes_format(const cvy_strikes *strikes, char *text, size_t size) {
+  cvy_text out = cvy_text_in(text, size);
+  cvy_text_add(&out, "%s", version_line);
+  for (int32_t i = 0; i < strikes->count; i++) {
+    const cvy_strike *each = &strikes->list[i];
+    cvy_text_add(&out, "%s | %s | %s | %s | %s | %d | %" PRId64 " | %s\n", each->device,
+                 each->driver, each->algorithm, each->shape_class, rung_names[each->rung],
+                 (int)each->count, each->last, each->reason);
+  }
+}
+
+/* -------------------------------------------------------------------------------- for people */
+
+static void describe(const cvy_strikes *strikes, const cvy_strike *each, int64_t now, int32_t limit,
+                     char *line, size_t size) {
+  static const char *const meaning[CVY_RUNGS] = {
+      "still used as tuned", "conservative algorithms only", "the CPU computes"};
+  const cvy_strike *unused;
+  const char *state =
+      is_forgiven(each, now) ? "forgiven" : meaning[rung_of(strikes, each, now, limit, &unused)];
+  int64_t left = each->last + CVY_STRIKE_QUIET - now;
+  cvy_text out = cvy_text_in(line, size);
+  cvy_text_add(&out, "%s (driver %s): %d with %s on %s: %s, forgiven in %.1f h; last: %s\n",
+               each->device, each->driver, (int)each->count, each->algorithm, each->shape_class,
+               state, left > 0 ? (double)left / 3600.0 : 0.0, each->reason);
+}
+
+void cvy_strikes_describe(const cvy_strikes *strikes, const char *device, int64_t now,
+                          int32_t limit, char *text, size_t size) {
+  cvy_text out = cvy_text_in(text, size);
+  for (int32_t i = 0; i < strikes->count; i++) {
+    char line[1024];
+    if (!is_named(&strikes->list[i], device)) continue;
+    describe(strikes, &strikes->list[i], now, limit, line, sizeof line);
+    if (out.used + strlen(line) < size) cvy_text_add(&out, "%s", line);
+  }
+}

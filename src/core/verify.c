@@ -1,0 +1,173 @@
+/* Judging results. Comparisons are written so that a NaN fails. */
+#include "core/verify.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBES = 1024, ZERO_PICKS = 16, NONFINITE_PICKS = 4 };
+
+/* Devices may flush denormals, of operands too: that much per term is no lie. */
+#define DENORMALS 1e-30
+/* Beyond this a sum may overflow or not, depending on its order. */
+#define TOO_LARGE ((double)FLT_MAX / 4)
+
+static uint64_t mix(uint64_t seed, int64_t number) {
+  return cvy_hash(cvy_hash(0, &seed, sizeof seed), &number, sizeof number);
+}
+
+/* ------------------------------------------------------------------------------ what to pick */
+
+static void pick(cvy_picks *picks, int64_t index) {
+  if (picks->count < CVY_PICKS) picks->index[picks->count++] = index;
+}
+
+void cvy_pick_any(int64_t elements, int32_t count, uint64_t seed, cvy_picks *picks) {
+  for (int32_t i = 0; i < count && elements > 0; i++) {
+    pick(picks, (int64_t)(mix(seed, i) % (uint64_t)elements));
+  }
+}
+
+void cvy_pick_suspects(const float *result, int64_t count, uint64_t seed, cvy_picks *picks) {
+  int64_t step = (count + PROBES - 1) / PROBES;
+  int64_t first = step > 1 ? (int64_t)(mix(seed, -1) % (uint64_t)step) : 0;
+  int nonfinite = 0;
+  bool zero = true;
+  for (int64_t i = first; i < count; i += step) {
+    zero = zero && result[i] == 0.0f;
+    if (fabsf(result[i]) <= FLT_MAX || nonfinite == NONFINITE_PICKS) continue;
+    pick(picks, i);
+    nonfinite++;
+  }
+  if (zero) cvy_pick_any(count, ZERO_PICKS, mix(seed, -2), picks);
+}
+
+void cvy_pick_corners(const cvy_problem *p, cvy_picks *picks) {
+  const int64_t extents[][5] = {
+      [CVY_X] = {p->n, p->c, p->in[0], p->in[1], p->in[2]},
+      [CVY_W] = {p->k, p->c / p->groups, p->filter[0], p->filter[1], p->filter[2]},
+      [CVY_Y] = {p->n, p->k, p->out[0], p->out[1], p->out[2]},
+      [CVY_BIAS] = {1, 1, 1, 1, cvy_problem_count(p, CVY_BIAS)},
+  };
+  const int64_t *extent = extents[cvy_problem_operands(p).out];
+  for (int corner = 0; corner < 32; corner++) {
+    int64_t index = 0;
+    for (int axis = 0; axis < 5; axis++) {
+      index = index * extent[axis] + (corner >> axis & 1 ? extent[axis] - 1 : 0);
+    }
+    pick(picks, index);
+  }
+}
+
+/* ------------------------------------------------------------------------------ single elements */
+
+static double bound_of(const cvy_problem *problem, double magnitude) {
+  return cvy_problem_bound(problem, magnitude) +
+         DENORMALS * ((double)cvy_problem_terms(problem) + 2.0);
+}
+
+static bool is_right(const cvy_claim *claim, int64_t index, cvy_mismatch *out) {
+  cvy_element wanted = cvy_problem_element(claim->problem, &claim->from, index);
+  double bound = bound_of(claim->problem, wanted.magnitude);
+  double got = (double)claim->result[index];
+  if (!(wanted.magnitude <= TOO_LARGE) || fabs(got - wanted.value) <= bound) return true;
+  *out = (cvy_mismatch){index, got, wanted.value, bound};
+  return false;
+}
+
+bool cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out) {
+  for (int32_t i = 0; i < picks->count; i++) {
+    if (!is_right(claim, picks->index[i], out)) return false;
+  }
+  return true;
+}
+
+/* --------------------------------------------------------------------------------- whole arrays */
+
+static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
+                             float *out) {
+  cvy_choice choice;
+  convoy_status status = cvy_choose(chooser, cpu, claim->problem, &choice);
+  if (status) return status;
+  const cvy_values *from = &claim->from;
+  const cvy_job job = {.problem = *claim->problem,
+                       .algorithm = choice.row,
+                       .params = choice.params,
+                       .a.host = (float *)(uintptr_t)from->a,
+                       .b.host = (float *)(uintptr_t)from->b,
+                       .bias.host = (float *)(uintptr_t)from->bias,
+                       .out.host = out};
+  return cpu->backend->run(cpu->device, &job, NULL);
+}
+
+/* The arrays a verification needs besides the operands: their absolute values, and two results. */
+typedef struct scratch {
+  float *a, *b, *bias, *value, *magnitude;
+} scratch;
+
+/* Absolute values; false if memory ran out. */
+static bool copy_absolute(const float *from, int64_t count, float **out) {
+  if (!from) return true;
+  *out = malloc((size_t)count * sizeof(float));
+  if (!*out) return false;
+  for (int64_t i = 0; i < count; i++) (*out)[i] = fabsf(from[i]);
+  return true;
+}
+
+static bool make_scratch(const cvy_claim *claim, int64_t count, scratch *out) {
+  const cvy_problem *p = claim->problem;
+  cvy_operands operands = cvy_problem_operands(p);
+  size_t bytes = (size_t)count * sizeof(float);
+  out->value = malloc(bytes);
+  out->magnitude = malloc(bytes);
+  return out->value && out->magnitude &&
+         copy_absolute(claim->from.a, cvy_problem_count(p, operands.a), &out->a) &&
+         copy_absolute(claim->from.b, cvy_problem_count(p, operands.b), &out->b) &&
+         copy_absolute(claim->from.bias, cvy_problem_count(p, CVY_BIAS), &out->bias);
+}
+
+static void free_scratch(const scratch *s) {
+  float *const all[] = {s->a, s->b, s->bias, s->value, s->magnitude};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) free(all[i]);
+}
+
+/* The reference, and the sums of absolute values: the same problem on absolute operands. */
+static convoy_status compute(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
+                             int64_t count, scratch *s) {
+  cvy_problem linear = *claim->problem;
+  linear.activation = CONVOY_IDENTITY;
+  linear.slope = 0.0f;
+  const float *prior = claim->from.prior;
+  for (int64_t i = 0; prior && i < count; i++) s->magnitude[i] = fabsf(prior[i]);
+  if (prior) memcpy(s->value, prior, (size_t)count * sizeof(float));
+  convoy_status status = run_cpu(chooser, cpu, claim, s->value);
+  if (status) return status;
+  const cvy_claim absolute = {&linear, {s->a, s->b, s->bias, NULL}, NULL};
+  return run_cpu(chooser, cpu, &absolute, s->magnitude);
+}
+
+/* The engine's own rounding takes at most a quarter of the bound, so what is within half of it is
+ * right; of the rest the element by its definition decides. */
+static bool compare(const cvy_claim *claim, int64_t count, const scratch *s, cvy_mismatch *out) {
+  for (int64_t i = 0; i < count; i++) {
+    double magnitude = (double)s->magnitude[i], bound = bound_of(claim->problem, magnitude);
+    double difference = fabs((double)claim->result[i] - (double)s->value[i]);
+    if (difference <= 0.5 * bound || !(magnitude <= TOO_LARGE)) continue;
+    if (!is_right(claim, i, out)) return false;
+  }
+  return true;
+}
+
+convoy_status cvy_verify_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
+                               bool *right, cvy_mismatch *out) {
+  int64_t count = cvy_problem_count(claim->problem, cvy_problem_operands(claim->problem).out);
+  scratch s = {NULL, NULL, NULL, NULL, NULL};
+  convoy_status status =
+      make_scratch(claim, count, &s)
+          ? compute(chooser, cpu, claim, count, &s)
+          : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to verify %lld elements", (long long)count);
+  if (!status) *right = compare(claim, count, &s, out);
+  free_scratch(&s);
+  return status;
+}

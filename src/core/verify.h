@@ -1,0 +1,46 @@
+/* Whether a device's result is right: by the definition in float64 for single elements, with the CPU
+ * engine as a filter for whole arrays. An element is right within the bound that convoy.h promises. */
+#ifndef CVY_VERIFY_H
+#define CVY_VERIFY_H
+
+#include "core/choose.h"
+
+/* What is judged: the problem, what it was computed from, and the result. */
+typedef struct cvy_claim {
+  const cvy_problem *problem;
+  cvy_values from;
+  const float *result;
+} cvy_claim;
+
+typedef struct cvy_mismatch {
+  int64_t index;
+  double got, wanted, bound;
+} cvy_mismatch;
+
+/* Elements of a result to be looked at. */
+enum { CVY_PICKS = 256 };
+typedef struct cvy_picks {
+  int32_t count;
+  int64_t index[CVY_PICKS];
+} cvy_picks;
+
+/* Adds elements that look wrong without any computation: infinite ones, NaN, or, of a result that is 0
+ * throughout, a few. At most 1024 elements are looked at, all of a small result, else evenly spread
+ * ones, others for each `seed`. Unwritten elements hold what was there before: NaN in a first use,
+ * which this finds, else wrong values like any others. */
+void cvy_pick_suspects(const float *result, int64_t count, uint64_t seed, cvy_picks *picks);
+/* Adds `count` elements at random. */
+void cvy_pick_any(int64_t elements, int32_t count, uint64_t seed, cvy_picks *picks);
+/* Adds the 32 corners of the result. */
+void cvy_pick_corners(const cvy_problem *problem, cvy_picks *picks);
+
+/* False for the first of them that is wrong. Where magnitudes come near the largest float32 nothing
+ * can be said, and everything counts as right. */
+bool cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out);
+
+/* All elements. *right becomes false if one is wrong. Takes two runs of the CPU engine and copies of
+ * the operands. ERR_MEMORY, or what the engine reports. */
+convoy_status cvy_verify_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
+                               bool *right, cvy_mismatch *out);
+
+#endif

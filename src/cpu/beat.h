@@ -1,0 +1,39 @@
+/* Signs of life: each thread of the engine notes what it is at and counts its steps, in a few stores.
+ * cvy_watch reads them from another thread. */
+#ifndef CVY_CPU_BEAT_H
+#define CVY_CPU_BEAT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef enum cvy_activity {
+  CVY_IDLE,
+  CVY_PART,      /* number, of how many */
+  CVY_BLAS_TURN, /* waiting until another thread's product is done */
+  CVY_BLAS       /* m, n, k */
+} cvy_activity;
+
+typedef struct cvy_step {
+  cvy_activity activity;
+  int64_t number[3];
+} cvy_step;
+
+/* Written by its thread alone. */
+typedef struct cvy_beat {
+  atomic_uint_fast64_t count; /* changes with every step */
+  atomic_int activity;
+  atomic_int_fast64_t number[3];
+  atomic_int clock; /* clockid_t of the thread's processor time */
+  char apart[20];   /* fills a line of cache */
+} cvy_beat;
+
+/* From now on this thread beats there (NULL: nowhere); returns where it did before. */
+cvy_beat *cvy_beat_attach(cvy_beat *beat);
+
+/* Begins a step within the present one, which it returns; cvy_beat_leave goes back to that. */
+cvy_step cvy_beat_enter(cvy_step step);
+void cvy_beat_leave(cvy_step before);
+/* The step goes on: for loops whose items may take long together. */
+void cvy_beat_on(void);
+
+#endif

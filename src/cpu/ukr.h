@@ -1,0 +1,36 @@
+/* The contract of the microkernel: one tile of outputs, kept in registers over all products.
+ *
+ *   y[r][i] (+)= sum over c, t of w[c][t][r] x[c x_pitch + tap[t] + i],  r < rows, i < columns
+ *
+ * `rows` are output channels, `columns` neighbouring places of a plane laid out by cpu/planes.h: one,
+ * two or three vectors, of which the last strip of a plane takes as few as do. All rows and columns are
+ * computed: what lies in w, x and y there must be readable and writable, and
+ * what comes of places that are no output is dropped by the caller. Nothing need be aligned. */
+#ifndef CVY_CPU_UKR_H
+#define CVY_CPU_UKR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct cvy_tile {
+  const float *x, *w;
+  float *y;
+  const int64_t *tap;
+  int64_t taps, channels;
+  int64_t x_pitch, y_pitch;
+  bool add; /* to what y holds; else y is not used, though it may be read */
+} cvy_tile;
+
+#define CVY_UKR_VECTORS 3
+
+typedef struct cvy_ukr {
+  int64_t rows, lanes;                                /* lanes: places per vector */
+  void (*run[CVY_UKR_VECTORS])(const cvy_tile *tile); /* for 1, 2, 3 vectors */
+} cvy_ukr;
+
+/* Places of the widest tile. */
+static inline int64_t cvy_ukr_columns(const cvy_ukr *ukr) {
+  return CVY_UKR_VECTORS * ukr->lanes;
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* Kernels under way, oldest first. Waiting for them one by one instead of for the whole queue shows
+ * the other side that the device gets on, and how fast, which is what slices are cut by. */
+#include "ocl/engine/engine.h"
+#include "os/os.h"
+
+/* A launch shorter than this says little about how fast the kernel is. */
+#define TELLING_SECONDS 1e-3
+
+void marks_add(cvy_device *device, cl_event event, double work, double *rate) {
+  marks *all = &device->marks;
+  if (all->count == MARKS) { /* the wait for the whole queue covers it */
+    clReleaseEvent(event);
+    return;
+  }
+  all->mark[(all->first + all->count++) % MARKS] =
+      (mark){event, device->ticket, work, cvy_clock(), rate};
+}
+
+static void drop_oldest(cvy_device *device) {
+  marks *all = &device->marks;
+  clReleaseEvent(all->mark[all->first].event);
+  all->first = (all->first + 1) % MARKS;
+  --all->count;
+}
+
+void marks_drop(cvy_device *device) {
+  while (device->marks.count > 0) drop_oldest(device);
+}
+
+static bool is_complete(cl_event event) {
+  cl_int state = CL_QUEUED;
+  const cl_int code =
+      clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+  return code == CL_SUCCESS && state == CL_COMPLETE;
+}
+
+/* The kernel ran from when the one before ended, or from when it was enqueued, until now. The older
+ * rate counts as much as the new one, so that a disturbed launch does not decide alone. */
+static void learn(const mark *done, double since) {
+  const double start = since > done->enqueued ? since : done->enqueued;
+  const double seconds = cvy_clock() - start;
+  if (seconds < TELLING_SECONDS) {
+    if (done->work / TELLING_SECONDS > *done->rate) *done->rate = done->work / TELLING_SECONDS;
+    return;
+  }
+  *done->rate = (*done->rate + done->work / seconds) / 2;
+}
+
+/* All kernels of earlier commands are done when one of this command is. */
+static void retire_oldest(cvy_device *device) {
+  const uint64_t before = device->marks.mark[device->marks.first].ticket - 1;
+  if (before > device->finished) device->finished = before;
+  drop_oldest(device);
+  watch_progress(device);
+}
+
+convoy_status marks_wait(cvy_device *device, uint64_t ticket) {
+  marks *all = &device->marks;
+  double since = 0;
+  clFlush(device->queue);
+  while (all->count > 0 && all->mark[all->first].ticket <= ticket) {
+    const mark *oldest = &all->mark[all->first];
+    const bool late = is_complete(oldest->event); /* when it ended is not known */
+    if (!late) {
+      const cl_int code = clWaitForEvents(1, &oldest->event);
+      if (code != CL_SUCCESS) return command_drained(device, code, "waiting for the device");
+      if (since > 0) learn(oldest, since);
+    }
+    since = cvy_clock();
+    retire_oldest(device);
+  }
+  return CONVOY_OK;
+}

@@ -1,0 +1,35 @@
+/* One wait for the other side: how long it has been without progress, not counting the time in which
+ * nothing could be expected. */
+#ifndef CVY_PATIENCE_H
+#define CVY_PATIENCE_H
+
+#include "worker/deadline.h"
+
+/* Signs of progress, as shared memory shows them. */
+typedef struct cvy_progress {
+  uint64_t moved; /* another number: something has completed */
+  cvy_phase phase;
+  bool first_run;
+} cvy_progress;
+
+typedef struct cvy_patience {
+  cvy_deadlines *deadlines;
+  double *until;       /* the call's limit, moved on by what does not count; 0: none */
+  const char *what;    /* is waited for: "the result" */
+  int worker;          /* pid */
+  bool worker_is_self; /* a thread of this process: its state and times are not to be told apart */
+  bool on_processor;   /* the device is one: processor time is progress of a run too */
+
+  cvy_progress seen;
+  double begin, last, asleep; /* clocks */
+  double still, in_phase;     /* seconds counted: without progress; in this phase */
+  double looked;              /* when /proc was read */
+  double cpu_seconds;
+} cvy_patience;
+
+void cvy_patience_begin(cvy_patience *patience, const cvy_progress *now);
+/* Called again and again, at short intervals. ERR_DEADLINE with a sentence that says what
+ * was waited for, how long, and what the worker was doing. */
+convoy_status cvy_patience_check(cvy_patience *patience, const cvy_progress *now);
+
+#endif

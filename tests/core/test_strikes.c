@@ -1,0 +1,237 @@
+/* The record of strikes and the names of shape classes, without device, file or clock. */
+#include "core/strikes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+
+static cvy_strikes strikes;
+static char text[CVY_STRIKES_TEXT], other[CVY_STRIKES_TEXT];
+
+static const int64_t NOW = 1800000000;
+
+static int reset(void **state) {
+  (void)state;
+  memset(&strikes, 0, sizeof strikes);
+  return 0;
+}
+
+static void add(const char *algorithm, const char *shape_class, cvy_rung rung, int32_t count,
+                int64_t at) {
+  cvy_strike strike = {
+      .device = "A GPU", .driver = "1.0", .rung = rung, .count = count, .last = at};
+  cvy_text_copy(strike.algorithm, sizeof strike.algorithm, algorithm);
+  cvy_text_copy(strike.shape_class, sizeof strike.shape_class, shape_class);
+  cvy_text_copy(strike.reason, sizeof strike.reason, "it hung");
+  cvy_strikes_add(&strikes, &strike);
+}
+
+static cvy_rung rung_at(const char *driver, const char *shape_class, int64_t now) {
+  const cvy_strike *why;
+  cvy_rung rung =
+      cvy_strikes_rung(&strikes, "A GPU", driver, shape_class, now, CVY_STRIKE_LIMIT, &why);
+  assert_int_equal(why == NULL, rung == CVY_RUNG_TUNED);
+  return rung;
+}
+
+static void three_strikes_step_down(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    add("t", "c", CVY_RUNG_TUNED, 1, NOW + i);
+    assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_TUNED);
+  }
+  add("u", "c", CVY_RUNG_TUNED, 1, NOW + 2); /* another algorithm, the same class */
+  assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_CONSERVATIVE);
+  assert_int_equal(rung_at("1.0", "other", NOW + 9), CVY_RUNG_TUNED);
+  assert_int_equal(rung_at("1.1", "c", NOW + 9), CVY_RUNG_TUNED); /* a new driver starts afresh */
+  add("d", "c", CVY_RUNG_CONSERVATIVE, 2, NOW + 3);
+  assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_CONSERVATIVE);
+  add("d", "c", CVY_RUNG_CONSERVATIVE, 1, NOW + 3);
+  assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_CPU);
+}
+
+static void a_strike_without_a_class_counts_for_all(void **state) {
+  (void)state;
+  add("*", "*", CVY_RUNG_TUNED, 2, NOW);
+  add("t", "c", CVY_RUNG_TUNED, 1, NOW);
+  assert_int_equal(rung_at("1.0", "c", NOW), CVY_RUNG_CONSERVATIVE);
+  assert_int_equal(rung_at("1.0", "d", NOW), CVY_RUNG_TUNED);
+}
+
+static void a_quiet_day_forgives(void **state) {
+  (void)state;
+  add("t", "c", CVY_RUNG_TUNED, 3, NOW);
+  assert_int_equal(rung_at("1.0", "c", NOW + CVY_STRIKE_QUIET - 1), CVY_RUNG_CONSERVATIVE);
+  assert_int_equal(rung_at("1.0", "c", NOW + CVY_STRIKE_QUIET), CVY_RUNG_TUNED);
+  add("t", "other", CVY_RUNG_TUNED, 1, NOW + CVY_STRIKE_QUIET); /* what is forgiven is dropped */
+  assert_int_equal(strikes.count, 1);
+}
+
+/* A clock that was a year ahead once does not keep a device in quarantine for a year. */
+static void strikes_of_the_future_are_of_now(void **state) {
+  (void)state;
+  add("t", "c", CVY_RUNG_TUNED, 3, NOW + 365 * 86400);
+  add("t", "other", CVY_RUNG_TUNED, 1, NOW);
+  assert_int_equal(rung_at("1.0", "c", NOW), CVY_RUNG_CONSERVATIVE);
+  assert_int_equal(rung_at("1.0", "c", NOW + CVY_STRIKE_QUIET), CVY_RUNG_TUNED);
+}
+
+static void counts_do_not_overflow(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) add("t", "c", CVY_RUNG_TUNED, INT32_MAX, NOW);
+  assert_int_equal(strikes.count, 1);
+  assert_int_equal(strikes.list[0].count, INT32_MAX);
+}
+
+static void a_full_list_loses_its_oldest(void **state) {
+  (void)state;
+  char name[16];
+  for (int i = 0; i < CVY_STRIKES + 10; i++) {
+    snprintf(name, sizeof name, "c%d", i);
+    add("t", name, CVY_RUNG_TUNED, 3, NOW + i);
+  }
+  assert_int_equal(strikes.count, CVY_STRIKES);
+  assert_int_equal(rung_at("1.0", "c9", NOW + 100), CVY_RUNG_TUNED);
+  assert_int_equal(rung_at("1.0", "c10", NOW + 100), CVY_RUNG_CONSERVATIVE);
+}
+
+static void text_there_and_back(void **state) {
+  (void)state;
+  static cvy_strikes again;
+  add("t", "c", CVY_RUNG_TUNED, 2, NOW);
+  cvy_strike odd = {.device = "A | B\nC", .count = 1, .last = NOW, .rung = CVY_RUNG_CONSERVATIVE};
+  cvy_strikes_add(&strikes, &odd);
+  cvy_strikes_format(&strikes, text, sizeof text);
+  cvy_strikes_parse(text, &again);
+  assert_int_equal(again.count, 2);
+  assert_int_equal(again.skipped, 0);
+  assert_string_equal(again.list[1].device, "A / B/C");
+  assert_string_equal(again.list[1].reason, "-");
+  cvy_strikes_format(&again, other, sizeof other);
+  assert_string_equal(text, other);
+}
+
+static void rubbish_is_skipped_and_counted(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int count, skipped;
+  } rows[] = {
+      {"", 0, 1},
+      {"convoy-faults 2\n", 0, 1},
+      {"convoy-faults 1\n", 0, 0},
+      {"convoy-faults 1\nrubbish\n\na | b | c | d | tuned | 1 | 5 | r\n", 1, 1},
+      {"convoy-faults 1\na | b | c | d | CPU | 1 | 5 | r\n", 0, 1},
+      {"convoy-faults 1\na | b | c | d | tuned | -1 | 5 | r\n", 0, 1},
+      {"convoy-faults 1\na | b | c | d | tuned | 1x | 5 | r\n", 0, 1},
+      {"convoy-faults 1\na | b | c | d | tuned | 1 | 99999999999999999999 | r\n", 0, 1},
+      {"convoy-faults 1\na | b | c | d | tuned | 1 | 5 | r | more\n", 0, 1},
+      {"convoy-faults 1\n | b | c | d | tuned | 1 | 5 | r", 0, 1},
+  };
+  for (size_t i = 0; i < CVY_COUNT(rows); i++) {
+    cvy_strikes_parse(rows[i].text, &strikes);
+    if (strikes.count == rows[i].count && strikes.skipped == rows[i].skipped) continue;
+    fail_msg("%s: %d strikes, %d skipped", rows[i].text, (int)strikes.count, (int)strikes.skipped);
+  }
+}
+
+static void description_says_what_follows(void **state) {
+  (void)state;
+  add("t", "c", CVY_RUNG_TUNED, 3, NOW);
+  cvy_strikes_describe(&strikes, "GPU", NOW + 3600, CVY_STRIKE_LIMIT, text, sizeof text);
+  assert_non_null(strstr(text, "A GPU (driver 1.0): 3 with t on c"));
+  assert_non_null(
+      strstr(text, "conservative algorithms only, forgiven in 23.0 h; last: it hung\n"));
+  cvy_strikes_describe(&strikes, NULL, NOW + 2 * CVY_STRIKE_QUIET, CVY_STRIKE_LIMIT, text,
+                       sizeof text);
+  assert_non_null(strstr(text, ": forgiven, forgiven in 0.0 h"));
+  cvy_strikes_describe(&strikes, "other", NOW, CVY_STRIKE_LIMIT, text, sizeof text);
+  assert_string_equal(text, "");
+  cvy_strikes_describe(&strikes, NULL, NOW, CVY_STRIKE_LIMIT, text, 20); /* whole lines or none */
+  assert_string_equal(text, "");
+  cvy_strikes_forget(&strikes, "other");
+  assert_int_equal(strikes.count, 1);
+  cvy_strikes_forget(&strikes, "GPU");
+  assert_int_equal(strikes.count, 0);
+}
+
+/* ---------------------------------------------------------------------------- shape classes */
+
+static void check_class(const char *problem, const char *wanted) {
+  convoy_conv conv;
+  int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS], y[CONVOY_MAX_DIMS];
+  convoy_direction direction;
+  cvy_problem p;
+  char got[CVY_CLASS_TEXT];
+  assert_int_equal(cvy_parse_problem(problem, &conv, x, w, &direction), CONVOY_OK);
+  assert_int_equal(cvy_output_shape(&conv, x, w, y), CONVOY_OK);
+  assert_int_equal(direction == CONVOY_BACKWARD_BIAS
+                       ? cvy_problem_bias(&conv, y, 0, &p)
+                       : cvy_problem_make(&conv, direction, x, w, 0, false, NULL, &p),
+                   CONVOY_OK);
+  cvy_shape_class(&p, got, sizeof got);
+  if (strcmp(got, wanted) != 0) fail_msg("%s: %s, not %s", problem, got, wanted);
+}
+
+static void classes_have_names(void **state) {
+  (void)state;
+  static const char *const rows[][2] = {
+      {"n1c1w5 k1s1 forward", "forward_r1_c0_k0_in0,0,3_point_s1"},
+      {"n9c1w5 k1s1 forward", "forward_r1_c0_k0_in0,0,3_point_s1"}, /* the batch does not matter */
+      {"n1c64h80w80 k65r3s3 pad1 forward", "forward_r2_c6_k7_in0,7,7_small_s1_pad"},
+      {"n1c64h81w80 k64r3s3 stride2 pad0:1 backward_data", "data_r2_c6_k6_in0,7,7_small_s2_pad"},
+      {"n1c64h80w80 k64r5s1 stride5 dil2 groups64 backward_weights",
+       "weights_r2_c0_k0_in0,7,7_large_s3_dil_depthwise"},
+      {"n1c64z4h80w80 k64t1r1s1 groups2 forward", "forward_r3_c5_k5_in2,7,7_point_s1_grouped"},
+      {"n1c3h8w8 k16r1s1 backward_bias", "bias_r2_c0_k4_in0,3,3_point_s1"},
+  };
+  for (size_t i = 0; i < CVY_COUNT(rows); i++) check_class(rows[i][0], rows[i][1]);
+}
+
+static void what_comes_on_top_is_part_of_the_class(void **state) {
+  (void)state;
+  const convoy_conv conv = CONVOY_CONV_INIT(1);
+  const convoy_epilogue relu = {sizeof relu, CONVOY_RELU, 0.0f, 0};
+  const int64_t x[] = {1, 1, 5}, w[] = {1, 1, 1};
+  cvy_problem p;
+  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, &relu, &p), CONVOY_OK);
+  cvy_shape_class(&p, text, sizeof text);
+  assert_string_equal(text, "forward_r1_c0_k0_in0,0,3_point_s1_act");
+  assert_int_equal(cvy_problem_make(&conv, CONVOY_BACKWARD_DATA, x, w, 1, false, NULL, &p),
+                   CONVOY_OK);
+  cvy_shape_class(&p, text, sizeof text);
+  assert_string_equal(text, "data_r1_c0_k0_in0,0,3_point_s1_sum");
+}
+
+/* Also with the largest numbers there are. */
+static void a_class_always_fits(void **state) {
+  (void)state;
+  cvy_problem p;
+  memset(&p, 0x7f, sizeof p);
+  p.direction = CONVOY_BACKWARD_WEIGHTS;
+  p.rank = 3;
+  p.groups = 2;
+  for (int i = 0; i < 3; i++) p.out[i] = p.stride[i] = p.dilation[i] = p.filter[i] = 1 << 30;
+  p.pad[0] = 1;
+  cvy_shape_class(&p, text, CVY_CLASS_TEXT);
+  assert_non_null(strstr(text, "_pad_sum_act"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(three_strikes_step_down, reset),
+      cmocka_unit_test_setup(a_strike_without_a_class_counts_for_all, reset),
+      cmocka_unit_test_setup(a_quiet_day_forgives, reset),
+      cmocka_unit_test_setup(strikes_of_the_future_are_of_now, reset),
+      cmocka_unit_test_setup(counts_do_not_overflow, reset),
+      cmocka_unit_test_setup(a_full_list_loses_its_oldest, reset),
+      cmocka_unit_test_setup(text_there_and_back, reset),
+      cmocka_unit_test_setup(rubbish_is_skipped_and_counted, reset),
+      cmocka_unit_test_setup(description_says_what_follows, reset),
+      cmocka_unit_test_setup(classes_have_names, reset),
+      cmocka_unit_test_setup(what_comes_on_top_is_part_of_the_class, reset),
+      cmocka_unit_test_setup(a_class_always_fits, reset),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* Bad settings of OpenMP and OpenBLAS: each in a child process whose engine must give right results,
+ * start no thread too many and keep its speed. Both read their environment once, when loaded. */
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "cpu/limits.h"
+#include "cpu/threads.h"
+#include "cpu/work.h"
+#include "os/os.h"
+
+#define ROUNDS 3
+#define SLOWEST 3.0 /* times the time without the setting, median of ROUNDS */
+
+static char self[4096];
+
+/* What a child prints. */
+typedef struct report {
+  int right, units;
+  int reach;         /* processors on which a thread of a pool may run */
+  int before, after; /* threads of the process before and after the engine ran */
+  double seconds;
+} report;
+
+/* -------------------------------------------------------------------------------- the child */
+
+static int count_threads(void) {
+  int count = 0;
+  DIR *folder = opendir("/proc/self/task");
+  if (!folder) return -1;
+  for (struct dirent *entry; (entry = readdir(folder));) count += entry->d_name[0] != '.';
+  closedir(folder);
+  return count;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count) {
+  qsort(values, count, sizeof *values, ascending);
+  return values[count / 2];
+}
+
+static double measure(cvy_device *device) {
+  double seconds[9];
+  cpu_work w = cpu_work_new("n4c64h40w40 k64r3s3 pad1", CONVOY_FORWARD, 0, test_fill_integers);
+  cpu_choose_named(device, &w, "cpu.im2col");
+  cpu_run(device, &w);
+  for (size_t i = 0; i < CVY_COUNT(seconds); i++) {
+    double start = cvy_clock();
+    cpu_run(device, &w);
+    seconds[i] = cvy_clock() - start;
+  }
+  cpu_work_free(&w);
+  return median(seconds, CVY_COUNT(seconds));
+}
+
+typedef struct seen {
+  pthread_t caller;
+  atomic_int reach;
+} seen;
+
+static void see_mask(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  seen *s = arg;
+  cpu_set_t mask;
+  (void)begin;
+  (void)end;
+  (void)slot;
+  usleep(20000); /* so that the caller does not take both parts */
+  if (!pthread_equal(pthread_self(), s->caller) && !sched_getaffinity(0, sizeof mask, &mask))
+    s->reach = CPU_COUNT(&mask);
+}
+
+static int reach_of_pool(void) {
+  seen s = {pthread_self(), 0};
+  cvy_threads *threads;
+  cvy_threads_open(2, &threads);
+  for (int i = 0; i < 50 && s.reach == 0; i++) cvy_parallel_for(threads, 2, see_mask, &s);
+  cvy_threads_close(threads);
+  return s.reach;
+}
+
+static int be_child(void) {
+  int before = count_threads(), reach = reach_of_pool();
+  cvy_device *device = cpu_open(0, WORKSPACE);
+  int units = cvy_backend_cpu.facts(device)->info.compute_units;
+  bool right = cpu_row_is_right(device, "cpu.im2col");
+  double seconds = measure(device);
+  printf("%d %d %d %d %d %.6f\n", right, units, reach, before, count_threads(), seconds);
+  cvy_backend_cpu.close(device);
+  return 0;
+}
+
+/* -------------------------------------------------------------------------------- the parent */
+
+static report run_child(const char *setting) {
+  char command[sizeof self + 256];
+  report r = {0};
+  snprintf(command, sizeof command, "exec env %s '%s' child", setting, self);
+  FILE *child = popen(command, "r");
+  assert_non_null(child);
+  int read = fscanf(child, "%d %d %d %d %d %lf", &r.right, &r.units, &r.reach, &r.before, &r.after,
+                    &r.seconds);
+  assert_int_equal(pclose(child), 0);
+  assert_int_equal(read, 6);
+  return r;
+}
+
+/* The engine's threads, the caller among them, and the watcher. */
+static void check_report(const report *r, int units) {
+  assert_true(r->right);
+  assert_int_equal(r->units, units);
+  assert_true(r->reach >= units);
+  assert_in_range(r->after, r->before, r->before + units);
+}
+
+static void check_setting(const char *setting) {
+  double ratios[ROUNDS];
+  int units = cvy_cpu_allowed();
+  for (int i = 0; i < ROUNDS; i++) {
+    report plain = run_child(""), set = run_child(setting);
+    check_report(&plain, units);
+    check_report(&set, units);
+    ratios[i] = set.seconds / plain.seconds;
+  }
+  double ratio = median(ratios, ROUNDS);
+  printf("%s: %.2f times the time\n", setting, ratio);
+  assert_true(ratio <= SLOWEST);
+}
+
+static void settings_do_no_harm(void **state) {
+  (void)state;
+  static const char *const settings[] = {
+      "OMP_NUM_THREADS=1",
+      "OMP_NUM_THREADS=1000",
+      "OMP_THREAD_LIMIT=1",
+      "OMP_PROC_BIND=true",
+      "OMP_PLACES=cores OMP_PROC_BIND=close OMP_NUM_THREADS=1",
+      "OMP_PLACES=threads OMP_PROC_BIND=master",
+      "OPENBLAS_NUM_THREADS=64",
+      "GOTO_NUM_THREADS=64 OMP_DYNAMIC=true OMP_MAX_ACTIVE_LEVELS=8",
+      "OMP_WAIT_POLICY=active GOMP_SPINCOUNT=infinite OMP_NUM_THREADS=64",
+  };
+  for (size_t i = 0; i < CVY_COUNT(settings); i++) check_setting(settings[i]);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "child")) return be_child();
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return EXIT_FAILURE;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(settings_do_no_harm)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

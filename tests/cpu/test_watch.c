@@ -1,0 +1,278 @@
+/* The watcher: what hangs is named once, what goes on is not, and idle watching costs nothing. */
+#include "cpu/watch.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "cpu/threads.h"
+#include "os/os.h"
+
+#define LIMIT 0.36 /* seconds: a look every 30 ms */
+#define CHILD_SECONDS 30
+
+#if defined(__SANITIZE_THREAD__)
+#define CHILDREN_MAY_START_THREADS false
+#else
+#define CHILDREN_MAY_START_THREADS true
+#endif
+
+static pthread_mutex_t lines_lock = PTHREAD_MUTEX_INITIALIZER;
+static char last_line[1024];
+static int lines;
+
+static void take_line(void *user, convoy_log_level level, const char *line) {
+  (void)user;
+  (void)level;
+  pthread_mutex_lock(&lines_lock);
+  snprintf(last_line, sizeof last_line, "%s", line);
+  lines++;
+  pthread_mutex_unlock(&lines_lock);
+}
+
+typedef struct watched {
+  cvy_threads *threads;
+  cvy_watch *watch;
+} watched;
+
+static watched open_watched(double limit) {
+  watched w;
+  assert_int_equal(cvy_threads_open(3, &w.threads), CONVOY_OK);
+  assert_int_equal(cvy_watch_open(3, limit, &w.watch), CONVOY_OK);
+  cvy_threads_watch(w.threads, w.watch);
+  lines = 0;
+  last_line[0] = '\0';
+  return w;
+}
+
+static void close_watched(watched *w) {
+  cvy_threads_close(w->threads);
+  cvy_watch_close(w->watch);
+}
+
+/* One job of three parts; returns how many stalls it added. */
+static int64_t run_job(watched *w, cvy_task *task) {
+  cvy_problem problem = {.n = 5, .c = 77, .direction = CONVOY_FORWARD};
+  int64_t before = cvy_watch_stalls(w->watch);
+  cvy_watch_begin(w->watch, &problem, "cpu.test");
+  cvy_parallel_for(w->threads, 3, task, NULL);
+  cvy_watch_end(w->watch);
+  return cvy_watch_stalls(w->watch) - before;
+}
+
+static void sleep_for(double seconds) {
+  struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&time, NULL);
+}
+
+/* -------------------------------------------------------------------------------- stalls */
+
+static void second_part_hangs(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  (void)arg;
+  (void)end;
+  (void)slot;
+  if (begin == 1) sleep_for(4 * LIMIT);
+}
+
+static void what_hangs_is_named_once(void **state) {
+  (void)state;
+  watched w = open_watched(LIMIT);
+  assert_int_equal(run_job(&w, second_part_hangs), 1);
+  assert_int_equal(lines, 1);
+  assert_non_null(strstr(last_line, "part 2 of 3"));
+  assert_non_null(strstr(last_line, "cpu.test on n5c77"));
+  assert_non_null(strstr(last_line, "no progress for 0.36 s"));
+  assert_int_equal(run_job(&w, second_part_hangs), 1); /* another stall is another line */
+  assert_int_equal(lines, 2);
+  close_watched(&w);
+}
+
+static void product_hangs(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  cvy_step before = cvy_beat_enter((cvy_step){CVY_BLAS, {64, 512, 288}});
+  second_part_hangs(arg, begin, end, slot);
+  cvy_beat_leave(before);
+}
+
+static void hanging_products_are_named(void **state) {
+  (void)state;
+  watched w = open_watched(LIMIT);
+  assert_int_equal(run_job(&w, product_hangs), 1);
+  assert_non_null(strstr(last_line, "a BLAS product of 64 x 512 x 288"));
+  close_watched(&w);
+}
+
+static void all_hang(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  (void)arg;
+  (void)begin;
+  (void)end;
+  (void)slot;
+  sleep_for(4 * LIMIT);
+}
+
+static void each_thread_is_told(void **state) {
+  (void)state;
+  watched w = open_watched(LIMIT);
+  assert_int_equal(run_job(&w, all_hang), 3);
+  assert_int_equal(lines, 3);
+  close_watched(&w);
+}
+
+/* The line tells a thread that burns from one that waits. */
+static void second_part_spins(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  (void)arg;
+  (void)end;
+  (void)slot;
+  double start = cvy_clock();
+  while (begin == 1 && cvy_clock() - start < 8 * LIMIT) continue;
+}
+
+static double told_processor_time(void) {
+  const char *at = strstr(last_line, "it used ");
+  assert_non_null(at);
+  return atof(at + strlen("it used "));
+}
+
+static void processor_time_is_told(void **state) {
+  (void)state;
+  watched w = open_watched(LIMIT);
+  assert_int_equal(run_job(&w, second_part_hangs), 1);
+  assert_true(told_processor_time() == 0);
+  assert_int_equal(run_job(&w, second_part_spins), 1);
+  assert_true(told_processor_time() > 0);
+  close_watched(&w);
+}
+
+/* ---------------------------------------------------------------------- what is no stall */
+
+/* Longer than the limit together, each step far shorter. */
+static void slow_steps(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  (void)arg;
+  (void)begin;
+  (void)end;
+  (void)slot;
+  for (int i = 0; i < 60; i++, cvy_beat_on()) sleep_for(LIMIT / 20);
+}
+
+static void slow_work_is_no_stall(void **state) {
+  (void)state;
+  watched w = open_watched(LIMIT);
+  assert_int_equal(run_job(&w, slow_steps), 0);
+  assert_int_equal(lines, 0);
+  close_watched(&w);
+}
+
+/* Ends the child with the number of stalls it saw in one job. */
+static void run_in_child(double limit, cvy_task *task) {
+  alarm(CHILD_SECONDS);
+  watched w = open_watched(limit);
+  _exit((int)run_job(&w, task));
+}
+
+static int child_status(pid_t child) {
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+/* A third of a second of the program's own time without a step. */
+static void steady(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  (void)arg;
+  (void)begin;
+  (void)end;
+  (void)slot;
+  for (int i = 0; i < 33; i++) sleep_for(0.01);
+}
+
+static void being_stopped_is_no_stall(void **state) {
+  (void)state;
+  if (!CHILDREN_MAY_START_THREADS) skip();
+  double limit = 1.8;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) run_in_child(limit, steady);
+  sleep_for(0.1);
+  kill(child, SIGSTOP);
+  sleep_for(1.5 * limit);
+  kill(child, SIGCONT);
+  assert_int_equal(child_status(child), 0);
+}
+
+/* ------------------------------------------------------------------------------- manners */
+
+/* The line of the watcher's /proc status that counts how often it went to sleep; -1: no watcher. */
+static long watcher_sleeps(void) {
+  char path[512], line[256];
+  long sleeps = -1;
+  DIR *folder = opendir("/proc/self/task");
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    bool watcher = false;
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+      if (!strncmp(line, "Name:\tconvoy-watch", 18)) watcher = true;
+      if (watcher) sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+    }
+    if (file) fclose(file);
+  }
+  closedir(folder);
+  return sleeps;
+}
+
+static void nothing(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  (void)arg;
+  (void)begin;
+  (void)end;
+  (void)slot;
+}
+
+static void idle_watcher_sleeps(void **state) {
+  (void)state;
+  watched w = open_watched(LIMIT);
+  assert_int_equal(watcher_sleeps(), -1); /* there is none before the first job */
+  run_job(&w, nothing);
+  sleep_for(LIMIT);
+  long before = watcher_sleeps();
+  assert_true(before > 0);
+  sleep_for(2 * LIMIT);
+  assert_int_equal(watcher_sleeps(), before);
+  assert_int_equal(run_job(&w, second_part_hangs), 1); /* and wakes when needed */
+  close_watched(&w);
+}
+
+static void forked_child_is_watched(void **state) {
+  (void)state;
+  if (!CHILDREN_MAY_START_THREADS) skip();
+  watched w = open_watched(LIMIT);
+  run_job(&w, nothing);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    alarm(CHILD_SECONDS);
+    int64_t stalls = run_job(&w, second_part_hangs);
+    close_watched(&w);
+    _exit((int)stalls);
+  }
+  assert_int_equal(child_status(child), 1);
+  assert_int_equal(run_job(&w, nothing), 0);
+  close_watched(&w);
+}
+
+int main(void) {
+  convoy_set_log(take_line, NULL, CONVOY_LOG_WARNING);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_hangs_is_named_once), cmocka_unit_test(hanging_products_are_named),
+      cmocka_unit_test(each_thread_is_told),      cmocka_unit_test(processor_time_is_told),
+      cmocka_unit_test(slow_work_is_no_stall),    cmocka_unit_test(being_stopped_is_no_stall),
+      cmocka_unit_test(idle_watcher_sleeps),      cmocka_unit_test(forked_child_is_watched),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* A job for the CPU engine with its arrays, and the engine to give it to. */
+#ifndef TEST_CPU_WORK_H
+#define TEST_CPU_WORK_H
+
+#include "backend.h"
+#include "common/array.h"
+#include "common/random.h"
+
+#define WORKSPACE (INT64_C(64) << 20)
+
+extern const char *const cpu_directions[CONVOY_DIRECTIONS];
+
+typedef void cpu_fill(test_random *random, float *values, int64_t count);
+
+typedef struct cpu_work {
+  cvy_job job;
+  test_array a, b, out;
+} cpu_work;
+
+cvy_device *cpu_open(int32_t threads, int64_t limit);
+
+cpu_work cpu_work_new(const char *shape, int direction, float beta, cpu_fill *fill);
+void cpu_work_free(cpu_work *work);
+
+/* Chooses row `row` for the work; false if it refuses. */
+bool cpu_choose(const cvy_device *device, cpu_work *work, int row);
+/* The same by name. */
+bool cpu_choose_named(const cvy_device *device, cpu_work *work, const char *name);
+
+/* Runs the work into an output filled with NaN. */
+convoy_status cpu_run(cvy_device *device, cpu_work *work);
+
+/* Whether `name` and cpu.direct give the same values for some problems of integers, in all directions
+ * the row has; says on stderr what differs. For children too, so it asserts nothing. */
+bool cpu_row_is_right(cvy_device *device, const char *name);
+
+#endif

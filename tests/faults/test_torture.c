@@ -1,0 +1,344 @@
+/* Torture: the n-th call of each OpenCL function that the engine uses fails, hangs, kills the worker
+ * or returns wrong data, for every n of a training step. Each time the step's results are the CPU's
+ * to the bit, and no public call waits longer than its budget allows.
+ *
+ *   test_torture [--actions fail,crash,...] [--ways host,tensors] [--full] [--shard I/N] [--seed N]
+ *                [--only RULE] [--log FILE]
+ *
+ * Without --full: the first, second and last call of each function and five others, by seed, on host
+ * memory and on tensors in turns. The layer counts the calls of a step in which nothing fails; that is
+ * how n's range is known. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "common/device.h"
+#include "common/random.h"
+#include "faults/layer/control.h"
+#include "faults/layer/rules.h"
+#include "faults/net.h"
+
+enum { SEED = 11, SEEDED = 5, WAYS = 2 };
+#define BUDGET "2" /* seconds that a public call may wait for the device */
+#define SLACK 1.0  /* and how much longer it may take */
+
+static const char *const way_names[WAYS] = {"host", "tensors"};
+
+typedef struct torture {
+  char device[16];
+  bool full;
+  const char *actions, *ways, *only;
+  int shard, shards;
+  uint64_t seed;
+  FILE *log;
+  faults_control *control;
+  struct net expected[WAYS];
+  uint64_t calls[WAYS][FAULTS_ENTRIES]; /* of a step in which nothing fails */
+  int turns, cases, struck, failed;
+  double longest; /* seconds of a public call */
+} torture;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ----------------------------------------------------------------------------- a step */
+
+/* Status of the first call that fails, and the longest call's seconds. */
+typedef struct step {
+  int failed_call;
+  char sentence[256];
+  double longest;
+  int64_t told; /* faults and downgrades in health */
+} step;
+
+static void note_time(step *result, double start) {
+  const double seconds = now() - start;
+  if (seconds > result->longest) result->longest = seconds;
+}
+
+static void run_calls(struct net *net, step *result) {
+  result->failed_call = -1;
+  for (int call = 0; call < NET_CALLS; call++) {
+    const double start = now();
+    const convoy_status status = net_call(net, call, NULL);
+    note_time(result, start);
+    if (!status) continue;
+    result->failed_call = call;
+    snprintf(result->sentence, sizeof result->sentence, "%s", convoy_last_error());
+    return;
+  }
+  const double start = now();
+  convoy_sync(net->context);
+  note_time(result, start);
+  net_read(net);
+}
+
+/* Host calls find no compiled program and build from source, tensor calls find those of the step
+ * before: two ways through the engine. */
+static void choose_cache(int way) {
+  static int folders;
+  char path[128];
+  snprintf(path, sizeof path, "%s/programs-%d", getenv("CONVOY_STATE_DIR"), way ? 0 : ++folders);
+  setenv("CONVOY_CACHE_DIR", path, 1);
+}
+
+static step run_step(torture *all, int way, struct net *net) {
+  step result = {0};
+  choose_cache(way);
+  const double start = now();
+  net_open(net, all->device, way, SEED);
+  note_time(&result, start);
+  run_calls(net, &result);
+  convoy_health health = {.struct_size = sizeof health};
+  if (convoy_get_health(net->context, &health) == CONVOY_OK)
+    result.told = health.faults + health.downgrades;
+  return result;
+}
+
+/* ----------------------------------------------------------------------------- a case */
+
+static void say(torture *all, const char *rule, int way, const step *result, const char *fault) {
+  const bool struck = atomic_load(&all->control->struck) > 0;
+  if (all->log)
+    fprintf(all->log, "%s %s: %s, longest call %.3f s%s%s\n", rule, way_names[way],
+            struck ? result->told ? "struck, told" : "struck, absorbed" : "not reached",
+            result->longest, fault ? ", " : "", fault ? fault : "");
+  if (!fault) return;
+  printf("FAILED: %s\n  test_torture --only '%s' --ways %s\n", fault, rule, way_names[way]);
+  fflush(stdout);
+  all->failed++;
+}
+
+static void run_case(torture *all, const char *rule, int way) {
+  struct net net;
+  char fault[400] = "";
+  faults_control_clear(all->control);
+  faults_control_set(all->control, rule);
+  const step result = run_step(all, way, &net);
+  const double budget = atof(BUDGET);
+  if (result.failed_call >= 0) {
+    snprintf(fault, sizeof fault, "call %d: %s", result.failed_call, result.sentence);
+  } else {
+    const int array = net_difference(&net, &all->expected[way]);
+    if (array >= 0) snprintf(fault, sizeof fault, "array %d differs from the CPU's", array);
+  }
+  if (!(result.longest <= budget + SLACK))
+    snprintf(fault, sizeof fault, "a call took %.3f s, its budget is %.1f s", result.longest,
+             budget);
+  net_close(&net);
+  all->cases++;
+  all->struck += atomic_load(&all->control->struck) > 0;
+  if (result.longest > all->longest) all->longest = result.longest;
+  say(all, rule, way, &result, fault[0] ? fault : NULL);
+}
+
+/* --------------------------------------------------------------------------- the cases */
+
+static bool listed(const char *list, const char *word) {
+  const size_t length = strlen(word);
+  for (const char *at = list; (at = strstr(at, word)); at += length)
+    if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == 0)) return true;
+  return false;
+}
+
+/* Whether call n of `last` is among those tried when not all are. */
+static bool chosen(const torture *all, int entry, uint64_t n, uint64_t last) {
+  if (all->full || n <= 2 || n == last) return true;
+  test_random random = {all->seed * 1000 + (uint64_t)entry};
+  for (int i = 0; i < SEEDED; i++)
+    if ((uint64_t)test_between(&random, 1, (int64_t)last) == n) return true;
+  return false;
+}
+
+static void run_call(torture *all, const char *entry, uint64_t n) {
+  for (int action = FAULT_NONE + 1; action < FAULT_ACTIONS; action++) {
+    const char *name = fault_action_name((fault_action)action);
+    if (!listed(all->actions, name) || !fault_action_fits((fault_action)action, entry)) continue;
+    char rule[128];
+    snprintf(rule, sizeof rule, "%s#%llu=%s%s", entry, (unsigned long long)n, name,
+             action == FAULT_SLOW ? ":50" : "");
+    for (int way = 0; way < WAYS; way++) {
+      if (!all->full && way != (int)((n + (uint64_t)action) % WAYS)) continue;
+      if (!listed(all->ways, way_names[way])) continue;
+      if (all->turns++ % all->shards == all->shard) run_case(all, rule, way);
+    }
+  }
+}
+
+static void run_matrix(torture *all) {
+  for (int entry = 0; entry < FAULTS_ENTRIES; entry++) {
+    uint64_t last = 0;
+    for (int way = 0; way < WAYS; way++)
+      if (all->calls[way][entry] > last) last = all->calls[way][entry];
+    for (uint64_t n = 1; n <= last; n++)
+      if (chosen(all, entry, n, last)) run_call(all, all->control->name[entry], n);
+  }
+}
+
+/* -------------------------------------------------------------------------- beforehand */
+
+/* Compiling everything for the first time takes its time; what hangs later shall be noticed soon. */
+static void set_patience(bool patient) {
+  setenv("CONVOY_DEVICE_WAIT_BUDGET", patient ? "240" : BUDGET, 1);
+  setenv("CONVOY_DEADLINE",
+         patient ? "start=30,probe=30,compile=60,transfer=30,run=60"
+                 : "start=0.5,probe=0.5,compile=0.5,transfer=0.2,run=0.2",
+         1);
+}
+
+/* The CPU's results, and the calls of a step without faults. The first step on the device compiles
+ * what the second finds in the cache. */
+static void prepare(torture *all, int way) {
+  set_patience(true);
+  struct net *expected = &all->expected[way];
+  step result = {0};
+  net_open(expected, "cpu", way, SEED);
+  run_calls(expected, &result);
+  if (result.failed_call >= 0) fail_msg("on the CPU: %s", result.sentence);
+  for (int round = 0; round < 2; round++) {
+    struct net net;
+    faults_control_clear(all->control);
+    result = run_step(all, way, &net);
+    for (int i = 0; i < FAULTS_ENTRIES; i++)
+      all->calls[way][i] = atomic_load(&all->control->calls[i]);
+    if (result.failed_call >= 0 || result.told || net_difference(&net, expected) >= 0)
+      fail_msg("without faults: %s", result.told ? "the device was not used" : result.sentence);
+    net_close(&net);
+  }
+  if (faults_control_calls(all->control, "clEnqueueNDRangeKernel") < NET_CALLS)
+    fail_msg("the layer was not used");
+  set_patience(false);
+}
+
+/* A folder of its own for everything that is written, and settings that do not depend on the user. */
+static bool use_settings(char *folder) {
+  static const char *const settings[][2] = {
+      {"CONVOY_STRIKE_LIMIT", "0"},
+      {"CONVOY_VERIFY", "all"},
+      {"CONVOY_TUNE", "0"},
+      {"CONVOY_LOG", "off"},
+      {"CONVOY_THREADS", "1"},
+      {"OPENCL_LAYERS", TEST_LAYER},
+  };
+  char path[4200];
+  if (!mkdtemp(folder)) return false;
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+    setenv(settings[i][0], settings[i][1], 1);
+  setenv("CONVOY_STATE_DIR", folder, 1);
+  /* What PoCL has compiled is kept where the caller wants it: compiling takes most of a minute. */
+  const char *kept = getenv("CONVOY_CACHE_DIR");
+  snprintf(path, sizeof path, "%s/pocl", kept ? kept : folder);
+  setenv("POCL_CACHE_DIR", path, 1);
+  snprintf(path, sizeof path, "%s/faults", folder);
+  setenv("CONVOY_FAULT_FILE", path, 1);
+  return true;
+}
+
+static void remove_folder(const char *folder) {
+  char command[160];
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  if (system(command) != 0) printf("%s is left behind\n", folder);
+}
+
+/* --------------------------------------------------------------------------- afterwards */
+
+static int count_descriptors(void) {
+  int count = 0;
+  DIR *folder = opendir("/proc/self/fd");
+  while (folder && readdir(folder)) count++;
+  if (folder) closedir(folder);
+  return count;
+}
+
+/* No worker is left, dead or alive. */
+static bool is_alone(void) {
+  return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
+}
+
+static void run_all(torture *all) {
+  for (int way = 0; way < WAYS; way++)
+    if (listed(all->ways, way_names[way])) prepare(all, way);
+  const int descriptors = count_descriptors();
+  for (int way = 0; all->only && way < WAYS; way++)
+    if (listed(all->ways, way_names[way])) run_case(all, all->only, way);
+  if (!all->only) run_matrix(all);
+  if (!is_alone()) {
+    printf("FAILED: a worker process is left\n");
+    all->failed++;
+  }
+  const int grown = count_descriptors() - descriptors;
+  if (grown > 0) {
+    printf("FAILED: %d more descriptors are open than before\n", grown);
+    all->failed++;
+  }
+  for (int way = 0; way < WAYS; way++)
+    if (listed(all->ways, way_names[way])) net_close(&all->expected[way]);
+}
+
+static bool read_options(torture *all, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    const char *value = i + 1 < argc ? argv[i + 1] : "";
+    if (strcmp(argv[i], "--full") == 0) {
+      all->full = true;
+      continue;
+    }
+    if (strcmp(argv[i], "--actions") == 0)
+      all->actions = value;
+    else if (strcmp(argv[i], "--ways") == 0)
+      all->ways = value;
+    else if (strcmp(argv[i], "--only") == 0)
+      all->only = value;
+    else if (strcmp(argv[i], "--seed") == 0)
+      all->seed = strtoull(value, NULL, 10);
+    else if (strcmp(argv[i], "--log") == 0 && (all->log = fopen(value, "w")))
+      setvbuf(all->log, NULL, _IOLBF, 0);
+    else if (strcmp(argv[i], "--shard") != 0 ||
+             sscanf(value, "%d/%d", &all->shard, &all->shards) != 2 || all->shards < 1)
+      return false;
+    i++;
+  }
+  return true;
+}
+
+static int find_device(torture *all) {
+  convoy_context *context;
+  convoy_device_info info;
+  const int status = test_open("pocl", &context, &info);
+  if (status) return status;
+  convoy_close(context);
+  snprintf(all->device, sizeof all->device, "%s", info.id);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  static torture all = {.actions = "fail,hang,stall,crash,wrong,zero",
+                        .ways = "host,tensors",
+                        .shards = 1,
+                        .seed = SEED};
+  char folder[] = "/tmp/convoy-torture-XXXXXX";
+  if (!read_options(&all, argc, argv) || !use_settings(folder)) {
+    fprintf(stderr, "see the top of test_torture.c\n");
+    return 2;
+  }
+  int status = find_device(&all);
+  if (!status) {
+    all.control = faults_control_open(getenv("CONVOY_FAULT_FILE"));
+    run_all(&all);
+    printf("torture: cases=%d struck=%d failed=%d longest_call_s=%.3f\n", all.cases, all.struck,
+           all.failed, all.longest);
+    status = all.failed > 0 || all.struck == 0;
+    faults_control_close(all.control);
+  }
+  if (all.log) fclose(all.log);
+  remove_folder(folder);
+  return status;
+}

@@ -1,0 +1,389 @@
+/* Workers that hang, at every place the lane waits for them: each wait ends in its time and says why,
+ * what only looks like hanging is left alone, and a fresh worker takes over. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "worker/lane.h"
+
+#define DEADLINES "run=0.5,compile=0.5,transfer=0.5,probe=0.5,start=0.8,restarts=1000"
+
+static cvy_device *open_with(const char *script) {
+  setenv("CONVOY_DEADLINE", DEADLINES, 1);
+  return lane_open(CONVOY_ISOLATION_PROCESS, script);
+}
+
+static int worker_of(const cvy_device *device) {
+  cvy_usage usage;
+  LANE->usage(device, &usage);
+  return (int)usage.process;
+}
+
+static bool is_there(int pid) {
+  return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+/* One command and a wait for it: the status, and the seconds it took. */
+static convoy_status use(cvy_device *device, double *seconds) {
+  uint64_t ticket = 0, fault = 0;
+  const double start = cvy_clock();
+  convoy_status status = LANE->allocate(device, 1, 8, &ticket);
+  if (!status) status = LANE->wait(device, ticket, NULL, &fault);
+  *seconds = cvy_clock() - start;
+  return status;
+}
+
+/* The lane works again, with an empty device and a worker that behaves. */
+static void check_mended(cvy_device *device, int gone) {
+  bool emptied = false;
+  setenv("FAKE_ENGINE", "", 1);
+  if (LANE->clear(device, &emptied)) fail_msg("clear: %s", cvy_last_error());
+  assert_true(emptied);
+  assert_int_not_equal(worker_of(device), gone);
+  lane_put(device, 7, 5000000, 3);
+  lane_expect(device, 7, 5000000, 3);
+}
+
+/* The deadline is missed after `least` seconds; by `most` the worker has been killed too. */
+static void check_hang(const char *script, double least, double most, const char *doing) {
+  cvy_device *device = open_with(script);
+  const int worker = worker_of(device);
+  double seconds;
+  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_sentence_has(doing);
+  if (!(seconds >= least && seconds < most))
+    fail_msg("%s: %g s, not %g to %g", script, seconds, least, most);
+  assert_false(is_there(worker));
+  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_true(seconds < 0.05);
+  check_mended(device, worker);
+  LANE->close(device);
+}
+
+static void test_command_hangs(void **state) {
+  (void)state;
+  check_hang("hang:1", 0.5, 1.5, "was transferring");
+}
+
+static void test_compiler_hangs(void **state) {
+  (void)state;
+  check_hang("wait:1", 0.5, 1.5, "was compiling a program");
+}
+
+static void test_compiler_loops(void **state) {
+  (void)state;
+  /* On a busy machine longer: what it waits for a processor does not count. */
+  check_hang("compile:1", 5, 40, "was compiling a program");
+}
+
+static void test_gpu_hangs_while_its_driver_polls(void **state) {
+  (void)state;
+  setenv("FAKE_GPU", "1", 1);
+  check_hang("burn:1", 0.5, 1.5, "was transferring");
+  unsetenv("FAKE_GPU");
+}
+
+static void test_wait_hangs(void **state) {
+  (void)state;
+  check_hang("slow:1", 0.5, 1.5, "was running");
+}
+
+static void test_worker_alone_is_stopped(void **state) {
+  cvy_device *device = open_with(NULL);
+  const int worker = worker_of(device);
+  double seconds;
+  (void)state;
+  kill(worker, SIGSTOP);
+  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_true(seconds >= 0.5 && seconds < 1.5);
+  check_mended(device, worker);
+  LANE->close(device);
+}
+
+static void test_list_hangs(void **state) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  int32_t count = 7;
+  (void)state;
+  setenv("CONVOY_DEADLINE", DEADLINES, 1);
+  setenv("FAKE_ENGINE", "list:0", 1);
+  const double start = cvy_clock();
+  assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEADLINE);
+  assert_sentence_has("was listing devices");
+  assert_true(cvy_clock() - start < 1.6);
+  assert_int_equal(count, 0);
+  assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void test_open_hangs(void **state) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  (void)state;
+  setenv("CONVOY_DEADLINE", DEADLINES, 1);
+  setenv("FAKE_ENGINE", "open:0", 1);
+  double start = cvy_clock();
+  assert_int_equal(LANE->open(0, &options, &device), CONVOY_ERR_DEADLINE);
+  assert_sentence_has("was opening the device");
+  assert_true(cvy_clock() - start < 1.9);
+  options.until = cvy_clock() + 0.3;
+  start = cvy_clock();
+  assert_int_equal(LANE->open(0, &options, &device), CONVOY_ERR_DEADLINE);
+  assert_sentence_has("budget");
+  assert_true(cvy_clock() - start < 1.4);
+  assert_null(device);
+}
+
+/* Every kind of call on a hung device, one after the other, within one budget. */
+static void test_budget_holds_for_all_attempts(void **state) {
+  setenv("CONVOY_DEADLINE", "run=60,transfer=60,start=60", 1);
+  cvy_device *device = lane_open(CONVOY_ISOLATION_PROCESS, "hang:1");
+  char *bytes = calloc(1, 80 << 20);
+  uint64_t ticket, fault;
+  bool emptied;
+  const double start = cvy_clock();
+  (void)state;
+  LANE->limit(device, start + 0.6);
+  LANE->allocate(device, 1, 80 << 20, &ticket);
+  assert_int_equal(LANE->write(device, 1, bytes, 80 << 20, &ticket), CONVOY_ERR_DEADLINE);
+  assert_sentence_has("budget");
+  assert_int_equal(LANE->read(device, 1, bytes, 80 << 20), CONVOY_ERR_DEADLINE);
+  assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEADLINE);
+  assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
+  assert_true(emptied);
+  const double seconds = cvy_clock() - start;
+  assert_true(seconds >= 0.6 && seconds < 1.6);
+  LANE->limit(device, cvy_clock() + 5); /* the next call may try again */
+  setenv("FAKE_ENGINE", "", 1);
+  assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+  lane_put(device, 1, 100, 1);
+  LANE->close(device);
+  free(bytes);
+}
+
+static void test_ring_fills_behind_a_hang(void **state) {
+  cvy_device *device = open_with("hang:2");
+  uint64_t ticket;
+  convoy_status status = LANE->allocate(device, 1, 8, &ticket);
+  const double start = cvy_clock();
+  (void)state;
+  for (int i = 0; i < 2000 && !status; ++i) status = LANE->zero(device, 1, 8, &ticket);
+  assert_int_equal(status, CONVOY_ERR_DEADLINE);
+  assert_true(cvy_clock() - start < 1.6);
+  LANE->close(device);
+}
+
+static void test_host_alloc_behind_a_hang(void **state) {
+  cvy_device *device = open_with("hang:1");
+  uint64_t ticket;
+  (void)state;
+  LANE->allocate(device, 1, 8, &ticket);
+  const double start = cvy_clock();
+  void *memory = LANE->host_alloc(device, 4 << 20); /* ordinary memory then */
+  assert_non_null(memory);
+  assert_true(cvy_clock() - start < 1.6);
+  LANE->host_free(device, memory);
+  LANE->close(device);
+}
+
+static void test_restarts_are_limited(void **state) {
+  cvy_device *device;
+  bool emptied;
+  (void)state;
+  setenv("CONVOY_DEADLINE", "restarts=3", 1);
+  device = lane_open(CONVOY_ISOLATION_PROCESS, NULL);
+  for (int i = 0; i < 3; ++i) {
+    kill(worker_of(device), SIGKILL);
+    LANE->allocate(device, 1, 8, NULL);
+    LANE->wait(device, UINT64_MAX, NULL, &(uint64_t){0});
+    assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+  }
+  kill(worker_of(device), SIGKILL);
+  LANE->allocate(device, 1, 8, NULL);
+  LANE->wait(device, UINT64_MAX, NULL, &(uint64_t){0});
+  assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
+  assert_sentence_has("3 fresh workers");
+  assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
+  LANE->close(device);
+}
+
+static void test_wrong_setting_is_named(void **state) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device;
+  (void)state;
+  setenv("CONVOY_DEADLINE", "walk=3", 1);
+  assert_int_equal(LANE->open(0, &options, &device), CONVOY_ERR_ARGUMENT);
+  assert_sentence_has("walk=3");
+  assert_int_equal(LANE->list(&options, NULL, 0, &(int32_t){0}), CONVOY_ERR_ARGUMENT);
+}
+
+/* ------------------------------------------------------------------------ unkillable */
+
+static void no_signal(int watch, int number) {
+  (void)watch;
+  (void)number;
+}
+
+static void test_unkillable_worker_is_abandoned(void **state) {
+  cvy_usage before, after;
+  double seconds;
+  cvy_device *device = open_with("hang:1");
+  const int worker = worker_of(device);
+  void (*const truly)(int, int) = cvy_os.signal;
+  (void)state;
+  LANE->usage(NULL, &before);
+  char *memory = LANE->host_alloc(device, 3 << 20);
+  cvy_os.signal = no_signal;
+  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_true(seconds < 0.5 + 1.1);
+  assert_true(is_there(worker));
+  check_mended(device, worker);
+  LANE->usage(device, &after);
+  assert_int_equal(after.workers_abandoned - before.workers_abandoned, 1);
+  assert_true(after.retired_bytes - before.retired_bytes >= 3 << 20);
+  memory[0] = 1; /* still the caller's */
+  LANE->host_free(device, memory);
+  char *other = LANE->host_alloc(device, 3 << 20);
+  assert_int_equal(other[0], 0);
+  LANE->host_free(device, other);
+  cvy_os.signal = truly;
+  LANE->close(device);
+  LANE->usage(NULL, &after); /* also after the device is closed */
+  assert_int_equal(after.workers_abandoned - before.workers_abandoned, 1);
+  assert_true(after.retired_bytes > before.retired_bytes);
+  kill(worker, SIGKILL);
+  for (int i = 0; i < 500 && after.retired_bytes > before.retired_bytes; ++i) {
+    usleep(10000);
+    LANE->usage(NULL, &after);
+  }
+  assert_int_equal(after.retired_bytes, before.retired_bytes);
+  assert_false(is_there(worker));
+}
+
+/* ---------------------------------------------------------------------- must not fire */
+
+static void check_patient(const char *script, double least) {
+  cvy_device *device = open_with(script);
+  const int worker = worker_of(device);
+  double seconds;
+  if (use(device, &seconds)) fail_msg("%s: %s", script, cvy_last_error());
+  assert_true(seconds >= least);
+  assert_int_equal(worker_of(device), worker);
+  LANE->close(device);
+}
+
+static void test_slow_compiler(void **state) {
+  (void)state;
+  check_patient("build:1", 1.4);
+}
+
+static void test_long_work_with_progress(void **state) {
+  (void)state;
+  check_patient("steps:1", 2);
+}
+
+/* The trainer is stopped for longer than any deadline, in the middle of a wait. */
+static void test_stopped_trainer(void **state) {
+  int status;
+  (void)state;
+  fflush(NULL);
+  const pid_t trainer = fork();
+  if (trainer == 0) {
+    cvy_device *device = open_with("steps:1");
+    double seconds;
+    _exit(use(device, &seconds) != CONVOY_OK);
+  }
+  usleep(700000);
+  kill(trainer, SIGSTOP);
+  usleep(1500000);
+  kill(trainer, SIGCONT);
+  waitpid(trainer, &status, 0);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+typedef struct debugger {
+  int worker;
+  bool refused;
+} debugger;
+
+/* Holds the worker for longer than any deadline. */
+static void *debug(void *argument) {
+  debugger *self = argument;
+  self->refused = ptrace(PTRACE_SEIZE, self->worker, NULL, NULL) != 0;
+  if (self->refused) return NULL;
+  ptrace(PTRACE_INTERRUPT, self->worker, NULL, NULL);
+  waitpid(self->worker, NULL, __WALL);
+  usleep(1500000);
+  ptrace(PTRACE_DETACH, self->worker, NULL, NULL);
+  return NULL;
+}
+
+static void test_debugger_on_worker(void **state) {
+  cvy_device *device = open_with(NULL);
+  debugger own = {worker_of(device), false};
+  pthread_t thread;
+  double seconds;
+  (void)state;
+  assert_int_equal(pthread_create(&thread, NULL, debug, &own), 0);
+  usleep(100000);
+  convoy_status status = use(device, &seconds);
+  pthread_join(thread, NULL);
+  LANE->close(device);
+  if (own.refused) {
+    print_message("PTRACE_SEIZE is refused here\n");
+    skip();
+  }
+  assert_int_equal(status, CONVOY_OK);
+  assert_true(seconds > 1);
+}
+
+/* Programs that do nothing but use the processors, many for each. They end by themselves and with
+ * this one: a test that fails jumps out of here. */
+static void test_overloaded_machine(void **state) {
+  enum { HOGS = 8, HOG_SECONDS = 20 };
+  pid_t hogs[HOGS];
+  (void)state;
+  for (int i = 0; i < HOGS; ++i) {
+    hogs[i] = fork();
+    if (hogs[i] != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(HOG_SECONDS);
+    for (volatile int burn = 0;;) ++burn;
+  }
+  check_patient("build:1", 0);
+  for (int i = 0; i < HOGS; ++i) {
+    kill(hogs[i], SIGKILL);
+    waitpid(hogs[i], NULL, 0);
+  }
+}
+
+int main(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_command_hangs),
+      cmocka_unit_test(test_compiler_hangs),
+      cmocka_unit_test(test_compiler_loops),
+      cmocka_unit_test(test_gpu_hangs_while_its_driver_polls),
+      cmocka_unit_test(test_wait_hangs),
+      cmocka_unit_test(test_worker_alone_is_stopped),
+      cmocka_unit_test(test_list_hangs),
+      cmocka_unit_test(test_open_hangs),
+      cmocka_unit_test(test_budget_holds_for_all_attempts),
+      cmocka_unit_test(test_ring_fills_behind_a_hang),
+      cmocka_unit_test(test_host_alloc_behind_a_hang),
+      cmocka_unit_test(test_restarts_are_limited),
+      cmocka_unit_test(test_wrong_setting_is_named),
+      cmocka_unit_test(test_unkillable_worker_is_abandoned),
+      cmocka_unit_test(test_slow_compiler),
+      cmocka_unit_test(test_long_work_with_progress),
+      cmocka_unit_test(test_stopped_trainer),
+      cmocka_unit_test(test_debugger_on_worker),
+      cmocka_unit_test(test_overloaded_machine),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* `convoy soak`: trains a small network while faults strike, and checks every step. */
+#include "soak.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "tool.h"
+
+typedef struct soak {
+  int steps, seed;
+  double hours;
+  const char *device, *json_path;
+  words fault_names;
+  FILE *log;
+  char folder[32];
+  soak_faults faults;
+  soak_net net;
+  convoy_context *context, *cpu;
+  progress line;
+  double start, first_loss;
+  int done, lost, wrong, struck, survived;
+  int64_t rss_before;
+  int descriptors_before;
+  convoy_health health;
+} soak;
+
+/* ---------------------------------------------------------------------------- settings */
+
+/* Deadlines short enough to meet hundreds of hangs, and a device that is never barred for its
+ * faults: here they are the point. What the user has set is kept. */
+static const struct {
+  const char *name, *value;
+} settings[] = {
+    {"CONVOY_DEVICE_WAIT_BUDGET", "5"},
+    {"CONVOY_DEADLINE", "start=1,probe=1,compile=1,transfer=0.5,run=0.5,restarts=1000000"},
+    {"CONVOY_STRIKE_LIMIT", "0"},
+};
+
+static void set_environment(soak *all) {
+  setenv("CONVOY_STATE_DIR", all->folder, 1);
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+    setenv(settings[i].name, settings[i].value, 0);
+  if (soak_faults_wrong(&all->faults)) setenv("CONVOY_VERIFY", "all", 1);
+  if (all->fault_names.count > 0 && !getenv("CONVOY_LOG")) setenv("CONVOY_LOG", "error", 1);
+}
+
+static void print_settings(const soak *all, const convoy_device_info *info) {
+  printf("convoy %s\n%s  %s, %s\n", convoy_version(), info->id, info->name, info->driver);
+  if (all->hours > 0.0)
+    printf("hours %.3g, seed %d, faults", all->hours, all->seed);
+  else
+    printf("steps %d, seed %d, faults", all->steps, all->seed);
+  for (int i = 0; i < all->fault_names.count; i++) printf(" %s", all->fault_names.item[i]);
+  printf("%s\nCONVOY_STATE_DIR=%s\n", all->fault_names.count ? "" : " none", all->folder);
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+    printf("%s=%s\n", settings[i].name, getenv(settings[i].name));
+  printf("CONVOY_VERIFY=%s\n", getenv("CONVOY_VERIFY") ? getenv("CONVOY_VERIFY") : "sample");
+  fflush(stdout);
+}
+
+/* --------------------------------------------------------------------------------- log */
+
+static void log_line(soak *all, const char *type, const char *key, const char *text) {
+  if (!all->log) return;
+  json out = {.to = all->log};
+  json_open(&out, NULL, '{');
+  json_text(&out, "type", type);
+  json_integer(&out, "step", all->done);
+  json_text(&out, key, text);
+  json_close(&out, '}');
+  json_end_line(&out);
+}
+
+static void log_head(soak *all, const convoy_device_info *info) {
+  if (!all->log) return;
+  json out = {.to = all->log};
+  json_open(&out, NULL, '{');
+  json_text(&out, "type", "head");
+  json_text(&out, "version", convoy_version());
+  json_text(&out, "device", info->id);
+  json_text(&out, "name", info->name);
+  json_integer(&out, "seed", all->seed);
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+    json_text(&out, settings[i].name, getenv(settings[i].name));
+  json_close(&out, '}');
+  json_end_line(&out);
+}
+
+/* ------------------------------------------------------------------------------ a step */
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal) {
+  (void)signal;
+  stopped = 1;
+}
+
+static void complain(soak *all, const char *what, const char *why) {
+  progress_clear(&all->line);
+  printf("step %d: %s: %s\n", all->done, what, why);
+  log_line(all, what, "why", why);
+}
+
+/* Elements beyond their bounds; -1 if the step was lost. */
+static int64_t run_step(soak *all) {
+  soak_net *net = &all->net;
+  int64_t wrong = 0;
+  for (int part = 0; part < SOAK_PARTS; part++) {
+    if (soak_net_part(net, (uint64_t)all->done, part) != CONVOY_OK) return -1;
+    const int64_t beyond = soak_check_part(net, part);
+    if (beyond < 0) snprintf(net->why, sizeof net->why, "on the CPU: %s", convoy_last_error());
+    if (beyond < 0) return -1;
+    wrong += beyond;
+  }
+  if (soak_net_gradients(net) != CONVOY_OK) return -1;
+  wrong += soak_check_gradients(net);
+  soak_net_learn(net);
+  return wrong;
+}
+
+static void judge(soak *all, int64_t wrong) {
+  const int struck = soak_faults_struck(&all->faults);
+  all->struck += struck;
+  if (struck > 0) log_line(all, "fault", "rule", all->faults.control->last);
+  if (wrong == 0) {
+    all->survived += struck;
+  } else if (wrong < 0) {
+    all->lost++;
+    complain(all, "lost", all->net.why);
+  } else {
+    char why[64];
+    all->wrong++;
+    snprintf(why, sizeof why, "%lld elements beyond their bound", (long long)wrong);
+    complain(all, "wrong", why);
+  }
+}
+
+/* What is in use once everything has been seen, and what grows from then on. */
+static void measure_before(soak *all) {
+  all->rss_before = soak_rss_kib();
+  all->descriptors_before = soak_descriptors();
+}
+
+static bool goes_on(soak *all) {
+  if (stopped) return false;
+  if (all->hours <= 0.0) return all->done < all->steps;
+  const double passed = seconds_now() - all->start;
+  all->line.done = (int)passed;
+  return passed < all->hours * 3600.0;
+}
+
+static void run(soak *all) {
+  const int warm = all->hours > 0.0 || all->steps > 1000 ? 200 : all->steps / 5;
+  all->start = seconds_now();
+  all->line = progress_start(all->hours > 0.0 ? (int)(all->hours * 3600.0) : all->steps, false);
+  measure_before(all);
+  while (goes_on(all)) {
+    char what[96];
+    snprintf(what, sizeof what, "step %d, %d faults, loss %.4g", all->done, all->struck,
+             all->net.total_loss / SOAK_PARTS);
+    progress_show(&all->line, what);
+    soak_faults_arm(&all->faults);
+    judge(all, run_step(all));
+    if (all->done == 0) all->first_loss = all->net.total_loss;
+    if (++all->done == warm) measure_before(all);
+    if (all->hours <= 0.0) progress_step(&all->line);
+  }
+  progress_clear(&all->line);
+}
+
+/* ----------------------------------------------------------------------------- the end */
+
+static double on_device(const convoy_health *health) {
+  if (health->operations == 0) return 0.0;
+  return (double)health->device_operations / (double)health->operations;
+}
+
+static void log_end(soak *all) {
+  if (!all->log) return;
+  json out = {.to = all->log};
+  json_open(&out, NULL, '{');
+  json_text(&out, "type", "end");
+  json_integer(&out, "steps", all->done);
+  json_integer(&out, "faults", all->struck);
+  json_integer(&out, "survived", all->survived);
+  json_integer(&out, "wrong", all->wrong);
+  json_integer(&out, "lost_steps", all->lost);
+  json_number(&out, "on_device", on_device(&all->health));
+  json_number(&out, "max_wait_s", all->net.longest);
+  json_integer(&out, "rss_growth_kib", soak_rss_kib() - all->rss_before);
+  json_integer(&out, "fd_growth", soak_descriptors() - all->descriptors_before);
+  json_number(&out, "seconds", seconds_now() - all->start);
+  json_number(&out, "first_loss", all->first_loss);
+  json_number(&out, "last_loss", all->net.total_loss);
+  json_integer(&out, "device_faults", all->health.faults);
+  json_integer(&out, "deadlines_missed", all->health.deadlines_missed);
+  json_integer(&out, "wrong_results", all->health.wrong_results);
+  json_close(&out, '}');
+  json_end_line(&out);
+}
+
+static int report(soak *all) {
+  all->health = (convoy_health){.struct_size = sizeof all->health};
+  convoy_get_health(all->context, &all->health);
+  log_end(all);
+  const double share = on_device(&all->health);
+  printf(
+      "%.0f s, loss %.6g at first, %.6g at last; %lld device faults, %lld deadlines missed, "
+      "%lld wrong results, %lld operations elsewhere\n",
+      seconds_now() - all->start, all->first_loss, all->net.total_loss,
+      (long long)all->health.faults, (long long)all->health.deadlines_missed,
+      (long long)all->health.wrong_results,
+      (long long)(all->health.operations - all->health.device_operations));
+  printf(
+      "soak: steps=%d faults=%d survived=%d wrong=%d lost_steps=%d on_device=%.4f "
+      "max_wait_s=%.3f rss_growth_kib=%lld fd_growth=%d\n",
+      all->done, all->struck, all->survived, all->wrong, all->lost, share, all->net.longest,
+      (long long)(soak_rss_kib() - all->rss_before), soak_descriptors() - all->descriptors_before);
+  return all->wrong > 0 || all->lost > 0 || !(share >= 0.9) ? EXIT_FAILED : EXIT_FINE;
+}
+
+/* --------------------------------------------------------------------------- beginning */
+
+static convoy_status open_both(soak *all) {
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  options.device = "cpu";
+  convoy_status status = convoy_open(&options, &all->cpu);
+  if (status) return status;
+  options.device = all->device;
+  options.failover = CONVOY_ON;
+  status = convoy_open(&options, &all->context);
+  if (status) convoy_close(all->cpu);
+  return status;
+}
+
+static int work(soak *all) {
+  convoy_device_info info = {.struct_size = sizeof info};
+  if (open_both(all) != CONVOY_OK || convoy_context_device(all->context, &info) != CONVOY_OK) {
+    fprintf(stderr, "convoy soak: %s\n", convoy_last_error());
+    return EXIT_NO_DEVICE;
+  }
+  print_settings(all, &info);
+  log_head(all, &info);
+  int status = EXIT_FAILED;
+  if (soak_net_make(&all->net, all->context, all->cpu, (uint64_t)all->seed)) {
+    run(all);
+    status = report(all);
+  } else {
+    fprintf(stderr, "convoy soak: out of memory\n");
+  }
+  soak_net_free(&all->net);
+  convoy_close(all->context);
+  convoy_close(all->cpu);
+  return status;
+}
+
+static void remove_folder(const char *folder) {
+  char command[64];
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  if (system(command) != 0) fprintf(stderr, "convoy soak: %s is left behind\n", folder);
+}
+
+static int start(soak *all) {
+  if (!soak_faults_read(&all->fault_names, &all->faults)) return EXIT_USAGE;
+  if (all->json_path && !(all->log = fopen(all->json_path, "w"))) {
+    fprintf(stderr, "convoy soak: cannot write %s\n", all->json_path);
+    return EXIT_USAGE;
+  }
+  snprintf(all->folder, sizeof all->folder, "/tmp/convoy-soak-XXXXXX");
+  if (!mkdtemp(all->folder)) {
+    fprintf(stderr, "convoy soak: cannot make a folder in /tmp\n");
+    return EXIT_FAILED;
+  }
+  set_environment(all);
+  signal(SIGINT, stop);
+  int status = EXIT_FAILED;
+  if (soak_faults_start(&all->faults, all->folder, (uint64_t)all->seed)) status = work(all);
+  soak_faults_end(&all->faults);
+  remove_folder(all->folder);
+  return status;
+}
+
+int soak_main(int argc, char **argv) {
+  static soak all = {.steps = 2000, .seed = 1};
+  const option table[] = {
+      {"--steps", "N", OPTION_COUNT, &all.steps, "training steps (2000)"},
+      {"--hours", "H", OPTION_HOURS, &all.hours, "train for so long instead"},
+      {"--faults", "KIND,...", OPTION_WORDS, &all.fault_names,
+       "none (the default), all, or of hang stall fail slow crash abort kill stop wrong zero"},
+      {"--seed", "N", OPTION_COUNT, &all.seed, "of data, weights and faults (1)"},
+      {"--device", "NAME", OPTION_TEXT, &all.device, "as CONVOY_DEVICE; one device"},
+      {"--json", "FILE", OPTION_TEXT, &all.json_path, "a line per fault, and one at the end"},
+      {NULL, NULL, OPTION_FLAG, NULL, NULL},
+  };
+  const usage about = {"soak",
+                       "Trains a small network on a device, with faults striking at random calls "
+                       "of its driver, and\n"
+                       "checks every operation of every step against the CPU. Without faults: is "
+                       "this machine stable?",
+                       "examples:\n"
+                       "  convoy soak --hours 8\n"
+                       "  convoy soak --device ocl:0 --steps 2000 --faults all --json soak.json\n"};
+  int status = EXIT_FINE;
+  if (!options_read(&about, table, argc, argv, &status)) return status;
+  status = start(&all);
+  if (all.log) fclose(all.log);
+  return status;
+}
