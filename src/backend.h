@@ -56,6 +56,10 @@ typedef struct cvy_algorithm {
   void (*defaults)(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out);
   bool (*valid)(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts);
 
+  /* Whether it is likely to be faster than the rows after it. Where it says no the row is passed over,
+   * but may still be forced and measured. NULL: always. */
+  bool (*pays)(const cvy_problem *problem, const cvy_facts *facts);
+
   /* Simple enough to be tried, with its default parameters, where others have failed. */
   bool conservative;
 } cvy_algorithm;

@@ -90,6 +90,14 @@ static bool stands_on(const cvy_algorithm *algorithm, cvy_rung rung, cvy_text *r
   return false;
 }
 
+/* Whether the row is worth its place in the order, for this problem. */
+static bool pays(const cvy_algorithm *algorithm, const cvy_engine *engine,
+                 const cvy_problem *problem, cvy_text *reason) {
+  if (!algorithm->pays || algorithm->pays(problem, &engine->facts)) return true;
+  cvy_text_add(reason, "not expected to be the fastest");
+  return false;
+}
+
 static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem, cvy_rung rung,
                                cvy_choice *out) {
   char reasons[400], key[CONVOY_PROBLEM_TEXT];
@@ -98,6 +106,7 @@ static convoy_status first_row(const cvy_engine *engine, const cvy_problem *prob
     const cvy_algorithm *algorithm = engine->backend->algorithms[row];
     cvy_text_add(&text, "%s%s: ", row ? "; " : "", algorithm->name);
     if (!stands_on(algorithm, rung, &text)) continue;
+    if (!pays(algorithm, engine, problem, &text)) continue;
     if (cvy_row_takes(engine, row, problem, out, &text)) return CONVOY_OK;
   }
   cvy_problem_key(problem, key, sizeof(key));

@@ -36,3 +36,13 @@ void arrays_clear(array_map *map) {
   for (size_t i = 0; i < ARRAY_BUCKETS; i++)
     while (map->bucket[i]) arrays_remove(map, map->bucket[i]->id);
 }
+
+convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out) {
+  *out = arrays_find(&device->arrays, id);
+  if (!*out)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "there is no device array %llu", (unsigned long long)id);
+  if (bytes < 0 || bytes > (*out)->bytes)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "device array %llu has %lld bytes, not %lld",
+                    (unsigned long long)id, (long long)(*out)->bytes, (long long)bytes);
+  return CONVOY_OK;
+}

@@ -37,16 +37,6 @@ convoy_status command_drained(cvy_device *device, cl_int code, const char *what)
   return status;
 }
 
-convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out) {
-  *out = arrays_find(&device->arrays, id);
-  if (!*out)
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "there is no device array %llu", (unsigned long long)id);
-  if (bytes < 0 || bytes > (*out)->bytes)
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "device array %llu has %lld bytes, not %lld",
-                    (unsigned long long)id, (long long)(*out)->bytes, (long long)bytes);
-  return CONVOY_OK;
-}
-
 static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
   if (id == 0 || bytes <= 0 || arrays_find(&device->arrays, id))
     return cvy_fail(CONVOY_ERR_ARGUMENT, "cannot make a device array %llu of %lld bytes",
@@ -54,7 +44,7 @@ static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
   array_entry *entry = arrays_add(&device->arrays, id);
   if (!entry) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a device array's entry");
   entry->bytes = bytes;
-  const convoy_status status = arena_take(device->memory, bytes, &entry->piece);
+  const convoy_status status = memory_take(device, bytes, &entry->piece);
   if (status) arrays_remove(&device->arrays, id);
   return status;
 }
@@ -69,6 +59,7 @@ convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
 convoy_status engine_release(cvy_device *device, uint64_t id) {
   array_entry *entry = arrays_find(&device->arrays, id);
   if (!entry) return CONVOY_OK;
+  derived_forget(device, entry);
   arena_give(device->memory, entry->piece);
   arrays_remove(&device->arrays, id);
   return CONVOY_OK;
@@ -79,6 +70,7 @@ static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_
   convoy_status status = find_array(device, from, bytes, &source);
   if (!status) status = find_array(device, to, bytes, &target);
   if (status || bytes == 0 || from == to) return status;
+  derived_forget(device, target);
   const cl_int code = clEnqueueCopyBuffer(device->queue, source->piece->memory,
                                           target->piece->memory, (size_t)source->piece->at,
                                           (size_t)target->piece->at, (size_t)bytes, 0, NULL, NULL);
@@ -105,6 +97,7 @@ convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   if (status) return status;
   array_entry *entry;
   status = find_array(device, id, bytes, &entry);
+  if (!status) derived_forget(device, entry);
   if (!status) status = fill_zero(device, span_of(entry->piece), bytes);
   return command_end(device, status);
 }
@@ -146,6 +139,7 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
 convoy_status engine_clear(cvy_device *device, bool *emptied) {
   (void)emptied; /* arrays outlive a fault */
   marks_drop(device);
+  derived_forget_all(device); /* they do not: some may never have been made */
   const cl_int code = clFinish(device->queue);
   if (code != CL_SUCCESS) return cl_fail(code, "the device is gone for good");
   device->fault = 0;

@@ -25,6 +25,7 @@ typedef struct array_entry {
   uint64_t id;
   int64_t bytes;
   arena_piece *piece;
+  bool derived; /* may have derived forms */
   struct array_entry *next;
 } array_entry;
 
@@ -37,6 +38,8 @@ array_entry *arrays_find(const array_map *map, uint64_t id);
 array_entry *arrays_add(array_map *map, uint64_t id); /* NULL: host memory exhausted */
 void arrays_remove(array_map *map, uint64_t id);
 void arrays_clear(array_map *map);
+/* The array of a number with at least `bytes`; fails with a sentence. */
+convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out);
 
 /* -------------------------------------------------------------------------- program.c */
 
@@ -92,6 +95,7 @@ struct cvy_device {
   cl_command_queue queue;
   cvy_arena *memory;
   array_map arrays;
+  struct derived *derived; /* most recently used first */
   program_cache *programs;
   struct staging *staging; /* host copies of writes under way, oldest first */
   int64_t staging_bytes;
@@ -139,7 +143,9 @@ typedef struct bindings {
   span a, b, bias, out;
 } bindings;
 
-span span_of(const arena_piece *piece);
+static inline span span_of(const arena_piece *piece) {
+  return (span){piece->memory, piece->at / (int64_t)sizeof(float)};
+}
 
 /* The argument block of a problem; this launch's own fields are zero. */
 conv_args args_of(const cvy_problem *problem);
@@ -161,6 +167,25 @@ convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args ar
 /* The same for kernels of one item per element: args.items of them. */
 convoy_status launch_elements(cvy_device *device, const launch *what, const conv_args *args,
                               const bindings *arrays);
+
+/* -------------------------------------------------------------------------- derived.c */
+
+/* What launch code makes of an array once and uses again, such as packed weights. Equal forms of an
+ * array that nobody wrote to have equal contents. */
+typedef struct derived_form {
+  const cvy_algorithm *of;
+  int64_t number[8]; /* all that the contents depend on but the array; unused ones 0 */
+} derived_form;
+
+/* Memory of array `id` in a form. *fresh: it has no contents yet, the caller enqueues making them. The
+ * span serves until memory is taken again. */
+convoy_status derived_find(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
+                           span *out, bool *fresh);
+/* The array's contents change, or it goes. */
+void derived_forget(cvy_device *device, array_entry *entry);
+void derived_forget_all(cvy_device *device);
+/* Device memory for whatever purpose: derived forms make room for it. */
+convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out);
 
 /* ----------------------------------------------------------------------- gemm_sides.c */
 
@@ -214,8 +239,6 @@ void staging_close(cvy_device *device);
  * command after that failed. */
 convoy_status command_drained(cvy_device *device, cl_int code, const char *what);
 
-/* The array of a number with at least `bytes`; fails with a sentence. */
-convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out);
 /* Bytes of a span set to 0. */
 convoy_status fill_zero(cvy_device *device, span at, int64_t bytes);
 

@@ -7,10 +7,6 @@
 /* What moving one element takes, in operations of a slow card: memory is what it waits for. */
 #define MOVED_WORK 32.0
 
-span span_of(const arena_piece *piece) {
-  return (span){piece->memory, piece->at / (int64_t)sizeof(float)};
-}
-
 conv_args args_of(const cvy_problem *p) {
   int32_t slope;
   memcpy(&slope, &p->slope, sizeof slope);

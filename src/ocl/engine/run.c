@@ -60,6 +60,7 @@ static convoy_status bind_all(cvy_device *device, const cvy_job *job, bindings *
   if (!status && operands.has_b) status = bind(device, problem, operands.b, job->b, &out->b);
   if (!status && problem->has_bias) status = bind(device, problem, CVY_BIAS, job->bias, &out->bias);
   if (!status) status = bind(device, problem, operands.out, job->out, &out->out);
+  if (!status) derived_forget(device, arrays_find(&device->arrays, job->out.id));
   return status;
 }
 
@@ -71,7 +72,7 @@ static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
   const int64_t bytes =
       algorithm->workspace ? algorithm->workspace(&job->problem, &device->facts, &job->params) : 0;
   if (bytes > 0) {
-    const convoy_status status = arena_take(device->memory, bytes, &piece);
+    const convoy_status status = memory_take(device, bytes, &piece);
     if (status) return status;
     scratch = span_of(piece);
   }
@@ -89,6 +90,7 @@ static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
   span at;
   const convoy_status status = bind(device, &job->problem, out, job->out, &at);
   if (status) return status;
+  derived_forget(device, arrays_find(&device->arrays, job->out.id));
   return fill_zero(device, at, cvy_problem_count(&job->problem, out) * (int64_t)sizeof(float));
 }
 

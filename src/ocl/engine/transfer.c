@@ -100,6 +100,7 @@ convoy_status engine_write_part(cvy_device *device, uint64_t id, int64_t offset,
   array_entry *entry;
   status = check_part(offset, bytes);
   if (!status) status = find_array(device, id, offset + bytes, &entry);
+  if (!status) derived_forget(device, entry);
   if (!status && bytes > 0) status = write_staged(device, place_of(entry, offset), from, bytes);
   return command_end(device, status);
 }
