@@ -50,6 +50,12 @@ static bool tile_valid(const cvy_params *params, const cvy_problem *problem,
   return params->value[0] * params->value[1] <= 64;
 }
 
+static bool tile_pays(const cvy_problem *problem, const cvy_facts *facts) {
+  (void)problem;
+  (void)facts;
+  return !fake.tiles_are_slow;
+}
+
 static const cvy_param tile_params[] = {{"TILE", {8, 16, 32}}, {"WORK", {1, 2, 4}}, {NULL, {0}}};
 
 static const cvy_algorithm tiled = {.name = "fake.tiled",
@@ -58,7 +64,8 @@ static const cvy_algorithm tiled = {.name = "fake.tiled",
                                     .workspace = tile_bytes,
                                     .params = tile_params,
                                     .defaults = tile_defaults,
-                                    .valid = tile_valid};
+                                    .valid = tile_valid,
+                                    .pays = tile_pays};
 static const cvy_algorithm direct = {
     .name = "fake.direct", .directions = 15, .accepts = takes_all, .conservative = true};
 static const cvy_algorithm *const algorithms[] = {&tiled, &direct, NULL};

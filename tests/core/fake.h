@@ -21,6 +21,7 @@ typedef struct fake_script {
   bool no_gpu;          /* fake:1 is a processor too */
   bool simulator;       /* fake:0 is one */
   bool refuses_all;     /* no algorithm takes anything */
+  bool tiles_are_slow;  /* fake.tiled does not pay */
   bool interrupts;      /* waits that may be interrupted are, once */
   bool shared_memory;   /* has host_alloc */
   bool exhausted_hosts; /* host_alloc gives NULL */

@@ -54,6 +54,17 @@ static void test_table_order(void **state) {
   convoy_close(context);
 }
 
+/* Passed over, but not refused. */
+static void test_what_does_not_pay(void **state) {
+  (void)state;
+  fake.tiles_are_slow = true;
+  convoy_context *context = open_named("fake", CONVOY_NO);
+  check_runs(context, &conv, "fake.direct");
+  assert_int_equal(convoy_set_algorithm(context, "fake.tiled"), CONVOY_OK);
+  check_runs(context, &conv, "fake.tiled");
+  convoy_close(context);
+}
+
 static void test_forced(void **state) {
   (void)state;
   convoy_context *context = open_named("fake", CONVOY_ON);
@@ -239,6 +250,7 @@ static void test_records(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_table_order, reset),
+      cmocka_unit_test_setup(test_what_does_not_pay, reset),
       cmocka_unit_test_setup(test_forced, reset),
       cmocka_unit_test_setup(test_forced_by_option, reset),
       cmocka_unit_test_setup(test_device_refuses_all, reset),
