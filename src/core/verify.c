@@ -118,9 +118,8 @@ static bool copy_absolute(const float *from, int64_t count, float **out) {
 static bool make_scratch(const cvy_claim *claim, int64_t count, scratch *out) {
   const cvy_problem *p = claim->problem;
   cvy_operands operands = cvy_problem_operands(p);
-  size_t bytes = (size_t)count * sizeof(float);
-  out->value = malloc(bytes);
-  out->magnitude = malloc(bytes);
+  out->value = calloc((size_t)count, sizeof(float));
+  out->magnitude = calloc((size_t)count, sizeof(float));
   return out->value && out->magnitude &&
          copy_absolute(claim->from.a, cvy_problem_count(p, operands.a), &out->a) &&
          copy_absolute(claim->from.b, cvy_problem_count(p, operands.b), &out->b) &&

@@ -3,11 +3,12 @@
  * to the bit, and no public call waits longer than its budget allows.
  *
  *   test_torture [--actions fail,crash,...] [--ways host,tensors] [--full] [--shard I/N] [--seed N]
- *                [--only RULE] [--log FILE]
+ *                [--only RULE] [--log FILE] [--count]
  *
  * Without --full: the first, second and last call of each function and five others, by seed, on host
- * memory and on tensors in turns. The layer counts the calls of a step in which nothing fails; that is
- * how n's range is known. */
+ * memory and on tensors in turns. The layer counts the calls of steps in which nothing fails; that is
+ * how n's range is known. A fault that does not strike all the same is listed and counted. With
+ * --count no more than the calls of a step is shown. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #include "faults/layer/rules.h"
 #include "faults/net.h"
 
-enum { SEED = 11, SEEDED = 5, WAYS = 2 };
+enum { SEED = 11, SEEDED = 5, WAYS = 2, COUNTED = 3, TRIES = 3 };
 #define BUDGET "2" /* seconds that a public call may wait for the device */
 #define SLACK 1.0  /* and how much longer it may take */
 
@@ -32,14 +33,14 @@ static const char *const way_names[WAYS] = {"host", "tensors"};
 
 typedef struct torture {
   char device[16];
-  bool full;
+  bool full, count_only;
   const char *actions, *ways, *only;
   int shard, shards;
   uint64_t seed;
   FILE *log;
   faults_control *control;
   struct net expected[WAYS];
-  uint64_t calls[WAYS][FAULTS_ENTRIES]; /* of a step in which nothing fails */
+  uint64_t calls[WAYS][FAULTS_ENTRIES]; /* that every step makes in which nothing fails */
   int turns, cases, struck, failed;
   double longest; /* seconds of a public call */
 } torture;
@@ -104,10 +105,27 @@ static step run_step(torture *all, int way, struct net *net) {
   return result;
 }
 
+static void print_calls(torture *all) {
+  for (int entry = 0; entry < FAULTS_ENTRIES; entry++)
+    for (int way = 0; way < WAYS; way++)
+      if (all->calls[way][entry])
+        printf("%s: %llu calls, %s\n", all->control->name[entry],
+               (unsigned long long)all->calls[way][entry], way_names[way]);
+}
+
 /* ----------------------------------------------------------------------------- a case */
+
+/* With the reason: how many calls there were. */
+static void say_missed(const torture *all, const char *rule, int way) {
+  char entry[FAULTS_NAME];
+  snprintf(entry, sizeof entry, "%.*s", (int)strcspn(rule, "#="), rule);
+  printf("did not strike: --only '%s' --ways %s: the step made %llu calls of %s\n", rule,
+         way_names[way], (unsigned long long)faults_control_calls(all->control, entry), entry);
+}
 
 static void say(torture *all, const char *rule, int way, const step *result, const char *fault) {
   const bool struck = atomic_load(&all->control->struck) > 0;
+  if (!struck) say_missed(all, rule, way);
   if (all->log)
     fprintf(all->log, "%s %s: %s, longest call %.3f s%s%s\n", rule, way_names[way],
             struck ? result->told ? "struck, told" : "struck, absorbed" : "not reached",
@@ -118,27 +136,42 @@ static void say(torture *all, const char *rule, int way, const step *result, con
   all->failed++;
 }
 
-static void run_case(torture *all, const char *rule, int way) {
+/* What is wrong with the step's outcome; "" if nothing is. */
+static void judge(const torture *all, int way, const struct net *net, const step *result,
+                  char *fault, size_t size) {
+  const double budget = atof(BUDGET);
+  fault[0] = 0;
+  if (result->failed_call >= 0) {
+    snprintf(fault, size, "call %d: %s", result->failed_call, result->sentence);
+  } else {
+    const int array = net_difference(net, &all->expected[way]);
+    if (array >= 0) snprintf(fault, size, "array %d differs from the CPU's", array);
+  }
+  if (!(result->longest <= budget + SLACK))
+    snprintf(fault, size, "a call took %.3f s, its budget is %.1f s", result->longest, budget);
+}
+
+/* Whether the fault struck. */
+static bool try_case(torture *all, const char *rule, int way, bool last_try) {
   struct net net;
-  char fault[400] = "";
+  char fault[400];
   faults_control_clear(all->control);
   faults_control_set(all->control, rule);
   const step result = run_step(all, way, &net);
-  const double budget = atof(BUDGET);
-  if (result.failed_call >= 0) {
-    snprintf(fault, sizeof fault, "call %d: %s", result.failed_call, result.sentence);
-  } else {
-    const int array = net_difference(&net, &all->expected[way]);
-    if (array >= 0) snprintf(fault, sizeof fault, "array %d differs from the CPU's", array);
-  }
-  if (!(result.longest <= budget + SLACK))
-    snprintf(fault, sizeof fault, "a call took %.3f s, its budget is %.1f s", result.longest,
-             budget);
+  judge(all, way, &net, &result, fault, sizeof fault);
   net_close(&net);
-  all->cases++;
-  all->struck += atomic_load(&all->control->struck) > 0;
   if (result.longest > all->longest) all->longest = result.longest;
-  say(all, rule, way, &result, fault[0] ? fault : NULL);
+  const bool struck = atomic_load(&all->control->struck) > 0;
+  if (struck || fault[0] || last_try) say(all, rule, way, &result, fault[0] ? fault : NULL);
+  return struck || fault[0];
+}
+
+/* A step makes some calls more or less often with time: one that was not reached is tried again. */
+static void run_case(torture *all, const char *rule, int way) {
+  bool struck = false;
+  for (int try = 1; try <= TRIES && !struck; try++) struck = try_case(all, rule, way, try == TRIES);
+  all->cases++;
+  all->struck += struck;
 }
 
 /* --------------------------------------------------------------------------- the cases */
@@ -159,7 +192,14 @@ static bool chosen(const torture *all, int entry, uint64_t n, uint64_t last) {
   return false;
 }
 
-static void run_call(torture *all, const char *entry, uint64_t n) {
+/* All ways that make the call, or one of them in turns. */
+static bool goes(const torture *all, int way, int entry, uint64_t n, int turn) {
+  if (n > all->calls[way][entry] || !listed(all->ways, way_names[way])) return false;
+  return all->full || way == turn || n > all->calls[turn][entry];
+}
+
+static void run_call(torture *all, int index, uint64_t n) {
+  const char *entry = all->control->name[index];
   for (int action = FAULT_NONE + 1; action < FAULT_ACTIONS; action++) {
     const char *name = fault_action_name((fault_action)action);
     if (!listed(all->actions, name) || !fault_action_fits((fault_action)action, entry)) continue;
@@ -167,8 +207,7 @@ static void run_call(torture *all, const char *entry, uint64_t n) {
     snprintf(rule, sizeof rule, "%s#%llu=%s%s", entry, (unsigned long long)n, name,
              action == FAULT_SLOW ? ":50" : "");
     for (int way = 0; way < WAYS; way++) {
-      if (!all->full && way != (int)((n + (uint64_t)action) % WAYS)) continue;
-      if (!listed(all->ways, way_names[way])) continue;
+      if (!goes(all, way, index, n, (int)((n + (uint64_t)action) % WAYS))) continue;
       if (all->turns++ % all->shards == all->shard) run_case(all, rule, way);
     }
   }
@@ -180,7 +219,7 @@ static void run_matrix(torture *all) {
     for (int way = 0; way < WAYS; way++)
       if (all->calls[way][entry] > last) last = all->calls[way][entry];
     for (uint64_t n = 1; n <= last; n++)
-      if (chosen(all, entry, n, last)) run_call(all, all->control->name[entry], n);
+      if (chosen(all, entry, n, last)) run_call(all, entry, n);
   }
 }
 
@@ -195,8 +234,16 @@ static void set_patience(bool patient) {
          1);
 }
 
+/* How many calls depends on time for some functions: the least of several steps. */
+static void count_calls(torture *all, int way, bool first) {
+  for (int i = 0; i < FAULTS_ENTRIES; i++) {
+    const uint64_t calls = atomic_load(&all->control->calls[i]);
+    if (first || calls < all->calls[way][i]) all->calls[way][i] = calls;
+  }
+}
+
 /* The CPU's results, and the calls of a step without faults. The first step on the device compiles
- * what the second finds in the cache. */
+ * what the others find in the cache. */
 static void prepare(torture *all, int way) {
   set_patience(true);
   struct net *expected = &all->expected[way];
@@ -204,12 +251,11 @@ static void prepare(torture *all, int way) {
   net_open(expected, "cpu", way, SEED);
   run_calls(expected, &result);
   if (result.failed_call >= 0) fail_msg("on the CPU: %s", result.sentence);
-  for (int round = 0; round < 2; round++) {
+  for (int round = 0; round < COUNTED + 1; round++) {
     struct net net;
     faults_control_clear(all->control);
     result = run_step(all, way, &net);
-    for (int i = 0; i < FAULTS_ENTRIES; i++)
-      all->calls[way][i] = atomic_load(&all->control->calls[i]);
+    if (round > 0) count_calls(all, way, round == 1);
     if (result.failed_call >= 0 || result.told || net_difference(&net, expected) >= 0)
       fail_msg("without faults: %s", result.told ? "the device was not used" : result.sentence);
     net_close(&net);
@@ -222,12 +268,8 @@ static void prepare(torture *all, int way) {
 /* A folder of its own for everything that is written, and settings that do not depend on the user. */
 static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
-      {"CONVOY_STRIKE_LIMIT", "0"},
-      {"CONVOY_VERIFY", "all"},
-      {"CONVOY_TUNE", "0"},
-      {"CONVOY_LOG", "off"},
-      {"CONVOY_THREADS", "1"},
-      {"OPENCL_LAYERS", TEST_LAYER},
+      {"CONVOY_STRIKE_LIMIT", "0"}, {"CONVOY_VERIFY", "all"}, {"CONVOY_TUNE", "0"},
+      {"CONVOY_LOG", "off"},        {"CONVOY_THREADS", "1"},  {"OPENCL_LAYERS", TEST_LAYER},
   };
   char path[4200];
   if (!mkdtemp(folder)) return false;
@@ -264,9 +306,7 @@ static bool is_alone(void) {
   return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
-static void run_all(torture *all) {
-  for (int way = 0; way < WAYS; way++)
-    if (listed(all->ways, way_names[way])) prepare(all, way);
+static void run_cases(torture *all) {
   const int descriptors = count_descriptors();
   for (int way = 0; all->only && way < WAYS; way++)
     if (listed(all->ways, way_names[way])) run_case(all, all->only, way);
@@ -280,17 +320,26 @@ static void run_all(torture *all) {
     printf("FAILED: %d more descriptors are open than before\n", grown);
     all->failed++;
   }
+}
+
+static int run_all(torture *all) {
+  for (int way = 0; way < WAYS; way++)
+    if (listed(all->ways, way_names[way])) prepare(all, way);
+  (all->count_only ? print_calls : run_cases)(all);
   for (int way = 0; way < WAYS; way++)
     if (listed(all->ways, way_names[way])) net_close(&all->expected[way]);
+  if (all->count_only) return 0;
+  printf("torture: cases=%d struck=%d missed=%d failed=%d longest_call_s=%.3f\n", all->cases,
+         all->struck, all->cases - all->struck, all->failed, all->longest);
+  return all->failed > 0 || all->struck == 0;
 }
 
 static bool read_options(torture *all, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
-    if (strcmp(argv[i], "--full") == 0) {
-      all->full = true;
-      continue;
-    }
+    all->full = all->full || strcmp(argv[i], "--full") == 0;
+    all->count_only = all->count_only || strcmp(argv[i], "--count") == 0;
+    if (strcmp(argv[i], "--full") == 0 || strcmp(argv[i], "--count") == 0) continue;
     if (strcmp(argv[i], "--actions") == 0)
       all->actions = value;
     else if (strcmp(argv[i], "--ways") == 0)
@@ -332,10 +381,7 @@ int main(int argc, char **argv) {
   int status = find_device(&all);
   if (!status) {
     all.control = faults_control_open(getenv("CONVOY_FAULT_FILE"));
-    run_all(&all);
-    printf("torture: cases=%d struck=%d failed=%d longest_call_s=%.3f\n", all.cases, all.struck,
-           all.failed, all.longest);
-    status = all.failed > 0 || all.struck == 0;
+    status = run_all(&all);
     faults_control_close(all.control);
   }
   if (all.log) fclose(all.log);
