@@ -31,7 +31,10 @@ typedef struct cvy_lanes {
   /* `rounds` rounds of independent multiply-adds in registers; returns how many floating-point
    * operations that were. `sink` keeps the compiler from dropping them. */
   double (*burn)(int64_t rounds, float *sink);
-  cvy_ukr ukr;
+  /* to[j to_pitch + i] = from[i from_pitch + j], i < rows, j < columns */
+  void (*transpose)(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
+                    int64_t rows, int64_t columns);
+  cvy_ukr ukr, narrow; /* narrow: for few rows */
 } cvy_lanes;
 
 extern const cvy_lanes cvy_lanes_baseline;

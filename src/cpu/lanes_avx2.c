@@ -1,6 +1,7 @@
 /* The inner loops for AVX2+FMA. */
 #define LANES 8
 #define TILE_ROWS 4
+#define NARROW_ROWS 2
 #include "cpu/lanes_body.h"
 
 const cvy_lanes cvy_lanes_avx2 = LANES_TABLE("AVX2+FMA");

@@ -79,6 +79,33 @@ static void gather(float *restrict to, const float *restrict from, int64_t strid
   }
 }
 
+/* A square of four by four: pairs of floats, then pairs of pairs. */
+static inline void turn(float *to, int64_t to_pitch, const float *from, int64_t from_pitch) {
+  quad a = *(const quad *)from, b = *(const quad *)(from + from_pitch);
+  quad c = *(const quad *)(from + 2 * from_pitch), d = *(const quad *)(from + 3 * from_pitch);
+  quad e = __builtin_shufflevector(a, b, 0, 4, 1, 5), f = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  quad g = __builtin_shufflevector(c, d, 0, 4, 1, 5), h = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  *(quad *)to = __builtin_shufflevector(e, g, 0, 1, 4, 5);
+  *(quad *)(to + to_pitch) = __builtin_shufflevector(e, g, 2, 3, 6, 7);
+  *(quad *)(to + 2 * to_pitch) = __builtin_shufflevector(f, h, 0, 1, 4, 5);
+  *(quad *)(to + 3 * to_pitch) = __builtin_shufflevector(f, h, 2, 3, 6, 7);
+}
+
+/* A line of the cache along the columns at a time, so that it is read once. */
+#define TURNED 16
+
+static void transpose(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
+                      int64_t rows, int64_t columns) {
+  int64_t square_rows = rows / 4 * 4, square_columns = columns / 4 * 4;
+  for (int64_t j = 0; j < square_columns; j += TURNED)
+    for (int64_t i = 0; i < square_rows; i += 4)
+      for (int64_t k = j; k < square_columns && k < j + TURNED; k += 4)
+        turn(to + k * to_pitch + i, to_pitch, from + i * from_pitch + k, from_pitch);
+  for (int64_t j = 0; j < columns; j++)
+    for (int64_t i = j < square_columns ? square_rows : 0; i < rows; i++)
+      to[j * to_pitch + i] = from[i * from_pitch + j];
+}
+
 static double add_lanes(vector a) {
   double sum = 0;
   for (int i = 0; i < LANES; i++) sum += (double)a[i];
@@ -160,11 +187,10 @@ static double burn(int64_t rounds, float *sink) {
 
 #include "cpu/ukr_body.h"
 
-#define LANES_TABLE(text)                                  \
-  {                                                        \
-    text, slide, axpy, gather, dot, sum, epilogue, burn, { \
-      TILE_ROWS, LANES, {                                  \
-        tile_1, tile_2, tile_3                             \
-      }                                                    \
-    }                                                      \
+#define LANES_TABLE(text)                                                                 \
+  {                                                                                       \
+    .name = text, .slide = slide, .axpy = axpy, .gather = gather, .dot = dot, .sum = sum, \
+    .epilogue = epilogue, .burn = burn, .transpose = transpose,                           \
+    .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                  \
+    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}},                       \
   }

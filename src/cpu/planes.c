@@ -10,8 +10,9 @@ cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
   int64_t phases = 1;
   for (int i = 0; i < 3; i++) {
     layout.extent[i] = p->out[i] + (p->filter[i] - 1) * p->dilation[i] / p->stride[i];
+    layout.phases[i] = p->filter[i] == 1 ? 1 : p->stride[i];
     layout.plane = cvy_times(layout.plane, layout.extent[i]);
-    phases = cvy_times(phases, p->stride[i]);
+    phases = cvy_times(phases, layout.phases[i]);
   }
   layout.x_floats = cvy_times(layout.plane, phases);
   int64_t rows = cvy_times(p->out[0] - 1, layout.extent[1]) + p->out[1] - 1;
@@ -22,8 +23,8 @@ cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
 /* Begin of the row of padded coordinates z and h: the plane of its phase and phase `w` of the last
  * axis, and the place in it. */
 static int64_t row_place(const cvy_planes_layout *layout, int64_t z, int64_t h, int64_t w) {
-  const int64_t *s = layout->problem->stride, *e = layout->extent;
-  int64_t phase = (z % s[0] * s[1] + h % s[1]) * s[2] + w;
+  const int64_t *s = layout->problem->stride, *e = layout->extent, *f = layout->phases;
+  int64_t phase = (z % s[0] * f[1] + h % s[1]) * f[2] + w;
   return phase * layout->plane + (z / s[0] * e[1] + h / s[1]) * e[2];
 }
 
@@ -53,6 +54,11 @@ static int64_t used(const cvy_planes_layout *layout, int axis) {
   return cvy_most(cvy_least(places, p->in[axis]), 0);
 }
 
+static bool is_read(const cvy_planes_layout *layout, int axis, int64_t index) {
+  const cvy_problem *p = layout->problem;
+  return (index + p->pad[axis]) % p->stride[axis] < layout->phases[axis];
+}
+
 typedef void move_fn(const cvy_lanes *lanes, int64_t stride, int64_t count, float *x, float *place);
 
 /* Moves each run of x to its place or back. */
@@ -60,12 +66,13 @@ static void for_runs(const cvy_planes_layout *layout, const cvy_lanes *lanes, mo
                      float *x, float *planes) {
   const cvy_problem *p = layout->problem;
   int64_t depth = used(layout, 0), height = used(layout, 1);
-  for (int64_t phase = 0; phase < p->stride[2]; phase++) {
+  for (int64_t phase = 0; phase < layout->phases[2]; phase++) {
     run r = run_of(layout, phase);
     for (int64_t z = 0; z < depth && r.count > 0; z++)
       for (int64_t h = 0; h < height; h++)
-        move(lanes, p->stride[2], r.count, x + (z * p->in[1] + h) * p->in[2] + r.first,
-             planes + row_place(layout, z + p->pad[0], h + p->pad[1], phase) + r.place);
+        if (is_read(layout, 0, z) && is_read(layout, 1, h))
+          move(lanes, p->stride[2], r.count, x + (z * p->in[1] + h) * p->in[2] + r.first,
+               planes + row_place(layout, z + p->pad[0], h + p->pad[1], phase) + r.place);
   }
 }
 
@@ -79,10 +86,18 @@ static void store_run(const cvy_lanes *lanes, int64_t stride, int64_t count, flo
   lanes->axpy(x, stride, place, 1, 1.0f, count);
 }
 
+/* Whether loading leaves places that no element of x goes to. */
+static bool has_gaps(const cvy_planes_layout *layout) {
+  const cvy_problem *p = layout->problem;
+  for (int i = 0; i < 3; i++)
+    if (p->pad[i] > 0 || layout->extent[i] * p->stride[i] > p->in[i]) return true;
+  return false;
+}
+
 /* Loading only reads x; it shares its walk with storing, which writes it. */
 void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
                        float *to) {
-  memset(to, 0, (size_t)layout->x_floats * sizeof *to);
+  if (has_gaps(layout)) memset(to, 0, (size_t)layout->x_floats * sizeof *to);
   for_runs(layout, lanes, load_run, (float *)x, to);
 }
 

@@ -11,6 +11,7 @@
 typedef struct cvy_planes_layout {
   const cvy_problem *problem;
   int64_t extent[3]; /* places per axis */
+  int64_t phases[3]; /* remainders of the stride that any tap reads: without taps apart, only 0 */
   int64_t plane;     /* floats of one phase */
   int64_t x_floats;  /* of all phases */
   int64_t y_floats;  /* from the first to the last output: the length of the long row */

@@ -1,5 +1,6 @@
 /* Body of the microkernel in GCC's vector extensions. The including file sets TILE_ROWS so that the
- * accumulators, the vectors of x and one weight fill the registers there are. */
+ * accumulators, the vectors of x and one weight fill the registers there are, and NARROW_ROWS for
+ * problems of so few outputs that most of these would be idle. */
 #include "cpu/ukr.h"
 
 #define TILE_VECTORS 3
@@ -8,43 +9,55 @@
 
 /* Unrolled in full, once for each number of vectors: the compiler keeps an array in registers only if
  * all its indices are constants. */
-ALWAYS void tile_of(const cvy_tile *t, const int vectors) {
+ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {
   vector sum[TILE_ROWS][TILE_VECTORS];
   const float *x = t->x, *w = t->w;
 #pragma GCC unroll 8
-  for (int r = 0; r < TILE_ROWS; r++)
+  for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * LANES);
   if (!t->add) {
 #pragma GCC unroll 8
-    for (int r = 0; r < TILE_ROWS; r++)
+    for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
   }
   for (int64_t c = 0; c < t->channels; c++, x += t->x_pitch)
-    for (int64_t i = 0; i < t->taps; i++, w += TILE_ROWS) {
+    for (int64_t i = 0; i < t->taps; i++, w += rows) {
       vector from[TILE_VECTORS];
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; v++) from[v] = load(x + t->tap[i] + v * LANES);
 #pragma GCC unroll 8
-      for (int r = 0; r < TILE_ROWS; r++)
+      for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; v++) sum[r][v] += w[r] * from[v];
     }
 #pragma GCC unroll 8
-  for (int r = 0; r < TILE_ROWS; r++)
+  for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * LANES, sum[r][v]);
 }
 
 static void tile_1(const cvy_tile *t) {
-  tile_of(t, 1);
+  tile_of(t, TILE_ROWS, 1);
 }
 
 static void tile_2(const cvy_tile *t) {
-  tile_of(t, 2);
+  tile_of(t, TILE_ROWS, 2);
 }
 
 static void tile_3(const cvy_tile *t) {
-  tile_of(t, 3);
+  tile_of(t, TILE_ROWS, 3);
+}
+
+static void narrow_1(const cvy_tile *t) {
+  tile_of(t, NARROW_ROWS, 1);
+}
+
+static void narrow_2(const cvy_tile *t) {
+  tile_of(t, NARROW_ROWS, 2);
+}
+
+static void narrow_3(const cvy_tile *t) {
+  tile_of(t, NARROW_ROWS, 3);
 }

@@ -1,0 +1,20 @@
+/* Cutting outputs into blocks: the padding before a block is what of the whole's lies there. */
+#include "cpu/block.h"
+
+#include "cpu/span.h"
+
+int cvy_block_axis(const cvy_problem *problem) {
+  return problem->in[1] == 1 && problem->out[1] == 1 ? 2 : 1;
+}
+
+cvy_problem cvy_block_of(const cvy_problem *problem, int axis, int64_t first, int64_t count,
+                         int64_t *skip) {
+  cvy_problem sub = *problem;
+  int64_t start = first * sub.stride[axis] - sub.pad[axis];
+  int64_t skipped = cvy_least(cvy_most(start, 0), sub.in[axis]);
+  sub.in[axis] -= skipped;
+  sub.pad[axis] = cvy_most(-start, 0);
+  sub.out[axis] = cvy_least(count, sub.out[axis] - first);
+  *skip = axis == 1 ? skipped * sub.in[2] : skipped;
+  return sub;
+}

@@ -1,0 +1,16 @@
+/* A part of a convolution as a convolution of its own: some neighbouring outputs along one axis, and
+ * the input that they see. */
+#ifndef CVY_CPU_BLOCK_H
+#define CVY_CPU_BLOCK_H
+
+#include "conv/problem.h"
+
+/* The axis along which outputs are cut: rows (1) where there are rows, else places of the one row (2). */
+int cvy_block_axis(const cvy_problem *problem);
+
+/* Outputs [first, first + count) of axis 1 or 2, fewer at the end, of a forward geometry. *skip gets
+ * where its input begins in a channel. */
+cvy_problem cvy_block_of(const cvy_problem *problem, int axis, int64_t first, int64_t count,
+                         int64_t *skip);
+
+#endif

@@ -1,0 +1,199 @@
+/* Running cpu.implicit_gemm's backward_weights. Each slice of the outputs has a sum of its own, made
+ * in one order by whichever thread; the sums are added up in order, so bits do not depend on timing. */
+#include "cpu/igemm_weights.h"
+
+#include <string.h>
+
+#include "cpu/block.h"
+#include "cpu/igemm.h"
+#include "cpu/span.h"
+
+typedef struct weights {
+  const cvy_cpu_call *call;
+  cvy_igemm_weights_plan plan;
+  float *sums;
+} weights;
+
+/* A unit of one part of the channels of a group, on its way. */
+typedef struct unit {
+  const weights *run;
+  cvy_problem p; /* one block */
+  cvy_turned turned;
+  int64_t group, first_channel, channels;
+  int64_t image, images;
+  int64_t skip, place; /* where the block begins in a channel of x and of dy */
+  int64_t *taps;       /* offsets of the outputs of a row; in slot memory, as are: */
+  float *x, *y, *row;
+} unit;
+
+/* ------------------------------------------------------------------------------- turning */
+
+/* One row of the input, all channels. */
+static void turn_row(const unit *u, const float *from, float *to) {
+  const cvy_lanes *lanes = u->run->call->lanes;
+  int64_t volume = cvy_in_volume(&u->run->plan.p), step = u->turned.step[2];
+  cvy_span real = cvy_span_of(u->p.in[2], u->turned.extent[2], step, -u->p.pad[2]);
+  int64_t count = real.end - real.begin;
+  if (count == 0) return;
+  from += real.begin * step - u->p.pad[2];
+  to += real.begin * u->channels;
+  if (step == 1) {
+    lanes->transpose(to, u->channels, from, volume, u->channels, count);
+    return;
+  }
+  for (int64_t c = 0; c < u->channels; c++)
+    lanes->gather(u->row + c * count, from + c * volume, step, count);
+  lanes->transpose(to, u->channels, u->row, count, u->channels, count);
+}
+
+static void turn_x(const unit *u, int64_t image, float *to) {
+  const cvy_problem *p = &u->p, *whole = &u->run->plan.p;
+  const int64_t *extent = u->turned.extent, *step = u->turned.step;
+  int64_t channel = ((u->image + image) * whole->groups + u->group) * u->run->plan.channels;
+  const float *x = u->run->call->a + (channel + u->first_channel) * cvy_in_volume(whole) + u->skip;
+  int64_t floats = extent[2] * u->channels;
+  for (int64_t z = 0; z < extent[0]; z++)
+    for (int64_t h = 0; h < extent[1]; h++, to += floats) {
+      int64_t iz = z * step[0] - p->pad[0], ih = h * step[1] - p->pad[1];
+      bool inside = iz >= 0 && iz < p->in[0] && ih >= 0 && ih < p->in[1];
+      if (!inside || p->pad[2] > 0 || extent[2] * step[2] > p->in[2])
+        memset(to, 0, (size_t)floats * sizeof *to);
+      if (inside) turn_row(u, x + (iz * whole->in[1] + ih) * whole->in[2], to);
+    }
+}
+
+static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
+  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  int64_t rows = plan->ukr->rows, volume = cvy_out_volume(&plan->p), count = cvy_out_volume(&u->p);
+  int64_t real = cvy_least(rows, plan->outputs - tile * rows);
+  int64_t channel = ((u->image + image) * plan->p.groups + u->group) * plan->outputs + tile * rows;
+  if (real < rows) memset(to, 0, (size_t)(count * rows) * sizeof *to);
+  u->run->call->lanes->transpose(to, rows, u->run->call->b + channel * volume + u->place, volume,
+                                 real, count);
+}
+
+static void load(const unit *u) {
+  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  for (int64_t i = 0; i < u->images; i++, cvy_beat_on()) {
+    turn_x(u, i, u->x + i * plan->x_floats);
+    for (int64_t t = 0; t < plan->tiles; t++)
+      turn_y(u, i, t, u->y + (t * plan->images + i) * plan->y_floats);
+  }
+  for (int64_t i = 0; i < u->p.out[2]; i++) u->taps[i] = i * u->turned.stride[2] * u->channels;
+}
+
+/* ------------------------------------------------------------------------------ multiplying */
+
+/* Where the columns of tap number `tap` begin in the turned x. */
+static int64_t tap_place(const unit *u, int64_t tap) {
+  const cvy_problem *p = &u->p;
+  const int64_t *extent = u->turned.extent, *d = p->dilation;
+  int64_t s = 0;
+  if (!u->run->plan.folded) s = tap % p->filter[2] * d[2], tap /= p->filter[2];
+  int64_t r = tap % p->filter[1] * d[1], t = tap / p->filter[1] * d[0];
+  return ((t * extent[1] + r) * extent[2] + s) * u->channels;
+}
+
+/* One tile of the sum, over all outputs of the unit. */
+static void add_tile(const unit *u, cvy_tile tile, int64_t at, int64_t number, int64_t vectors) {
+  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  const int64_t *extent = u->turned.extent, *out = u->p.out;
+  int64_t plane = extent[1] * extent[2] * u->channels * u->turned.stride[0];
+  for (int64_t i = 0; i < u->images; i++)
+    for (int64_t z = 0; z < out[0]; z++, tile.add = true) {
+      tile.x = u->x + i * plan->x_floats + z * plane + at;
+      tile.w = u->y + (number * plan->images + i) * plan->y_floats +
+               z * out[1] * out[2] * plan->ukr->rows;
+      plan->ukr->run[vectors - 1](&tile);
+    }
+}
+
+static void add_unit(const unit *u, bool add, float *sum) {
+  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  int64_t lanes = plan->ukr->lanes, rows = plan->ukr->rows, all = plan->pitch / lanes;
+  int64_t strips = (all + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
+  cvy_tile tile = {.tap = u->taps, .taps = u->p.out[2], .channels = u->p.out[1], .add = add};
+  tile.x_pitch = u->turned.extent[2] * u->turned.stride[1] * u->channels;
+  tile.y_pitch = plan->pitch;
+  for (int64_t tap = 0; tap < plan->taps; tap++)
+    for (int64_t s = 0; s < strips; s++, cvy_beat_on()) {
+      int64_t first = s * all / strips, vectors = (s + 1) * all / strips - first;
+      for (int64_t t = 0; t < plan->tiles; t++) {
+        tile.y = sum + (tap * plan->tiles + t) * rows * plan->pitch + first * lanes;
+        add_tile(u, tile, tap_place(u, tap) + first * lanes, t, vectors);
+      }
+    }
+}
+
+static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, float *memory) {
+  const cvy_igemm_weights_plan *plan = &run->plan;
+  int64_t first = number % plan->blocks * plan->block;
+  unit u = {.run = run, .group = part_of_group / plan->parts};
+  u.first_channel = part_of_group % plan->parts * plan->part;
+  u.channels = cvy_least(plan->part, plan->channels - u.first_channel);
+  u.image = number / plan->blocks * plan->images;
+  u.images = cvy_least(plan->images, plan->p.n - u.image);
+  u.p = cvy_block_of(&plan->p, plan->axis, first, plan->block, &u.skip);
+  u.turned = cvy_turned_of(&u.p);
+  u.place = plan->axis == 1 ? first * plan->p.out[2] : first;
+  u.taps = (int64_t *)memory;
+  u.y = memory + 2 * plan->p.out[2];
+  u.x = u.y + plan->images * plan->tiles * plan->y_floats;
+  u.row = u.x + plan->images * plan->x_floats + plan->pitch;
+  return u;
+}
+
+/* Pieces are the slices of all parts of all groups. */
+static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  const weights *run = arg;
+  const cvy_igemm_weights_plan *plan = &run->plan;
+  int64_t sums = plan->p.groups * plan->parts * plan->slices * plan->sum_floats;
+  float *memory = run->sums + sums + slot * plan->slot_floats;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t slice = i % plan->slices, first = slice * plan->units / plan->slices;
+    for (int64_t n = first; n < (slice + 1) * plan->units / plan->slices; n++) {
+      unit u = unit_of(run, i / plan->slices, n, memory);
+      load(&u);
+      add_unit(&u, n > first, run->sums + i * plan->sum_floats);
+    }
+  }
+}
+
+/* ------------------------------------------------------------------------------- adding up */
+
+/* One row of taps (or one tap) of output k of a group, some channels: from the sums to dw. */
+static void add_up(const weights *run, int64_t part_of_group, int64_t k, int64_t tap, float *dw) {
+  const cvy_igemm_weights_plan *plan = &run->plan;
+  int64_t volume = cvy_filter_volume(&plan->p), rows = plan->ukr->rows;
+  int64_t channels =
+      cvy_least(plan->part, plan->channels - part_of_group % plan->parts * plan->part);
+  int64_t width = plan->folded ? plan->p.filter[2] : 1;
+  int64_t at = ((tap * plan->tiles + k / rows) * rows + k % rows) * plan->pitch;
+  const float *sum = run->sums + part_of_group * plan->slices * plan->sum_floats + at;
+  for (int64_t s = 0; s < width; s++)
+    for (int64_t c = 0; c < channels; c++, sum++) {
+      float *to = dw + c * volume + tap * width + s;
+      float value = plan->p.accumulate ? *to : 0.0f;
+      for (int64_t i = 0; i < plan->slices; i++) value += sum[i * plan->sum_floats];
+      *to = value;
+    }
+}
+
+static void add_outputs(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  const weights *run = arg;
+  const cvy_igemm_weights_plan *plan = &run->plan;
+  int64_t volume = cvy_filter_volume(&plan->p);
+  (void)slot;
+  for (int64_t k = begin; k < end; k++, cvy_beat_on())
+    for (int64_t part = 0; part < plan->parts; part++)
+      for (int64_t tap = 0; tap < plan->taps; tap++)
+        add_up(run, k / plan->outputs * plan->parts + part, k % plan->outputs, tap,
+               run->call->out + (k * plan->channels + part * plan->part) * volume);
+}
+
+void cvy_igemm_weights(const cvy_cpu_call *call) {
+  weights self = {call, cvy_igemm_weights_plan_for(call->problem, call->facts), call->workspace};
+  const cvy_igemm_weights_plan *plan = &self.plan;
+  cvy_parallel_items(call->threads, plan->p.groups * plan->parts * plan->slices, sum_pieces, &self);
+  cvy_parallel_items(call->threads, plan->p.k, add_outputs, &self);
+}

@@ -1,0 +1,155 @@
+/* The cuts of cpu.implicit_gemm's backward_weights. */
+#include "cpu/block.h"
+#include "cpu/igemm.h"
+#include "cpu/igemm_weights.h"
+#include "cpu/merge.h"
+#include "cpu/span.h"
+
+#define UNIT_FLOATS 131072  /* x and dy of a unit, in the L2 cache */
+#define SUM_FLOATS 262144   /* up to here a sum per slice costs less than turning dy again */
+#define SLICES_PER_THREAD 2 /* threads rarely end together */
+#define UNITS_PER_SLICE 8   /* from here on it does not matter that slices are uneven */
+#define LEAST_PART 32       /* channels */
+#define LEAST_PIXELS 512    /* of a unit: loading and storing sums costs little beside them */
+#define FLOATS_PER_LINE 16
+
+static int64_t up(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+static int64_t parts_of(int64_t whole, int64_t part) {
+  return (whole + part - 1) / part;
+}
+
+cvy_turned cvy_turned_of(const cvy_problem *block) {
+  cvy_turned t;
+  for (int i = 0; i < 3; i++) {
+    bool still = block->filter[i] == 1;
+    t.step[i] = still ? block->stride[i] : 1;
+    t.stride[i] = still ? 1 : block->stride[i];
+    t.extent[i] =
+        (block->out[i] - 1) * t.stride[i] + (block->filter[i] - 1) * block->dilation[i] + 1;
+  }
+  return t;
+}
+
+bool cvy_igemm_weights_takes(const cvy_problem *problem, cvy_text *reason) {
+  if (problem->c / problem->groups > 1 || problem->k / problem->groups > 1) return true;
+  cvy_text_add(reason, "one channel in, one out per group make no matrix product");
+  return false;
+}
+
+/* ------------------------------------------------------------------------------------ units */
+
+static int64_t places(const cvy_igemm_weights_plan *plan) {
+  int64_t skip;
+  cvy_problem sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
+  cvy_turned t = cvy_turned_of(&sub);
+  return cvy_times(cvy_times(t.extent[0], t.extent[1]), t.extent[2]);
+}
+
+static int64_t pixels(const cvy_igemm_weights_plan *plan) {
+  return cvy_out_volume(&plan->p) / plan->p.out[plan->axis] * plan->block;
+}
+
+static int64_t unit_floats(const cvy_igemm_weights_plan *plan) {
+  return cvy_times(plan->part, places(plan)) + plan->tiles * plan->ukr->rows * pixels(plan);
+}
+
+/* Of several planes in depth, rows do not follow each other: they stay whole. */
+static bool can_cut(const cvy_igemm_weights_plan *plan) {
+  return plan->p.in[0] == 1 && plan->p.out[0] == 1 && plan->block > 1;
+}
+
+static void cut_block(cvy_igemm_weights_plan *plan, int64_t blocks) {
+  int64_t extent = plan->p.out[plan->axis];
+  plan->block = parts_of(extent, blocks);
+  plan->blocks = parts_of(extent, plan->block);
+}
+
+/* Blocks that fit the cache; images as they are, or several of them where they are small. */
+static void cut_units(cvy_igemm_weights_plan *plan) {
+  plan->axis = cvy_block_axis(&plan->p);
+  plan->images = 1;
+  cut_block(plan, 1);
+  while (can_cut(plan) && unit_floats(plan) > UNIT_FLOATS) cut_block(plan, 2 * plan->blocks);
+  if (plan->blocks == 1) {
+    int64_t wanted = parts_of(LEAST_PIXELS, pixels(plan));
+    plan->images = cvy_least(wanted, parts_of(plan->p.n, plan->slices));
+  }
+  plan->units = parts_of(plan->p.n, plan->images) * plan->blocks;
+}
+
+/* ------------------------------------------------------------------------------- sharing out */
+
+static void cut_channels(cvy_igemm_weights_plan *plan, int64_t parts) {
+  plan->part = parts_of(plan->channels, parts);
+  if (parts > 1) plan->part = up(plan->part, FLOATS_PER_LINE);
+  plan->parts = parts_of(plan->channels, plan->part);
+}
+
+/* Small sums: one for each of a few slices of the outputs. Large ones: the channels are shared out, as
+ * far as they go. */
+static void share_out(cvy_igemm_weights_plan *plan) {
+  int64_t threads = plan->slots, groups = plan->p.groups;
+  bool enough = groups % threads == 0 || groups >= 4 * threads;
+  int64_t sums = plan->p.k * plan->channels * cvy_filter_volume(&plan->p);
+  cut_channels(plan, 1);
+  plan->slices = 1;
+  if (enough) return;
+  if (sums <= SUM_FLOATS) {
+    plan->slices = SLICES_PER_THREAD * threads;
+    return;
+  }
+  cut_channels(plan, cvy_most(cvy_least(plan->channels / LEAST_PART, threads), 1));
+  plan->slices = parts_of(threads, groups * plan->parts);
+}
+
+/* Slices come out even, or of so many units that it does not matter. */
+static void even_out(cvy_igemm_weights_plan *plan) {
+  while (plan->images == 1 && can_cut(plan) && plan->units % plan->slices != 0 &&
+         plan->units < UNITS_PER_SLICE * plan->slices) {
+    int64_t before = plan->blocks;
+    cut_block(plan, before + 1);
+    plan->units = plan->p.n * plan->blocks;
+    if (plan->blocks == before) break;
+  }
+  plan->slices = cvy_least(plan->slices, plan->units);
+}
+
+static void size_memory(cvy_igemm_weights_plan *plan) {
+  int64_t columns = plan->part * (plan->folded ? plan->p.filter[2] : 1);
+  plan->pitch = up(columns, plan->ukr->lanes);
+  plan->taps = cvy_filter_volume(&plan->p) / (plan->folded ? plan->p.filter[2] : 1);
+  plan->sum_floats = cvy_times(plan->taps, plan->tiles * plan->ukr->rows * plan->pitch);
+  plan->x_floats = cvy_times(plan->part, places(plan));
+  plan->y_floats = plan->ukr->rows * pixels(plan);
+  bool skips = plan->p.filter[2] == 1 && plan->p.stride[2] > 1;
+  plan->row_floats = skips ? plan->part * plan->p.out[2] : 0;
+  int64_t x = cvy_times(plan->images, plan->x_floats) + plan->pitch; /* the last place's columns */
+  int64_t y = plan->images * plan->tiles * plan->y_floats;
+  int64_t taps = 2 * plan->p.out[2]; /* an offset is as large as two floats */
+  plan->slot_floats = up(cvy_times(1, x + y + taps + plan->row_floats), FLOATS_PER_LINE);
+}
+
+cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
+                                                  const cvy_facts *facts) {
+  const cvy_lanes *lanes = cvy_lanes_best();
+  cvy_igemm_weights_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
+  plan.channels = plan.p.c / plan.p.groups;
+  plan.outputs = plan.p.k / plan.p.groups;
+  plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
+  plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
+  plan.folded = plan.p.dilation[2] == 1 || plan.p.filter[2] == 1;
+  share_out(&plan);
+  cut_units(&plan);
+  even_out(&plan);
+  size_memory(&plan);
+  return plan;
+}
+
+int64_t cvy_igemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts) {
+  cvy_igemm_weights_plan plan = cvy_igemm_weights_plan_for(problem, facts);
+  int64_t sums = cvy_times(plan.p.groups * plan.parts * plan.slices, plan.sum_floats);
+  return cvy_times(sums + cvy_times(plan.slots, plan.slot_floats), (int64_t)sizeof(float));
+}
