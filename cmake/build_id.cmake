@@ -1,6 +1,7 @@
 # cmake -DSOURCE=dir -DVERSION=x -DFLAGS=... -DOUT=file -P build_id.cmake
 # A hash over everything the library, worker and module are made of; the file changes only when the
 # hash does. (Globbing here decides no build, only the hash.)
+# And one over the kernels alone, without comments and blanks: tuning records are made with them.
 
 file(GLOB_RECURSE files ${SOURCE}/src/*.c ${SOURCE}/src/*.h ${SOURCE}/cl/* ${SOURCE}/include/*.h)
 list(SORT files)
@@ -11,7 +12,20 @@ foreach(file IN LISTS files)
 endforeach()
 string(SHA256 id "${all}")
 string(SUBSTRING ${id} 0 16 id)
+
+file(GLOB kernels ${SOURCE}/cl/*.cl ${SOURCE}/cl/conv_args.h)
+list(SORT kernels)
+set(all "")
+foreach(file IN LISTS kernels)
+  file(READ ${file} body)
+  string(REGEX REPLACE "/[*]([^*]|[*]+[^*/])*[*]+/|//[^\n]*|[ \t\n]+" "" body "${body}")
+  string(APPEND all "${body}\n")
+endforeach()
+string(SHA256 kernels_id "${all}")
+string(SUBSTRING ${kernels_id} 0 16 kernels_id)
+
 set(text "#include \"base/build_id.h\"\nconst char cvy_build_id[] = \"${id}\";\n")
+string(APPEND text "const char cvy_kernels_id[] = \"${kernels_id}\";\n")
 set(old "")
 if(EXISTS ${OUT})
   file(READ ${OUT} old)

@@ -6,6 +6,7 @@
 #include "core/devices.h"
 #include "core/operation.h"
 #include "core/strikefile.h"
+#include "core/tune.h"
 
 /* ------------------------------------------------------------------------- status and log */
 
@@ -124,6 +125,20 @@ convoy_status convoy_plan_problem(convoy_context *context, const char *name,
   }
   if (!status) status = cvy_enter(context);
   return status ? status : cvy_leave(context, cvy_plan(context, name, &problem, out));
+}
+
+convoy_status convoy_tune(convoy_context *context, const convoy_conv *conv,
+                          convoy_direction direction, const int64_t *x_shape,
+                          const int64_t *w_shape, double seconds, convoy_tuned *out) {
+  const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
+  cvy_problem problem;
+  if (!status) {
+    status = cvy_operation_problem(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem);
+  }
+  if (!status) status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_tune(context, &problem, seconds, out));
 }
 
 /* ---------------------------------------------------------------- health, events, measuring */

@@ -31,7 +31,7 @@ typedef struct cvy_params {
   int32_t value[CVY_MAX_PARAMS];
 } cvy_params;
 
-/* One tunable parameter and the values it may take, ended by 0. */
+/* One tunable parameter and the values it may take in ascending order, ended by 0. */
 typedef struct cvy_param {
   const char *name;
   int32_t values[12];
@@ -53,6 +53,8 @@ typedef struct cvy_algorithm {
   /* Parameters: at most CVY_MAX_PARAMS, list ended by a NULL name; NULL: none. `defaults` always
    * gives valid values; `valid` says whether a combination may run on this device. */
   const cvy_param *params;
+  uint32_t launch_params; /* bit (1u << place) for each that changes the launch, not the program */
+  uint32_t space_params;  /* and for each that with 2 has the extents of space compiled in */
   void (*defaults)(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out);
   bool (*valid)(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts);
 

@@ -10,6 +10,7 @@ int health_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int selftest_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
+int tune_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 

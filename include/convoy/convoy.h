@@ -463,6 +463,34 @@ CONVOY_API convoy_status convoy_plan_problem(convoy_context *context, const char
                                              const int64_t *x_shape, const int64_t *w_shape,
                                              convoy_plan *out);
 
+/* -------------------------------------------------------------------------------- tuning */
+
+/* What came of tuning a problem. */
+typedef struct convoy_tuned {
+  uint32_t struct_size;
+  int32_t tried;       /* candidates that ran */
+  int32_t failed;      /* of them: wrong, or the device could not run them */
+  int32_t kept;        /* 1: written down; 0: it stays as it was, `reason` says why */
+  double untuned_ms;   /* one operation as chosen without tuning; 0 if that failed */
+  double milliseconds; /* with the choice below */
+  char algorithm[32];  /* what runs from now on */
+  char parameters[128];
+  char reason[192]; /* "" if it was kept */
+} convoy_tuned;
+
+/* Looks for the fastest algorithm and parameters for a problem (beta 0, no epilogue), for about
+ * `seconds` (0: 2; never longer than half of device_wait_budget), and writes the choice into the tuning
+ * file, from which this context and those opened later take it for this device with this driver.
+ * Candidates run as any operation does and count only if every element of their result is right. Two
+ * that differ by less than 1 %, or by less than repeated timing does, count as equally fast; where
+ * timing says nothing at all, nothing is written. docs/tuning.md has the rest. Blocking.
+ * Returns OK; ERR_INTERRUPTED after convoy_interrupt(), with what was found by then written down;
+ * ERR_ARGUMENT, ERR_SHAPE; ERR_UNSUPPORTED if no algorithm takes the problem, or its class is not tuned
+ * because of faults; ERR_IO if the file cannot be written; ERR_DEVICE, ERR_MEMORY. */
+CONVOY_API convoy_status convoy_tune(convoy_context *context, const convoy_conv *conv,
+                                     convoy_direction direction, const int64_t *x_shape,
+                                     const int64_t *w_shape, double seconds, convoy_tuned *out);
+
 /* ------------------------------------------------------------------------- health and events */
 
 typedef struct convoy_health {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/build_id.h"
 #include "core/params.h"
 #include "os/os.h"
 
@@ -48,22 +49,46 @@ bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *pro
   return true;
 }
 
-/* Whether a record made for this device and problem can be run as it stands. */
-static bool record_runs(const cvy_engine *engine, const cvy_record *record,
-                        const cvy_problem *problem, cvy_choice *out) {
+bool cvy_record_runs(const cvy_engine *engine, const cvy_record *record, const cvy_problem *problem,
+                     cvy_choice *out) {
   char unused[192];
   cvy_text reason = cvy_text_in(unused, sizeof(unused));
   int32_t row = cvy_row_named(engine->backend, record->algorithm);
   if (row < 0 || !cvy_row_takes(engine, row, problem, out, &reason)) return false;
   const cvy_algorithm *algorithm = engine->backend->algorithms[row];
-  if (record->hash != cvy_params_hash(algorithm)) return false;
   if (!cvy_params_parse(algorithm, record->params, &out->params)) return false;
   if (algorithm->valid && !algorithm->valid(&out->params, problem, &engine->facts)) return false;
   measure_workspace(engine, problem, out);
   return out->workspace <= engine->facts.workspace_limit;
 }
 
-static bool from_records(const cvy_records *records, const cvy_engine *engine,
+uint64_t cvy_signature(const cvy_engine *engine, const cvy_algorithm *algorithm) {
+  uint64_t hash = cvy_params_hash(algorithm);
+  return engine->backend->host_memory ? hash
+                                      : cvy_hash(hash, cvy_kernels_id, strlen(cvy_kernels_id));
+}
+
+/* Whether what the record says was measured with what would run now. */
+static bool is_current(const cvy_engine *engine, const cvy_record *record, const char *driver) {
+  int32_t row = cvy_row_named(engine->backend, record->algorithm);
+  return row >= 0 && strcmp(record->driver, driver) == 0 &&
+         record->hash == cvy_signature(engine, engine->backend->algorithms[row]);
+}
+
+int32_t cvy_records_stale(const cvy_records *records, const cvy_engine *engine) {
+  cvy_record here;
+  int32_t count = 0;
+  cvy_record_place(&engine->facts, &here);
+  for (int32_t i = 0; i < records->count; i++) {
+    const cvy_record *record = &records->list[i];
+    count += strcmp(record->device, here.device) == 0 && !is_current(engine, record, here.driver);
+  }
+  return count;
+}
+
+/* Shipped records come with the kernels they were made with, and serve every driver: they are better
+ * than a guess. */
+static bool from_records(const cvy_records *records, bool shipped, const cvy_engine *engine,
                          const cvy_problem *problem, cvy_choice *out) {
   if (!records->count) return false;
   cvy_record here;
@@ -74,13 +99,24 @@ static bool from_records(const cvy_records *records, const cvy_engine *engine,
     const cvy_record *record = &records->list[i];
     cvy_choice choice;
     if (strcmp(record->key, here.key) != 0 || strcmp(record->device, here.device) != 0) continue;
-    if (strcmp(record->driver, here.driver) != 0) continue;
+    if (!shipped && !is_current(engine, record, here.driver)) continue;
     if (best && best->milliseconds <= record->milliseconds) continue;
-    if (!record_runs(engine, record, problem, &choice)) continue;
+    if (!cvy_record_runs(engine, record, problem, &choice)) continue;
     best = record;
     *out = choice;
   }
   return best != NULL;
+}
+
+static bool measured(const cvy_chooser *chooser, const cvy_engine *engine,
+                     const cvy_problem *problem, cvy_choice *out) {
+  return from_records(&chooser->records, false, engine, problem, out) ||
+         from_records(&chooser->shipped, true, engine, problem, out);
+}
+
+convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record) {
+  memset(chooser->made, 0, sizeof(chooser->made));
+  return cvy_records_put(&chooser->records, record);
 }
 
 /* Whether the row is one that may run on this rung. */
@@ -142,6 +178,13 @@ cvy_rung cvy_chooser_rung(const cvy_chooser *chooser, const cvy_engine *engine,
                           shape_class, cvy_date(), chooser->strike_limit, why);
 }
 
+convoy_status cvy_choose_untuned(const cvy_chooser *chooser, const cvy_engine *engine,
+                                 const cvy_problem *problem, cvy_choice *out) {
+  int32_t forced = forced_here(chooser, engine);
+  return forced >= 0 ? forced_row(engine, forced, problem, out)
+                     : first_row(engine, problem, CVY_RUNG_TUNED, out);
+}
+
 convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
                          cvy_choice *out) {
   int32_t forced = forced_here(chooser, engine);
@@ -159,8 +202,7 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
     *out = chooser->made[slot].choice;
     return CONVOY_OK;
   }
-  bool measured = rung == CVY_RUNG_TUNED && from_records(&chooser->records, engine, problem, out);
-  if (!measured) {
+  if (rung != CVY_RUNG_TUNED || !measured(chooser, engine, problem, out)) {
     convoy_status status = first_row(engine, problem, rung, out);
     if (status) return status;
   }

@@ -25,7 +25,8 @@ typedef struct cvy_choice {
 #define CVY_CHOICES 128
 typedef struct cvy_chooser {
   char forced[32];     /* run only this row, "": choose */
-  cvy_records records; /* empty: table order */
+  cvy_records records; /* the user's; for what they do not answer ... */
+  cvy_records shipped; /* ... those installed; both empty: table order */
   cvy_strikes strikes; /* faults recorded, with their limit; 0: not obeyed */
   int32_t strike_limit;
   struct {
@@ -45,8 +46,20 @@ bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *pro
  * cvy_strikes_rung. A row asked for by name runs in spite of them. */
 cvy_rung cvy_chooser_rung(const cvy_chooser *chooser, const cvy_engine *engine,
                           const cvy_problem *problem, const cvy_strike **why);
-/* The forced row if it is one of this engine's, else the fastest record's, else the first that does
- * not refuse; after faults only conservative rows in table order. ERR_UNSUPPORTED with the reasons. */
+/* What a record's `k` says: the algorithm's parameters and, on a device, the kernels. */
+uint64_t cvy_signature(const cvy_engine *engine, const cvy_algorithm *algorithm);
+/* Whether a record's choice can be run for the problem. */
+bool cvy_record_runs(const cvy_engine *engine, const cvy_record *record, const cvy_problem *problem,
+                     cvy_choice *out);
+/* What is chosen without records and faults: the forced row, else the first that does not refuse. */
+convoy_status cvy_choose_untuned(const cvy_chooser *chooser, const cvy_engine *engine,
+                                 const cvy_problem *problem, cvy_choice *out);
+/* Of the user's records those for this device that are of another driver or of other kernels. */
+int32_t cvy_records_stale(const cvy_records *records, const cvy_engine *engine);
+/* Makes a record the one that counts from now on. ERR_MEMORY. */
+convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record);
+/* The forced row if it is one of this engine's, else the fastest record's (the user's before those
+ * shipped), else the first that does not refuse; after faults only conservative rows in table order. ERR_UNSUPPORTED with the reasons. */
 convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
                          cvy_choice *out);
 

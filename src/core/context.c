@@ -7,6 +7,7 @@
 #include "core/device.h"
 #include "core/devices.h"
 #include "core/params.h"
+#include "core/tunedisk.h"
 #include "os/os.h"
 
 /* ----------------------------------------------------------------------------------- open */
@@ -62,13 +63,26 @@ static bool downgraded(const convoy_context *context) {
   return !context->wants_cpu && !context->device.device;
 }
 
+static void load_records(convoy_context *context) {
+  cvy_chooser *chooser = &context->chooser;
+  const cvy_engine *engine = cvy_context_engine(context);
+  cvy_records_load(&chooser->records);
+  cvy_records_load_shipped(&chooser->shipped);
+  int32_t stale = cvy_records_stale(&chooser->records, engine);
+  if (stale) {
+    cvy_log(CONVOY_LOG_WARNING,
+            "%d tuning records of %s are of another driver or of other kernels and not used",
+            (int)stale, engine->facts.info.name);
+  }
+}
+
 static convoy_status start(convoy_context *context) {
   convoy_status status = open_engine(cvy_cpu_backend(), 0, &context->options.open, &context->cpu);
   if (!status) status = open_wanted(context);
   if (!status && !downgraded(context)) {
     status = cvy_force_algorithm(context, context->options.algorithm);
   }
-  if (!status && context->options.tune) cvy_records_load(&context->chooser.records);
+  if (!status && context->options.tune) load_records(context);
   return status;
 }
 
@@ -80,6 +94,7 @@ static void stop(convoy_context *context) {
   if (context->cpu.device) context->cpu.backend->close(context->cpu.device);
   context->cpu.device = NULL;
   cvy_records_free(&context->chooser.records);
+  cvy_records_free(&context->chooser.shipped);
   cvy_recycle_end(&context->memory);
 }
 

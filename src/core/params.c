@@ -1,8 +1,10 @@
-/* Parameters as text, in plans, runs and tuning records. */
+/* Parameters as text, in plans, runs and tuning records, and their neighbours for the tuner. */
 #include "core/params.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/tunefile.h"
 
 static const cvy_param no_params[] = {{NULL, {0}}};
 
@@ -49,4 +51,78 @@ uint64_t cvy_params_hash(const cvy_algorithm *algorithm) {
     hash = cvy_hash(hash, param->values, sizeof(param->values));
   }
   return hash;
+}
+
+/* Behind its first '_' a key says everything but the batch and the channels: what an algorithm may have
+ * compiled in. */
+uint64_t cvy_programs_hash(const cvy_algorithm *algorithm, const cvy_params *params,
+                           const char *key) {
+  uint64_t hash = cvy_hash(0, algorithm->name, strlen(algorithm->name));
+  const char *direction = cvy_key_direction(key);
+  hash = cvy_hash(hash, direction, strlen(direction));
+  const cvy_param *list = params_of(algorithm);
+  for (int i = 0; list[i].name; i++) {
+    if (algorithm->launch_params >> i & 1) continue;
+    hash = cvy_hash(hash, &params->value[i], sizeof(params->value[i]));
+    if (!(algorithm->space_params >> i & 1) || params->value[i] != 2) continue;
+    const char *space = key + strcspn(key, "_");
+    hash = cvy_hash(hash, space, strlen(space));
+  }
+  return hash;
+}
+
+/* ------------------------------------------------------------------------------ neighbours */
+
+int cvy_params_count(const cvy_algorithm *algorithm) {
+  int count = 0;
+  while (params_of(algorithm)[count].name) count++;
+  return count;
+}
+
+/* Moves a value by places in its list; false if the list ends before. */
+static bool move(const cvy_param *param, int steps, int32_t *value) {
+  int count = 0, at = -1;
+  for (; count < (int)CVY_COUNT(param->values) && param->values[count]; count++) {
+    if (param->values[count] == *value) at = count;
+  }
+  if (at < 0 || at + steps < 0 || at + steps >= count) return false;
+  *value = param->values[at + steps];
+  return true;
+}
+
+typedef struct place {
+  const cvy_algorithm *algorithm;
+  const cvy_problem *problem;
+  const cvy_facts *facts;
+} place;
+
+static bool runs(const place *at, const cvy_params *params) {
+  return !at->algorithm->valid || at->algorithm->valid(params, at->problem, at->facts);
+}
+
+/* Tile and share of a work-item must divide each other: one changes with the other. */
+static bool repair(const place *at, int kept, cvy_params *params) {
+  const cvy_param *list = params_of(at->algorithm);
+  const int count = cvy_params_count(at->algorithm), furthest = (int)CVY_COUNT(list->values);
+  for (int distance = 1; distance < furthest; distance++) {
+    for (int turn = 0; turn < 2 * count; turn++) {
+      const int other = turn / 2;
+      cvy_params moved = *params;
+      if (other == kept) continue;
+      if (!move(&list[other], turn % 2 ? distance : -distance, &moved.value[other])) continue;
+      if (!runs(at, &moved)) continue;
+      *params = moved;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cvy_params_step(const cvy_algorithm *algorithm, const cvy_problem *problem,
+                     const cvy_facts *facts, const cvy_params *from, int which, int steps,
+                     cvy_params *out) {
+  const place at = {algorithm, problem, facts};
+  *out = *from;
+  if (!move(&params_of(algorithm)[which], steps, &out->value[which])) return false;
+  return runs(&at, out) || repair(&at, which, out);
 }

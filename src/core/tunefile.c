@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/os.h"
-
 static const char version_line[] = "convoy-tune 1\n";
 static const char separator[] = " | ";
 
@@ -87,6 +85,14 @@ void cvy_record_place(const cvy_facts *facts, cvy_record *out) {
   copy_field(out->driver, sizeof(out->driver), facts->info.driver);
 }
 
+const char *cvy_key_direction(const char *key) {
+  const char *at = strstr(key, "_groups");
+  if (!at) return "";
+  at += strlen("_groups");
+  at += strspn(at, "0123456789");
+  return *at == '_' ? at + 1 : "";
+}
+
 static convoy_status append(cvy_records *records, const cvy_record *record) {
   if (records->count == records->capacity) {
     int32_t capacity = records->capacity ? 2 * records->capacity : 16;
@@ -129,32 +135,33 @@ convoy_status cvy_records_parse(const char *text, cvy_records *out) {
   return CONVOY_OK;
 }
 
-static bool file_name(char *path, size_t size) {
-  const char *named = cvy_env("CONVOY_TUNE_FILE");
-  cvy_text text = cvy_text_in(path, size);
-  char folder[4096];
-  if (named) {
-    cvy_text_add(&text, "%s", named);
-  } else {
-    if (!cvy_config_folder(folder, sizeof(folder))) return false;
-    cvy_text_add(&text, "%s/tune.txt", folder);
+char *cvy_records_format(const cvy_records *records) {
+  size_t most = sizeof(version_line) + (size_t)records->count * sizeof(cvy_record);
+  char *text = malloc(most);
+  if (!text) return NULL;
+  strcpy(text, version_line);
+  size_t used = strlen(text);
+  for (int32_t i = 0; i < records->count; i++) {
+    if (cvy_record_format(&records->list[i], text + used, most - used)) {
+      used += strlen(text + used);
+    }
+    text[used] = '\0';
   }
-  return !text.overflow;
+  return text;
 }
 
-void cvy_records_load(cvy_records *out) {
-  *out = (cvy_records){0};
-  char path[4096];
-  size_t count;
-  if (!file_name(path, sizeof(path))) return;
-  char *text = cvy_file_read(path, &count);
-  if (!text) return;
-  convoy_status status = cvy_records_parse(text, out);
-  free(text);
-  if (status || out->skipped) {
-    cvy_log(CONVOY_LOG_WARNING, "%s: %d tuning records, %d lines skipped%s", path, (int)out->count,
-            (int)out->skipped, status ? ", memory ran out" : "");
+static bool same_question(const cvy_record *a, const cvy_record *b) {
+  return strcmp(a->key, b->key) == 0 && strcmp(a->device, b->device) == 0 &&
+         strcmp(a->driver, b->driver) == 0;
+}
+
+convoy_status cvy_records_put(cvy_records *records, const cvy_record *record) {
+  int32_t kept = 0;
+  for (int32_t i = 0; i < records->count; i++) {
+    if (!same_question(&records->list[i], record)) records->list[kept++] = records->list[i];
   }
+  records->count = kept;
+  return append(records, record);
 }
 
 void cvy_records_free(cvy_records *records) {

@@ -2,7 +2,8 @@
  *
  * File: first line "convoy-tune 1", then one record per line,
  *   algorithm | device | driver | k=<hash> | <problem key> | A=1 B=2 | 0.412 ms
- * k changes with the algorithm's parameters (cvy_params_hash). */
+ * k changes with the algorithm's parameters and kernels (cvy_params_hash). core/tunedisk.h says where
+ * the files are. */
 #ifndef CVY_TUNEFILE_H
 #define CVY_TUNEFILE_H
 
@@ -20,6 +21,8 @@ bool cvy_record_parse(const char *line, cvy_record *out);
 bool cvy_record_format(const cvy_record *record, char *line, size_t size);
 /* Fills `device` and `driver` as they stand in files. */
 void cvy_record_place(const cvy_facts *facts, cvy_record *out);
+/* The direction at the end of a problem's key; "" if there is none. */
+const char *cvy_key_direction(const char *key);
 
 typedef struct cvy_records {
   cvy_record *list;
@@ -30,9 +33,10 @@ typedef struct cvy_records {
 /* Reads a whole file's text. Lines that are no records are counted and skipped; a text that does
  * not begin with the version line gives none and counts as one. ERR_MEMORY. */
 convoy_status cvy_records_parse(const char *text, cvy_records *out);
-/* The file named by CONVOY_TUNE_FILE, else tune.txt in the configuration folder. Never fails: what
- * is not there or wrong is left out, with one line of log. */
-void cvy_records_load(cvy_records *out);
+/* The whole file's text, malloc'ed; NULL if memory ran out. */
+char *cvy_records_format(const cvy_records *records);
+/* Replaces the records of the same place and problem; there is one for each. ERR_MEMORY. */
+convoy_status cvy_records_put(cvy_records *records, const cvy_record *record);
 void cvy_records_free(cvy_records *records);
 
 #endif

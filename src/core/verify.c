@@ -85,13 +85,12 @@ bool cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismat
 
 /* --------------------------------------------------------------------------------- whole arrays */
 
-static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
-                             float *out) {
+static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu,
+                             const cvy_problem *problem, const cvy_values *from, float *out) {
   cvy_choice choice;
-  convoy_status status = cvy_choose(chooser, cpu, claim->problem, &choice);
+  convoy_status status = cvy_choose(chooser, cpu, problem, &choice);
   if (status) return status;
-  const cvy_values *from = &claim->from;
-  const cvy_job job = {.problem = *claim->problem,
+  const cvy_job job = {.problem = *problem,
                        .algorithm = choice.row,
                        .params = choice.params,
                        .a.host = (float *)(uintptr_t)from->a,
@@ -101,10 +100,10 @@ static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu, const 
   return cpu->backend->run(cpu->device, &job, NULL);
 }
 
-/* The arrays a verification needs besides the operands: their absolute values, and two results. */
-typedef struct scratch {
-  float *a, *b, *bias, *value, *magnitude;
-} scratch;
+/* The operands' absolute values. */
+typedef struct absolutes {
+  float *a, *b, *bias;
+} absolutes;
 
 /* Absolute values; false if memory ran out. */
 static bool copy_absolute(const float *from, int64_t count, float **out) {
@@ -115,58 +114,71 @@ static bool copy_absolute(const float *from, int64_t count, float **out) {
   return true;
 }
 
-static bool make_scratch(const cvy_claim *claim, int64_t count, scratch *out) {
-  const cvy_problem *p = claim->problem;
+static bool make_absolutes(const cvy_problem *p, const cvy_values *from, absolutes *out) {
   cvy_operands operands = cvy_problem_operands(p);
-  out->value = calloc((size_t)count, sizeof(float));
-  out->magnitude = calloc((size_t)count, sizeof(float));
-  return out->value && out->magnitude &&
-         copy_absolute(claim->from.a, cvy_problem_count(p, operands.a), &out->a) &&
-         copy_absolute(claim->from.b, cvy_problem_count(p, operands.b), &out->b) &&
-         copy_absolute(claim->from.bias, cvy_problem_count(p, CVY_BIAS), &out->bias);
+  return copy_absolute(from->a, cvy_problem_count(p, operands.a), &out->a) &&
+         copy_absolute(from->b, cvy_problem_count(p, operands.b), &out->b) &&
+         copy_absolute(from->bias, cvy_problem_count(p, CVY_BIAS), &out->bias);
 }
 
-static void free_scratch(const scratch *s) {
-  float *const all[] = {s->a, s->b, s->bias, s->value, s->magnitude};
-  for (size_t i = 0; i < CVY_COUNT(all); i++) free(all[i]);
-}
-
-/* The reference, and the sums of absolute values: the same problem on absolute operands. */
-static convoy_status compute(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
-                             int64_t count, scratch *s) {
-  cvy_problem linear = *claim->problem;
+/* The values, and the sums of absolute values: the same problem on absolute operands. */
+static convoy_status compute(cvy_chooser *chooser, const cvy_engine *cpu, const absolutes *s,
+                             cvy_expected *out) {
+  cvy_problem linear = out->problem;
   linear.activation = CONVOY_IDENTITY;
   linear.slope = 0.0f;
-  const float *prior = claim->from.prior;
-  for (int64_t i = 0; prior && i < count; i++) s->magnitude[i] = fabsf(prior[i]);
-  if (prior) memcpy(s->value, prior, (size_t)count * sizeof(float));
-  convoy_status status = run_cpu(chooser, cpu, claim, s->value);
+  const float *prior = out->from.prior;
+  for (int64_t i = 0; prior && i < out->count; i++) out->magnitude[i] = fabsf(prior[i]);
+  if (prior) memcpy(out->value, prior, (size_t)out->count * sizeof(float));
+  convoy_status status = run_cpu(chooser, cpu, &out->problem, &out->from, out->value);
   if (status) return status;
-  const cvy_claim absolute = {&linear, {s->a, s->b, s->bias, NULL}, NULL};
-  return run_cpu(chooser, cpu, &absolute, s->magnitude);
+  const cvy_values absolute = {s->a, s->b, s->bias, NULL};
+  return run_cpu(chooser, cpu, &linear, &absolute, out->magnitude);
+}
+
+convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
+                         const cvy_values *from, cvy_expected *out) {
+  absolutes s = {NULL, NULL, NULL};
+  *out = (cvy_expected){.problem = *problem, .from = *from};
+  out->count = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  out->value = calloc((size_t)out->count, sizeof(float));
+  out->magnitude = calloc((size_t)out->count, sizeof(float));
+  convoy_status status = out->value && out->magnitude && make_absolutes(problem, from, &s)
+                             ? compute(chooser, cpu, &s, out)
+                             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to verify %lld elements",
+                                        (long long)out->count);
+  float *const all[] = {s.a, s.b, s.bias};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) free(all[i]);
+  if (status) cvy_expected_free(out);
+  return status;
 }
 
 /* The engine's own rounding takes at most a quarter of the bound, so what is within half of it is
  * right; of the rest the element by its definition decides. */
-static bool compare(const cvy_claim *claim, int64_t count, const scratch *s, cvy_mismatch *out) {
-  for (int64_t i = 0; i < count; i++) {
-    double magnitude = (double)s->magnitude[i], bound = bound_of(claim->problem, magnitude);
-    double difference = fabs((double)claim->result[i] - (double)s->value[i]);
+bool cvy_expected_matches(const cvy_expected *expected, const float *result, cvy_mismatch *out) {
+  const cvy_claim claim = {&expected->problem, expected->from, result};
+  for (int64_t i = 0; i < expected->count; i++) {
+    double magnitude = (double)expected->magnitude[i];
+    double bound = bound_of(&expected->problem, magnitude);
+    double difference = fabs((double)result[i] - (double)expected->value[i]);
     if (difference <= 0.5 * bound || !(magnitude <= TOO_LARGE)) continue;
-    if (!is_right(claim, i, out)) return false;
+    if (!is_right(&claim, i, out)) return false;
   }
   return true;
 }
 
+void cvy_expected_free(cvy_expected *expected) {
+  free(expected->value);
+  free(expected->magnitude);
+  expected->value = expected->magnitude = NULL;
+}
+
 convoy_status cvy_verify_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
                                bool *right, cvy_mismatch *out) {
-  int64_t count = cvy_problem_count(claim->problem, cvy_problem_operands(claim->problem).out);
-  scratch s = {NULL, NULL, NULL, NULL, NULL};
-  convoy_status status =
-      make_scratch(claim, count, &s)
-          ? compute(chooser, cpu, claim, count, &s)
-          : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to verify %lld elements", (long long)count);
-  if (!status) *right = compare(claim, count, &s, out);
-  free_scratch(&s);
-  return status;
+  cvy_expected expected;
+  convoy_status status = cvy_expect(chooser, cpu, claim->problem, &claim->from, &expected);
+  if (status) return status;
+  *right = cvy_expected_matches(&expected, claim->result, out);
+  cvy_expected_free(&expected);
+  return CONVOY_OK;
 }

@@ -38,8 +38,23 @@ void cvy_pick_corners(const cvy_problem *problem, cvy_picks *picks);
  * can be said, and everything counts as right. */
 bool cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out);
 
-/* All elements. *right becomes false if one is wrong. Takes two runs of the CPU engine and copies of
- * the operands. ERR_MEMORY, or what the engine reports. */
+/* What every element of a problem's result should be, for results of several algorithms. */
+typedef struct cvy_expected {
+  cvy_problem problem;
+  cvy_values from; /* stays the caller's, as long as this is used */
+  int64_t count;
+  float *value, *magnitude;
+} cvy_expected;
+
+/* Takes two runs of the CPU engine and copies of the operands. ERR_MEMORY, or what the engine reports;
+ * nothing to free then. */
+convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
+                         const cvy_values *from, cvy_expected *out);
+/* False for the first element that is wrong. */
+bool cvy_expected_matches(const cvy_expected *expected, const float *result, cvy_mismatch *out);
+void cvy_expected_free(cvy_expected *expected);
+
+/* All elements, for one result. *right becomes false if one is wrong. Fails as cvy_expect. */
 convoy_status cvy_verify_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
                                bool *right, cvy_mismatch *out);
 

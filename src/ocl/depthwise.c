@@ -83,6 +83,7 @@ const cvy_algorithm cvy_ocl_depthwise = {
     .accepts = accepts,
     .workspace = workspace,
     .params = params_list,
+    .space_params = 1u << SPACE,
     .defaults = defaults,
     .valid = valid,
 };

@@ -289,6 +289,8 @@ const cvy_algorithm cvy_ocl_implicit_gemm = {
     .accepts = accepts,
     .workspace = workspace,
     .params = params_list,
+    .launch_params = 1u << SLICES,
+    .space_params = 1u << SPACE,
     .defaults = defaults,
     .valid = valid,
 };

@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/build_config.h"
 #include "os/os.h"
@@ -46,16 +47,34 @@ bool cvy_state_folder(char *path, size_t size) {
   return xdg(path, size, "XDG_STATE_HOME", "/.local/state/convoy");
 }
 
-bool cvy_libexec_folder(char *path, size_t size) {
-  const char *own = cvy_env("CONVOY_LIBEXEC");
-  if (own) return join(path, size, own, "");
+/* The folder the library lies in. */
+static bool own_folder(char *path, size_t size) {
   Dl_info here;
   if (!dladdr((const void *)&cvy_libexec_folder, &here) || !here.dli_fname) return false;
   char *library = realpath(here.dli_fname, NULL);
   if (!library) return false;
   char *slash = strrchr(library, '/');
   if (slash) *slash = 0;
-  bool good = slash && join(path, size, library, "/" CONVOY_LIBEXEC);
+  bool good = slash && join(path, size, library, "");
   free(library);
   return good;
+}
+
+bool cvy_libexec_folder(char *path, size_t size) {
+  const char *own = cvy_env("CONVOY_LIBEXEC");
+  if (own) return join(path, size, own, "");
+  char library[4096];
+  return own_folder(library, sizeof library) && join(path, size, library, "/" CONVOY_LIBEXEC);
+}
+
+bool cvy_share_folder(const char *part, char *path, size_t size) {
+  static const char *const ways[] = {"", "/..", "/../.."};
+  char library[4096], folder[4096];
+  if (!own_folder(library, sizeof library)) return false;
+  for (size_t i = 0; i < CVY_COUNT(ways); i++) {
+    cvy_text text = cvy_text_in(folder, sizeof folder);
+    cvy_text_add(&text, "%s%s/share/convoy/%s", library, ways[i], part);
+    if (!text.overflow && access(folder, R_OK) == 0) return join(path, size, folder, "");
+  }
+  return false;
 }

@@ -66,6 +66,9 @@ bool cvy_config_folder(char *path, size_t size);  /* XDG config */
 bool cvy_state_folder(char *path, size_t size);   /* CONVOY_STATE_DIR, XDG state */
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
 
+/* Folder `part` of what is installed in share/convoy: beside the library or one or two folders up. */
+bool cvy_share_folder(const char *part, char *path, size_t size);
+
 /* Calls `visit` for every path that matches the shell pattern, in order of their bytes, with its place
  * and how many there are. */
 typedef void cvy_visit_fn(void *user, const char *path, int index, int count);

@@ -96,6 +96,15 @@ static const place places[] = {
     PLACE(convoy_event, device, 16),
     PLACE(convoy_event, algorithm, 32),
     PLACE(convoy_event, message, 64),
+    PLACE(convoy_tuned, struct_size, 0),
+    PLACE(convoy_tuned, tried, 4),
+    PLACE(convoy_tuned, failed, 8),
+    PLACE(convoy_tuned, kept, 12),
+    PLACE(convoy_tuned, untuned_ms, 16),
+    PLACE(convoy_tuned, milliseconds, 24),
+    PLACE(convoy_tuned, algorithm, 32),
+    PLACE(convoy_tuned, parameters, 64),
+    PLACE(convoy_tuned, reason, 192),
 };
 
 /* Sizes may grow only. */
@@ -109,6 +118,7 @@ static const struct {
     {"convoy_epilogue", sizeof(convoy_epilogue), 16},
     {"convoy_run", sizeof(convoy_run), 464},
     {"convoy_plan", sizeof(convoy_plan), 368},
+    {"convoy_tuned", sizeof(convoy_tuned), 384},
     {"convoy_health", sizeof(convoy_health), 104},
     {"convoy_event", sizeof(convoy_event), 320},
 };

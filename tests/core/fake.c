@@ -168,6 +168,7 @@ static void run_job(cvy_device *device, const cvy_job *job) {
   bool idle = lies && fake.lie == FAKE_UNWRITTEN;
   if (!idle && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
   if (lies) falsify(&job->problem, host.out.host);
+  if (fake.on_run) fake.on_run(job);
   fake_seen.runs++;
 }
 

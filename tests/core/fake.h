@@ -29,7 +29,8 @@ typedef struct fake_script {
   uint32_t lie_rows;    /* of the algorithms in these rows, as bits; 0: of all */
   int64_t lie_one_of;   /* FAKE_WRONG: one of so many elements, chosen anew for each result */
   int64_t lie_element;  /* with lie_one_of 0: this element only */
-  int64_t capacity;     /* bytes of its memory, the workspace of a job included; 0: no end of it */
+  void (*on_run)(const cvy_job *job); /* called for each job carried out; may be NULL */
+  int64_t capacity; /* bytes of its memory, the workspace of a job included; 0: no end of it */
 } fake_script;
 
 typedef struct fake_counts {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "core/choose.h"
 #include "core/fake.h"
 #include "core/open.h"
 #include "core/params.h"
@@ -173,7 +174,8 @@ static void test_plans(void **state) {
 /* --------------------------------------------------------------------------------- records */
 
 static uint64_t tiled_hash(void) {
-  return cvy_params_hash(cvy_backends[1]->algorithms[0]);
+  const cvy_engine engine = {.backend = cvy_backends[1]};
+  return cvy_signature(&engine, engine.backend->algorithms[0]);
 }
 
 static cvy_record record_for(const char *algorithm, const char *params, double milliseconds) {

@@ -8,7 +8,7 @@
 #include "core/fake.h"
 #include "core/options.h"
 #include "core/params.h"
-#include "core/tunefile.h"
+#include "core/tunedisk.h"
 
 /* --------------------------------------------------------------------------------- records */
 

@@ -42,7 +42,7 @@ class Usage(unittest.TestCase):
     def test_help_and_version(self):
         self.assertIn("bench", self.assert_status(0, "--help").stdout)
         self.assertRegex(self.assert_status(0, "--version").stdout, r"^convoy \d+\.\d+\.\d+ ")
-        for command in ("info", "selftest", "bench", "soak", "health", "report"):
+        for command in ("info", "selftest", "bench", "tune", "soak", "health", "report"):
             text = self.assert_status(0, command, "--help").stdout
             self.assertIn(f"usage: convoy {command}", text)
             self.assertIn("exit status", text)
@@ -57,6 +57,9 @@ class Usage(unittest.TestCase):
         self.assert_status(2, "bench", "--device", "cpu", "--json", "/no/such/folder/file")
         self.assert_status(2, "selftest", "--device", "cpu", "--problem", "n1c1w1")
         self.assert_status(2, "selftest", "--device", "cpu", "--algorithm", "cpu.none")
+        self.assert_status(2, "tune", "--device", "cpu")
+        self.assert_status(2, "tune", "--device", "cpu", "--shapes", "no/such/file.csv")
+        self.assert_status(2, "tune", "--device", "cpu", "--shapes", "eeg", "--pass", "sideways")
         self.assert_status(2, "report", "--device", "cpu", "--output", "/no/such/folder/file")
 
     def test_unknown_device_is_3(self):
@@ -239,6 +242,69 @@ class Bench(unittest.TestCase):
 
     def test_compare_with_no_bench_is_1(self):
         self.assertEqual(self.bench("--compare", self.table).returncode, 1)
+
+
+class Tune(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = os.path.join(self.folder.name, "tune.txt")
+        self.table = os.path.join(self.folder.name, "small.csv")
+        with open(self.table, "w", encoding="utf-8") as file:
+            file.write(TABLE)
+
+    def tune(self, *arguments, **environment):
+        return run("tune", "--device", "cpu", "--shapes", self.table, "--file", self.file,
+                   *arguments, **environment)
+
+    def records(self):
+        return [line.split(" | ") for line in read_lines(self.file)[1:]]
+
+    def test_writes_records_that_the_bench_uses(self):
+        done = self.tune("--budget", "20")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        told = [line for line in done.stdout.splitlines() if "->" in line and "tried" in line]
+        kept = {(fields[4], fields[0]) for fields in self.records()}
+        self.assertEqual(len(told), len(kept))  # what timing said nothing about is not written
+        path = os.path.join(self.folder.name, "bench.json")
+        done = run("bench", "--device", "cpu", "--shapes", self.table, "--quick", "--json", path,
+                   CONVOY_TUNE_FILE=self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        plain = [line for line in read_json(path) if line.get("shape") == "plain"]
+        for line in plain:
+            chosen = [name for key, name in kept
+                      if key.startswith("n2c3k4") and key.endswith("groups1_" + line["pass"])]
+            self.assertIn(line["algorithm"], chosen or [line["algorithm"]])
+
+    def test_tunes_the_passes_asked_for(self):
+        done = self.tune("--pass", "backward_bias", "--budget", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("backward_bias", done.stdout)
+        self.assertNotIn("forward", done.stdout)
+
+    def test_leaves_a_foreign_file_alone(self):
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write("my diary\n")
+        done = self.tune("--pass", "forward", "--budget", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no tuning file", done.stdout)
+        self.assertEqual(read_lines(self.file), ["my diary\n"])
+
+    def test_interrupted_keeps_what_it_has(self):
+        tool = subprocess.Popen(
+            [TOOL, "tune", "--device", "cpu", "--shapes", "resnet50_b8", "--file", self.file,
+             "--budget", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines = []
+        for line in tool.stdout:
+            lines.append(line)
+            if line.count("->"):
+                break
+        tool.send_signal(signal.SIGINT)
+        rest, errors = tool.communicate(timeout=120)
+        self.assertEqual(tool.returncode, 1, errors)
+        self.assertIn("interrupted, what was found is kept", rest)
+        self.assertGreaterEqual(len(self.records()), 1)
 
 
 class Soak(unittest.TestCase):

@@ -217,6 +217,20 @@ class PlanStruct(Sized):
     ]
 
 
+class TunedStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("tried", c_int32),
+        ("failed", c_int32),
+        ("kept", c_int32),
+        ("untuned_ms", c_double),
+        ("milliseconds", c_double),
+        ("algorithm", c_char * 32),
+        ("parameters", c_char * 128),
+        ("reason", c_char * 192),
+    ]
+
+
 class HealthStruct(Sized):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -262,6 +276,7 @@ STRUCTS = {
     "convoy_epilogue": EpilogueStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
+    "convoy_tuned": TunedStruct,
     "convoy_health": HealthStruct,
     "convoy_event": EventStruct,
 }
@@ -344,6 +359,10 @@ FUNCTIONS = {
     "convoy_plan_problem": (
         _status,
         [_context, c_char_p, _conv, _enum, _shape, _shape, POINTER(PlanStruct)],
+    ),
+    "convoy_tune": (
+        _status,
+        [_context, _conv, _enum, _shape, _shape, c_double, POINTER(TunedStruct)],
     ),
     "convoy_get_health": (_status, [_context, POINTER(HealthStruct)]),
     "convoy_set_event_callback": (_status, [_context, EventFunction, c_void_p]),

@@ -1,0 +1,196 @@
+/* Tuning: good beginnings, the search, the verdict, and what is written down. */
+#include "core/tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "core/params.h"
+#include "core/tunedisk.h"
+#include "core/tunesearch.h"
+#include "os/os.h"
+
+#define STANDARD_SECONDS 2.0
+#define SEARCH_SHARE 0.8 /* of the time; the rest is for the finals */
+enum { SEEDS_MOST = 6 };
+
+/* ------------------------------------------------------------------------------- beginnings */
+
+/* Records made here, by what would run now: their programs are in use. */
+static bool is_from_here(const cvy_search *search, const cvy_record *record) {
+  cvy_record here;
+  cvy_record_place(&search->bench->engine->facts, &here);
+  return strcmp(record->device, here.device) == 0 && strcmp(record->driver, here.driver) == 0 &&
+         strcmp(record->key, search->key) != 0;
+}
+
+static convoy_status note_programs_in_use(const cvy_records *records, cvy_search *search,
+                                          uint64_t **out) {
+  const cvy_engine *engine = search->bench->engine;
+  *out = malloc(((size_t)records->count + 1) * sizeof(**out));
+  if (!*out) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for %d programs", (int)records->count);
+  for (int32_t i = 0; i < records->count; i++) {
+    const cvy_record *record = &records->list[i];
+    const int32_t row = cvy_row_named(engine->backend, record->algorithm);
+    cvy_params params;
+    if (row < 0 || !is_from_here(search, record)) continue;
+    const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+    if (!cvy_params_parse(algorithm, record->params, &params)) continue;
+    (*out)[search->in_use_count++] = cvy_programs_hash(algorithm, &params, record->key);
+  }
+  search->in_use = *out;
+  return CONVOY_OK;
+}
+
+static void seed_rows(cvy_search *search, const char *forced) {
+  const cvy_engine *engine = search->bench->engine;
+  char unused[192];
+  for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
+    cvy_text reason = cvy_text_in(unused, sizeof(unused));
+    cvy_choice choice;
+    if (forced[0] && strcmp(engine->backend->algorithms[row]->name, forced) != 0) continue;
+    if (cvy_row_takes(engine, row, &search->bench->op.problem, &choice, &reason)) {
+      cvy_search_try(search, &choice);
+    }
+  }
+}
+
+/* The latest choices for other problems in this direction, and any for this one. */
+static void seed_records(cvy_search *search, const cvy_records *records, const char *forced) {
+  const char *direction = cvy_key_direction(search->key);
+  int seeds = 0;
+  for (int32_t i = records->count - 1; i >= 0 && seeds < SEEDS_MOST; i--) {
+    const cvy_record *record = &records->list[i];
+    cvy_choice choice;
+    if (forced[0] && strcmp(record->algorithm, forced) != 0) continue;
+    if (strcmp(cvy_key_direction(record->key), direction) != 0) continue;
+    if (!cvy_record_runs(search->bench->engine, record, &search->bench->op.problem, &choice)) {
+      continue;
+    }
+    const int before = search->count;
+    cvy_search_try(search, &choice);
+    seeds += search->count > before;
+  }
+}
+
+/* -------------------------------------------------------------------------------- the search */
+
+static convoy_status seed(convoy_context *context, cvy_search *search) {
+  const cvy_chooser *chooser = &context->chooser;
+  const cvy_problem *problem = &search->bench->op.problem;
+  cvy_choice choice;
+  convoy_status status = cvy_choose_untuned(chooser, search->bench->engine, problem, &choice);
+  if (status) return status;
+  cvy_search_try(search, &choice);
+  if (cvy_choose(&context->chooser, search->bench->engine, problem, &choice) == CONVOY_OK) {
+    cvy_search_try(search, &choice);
+  }
+  seed_records(search, &chooser->records, chooser->forced);
+  seed_rows(search, chooser->forced);
+  return CONVOY_OK;
+}
+
+static void fill(const cvy_search *search, int place, convoy_tuned *out) {
+  const cvy_trial *trial = &search->trial[place];
+  const cvy_algorithm *algorithm = cvy_chosen(search->bench->engine, &trial->choice);
+  out->kept = 1;
+  out->milliseconds = 1e3 * trial->median;
+  cvy_text_copy(out->algorithm, sizeof(out->algorithm), algorithm->name);
+  cvy_params_text(algorithm, &trial->choice.params, out->parameters, sizeof(out->parameters));
+}
+
+static convoy_status write_down(convoy_context *context, const cvy_search *search,
+                                const convoy_tuned *found) {
+  const cvy_engine *engine = search->bench->engine;
+  cvy_record record = {.milliseconds = found->milliseconds};
+  const int32_t row = cvy_row_named(engine->backend, found->algorithm);
+  record.hash = cvy_signature(engine, engine->backend->algorithms[row]);
+  cvy_record_place(&engine->facts, &record);
+  cvy_text_copy(record.key, sizeof(record.key), search->key);
+  cvy_text_copy(record.algorithm, sizeof(record.algorithm), found->algorithm);
+  cvy_text_copy(record.params, sizeof(record.params), found->parameters);
+  convoy_status status = cvy_records_save(&record);
+  if (status || !context->options.tune) return status;
+  return cvy_chooser_learn(&context->chooser, &record);
+}
+
+static void report(const cvy_search *search, convoy_tuned *out) {
+  const cvy_trial *untuned = &search->trial[0];
+  out->tried = search->count;
+  for (int i = 0; i < search->count; i++) out->failed += search->trial[i].failed;
+  out->untuned_ms = untuned->failed ? 0.0 : 1e3 * untuned->median;
+}
+
+/* The candidates are there; what follows from them. */
+static convoy_status conclude(convoy_context *context, cvy_search *search, convoy_tuned *out) {
+  int finalists[CVY_FINALISTS];
+  const int count = cvy_search_finals(search, finalists);
+  const int chosen = cvy_search_decide(search, finalists, count);
+  report(search, out);
+  if (chosen >= 0) {
+    fill(search, chosen, out);
+    return write_down(context, search, out);
+  }
+  cvy_text reason = cvy_text_in(out->reason, sizeof(out->reason));
+  cvy_text_add(&reason, count ? "repeated timing of one candidate differs too much to compare them"
+                              : "no candidate's result is right");
+  return CONVOY_OK;
+}
+
+static convoy_status search_with(convoy_context *context, cvy_search *search, convoy_tuned *out) {
+  convoy_status status = seed(context, search);
+  if (status) return status;
+  cvy_search_descend(search);
+  status = conclude(context, search, out);
+  if (status || !search->stopped) return status;
+  return cvy_fail(search->stopped, "%s", search->sentence);
+}
+
+/* ------------------------------------------------------------------------------------- entry */
+
+/* What is not used as tuned after faults is not tuned. */
+static convoy_status check_rung(const convoy_context *context, const cvy_engine *engine,
+                                const cvy_problem *problem) {
+  const cvy_strike *why;
+  if (cvy_chooser_rung(&context->chooser, engine, problem, &why) == CVY_RUNG_TUNED) {
+    return CONVOY_OK;
+  }
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not tuned for this class after faults, last: %s",
+                  engine->facts.info.id, why->reason);
+}
+
+static convoy_status tune(convoy_context *context, cvy_bench *bench, double seconds,
+                          convoy_tuned *out) {
+  const double start = context->call.start, most = 0.5 * context->options.wait_budget;
+  cvy_search *search = calloc(1, sizeof(*search));
+  if (!search) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for tuning");
+  if (seconds > most) seconds = most;
+  search->bench = bench;
+  search->end = start + SEARCH_SHARE * seconds;
+  search->finish = start + seconds;
+  cvy_problem_key(&bench->op.problem, search->key, sizeof(search->key));
+  uint64_t *in_use;
+  convoy_status status = note_programs_in_use(&context->chooser.records, search, &in_use);
+  if (!status) status = search_with(context, search, out);
+  free(in_use);
+  free(search);
+  return status;
+}
+
+convoy_status cvy_tune(convoy_context *context, const cvy_problem *problem, double seconds,
+                       convoy_tuned *out) {
+  convoy_tuned found = {.struct_size = sizeof(found)};
+  cvy_bench bench;
+  if (!(seconds >= 0)) return cvy_fail(CONVOY_ERR_ARGUMENT, "seconds is %g", seconds);
+  if (problem->n == 0) return cvy_fail(CONVOY_ERR_SHAPE, "n is 0: there is nothing to time");
+  convoy_status status = cvy_device_check(context);
+  if (!status) status = cvy_records_check();
+  if (!status) status = check_rung(context, cvy_context_engine(context), problem);
+  if (status) return status;
+  context->call.interruptible = true;
+  status = cvy_bench_open(context, problem, &bench);
+  if (!status) status = tune(context, &bench, seconds > 0 ? seconds : STANDARD_SECONDS, &found);
+  cvy_bench_close(&bench);
+  if (!status) cvy_struct_out(out, &found, sizeof(found), sizeof(found));
+  return status;
+}

@@ -1,0 +1,192 @@
+/* `convoy tune`: tables, layers, passes; each problem gets its share of the time that is left. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "convoy/convoy.h"
+#include "devices.h"
+#include "progress.h"
+#include "shapes.h"
+#include "tool.h"
+
+static const usage about = {
+    "tune",
+    "Looks for the fastest algorithm and parameters for every layer of shape tables, and writes "
+    "them\n"
+    "into the tuning file, where every program that uses Convoy finds them. A candidate counts "
+    "only "
+    "if\n"
+    "its whole result is right. Ctrl-C ends it: what has been found is kept.",
+    "examples:\n"
+    "  convoy tune --shapes yolov8n_b4                      the device that `auto` takes\n"
+    "  convoy tune --shapes my_net.csv --device \"RX 5600\" --budget 120\n"
+    "  CONVOY_LOG=debug convoy tune --shapes eeg            shows every candidate\n",
+};
+
+enum { PASSES_MOST = CONVOY_DIRECTIONS };
+
+typedef struct tuning {
+  words shapes, devices, passes;
+  double budget; /* seconds per table and device */
+  bool progress;
+  progress line;
+  int directions[PASSES_MOST], direction_count;
+  int failed;
+} tuning;
+
+typedef struct table_sums {
+  int done, left;
+  double untuned, tuned; /* ms, each layer as often as it occurs */
+} table_sums;
+
+/* What Ctrl-C reaches: the context at work. A second one ends the program. */
+static convoy_context *volatile at_work;
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number) {
+  (void)number;
+  interrupted = 1;
+  convoy_interrupt(at_work);
+}
+
+static int read_passes(tuning *all) {
+  static const char *const standard[] = {"forward", "backward_data", "backward_weights"};
+  if (all->passes.count == 0) {
+    for (int i = 0; i < 3; i++) words_add(&all->passes, standard[i], strlen(standard[i]));
+  }
+  for (int i = 0; i < all->passes.count; i++) {
+    const int direction = direction_find(all->passes.item[i]);
+    if (direction < 0 || all->direction_count == PASSES_MOST) {
+      fprintf(stderr, "convoy tune: --pass %s: unknown, or one too many\n", all->passes.item[i]);
+      return EXIT_USAGE;
+    }
+    all->directions[all->direction_count++] = direction;
+  }
+  return EXIT_FINE;
+}
+
+static void print_found(const layer *from, const char *pass, const convoy_tuned *found) {
+  if (!found->kept) {
+    printf("  %-24s %-16s stays as it is: %s\n", from->name, pass, found->reason);
+    return;
+  }
+  printf("  %-24s %-16s %9.4f -> %9.4f ms  %s %s  (%d tried", from->name, pass, found->untuned_ms,
+         found->milliseconds, found->algorithm, found->parameters, (int)found->tried);
+  printf(found->failed ? ", %d failed)\n" : ")\n", (int)found->failed);
+}
+
+static void tune_problem(tuning *all, device *where, const layer *from, int direction,
+                         double seconds, table_sums *sums) {
+  const problem *shape = &from->shape;
+  const char *pass = direction_roles[direction].name;
+  convoy_tuned found = {.struct_size = sizeof found};
+  char now[128];
+  snprintf(now, sizeof now, "%s %s %s", where->info.id, from->name, pass);
+  progress_show(&all->line, now);
+  const convoy_status status =
+      convoy_tune(where->context, &shape->conv, (convoy_direction)direction, shape->x_shape,
+                  shape->w_shape, seconds, &found);
+  progress_clear(&all->line);
+  progress_step(&all->line);
+  if (status == CONVOY_ERR_INTERRUPTED) return;
+  if (status != CONVOY_OK) {
+    printf("  %-24s %-16s failed: %s\n", from->name, pass, convoy_last_error());
+    all->failed++;
+    if (status == CONVOY_ERR_DEVICE) device_reopen(where);
+    at_work = where->context;
+    return;
+  }
+  print_found(from, pass, &found);
+  fflush(stdout);
+  sums->done++;
+  if (!found.kept) return;
+  sums->untuned += (double)from->count * found.untuned_ms;
+  sums->tuned += (double)from->count * found.milliseconds;
+}
+
+static void tune_table(tuning *all, device *where, const layer_table *table) {
+  const double start = seconds_now();
+  table_sums sums = {.left = table->count * all->direction_count};
+  printf("%s on %s (%s), at most %.0f s\n", table->name, where->info.id, where->info.name,
+         all->budget);
+  for (int l = 0; l < table->count; l++) {
+    for (int d = 0; d < all->direction_count && where->context && !interrupted; d++) {
+      const double left = all->budget - (seconds_now() - start);
+      const double share = left > 0.0 ? left / sums.left : 1e-3;
+      tune_problem(all, where, &table->layers[l], all->directions[d], share, &sums);
+      sums.left--;
+    }
+  }
+  printf("%s: %d problems in %.1f s, together %.3f -> %.3f ms%s\n", table->name, sums.done,
+         seconds_now() - start, sums.untuned, sums.tuned,
+         interrupted ? "; interrupted, what was found is kept" : "");
+}
+
+static int tune_tables(tuning *all, device_list *devices, const layer_table *tables) {
+  int problems = 0;
+  for (int t = 0; t < all->shapes.count; t++) problems += tables[t].count * all->direction_count;
+  all->line = progress_start(problems * devices->count, all->progress);
+  for (int d = 0; d < devices->count; d++) {
+    for (int t = 0; t < all->shapes.count && !interrupted; t++) {
+      at_work = devices->item[d].context;
+      tune_table(all, &devices->item[d], &tables[t]);
+    }
+  }
+  at_work = NULL;
+  return all->failed || interrupted ? EXIT_FAILED : EXIT_FINE;
+}
+
+static int read_tables(const words *names, layer_table *tables) {
+  char why[512];
+  for (int i = 0; i < names->count; i++) {
+    if (shapes_read(names->item[i], &tables[i], why, sizeof why)) continue;
+    fprintf(stderr, "convoy tune: %s\n", why);
+    return EXIT_USAGE;
+  }
+  return EXIT_FINE;
+}
+
+static int run(tuning *all) {
+  device_list devices = {0};
+  layer_table *tables = calloc((size_t)all->shapes.count, sizeof *tables);
+  if (!tables) return EXIT_FAILED;
+  int status = read_passes(all);
+  if (status == EXIT_FINE) status = read_tables(&all->shapes, tables);
+  if (status == EXIT_FINE) status = devices_open(&all->devices, &devices);
+  if (status == EXIT_FINE) {
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND},
+              NULL);
+    status = tune_tables(all, &devices, tables);
+    devices_close(&devices);
+  }
+  for (int t = 0; t < all->shapes.count; t++) csv_free(&tables[t]);
+  free(tables);
+  return status;
+}
+
+int tune_main(int argc, char **argv) {
+  tuning all = {.budget = 240.0};
+  const char *file = NULL;
+  const option table[] = {
+      {"--shapes", "FILE...", OPTION_FILES, &all.shapes,
+       "shape tables, or names of installed ones"},
+      {"--device", "all|NAME,...", OPTION_WORDS, &all.devices,
+       "cpu, ocl:0, part of a name (CONVOY_DEVICE, else auto)"},
+      {"--pass", "NAME,...", OPTION_WORDS, &all.passes,
+       "forward, backward_data, backward_weights, backward_bias (the first three)"},
+      {"--budget", "S", OPTION_SECONDS, &all.budget, "seconds per table and device (240)"},
+      {"--file", "FILE", OPTION_TEXT, &file, "tuning file (CONVOY_TUNE_FILE, else the user's)"},
+      {"--progress", NULL, OPTION_FLAG, &all.progress,
+       "progress line even if stderr is not a terminal"},
+      {NULL, NULL, OPTION_FLAG, NULL, NULL},
+  };
+  int status = EXIT_FINE;
+  if (!options_read(&about, table, argc, argv, &status)) return status;
+  if (all.shapes.count == 0) {
+    fputs("convoy tune: --shapes is needed; see `convoy tune --help`\n", stderr);
+    return EXIT_USAGE;
+  }
+  if (file) setenv("CONVOY_TUNE_FILE", file, 1);
+  if (all.devices.count == 0 && !getenv("CONVOY_DEVICE")) words_add(&all.devices, "auto", 4);
+  return run(&all);
+}
