@@ -42,6 +42,8 @@ test ci bench       | must | g++                       | the test that the heade
 test ci bench       | must | make                      | the test of the installed package: CMake's default
 test ci bench       | must | python3                   | tests, bindings
 test ci bench       | must | python3-venv              | .venv
+test ci             | may  | python3-torch             | convoy.torch with the oldest PyTorch
+test ci             | may  | python3-pytest            | the same
 test ci             | may  | strace                    | the test of what CONVOY_DEVICE=cpu opens
 ci                  | must | clang                     | fuzzing
 ci                  | must | clang-format              | lint

@@ -1,0 +1,72 @@
+"""PyTorch's convolutions through Convoy.
+
+    import convoy.torch
+    convoy.torch.enable()
+
+From then on every float32 convolution of PyTorch on the CPU, forward and backward, of modules,
+functions and compiled graphs alike, goes through Convoy, and so to the device that CONVOY_DEVICE
+or `device` names. Models, optimizers, checkpoints and hooks see nothing of it. What Convoy does not
+take (other dtypes, empty batches, ...) PyTorch computes as ever; report() tells how often and why.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Dict, Iterator, Optional, Tuple
+
+from ._session import Session
+from ._statistics import table
+
+__all__ = ["counts", "disable", "enable", "enabled", "report"]
+
+_session: Optional[Session] = None
+_last: Optional[Session] = None  # for report() after disable()
+
+
+def enable(device: Optional[str] = None) -> None:
+    """Sends PyTorch's convolutions through Convoy. Enabling again with the same arguments changes
+    nothing; with others they take effect.
+
+    device: as for convoy.open(). The device is opened by the first convolution.
+    """
+    global _session, _last
+    if _session is not None and not _session.inherited and _session.device == device:
+        return
+    disable()
+    _session = _last = Session(device)
+
+
+def disable() -> None:
+    """Gives PyTorch its own convolutions back, and closes the device."""
+    global _session
+    session, _session = _session, None
+    if session is not None:
+        session.close()
+
+
+@contextmanager
+def enabled(device: Optional[str] = None) -> Iterator[None]:
+    """enable() for the length of a with statement; then what was before."""
+    before = _session
+    enable(device)
+    try:
+        yield
+    finally:
+        if before is None:
+            disable()
+        else:
+            enable(before.device)
+
+
+def counts() -> Dict[Tuple[str, str, str], int]:
+    """The numbers of report(): how often each (where, direction, reason) occurred. `where` is the
+    id of a device, or "pytorch"; `reason` says why PyTorch computed."""
+    return {} if _last is None else _last.statistics.counts()
+
+
+def report() -> str:
+    """What the convolutions since enable() ran on, as a table: how many through Convoy, on which
+    device, and why the others did not. After disable(), of the time before."""
+    if _last is None:
+        return "convoy.torch was not enabled"
+    return table(_last.statistics.counts(), _last.health())

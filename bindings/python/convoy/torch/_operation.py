@@ -1,0 +1,115 @@
+"""One convolution as PyTorch asks for it, and whether Convoy takes it.
+
+An Operation is one of the directions of convoy.h with its operands; aten::convolution_backward is up
+to three of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+
+import torch
+
+from .._conv import Layout, layout
+from .._errors import ArgumentError, ShapeError
+
+Tensor = torch.Tensor
+
+#: In the order of the results of aten::convolution_backward.
+GRADIENTS = ("backward_data", "backward_weights", "backward_bias")
+
+
+class Operation(NamedTuple):
+    """`geometry`: stride, padding, dilation, transposed, output_padding, groups, as PyTorch passes
+    them. Operands that the direction does not read may be None."""
+
+    direction: str
+    at: Layout
+    geometry: Tuple[Any, ...]
+    x: Optional[Tensor] = None
+    w: Optional[Tensor] = None
+    bias: Optional[Tensor] = None
+    dy: Optional[Tensor] = None
+
+
+_CLASSES = (torch.Tensor, torch.nn.Parameter)
+
+# A reason why PyTorch computes a call itself | whether it holds for an operand.
+_REASONS = (
+    ("a subclass of Tensor", lambda tensor: type(tensor) not in _CLASSES),
+    ("not float32", lambda tensor: tensor.dtype is not torch.float32),
+    ("not on the CPU", lambda tensor: tensor.device.type != "cpu"),
+    ("not dense", lambda tensor: tensor.layout is not torch.strided),
+    ("no elements", lambda tensor: tensor.numel() == 0),
+)
+
+TRACED = "being traced"
+ILLEGAL = "not a convolution that Convoy knows"
+
+
+def _refusal(*operands: Optional[Tensor]) -> Optional[str]:
+    """Why Convoy does not compute with these; None if it does."""
+    if torch._C._get_tracing_state() is not None:
+        return TRACED
+    for tensor in operands:
+        if tensor is not None:
+            for reason, holds in _REASONS:
+                if holds(tensor):
+                    return reason
+    return None
+
+
+def _per_axis(values: Sequence[int], rank: int) -> Tuple[int, ...]:
+    """PyTorch passes one number for all axes, or one per axis."""
+    return tuple(values) * rank if len(values) == 1 else tuple(values)
+
+
+def _layout(x: Tensor, w: Tensor, geometry: Sequence[Any]) -> Layout:
+    stride, padding, dilation, transposed, output_padding, groups = geometry
+    rank = x.dim() - 2
+    return layout(
+        x.shape,
+        w.shape,
+        {
+            "stride": _per_axis(stride, rank),
+            "padding": _per_axis(padding, rank),
+            "dilation": _per_axis(dilation, rank),
+            "transposed": transposed,
+            "output_padding": _per_axis(output_padding, rank),
+            "groups": groups,
+        },
+    )
+
+
+def _fits(tensor: Optional[Tensor], shape: Sequence[int]) -> bool:
+    return tensor is None or tuple(tensor.shape) == tuple(shape)
+
+
+def admit(
+    x: Tensor,
+    w: Tensor,
+    geometry: Sequence[Any],
+    bias: Optional[Tensor] = None,
+    dy: Optional[Tensor] = None,
+) -> Union[Layout, str]:
+    """The layout of a call that Convoy takes, else the reason why PyTorch is to compute it. What is
+    illegal goes to PyTorch too, which says what is wrong, or knows more (negative padding)."""
+    why = _refusal(x, w, bias, dy)
+    if why is not None:
+        return why
+    try:
+        at = _layout(x, w, geometry)
+    except (ArgumentError, ShapeError):
+        return ILLEGAL
+    return at if _fits(bias, at.y_shape[1:2]) and _fits(dy, at.y_shape) else ILLEGAL
+
+
+def memory_format(*operands: Optional[Tensor]) -> torch.memory_format:
+    """What PyTorch's own kernels give results: channels last when an operand is."""
+    for tensor in operands:
+        if tensor is None or tensor.is_contiguous():
+            continue
+        for dims, format in ((4, torch.channels_last), (5, torch.channels_last_3d)):
+            if tensor.dim() == dims and tensor.is_contiguous(memory_format=format):
+                return format
+    return torch.contiguous_format

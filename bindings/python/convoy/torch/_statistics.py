@@ -1,0 +1,52 @@
+"""What ran where, and why something did not run through Convoy."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Dict, Optional, Tuple
+
+from .._records import Health
+
+PYTORCH = "pytorch"
+
+Key = Tuple[str, str, str]  # where, direction, reason
+
+
+class Statistics:
+    """Counts of operations. Threads of a program may compute at the same time."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Key] = Counter()
+        self._lock = threading.Lock()
+
+    def count(self, where: str, direction: str, reason: str = "") -> None:
+        with self._lock:
+            self._counts[where, direction, reason] += 1
+
+    def after_fork(self) -> None:
+        """Another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
+    def counts(self) -> Dict[Key, int]:
+        """How often each (where, direction, reason) occurred; where is "pytorch" or a device."""
+        with self._lock:
+            return dict(self._counts)
+
+
+def table(counts: Dict[Key, int], health: Optional[Health]) -> str:
+    """The counts for people: a line that sums up, then one line per row."""
+    through = sum(count for (where, _, _), count in counts.items() if where != PYTORCH)
+    lines = [f"{through} of {sum(counts.values())} convolution operations through Convoy"]
+    rows = sorted(counts.items(), key=lambda row: (row[0][0] == PYTORCH, -row[1], row[0]))
+    lines += [_row(*key, count) for key, count in rows]
+    if health is not None and health.faults:
+        lines.append(
+            f"  {health.faults} faults of the device; {health.failovers} operations computed "
+            "elsewhere because of them"
+        )
+    return "\n".join(lines)
+
+
+def _row(where: str, direction: str, reason: str, count: int) -> str:
+    return f"  {count:>9}  {where:8}  {direction:16}  {reason}".rstrip()

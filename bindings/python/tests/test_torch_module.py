@@ -1,0 +1,242 @@
+"""convoy.torch as a module: turning it on and off, errors, counts, forks, threads, processes."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="no PyTorch")
+
+import convoy
+import convoy.torch
+from convoy.torch import _device
+import torch.nn.functional as F
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def off():
+    convoy.torch.disable()
+    yield
+    convoy.torch.disable()
+
+
+def conv():
+    return F.conv2d(torch.ones(1, 2, 4, 4), torch.ones(3, 2, 3, 3))
+
+
+def through_convoy():
+    """Whether a convolution is counted now."""
+    before = sum(convoy.torch.counts().values())
+    conv()
+    return sum(convoy.torch.counts().values()) > before
+
+
+def test_on_and_off():
+    assert not through_convoy()
+    for _ in range(3):
+        convoy.torch.enable("cpu")
+        assert through_convoy()
+        convoy.torch.disable()
+        assert not through_convoy()
+
+
+def test_enabling_twice_changes_nothing():
+    convoy.torch.enable("cpu")
+    conv()
+    convoy.torch.enable("cpu")
+    conv()
+    assert convoy.torch.counts() == {("cpu", "forward", ""): 2}
+    convoy.torch.disable()
+    convoy.torch.disable()
+    assert not through_convoy()
+
+
+def test_enabled_restores_what_was_before():
+    with convoy.torch.enabled("cpu"):
+        with convoy.torch.enabled("cpu"):
+            assert through_convoy()
+        assert through_convoy()
+    assert not through_convoy()
+    with pytest.raises(ZeroDivisionError), convoy.torch.enabled("cpu"):
+        raise ZeroDivisionError
+    assert not through_convoy()
+
+
+def test_report():
+    with convoy.torch.enabled("cpu"):
+        model = torch.nn.Conv2d(2, 3, 3)
+        model(torch.ones(1, 2, 5, 5)).sum().backward()
+        conv()
+        model.double()(torch.ones(1, 2, 5, 5, dtype=torch.float64))
+    lines = [line.split() for line in convoy.torch.report().splitlines()]
+    assert " ".join(lines[0]) == "4 of 5 convolution operations through Convoy"
+    assert ["2", "cpu", "forward"] in lines
+    assert ["1", "cpu", "backward_weights"] in lines
+    assert ["1", "cpu", "backward_bias"] in lines
+    assert lines[-1] == ["1", "pytorch", "forward", "not", "float32"]
+
+
+ILLEGAL = {
+    "channels": ((1, 3, 4, 4), (3, 2, 3, 3), None, {}),
+    "filter larger than input": ((1, 2, 2, 2), (3, 2, 3, 3), None, {}),
+    "bias": ((1, 2, 4, 4), (3, 2, 3, 3), (4,), {}),
+    "groups": ((1, 2, 4, 4), (3, 2, 3, 3), None, {"groups": 2}),
+    "stride": ((1, 2, 4, 4), (3, 2, 3, 3), None, {"stride": 0}),
+}
+
+
+@pytest.mark.parametrize("name", ILLEGAL)
+def test_errors_are_pytorchs(name):
+    x, w, bias, options = ILLEGAL[name]
+    bias = None if bias is None else torch.ones(bias)
+    sentences = []
+    for turn in (convoy.torch.disable, lambda: convoy.torch.enable("cpu")):
+        turn()
+        with pytest.raises(RuntimeError) as caught:
+            F.conv2d(torch.ones(x), torch.ones(w), bias, **options)
+        sentences.append(str(caught.value))
+        assert caught.value.__context__ is None
+    assert sentences[0] == sentences[1]
+
+
+def test_a_device_that_is_not_there(monkeypatch):
+    """Convoy's own errors come out of the convolution, with the library's sentence."""
+    monkeypatch.setenv("CONVOY_FAILOVER", "0")
+    convoy.torch.enable("no such device")
+    with pytest.raises(convoy.NotFoundError, match="no such device"):
+        conv()
+
+
+def test_threads_compute_at_the_same_time():
+    model, x = torch.nn.Conv2d(2, 3, 3), torch.randn(2, 2, 6, 6)
+    wanted, results = model(x), []
+
+    def work():
+        for _ in range(20):
+            y = model(x)
+            y.sum().backward()
+            results.append(y.detach())
+
+    with convoy.torch.enabled("cpu"):
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert convoy.torch.counts()["cpu", "forward", ""] == 80
+    for result in results:
+        torch.testing.assert_close(result, wanted.detach())
+
+
+class Convolved(torch.utils.data.Dataset):
+    """Items that are computed by a convolution, and how it was counted."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        y = F.conv2d(torch.full((1, 2, 4, 4), float(index)), torch.ones(3, 2, 3, 3))
+        forked = [why for where, _, why in convoy.torch.counts() if where == "pytorch"]
+        return y, forked == ["in a forked child"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "pocl"])
+def test_forked_workers_of_a_data_loader(device, request):
+    name = request.getfixturevalue("opencl_device") if device == "pocl" else device
+    with convoy.torch.enabled(name):
+        conv()
+        loader = torch.utils.data.DataLoader(
+            Convolved(), batch_size=None, num_workers=2, multiprocessing_context="fork"
+        )
+        for index, (y, in_child) in enumerate(loader):
+            assert in_child
+            assert torch.equal(y, torch.full((1, 3, 2, 2), index * 18.0))
+            assert through_convoy()
+        assert all(where == name for where, _, _ in convoy.torch.counts())
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(Path(convoy.__file__).parents[1]), **environment},
+    )
+
+
+FORKED_TRAINER = """
+import os, torch, convoy.torch
+convoy.torch.enable("cpu")
+conv = lambda: torch.nn.functional.conv2d(torch.ones(1, 2, 4, 4), torch.ones(3, 2, 3, 3))
+conv()
+child = os.fork()
+convoy.torch.enable("cpu")
+conv()
+print(sorted(convoy.torch.counts().items()), flush=True)
+if child: os.waitpid(child, 0)
+"""
+
+
+def test_a_forked_child_may_enable_it_for_itself():
+    done = run("-c", FORKED_TRAINER)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == [
+        "[(('cpu', 'forward', ''), 1)]",
+        "[(('cpu', 'forward', ''), 2)]",
+    ]
+
+
+def test_importing_and_enabling_opens_nothing():
+    text = "import convoy.torch as c; c.enable('no such device'); c.disable(); print(c.report())"
+    done = run("-c", text, CONVOY_FAILOVER="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "0 of 0 convolution operations through Convoy\n"
+
+
+class FakeDevice:
+    def __init__(self, id, type, simulator=False):
+        self.id, self.type, self.simulator = id, type, simulator
+
+
+@pytest.mark.parametrize(
+    "asked, rank, chosen",
+    [
+        (None, None, "auto"),
+        (None, "0", "ocl:1"),
+        (None, "1", "ocl:2"),
+        (None, "2", "ocl:1"),
+        ("ocl", "2", "ocl:2"),
+        ("cpu", "1", "cpu"),
+        ("ocl:0", "1", "ocl:0"),
+    ],
+)
+def test_processes_share_the_devices_out(monkeypatch, asked, rank, chosen):
+    kinds = convoy.DeviceType
+    found = [
+        FakeDevice("cpu", kinds.CPU_ENGINE),
+        FakeDevice("ocl:0", kinds.CPU),
+        FakeDevice("ocl:1", kinds.GPU),
+        FakeDevice("ocl:2", kinds.GPU),
+        FakeDevice("ocl:3", kinds.GPU, simulator=True),
+    ]
+    monkeypatch.setattr(_device, "devices", lambda: found)
+    monkeypatch.delenv("CONVOY_DEVICE", raising=False)
+    if rank is not None:
+        monkeypatch.setenv("LOCAL_RANK", rank)
+    assert _device.device_of_process(asked) == chosen
+
+
+def test_processes_share_the_cores_out(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.delenv("CONVOY_THREADS", raising=False)
+    assert _device.threads_of_process() == 0
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
+    assert _device.threads_of_process() == 2
+    monkeypatch.setenv("CONVOY_THREADS", "5")
+    assert _device.threads_of_process() == 0
