@@ -1,5 +1,6 @@
 /* What happens to a finished sum on its way to memory: added to what is there, or biased and
- * activated. A NaN stays a NaN: comparisons are written so that it takes the first branch. */
+ * activated. A NaN stays a NaN: comparisons are written so that it takes the first branch. Most sums
+ * are stored as they are, which is decided first. */
 
 static float activate(const conv_args args, float v) {
   if (args.activation == 1) return v < 0.0f ? 0.0f : v;
@@ -7,8 +8,16 @@ static float activate(const conv_args args, float v) {
   return v;
 }
 
+static int is_bare(const conv_args args) {
+  return !(args.accumulate | args.has_bias | args.activation);
+}
+
 static void store(const conv_args args, global const float *bias, global float *out, conv_int at,
                   conv_int channel, float v) {
+  if (is_bare(args)) {
+    out[at] = v;
+    return;
+  }
   if (args.accumulate) {
     out[at] += v;
     return;
@@ -21,6 +30,10 @@ static void store(const conv_args args, global const float *bias, global float *
 static void store_four(const conv_args args, global const float *bias, global float *out,
                        conv_int at, conv_int channel, float4 v) {
   global float4 *to = (global float4 *)(out + at);
+  if (is_bare(args)) {
+    *to = v;
+    return;
+  }
   if (args.accumulate) {
     *to += v;
     return;

@@ -111,16 +111,16 @@ static int taps_that_meet(const conv_args args, phase first) {
 /* The next tap that meets the phase; there must be one. */
 static place next_place(const conv_args args, phase first, place at) {
   do {
-    if (++at.s == args.s) {
-      at.s = 0;
-      if (++at.r == args.r) {
-        at.r = 0;
-        if (++at.t == args.t) {
-          at.t = 0;
-          at.block++;
-        }
-      }
-    }
+    at.s++;
+    const int row_done = at.s == args.s;
+    at.s = row_done ? 0 : at.s;
+    at.r += row_done;
+    const int plane_done = at.r == args.r;
+    at.r = plane_done ? 0 : at.r;
+    at.t += plane_done;
+    const int all_done = at.t == args.t;
+    at.t = all_done ? 0 : at.t;
+    at.block += all_done;
   } while (!meets(args, first, at));
   return at;
 }
@@ -158,6 +158,24 @@ static void load_source(const conv_args args, global const float *source, phase 
       into[j * B_ROWS + i] =
           there ? *(global const load *)(source + from + i * B_STEP * volume) : (load)(0.0f);
     }
+  }
+}
+
+static void keep_weights(const float4 *loaded, int item, local float *tile) {
+#pragma unroll
+  for (int i = 0; i < A_LOADS; i++) {
+    const int e = item + i * ITEMS;
+    if (BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4) *(local float4 *)(tile + e * 4) = loaded[i];
+  }
+}
+
+static void keep_source(const load *loaded, int item, local float *tile) {
+  tile += item / UNITS * BN + item % UNITS * LOAD_WIDTH;
+#pragma unroll
+  for (int j = 0; j < B_UNITS; j++) {
+#pragma unroll
+    for (int i = 0; i < B_ROWS; i++)
+      *(local load *)(tile + i * B_STEP * BN + j * ITEMS * LOAD_WIDTH) = loaded[j * B_ROWS + i];
   }
 }
 
@@ -221,9 +239,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
 #pragma unroll
   for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
 
-  /* Every round puts a loaded tile into one half of local memory, loads the next one into registers
-   * and multiplies. The last round loads its own weights again and no source: no branch, so that
-   * loads and arithmetic can be interleaved. */
+  /* Every round loads the next tiles into registers, multiplies these and puts the loaded ones into
+   * the other half of local memory. The last round loads its own weights again and no source: no
+   * branch, so that loads, arithmetic and stores are interleaved. */
   const int blocks = min(args.slice, args.depth_up / BK - slice * args.slice);
   const int steps = blocks * taps_that_meet(args, first);
   if (steps > 0) {
@@ -233,27 +251,20 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     at = next_place(args, first, at);
     load_weights(args, packed, at, item, a_next);
     load_source(args, source, first, &column, at, b_row0, args.depth - at.block * BK, b_next);
+    keep_weights(a_next, item, a_tile);
+    keep_source(b_next, item, b_tile);
+    barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = 0; step < steps; step++) {
-      local float *a_to = a_tile + (step & 1) * BK * BM, *b_to = b_tile + (step & 1) * BK * BN;
-#pragma unroll
-      for (int i = 0; i < A_LOADS; i++) {
-        const int e = item + i * ITEMS;
-        if (BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4) *(local float4 *)(a_to + e * 4) = a_next[i];
-      }
-#pragma unroll
-      for (int j = 0; j < B_UNITS; j++) {
-#pragma unroll
-        for (int i = 0; i < B_ROWS; i++)
-          *(local load *)(b_to + (b_row0 + i * B_STEP) * BN +
-                          (item % UNITS + j * ITEMS) * LOAD_WIDTH) = b_next[j * B_ROWS + i];
-      }
-      barrier(CLK_LOCAL_MEM_FENCE);
-      const int more = step + 1 < steps;
-      if (more) at = next_place(args, first, at);
+      const int now = step & 1, more = step + 1 < steps;
+      const place following = next_place(args, first, at);
+      if (more) at = following;
       load_weights(args, packed, at, item, a_next);
       load_source(args, source, first, &column, at, b_row0, more ? args.depth - at.block * BK : 0,
                   b_next);
-      tile_multiply(a_to, BM, b_to, BN, item, sum);
+      tile_multiply(a_tile + now * BK * BM, BM, b_tile + now * BK * BN, BN, item, sum);
+      keep_weights(a_next, item, a_tile + (1 - now) * BK * BM);
+      keep_source(b_next, item, b_tile + (1 - now) * BK * BN);
+      barrier(CLK_LOCAL_MEM_FENCE);
     }
   }
 

@@ -1,6 +1,7 @@
 /* backward_weights as a tiled matrix product without a column buffer: rows are the output channels
  * of a group, columns its weights per row (channel, tap), terms the output positions of all images.
- * The long sum is cut into slices, one partial result each, added in order by add_slices.
+ * The long sum is cut into slices, one partial result each, added in order by add_slices; a single
+ * slice is the result.
  *
  * Both arrays lie in memory with positions innermost, so tiles are [row][position] as well: nothing
  * is transposed, an item's fragments are float4 along positions, rows and columns of items are
@@ -78,14 +79,14 @@ static uint taps_inside(const conv_args args, spot p) {
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_weights(
     const conv_args given, global const float *restrict x, global const float *restrict dy,
-    global const float *restrict bias, global float *restrict partial) {
+    global const float *restrict bias, global float *restrict out) {
   local float a_tile[BM * PITCH] __attribute__((aligned(16)));
   local float b_tile[BN * PITCH] __attribute__((aligned(16)));
   const conv_args args = in_space(given);
   const int item = (int)get_local_id(0);
   x += (size_t)args.a_at * CONV_ALIGN;
   dy += (size_t)args.b_at * CONV_ALIGN;
-  partial += (size_t)args.out_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
 
   int index = args.first_group + (int)get_group_id(0);
   const int row0 = index % args.row_tiles * BM;
@@ -205,7 +206,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
 #pragma unroll
     for (int j = 0; j < TN; j++) {
       const int column = column0 + column_item + j * COLUMNS_OF_ITEMS;
-      if (row < args.rows && column < column_count) partial[to + column] = sum[i * TN + j];
+      if (row < args.rows && column < column_count)
+        store(args, bias, out, to + column, 0, sum[i * TN + j]);
     }
   }
 }

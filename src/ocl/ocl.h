@@ -29,7 +29,7 @@ static inline int64_t cvy_round_up(int64_t a, int64_t b) {
   return cvy_ceil_div(a, b) * b;
 }
 
-/* ocl.implicit_gemm: the parameters in the order of its list, and how a problem is cut up. */
+/* ocl.implicit_gemm: how a problem is cut up. */
 typedef struct cvy_gemm_tile {
   int64_t bm, bn, bk, tm, tn;
 } cvy_gemm_tile;
@@ -37,15 +37,15 @@ typedef struct cvy_gemm_tile {
 typedef struct cvy_gemm_plan {
   cvy_gemm_tile tile;
   int64_t items;             /* per work-group */
-  int64_t rows, columns;     /* of a group's result; of the largest phase */
+  int64_t rows;              /* of a group's result */
   int64_t depth;             /* channels summed over, or in one row of weights */
   int64_t rows_up, depth_up; /* extents of the packed weights */
-  int64_t row_tiles, column_tiles, phases;
+  int64_t row_tiles, column_tiles;
   int64_t slices, slice; /* of the sum; a slice in blocks of bk channels, or in positions */
   bool compiled;         /* the extents of space are compiled in */
   int64_t work_groups;
-  int64_t packed;  /* elements of the packed weights, rounded up so that what follows is aligned */
-  int64_t scratch; /* elements: packed weights, then partial results */
+  int64_t packed;  /* elements of the packed weights */
+  int64_t scratch; /* elements: one partial result per slice, if there are several */
 } cvy_gemm_plan;
 cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                 const cvy_params *params);

@@ -7,16 +7,19 @@ static const program_source gather_source = {
     (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_space,
                           cvy_cl_tile, cvy_cl_implicit_gemm, NULL}};
 static const program_source weights_source = {
-    "implicit_gemm_weights.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_space,
-                                                      cvy_cl_implicit_gemm_weights, NULL}};
-/* One job on its way: its plan, its arguments, where its arrays and the parts of its scratch lie. */
+    "implicit_gemm_weights.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_space,
+                          cvy_cl_implicit_gemm_weights, NULL}};
+
+/* One job on its way: its plan, its arguments, where its arrays and its partial results lie. */
 typedef struct gemm_run {
   cvy_device *device;
+  const cvy_job *job;
   const cvy_problem *problem;
   const bindings *arrays;
   cvy_gemm_plan plan;
   conv_args args;
-  span packed, partial;
+  span partial;
 } gemm_run;
 
 static convoy_status launch_product(const gemm_run *run, const program_source *source,
@@ -42,45 +45,52 @@ static convoy_status launch_product(const gemm_run *run, const program_source *s
   return launch_kernel(run->device, &what, *args, arrays);
 }
 
-static convoy_status pack_weights(const gemm_run *run) {
+/* The product into the result, or into one partial result per slice, which are then added; what
+ * happens to finished sums happens once. */
+static convoy_status multiply(const gemm_run *run, const program_source *source, const char *kernel,
+                              const bindings *arrays) {
+  if (run->plan.slices == 1) return launch_product(run, source, kernel, &run->args, arrays);
+  bindings partial = *arrays;
+  partial.out = run->partial;
   conv_args args = run->args;
-  args.items = run->problem->groups * cvy_filter_volume(run->problem) * run->plan.depth_up *
-               run->plan.rows_up;
+  args.accumulate = args.has_bias = 0;
+  args.activation = CONVOY_IDENTITY;
+  const convoy_status status = launch_product(run, source, kernel, &args, &partial);
+  return status
+             ? status
+             : add_slices(run->device, run->problem, run->plan.slices, run->partial, run->arrays);
+}
+
+static convoy_status pack_weights(const gemm_run *run, span packed) {
+  conv_args args = run->args;
+  args.items = run->plan.packed;
   args.slice = run->plan.tile.bk;
-  const bindings arrays = {.a = run->arrays->b, .out = run->packed};
+  const bindings arrays = {.a = run->arrays->b, .out = packed};
   return launch_side(run->device, run->problem, "pack_weights", &args, args.items, &arrays);
 }
 
-/* Into the result, or one partial result per slice without what happens to finished sums. */
-static convoy_status multiply(const gemm_run *run) {
-  bindings arrays = *run->arrays;
-  arrays.b = run->packed;
-  conv_args args = run->args;
-  if (run->plan.slices > 1) {
-    arrays.out = run->partial;
-    args.accumulate = args.has_bias = 0;
-    args.activation = CONVOY_IDENTITY;
-  }
-  return launch_product(run, &gather_source, "implicit_gemm", &args, &arrays);
+/* Weights are packed once and stay so until they change. */
+static convoy_status find_packed(const gemm_run *run, span *out) {
+  const cvy_gemm_plan *plan = &run->plan;
+  const derived_form form = {
+      &cvy_ocl_implicit_gemm,
+      {run->problem->direction, run->problem->groups, plan->rows, plan->depth,
+       cvy_filter_volume(run->problem), plan->rows_up, plan->depth_up, plan->tile.bk}};
+  bool fresh;
+  const convoy_status status = derived_find(run->device, run->job->b.id, &form,
+                                            plan->packed * (int64_t)sizeof(float), out, &fresh);
+  return status || !fresh ? status : pack_weights(run, *out);
 }
 
 /* forward and backward_data. */
 static convoy_status run_gather(const gemm_run *run) {
-  convoy_status status = pack_weights(run);
-  if (!status) status = multiply(run);
-  if (!status && run->plan.slices > 1)
-    status = add_slices(run->device, run->problem, run->plan.slices, run->partial, run->arrays);
-  return status;
+  bindings arrays = *run->arrays;
+  const convoy_status status = find_packed(run, &arrays.b);
+  return status ? status : multiply(run, &gather_source, "implicit_gemm", &arrays);
 }
 
 static convoy_status run_weights(const gemm_run *run) {
-  bindings arrays = *run->arrays;
-  arrays.out = run->partial;
-  const convoy_status status =
-      launch_product(run, &weights_source, "implicit_gemm_weights", &run->args, &arrays);
-  return status
-             ? status
-             : add_slices(run->device, run->problem, run->plan.slices, run->partial, run->arrays);
+  return multiply(run, &weights_source, "implicit_gemm_weights", run->arrays);
 }
 
 static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan) {
@@ -100,11 +110,11 @@ convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bi
                                 span scratch) {
   const cvy_gemm_plan plan = cvy_gemm_plan_for(&job->problem, &device->facts, &job->params);
   const gemm_run run = {.device = device,
+                        .job = job,
                         .problem = &job->problem,
                         .arrays = arrays,
                         .plan = plan,
                         .args = args_with(&job->problem, &plan),
-                        .packed = scratch,
-                        .partial = {scratch.memory, scratch.at + plan.packed}};
+                        .partial = scratch};
   return job->problem.direction == CONVOY_BACKWARD_WEIGHTS ? run_weights(&run) : run_gather(&run);
 }

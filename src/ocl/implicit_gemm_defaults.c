@@ -1,0 +1,176 @@
+/* The cut ocl.implicit_gemm begins with: of a list of tiles and numbers of slices the one that a simple
+ * model of a GPU expects to be fastest. Times are multiply-adds of one compute unit. */
+#include "ocl/implicit_gemm.h"
+
+/* Share: speed of the tile's loop as a part of what the best tile reaches, measured on an H200. */
+typedef struct tile_choice {
+  int32_t bm, bn, bk, tm, tn;
+  double share;
+} tile_choice;
+
+static const tile_choice gather_tiles[] = {
+    {64, 128, 8, 8, 8, 1},   {64, 64, 8, 8, 8, .98},   {128, 64, 8, 8, 8, 1},
+    {32, 128, 8, 8, 8, .92}, {96, 128, 8, 12, 8, .84}, {80, 128, 8, 20, 4, .86},
+    {80, 64, 8, 20, 4, .86}, {48, 128, 8, 12, 8, .84}, {32, 64, 8, 8, 4, .75},
+    {16, 128, 8, 8, 8, .85}, {16, 64, 8, 4, 4, .6},    {4, 128, 8, 4, 4, .4},
+};
+static const tile_choice nine_tap_tiles[] = {
+    {64, 72, 16, 8, 9, 1},    {128, 72, 16, 8, 9, 1},  {64, 144, 16, 8, 9, 1},
+    {80, 144, 16, 5, 9, .92}, {80, 72, 16, 5, 9, .9},  {48, 72, 16, 4, 9, .8},
+    {32, 144, 16, 8, 9, .9},  {32, 72, 16, 4, 9, .78}, {16, 144, 16, 4, 9, .75},
+};
+static const tile_choice weights_tiles[] = {
+    {64, 64, 16, 8, 8, .93},  {128, 64, 16, 8, 8, 1},  {64, 128, 16, 8, 8, 1},
+    {80, 80, 16, 5, 10, .93}, {64, 96, 16, 8, 12, .9}, {64, 80, 16, 8, 10, .9},
+    {64, 48, 32, 8, 6, .8},   {48, 64, 32, 6, 8, .8},  {64, 32, 32, 8, 4, .78},
+    {32, 64, 32, 4, 8, .78},  {32, 48, 32, 4, 6, .72}, {32, 32, 32, 8, 4, .72},
+    {16, 64, 16, 4, 4, .5},   {16, 32, 32, 4, 4, .5},
+};
+
+typedef struct tile_list {
+  const tile_choice *tiles;
+  size_t count;
+} tile_list;
+
+static tile_list tiles_for(const cvy_problem *problem) {
+  if (!cvy_of_weights(problem)) return (tile_list){gather_tiles, CVY_COUNT(gather_tiles)};
+  if (cvy_filter_volume(problem) % 9 == 0)
+    return (tile_list){nine_tap_tiles, CVY_COUNT(nine_tap_tiles)};
+  return (tile_list){weights_tiles, CVY_COUNT(weights_tiles)};
+}
+
+/* What a work-group does beside its loop, in terms of the sum. */
+#define GROUP_TERMS 32.0
+/* One more launch, and one byte moved by the whole device. */
+#define LAUNCH_COST 8e5
+#define BYTE_COST 10.0
+
+/* How busy `items` on a compute unit of four SIMDs keep it: with few, nothing hides their waits. */
+static double filled(double items, const cvy_facts *facts) {
+  static const double at[] = {0, .5, 1, 2, 3}, share[] = {0, .42, .78, .95, 1};
+  const double simds = items / (4.0 * (double)facts->preferred_multiple);
+  for (size_t i = 1; i < CVY_COUNT(at); i++)
+    if (simds < at[i])
+      return share[i - 1] + (share[i] - share[i - 1]) * (simds - at[i - 1]) / (at[i] - at[i - 1]);
+  return 1;
+}
+
+typedef struct expectation {
+  const cvy_problem *problem;
+  const cvy_facts *facts;
+  cvy_gemm_sides sides;
+  double out; /* elements of the result */
+} expectation;
+
+static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
+  return cvy_ceil_div(of->sides.rows, tile->bm) * cvy_ceil_div(of->sides.columns, tile->bn) *
+         of->problem->groups * of->sides.busy;
+}
+
+static double expected(const expectation *of, const tile_choice *tile, int64_t slices) {
+  const double units = of->facts->info.compute_units,
+               items = tile->bm / tile->tm * (tile->bn / tile->tn);
+  const double each = (double)cvy_ceil_div(tiles_of(of, tile) * slices, (int64_t)units);
+  const double group =
+      (double)tile->bm * tile->bn * ((double)cvy_ceil_div(of->sides.terms, slices) + GROUP_TERMS);
+  const double loop = each * group / (tile->share * filled(each * items, of->facts));
+  if (slices == 1) return loop;
+  return loop + LAUNCH_COST + 2.0 * (double)slices * of->out * sizeof(float) * BYTE_COST / units;
+}
+
+/* The largest value of the list of SLICES that is at most `most`. */
+static int32_t listed_slices(int64_t most) {
+  int32_t value = 1;
+  for (const int32_t *v = cvy_ocl_implicit_gemm.params[GEMM_SLICES].values; *v; v++)
+    if (*v <= most) value = *v;
+  return value;
+}
+
+static void set(const tile_choice *tile, int64_t slices, cvy_params *out) {
+  out->value[GEMM_BM] = tile->bm;
+  out->value[GEMM_BN] = tile->bn;
+  out->value[GEMM_BK] = tile->bk;
+  out->value[GEMM_TM] = tile->tm;
+  out->value[GEMM_TN] = tile->tn;
+  out->value[GEMM_SLICES] = (int32_t)slices;
+  out->value[GEMM_SPACE] = 2;
+}
+
+/* Slices that make `each` work-groups per compute unit, as many as are worth starting. */
+static int64_t slices_for(const expectation *of, const tile_choice *tile, int64_t each) {
+  const int64_t wanted = each * (int64_t)of->facts->info.compute_units / tiles_of(of, tile);
+  const int64_t most = cvy_ceil_div(of->sides.terms, 64);
+  const int64_t slices = wanted < most ? wanted : most;
+  return slices < 1 ? 1 : slices;
+}
+
+/* The best number of slices for a tile, as the parameter, and the time it takes. */
+static double best_slices(const expectation *of, const tile_choice *tile, int32_t *best) {
+  const bool weights = cvy_of_weights(of->problem);
+  static const int32_t per_unit[] = {1, 2, 3, 4, 8, 12};
+  double least = expected(of, tile, 1);
+  *best = 1;
+  if (weights && slices_for(of, tile, 1) > 1) least = 1e300;
+  for (size_t i = 0; i < CVY_COUNT(per_unit); i++) {
+    int64_t slices = slices_for(of, tile, per_unit[i]);
+    if (!weights) slices = listed_slices(slices);
+    const double time = expected(of, tile, slices);
+    if (!(time < least)) continue;
+    least = time;
+    *best = weights ? per_unit[i] : (int32_t)slices;
+  }
+  return least;
+}
+
+/* Channels per block: the most that wastes little on channels that are not there. */
+static int32_t block_channels(int64_t depth) {
+  return cvy_round_up(depth, 8) * 8 <= depth * 9 ? 8 : 4;
+}
+
+static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  const expectation of = {problem, facts, cvy_gemm_sides_of(problem),
+                          (double)cvy_problem_count(problem, cvy_problem_operands(problem).out)};
+  const tile_list list = tiles_for(problem);
+  double least = 1e300;
+  for (size_t i = 0; i < list.count; i++) {
+    cvy_params tried;
+    int32_t slices;
+    const double time = best_slices(&of, &list.tiles[i], &slices);
+    if (!(time < least)) continue;
+    set(&list.tiles[i], slices, &tried);
+    if (!cvy_of_weights(problem)) tried.value[GEMM_BK] = block_channels(of.sides.depth);
+    if (!cvy_gemm_valid(&tried, problem, facts)) continue;
+    least = time;
+    *out = tried;
+  }
+}
+
+/* A processor runs the items of a group one after the other: few of them, each with much to do, and
+ * all of it in its first cache. Few different programs, because its compiler takes seconds for each:
+ * nothing is compiled in. */
+static void defaults_cpu(const cvy_problem *problem, cvy_params *out) {
+  const cvy_gemm_sides sides = cvy_gemm_sides_of(problem);
+  const bool weights = cvy_of_weights(problem);
+  const tile_choice tile = {.bm = sides.rows > 16             ? 32
+                                  : sides.rows > 4 || weights ? 16
+                                                              : 4,
+                            .bn = 32,
+                            .bk = weights || sides.depth > 4 ? 8 : 4,
+                            .tm = 4,
+                            .tn = 8};
+  set(&tile, weights ? 4 : 1, out);
+  out->value[GEMM_SPACE] = 1;
+}
+
+/* What every device takes: 16 items, 2 KiB of local memory. */
+static const cvy_params least = {{16, 16, 8, 4, 4, 1, 1}};
+
+void cvy_gemm_defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  *out = least;
+  if (facts->info.type != CONVOY_DEVICE_CPU) {
+    defaults_gpu(problem, facts, out);
+    return;
+  }
+  defaults_cpu(problem, out);
+  if (!cvy_gemm_valid(out, problem, facts)) *out = least;
+}
