@@ -64,6 +64,12 @@ typedef struct cvy_algorithm {
 
   /* Simple enough to be tried, with its default parameters, where others have failed. */
   bool conservative;
+
+  /* For rows that mix neighbouring values (Winograd): how far their results may be from the exact
+   * ones, as convoy.h says under Accuracy. They run only where options.winograd allows it, with
+   * stride 1. 0: results keep the bound that every result keeps. */
+  double error_growth;
+  int64_t error_reach;
 } cvy_algorithm;
 
 /* ------------------------------------------------------------------------------------- jobs */

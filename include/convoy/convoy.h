@@ -128,6 +128,8 @@ typedef enum convoy_isolation {
  *                                                       dispatch=0.25 (seconds one launch may take)
  *   verify           CONVOY_VERIFY            sample    all, sample, off: how results are checked
  *   nan_watch        CONVOY_NAN_WATCH         0         1: report the first non-finite value
+ *   winograd         CONVOY_WINOGRAD          1         0: no algorithm whose results err by more than
+ *                                                       every result may (see Accuracy)
  *   history_limit    CONVOY_HISTORY_LIMIT     1 GiB     bytes held only to recompute lost tensors
  *   -                CONVOY_CPU_STALL         60        seconds without progress after which the CPU
  *                                                       engine says what it hangs in; 0: never
@@ -159,10 +161,12 @@ typedef struct convoy_options {
   int64_t history_limit;     /* bytes, >= 0 */
   int32_t verify;            /* convoy_verify */
   int32_t nan_watch;         /* convoy_switch */
+  int32_t winograd;          /* convoy_switch */
+  int32_t reserved2;         /* 0 */
 } convoy_options;
 
 #define CONVOY_OPTIONS_INIT \
-  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0 }
+  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0 }
 
 /* ----------------------------------------------------------------------------------- devices */
 
@@ -349,7 +353,13 @@ typedef struct convoy_run {
  *
  * beta is 0 (what was there is not read, it may be NaN) or 1. bias and epilogue may be NULL.
  * N = 0 is legal: nothing is written, except that beta = 0 sets dw and db to 0.
- * Accuracy: |y - exact| <= 4 (len + 2) 2^-24 sum|x||w|, len = the number of terms summed.
+ * Accuracy: |y - exact| <= 4 (len + 2) 2^-24 sum|x||w|, len = the number of terms summed. Winograd's
+ * algorithms, which options.winograd = CONVOY_NO forbids, mix neighbouring values: a plan that has
+ * an error_growth g and an error_reach keeps
+ *   |y - exact| <= 4 (len + 2) 2^-24 (sum|x||w| + g sum X|w|)
+ * where X is the largest |x| of the channel in the window that the output reads, widened by
+ * error_reach on both sides of each axis with more than one tap; backward_data: dy for x, with the
+ * window of outputs that read the input; backward_weights: sum X|dy|, with the window of each dy.
  * The same inputs, device, driver, thread count and tuning file give the same bits.
  *
  * Returns OK; ERR_ARGUMENT for a NULL, an illegal field, another beta; ERR_SHAPE as
@@ -453,7 +463,9 @@ typedef struct convoy_plan {
   int64_t workspace_bytes;
   char algorithm[32];
   char parameters[128];
-  char reason[192]; /* why it refuses; "" if it accepts */
+  char reason[192];    /* why it refuses; "" if it accepts */
+  double error_growth; /* 0: results keep the bound of every result; else see Accuracy */
+  int64_t error_reach;
 } convoy_plan;
 
 /* Asks algorithm `name`, or with NULL the context's choice, whether it takes the problem. Computes

@@ -82,6 +82,10 @@ cvy_element cvy_problem_element(const cvy_problem *problem, const cvy_values *fr
 int64_t cvy_problem_terms(const cvy_problem *problem);
 /* How far a float32 result may be from the exact one: the promise of convoy.h. */
 double cvy_problem_bound(const cvy_problem *problem, double magnitude);
+/* conv/window.c: the magnitude for rows with an error_growth, which mix what lies within `reach` of
+ * the element's window. Stride 1; not for backward_bias. */
+double cvy_problem_wide_magnitude(const cvy_problem *problem, const cvy_values *from, int64_t index,
+                                  int64_t reach);
 
 /* conv/shape_text.c: convoy_parse_problem and convoy_format_problem, see the public header. */
 convoy_status cvy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_shape,

@@ -41,6 +41,12 @@ bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *pro
     cvy_text_add(reason, "the machine went down during its first use here");
     return false;
   }
+  if (engine->strict && algorithm->error_growth > 0) {
+    cvy_text_add(reason,
+                 "its error bound is %g times that of every result, options.winograd is off",
+                 algorithm->error_growth);
+    return false;
+  }
   if (!accepts(algorithm, problem, &engine->facts, reason)) return false;
   memset(out, 0, sizeof(*out));
   out->row = row;
@@ -197,7 +203,8 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
                     engine->facts.info.id, why->reason);
   }
   size_t slot = cvy_hash(0, problem, sizeof(*problem)) % CVY_CHOICES;
-  if (chooser->made[slot].backend == engine->backend && chooser->made[slot].choice.rung == rung &&
+  if (chooser->made[slot].backend == engine->backend &&
+      chooser->made[slot].strict == engine->strict && chooser->made[slot].choice.rung == rung &&
       memcmp(&chooser->made[slot].problem, problem, sizeof(*problem)) == 0) {
     *out = chooser->made[slot].choice;
     return CONVOY_OK;
@@ -208,6 +215,7 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
   }
   out->rung = rung;
   chooser->made[slot].backend = engine->backend;
+  chooser->made[slot].strict = engine->strict;
   chooser->made[slot].problem = *problem;
   chooser->made[slot].choice = *out;
   return CONVOY_OK;

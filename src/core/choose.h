@@ -12,6 +12,7 @@ typedef struct cvy_engine {
   cvy_device *device; /* NULL: none, or given up */
   cvy_facts facts;
   const cvy_downs *downs; /* what bars algorithms on it; NULL: nothing */
+  bool strict;            /* bars rows with an error_growth */
 } cvy_engine;
 
 typedef struct cvy_choice {
@@ -31,6 +32,7 @@ typedef struct cvy_chooser {
   int32_t strike_limit;
   struct {
     const cvy_backend *backend; /* NULL: empty slot */
+    bool strict;                /* of the engine it was made for */
     cvy_problem problem;
     cvy_choice choice;
   } made[CVY_CHOICES];

@@ -13,15 +13,16 @@
 /* ----------------------------------------------------------------------------------- open */
 
 static convoy_status open_engine(const cvy_backend *backend, int32_t index,
-                                 const cvy_open_options *options, cvy_engine *out) {
-  convoy_status status = backend->open(index, options, &out->device);
+                                 const cvy_options *options, cvy_engine *out) {
+  convoy_status status = backend->open(index, &options->open, &out->device);
   if (status) {
     out->device = NULL;
     return status;
   }
   out->backend = backend;
   out->facts = *backend->facts(out->device);
-  out->facts.workspace_limit = options->workspace_limit;
+  out->facts.workspace_limit = options->open.workspace_limit;
+  out->strict = !options->winograd;
   return CONVOY_OK;
 }
 
@@ -29,7 +30,7 @@ static convoy_status open_engine(const cvy_backend *backend, int32_t index,
 static convoy_status open_device(convoy_context *context, const cvy_backend *backend,
                                  int32_t index) {
   cvy_engine *device = &context->device;
-  convoy_status status = open_engine(backend, index, &context->options.open, device);
+  convoy_status status = open_engine(backend, index, &context->options, device);
   if (status) {
     cvy_blackbox_close(context);
     return status;
@@ -77,7 +78,7 @@ static void load_records(convoy_context *context) {
 }
 
 static convoy_status start(convoy_context *context) {
-  convoy_status status = open_engine(cvy_cpu_backend(), 0, &context->options.open, &context->cpu);
+  convoy_status status = open_engine(cvy_cpu_backend(), 0, &context->options, &context->cpu);
   if (!status) status = open_wanted(context);
   if (!status && !downgraded(context)) {
     status = cvy_force_algorithm(context, context->options.algorithm);
@@ -237,6 +238,8 @@ convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_prob
   if (plan.accepted) {
     plan.reason[0] = '\0';
     plan.workspace_bytes = choice.workspace;
+    plan.error_growth = cvy_chosen(engine, &choice)->error_growth;
+    plan.error_reach = cvy_chosen(engine, &choice)->error_reach;
     cvy_params_text(cvy_chosen(engine, &choice), &choice.params, plan.parameters,
                     sizeof(plan.parameters));
   }

@@ -38,6 +38,7 @@ enum {
   WORKSPACE_LIMIT,
   NAN_WATCH,
   HISTORY_LIMIT,
+  WINOGRAD,
   NUMBERS
 };
 
@@ -51,6 +52,7 @@ static const number numbers[NUMBERS] = {
     [THREADS] = {"threads", "CONVOY_THREADS", 4096, 0, NULL, NULL},
     [NAN_WATCH] = {"nan_watch", "CONVOY_NAN_WATCH", 2, CONVOY_NO, switch_words, "0, 1, off or on"},
     [HISTORY_LIMIT] = {"history_limit", "CONVOY_HISTORY_LIMIT", INT64_MAX, 1LL << 30, NULL, NULL},
+    [WINOGRAD] = {"winograd", "CONVOY_WINOGRAD", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
     [WORKSPACE_LIMIT] = {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", INT64_MAX, 1LL << 30, NULL,
                          NULL},
 };
@@ -122,8 +124,9 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "options.struct_size is %u, not %zu",
                     (unsigned)given->struct_size, sizeof(options));
   }
-  if (options.reserved != 0) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.reserved is %d, not 0", (int)options.reserved);
+  if (options.reserved != 0 || options.reserved2 != 0) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.reserved is %d and reserved2 %d, not 0",
+                    (int)options.reserved, (int)options.reserved2);
   }
   const int64_t fields[NUMBERS] = {[ISOLATION] = options.isolation,
                                    [FAILOVER] = options.failover,
@@ -132,6 +135,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                                    [VERIFY] = options.verify,
                                    [NAN_WATCH] = options.nan_watch,
                                    [HISTORY_LIMIT] = options.history_limit,
+                                   [WINOGRAD] = options.winograd,
                                    [WORKSPACE_LIMIT] = options.workspace_limit};
   int64_t values[NUMBERS];
   for (int i = 0; i < NUMBERS; i++) {
@@ -140,6 +144,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   }
   out->failover = values[FAILOVER] == CONVOY_ON;
   out->tune = values[TUNE] == CONVOY_ON;
+  out->winograd = values[WINOGRAD] == CONVOY_ON;
   out->nan_watch = values[NAN_WATCH] == CONVOY_ON;
   out->verify = (convoy_verify)values[VERIFY];
   out->history_limit = values[HISTORY_LIMIT];

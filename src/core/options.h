@@ -10,6 +10,7 @@ typedef struct cvy_options {
   bool failover;
   bool tune;
   bool nan_watch;
+  bool winograd;
   convoy_verify verify;
   int64_t history_limit; /* bytes */
   double wait_budget;    /* seconds */

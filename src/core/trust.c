@@ -168,7 +168,8 @@ static convoy_status judge(cvy_store *store, const float *values, const plan *p,
   if (!store->array) return cvy_fail(CONVOY_ERR_WRONG, "it was computed from a wrong result");
   const cvy_claim claim = {&op->problem,
                            {host_of(op->a), host_of(op->b), host_of(op->bias), host_of(op->prior)},
-                           values};
+                           values,
+                           cvy_chosen(&context->device, &store->choice)};
   context->health.verified++;
   if (p->whole) {
     return cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);

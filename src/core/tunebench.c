@@ -95,8 +95,8 @@ static convoy_status run(cvy_bench *bench, const cvy_choice *choice, bool looked
   return run_here(bench, choice);
 }
 
-static bool picks_match(const cvy_bench *bench, cvy_mismatch *found) {
-  const cvy_claim claim = {&bench->op.problem, bench->expected.from, bench->result->host};
+static bool picks_match(const cvy_bench *bench, const cvy_algorithm *row, cvy_mismatch *found) {
+  const cvy_claim claim = {&bench->op.problem, bench->expected.from, bench->result->host, row};
   cvy_picks picks = {.count = 0};
   double most = PICK_TERMS / ((double)cvy_problem_terms(claim.problem) + 1.0);
   cvy_pick_any(bench->expected.count, most < PICKS ? (int32_t)most + 1 : PICKS, 1, &picks);
@@ -107,11 +107,12 @@ convoy_status cvy_bench_check(cvy_bench *bench, const cvy_choice *choice, bool *
   cvy_mismatch found;
   convoy_status status = run(bench, choice, true);
   if (status) return status;
-  *right = cvy_expected_matches(&bench->expected, bench->result->host, &found) &&
-           picks_match(bench, &found);
+  const cvy_algorithm *row = cvy_chosen(bench->engine, choice);
+  *right = cvy_expected_matches(&bench->expected, row, bench->result->host, &found) &&
+           picks_match(bench, row, &found);
   if (*right) return CONVOY_OK;
-  cvy_log(CONVOY_LOG_WARNING, "%s is wrong: element %lld is %.9g, not %.9g",
-          cvy_chosen(bench->engine, choice)->name, (long long)found.index, found.got, found.wanted);
+  cvy_log(CONVOY_LOG_WARNING, "%s is wrong: element %lld is %.9g, not %.9g", row->name,
+          (long long)found.index, found.got, found.wanted);
   return CONVOY_OK;
 }
 

@@ -5,11 +5,13 @@
 
 #include "core/choose.h"
 
-/* What is judged: the problem, what it was computed from, and the result. */
+/* What is judged: the problem, what it was computed from, the result, and which row made it. NULL: one
+ * that keeps the bound of every result. */
 typedef struct cvy_claim {
   const cvy_problem *problem;
   cvy_values from;
   const float *result;
+  const cvy_algorithm *row;
 } cvy_claim;
 
 typedef struct cvy_mismatch {
@@ -50,8 +52,9 @@ typedef struct cvy_expected {
  * nothing to free then. */
 convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
                          const cvy_values *from, cvy_expected *out);
-/* False for the first element that is wrong. */
-bool cvy_expected_matches(const cvy_expected *expected, const float *result, cvy_mismatch *out);
+/* False for the first element that is wrong; row as in cvy_claim. */
+bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row,
+                          const float *result, cvy_mismatch *out);
 void cvy_expected_free(cvy_expected *expected);
 
 /* All elements, for one result. *right becomes false if one is wrong. Fails as cvy_expect. */

@@ -91,3 +91,28 @@ ref_value *workload_expected(const workload *work, const operation *op) {
                count, expected);
   return expected;
 }
+
+/* The most terms an output sums, padding included: what the promise counts. */
+static int64_t terms(const test_case *p, convoy_direction direction) {
+  const int64_t taps = test_count(p->w_shape + 2, p->conv.rank - 2);
+  if (direction == CONVOY_BACKWARD_WEIGHTS)
+    return p->x_shape[0] *
+           test_count((p->conv.transposed ? p->x_shape : p->y_shape) + 2, p->conv.rank - 2);
+  const int64_t *other = direction == CONVOY_FORWARD ? p->x_shape : p->y_shape;
+  return other[1] / p->conv.groups * taps;
+}
+
+ref_value *workload_widened(const workload *work, const operation *op, const ref_value *expected,
+                            double growth, int64_t reach) {
+  const test_case *p = &work->problem;
+  const operands with = workload_operands(work, op, NULL);
+  const int64_t count = work->count[op->direction];
+  ref_value *wide = need(malloc((size_t)count * sizeof *wide));
+  memcpy(wide, expected, (size_t)count * sizeof *wide);
+  for (int64_t i = 0; i < count; i++) {
+    wide[i].terms = terms(p, op->direction);
+    wide[i].magnitude += growth * ref_wide_magnitude(&p->conv, op->direction, p->x_shape,
+                                                     p->w_shape, with.a, with.b, i, reach);
+  }
+  return wide;
+}

@@ -26,5 +26,9 @@ bool workload_inputs_unchanged(const workload *work);
 
 /* Expected output of an operation; the caller frees it. */
 ref_value *workload_expected(const workload *work, const operation *op);
+/* The same with the magnitudes and terms that the larger bound of some rows counts (convoy.h,
+ * Accuracy). */
+ref_value *workload_widened(const workload *work, const operation *op, const ref_value *expected,
+                            double growth, int64_t reach);
 
 #endif

@@ -211,6 +211,105 @@ void ref_element(const convoy_conv *conv, convoy_direction direction, const int6
   *terms = s.terms;
 }
 
+/* ------------------------------------------------------------- with neighbours (see ref.h) */
+
+typedef struct box {
+  int64_t from[AXES], to[AXES]; /* both inclusive */
+} box;
+
+/* The positions of the other side that a place meets, with strides of 1, and `reach` more. */
+static box meets(const geometry *g, const int64_t *place, int side_of_place, int64_t reach) {
+  box b;
+  for (int a = 0; a < AXES; a++) {
+    const int64_t more = g->taps[a] > 1 ? reach : 0, span = (g->taps[a] - 1) * g->dilation[a];
+    const int64_t begin = place[a] + side_of_place * g->pad[a] - (side_of_place > 0 ? span : 0);
+    b.from[a] = begin - more;
+    b.to[a] = begin + span + more;
+  }
+  return b;
+}
+
+static double largest(const side *s, const float *values, int64_t n, int64_t channel,
+                      const box *b) {
+  double most = 0;
+  int64_t place[AXES];
+  for (place[0] = b->from[0]; place[0] <= b->to[0]; place[0]++)
+    for (place[1] = b->from[1]; place[1] <= b->to[1]; place[1]++)
+      for (place[2] = b->from[2]; place[2] <= b->to[2]; place[2]++) {
+        const int64_t i = at(s, n, channel, place);
+        if (i >= 0) most = fmax(most, fabs((double)values[i]));
+      }
+  return most;
+}
+
+static double absolute_sum(const float *w, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += fabs((double)w[i]);
+  return sum;
+}
+
+static double wide_strided(const geometry *g, const float *dense, const float *w, int64_t index,
+                           int64_t reach) {
+  const int64_t taps = volume(g->taps), positions = volume(g->strided.extent);
+  const int64_t k = index / positions % g->strided.channels;
+  const int64_t n = index / positions / g->strided.channels;
+  int64_t place[AXES];
+  split(index % positions, g->strided.extent, place);
+  const box b = meets(g, place, -1, reach);
+  double sum = 0;
+  for (int64_t c = 0; c < dense_per_group(g); c++)
+    sum += largest(&g->dense, dense, n, k / strided_per_group(g) * dense_per_group(g) + c, &b) *
+           absolute_sum(w + (k * dense_per_group(g) + c) * taps, taps);
+  return sum;
+}
+
+static double wide_dense(const geometry *g, const float *strided, const float *w, int64_t index,
+                         int64_t reach) {
+  const int64_t taps = volume(g->taps), positions = volume(g->dense.extent);
+  const int64_t channel = index / positions % g->dense.channels;
+  const int64_t n = index / positions / g->dense.channels;
+  const int64_t c = channel % dense_per_group(g);
+  const int64_t first = channel / dense_per_group(g) * strided_per_group(g);
+  int64_t place[AXES];
+  split(index % positions, g->dense.extent, place);
+  const box b = meets(g, place, 1, reach);
+  double sum = 0;
+  for (int64_t k = first; k < first + strided_per_group(g); k++)
+    sum += largest(&g->strided, strided, n, k, &b) *
+           absolute_sum(w + (k * dense_per_group(g) + c) * taps, taps);
+  return sum;
+}
+
+static double wide_weight(const geometry *g, const float *dense, const float *strided,
+                          int64_t index, int64_t reach) {
+  const int64_t taps = volume(g->taps), positions = volume(g->strided.extent);
+  const int64_t c = index / taps % dense_per_group(g), k = index / taps / dense_per_group(g);
+  const int64_t channel = k / strided_per_group(g) * dense_per_group(g) + c;
+  int64_t place[AXES];
+  double sum = 0;
+  for (int64_t n = 0; n < g->batch; n++)
+    for (int64_t o = 0; o < positions; o++) {
+      split(o, g->strided.extent, place);
+      const box b = meets(g, place, -1, reach);
+      sum += largest(&g->dense, dense, n, channel, &b) *
+             fabs((double)strided[at(&g->strided, n, k, place)]);
+    }
+  return sum;
+}
+
+double ref_wide_magnitude(const convoy_conv *conv, convoy_direction direction,
+                          const int64_t *x_shape, const int64_t *w_shape, const float *a,
+                          const float *b, int64_t index, int64_t reach) {
+  const geometry g = make_geometry(conv, x_shape, w_shape);
+  const bool to_dense = (direction == CONVOY_BACKWARD_DATA) != (conv->transposed != 0);
+  if (direction == CONVOY_BACKWARD_WEIGHTS)
+    return conv->transposed ? wide_weight(&g, b, a, index, reach)
+                            : wide_weight(&g, a, b, index, reach);
+  return to_dense ? wide_dense(&g, a, b, index, reach) : wide_strided(&g, a, b, index, reach);
+}
+
+/* ----------------------------------------------------------------------------- all elements */
+
 int64_t ref_output_count(const convoy_conv *conv, convoy_direction direction,
                          const int64_t *x_shape, const int64_t *w_shape) {
   int64_t y_shape[CONVOY_MAX_DIMS];

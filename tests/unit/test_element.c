@@ -67,6 +67,47 @@ static void all_directions_of_random_problems(void **state) {
   assert_true(checked > 100);
 }
 
+static void check_wide(const convoy_conv *conv, convoy_direction direction, const int64_t *x,
+                       const int64_t *w, const cvy_problem *p) {
+  const cvy_values values = values_of(conv, direction);
+  const int64_t count = ref_output_count(conv, direction, x, w);
+  for (int64_t i = 0; i < count; i++) {
+    const double got = cvy_problem_wide_magnitude(p, &values, i, 2);
+    const double expected = ref_wide_magnitude(conv, direction, x, w, first, second, i, 2);
+    if (got != expected)
+      fail_msg("direction %d element %lld: %g, expected %g", (int)direction, (long long)i, got,
+               expected);
+  }
+}
+
+static void wide_magnitudes_of_random_problems(void **state) {
+  (void)state;
+  test_random random = {12};
+  int checked = 0;
+  for (int i = 0; i < 4000; i++) {
+    convoy_conv conv;
+    int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS], y[CONVOY_MAX_DIMS];
+    test_random_conv(&random, &conv, x, w);
+    for (int axis = 0; axis < CONVOY_MAX_RANK; axis++) {
+      conv.stride[axis] = 1;
+      conv.output_padding[axis] = 0;
+    }
+    if (cvy_output_shape(&conv, x, w, y) != CONVOY_OK) continue;
+    const int dims = conv.rank + 2;
+    if (product(x, dims) > 300 || product(y, dims) > 300 || product(w, dims) > 300) continue;
+    test_fill_integers(&random, first, MOST);
+    test_fill_integers(&random, second, MOST);
+    for (int d = CONVOY_FORWARD; d <= CONVOY_BACKWARD_WEIGHTS; d++) {
+      cvy_problem p;
+      assert_int_equal(cvy_problem_make(&conv, (convoy_direction)d, x, w, 0, false, NULL, &p),
+                       CONVOY_OK);
+      check_wide(&conv, (convoy_direction)d, x, w, &p);
+    }
+    checked++;
+  }
+  assert_true(checked > 100);
+}
+
 /* x = 1 2 3, w = 10 1: sums 12 23, and what comes on top. */
 static void epilogue_and_prior(void **state) {
   (void)state;
@@ -109,6 +150,7 @@ static void bound_is_the_promise(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_directions_of_random_problems),
+      cmocka_unit_test(wide_magnitudes_of_random_problems),
       cmocka_unit_test(epilogue_and_prior),
       cmocka_unit_test(bound_is_the_promise),
   };

@@ -146,6 +146,8 @@ class OptionsStruct(Sized):
         ("history_limit", c_int64),
         ("verify", c_int32),
         ("nan_watch", c_int32),
+        ("winograd", c_int32),
+        ("reserved2", c_int32),
     ]
 
 
@@ -214,6 +216,8 @@ class PlanStruct(Sized):
         ("algorithm", c_char * 32),
         ("parameters", c_char * 128),
         ("reason", c_char * 192),
+        ("error_growth", c_double),
+        ("error_reach", c_int64),
     ]
 
 

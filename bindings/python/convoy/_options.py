@@ -8,6 +8,7 @@
     tune             CONVOY_TUNE              True      False: table order, no measured records
     threads          CONVOY_THREADS           cores     threads of the CPU engine
     workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
+    winograd         CONVOY_WINOGRAD          True      False: no algorithm with a larger error bound
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Options(TypedDict, total=False):
     tune: Optional[bool]
     threads: int
     workspace_limit: int
+    winograd: Optional[bool]
 
 
 _SWITCHES = {None: Switch.DEFAULT, True: Switch.ON, False: Switch.NO}
@@ -64,6 +66,7 @@ def options_struct(
     tune: Optional[bool] = None,
     threads: int = 0,
     workspace_limit: int = 0,
+    winograd: Optional[bool] = None,
 ) -> OptionsStruct:
     return OptionsStruct(
         device=_text(device, "device"),
@@ -73,4 +76,5 @@ def options_struct(
         tune=_one_of(tune, _SWITCHES, "tune"),
         threads=_threads(threads),
         workspace_limit=integer(workspace_limit, "workspace_limit"),
+        winograd=_one_of(winograd, _SWITCHES, "winograd"),
     )

@@ -49,6 +49,8 @@ class Plan:
     parameters: str
     workspace_bytes: int
     reason: str  #: why it refuses; "" if it accepts
+    error_growth: float  #: 0: results keep the bound of every result; else see convoy.h, Accuracy
+    error_reach: int
 
 
 @dataclass(frozen=True)
