@@ -12,6 +12,7 @@ int selftest_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
 int report_main(int argc, char **argv);
+int overhead_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 
 #endif

@@ -1,0 +1,159 @@
+/* `convoy overhead`: options, opening the two sides, and the report. */
+#include "overhead.h"
+
+#include <string.h>
+
+#include "machine.h"
+#include "options.h"
+#include "shapes.h"
+#include "tool.h"
+
+typedef struct settings {
+  words tables;
+  const char *device;
+  int samples, host_samples;
+} settings;
+
+static const char *const side_names[SIDES] = {"process", "none"};
+
+static convoy_status open_sides(const char *device, sides *out) {
+  static const int32_t isolation[SIDES] = {CONVOY_ISOLATION_PROCESS, CONVOY_ISOLATION_NONE};
+  *out = (sides){0};
+  for (int side = 0; side < SIDES; side++) {
+    convoy_options options = CONVOY_OPTIONS_INIT;
+    options.device = device;
+    options.isolation = isolation[side];
+    options.failover = CONVOY_NO;
+    const convoy_status status = convoy_open(&options, &out->context[side]);
+    if (status != CONVOY_OK) return status;
+  }
+  return CONVOY_OK;
+}
+
+static void close_sides(sides *on) {
+  for (int side = 0; side < SIDES; side++) convoy_close(on->context[side]);
+}
+
+static convoy_status print_head(const sides *on) {
+  convoy_device_info info = {.struct_size = sizeof info};
+  const convoy_status status = convoy_context_device(on->context[SIDE_PROCESS], &info);
+  const machine here = machine_here();
+  if (status != CONVOY_OK) return status;
+  printf("convoy %s\n%s  %s, %s\n%s, %d cores\n", convoy_version(), info.id, info.name, info.driver,
+         here.cpu, here.cores);
+  return CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------------ report */
+
+static void print_paired(const char *table, const char *what, const paired *times) {
+  printf("%-18s %-9s", table, what);
+  for (int side = 0; side < SIDES; side++)
+    printf("  %s %9.3f ms", side_names[side], 1e3 * times->side[side].median);
+  printf("  process/none %.4f (%.4f .. %.4f, %d pairs)", times->ratio.median, times->ratio.min,
+         times->ratio.max, times->ratio.count);
+}
+
+static convoy_status report_table(const sides *on, const layer_table *table, const settings *set) {
+  overhead_step step;
+  paired resident, host;
+  double verified;
+  convoy_status status = overhead_step_make(on, table, &step);
+  if (status != CONVOY_OK) return status;
+  status = overhead_resident(&step, set->samples, &resident);
+  if (status == CONVOY_OK) status = overhead_host(&step, set->host_samples, &host, &verified);
+  overhead_step_free(&step);
+  if (status != CONVOY_OK) return status;
+  print_paired(table->name, "resident", &resident);
+  printf("\n");
+  print_paired(table->name, "host", &host);
+  printf("  verification %.2f %%\n", 1e2 * verified);
+  fflush(stdout);
+  return CONVOY_OK;
+}
+
+static convoy_status report_calls(const sides *on) {
+  overhead_calls calls;
+  const convoy_status status = overhead_measure_calls(on, &calls);
+  if (status != CONVOY_OK) return status;
+  for (int side = 0; side < SIDES; side++)
+    printf("calls, %-8s enqueue %.2f us, wait %.2f us\n", side_names[side],
+           1e6 * calls.enqueue[side], 1e6 * calls.wait[side]);
+  return CONVOY_OK;
+}
+
+static convoy_status report_transfers(const sides *on) {
+  overhead_transfers transfers;
+  const convoy_status status = overhead_measure_transfers(on, &transfers);
+  if (status != CONVOY_OK) return status;
+  printf("transfers in calls: in %.2f GB/s, in from convoy_host_alloc %.2f GB/s, out %.2f GB/s\n",
+         1e-9 * transfers.up, 1e-9 * transfers.up_shared, 1e-9 * transfers.down);
+  return CONVOY_OK;
+}
+
+static convoy_status report(const sides *on, const layer_table *tables, const settings *set) {
+  convoy_status status = print_head(on);
+  if (status == CONVOY_OK) status = report_calls(on);
+  if (status == CONVOY_OK) status = report_transfers(on);
+  for (int i = 0; i < set->tables.count && status == CONVOY_OK; i++)
+    status = report_table(on, &tables[i], set);
+  return status;
+}
+
+/* --------------------------------------------------------------------------- beginning */
+
+static int work(const settings *set, const layer_table *tables) {
+  sides on;
+  convoy_status status = open_sides(set->device, &on);
+  const int exit_status = status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
+  if (status == CONVOY_OK) status = report(&on, tables, set);
+  if (status != CONVOY_OK)
+    fprintf(stderr, "convoy overhead: %s: %s\n", convoy_status_name(status), convoy_last_error());
+  close_sides(&on);
+  return status == CONVOY_OK ? EXIT_FINE : exit_status;
+}
+
+static int read_and_work(const settings *set) {
+  enum { TABLES_MOST = sizeof set->tables.item / sizeof set->tables.item[0] };
+  layer_table tables[TABLES_MOST];
+  int status = EXIT_FINE, count = 0;
+  for (; count < set->tables.count && status == EXIT_FINE; count += status == EXIT_FINE) {
+    char why[512];
+    if (shapes_read(set->tables.item[count], &tables[count], why, sizeof why)) continue;
+    fprintf(stderr, "convoy overhead: %s\n", why);
+    status = EXIT_USAGE;
+  }
+  if (status == EXIT_FINE) status = work(set, tables);
+  while (count > 0) csv_free(&tables[--count]);
+  return status;
+}
+
+static const usage about = {
+    "overhead",
+    "What the safety net costs on a device: training steps of shape tables (forward, backward_data "
+    "and\n"
+    "backward_weights of every layer, each as often as the table counts it) with the driver in a\n"
+    "process of its own and with the driver in this one, turn about: `resident` on tensors with "
+    "one\n"
+    "wait per step, `host` from ordinary memory and back, call by call.",
+    "examples:\n  convoy overhead --device ocl:0 --shapes yolov8n_b4 --samples 20\n",
+};
+
+int overhead_main(int argc, char **argv) {
+  settings set = {.device = NULL, .samples = 21, .host_samples = 5};
+  const option table[] = {
+      {"--shapes", "FILE...", OPTION_FILES, &set.tables, "shape tables (yolov8n_rx5600xt)"},
+      {"--device", "NAME", OPTION_TEXT, &set.device, "as CONVOY_DEVICE; one device"},
+      {"--samples", "N", OPTION_COUNT, &set.samples, "pairs of resident steps (21)"},
+      {"--host-samples", "N", OPTION_COUNT, &set.host_samples, "pairs of host steps (5)"},
+      {NULL, NULL, OPTION_FLAG, NULL, NULL},
+  };
+  int status = EXIT_FINE;
+  if (!options_read(&about, table, argc, argv, &status)) return status;
+  if (set.samples > OVERHEAD_SAMPLES_MOST || set.host_samples > OVERHEAD_SAMPLES_MOST) {
+    fprintf(stderr, "convoy overhead: at most %d samples\n", OVERHEAD_SAMPLES_MOST);
+    return EXIT_USAGE;
+  }
+  if (set.tables.count == 0) words_add(&set.tables, "yolov8n_rx5600xt", 16);
+  return read_and_work(&set);
+}
