@@ -1,7 +1,6 @@
 /* What the bus gives: copies between a device and host memory, ordinary and registered. `convoy overhead` shows
  * what of it Convoy's calls reach. Usage: registered [PART OF A DEVICE'S NAME] */
 #define CL_TARGET_OPENCL_VERSION 120
-#define _GNU_SOURCE
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>

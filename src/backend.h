@@ -151,6 +151,11 @@ typedef struct cvy_backend {
                               int64_t bytes, uint64_t *ticket);
   convoy_status (*read_part)(cvy_device *device, uint64_t id, int64_t offset, void *to,
                              int64_t bytes);
+  /* [d] Host memory that many transfers will come from and go to: the engine may prepare it, so that
+   * they are faster. Withdraw it before it is given back; closing the device withdraws all. A failure
+   * costs speed only. NULL: there is nothing to prepare. */
+  void (*host_offer)(cvy_device *device, void *memory, int64_t bytes);
+  void (*host_withdraw)(cvy_device *device, void *memory);
   /* [d] Device array to device array; [d] all bytes 0. */
   convoy_status (*copy)(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
                         uint64_t *ticket);

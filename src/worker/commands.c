@@ -67,12 +67,18 @@ static convoy_status map(cvy_server *server, const cvy_command *command) {
   if (status) return status;
   if (fd < 0) return cvy_fail(CONVOY_ERR_DEVICE, "block %u came without memory", command->block);
   status = cvy_shared_map(fd, (size_t)command->bytes, block);
-  if (!status) cvy_shared_close_fd(block);
-  return status;
+  if (status) return status;
+  cvy_shared_close_fd(block);
+  if (server->device && server->module->engine->host_offer)
+    server->module->engine->host_offer(server->device, block->memory, command->bytes);
+  return CONVOY_OK;
 }
 
 static convoy_status unmap(cvy_server *server, const cvy_command *command) {
-  cvy_shared_drop(&server->blocks[command->block]);
+  cvy_shared *block = &server->blocks[command->block];
+  if (block->memory && server->device && server->module->engine->host_withdraw)
+    server->module->engine->host_withdraw(server->device, block->memory);
+  cvy_shared_drop(block);
   return CONVOY_OK;
 }
 

@@ -99,6 +99,7 @@ void engine_close(cvy_device *device) {
   if (device->queue) clFinish(device->queue);
   marks_drop(device);
   staging_close(device);
+  pinned_close(device);
   programs_close(device);
   product_cache_close();
   derived_forget_all(device);

@@ -98,6 +98,7 @@ struct cvy_device {
   struct derived *derived; /* most recently used first */
   program_cache *programs;
   struct staging *staging; /* host copies of writes under way, oldest first */
+  struct pinned *pinned;   /* host memory the driver knows */
   int64_t staging_bytes;
   int64_t programs_compiled, programs_cached;
   double dispatch; /* seconds one launch should not exceed */
@@ -234,6 +235,14 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
                           uint64_t *fault);
 convoy_status engine_clear(cvy_device *device, bool *emptied);
 void staging_close(cvy_device *device);
+
+/* --------------------------------------------------------------------------- pinned.c */
+
+void engine_host_offer(cvy_device *device, void *memory, int64_t bytes);
+void engine_host_withdraw(cvy_device *device, void *memory);
+void pinned_close(cvy_device *device);
+/* Whether [at, at + bytes) lies in memory that was offered, and taken. */
+bool pinned_has(const cvy_device *device, const void *at, int64_t bytes);
 
 /* After a call that waited for everything enqueued: remembers how far results are good, or that some
  * command after that failed. */

@@ -54,10 +54,28 @@ static void retire_oldest(cvy_device *device) {
   watch_progress(device);
 }
 
+static const mark *newest_until(const marks *all, uint64_t ticket) {
+  uint32_t count = all->count;
+  while (count > 0 && all->mark[(all->first + count - 1) % MARKS].ticket > ticket) --count;
+  return count > 0 ? &all->mark[(all->first + count - 1) % MARKS] : NULL;
+}
+
+/* Often all are done when somebody asks: one question instead of one for each. */
+static void retire_if_done(cvy_device *device, uint64_t ticket) {
+  marks *all = &device->marks;
+  const mark *newest = newest_until(all, ticket);
+  if (!newest || !is_complete(newest->event)) return;
+  const uint64_t last = newest->ticket;
+  if (last - 1 > device->finished) device->finished = last - 1;
+  while (all->count > 0 && all->mark[all->first].ticket <= last) drop_oldest(device);
+  watch_progress(device);
+}
+
 convoy_status marks_wait(cvy_device *device, uint64_t ticket) {
   marks *all = &device->marks;
   double since = 0;
   clFlush(device->queue);
+  retire_if_done(device, ticket);
   while (all->count > 0 && all->mark[all->first].ticket <= ticket) {
     const mark *oldest = &all->mark[all->first];
     const bool late = is_complete(oldest->event); /* when it ended is not known */

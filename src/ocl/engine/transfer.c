@@ -6,6 +6,8 @@
 #include "ocl/engine/engine.h"
 
 #define STAGING_MOST (INT64_C(64) << 20) /* bytes under way */
+/* From pinned memory so much is moved sooner than copied, even with a wait for the device. */
+#define DIRECT_LEAST (INT64_C(1) << 20)
 
 struct staging {
   cl_event done;
@@ -101,7 +103,12 @@ convoy_status engine_write_part(cvy_device *device, uint64_t id, int64_t offset,
   status = check_part(offset, bytes);
   if (!status) status = find_array(device, id, offset + bytes, &entry);
   if (!status) derived_forget(device, entry);
-  if (!status && bytes > 0) status = write_staged(device, place_of(entry, offset), from, bytes);
+  if (!status && bytes > 0) {
+    const bool direct = bytes >= DIRECT_LEAST && pinned_has(device, from, bytes);
+    const place to = place_of(entry, offset);
+    status =
+        direct ? write_blocking(device, to, from, bytes) : write_staged(device, to, from, bytes);
+  }
   return command_end(device, status);
 }
 

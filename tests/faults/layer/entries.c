@@ -370,6 +370,27 @@ static cl_int CL_API_CALL enqueue_migrate(cl_command_queue queue, cl_uint memori
                                           list_of(&events), event);
 }
 
+static void *CL_API_CALL enqueue_map(cl_command_queue queue, cl_mem memory, cl_bool blocking,
+                                     cl_map_flags flags, size_t offset, size_t bytes, cl_uint count,
+                                     const cl_event *list, cl_event *event, cl_int *error) {
+  const fault due = strike("clEnqueueMapBuffer");
+  if (due.action == FAULT_FAIL) {
+    if (error) *error = due.value;
+    return NULL;
+  }
+  const waits events = waits_for(due, queue, count, list);
+  return below.clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, events.count,
+                                  list_of(&events), event, error);
+}
+
+static cl_int CL_API_CALL enqueue_unmap(cl_command_queue queue, cl_mem memory, void *at,
+                                        cl_uint count, const cl_event *list, cl_event *event) {
+  const fault due = strike("clEnqueueUnmapMemObject");
+  if (due.action == FAULT_FAIL) return due.value;
+  const waits events = waits_for(due, queue, count, list);
+  return below.clEnqueueUnmapMemObject(queue, memory, at, events.count, list_of(&events), event);
+}
+
 /* -------------------------------------------------------------------------- the table */
 
 // clang-format off
@@ -413,6 +434,8 @@ const entry entries[] = {
     {"clEnqueueFillBuffer", offsetof(cl_icd_dispatch, clEnqueueFillBuffer), (void *)enqueue_fill},
     {"clEnqueueMarkerWithWaitList", offsetof(cl_icd_dispatch, clEnqueueMarkerWithWaitList), (void *)enqueue_marker},
     {"clEnqueueMigrateMemObjects", offsetof(cl_icd_dispatch, clEnqueueMigrateMemObjects), (void *)enqueue_migrate},
+    {"clEnqueueMapBuffer", offsetof(cl_icd_dispatch, clEnqueueMapBuffer), (void *)enqueue_map},
+    {"clEnqueueUnmapMemObject", offsetof(cl_icd_dispatch, clEnqueueUnmapMemObject), (void *)enqueue_unmap},
     {NULL, 0, NULL},
 };
 // clang-format on
