@@ -199,6 +199,36 @@ static void first_use_is_verified_wholly(void **state) {
   convoy_close(context);
 }
 
+/* One use: a rank-1 forward of c x 64 by k filters. */
+static void use(convoy_context *context, int64_t c, int64_t k, int64_t filter, int64_t stride) {
+  convoy_conv conv = CONVOY_CONV_INIT(1);
+  const int64_t shape[] = {1, c, 64}, filters[] = {k, c, filter};
+  int64_t result[3];
+  conv.stride[0] = stride;
+  assert_int_equal(convoy_output_shape(&conv, shape, filters, result), CONVOY_OK);
+  convoy_tensor *in = tensor_of(context, shape, NULL), *by = tensor_of(context, filters, NULL);
+  convoy_tensor *out = tensor_of(context, result, NULL);
+  assert_int_equal(convoy_forward(context, &conv, in, by, NULL, NULL, out, NULL), CONVOY_OK);
+  convoy_tensor_free(in);
+  convoy_tensor_free(by);
+  convoy_tensor_free(out);
+}
+
+/* As many as several networks have: none may push another out and be tested again in each step. */
+static void hundreds_of_first_uses_come_once(void **state) {
+  (void)state;
+  enum { USES = 6 * 6 * 3 * 3 };
+  convoy_context *context = open_verifying(CONVOY_VERIFY_SAMPLE, CONVOY_ON);
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < USES; i++) {
+      const int64_t filter = (int64_t[]){1, 3, 5}[i / 36 % 3];
+      use(context, INT64_C(1) << i % 6, INT64_C(1) << i / 6 % 6, filter, 1 + i / 108);
+    }
+    assert_int_equal(health_of(context).verified, USES);
+  }
+  convoy_close(context);
+}
+
 static void unwritten_results_are_found_in_the_first_use(void **state) {
   (void)state;
   convoy_context *context = open_verifying(CONVOY_VERIFY_SAMPLE, CONVOY_ON);
@@ -372,6 +402,7 @@ int main(void) {
       cmocka_unit_test_setup(honest_zeros_and_nans_pass, reset),
       cmocka_unit_test_setup(sampling_is_counted, reset),
       cmocka_unit_test_setup(first_use_is_verified_wholly, reset),
+      cmocka_unit_test_setup(hundreds_of_first_uses_come_once, reset),
       cmocka_unit_test_setup(unwritten_results_are_found_in_the_first_use, reset),
       cmocka_unit_test_setup(first_use_of_a_large_problem_sees_its_corners, reset),
       cmocka_unit_test_setup(verify_all_catches_single_elements, reset),
