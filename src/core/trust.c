@@ -89,12 +89,10 @@ static double elapsed(const cvy_trust *trust, double now) {
 }
 
 /* First uses, and results of which all is verified, are no part of the budget: they come once, or were
- * asked for. */
-static void charge(convoy_context *context, double began, bool budgeted) {
-  cvy_trust *trust = &context->trust;
+ * asked for. Neither is the look for suspects, which every result gets: of small results it is the
+ * larger part, and would leave nothing for samples. */
+static void spend(cvy_trust *trust, double began) {
   double now = cvy_clock();
-  context->health.verify_nanoseconds += (int64_t)((now - began) * 1e9);
-  if (!budgeted) return;
   trust->spent += now - began;
   if (elapsed(trust, now) > LOOK_BACK) {
     trust->since += 0.5 * elapsed(trust, now);
@@ -217,12 +215,15 @@ static convoy_status note_wrong(cvy_store *store, const cvy_mismatch *found) {
 }
 
 static convoy_status verify(cvy_store *store, const float *values) {
+  cvy_trust *trust = &store->context->trust;
   plan p;
   make_plan(store, values, &p);
   if (!p.whole && p.picks.count == 0) return CONVOY_OK;
-  bool right = true;
+  bool budgeted = trust->nesting == 1 && !store->unproven && !p.whole, right = true;
   cvy_mismatch found;
+  double began = cvy_clock();
   convoy_status status = judge(store, values, &p, &right, &found);
+  if (budgeted) spend(trust, began);
   if (status) return status;
   if (!right) return note_wrong(store, &found);
   note_right(store);
@@ -235,10 +236,11 @@ convoy_status cvy_trust_result(cvy_store *store, const float *values) {
     return CONVOY_OK;
   }
   double began = cvy_clock();
-  bool budgeted = context->options.verify == CONVOY_VERIFY_SAMPLE && !store->unproven;
   context->trust.nesting++;
   convoy_status status = verify(store, values);
-  if (--context->trust.nesting == 0) charge(context, began, budgeted);
+  if (--context->trust.nesting == 0) {
+    context->health.verify_nanoseconds += (int64_t)((cvy_clock() - began) * 1e9);
+  }
   return status;
 }
 

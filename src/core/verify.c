@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROBES = 1024, ZERO_PICKS = 16, NONFINITE_PICKS = 4 };
+/* A large result is probed in whole cache lines: what a probe costs is fetching its line. */
+enum { LINE = 16, LINES = 128, ZERO_PICKS = 16, NONFINITE_PICKS = 4 };
 
 /* Devices may flush denormals, of operands too: that much per term is no lie. */
 #define DENORMALS 1e-30
@@ -30,15 +31,17 @@ void cvy_pick_any(int64_t elements, int32_t count, uint64_t seed, cvy_picks *pic
 }
 
 void cvy_pick_suspects(const float *result, int64_t count, uint64_t seed, cvy_picks *picks) {
-  int64_t step = (count + PROBES - 1) / PROBES;
+  int64_t lines = (count + LINE - 1) / LINE, step = (lines + LINES - 1) / LINES;
   int64_t first = step > 1 ? (int64_t)(mix(seed, -1) % (uint64_t)step) : 0;
   int nonfinite = 0;
   bool zero = true;
-  for (int64_t i = first; i < count; i += step) {
-    zero = zero && result[i] == 0.0f;
-    if (fabsf(result[i]) <= FLT_MAX || nonfinite == NONFINITE_PICKS) continue;
-    pick(picks, i);
-    nonfinite++;
+  for (int64_t line = first; line < lines; line += step) {
+    for (int64_t i = line * LINE; i < (line + 1) * LINE && i < count; i++) {
+      zero = zero && result[i] == 0.0f;
+      if (fabsf(result[i]) <= FLT_MAX || nonfinite == NONFINITE_PICKS) continue;
+      pick(picks, i);
+      nonfinite++;
+    }
   }
   if (zero) cvy_pick_any(count, ZERO_PICKS, mix(seed, -2), picks);
 }
