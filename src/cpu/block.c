@@ -4,7 +4,9 @@
 #include "cpu/span.h"
 
 int cvy_block_axis(const cvy_problem *problem) {
-  return problem->in[1] == 1 && problem->out[1] == 1 ? 2 : 1;
+  int axis = 0;
+  while (axis < 2 && problem->in[axis] == 1 && problem->out[axis] == 1) axis++;
+  return axis;
 }
 
 cvy_problem cvy_block_of(const cvy_problem *problem, int axis, int64_t first, int64_t count,
@@ -15,6 +17,7 @@ cvy_problem cvy_block_of(const cvy_problem *problem, int axis, int64_t first, in
   sub.in[axis] -= skipped;
   sub.pad[axis] = cvy_most(-start, 0);
   sub.out[axis] = cvy_least(count, sub.out[axis] - first);
-  *skip = axis == 1 ? skipped * sub.in[2] : skipped;
+  *skip = skipped;
+  for (int i = axis + 1; i < 3; i++) *skip *= sub.in[i];
   return sub;
 }

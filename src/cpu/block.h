@@ -5,10 +5,10 @@
 
 #include "conv/problem.h"
 
-/* The axis along which outputs are cut: rows (1) where there are rows, else places of the one row (2). */
+/* The axis along which outputs are cut: the first with any extent, so that blocks are whole in memory. */
 int cvy_block_axis(const cvy_problem *problem);
 
-/* Outputs [first, first + count) of axis 1 or 2, fewer at the end, of a forward geometry. *skip gets
+/* Outputs [first, first + count) of an axis, fewer at the end, of a forward geometry. *skip gets
  * where its input begins in a channel. */
 cvy_problem cvy_block_of(const cvy_problem *problem, int axis, int64_t first, int64_t count,
                          int64_t *skip);

@@ -1,5 +1,7 @@
-/* How cpu.implicit_gemm cuts forward and backward_data into work for the microkernel. Both are maps:
- * each output is a sum over channels and taps of a source laid out in padded planes (cpu/planes.h).
+/* How cpu.implicit_gemm cuts forward and backward_data into work for the microkernel. Both are maps,
+ * matrix products of filters and columns: each result is a sum over channels and taps of a source. The
+ * columns, all results of some images one after another, are packed block by block into panels that
+ * stay in cache, from padded planes (cpu/planes.h) or, for 1x1, from the source as it lies.
  *
  * Backward_data with a stride falls into phases: inputs whose index + padding leaves the same
  * remainder see the same taps, the others are never touched. All phases read the same planes of dy, at
@@ -12,21 +14,27 @@
 
 typedef struct cvy_igemm_plan {
   cvy_problem whole; /* merged */
-  cvy_problem p;     /* what is laid out, always forward: source in, places of a phase out */
+  cvy_problem p;     /* forward: source in, places of a phase out */
   bool data;         /* filters are read with channels swapped, results go to phases of x */
+  bool flat;         /* the source is read as it lies: 1x1, no stride, no padding */
   const cvy_ukr *ukr;
   int64_t channels, outputs, taps; /* per group; taps of all phases together */
   int64_t phases;
-  int64_t tiles;         /* of outputs, per group */
-  int axis;              /* the one whose places are cut into blocks */
-  int64_t block, blocks; /* places of that axis at a time; how many times */
-  bool by_rows;          /* strips end with rows of outputs, else they run through the gaps */
-  int64_t at_once;       /* channels whose part of a strip stays in the L1 cache */
-  int64_t together;      /* tiles whose filters stay in cache together */
-  int64_t parts;         /* of the tiles, where images and blocks do not do for the threads */
-  int64_t x_pitch;       /* floats per channel in a block's planes */
-  int64_t filter_floats; /* all packed filters */
-  int64_t order_floats;  /* and the list of their taps */
+  int64_t tiles;            /* of outputs, per group */
+  int axis;                 /* the one whose places are cut into blocks */
+  int64_t block, blocks;    /* places of that axis at a time; how many times */
+  int64_t images, bands;    /* images at a time, where they are small; how many times */
+  int64_t columns;          /* of a block of these images, at most */
+  int64_t strips;           /* of the microkernel's width, for that many columns */
+  int64_t depth;            /* channels times taps in a panel, at most */
+  int64_t together;         /* tiles whose filters stay in cache together */
+  int64_t parts;            /* of the tiles, where there are too few blocks for the threads */
+  int64_t x_pitch, x_image; /* floats per channel in the planes, and per image in that */
+  int64_t strip_floats;     /* of a panel */
+  int64_t runs;             /* of neighbours a block's columns consist of, at most */
+  int64_t filter_floats;    /* all packed filters */
+  int64_t order_floats;     /* and the list of their taps */
+  int64_t plane_floats, panel_floats, result_floats; /* in a slot */
   int64_t slots, slot_floats;
 } cvy_igemm_plan;
 
@@ -34,6 +42,8 @@ typedef struct cvy_igemm_plan {
 bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason);
 cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *facts);
 int64_t cvy_igemm_bytes(const cvy_igemm_plan *plan);
+/* Channels packed at a time for a phase of so many taps. */
+int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps);
 
 /* igemm_taps.c: remainder of phase `phase` along each axis. */
 void cvy_igemm_phase(const cvy_igemm_plan *plan, int64_t phase, int64_t remainder[3]);
@@ -47,6 +57,46 @@ int64_t cvy_igemm_tap(const cvy_igemm_plan *plan, const cvy_planes_layout *layou
  * rows beyond the last output 0. */
 void cvy_igemm_pack(const cvy_igemm_plan *plan, const cvy_cpu_call *call, const int64_t *begin,
                     const int64_t *order, float *to);
+
+/* A run of forward or backward_data. */
+typedef struct cvy_igemm {
+  const cvy_cpu_call *call;
+  cvy_igemm_plan plan;
+  const float *filters;
+  const int64_t *begin, *order; /* of the taps of each phase */
+} cvy_igemm;
+
+/* A block of one group of some images, on its way. */
+typedef struct cvy_igemm_block {
+  const cvy_igemm *run;
+  cvy_problem p; /* of one image */
+  cvy_planes_layout layout;
+  int64_t group, image, images;
+  int64_t first;     /* place along the plan's axis */
+  int64_t skip;      /* where its source begins in a channel */
+  int64_t columns;   /* of all images */
+  int64_t phase;     /* and of that: */
+  int64_t offset[3]; /* the result of place a has index a step + offset */
+  int64_t step[3], limit[3], volume;
+  /* In slot memory: */
+  float *x, *panel, *results;
+  cvy_run *runs;
+  int64_t run_count, *taps;
+} cvy_igemm_block;
+
+/* igemm_panel.c: lists the runs of a block's columns, once. */
+void cvy_igemm_runs(cvy_igemm_block *block);
+/* Packs the columns of channels [first, first + count) for the block's phase: strip by strip
+ * [channel][tap][column]. */
+void cvy_igemm_panel(const cvy_igemm_block *block, int64_t first, int64_t count);
+
+/* igemm_results.c: whether the results of columns [begin, end) are neighbours in memory, from *to on
+ * in the group's first output. */
+bool cvy_igemm_direct(const cvy_igemm_block *block, int64_t begin, int64_t end, float **to);
+/* Puts results of outputs [first, last) of columns [begin, end) where they belong; each output has a
+ * row of the microkernel's width. */
+void cvy_igemm_put(const cvy_igemm_block *block, int64_t first, int64_t last, int64_t begin,
+                   int64_t end, float *from);
 
 /* igemm_maps.c: forward and backward_data. */
 void cvy_igemm_maps(const cvy_cpu_call *call);

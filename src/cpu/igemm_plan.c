@@ -1,20 +1,23 @@
-/* The cuts of cpu.implicit_gemm. A block's planes and the filters of some tiles share the L2 cache;
- * within that, the microkernel's strip of some channels is used for all of these tiles in turn. */
-#include "cpu/igemm.h"
-
+/* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the filters
+ * it meets share the L2 cache; a strip of it and the filters of one tile the L1 cache. */
 #include "cpu/block.h"
+#include "cpu/igemm.h"
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
-#define PLANE_FLOATS 98304  /* of a block, all channels */
-#define FILTER_FLOATS 65536 /* of the tiles taken together */
-#define STRIP_FLOATS 6144   /* of a strip, in the L1 cache beside the filters of a tile */
+#define DEPTH 128
+#define COLUMNS 512
+#define FILTER_FLOATS 65536 /* of the tiles taken together, for the channels of a panel */
 #define PIECES_PER_THREAD 4 /* from here on the threads end at about the same time */
 #define FLOATS_PER_LINE 16
 #define INDEX_FLOATS 2 /* an offset is as large as two floats */
 
 static int64_t up(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
+}
+
+static int64_t parts_of(int64_t whole, int64_t part) {
+  return (whole + part - 1) / part;
 }
 
 /* ------------------------------------------------------------------------ what is laid out */
@@ -54,56 +57,45 @@ bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
   return false;
 }
 
+static bool is_flat(const cvy_igemm_plan *plan) {
+  const cvy_problem *p = &plan->p;
+  for (int i = 0; i < 3; i++)
+    if (p->filter[i] != 1 || p->stride[i] != 1 || p->pad[i] != 0 || p->in[i] != p->out[i])
+      return false;
+  return plan->phases == 1;
+}
+
 /* ------------------------------------------------------------------------------------ cuts */
 
-static cvy_planes_layout first_layout(const cvy_igemm_plan *plan, cvy_problem *sub) {
-  int64_t skip;
-  *sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
-  return cvy_planes_layout_of(sub);
+int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps) {
+  if (taps == 0) return plan->channels;
+  return parts_of(plan->channels, parts_of(plan->channels * taps, DEPTH));
 }
 
-static int64_t x_floats(const cvy_igemm_plan *plan) {
-  cvy_problem sub;
-  return first_layout(plan, &sub).x_floats;
-}
-
-/* Rows where there are rows, else places of the one row, in whole strips; several planes in depth
- * stay whole. */
-static void cut_blocks(cvy_igemm_plan *plan) {
+/* Whole rows, or planes, or pieces of a single row; several images where they are small. */
+static void cut_columns(cvy_igemm_plan *plan) {
   const cvy_problem *p = &plan->p;
-  bool flat = p->in[0] == 1 && p->out[0] == 1;
   plan->axis = cvy_block_axis(p);
-  int64_t extent = p->out[plan->axis];
-  plan->block = extent;
-  while (flat && plan->block > 1 && x_floats(plan) > PLANE_FLOATS / plan->channels)
-    plan->block = (plan->block + 1) / 2;
-  plan->blocks = (extent + plan->block - 1) / plan->block;
-  plan->block = (extent + plan->blocks - 1) / plan->blocks;
+  int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
+  int64_t most = cvy_most(COLUMNS / row, 1);
+  plan->block = parts_of(extent, parts_of(extent, most));
   if (plan->axis == 2) plan->block = up(plan->block, cvy_ukr_columns(plan->ukr));
-  plan->blocks = (extent + plan->block - 1) / plan->block;
-}
-
-/* Strips by rows can be written where they belong, but their ends may be idle; those through the gaps
- * compute the gaps. */
-static void cut_strips(cvy_igemm_plan *plan) {
-  cvy_problem sub;
-  cvy_planes_layout layout = first_layout(plan, &sub);
-  int64_t lanes = plan->ukr->lanes, rows = cvy_times(sub.out[0], sub.out[1]);
-  plan->by_rows = cvy_times(rows, up(sub.out[2], lanes)) <= up(layout.y_floats, lanes);
-  int64_t touched = plan->p.filter[0] * plan->p.filter[1];
-  int64_t chunks =
-      up(plan->channels * touched * cvy_ukr_columns(plan->ukr), STRIP_FLOATS) / STRIP_FLOATS;
-  plan->at_once = (plan->channels + chunks - 1) / chunks;
+  plan->block = cvy_least(plan->block, extent);
+  plan->blocks = parts_of(extent, plan->block);
+  int64_t images = plan->blocks == 1 ? cvy_most(COLUMNS / (row * extent), 1) : 1;
+  plan->images = parts_of(p->n, parts_of(p->n, images));
+  plan->bands = parts_of(p->n, plan->images);
+  plan->columns = plan->images * plan->block * row;
+  plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr));
 }
 
 static void cut_tiles(cvy_igemm_plan *plan) {
-  int64_t per_tile = plan->channels * plan->taps * plan->ukr->rows;
-  int64_t pieces = plan->p.n * plan->p.groups * plan->blocks;
+  int64_t pieces = plan->bands * plan->p.groups * plan->blocks;
   plan->parts = 1;
   while (plan->parts < plan->tiles && pieces * plan->parts % plan->slots != 0 &&
          pieces * plan->parts < PIECES_PER_THREAD * plan->slots)
     plan->parts++;
-  plan->together = cvy_least(cvy_most(FILTER_FLOATS / per_tile, 1), plan->tiles);
+  plan->together = cvy_most(FILTER_FLOATS / (plan->depth * plan->ukr->rows), 1);
 }
 
 /* -------------------------------------------------------------------------------- together */
@@ -113,34 +105,53 @@ static int64_t phases_of(const cvy_igemm_plan *plan) {
   return plan->data ? cvy_times(cvy_times(s[0], s[1]), s[2]) : 1;
 }
 
+static void size_planes(cvy_igemm_plan *plan) {
+  int64_t skip;
+  cvy_problem sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
+  cvy_planes_layout layout = cvy_planes_layout_of(&sub);
+  int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
+  plan->x_image = layout.x_floats;
+  plan->x_pitch = cvy_times(plan->images, plan->x_image);
+  plan->plane_floats = up(cvy_times(at_once, plan->x_pitch) + plan->ukr->lanes, FLOATS_PER_LINE);
+  if (plan->flat) {
+    plan->x_pitch = cvy_in_volume(&plan->p);
+    plan->x_image = plan->p.c * plan->x_pitch;
+    plan->plane_floats = 0;
+  }
+  plan->runs = plan->images * sub.out[0] * sub.out[1] + plan->strips;
+}
+
 static void size_memory(cvy_igemm_plan *plan) {
-  /* An odd number of lines, so that the channels of a strip do not meet in one set of the cache. */
-  int64_t lines = (x_floats(plan) + cvy_ukr_columns(plan->ukr)) / FLOATS_PER_LINE + 1;
-  plan->x_pitch = (lines | 1) * FLOATS_PER_LINE;
+  int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
   plan->filter_floats =
-      up(plan->p.groups * plan->tiles * plan->channels * plan->taps * plan->ukr->rows,
-         FLOATS_PER_LINE);
+      up(plan->p.groups * plan->tiles * plan->channels * plan->taps * rows, FLOATS_PER_LINE);
   plan->order_floats = up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), FLOATS_PER_LINE);
-  int64_t strip = plan->together * plan->ukr->rows * cvy_ukr_columns(plan->ukr);
-  int64_t rest = up(strip + INDEX_FLOATS * plan->taps, FLOATS_PER_LINE);
-  plan->slot_floats = cvy_times(plan->channels, plan->x_pitch) + rest;
+  /* Packing writes whole vectors, past the last column. */
+  plan->strip_floats = up(cvy_times(plan->depth, width) + plan->ukr->lanes, FLOATS_PER_LINE);
+  plan->panel_floats = cvy_times(plan->strips, plan->strip_floats);
+  plan->result_floats = cvy_times(plan->strips, parts_of(plan->tiles, plan->parts) * rows * width);
+  int64_t runs = plan->runs * (int64_t)(sizeof(cvy_run) / sizeof(float));
+  int64_t floats = cvy_times(1, plan->plane_floats + plan->panel_floats);
+  floats = cvy_times(1, floats + plan->result_floats + runs + INDEX_FLOATS * plan->taps);
+  plan->slot_floats = up(floats, FLOATS_PER_LINE);
 }
 
 cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
   const cvy_lanes *lanes = cvy_lanes_best();
-  cvy_igemm_plan plan = {.whole = cvy_merged(problem)};
+  cvy_igemm_plan plan = {.whole = cvy_merged(problem), .slots = facts->info.compute_units};
   plan.data = plan.whole.direction == CONVOY_BACKWARD_DATA;
   plan.p = plan.data ? map_of_data(&plan.whole) : plan.whole;
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
   plan.taps = cvy_filter_volume(&plan.whole);
   plan.phases = phases_of(&plan);
+  plan.flat = is_flat(&plan);
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
-  plan.tiles = (plan.outputs + plan.ukr->rows - 1) / plan.ukr->rows;
-  plan.slots = facts->info.compute_units;
-  cut_blocks(&plan);
-  cut_strips(&plan);
+  plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
+  plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
+  cut_columns(&plan);
   cut_tiles(&plan);
+  size_planes(&plan);
   size_memory(&plan);
   return plan;
 }

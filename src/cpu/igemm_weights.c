@@ -135,7 +135,7 @@ static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, f
   u.images = cvy_least(plan->images, plan->p.n - u.image);
   u.p = cvy_block_of(&plan->p, plan->axis, first, plan->block, &u.skip);
   u.turned = cvy_turned_of(&u.p);
-  u.place = plan->axis == 1 ? first * plan->p.out[2] : first;
+  u.place = first * (cvy_out_volume(&plan->p) / plan->p.out[plan->axis]);
   u.taps = (int64_t *)memory;
   u.y = memory + 2 * plan->p.out[2];
   u.x = u.y + plan->images * plan->tiles * plan->y_floats;

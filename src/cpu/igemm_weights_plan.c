@@ -56,11 +56,6 @@ static int64_t unit_floats(const cvy_igemm_weights_plan *plan) {
   return cvy_times(plan->part, places(plan)) + plan->tiles * plan->ukr->rows * pixels(plan);
 }
 
-/* Of several planes in depth, rows do not follow each other: they stay whole. */
-static bool can_cut(const cvy_igemm_weights_plan *plan) {
-  return plan->p.in[0] == 1 && plan->p.out[0] == 1 && plan->block > 1;
-}
-
 static void cut_block(cvy_igemm_weights_plan *plan, int64_t blocks) {
   int64_t extent = plan->p.out[plan->axis];
   plan->block = parts_of(extent, blocks);
@@ -72,7 +67,7 @@ static void cut_units(cvy_igemm_weights_plan *plan) {
   plan->axis = cvy_block_axis(&plan->p);
   plan->images = 1;
   cut_block(plan, 1);
-  while (can_cut(plan) && unit_floats(plan) > UNIT_FLOATS) cut_block(plan, 2 * plan->blocks);
+  while (plan->block > 1 && unit_floats(plan) > UNIT_FLOATS) cut_block(plan, 2 * plan->blocks);
   if (plan->blocks == 1) {
     int64_t wanted = parts_of(LEAST_PIXELS, pixels(plan));
     plan->images = cvy_least(wanted, parts_of(plan->p.n, plan->slices));
@@ -107,7 +102,7 @@ static void share_out(cvy_igemm_weights_plan *plan) {
 
 /* Slices come out even, or of so many units that it does not matter. */
 static void even_out(cvy_igemm_weights_plan *plan) {
-  while (plan->images == 1 && can_cut(plan) && plan->units % plan->slices != 0 &&
+  while (plan->images == 1 && plan->block > 1 && plan->units % plan->slices != 0 &&
          plan->units < UNITS_PER_SLICE * plan->slices) {
     int64_t before = plan->blocks;
     cut_block(plan, before + 1);

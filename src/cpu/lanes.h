@@ -13,6 +13,11 @@ typedef struct cvy_planes {
   int64_t rows, length;
 } cvy_planes;
 
+/* `count` neighbouring floats to be copied. */
+typedef struct cvy_run {
+  int64_t from, to, count;
+} cvy_run;
+
 typedef struct cvy_lanes {
   const char *name;
 
@@ -34,6 +39,9 @@ typedef struct cvy_lanes {
   /* to[j to_pitch + i] = from[i from_pitch + j], i < rows, j < columns */
   void (*transpose)(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
                     int64_t rows, int64_t columns);
+  /* Copies runs. loose: `from` may be read and `to` written up to the end of a vector beyond a run; the
+   * next run, where it follows, repairs what is written. */
+  void (*pack)(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose);
   cvy_ukr ukr, narrow; /* narrow: for few rows */
 } cvy_lanes;
 

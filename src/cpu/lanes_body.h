@@ -106,6 +106,17 @@ static void transpose(float *to, int64_t to_pitch, const float *from, int64_t fr
       to[j * to_pitch + i] = from[i * from_pitch + j];
 }
 
+static void pack(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose) {
+  for (int64_t r = 0; r < count; r++) {
+    const float *x = from + runs[r].from;
+    float *y = to + runs[r].to;
+    int64_t i = 0, n = runs[r].count;
+    for (; i + LANES <= n; i += LANES) store(y + i, load(x + i));
+    if (loose && i < n) store(y + i, load(x + i));
+    for (; !loose && i < n; i++) y[i] = x[i];
+  }
+}
+
 static double add_lanes(vector a) {
   double sum = 0;
   for (int i = 0; i < LANES; i++) sum += (double)a[i];
@@ -190,7 +201,7 @@ static double burn(int64_t rounds, float *sink) {
 #define LANES_TABLE(text)                                                                 \
   {                                                                                       \
     .name = text, .slide = slide, .axpy = axpy, .gather = gather, .dot = dot, .sum = sum, \
-    .epilogue = epilogue, .burn = burn, .transpose = transpose,                           \
+    .epilogue = epilogue, .burn = burn, .transpose = transpose, .pack = pack,             \
     .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                  \
     .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}},                       \
   }

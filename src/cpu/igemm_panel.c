@@ -1,0 +1,54 @@
+/* Packing columns: what the results of a block multiply the filters with. Columns follow each other
+ * without gaps, over the ends of rows and of images, so that the microkernel has no idle lanes. */
+#include "cpu/igemm.h"
+#include "cpu/span.h"
+
+/* Splits `count` columns whose sources are neighbours at the ends of strips. */
+static void add_run(cvy_igemm_block *b, int64_t column, int64_t from, int64_t count) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  int64_t width = cvy_ukr_columns(plan->ukr);
+  while (count > 0) {
+    int64_t strip = column / width, within = column % width;
+    int64_t here = cvy_least(count, width - within);
+    b->runs[b->run_count++] = (cvy_run){from, strip * plan->strip_floats + within, here};
+    column += here, from += here, count -= here;
+  }
+}
+
+void cvy_igemm_runs(cvy_igemm_block *b) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  const int64_t *extent = b->layout.extent, *out = b->p.out;
+  int64_t column = 0;
+  b->run_count = 0;
+  for (int64_t i = 0; i < b->images; i++)
+    for (int64_t z = 0; z < out[0]; z++)
+      for (int64_t h = 0; h < out[1]; h++, column += out[2])
+        add_run(b, column, i * plan->x_image + (z * extent[1] + h) * extent[2], out[2]);
+}
+
+/* The planes of some channels, or the source itself. */
+static const float *sources(const cvy_igemm_block *b, int64_t first, int64_t count) {
+  const cvy_cpu_call *call = b->run->call;
+  const cvy_igemm_plan *plan = &b->run->plan;
+  int64_t volume = cvy_in_volume(&plan->p), channel = b->group * plan->channels + first;
+  const float *x = call->a + (b->image * plan->p.c + channel) * volume + b->skip;
+  if (plan->flat) return x;
+  for (int64_t i = 0; i < b->images; i++, x += plan->p.c * volume)
+    for (int64_t c = 0; c < count; c++)
+      cvy_planes_load_x(&b->layout, call->lanes, x + c * volume,
+                        b->x + c * plan->x_pitch + i * plan->x_image);
+  return b->x;
+}
+
+void cvy_igemm_panel(const cvy_igemm_block *b, int64_t first, int64_t count) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  const int64_t *begin = b->run->begin;
+  if (begin[b->phase] == begin[b->phase + 1]) return; /* no taps: all results are 0 */
+  const float *x = sources(b, first, count);
+  float *to = b->panel;
+  for (int64_t c = 0; c < count; c++, x += plan->x_pitch)
+    for (int64_t t = begin[b->phase]; t < begin[b->phase + 1]; t++) {
+      b->run->call->lanes->pack(to, x + b->taps[t], b->runs, b->run_count, !plan->flat);
+      to += cvy_ukr_columns(plan->ukr);
+    }
+}

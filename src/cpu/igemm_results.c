@@ -1,0 +1,66 @@
+/* Where the results of cpu.implicit_gemm's forward and backward_data go. */
+#include <string.h>
+
+#include "cpu/igemm.h"
+#include "cpu/span.h"
+
+/* `count` neighbouring places of outputs [first, last) of the group. */
+static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *from, float *y,
+                int64_t count) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  const cvy_cpu_call *call = b->run->call;
+  int64_t step = b->step[2], group = b->group * plan->outputs;
+  int64_t width = cvy_ukr_columns(plan->ukr);
+  for (int64_t k = first; k < last; k++, y += b->volume, from += width) {
+    cvy_cpu_epilogue(call, from, group + k, count);
+    if (plan->p.accumulate)
+      call->lanes->axpy(y, step, from, 1, 1.0f, count);
+    else if (step == 1)
+      memcpy(y, from, (size_t)count * sizeof *y);
+    else
+      for (int64_t i = 0; i < count; i++) y[i * step] = from[i];
+  }
+}
+
+/* The index in an output that place (z, h, w) stands for; -1: none. */
+static int64_t index_of(const cvy_igemm_block *b, int64_t z, int64_t h, int64_t w) {
+  const int64_t at[3] = {z, h, w};
+  int64_t index = 0;
+  for (int i = 0; i < 3; i++) {
+    int64_t here = at[i] * b->step[i] + b->offset[i];
+    if (here < 0 || here >= b->limit[i]) return -1;
+    index = index * b->limit[i] + here;
+  }
+  return index;
+}
+
+/* The group's first output of an image of the block. */
+static float *outputs_of(const cvy_igemm_block *b, int64_t image) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  return b->run->call->out +
+         ((b->image + image) * plan->p.k + b->group * plan->outputs) * b->volume;
+}
+
+/* Without phases the results of a block lie in the order of its columns. */
+bool cvy_igemm_direct(const cvy_igemm_block *b, int64_t begin, int64_t end, float **to) {
+  int64_t places = cvy_out_volume(&b->p), image = begin / places;
+  if (b->run->plan.phases > 1 || (end - 1) / places != image) return false;
+  *to = outputs_of(b, image) + index_of(b, 0, 0, 0) + begin % places;
+  return true;
+}
+
+void cvy_igemm_put(const cvy_igemm_block *b, int64_t first, int64_t last, int64_t begin,
+                   int64_t end, float *from) {
+  const int64_t *out = b->p.out;
+  cvy_span real = cvy_span_of(b->limit[2], out[2], b->step[2], b->offset[2]);
+  for (int64_t at = begin, next; at < end; at = next) {
+    int64_t row = at / out[2], start = row * out[2];
+    next = cvy_least(start + out[2], end);
+    int64_t w = cvy_most(at - start, real.begin);
+    int64_t count = cvy_least(next - start, real.end) - w;
+    int64_t index = count > 0 ? index_of(b, row / out[1] % out[0], row % out[1], w) : -1;
+    if (index >= 0)
+      put(b, first, last, from + start + w - begin,
+          outputs_of(b, row / out[1] / out[0]) + first * b->volume + index, count);
+  }
+}
