@@ -6,33 +6,41 @@
 
 typedef struct packing {
   const cvy_igemm_plan *plan;
+  const cvy_lanes *lanes;
   const float *w;
   const int64_t *begin, *order;
   float *to;
 } packing;
 
-/* Where the filter of (output, channel) of a group begins, in the array as it lies. */
-static const float *filter(const packing *pack, int64_t group, int64_t output, int64_t channel) {
+/* A tile's outputs are rows of w as it lies, all channels and taps in a row. */
+static void pack_forward(const packing *pack, int64_t group, int64_t first, int64_t count,
+                         float *to) {
   const cvy_igemm_plan *plan = pack->plan;
-  int64_t k = plan->data ? channel : output, c = plan->data ? output : channel;
-  int64_t outputs = plan->data ? plan->channels : plan->outputs;
-  int64_t channels = plan->data ? plan->outputs : plan->channels;
-  return pack->w + ((group * outputs + k) * channels + c) * plan->taps;
+  int64_t floats = plan->channels * plan->taps;
+  pack->lanes->transpose(to, plan->ukr->rows, pack->w + (group * plan->outputs + first) * floats,
+                         floats, count, floats);
 }
 
-/* Channel by channel, so that the lines written stay in the L1 cache until they are full. */
+/* A tile's outputs are channels of w: neighbours but for their taps. */
+static void pack_data(const packing *pack, int64_t phase, int64_t group, int64_t first,
+                      int64_t count, float *to) {
+  const cvy_igemm_plan *plan = pack->plan;
+  int64_t rows = plan->ukr->rows, all = plan->taps;
+  const float *from = pack->w + (group * plan->channels * plan->outputs + first) * all;
+  for (int64_t k = 0; k < plan->channels; k++, from += plan->outputs * all)
+    for (int64_t t = pack->begin[phase]; t < pack->begin[phase + 1]; t++, to += rows)
+      for (int64_t r = 0; r < count; r++) to[r] = from[r * all + pack->order[t]];
+}
+
 static void pack_tile(const packing *pack, int64_t phase, int64_t group, int64_t first, float *to) {
   const cvy_igemm_plan *plan = pack->plan;
-  const int64_t *order = pack->order + pack->begin[phase];
   int64_t rows = plan->ukr->rows, count = cvy_least(rows, plan->outputs - first);
   int64_t taps = pack->begin[phase + 1] - pack->begin[phase];
-  for (int64_t c = 0; c < plan->channels; c++, to += taps * rows) {
-    if (count < rows) memset(to, 0, (size_t)(taps * rows) * sizeof *to);
-    for (int64_t r = 0; r < count; r++) {
-      const float *from = filter(pack, group, first + r, c);
-      for (int64_t t = 0; t < taps; t++) to[t * rows + r] = from[order[t]];
-    }
-  }
+  if (count < rows) memset(to, 0, (size_t)(plan->channels * taps * rows) * sizeof *to);
+  if (plan->data)
+    pack_data(pack, phase, group, first, count, to);
+  else
+    pack_forward(pack, group, first, count, to);
 }
 
 static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
@@ -50,6 +58,6 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 void cvy_igemm_pack(const cvy_igemm_plan *plan, const cvy_cpu_call *call, const int64_t *begin,
                     const int64_t *order, float *to) {
-  packing pack = {plan, call->b, begin, order, to};
+  packing pack = {plan, call->lanes, call->b, begin, order, to};
   cvy_parallel_items(call->threads, plan->phases * plan->p.groups * plan->tiles, pack_tiles, &pack);
 }

@@ -28,37 +28,49 @@ typedef struct unit {
 
 /* ------------------------------------------------------------------------------- turning */
 
-/* One row of the input, all channels. */
-static void turn_row(const unit *u, const float *from, float *to) {
+/* Some channels of a unit, in one bundle. */
+typedef struct bundle {
+  int64_t first, count;
+} bundle;
+
+static bundle bundle_of(const unit *u, int64_t number) {
+  int64_t size = u->run->plan.bundle, first = number * size;
+  return (bundle){first, cvy_most(cvy_least(size, u->channels - first), 0)};
+}
+
+/* One row of the input. */
+static void turn_row(const unit *u, int64_t channels, const float *from, float *to) {
   const cvy_lanes *lanes = u->run->call->lanes;
-  int64_t volume = cvy_in_volume(&u->run->plan.p), step = u->turned.step[2];
+  int64_t volume = cvy_in_volume(&u->run->plan.p), size = u->run->plan.bundle;
+  int64_t step = u->turned.step[2];
   cvy_span real = cvy_span_of(u->p.in[2], u->turned.extent[2], step, -u->p.pad[2]);
   int64_t count = real.end - real.begin;
   if (count == 0) return;
   from += real.begin * step - u->p.pad[2];
-  to += real.begin * u->channels;
+  to += real.begin * size;
   if (step == 1) {
-    lanes->transpose(to, u->channels, from, volume, u->channels, count);
+    lanes->transpose(to, size, from, volume, channels, count);
     return;
   }
-  for (int64_t c = 0; c < u->channels; c++)
+  for (int64_t c = 0; c < channels; c++)
     lanes->gather(u->row + c * count, from + c * volume, step, count);
-  lanes->transpose(to, u->channels, u->row, count, u->channels, count);
+  lanes->transpose(to, size, u->row, count, channels, count);
 }
 
-static void turn_x(const unit *u, int64_t image, float *to) {
+static void turn_x(const unit *u, int64_t image, bundle some, float *to) {
   const cvy_problem *p = &u->p, *whole = &u->run->plan.p;
   const int64_t *extent = u->turned.extent, *step = u->turned.step;
   int64_t channel = ((u->image + image) * whole->groups + u->group) * u->run->plan.channels;
-  const float *x = u->run->call->a + (channel + u->first_channel) * cvy_in_volume(whole) + u->skip;
-  int64_t floats = extent[2] * u->channels;
+  channel += u->first_channel + some.first;
+  const float *x = u->run->call->a + channel * cvy_in_volume(whole) + u->skip;
+  int64_t floats = extent[2] * u->run->plan.bundle;
   for (int64_t z = 0; z < extent[0]; z++)
     for (int64_t h = 0; h < extent[1]; h++, to += floats) {
       int64_t iz = z * step[0] - p->pad[0], ih = h * step[1] - p->pad[1];
       bool inside = iz >= 0 && iz < p->in[0] && ih >= 0 && ih < p->in[1];
       if (!inside || p->pad[2] > 0 || extent[2] * step[2] > p->in[2])
         memset(to, 0, (size_t)floats * sizeof *to);
-      if (inside) turn_row(u, x + (iz * whole->in[1] + ih) * whole->in[2], to);
+      if (inside) turn_row(u, some.count, x + (iz * whole->in[1] + ih) * whole->in[2], to);
     }
 }
 
@@ -75,11 +87,12 @@ static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
 static void load(const unit *u) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
   for (int64_t i = 0; i < u->images; i++, cvy_beat_on()) {
-    turn_x(u, i, u->x + i * plan->x_floats);
+    for (int64_t b = 0; b < plan->bundles; b++)
+      turn_x(u, i, bundle_of(u, b), u->x + (b * plan->images + i) * plan->x_floats);
     for (int64_t t = 0; t < plan->tiles; t++)
       turn_y(u, i, t, u->y + (t * plan->images + i) * plan->y_floats);
   }
-  for (int64_t i = 0; i < u->p.out[2]; i++) u->taps[i] = i * u->turned.stride[2] * u->channels;
+  for (int64_t i = 0; i < u->p.out[2]; i++) u->taps[i] = i * u->turned.stride[2] * plan->bundle;
 }
 
 /* ------------------------------------------------------------------------------ multiplying */
@@ -91,38 +104,47 @@ static int64_t tap_place(const unit *u, int64_t tap) {
   int64_t s = 0;
   if (!u->run->plan.folded) s = tap % p->filter[2] * d[2], tap /= p->filter[2];
   int64_t r = tap % p->filter[1] * d[1], t = tap / p->filter[1] * d[0];
-  return ((t * extent[1] + r) * extent[2] + s) * u->channels;
+  return ((t * extent[1] + r) * extent[2] + s) * u->run->plan.bundle;
 }
 
 /* One tile of the sum, over all outputs of the unit. */
-static void add_tile(const unit *u, cvy_tile tile, int64_t at, int64_t number, int64_t vectors) {
+static void add_tile(const unit *u, cvy_tile tile, const float *x, int64_t number,
+                     int64_t vectors) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
   const int64_t *extent = u->turned.extent, *out = u->p.out;
-  int64_t plane = extent[1] * extent[2] * u->channels * u->turned.stride[0];
+  int64_t plane = extent[1] * extent[2] * plan->bundle * u->turned.stride[0];
   for (int64_t i = 0; i < u->images; i++)
     for (int64_t z = 0; z < out[0]; z++, tile.add = true) {
-      tile.x = u->x + i * plan->x_floats + z * plane + at;
+      tile.x = x + i * plan->x_floats + z * plane;
       tile.w = u->y + (number * plan->images + i) * plan->y_floats +
                z * out[1] * out[2] * plan->ukr->rows;
       plan->ukr->run[vectors - 1](&tile);
     }
 }
 
-static void add_unit(const unit *u, bool add, float *sum) {
+/* All tiles of one bundle. */
+static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
   int64_t lanes = plan->ukr->lanes, rows = plan->ukr->rows, all = plan->pitch / lanes;
   int64_t strips = (all + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
   cvy_tile tile = {.tap = u->taps, .taps = u->p.out[2], .channels = u->p.out[1], .add = add};
-  tile.x_pitch = u->turned.extent[2] * u->turned.stride[1] * u->channels;
+  tile.x_pitch = u->turned.extent[2] * u->turned.stride[1] * plan->bundle;
   tile.y_pitch = plan->pitch;
+  const float *x = u->x + number * plan->images * plan->x_floats;
   for (int64_t tap = 0; tap < plan->taps; tap++)
     for (int64_t s = 0; s < strips; s++, cvy_beat_on()) {
       int64_t first = s * all / strips, vectors = (s + 1) * all / strips - first;
       for (int64_t t = 0; t < plan->tiles; t++) {
         tile.y = sum + (tap * plan->tiles + t) * rows * plan->pitch + first * lanes;
-        add_tile(u, tile, tap_place(u, tap) + first * lanes, t, vectors);
+        add_tile(u, tile, x + tap_place(u, tap) + first * lanes, t, vectors);
       }
     }
+}
+
+static void add_unit(const unit *u, bool add, float *sum) {
+  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  for (int64_t b = 0; b < plan->bundles; b++)
+    add_bundle(u, b, add, sum + b * (plan->sum_floats / plan->bundles));
 }
 
 static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, float *memory) {
@@ -139,7 +161,7 @@ static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, f
   u.taps = (int64_t *)memory;
   u.y = memory + 2 * plan->p.out[2];
   u.x = u.y + plan->images * plan->tiles * plan->y_floats;
-  u.row = u.x + plan->images * plan->x_floats + plan->pitch;
+  u.row = u.x + plan->bundles * plan->images * plan->x_floats + plan->pitch;
   return u;
 }
 
@@ -161,21 +183,31 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 /* ------------------------------------------------------------------------------- adding up */
 
-/* One row of taps (or one tap) of output k of a group, some channels: from the sums to dw. */
-static void add_up(const weights *run, int64_t part_of_group, int64_t k, int64_t tap, float *dw) {
+/* One row of taps (or one tap) of output k of a group, from the sums of some channels to dw. */
+static void add_up(const weights *run, const float *sum, int64_t channels, int64_t tap, float *dw) {
   const cvy_igemm_weights_plan *plan = &run->plan;
-  int64_t volume = cvy_filter_volume(&plan->p), rows = plan->ukr->rows;
-  int64_t channels =
-      cvy_least(plan->part, plan->channels - part_of_group % plan->parts * plan->part);
-  int64_t width = plan->folded ? plan->p.filter[2] : 1;
-  int64_t at = ((tap * plan->tiles + k / rows) * rows + k % rows) * plan->pitch;
-  const float *sum = run->sums + part_of_group * plan->slices * plan->sum_floats + at;
+  int64_t volume = cvy_filter_volume(&plan->p), width = plan->folded ? plan->p.filter[2] : 1;
   for (int64_t s = 0; s < width; s++)
-    for (int64_t c = 0; c < channels; c++, sum++) {
+    for (int64_t c = 0; c < channels; c++) {
       float *to = dw + c * volume + tap * width + s;
       float value = plan->p.accumulate ? *to : 0.0f;
-      for (int64_t i = 0; i < plan->slices; i++) value += sum[i * plan->sum_floats];
+      for (int64_t i = 0; i < plan->slices; i++)
+        value += sum[i * plan->sum_floats + s * plan->bundle + c];
       *to = value;
+    }
+}
+
+/* Output k of a group, one part of the channels. */
+static void add_part(const weights *run, int64_t group, int64_t k, int64_t part, float *dw) {
+  const cvy_igemm_weights_plan *plan = &run->plan;
+  int64_t rows = plan->ukr->rows, floats = plan->sum_floats / plan->bundles;
+  int64_t all = cvy_least(plan->part, plan->channels - part * plan->part);
+  const float *sums = run->sums + (group * plan->parts + part) * plan->slices * plan->sum_floats;
+  for (int64_t c = 0, b = 0; c < all; c += plan->bundle, b++)
+    for (int64_t tap = 0; tap < plan->taps; tap++) {
+      int64_t at = ((tap * plan->tiles + k / rows) * rows + k % rows) * plan->pitch;
+      add_up(run, sums + b * floats + at, cvy_least(plan->bundle, all - c), tap,
+             dw + c * cvy_filter_volume(&plan->p));
     }
 }
 
@@ -186,8 +218,7 @@ static void add_outputs(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)slot;
   for (int64_t k = begin; k < end; k++, cvy_beat_on())
     for (int64_t part = 0; part < plan->parts; part++)
-      for (int64_t tap = 0; tap < plan->taps; tap++)
-        add_up(run, k / plan->outputs * plan->parts + part, k % plan->outputs, tap,
+      add_part(run, k / plan->outputs, k % plan->outputs, part,
                run->call->out + (k * plan->channels + part * plan->part) * volume);
 }
 

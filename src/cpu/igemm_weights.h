@@ -14,15 +14,16 @@ typedef struct cvy_igemm_weights_plan {
   const cvy_ukr *ukr;
   int64_t channels, outputs; /* per group */
   int64_t tiles;             /* of outputs */
-  bool folded;         /* the taps of a filter row are columns, else each is a tap of its own */
-  int64_t taps;        /* times the columns are read, each from another place */
-  int64_t parts, part; /* of the channels: how many, how many channels each */
-  int64_t pitch;       /* columns of a part, whole vectors */
-  int axis;            /* the one whose outputs are cut into blocks */
+  bool folded;             /* the taps of a filter row are columns, else each is a tap of its own */
+  int64_t taps;            /* times the columns are read, each from another place */
+  int64_t parts, part;     /* of the channels: how many, how many channels each */
+  int64_t bundle, bundles; /* channels turned together: a strip wide where there are so many */
+  int64_t pitch;           /* columns of a bundle, whole vectors */
+  int axis;                /* the one whose outputs are cut into blocks */
   int64_t block, blocks;
   int64_t images, units; /* images of a unit of work, and units in all */
   int64_t slices;        /* of the units, each with a sum of its own */
-  int64_t x_floats;      /* of one image of a unit */
+  int64_t x_floats;      /* of one image and bundle of a unit */
   int64_t y_floats;      /* of one image and tile */
   int64_t row_floats;    /* one row of x before it is turned, where a stride skips */
   int64_t sum_floats;    /* of one slice of one part of one group */

@@ -11,6 +11,7 @@
 #define UNITS_PER_SLICE 8   /* from here on it does not matter that slices are uneven */
 #define LEAST_PART 32       /* channels */
 #define LEAST_PIXELS 512    /* of a unit: loading and storing sums costs little beside them */
+#define FAR 512             /* floats: so far apart places would meet in few sets of the cache */
 #define FLOATS_PER_LINE 16
 
 static int64_t up(int64_t value, int64_t unit) {
@@ -53,7 +54,8 @@ static int64_t pixels(const cvy_igemm_weights_plan *plan) {
 }
 
 static int64_t unit_floats(const cvy_igemm_weights_plan *plan) {
-  return cvy_times(plan->part, places(plan)) + plan->tiles * plan->ukr->rows * pixels(plan);
+  return cvy_times(plan->bundles * plan->bundle, places(plan)) +
+         plan->tiles * plan->ukr->rows * pixels(plan);
 }
 
 static void cut_block(cvy_igemm_weights_plan *plan, int64_t blocks) {
@@ -81,6 +83,10 @@ static void cut_channels(cvy_igemm_weights_plan *plan, int64_t parts) {
   plan->part = parts_of(plan->channels, parts);
   if (parts > 1) plan->part = up(plan->part, FLOATS_PER_LINE);
   plan->parts = parts_of(plan->channels, plan->part);
+  int64_t lanes = plan->ukr->lanes, vectors = parts_of(plan->part, lanes);
+  plan->bundles = parts_of(vectors, CVY_UKR_VECTORS);
+  plan->bundle = plan->bundles == 1 ? plan->part : parts_of(vectors, plan->bundles) * lanes;
+  plan->bundles = parts_of(plan->part, plan->bundle);
 }
 
 /* Small sums: one for each of a few slices of the outputs. Large ones: the channels are shared out, as
@@ -113,15 +119,17 @@ static void even_out(cvy_igemm_weights_plan *plan) {
 }
 
 static void size_memory(cvy_igemm_weights_plan *plan) {
-  int64_t columns = plan->part * (plan->folded ? plan->p.filter[2] : 1);
+  int64_t columns = plan->bundle * (plan->folded ? plan->p.filter[2] : 1);
   plan->pitch = up(columns, plan->ukr->lanes);
   plan->taps = cvy_filter_volume(&plan->p) / (plan->folded ? plan->p.filter[2] : 1);
-  plan->sum_floats = cvy_times(plan->taps, plan->tiles * plan->ukr->rows * plan->pitch);
-  plan->x_floats = cvy_times(plan->part, places(plan));
+  plan->sum_floats =
+      cvy_times(plan->taps * plan->bundles, plan->tiles * plan->ukr->rows * plan->pitch);
+  plan->x_floats = cvy_times(plan->bundle, places(plan));
   plan->y_floats = plan->ukr->rows * pixels(plan);
   bool skips = plan->p.filter[2] == 1 && plan->p.stride[2] > 1;
   plan->row_floats = skips ? plan->part * plan->p.out[2] : 0;
-  int64_t x = cvy_times(plan->images, plan->x_floats) + plan->pitch; /* the last place's columns */
+  int64_t x = cvy_times(plan->bundles * plan->images, plan->x_floats) +
+              plan->pitch; /* the last place's columns */
   int64_t y = plan->images * plan->tiles * plan->y_floats;
   int64_t taps = 2 * plan->p.out[2]; /* an offset is as large as two floats */
   plan->slot_floats = up(cvy_times(1, x + y + taps + plan->row_floats), FLOATS_PER_LINE);
@@ -135,8 +143,8 @@ cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
   plan.outputs = plan.p.k / plan.p.groups;
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
   plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
-  plan.folded = plan.p.dilation[2] == 1 || plan.p.filter[2] == 1;
   share_out(&plan);
+  plan.folded = plan.bundles == 1 && (plan.p.dilation[2] == 1 || plan.p.filter[2] == 1);
   cut_units(&plan);
   even_out(&plan);
   size_memory(&plan);

@@ -91,16 +91,24 @@ static inline void turn(float *to, int64_t to_pitch, const float *from, int64_t 
   *(quad *)(to + 3 * to_pitch) = __builtin_shufflevector(f, h, 2, 3, 6, 7);
 }
 
-/* A line of the cache along the columns at a time, so that it is read once. */
+/* A line of the cache each way: every line is read and written once. */
 #define TURNED 16
+
+static inline void turn_lines(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
+                              int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; i += 4)
+    for (int64_t j = 0; j < columns; j += 4)
+      turn(to + j * to_pitch + i, to_pitch, from + i * from_pitch + j, from_pitch);
+}
 
 static void transpose(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
                       int64_t rows, int64_t columns) {
   int64_t square_rows = rows / 4 * 4, square_columns = columns / 4 * 4;
-  for (int64_t j = 0; j < square_columns; j += TURNED)
-    for (int64_t i = 0; i < square_rows; i += 4)
-      for (int64_t k = j; k < square_columns && k < j + TURNED; k += 4)
-        turn(to + k * to_pitch + i, to_pitch, from + i * from_pitch + k, from_pitch);
+  for (int64_t i = 0; i < square_rows; i += TURNED)
+    for (int64_t j = 0; j < square_columns; j += TURNED)
+      turn_lines(to + j * to_pitch + i, to_pitch, from + i * from_pitch + j, from_pitch,
+                 square_rows - i < TURNED ? square_rows - i : TURNED,
+                 square_columns - j < TURNED ? square_columns - j : TURNED);
   for (int64_t j = 0; j < columns; j++)
     for (int64_t i = j < square_columns ? square_rows : 0; i < rows; i++)
       to[j * to_pitch + i] = from[i * from_pitch + j];
