@@ -143,7 +143,7 @@ static convoy_status compute_instead(convoy_context *context, const cvy_op *op, 
   if (status) return status;
   if (faulted) {
     report_failover(context, &op->problem);
-  } else {
+  } else if (cvy_trust_refused(context, &op->problem)) {
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_UNSUPPORTED, "", "the CPU computes: %s",
                why);
   }

@@ -279,6 +279,12 @@ bool cvy_trust_allows(convoy_context *context, const cvy_op *op) {
   return rung != CVY_RUNG_CPU;
 }
 
+bool cvy_trust_refused(convoy_context *context, const cvy_problem *problem) {
+  char shape_class[CVY_CLASS_TEXT];
+  cvy_shape_class(problem, shape_class, sizeof shape_class);
+  return is_news(&context->trust, shape_class, CVY_RUNGS);
+}
+
 static const cvy_store *store_of(const convoy_context *context, uint64_t ticket) {
   const cvy_store *each = context->stores;
   while (each && !(each->number && each->array && each->ticket == ticket)) each = each->next;

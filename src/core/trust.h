@@ -17,7 +17,9 @@ typedef struct cvy_trust {
   int32_t every;       /* one of so many operations is sampled */
   int32_t nesting;     /* verifying one result may need another */
   double since, spent; /* seconds: begin of the time looked back on, spent sampling since then */
-  uint64_t told[16];   /* classes whose step down has been reported */
+  /* Classes whose step down has been reported: more than a network has, or with each operation
+   * that goes round them the oldest would be news again. */
+  uint64_t told[512];
   int32_t told_next;
 } cvy_trust;
 
@@ -27,6 +29,8 @@ void cvy_trust_begin(convoy_context *context);
 /* Whether the operation may run on the device; false with one report for each class of shapes that is
  * left to the CPU, because of the faults recorded. */
 bool cvy_trust_allows(convoy_context *context, const cvy_op *op);
+/* The device takes none of the operation's class: true the first time, when it is to be reported. */
+bool cvy_trust_refused(convoy_context *context, const cvy_problem *problem);
 /* The device is about to carry out the operation for `out`: numbers it, and notes whether it is the
  * first of its algorithm, parameters and shape class in this process. */
 void cvy_trust_number(convoy_context *context, const cvy_op *op, const cvy_choice *choice,

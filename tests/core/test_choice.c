@@ -114,16 +114,18 @@ static void test_forced_by_option(void **state) {
   convoy_close(context);
 }
 
-/* What no row of the device takes is computed on the CPU, and that is told. */
+/* What no row of the device takes is computed on the CPU, and that is told once. */
 static void test_device_refuses_all(void **state) {
   (void)state;
   fake.refuses_all = true;
   convoy_run run;
   convoy_context *context = open_named("fake", CONVOY_ON);
-  assert_int_equal(run_with(context, &conv, &run), CONVOY_OK);
-  assert_string_equal(run.device, "cpu");
-  assert_int_equal(run.attempts, 1);
-  assert_int_equal(health_of(context).downgrades, 1);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(run_with(context, &conv, &run), CONVOY_OK);
+    assert_string_equal(run.device, "cpu");
+    assert_int_equal(run.attempts, 1);
+  }
+  assert_int_equal(health_of(context).downgrades, 1); /* not with every call */
   assert_int_equal(health_of(context).faults, 0);
   convoy_close(context);
   context = open_named("fake", CONVOY_NO);

@@ -109,6 +109,41 @@ static void faults_step_down_to_the_cpu(void **state) {
   convoy_close(context);
 }
 
+static void count_step_down(void *user, convoy_log_level level, const char *line) {
+  (void)level;
+  if (strstr(line, "failed 3 times")) ++*(int *)user;
+}
+
+/* A class is told from another by the logarithms of its extents. */
+static void run_class(convoy_context *context, int number) {
+  enum { POWERS = 5 }; /* of 2, for either number of channels */
+  static float in[16 * 128], filters[16 * 16], out[16 * 128];
+  const int64_t c = INT64_C(1) << number % POWERS, k = INT64_C(1) << number / POWERS % POWERS;
+  const int64_t in_shape[] = {1, c, INT64_C(1) << number / POWERS / POWERS};
+  const int64_t filter_shape[] = {k, c, 1};
+  assert_int_equal(convoy_forward_host(context, &conv, in_shape, in, filter_shape, filters, NULL,
+                                       NULL, out, NULL),
+                   CONVOY_OK);
+}
+
+/* A network has many classes and goes round them: each has its line once, not with every step. */
+static void each_class_is_told_once(void **state) {
+  enum { CLASSES = 200, STEPS = 3 };
+  const cvy_strike device = {"Fake GPU One",        "1.0", "*",  "*",
+                             CVY_RUNG_CONSERVATIVE, 3,     date, "the test"};
+  static cvy_strikes unused;
+  int told = 0;
+  (void)state;
+  cvy_strikes_note(&unused, &device);
+  convoy_context *context = open_fake(CONVOY_ON);
+  convoy_set_log(count_step_down, &told, CONVOY_LOG_WARNING);
+  for (int i = 0; i < STEPS * CLASSES; i++) run_class(context, i % CLASSES);
+  convoy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
+  assert_int_equal(told, CLASSES);
+  assert_int_equal(health_of(context).downgrades, CLASSES);
+  convoy_close(context);
+}
+
 /* Also faults that are no lies, and they belong to the operation that failed. */
 static void crashes_count_too(void **state) {
   (void)state;
@@ -314,6 +349,7 @@ static void bad_arguments(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(faults_step_down_to_the_cpu, prepare, clean),
+      cmocka_unit_test_setup_teardown(each_class_is_told_once, prepare, clean),
       cmocka_unit_test_setup_teardown(crashes_count_too, prepare, clean),
       cmocka_unit_test_setup_teardown(plan_shows_the_step, prepare, clean),
       cmocka_unit_test_setup_teardown(the_record_outlives_the_context, prepare, clean),

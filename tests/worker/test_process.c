@@ -162,21 +162,30 @@ static void test_stopped_worker_is_closed(void **state) {
 
 /* ------------------------------------------------------------- the trainer's death */
 
+/* Does not return: what it asserted would end its copy of the test, and go on with the next. */
+static void be_trainer(const char *script, int tell) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  cvy_usage usage;
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails must not leave it behind */
+  setenv("FAKE_ENGINE", script ? script : "", 1);
+  if (LANE->open(0, &options, &device)) _exit(1);
+  LANE->usage(device, &usage);
+  const int worker = (int)usage.process;
+  LANE->allocate(device, 1, 8, NULL);
+  if (write(tell, &worker, sizeof worker) != sizeof worker) _exit(1);
+  for (;;) pause();
+}
+
 /* A trainer of its own that says its worker's number and waits to be killed. */
 static pid_t start_trainer(const char *script, int *worker) {
   int pipe_fds[2];
   assert_int_equal(pipe(pipe_fds), 0);
   pid_t trainer = fork();
-  if (trainer == 0) {
-    cvy_device *device = open_process(script);
-    int own = worker_of(device);
-    LANE->allocate(device, 1, 8, NULL);
-    if (write(pipe_fds[1], &own, sizeof own) != sizeof own) _exit(1);
-    for (;;) pause();
-  }
+  if (trainer == 0) be_trainer(script, pipe_fds[1]);
+  close(pipe_fds[1]);
   assert_int_equal(read(pipe_fds[0], worker, sizeof *worker), sizeof *worker);
   close(pipe_fds[0]);
-  close(pipe_fds[1]);
   return trainer;
 }
 
