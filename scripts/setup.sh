@@ -174,6 +174,17 @@ install_torch() {
   fi || say "no PyTorch for CPUs within reach: the tests that use it are skipped"
 }
 
+# Ultralytics for the test that trains with it, without what it would bring along: PyTorch for CUDA, and
+# OpenCV with a window system. Of torchvision only the Python part is needed.
+install_ultralytics() {
+  has_modules ultralytics && return
+  has_modules torch || return 0
+  say "pip install ultralytics"
+  { pip_install opencv-python-headless matplotlib pillow pyyaml requests psutil polars &&
+    pip_install --no-deps ultralytics==8.4.190 ultralytics-thop torchvision==0.28.0; } ||
+    say "no ultralytics within reach: the tests that train with it are skipped"
+}
+
 command -v apt-get >/dev/null || die "no apt-get here; the table in this file lists what is needed"
 started=$SECONDS
 install_table
@@ -181,6 +192,7 @@ install_table
 if [ "$mode" != build ]; then
   install_modules
   install_torch
+  install_ultralytics
 fi
 if [ "$mode" = bench ]; then
   has_modules matplotlib || pip_install matplotlib || say "no matplotlib: plots are left out"

@@ -15,6 +15,7 @@ def private_state():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CONVOY_STATE_DIR"] = folder
         os.environ["CONVOY_STRIKE_LIMIT"] = "0"
+        os.environ["CONVOY_ROUTE_FILE"] = os.path.join(folder, "routes.txt")
         yield
 
 

@@ -23,6 +23,7 @@ def test_two_processes(device, request, tmp_path):
         **os.environ,
         "PYTHONPATH": str(Path(convoy.__file__).parents[1]),
         "CONVOY_DEVICE": name,
+        "CONVOY_ROUTE": "convoy",
         "CONVOY_FAILOVER": "0",
         "CONVOY_THREADS": "",
         "OMP_NUM_THREADS": "1",

@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
-def off():
+def off(monkeypatch):
+    monkeypatch.setenv("CONVOY_ROUTE", "convoy")
     convoy.torch.disable()
     yield
     convoy.torch.disable()

@@ -31,7 +31,7 @@ def device(request, plain):
     """Convoy is enabled for the device; faults are errors."""
     name = request.getfixturevalue("opencl_device") if request.param == "pocl" else "cpu"
     os.environ["CONVOY_FAILOVER"] = "0"
-    with convoy.torch.enabled(name):
+    with convoy.torch.enabled(name, route="convoy"):
         yield name
     del os.environ["CONVOY_FAILOVER"]
 

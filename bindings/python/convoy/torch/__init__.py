@@ -11,9 +11,11 @@ take (other dtypes, empty batches, ...) PyTorch computes as ever; report() tells
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import Dict, Iterator, Optional, Tuple
 
+from .._errors import argument_error
 from ._session import Session
 from ._statistics import table
 
@@ -23,17 +25,26 @@ _session: Optional[Session] = None
 _last: Optional[Session] = None  # for report() after disable()
 
 
-def enable(device: Optional[str] = None) -> None:
+ROUTES = ("measured", "convoy")
+
+
+def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
     """Sends PyTorch's convolutions through Convoy. Enabling again with the same arguments changes
     nothing; with others they take effect.
 
     device: as for convoy.open(). The device is opened by the first convolution.
+    route: "measured", per problem the fastest of the device with its transfers, the CPU engine and
+    PyTorch itself, measured when it comes the second time, written down and used again; "convoy",
+    always the device. What is left out comes from CONVOY_ROUTE, else is "measured".
     """
     global _session, _last
-    if _session is not None and not _session.inherited and _session.device == device:
+    route = route or os.environ.get("CONVOY_ROUTE") or "measured"
+    if route not in ROUTES:
+        raise argument_error(f"route is {route!r}, not one of {', '.join(map(repr, ROUTES))}")
+    if _session is not None and not _session.inherited and _session.settings == (device, route):
         return
     disable()
-    _session = _last = Session(device)
+    _session = _last = Session(device, route)
 
 
 def disable() -> None:
@@ -45,17 +56,17 @@ def disable() -> None:
 
 
 @contextmanager
-def enabled(device: Optional[str] = None) -> Iterator[None]:
+def enabled(device: Optional[str] = None, route: Optional[str] = None) -> Iterator[None]:
     """enable() for the length of a with statement; then what was before."""
     before = _session
-    enable(device)
+    enable(device, route)
     try:
         yield
     finally:
         if before is None:
             disable()
         else:
-            enable(before.device)
+            enable(*before.settings)
 
 
 def counts() -> Dict[Tuple[str, str, str], int]:

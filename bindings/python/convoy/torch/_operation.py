@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
-from .._conv import Layout, layout
+from .._conv import Geometry, Layout, format_problem, layout
 from .._errors import ArgumentError, ShapeError
 
 Tensor = torch.Tensor
@@ -64,21 +64,24 @@ def _per_axis(values: Sequence[int], rank: int) -> Tuple[int, ...]:
     return tuple(values) * rank if len(values) == 1 else tuple(values)
 
 
-def _layout(x: Tensor, w: Tensor, geometry: Sequence[Any]) -> Layout:
+def keywords(geometry: Sequence[Any], rank: int) -> Geometry:
+    """The geometry as the functions of convoy take it."""
     stride, padding, dilation, transposed, output_padding, groups = geometry
-    rank = x.dim() - 2
-    return layout(
-        x.shape,
-        w.shape,
-        {
-            "stride": _per_axis(stride, rank),
-            "padding": _per_axis(padding, rank),
-            "dilation": _per_axis(dilation, rank),
-            "transposed": transposed,
-            "output_padding": _per_axis(output_padding, rank),
-            "groups": groups,
-        },
-    )
+    return {
+        "stride": _per_axis(stride, rank),
+        "padding": _per_axis(padding, rank),
+        "dilation": _per_axis(dilation, rank),
+        "transposed": transposed,
+        "output_padding": _per_axis(output_padding, rank),
+        "groups": groups,
+    }
+
+
+def describe(op: Operation) -> str:
+    """One line of the shape grammar (convoy.h)."""
+    at = op.at
+    geometry = keywords(op.geometry, len(at.x_shape) - 2)
+    return format_problem(op.direction, at.x_shape, at.w_shape, **geometry)
 
 
 def _fits(tensor: Optional[Tensor], shape: Sequence[int]) -> bool:
@@ -98,7 +101,7 @@ def admit(
     if why is not None:
         return why
     try:
-        at = _layout(x, w, geometry)
+        at = layout(x.shape, w.shape, keywords(geometry, x.dim() - 2))
     except (ArgumentError, ShapeError):
         return ILLEGAL
     return at if _fits(bias, at.y_shape[1:2]) and _fits(dy, at.y_shape) else ILLEGAL

@@ -5,33 +5,40 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from .._context import Context
 from .._records import Health
-from . import _engine, _native
+from .._lib import DeviceType
+from . import _native
+from ._check import check
 from ._device import open_device
 from ._operation import GRADIENTS, Operation, Tensor, admit
+from ._routes import Fixed, Measured, Routes, Way
 from ._statistics import PYTORCH, Statistics
+from ._ways import ConvoyWay, PytorchWay
 
 FORKED = "in a forked child"
+MEASURED = "measured to be faster"
 
 
 class Session:
     """Overrides aten::convolution and aten::convolution_backward for the CPU until close().
 
-    The context is opened by the first operation that needs it: not by importing, and not before
-    a trainer has started the processes it starts.
+    Devices are opened by the first operation that needs them: not by importing, and not before a
+    trainer has started the processes it starts.
     """
 
-    def __init__(self, device: Optional[str] = None) -> None:
-        self.device = device
+    def __init__(self, device: Optional[str], route: str) -> None:
+        self.settings = device, route
         self.statistics = Statistics()
-        self._context: Optional[Context] = None
+        self._routes: Optional[Routes] = None
+        self._contexts: List[Context] = []  # the device's first
         self._last_health: Optional[Health] = None
         self._opening = threading.Lock()
+        self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
         _sessions.add(self)
         self._library: Any = torch.library.Library("aten", "IMPL")
@@ -39,21 +46,15 @@ class Session:
         self._library.impl("convolution_backward", self._convolution_backward, "CPU")
 
     def close(self) -> None:
-        """PyTorch's own kernels again; the device is given back."""
+        """PyTorch's own kernels again; devices are given back."""
         library, self._library = self._library, None
         if hasattr(library, "_destroy"):
             library._destroy()
         del library  # PyTorch 1.13 unregisters when the object goes
-        context, self._context = self._context, None
-        if context is not None:
-            self._last_health = context.health()
+        self._last_health = self.health()
+        contexts, self._contexts, self._routes = self._contexts, [], None
+        for context in contexts:
             context.close()
-
-    def context(self) -> Context:
-        with self._opening:
-            if self._context is None:
-                self._context = open_device(self.device)
-            return self._context
 
     @property
     def inherited(self) -> bool:
@@ -62,13 +63,33 @@ class Session:
 
     def health(self) -> Optional[Health]:
         """What befell the device; None before the first operation."""
-        return self._last_health if self._context is None else self._context.health()
+        return self._contexts[0].health() if self._contexts else self._last_health
 
     def after_fork(self) -> None:
         """A child, such as a DataLoader's worker, leaves device and cores to its parent."""
         self._forked = True
         self._opening = threading.Lock()
         self.statistics.after_fork()
+
+    # -------------------------------------------------------------------------- the devices
+
+    def _open(self, device: Optional[str]) -> ConvoyWay:
+        self._contexts.append(open_device(device))
+        return ConvoyWay(self._contexts[-1])
+
+    def _opened(self) -> Routes:
+        if self._routes is None:
+            with self._opening:
+                self._routes = self._routes or self._make_routes()
+        return self._routes
+
+    def _make_routes(self) -> Routes:
+        device, route = self.settings
+        first = self._open(device)
+        if route == "convoy":
+            return Fixed(first)
+        here = [] if first.device.type == DeviceType.CPU_ENGINE else [self._open("cpu")]
+        return Measured([first, *here, PytorchWay()])
 
     # ------------------------------------------------------------------------ the operators
 
@@ -79,7 +100,8 @@ class Session:
         if isinstance(at, str):
             self.statistics.count(PYTORCH, "forward", at)
             return _native.forward(x, w, bias, *geometry)
-        return self._run(Operation("forward", at, geometry, x=x, w=w, bias=bias))
+        op = Operation("forward", at, geometry, x=x, w=w, bias=bias)
+        return self._run(op, *self._opened().choose(op))
 
     def _convolution_backward(
         self, dy: Tensor, x: Tensor, w: Tensor, bias_sizes: Any, *rest: Any
@@ -91,14 +113,37 @@ class Session:
             for name in wanted:
                 self.statistics.count(PYTORCH, name, at)
             return _native.backward(dy, x, w, bias_sizes, *rest)
-        results = {
-            name: self._run(Operation(name, at, geometry, x=x, w=w, dy=dy)) for name in wanted
-        }
+        ops = [Operation(name, at, geometry, x=x, w=w, dy=dy) for name in wanted]
+        results = self._run_gradients(ops, bias_sizes)
         return tuple(results.get(name) for name in GRADIENTS)
 
-    def _run(self, operation: Operation) -> Tensor:
-        result, where = _engine.compute(self.context(), operation)
-        self.statistics.count(where, operation.direction)
+    def _run_gradients(self, ops: Sequence[Operation], bias_sizes: Any) -> Dict[str, Any]:
+        """The results by direction. What PyTorch computes, it computes in one call."""
+        results: Dict[str, Any] = {}
+        native: List[Operation] = []
+        way: Optional[Way] = None
+        for op in ops:
+            result = None
+            if way is None or op.direction != "backward_bias":  # that goes with the weights
+                way, result = self._opened().choose(op)
+            if way.name == PYTORCH and result is None:
+                native.append(op)
+            else:
+                results[op.direction] = self._run(op, way, result)
+        if native:
+            results.update(_native.compute_together(native, bias_sizes))
+        for op in native:
+            self.statistics.count(PYTORCH, op.direction, MEASURED)
+        return results
+
+    def _run(self, op: Operation, way: Way, result: Optional[Tensor]) -> Tensor:
+        """The result by that way, if it has not been computed already."""
+        where = way.name
+        if result is None:
+            result, where = way.compute(op)
+        if self._checked and where != PYTORCH:
+            check(op, result, where)
+        self.statistics.count(where, op.direction, MEASURED if where == PYTORCH else "")
         return result
 
 

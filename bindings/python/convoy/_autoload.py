@@ -1,0 +1,19 @@
+"""What is turned on for scripts that do not know of Convoy: by `python -m convoy run`, and by
+CONVOY_TORCH=1 where PyTorch loads the entry points of installed packages (2.5 and newer)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._on_import import when_imported
+
+
+def _ultralytics(_: Any) -> None:
+    from . import ultralytics  # noqa: F401
+
+
+def start() -> None:
+    from . import torch
+
+    torch.enable()
+    when_imported("ultralytics.engine.trainer", _ultralytics)

@@ -1,0 +1,80 @@
+"""python -m convoy run: an unchanged training script with PyTorch's convolutions through Convoy."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import List, Optional, Tuple
+
+from . import _autoload
+from ._devices import list_devices
+from ._lib import DeviceType
+
+_USAGE = "python -m convoy run [--device NAME] [--report] (SCRIPT | -m MODULE) [ARGUMENT...]"
+
+
+def _parse(words: List[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(usage=_USAGE, description=__doc__, allow_abbrev=False)
+    parser.add_argument("--device", help="as CONVOY_DEVICE: auto, cpu, ocl, ocl:1, part of a name")
+    parser.add_argument("--report", action="store_true", help="at the end, what ran where")
+    parser.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m")
+    parser.add_argument("program", help="the script or module, its arguments after it")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    return parser.parse_args(words)
+
+
+def _reason(asked: str, device_type: DeviceType) -> str:
+    """Why it is this device."""
+    if asked not in ("auto", "cpu") and device_type == DeviceType.CPU_ENGINE:
+        return f"'{asked}' cannot be opened"
+    if asked != "auto":
+        return f"asked for as '{asked}'"
+    if device_type != DeviceType.CPU_ENGINE:
+        return "the first GPU of OpenCL"
+    return list_devices()[1] or "OpenCL shows no GPU"
+
+
+def _choice() -> Tuple[str, str]:
+    """The device that will be used, and why. It is opened to be sure, and closed again: the script
+    may start processes before it computes."""
+    from .torch._device import device_of_process, open_device
+
+    asked = device_of_process()
+    with open_device(asked) as context:
+        device = context.device
+    return f"{device.id} ({device.name})", _reason(asked, device.type)
+
+
+def _run_program(options: argparse.Namespace) -> None:
+    """As `python SCRIPT` or `python -m MODULE` would."""
+    sys.argv = [options.program, *options.arguments]
+    if options.module:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(options.program, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(options.program).resolve().parent))
+        runpy.run_path(options.program, run_name="__main__")
+
+
+def _show_report() -> None:
+    from . import torch
+
+    print(torch.report(), file=sys.stderr)
+
+
+def main(words: Optional[List[str]] = None) -> None:
+    options = _parse(sys.argv[2:] if words is None else words)
+    if options.device:
+        os.environ["CONVOY_DEVICE"] = options.device
+    os.environ["CONVOY_TORCH"] = "1"  # processes that the script starts do the same
+    device, why = _choice()
+    print(f"convoy: convolutions run on {device}: {why}", file=sys.stderr, flush=True)
+    _autoload.start()
+    try:
+        _run_program(options)
+    finally:
+        if options.report:
+            _show_report()

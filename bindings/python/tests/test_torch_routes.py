@@ -1,0 +1,168 @@
+"""The measured choice between ways, the file that remembers it, and CONVOY_CHECK."""
+
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="no PyTorch")
+
+import convoy
+import convoy.torch
+from convoy.torch import _engine, _routes
+from convoy.torch._operation import Operation, admit
+from convoy.torch._routefile import RouteFile
+
+GEOMETRY = [1], [0], [1], False, [0], 1
+
+
+class Sleeper:
+    """A way that takes its time and counts."""
+
+    def __init__(self, name, seconds):
+        self.name, self.seconds, self.calls = name, seconds, 0
+
+    def compute(self, op):
+        self.calls += 1
+        time.sleep(self.seconds)
+        return op.x * 0 + self.calls, self.name
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path, monkeypatch):
+    path = tmp_path / "folder" / "routes.txt"
+    monkeypatch.setenv("CONVOY_ROUTE_FILE", str(path))
+    return path
+
+
+def operation(width=5):
+    x, w = torch.ones(1, 2, width, 5), torch.ones(3, 2, 3, 3)
+    return Operation("forward", admit(x, w, GEOMETRY), GEOMETRY, x=x, w=w)
+
+
+def test_what_comes_twice_is_measured_once(file):
+    slow, quick = Sleeper("slow", 0.02), Sleeper("quick", 0.001)
+    routes = _routes.Measured([slow, quick])
+    assert routes.choose(operation()) == (slow, None)  # the first time: the device, unmeasured
+    assert slow.calls == quick.calls == 0 and not file.exists()
+    way, result = routes.choose(operation())
+    assert way is quick and result is not None
+    assert (slow.calls, quick.calls) == (2, 1 + _routes._ROUNDS)  # hopeless after one round
+    assert routes.choose(operation()) == (quick, None)
+
+    again = _routes.Measured([slow, quick])
+    assert again.choose(operation()) == (quick, None)  # from the file, the first time already
+    assert again.choose(operation(6)) == (slow, None)  # another problem
+    assert len(file.read_text().splitlines()) == 2
+
+
+def test_directions_and_layouts_are_problems_of_their_own(file):
+    routes = _routes.Measured([Sleeper("a", 0), Sleeper("b", 0.005)])
+    lasts = operation()._replace(x=operation().x.to(memory_format=torch.channels_last))
+    for op in (operation(), lasts, operation()._replace(direction="backward_weights")):
+        for _ in range(3):
+            routes.choose(op)
+    problems = [line.split("\t")[1] for line in file.read_text().splitlines()[1:]]
+    shape = "n1c2h5w5 k3r3s3"
+    assert problems == [
+        f"{shape} forward",
+        f"{shape} forward channels_last",
+        f"{shape} backward_weights",
+    ]
+
+
+def test_too_many_problems_are_not_measured(monkeypatch):
+    monkeypatch.setattr(_routes, "_MOST", 1)
+    first, second = Sleeper("first", 0), Sleeper("second", 0.005)
+    routes = _routes.Measured([second, first])
+    for _ in range(3):
+        assert routes.choose(operation(7))[0]
+        assert routes.choose(operation(8)) == (second, None)
+    assert routes.choose(operation(7)) == (first, None)
+
+
+def test_file_of_another_place_or_version(file):
+    here, there = RouteFile(file, "here"), RouteFile(file, "there")
+    here.add("p", "a", "a=1")
+    there.add("p", "b", "b=1")
+    here.add("p", "c", "c=1")  # the first stays
+    assert here.read() == {"p": "a"} and there.read() == {"p": "b"}
+    file.write_text(file.read_text().replace("routes 1", "routes 0") + "broken line\n")
+    assert here.read() == {}
+    here.add("p", "d", "d=1")
+    assert here.read() == {"p": "d"} and there.read() == {}
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    broken = RouteFile(tmp_path / "file" / "routes.txt", "here")
+    broken.add("p", "a", "a=1")
+    assert broken.read() == {}
+
+
+def test_route_of_enable(monkeypatch):
+    monkeypatch.setenv("CONVOY_ROUTE", "sideways")
+    with pytest.raises(convoy.ArgumentError, match="sideways"):
+        convoy.torch.enable("cpu")
+    assert convoy.torch.ROUTES == ("measured", "convoy")
+
+
+@pytest.mark.parametrize("winner", ["cpu", "pytorch"])
+def test_steps_with_measured_routes(monkeypatch, winner):
+    """Every step is right, whether its operations are first, measured, or routed; bias gradients go
+    with those of the weights."""
+    model, x = torch.nn.Conv2d(3, 4, 3), torch.randn(2, 3, 8, 8, requires_grad=True)
+
+    def step():
+        model.zero_grad()
+        x.grad = None
+        model(x).square().sum().backward()
+        return [x.grad, *(parameter.grad.clone() for parameter in model.parameters())]
+
+    def race(ways, op):
+        results = {way.name: way.compute(op)[0] for way in ways}
+        return {name: float(name != winner) for name in results}, results
+
+    monkeypatch.setattr(_routes, "_race", race)
+    wanted = step()
+    with convoy.torch.enabled("cpu", route="measured"):
+        for _ in range(4):
+            for got, right in zip(step(), wanted):
+                torch.testing.assert_close(got, right, rtol=1e-4, atol=1e-4)
+        counts = convoy.torch.counts()
+    reason = "measured to be faster" if winner == "pytorch" else ""
+    for direction in ("forward", "backward_data", "backward_weights", "backward_bias"):
+        assert counts[winner, direction, reason] == (4 if winner == "cpu" else 3)
+
+
+# --------------------------------------------------------------------------- CONVOY_CHECK
+
+
+def steps():
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ConvTranspose2d(8, 4, 3, 2))
+    model(torch.randn(2, 3, 8, 8, requires_grad=True)).square().sum().backward()
+    with torch.no_grad():
+        model[0](torch.full((1, 3, 4, 4), float("inf")))
+
+
+def test_check_passes_what_is_right(monkeypatch):
+    monkeypatch.setenv("CONVOY_CHECK", "1")
+    with convoy.torch.enabled("cpu", route="convoy"):
+        steps()
+
+
+@pytest.mark.parametrize("lie", [1e-2, float("nan")])
+@pytest.mark.parametrize("direction", ["forward", "backward_data", "backward_weights"])
+def test_check_finds_what_is_wrong(monkeypatch, direction, lie):
+    compute = _engine.compute
+
+    def lying(context, op):
+        result, where = compute(context, op)
+        if op.direction == direction:
+            result.view(-1)[3] += lie
+        return result, where
+
+    monkeypatch.setattr(_engine, "compute", lying)
+    monkeypatch.setenv("CONVOY_CHECK", "1")
+    with convoy.torch.enabled("cpu", route="convoy"):
+        with pytest.raises(convoy.WrongResultError, match=f"1 of .* n2.* {direction}"):
+            steps()

@@ -1,0 +1,132 @@
+"""Unchanged scripts: python -m convoy run, and CONVOY_TORCH=1 where PyTorch loads entry points."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="no PyTorch")
+
+import convoy
+from convoy import _on_import
+
+PACKAGES = Path(convoy.__file__).parents[1]
+
+SCRIPT = """
+import sys, torch
+class Mine: pass
+print(sys.argv, __name__, sys.path[0])
+y = torch.nn.functional.conv2d(torch.ones(1, 2, 4, 4), torch.ones(3, 2, 3, 3))
+assert (y == 18).all()
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    return tmp_path / "train.py"
+
+
+def run(*words, **environment):
+    variables = {**os.environ, "PYTHONPATH": str(PACKAGES), "CONVOY_ROUTE": "convoy", **environment}
+    command = [sys.executable, *map(str, words)]
+    folder = variables.pop("FOLDER", None)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=variables, cwd=folder
+    )
+
+
+def test_script(script):
+    done = run("-m", "convoy", "run", "--device", "cpu", script, 0, "-m", "--report")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [
+        f"['{script}',", "'0',", "'-m',", "'--report']", "__main__", str(script.parent)
+    ]  # fmt: skip
+    assert done.stderr.startswith("convoy: convolutions run on cpu (")
+    assert done.stderr.endswith("): asked for as 'cpu'\n") and done.stderr.count("\n") == 1
+
+
+def test_module(script):
+    words = "--device", "cpu", "--report", "-m", "train", 4
+    done = run("-m", "convoy", "run", *words, FOLDER=script.parent)
+    assert done.returncode == 4, done.stderr
+    assert "['" + str(script) in done.stdout and "__main__" in done.stdout
+    assert done.stderr.splitlines()[1:] == [
+        "1 of 1 convolution operations through Convoy",
+        "          1  cpu       forward",
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked, why",
+    [("no such device", "'no such device' cannot be opened"), ("pocl", "asked for as 'ocl:")],
+)
+def test_says_which_device_and_why(script, asked, why, request):
+    if asked == "pocl":
+        asked = request.getfixturevalue("opencl_device")
+    done = run("-m", "convoy", "run", script, 0, CONVOY_DEVICE=asked)
+    assert done.returncode == 0
+    line = next(line for line in done.stderr.splitlines() if "convolutions run on" in line)
+    assert why in line
+
+
+def test_a_script_that_fails(tmp_path):
+    (tmp_path / "train.py").write_text("1 / 0\n")
+    done = run("-m", "convoy", "run", "--device", "cpu", tmp_path / "train.py")
+    assert done.returncode == 1
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_nonsense():
+    assert run("-m", "convoy", "sideways").returncode == 1
+    assert run("-m", "convoy", "run").returncode == 2
+
+
+SHOW = """
+import torch, sys
+print('convoy' in sys.modules)
+torch.nn.functional.conv2d(torch.ones(1, 2, 4, 4), torch.ones(3, 2, 3, 3))
+if 'convoy' in sys.modules: print(sys.modules['convoy.torch'].counts())
+"""
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A folder that Python takes for an installed package with the entry points of pyproject.toml."""
+    lines = (PACKAGES.parents[1] / "pyproject.toml").read_text().splitlines()
+    start = lines.index('[project.entry-points."torch.backends"]')
+    name, _, target = lines[start + 1].partition(" = ")
+    folder = tmp_path / "libconvoy-0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: libconvoy\nVersion: 0\n")
+    (folder / "entry_points.txt").write_text(f"[torch.backends]\n{name} = {target.strip(chr(34))}\n")
+    return f"{PACKAGES}{os.pathsep}{tmp_path}"
+
+
+@pytest.mark.skipif(
+    not hasattr(torch, "_import_device_backends"), reason="PyTorch loads no entry points before 2.5"
+)
+def test_entry_point(installed):
+    wanted = {"CONVOY_DEVICE": "cpu", "PYTHONPATH": installed}
+    done = run("-c", SHOW, **wanted, CONVOY_TORCH="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "True\n{('cpu', 'forward', ''): 1}\n"
+    done = run("-c", SHOW, **wanted)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "False\n")
+
+
+def test_when_imported(tmp_path, monkeypatch):
+    (tmp_path / "imported_later.py").write_text("value = 7\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    seen = []
+    _on_import.when_imported("imported_later", lambda module: seen.append(module.value))
+    assert seen == [] and "imported_later" not in sys.modules
+    import imported_later
+
+    assert seen == [7] and imported_later.__file__ == str(tmp_path / "imported_later.py")
+    _on_import.when_imported("imported_later", lambda module: seen.append(module.__name__))
+    assert seen == [7, "imported_later"]
+    del sys.modules["imported_later"]

@@ -1,0 +1,85 @@
+"""Ultralytics, unchanged, trains YOLOv8n through `python -m convoy run`: the losses are those of plain
+PyTorch, on the CPU engine and on PoCL; the run is resumed on the other device, and the model exports.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="no PyTorch")
+pytest.importorskip("ultralytics", reason="no ultralytics")
+
+import convoy
+
+TESTS = Path(__file__).parent
+SIZE = 160
+STEPS = 20
+COMPARED = 10
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The images; also where Ultralytics keeps its settings."""
+    import ultralytics_set
+
+    folder = tmp_path_factory.mktemp("yolo")
+    ultralytics_set.make(folder, SIZE)
+    return folder
+
+
+def train(folder, name, *words, device=None, **variables):
+    """Losses of the steps, and what the process wrote to stderr."""
+    losses = folder / f"{name}.txt"
+    runner = ["-m", "convoy", "run", "--device", device, "--report"] if device else []
+    script = [TESTS / "ultralytics_train.py", folder, SIZE, losses, *words]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(convoy.__file__).parents[1]),
+        "YOLO_CONFIG_DIR": str(folder),
+        "YOLO_OFFLINE": "true",
+        "YOLO_AUTOINSTALL": "false",
+        "CONVOY_ROUTE": "convoy",
+        **variables,
+    }
+    command = [sys.executable, *map(str, runner + script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-2000:]
+    return [float(line) for line in losses.read_text().split()], done.stderr
+
+
+@pytest.fixture(scope="module")
+def plain(folder):
+    return train(folder, "plain", STEPS)[0]
+
+
+@pytest.fixture(params=["cpu", "pocl"])
+def device(request):
+    return request.getfixturevalue("opencl_device") if request.param == "pocl" else "cpu"
+
+
+def test_losses(folder, plain, device):
+    losses, told = train(folder, "losses", STEPS, device=device, CONVOY_FAILOVER="0")
+    assert len(losses) == len(plain) == STEPS
+    for got, wanted in zip(losses[:COMPARED], plain):
+        assert abs(got - wanted) <= 1e-3 * wanted
+    report = told[told.index("convolution operations through Convoy") :].splitlines()[1:]
+    assert {line.split()[1] for line in report} == {device}
+
+
+def test_every_operation_of_two_steps(folder):
+    """CONVOY_CHECK: outputs and gradients of every layer against PyTorch's, within the rounding of
+    float32."""
+    losses, _ = train(folder, "checked", 2, device="cpu", CONVOY_CHECK="1")
+    assert len(losses) == 2
+
+
+def test_resume_on_the_other_device_and_export(folder, opencl_device):
+    first, _ = train(folder, "first", STEPS, "stop", 2, device="cpu")
+    last = folder / "run" / "weights" / "last.pt"
+    rest, _ = train(folder, "rest", STEPS, "resume", last, device=opencl_device)
+    assert len(first) == STEPS // 2 and len(rest) == STEPS // 2
+    assert all(loss == loss and loss < 2 * first[0] for loss in rest)
+    train(folder, "export", 0, "export", last, device="cpu")
