@@ -4,6 +4,7 @@
 #define CVY_CPU_LANES_H
 
 #include "cpu/ukr.h"
+#include "cpu/wino.h"
 
 /* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`
  * floats apart; b's elements are `b_stride` apart. */
@@ -43,6 +44,7 @@ typedef struct cvy_lanes {
    * next run, where it follows, repairs what is written. */
   void (*pack)(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose);
   cvy_ukr ukr, narrow; /* narrow: for few rows */
+  cvy_wino wino;
 } cvy_lanes;
 
 extern const cvy_lanes cvy_lanes_baseline;

@@ -205,11 +205,12 @@ static double burn(int64_t rounds, float *sink) {
 }
 
 #include "cpu/ukr_body.h"
+#include "cpu/wino_body.h"
 
 #define LANES_TABLE(text)                                                                 \
   {                                                                                       \
     .name = text, .slide = slide, .axpy = axpy, .gather = gather, .dot = dot, .sum = sum, \
     .epilogue = epilogue, .burn = burn, .transpose = transpose, .pack = pack,             \
     .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                  \
-    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}},                       \
+    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .wino = WINO_TABLE,   \
   }

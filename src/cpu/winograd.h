@@ -1,0 +1,85 @@
+/* How cpu.winograd cuts its work. Tiles of all images are numbered row by row; a block of them is
+ * transformed, multiplied and transformed back while it is in the L2 cache. */
+#ifndef CVY_CPU_WINOGRAD_H
+#define CVY_CPU_WINOGRAD_H
+
+#include "cpu/row.h"
+
+/* What both plans know. */
+typedef struct cvy_wino_shape {
+  cvy_problem p; /* always forward: backward_data becomes its mirror image */
+  const cvy_ukr *ukr;
+  cvy_wino_fn *const *step;
+  int64_t m, n, points;      /* outputs and inputs per axis of a tile, n x n */
+  int64_t channels, outputs; /* per group */
+  int64_t down, across;      /* tiles per image */
+  int64_t tiles;             /* of all images */
+  int64_t kernel_tiles;      /* of outputs, per group */
+} cvy_wino_shape;
+
+/* A row of tiles, or part of it, of one image. */
+typedef struct cvy_wino_piece {
+  int64_t image, row, first, count;
+  int64_t at; /* its first tile's number in the block */
+} cvy_wino_piece;
+
+cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m);
+
+/* The piece of a block of tiles [first, end) that begins with tile `tile`. */
+cvy_wino_piece cvy_wino_piece_at(const cvy_wino_shape *shape, int64_t first, int64_t end,
+                                 int64_t tile);
+
+/* One row of the input under a piece, `n` - `m` more than count * m places from the first tile's left
+ * on, zeros where there is padding. False if all of it is padding; then nothing is written. */
+bool cvy_wino_input_row(const cvy_wino_shape *shape, const cvy_wino_piece *piece, int64_t i,
+                        const float *channel, float *to);
+
+/* -------------------------------------------------------- winograd_maps.c: forward, backward_data */
+
+typedef struct cvy_wino_maps_plan {
+  cvy_wino_shape shape;
+  bool mirrored;                /* filters are read with channels swapped and taps reversed */
+  int64_t block, blocks, pitch; /* tiles at a time, how many times, floats for so many */
+  int64_t together;             /* kernel tiles whose products are turned back together */
+  int64_t filter_tile;          /* floats of a kernel tile at one point */
+  int64_t filter_pitch, source_pitch, product_pitch; /* floats from point to point */
+  int64_t array_pitch;                               /* floats from place to place of a tile */
+  int64_t filter_floats, line_floats;
+  int64_t slots, slot_floats;
+} cvy_wino_maps_plan;
+
+cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                          const cvy_params *params);
+int64_t cvy_wino_maps_bytes(const cvy_wino_maps_plan *plan);
+void cvy_wino_maps(const cvy_cpu_call *call);
+
+/* winograd_filters.c: all filters transformed, [point][group][kernel tile][channel][row]. Behind them
+ * in `to` is the memory of the slots, where taps are collected for so many channels at a time. */
+#define CVY_WINO_CHANNELS 16
+void cvy_wino_filters(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, float *to);
+
+/* ------------------------------------------------------------ winograd_weights.c: backward_weights */
+
+typedef struct cvy_wino_weights_plan {
+  cvy_wino_shape shape;
+  int64_t pitch;                                /* channels in whole vectors */
+  int64_t slices;                               /* of the tiles, each with a sum of its own */
+  int64_t parts, part;                          /* of the kernel tiles: how many, how many each */
+  int64_t block;                                /* tiles at a time */
+  int64_t slope_tile;                           /* floats of a kernel tile of dy at one point */
+  int64_t array_pitch;                          /* floats from place to place of a tile of dy */
+  int64_t source_pitch, slope_pitch, sum_pitch; /* floats from point to point */
+  int64_t turned_floats;                        /* of the rows of input under some tiles */
+  int64_t sum_floats;                           /* of one slice of one group */
+  int64_t slots, slot_floats;
+} cvy_wino_weights_plan;
+
+/* Tiles whose input is turned together. */
+#define CVY_WINO_TURNED 8
+
+cvy_wino_weights_plan cvy_wino_weights_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                                const cvy_params *params);
+int64_t cvy_wino_weights_bytes(const cvy_wino_weights_plan *plan);
+void cvy_wino_weights(const cvy_cpu_call *call);
+
+#endif

@@ -1,0 +1,102 @@
+/* The cuts of cpu.winograd's forward and backward_data. */
+#include "cpu/span.h"
+#include "cpu/winograd.h"
+
+#define BLOCK_FLOATS 163840 /* transformed inputs and products of a block: 640 KiB */
+#define MOST_TILES 48       /* of a block: two or three vectors do not get faster */
+#define OUTPUTS 32          /* of a block at a time */
+#define FLOATS_PER_LINE 16
+#define GROUP 4 /* tiles are turned in fours */
+
+static int64_t up(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+static int64_t parts_of(int64_t whole, int64_t part) {
+  return (whole + part - 1) / part;
+}
+
+/* An odd number of lines, so that equal places of the points do not meet in one set of the cache. */
+static int64_t odd_lines(int64_t floats) {
+  return (up(floats, FLOATS_PER_LINE) / FLOATS_PER_LINE | 1) * FLOATS_PER_LINE;
+}
+
+/* dx is the convolution of dy with the filters turned round. */
+static cvy_problem mirror(const cvy_problem *p) {
+  cvy_problem m = *p;
+  m.direction = CONVOY_FORWARD;
+  m.c = p->k;
+  m.k = p->c;
+  for (int i = 0; i < 3; i++) {
+    m.in[i] = p->out[i];
+    m.out[i] = p->in[i];
+    m.pad[i] = p->filter[i] - 1 - p->pad[i];
+  }
+  return m;
+}
+
+cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
+  const cvy_lanes *lanes = cvy_lanes_best();
+  cvy_wino_shape s = {.p = *p, .ukr = &lanes->ukr, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
+  s.step = m == 4 ? lanes->wino.four : lanes->wino.two;
+  s.channels = p->c / p->groups;
+  s.outputs = p->k / p->groups;
+  s.down = parts_of(p->out[1], m);
+  s.across = parts_of(p->out[2], m);
+  s.tiles = p->n * s.down * s.across;
+  s.kernel_tiles = parts_of(s.outputs, s.ukr->rows);
+  return s;
+}
+
+/* Tiles at a time: as many as fit the cache, in whole vectors, of which no thread gets many more than
+ * the others. A vector more costs less than a block more. */
+static void cut_blocks(cvy_wino_maps_plan *plan) {
+  const cvy_wino_shape *s = &plan->shape;
+  int64_t lanes = s->ukr->lanes, outputs = plan->together * s->ukr->rows;
+  int64_t most = cvy_least(BLOCK_FLOATS / s->points / (s->channels + outputs), MOST_TILES);
+  int64_t best = INT64_MAX;
+  for (int64_t block = lanes; block == lanes || block <= most; block += lanes) {
+    int64_t pieces = parts_of(s->tiles, block) * s->p.groups;
+    int64_t cost = parts_of(pieces, plan->slots) * (4 * block / lanes + 1);
+    if (cost > best) continue;
+    best = cost;
+    plan->block = block;
+  }
+  plan->blocks = parts_of(s->tiles, plan->block);
+  plan->pitch = plan->block;
+}
+
+static void size_memory(cvy_wino_maps_plan *plan) {
+  const cvy_wino_shape *s = &plan->shape;
+  int64_t rows = s->ukr->rows;
+  plan->filter_tile = up(s->channels * rows, s->ukr->lanes);
+  plan->filter_pitch = odd_lines(s->p.groups * s->kernel_tiles * plan->filter_tile);
+  plan->filter_floats = s->points * plan->filter_pitch;
+  plan->source_pitch = odd_lines(s->channels * plan->pitch);
+  plan->product_pitch = odd_lines(plan->together * rows * plan->pitch);
+  plan->array_pitch = plan->pitch + FLOATS_PER_LINE;
+  plan->line_floats = up(cvy_times(plan->block + 2 * GROUP, s->m), FLOATS_PER_LINE);
+  int64_t arrays = s->n * up(s->n, GROUP) * plan->array_pitch;
+  int64_t maps = s->points * (plan->source_pitch + plan->product_pitch) + arrays;
+  int64_t filters = 9 * CVY_WINO_CHANNELS * rows;
+  plan->slot_floats =
+      up(cvy_most(maps, filters) + plan->line_floats, FLOATS_PER_LINE) + FLOATS_PER_LINE;
+}
+
+cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                          const cvy_params *params) {
+  cvy_wino_maps_plan plan = {.mirrored = problem->direction == CONVOY_BACKWARD_DATA};
+  cvy_problem p = plan.mirrored ? mirror(problem) : *problem;
+  plan.shape = cvy_wino_shape_of(&p, params->value[0]);
+  plan.slots = facts->info.compute_units;
+  plan.together = cvy_most(OUTPUTS / plan.shape.ukr->rows, 1);
+  plan.together = cvy_least(plan.together, plan.shape.kernel_tiles);
+  cut_blocks(&plan);
+  size_memory(&plan);
+  return plan;
+}
+
+int64_t cvy_wino_maps_bytes(const cvy_wino_maps_plan *plan) {
+  int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->filter_floats;
+  return cvy_times(floats, (int64_t)sizeof(float));
+}

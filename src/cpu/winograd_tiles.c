@@ -1,0 +1,31 @@
+/* Tiles of an image as cpu.winograd numbers them, and the rows of input under them. */
+#include <string.h>
+
+#include "cpu/span.h"
+#include "cpu/winograd.h"
+
+cvy_wino_piece cvy_wino_piece_at(const cvy_wino_shape *shape, int64_t first, int64_t end,
+                                 int64_t tile) {
+  int64_t row = tile / shape->across, column = tile % shape->across;
+  return (cvy_wino_piece){.image = row / shape->down,
+                          .row = row % shape->down,
+                          .first = column,
+                          .count = cvy_least(shape->across - column, end - tile),
+                          .at = tile - first};
+}
+
+bool cvy_wino_input_row(const cvy_wino_shape *shape, const cvy_wino_piece *piece, int64_t i,
+                        const float *channel, float *to) {
+  const cvy_problem *p = &shape->p;
+  int64_t h = piece->row * shape->m + i - p->pad[1];
+  int64_t count = piece->count * shape->m + shape->n - shape->m;
+  int64_t left = piece->first * shape->m - p->pad[2];
+  if (h < 0 || h >= p->in[1]) return false;
+  cvy_span real = cvy_span_of(p->in[2], count, 1, left);
+  memset(to, 0, (size_t)real.begin * sizeof *to);
+  if (real.begin < real.end)
+    memcpy(to + real.begin, channel + h * p->in[2] + left + real.begin,
+           (size_t)(real.end - real.begin) * sizeof *to);
+  memset(to + real.end, 0, (size_t)(count - real.end) * sizeof *to);
+  return true;
+}
