@@ -4,7 +4,7 @@
 
 #define BLOCK_FLOATS 163840 /* transformed inputs and dy of a block: 640 KiB */
 #define MOST_TILES 128      /* of a block */
-#define SUM_FLOATS 393216   /* up to here each thread has a sum of its own */
+#define SUM_FLOATS 1048576  /* up to here each thread has a sum of its own */
 #define FLOATS_PER_LINE 16
 
 static int64_t up(int64_t value, int64_t unit) {
