@@ -43,6 +43,7 @@ typedef struct conv_args {
   conv_int first;             /* im2col: first image of this piece */
   conv_int rows, depth;       /* GEMM, per group: rows of the result, channels summed over */
   conv_int rows_up, depth_up; /* the same rounded up to whole tiles: extents of packed weights */
+  conv_int columns, columns_up; /* Winograd: columns of the result, and whole tiles of them */
   conv_int row_tiles, column_tiles;
   conv_int slices,
       slice; /* backward_weights: slices of the sum and terms per slice; direct: lanes */

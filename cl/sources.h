@@ -13,6 +13,9 @@ extern const char cvy_cl_tile[];
 extern const char cvy_cl_gemm_sides[];
 extern const char cvy_cl_implicit_gemm[];
 extern const char cvy_cl_implicit_gemm_weights[];
+extern const char cvy_cl_winograd_points[];
+extern const char cvy_cl_winograd[];
+extern const char cvy_cl_winograd_product[];
 extern const char cvy_cl_peak[];
 
 #endif

@@ -7,6 +7,7 @@
 #include "backend.h"
 
 extern const cvy_algorithm cvy_ocl_depthwise;
+extern const cvy_algorithm cvy_ocl_winograd;
 extern const cvy_algorithm cvy_ocl_implicit_gemm;
 extern const cvy_algorithm cvy_ocl_im2col_clblast;
 extern const cvy_algorithm cvy_ocl_direct;
@@ -49,6 +50,25 @@ typedef struct cvy_gemm_plan {
 } cvy_gemm_plan;
 cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                 const cvy_params *params);
+
+/* ocl.winograd: pieces of the batch and the matrix products of one: a [depth_up][rows_up] times
+ * b [depth_up][columns_up], per matrix. backward_weights: a is the gradient, b the input. */
+typedef struct cvy_winograd_plan {
+  int64_t tile; /* outputs per tile and axis */
+  cvy_gemm_tile product;
+  int64_t images;   /* per piece */
+  int64_t matrices; /* points x groups */
+  int64_t items;    /* per work-group of the products */
+  int64_t rows, columns, depth, rows_up, columns_up, depth_up;
+  int64_t row_tiles, column_tiles, slices, slice;
+  int64_t work_groups;  /* of the products */
+  int64_t weights;      /* elements of the transformed weights */
+  int64_t b_at, out_at; /* where b and the products lie in the scratch memory */
+  int64_t scratch;      /* elements */
+  int64_t largest;      /* elements of the largest part */
+} cvy_winograd_plan;
+cvy_winograd_plan cvy_winograd_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                        const cvy_params *params);
 
 /* ocl.depthwise: how backward_weights is cut up. */
 typedef struct cvy_depthwise_plan {

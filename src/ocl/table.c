@@ -8,6 +8,7 @@
 const cvy_algorithm *const cvy_ocl_algorithms[] = {
 #if CONVOY_HAVE_OPENCL
     &cvy_ocl_depthwise,
+    &cvy_ocl_winograd,
     &cvy_ocl_implicit_gemm,
 #if CONVOY_HAVE_CLBLAST
     &cvy_ocl_im2col_clblast,

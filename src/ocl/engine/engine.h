@@ -71,14 +71,19 @@ typedef struct mark {
   double work;     /* floating-point operations */
   double enqueued; /* cvy_clock */
   double *rate;    /* of the kernel: operations per second */
+  bool alone;      /* the kernel before it has a mark too */
 } mark;
 
 #define MARKS 4096
 typedef struct marks {
   mark mark[MARKS];
   uint32_t first, count;
+  uint32_t unmarked; /* kernels since the newest mark, and how long they are expected to take */
+  double expected;   /* seconds */
 } marks;
 
+/* Whether the next kernel, expected to take so long, is to have a mark. */
+bool marks_due(cvy_device *device, double seconds);
 /* Takes over the event of a kernel of the newest command. */
 void marks_add(cvy_device *device, cl_event event, double work, double *rate);
 /* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as a fault. */
@@ -205,7 +210,7 @@ convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t
 /* Enqueues a job; `scratch` is its workspace, as large as the algorithm asked for. */
 typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                 span scratch);
-launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm;
+launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm, run_winograd;
 
 /* CLBlast keeps programs of its own; nothing without CLBlast. */
 void product_cache_close(void);

@@ -3,17 +3,31 @@
 #include "ocl/engine/engine.h"
 #include "os/os.h"
 
+/* An event costs some drivers as much as a short kernel: kernels that are expected to take less than
+ * this together share one. */
+#define MARK_SECONDS 20e-3
 /* A launch shorter than this says little about how fast the kernel is. */
 #define TELLING_SECONDS 1e-3
 
+bool marks_due(cvy_device *device, double seconds) {
+  marks *all = &device->marks;
+  all->expected += seconds;
+  if (!(all->expected < MARK_SECONDS)) return true;
+  all->unmarked++;
+  return false;
+}
+
 void marks_add(cvy_device *device, cl_event event, double work, double *rate) {
   marks *all = &device->marks;
+  const bool alone = all->unmarked == 0;
+  all->unmarked = 0;
+  all->expected = 0;
   if (all->count == MARKS) { /* the wait for the whole queue covers it */
     clReleaseEvent(event);
     return;
   }
   all->mark[(all->first + all->count++) % MARKS] =
-      (mark){event, device->ticket, work, cvy_clock(), rate};
+      (mark){event, device->ticket, work, cvy_clock(), rate, alone};
 }
 
 static void drop_oldest(cvy_device *device) {
@@ -25,6 +39,8 @@ static void drop_oldest(cvy_device *device) {
 
 void marks_drop(cvy_device *device) {
   while (device->marks.count > 0) drop_oldest(device);
+  device->marks.unmarked = 0;
+  device->marks.expected = 0;
 }
 
 static bool is_complete(cl_event event) {
@@ -35,15 +51,16 @@ static bool is_complete(cl_event event) {
 }
 
 /* The kernel ran from when the one before ended, or from when it was enqueued, until now. The older
- * rate counts as much as the new one, so that a disturbed launch does not decide alone. */
+ * rate counts as much as the new one, so that a disturbed launch does not decide alone. Of a short
+ * kernel, or one that shared the time with others, only the least it can be is learnt. */
 static void learn(const mark *done, double since) {
   const double start = since > done->enqueued ? since : done->enqueued;
   const double seconds = cvy_clock() - start;
-  if (seconds < TELLING_SECONDS) {
-    if (done->work / TELLING_SECONDS > *done->rate) *done->rate = done->work / TELLING_SECONDS;
-    return;
-  }
-  *done->rate = (*done->rate + done->work / seconds) / 2;
+  const double rate = done->work / (seconds > TELLING_SECONDS ? seconds : TELLING_SECONDS);
+  if (seconds >= TELLING_SECONDS && done->alone)
+    *done->rate = (*done->rate + rate) / 2;
+  else if (rate > *done->rate)
+    *done->rate = rate;
 }
 
 /* All kernels of earlier commands are done when one of this command is. */

@@ -8,6 +8,7 @@ static const struct {
   launch_fn *run;
 } launches[] = {
     {&cvy_ocl_depthwise, run_depthwise},
+    {&cvy_ocl_winograd, run_winograd},
     {&cvy_ocl_implicit_gemm, run_implicit_gemm},
 #if CONVOY_HAVE_CLBLAST
     {&cvy_ocl_im2col_clblast, run_im2col_clblast},

@@ -1,0 +1,260 @@
+/* The transforms around the products of Winograd's 3x3 convolution. The plane of results is cut into
+ * tiles of TILE x TILE; each point of a tile's SIDE x SIDE ones has a matrix product of its own,
+ * winograd_product. Its matrices are [point][group][rows_up][columns_up], zero beyond the channels and
+ * tiles there are. Tiles are counted over the images of a piece, planes, rows, columns.
+ *
+ * Arguments are those of the convolution actually carried out: for backward_data the host exchanges
+ * input and output and gives the padding of the flipped filter. `n` images from `first` on. */
+#ifndef WG
+#error "WG is missing: items per work-group, a power of two"
+#endif
+#ifndef DIRECTION
+#error "DIRECTION is missing: 1 = weights are transformed for backward_data, 0 = for forward"
+#endif
+#define POINTS (SIDE * SIDE)
+
+/* Where an item works: group and row of a matrix, column, and the tile that is. */
+typedef struct spot {
+  int group, row, column;
+  int there; /* such a channel and such a tile exist */
+  int image, z, h, w;
+} spot;
+
+/* A work-group shares one row of the matrices. */
+static spot spot_of(const conv_args args, int work_group, int item) {
+  const int blocks = (args.columns_up + WG - 1) / WG;
+  const int tiles_h = (args.oh + TILE - 1) / TILE, tiles_w = (args.ow + TILE - 1) / TILE;
+  const int line = work_group / blocks;
+  spot at;
+  at.column = work_group % blocks * WG + item;
+  at.row = line % args.rows_up;
+  at.group = line / args.rows_up;
+  const int plane = at.column / tiles_w / tiles_h;
+  at.w = at.column % tiles_w * TILE;
+  at.h = at.column / tiles_w % tiles_h * TILE;
+  at.z = plane % args.oz;
+  at.image = args.first + plane / args.oz;
+  at.there = at.row < args.rows && plane / args.oz < args.n;
+  return at;
+}
+
+/* Of the first point's matrix; the next point's is `matrices` further on. */
+static int element_of(const conv_args args, spot at) {
+  return (at.group * args.rows_up + at.row) * args.columns_up + at.column;
+}
+
+static void write_points(const conv_args args, spot at, const float (*v)[SIDE],
+                         global float *out) {
+  const int matrices = args.groups * args.rows_up * args.columns_up;
+  out += element_of(args, at);
+#pragma unroll
+  for (int i = 0; i < SIDE; i++) {
+#pragma unroll
+    for (int j = 0; j < SIDE; j++) out[(i * SIDE + j) * matrices] = v[i][j];
+  }
+}
+
+/* x -> points. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
+    const conv_args args, global const float *restrict x, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  const spot at = spot_of(args, args.first_group + (int)get_group_id(0), (int)get_local_id(0));
+  if (at.column >= args.columns_up) return;
+  x += (size_t)args.a_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  const int channel = at.group * args.rows + at.row;
+  const int h0 = at.h - args.ph, w0 = at.w - args.pw;
+  const int plane = (at.image * args.groups * args.rows + channel) * args.iz + at.z;
+  const int from = (plane * args.ih + h0) * args.iw + w0;
+  float d[SIDE][SIDE], v[SIDE][SIDE], column[SIDE], points[SIDE];
+#pragma unroll
+  for (int i = 0; i < SIDE; i++) {
+#pragma unroll
+    for (int j = 0; j < SIDE; j++) {
+      const int inside = at.there & ((uint)(h0 + i) < (uint)args.ih) &
+                         ((uint)(w0 + j) < (uint)args.iw);
+      d[i][j] = inside ? x[from + i * args.iw + j] : 0.0f;
+    }
+    points_of_input(d[i], v[i]);
+  }
+#pragma unroll
+  for (int j = 0; j < SIDE; j++) {
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) column[i] = v[i][j];
+    points_of_input(column, points);
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) v[i][j] = points[i];
+  }
+  write_points(args, at, v, out);
+}
+
+/* dy -> points. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_gradient(
+    const conv_args args, global const float *restrict dy, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  const spot at = spot_of(args, args.first_group + (int)get_group_id(0), (int)get_local_id(0));
+  if (at.column >= args.columns_up) return;
+  dy += (size_t)args.a_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  const int channel = at.group * args.rows + at.row;
+  const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
+  const int from = (plane * args.oh + at.h) * args.ow + at.w;
+  float d[TILE], v[SIDE][SIDE], column[TILE], points[SIDE];
+#pragma unroll
+  for (int i = 0; i < TILE; i++) {
+#pragma unroll
+    for (int j = 0; j < TILE; j++) {
+      const int inside = at.there & (at.h + i < args.oh) & (at.w + j < args.ow);
+      d[j] = inside ? dy[from + i * args.ow + j] : 0.0f;
+    }
+    points_of_gradient(d, v[i]);
+  }
+#pragma unroll
+  for (int j = 0; j < SIDE; j++) {
+#pragma unroll
+    for (int i = 0; i < TILE; i++) column[i] = v[i][j];
+    points_of_gradient(column, points);
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) v[i][j] = points[i];
+  }
+  write_points(args, at, v, out);
+}
+
+/* Weights -> points, as [point][group][depth_up][rows_up]; an item per element of a matrix. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_weights(
+    const conv_args args, global const float *restrict w, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  const int id = (int)get_global_id(0);
+  if (id >= args.items) return;
+  w += (size_t)args.a_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  const int row = id % args.rows_up, line = id / args.rows_up;
+  const int term = line % args.depth_up, group = line / args.depth_up;
+  const int there = row < args.rows && term < args.depth;
+  float u[SIDE][3], points[SIDE];
+#pragma unroll
+  for (int s = 0; s < 3; s++) {
+    float g[3];
+#pragma unroll
+    for (int r = 0; r < 3; r++) {
+#if DIRECTION == 0
+      const int at = ((group * args.rows + row) * args.depth + term) * 9 + r * 3 + s;
+#else
+      const int at = ((group * args.depth + term) * args.rows + row) * 9 + 8 - r * 3 - s;
+#endif
+      g[r] = there ? w[at] : 0.0f;
+    }
+    points_of_filter(g, points);
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) u[i][s] = points[i];
+  }
+#pragma unroll
+  for (int i = 0; i < SIDE; i++) {
+    points_of_filter(u[i], points);
+#pragma unroll
+    for (int j = 0; j < SIDE; j++) out[(i * SIDE + j) * args.items + id] = points[j];
+  }
+}
+
+/* Products, the sum of `slices` partial ones -> result, with what happens to finished sums. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
+    const conv_args args, global const float *restrict products, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  const spot at = spot_of(args, args.first_group + (int)get_group_id(0), (int)get_local_id(0));
+  if (at.column >= args.columns_up || !at.there) return;
+  products += (size_t)args.a_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  const int matrices = args.groups * args.rows_up * args.columns_up;
+  products += element_of(args, at);
+  float m[SIDE][SIDE], y[SIDE][TILE], column[SIDE], values[TILE];
+#pragma unroll
+  for (int i = 0; i < SIDE; i++) {
+#pragma unroll
+    for (int j = 0; j < SIDE; j++) m[i][j] = products[(i * SIDE + j) * matrices];
+  }
+  for (int slice = 1; slice < args.slices; slice++) {
+    products += POINTS * matrices;
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) {
+#pragma unroll
+      for (int j = 0; j < SIDE; j++) m[i][j] += products[(i * SIDE + j) * matrices];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < SIDE; i++) output_of_points(m[i], y[i]);
+#pragma unroll
+  for (int j = 0; j < TILE; j++) {
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) column[i] = y[i][j];
+    output_of_points(column, values);
+#pragma unroll
+    for (int i = 0; i < TILE; i++) y[i][j] = values[i];
+  }
+
+  const int channel = at.group * args.rows + at.row;
+  const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
+  const int to = (plane * args.oh + at.h) * args.ow + at.w;
+#pragma unroll
+  for (int i = 0; i < TILE; i++) {
+    if (at.h + i >= args.oh) break;
+#if TILE == 4
+    if (args.ow % 4 == 0) {
+      store_four(args, bias, out, to + i * args.ow, channel,
+                 (float4)(y[i][0], y[i][1], y[i][2], y[i][3]));
+      continue;
+    }
+#endif
+#pragma unroll
+    for (int j = 0; j < TILE; j++)
+      if (at.w + j < args.ow) store(args, bias, out, to + i * args.ow + j, channel, y[i][j]);
+  }
+}
+
+/* backward_weights: products, the slices of each point added in order -> 3x3 gradients. `slice` items
+ * share an element (row, column) of the matrices, each adds every slice-th point. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter(
+    const conv_args args, global const float *restrict products, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  local float sums[POINTS * WG];
+  const int item = (int)get_local_id(0), lanes = args.slice, width = WG / lanes;
+  const int mine = item % width, id = (args.first_group + (int)get_group_id(0)) * width + mine;
+  products += (size_t)args.a_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  const int matrix = args.rows_up * args.columns_up, matrices = args.groups * matrix;
+  const int column = id % args.columns, line = id / args.columns;
+  const int from = line / args.rows * matrix + line % args.rows * args.columns_up + column;
+  if (id < args.items) {
+    for (int point = item / width; point < POINTS; point += lanes) {
+      float sum = 0.0f;
+#pragma unroll 8
+      for (int slice = 0; slice < args.slices; slice++)
+        sum += products[(slice * POINTS + point) * matrices + from];
+      sums[point * width + mine] = sum;
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item >= width || id >= args.items) return;
+
+  float g[3][SIDE], column_of[SIDE], values[3];
+#pragma unroll
+  for (int j = 0; j < SIDE; j++) {
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) column_of[i] = sums[(i * SIDE + j) * width + mine];
+    filter_of_points(column_of, values);
+#pragma unroll
+    for (int r = 0; r < 3; r++) g[r][j] = values[r];
+  }
+#pragma unroll
+  for (int r = 0; r < 3; r++) {
+    filter_of_points(g[r], values);
+#pragma unroll
+    for (int s = 0; s < 3; s++) store(args, bias, out, id * 9 + r * 3 + s, 0, values[s]);
+  }
+}

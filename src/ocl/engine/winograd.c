@@ -1,0 +1,204 @@
+/* Launches ocl.winograd: per piece of the batch one transform of each array, the products, and the
+ * transform of their results. */
+#include "cl/sources.h"
+#include "ocl/engine/engine.h"
+
+static const program_source transforms = {
+    "winograd.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_epilogue, cvy_cl_winograd_points,
+                                         cvy_cl_winograd, NULL}};
+static const program_source products = {
+    "winograd_product.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_tile,
+                                                 cvy_cl_winograd_product, NULL}};
+
+/* Transforms hold a tile in registers: larger groups would have to spill. */
+#define MOST_ITEMS 128
+/* Enough to hide the latency of memory. */
+#define ITEMS_PER_UNIT 1024
+/* What a transform does per point, in operations. */
+#define POINT_WORK 32.0
+
+/* One job on its way. */
+typedef struct winograd_run {
+  cvy_device *device;
+  const cvy_job *job;
+  const cvy_problem *problem;
+  const bindings *arrays;
+  cvy_winograd_plan plan;
+  conv_args args; /* of the convolution carried out, of a whole piece */
+  span a, b, out; /* of the products */
+} winograd_run;
+
+/* A matrix as transforms see it: real rows, rows and columns in memory. */
+typedef struct extents {
+  int64_t rows, rows_up, columns_up;
+} extents;
+
+static int64_t points_of(const winograd_run *run) {
+  return (run->plan.tile + 2) * (run->plan.tile + 2);
+}
+
+static int64_t group_items(const winograd_run *run) {
+  const int64_t items = cvy_ocl_group_items(&run->device->facts);
+  return items < MOST_ITEMS ? items : MOST_ITEMS;
+}
+
+static convoy_status transform(const winograd_run *run, const char *kernel, const conv_args *args,
+                               int64_t work_groups, const bindings *arrays) {
+  char options[128];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D TILE=%lld -D DIRECTION=%d",
+               (long long)group_items(run), (long long)run->plan.tile,
+               run->problem->direction == CONVOY_BACKWARD_DATA);
+  const launch what = {
+      .source = &transforms,
+      .options = options,
+      .kernel = kernel,
+      .work_groups = work_groups,
+      .items = group_items(run),
+      .work = (double)work_groups * (double)group_items(run) * (double)points_of(run) * POINT_WORK};
+  return launch_kernel(run->device, &what, *args, arrays);
+}
+
+/* Between an array and matrices: an item per tile and channel. */
+static convoy_status transform_tiles(const winograd_run *run, const char *kernel, conv_args args,
+                                     extents of, const bindings *arrays) {
+  args.rows = of.rows;
+  args.rows_up = of.rows_up;
+  args.columns_up = of.columns_up;
+  const int64_t lines = args.groups * of.rows_up;
+  return transform(run, kernel, &args, lines * cvy_ceil_div(of.columns_up, group_items(run)),
+                   arrays);
+}
+
+static convoy_status multiply(const winograd_run *run, int transposed) {
+  const cvy_gemm_tile *tile = &run->plan.product;
+  char options[PROGRAM_OPTIONS];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  cvy_text_add(&text,
+               "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld -D TRANSPOSED=%d",
+               (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
+               (long long)tile->tn, transposed);
+  conv_args args = run->args;
+  args.groups = run->plan.matrices;
+  const bindings arrays = {.a = run->a, .b = run->b, .out = run->out};
+  const launch what = {.source = &products,
+                       .options = options,
+                       .kernel = "winograd_product",
+                       .work_groups = run->plan.work_groups,
+                       .items = run->plan.items,
+                       .work = 2.0 * (double)run->plan.matrices * (double)run->plan.rows_up *
+                               (double)run->plan.columns_up * (double)run->plan.depth_up};
+  return launch_kernel(run->device, &what, args, &arrays);
+}
+
+/* The transformed weights, made at their first use. */
+static convoy_status find_weights(winograd_run *run) {
+  const cvy_winograd_plan *plan = &run->plan;
+  const derived_form form = {&cvy_ocl_winograd,
+                             {run->problem->direction, plan->tile, run->problem->groups, plan->rows,
+                              plan->rows_up, plan->depth, plan->depth_up}};
+  bool fresh = false;
+  const convoy_status status = derived_find(
+      run->device, run->job->b.id, &form, plan->weights * (int64_t)sizeof(float), &run->a, &fresh);
+  if (status || !fresh) return status;
+  conv_args args = run->args;
+  args.items = run->problem->groups * plan->depth_up * plan->rows_up;
+  const bindings arrays = {.a = run->arrays->b, .out = run->a};
+  return transform(run, "winograd_weights", &args, cvy_ceil_div(args.items, group_items(run)),
+                   &arrays);
+}
+
+/* forward and backward_data of a piece. */
+static convoy_status run_gather(const winograd_run *run, const conv_args *piece) {
+  const cvy_winograd_plan *plan = &run->plan;
+  const bindings in = {.a = run->arrays->a, .out = run->b};
+  const bindings out = {.a = run->out, .bias = run->arrays->bias, .out = run->arrays->out};
+  convoy_status status = transform_tiles(
+      run, "winograd_input", *piece, (extents){plan->depth, plan->depth_up, plan->columns_up}, &in);
+  if (!status) status = multiply(run, 0);
+  if (status) return status;
+  return transform_tiles(run, "winograd_output", *piece,
+                         (extents){plan->rows, plan->rows_up, plan->columns_up}, &out);
+}
+
+/* Items that share an element of the gradient: as many as keep the device busy, but neighbours read 8
+ * neighbouring floats at least. */
+static int64_t lanes_for(const winograd_run *run, int64_t elements) {
+  const int64_t wanted = ITEMS_PER_UNIT * (int64_t)run->device->facts.info.compute_units;
+  int64_t lanes = 1;
+  while (elements * lanes < wanted && lanes * 16 <= group_items(run)) lanes *= 2;
+  return lanes;
+}
+
+/* backward_weights of a piece: later pieces are added. */
+static convoy_status run_weights(const winograd_run *run, const conv_args *piece) {
+  const cvy_winograd_plan *plan = &run->plan;
+  const bindings x = {.a = run->arrays->a, .out = run->b};
+  const bindings dy = {.a = run->arrays->b, .out = run->a};
+  const bindings out = {.a = run->out, .out = run->arrays->out};
+  convoy_status status =
+      transform_tiles(run, "winograd_input", *piece,
+                      (extents){plan->columns, plan->columns_up, plan->depth_up}, &x);
+  if (!status)
+    status = transform_tiles(run, "winograd_gradient", *piece,
+                             (extents){plan->rows, plan->rows_up, plan->depth_up}, &dy);
+  if (!status) status = multiply(run, 1);
+  if (status) return status;
+  conv_args args = *piece;
+  args.items = run->problem->groups * plan->rows * plan->columns;
+  args.accumulate = args.accumulate || piece->first > 0;
+  args.slice = lanes_for(run, args.items);
+  return transform(run, "winograd_filter", &args,
+                   cvy_ceil_div(args.items, group_items(run) / args.slice), &out);
+}
+
+static convoy_status run_pieces(const winograd_run *run) {
+  const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  const int64_t n = run->problem->n;
+  convoy_status status = CONVOY_OK;
+  for (int64_t first = 0; first < n && !status; first += run->plan.images) {
+    conv_args piece = run->args;
+    piece.first = first;
+    piece.n = n - first < run->plan.images ? n - first : run->plan.images;
+    status = weights ? run_weights(run, &piece) : run_gather(run, &piece);
+  }
+  return status;
+}
+
+/* backward_data is a convolution of dy with the flipped filter. */
+static conv_args args_with(const cvy_problem *problem, const cvy_winograd_plan *plan) {
+  conv_args args = args_of(problem);
+  if (problem->direction == CONVOY_BACKWARD_DATA) {
+    args.iz = problem->out[0], args.ih = problem->out[1], args.iw = problem->out[2];
+    args.oz = problem->in[0], args.oh = problem->in[1], args.ow = problem->in[2];
+    args.ph = 2 - problem->pad[1], args.pw = 2 - problem->pad[2];
+  }
+  args.rows = plan->rows;
+  args.columns = plan->columns;
+  args.depth = plan->depth;
+  args.rows_up = plan->rows_up;
+  args.columns_up = plan->columns_up;
+  args.depth_up = plan->depth_up;
+  args.row_tiles = plan->row_tiles;
+  args.column_tiles = plan->column_tiles;
+  args.slices = plan->slices;
+  args.slice = plan->slice;
+  return args;
+}
+
+convoy_status run_winograd(cvy_device *device, const cvy_job *job, const bindings *arrays,
+                           span scratch) {
+  const cvy_winograd_plan plan = cvy_winograd_plan_for(&job->problem, &device->facts, &job->params);
+  winograd_run run = {.device = device,
+                      .job = job,
+                      .problem = &job->problem,
+                      .arrays = arrays,
+                      .plan = plan,
+                      .args = args_with(&job->problem, &plan),
+                      .a = scratch,
+                      .b = {scratch.memory, scratch.at + plan.b_at},
+                      .out = {scratch.memory, scratch.at + plan.out_at}};
+  const convoy_status status =
+      job->problem.direction == CONVOY_BACKWARD_WEIGHTS ? CONVOY_OK : find_weights(&run);
+  return status ? status : run_pieces(&run);
+}
