@@ -1,0 +1,284 @@
+/* Any bytes as what a library writes into the ring: the worker's command loop refuses what is impossible,
+ * and hands its engine nothing that is outside of a block or cannot be counted.
+ *
+ * The input is a list of assignments, a byte for the field and eight for its value; field 0 posts the
+ * command made so far. So the corpus stays good when structs change. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_os.h"
+#include "worker/module.h"
+#include "worker/serve.h"
+#include "worker/server.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+const char cvy_build_id[] = "fuzz";
+static cvy_wire *wire;
+
+/* ------------------------------------------------------------------------------- engine */
+
+/* Ids divisible by it fail, some at once and some later. */
+enum { BAD_ID = 5, LATE_ID = 7 };
+static uint64_t tickets, late_fault;
+static volatile char sink;
+
+static void require(bool ok, const char *what) {
+  if (ok) return;
+  fprintf(stderr, "%s\n", what);
+  abort();
+}
+
+static convoy_status take(uint64_t id, uint64_t *ticket) {
+  *ticket = ++tickets;
+  if (id % LATE_ID == 0 && !late_fault) late_fault = tickets;
+  return id % BAD_ID == 0 ? cvy_fail(CONVOY_ERR_DEVICE, "id %llu", (unsigned long long)id)
+                          : CONVOY_OK;
+}
+
+static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                          int32_t *count) {
+  (void)options;
+  require(capacity == CVY_WIRE_DEVICES, "a list of another length");
+  out[0] = (cvy_facts){.max_work_group = 1};
+  *count = 1;
+  return CONVOY_OK;
+}
+
+static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
+  static char device;
+  (void)options;
+  require(index >= 0 && index < CVY_WIRE_DEVICES, "an index beyond the list");
+  *out = (cvy_device *)(void *)&device;
+  return CONVOY_OK;
+}
+
+static void close_device(cvy_device *device) {
+  require(device != NULL, "a device that was never opened is closed");
+}
+
+static const cvy_facts *facts(const cvy_device *device) {
+  static const cvy_facts known;
+  (void)device;
+  return &known;
+}
+
+static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  (void)device;
+  require(bytes > 0, "an array without bytes");
+  return take(id, ticket);
+}
+
+static convoy_status release(cvy_device *device, uint64_t id) {
+  (void)device;
+  (void)id;
+  return CONVOY_OK;
+}
+
+/* Touches both ends: AddressSanitizer knows where the block ends. */
+static convoy_status write_part(cvy_device *device, uint64_t id, int64_t offset, const void *from,
+                                int64_t bytes, uint64_t *ticket) {
+  (void)device;
+  require(offset >= 0 && bytes > 0 && offset <= INT64_MAX - bytes, "a part that cannot be");
+  sink = ((const char *)from)[0];
+  sink = ((const char *)from)[bytes - 1];
+  return take(id, ticket);
+}
+
+static convoy_status read_part(cvy_device *device, uint64_t id, int64_t offset, void *to,
+                               int64_t bytes) {
+  (void)device;
+  require(offset >= 0 && bytes > 0 && offset <= INT64_MAX - bytes, "a part that cannot be");
+  ((char *)to)[0] = ((char *)to)[bytes - 1] = 1;
+  return id % BAD_ID == 0 ? cvy_fail(CONVOY_ERR_DEVICE, "unreadable") : CONVOY_OK;
+}
+
+static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
+                          uint64_t *ticket) {
+  (void)device;
+  (void)to;
+  require(bytes > 0, "a copy of nothing");
+  return take(from, ticket);
+}
+
+static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  (void)device;
+  require(bytes > 0, "zeros for nothing");
+  return take(id, ticket);
+}
+
+static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
+  (void)device;
+  const cvy_problem *problem = &job->problem;
+  for (cvy_array array = CVY_X; array <= CVY_BIAS; array++) {
+    const int64_t elements = cvy_problem_count(problem, array);
+    require(elements >= 0 && elements <= INT64_MAX / (int64_t)sizeof(float), "too many elements");
+  }
+  require(cvy_problem_operands(problem).out <= CVY_BIAS, "no such direction");
+  require(job->algorithm == 0, "a row beyond the table");
+  return take(job->out.id, ticket);
+}
+
+static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
+                              uint64_t *fault) {
+  (void)device;
+  (void)interrupt;
+  if (!late_fault || late_fault > ticket) return CONVOY_OK;
+  *fault = late_fault;
+  return cvy_fail(CONVOY_ERR_DEVICE, "a late fault");
+}
+
+static convoy_status clear(cvy_device *device, bool *emptied) {
+  (void)device;
+  *emptied = false;
+  late_fault = 0;
+  return CONVOY_OK;
+}
+
+static void usage(const cvy_device *device, cvy_usage *out) {
+  (void)device;
+  *out = (cvy_usage){0};
+}
+
+static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
+  (void)device;
+  *gflops = *gigabytes = 1;
+  return CONVOY_OK;
+}
+
+static void set_watch(const cvy_engine_watch *watch) {
+  (void)watch;
+}
+
+convoy_status cvy_module_load(const char *path, const cvy_module **out) {
+  static const cvy_algorithm row = {.name = "ocl.none"};
+  static const cvy_algorithm *const rows[] = {&row, NULL};
+  static const cvy_backend engine = {.name = "ocl",
+                                     .algorithms = rows,
+                                     .list = list,
+                                     .open = open_device,
+                                     .close = close_device,
+                                     .facts = facts,
+                                     .allocate = allocate,
+                                     .release = release,
+                                     .write_part = write_part,
+                                     .read_part = read_part,
+                                     .copy = copy,
+                                     .zero = zero,
+                                     .run = run,
+                                     .wait = wait_for,
+                                     .clear = clear,
+                                     .usage = usage,
+                                     .peak = peak};
+  static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log, set_watch};
+  (void)path;
+  *out = &module;
+  return CONVOY_OK;
+}
+
+/* -------------------------------------------------------------------------------- input */
+
+/* Fields of a command by number, from 1; then those of the wire that the library writes. */
+#define FIELD(type, field) \
+  { offsetof(type, field), sizeof(((type *)NULL)->field) }
+static const struct {
+  size_t at, bytes;
+} fields[] = {
+    FIELD(cvy_command, kind),
+    FIELD(cvy_command, block),
+    FIELD(cvy_command, id),
+    FIELD(cvy_command, to),
+    FIELD(cvy_command, bytes),
+    FIELD(cvy_command, offset),
+    FIELD(cvy_command, block_offset),
+    FIELD(cvy_command, index),
+    FIELD(cvy_command, job.algorithm),
+    FIELD(cvy_command, job.a.id),
+    FIELD(cvy_command, job.out.id),
+    FIELD(cvy_command, job.problem.direction),
+    FIELD(cvy_command, job.problem.rank),
+    FIELD(cvy_command, job.problem.accumulate),
+    FIELD(cvy_command, job.problem.has_bias),
+    FIELD(cvy_command, job.problem.activation),
+    FIELD(cvy_command, job.problem.n),
+    FIELD(cvy_command, job.problem.c),
+    FIELD(cvy_command, job.problem.k),
+    FIELD(cvy_command, job.problem.groups),
+    FIELD(cvy_command, job.problem.in[0]),
+    FIELD(cvy_command, job.problem.in[1]),
+    FIELD(cvy_command, job.problem.in[2]),
+    FIELD(cvy_command, job.problem.filter[0]),
+    FIELD(cvy_command, job.problem.filter[1]),
+    FIELD(cvy_command, job.problem.filter[2]),
+    FIELD(cvy_command, job.problem.out[0]),
+    FIELD(cvy_command, job.problem.out[1]),
+    FIELD(cvy_command, job.problem.out[2]),
+    FIELD(cvy_command, job.problem.stride[0]),
+    FIELD(cvy_command, job.problem.dilation[1]),
+    FIELD(cvy_command, job.problem.pad[2]),
+};
+enum { FIELDS = (int)CVY_COUNT(fields), POST = 0, WANTED = FIELDS + 1, POSTED, CODES };
+enum { ASSIGNMENT = 9 };
+
+/* A command that would be accepted as any kind but for its numbers. */
+static cvy_command plain_command(uint32_t kind) {
+  const int64_t one[3] = {1, 1, 1};
+  cvy_command out = {.kind = kind, .id = 1, .to = 2, .bytes = 64};
+  cvy_problem *problem = &out.job.problem;
+  *problem = (cvy_problem){.rank = 2, .n = 1, .c = 1, .k = 1, .groups = 1};
+  memcpy(problem->in, one, sizeof one);
+  memcpy(problem->filter, one, sizeof one);
+  memcpy(problem->out, one, sizeof one);
+  memcpy(problem->stride, one, sizeof one);
+  memcpy(problem->dilation, one, sizeof one);
+  out.job.a.id = 1;
+  out.job.out.id = 2;
+  return out;
+}
+
+static void post(cvy_command *command, uint64_t next_kind) {
+  const uint64_t number = atomic_load(&wire->posted) + 1;
+  wire->slots[number % CVY_WIRE_SLOTS] = *command;
+  atomic_store(&wire->posted, number);
+  *command = plain_command((uint32_t)next_kind);
+}
+
+static void read_input(const uint8_t *bytes, size_t count) {
+  cvy_command command = plain_command(CVY_WIRE_OPEN);
+  for (; count >= ASSIGNMENT; bytes += ASSIGNMENT, count -= ASSIGNMENT) {
+    const int code = bytes[0] % CODES;
+    uint64_t value;
+    memcpy(&value, bytes + 1, sizeof value);
+    if (code == POST)
+      post(&command, value);
+    else if (code == WANTED)
+      atomic_store(&wire->wanted, value);
+    else if (code == POSTED)
+      atomic_store(&wire->posted, value);
+    else
+      memcpy((char *)&command + fields[code - 1].at, &value, fields[code - 1].bytes);
+  }
+  post(&command, 0);
+}
+
+/* The ring has run dry. */
+static void leave(void) {
+  atomic_store(&wire->leave, 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+  cvy_shared ring;
+  int client;
+  fake_sleep = leave;
+  fake_hello = bytes;
+  fake_hello_bytes = count;
+  tickets = late_fault = 0;
+  if (cvy_serve_greet(FAKE_FD, &ring, &client) == CONVOY_OK) cvy_shared_drop(&ring);
+  if (cvy_shared_make(sizeof(cvy_wire), false, &ring)) return 0;
+  wire = ring.memory;
+  read_input(bytes, count);
+  cvy_serve(FAKE_FD, &ring, "");
+  fake_os_reset();
+  return 0;
+}
