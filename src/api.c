@@ -144,12 +144,12 @@ convoy_status convoy_tune(convoy_context *context, const convoy_conv *conv,
 /* ---------------------------------------------------------------- health, events, measuring */
 
 convoy_status convoy_get_health(convoy_context *context, convoy_health *out) {
-  convoy_status status = cvy_check_struct("out", out, sizeof(*out), false);
+  convoy_status status = cvy_check_struct("out", out, CVY_FIRST_HEALTH, false);
   if (!status) status = cvy_enter(context);
   if (status) return status;
   convoy_health health;
   cvy_health_collect(context, &health);
-  cvy_struct_out(out, &health, sizeof(health), sizeof(health));
+  cvy_struct_out(out, &health, sizeof(health), CVY_FIRST_HEALTH);
   return cvy_leave(context, CONVOY_OK);
 }
 

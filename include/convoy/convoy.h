@@ -21,6 +21,9 @@
  * in one order, that of their calls. Different contexts are independent. After fork() the child may
  * use an inherited context: its operations run on the CPU.
  *
+ * Structs begin with struct_size, which the caller sets to their sizeof. They may grow at their end in
+ * later versions; of a smaller one of an earlier header no field beyond is read or written.
+ *
  * There is no access to OpenCL's buffers or queues, no layout but NCHW, no dtype but float32 yet.
  */
 #ifndef CONVOY_CONVOY_H

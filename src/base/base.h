@@ -48,6 +48,12 @@ const char *cvy_env(const char *name);
  * with a sentence by cvy_fail if it is set and is not one; `value` untouched if it is not set. */
 bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);
 
+/* What structs that have grown were in the first header: programs built with it pass so many bytes. */
+enum {
+  CVY_FIRST_OPTIONS = offsetof(convoy_options, device_wait_budget),
+  CVY_FIRST_HEALTH = offsetof(convoy_health, deadlines_missed)
+};
+
 /* Copies the first min(from->struct_size, size) bytes of a public struct over a defaulted local;
  * false if struct_size is smaller than `least`. Both structs start with uint32_t struct_size. */
 bool cvy_struct_in(void *to, size_t size, const void *from, size_t least);

@@ -120,9 +120,9 @@ static convoy_status resolve_text(const char *field, const char *given, const ch
 
 convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out) {
   convoy_options options = CONVOY_OPTIONS_INIT;
-  if (given && !cvy_struct_in(&options, sizeof(options), given, sizeof(options))) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.struct_size is %u, not %zu",
-                    (unsigned)given->struct_size, sizeof(options));
+  if (given && !cvy_struct_in(&options, sizeof(options), given, CVY_FIRST_OPTIONS)) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.struct_size is %u, at least %d are needed",
+                    (unsigned)given->struct_size, (int)CVY_FIRST_OPTIONS);
   }
   if (options.reserved != 0 || options.reserved2 != 0) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "options.reserved is %d and reserved2 %d, not 0",

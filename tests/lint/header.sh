@@ -14,3 +14,11 @@ awk '
   { documented = 0 }
   END { print functions " functions, " faults + 0 " faults"; exit faults > 0 || functions < 10 }
 ' "$1/include/convoy/convoy.h"
+
+# Reports name the settings they were made under: the tool knows each variable of the header's table.
+unknown=0
+for name in $(sed -n '/field  *environment/,/is a GPU through/p' "$1/include/convoy/convoy.h" |
+  grep -oE 'CONVOY_[A-Z_]+' | sort -u); do
+  grep -q "\"$name\"" "$1/tools/machine.c" || { echo "tools/machine.c lacks $name"; unknown=1; }
+done
+exit "$unknown"
