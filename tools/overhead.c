@@ -73,12 +73,13 @@ static convoy_status report_table(const sides *on, const layer_table *table, con
 }
 
 static convoy_status report_calls(const sides *on) {
-  overhead_calls calls;
-  const convoy_status status = overhead_measure_calls(on, &calls);
+  overhead_calls calls[SIDES];
+  const convoy_status status = overhead_measure_calls(on, calls);
   if (status != CONVOY_OK) return status;
   for (int side = 0; side < SIDES; side++)
-    printf("calls, %-8s enqueue %.2f us, wait %.2f us\n", side_names[side],
-           1e6 * calls.enqueue[side], 1e6 * calls.wait[side]);
+    printf("calls, %-8s enqueue %.2f us, wait for what is done %.2f us, enqueue and wait %.2f us\n",
+           side_names[side], 1e6 * calls[side].enqueue, 1e6 * calls[side].wait,
+           1e6 * calls[side].once);
   return CONVOY_OK;
 }
 

@@ -48,12 +48,15 @@ convoy_status overhead_host(const overhead_step *step, int samples, paired *out,
 
 /* -------------------------------------------------------------------- overhead_calls.c */
 
+/* Seconds of the caller's time, medians. */
 typedef struct overhead_calls {
-  double enqueue[SIDES], wait[SIDES]; /* seconds of the caller's time, medians */
+  double enqueue; /* one of many in a row */
+  double wait;    /* for what the device has done meanwhile */
+  double once;    /* one operation and the wait for it, the device's time included */
 } overhead_calls;
 
 /* Of a problem that takes the device no time worth mentioning. */
-convoy_status overhead_measure_calls(const sides *on, overhead_calls *out);
+convoy_status overhead_measure_calls(const sides *on, overhead_calls out[SIDES]);
 
 typedef struct overhead_transfers {
   double up, down,

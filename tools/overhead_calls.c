@@ -24,33 +24,41 @@ static problem problem_of(convoy_direction direction, int64_t extent, int64_t fi
 
 /* When the wait begins the device has been done for long: what is left is the asking. */
 static convoy_status time_round(convoy_context *context, const problem *about, tensors *data,
-                                double *enqueue, double *wait) {
+                                overhead_calls *out) {
   const double start = seconds_now();
   for (int i = 0; i < CALLS; i++) {
     const convoy_status status = call_tensors(context, about, data, NULL);
     if (status != CONVOY_OK) return status;
   }
-  *enqueue = (seconds_now() - start) / CALLS;
-  nanosleep(&(struct timespec){0, 5000000}, NULL);
+  out->enqueue = (seconds_now() - start) / CALLS;
+  nanosleep(&(struct timespec){0, 20000000}, NULL);
   const double asked = seconds_now();
-  const convoy_status status = convoy_sync(context);
-  *wait = seconds_now() - asked;
+  convoy_status status = convoy_sync(context);
+  const double again = seconds_now();
+  out->wait = again - asked;
+  if (status == CONVOY_OK) status = call_tensors(context, about, data, NULL);
+  if (status == CONVOY_OK) status = convoy_sync(context);
+  out->once = seconds_now() - again;
   return status;
 }
 
 static convoy_status time_rounds(convoy_context *context, const problem *about, tensors *data,
-                                 double *enqueue, double *wait) {
-  double enqueues[ROUNDS], waits[ROUNDS];
-  convoy_status status = time_round(context, about, data, enqueue, wait);
-  for (int i = 0; i < ROUNDS && status == CONVOY_OK; i++)
-    status = time_round(context, about, data, &enqueues[i], &waits[i]);
+                                 overhead_calls *out) {
+  double enqueue[ROUNDS], wait[ROUNDS], once[ROUNDS];
+  convoy_status status = time_round(context, about, data, out);
+  for (int i = 0; i < ROUNDS && status == CONVOY_OK; i++) {
+    status = time_round(context, about, data, out);
+    enqueue[i] = out->enqueue;
+    wait[i] = out->wait;
+    once[i] = out->once;
+  }
   if (status != CONVOY_OK) return status;
-  *enqueue = stats_of(enqueues, ROUNDS).median;
-  *wait = stats_of(waits, ROUNDS).median;
+  *out = (overhead_calls){stats_of(enqueue, ROUNDS).median, stats_of(wait, ROUNDS).median,
+                          stats_of(once, ROUNDS).median};
   return CONVOY_OK;
 }
 
-convoy_status overhead_measure_calls(const sides *on, overhead_calls *out) {
+convoy_status overhead_measure_calls(const sides *on, overhead_calls out[SIDES]) {
   const problem about = problem_of(CONVOY_FORWARD, 8, 3, 1);
   operands data;
   if (!operands_make(&about, fill_real, false, &data)) return CONVOY_ERR_MEMORY;
@@ -59,8 +67,7 @@ convoy_status overhead_measure_calls(const sides *on, overhead_calls *out) {
     tensors resident;
     status = tensors_make(on->context[side], &about, &data, &resident);
     if (status != CONVOY_OK) break;
-    status =
-        time_rounds(on->context[side], &about, &resident, &out->enqueue[side], &out->wait[side]);
+    status = time_rounds(on->context[side], &about, &resident, &out[side]);
     tensors_free(&resident);
   }
   operands_free(&data);

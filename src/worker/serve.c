@@ -163,6 +163,10 @@ static void execute(cvy_server *server, const cvy_command *command, uint64_t num
 
 /* ------------------------------------------------------------------------------ loop */
 
+/* Seconds between two looks at a device that works while there is nothing else to do. */
+#define FIRST_PAUSE 100e-6
+#define LONGEST_PAUSE 10e-3
+
 static bool drain(cvy_server *server, uint64_t posted) {
   cvy_wire *wire = server->wire;
   if (posted - server->taken > CVY_WIRE_SLOTS) return false;
@@ -180,6 +184,20 @@ static bool drain(cvy_server *server, uint64_t posted) {
   return true;
 }
 
+/* Nothing to do. While the device goes on, looks now and then how far it is: who asks later then has his
+ * answer already. */
+static void rest(cvy_server *server, uint32_t seen) {
+  double pause = -1;
+  if (server->device && !server->faulted && server->completed < server->taken) {
+    set_phase(server, CVY_PHASE_RUNNING);
+    if (server->module->engine->poll) server->module->engine->poll(server->device);
+    pause = server->pause;
+    server->pause = pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
+  }
+  set_phase(server, CVY_PHASE_IDLE);
+  cvy_doorbell_wait(&server->wire->work, seen, server->completed < server->taken ? pause : -1);
+}
+
 static bool loop(cvy_server *server) {
   cvy_wire *wire = server->wire;
   while (!atomic_load(&wire->leave)) {
@@ -187,12 +205,12 @@ static bool loop(cvy_server *server) {
     uint64_t posted = atomic_load(&wire->posted);
     uint64_t wanted = atomic_load(&wire->wanted);
     if (posted != server->taken) {
+      server->pause = FIRST_PAUSE;
       if (!drain(server, posted)) return false;
     } else if (wanted > server->completed && wanted <= server->taken) {
       settle(server, wanted);
     } else {
-      set_phase(server, CVY_PHASE_IDLE);
-      cvy_doorbell_wait(&wire->work, seen, -1);
+      rest(server, seen);
     }
   }
   return true;

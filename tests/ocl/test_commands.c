@@ -1,5 +1,6 @@
 /* The engine's commands on arrays: order, tickets, faults and their clearing, memory. */
 #include <string.h>
+#include <time.h>
 
 #include "common/cmocka.h"
 #include "engine.h"
@@ -43,6 +44,40 @@ static void a_write_takes_its_copy(void **state) {
     for (int j = 0; j < COUNT; j++) assert_true(got[j] == (float)i);
     drop(ids[i]);
   }
+}
+
+static uint64_t seen_ticket;
+
+static cvy_phase keep_phase(void *user, cvy_phase phase) {
+  (void)user;
+  return phase;
+}
+
+static void note_progress(void *user, uint64_t ticket) {
+  (void)user;
+  seen_ticket = ticket;
+}
+
+static void ignore_first_run(void *user) {
+  (void)user;
+}
+
+/* That the device is done is seen without waiting for it. */
+static void looking_shows_the_end(void **state) {
+  (void)state;
+  const cvy_engine_watch watch = {NULL, keep_phase, note_progress, ignore_first_run};
+  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  uint64_t ticket = 0;
+  assert_int_equal(engine.backend->zero(engine.device, id, sizeof ramp, &ticket), CONVOY_OK);
+  engine.module->set_watch(&watch);
+  seen_ticket = 0;
+  for (int i = 0; i < 5000 && seen_ticket < ticket; i++) {
+    engine.backend->poll(engine.device);
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+  }
+  engine.module->set_watch(NULL);
+  assert_int_equal(seen_ticket, ticket);
+  drop(id);
 }
 
 static void commands_happen_in_order(void **state) {
@@ -150,6 +185,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(what_is_written_is_read, reset),
       cmocka_unit_test_setup(a_write_takes_its_copy, reset),
+      cmocka_unit_test_setup(looking_shows_the_end, reset),
       cmocka_unit_test_setup(commands_happen_in_order, reset),
       cmocka_unit_test_setup(a_fault_stops_what_follows_until_cleared, reset),
       cmocka_unit_test_setup(memory_that_is_not_there_is_a_fault_with_numbers, reset),

@@ -98,6 +98,7 @@ void engine_close(cvy_device *device) {
   if (!device) return;
   if (device->queue) clFinish(device->queue);
   marks_drop(device);
+  marks_stop_resting(device);
   staging_close(device);
   pinned_close(device);
   programs_close(device);

@@ -89,6 +89,8 @@ void marks_add(cvy_device *device, cl_event event, double work, double *rate);
 /* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as a fault. */
 convoy_status marks_wait(cvy_device *device, uint64_t ticket);
 void marks_drop(cvy_device *device);
+/* Forgets the marker of engine_poll. */
+void marks_stop_resting(cvy_device *device);
 
 /* ---------------------------------------------------------------------------- device */
 
@@ -108,6 +110,8 @@ struct cvy_device {
   int64_t programs_compiled, programs_cached;
   double dispatch; /* seconds one launch should not exceed */
   marks marks;
+  cl_event resting; /* marker behind command `rested`, NULL: none */
+  uint64_t rested;
   double unmeasured; /* the rate of kernels that are not ours to cut */
   uint64_t ticket;   /* commands accepted so far */
   uint64_t finished; /* tickets up to this one are known to be good */
@@ -238,6 +242,7 @@ convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_
 convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
 convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                           uint64_t *fault);
+void engine_poll(cvy_device *device);
 convoy_status engine_clear(cvy_device *device, bool *emptied);
 void staging_close(cvy_device *device);
 

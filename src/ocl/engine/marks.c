@@ -106,3 +106,25 @@ convoy_status marks_wait(cvy_device *device, uint64_t ticket) {
   }
   return CONVOY_OK;
 }
+
+/* ------------------------------------------------------------------------------ resting */
+
+void marks_stop_resting(cvy_device *device) {
+  if (device->resting) clReleaseEvent(device->resting);
+  device->resting = NULL;
+}
+
+/* A failure is left to the wait to find: it knows what was waited for. */
+void engine_poll(cvy_device *device) {
+  if (device->fault != 0 || device->finished == device->ticket) return;
+  if (device->resting && device->rested != device->ticket) marks_stop_resting(device);
+  if (!device->resting) {
+    const cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &device->resting);
+    if (code != CL_SUCCESS) device->resting = NULL;
+    device->rested = device->ticket;
+    clFlush(device->queue);
+  }
+  if (!device->resting || !is_complete(device->resting)) return;
+  marks_stop_resting(device);
+  command_drained(device, CL_SUCCESS, "looking how far the device is");
+}

@@ -35,6 +35,7 @@ static const cvy_backend engine = {
     .zero = engine_zero,
     .run = engine_run,
     .wait = engine_wait,
+    .poll = engine_poll,
     .clear = engine_clear,
     .usage = usage,
     .peak = engine_peak,
