@@ -82,7 +82,10 @@ def resident_bytes():
 
 
 def test_closed_contexts_and_shared_arrays_are_freed():
-    """Nor does the process: contexts collected instead of closed, arrays they lent."""
+    """Nor does the process: contexts collected instead of closed, arrays they lent.
+
+    What one step would leave behind is 8 MiB and more. Of what other tests freed before, malloc may
+    keep tens of MiB and hand them out in pieces: that shows once, a leak in every round."""
 
     def step():
         context = convoy.open("cpu", threads=2)
@@ -90,10 +93,13 @@ def test_closed_contexts_and_shared_arrays_are_freed():
         context.tensor((1024, 1024)).read()
 
     step()
-    before, threads = resident_bytes(), len(os.listdir("/proc/self/task"))
-    for _ in range(20):
-        step()
-    assert resident_bytes() < before + 20 * 2**20
+    threads, grown = len(os.listdir("/proc/self/task")), []
+    for _ in range(3):
+        before = resident_bytes()
+        for _ in range(20):
+            step()
+        grown.append(resident_bytes() - before)
+    assert min(grown) < 20 * 2**20, grown
     assert len(os.listdir("/proc/self/task")) <= threads + 2
 
 
