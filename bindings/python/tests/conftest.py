@@ -16,6 +16,9 @@ def private_state():
         os.environ["CONVOY_STATE_DIR"] = folder
         os.environ["CONVOY_STRIKE_LIMIT"] = "0"
         os.environ["CONVOY_ROUTE_FILE"] = os.path.join(folder, "routes.txt")
+        for name in "CONVOY_CACHE_DIR", "POCL_CACHE_DIR":  # as given, else none of the user's
+            os.environ.setdefault(name, os.path.join(folder, name))
+        os.environ.setdefault("CONVOY_TUNE_FILE", os.path.join(folder, "tune.txt"))
         yield
 
 
