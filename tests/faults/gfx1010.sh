@@ -3,6 +3,9 @@
 # `auto` takes, and gets the choices for one: every algorithm's result is right with them.
 set -eu
 export OPENCL_LAYERS="$2" CONVOY_FAULT_DEVICE=gfx1010
+# Nothing is in PoCL's cache for it, and PoCL compiles when a kernel first runs: that takes minutes on
+# a loaded machine.
+export CONVOY_DEVICE_WAIT_BUDGET=280 CONVOY_DEADLINE=run=90
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export CONVOY_STATE_DIR="$folder"
