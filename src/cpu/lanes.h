@@ -19,16 +19,33 @@ typedef struct cvy_run {
   int64_t from, to, count;
 } cvy_run;
 
+/* Rows to be copied, `to_pitch` and `from_pitch` floats apart. */
+typedef struct cvy_rows {
+  float *to;
+  const float *from;
+  int64_t to_pitch, from_pitch, rows, length;
+} cvy_rows;
+
 typedef struct cvy_lanes {
   const char *name;
 
   /* y[i] += sum over t of w[t] x[i + t step], i < length. */
   void (*slide)(float *y, const float *x, const float *w, int64_t taps, int64_t step,
                 int64_t length);
+  /* y[i] = sum over t of w[t] x[i + shift[t]]. Whole vectors are read and written. */
+  void (*shifts)(float *y, const float *x, const float *w, const int64_t *shift, int64_t taps,
+                 int64_t length);
+  /* dw[t] += sum over i of y[i] x[i + shift[t]]. Whole vectors are read: behind y there must be 0,
+   * behind x any number. */
+  void (*dots)(float *dw, const float *y, const float *x, const int64_t *shift, int64_t taps,
+               int64_t length);
   /* y[i ys] += w x[i xs] */
   void (*axpy)(float *y, int64_t ys, const float *x, int64_t xs, float w, int64_t length);
   /* to[i] = from[i stride] */
   void (*gather)(float *to, const float *from, int64_t stride, int64_t length);
+  /* In each row to[i] = from[i stride], or to[i stride] = from[i]. */
+  void (*gather_rows)(const cvy_rows *rows, int64_t stride);
+  void (*scatter_rows)(const cvy_rows *rows, int64_t stride);
   /* sum of a[r][i] b[r][i b_stride] */
   double (*dot)(const cvy_planes *planes);
   double (*sum)(const float *x, int64_t length);

@@ -9,6 +9,9 @@ typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 /* Independent accumulators: enough to cover the latency of a multiply-add. */
 #define BURN 12
 
+#define SHIFTED 8 /* vectors */
+#define DOTS 9    /* taps */
+
 static inline vector load(const float *from) {
   return *(const vector *)from;
 }
@@ -53,6 +56,32 @@ static void slide(float *y, const float *x, const float *w, int64_t taps, int64_
   }
   for (; i < length; i++)
     for (int64_t t = 0; t < taps; t++) y[i] += w[t] * x[i + t * step];
+}
+
+/* `many` neighbouring vectors at a time: enough to cover the latency of a multiply-add. */
+static inline __attribute__((always_inline)) void shift_some(float *y, const float *x,
+                                                             const float *w, const int64_t *shift,
+                                                             int64_t taps, const int many) {
+  vector sum[SHIFTED];
+#pragma GCC unroll 8
+  for (int v = 0; v < many; v++) sum[v] = (vector){0};
+  for (int64_t t = 0; t < taps; t++) {
+    const float *from = x + shift[t];
+#pragma GCC unroll 8
+    for (int v = 0; v < many; v++) sum[v] += w[t] * load(from + v * LANES);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < many; v++) store(y + v * LANES, sum[v]);
+}
+
+static void shifts(float *y, const float *x, const float *w, const int64_t *shift, int64_t taps,
+                   int64_t length) {
+  int64_t i = 0;
+  for (; i + (SHIFTED - 1) * LANES < length; i += SHIFTED * LANES)
+    shift_some(y + i, x + i, w, shift, taps, SHIFTED);
+  for (; i + 3 * LANES < length; i += 4 * LANES) shift_some(y + i, x + i, w, shift, taps, 4);
+  for (; i + LANES < length; i += 2 * LANES) shift_some(y + i, x + i, w, shift, taps, 2);
+  if (i < length) shift_some(y + i, x + i, w, shift, taps, 1);
 }
 
 /* Strides 1 and 2 are written out so that the compiler sees constants and can vectorise. */
@@ -125,10 +154,61 @@ static void pack(float *to, const float *from, const cvy_run *runs, int64_t coun
   }
 }
 
+/* Rows are often short: the last vector, or four, overlaps the one before it. */
+static inline void copy_row(float *to, const float *from, int64_t length) {
+  if (length >= LANES) {
+    for (int64_t i = 0; i + LANES < length; i += LANES) store(to + i, load(from + i));
+    store(to + length - LANES, load(from + length - LANES));
+  } else if (length >= 4) {
+    for (int64_t i = 0; i + 4 < length; i += 4) *(quad *)(to + i) = *(const quad *)(from + i);
+    *(quad *)(to + length - 4) = *(const quad *)(from + length - 4);
+  } else {
+    for (int64_t i = 0; i < length; i++) to[i] = from[i];
+  }
+}
+
+/* Every second of seven, which are all that may be read. */
+static inline void gather_four(float *to, const float *from) {
+  quad a = *(const quad *)from, b = *(const quad *)(from + 3);
+  *(quad *)to = __builtin_shufflevector(a, b, 0, 2, 5, 7);
+}
+
+static inline void gather_row(float *to, const float *from, int64_t stride, int64_t length) {
+  if (stride == 2 && length >= 4) {
+    for (int64_t i = 0; i + 4 < length; i += 4) gather_four(to + i, from + 2 * i);
+    gather_four(to + length - 4, from + 2 * (length - 4));
+  } else {
+    for (int64_t i = 0; i < length; i++) to[i] = from[i * stride];
+  }
+}
+
+static void gather_rows(const cvy_rows *r, int64_t stride) {
+  float *to = r->to;
+  const float *from = r->from;
+  for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
+    if (stride == 1)
+      copy_row(to, from, r->length);
+    else
+      gather_row(to, from, stride, r->length);
+  }
+}
+
+static void scatter_rows(const cvy_rows *r, int64_t stride) {
+  float *to = r->to;
+  const float *from = r->from;
+  for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
+    if (stride == 1)
+      copy_row(to, from, r->length);
+    else
+      for (int64_t j = 0; j < r->length; j++) to[j * stride] = from[j];
+  }
+}
+
 static double add_lanes(vector a) {
-  double sum = 0;
-  for (int i = 0; i < LANES; i++) sum += (double)a[i];
-  return sum;
+  const quad *fours = (const quad *)&a;
+  quad sum = fours[0];
+  for (int i = 1; i < LANES / 4; i++) sum += fours[i];
+  return ((double)sum[0] + (double)sum[1]) + ((double)sum[2] + (double)sum[3]);
 }
 
 /* One row; the vector part stays in *a and *b, the rest is returned. */
@@ -162,6 +242,30 @@ static double dot(const cvy_planes *p) {
                                       : dot_strided(x, y, p->b_stride, p->length));
   }
   return rest + add_lanes(a + b);
+}
+
+/* Each vector of y meets `many` shifted ones of x. */
+static inline __attribute__((always_inline)) void dot_some(float *dw, const float *y,
+                                                           const float *x, const int64_t *shift,
+                                                           const int many, int64_t length) {
+  vector sums[DOTS];
+#pragma GCC unroll 9
+  for (int t = 0; t < many; t++) sums[t] = (vector){0};
+  for (int64_t i = 0; i < length; i += LANES) {
+    vector slope = load(y + i);
+#pragma GCC unroll 9
+    for (int t = 0; t < many; t++) sums[t] += slope * load(x + shift[t] + i);
+  }
+#pragma GCC unroll 9
+  for (int t = 0; t < many; t++) dw[t] += (float)add_lanes(sums[t]);
+}
+
+static void dots(float *dw, const float *y, const float *x, const int64_t *shift, int64_t taps,
+                 int64_t length) {
+  int64_t t = 0;
+  for (; t + DOTS <= taps; t += DOTS) dot_some(dw + t, y, x, shift + t, DOTS, length);
+  for (; t + 4 <= taps; t += 4) dot_some(dw + t, y, x, shift + t, 4, length);
+  for (; t < taps; t++) dot_some(dw + t, y, x, shift + t, 1, length);
 }
 
 static double sum(const float *x, int64_t length) {
@@ -207,10 +311,11 @@ static double burn(int64_t rounds, float *sink) {
 #include "cpu/ukr_body.h"
 #include "cpu/wino_body.h"
 
-#define LANES_TABLE(text)                                                                 \
-  {                                                                                       \
-    .name = text, .slide = slide, .axpy = axpy, .gather = gather, .dot = dot, .sum = sum, \
-    .epilogue = epilogue, .burn = burn, .transpose = transpose, .pack = pack,             \
-    .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                  \
-    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .wino = WINO_TABLE,   \
+#define LANES_TABLE(text)                                                                   \
+  {                                                                                         \
+    .name = text, .slide = slide, .axpy = axpy, .shifts = shifts, .dots = dots,             \
+    .gather_rows = gather_rows, .scatter_rows = scatter_rows, .gather = gather, .dot = dot, \
+    .sum = sum, .epilogue = epilogue, .burn = burn, .transpose = transpose, .pack = pack,   \
+    .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                    \
+    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .wino = WINO_TABLE,     \
   }
