@@ -7,6 +7,7 @@
 
 #define LEAST_CHANNELS 24
 #define LEAST_PLACES 128 /* of the result, for each thread */
+#define MOST_FILTERS 256 /* for each place of the result */
 
 /* Filters of 3 x 3 that move a place at a time over padding that both ways round is not negative. */
 static bool fits(const cvy_problem *p) {
@@ -18,10 +19,12 @@ static bool fits(const cvy_problem *p) {
 }
 
 /* With fewer channels on one side the transforms cost what the products save; with few tiles there is
- * not enough of either. Measured. */
+ * not enough of either, and filters are hardly used once they are transformed. Measured. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
   int64_t places = problem->n * cvy_out_volume(problem);
+  bool filters = problem->direction != CONVOY_BACKWARD_WEIGHTS;
+  if (filters && channels * outputs > MOST_FILTERS * places) return false;
   return channels >= LEAST_CHANNELS && outputs >= LEAST_CHANNELS &&
          places >= LEAST_PLACES * facts->info.compute_units;
 }
