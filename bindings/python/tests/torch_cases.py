@@ -362,6 +362,13 @@ def inference_mode():
         return [model(x).clone()]
 
 
+@case("inference tensors outside inference mode")
+def inference_tensors():
+    with torch.inference_mode():
+        x = torch.randn(1, 3, 8, 8)
+    return [F.conv2d(x, torch.randn(4, 3, 3, 3))]
+
+
 @case("no_grad")
 def no_grad():
     model, x = nn.Conv2d(3, 4, 3), torch.randn(1, 3, 8, 8)

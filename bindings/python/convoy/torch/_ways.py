@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 from .._context import Context
-from . import _engine, _native
+from .._lib import DeviceType
+from . import _engine, _native, _remote
+from ._copies import Copies
 from ._operation import Operation, Tensor
 from ._statistics import PYTORCH
+
+
+_SHARE = 4  # of a device's memory, that may hold copies for backward
 
 
 class ConvoyWay:
@@ -17,10 +22,15 @@ class ConvoyWay:
         self.context = context
         self.device = context.device
         self.name = self.device.id
+        self._copies: Optional[Copies] = None
+        if self.device.type != DeviceType.CPU_ENGINE:
+            self._copies = Copies(context, self.device.memory_bytes // _SHARE)
 
     def compute(self, op: Operation) -> Tuple[Tensor, str]:
         """The result, and where it was computed: elsewhere, if the device failed."""
-        return _engine.compute(self.context, op)
+        if self._copies is None:
+            return _engine.compute(self.context, op)
+        return _remote.compute(self.context, self._copies, op)
 
 
 class PytorchWay:

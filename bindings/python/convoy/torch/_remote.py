@@ -1,0 +1,57 @@
+"""Operations on a device that is not this processor: operands are sent once and kept for backward."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Tuple
+
+import torch
+
+from .._context import Context
+from .._records import Run
+from .._tensor import Tensor as DeviceTensor
+from ._copies import Copies
+from ._operation import Operation, Tensor, keywords, memory_format
+
+
+def _forward(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+    keep = torch.is_grad_enabled()
+    x, w = copies.send(op.x, keep), copies.send(op.w, keep)
+    bias = None if op.bias is None else copies.send(op.bias, False)
+    return context.forward(x, w, bias, run=run, **_geometry(op))
+
+
+def _backward_data(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+    dy, w = copies.find(op.dy), copies.find(op.w)
+    return context.backward_data(dy, w, op.at.x_shape, run=run, **_geometry(op))
+
+
+def _backward_weights(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+    x, dy = copies.find(op.x), copies.find(op.dy)
+    return context.backward_weights(x, dy, op.at.w_shape, run=run, **_geometry(op))
+
+
+def _backward_bias(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+    return context.backward_bias(copies.find(op.dy), run=run)
+
+
+def _geometry(op: Operation) -> Dict:
+    return keywords(op.geometry, len(op.at.x_shape) - 2)
+
+
+_DIRECTIONS: Dict[str, Callable[[Context, Copies, Operation, Run], DeviceTensor]] = {
+    "forward": _forward,
+    "backward_data": _backward_data,
+    "backward_weights": _backward_weights,
+    "backward_bias": _backward_bias,
+}
+
+
+def compute(context: Context, copies: Copies, op: Operation) -> Tuple[Tensor, str]:
+    """The result, and the id of the device that computed it."""
+    run = Run()
+    there = _DIRECTIONS[op.direction](context, copies, op, run)
+    like = op.x if op.dy is None else op.dy
+    result = like.new_empty(there.shape)
+    there.read(result.numpy())
+    format = memory_format(op.x, op.w, op.dy) if result.dim() > 1 else torch.contiguous_format
+    return result.contiguous(memory_format=format), run.device
