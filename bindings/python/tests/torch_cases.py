@@ -86,6 +86,13 @@ def channels_last_weights():
     return train(nn.Conv2d(6, 8, 3).to(memory_format=torch.channels_last), 2, 6, 9, 7)
 
 
+@case("channels last, one channel")
+def channels_last_one_channel():
+    """Such a weight is contiguous both ways; the strides say which was meant."""
+    y = nn.Conv2d(1, 8, 3).to(memory_format=torch.channels_last)(torch.randn(2, 1, 9, 7))
+    return [y.detach()]
+
+
 @case("channels last 3d")
 def channels_last_3d():
     """PyTorch 1.13 gives up this layout in its results."""

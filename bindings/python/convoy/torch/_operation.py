@@ -107,12 +107,31 @@ def admit(
     return at if _fits(bias, at.y_shape[1:2]) and _fits(dy, at.y_shape) else ILLEGAL
 
 
+# Numbers of extents | the layout with channels last | its axes, the fastest first.
+_CHANNELS_LAST = {
+    4: (torch.channels_last, (1, 3, 2, 0)),
+    5: (torch.channels_last_3d, (1, 4, 3, 2, 0)),
+}
+
+
+def _is_ordered(sizes: Sequence[int], strides: Sequence[int], axes: Sequence[int]) -> bool:
+    """PyTorch's rule for layouts (is_channels_last_strides), which decides also where an extent of 1
+    leaves the layout open: there the strides tell what the tensor was made as."""
+    least = 0
+    for axis in axes:
+        if strides[axis] < least or (axis == 0 and least == strides[1]):
+            return False
+        least = strides[axis] * max(sizes[axis], 1)
+    return strides[1] != 0
+
+
 def memory_format(*operands: Optional[Tensor]) -> torch.memory_format:
     """What PyTorch's own kernels give results: channels last when an operand is."""
     for tensor in operands:
-        if tensor is None or tensor.is_contiguous():
+        if tensor is None or tensor.dim() not in _CHANNELS_LAST:
             continue
-        for dims, format in ((4, torch.channels_last), (5, torch.channels_last_3d)):
-            if tensor.dim() == dims and tensor.is_contiguous(memory_format=format):
-                return format
+        strides = tensor.stride()
+        format, axes = _CHANNELS_LAST[tensor.dim()]
+        if strides[1] <= strides[-1] and _is_ordered(tensor.shape, strides, axes):
+            return format
     return torch.contiguous_format
