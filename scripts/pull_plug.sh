@@ -6,7 +6,7 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 device=${1:-ocl}
-kills=3 # one more within a day would keep the device closed to this class of work for a while
+kills=3
 
 "$root/scripts/setup.sh" build
 build release
@@ -17,10 +17,18 @@ trap 'rm -rf "$CONVOY_STATE_DIR"' EXIT
 # The worker is the trainer's only child.
 worker_of() { pgrep -P "$1" -f convoy-worker || true; }
 
-"$root/build/release/examples/train_fashion" --device "$device" --epochs 1 --images 20000 --expect 0.7 &
+log=$root/build/pull_plug.log
+lines() { tr '\r' '\n' <"$log" | grep -c step || true; }
+trained_on() { # TRAINER LINES: waits until it has said more than that, or has ended
+  while [ "$(lines)" -le "$2" ] && kill -0 "$1" 2>/dev/null; do sleep 0.2; done
+}
+
+"$root/build/release/examples/train_fashion" --device "$device" --epochs 1 --images 6000 --expect 0.5 \
+  >"$log" 2>&1 &
 trainer=$!
+tail -f --pid=$trainer "$log" &
 for ((kill = 1; kill <= kills; kill++)); do
-  sleep 5
+  trained_on $trainer "$(lines)"
   worker=$(worker_of $trainer)
   [ -n "$worker" ] || continue
   say "kill -9 $worker"

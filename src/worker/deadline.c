@@ -9,7 +9,8 @@
  *           others: they use processor time in both cases, hence the cap on the clock.
  * transfer  A part is at most 64 MiB: a tenth of a second on the slowest bus there is. The rest is
  *           for a driver that moves memory out of the way first.
- * run       One launch is cut to take half a second at most, also on a slow card, so ten seconds
+ * run       One launch is cut to a quarter of a second, so that a guess of a card's speed which is off by
+ *           two still keeps half a second. Ten seconds
  *           without one that ends are twenty times what is expected. A kernel's first run comes
  *           before its speed is known and may include what the driver left to do: three times that. */
 #include "worker/deadline.h"
