@@ -18,17 +18,13 @@ trap 'rm -rf "$CONVOY_STATE_DIR"' EXIT
 worker_of() { pgrep -P "$1" -f convoy-worker || true; }
 
 log=$root/build/pull_plug.log
-lines() { tr '\r' '\n' <"$log" | grep -c step || true; }
-trained_on() { # TRAINER LINES: waits until it has said more than that, or has ended
-  while [ "$(lines)" -le "$2" ] && kill -0 "$1" 2>/dev/null; do sleep 0.2; done
-}
-
-"$root/build/release/examples/train_fashion" --device "$device" --epochs 1 --images 6000 --expect 0.5 \
+"$root/build/release/examples/train_fashion" --device "$device" --epochs 1 --images 20000 --expect 0.5 \
   >"$log" 2>&1 &
 trainer=$!
 tail -f --pid=$trainer "$log" &
+until grep -q step "$log" || ! kill -0 $trainer 2>/dev/null; do sleep 0.5; done
 for ((kill = 1; kill <= kills; kill++)); do
-  trained_on $trainer "$(lines)"
+  sleep 3
   worker=$(worker_of $trainer)
   [ -n "$worker" ] || continue
   say "kill -9 $worker"

@@ -120,6 +120,9 @@ struct cvy_device {
   char fault_sentence[512];
 };
 
+/* Operations per second of a kernel not measured yet: a tenth of what a slow card does. */
+#define SLOW_RATE 20e9
+
 /* A kernel and how fast it has been lately, in operations per second: a guess for a slow card until
  * it has been measured. */
 typedef struct program_kernel {

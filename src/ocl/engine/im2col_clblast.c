@@ -11,6 +11,8 @@ static const program_source source = {
     "im2col.cl",
     (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_im2col, NULL}};
 
+#define COLUMNS_LEAST 128 /* fewer would leave a card's units idle */
+
 /* A matrix of a product: where it begins and the distance of its rows; taken transposed or not. */
 typedef struct matrix {
   span at;
@@ -46,8 +48,8 @@ static CLBlastTranspose transpose(const matrix *m) {
 }
 
 /* c = a b + beta c, row-major; m by n, k terms. */
-static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int64_t k, matrix a,
-                              matrix b, matrix c, float beta) {
+static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n, int64_t k,
+                                   matrix a, matrix b, matrix c, float beta) {
   cl_command_queue queue = run->device->queue;
   size_t needed = 0;
   CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
@@ -66,6 +68,28 @@ static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int6
   watch_phase(before);
   if (done) marks_add(run->device, done, 0, &run->device->unmeasured);
   return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
+}
+
+/* Columns of c that a slow card computes in device->dispatch seconds. What was measured has no say: CLBlast
+ * takes other kernels for other sizes, and the same call has to give the same bits. */
+static int64_t columns_at_once(const columns_run *run, int64_t m, int64_t k) {
+  const double most = SLOW_RATE * run->device->dispatch / (2.0 * (double)m * (double)k);
+  if (!(most < (double)INT32_MAX)) return INT32_MAX;
+  return most > COLUMNS_LEAST ? (int64_t)most / COLUMNS_LEAST * COLUMNS_LEAST : COLUMNS_LEAST;
+}
+
+/* The same in pieces of columns, none of which keeps the card for long. */
+static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int64_t k, matrix a,
+                              matrix b, matrix c, float beta) {
+  const int64_t most = columns_at_once(run, m, k);
+  convoy_status status = CONVOY_OK;
+  for (int64_t done = 0; !status && done < n; done += most) {
+    const int64_t left = n - done;
+    status = multiply_once(run, m, left < most ? left : most, k, a, b, c, beta);
+    b.at.at += b.transposed ? most * b.pitch : most;
+    c.at.at += most;
+  }
+  return status;
 }
 
 /* Start of a group of an image: in y, in w, and of its columns (which may be x or dx itself). */

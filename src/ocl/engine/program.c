@@ -5,9 +5,6 @@
 
 #include "ocl/engine/engine.h"
 
-/* Operations per second of a kernel not measured yet: a tenth of what a slow card does. */
-#define FIRST_RATE 20e9
-
 typedef struct program_kernel_entry {
   char name[48];
   program_kernel own;
@@ -168,7 +165,7 @@ convoy_status find_kernel(cvy_device *device, const program_source *source, cons
   program_kernel_entry *new = calloc(1, sizeof *new);
   if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a kernel");
   cl_int code;
-  new->own = (program_kernel){clCreateKernel(program->program, kernel, &code), FIRST_RATE};
+  new->own = (program_kernel){clCreateKernel(program->program, kernel, &code), SLOW_RATE};
   if (!new->own.kernel) {
     free(new);
     return cl_fail(code, kernel);

@@ -1,0 +1,132 @@
+/* Launches that would take long are cut: a device that may be kept for next to no time is given many of
+ * them, and the same bits come back. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "engine.h"
+#include "faults/layer/control.h"
+
+static test_engine whole, sliced;
+
+/* The same device once more, with launches of a nanosecond. */
+static void open_sliced(void) {
+  cvy_facts facts[16];
+  const cvy_open_options options = {.workspace_limit = INT64_C(64) << 20, .dispatch = 1e-9};
+  const char *name = whole.backend->facts(whole.device)->info.id;
+  int32_t count = 0;
+  assert_int_equal(whole.backend->list(&options, facts, 16, &count), CONVOY_OK);
+  sliced = whole;
+  for (int32_t i = 0; i < count && i < 16; i++)
+    if (strcmp(facts[i].info.id, name) == 0)
+      assert_int_equal(whole.backend->open(i, &options, &sliced.device), CONVOY_OK);
+}
+
+/* ---------------------------------------------------------------------------- launches */
+
+/* The layer counts them. */
+static faults_control *layer;
+
+static uint64_t launches(void) {
+  return faults_control_calls(layer, "clEnqueueNDRangeKernel");
+}
+
+static bool start_counting(void) {
+  char path[] = "/tmp/convoy-slices-XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) return false;
+  close(fd);
+  layer = faults_control_open(path);
+  setenv("OPENCL_LAYERS", TEST_LAYER, 1);
+  setenv("CONVOY_FAULT_FILE", path, 1);
+  return layer != NULL;
+}
+
+static void stop_counting(void) {
+  unlink(getenv("CONVOY_FAULT_FILE"));
+  faults_control_close(layer);
+}
+
+/* ------------------------------------------------------------------------------- cases */
+
+static float *values(int64_t count) {
+  float *out = malloc((size_t)count * sizeof *out);
+  assert_non_null(out);
+  for (int64_t i = 0; i < count; i++) out[i] = (float)((i * 7919 + 13) % 1009 - 504) / 512.0f;
+  return out;
+}
+
+static void make_problem(convoy_direction direction, int64_t groups, cvy_problem *out) {
+  convoy_conv conv = CONVOY_CONV_INIT(2);
+  const int64_t x[] = {4, 16, 40, 40}, w[] = {16, 16 / groups, 3, 3};
+  conv.groups = groups;
+  for (int axis = 0; axis < 2; axis++) conv.pad_begin[axis] = conv.pad_end[axis] = 1;
+  assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, false, NULL, out), CONVOY_OK);
+}
+
+static bool takes(const cvy_algorithm *row, const cvy_problem *problem, const cvy_facts *facts) {
+  char reason[192];
+  cvy_text text = cvy_text_in(reason, sizeof reason);
+  return (row->directions & 1u << problem->direction) &&
+         (!row->accepts || row->accepts(problem, facts, &text));
+}
+
+static void compare(int32_t index, const cvy_problem *problem) {
+  const cvy_algorithm *row = whole.backend->algorithms[index];
+  const cvy_operands operands = cvy_problem_operands(problem);
+  const int64_t count = cvy_problem_count(problem, operands.out);
+  float *a = values(cvy_problem_count(problem, operands.a));
+  float *b = values(cvy_problem_count(problem, operands.b));
+  float *one = values(count), *many = values(count);
+  cvy_params params = {{0}};
+  if (row->defaults) row->defaults(problem, whole.backend->facts(whole.device), &params);
+  const uint64_t begin = launches();
+  assert_int_equal(test_engine_run(&whole, problem, index, &params, a, b, NULL, one), CONVOY_OK);
+  const uint64_t middle = launches();
+  assert_int_equal(test_engine_run(&sliced, problem, index, &params, a, b, NULL, many), CONVOY_OK);
+  if (launches() - middle <= 2 * (middle - begin)) /* some have few work-groups to cut */
+    fail_msg("%s, direction %d: %d launches became %d", row->name, (int)problem->direction,
+             (int)(middle - begin), (int)(launches() - middle));
+  if (memcmp(one, many, (size_t)count * sizeof *one) != 0)
+    fail_msg("%s, direction %d: other bits", row->name, (int)problem->direction);
+  free(a);
+  free(b);
+  free(one);
+  free(many);
+}
+
+static void slices_give_the_same_bits(void **state) {
+  (void)state;
+  int compared = 0;
+  for (int32_t row = 0; whole.backend->algorithms[row]; row++)
+    for (int direction = CONVOY_FORWARD; direction <= CONVOY_BACKWARD_WEIGHTS; direction++)
+      for (int64_t groups = 1; groups <= 16; groups *= 16) {
+        cvy_problem problem;
+        make_problem((convoy_direction)direction, groups, &problem);
+        if (!takes(whole.backend->algorithms[row], &problem, whole.backend->facts(whole.device)))
+          continue;
+        compare(row, &problem);
+        compared++;
+      }
+  print_message("%d cases\n", compared);
+  assert_true(compared >= 6);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(slices_give_the_same_bits),
+  };
+  if (!start_counting()) return 1;
+  const int status = test_engine_open(&whole, INT64_C(64) << 20);
+  if (status) {
+    stop_counting();
+    return status;
+  }
+  open_sliced();
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  test_engine_close(&sliced);
+  test_engine_close(&whole);
+  stop_counting();
+  return failed;
+}
