@@ -14,7 +14,7 @@ static const cvy_param params_list[] = {
     [BK] = {"BK", {4, 8, 16, 0}},
     [TM] = {"TM", {4, 8, 12, 16, 20, 0}},
     [TN] = {"TN", {4, 8, 0}},
-    [SLICES] = {"SLICES", {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 0}},
+    [SLICES] = {"SLICES", {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 0}},
     {NULL, {0}},
 };
 
@@ -168,13 +168,21 @@ static int32_t at_most(int64_t most) {
   return value;
 }
 
-/* Slices where the products are fewer items than run at once, about 512 per compute unit; none shorter
- * than 64 terms. */
+/* Work-groups of the products that run at once: what the 65536 registers of a compute unit hold. An
+ * item needs some for its results, fragments and the next tile, and about 28 for the rest. */
+static int64_t groups_at_once(const cvy_winograd_plan *plan, const cvy_facts *facts) {
+  const cvy_gemm_tile *tile = &plan->product;
+  const int64_t loads = tile->bk * (tile->bm + tile->bn) / plan->items;
+  const int64_t registers = tile->tm * tile->tn + 2 * (tile->tm + tile->tn) + loads + 28;
+  const int64_t items = cvy_round_up(plan->items, 32);
+  return 65536 / (registers * items) * (int64_t)facts->info.compute_units;
+}
+
+/* Slices so that the products run all at once; none shorter than 64 terms. */
 static void choose_slices(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   out->value[SLICES] = 1;
   const cvy_winograd_plan plan = cvy_winograd_plan_for(problem, facts, out);
-  const int64_t items = plan.work_groups * plan.items;
-  const int64_t slices = (512 * (int64_t)facts->info.compute_units + items / 2) / items;
+  const int64_t slices = groups_at_once(&plan, facts) / plan.work_groups;
   const int64_t most = plan.depth_up / 64;
   out->value[SLICES] = at_most(slices < most ? slices : most);
 }
