@@ -16,6 +16,7 @@ extern const char cvy_cl_implicit_gemm_weights[];
 extern const char cvy_cl_winograd_points[];
 extern const char cvy_cl_winograd[];
 extern const char cvy_cl_winograd_product[];
+extern const char cvy_cl_winograd_fused[];
 extern const char cvy_cl_peak[];
 
 #endif

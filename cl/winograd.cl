@@ -67,7 +67,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
   const int h0 = at.h - args.ph, w0 = at.w - args.pw;
   const int plane = (at.image * args.groups * args.rows + channel) * args.iz + at.z;
   const int from = (plane * args.ih + h0) * args.iw + w0;
-  float d[SIDE][SIDE], v[SIDE][SIDE], column[SIDE], points[SIDE];
+  float d[SIDE][SIDE], v[SIDE][SIDE];
 #pragma unroll
   for (int i = 0; i < SIDE; i++) {
 #pragma unroll
@@ -76,16 +76,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
                          ((uint)(w0 + j) < (uint)args.iw);
       d[i][j] = inside ? x[from + i * args.iw + j] : 0.0f;
     }
-    points_of_input(d[i], v[i]);
   }
-#pragma unroll
-  for (int j = 0; j < SIDE; j++) {
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) column[i] = v[i][j];
-    points_of_input(column, points);
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) v[i][j] = points[i];
-  }
+  points_of_patch(d, v);
   write_points(args, at, v, out);
 }
 
@@ -171,7 +163,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
 
   const int matrices = args.groups * args.rows_up * args.columns_up;
   products += element_of(args, at);
-  float m[SIDE][SIDE], y[SIDE][TILE], column[SIDE], values[TILE];
+  float m[SIDE][SIDE], y[TILE][TILE];
 #pragma unroll
   for (int i = 0; i < SIDE; i++) {
 #pragma unroll
@@ -185,16 +177,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
       for (int j = 0; j < SIDE; j++) m[i][j] += products[(i * SIDE + j) * matrices];
     }
   }
-#pragma unroll
-  for (int i = 0; i < SIDE; i++) output_of_points(m[i], y[i]);
-#pragma unroll
-  for (int j = 0; j < TILE; j++) {
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) column[i] = y[i][j];
-    output_of_points(column, values);
-#pragma unroll
-    for (int i = 0; i < TILE; i++) y[i][j] = values[i];
-  }
+  outputs_of_points(m, y);
 
   const int channel = at.group * args.rows + at.row;
   const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;

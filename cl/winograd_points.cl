@@ -112,3 +112,32 @@ static void filter_of_points(const float *m, float *g) {
 #else
 #error "TILE must be 2 or 4"
 #endif
+
+/* In two dimensions. */
+static void points_of_patch(const float (*d)[SIDE], float (*v)[SIDE]) {
+  float column[SIDE], points[SIDE];
+#pragma unroll
+  for (int i = 0; i < SIDE; i++) points_of_input(d[i], v[i]);
+#pragma unroll
+  for (int j = 0; j < SIDE; j++) {
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) column[i] = v[i][j];
+    points_of_input(column, points);
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) v[i][j] = points[i];
+  }
+}
+
+static void outputs_of_points(const float (*m)[SIDE], float (*y)[TILE]) {
+  float rows[SIDE][TILE], column[SIDE], values[TILE];
+#pragma unroll
+  for (int i = 0; i < SIDE; i++) output_of_points(m[i], rows[i]);
+#pragma unroll
+  for (int j = 0; j < TILE; j++) {
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) column[i] = rows[i][j];
+    output_of_points(column, values);
+#pragma unroll
+    for (int i = 0; i < TILE; i++) y[i][j] = values[i];
+  }
+}

@@ -4,8 +4,9 @@
  * arrays of as many images as fit; transformed weights are a derived form. */
 #include "ocl/ocl.h"
 
-/* TILE: outputs per tile and axis. SLICES: of the sum, in blocks of BK terms. */
-enum { TILE, BM, BN, BK, TM, TN, SLICES };
+/* TILE: outputs per tile and axis. SLICES: of the sum, in blocks of BK terms. FUSED: 2 = one kernel does
+ * it all, for TILE 2; 1 = transforms and products by themselves. */
+enum { TILE, BM, BN, BK, TM, TN, SLICES, FUSED };
 
 static const cvy_param params_list[] = {
     [TILE] = {"TILE", {2, 4, 0}},
@@ -15,6 +16,7 @@ static const cvy_param params_list[] = {
     [TM] = {"TM", {4, 8, 12, 16, 20, 0}},
     [TN] = {"TN", {4, 8, 0}},
     [SLICES] = {"SLICES", {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 0}},
+    [FUSED] = {"FUSED", {1, 2, 0}},
     {NULL, {0}},
 };
 
@@ -64,6 +66,14 @@ static void cut_products(const cvy_problem *problem, int64_t slices, cvy_winogra
   plan->work_groups = plan->row_tiles * plan->column_tiles * plan->matrices * plan->slices;
 }
 
+/* One work-group does all points of its tiles. */
+static void fuse(const cvy_problem *problem, cvy_winograd_plan *plan) {
+  const int64_t points = plan->matrices / problem->groups;
+  plan->items *= points;
+  plan->work_groups /= points;
+  plan->weights = plan->matrices * plan->rows_up * plan->depth_up;
+}
+
 static void lay_out(const cvy_problem *problem, cvy_winograd_plan *plan) {
   const int64_t a = plan->matrices * plan->rows_up * plan->depth_up;
   const int64_t b = plan->matrices * plan->columns_up * plan->depth_up;
@@ -94,6 +104,13 @@ cvy_winograd_plan cvy_winograd_plan_for(const cvy_problem *problem, const cvy_fa
   cvy_winograd_plan plan = {.tile = value[TILE],
                             .product = {value[BM], value[BN], value[BK], value[TM], value[TN]}};
   int64_t images = problem->n > 0 ? problem->n : 1;
+  if (value[FUSED] == 2) {
+    plan.fused = true;
+    measure_sides(problem, images, &plan);
+    cut_products(problem, 1, &plan);
+    fuse(problem, &plan);
+    return plan;
+  }
   for (int64_t pieces = 1;; pieces++) {
     measure_sides(problem, images, &plan);
     cut_products(problem, value[SLICES], &plan);
@@ -110,20 +127,35 @@ cvy_winograd_plan cvy_winograd_plan_for(const cvy_problem *problem, const cvy_fa
 
 static int64_t local_bytes(const cvy_params *params) {
   const int64_t bm = params->value[BM], bn = params->value[BN], bk = params->value[BK];
+  if (params->value[FUSED] == 2) {
+    const int64_t terms = 16 * (bk * (bm + bn) + 32),
+                  results = 16 * bm / params->value[TM] * 4 * bn;
+    return (terms > results ? terms : results) * (int64_t)sizeof(float);
+  }
   return 2 * bk * (bm + 4 + bn + 4) * (int64_t)sizeof(float);
+}
+
+/* The same as the #error lines of winograd_fused.cl; `items` per point. */
+static bool fuses(const cvy_params *params, const cvy_problem *problem, int64_t items) {
+  const int32_t *v = params->value;
+  const int64_t group = 16 * items;
+  if (of_weights(problem) || v[TILE] != 2 || v[SLICES] != 1) return false;
+  return group % v[BN] == 0 && v[BK] * v[BN] % group == 0 && 4 * v[BK] * v[BM] % group == 0;
 }
 
 static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
   const int32_t *v = params->value;
-  for (int i = TILE; i <= SLICES; i++)
+  for (int i = TILE; i <= FUSED; i++)
     if (v[i] < 1) return false;
   if (v[TILE] != 2 && v[TILE] != 4) return false;
   if (v[TM] % 4 != 0 || v[TN] % 4 != 0 || v[BK] % 4 != 0) return false;
   if (v[BM] % v[TM] != 0 || v[BN] % v[TN] != 0) return false;
   const int32_t items = v[BM] / v[TM] * (v[BN] / v[TN]);
-  if (items < 4 || items > facts->max_work_group || v[TM] * v[TN] > 128) return false;
+  if (v[FUSED] == 2 && !fuses(params, problem, items)) return false;
+  if (items < 4 || v[TM] * v[TN] > 128) return false;
   if (local_bytes(params) > facts->local_memory_bytes) return false;
   const cvy_winograd_plan plan = cvy_winograd_plan_for(problem, facts, params);
+  if (plan.items > facts->max_work_group) return false;
   return fits(&plan, facts) && plan.work_groups <= INT32_MAX / plan.items;
 }
 
@@ -143,6 +175,10 @@ static const tile_choice weights_tiles[] = {
     {64, 80, 16, 4, 64}, {64, 128, 8, 8, 66}, {32, 64, 8, 4, 60}, {64, 32, 8, 4, 60},
     {48, 48, 4, 8, 60},  {16, 16, 4, 4, 40},
 };
+
+/* For few channels, and where there is no scratch memory. */
+static const cvy_params narrow_fused = {{2, 16, 64, 8, 8, 8, 1, 2}};
+static const cvy_params wide_fused = {{2, 32, 32, 8, 8, 8, 1, 2}};
 
 /* The tile whose padded products take the least time. */
 static void choose_tile(const tile_choice *list, size_t count, const cvy_winograd_plan *sides,
@@ -193,21 +229,54 @@ static bool loads_evenly(const cvy_params *params, int32_t bk) {
   return v[BM] * bk / 4 % items == 0 && v[BN] * bk / 4 % items == 0;
 }
 
+/* What moving a byte takes, in operations at a GPU's peak, and starting a kernel, per compute unit. */
+#define BYTE_WORK 18.0
+#define LAUNCH_WORK 1.2e6
+/* Shares of the peak that products reach by themselves, fused, and in ocl.implicit_gemm. */
+#define SHARE 0.65
+#define FUSED_SHARE 0.37
+#define DIRECT_SHARE 0.6
+
+/* Arithmetic against memory traffic, both as operations: the transforms read a tile's values, with
+ * neighbours, most of them from a cache, and write its points, or the reverse; the products read and
+ * write the points. */
+static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
+                      const cvy_params *params) {
+  const cvy_winograd_plan plan = cvy_winograd_plan_for(problem, facts, params);
+  const double sums = 2.0 * (double)plan.matrices * (double)plan.rows_up * (double)plan.columns_up *
+                      (double)plan.depth_up;
+  if (plan.fused) return sums / FUSED_SHARE;
+  const double pieces = (double)cvy_ceil_div(problem->n, plan.images);
+  const double values = (double)plan.images * (double)tiles_of(problem, plan.tile) *
+                        (double)(problem->c + problem->k);
+  const double points = (double)plan.matrices / (double)problem->groups;
+  const double moved = 4 * values * (points + (double)(plan.tile * plan.tile)) * BYTE_WORK;
+  const double streamed = 4 * values * points * BYTE_WORK;
+  const double product = sums / SHARE > streamed ? sums / SHARE : streamed;
+  const double starts = 2 * LAUNCH_WORK * (double)facts->info.compute_units;
+  return pieces * (moved + product + starts);
+}
+
 static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   cvy_winograd_plan sides = {.tile = 4};
   measure_sides(problem, problem->n > 0 ? problem->n : 1, &sides);
   out->value[TILE] = 4;
+  out->value[FUSED] = 1;
   if (of_weights(problem))
     choose_tile(weights_tiles, CVY_COUNT(weights_tiles), &sides, out);
   else
     choose_tile(gather_tiles, CVY_COUNT(gather_tiles), &sides, out);
   out->value[BK] = of_weights(problem) && loads_evenly(out, 16) ? 16 : 8;
   choose_slices(problem, facts, out);
+  const cvy_params fused = sides.rows <= 16 ? narrow_fused : wide_fused;
+  if (!valid(&fused, problem, facts)) return;
+  if (!valid(out, problem, facts) || cost_of(problem, facts, &fused) < cost_of(problem, facts, out))
+    *out = fused;
 }
 
-static const cvy_params for_processors = {{4, 16, 32, 8, 4, 8, 1}};
+static const cvy_params for_processors = {{4, 16, 32, 8, 4, 8, 1, 1}};
 /* What every device takes: 16 items, 2 KiB of local memory. */
-static const cvy_params least = {{2, 16, 16, 4, 4, 4, 1}};
+static const cvy_params least = {{2, 16, 16, 4, 4, 4, 1, 1}};
 
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   *out = for_processors;
@@ -270,32 +339,10 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
   return cvy_winograd_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
-/* What moving a byte takes, in operations at a GPU's peak, and starting a kernel, per compute unit. */
-#define BYTE_WORK 18.0
-#define LAUNCH_WORK 1.2e6
-/* Shares of the peak that products reach here and in ocl.implicit_gemm. */
-#define SHARE 0.65
-#define DIRECT_SHARE 0.6
-
-/* Arithmetic saved against memory traffic added, both as operations: the transforms read a tile of 16
- * values, 36 with neighbours, most of them from a cache, and write 36, or the reverse, and the products
- * read and write 36. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_params params;
   defaults(problem, facts, &params);
-  const cvy_winograd_plan plan = cvy_winograd_plan_for(problem, facts, &params);
-  const double pieces = (double)cvy_ceil_div(problem->n, plan.images);
-  const double tiles = (double)plan.images * (double)tiles_of(problem, plan.tile);
-  const double points = (double)plan.matrices / (double)problem->groups;
-  const double channels = (double)(problem->c + problem->k);
-  const double moved = tiles * channels * 4 * (points + (double)(plan.tile * plan.tile));
-  const double streamed = tiles * channels * 4 * points;
-  const double sums = 2.0 * (double)plan.matrices * (double)plan.rows_up * (double)plan.columns_up *
-                      (double)plan.depth_up / SHARE;
-  const double product = sums > streamed * BYTE_WORK ? sums : streamed * BYTE_WORK;
-  const double starts = 2 * LAUNCH_WORK * (double)facts->info.compute_units;
-  const double ours = pieces * (moved * BYTE_WORK + product + starts);
-  return ours < cvy_problem_flops(problem) / DIRECT_SHARE;
+  return cost_of(problem, facts, &params) < cvy_problem_flops(problem) / DIRECT_SHARE;
 }
 
 const cvy_algorithm cvy_ocl_winograd = {

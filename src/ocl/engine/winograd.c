@@ -10,6 +10,11 @@ static const program_source products = {
     "winograd_product.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_tile,
                                                  cvy_cl_winograd_product, NULL}};
 
+static const program_source fused = {
+    "winograd_fused.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_winograd_points,
+                          cvy_cl_tile, cvy_cl_winograd_fused, NULL}};
+
 /* Transforms hold a tile in registers: larger groups would have to spill. */
 #define MOST_ITEMS 128
 /* Enough to hide the latency of memory. */
@@ -70,25 +75,32 @@ static convoy_status transform_tiles(const winograd_run *run, const char *kernel
                    arrays);
 }
 
-static convoy_status multiply(const winograd_run *run, int transposed) {
+static convoy_status launch_tiles(const winograd_run *run, const program_source *source,
+                                  const char *kernel, const char *more, const conv_args *args,
+                                  const bindings *arrays) {
   const cvy_gemm_tile *tile = &run->plan.product;
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
-  cvy_text_add(&text,
-               "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld -D TRANSPOSED=%d",
+  cvy_text_add(&text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld -D %s",
                (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
-               (long long)tile->tn, transposed);
-  conv_args args = run->args;
-  args.groups = run->plan.matrices;
-  const bindings arrays = {.a = run->a, .b = run->b, .out = run->out};
-  const launch what = {.source = &products,
+               (long long)tile->tn, more);
+  const launch what = {.source = source,
                        .options = options,
-                       .kernel = "winograd_product",
+                       .kernel = kernel,
                        .work_groups = run->plan.work_groups,
                        .items = run->plan.items,
                        .work = 2.0 * (double)run->plan.matrices * (double)run->plan.rows_up *
                                (double)run->plan.columns_up * (double)run->plan.depth_up};
-  return launch_kernel(run->device, &what, args, &arrays);
+  return launch_kernel(run->device, &what, *args, arrays);
+}
+
+static convoy_status multiply(const winograd_run *run) {
+  const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  conv_args args = run->args;
+  args.groups = run->plan.matrices;
+  const bindings arrays = {.a = run->a, .b = run->b, .out = run->out};
+  return launch_tiles(run, &products, "winograd_product", weights ? "TRANSPOSED=1" : "TRANSPOSED=0",
+                      &args, &arrays);
 }
 
 /* The transformed weights, made at their first use. */
@@ -115,7 +127,7 @@ static convoy_status run_gather(const winograd_run *run, const conv_args *piece)
   const bindings out = {.a = run->out, .bias = run->arrays->bias, .out = run->arrays->out};
   convoy_status status = transform_tiles(
       run, "winograd_input", *piece, (extents){plan->depth, plan->depth_up, plan->columns_up}, &in);
-  if (!status) status = multiply(run, 0);
+  if (!status) status = multiply(run);
   if (status) return status;
   return transform_tiles(run, "winograd_output", *piece,
                          (extents){plan->rows, plan->rows_up, plan->columns_up}, &out);
@@ -142,7 +154,7 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
   if (!status)
     status = transform_tiles(run, "winograd_gradient", *piece,
                              (extents){plan->rows, plan->rows_up, plan->depth_up}, &dy);
-  if (!status) status = multiply(run, 1);
+  if (!status) status = multiply(run);
   if (status) return status;
   conv_args args = *piece;
   args.items = run->problem->groups * plan->rows * plan->columns;
@@ -150,6 +162,12 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
   args.slice = lanes_for(run, args.items);
   return transform(run, "winograd_filter", &args,
                    cvy_ceil_div(args.items, group_items(run) / args.slice), &out);
+}
+
+static convoy_status run_fused(const winograd_run *run) {
+  bindings arrays = *run->arrays;
+  arrays.b = run->a;
+  return launch_tiles(run, &fused, "winograd_fused", "TILE=2", &run->args, &arrays);
 }
 
 static convoy_status run_pieces(const winograd_run *run) {
@@ -200,5 +218,6 @@ convoy_status run_winograd(cvy_device *device, const cvy_job *job, const binding
                       .out = {scratch.memory, scratch.at + plan.out_at}};
   const convoy_status status =
       job->problem.direction == CONVOY_BACKWARD_WEIGHTS ? CONVOY_OK : find_weights(&run);
-  return status ? status : run_pieces(&run);
+  if (status) return status;
+  return plan.fused ? run_fused(&run) : run_pieces(&run);
 }

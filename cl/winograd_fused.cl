@@ -1,0 +1,141 @@
+/* Winograd's convolution with tiles of 2 x 2 in one kernel, forward and backward_data, without scratch
+ * memory: a work-group does BM rows (output channels) by BN columns (tiles) of all 16 products, ITEMS
+ * items each. In steps of BK channels it transforms patches of the source into local memory, where
+ * transformed weights join them; at the end the products change hands in local memory to be transformed
+ * back. Arguments as in winograd.cl. */
+#if TILE != 2
+#error "TILE must be 2"
+#endif
+#define POINTS (SIDE * SIDE)
+#define GROUP (POINTS * ITEMS)
+#if GROUP % BN != 0 || BK * BN % GROUP != 0 || POINTS * BK * BM / 4 % GROUP != 0
+#error "items must share patches and weights evenly"
+#endif
+#define PATCHES (BK * BN / GROUP)
+#define WEIGHTS (POINTS * BK * BM / 4 / GROUP)
+/* A point's tiles in local memory; the gap puts two points' on different banks. */
+#define A_POINT (BK * BM + 16)
+#define B_POINT (BK * BN + 16)
+/* Rows of the results that change hands at a time. */
+#define ROWS (ROWS_OF_ITEMS * 4)
+#define ROOM_FOR_TERMS (POINTS * (A_POINT + B_POINT))
+#define ROOM_FOR_RESULTS (POINTS * ROWS * BN)
+#define ROOM (ROOM_FOR_TERMS > ROOM_FOR_RESULTS ? ROOM_FOR_TERMS : ROOM_FOR_RESULTS)
+
+/* A tile: its image, plane and first output. */
+typedef struct spot {
+  int there, image, z, h, w;
+} spot;
+
+static spot spot_of(const conv_args args, int column) {
+  const int tiles_h = (args.oh + TILE - 1) / TILE, tiles_w = (args.ow + TILE - 1) / TILE;
+  const int plane = column / tiles_w / tiles_h;
+  spot at;
+  at.w = column % tiles_w * TILE;
+  at.h = column / tiles_w % tiles_h * TILE;
+  at.z = plane % args.oz;
+  at.image = plane / args.oz;
+  at.there = at.image < args.n;
+  return at;
+}
+
+/* Which of the patch's values lie in the source, one bit each. */
+static uint inside_of(const conv_args args, spot at) {
+  uint bits = 0;
+#pragma unroll
+  for (int i = 0; i < POINTS; i++) {
+    const int h = at.h - args.ph + i / SIDE, w = at.w - args.pw + i % SIDE;
+    bits |= (uint)(at.there & ((uint)h < (uint)args.ih) & ((uint)w < (uint)args.iw)) << i;
+  }
+  return bits;
+}
+
+/* The patch of a channel -> points in local memory. */
+static void transform_patch(global const float *from, int pitch, uint inside, local float *to) {
+  float d[SIDE][SIDE], v[SIDE][SIDE];
+#pragma unroll
+  for (int i = 0; i < POINTS; i++)
+    d[i / SIDE][i % SIDE] = inside >> i & 1u ? from[i / SIDE * pitch + i % SIDE] : 0.0f;
+  points_of_patch(d, v);
+#pragma unroll
+  for (int i = 0; i < POINTS; i++) to[i * B_POINT] = v[i / SIDE][i % SIDE];
+}
+
+/* Products in local memory -> the outputs of a tile. */
+static void transform_back(const conv_args args, spot at, int channel, local const float *products,
+                           global const float *bias, global float *out) {
+  float m[SIDE][SIDE], y[TILE][TILE];
+#pragma unroll
+  for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] = products[i * ROWS * BN];
+  outputs_of_points(m, y);
+  const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
+#pragma unroll
+  for (int i = 0; i < TILE * TILE; i++) {
+    const int h = at.h + i / TILE, w = at.w + i % TILE;
+    if (h < args.oh && w < args.ow)
+      store(args, bias, out, (plane * args.oh + h) * args.ow + w, channel, y[i / TILE][i % TILE]);
+  }
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused(
+    const conv_args args, global const float *restrict source, global const float *restrict weights,
+    global const float *restrict bias, global float *restrict out) {
+  local float room[ROOM] __attribute__((aligned(16)));
+  const int item = (int)get_local_id(0), point = item / ITEMS, mine = item % ITEMS;
+  source += (size_t)args.a_at * CONV_ALIGN;
+  weights += (size_t)args.b_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  int index = args.first_group + (int)get_group_id(0);
+  const int row0 = index % args.row_tiles * BM;
+  index /= args.row_tiles;
+  const int column0 = index % args.column_tiles * BN, group = index / args.column_tiles;
+
+  /* The item's column and first channel of a step, for loading and storing. */
+  const int column = item % BN, lane = item / BN;
+  const spot at = spot_of(args, column0 + column);
+  const uint inside = inside_of(args, at);
+  const int volume = args.iz * args.ih * args.iw;
+  const int from = (at.image * args.groups * args.depth + group * args.depth + lane) * volume +
+                   (at.z * args.ih + at.h - args.ph) * args.iw + at.w - args.pw;
+
+  float4 sum[TM * FRAGMENTS];
+#pragma unroll
+  for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
+  local float *a_tiles = room, *b_tiles = room + POINTS * A_POINT;
+  for (int term = 0; term < args.depth_up; term += BK) {
+#pragma unroll
+    for (int i = 0; i < PATCHES; i++) {
+      const int channel = i * (GROUP / BN);
+      transform_patch(source + from + (term + channel) * volume, args.iw,
+                      term + lane + channel < args.depth ? inside : 0u,
+                      b_tiles + (lane + channel) * BN + column);
+    }
+#pragma unroll
+    for (int i = 0; i < WEIGHTS; i++) {
+      const int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
+      const int line = (of * args.groups + group) * args.depth_up + term + rest / (BM / 4);
+      *(local float4 *)(a_tiles + of * A_POINT + rest * 4) =
+          *(global const float4 *)(weights + line * args.rows_up + row0 + rest % (BM / 4) * 4);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    tile_multiply(a_tiles + point * A_POINT, BM, b_tiles + point * B_POINT, BN, mine, sum);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+
+#pragma unroll
+  for (int part = 0; part < TM / 4; part++) {
+#pragma unroll
+    for (int i = 0; i < 4 * FRAGMENTS; i++)
+      *(local float4 *)(room + (point * ROWS + tile_row(mine, i / FRAGMENTS)) * BN +
+                        tile_column(mine, i % FRAGMENTS)) = sum[part * 4 * FRAGMENTS + i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int row = lane; row < ROWS; row += GROUP / BN) {
+      const int to = row0 + part * ROWS + row;
+      if (at.there && to < args.rows)
+        transform_back(args, at, group * args.rows + to, room + row * BN + column, bias, out);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+}
