@@ -166,7 +166,7 @@ typedef struct tile_choice {
 
 static const tile_choice gather_tiles[] = {
     {64, 64, 8, 4, 76},  {64, 128, 8, 8, 76}, {32, 64, 8, 4, 66}, {64, 32, 8, 4, 68},
-    {80, 64, 8, 8, 72},  {80, 128, 8, 8, 71}, {80, 80, 8, 8, 66}, {64, 80, 8, 8, 66},
+    {80, 64, 8, 4, 74},  {80, 128, 8, 4, 72}, {80, 80, 8, 8, 66}, {64, 80, 8, 8, 66},
     {32, 128, 8, 8, 64}, {96, 64, 8, 8, 66},  {48, 64, 4, 8, 60}, {32, 32, 4, 4, 50},
     {16, 64, 4, 4, 40},
 };
@@ -177,8 +177,7 @@ static const tile_choice weights_tiles[] = {
 };
 
 /* For few channels, and where there is no scratch memory. */
-static const cvy_params narrow_fused = {{2, 16, 64, 8, 8, 8, 1, 2}};
-static const cvy_params wide_fused = {{2, 32, 32, 8, 8, 8, 1, 2}};
+static const cvy_params fused = {{2, 16, 64, 4, 8, 8, 1, 2}};
 
 /* The tile whose padded products take the least time. */
 static void choose_tile(const tile_choice *list, size_t count, const cvy_winograd_plan *sides,
@@ -229,12 +228,13 @@ static bool loads_evenly(const cvy_params *params, int32_t bk) {
   return v[BM] * bk / 4 % items == 0 && v[BN] * bk / 4 % items == 0;
 }
 
-/* What moving a byte takes, in operations at a GPU's peak, and starting a kernel, per compute unit. */
+/* What moving a byte takes, in operations at a GPU's peak, and a kernel more than ocl.implicit_gemm
+ * starts, per compute unit. */
 #define BYTE_WORK 18.0
-#define LAUNCH_WORK 1.2e6
+#define LAUNCH_WORK 0.6e6
 /* Shares of the peak that products reach by themselves, fused, and in ocl.implicit_gemm. */
 #define SHARE 0.65
-#define FUSED_SHARE 0.37
+#define FUSED_SHARE 0.28
 #define DIRECT_SHARE 0.6
 
 /* Arithmetic against memory traffic, both as operations: the transforms read a tile's values, with
@@ -245,7 +245,11 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
   const cvy_winograd_plan plan = cvy_winograd_plan_for(problem, facts, params);
   const double sums = 2.0 * (double)plan.matrices * (double)plan.rows_up * (double)plan.columns_up *
                       (double)plan.depth_up;
-  if (plan.fused) return sums / FUSED_SHARE;
+  const double units = facts->info.compute_units;
+  if (plan.fused) { /* with few work-groups some units have nothing to do */
+    const int64_t rounds = cvy_ceil_div(plan.work_groups, facts->info.compute_units);
+    return sums / FUSED_SHARE * (double)rounds * units / (double)plan.work_groups;
+  }
   const double pieces = (double)cvy_ceil_div(problem->n, plan.images);
   const double values = (double)plan.images * (double)tiles_of(problem, plan.tile) *
                         (double)(problem->c + problem->k);
@@ -253,7 +257,7 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
   const double moved = 4 * values * (points + (double)(plan.tile * plan.tile)) * BYTE_WORK;
   const double streamed = 4 * values * points * BYTE_WORK;
   const double product = sums / SHARE > streamed ? sums / SHARE : streamed;
-  const double starts = 2 * LAUNCH_WORK * (double)facts->info.compute_units;
+  const double starts = (of_weights(problem) ? 2 : 1) * LAUNCH_WORK * units;
   return pieces * (moved + product + starts);
 }
 
@@ -268,7 +272,6 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
     choose_tile(gather_tiles, CVY_COUNT(gather_tiles), &sides, out);
   out->value[BK] = of_weights(problem) && loads_evenly(out, 16) ? 16 : 8;
   choose_slices(problem, facts, out);
-  const cvy_params fused = sides.rows <= 16 ? narrow_fused : wide_fused;
   if (!valid(&fused, problem, facts)) return;
   if (!valid(out, problem, facts) || cost_of(problem, facts, &fused) < cost_of(problem, facts, out))
     *out = fused;

@@ -137,7 +137,7 @@ static convoy_status run_gather(const winograd_run *run, const conv_args *piece)
  * neighbouring floats at least. */
 static int64_t lanes_for(const winograd_run *run, int64_t elements) {
   const int64_t wanted = ITEMS_PER_UNIT * (int64_t)run->device->facts.info.compute_units;
-  int64_t lanes = 1;
+  int64_t lanes = group_items(run) >= 32 ? 4 : 1;
   while (elements * lanes < wanted && lanes * 16 <= group_items(run)) lanes *= 2;
   return lanes;
 }
