@@ -26,7 +26,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   bool filters = problem->direction != CONVOY_BACKWARD_WEIGHTS;
   if (filters && channels * outputs > MOST_FILTERS * places) return false;
   return channels >= LEAST_CHANNELS && outputs >= LEAST_CHANNELS &&
-         places >= LEAST_PLACES * facts->info.compute_units;
+         places >= (int64_t)LEAST_PLACES * facts->info.compute_units;
 }
 
 static int64_t bytes_for(const cvy_problem *problem, const cvy_facts *facts,

@@ -75,10 +75,10 @@ static void size_memory(cvy_wino_maps_plan *plan) {
   plan->source_pitch = odd_lines(s->channels * plan->pitch);
   plan->product_pitch = odd_lines(plan->together * rows * plan->pitch);
   plan->array_pitch = plan->pitch + FLOATS_PER_LINE;
-  plan->line_floats = up(cvy_times(plan->block + 2 * GROUP, s->m), FLOATS_PER_LINE);
+  plan->line_floats = up(cvy_times(plan->block + INT64_C(2) * GROUP, s->m), FLOATS_PER_LINE);
   int64_t arrays = s->n * up(s->n, GROUP) * plan->array_pitch;
   int64_t maps = s->points * (plan->source_pitch + plan->product_pitch) + arrays;
-  int64_t filters = 9 * CVY_WINO_CHANNELS * rows;
+  int64_t filters = rows * CVY_WINO_CHANNELS * 9;
   plan->slot_floats =
       up(cvy_most(maps, filters) + plan->line_floats, FLOATS_PER_LINE) + FLOATS_PER_LINE;
 }

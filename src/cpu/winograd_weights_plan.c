@@ -52,7 +52,7 @@ static void size_memory(cvy_wino_weights_plan *plan) {
   plan->turned_floats = s->n * (CVY_WINO_TURNED * s->m + 2) * plan->pitch;
   int64_t block = s->points * (plan->source_pitch + plan->slope_pitch) + plan->turned_floats +
                   s->m * s->m * plan->array_pitch;
-  int64_t gradient = 2 * 9 * plan->pitch;
+  int64_t gradient = plan->pitch * 2 * 9;
   plan->slot_floats = up(cvy_most(block, gradient), FLOATS_PER_LINE);
 }
 
