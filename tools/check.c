@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ref/ref.h"
@@ -110,6 +111,23 @@ verdict reference_compare(const reference *values, const float *out, int64_t out
   }
   result.not_finite = count_not_finite(out, out_count);
   return result;
+}
+
+bool reference_compare_wide(const problem *about, const operands *data, const reference *values,
+                            const convoy_plan *plan, verdict *result) {
+  reference wide = {values->count, malloc((size_t)(values->count + 1) * sizeof *wide.points)};
+  if (!wide.points) return false;
+  memcpy(wide.points, values->points, (size_t)values->count * sizeof *wide.points);
+  for (int64_t i = 0; i < wide.count; i++) {
+    reference_point *point = &wide.points[i];
+    point->magnitude +=
+        plan->error_growth * ref_wide_magnitude(&about->conv, about->direction, about->x_shape,
+                                                about->w_shape, data->a, data->b, point->index,
+                                                plan->error_reach);
+  }
+  *result = reference_compare(&wide, data->out, data->out_count, 4.0);
+  reference_free(&wide);
+  return true;
 }
 
 bool verdict_good(const verdict *result) {

@@ -33,6 +33,10 @@ typedef struct verdict {
  * equal values. */
 verdict reference_compare(const reference *values, const float *out, int64_t out_count,
                           double factor);
+/* The same with the larger bound of rows whose plan has an error_growth (convoy.h, Accuracy), and factor
+ * 4. False: out of memory. */
+bool reference_compare_wide(const problem *about, const operands *data, const reference *values,
+                            const convoy_plan *plan, verdict *result);
 bool verdict_good(const verdict *result);
 
 #endif

@@ -39,13 +39,13 @@ static void print_failure(selftest *test, const sample *what, const device *wher
           where->info.id, algorithm, text);
 }
 
-static bool check_all_ways(selftest *test, sample *what, device *where, const char *algorithm) {
+static bool check_all_ways(selftest *test, sample *what, device *where, const convoy_plan *plan) {
   bool good = true;
   for (int way = 0; way < SAMPLE_WAYS; way++) {
-    const outcome result = sample_check(what, where, algorithm, way);
+    const outcome result = sample_check(what, where, plan, way);
     if (result.good) continue;
     good = false;
-    print_failure(test, what, where, algorithm, sample_ways[way].name, result.why);
+    print_failure(test, what, where, plan->algorithm, sample_ways[way].name, result.why);
     if (result.status == CONVOY_ERR_DEVICE) device_reopen(where);
   }
   return good;
@@ -69,7 +69,7 @@ static void check_row(selftest *test, sample *what, device *where, const char *a
     progress_clear(&test->line);
     fprintf(test->out, "refused by %s (%s): %s\n", algorithm,
             direction_roles[shape->direction].name, plan.reason);
-  } else if (check_all_ways(test, what, where, algorithm)) {
+  } else if (check_all_ways(test, what, where, &plan)) {
     to->ran++;
   } else {
     to->failed++;

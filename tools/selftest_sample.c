@@ -84,7 +84,15 @@ bool sample_make(sample *what) {
   return true;
 }
 
-outcome sample_check(sample *what, const device *where, const char *algorithm, int way) {
+static bool compare(const sample *what, const reference *exact, const convoy_plan *plan,
+                    verdict *result) {
+  if (plan->error_growth > 0)
+    return reference_compare_wide(&what->shape, &what->data, exact, plan, result);
+  *result = reference_compare(exact, what->data.out, what->data.out_count, 0.0);
+  return true;
+}
+
+outcome sample_check(sample *what, const device *where, const convoy_plan *plan, int way) {
   outcome out = {.why = "the device was lost before"};
   if (!where->context) return out;
   const sample_way *how = &sample_ways[way];
@@ -94,9 +102,12 @@ outcome sample_check(sample *what, const device *where, const char *algorithm, i
     snprintf(out.why, sizeof out.why, "%s", convoy_last_error());
     return out;
   }
-  if (!call_as_asked(&run, where->info.id, algorithm, out.why, sizeof out.why)) return out;
-  const verdict result = reference_compare(how->full ? &what->full : &what->plain, what->data.out,
-                                           what->data.out_count, 0.0);
+  if (!call_as_asked(&run, where->info.id, plan->algorithm, out.why, sizeof out.why)) return out;
+  verdict result;
+  if (!compare(what, how->full ? &what->full : &what->plain, plan, &result)) {
+    snprintf(out.why, sizeof out.why, "out of memory");
+    return out;
+  }
   snprintf(out.why, sizeof out.why, "%lld of %lld elements wrong; [%lld] = %.9g, not %.9g",
            (long long)result.wrong, (long long)what->data.out_count, (long long)result.index,
            result.got, result.expected);

@@ -34,7 +34,7 @@ typedef struct outcome {
   char why[512];
 } outcome;
 
-/* Calls in one way and compares every element, without tolerance. */
-outcome sample_check(sample *what, const device *where, const char *algorithm, int way);
+/* Calls in one way and compares every element, without tolerance unless the row's plan has one. */
+outcome sample_check(sample *what, const device *where, const convoy_plan *plan, int way);
 
 #endif
