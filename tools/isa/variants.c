@@ -1,0 +1,145 @@
+/* isa_variants DEVICE FOLDER [--near] TABLE...: runs every layer of the tables, forward and both
+ * gradients, through the real choice and the real engine on a pretended device, so that the programs and
+ * launches it would make are written to FOLDER (see opencl.c). With --near also what the tuner tries
+ * first: each row, and each parameter one step from its default. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/choose.h"
+#include "core/params.h"
+#include "csv.h"
+#include "isa.h"
+#include "ocl/engine/engine.h"
+
+/* No backend is opened by name here; the module's engine is called as the worker calls it. */
+const cvy_backend *const cvy_backends[] = {NULL};
+extern const cvy_module *cvy_module_entry(void);
+
+typedef struct run {
+  cvy_engine engine;
+  cvy_chooser chooser;
+  bool near;
+  uint64_t last_id;
+} run;
+
+static int fail(const char *what) {
+  fprintf(stderr, "isa_variants: %s: %s\n", what, cvy_module_entry()->last_error());
+  return 1;
+}
+
+static bool make_array(run *all, const cvy_problem *p, cvy_array which, uint64_t *id) {
+  uint64_t ticket;
+  const int64_t bytes = cvy_problem_count(p, which) * (int64_t)sizeof(float);
+  *id = ++all->last_id;
+  return !all->engine.backend->allocate(all->engine.device, *id, bytes, &ticket);
+}
+
+static bool perform(run *all, const cvy_problem *p, const cvy_choice *choice) {
+  const cvy_operands order = cvy_problem_operands(p);
+  const cvy_backend *backend = all->engine.backend;
+  cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
+  uint64_t ticket;
+  bool good = make_array(all, p, order.a, &job.a.id) && make_array(all, p, order.b, &job.b.id) &&
+              make_array(all, p, order.out, &job.out.id) &&
+              !backend->run(all->engine.device, &job, &ticket);
+  const uint64_t made[] = {job.a.id, job.b.id, job.out.id};
+  for (int i = 0; i < 3; i++) backend->release(all->engine.device, made[i]);
+  return good;
+}
+
+/* The row with its defaults, and one step from them in every direction. */
+static bool perform_near(run *all, const cvy_problem *p, int32_t row) {
+  static const int steps[] = {-1, 1};
+  char unused[192];
+  cvy_text reason = cvy_text_in(unused, sizeof unused);
+  cvy_choice start;
+  if (!cvy_row_takes(&all->engine, row, p, &start, &reason)) return true;
+  if (!perform(all, p, &start)) return false;
+  const cvy_algorithm *algorithm = cvy_chosen(&all->engine, &start);
+  for (int which = 0; which < cvy_params_count(algorithm); which++) {
+    for (int i = 0; i < 2; i++) {
+      cvy_choice next = start;
+      if (!cvy_params_step(algorithm, p, &all->engine.facts, &start.params, which, steps[i],
+                           &next.params))
+        continue;
+      if (!perform(all, p, &next)) return false;
+    }
+  }
+  return true;
+}
+
+static bool perform_all(run *all, const cvy_problem *p) {
+  cvy_choice choice;
+  if (!all->near)
+    return !cvy_choose(&all->chooser, &all->engine, p, &choice) && perform(all, p, &choice);
+  for (int32_t row = 0; all->engine.backend->algorithms[row]; row++) {
+    if (!perform_near(all, p, row)) return false;
+  }
+  return true;
+}
+
+static bool perform_layer(run *all, const char *table, const layer *from) {
+  for (int d = 0; d < 3; d++) {
+    const struct problem *shape = &from->shape;
+    cvy_problem p;
+    char label[256];
+    if (cvy_problem_make(&shape->conv, (convoy_direction)d, shape->x_shape, shape->w_shape, 0.0f,
+                         false, NULL, &p))
+      return false;
+    snprintf(label, sizeof label, "%s\t%s\t%s\t%lld\t%.0f\t%.0f", table, from->name,
+             direction_roles[d].name, (long long)from->count, cvy_problem_flops(&p),
+             cvy_problem_bytes(&p));
+    isa_label(label);
+    if (!perform_all(all, &p)) return false;
+  }
+  return true;
+}
+
+static bool perform_table(run *all, const char *path) {
+  char why[512] = "cannot be opened";
+  layer_table table;
+  FILE *from = fopen(path, "r");
+  const bool read = from && csv_read(from, path, &table, why, sizeof why);
+  if (from) fclose(from);
+  if (!read) {
+    fprintf(stderr, "isa_variants: %s: %s\n", path, why);
+    return false;
+  }
+  bool good = true;
+  for (int i = 0; good && i < table.count; i++) {
+    good = perform_layer(all, table.name, &table.layers[i]);
+    if (!good) fail(table.layers[i].name);
+  }
+  csv_free(&table);
+  return good;
+}
+
+static bool open_engine(run *all) {
+  const cvy_open_options options = {.workspace_limit = INT64_C(1) << 30, .dispatch = 1e9};
+  all->engine.backend = cvy_module_entry()->engine;
+  if (all->engine.backend->open(0, &options, &all->engine.device)) return false;
+  all->engine.facts = *all->engine.backend->facts(all->engine.device);
+  return true;
+}
+
+int main(int argc, char **argv) {
+  static run all;
+  int first = 3;
+  if (argc > 3 && strcmp(argv[3], "--near") == 0) {
+    all.near = true;
+    first = 4;
+  }
+  if (argc <= first) {
+    fputs("usage: isa_variants DEVICE FOLDER [--near] TABLE...\n", stderr);
+    return 2;
+  }
+  if (!isa_begin(argv[1], argv[2])) {
+    fprintf(stderr, "isa_variants: no device %s, or no folder %s\n", argv[1], argv[2]);
+    return 2;
+  }
+  if (!open_engine(&all)) return fail("opening the device");
+  bool good = true;
+  for (int i = first; good && i < argc; i++) good = perform_table(&all, argv[i]);
+  all.engine.backend->close(all.engine.device);
+  return isa_end() && good ? 0 : 1;
+}
