@@ -15,3 +15,24 @@ static conv_int target(conv_int at, conv_int tap, conv_int pad, conv_int dilatio
   const conv_int o = scaled / stride;
   return o < extent && o * stride == scaled ? o : -1;
 }
+
+/* A load that may have no place gives 0 then, once it is kept: KEPT(LOADED()).
+ * NVIDIA's compiler makes one predicated instruction of it. AMD's makes a branch, and waits for memory
+ * behind each: there, and wherever it is not known, what is loaded comes from a place that exists, and
+ * is dropped late, so that nothing waits before. */
+#ifdef __NV_CL_C_VERSION
+#define LOADED(type, there, base, at) \
+  ((there) ? *(global const type *)((base) + (at)) : (type)(0.0f))
+#define KEPT(type, there, value) (value)
+#else
+#define LOADED(type, there, base, at) (*(global const type *)((base) + ((there) ? (at) : 0)))
+#define KEPT(type, there, value) ((there) ? (value) : (type)(0.0f))
+#endif
+
+/* AMD's compilers move loads down to where they are waited for, past the arithmetic that should hide
+ * them. Nothing moves past this. */
+#ifdef __AMDGCN__
+#define STAY_IN_ORDER() __builtin_amdgcn_sched_barrier(0)
+#else
+#define STAY_IN_ORDER()
+#endif

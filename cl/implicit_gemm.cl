@@ -15,7 +15,9 @@
 #endif
 
 
+/* Items without weights to load have a place of their own behind the tile: no branch. */
 #define A_LOADS ((BK * BM / 4 + ITEMS - 1) / ITEMS)
+#define A_ROOM (A_LOADS * ITEMS * 4)
 
 /* The source is loaded by four neighbouring columns at a time where they are neighbours in memory
  * and the items of a group can share the work evenly. */
@@ -132,13 +134,19 @@ static void load_weights(const conv_args args, global const float *packed, place
 #pragma unroll
   for (int i = 0; i < A_LOADS; i++) {
     const int e = item + i * ITEMS;
-    if (BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4)
-      into[i] = *(global const float4 *)(packed + e / (BM / 4) * args.rows_up + e % (BM / 4) * 4);
+    into[i] = LOADED(float4, BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4, packed,
+                     e / (BM / 4) * args.rows_up + e % (BM / 4) * 4);
   }
 }
 
-/* `end`: terms of the sum from this place's block on; 0: nothing is read. */
-static void load_source(const conv_args args, global const float *source, phase first,
+/* Whether row i of an item's loads is one of the sum's. */
+static int has_row(int i, int row0, int end) {
+  return WHOLE ? end > 0 : row0 + i * B_STEP < end;
+}
+
+/* `end`: terms of the sum from this place's block on; 0: nothing is read. Returns which of the columns
+ * have a source, one bit each. */
+static uint load_source(const conv_args args, global const float *source, phase first,
                         const columns *column, place at, int row0, int end, load *into) {
   const int uz = SOURCE(args.iz, args.oz), uh = SOURCE(args.ih, args.oh);
   const int uw = SOURCE(args.iw, args.ow), volume = uz * uh * uw;
@@ -146,43 +154,43 @@ static void load_source(const conv_args args, global const float *source, phase 
   const int shift_h = axis_shift(at.r, args.sh, args.ph, args.dh, first.h);
   const int shift_w = axis_shift(at.s, args.sw, args.pw, args.dw, first.w);
   const int shift = at.block * BK * volume + (shift_z * uh + shift_h) * uw + shift_w;
+  uint all_inside = 0;
 #pragma unroll
   for (int j = 0; j < B_UNITS; j++) {
     const int inside = within(column->z[j] + shift_z, uz) &
                        within(column->h[j] + shift_h, uh) &
                        within(column->w[j] + shift_w, uw);
     const int from = column->from[j] + shift;
+    all_inside |= (uint)inside << j;
 #pragma unroll
-    for (int i = 0; i < B_ROWS; i++) {
-      const int there = WHOLE ? inside & (end > 0) : inside & (row0 + i * B_STEP < end);
-      into[j * B_ROWS + i] =
-          there ? *(global const load *)(source + from + i * B_STEP * volume) : (load)(0.0f);
-    }
+    for (int i = 0; i < B_ROWS; i++)
+      into[j * B_ROWS + i] = LOADED(load, inside & has_row(i, row0, end), source,
+                                        from + i * B_STEP * volume);
   }
+  return all_inside;
 }
 
 static void keep_weights(const float4 *loaded, int item, local float *tile) {
 #pragma unroll
-  for (int i = 0; i < A_LOADS; i++) {
-    const int e = item + i * ITEMS;
-    if (BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4) *(local float4 *)(tile + e * 4) = loaded[i];
-  }
+  for (int i = 0; i < A_LOADS; i++) *(local float4 *)(tile + (item + i * ITEMS) * 4) = loaded[i];
 }
 
-static void keep_source(const load *loaded, int item, local float *tile) {
+static void keep_source(const load *loaded, uint inside, int row0, int end, int item,
+                        local float *tile) {
   tile += item / UNITS * BN + item % UNITS * LOAD_WIDTH;
 #pragma unroll
   for (int j = 0; j < B_UNITS; j++) {
 #pragma unroll
     for (int i = 0; i < B_ROWS; i++)
-      *(local load *)(tile + i * B_STEP * BN + j * ITEMS * LOAD_WIDTH) = loaded[j * B_ROWS + i];
+      *(local load *)(tile + i * B_STEP * BN + j * ITEMS * LOAD_WIDTH) =
+          KEPT(load, (inside >> j & 1) & has_row(i, row0, end), loaded[j * B_ROWS + i]);
   }
 }
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     const conv_args given, global const float *restrict source, global const float *restrict packed,
     global const float *restrict bias, global float *restrict out) {
-  local float a_tile[2 * BK * BM] __attribute__((aligned(16)));
+  local float a_tile[2 * A_ROOM] __attribute__((aligned(16)));
   local float b_tile[2 * BK * BN] __attribute__((aligned(16)));
   const conv_args args = in_space(given);
   const int item = (int)get_local_id(0);
@@ -250,20 +258,23 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     place at = {slice * args.slice, 0, 0, -1};
     at = next_place(args, first, at);
     load_weights(args, packed, at, item, a_next);
-    load_source(args, source, first, &column, at, b_row0, args.depth - at.block * BK, b_next);
+    int end = args.depth - at.block * BK;
+    uint inside = load_source(args, source, first, &column, at, b_row0, end, b_next);
     keep_weights(a_next, item, a_tile);
-    keep_source(b_next, item, b_tile);
+    keep_source(b_next, inside, b_row0, end, item, b_tile);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = 0; step < steps; step++) {
       const int now = step & 1, more = step + 1 < steps;
       const place following = next_place(args, first, at);
       if (more) at = following;
       load_weights(args, packed, at, item, a_next);
-      load_source(args, source, first, &column, at, b_row0, more ? args.depth - at.block * BK : 0,
-                  b_next);
-      tile_multiply(a_tile + now * BK * BM, BM, b_tile + now * BK * BN, BN, item, sum);
-      keep_weights(a_next, item, a_tile + (1 - now) * BK * BM);
-      keep_source(b_next, item, b_tile + (1 - now) * BK * BN);
+      end = more ? args.depth - at.block * BK : 0;
+      inside = load_source(args, source, first, &column, at, b_row0, end, b_next);
+      STAY_IN_ORDER();
+      tile_multiply(a_tile + now * A_ROOM, BM, b_tile + now * BK * BN, BN, item, sum);
+      STAY_IN_ORDER();
+      keep_weights(a_next, item, a_tile + (1 - now) * A_ROOM);
+      keep_source(b_next, inside, b_row0, end, item, b_tile + (1 - now) * BK * BN);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
   }

@@ -127,6 +127,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   for (int i = 0; i < TM * TN; i++) sum[i] = 0.0f;
   a_load a_next[A_LOADS];
   b_load b_next[B_LOADS];
+  uint a_inside[(A_LOADS + 31) / 32], b_inside[(B_LOADS + 31) / 32]; /* one bit each */
 
   /* Round i loads tile i into registers, multiplies tile i - 1 and stores tile i. */
   const int first = slice * args.slice, end = min(args.n * volume, first + args.slice);
@@ -139,7 +140,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
     for (int i = 0; i < A_LOADS; i++) {
       const int row = a_row0 + i * A_STEP;
       const int there = a_there & (row0 + row < args.rows) & (BM % A_STEP == 0 || row < BM);
-      a_next[i] = there ? *(global const a_load *)(dy + a_from + row * volume) : (a_load)(0.0f);
+      a_next[i] = LOADED(a_load, there, dy, a_from + row * volume);
+      if (i % 32 == 0) a_inside[i / 32] = 0;
+      a_inside[i / 32] |= (uint)there << i % 32;
     }
     const int b_from = (b.n * args.c + group * args.depth) * in_volume +
                        (b.z * args.ih + b.h) * args.iw + b.w;
@@ -158,7 +161,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
                          within(b.h + by.y, args.ih) & within(b.w + by.z, args.iw);
       const int at = b_from + by.w;
 #endif
-      b_next[i] = inside ? *(global const b_load *)(x + at) : (b_load)(0.0f);
+      b_next[i] = LOADED(b_load, inside, x, at);
+      if (i % 32 == 0) b_inside[i / 32] = 0;
+      b_inside[i / 32] |= (uint)inside << i % 32;
     }
     if (term > first) {
 #pragma unroll
@@ -188,13 +193,15 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
     for (int i = 0; i < A_LOADS; i++) {
       const int row = a_row0 + i * A_STEP;
       if (BM % A_STEP == 0 || row < BM)
-        *(local a_load *)(a_tile + row * PITCH + a_lane) = a_next[i];
+        *(local a_load *)(a_tile + row * PITCH + a_lane) =
+            KEPT(a_load, a_inside[i / 32] >> i % 32 & 1, a_next[i]);
     }
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
       const int column = b_row0 + i * B_STEP;
       if (BN % B_STEP == 0 || column < BN)
-        *(local b_load *)(b_tile + column * PITCH + b_lane) = b_next[i];
+        *(local b_load *)(b_tile + column * PITCH + b_lane) =
+            KEPT(b_load, b_inside[i / 32] >> i % 32 & 1, b_next[i]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -97,7 +97,8 @@ static int64_t local_bytes(const cvy_params *params, bool weights) {
   const int64_t bm = params->value[GEMM_BM], bn = params->value[GEMM_BN];
   const int64_t bk = params->value[GEMM_BK];
   if (weights) return (bm + bn) * (bk + 4) * (int64_t)sizeof(float) + bn * 16;
-  return 2 * bk * (bm + bn) * (int64_t)sizeof(float);
+  const int64_t items = bm / params->value[GEMM_TM] * (bn / params->value[GEMM_TN]);
+  return 2 * (cvy_round_up(bk * bm, 4 * items) + bk * bn) * (int64_t)sizeof(float);
 }
 
 /* The same divisibilities as the #error lines of the kernels. */

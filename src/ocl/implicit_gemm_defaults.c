@@ -18,6 +18,7 @@ static const tile_choice nine_tap_tiles[] = {
     {64, 72, 16, 8, 9, 1},    {128, 72, 16, 8, 9, 1},  {64, 144, 16, 8, 9, 1},
     {80, 144, 16, 5, 9, .92}, {80, 72, 16, 5, 9, .9},  {48, 72, 16, 4, 9, .8},
     {32, 144, 16, 8, 9, .9},  {32, 72, 16, 4, 9, .78}, {16, 144, 16, 4, 9, .75},
+    {64, 72, 8, 8, 9, .95}, /* for few registers */
 };
 static const tile_choice weights_tiles[] = {
     {64, 64, 16, 8, 8, .93},  {128, 64, 16, 8, 8, 1},  {64, 128, 16, 8, 8, 1},
@@ -65,6 +66,15 @@ typedef struct expectation {
 static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
   return cvy_ceil_div(of->sides.rows, tile->bm) * cvy_ceil_div(of->sides.columns, tile->bn) *
          of->problem->groups * of->sides.busy;
+}
+
+/* AMD's compilers spill what does not go into 256 registers: an item's sums, and what it loads for the
+ * next step. The limit is where clang 15 to 22 still need none (tools/isa). */
+#define REGISTERS_OF_ITEM 100
+static bool fits_registers(const tile_choice *tile, const cvy_facts *facts) {
+  const int64_t items = tile->bm / tile->tm * (tile->bn / tile->tn);
+  const int64_t loaded = cvy_ceil_div((int64_t)(tile->bm + tile->bn) * tile->bk, items);
+  return facts->preferred_multiple < 64 || tile->tm * tile->tn + loaded <= REGISTERS_OF_ITEM;
 }
 
 static double expected(const expectation *of, const tile_choice *tile, int64_t slices) {
@@ -136,7 +146,7 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
     cvy_params tried;
     int32_t slices;
     const double time = best_slices(&of, &list.tiles[i], &slices);
-    if (!(time < least)) continue;
+    if (!(time < least) || !fits_registers(&list.tiles[i], facts)) continue;
     set(&list.tiles[i], slices, &tried);
     if (!cvy_of_weights(problem)) tried.value[GEMM_BK] = block_channels(of.sides.depth);
     if (!cvy_gemm_valid(&tried, problem, facts)) continue;
