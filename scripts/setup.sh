@@ -51,6 +51,9 @@ ci                  | must | clang-tidy                | lint
 ci                  | must | cppcheck                  | lint
 ci                  | must | gcovr                     | coverage
 ci                  | must | oclgrind                  | checking the kernels' memory accesses
+ci                  | must | clang-15                  | compiling the kernels for AMD GPUs, as older ROCm does
+ci                  | must | clang-22 clang-21 clang-20 clang-19 | and as newer ROCm does
+ci                  | must | rocm-device-libs          | the device libraries of both
 TABLE
 }
 

@@ -70,7 +70,7 @@ static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
 
 /* AMD's compilers spill what does not go into 256 registers: an item's sums, and what it loads for the
  * next step. The limit is where clang 15 to 22 still need none (tools/isa). */
-#define REGISTERS_OF_ITEM 100
+#define REGISTERS_OF_ITEM 96
 static bool fits_registers(const tile_choice *tile, const cvy_facts *facts) {
   const int64_t items = tile->bm / tile->tm * (tile->bn / tile->tn);
   const int64_t loaded = cvy_ceil_div((int64_t)(tile->bm + tile->bn) * tile->bk, items);

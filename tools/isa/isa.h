@@ -7,7 +7,7 @@
 
 typedef struct isa_device {
   const char *name;
-  int units, megahertz, gigabytes, local_bytes, wave;
+  int units, megahertz, gigabytes, local_bytes, vendor;
 } isa_device;
 
 /* Programs go to `into`/NUMBER.cl and .options, launches as lines "label, program, kernel,

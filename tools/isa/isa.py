@@ -13,6 +13,7 @@ docs/rdna1.md says what the columns mean.
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,8 @@ import assembly
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VARIANTS = os.path.join(ROOT, "build/release/tools/isa/isa_variants")
 BITCODE = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
-CLANGS = ("15", "22")
+# The generation of ROCm 5.2, and the newest there is.
+CLANGS = ("15", next((v for v in ("22", "21", "20", "19") if shutil.which(f"clang-{v}")), "22"))
 GATED = ("gfx1010", "gfx1030")
 REPORTED = ("gfx1100", "gfx906")
 WAVE = {"gfx906": 64}  # the others run waves of 32
@@ -190,7 +192,7 @@ def report(device, lines, gated):
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--table", nargs="+", default=["yolov8n_rx5600xt", "resnet50_b8"],
+    parser.add_argument("--table", nargs="+", default=["yolov8n_rx5600xt"],
                         help="names of bench/shapes")
     parser.add_argument("--device", nargs="+", default=[*GATED, *REPORTED])
     parser.add_argument("--near", action="store_true",

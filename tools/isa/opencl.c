@@ -9,12 +9,14 @@
 
 #include "isa.h"
 
-/* What ROCm's OpenCL says of these; RDNA's compute units are counted in pairs. */
+enum { AMD = 0x1002, NVIDIA = 0x10de };
+
+/* What their OpenCL says of these; ROCm counts RDNA's compute units in pairs. No program is compiled for
+ * the last one: it is there because the model is tested on it (model.py). */
 static const isa_device devices[] = {
-    {"gfx1010", 18, 1560, 6, 65536, 32},
-    {"gfx1030", 36, 2250, 16, 65536, 32},
-    {"gfx1100", 48, 2500, 24, 65536, 32},
-    {"gfx906", 60, 1725, 16, 65536, 64},
+    {"gfx1010", 18, 1560, 6, 65536, AMD},           {"gfx1030", 36, 2250, 16, 65536, AMD},
+    {"gfx1100", 48, 2500, 24, 65536, AMD},          {"gfx906", 60, 1725, 16, 65536, AMD},
+    {"NVIDIA H200", 132, 1980, 139, 49152, NVIDIA},
 };
 
 static const isa_device *device;
@@ -87,14 +89,14 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size, void *
     size_t bytes;
   } numbers[] = {
       {CL_DEVICE_TYPE, CL_DEVICE_TYPE_GPU, sizeof(cl_device_type)},
-      {CL_DEVICE_VENDOR_ID, 0x1002, sizeof(cl_uint)},
+      {CL_DEVICE_VENDOR_ID, (cl_ulong)device->vendor, sizeof(cl_uint)},
       {CL_DEVICE_MAX_COMPUTE_UNITS, (cl_ulong)device->units, sizeof(cl_uint)},
       {CL_DEVICE_MAX_CLOCK_FREQUENCY, (cl_ulong)device->megahertz, sizeof(cl_uint)},
       {CL_DEVICE_MEM_BASE_ADDR_ALIGN, 1024, sizeof(cl_uint)},
       {CL_DEVICE_GLOBAL_MEM_SIZE, memory, sizeof(cl_ulong)},
       {CL_DEVICE_MAX_MEM_ALLOC_SIZE, memory / 10 * 8, sizeof(cl_ulong)},
       {CL_DEVICE_LOCAL_MEM_SIZE, (cl_ulong)device->local_bytes, sizeof(cl_ulong)},
-      {CL_DEVICE_MAX_WORK_GROUP_SIZE, 256, sizeof(size_t)},
+      {CL_DEVICE_MAX_WORK_GROUP_SIZE, device->vendor == AMD ? 256 : 1024, sizeof(size_t)},
       {CL_DEVICE_PLATFORM, (cl_ulong)(uintptr_t)&devices, sizeof(cl_platform_id)},
   };
   if (what == CL_DEVICE_NAME) return answer_text(device->name, size, to, needed);
