@@ -214,7 +214,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
     for (int j = 0; j < TN; j++) {
       const int column = column0 + column_item + j * COLUMNS_OF_ITEMS;
       if (row < args.rows && column < column_count)
-        store(args, bias, out, to + column, 0, sum[i * TN + j]);
+        out[to + column] = args.accumulate ? out[to + column] + sum[i * TN + j] : sum[i * TN + j];
     }
   }
 }

@@ -1,38 +1,49 @@
-/* ocl.depthwise: one input channel per group. Bound by memory traffic, so it needs no tiles. Its
- * scratch is the partial results of the slices of backward_weights. */
-#include "ocl/ocl.h"
+/* ocl.depthwise: one input channel per group. Bound by memory traffic: items compute a few neighbouring
+ * results with the geometry compiled in, or one without. Its scratch is the partial results of the
+ * slices of backward_weights. */
+#include "ocl/reach.h"
 
-/* SPACE: 1 = geometry in run-time arguments, 2 = compiled in. */
-enum { SPACE };
+/* ROWS, COLUMNS: results per item. SPACE: 1 = geometry in run-time arguments, one result per item;
+ * 2 = compiled in. */
+enum { ROWS, COLUMNS, SPACE };
 
 static const cvy_param params_list[] = {
+    [ROWS] = {"ROWS", {1, 2, 4, 0}},
+    [COLUMNS] = {"COLUMNS", {1, 2, 4, 8, 0}},
     [SPACE] = {"SPACE", {1, 2, 0}},
     {NULL, {0}},
 };
 
 /* Taps a work-group keeps sums of: all of a 3x3 or 4x4 filter. */
 #define MOST_TAPS 16
-
-cvy_depthwise_plan cvy_depthwise_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                          const cvy_params *params) {
-  const int64_t taps = cvy_filter_volume(problem), items = cvy_ocl_group_items(facts);
-  cvy_depthwise_plan plan = {.compiled = params->value[SPACE] == 2,
-                             .items = items,
-                             .chunk = taps < MOST_TAPS ? taps : MOST_TAPS};
-  const int64_t images = problem->n > 0 ? problem->n : 1;
+static void cut_weights(const cvy_problem *problem, const cvy_facts *facts,
+                        cvy_depthwise_plan *plan) {
+  const int64_t taps = cvy_filter_volume(problem), images = problem->n > 0 ? problem->n : 1;
   const int64_t terms = images * cvy_out_volume(problem);
-  const int64_t groups = problem->k * cvy_ceil_div(taps, plan.chunk);
+  const int64_t groups = problem->k * cvy_ceil_div(taps, plan->chunk);
   const int64_t weights = problem->k * taps;
   const int64_t room = facts->workspace_limit / (int64_t)sizeof(float) / weights;
   int64_t slices = 8 * (int64_t)facts->info.compute_units / groups;
-  if (slices > terms / (4 * items)) slices = terms / (4 * items);
+  if (slices > terms / (4 * plan->items)) slices = terms / (4 * plan->items);
   if (slices > room) slices = room;
   if (slices < 1) slices = 1;
-  plan.slice = cvy_ceil_div(terms, slices);
-  plan.slices = cvy_ceil_div(terms, plan.slice);
-  plan.work_groups = groups * plan.slices;
-  if (problem->direction == CONVOY_BACKWARD_WEIGHTS && plan.slices > 1)
-    plan.scratch = plan.slices * weights;
+  plan->slice = cvy_ceil_div(terms, slices);
+  plan->slices = cvy_ceil_div(terms, plan->slice);
+  plan->work_groups = groups * plan->slices;
+  if (plan->slices > 1) plan->scratch = plan->slices * weights;
+}
+
+cvy_depthwise_plan cvy_depthwise_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                          const cvy_params *params) {
+  const int64_t taps = cvy_filter_volume(problem);
+  cvy_depthwise_plan plan = {.compiled = params->value[SPACE] == 2,
+                             .rows = params->value[ROWS],
+                             .columns = params->value[COLUMNS],
+                             .items = cvy_ocl_group_items(facts),
+                             .chunk = taps < MOST_TAPS ? taps : MOST_TAPS};
+  const int64_t maps = problem->direction == CONVOY_FORWARD ? problem->k : problem->c;
+  plan.elements = problem->n * maps * cvy_reach_items(problem, plan.rows, plan.columns);
+  if (problem->direction == CONVOY_BACKWARD_WEIGHTS) cut_weights(problem, facts, &plan);
   return plan;
 }
 
@@ -64,17 +75,36 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
   return cvy_depthwise_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
-/* A processor's compiler takes seconds for each program. */
-static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  (void)problem;
-  *out = (cvy_params){{0}};
-  out->value[SPACE] = facts->info.type == CONVOY_DEVICE_CPU ? 1 : 2;
+static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
+  (void)facts;
+  const int32_t *v = params->value;
+  if (v[ROWS] < 1 || v[COLUMNS] < 1 || v[SPACE] < 1 || v[SPACE] > 2) return false;
+  if (v[SPACE] == 1 || problem->direction == CONVOY_BACKWARD_WEIGHTS)
+    return v[ROWS] == 1 && v[COLUMNS] == 1;
+  return cvy_reach_fits(problem, v[ROWS], v[COLUMNS]);
 }
 
-static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
-  (void)problem;
-  (void)facts;
-  return params->value[SPACE] == 1 || params->value[SPACE] == 2;
+/* Results that share taps belong to one item, the more the better, as long as enough items are left to
+ * fill the device. A processor's compiler takes seconds for each program. */
+static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  static const int32_t shapes[][2] = {{4, 4}, {2, 4}, {1, 4}, {2, 2},
+                                      {1, 2}, {4, 1}, {2, 1}, {1, 1}};
+  *out = (cvy_params){{1, 1, 1}};
+  if (facts->info.type == CONVOY_DEVICE_CPU) return;
+  if (problem->direction == CONVOY_BACKWARD_WEIGHTS) {
+    out->value[SPACE] = 2;
+    return;
+  }
+  const bool shares_columns = problem->filter[2] > 1 || problem->stride[2] > 1;
+  const int64_t enough = 1024 * (int64_t)facts->info.compute_units;
+  for (size_t i = 0; i < CVY_COUNT(shapes); i++) {
+    const cvy_params tried = {{shapes[i][0], shapes[i][1], 2}};
+    if (!valid(&tried, problem, facts)) continue;
+    const int64_t items = cvy_depthwise_plan_for(problem, facts, &tried).elements;
+    if (shapes[i][1] > 1 && !shares_columns && items < 16 * enough) continue;
+    *out = tried;
+    if (items >= enough) return;
+  }
 }
 
 const cvy_algorithm cvy_ocl_depthwise = {

@@ -9,13 +9,13 @@ typedef struct tile_choice {
 } tile_choice;
 
 static const tile_choice gather_tiles[] = {
-    {64, 128, 8, 8, 8, 1},   {64, 64, 8, 8, 8, .98},   {128, 64, 8, 8, 8, 1},
+    {64, 128, 8, 8, 8, 1},   {64, 64, 8, 8, 8, .82},   {128, 64, 8, 8, 8, 1},
     {32, 128, 8, 8, 8, .92}, {96, 128, 8, 12, 8, .84}, {80, 128, 8, 20, 4, .86},
-    {80, 64, 8, 20, 4, .86}, {48, 128, 8, 12, 8, .84}, {32, 64, 8, 8, 4, .75},
-    {16, 128, 8, 8, 8, .85}, {16, 64, 8, 4, 4, .6},    {4, 128, 8, 4, 4, .4},
+    {80, 64, 8, 20, 4, .78}, {48, 128, 8, 12, 8, .84}, {32, 64, 8, 8, 4, .55},
+    {16, 128, 8, 8, 8, .7},  {16, 64, 8, 4, 4, .38},   {4, 128, 8, 4, 4, .3},
 };
 static const tile_choice nine_tap_tiles[] = {
-    {64, 72, 16, 8, 9, 1},    {128, 72, 16, 8, 9, 1},  {64, 144, 16, 8, 9, 1},
+    {64, 72, 16, 8, 9, 1},    {128, 72, 16, 8, 9, .9}, {64, 144, 16, 8, 9, .95},
     {80, 144, 16, 5, 9, .92}, {80, 72, 16, 5, 9, .9},  {48, 72, 16, 4, 9, .8},
     {32, 144, 16, 8, 9, .9},  {32, 72, 16, 4, 9, .78}, {16, 144, 16, 4, 9, .75},
     {64, 72, 8, 8, 9, .95}, /* for few registers */
@@ -35,7 +35,8 @@ typedef struct tile_list {
 
 static tile_list tiles_for(const cvy_problem *problem) {
   if (!cvy_of_weights(problem)) return (tile_list){gather_tiles, CVY_COUNT(gather_tiles)};
-  if (cvy_filter_volume(problem) % 9 == 0)
+  const bool narrow = cvy_gemm_sides_of(problem).columns <= 32;
+  if (cvy_filter_volume(problem) % 9 == 0 && !narrow)
     return (tile_list){nine_tap_tiles, CVY_COUNT(nine_tap_tiles)};
   return (tile_list){weights_tiles, CVY_COUNT(weights_tiles)};
 }
@@ -48,7 +49,7 @@ static tile_list tiles_for(const cvy_problem *problem) {
 
 /* How busy `items` on a compute unit of four SIMDs keep it: with few, nothing hides their waits. */
 static double filled(double items, const cvy_facts *facts) {
-  static const double at[] = {0, .5, 1, 2, 3}, share[] = {0, .42, .78, .95, 1};
+  static const double at[] = {0, .5, 1, 2, 3}, share[] = {0, .38, .65, .92, 1};
   const double simds = items / (4.0 * (double)facts->preferred_multiple);
   for (size_t i = 1; i < CVY_COUNT(at); i++)
     if (simds < at[i])
@@ -83,7 +84,9 @@ static double expected(const expectation *of, const tile_choice *tile, int64_t s
   const double each = (double)cvy_ceil_div(tiles_of(of, tile) * slices, (int64_t)units);
   const double group =
       (double)tile->bm * tile->bn * ((double)cvy_ceil_div(of->sides.terms, slices) + GROUP_TERMS);
-  const double loop = each * group / (tile->share * filled(each * items, of->facts));
+  const double together = cvy_of_weights(of->problem) ? 256 : 384; /* items that registers hold */
+  const double resident = each * items < together ? each * items : together;
+  const double loop = each * group / (tile->share * filled(resident, of->facts));
   if (slices == 1) return loop;
   return loop + LAUNCH_COST + 2.0 * (double)slices * of->out * sizeof(float) * BYTE_COST / units;
 }

@@ -11,6 +11,8 @@ extern const cvy_algorithm cvy_ocl_winograd;
 extern const cvy_algorithm cvy_ocl_implicit_gemm;
 extern const cvy_algorithm cvy_ocl_im2col_clblast;
 extern const cvy_algorithm cvy_ocl_direct;
+extern const cvy_algorithm cvy_ocl_strided_data;
+extern const cvy_algorithm cvy_ocl_few_channels;
 
 /* Items per work-group of kernels that need no particular number. */
 int64_t cvy_ocl_group_items(const cvy_facts *facts);
@@ -71,11 +73,36 @@ typedef struct cvy_winograd_plan {
 cvy_winograd_plan cvy_winograd_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                         const cvy_params *params);
 
-/* ocl.depthwise: how backward_weights is cut up. */
+/* ocl.strided_data: how a problem is cut up; as above. */
+typedef struct cvy_strided_plan {
+  int64_t bm, bn, bk, tm;
+  int64_t items;
+  int64_t rows, depth, rows_up, depth_up;
+  int64_t row_tiles, column_tiles;
+  int64_t slices, slice;
+  int64_t work_groups;
+  int64_t packed, scratch;
+} cvy_strided_plan;
+cvy_strided_plan cvy_strided_plan_for(const cvy_problem *problem, const cvy_params *params);
+
+/* ocl.few_channels: how it is cut up. */
+typedef struct cvy_few_plan {
+  int64_t channels, rows, columns; /* results per item */
+  int64_t blocks;                  /* of channels */
+  int64_t sources;                 /* channels whose weights are in local memory together */
+  int64_t elements;                /* items per block of channels */
+  int64_t items, work_groups;
+} cvy_few_plan;
+cvy_few_plan cvy_few_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                              const cvy_params *params);
+
+/* ocl.depthwise: how it is cut up. */
 typedef struct cvy_depthwise_plan {
   bool compiled;         /* the geometry is compiled in */
+  int64_t rows, columns; /* results per item of forward and backward_data */
+  int64_t elements;      /* items they take */
   int64_t items;         /* per work-group */
-  int64_t chunk;         /* taps per work-group */
+  int64_t chunk;         /* backward_weights: taps per work-group */
   int64_t slices, slice; /* of the sum; positions per slice */
   int64_t work_groups;
   int64_t scratch; /* elements: partial results */

@@ -1,14 +1,16 @@
 /* The OpenCL algorithms, preferred first, and what their tests of applicability share.
  *
- * One order serves all directions: what has one channel per group goes first, the tiled product refuses what is too thin for tiles, CLBlast
- * takes what is long in the summed direction only, the definition takes the rest. */
+ * One order serves all directions: what is made for a few problems goes first, the tiled product refuses what is too thin for tiles,
+ * CLBlast takes what is long in the summed direction only, the definition takes the rest. */
 #include "base/build_config.h"
 #include "ocl/ocl.h"
 
 const cvy_algorithm *const cvy_ocl_algorithms[] = {
 #if CONVOY_HAVE_OPENCL
     &cvy_ocl_depthwise,
+    &cvy_ocl_few_channels,
     &cvy_ocl_winograd,
+    &cvy_ocl_strided_data,
     &cvy_ocl_implicit_gemm,
 #if CONVOY_HAVE_CLBLAST
     &cvy_ocl_im2col_clblast,

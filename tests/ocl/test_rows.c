@@ -1,7 +1,7 @@
 /* Every row of the OpenCL table on every direction over shapes with all numbers different, integer
  * data, against the reference, tolerance 0 or the bound of a row that has its own; with bias,
  * activation or accumulation; results poisoned beforehand; the same bits twice. With the argument
- * `tiny`, a few small shapes. */
+ * `tiny`, a few small shapes; with the name of a row, that row alone. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +60,11 @@ static const char *const gpu_shapes[] = {
     "n2c5h8w9 k10r5s4 stride2 pad1 groups5 forward",
     "n2c40h9w10 k72r3s3 pad0:2,1:0 forward",
     "n3c70h18w7 k16r3s3 pad1 groups2 forward",
+    "n2c2h20w9 k4r20s1 groups2 forward",
+    "n1c3h2w50 k3r1s40 pad0,20 groups3 forward",
+    "n1c2h9w12 k2r3s3 pad2 dil2 groups2 forward",
+    "n1c3h12w16 k17r3s3 stride2 pad1 forward",
+    "n2c1h3w30 k8r1s20 pad0,10 forward",
 };
 
 /* Of every row, in whichever list. */
@@ -70,6 +75,7 @@ static const char *const *chosen = shapes;
 static size_t shape_count = CVY_COUNT(shapes);
 static const char *const *gpu_chosen = gpu_shapes;
 static size_t gpu_shape_count = CVY_COUNT(gpu_shapes);
+static const char *only; /* this row; NULL: all */
 static uint32_t seed = 1;
 
 static float small_integer(void) {
@@ -186,6 +192,10 @@ static void run_case(const one_case *c, int32_t row, const cvy_params *params) {
   for (size_t i = 0; i < CVY_COUNT(all); i++) free(all[i]);
 }
 
+static bool wanted(const cvy_algorithm *algorithm) {
+  return !only || strcmp(only, algorithm->name) == 0;
+}
+
 static bool takes(const cvy_algorithm *algorithm, const cvy_problem *problem) {
   char buffer[192];
   cvy_text reason = cvy_text_in(buffer, sizeof buffer);
@@ -217,7 +227,8 @@ static void every_shape(int32_t row) {
 
 static void rows_compute_what_the_reference_says(void **state) {
   (void)state;
-  for (int32_t row = 0; engine.backend->algorithms[row]; row++) every_shape(row);
+  for (int32_t row = 0; engine.backend->algorithms[row]; row++)
+    if (wanted(engine.backend->algorithms[row])) every_shape(row);
 }
 
 /* The other kind of device: its tiles, with the geometry compiled in. */
@@ -231,7 +242,7 @@ static void tiles_of_a_gpu_compute_the_same(void **state) {
       for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++) {
         const cvy_algorithm *algorithm = engine.backend->algorithms[row];
         one_case c;
-        if (!algorithm->defaults) continue;
+        if (!algorithm->defaults || !wanted(algorithm)) continue;
         if (!make_case(gpu_chosen[s], direction, variants[direction == CONVOY_FORWARD ? 2 : 1], &c))
           continue;
         if (!takes(algorithm, &c.problem)) continue;
@@ -263,7 +274,11 @@ static void nothing_is_left_in_device_memory(void **state) {
 }
 
 int main(int count, char **arguments) {
-  if (count > 1 && strcmp(arguments[1], "tiny") == 0) {
+  for (int i = 1; i < count; i++) {
+    if (strcmp(arguments[i], "tiny") != 0) {
+      only = arguments[i];
+      continue;
+    }
     chosen = tiny_shapes;
     gpu_chosen = tiny_shapes;
     shape_count = gpu_shape_count = CVY_COUNT(tiny_shapes);

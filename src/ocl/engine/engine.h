@@ -207,6 +207,14 @@ void add_space(cvy_text *text, const cvy_problem *problem, bool compiled);
 /* A kernel of cl/gemm_sides.cl, at least `items` items. */
 convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const char *kernel,
                           const conv_args *args, int64_t items, const bindings *arrays);
+/* The job's weights as tiles read them: [group][block of `block` channels][tap][block][rows_up], a
+ * derived form. Takes the matrix's extents from `args`. */
+convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_args *args,
+                             int64_t block, const bindings *arrays, span *out);
+/* A product of args->slices slices: one writes the result, of several each its part of `scratch`,
+ * which are then added, so that what happens to finished sums happens once. */
+convoy_status launch_slices(cvy_device *device, const cvy_problem *problem, const launch *what,
+                            const conv_args *args, const bindings *arrays, span scratch);
 /* out = the sum of the partial results, with the problem's epilogue. Many slices are shared by
  * several lanes of a work-group. */
 convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
@@ -217,7 +225,8 @@ convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t
 /* Enqueues a job; `scratch` is its workspace, as large as the algorithm asked for. */
 typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                 span scratch);
-launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm, run_winograd;
+launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm, run_strided_data,
+    run_few_channels, run_winograd;
 
 /* CLBlast keeps programs of its own; nothing without CLBlast. */
 void product_cache_close(void);

@@ -1,4 +1,5 @@
-/* Launches what comes before and after products, and writes the options that compile space in. */
+/* What comes before and after products: packed weights, the sum of slices, the options that compile
+ * space in. */
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
 
@@ -48,4 +49,38 @@ convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t
   args.depth = forward ? cvy_out_volume(problem) : cvy_in_volume(problem);
   const bindings adds = {.a = partial, .bias = arrays->bias, .out = arrays->out};
   return launch_side(device, problem, "add_slices", &args, args.items * args.slice, &adds);
+}
+
+static convoy_status pack(cvy_device *device, const cvy_problem *problem, conv_args args,
+                          int64_t block, span weights, span packed) {
+  args.slice = block;
+  const bindings arrays = {.a = weights, .out = packed};
+  return launch_side(device, problem, "pack_weights", &args, args.items, &arrays);
+}
+
+convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_args *args,
+                             int64_t block, const bindings *arrays, span *out) {
+  const cvy_problem *problem = &job->problem;
+  const int64_t taps = cvy_filter_volume(problem);
+  const derived_form form = {&cvy_ocl_implicit_gemm,
+                             {problem->direction, problem->groups, args->rows, args->depth, taps,
+                              args->rows_up, args->depth_up, block}};
+  conv_args sized = *args;
+  sized.items = problem->groups * taps * args->depth_up * args->rows_up;
+  bool fresh;
+  const convoy_status status =
+      derived_find(device, job->b.id, &form, sized.items * (int64_t)sizeof(float), out, &fresh);
+  return status || !fresh ? status : pack(device, problem, sized, block, arrays->b, *out);
+}
+
+convoy_status launch_slices(cvy_device *device, const cvy_problem *problem, const launch *what,
+                            const conv_args *args, const bindings *arrays, span scratch) {
+  if (args->slices == 1) return launch_kernel(device, what, *args, arrays);
+  bindings partial = *arrays;
+  partial.out = scratch;
+  conv_args bare = *args;
+  bare.accumulate = bare.has_bias = 0;
+  bare.activation = CONVOY_IDENTITY;
+  const convoy_status status = launch_kernel(device, what, bare, &partial);
+  return status ? status : add_slices(device, problem, args->slices, scratch, arrays);
 }

@@ -13,6 +13,7 @@ typedef struct program_kernel_entry {
 
 struct program_cache {
   const program_source *source;
+  uint64_t hash; /* of the options: they are long and begin alike */
   char options[PROGRAM_OPTIONS];
   cl_program program;
   program_kernel_entry *kernels;
@@ -130,8 +131,9 @@ static convoy_status build(cvy_device *device, const program_source *source, con
 
 static convoy_status find_program(cvy_device *device, const program_source *source,
                                   const char *options, program_cache **out) {
+  const uint64_t hash = hash_text(0, options);
   for (program_cache *at = device->programs; at; at = at->next)
-    if (at->source == source && strcmp(at->options, options) == 0) {
+    if (at->source == source && at->hash == hash && strcmp(at->options, options) == 0) {
       *out = at;
       return CONVOY_OK;
     }
@@ -145,6 +147,7 @@ static convoy_status find_program(cvy_device *device, const program_source *sour
     return status;
   }
   new->source = source;
+  new->hash = hash;
   cvy_text_copy(new->options, sizeof new->options, options);
   new->next = device->programs;
   device->programs = new;

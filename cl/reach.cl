@@ -1,0 +1,134 @@
+/* Which source positions the results of an item meet, for kernels with the geometry compiled in whose
+ * items compute ROWS by COLUMNS neighbouring results. Both directions are one loop over source
+ * positions; they differ in the one a result meets at a tap:
+ *   forward        result * stride + tap * dilation - pad
+ *   backward_data  (result + pad - tap * dilation) / stride, where that is whole.
+ * Items begin at multiples of the stride, so that it is known beforehand where it is whole. */
+#ifndef DIRECTION
+#error "DIRECTION is missing: 0 = forward, 1 = backward_data"
+#endif
+#if !defined(ROWS) || !defined(COLUMNS) || !defined(WG)
+#error "a size is missing: ROWS, COLUMNS, WG"
+#endif
+#if SPACE != 2
+#error "the geometry must be compiled in"
+#endif
+#if DIRECTION == 1 && (ROWS % STRIDE_1 != 0 || COLUMNS % STRIDE_2 != 0)
+#error "the stride must divide ROWS and COLUMNS"
+#endif
+
+/* Taps of a row that are unrolled together; longer rows take several rounds. */
+#define TAPS_AT_ONCE (FILTER_2 <= 16 ? FILTER_2 : 16)
+#define WHOLE_ROUNDS (FILTER_2 % TAPS_AT_ONCE == 0)
+
+#if DIRECTION == 0
+#define SOURCE_Z IN_0
+#define SOURCE_H IN_1
+#define SOURCE_W IN_2
+#define RESULT_Z OUT_0
+#define RESULT_H OUT_1
+#define RESULT_W OUT_2
+/* Of one axis, for an item that begins at result `from`: its first source position, and how many it
+ * reaches with `results` results and `taps` taps. */
+#define FIRST(from, taps, stride, pad, dilation) ((from) * (stride) - (pad))
+#define REACH(results, taps, stride, pad, dilation) \
+  (((results) - 1) * (stride) + ((taps) - 1) * (dilation) + 1)
+/* What result `at` and source position `i`, both counted from the item's first, have between them:
+ * tap * dilation, if that is a multiple of the dilation and there is such a tap. */
+#define BETWEEN(at, i, taps, stride, pad, dilation) ((i) - (at) * (stride))
+/* Whether result `at` meets tap `tap` anywhere, and at which position counted from the first. */
+#define MEETS(at, tap, taps, stride, pad, dilation) 1
+#define MEETING(at, tap, taps, stride, pad, dilation) ((at) * (stride) + (tap) * (dilation))
+/* Where a round of taps begins. */
+#define ROUND(s0) ((s0) * DILATION_2)
+#else
+#define SOURCE_Z OUT_0
+#define SOURCE_H OUT_1
+#define SOURCE_W OUT_2
+#define RESULT_Z IN_0
+#define RESULT_H IN_1
+#define RESULT_W IN_2
+/* Rounded down, also below 0. */
+#define DOWN(a, taps, stride, dilation) \
+  (((a) + (taps) * (dilation) * (stride)) / (stride) - (taps) * (dilation))
+#define LOW(taps, stride, pad, dilation) \
+  DOWN((pad) - ((taps) - 1) * (dilation), taps, stride, dilation)
+#define FIRST(from, taps, stride, pad, dilation) \
+  ((from) / (stride) + LOW(taps, stride, pad, dilation))
+#define REACH(results, taps, stride, pad, dilation) \
+  (((results) - 1 + (pad)) / (stride) - LOW(taps, stride, pad, dilation) + 1)
+#define BETWEEN(at, i, taps, stride, pad, dilation) \
+  ((at) + (pad) - ((i) + LOW(taps, stride, pad, dilation)) * (stride))
+#define MEETS(at, tap, taps, stride, pad, dilation) \
+  (((at) + (pad) + ((taps) * (stride) - (tap)) * (dilation)) % (stride) == 0)
+#define MEETING(at, tap, taps, stride, pad, dilation)               \
+  (DOWN((at) + (pad) - (tap) * (dilation), taps, stride, dilation) - \
+   LOW(taps, stride, pad, dilation))
+#define ROUND(s0) (-((s0) * DILATION_2 / STRIDE_2))
+#endif
+
+#define REACH_Z REACH(1, FILTER_0, STRIDE_0, PAD_0, DILATION_0)
+#define REACH_H REACH(ROWS, FILTER_1, STRIDE_1, PAD_1, DILATION_1)
+#define REACH_W REACH(COLUMNS, TAPS_AT_ONCE, STRIDE_2, PAD_2, DILATION_2)
+/* Rows of the source are unrolled where several rows of results share them. */
+#define UNROLLED_ROWS (ROWS > 1 ? REACH_H : 1)
+
+/* The place of an item: its first result, and the first source position that one meets. */
+typedef struct place_of_item {
+  int z, h, w, outer; /* `outer`: what lies around space: image, or image and map */
+  int z0, h0, w0;
+} place_of_item;
+
+static place_of_item find_place(int id) {
+  const int across = (RESULT_W + COLUMNS - 1) / COLUMNS, down = (RESULT_H + ROWS - 1) / ROWS;
+  place_of_item p;
+  p.w = id % across * COLUMNS;
+  p.h = id / across % down * ROWS;
+  p.z = id / across / down % RESULT_Z;
+  p.outer = id / across / down / RESULT_Z;
+  p.z0 = FIRST(p.z, FILTER_0, STRIDE_0, PAD_0, DILATION_0);
+  p.h0 = FIRST(p.h, FILTER_1, STRIDE_1, PAD_1, DILATION_1);
+  p.w0 = FIRST(p.w, TAPS_AT_ONCE, STRIDE_2, PAD_2, DILATION_2);
+  return p;
+}
+
+/* The tap of an axis, or -1, for what `BETWEEN` gave. */
+static int tap_of(int between, int dilation, int taps) {
+  return between >= 0 && between % dilation == 0 && between / dilation < taps ? between / dilation
+                                                                             : -1;
+}
+
+/* Of the columns of an item and a round of taps. */
+#define COLUMN_MEETS(column, s) MEETS(column, s, TAPS_AT_ONCE, STRIDE_2, PAD_2, DILATION_2)
+#define COLUMN_MEETING(column, s) MEETING(column, s, TAPS_AT_ONCE, STRIDE_2, PAD_2, DILATION_2)
+
+/* The source positions of a row that a round of taps from `s0` on meets; outside there are zeros. */
+static void load_row(global const float *line, int there, int w0, int s0, float *values) {
+  const int first = w0 + ROUND(s0);
+#pragma unroll
+  for (int i = 0; i < REACH_W; i++)
+    values[i] = there & within(first + i, SOURCE_W) ? line[first + i] : 0.0f;
+}
+
+/* An item's results of one map, from `to` on. */
+static void store_tile(const conv_args args, global const float *bias, global float *out, int map,
+                       int channel, place_of_item p, const float *sum) {
+#pragma unroll
+  for (int row = 0; row < ROWS; row++) {
+    const int to = ((map * RESULT_Z + p.z) * RESULT_H + p.h + row) * RESULT_W + p.w;
+    const float *of = sum + row * COLUMNS;
+#if COLUMNS % 4 == 0 && DIRECTION == 0 && OUT_2 % COLUMNS == 0 || \
+    COLUMNS % 4 == 0 && DIRECTION == 1 && IN_2 % COLUMNS == 0
+#pragma unroll
+    for (int i = 0; i < COLUMNS; i += 4)
+      if (p.h + row < RESULT_H)
+        store_four(args, bias, out, to + i, channel,
+                   (float4)(of[i], of[i + 1], of[i + 2], of[i + 3]));
+#else
+#pragma unroll
+    for (int i = 0; i < COLUMNS; i++)
+      if (p.h + row < RESULT_H && p.w + i < RESULT_W)
+        store(args, bias, out, to + i, channel, of[i]);
+#endif
+  }
+}

@@ -1,0 +1,161 @@
+/* ocl.strided_data: backward_data with a stride, all remainders modulo the stride in one work-group.
+ * Its scratch is the partial results of slices of the sum; the packed weights are a derived form. */
+#include "ocl/ocl.h"
+
+/* SLICES: of the sum. */
+enum { BM, BN, BK, TM, SLICES };
+
+static const cvy_param params_list[] = {
+    [BM] = {"BM", {4, 8, 16, 32, 64, 0}},
+    [BN] = {"BN", {16, 32, 64, 128, 256, 0}},
+    [BK] = {"BK", {1, 2, 4, 8, 0}},
+    [TM] = {"TM", {4, 8, 0}},
+    [SLICES] = {"SLICES", {1, 2, 3, 4, 6, 8, 12, 0}},
+    {NULL, {0}},
+};
+
+/* An item has TM x 4 results of each phase; more leave no registers. */
+#define MOST_SUMS 128
+/* All taps are unrolled; which shifts lie inside the source is a bit each. */
+#define MOST_TAPS 32
+
+/* Source positions that some tap reaches from one position of a phase, per axis, as the kernel has
+ * them. */
+static int64_t shifts_of(const cvy_problem *problem) {
+  int64_t shifts = 1;
+  for (int axis = 0; axis < 3; axis++) {
+    const int64_t stride = problem->stride[axis], pad = problem->pad[axis];
+    const int64_t far = (problem->filter[axis] - 1) * problem->dilation[axis];
+    const int64_t first = pad * (stride - 1) % stride + pad;
+    const int64_t last = (far + pad * (stride - 1)) % stride + pad - far;
+    shifts *= (first - last) / stride + 1;
+  }
+  return shifts;
+}
+
+static int64_t phases_of(const cvy_problem *problem) {
+  return problem->stride[0] * problem->stride[1] * problem->stride[2];
+}
+
+cvy_strided_plan cvy_strided_plan_for(const cvy_problem *problem, const cvy_params *params) {
+  const int32_t *v = params->value;
+  const int64_t taps = cvy_filter_volume(problem);
+  cvy_strided_plan plan = {.bm = v[BM], .bn = v[BN], .bk = v[BK], .tm = v[TM]};
+  plan.items = plan.bm / plan.tm * (plan.bn / 4);
+  plan.rows = problem->c / problem->groups;
+  plan.depth = problem->k / problem->groups;
+  int64_t columns = problem->n;
+  for (int axis = 0; axis < 3; axis++)
+    columns *= cvy_ceil_div(problem->in[axis], problem->stride[axis]);
+  plan.row_tiles = cvy_ceil_div(plan.rows, plan.bm);
+  plan.column_tiles = cvy_ceil_div(columns, plan.bn);
+  plan.rows_up = plan.row_tiles * plan.bm;
+  plan.depth_up = cvy_round_up(plan.depth, plan.bk);
+  const int64_t blocks = plan.depth_up / plan.bk;
+  plan.slice = cvy_ceil_div(blocks, v[SLICES]);
+  plan.slices = cvy_ceil_div(blocks, plan.slice);
+  plan.work_groups = plan.row_tiles * plan.column_tiles * problem->groups * plan.slices;
+  plan.packed = problem->groups * taps * plan.depth_up * plan.rows_up;
+  if (plan.slices > 1) plan.scratch = plan.slices * cvy_problem_count(problem, CVY_X);
+  return plan;
+}
+
+static int64_t local_bytes(const cvy_problem *problem, const int32_t *v) {
+  const int64_t elements = cvy_filter_volume(problem) * v[BM] + shifts_of(problem) * v[BN];
+  return 2 * v[BK] * elements * (int64_t)sizeof(float);
+}
+
+/* The same divisibilities as the #error lines of the kernel. */
+static bool divides(const int32_t *v) {
+  if (v[BM] % v[TM] != 0 || v[TM] % 4 != 0 || v[BN] % 4 != 0) return false;
+  const int32_t items = v[BM] / v[TM] * (v[BN] / 4);
+  return items % v[BN] == 0 || v[BN] % items == 0;
+}
+
+static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
+  const int32_t *v = params->value;
+  for (int i = BM; i <= SLICES; i++)
+    if (v[i] < 1) return false;
+  if (!divides(v) || phases_of(problem) * v[TM] * 4 > MOST_SUMS) return false;
+  if (local_bytes(problem, v) > facts->local_memory_bytes) return false;
+  const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
+  if (plan.items > facts->max_work_group || plan.work_groups > INT32_MAX / plan.items) return false;
+  if (plan.scratch > INT32_MAX - 65536 || plan.packed > INT32_MAX - 65536) return false;
+  const int64_t bytes = plan.scratch * (int64_t)sizeof(float);
+  return bytes <= facts->workspace_limit && bytes <= facts->max_allocation_bytes;
+}
+
+/* Slices of at least 32 channels, until each compute unit has two work-groups. */
+static int32_t wanted_slices(const cvy_problem *problem, const cvy_facts *facts,
+                             const cvy_params *params) {
+  const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
+  int64_t wanted = 2 * (int64_t)facts->info.compute_units / plan.work_groups;
+  if (wanted > plan.depth / 32) wanted = plan.depth / 32;
+  int32_t slices = 1;
+  for (const int32_t *v = params_list[SLICES].values; *v; v++)
+    if (*v <= wanted) slices = *v;
+  return slices;
+}
+
+/* Sums of phases without taps are constants, so 1x1 takes as many rows as one phase allows. Few
+ * channels: short tiles, so that no row is empty. Blocks of channels as deep as local memory takes,
+ * with room for a second work-group. Small tiles where a compiler takes seconds for what is unrolled. */
+static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  const int64_t rows = problem->c / problem->groups;
+  const bool two_rows = rows > 32 && phases_of(problem) <= 2;
+  int32_t *v = out->value;
+  *out = (cvy_params){{rows > 16 ? 32 : rows > 4 ? 16 : 4, rows > 4 ? 64 : 128, 4, 4, 1}};
+  if (two_rows) *out = (cvy_params){{64, 64, 4, 8, 1}};
+  if (rows > 32 && cvy_filter_volume(problem) == 1 && phases_of(problem) <= 4)
+    *out = (cvy_params){{64, 64, 8, 8, 1}};
+  if (facts->info.type == CONVOY_DEVICE_CPU) *out = (cvy_params){{rows > 4 ? 8 : 4, 16, 1, 4, 1}};
+  while (v[BK] > 1 && 2 * local_bytes(problem, v) > facts->local_memory_bytes) v[BK] /= 2;
+  while (v[BN] > 16 && local_bytes(problem, v) > facts->local_memory_bytes) v[BN] /= 2;
+  v[SLICES] = wanted_slices(problem, facts, out);
+  if (!valid(out, problem, facts)) v[SLICES] = 1;
+}
+
+static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  if (!cvy_ocl_fits_int(problem, reason)) return false;
+  const double phases =
+      (double)problem->stride[0] * (double)problem->stride[1] * (double)problem->stride[2];
+  if (phases < 2 || phases > 8 || cvy_filter_volume(problem) > MOST_TAPS) {
+    cvy_text_add(reason, "a stride of %.0f positions and %lld taps; takes 2 to 8 and at most %d",
+                 phases, (long long)cvy_filter_volume(problem), MOST_TAPS);
+    return false;
+  }
+  if (shifts_of(problem) > MOST_TAPS) {
+    cvy_text_add(reason, "its taps reach over %lld positions, takes %d",
+                 (long long)shifts_of(problem), MOST_TAPS);
+    return false;
+  }
+  cvy_params params;
+  defaults(problem, facts, &params);
+  if (valid(&params, problem, facts)) return true;
+  cvy_text_add(reason, "needs %lld bytes of local memory of %lld, or counts beyond 32 bits",
+               (long long)local_bytes(problem, params.value), (long long)facts->local_memory_bytes);
+  return false;
+}
+
+static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
+  (void)problem;
+  return facts->info.type != CONVOY_DEVICE_CPU;
+}
+
+static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
+                         const cvy_params *params) {
+  (void)facts;
+  return cvy_strided_plan_for(problem, params).scratch * (int64_t)sizeof(float);
+}
+
+const cvy_algorithm cvy_ocl_strided_data = {
+    .name = "ocl.strided_data",
+    .directions = 1u << CONVOY_BACKWARD_DATA,
+    .accepts = accepts,
+    .workspace = workspace,
+    .params = params_list,
+    .launch_params = 1u << SLICES,
+    .defaults = defaults,
+    .valid = valid,
+    .pays = pays,
+};
