@@ -1,7 +1,8 @@
 /* The OpenCL algorithms, preferred first, and what their tests of applicability share.
  *
- * One order serves all directions: what is made for a few problems goes first, the tiled product refuses what is too thin for tiles,
- * CLBlast takes what is long in the summed direction only, the definition takes the rest. */
+ * One order serves all directions: what is made for a few problems goes first, the tiled product
+ * refuses what is too thin for tiles, CLBlast takes what is long in the summed direction only, the
+ * definition takes the rest. */
 #include "base/build_config.h"
 #include "ocl/ocl.h"
 

@@ -45,6 +45,7 @@ static const char *const tiny_shapes[] = {
     "n1c3h3w2 k6r2s2 stride2,1 pad1 groups3 forward",
     "n1c8h4w5 k2r3s3 pad1 forward",
     "n2c2h7w8 k2r3s3 pad1 forward",
+    "n1c2h3w4 k4r3s2 stride2,1 pad1 forward",
 };
 
 /* Run with the parameters a GPU gets, one or several programs each: few, with whole and broken
