@@ -2,30 +2,31 @@
  * model of a GPU expects to be fastest. Times are multiply-adds of one compute unit. */
 #include "ocl/implicit_gemm.h"
 
-/* Share: speed of the tile's loop as a part of what the best tile reaches, measured on an H200. */
+/* Share: speed of the tile's loop as a part of what the best tile reaches, measured on an H200; for
+ * forward and backward_data with one tap and with several. */
 typedef struct tile_choice {
   int32_t bm, bn, bk, tm, tn;
-  double share;
+  double share, share_of_taps;
 } tile_choice;
 
 static const tile_choice gather_tiles[] = {
-    {64, 128, 8, 8, 8, 1},   {64, 64, 8, 8, 8, .82},   {128, 64, 8, 8, 8, 1},
-    {32, 128, 8, 8, 8, .92}, {96, 128, 8, 12, 8, .84}, {80, 128, 8, 20, 4, .86},
-    {80, 64, 8, 20, 4, .78}, {48, 128, 8, 12, 8, .84}, {32, 64, 8, 8, 4, .55},
-    {16, 128, 8, 8, 8, .7},  {16, 64, 8, 4, 4, .38},   {4, 128, 8, 4, 4, .3},
+    {64, 128, 8, 8, 8, 1, 1},     {64, 64, 8, 8, 8, .97, .84},  {128, 64, 8, 8, 8, .97, .95},
+    {32, 128, 8, 8, 8, .97, .85}, {96, 128, 8, 12, 8, .75, .8}, {80, 128, 8, 20, 4, .72, .9},
+    {80, 64, 8, 20, 4, .82, .9},  {48, 128, 8, 12, 8, .72, .8}, {32, 64, 8, 8, 4, .6, .55},
+    {16, 128, 8, 8, 8, .83, .7},  {16, 64, 8, 4, 4, .4, .38},   {4, 128, 8, 4, 4, .3, .3},
 };
 static const tile_choice nine_tap_tiles[] = {
-    {64, 72, 16, 8, 9, 1},    {128, 72, 16, 8, 9, .9}, {64, 144, 16, 8, 9, .95},
-    {80, 144, 16, 5, 9, .92}, {80, 72, 16, 5, 9, .9},  {48, 72, 16, 4, 9, .8},
-    {32, 144, 16, 8, 9, .9},  {32, 72, 16, 4, 9, .78}, {16, 144, 16, 4, 9, .75},
-    {64, 72, 8, 8, 9, .95}, /* for few registers */
+    {64, 72, 16, 8, 9, 1, 1},      {128, 72, 16, 8, 9, .95, .95}, {64, 144, 16, 8, 9, .95, .95},
+    {80, 144, 16, 5, 9, .92, .92}, {80, 72, 16, 5, 9, .92, .92},  {48, 72, 16, 4, 9, .8, .8},
+    {32, 144, 16, 8, 9, .9, .9},   {32, 72, 16, 4, 9, .78, .78},  {16, 144, 16, 4, 9, .75, .75},
+    {64, 72, 8, 8, 9, .95, .95}, /* for few registers */
 };
 static const tile_choice weights_tiles[] = {
-    {64, 64, 16, 8, 8, .93},  {128, 64, 16, 8, 8, 1},  {64, 128, 16, 8, 8, 1},
-    {80, 80, 16, 5, 10, .93}, {64, 96, 16, 8, 12, .9}, {64, 80, 16, 8, 10, .9},
-    {64, 48, 32, 8, 6, .8},   {48, 64, 32, 6, 8, .8},  {64, 32, 32, 8, 4, .78},
-    {32, 64, 32, 4, 8, .78},  {32, 48, 32, 4, 6, .72}, {32, 32, 32, 8, 4, .72},
-    {16, 64, 16, 4, 4, .5},   {16, 32, 32, 4, 4, .5},
+    {64, 64, 16, 8, 8, .93, .93},  {128, 64, 16, 8, 8, 1, 1},    {64, 128, 16, 8, 8, 1, 1},
+    {80, 80, 16, 5, 10, .93, .93}, {64, 96, 16, 8, 12, .9, .9},  {64, 80, 16, 8, 10, .9, .9},
+    {64, 48, 32, 8, 6, .8, .8},    {48, 64, 32, 6, 8, .8, .8},   {64, 32, 32, 8, 4, .78, .78},
+    {32, 64, 32, 4, 8, .78, .78},  {32, 48, 32, 4, 6, .72, .72}, {32, 32, 32, 8, 4, .72, .72},
+    {16, 64, 16, 4, 4, .5, .5},    {16, 32, 32, 4, 4, .5, .5},
 };
 
 typedef struct tile_list {
@@ -44,12 +45,12 @@ static tile_list tiles_for(const cvy_problem *problem) {
 /* What a work-group does beside its loop, in terms of the sum. */
 #define GROUP_TERMS 32.0
 /* One more launch, and one byte moved by the whole device. */
-#define LAUNCH_COST 8e5
+#define LAUNCH_COST 1.5e6
 #define BYTE_COST 10.0
 
 /* How busy `items` on a compute unit of four SIMDs keep it: with few, nothing hides their waits. */
 static double filled(double items, const cvy_facts *facts) {
-  static const double at[] = {0, .5, 1, 2, 3}, share[] = {0, .38, .65, .92, 1};
+  static const double at[] = {0, .5, 1, 2, 3}, share[] = {0, .4, .72, .95, 1};
   const double simds = items / (4.0 * (double)facts->preferred_multiple);
   for (size_t i = 1; i < CVY_COUNT(at); i++)
     if (simds < at[i])
@@ -86,7 +87,8 @@ static double expected(const expectation *of, const tile_choice *tile, int64_t s
       (double)tile->bm * tile->bn * ((double)cvy_ceil_div(of->sides.terms, slices) + GROUP_TERMS);
   const double together = cvy_of_weights(of->problem) ? 256 : 384; /* items that registers hold */
   const double resident = each * items < together ? each * items : together;
-  const double loop = each * group / (tile->share * filled(resident, of->facts));
+  const double share = cvy_filter_volume(of->problem) > 1 ? tile->share_of_taps : tile->share;
+  const double loop = each * group / (share * filled(resident, of->facts));
   if (slices == 1) return loop;
   return loop + LAUNCH_COST + 2.0 * (double)slices * of->out * sizeof(float) * BYTE_COST / units;
 }
