@@ -1,6 +1,8 @@
 /* Bodies of the inner loops in GCC's vector extensions. The including file sets LANES, the floats of
  * a native register, and is compiled with the flags of its instruction set and with contraction of
  * a b + c into fused multiply-adds. */
+#include <string.h>
+
 #include "cpu/lanes.h"
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -205,8 +207,9 @@ static void scatter_rows(const cvy_rows *r, int64_t stride) {
 }
 
 static double add_lanes(vector a) {
-  const quad *fours = (const quad *)&a;
-  quad sum = fours[0];
+  quad fours[LANES / 4], sum;
+  memcpy(fours, &a, sizeof a);
+  sum = fours[0];
   for (int i = 1; i < LANES / 4; i++) sum += fours[i];
   return ((double)sum[0] + (double)sum[1]) + ((double)sum[2] + (double)sum[3]);
 }
