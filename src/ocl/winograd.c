@@ -342,8 +342,11 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
   return cvy_winograd_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
+/* AMD's compilers leave nothing of the product's prefetch and spill in the transforms (tools/isa), so
+ * there it is for the tuner to find out. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_params params;
+  if (facts->preferred_multiple >= 64) return false;
   defaults(problem, facts, &params);
   return cost_of(problem, facts, &params) < cvy_problem_flops(problem) / DIRECT_SHARE;
 }
