@@ -148,8 +148,8 @@ static convoy_status first_row(const cvy_engine *engine, const cvy_problem *prob
     const cvy_algorithm *algorithm = engine->backend->algorithms[row];
     cvy_text_add(&text, "%s%s: ", row ? "; " : "", algorithm->name);
     if (!stands_on(algorithm, rung, &text)) continue;
-    if (!pays(algorithm, engine, problem, &text)) continue;
-    if (cvy_row_takes(engine, row, problem, out, &text)) return CONVOY_OK;
+    if (!cvy_row_takes(engine, row, problem, out, &text)) continue;
+    if (pays(algorithm, engine, problem, &text)) return CONVOY_OK;
   }
   cvy_problem_key(problem, key, sizeof(key));
   return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no algorithm of %s takes %s (%s)", engine->facts.info.id,
