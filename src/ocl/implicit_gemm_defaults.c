@@ -74,9 +74,10 @@ static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
  * next step. The limit is where clang 15 to 22 still need none (tools/isa). */
 #define REGISTERS_OF_ITEM 96
 static bool fits_registers(const tile_choice *tile, const cvy_facts *facts) {
-  const int64_t items = tile->bm / tile->tm * (tile->bn / tile->tn);
+  const int64_t items = (int64_t)(tile->bm / tile->tm) * (tile->bn / tile->tn);
   const int64_t loaded = cvy_ceil_div((int64_t)(tile->bm + tile->bn) * tile->bk, items);
-  return facts->preferred_multiple < 64 || tile->tm * tile->tn + loaded <= REGISTERS_OF_ITEM;
+  return facts->preferred_multiple < 64 ||
+         (int64_t)tile->tm * tile->tn + loaded <= REGISTERS_OF_ITEM;
 }
 
 static double expected(const expectation *of, const tile_choice *tile, int64_t slices) {

@@ -140,7 +140,8 @@ static bool fuses(const cvy_params *params, const cvy_problem *problem, int64_t 
   const int32_t *v = params->value;
   const int64_t group = 16 * items;
   if (of_weights(problem) || v[TILE] != 2 || v[SLICES] != 1) return false;
-  return group % v[BN] == 0 && v[BK] * v[BN] % group == 0 && 4 * v[BK] * v[BM] % group == 0;
+  return group % v[BN] == 0 && (int64_t)v[BK] * v[BN] % group == 0 &&
+         INT64_C(4) * v[BK] * v[BM] % group == 0;
 }
 
 static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
