@@ -109,6 +109,8 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   if (rows > 32 && cvy_filter_volume(problem) == 1 && phases_of(problem) <= 4)
     *out = (cvy_params){{64, 64, 8, 8, 1}};
   if (facts->info.type == CONVOY_DEVICE_CPU) *out = (cvy_params){{rows > 4 ? 8 : 4, 16, 1, 4, 1}};
+  /* AMD's compilers spill what few items load at once (tools/isa). */
+  if (facts->preferred_multiple >= 64 && v[BM] == 16) v[BK] = 2;
   while (v[BK] > 1 && 2 * local_bytes(problem, v) > facts->local_memory_bytes) v[BK] /= 2;
   while (v[BN] > 16 && local_bytes(problem, v) > facts->local_memory_bytes) v[BN] /= 2;
   v[SLICES] = wanted_slices(problem, facts, out);
