@@ -16,6 +16,7 @@ typedef struct cvy_igemm_plan {
   cvy_problem whole; /* merged */
   cvy_problem p;     /* forward: source in, places of a phase out */
   bool data;         /* filters are read with channels swapped, results go to phases of x */
+  bool resident;     /* the planes of all channels of a block stay in cache */
   bool flat;         /* the source is read as it lies: 1x1, no stride, no padding */
   const cvy_ukr *ukr;
   int64_t channels, outputs, taps; /* per group; taps of all phases together */
@@ -66,6 +67,12 @@ typedef struct cvy_igemm {
   const int64_t *begin, *order; /* of the taps of each phase */
 } cvy_igemm;
 
+/* Columns [begin, end) of a block, as wide as the microkernel or less at the end. */
+typedef struct cvy_igemm_strip {
+  int64_t begin, end;
+  float *direct; /* where its results of the group's first output belong, if they are neighbours */
+} cvy_igemm_strip;
+
 /* A block of one group of some images, on its way. */
 typedef struct cvy_igemm_block {
   const cvy_igemm *run;
@@ -75,28 +82,29 @@ typedef struct cvy_igemm_block {
   int64_t first;     /* place along the plan's axis */
   int64_t skip;      /* where its source begins in a channel */
   int64_t columns;   /* of all images */
+  int64_t origin[3]; /* offset of phase 0 */
   int64_t phase;     /* and of that: */
   int64_t offset[3]; /* the result of place a has index a step + offset */
   int64_t step[3], limit[3], volume;
   /* In slot memory: */
   float *x, *panel, *results;
   cvy_run *runs;
-  int64_t run_count, *taps;
+  cvy_igemm_strip *strips;
+  int64_t run_count, strip_count, *taps;
 } cvy_igemm_block;
 
-/* igemm_panel.c: lists the runs of a block's columns, once. */
-void cvy_igemm_runs(cvy_igemm_block *block);
+/* igemm_panel.c: lists the runs of a block's columns, and loads its planes if they are to stay. */
+void cvy_igemm_source(cvy_igemm_block *block);
 /* Packs the columns of channels [first, first + count) for the block's phase: strip by strip
  * [channel][tap][column]. */
 void cvy_igemm_panel(const cvy_igemm_block *block, int64_t first, int64_t count);
 
-/* igemm_results.c: whether the results of columns [begin, end) are neighbours in memory, from *to on
- * in the group's first output. */
-bool cvy_igemm_direct(const cvy_igemm_block *block, int64_t begin, int64_t end, float **to);
-/* Puts results of outputs [first, last) of columns [begin, end) where they belong; each output has a
- * row of the microkernel's width. */
-void cvy_igemm_put(const cvy_igemm_block *block, int64_t first, int64_t last, int64_t begin,
-                   int64_t end, float *from);
+/* igemm_results.c: the strips of a block. */
+void cvy_igemm_strips(cvy_igemm_block *block);
+/* Puts results of outputs [first, last) of a strip where they belong; each output has a row of the
+ * microkernel's width. */
+void cvy_igemm_put(const cvy_igemm_block *block, int64_t first, int64_t last,
+                   const cvy_igemm_strip *strip, float *from);
 
 /* igemm_maps.c: forward and backward_data. */
 void cvy_igemm_maps(const cvy_cpu_call *call);

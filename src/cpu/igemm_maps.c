@@ -9,33 +9,22 @@ typedef struct tiles {
   int64_t first, last;
 } tiles;
 
-/* Columns [begin, end) of a block: one strip. */
-typedef struct strip {
-  int64_t begin, end;
-  float *direct;  /* where the results of the group's first output belong, */
-  float *results; /* or else where they wait, tile by tile */
-} strip;
-
-static strip strip_of(const cvy_igemm_block *b, int64_t number, tiles all) {
-  const cvy_ukr *ukr = b->run->plan.ukr;
-  int64_t width = cvy_ukr_columns(ukr);
-  strip s = {.begin = number * width};
-  s.end = cvy_least(s.begin + width, b->columns);
-  bool whole = (s.end - s.begin) % ukr->lanes == 0;
-  if (!whole || !cvy_igemm_direct(b, s.begin, s.end, &s.direct)) s.direct = NULL;
-  s.results = b->results + number * (all.last - all.first) * ukr->rows * width;
-  return s;
-}
-
 /* Tiles of which all rows are outputs may write a strip where it belongs. */
-static bool writes(const cvy_igemm_block *b, const strip *s, int64_t tile) {
+static bool writes(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t tile) {
   const cvy_igemm_plan *plan = &b->run->plan;
   return s->direct && (tile + 1) * plan->ukr->rows <= plan->outputs;
 }
 
+/* Where the results of a tile wait that are not written where they belong. */
+static float *waiting(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t tile, tiles all) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
+  return b->results + (s->begin * (all.last - all.first) + (tile - all.first) * width) * rows;
+}
+
 /* Channels [first, first + count) of a strip, for all of some tiles; `all` are those of the piece. */
-static void multiply(const cvy_igemm_block *b, const strip *s, int64_t first, int64_t count,
-                     tiles some, tiles all) {
+static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
+                     int64_t count, tiles some, tiles all) {
   static const int64_t nowhere = 0;
   const cvy_igemm_plan *plan = &b->run->plan;
   const int64_t *begin = b->run->begin + b->phase;
@@ -50,22 +39,20 @@ static void multiply(const cvy_igemm_block *b, const strip *s, int64_t first, in
   for (int64_t i = some.first; i < some.last; i++) {
     bool direct = writes(b, s, i);
     tile.w = filters + i * tile_rows * rows;
-    tile.y =
-        direct ? s->direct + i * rows * b->volume : s->results + (i - all.first) * rows * width;
+    tile.y = direct ? s->direct + i * rows * b->volume : waiting(b, s, i, all);
     tile.y_pitch = direct ? b->volume : width;
     tile.add = first > 0 || (direct && plan->p.accumulate);
     plan->ukr->run[vectors - 1](&tile);
   }
 }
 
-static void finish(const cvy_igemm_block *b, const strip *s, tiles all) {
+static void finish(const cvy_igemm_block *b, const cvy_igemm_strip *s, tiles all) {
   const cvy_igemm_plan *plan = &b->run->plan;
   int64_t rows = plan->ukr->rows, group = b->group * plan->outputs;
   for (int64_t i = all.first; i < all.last; i++) {
     int64_t first = i * rows, last = cvy_least(first + rows, plan->outputs);
     if (!writes(b, s, i))
-      cvy_igemm_put(b, first, last, s->begin, s->end,
-                    s->results + (i - all.first) * rows * cvy_ukr_columns(plan->ukr));
+      cvy_igemm_put(b, first, last, s, waiting(b, s, i, all));
     else
       for (int64_t k = first; k < last; k++)
         cvy_cpu_epilogue(b->run->call, s->direct + k * b->volume, group + k, s->end - s->begin);
@@ -74,30 +61,20 @@ static void finish(const cvy_igemm_block *b, const strip *s, tiles all) {
 
 static void make_phase(cvy_igemm_block *b, int64_t phase, tiles all) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  const cvy_problem *whole = &plan->whole;
   int64_t remainder[3];
   b->phase = phase;
   cvy_igemm_phase(plan, phase, remainder);
-  for (int i = 0; i < 3; i++) {
-    int64_t stride = whole->stride[i], start = whole->pad[i] / stride;
-    b->offset[i] = plan->data ? start * stride + remainder[i] - whole->pad[i] : 0;
-    if (i == plan->axis) b->offset[i] += b->first * b->step[i];
-  }
+  for (int i = 0; i < 3; i++) b->offset[i] = b->origin[i] + remainder[i];
   int64_t at_once = cvy_igemm_at_once(plan, b->run->begin[phase + 1] - b->run->begin[phase]);
-  int64_t strips = (b->columns + cvy_ukr_columns(plan->ukr) - 1) / cvy_ukr_columns(plan->ukr);
   for (int64_t c = 0; c < plan->channels; c += at_once) {
     int64_t count = cvy_least(at_once, plan->channels - c);
     cvy_igemm_panel(b, c, count);
     for (int64_t i = all.first; i < all.last; i += plan->together)
-      for (int64_t j = 0; j < strips; j++, cvy_beat_on()) {
-        strip s = strip_of(b, j, all);
-        multiply(b, &s, c, count, (tiles){i, cvy_least(i + plan->together, all.last)}, all);
-      }
+      for (int64_t j = 0; j < b->strip_count; j++, cvy_beat_on())
+        multiply(b, &b->strips[j], c, count, (tiles){i, cvy_least(i + plan->together, all.last)},
+                 all);
   }
-  for (int64_t j = 0; j < strips; j++) {
-    strip s = strip_of(b, j, all);
-    finish(b, &s, all);
-  }
+  for (int64_t j = 0; j < b->strip_count; j++) finish(b, &b->strips[j], all);
 }
 
 static void carve(cvy_igemm_block *b, float *memory) {
@@ -106,7 +83,8 @@ static void carve(cvy_igemm_block *b, float *memory) {
   b->panel = b->x + plan->plane_floats;
   b->results = b->panel + plan->panel_floats;
   b->runs = (cvy_run *)(b->results + plan->result_floats);
-  b->taps = (int64_t *)(b->runs + plan->runs);
+  b->strips = (cvy_igemm_strip *)(b->runs + plan->runs);
+  b->taps = (int64_t *)(b->strips + plan->strips);
 }
 
 /* The block that piece number `piece` of the work is about. */
@@ -125,9 +103,14 @@ static void set_block(cvy_igemm_block *b, int64_t piece) {
     b->limit[i] = plan->data ? plan->whole.in[i] : plan->whole.out[i];
   }
   b->volume = b->limit[0] * b->limit[1] * b->limit[2];
-  cvy_igemm_runs(b);
-  for (int64_t i = 0; i < plan->taps; i++)
-    b->taps[i] = plan->flat ? 0 : cvy_igemm_tap(plan, &b->layout, b->run->order[i]);
+  for (int i = 0; i < 3; i++) {
+    int64_t start = plan->whole.pad[i] / plan->whole.stride[i] * plan->whole.stride[i];
+    b->origin[i] = plan->data ? start - plan->whole.pad[i] : 0;
+    if (i == plan->axis) b->origin[i] += b->first * b->step[i];
+    b->offset[i] = b->origin[i];
+  }
+  cvy_igemm_source(b);
+  cvy_igemm_strips(b);
 }
 
 static void make_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {

@@ -15,7 +15,7 @@ static void add_run(cvy_igemm_block *b, int64_t column, int64_t from, int64_t co
   }
 }
 
-void cvy_igemm_runs(cvy_igemm_block *b) {
+static void list_runs(cvy_igemm_block *b) {
   const cvy_igemm_plan *plan = &b->run->plan;
   const int64_t *extent = b->layout.extent, *out = b->p.out;
   int64_t column = 0;
@@ -26,25 +26,38 @@ void cvy_igemm_runs(cvy_igemm_block *b) {
         add_run(b, column, i * plan->x_image + (z * extent[1] + h) * extent[2], out[2]);
 }
 
-/* The planes of some channels, or the source itself. */
-static const float *sources(const cvy_igemm_block *b, int64_t first, int64_t count) {
-  const cvy_cpu_call *call = b->run->call;
+/* Channel `first` of the block's source, first image. */
+static const float *source(const cvy_igemm_block *b, int64_t first) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  int64_t volume = cvy_in_volume(&plan->p), channel = b->group * plan->channels + first;
-  const float *x = call->a + (b->image * plan->p.c + channel) * volume + b->skip;
-  if (plan->flat) return x;
+  int64_t channel = b->image * plan->p.c + b->group * plan->channels + first;
+  return b->run->call->a + channel * cvy_in_volume(&plan->p) + b->skip;
+}
+
+static void load(const cvy_igemm_block *b, int64_t first, int64_t count) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  int64_t volume = cvy_in_volume(&plan->p);
+  const float *x = source(b, first);
   for (int64_t i = 0; i < b->images; i++, x += plan->p.c * volume)
     for (int64_t c = 0; c < count; c++)
-      cvy_planes_load_x(&b->layout, call->lanes, x + c * volume,
+      cvy_planes_load_x(&b->layout, b->run->call->lanes, x + c * volume,
                         b->x + c * plan->x_pitch + i * plan->x_image);
-  return b->x;
+}
+
+void cvy_igemm_source(cvy_igemm_block *b) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  list_runs(b);
+  for (int64_t i = 0; i < plan->taps; i++)
+    b->taps[i] = plan->flat ? 0 : cvy_igemm_tap(plan, &b->layout, b->run->order[i]);
+  if (plan->resident) load(b, 0, plan->channels);
 }
 
 void cvy_igemm_panel(const cvy_igemm_block *b, int64_t first, int64_t count) {
   const cvy_igemm_plan *plan = &b->run->plan;
   const int64_t *begin = b->run->begin;
   if (begin[b->phase] == begin[b->phase + 1]) return; /* no taps: all results are 0 */
-  const float *x = sources(b, first, count);
+  if (!plan->flat && !plan->resident) load(b, first, count);
+  const float *x = plan->flat ? source(b, first) : b->x;
+  if (plan->resident) x += first * plan->x_pitch;
   float *to = b->panel;
   for (int64_t c = 0; c < count; c++, x += plan->x_pitch)
     for (int64_t t = begin[b->phase]; t < begin[b->phase + 1]; t++) {

@@ -7,8 +7,9 @@
 
 #define DEPTH 128
 #define COLUMNS 512
-#define FILTER_FLOATS 65536 /* of the tiles taken together, for the channels of a panel */
-#define PIECES_PER_THREAD 4 /* from here on the threads end at about the same time */
+#define FILTER_FLOATS 65536    /* of the tiles taken together, for the channels of a panel */
+#define RESIDENT_FLOATS 131072 /* of planes */
+#define PIECES_PER_THREAD 4    /* from here on the threads end at about the same time */
 #define FLOATS_PER_LINE 16
 #define INDEX_FLOATS 2 /* an offset is as large as two floats */
 
@@ -109,9 +110,11 @@ static void size_planes(cvy_igemm_plan *plan) {
   int64_t skip;
   cvy_problem sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
   cvy_planes_layout layout = cvy_planes_layout_of(&sub);
-  int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
   plan->x_image = layout.x_floats;
   plan->x_pitch = cvy_times(plan->images, plan->x_image);
+  plan->resident = !plan->flat && cvy_times(plan->channels, plan->x_pitch) <= RESIDENT_FLOATS;
+  int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
+  if (plan->resident) at_once = plan->channels;
   plan->plane_floats = up(cvy_times(at_once, plan->x_pitch) + plan->ukr->lanes, FLOATS_PER_LINE);
   if (plan->flat) {
     plan->x_pitch = cvy_in_volume(&plan->p);
@@ -131,6 +134,7 @@ static void size_memory(cvy_igemm_plan *plan) {
   plan->panel_floats = cvy_times(plan->strips, plan->strip_floats);
   plan->result_floats = cvy_times(plan->strips, parts_of(plan->tiles, plan->parts) * rows * width);
   int64_t runs = plan->runs * (int64_t)(sizeof(cvy_run) / sizeof(float));
+  runs += plan->strips * (int64_t)(sizeof(cvy_igemm_strip) / sizeof(float));
   int64_t floats = cvy_times(1, plan->plane_floats + plan->panel_floats);
   floats = cvy_times(1, floats + plan->result_floats + runs + INDEX_FLOATS * plan->taps);
   plan->slot_floats = up(floats, FLOATS_PER_LINE);

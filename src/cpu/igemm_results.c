@@ -18,7 +18,7 @@ static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *fr
     else if (step == 1)
       memcpy(y, from, (size_t)count * sizeof *y);
     else
-      for (int64_t i = 0; i < count; i++) y[i * step] = from[i];
+      call->lanes->spread(y, step, from, count);
   }
 }
 
@@ -42,25 +42,34 @@ static float *outputs_of(const cvy_igemm_block *b, int64_t image) {
 }
 
 /* Without phases the results of a block lie in the order of its columns. */
-bool cvy_igemm_direct(const cvy_igemm_block *b, int64_t begin, int64_t end, float **to) {
+static float *direct(const cvy_igemm_block *b, int64_t begin, int64_t end) {
   int64_t places = cvy_out_volume(&b->p), image = begin / places;
-  if (b->run->plan.phases > 1 || (end - 1) / places != image) return false;
-  *to = outputs_of(b, image) + index_of(b, 0, 0, 0) + begin % places;
-  return true;
+  bool whole = (end - begin) % b->run->plan.ukr->lanes == 0;
+  if (b->run->plan.phases > 1 || !whole || (end - 1) / places != image) return NULL;
+  return outputs_of(b, image) + index_of(b, 0, 0, 0) + begin % places;
 }
 
-void cvy_igemm_put(const cvy_igemm_block *b, int64_t first, int64_t last, int64_t begin,
-                   int64_t end, float *from) {
+void cvy_igemm_strips(cvy_igemm_block *b) {
+  int64_t width = cvy_ukr_columns(b->run->plan.ukr);
+  b->strip_count = 0;
+  for (int64_t begin = 0; begin < b->columns; begin += width) {
+    int64_t end = cvy_least(begin + width, b->columns);
+    b->strips[b->strip_count++] = (cvy_igemm_strip){begin, end, direct(b, begin, end)};
+  }
+}
+
+void cvy_igemm_put(const cvy_igemm_block *b, int64_t first, int64_t last, const cvy_igemm_strip *s,
+                   float *from) {
   const int64_t *out = b->p.out;
   cvy_span real = cvy_span_of(b->limit[2], out[2], b->step[2], b->offset[2]);
-  for (int64_t at = begin, next; at < end; at = next) {
+  for (int64_t at = s->begin, next; at < s->end; at = next) {
     int64_t row = at / out[2], start = row * out[2];
-    next = cvy_least(start + out[2], end);
+    next = cvy_least(start + out[2], s->end);
     int64_t w = cvy_most(at - start, real.begin);
     int64_t count = cvy_least(next - start, real.end) - w;
     int64_t index = count > 0 ? index_of(b, row / out[1] % out[0], row % out[1], w) : -1;
     if (index >= 0)
-      put(b, first, last, from + start + w - begin,
+      put(b, first, last, from + start + w - s->begin,
           outputs_of(b, row / out[1] / out[0]) + first * b->volume + index, count);
   }
 }

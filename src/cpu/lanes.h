@@ -46,6 +46,8 @@ typedef struct cvy_lanes {
   /* In each row to[i] = from[i stride], or to[i stride] = from[i]. */
   void (*gather_rows)(const cvy_rows *rows, int64_t stride);
   void (*scatter_rows)(const cvy_rows *rows, int64_t stride);
+  /* to[i stride] = from[i]; what lies between may be read and written back */
+  void (*spread)(float *to, int64_t stride, const float *from, int64_t length);
   /* sum of a[r][i] b[r][i b_stride] */
   double (*dot)(const cvy_planes *planes);
   double (*sum)(const float *x, int64_t length);

@@ -110,6 +110,17 @@ static void gather(float *restrict to, const float *restrict from, int64_t strid
   }
 }
 
+/* Stride 2 keeps what lies between, four at a time, except behind the last. */
+static void spread(float *to, int64_t stride, const float *from, int64_t length) {
+  int64_t i = 0;
+  for (; stride == 2 && i + 4 < length; i += 4) {
+    quad v = *(const quad *)(from + i), *y = (quad *)(to + 2 * i), *z = (quad *)(to + 2 * i + 4);
+    *y = __builtin_shufflevector(v, *y, 0, 5, 1, 7);
+    *z = __builtin_shufflevector(v, *z, 2, 5, 3, 7);
+  }
+  for (; i < length; i++) to[i * stride] = from[i];
+}
+
 /* A square of four by four: pairs of floats, then pairs of pairs. */
 static inline void turn(float *to, int64_t to_pitch, const float *from, int64_t from_pitch) {
   quad a = *(const quad *)from, b = *(const quad *)(from + from_pitch);
@@ -314,11 +325,11 @@ static double burn(int64_t rounds, float *sink) {
 #include "cpu/ukr_body.h"
 #include "cpu/wino_body.h"
 
-#define LANES_TABLE(text)                                                                   \
-  {                                                                                         \
-    .name = text, .slide = slide, .axpy = axpy, .shifts = shifts, .dots = dots,             \
-    .gather_rows = gather_rows, .scatter_rows = scatter_rows, .gather = gather, .dot = dot, \
-    .sum = sum, .epilogue = epilogue, .burn = burn, .transpose = transpose, .pack = pack,   \
-    .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                    \
-    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .wino = WINO_TABLE,     \
+#define LANES_TABLE(text)                                                                         \
+  {                                                                                               \
+    .name = text, .slide = slide, .axpy = axpy, .shifts = shifts, .dots = dots,                   \
+    .gather_rows = gather_rows, .scatter_rows = scatter_rows, .gather = gather, .spread = spread, \
+    .dot = dot, .sum = sum, .epilogue = epilogue, .burn = burn, .transpose = transpose,           \
+    .pack = pack, .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                            \
+    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .wino = WINO_TABLE,           \
   }
