@@ -16,6 +16,8 @@ typedef struct cvy_igemm_plan {
   cvy_problem whole; /* merged */
   cvy_problem p;     /* forward: source in, places of a phase out */
   bool data;         /* filters are read with channels swapped, results go to phases of x */
+  bool shifted;      /* columns are read from the planes, gaps included, not packed */
+  bool by_rows;      /* if so: strips end with rows of results */
   bool resident;     /* the planes of all channels of a block stay in cache */
   bool flat;         /* the source is read as it lies: 1x1, no stride, no padding */
   const cvy_ukr *ukr;
@@ -79,12 +81,13 @@ typedef struct cvy_igemm_block {
   cvy_problem p; /* of one image */
   cvy_planes_layout layout;
   int64_t group, image, images;
-  int64_t first;     /* place along the plan's axis */
-  int64_t skip;      /* where its source begins in a channel */
-  int64_t columns;   /* of all images */
-  int64_t origin[3]; /* offset of phase 0 */
-  int64_t phase;     /* and of that: */
-  int64_t offset[3]; /* the result of place a has index a step + offset */
+  int64_t first;         /* place along the plan's axis */
+  int64_t skip;          /* where its source begins in a channel */
+  int64_t columns;       /* of all images */
+  int64_t width, height; /* columns from row to row, and rows from plane to plane */
+  int64_t origin[3];     /* offset of phase 0 */
+  int64_t phase;         /* and of that: */
+  int64_t offset[3];     /* the result of place a has index a step + offset */
   int64_t step[3], limit[3], volume;
   /* In slot memory: */
   float *x, *panel, *results;

@@ -19,13 +19,31 @@ static bool writes(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t t
 static float *waiting(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t tile, tiles all) {
   const cvy_igemm_plan *plan = &b->run->plan;
   int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
-  return b->results + (s->begin * (all.last - all.first) + (tile - all.first) * width) * rows;
+  int64_t before = (s - b->strips) * (all.last - all.first) + tile - all.first;
+  return b->results + before * rows * width;
+}
+
+/* What a strip reads of channels [first, first + count). */
+static cvy_tile columns_of(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
+                           int64_t count, int64_t taps) {
+  static const int64_t nowhere = 0;
+  const cvy_igemm_plan *plan = &b->run->plan;
+  if (plan->shifted)
+    return (cvy_tile){.x = b->x + first * plan->x_pitch + s->begin,
+                      .tap = b->taps + b->run->begin[b->phase],
+                      .taps = taps,
+                      .channels = count,
+                      .x_pitch = plan->x_pitch};
+  return (cvy_tile){.x = b->panel + (s - b->strips) * plan->strip_floats,
+                    .tap = &nowhere,
+                    .taps = 1,
+                    .channels = count * taps,
+                    .x_pitch = cvy_ukr_columns(plan->ukr)};
 }
 
 /* Channels [first, first + count) of a strip, for all of some tiles; `all` are those of the piece. */
 static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
                      int64_t count, tiles some, tiles all) {
-  static const int64_t nowhere = 0;
   const cvy_igemm_plan *plan = &b->run->plan;
   const int64_t *begin = b->run->begin + b->phase;
   int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr), taps = begin[1] - begin[0];
@@ -34,8 +52,7 @@ static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t
   const float *filters =
       b->run->filters + (before + b->group * plan->tiles * tile_rows + first * taps) * rows;
   int64_t vectors = (s->end - s->begin + plan->ukr->lanes - 1) / plan->ukr->lanes;
-  cvy_tile tile = {.tap = &nowhere, .taps = 1, .channels = count * taps, .x_pitch = width};
-  tile.x = b->panel + s->begin / width * plan->strip_floats;
+  cvy_tile tile = columns_of(b, s, first, count, taps);
   for (int64_t i = some.first; i < some.last; i++) {
     bool direct = writes(b, s, i);
     tile.w = filters + i * tile_rows * rows;
@@ -97,7 +114,9 @@ static void set_block(cvy_igemm_block *b, int64_t piece) {
   b->group = band_group % plan->p.groups;
   b->image = band_group / plan->p.groups * plan->images;
   b->images = cvy_least(plan->images, plan->p.n - b->image);
-  b->columns = b->images * cvy_out_volume(&b->p);
+  b->width = plan->shifted ? b->layout.extent[2] : b->p.out[2];
+  b->height = plan->shifted ? b->layout.extent[1] : b->p.out[1];
+  b->columns = plan->shifted ? b->layout.y_floats : b->images * cvy_out_volume(&b->p);
   for (int i = 0; i < 3; i++) {
     b->step[i] = plan->data ? plan->whole.stride[i] : 1;
     b->limit[i] = plan->data ? plan->whole.in[i] : plan->whole.out[i];

@@ -45,7 +45,7 @@ static void load(const cvy_igemm_block *b, int64_t first, int64_t count) {
 
 void cvy_igemm_source(cvy_igemm_block *b) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  list_runs(b);
+  if (!plan->shifted) list_runs(b);
   for (int64_t i = 0; i < plan->taps; i++)
     b->taps[i] = plan->flat ? 0 : cvy_igemm_tap(plan, &b->layout, b->run->order[i]);
   if (plan->resident) load(b, 0, plan->channels);
@@ -54,7 +54,8 @@ void cvy_igemm_source(cvy_igemm_block *b) {
 void cvy_igemm_panel(const cvy_igemm_block *b, int64_t first, int64_t count) {
   const cvy_igemm_plan *plan = &b->run->plan;
   const int64_t *begin = b->run->begin;
-  if (begin[b->phase] == begin[b->phase + 1]) return; /* no taps: all results are 0 */
+  /* Without taps all results are 0. */
+  if (plan->shifted || begin[b->phase] == begin[b->phase + 1]) return;
   if (!plan->flat && !plan->resident) load(b, first, count);
   const float *x = plan->flat ? source(b, first) : b->x;
   if (plan->resident) x += first * plan->x_pitch;

@@ -9,6 +9,9 @@
 #define COLUMNS 512
 #define FILTER_FLOATS 65536    /* of the tiles taken together, for the channels of a panel */
 #define RESIDENT_FLOATS 131072 /* of planes */
+#define SHIFTED_FLOATS 65536   /* of planes that are read without packing */
+#define FEW_TILES 8            /* of outputs, for which that can pay */
+#define PACKED_COST 3          /* tiles times idle columns that packing them is worth: 1 in 3 */
 #define PIECES_PER_THREAD 4    /* from here on the threads end at about the same time */
 #define FLOATS_PER_LINE 16
 #define INDEX_FLOATS 2 /* an offset is as large as two floats */
@@ -73,16 +76,58 @@ int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps) {
   return parts_of(plan->channels, parts_of(plan->channels * taps, DEPTH));
 }
 
-/* Whole rows, or planes, or pieces of a single row; several images where they are small. */
-static void cut_columns(cvy_igemm_plan *plan) {
-  const cvy_problem *p = &plan->p;
-  plan->axis = cvy_block_axis(p);
-  int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
-  int64_t most = cvy_most(COLUMNS / row, 1);
-  plan->block = parts_of(extent, parts_of(extent, most));
+/* Even blocks of at most `most` places of the axis; of a single row, whole strips. */
+static void cut_axis(cvy_igemm_plan *plan, int64_t most) {
+  int64_t extent = plan->p.out[plan->axis];
+  plan->block = parts_of(extent, parts_of(extent, cvy_most(most, 1)));
   if (plan->axis == 2) plan->block = up(plan->block, cvy_ukr_columns(plan->ukr));
   plan->block = cvy_least(plan->block, extent);
   plan->blocks = parts_of(extent, plan->block);
+}
+
+static cvy_planes_layout first_layout(const cvy_igemm_plan *plan, cvy_problem *sub) {
+  int64_t skip;
+  *sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
+  return cvy_planes_layout_of(sub);
+}
+
+/* Packing costs about as much as one row of outputs does; not packing means computing the gaps between
+ * the rows of planes, or idle lanes at the ends of rows. For few tiles, that is less. */
+static bool shift_pays(cvy_igemm_plan *plan) {
+  cvy_problem sub;
+  cvy_planes_layout layout = first_layout(plan, &sub);
+  if (cvy_times(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
+  int64_t lanes = plan->ukr->lanes, rows = sub.out[0] * sub.out[1];
+  int64_t through = up(layout.y_floats, lanes), by_rows = rows * up(sub.out[2], lanes);
+  int64_t idle = cvy_least(through, by_rows) - rows * sub.out[2];
+  plan->by_rows = by_rows <= through;
+  plan->columns = plan->by_rows ? rows * layout.extent[2] : layout.y_floats;
+  plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr)) + rows;
+  return idle * plan->tiles * PACKED_COST <= rows * sub.out[2];
+}
+
+/* Tries to do without packing: blocks of one image whose planes are in cache. */
+static bool cut_shifted(cvy_igemm_plan *plan) {
+  if (plan->flat || plan->tiles > FEW_TILES) return false;
+  plan->images = 1;
+  plan->bands = plan->p.n;
+  cut_axis(plan, plan->p.out[plan->axis]);
+  cvy_problem sub;
+  while (plan->block > 1 &&
+         (cvy_times(plan->channels, first_layout(plan, &sub).x_floats) > SHIFTED_FLOATS ||
+          plan->bands * plan->p.groups * plan->blocks < PIECES_PER_THREAD * plan->slots)) {
+    int64_t before = plan->block;
+    cut_axis(plan, before / 2);
+    if (plan->block == before) break;
+  }
+  return shift_pays(plan);
+}
+
+/* Whole rows, or planes, or pieces of a single row; several images where they are small. */
+static void cut_packed(cvy_igemm_plan *plan) {
+  const cvy_problem *p = &plan->p;
+  int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
+  cut_axis(plan, COLUMNS / row);
   int64_t images = plan->blocks == 1 ? cvy_most(COLUMNS / (row * extent), 1) : 1;
   plan->images = parts_of(p->n, parts_of(p->n, images));
   plan->bands = parts_of(p->n, plan->images);
@@ -107,21 +152,22 @@ static int64_t phases_of(const cvy_igemm_plan *plan) {
 }
 
 static void size_planes(cvy_igemm_plan *plan) {
-  int64_t skip;
-  cvy_problem sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
-  cvy_planes_layout layout = cvy_planes_layout_of(&sub);
-  plan->x_image = layout.x_floats;
+  cvy_problem sub;
+  plan->x_image = first_layout(plan, &sub).x_floats;
   plan->x_pitch = cvy_times(plan->images, plan->x_image);
   plan->resident = !plan->flat && cvy_times(plan->channels, plan->x_pitch) <= RESIDENT_FLOATS;
+  /* An odd number of lines, so that the channels of a strip do not meet in one set of the cache. */
+  plan->x_pitch = (plan->x_pitch / FLOATS_PER_LINE | 1) * FLOATS_PER_LINE + 2 * FLOATS_PER_LINE;
   int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
   if (plan->resident) at_once = plan->channels;
-  plan->plane_floats = up(cvy_times(at_once, plan->x_pitch) + plan->ukr->lanes, FLOATS_PER_LINE);
+  int64_t beyond = cvy_ukr_columns(plan->ukr);
+  plan->plane_floats = up(cvy_times(at_once, plan->x_pitch) + beyond, FLOATS_PER_LINE);
   if (plan->flat) {
     plan->x_pitch = cvy_in_volume(&plan->p);
     plan->x_image = plan->p.c * plan->x_pitch;
     plan->plane_floats = 0;
   }
-  plan->runs = plan->images * sub.out[0] * sub.out[1] + plan->strips;
+  plan->runs = plan->shifted ? 0 : plan->images * sub.out[0] * sub.out[1] + plan->strips;
 }
 
 static void size_memory(cvy_igemm_plan *plan) {
@@ -131,7 +177,7 @@ static void size_memory(cvy_igemm_plan *plan) {
   plan->order_floats = up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), FLOATS_PER_LINE);
   /* Packing writes whole vectors, past the last column. */
   plan->strip_floats = up(cvy_times(plan->depth, width) + plan->ukr->lanes, FLOATS_PER_LINE);
-  plan->panel_floats = cvy_times(plan->strips, plan->strip_floats);
+  plan->panel_floats = plan->shifted ? 0 : cvy_times(plan->strips, plan->strip_floats);
   plan->result_floats = cvy_times(plan->strips, parts_of(plan->tiles, plan->parts) * rows * width);
   int64_t runs = plan->runs * (int64_t)(sizeof(cvy_run) / sizeof(float));
   runs += plan->strips * (int64_t)(sizeof(cvy_igemm_strip) / sizeof(float));
@@ -153,7 +199,9 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
   plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
   plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
-  cut_columns(&plan);
+  plan.axis = cvy_block_axis(&plan.p);
+  plan.shifted = cut_shifted(&plan);
+  if (!plan.shifted) cut_packed(&plan);
   cut_tiles(&plan);
   size_planes(&plan);
   size_memory(&plan);

@@ -34,6 +34,12 @@ static int64_t index_of(const cvy_igemm_block *b, int64_t z, int64_t h, int64_t 
   return index;
 }
 
+/* Of the outputs of an image, how many lie before that of a column of the block. */
+static int64_t at_column(const cvy_igemm_block *b, int64_t column) {
+  int64_t row = column / b->width, z = row / b->height, h = row % b->height;
+  return (z * b->p.out[1] + h) * b->p.out[2] + column % b->width;
+}
+
 /* The group's first output of an image of the block. */
 static float *outputs_of(const cvy_igemm_block *b, int64_t image) {
   const cvy_igemm_plan *plan = &b->run->plan;
@@ -41,21 +47,40 @@ static float *outputs_of(const cvy_igemm_block *b, int64_t image) {
          ((b->image + image) * plan->p.k + b->group * plan->outputs) * b->volume;
 }
 
-/* Without phases the results of a block lie in the order of its columns. */
+/* Without phases the results of a block lie in the order of its columns, but for gaps. */
 static float *direct(const cvy_igemm_block *b, int64_t begin, int64_t end) {
-  int64_t places = cvy_out_volume(&b->p), image = begin / places;
-  bool whole = (end - begin) % b->run->plan.ukr->lanes == 0;
-  if (b->run->plan.phases > 1 || !whole || (end - 1) / places != image) return NULL;
-  return outputs_of(b, image) + index_of(b, 0, 0, 0) + begin % places;
+  const cvy_igemm_plan *plan = &b->run->plan;
+  int64_t places = cvy_out_volume(&b->p), image = plan->shifted ? 0 : begin / places;
+  if (plan->phases > 1 || (end - begin) % plan->ukr->lanes != 0) return NULL;
+  float *first = outputs_of(b, image) + index_of(b, 0, 0, 0);
+  if (plan->shifted) return plan->by_rows ? first + at_column(b, begin) : NULL;
+  return (end - 1) / places == image ? first + begin % places : NULL;
+}
+
+static void add_strips(cvy_igemm_block *b, int64_t begin, int64_t end) {
+  int64_t lanes = b->run->plan.ukr->lanes, vectors = (end - begin + lanes - 1) / lanes;
+  int64_t strips = (vectors + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
+  for (int64_t i = 0; i < strips; i++) {
+    int64_t from = begin + i * vectors / strips * lanes;
+    int64_t to = cvy_least(begin + (i + 1) * vectors / strips * lanes, end);
+    b->strips[b->strip_count++] = (cvy_igemm_strip){from, to, direct(b, from, to)};
+  }
 }
 
 void cvy_igemm_strips(cvy_igemm_block *b) {
+  const int64_t *out = b->p.out;
   int64_t width = cvy_ukr_columns(b->run->plan.ukr);
   b->strip_count = 0;
-  for (int64_t begin = 0; begin < b->columns; begin += width) {
-    int64_t end = cvy_least(begin + width, b->columns);
-    b->strips[b->strip_count++] = (cvy_igemm_strip){begin, end, direct(b, begin, end)};
+  if (b->run->plan.by_rows && b->run->plan.shifted) {
+    for (int64_t z = 0; z < out[0]; z++)
+      for (int64_t h = 0; h < out[1]; h++) {
+        int64_t begin = (z * b->height + h) * b->width;
+        add_strips(b, begin, begin + out[2]);
+      }
+    return;
   }
+  for (int64_t begin = 0; begin < b->columns; begin += width)
+    add_strips(b, begin, cvy_least(begin + width, b->columns));
 }
 
 void cvy_igemm_put(const cvy_igemm_block *b, int64_t first, int64_t last, const cvy_igemm_strip *s,
@@ -63,13 +88,14 @@ void cvy_igemm_put(const cvy_igemm_block *b, int64_t first, int64_t last, const 
   const int64_t *out = b->p.out;
   cvy_span real = cvy_span_of(b->limit[2], out[2], b->step[2], b->offset[2]);
   for (int64_t at = s->begin, next; at < s->end; at = next) {
-    int64_t row = at / out[2], start = row * out[2];
-    next = cvy_least(start + out[2], s->end);
+    int64_t row = at / b->width, start = row * b->width, h = row % b->height;
+    next = cvy_least(start + b->width, s->end);
     int64_t w = cvy_most(at - start, real.begin);
     int64_t count = cvy_least(next - start, real.end) - w;
-    int64_t index = count > 0 ? index_of(b, row / out[1] % out[0], row % out[1], w) : -1;
+    int64_t image = row / b->height / out[0], z = row / b->height % out[0];
+    int64_t index = count > 0 && h < out[1] ? index_of(b, z, h, w) : -1;
     if (index >= 0)
       put(b, first, last, from + start + w - s->begin,
-          outputs_of(b, row / out[1] / out[0]) + first * b->volume + index, count);
+          outputs_of(b, image) + first * b->volume + index, count);
   }
 }
