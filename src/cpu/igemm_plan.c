@@ -11,7 +11,6 @@
 #define RESIDENT_FLOATS 131072 /* of planes */
 #define SHIFTED_FLOATS 65536   /* of planes that are read without packing */
 #define FEW_TILES 8            /* of outputs, for which that can pay */
-#define PACKED_COST 3          /* tiles times idle columns that packing them is worth: 1 in 3 */
 #define PIECES_PER_THREAD 4    /* from here on the threads end at about the same time */
 #define FLOATS_PER_LINE 16
 #define INDEX_FLOATS 2 /* an offset is as large as two floats */
@@ -103,7 +102,7 @@ static bool shift_pays(cvy_igemm_plan *plan) {
   plan->by_rows = by_rows <= through;
   plan->columns = plan->by_rows ? rows * layout.extent[2] : layout.y_floats;
   plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr)) + rows;
-  return idle * plan->tiles * PACKED_COST <= rows * sub.out[2];
+  return idle * plan->tiles <= rows * sub.out[2];
 }
 
 /* Tries to do without packing: blocks of one image whose planes are in cache. */

@@ -197,34 +197,42 @@ static void add_up(const weights *run, const float *sum, int64_t channels, int64
     }
 }
 
-/* Output k of a group, one part of the channels. */
-static void add_part(const weights *run, int64_t group, int64_t k, int64_t part, float *dw) {
+/* One tile of outputs of a group, from the sums of one bundle: tap by tap, as the sums lie. */
+static void add_up_bundle(const weights *run, int64_t group, int64_t tile, int64_t first,
+                          const float *sum) {
   const cvy_igemm_weights_plan *plan = &run->plan;
-  int64_t rows = plan->ukr->rows, floats = plan->sum_floats / plan->bundles;
-  int64_t all = cvy_least(plan->part, plan->channels - part * plan->part);
-  const float *sums = run->sums + (group * plan->parts + part) * plan->slices * plan->sum_floats;
-  for (int64_t c = 0, b = 0; c < all; c += plan->bundle, b++)
-    for (int64_t tap = 0; tap < plan->taps; tap++) {
-      int64_t at = ((tap * plan->tiles + k / rows) * rows + k % rows) * plan->pitch;
-      add_up(run, sums + b * floats + at, cvy_least(plan->bundle, all - c), tap,
-             dw + c * cvy_filter_volume(&plan->p));
+  int64_t rows = plan->ukr->rows, volume = cvy_filter_volume(&plan->p);
+  int64_t real = cvy_least(rows, plan->outputs - tile * rows);
+  int64_t part_end = cvy_least(first / plan->part * plan->part + plan->part, plan->channels);
+  int64_t channels = cvy_least(plan->bundle, part_end - first);
+  for (int64_t tap = 0; tap < plan->taps; tap++)
+    for (int64_t r = 0; r < real; r++) {
+      int64_t k = group * plan->outputs + tile * rows + r;
+      add_up(run, sum + ((tap * plan->tiles + tile) * rows + r) * plan->pitch, channels, tap,
+             run->call->out + (k * plan->channels + first) * volume);
     }
 }
 
-static void add_outputs(void *arg, int64_t begin, int64_t end, int32_t slot) {
+static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const weights *run = arg;
   const cvy_igemm_weights_plan *plan = &run->plan;
-  int64_t volume = cvy_filter_volume(&plan->p);
+  int64_t floats = plan->sum_floats / plan->bundles;
   (void)slot;
-  for (int64_t k = begin; k < end; k++, cvy_beat_on())
-    for (int64_t part = 0; part < plan->parts; part++)
-      add_part(run, k / plan->outputs, k % plan->outputs, part,
-               run->call->out + (k * plan->channels + part * plan->part) * volume);
+  for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
+    int64_t group = i / plan->tiles, tile = i % plan->tiles;
+    for (int64_t part = 0; part < plan->parts; part++) {
+      const float *sums =
+          run->sums + (group * plan->parts + part) * plan->slices * plan->sum_floats;
+      int64_t first = part * plan->part, count = cvy_least(plan->part, plan->channels - first);
+      for (int64_t b = 0; b * plan->bundle < count; b++)
+        add_up_bundle(run, group, tile, first + b * plan->bundle, sums + b * floats);
+    }
+  }
 }
 
 void cvy_igemm_weights(const cvy_cpu_call *call) {
   weights self = {call, cvy_igemm_weights_plan_for(call->problem, call->facts), call->workspace};
   const cvy_igemm_weights_plan *plan = &self.plan;
   cvy_parallel_items(call->threads, plan->p.groups * plan->parts * plan->slices, sum_pieces, &self);
-  cvy_parallel_items(call->threads, plan->p.k, add_outputs, &self);
+  cvy_parallel_items(call->threads, plan->p.groups * plan->tiles, add_tiles, &self);
 }

@@ -18,7 +18,7 @@ typedef struct cvy_tile {
   const int64_t *tap;
   int64_t taps, channels;
   int64_t x_pitch, y_pitch;
-  bool add; /* to what y holds; else y is not used, though it may be read */
+  bool add; /* to what y holds; else y is not read */
 } cvy_tile;
 
 #define CVY_UKR_VECTORS 3

@@ -15,12 +15,12 @@ ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {
 #pragma GCC unroll 8
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * LANES);
-  if (!t->add) {
+    for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
+  if (t->add) {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
+      for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * LANES);
   }
   for (int64_t c = 0; c < t->channels; c++, x += t->x_pitch)
     for (int64_t i = 0; i < t->taps; i++, w += rows) {
