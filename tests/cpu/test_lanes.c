@@ -48,6 +48,36 @@ static void check_gather(const cvy_lanes *lanes, int64_t length, int64_t stride)
   expect_equal();
 }
 
+static void check_spread(const cvy_lanes *lanes, int64_t length, int64_t stride) {
+  fill();
+  for (int64_t i = 0; i < length; i++) expected[i * stride] = x[i];
+  lanes->spread(y, stride, x, length);
+  expect_equal();
+}
+
+static void check_transpose(const cvy_lanes *lanes, int64_t rows, int64_t columns) {
+  const int64_t from_pitch = 53, to_pitch = 41;
+  fill();
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++) expected[j * to_pitch + i] = x[i * from_pitch + j];
+  lanes->transpose(y, to_pitch, x, from_pitch, rows, columns);
+  expect_equal();
+}
+
+/* Runs of all lengths one after another; loose ones may write past the last of them only. */
+static void check_pack(const cvy_lanes *lanes, bool loose) {
+  cvy_run runs[40];
+  int64_t to = 0;
+  fill();
+  for (int64_t r = 0; r < 40; r++) {
+    runs[r] = (cvy_run){3 * r, to, r + 1};
+    for (int64_t i = 0; i <= r; i++) expected[to++] = x[3 * r + i];
+  }
+  lanes->pack(y, x, runs, 40, loose);
+  if (loose) memcpy(expected + to, y + to, (size_t)lanes->ukr.lanes * sizeof *y);
+  expect_equal();
+}
+
 static void check_dot(const cvy_lanes *lanes, int64_t length, int64_t stride) {
   fill();
   cvy_planes planes = {x, y, length + 3, 211, stride, 3, length};
@@ -73,6 +103,7 @@ static void check_length(const cvy_lanes *lanes, int64_t length) {
     check_axpy(lanes, length, 1, stride);
     check_axpy(lanes, length, stride, 2);
     check_gather(lanes, length, stride);
+    check_spread(lanes, length, stride);
     check_dot(lanes, length, stride);
   }
   check_sum(lanes, length);
@@ -82,6 +113,16 @@ static void loops_equal_plain_ones(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++)
     for (int64_t length = 0; length < LENGTH; length++) check_length(sets[s], length);
+}
+
+static void copies_equal_plain_ones(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++) {
+    for (int64_t rows = 0; rows < 41; rows++)
+      for (int64_t columns = 0; columns < 45; columns += 3) check_transpose(sets[s], rows, columns);
+    check_pack(sets[s], false);
+    check_pack(sets[s], true);
+  }
 }
 
 /* ------------------------------------------------------------------------------ microkernel */
@@ -116,6 +157,8 @@ static void tiles_equal_plain_loops(void **state) {
     for (int vectors = 1; vectors <= CVY_UKR_VECTORS; vectors++) {
       check_tile(&sets[s]->ukr, vectors, false);
       check_tile(&sets[s]->ukr, vectors, true);
+      check_tile(&sets[s]->narrow, vectors, false);
+      check_tile(&sets[s]->narrow, vectors, true);
     }
 }
 
@@ -150,6 +193,7 @@ int main(void) {
 #endif
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loops_equal_plain_ones),
+      cmocka_unit_test(copies_equal_plain_ones),
       cmocka_unit_test(epilogues_do_what_the_header_says),
       cmocka_unit_test(tiles_equal_plain_loops),
       cmocka_unit_test(burning_counts_its_operations),
