@@ -1,11 +1,13 @@
 /* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the filters
  * it meets share the L2 cache; a strip of it and the filters of one tile the L1 cache. */
+#include "base/build_config.h"
 #include "cpu/block.h"
 #include "cpu/igemm.h"
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
 #define DEPTH 128
+#define FEW_FLAT 32 /* outputs of 1x1, measured */
 #define COLUMNS 512
 #define FILTER_FLOATS 65536    /* of the tiles taken together, for the channels of a panel */
 #define RESIDENT_FLOATS 131072 /* of planes */
@@ -44,6 +46,13 @@ static cvy_problem map_of_data(const cvy_problem *p) {
   return m;
 }
 
+static bool is_flat(const cvy_problem *p) {
+  for (int i = 0; i < 3; i++)
+    if (p->filter[i] != 1 || p->stride[i] != 1 || p->pad[i] != 0 || p->in[i] != p->out[i])
+      return false;
+  return true;
+}
+
 bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
   cvy_problem p = cvy_merged(problem);
   bool data = p.direction == CONVOY_BACKWARD_DATA;
@@ -55,17 +64,15 @@ bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
       return false;
     }
   int64_t channels = p.c / p.groups, outputs = p.k / p.groups;
-  if (channels > 1 || outputs > 1) return true;
-  cvy_text_add(reason, "one channel in, one out per group make no matrix product");
+  if (channels == 1 && outputs == 1) {
+    cvy_text_add(reason, "one channel in, one out per group make no matrix product");
+    return false;
+  }
+  bool flat = is_flat(&map) && is_flat(&p);
+  if (!CONVOY_HAVE_OPENBLAS || !flat || map.k / map.groups > FEW_FLAT) return true;
+  cvy_text_add(reason, "1x1 with %lld outputs, im2col reads them without packing up to %d",
+               (long long)(map.k / map.groups), FEW_FLAT);
   return false;
-}
-
-static bool is_flat(const cvy_igemm_plan *plan) {
-  const cvy_problem *p = &plan->p;
-  for (int i = 0; i < 3; i++)
-    if (p->filter[i] != 1 || p->stride[i] != 1 || p->pad[i] != 0 || p->in[i] != p->out[i])
-      return false;
-  return plan->phases == 1;
 }
 
 /* ------------------------------------------------------------------------------------ cuts */
@@ -128,7 +135,8 @@ static void cut_packed(cvy_igemm_plan *plan) {
   int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
   cut_axis(plan, COLUMNS / row);
   int64_t images = plan->blocks == 1 ? cvy_most(COLUMNS / (row * extent), 1) : 1;
-  plan->images = parts_of(p->n, parts_of(p->n, images));
+  plan->images = parts_of(p->n, cvy_most(parts_of(p->n, images), 1));
+  plan->images = cvy_most(plan->images, 1);
   plan->bands = parts_of(p->n, plan->images);
   plan->columns = plan->images * plan->block * row;
   plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr));
@@ -194,7 +202,7 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.outputs = plan.p.k / plan.p.groups;
   plan.taps = cvy_filter_volume(&plan.whole);
   plan.phases = phases_of(&plan);
-  plan.flat = is_flat(&plan);
+  plan.flat = is_flat(&plan.p) && plan.phases == 1;
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
   plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
   plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);

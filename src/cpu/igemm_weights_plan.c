@@ -1,4 +1,5 @@
 /* The cuts of cpu.implicit_gemm's backward_weights. */
+#include "base/build_config.h"
 #include "cpu/block.h"
 #include "cpu/igemm.h"
 #include "cpu/igemm_weights.h"
@@ -12,6 +13,8 @@
 #define LEAST_PART 32       /* channels */
 #define LEAST_PIXELS 512    /* of a unit: loading and storing sums costs little beside them */
 #define FAR 512             /* floats: so far apart places would meet in few sets of the cache */
+#define LARGE_1X1 128       /* sums per output from which im2col is faster, measured */
+#define LARGE_STRIDED 4096
 #define FLOATS_PER_LINE 16
 
 static int64_t up(int64_t value, int64_t unit) {
@@ -34,9 +37,25 @@ cvy_turned cvy_turned_of(const cvy_problem *block) {
   return t;
 }
 
+/* Sums that are large beside the outputs they come from are a matter of memory, which BLAS blocks
+ * better for. */
+static bool sums_are_large(const cvy_problem *p) {
+  int64_t taps = cvy_filter_volume(p), sums = p->k / p->groups * (p->c / p->groups) * taps;
+  int64_t pixels = p->n * cvy_out_volume(p);
+  bool still = p->stride[0] == 1 && p->stride[1] == 1 && p->stride[2] == 1;
+  int64_t most = taps == 1 ? LARGE_1X1 : still ? INT64_MAX : LARGE_STRIDED;
+  return sums > cvy_times(most, pixels);
+}
+
 bool cvy_igemm_weights_takes(const cvy_problem *problem, cvy_text *reason) {
-  if (problem->c / problem->groups > 1 || problem->k / problem->groups > 1) return true;
-  cvy_text_add(reason, "one channel in, one out per group make no matrix product");
+  if (problem->c / problem->groups == 1 && problem->k / problem->groups == 1) {
+    cvy_text_add(reason, "one channel in, one out per group make no matrix product");
+    return false;
+  }
+  if (!CONVOY_HAVE_OPENBLAS || !sums_are_large(problem)) return true;
+  cvy_text_add(reason, "%lld x %lld filters for %lld outputs of an image, im2col does better",
+               (long long)(problem->k / problem->groups), (long long)(problem->c / problem->groups),
+               (long long)cvy_out_volume(problem));
   return false;
 }
 
@@ -72,7 +91,7 @@ static void cut_units(cvy_igemm_weights_plan *plan) {
   while (plan->block > 1 && unit_floats(plan) > UNIT_FLOATS) cut_block(plan, 2 * plan->blocks);
   if (plan->blocks == 1) {
     int64_t wanted = parts_of(LEAST_PIXELS, pixels(plan));
-    plan->images = cvy_least(wanted, parts_of(plan->p.n, plan->slices));
+    plan->images = cvy_most(cvy_least(wanted, parts_of(plan->p.n, plan->slices)), 1);
   }
   plan->units = parts_of(plan->p.n, plan->images) * plan->blocks;
 }
@@ -115,7 +134,7 @@ static void even_out(cvy_igemm_weights_plan *plan) {
     plan->units = plan->p.n * plan->blocks;
     if (plan->blocks == before) break;
   }
-  plan->slices = cvy_least(plan->slices, plan->units);
+  plan->slices = cvy_most(cvy_least(plan->slices, plan->units), 1);
 }
 
 static void size_memory(cvy_igemm_weights_plan *plan) {
