@@ -6,13 +6,14 @@
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
-#define DEPTH 128
-#define FEW_FLAT 32 /* outputs of 1x1, measured */
+#define STRIP_FLOATS 6144 /* of a panel, in the L1 cache beside the filters of a tile */
+#define FEW_FLAT 32       /* outputs of 1x1, measured */
 #define COLUMNS 512
 #define FILTER_FLOATS 65536    /* of the tiles taken together, for the channels of a panel */
 #define RESIDENT_FLOATS 131072 /* of planes */
 #define SHIFTED_FLOATS 65536   /* of planes that are read without packing */
-#define FEW_TILES 8            /* of outputs, for which that can pay */
+#define FEW_OUTPUTS 64         /* for which that can pay */
+#define PACKED_OUTPUTS 8       /* packing a column costs as much as so many outputs of it */
 #define PIECES_PER_THREAD 4    /* from here on the threads end at about the same time */
 #define FLOATS_PER_LINE 16
 #define INDEX_FLOATS 2 /* an offset is as large as two floats */
@@ -77,9 +78,14 @@ bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
 
 /* ------------------------------------------------------------------------------------ cuts */
 
+/* Channels times taps of a strip at a time. */
+static int64_t depth_of(const cvy_igemm_plan *plan) {
+  return STRIP_FLOATS / cvy_ukr_columns(plan->ukr);
+}
+
 int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps) {
   if (taps == 0) return plan->channels;
-  return parts_of(plan->channels, parts_of(plan->channels * taps, DEPTH));
+  return parts_of(plan->channels, parts_of(plan->channels * taps, depth_of(plan)));
 }
 
 /* Even blocks of at most `most` places of the axis; of a single row, whole strips. */
@@ -97,8 +103,8 @@ static cvy_planes_layout first_layout(const cvy_igemm_plan *plan, cvy_problem *s
   return cvy_planes_layout_of(sub);
 }
 
-/* Packing costs about as much as one row of outputs does; not packing means computing the gaps between
- * the rows of planes, or idle lanes at the ends of rows. For few tiles, that is less. */
+/* Not packing means computing the gaps between the rows of planes, or idle lanes at the ends of rows.
+ * For few outputs, that is less. */
 static bool shift_pays(cvy_igemm_plan *plan) {
   cvy_problem sub;
   cvy_planes_layout layout = first_layout(plan, &sub);
@@ -109,12 +115,12 @@ static bool shift_pays(cvy_igemm_plan *plan) {
   plan->by_rows = by_rows <= through;
   plan->columns = plan->by_rows ? rows * layout.extent[2] : layout.y_floats;
   plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr)) + rows;
-  return idle * plan->tiles <= rows * sub.out[2];
+  return idle * plan->outputs <= rows * sub.out[2] * PACKED_OUTPUTS;
 }
 
 /* Tries to do without packing: blocks of one image whose planes are in cache. */
 static bool cut_shifted(cvy_igemm_plan *plan) {
-  if (plan->flat || plan->tiles > FEW_TILES) return false;
+  if (plan->flat || plan->outputs > FEW_OUTPUTS) return false;
   plan->images = 1;
   plan->bands = plan->p.n;
   cut_axis(plan, plan->p.out[plan->axis]);
@@ -135,8 +141,7 @@ static void cut_packed(cvy_igemm_plan *plan) {
   int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
   cut_axis(plan, COLUMNS / row);
   int64_t images = plan->blocks == 1 ? cvy_most(COLUMNS / (row * extent), 1) : 1;
-  plan->images = parts_of(p->n, cvy_most(parts_of(p->n, images), 1));
-  plan->images = cvy_most(plan->images, 1);
+  plan->images = cvy_most(parts_of(p->n, cvy_most(parts_of(p->n, images), 1)), 1);
   plan->bands = parts_of(p->n, plan->images);
   plan->columns = plan->images * plan->block * row;
   plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr));
@@ -205,7 +210,7 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.flat = is_flat(&plan.p) && plan.phases == 1;
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
   plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
-  plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
+  plan.depth = cvy_least(depth_of(&plan) + plan.taps, plan.channels * plan.taps);
   plan.axis = cvy_block_axis(&plan.p);
   plan.shifted = cut_shifted(&plan);
   if (!plan.shifted) cut_packed(&plan);
