@@ -81,13 +81,14 @@ typedef struct cvy_igemm_block {
   cvy_problem p; /* of one image */
   cvy_planes_layout layout;
   int64_t group, image, images;
-  int64_t first;         /* place along the plan's axis */
-  int64_t skip;          /* where its source begins in a channel */
-  int64_t columns;       /* of all images */
-  int64_t width, height; /* columns from row to row, and rows from plane to plane */
-  int64_t origin[3];     /* offset of phase 0 */
-  int64_t phase;         /* and of that: */
-  int64_t offset[3];     /* the result of place a has index a step + offset */
+  int64_t first;             /* place along the plan's axis */
+  int64_t skip;              /* where its source begins in a channel */
+  int64_t columns;           /* of all images */
+  int64_t from[3], count[3]; /* the places that are columns: those with results of the phase */
+  int64_t width, height;     /* columns from row to row, and rows from plane to plane */
+  int64_t origin[3];         /* offset of phase 0 */
+  int64_t phase;             /* and of that: */
+  int64_t offset[3];         /* the result of place a has index a step + offset */
   int64_t step[3], limit[3], volume;
   /* In slot memory: */
   float *x, *panel, *results;
@@ -96,13 +97,16 @@ typedef struct cvy_igemm_block {
   int64_t run_count, strip_count, *taps;
 } cvy_igemm_block;
 
-/* igemm_panel.c: lists the runs of a block's columns, and loads its planes if they are to stay. */
+/* igemm_panel.c: where the taps of a block read; loads its planes if they are to stay. */
 void cvy_igemm_source(cvy_igemm_block *block);
+/* Lists the runs of the columns of its phase. */
+void cvy_igemm_runs(cvy_igemm_block *block);
 /* Packs the columns of channels [first, first + count) for the block's phase: strip by strip
  * [channel][tap][column]. */
 void cvy_igemm_panel(const cvy_igemm_block *block, int64_t first, int64_t count);
 
-/* igemm_results.c: the strips of a block. */
+/* igemm_results.c: the columns of a block for its phase, and the strips they make. */
+void cvy_igemm_columns(cvy_igemm_block *block);
 void cvy_igemm_strips(cvy_igemm_block *block);
 /* Puts results of outputs [first, last) of a strip where they belong; each output has a row of the
  * microkernel's width. */

@@ -82,6 +82,9 @@ static void make_phase(cvy_igemm_block *b, int64_t phase, tiles all) {
   b->phase = phase;
   cvy_igemm_phase(plan, phase, remainder);
   for (int i = 0; i < 3; i++) b->offset[i] = b->origin[i] + remainder[i];
+  cvy_igemm_columns(b);
+  cvy_igemm_strips(b);
+  if (!plan->shifted) cvy_igemm_runs(b);
   int64_t at_once = cvy_igemm_at_once(plan, b->run->begin[phase + 1] - b->run->begin[phase]);
   for (int64_t c = 0; c < plan->channels; c += at_once) {
     int64_t count = cvy_least(at_once, plan->channels - c);
@@ -114,9 +117,6 @@ static void set_block(cvy_igemm_block *b, int64_t piece) {
   b->group = band_group % plan->p.groups;
   b->image = band_group / plan->p.groups * plan->images;
   b->images = cvy_least(plan->images, plan->p.n - b->image);
-  b->width = plan->shifted ? b->layout.extent[2] : b->p.out[2];
-  b->height = plan->shifted ? b->layout.extent[1] : b->p.out[1];
-  b->columns = plan->shifted ? b->layout.y_floats : b->images * cvy_out_volume(&b->p);
   for (int i = 0; i < 3; i++) {
     b->step[i] = plan->data ? plan->whole.stride[i] : 1;
     b->limit[i] = plan->data ? plan->whole.in[i] : plan->whole.out[i];
@@ -126,10 +126,8 @@ static void set_block(cvy_igemm_block *b, int64_t piece) {
     int64_t start = plan->whole.pad[i] / plan->whole.stride[i] * plan->whole.stride[i];
     b->origin[i] = plan->data ? start - plan->whole.pad[i] : 0;
     if (i == plan->axis) b->origin[i] += b->first * b->step[i];
-    b->offset[i] = b->origin[i];
   }
   cvy_igemm_source(b);
-  cvy_igemm_strips(b);
 }
 
 static void make_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {

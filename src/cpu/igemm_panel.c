@@ -15,15 +15,15 @@ static void add_run(cvy_igemm_block *b, int64_t column, int64_t from, int64_t co
   }
 }
 
-static void list_runs(cvy_igemm_block *b) {
+void cvy_igemm_runs(cvy_igemm_block *b) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  const int64_t *extent = b->layout.extent, *out = b->p.out;
-  int64_t column = 0;
+  const int64_t *extent = b->layout.extent, *count = b->count;
+  int64_t first = (b->from[0] * extent[1] + b->from[1]) * extent[2] + b->from[2], column = 0;
   b->run_count = 0;
   for (int64_t i = 0; i < b->images; i++)
-    for (int64_t z = 0; z < out[0]; z++)
-      for (int64_t h = 0; h < out[1]; h++, column += out[2])
-        add_run(b, column, i * plan->x_image + (z * extent[1] + h) * extent[2], out[2]);
+    for (int64_t z = 0; z < count[0]; z++)
+      for (int64_t h = 0; h < count[1]; h++, column += count[2])
+        add_run(b, column, i * plan->x_image + first + (z * extent[1] + h) * extent[2], count[2]);
 }
 
 /* Channel `first` of the block's source, first image. */
@@ -45,7 +45,6 @@ static void load(const cvy_igemm_block *b, int64_t first, int64_t count) {
 
 void cvy_igemm_source(cvy_igemm_block *b) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  if (!plan->shifted) list_runs(b);
   for (int64_t i = 0; i < plan->taps; i++)
     b->taps[i] = plan->flat ? 0 : cvy_igemm_tap(plan, &b->layout, b->run->order[i]);
   if (plan->resident) load(b, 0, plan->channels);

@@ -57,6 +57,20 @@ static float *direct(const cvy_igemm_block *b, int64_t begin, int64_t end) {
   return (end - 1) / places == image ? first + begin % places : NULL;
 }
 
+void cvy_igemm_columns(cvy_igemm_block *b) {
+  bool shifted = b->run->plan.shifted;
+  const int64_t *out = b->p.out;
+  for (int i = 0; i < 3; i++) {
+    cvy_span real = cvy_span_of(b->limit[i], out[i], b->step[i], b->offset[i]);
+    b->from[i] = shifted ? 0 : real.begin;
+    b->count[i] = shifted ? out[i] : real.end - real.begin;
+  }
+  b->width = shifted ? b->layout.extent[2] : b->count[2];
+  b->height = shifted ? b->layout.extent[1] : b->count[1];
+  b->columns = b->images * b->count[0] * b->count[1] * b->count[2];
+  if (shifted) b->columns = b->layout.y_floats;
+}
+
 static void add_strips(cvy_igemm_block *b, int64_t begin, int64_t end) {
   int64_t lanes = b->run->plan.ukr->lanes, vectors = (end - begin + lanes - 1) / lanes;
   int64_t strips = (vectors + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
@@ -85,17 +99,19 @@ void cvy_igemm_strips(cvy_igemm_block *b) {
 
 void cvy_igemm_put(const cvy_igemm_block *b, int64_t first, int64_t last, const cvy_igemm_strip *s,
                    float *from) {
-  const int64_t *out = b->p.out;
-  cvy_span real = cvy_span_of(b->limit[2], out[2], b->step[2], b->offset[2]);
+  const int64_t *count = b->count, *skip = b->from;
+  cvy_span real = cvy_span_of(b->limit[2], b->p.out[2], b->step[2], b->offset[2]);
+  real.begin -= skip[2], real.end -= skip[2];
   for (int64_t at = s->begin, next; at < s->end; at = next) {
     int64_t row = at / b->width, start = row * b->width, h = row % b->height;
     next = cvy_least(start + b->width, s->end);
     int64_t w = cvy_most(at - start, real.begin);
-    int64_t count = cvy_least(next - start, real.end) - w;
-    int64_t image = row / b->height / out[0], z = row / b->height % out[0];
-    int64_t index = count > 0 && h < out[1] ? index_of(b, z, h, w) : -1;
+    int64_t length = cvy_least(next - start, real.end) - w;
+    int64_t image = row / b->height / count[0], z = row / b->height % count[0];
+    bool some = length > 0 && h < count[1];
+    int64_t index = some ? index_of(b, z + skip[0], h + skip[1], w + skip[2]) : -1;
     if (index >= 0)
       put(b, first, last, from + start + w - s->begin,
-          outputs_of(b, image) + first * b->volume + index, count);
+          outputs_of(b, image) + first * b->volume + index, length);
   }
 }
