@@ -169,7 +169,7 @@ static void size_planes(cvy_igemm_plan *plan) {
   plan->x_pitch = cvy_times(plan->images, plan->x_image);
   plan->resident = !plan->flat && cvy_times(plan->channels, plan->x_pitch) <= RESIDENT_FLOATS;
   /* An odd number of lines, so that the channels of a strip do not meet in one set of the cache. */
-  plan->x_pitch = (plan->x_pitch / FLOATS_PER_LINE | 1) * FLOATS_PER_LINE + 2 * FLOATS_PER_LINE;
+  plan->x_pitch = ((plan->x_pitch / FLOATS_PER_LINE | 1) + 2) * FLOATS_PER_LINE;
   int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
   if (plan->resident) at_once = plan->channels;
   int64_t beyond = cvy_ukr_columns(plan->ukr);

@@ -62,7 +62,7 @@ cvy_strided_plan cvy_strided_plan_for(const cvy_problem *problem, const cvy_para
 
 static int64_t local_bytes(const cvy_problem *problem, const int32_t *v) {
   const int64_t elements = cvy_filter_volume(problem) * v[BM] + shifts_of(problem) * v[BN];
-  return 2 * v[BK] * elements * (int64_t)sizeof(float);
+  return (int64_t)sizeof(float) * 2 * v[BK] * elements;
 }
 
 /* The same divisibilities as the #error lines of the kernel. */
