@@ -8,7 +8,7 @@
 #include "cpu/lanes.h"
 
 #define LENGTH 150
-#define ROOM 2048
+#define ROOM 4096
 
 static const cvy_lanes *sets[3];
 static int set_count;
