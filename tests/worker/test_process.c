@@ -336,18 +336,27 @@ static long time_used(int pid) {
   return used;
 }
 
-/* An idle worker must not spin. */
+#define WINDOW_US 100000
+#define WINDOWS 20
+
+/* An idle worker must not spin. A spinning one uses every window it gets a processor for; an idle one
+ * on a loaded machine is charged now and then for the kernel's own work. */
 static void test_idle_costs_nothing(void **state) {
   cvy_device *device = open_process(NULL);
+  long least = 1000L * WINDOW_US;
   (void)state;
   lane_put(device, 1, 100, 1);
   usleep(50000);
-  long before = time_used(worker_of(device));
-  usleep(500000);
-  long after = time_used(worker_of(device));
-  assert_true(after - before < 2000000);
+  bool says = time_used(worker_of(device)) >= 0;
+  for (int i = 0; i < WINDOWS && least >= 500000; i++) {
+    long before = time_used(worker_of(device));
+    usleep(WINDOW_US);
+    long used = time_used(worker_of(device)) - before;
+    if (used < least) least = used;
+  }
   LANE->close(device);
-  if (before < 0) skip();
+  if (!says) skip();
+  assert_in_range(least, 0, 499999);
 }
 
 /* ------------------------------------------------------------------------ greeting */
