@@ -112,17 +112,22 @@ convoy_status convoy_set_algorithm(convoy_context *context, const char *name) {
   return cvy_leave(context, cvy_force_algorithm(context, name ? name : ""));
 }
 
+static convoy_status make_problem(const convoy_conv *conv, convoy_direction direction,
+                                  const int64_t *x_shape, const int64_t *w_shape,
+                                  cvy_problem *problem) {
+  const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (status) return status;
+  return cvy_operation_problem(conv, direction, x_shape, w_shape, 0.0f, false, NULL, problem);
+}
+
 convoy_status convoy_plan_problem(convoy_context *context, const char *name,
                                   const convoy_conv *conv, convoy_direction direction,
                                   const int64_t *x_shape, const int64_t *w_shape,
                                   convoy_plan *out) {
-  const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
-  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
-  if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
   cvy_problem problem;
-  if (!status) {
-    status = cvy_operation_problem(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem);
-  }
+  convoy_status status = make_problem(conv, direction, x_shape, w_shape, &problem);
+  if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
   if (!status) status = cvy_enter(context);
   return status ? status : cvy_leave(context, cvy_plan(context, name, &problem, out));
 }
@@ -130,13 +135,9 @@ convoy_status convoy_plan_problem(convoy_context *context, const char *name,
 convoy_status convoy_tune(convoy_context *context, const convoy_conv *conv,
                           convoy_direction direction, const int64_t *x_shape,
                           const int64_t *w_shape, double seconds, convoy_tuned *out) {
-  const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
-  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
-  if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
   cvy_problem problem;
-  if (!status) {
-    status = cvy_operation_problem(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem);
-  }
+  convoy_status status = make_problem(conv, direction, x_shape, w_shape, &problem);
+  if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
   if (!status) status = cvy_enter(context);
   return status ? status : cvy_leave(context, cvy_tune(context, &problem, seconds, out));
 }

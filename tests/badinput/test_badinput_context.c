@@ -1,9 +1,7 @@
 /* Opening, listing, asking: options out of range, names that are not there, structs too small. */
 #include <stdlib.h>
 
-#include "expect.h"
-
-static convoy_context *context;
+#include "shared_context.h"
 
 static convoy_options cpu_options(void) {
   convoy_options options = CONVOY_OPTIONS_INIT;
@@ -157,18 +155,6 @@ static void host_memory_is_aligned_zero_and_may_be_nothing(void **state) {
   convoy_host_free(context, memory);
   convoy_host_free(context, NULL);
   assert_int_equal(convoy_host_alloc(context, SIZE_MAX, &memory), CONVOY_ERR_MEMORY);
-}
-
-static int open_context(void **state) {
-  (void)state;
-  context = open_cpu();
-  return 0;
-}
-
-static int close_context(void **state) {
-  (void)state;
-  convoy_close(context);
-  return 0;
 }
 
 int main(void) {

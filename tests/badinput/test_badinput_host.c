@@ -4,7 +4,7 @@
 
 #include "common/array.h"
 #include "common/random.h"
-#include "expect.h"
+#include "shared_context.h"
 
 /* A legal call: x [2][4][5][6], w [6][2][2][3], groups 2, y [2][6][4][4]. */
 typedef struct call {
@@ -28,8 +28,6 @@ typedef struct fixture {
 } fixture;
 
 #define COUNT (2 * 6 * 5 * 6)
-
-static convoy_context *context;
 
 static void set_up(fixture *f) {
   test_random random = {1};
@@ -330,18 +328,6 @@ static void shapes_and_text_refuse_null(void **state) {
   assert_true(convoy_flops(&conv, CONVOY_FORWARD, x, NULL) == 0.0);
   assert_true(convoy_flops(&conv, (convoy_direction)17, x, w) == 0.0);
   assert_true(convoy_flops(&conv, CONVOY_FORWARD, x, w) == 12.0);
-}
-
-static int open_context(void **state) {
-  (void)state;
-  context = open_cpu();
-  return 0;
-}
-
-static int close_context(void **state) {
-  (void)state;
-  convoy_close(context);
-  return 0;
 }
 
 int main(void) {

@@ -2,11 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "expect.h"
+#include "shared_context.h"
 
 #define MOST 64
 
-static convoy_context *context;
 static const convoy_conv conv = CONVOY_CONV_INIT(1);
 static const int64_t x_shape[] = {2, 1, 5}, w_shape[] = {3, 1, 2}, y_shape[] = {2, 3, 4};
 
@@ -204,18 +203,6 @@ static void new_tensors_are_zero_and_know_their_shape(void **state) {
   assert_memory_equal(shape, expected, sizeof expected);
   expect_all(tensor, 0);
   convoy_tensor_free(tensor);
-}
-
-static int open_context(void **state) {
-  (void)state;
-  context = open_cpu();
-  return 0;
-}
-
-static int close_context(void **state) {
-  (void)state;
-  convoy_close(context);
-  return 0;
 }
 
 int main(void) {

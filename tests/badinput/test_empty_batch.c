@@ -1,10 +1,9 @@
 /* N = 0 is legal: y and dx have no elements, dw and db become 0 (beta 0) or stay (beta 1). */
 #include "common/array.h"
-#include "expect.h"
+#include "shared_context.h"
 
 #define COUNT 6
 
-static convoy_context *context;
 static const convoy_conv conv = CONVOY_CONV_INIT(1);
 static const int64_t x_shape[] = {0, 1, 5}, w_shape[] = {3, 1, 2}, y_shape[] = {0, 3, 4};
 
@@ -89,18 +88,6 @@ static void tensors_do_the_same(void **state) {
     convoy_tensor *const all[] = {x, y, w, b};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) convoy_tensor_free(all[i]);
   }
-}
-
-static int open_context(void **state) {
-  (void)state;
-  context = open_cpu();
-  return 0;
-}
-
-static int close_context(void **state) {
-  (void)state;
-  convoy_close(context);
-  return 0;
 }
 
 int main(void) {
