@@ -145,6 +145,14 @@ typedef struct cvy_backend {
                          uint64_t *ticket);
   /* [d] Copies out, waiting for everything enqueued before. */
   convoy_status (*read)(cvy_device *device, uint64_t id, void *to, int64_t bytes);
+  /* [d] Reading in two halves, so that nobody waits for the transfer. `fetch` asks for a copy of the
+   * array as the commands before leave it; *ticket is its command, 0 if there is no room for it, at
+   * all or before others are collected. `fetched`: whether `collect` would not wait. `collect` hands the
+   * copy out, once; with `to` NULL it is not wanted any more, which never fails. All NULL: there is
+   * only `read`. */
+  convoy_status (*fetch)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
+  bool (*fetched)(const cvy_device *device, uint64_t ticket);
+  convoy_status (*collect)(cvy_device *device, uint64_t ticket, void *to, int64_t bytes);
   /* The same for a part of the array, from byte `offset` on. The lane's engine must have them: large
    * arrays travel in parts, so that copying and transfer overlap. NULL elsewhere. */
   convoy_status (*write_part)(cvy_device *device, uint64_t id, int64_t offset, const void *from,

@@ -183,6 +183,8 @@ static convoy_status backward(soak_net *net, soak_layer *layer, bool first_part)
     status = timed(
         net, start,
         convoy_backward_data(net->device, conv, t[SOAK_DY], t[SOAK_W], 0.0f, t[SOAK_DX], NULL));
+  start = seconds_now();
+  if (!status) status = timed(net, start, convoy_commit(t[SOAK_DW]));
   return status;
 }
 

@@ -425,8 +425,12 @@ CONVOY_API convoy_status convoy_tensor_write(convoy_tensor *tensor, const float 
  * ERR_INTERRUPTED. Values untouched on failure. */
 CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, float *values, int64_t count);
 
-/* Waits for the tensor and makes sure the host holds its values, so that losing the device cannot
- * lose them. Returns as convoy_tensor_read. */
+/* Has the host get the tensor's values, so that losing the device cannot lose them. Does not wait: the
+ * device copies them out after what was enqueued before, into at most 64 MiB of memory, and public
+ * calls take what has come, convoy_sync all of it. A device lost before that has lost no more than
+ * without this call. Waits where the device cannot copy in the background: for a tensor larger than that,
+ * or while 64 tensors or as many bytes are on their way. Returns as convoy_tensor_read; what goes
+ * wrong in the background is made good, or told by every read of the tensor. */
 CONVOY_API convoy_status convoy_commit(convoy_tensor *tensor);
 
 /* The operations on tensors: formulas, beta, bias and epilogue as above. Asynchronous: arguments

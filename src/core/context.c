@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/commit.h"
 #include "core/device.h"
 #include "core/devices.h"
 #include "core/params.h"
@@ -169,6 +170,7 @@ convoy_status cvy_enter(convoy_context *context) {
   context->call.start = cvy_clock();
   cvy_device_limit(context);
   cvy_blackbox_refresh(context);
+  cvy_commits_take(context);
   return CONVOY_OK;
 }
 

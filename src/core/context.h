@@ -29,6 +29,13 @@ typedef struct cvy_call {
   bool interruptible;
 } cvy_call;
 
+/* Stores whose values are on their way to the host, in the order of their tickets. */
+enum { CVY_COMMITS = 64 };
+typedef struct cvy_commits {
+  cvy_store *store[CVY_COMMITS];
+  int32_t count;
+} cvy_commits;
+
 struct convoy_context {
   pthread_mutex_t lock;
   convoy_context *next;  /* all contexts ever made */
@@ -57,6 +64,7 @@ struct convoy_context {
   cvy_chooser chooser;
   cvy_trust trust;
   cvy_store *stores;   /* all alive */
+  cvy_commits commits; /* of them */
   cvy_recycler memory; /* for their values */
   cvy_block *blocks;   /* from convoy_host_alloc */
   cvy_call call;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/commit.h"
+
 static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
   cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
 }
@@ -58,6 +60,7 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
              sentence);
   cvy_trust_fault(context, first, status, sentence);
   cvy_stores_void(context, first, status, sentence);
+  cvy_commits_void(context, first);
   mend(context, sentence);
   cvy_blackbox_done(context, UINT64_MAX);
   cvy_report_fault(context, status, sentence);
@@ -233,7 +236,31 @@ convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket) {
   return cvy_fail(CONVOY_ERR_INTERRUPTED, "convoy_interrupt() ended the wait");
 }
 
-convoy_status cvy_device_read(const cvy_store *store, float *to) {
+convoy_status cvy_device_fetch(const cvy_store *store, uint64_t *ticket) {
+  convoy_context *context = store->context;
+  const cvy_engine *engine = &context->device;
+  convoy_status status =
+      checked(context, engine->backend->fetch(engine->device, store->array, store->bytes, ticket));
+  if (status || !*ticket) return status;
+  context->last_ticket = *ticket;
+  note(context, "fetch", "", store->bytes);
+  return CONVOY_OK;
+}
+
+/* What cvy_device_fetch asked for. */
+static convoy_status collect(cvy_store *store, float *to) {
+  convoy_context *context = store->context;
+  const cvy_engine *engine = &context->device;
+  uint64_t ticket = store->fetch;
+  bool there = engine->backend->fetched(engine->device, ticket);
+  convoy_status status = there ? CONVOY_OK : cvy_device_wait(context, ticket);
+  if (status) return status;
+  cvy_commit_strike(store);
+  return checked(context, engine->backend->collect(engine->device, ticket, to, store->bytes));
+}
+
+convoy_status cvy_device_read(cvy_store *store, float *to) {
+  if (store->fetch) return collect(store, to);
   convoy_context *context = store->context;
   convoy_status status = cvy_device_wait(context, store->ticket);
   if (status) return status;
@@ -266,5 +293,8 @@ void cvy_device_close(convoy_context *context) {
 void cvy_device_forget(convoy_context *context) {
   cvy_blocks_orphan(context);
   context->device.device = NULL;
-  for (cvy_store *each = context->stores; each; each = each->next) each->array = 0;
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    cvy_commit_forget(each);
+    each->array = 0;
+  }
 }

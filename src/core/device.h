@@ -10,7 +10,9 @@
 convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
                                  const cvy_choice *choice, cvy_store *out);
 /* Waits for the store's values and copies them out; `to` is undefined on failure. */
-convoy_status cvy_device_read(const cvy_store *store, float *to);
+convoy_status cvy_device_read(cvy_store *store, float *to);
+/* Asks the device to copy the store's values out, without waiting; *ticket 0: there is no room. */
+convoy_status cvy_device_fetch(const cvy_store *store, uint64_t *ticket);
 /* Waits for everything up to `ticket`. ERR_INTERRUPTED if the call may be interrupted and was. */
 convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket);
 /* The store's values there are wrong, as the last error says: a fault like any other. What command

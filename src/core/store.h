@@ -28,6 +28,7 @@ struct cvy_store {
   bool borrowed;     /* host belongs to the caller of a host-memory operation */
   uint64_t array;    /* device copy, 0: none */
   uint64_t ticket;   /* of the command that wrote it */
+  uint64_t fetch;    /* ticket of the copy that is on its way to the host, 0: none */
   int64_t number;    /* of the operation that made it there, 0: none */
   cvy_choice choice; /* and how */
   bool unproven;     /* the first of its kind: not to be used before it is verified */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/commit.h"
 #include "core/device.h"
 
 static convoy_status count_elements(int32_t dims, const int64_t *shape, int64_t *count) {
@@ -87,12 +88,13 @@ static convoy_status begin_wait(convoy_context *context) {
 
 convoy_status cvy_tensor_commit(convoy_tensor *tensor) {
   convoy_status status = begin_wait(tensor->context);
-  return status ? status : cvy_store_fetch(tensor->store);
+  return status ? status : cvy_commit(tensor->store);
 }
 
 convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t count) {
   convoy_status status = check_count(tensor, count);
-  if (!status) status = cvy_tensor_commit(tensor);
+  if (!status) status = begin_wait(tensor->context);
+  if (!status) status = cvy_store_fetch(tensor->store);
   if (!status) memcpy(values, tensor->store->host, (size_t)tensor->store->bytes);
   return status;
 }
@@ -102,6 +104,8 @@ convoy_status cvy_sync(convoy_context *context) {
   if (!status) status = cvy_device_check(context);
   if (status || !context->device.device) return status;
   status = cvy_device_wait(context, context->last_ticket);
+  context->call.interruptible = false; /* of what has been waited for, all is taken */
+  if (!status) cvy_commits_take(context);
   /* After a fault what is missing is computed on the CPU when it is needed. */
   bool hidden = context->options.failover && status != CONVOY_ERR_INTERRUPTED;
   return hidden ? CONVOY_OK : status;

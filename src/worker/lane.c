@@ -9,7 +9,7 @@
 
 struct cvy_device {
   cvy_channel channel;
-  cvy_staging staging;
+  cvy_staging staging, fetches;
   cvy_facts facts;
   cvy_deadlines deadlines;
   int32_t index;
@@ -79,6 +79,7 @@ static void end_worker(cvy_device *device) {
   cvy_lane_orphan(&device->channel);
   cvy_channel_close(&device->channel);
   cvy_staging_drop(&device->staging);
+  cvy_staging_drop(&device->fetches);
 }
 
 static void close_device(cvy_device *device) {
@@ -231,6 +232,19 @@ static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64
   return cvy_staging_read(&device->staging, &device->channel, id, to, bytes);
 }
 
+static convoy_status fetch(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  return cvy_staging_fetch(&device->fetches, &device->channel, id, bytes, ticket);
+}
+
+static bool fetched(const cvy_device *device, uint64_t ticket) {
+  const cvy_channel *channel = &device->channel;
+  return channel->lost || atomic_load(&channel->wire->taken) >= ticket;
+}
+
+static convoy_status collect(cvy_device *device, uint64_t ticket, void *to, int64_t bytes) {
+  return cvy_staging_collect(&device->fetches, &device->channel, ticket, to, bytes);
+}
+
 static void *host_alloc(cvy_device *device, size_t bytes) {
   return cvy_lane_alloc(&device->channel, bytes);
 }
@@ -249,7 +263,8 @@ static void usage(const cvy_device *device, cvy_usage *out) {
     cvy_wire_get_usage(channel->wire, out);
     out->process = channel->ended ? 0 : (uint32_t)channel->peer.process.pid;
     out->host_bytes += (int64_t)sizeof(cvy_wire) + cvy_lane_bytes(channel) +
-                       (int64_t)device->staging.block.shared.bytes;
+                       (int64_t)device->staging.block.shared.bytes +
+                       (int64_t)device->fetches.block.shared.bytes;
   }
   out->retired_bytes = retired;
   out->workers_abandoned = workers;
@@ -267,6 +282,9 @@ const cvy_backend cvy_backend_ocl = {
     .release = release,
     .write = write_array,
     .read = read_array,
+    .fetch = fetch,
+    .fetched = fetched,
+    .collect = collect,
     .copy = copy,
     .zero = zero,
     .run = run,

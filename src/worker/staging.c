@@ -8,7 +8,6 @@
 #define BLOCK_BYTES ((size_t)64 << 20)
 #define PART_BYTES ((int64_t)4 << 20)
 #define READ_AHEAD 4 /* parts on their way while one is copied out */
-#define HELD UINT64_MAX
 
 /* ---------------------------------------------------------------------------- parts */
 
@@ -18,7 +17,7 @@ static cvy_part *oldest(cvy_staging *staging) {
 
 static void retire(cvy_staging *staging, const cvy_channel *channel) {
   uint64_t taken = atomic_load(&channel->wire->taken);
-  while (staging->count > 0 && oldest(staging)->ticket <= taken) {
+  while (staging->count > 0 && !oldest(staging)->held && oldest(staging)->ticket <= taken) {
     staging->first = (staging->first + 1) % CVY_STAGING_PARTS;
     --staging->count;
   }
@@ -37,19 +36,24 @@ static bool fits(const cvy_staging *staging, size_t bytes, size_t *begin) {
   return limit >= bytes;
 }
 
-/* A part of the block, held until its ticket is set. */
-static convoy_status take(cvy_staging *staging, cvy_channel *channel, int64_t bytes,
-                          cvy_part **out) {
+/* A part of the block, held; false if there is no room now. */
+static bool place(cvy_staging *staging, const cvy_channel *channel, int64_t bytes, cvy_part **out) {
   size_t begin, size = ((size_t)bytes + 63) & ~(size_t)63; /* parts do not share cache lines */
   retire(staging, channel);
-  while (!fits(staging, size, &begin)) {
+  if (!fits(staging, size, &begin)) return false;
+  *out = &staging->parts[(staging->first + staging->count++) % CVY_STAGING_PARTS];
+  **out = (cvy_part){begin, begin + size, 0, true};
+  staging->next = begin + size;
+  return true;
+}
+
+/* Waits for room: only where what is held is let go of by the caller itself. */
+static convoy_status take(cvy_staging *staging, cvy_channel *channel, int64_t bytes,
+                          cvy_part **out) {
+  while (!place(staging, channel, bytes, out)) {
     convoy_status status = cvy_channel_taken(channel, oldest(staging)->ticket);
     if (status) return status;
-    retire(staging, channel);
   }
-  *out = &staging->parts[(staging->first + staging->count++) % CVY_STAGING_PARTS];
-  **out = (cvy_part){begin, begin + size, HELD};
-  staging->next = begin + size;
   return CONVOY_OK;
 }
 
@@ -70,15 +74,14 @@ static char *memory_of(const cvy_staging *staging, const cvy_part *part) {
 }
 
 static convoy_status post(cvy_staging *staging, cvy_channel *channel, cvy_wire_kind kind,
-                          uint64_t id, int64_t offset, int64_t bytes, const cvy_part *part,
-                          uint64_t *ticket) {
+                          uint64_t id, int64_t offset, int64_t bytes, cvy_part *part) {
   cvy_command command = {.kind = kind,
                          .block = staging->block.number,
                          .id = id,
                          .bytes = bytes,
                          .offset = offset,
                          .block_offset = (int64_t)part->begin};
-  return cvy_channel_post(channel, &command, ticket);
+  return cvy_channel_post(channel, &command, &part->ticket);
 }
 
 static int64_t part_bytes(int64_t left) {
@@ -94,7 +97,8 @@ convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint
     status = take(staging, channel, count, &part);
     if (status) break;
     memcpy(memory_of(staging, part), from + at, (size_t)count);
-    status = post(staging, channel, CVY_WIRE_WRITE, id, at, count, part, &part->ticket);
+    status = post(staging, channel, CVY_WIRE_WRITE, id, at, count, part);
+    part->held = false;
     if (!status && ticket) *ticket = part->ticket;
   }
   return status;
@@ -104,22 +108,22 @@ convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint
 typedef struct pending {
   cvy_part *part;
   int64_t at, bytes;
-  uint64_t ticket;
 } pending;
 
 static convoy_status ask(cvy_staging *staging, cvy_channel *channel, uint64_t id, int64_t at,
                          int64_t bytes, pending *out) {
-  *out = (pending){NULL, at, part_bytes(bytes - at), 0};
+  *out = (pending){NULL, at, part_bytes(bytes - at)};
   convoy_status status = take(staging, channel, out->bytes, &out->part);
   if (status) return status;
-  return post(staging, channel, CVY_WIRE_READ, id, at, out->bytes, out->part, &out->ticket);
+  return post(staging, channel, CVY_WIRE_READ, id, at, out->bytes, out->part);
 }
 
-static convoy_status receive(cvy_staging *staging, cvy_channel *channel, pending *read, char *to) {
-  convoy_status status = cvy_channel_taken(channel, read->ticket);
-  if (!status) status = cvy_channel_fault(channel, read->ticket, NULL);
-  if (!status) memcpy(to + read->at, memory_of(staging, read->part), (size_t)read->bytes);
-  read->part->ticket = read->ticket;
+static convoy_status receive(cvy_staging *staging, cvy_channel *channel, cvy_part *part, char *to,
+                             int64_t bytes) {
+  convoy_status status = cvy_channel_taken(channel, part->ticket);
+  if (!status) status = cvy_channel_fault(channel, part->ticket, NULL);
+  if (!status) memcpy(to, memory_of(staging, part), (size_t)bytes);
+  part->held = false;
   return status;
 }
 
@@ -135,13 +139,44 @@ convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint6
       asked += PART_BYTES;
       count += !status;
     } else {
-      status = receive(staging, channel, &reads[first], to);
+      const pending *read = &reads[first];
+      status = receive(staging, channel, read->part, to + read->at, read->bytes);
       first = (first + 1) % READ_AHEAD;
       --count;
     }
   }
   /* After a failure the parts still asked for are free once their commands have been taken. */
-  for (; count > 0; --count, first = (first + 1) % READ_AHEAD)
-    reads[first].part->ticket = reads[first].ticket;
+  for (; count > 0; --count, first = (first + 1) % READ_AHEAD) reads[first].part->held = false;
   return status;
+}
+
+/* -------------------------------------------------------------------------- two halves */
+
+convoy_status cvy_staging_fetch(cvy_staging *staging, cvy_channel *channel, uint64_t id,
+                                int64_t bytes, uint64_t *ticket) {
+  cvy_part *part;
+  *ticket = 0;
+  if (bytes > (int64_t)BLOCK_BYTES) return CONVOY_OK;
+  convoy_status status = prepare(staging, channel);
+  if (status) return channel->lost ? status : CONVOY_OK; /* no memory for a block: no room */
+  if (!place(staging, channel, bytes, &part)) return CONVOY_OK;
+  status = post(staging, channel, CVY_WIRE_READ, id, 0, bytes, part);
+  *ticket = part->ticket;
+  return status;
+}
+
+static cvy_part *part_of(cvy_staging *staging, uint64_t ticket) {
+  for (uint32_t i = 0; i < staging->count; ++i) {
+    cvy_part *part = &staging->parts[(staging->first + i) % CVY_STAGING_PARTS];
+    if (part->held && part->ticket == ticket) return part;
+  }
+  return NULL;
+}
+
+convoy_status cvy_staging_collect(cvy_staging *staging, cvy_channel *channel, uint64_t ticket,
+                                  char *to, int64_t bytes) {
+  cvy_part *part = part_of(staging, ticket);
+  if (part && to) return receive(staging, channel, part, to, bytes);
+  if (part) part->held = false;
+  return to ? cvy_fail(CONVOY_ERR_DEVICE, "the copy went with its worker") : CONVOY_OK;
 }

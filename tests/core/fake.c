@@ -79,6 +79,13 @@ typedef struct array {
   float *values;
 } array;
 
+/* A copy that was asked for. */
+typedef struct fetched_copy {
+  struct fetched_copy *next;
+  uint64_t ticket;
+  float *values;
+} fetched_copy;
+
 typedef enum kind { ALLOCATE, RELEASE, WRITE, COPY, ZERO, RUN, READ, PEAK } kind;
 
 typedef struct command {
@@ -96,6 +103,7 @@ struct cvy_device {
   cvy_device *cpu;
   array *arrays;
   command *first, *last;
+  fetched_copy *copies;
   uint64_t tickets;
   uint64_t fault; /* 0: none */
   bool starved;   /* that was a lack of memory */
@@ -267,6 +275,41 @@ static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64
   return device->fault ? fault_status(device) : CONVOY_OK;
 }
 
+static bool fetched(const cvy_device *device, uint64_t ticket) {
+  return !device->first || device->first->ticket > ticket;
+}
+
+static convoy_status collect(cvy_device *device, uint64_t ticket, void *to, int64_t bytes) {
+  fetched_copy **link = &device->copies;
+  while (*link && (*link)->ticket != ticket) link = &(*link)->next;
+  fetched_copy *found = *link;
+  if (!found) abort(); /* core asked twice */
+  *link = found->next;
+  drain(device);
+  if (to) memcpy(to, found->values, (size_t)bytes);
+  free(found->values);
+  free(found);
+  fake_seen.copies--;
+  return to && device->fault && device->fault <= ticket ? fault_status(device) : CONVOY_OK;
+}
+
+/* What a command that failed should have brought is rubbish. */
+static convoy_status fetch(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
+  *ticket = 0;
+  if (!fake.fetches || fake_seen.copies == FAKE_COPIES) return CONVOY_OK;
+  fetched_copy *made = calloc(1, sizeof(*made));
+  if (!made || !(made->values = malloc((size_t)bytes))) abort();
+  memset(made->values, 0x5a, (size_t)bytes);
+  made->next = device->copies;
+  device->copies = made;
+  fake_seen.copies++;
+  command c = {.kind = READ, .id = id, .bytes = bytes, .values = made->values};
+  convoy_status status = post(device, c, ticket);
+  made->ticket = *ticket;
+  if (status) collect(device, *ticket, NULL, 0); /* there is nothing to collect then */
+  return status;
+}
+
 static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
                           uint64_t *ticket) {
   return post(device, (command){.kind = COPY, .id = to, .from = from, .bytes = bytes}, ticket);
@@ -391,6 +434,9 @@ static const cvy_backend fake_backend = {.name = "fake",
                                          .release = release,
                                          .write = write_array,
                                          .read = read_array,
+                                         .fetch = fetch,
+                                         .fetched = fetched,
+                                         .collect = collect,
                                          .copy = copy,
                                          .zero = zero,
                                          .run = run,

@@ -11,6 +11,8 @@
 
 typedef enum fake_lie { FAKE_HONEST, FAKE_WRONG, FAKE_ZERO, FAKE_NAN, FAKE_UNWRITTEN } fake_lie;
 
+enum { FAKE_COPIES = 32 }; /* that it fetches at once, at most */
+
 typedef struct fake_script {
   int64_t fail_at;  /* the command of this number fails, 0: none; counted from fake_reset */
   int64_t failures; /* so many commands from fail_at on fail, each time after a clear */
@@ -23,6 +25,7 @@ typedef struct fake_script {
   bool refuses_all;     /* no algorithm takes anything */
   bool tiles_are_slow;  /* fake.tiled does not pay */
   bool interrupts;      /* waits that may be interrupted are, once */
+  bool fetches;         /* reads in two halves */
   bool shared_memory;   /* has host_alloc */
   bool exhausted_hosts; /* host_alloc gives NULL */
   fake_lie lie;         /* what it does to results */
@@ -37,6 +40,7 @@ typedef struct fake_counts {
   int64_t lists, opens, closes, commands, runs, clears, deaths;
   int64_t arrays;      /* alive on all devices */
   int64_t host_blocks; /* alive */
+  int64_t copies;      /* fetched and not collected */
 } fake_counts;
 
 extern fake_script fake;

@@ -147,6 +147,9 @@ static void use(cvy_device *device) {
   check(lane->run(device, &job, &ticket));
   check(lane->wait(device, ticket, NULL, &fault));
   check(lane->read(device, 1, values, sizeof values));
+  check(lane->fetch(device, 1, sizeof values, &ticket));
+  lane->fetched(device, ticket);
+  check(lane->collect(device, ticket, values, sizeof values));
   lane->usage(device, &usage);
   check(lane->peak(device, &gflops, &gigabytes));
   check(lane->release(device, 1));

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "os/os.h"
+
 cvy_open_options lane_options(int32_t isolation) {
   return (cvy_open_options){.isolation = isolation, .workspace_limit = 1 << 20};
 }
@@ -14,6 +16,26 @@ cvy_device *lane_open(int32_t isolation, const char *script) {
   convoy_status status = LANE->open(0, &options, &device);
   if (status) fail_msg("open: %s", cvy_last_error());
   return device;
+}
+
+cvy_device *lane_open_impatient(const char *deadlines, const char *script) {
+  setenv("CONVOY_DEADLINE", deadlines, 1);
+  return lane_open(CONVOY_ISOLATION_PROCESS, script);
+}
+
+int lane_worker(const cvy_device *device) {
+  cvy_usage usage;
+  LANE->usage(device, &usage);
+  return (int)usage.process;
+}
+
+convoy_status lane_use(cvy_device *device, double *seconds) {
+  uint64_t ticket = 0, fault = 0;
+  const double start = cvy_clock();
+  convoy_status status = LANE->allocate(device, 1, 8, &ticket);
+  if (!status) status = LANE->wait(device, ticket, NULL, &fault);
+  *seconds = cvy_clock() - start;
+  return status;
 }
 
 cvy_job lane_job(uint64_t a, uint64_t b, uint64_t out) {

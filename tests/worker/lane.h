@@ -11,6 +11,8 @@
 
 /* Opens device 0 with the fake engine scripted ("fail:3"; NULL: it behaves). */
 cvy_device *lane_open(int32_t isolation, const char *script);
+/* The same in a process of its own, with these deadlines ("run=0.5"). */
+cvy_device *lane_open_impatient(const char *deadlines, const char *script);
 cvy_open_options lane_options(int32_t isolation);
 
 /* A job of the fake engine, on arrays of any size. */
@@ -21,6 +23,11 @@ void lane_fill(unsigned char *bytes, int64_t count, uint64_t seed);
 /* Allocates and writes; reads and compares. */
 void lane_put(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed);
 void lane_expect(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed);
+
+/* The process behind it; 0: none. */
+int lane_worker(const cvy_device *device);
+/* One command and a wait for it: the status, and the seconds it took. */
+convoy_status lane_use(cvy_device *device, double *seconds);
 
 /* Clears a faulted device. */
 convoy_status lane_clear(cvy_device *device);

@@ -1,12 +1,8 @@
-/* Workers that hang, at every place the lane waits for them: each wait ends in its time and says why,
- * what only looks like hanging is left alone, and a fresh worker takes over. */
+/* Workers that hang, at every place the lane waits for them: each wait ends in its time and says why, and
+ * a fresh worker takes over. */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,28 +12,11 @@
 #define DEADLINES "run=0.5,compile=0.5,transfer=0.5,probe=0.5,start=0.8,restarts=1000"
 
 static cvy_device *open_with(const char *script) {
-  setenv("CONVOY_DEADLINE", DEADLINES, 1);
-  return lane_open(CONVOY_ISOLATION_PROCESS, script);
-}
-
-static int worker_of(const cvy_device *device) {
-  cvy_usage usage;
-  LANE->usage(device, &usage);
-  return (int)usage.process;
+  return lane_open_impatient(DEADLINES, script);
 }
 
 static bool is_there(int pid) {
   return kill(pid, 0) == 0 || errno != ESRCH;
-}
-
-/* One command and a wait for it: the status, and the seconds it took. */
-static convoy_status use(cvy_device *device, double *seconds) {
-  uint64_t ticket = 0, fault = 0;
-  const double start = cvy_clock();
-  convoy_status status = LANE->allocate(device, 1, 8, &ticket);
-  if (!status) status = LANE->wait(device, ticket, NULL, &fault);
-  *seconds = cvy_clock() - start;
-  return status;
 }
 
 /* The lane works again, with an empty device and a worker that behaves. */
@@ -46,7 +25,7 @@ static void check_mended(cvy_device *device, int gone) {
   setenv("FAKE_ENGINE", "", 1);
   if (LANE->clear(device, &emptied)) fail_msg("clear: %s", cvy_last_error());
   assert_true(emptied);
-  assert_int_not_equal(worker_of(device), gone);
+  assert_int_not_equal(lane_worker(device), gone);
   lane_put(device, 7, 5000000, 3);
   lane_expect(device, 7, 5000000, 3);
 }
@@ -54,14 +33,14 @@ static void check_mended(cvy_device *device, int gone) {
 /* The deadline is missed after `least` seconds; by `most` the worker has been killed too. */
 static void check_hang(const char *script, double least, double most, const char *doing) {
   cvy_device *device = open_with(script);
-  const int worker = worker_of(device);
+  const int worker = lane_worker(device);
   double seconds;
-  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
   assert_sentence_has(doing);
   if (!(seconds >= least && seconds < most))
     fail_msg("%s: %g s, not %g to %g", script, seconds, least, most);
   assert_false(is_there(worker));
-  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
   assert_true(seconds < 0.05);
   check_mended(device, worker);
   LANE->close(device);
@@ -97,11 +76,11 @@ static void test_wait_hangs(void **state) {
 
 static void test_worker_alone_is_stopped(void **state) {
   cvy_device *device = open_with(NULL);
-  const int worker = worker_of(device);
+  const int worker = lane_worker(device);
   double seconds;
   (void)state;
   kill(worker, SIGSTOP);
-  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
   assert_true(seconds >= 0.5 && seconds < 1.5);
   check_mended(device, worker);
   LANE->close(device);
@@ -198,12 +177,12 @@ static void test_restarts_are_limited(void **state) {
   setenv("CONVOY_DEADLINE", "restarts=3", 1);
   device = lane_open(CONVOY_ISOLATION_PROCESS, NULL);
   for (int i = 0; i < 3; ++i) {
-    kill(worker_of(device), SIGKILL);
+    kill(lane_worker(device), SIGKILL);
     LANE->allocate(device, 1, 8, NULL);
     LANE->wait(device, UINT64_MAX, NULL, &(uint64_t){0});
     assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
   }
-  kill(worker_of(device), SIGKILL);
+  kill(lane_worker(device), SIGKILL);
   LANE->allocate(device, 1, 8, NULL);
   LANE->wait(device, UINT64_MAX, NULL, &(uint64_t){0});
   assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
@@ -233,13 +212,13 @@ static void test_unkillable_worker_is_abandoned(void **state) {
   cvy_usage before, after;
   double seconds;
   cvy_device *device = open_with("hang:1");
-  const int worker = worker_of(device);
+  const int worker = lane_worker(device);
   void (*const truly)(int, int) = cvy_os.signal;
   (void)state;
   LANE->usage(NULL, &before);
   char *memory = LANE->host_alloc(device, 3 << 20);
   cvy_os.signal = no_signal;
-  assert_int_equal(use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
   assert_true(seconds < 0.5 + 1.1);
   assert_true(is_there(worker));
   check_mended(device, worker);
@@ -265,104 +244,6 @@ static void test_unkillable_worker_is_abandoned(void **state) {
   assert_false(is_there(worker));
 }
 
-/* ---------------------------------------------------------------------- must not fire */
-
-static void check_patient(const char *script, double least) {
-  cvy_device *device = open_with(script);
-  const int worker = worker_of(device);
-  double seconds;
-  if (use(device, &seconds)) fail_msg("%s: %s", script, cvy_last_error());
-  assert_true(seconds >= least);
-  assert_int_equal(worker_of(device), worker);
-  LANE->close(device);
-}
-
-static void test_slow_compiler(void **state) {
-  (void)state;
-  check_patient("build:1", 1.4);
-}
-
-static void test_long_work_with_progress(void **state) {
-  (void)state;
-  check_patient("steps:1", 2);
-}
-
-/* The trainer is stopped for longer than any deadline, in the middle of a wait. */
-static void test_stopped_trainer(void **state) {
-  int status;
-  (void)state;
-  fflush(NULL);
-  const pid_t trainer = fork();
-  if (trainer == 0) {
-    cvy_device *device = open_with("steps:1");
-    double seconds;
-    _exit(use(device, &seconds) != CONVOY_OK);
-  }
-  usleep(700000);
-  kill(trainer, SIGSTOP);
-  usleep(1500000);
-  kill(trainer, SIGCONT);
-  waitpid(trainer, &status, 0);
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-typedef struct debugger {
-  int worker;
-  bool refused;
-} debugger;
-
-/* Holds the worker for longer than any deadline. */
-static void *debug(void *argument) {
-  debugger *self = argument;
-  self->refused = ptrace(PTRACE_SEIZE, self->worker, NULL, NULL) != 0;
-  if (self->refused) return NULL;
-  ptrace(PTRACE_INTERRUPT, self->worker, NULL, NULL);
-  waitpid(self->worker, NULL, __WALL);
-  usleep(1500000);
-  ptrace(PTRACE_DETACH, self->worker, NULL, NULL);
-  return NULL;
-}
-
-static void test_debugger_on_worker(void **state) {
-  cvy_device *device = open_with(NULL);
-  debugger own = {worker_of(device), false};
-  pthread_t thread;
-  double seconds;
-  (void)state;
-  assert_int_equal(pthread_create(&thread, NULL, debug, &own), 0);
-  usleep(100000);
-  convoy_status status = use(device, &seconds);
-  pthread_join(thread, NULL);
-  LANE->close(device);
-  if (own.refused) {
-    print_message("PTRACE_SEIZE is refused here\n");
-    skip();
-  }
-  assert_int_equal(status, CONVOY_OK);
-  assert_true(seconds > 1);
-}
-
-/* Programs that do nothing but use the processors, many for each. They end by themselves and with
- * this one: a test that fails jumps out of here. */
-static void test_overloaded_machine(void **state) {
-  enum { HOGS = 8, HOG_SECONDS = 20 };
-  pid_t hogs[HOGS];
-  (void)state;
-  for (int i = 0; i < HOGS; ++i) {
-    hogs[i] = fork();
-    if (hogs[i] != 0) continue;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    alarm(HOG_SECONDS);
-    for (volatile int burn = 0;;) ++burn;
-  }
-  check_patient("build:1", 0);
-  for (int i = 0; i < HOGS; ++i) {
-    kill(hogs[i], SIGKILL);
-    waitpid(hogs[i], NULL, 0);
-  }
-}
-
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_command_hangs),
@@ -379,11 +260,6 @@ int main(void) {
       cmocka_unit_test(test_restarts_are_limited),
       cmocka_unit_test(test_wrong_setting_is_named),
       cmocka_unit_test(test_unkillable_worker_is_abandoned),
-      cmocka_unit_test(test_slow_compiler),
-      cmocka_unit_test(test_long_work_with_progress),
-      cmocka_unit_test(test_stopped_trainer),
-      cmocka_unit_test(test_debugger_on_worker),
-      cmocka_unit_test(test_overloaded_machine),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,8 +86,8 @@ class Tensor:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def commit(self) -> None:
-        """Waits for the values and makes sure the host holds them: losing the device cannot lose
-        them any more."""
+        """Has the host get the values, in the background. Once they have come, which
+        :meth:`Context.sync` waits for, losing the device cannot lose them."""
         with self._context._handle:
             check(library.convoy_commit(self._pointer))
 
