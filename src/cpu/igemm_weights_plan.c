@@ -7,7 +7,7 @@
 #include "cpu/span.h"
 
 #define UNIT_FLOATS 131072  /* x and dy of a unit, in the L2 cache */
-#define SUM_FLOATS 262144   /* up to here a sum per slice costs less than turning dy again */
+#define SUM_FLOATS 131072   /* up to here a sum per slice costs less than turning dy again */
 #define SLICES_PER_THREAD 2 /* threads rarely end together */
 #define UNITS_PER_SLICE 8   /* from here on it does not matter that slices are uneven */
 #define LEAST_PART 32       /* channels */

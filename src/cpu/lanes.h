@@ -3,6 +3,7 @@
 #ifndef CVY_CPU_LANES_H
 #define CVY_CPU_LANES_H
 
+#include "cpu/inner.h"
 #include "cpu/ukr.h"
 #include "cpu/wino.h"
 
@@ -63,6 +64,7 @@ typedef struct cvy_lanes {
    * next run, where it follows, repairs what is written. */
   void (*pack)(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose);
   cvy_ukr ukr, narrow; /* narrow: for few rows */
+  cvy_inner inner;
   cvy_wino wino;
 } cvy_lanes;
 

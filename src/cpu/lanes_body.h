@@ -8,6 +8,8 @@
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 
+#define ALWAYS static inline __attribute__((always_inline))
+
 /* Independent accumulators: enough to cover the latency of a multiply-add. */
 #define BURN 12
 
@@ -186,8 +188,24 @@ static inline void gather_four(float *to, const float *from) {
   *(quad *)to = __builtin_shufflevector(a, b, 0, 2, 5, 7);
 }
 
+#if LANES == 16
+#define EVENS 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31
+#elif LANES == 8
+#define EVENS 0, 2, 4, 6, 9, 11, 13, 15
+#else
+#define EVENS 0, 2, 5, 7
+#endif
+
+/* The same of a whole vector. */
+static inline void gather_vector(float *to, const float *from) {
+  store(to, __builtin_shufflevector(load(from), load(from + LANES - 1), EVENS));
+}
+
 static inline void gather_row(float *to, const float *from, int64_t stride, int64_t length) {
-  if (stride == 2 && length >= 4) {
+  if (stride == 2 && length >= LANES) {
+    for (int64_t i = 0; i + LANES < length; i += LANES) gather_vector(to + i, from + 2 * i);
+    gather_vector(to + length - LANES, from + 2 * (length - LANES));
+  } else if (stride == 2 && length >= 4) {
     for (int64_t i = 0; i + 4 < length; i += 4) gather_four(to + i, from + 2 * i);
     gather_four(to + length - 4, from + 2 * (length - 4));
   } else {
@@ -322,6 +340,7 @@ static double burn(int64_t rounds, float *sink) {
   return 2.0 * BURN * LANES * (double)rounds;
 }
 
+#include "cpu/inner_body.h"
 #include "cpu/ukr_body.h"
 #include "cpu/wino_body.h"
 
@@ -331,5 +350,6 @@ static double burn(int64_t rounds, float *sink) {
     .gather_rows = gather_rows, .scatter_rows = scatter_rows, .gather = gather, .spread = spread, \
     .dot = dot, .sum = sum, .epilogue = epilogue, .burn = burn, .transpose = transpose,           \
     .pack = pack, .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                            \
-    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .wino = WINO_TABLE,           \
+    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}},                               \
+    .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE,                              \
   }

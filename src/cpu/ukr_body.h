@@ -5,8 +5,6 @@
 
 #define TILE_VECTORS 3
 
-#define ALWAYS static inline __attribute__((always_inline))
-
 /* Unrolled in full, once for each number of vectors: the compiler keeps an array in registers only if
  * all its indices are constants. */
 ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {

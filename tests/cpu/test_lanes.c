@@ -162,6 +162,39 @@ static void tiles_equal_plain_loops(void **state) {
     }
 }
 
+/* Rows of the tile's own y, columns of x; what is beyond `rows` and `columns` stays as it was. */
+static void check_inner(const cvy_inner *inner, int64_t rows, int64_t columns, int64_t length,
+                        bool add) {
+  const int64_t column[8] = {0, 3, 7, 12, 19, 200, 301, 404};
+  const int64_t pitch = 160, sum_pitch = 11;
+  float slopes[4 * 160] = {0};
+  test_random random = {7};
+  fill();
+  for (int64_t r = 0; r < inner->rows; r++) test_fill_integers(&random, slopes + r * pitch, length);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t j = 0; j < columns; j++) {
+      float *to = &expected[r * sum_pitch + j];
+      if (!add) *to = 0;
+      for (int64_t i = 0; i < length; i++) *to += slopes[r * pitch + i] * x[column[j] + i];
+    }
+  inner->run(&(cvy_inner_tile){x, slopes, column, y, pitch, sum_pitch, length, .rows = rows,
+                               .columns = columns, .add = add});
+  expect_equal();
+}
+
+static void inner_products_equal_plain_loops(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++) {
+    const cvy_inner *inner = &sets[s]->inner;
+    for (int64_t rows = 1; rows <= inner->rows; rows++)
+      for (int64_t columns = 1; columns <= inner->columns; columns++)
+        for (int64_t length = 1; length < 60; length += 7) {
+          check_inner(inner, rows, columns, length, false);
+          check_inner(inner, rows, columns, length, true);
+        }
+  }
+}
+
 static void epilogues_do_what_the_header_says(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++) {
@@ -196,6 +229,7 @@ int main(void) {
       cmocka_unit_test(copies_equal_plain_ones),
       cmocka_unit_test(epilogues_do_what_the_header_says),
       cmocka_unit_test(tiles_equal_plain_loops),
+      cmocka_unit_test(inner_products_equal_plain_loops),
       cmocka_unit_test(burning_counts_its_operations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

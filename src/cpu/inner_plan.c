@@ -1,0 +1,152 @@
+/* The cuts of cpu.inner_products. */
+#include "cpu/block.h"
+#include "cpu/inner_products.h"
+#include "cpu/merge.h"
+#include "cpu/span.h"
+
+#define PLACES 1600       /* of a row: those of a tile share the L1 cache, */
+#define PLACES_1X1 800    /* where no two columns are the same channel's, fewer */
+#define SOME_FLOATS 65536 /* of x, and of dy, in the L2 cache */
+#define SUM_FLOATS 65536  /* up to here a sum per slice costs less than loading x again */
+#define SLICES_PER_THREAD 2
+#define LEAST_PART 16 /* outputs or channels */
+#define FAR 512       /* floats: so far apart rows would meet in few sets of the cache */
+#define FLOATS_PER_LINE 16
+
+static int64_t up(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+static int64_t parts_of(int64_t whole, int64_t part) {
+  return (whole + part - 1) / part;
+}
+
+/* An odd number of lines, so that rows do not meet in one set of the cache. */
+static int64_t odd_lines(int64_t floats) {
+  return (up(floats, FLOATS_PER_LINE) / FLOATS_PER_LINE | 1) * FLOATS_PER_LINE;
+}
+
+/* -------------------------------------------------------------------------------- units */
+
+cvy_planes_layout cvy_inner_layout(const cvy_inner_plan *plan, const cvy_problem *block) {
+  cvy_planes_layout layout = cvy_planes_layout_of(block);
+  layout.plane = plan->images * layout.plane;
+  return layout;
+}
+
+static cvy_planes_layout layout_of_block(const cvy_inner_plan *plan, cvy_problem *block) {
+  int64_t skip;
+  *block = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
+  return cvy_planes_layout_of(block);
+}
+
+static void cut_block(cvy_inner_plan *plan, int64_t blocks) {
+  int64_t extent = plan->p.out[plan->axis];
+  plan->block = parts_of(extent, blocks);
+  if (plan->axis == 2 && blocks > 1)
+    plan->block = cvy_least(up(plan->block, FLOATS_PER_LINE), extent);
+  plan->blocks = parts_of(extent, plan->block);
+}
+
+/* Rows as long as a tile's share of the cache: blocks of an image, or several images. */
+static void cut_units(cvy_inner_plan *plan) {
+  cvy_problem block;
+  int64_t most = plan->taps == 1 ? PLACES_1X1 : PLACES;
+  plan->axis = cvy_block_axis(&plan->p);
+  cut_block(plan, 1);
+  for (int64_t blocks = 2; plan->block > 1 && layout_of_block(plan, &block).y_floats > most;
+       blocks++)
+    cut_block(plan, blocks);
+  cvy_planes_layout layout = layout_of_block(plan, &block);
+  plan->plane = layout.plane;
+  plan->phases = layout.x_floats / layout.plane;
+  int64_t images = plan->blocks == 1 ? cvy_most(most / plan->plane, 1) : 1;
+  plan->images = parts_of(plan->p.n, parts_of(plan->p.n, images));
+  plan->bands = parts_of(plan->p.n, plan->images);
+  plan->units = plan->bands * plan->blocks;
+}
+
+static bool has_gaps(const cvy_problem *p) {
+  for (int i = 0; i < 3; i++)
+    if (p->filter[i] != 1 || p->pad[i] != 0 || (p->out[i] - 1) * p->stride[i] >= p->in[i])
+      return true;
+  return false;
+}
+
+/* Rows that end with whole vectors, and do not meet in few sets of the cache. */
+static bool is_flat(const cvy_inner_plan *plan) {
+  const cvy_problem *p = &plan->p;
+  for (int i = 0; i < 3; i++)
+    if (p->filter[i] != 1 || p->pad[i] != 0 || p->stride[i] != 1 || p->in[i] != p->out[i])
+      return false;
+  return plan->images == 1 && plan->block % FLOATS_PER_LINE == 0 &&
+         p->out[2] % FLOATS_PER_LINE == 0 && p->out[2] % FAR != 0 &&
+         plan->outputs % plan->tile->rows == 0;
+}
+
+/* ---------------------------------------------------------------------------- sharing out */
+
+/* As many even parts as are missing, not too thin. */
+static int64_t part_for(int64_t whole, int64_t missing, int64_t unit) {
+  int64_t parts = cvy_most(cvy_least(missing, whole / LEAST_PART), 1);
+  return cvy_least(up(parts_of(whole, parts), unit), whole);
+}
+
+/* Small sums: one for each of a few slices of the units. Large ones: outputs are shared out, then
+ * channels, and each part loads the other operand again. */
+static void share_out(cvy_inner_plan *plan) {
+  int64_t missing = parts_of(plan->slots, plan->p.groups);
+  bool small = plan->p.k * plan->channels * plan->taps <= SUM_FLOATS;
+  plan->slices = 1;
+  if (small && missing > 1) plan->slices = cvy_least(SLICES_PER_THREAD * missing, plan->units);
+  missing = parts_of(missing, plan->slices);
+  plan->output_part = part_for(plan->outputs, missing, plan->tile->rows);
+  plan->output_parts = parts_of(plan->outputs, plan->output_part);
+  missing = parts_of(missing, plan->output_parts);
+  plan->channel_part = part_for(plan->channels, missing, 1);
+  plan->channel_parts = parts_of(plan->channels, plan->channel_part);
+  missing = parts_of(missing, plan->channel_parts);
+  if (missing > 1) plan->slices = cvy_least(plan->slices * missing, plan->units);
+}
+
+static void size_memory(cvy_inner_plan *plan) {
+  int64_t places = cvy_times(plan->images, plan->plane);
+  plan->x_pitch = odd_lines(cvy_times(places, plan->phases));
+  plan->y_pitch = odd_lines(places);
+  if (plan->flat) plan->x_pitch = plan->y_pitch = cvy_in_volume(&plan->p);
+  int64_t rows = cvy_most(SOME_FLOATS / places, 1), outputs = plan->output_part;
+  plan->y_some = parts_of(outputs, parts_of(outputs, rows));
+  plan->y_some = up(plan->y_some, plan->tile->rows);
+  int64_t most = cvy_most(SOME_FLOATS / cvy_times(places, plan->phases), 1),
+          channels = plan->channel_part;
+  plan->x_some = parts_of(channels, parts_of(channels, most));
+  plan->foresees = !plan->flat && plan->images == 1 && plan->x_some == plan->channel_part &&
+                   plan->y_some >= plan->output_part;
+  plan->sum_floats =
+      plan->slices > 1 ? up(plan->p.k * plan->channels * plan->taps, FLOATS_PER_LINE) : 0;
+  int64_t columns = up(plan->x_some * plan->taps + plan->tile->columns, FLOATS_PER_LINE);
+  plan->x_floats = plan->flat ? 0 : cvy_times(plan->x_some, plan->x_pitch) + CVY_INNER_BEHIND;
+  plan->y_floats = plan->flat ? 0 : cvy_times(plan->y_some, plan->y_pitch);
+  plan->slot_floats = cvy_times(
+      1, plan->x_floats + plan->y_floats + 2 * columns); /* an offset is as large as two floats */
+}
+
+cvy_inner_plan cvy_inner_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
+  cvy_inner_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
+  plan.tile = &cvy_lanes_best()->inner;
+  plan.channels = plan.p.c / plan.p.groups;
+  plan.outputs = plan.p.k / plan.p.groups;
+  plan.taps = cvy_filter_volume(&plan.p);
+  plan.gaps = has_gaps(&plan.p);
+  cut_units(&plan);
+  plan.flat = is_flat(&plan);
+  share_out(&plan);
+  size_memory(&plan);
+  return plan;
+}
+
+int64_t cvy_inner_bytes(const cvy_inner_plan *plan) {
+  int64_t floats = cvy_times(plan->slots, plan->slot_floats);
+  floats = cvy_times(1, floats + cvy_times(plan->slices, plan->sum_floats));
+  return cvy_times(floats, (int64_t)sizeof(float));
+}

@@ -1,0 +1,46 @@
+/* cpu.inner_products: backward_weights as inner products of rows of dy with shifted rows of x. */
+#include "cpu/inner_products.h"
+
+#define LEAST_CHANNELS 64 /* in and out of 1x1 */
+#define LARGE_SUMS 1024   /* for each place: memory is read and written for sums, not for rows */
+#define LEAST_PLACES 256  /* for which rows are long enough */
+#define MOST_STRIDE 2     /* rows of more are gathered one by one */
+#define FEW_COLUMNS 32    /* channels by taps of a filter row, most lanes of other rows are idle */
+
+static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
+                         const cvy_params *params) {
+  (void)params;
+  cvy_inner_plan plan = cvy_inner_plan_for(problem, facts);
+  return cvy_inner_bytes(&plan);
+}
+
+static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  if (problem->c / problem->groups == 1 && problem->k / problem->groups == 1) {
+    cvy_text_add(reason, "one channel in, one out per group make no matrix product");
+    return false;
+  }
+  int64_t bytes = workspace(problem, facts, NULL);
+  if (bytes <= facts->workspace_limit) return true;
+  cvy_text_add(reason, "%lld bytes of workspace for %lld threads, the limit is %lld",
+               (long long)bytes, (long long)facts->info.compute_units,
+               (long long)facts->workspace_limit);
+  return false;
+}
+
+/* 1x1 where nothing need be copied, or little beside the sums; first layers. Measured. */
+static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
+  cvy_inner_plan plan = cvy_inner_plan_for(problem, facts);
+  if (plan.taps > 1)
+    return plan.foresees && plan.p.stride[2] <= MOST_STRIDE &&
+           plan.channels * plan.p.filter[2] < FEW_COLUMNS;
+  int64_t sums = plan.channels * plan.outputs, places = plan.p.n * cvy_out_volume(&plan.p);
+  bool many = plan.channels >= LEAST_CHANNELS && plan.outputs >= LEAST_CHANNELS;
+  return many && places >= LEAST_PLACES && (plan.flat || sums / LARGE_SUMS > places);
+}
+
+const cvy_cpu_row cvy_cpu_inner_products = {{.name = "cpu.inner_products",
+                                             .directions = 1u << CONVOY_BACKWARD_WEIGHTS,
+                                             .accepts = accepts,
+                                             .workspace = workspace,
+                                             .pays = pays},
+                                            cvy_inner_run};
