@@ -9,6 +9,7 @@
 #define SOME_FLOATS 65536 /* of x, and of dy, in the L2 cache */
 #define SUM_FLOATS 65536  /* up to here a sum per slice costs less than loading x again */
 #define SLICES_PER_THREAD 2
+#define FORESEEN 2    /* shares of the cache for dy that may be asked for ahead */
 #define LEAST_PART 16 /* outputs or channels */
 #define FAR 512       /* floats: so far apart rows would meet in few sets of the cache */
 #define FLOATS_PER_LINE 16
@@ -121,7 +122,7 @@ static void size_memory(cvy_inner_plan *plan) {
           channels = plan->channel_part;
   plan->x_some = parts_of(channels, parts_of(channels, most));
   plan->foresees = !plan->flat && plan->images == 1 && plan->x_some == plan->channel_part &&
-                   plan->y_some >= plan->output_part;
+                   plan->output_part <= FORESEEN * plan->y_some;
   plan->sum_floats =
       plan->slices > 1 ? up(plan->p.k * plan->channels * plan->taps, FLOATS_PER_LINE) : 0;
   int64_t columns = up(plan->x_some * plan->taps + plan->tile->columns, FLOATS_PER_LINE);
