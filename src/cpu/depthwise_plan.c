@@ -28,7 +28,8 @@ void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
   int64_t taps = cvy_filter_volume(p);
   out->layout = cvy_planes_layout_of(p);
   out->outputs = p->k / p->groups;
-  out->phases = cvy_times(cvy_times(p->stride[0], p->stride[1]), p->stride[2]);
+  const int64_t *phases = out->layout.phases; /* those that a filter 1 wide reads, no more */
+  out->phases = cvy_times(cvy_times(phases[0], phases[1]), phases[2]);
   /* Where taps lie far apart, most places see no dy at most of them. */
   out->dense = out->layout.plane <= 2 * out->layout.y_floats;
   bool data = p->direction == CONVOY_BACKWARD_DATA && out->dense;
