@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -241,3 +242,31 @@ def test_processes_share_the_cores_out(monkeypatch):
     assert _device.threads_of_process() == 2
     monkeypatch.setenv("CONVOY_THREADS", "5")
     assert _device.threads_of_process() == 0
+
+
+def idle_seconds():
+    """Processor time that PyTorch's threads take after a loop, while nobody computes."""
+    x = torch.zeros(1 << 18)
+    before = time.process_time()
+    for _ in range(10):
+        x.neg_()
+        time.sleep(0.02)
+    return time.process_time() - before
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def test_pytorchs_idle_threads_sleep():
+    spinning = idle_seconds()
+    before = threads()
+    with convoy.torch.enabled("cpu"):
+        conv()
+        asleep = idle_seconds()
+    assert asleep <= 0.02 or asleep <= spinning / 3
+    for _ in range(100):  # threads of OpenMP end by themselves
+        if threads() <= before:
+            break
+        time.sleep(0.02)
+    assert threads() <= before

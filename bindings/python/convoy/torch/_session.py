@@ -15,6 +15,7 @@ from .._lib import DeviceType
 from . import _native
 from ._check import check
 from ._device import open_device
+from ._idle import IdleThreads
 from ._operation import GRADIENTS, Operation, Tensor, admit
 from ._routes import Fixed, Measured, Routes, Way
 from ._statistics import PYTORCH, Statistics
@@ -36,6 +37,7 @@ class Session:
         self.statistics = Statistics()
         self._routes: Optional[Routes] = None
         self._contexts: List[Context] = []  # the device's first
+        self._idle: Optional[IdleThreads] = None
         self._last_health: Optional[Health] = None
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
@@ -55,6 +57,8 @@ class Session:
         contexts, self._contexts, self._routes = self._contexts, [], None
         for context in contexts:
             context.close()
+        if self._idle is not None:
+            self._idle.close()
 
     @property
     def inherited(self) -> bool:
@@ -74,8 +78,11 @@ class Session:
     # -------------------------------------------------------------------------- the devices
 
     def _open(self, device: Optional[str]) -> ConvoyWay:
-        self._contexts.append(open_device(device))
-        return ConvoyWay(self._contexts[-1])
+        way = ConvoyWay(open_device(device))
+        self._contexts.append(way.context)
+        if way.device.type == DeviceType.CPU_ENGINE and self._idle is None:
+            self._idle = IdleThreads()
+        return way
 
     def _opened(self) -> Routes:
         if self._routes is None:
