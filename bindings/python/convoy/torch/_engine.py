@@ -1,14 +1,12 @@
-"""Operations through a Convoy context: on the memory of PyTorch's tensors, without numpy between."""
+"""Operations on the CPU engine: on the memory of PyTorch's tensors, without numpy between."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional
 
 from .._context import Context
 from .._errors import check
-from .._host import bias_layout
-from .._lib import RunStruct
 from .._load import library
 from ._operation import Operation, Tensor, memory_format
 
@@ -18,41 +16,40 @@ def _address(tensor: Optional[Tensor]) -> Any:
     return None if tensor is None else ctypes.c_float.from_address(tensor.data_ptr())
 
 
-def _forward(handle: int, op: Operation, run: RunStruct) -> Tensor:
+def _forward(handle: int, op: Operation) -> Tensor:
     x, w = op.x.contiguous(), op.w.contiguous()
     bias = None if op.bias is None else op.bias.contiguous()
     y = x.new_empty(op.at.y_shape)
     operands = op.at.x_extents, _address(x), op.at.w_extents, _address(w), _address(bias)
-    check(library.convoy_forward_host(handle, op.at.conv, *operands, None, _address(y), run))
+    check(library.convoy_forward_host(handle, op.at.conv, *operands, None, _address(y), None))
     return y.contiguous(memory_format=memory_format(op.x, op.w))
 
 
-def _backward_data(handle: int, op: Operation, run: RunStruct) -> Tensor:
+def _backward_data(handle: int, op: Operation) -> Tensor:
     dy, w = op.dy.contiguous(), op.w.contiguous()
     dx = dy.new_empty(op.at.x_shape)
     operands = op.at.x_extents, _address(dy), op.at.w_extents, _address(w), 0.0, _address(dx)
-    check(library.convoy_backward_data_host(handle, op.at.conv, *operands, run))
+    check(library.convoy_backward_data_host(handle, op.at.conv, *operands, None))
     return dx.contiguous(memory_format=memory_format(op.dy, op.w))
 
 
-def _backward_weights(handle: int, op: Operation, run: RunStruct) -> Tensor:
+def _backward_weights(handle: int, op: Operation) -> Tensor:
     x, dy = op.x.contiguous(), op.dy.contiguous()
     dw = dy.new_empty(op.at.w_shape)
     operands = op.at.x_extents, _address(x), op.at.w_extents, _address(dy), 0.0, _address(dw)
-    check(library.convoy_backward_weights_host(handle, op.at.conv, *operands, run))
+    check(library.convoy_backward_weights_host(handle, op.at.conv, *operands, None))
     return dw.contiguous(memory_format=memory_format(op.x, op.dy))
 
 
-def _backward_bias(handle: int, op: Operation, run: RunStruct) -> Tensor:
+def _backward_bias(handle: int, op: Operation) -> Tensor:
     dy = op.dy.contiguous()
     db = dy.new_empty(op.at.y_shape[1:2])
-    at = bias_layout(op.at.y_shape)
-    operands = at.x_extents, at.w_extents, _address(dy), 0.0, _address(db)
-    check(library.convoy_backward_bias_host(handle, at.conv, *operands, run))
+    operands = op.at.x_extents, op.at.w_extents, _address(dy), 0.0, _address(db)
+    check(library.convoy_backward_bias_host(handle, op.at.conv, *operands, None))
     return db
 
 
-_DIRECTIONS: Dict[str, Callable[[int, Operation, RunStruct], Tensor]] = {
+_DIRECTIONS: Dict[str, Callable[[int, Operation], Tensor]] = {
     "forward": _forward,
     "backward_data": _backward_data,
     "backward_weights": _backward_weights,
@@ -60,9 +57,6 @@ _DIRECTIONS: Dict[str, Callable[[int, Operation, RunStruct], Tensor]] = {
 }
 
 
-def compute(context: Context, op: Operation) -> Tuple[Tensor, str]:
-    """The result, and the id of the device that computed it."""
-    run = RunStruct()
+def compute(context: Context, op: Operation) -> Tensor:
     with context._handle as handle:
-        result = _DIRECTIONS[op.direction](handle, op, run)
-    return result, run.device.decode()
+        return _DIRECTIONS[op.direction](handle, op)

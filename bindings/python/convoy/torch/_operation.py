@@ -6,6 +6,7 @@ to three of them.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
@@ -34,29 +35,21 @@ class Operation(NamedTuple):
 
 _CLASSES = (torch.Tensor, torch.nn.Parameter)
 
-# A reason why PyTorch computes a call itself | whether it holds for an operand.
-_REASONS = (
-    ("a subclass of Tensor", lambda tensor: type(tensor) not in _CLASSES),
-    ("not float32", lambda tensor: tensor.dtype is not torch.float32),
-    ("not on the CPU", lambda tensor: tensor.device.type != "cpu"),
-    ("not dense", lambda tensor: tensor.layout is not torch.strided),
-    ("no elements", lambda tensor: tensor.numel() == 0),
-)
-
 TRACED = "being traced"
 ILLEGAL = "not a convolution that Convoy knows"
 
 
-def _refusal(*operands: Optional[Tensor]) -> Optional[str]:
-    """Why Convoy does not compute with these; None if it does."""
-    if torch._C._get_tracing_state() is not None:
-        return TRACED
-    for tensor in operands:
-        if tensor is not None:
-            for reason, holds in _REASONS:
-                if holds(tensor):
-                    return reason
-    return None
+def _refusal(tensor: Tensor) -> Optional[str]:
+    """Why Convoy does not compute with this operand; None if it does."""
+    if type(tensor) not in _CLASSES:
+        return "a subclass of Tensor"
+    if tensor.dtype is not torch.float32:
+        return "not float32"
+    if not tensor.is_cpu:
+        return "not on the CPU"
+    if tensor.layout is not torch.strided:
+        return "not dense"
+    return None if tensor.numel() else "no elements"
 
 
 def _per_axis(values: Sequence[int], rank: int) -> Tuple[int, ...]:
@@ -84,8 +77,17 @@ def describe(op: Operation) -> str:
     return format_problem(op.direction, at.x_shape, at.w_shape, **geometry)
 
 
+@functools.lru_cache(maxsize=1024)
+def _layout(x_shape: Tuple[int, ...], w_shape: Tuple[int, ...], *geometry: Any) -> Optional[Layout]:
+    """None if Convoy knows no such convolution."""
+    try:
+        return layout(x_shape, w_shape, keywords(geometry, len(x_shape) - 2))
+    except (ArgumentError, ShapeError):
+        return None
+
+
 def _fits(tensor: Optional[Tensor], shape: Sequence[int]) -> bool:
-    return tensor is None or tuple(tensor.shape) == tuple(shape)
+    return tensor is None or tensor.shape == shape
 
 
 def admit(
@@ -97,14 +99,18 @@ def admit(
 ) -> Union[Layout, str]:
     """The layout of a call that Convoy takes, else the reason why PyTorch is to compute it. What is
     illegal goes to PyTorch too, which says what is wrong, or knows more (negative padding)."""
-    why = _refusal(x, w, bias, dy)
-    if why is not None:
-        return why
-    try:
-        at = layout(x.shape, w.shape, keywords(geometry, x.dim() - 2))
-    except (ArgumentError, ShapeError):
+    if torch._C._get_tracing_state() is not None:
+        return TRACED
+    for operand in (x, w, bias, dy):
+        why = None if operand is None else _refusal(operand)
+        if why is not None:
+            return why
+    stride, padding, dilation, transposed, output_padding, groups = geometry
+    per_axis = tuple(stride), tuple(padding), tuple(dilation)
+    at = _layout(x.shape, w.shape, *per_axis, transposed, tuple(output_padding), groups)
+    if at is None or not _fits(bias, at.y_shape[1:2]) or not _fits(dy, at.y_shape):
         return ILLEGAL
-    return at if _fits(bias, at.y_shape[1:2]) and _fits(dy, at.y_shape) else ILLEGAL
+    return at
 
 
 # Numbers of extents | the layout with channels last | its axes, the fastest first.
@@ -128,10 +134,9 @@ def _is_ordered(sizes: Sequence[int], strides: Sequence[int], axes: Sequence[int
 def memory_format(*operands: Optional[Tensor]) -> torch.memory_format:
     """What PyTorch's own kernels give results: channels last when an operand is."""
     for tensor in operands:
-        if tensor is None or tensor.dim() not in _CHANNELS_LAST:
-            continue
-        strides = tensor.stride()
-        format, axes = _CHANNELS_LAST[tensor.dim()]
-        if strides[1] <= strides[-1] and _is_ordered(tensor.shape, strides, axes):
-            return format
+        strides = () if tensor is None else tensor.stride()
+        if len(strides) in _CHANNELS_LAST and strides[1] <= strides[-1]:
+            format, axes = _CHANNELS_LAST[len(strides)]
+            if _is_ordered(tensor.shape, strides, axes):
+                return format
     return torch.contiguous_format

@@ -29,7 +29,7 @@ class ConvoyWay:
     def compute(self, op: Operation) -> Tuple[Tensor, str]:
         """The result, and where it was computed: elsewhere, if the device failed."""
         if self._copies is None:
-            return _engine.compute(self.context, op)
+            return _engine.compute(self.context, op), self.name
         return _remote.compute(self.context, self._copies, op)
 
 
