@@ -62,8 +62,9 @@ static convoy_status prepare(cvy_staging *staging, cvy_channel *channel) {
   return cvy_channel_map(channel, BLOCK_BYTES, false, &staging->block);
 }
 
+/* A block that was never made has no descriptor: its 0 is the host program's standard input. */
 void cvy_staging_drop(cvy_staging *staging) {
-  cvy_shared_drop(&staging->block.shared);
+  if (staging->block.shared.memory) cvy_shared_drop(&staging->block.shared);
   *staging = (cvy_staging){0};
 }
 

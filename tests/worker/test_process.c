@@ -1,6 +1,7 @@
 /* The worker as a process: its death, the trainer's death, and what it leaves behind. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +265,18 @@ static void test_inherits_no_files(void **state) {
   for (int i = 0; i < 20; ++i) close(careless[i]);
 }
 
+/* Whether anything has been transferred or not. Descriptor 0 is what zeroed memory names. */
+static void test_closes_no_file_of_the_host(void **state) {
+  (void)state;
+  assert_int_equal(dup2(1, 0), 0); /* whatever the test was started with, there is one now */
+  for (int used = 0; used < 2; ++used) {
+    cvy_device *device = open_process(NULL);
+    if (used) lane_put(device, 1, 100, 1);
+    LANE->close(device);
+    assert_true(fcntl(0, F_GETFD) >= 0);
+  }
+}
+
 static void test_fork_does_not_inherit_the_ring(void **state) {
   cvy_device *device = open_process(NULL);
   int status;
@@ -452,6 +465,7 @@ int main(void) {
       cmocka_unit_test(test_no_orphan_that_hangs),
       cmocka_unit_test(test_session_and_signals),
       cmocka_unit_test(test_inherits_no_files),
+      cmocka_unit_test(test_closes_no_file_of_the_host),
       cmocka_unit_test(test_fork_does_not_inherit_the_ring),
       cmocka_unit_test(test_no_growth_process),
       cmocka_unit_test(test_no_growth_thread),
