@@ -18,7 +18,7 @@ static void add_row(const float *values, global const float *w, int s0, float *s
 /* One map of the source and the weights of one map. */
 static void add_map(global const float *source, global const float *w, place_of_item p, float *sum) {
   for (int a = max(0, -p.z0); a < min(REACH_Z, SOURCE_Z - p.z0); a++) {
-    const int t = tap_of(BETWEEN(0, a, FILTER_0, STRIDE_0, PAD_0, DILATION_0), DILATION_0, FILTER_0);
+    const int t = tap_in_depth(p, a);
     if (t < 0) continue;
     const int begin = ROWS > 1 ? 0 : max(0, -p.h0);
     const int end = ROWS > 1 ? REACH_H : min(REACH_H, SOURCE_H - p.h0);

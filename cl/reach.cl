@@ -3,7 +3,8 @@
  * positions; they differ in the one a result meets at a tap:
  *   forward        result * stride + tap * dilation - pad
  *   backward_data  (result + pad - tap * dilation) / stride, where that is whole.
- * Items begin at multiples of the stride, so that it is known beforehand where it is whole. */
+ * Across and down, items begin at multiples of the stride, so that it is known beforehand where it is
+ * whole. They are one result deep and begin at any depth, where each finds out for itself. */
 #ifndef DIRECTION
 #error "DIRECTION is missing: 0 = forward, 1 = backward_data"
 #endif
@@ -67,16 +68,19 @@
 #define ROUND(s0) (-((s0) * DILATION_2 / STRIDE_2))
 #endif
 
-#define REACH_Z REACH(1, FILTER_0, STRIDE_0, PAD_0, DILATION_0)
+/* Results in depth that have their first source position in common. */
+#define DEEP (DIRECTION == 0 ? 1 : STRIDE_0)
+#define REACH_Z REACH(DEEP, FILTER_0, STRIDE_0, PAD_0, DILATION_0)
 #define REACH_H REACH(ROWS, FILTER_1, STRIDE_1, PAD_1, DILATION_1)
 #define REACH_W REACH(COLUMNS, TAPS_AT_ONCE, STRIDE_2, PAD_2, DILATION_2)
 /* Rows of the source are unrolled where several rows of results share them. */
 #define UNROLLED_ROWS (ROWS > 1 ? REACH_H : 1)
 
-/* The place of an item: its first result, and the first source position that one meets. */
+/* The place of an item: its first result, and the first source position that it reaches; in depth,
+ * which of the results is its own that reach from there. */
 typedef struct place_of_item {
   int z, h, w, outer; /* `outer`: what lies around space: image, or image and map */
-  int z0, h0, w0;
+  int z0, h0, w0, z_at;
 } place_of_item;
 
 static place_of_item find_place(int id) {
@@ -86,6 +90,7 @@ static place_of_item find_place(int id) {
   p.h = id / across % down * ROWS;
   p.z = id / across / down % RESULT_Z;
   p.outer = id / across / down / RESULT_Z;
+  p.z_at = p.z % DEEP;
   p.z0 = FIRST(p.z, FILTER_0, STRIDE_0, PAD_0, DILATION_0);
   p.h0 = FIRST(p.h, FILTER_1, STRIDE_1, PAD_1, DILATION_1);
   p.w0 = FIRST(p.w, TAPS_AT_ONCE, STRIDE_2, PAD_2, DILATION_2);
@@ -96,6 +101,11 @@ static place_of_item find_place(int id) {
 static int tap_of(int between, int dilation, int taps) {
   return between >= 0 && between % dilation == 0 && between / dilation < taps ? between / dilation
                                                                              : -1;
+}
+
+/* The tap in depth that an item meets source position z0 + a with, or -1. */
+static int tap_in_depth(place_of_item p, int a) {
+  return tap_of(BETWEEN(p.z_at, a, FILTER_0, STRIDE_0, PAD_0, DILATION_0), DILATION_0, FILTER_0);
 }
 
 /* Of the columns of an item and a round of taps. */

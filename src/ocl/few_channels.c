@@ -74,10 +74,6 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
                  (long long)problem->c, (long long)problem->groups, MOST_CHANNELS);
     return false;
   }
-  if (problem->direction == CONVOY_BACKWARD_DATA && problem->stride[0] > 1) {
-    cvy_text_add(reason, "stride %lld in depth, takes 1", (long long)problem->stride[0]);
-    return false;
-  }
   cvy_params params;
   defaults(problem, facts, &params);
   if (valid(&params, problem, facts)) return true;

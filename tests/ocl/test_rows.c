@@ -36,6 +36,7 @@ static const char *const shapes[] = {
     "n3c20h13w9 k18r3s3 pad0:2,3:1 groups2 forward",
     "n2c9z2h10w7 k8t1r3s3 pad0,1,1 forward",
     "n2c8h9w8 k10r3s3 pad1 transposed forward",
+    "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
 };
 
 /* For simulators, which carry out a million instructions a second. */
@@ -66,6 +67,8 @@ static const char *const gpu_shapes[] = {
     "n1c2h9w12 k2r3s3 pad2 dil2 groups2 forward",
     "n1c3h12w16 k17r3s3 stride2 pad1 forward",
     "n2c1h3w30 k8r1s20 pad0,10 forward",
+    "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
+    "n2c3z7h5w6 k6t3r2s3 stride3,2,1 pad2:1,1,1 dil2,1,1 groups3 forward",
 };
 
 /* Of every row, in whichever list. */
