@@ -109,6 +109,22 @@ static void what_the_driver_refuses_is_rebuilt(void **state) {
   expect_rebuild();
 }
 
+/* What PoCL keeps is not kept twice. */
+static void what_the_driver_keeps_is_left_to_it(void **state) {
+  (void)state;
+  char path[600];
+  only_entry(path, sizeof path);
+  assert_int_equal(unlink(path), 0);
+  setenv("POCL_KERNEL_CACHE", "1", 1);
+  for (int i = 0; i < 2; i++) {
+    const cvy_usage usage = run_on_a_new_device();
+    assert_int_equal(usage.programs_compiled, 1);
+    assert_int_equal(usage.programs_cached, 0);
+    assert_int_equal(access(path, F_OK), -1);
+  }
+  setenv("POCL_KERNEL_CACHE", "0", 1);
+}
+
 static void without_a_cache_folder_it_compiles(void **state) {
   (void)state;
   setenv("CONVOY_CACHE_DIR", "/proc/nowhere", 1);
@@ -119,6 +135,7 @@ static void without_a_cache_folder_it_compiles(void **state) {
 int main(void) {
   if (!mkdtemp(cache)) return 1;
   setenv("CONVOY_CACHE_DIR", cache, 1);
+  setenv("POCL_KERNEL_CACHE", "0", 1); /* so that programs are Convoy's to keep */
   const int ready = test_engine_open(&engine, 1 << 20);
   if (ready) return ready;
   test_engine_close(&engine);
@@ -127,6 +144,7 @@ int main(void) {
       cmocka_unit_test(a_cut_entry_is_rebuilt),
       cmocka_unit_test(a_changed_byte_is_noticed),
       cmocka_unit_test(what_the_driver_refuses_is_rebuilt),
+      cmocka_unit_test(what_the_driver_keeps_is_left_to_it),
       cmocka_unit_test(without_a_cache_folder_it_compiles),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

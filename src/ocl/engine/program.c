@@ -113,10 +113,19 @@ static void keep_binary(uint64_t key, cl_program program) {
   free(binary);
 }
 
+/* PoCL has a cache of its own, unless told to have none. For a binary it compiles every kernel of the
+ * program once more, for work-groups of any size, which takes longer than all the rest. */
+static bool driver_keeps_programs(const cvy_device *device) {
+  const char *keeps = cvy_env("POCL_KERNEL_CACHE");
+  return strcmp(device->facts.info.platform, "Portable Computing Language") == 0 &&
+         !(keeps && strcmp(keeps, "0") == 0);
+}
+
 static convoy_status build(cvy_device *device, const program_source *source, const char *options,
                            cl_program *out) {
+  const bool kept = driver_keeps_programs(device);
   const uint64_t key = key_of(device, source, options);
-  *out = from_binary(device, options, key);
+  *out = kept ? NULL : from_binary(device, options, key);
   if (*out) {
     device->programs_cached++;
     return CONVOY_OK;
@@ -125,7 +134,7 @@ static convoy_status build(cvy_device *device, const program_source *source, con
   if (status) return status;
   device->programs_compiled++;
   cvy_log(CONVOY_LOG_DEBUG, "compiled %s (%s)", source->name, options);
-  keep_binary(key, *out);
+  if (!kept) keep_binary(key, *out);
   return CONVOY_OK;
 }
 
