@@ -151,6 +151,20 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_weights(
   }
 }
 
+/* One line of a tile of results, of which `left` are inside. */
+static void store_line(const conv_args args, global const float *bias, global float *out, int to,
+                       int channel, int left, const float *y) {
+#if TILE == 4
+  if (args.ow % 4 == 0) {
+    store_four(args, bias, out, to, channel, (float4)(y[0], y[1], y[2], y[3]));
+    return;
+  }
+#endif
+#pragma unroll
+  for (int j = 0; j < TILE; j++)
+    if (j < left) store(args, bias, out, to + j, channel, y[j]);
+}
+
 /* Products, the sum of `slices` partial ones -> result, with what happens to finished sums. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
     const conv_args args, global const float *restrict products, global const float *restrict b,
@@ -183,19 +197,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
   const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
   const int to = (plane * args.oh + at.h) * args.ow + at.w;
 #pragma unroll
-  for (int i = 0; i < TILE; i++) {
-    if (at.h + i >= args.oh) break;
-#if TILE == 4
-    if (args.ow % 4 == 0) {
-      store_four(args, bias, out, to + i * args.ow, channel,
-                 (float4)(y[i][0], y[i][1], y[i][2], y[i][3]));
-      continue;
-    }
-#endif
-#pragma unroll
-    for (int j = 0; j < TILE; j++)
-      if (at.w + j < args.ow) store(args, bias, out, to + i * args.ow + j, channel, y[i][j]);
-  }
+  for (int i = 0; i < TILE; i++)
+    if (at.h + i < args.oh)
+      store_line(args, bias, out, to + i * args.ow, channel, args.ow - at.w, y[i]);
 }
 
 /* backward_weights: products, the slices of each point added in order -> 3x3 gradients. `slice` items

@@ -108,7 +108,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void winograd_product(
       if (B_FOURS % ITEMS == 0 || four < B_FOURS) put(b_to, four, B_PITCH, b_next[i]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+    STAY_IN_ORDER(); /* AMD's barrier waits for all loads before it */
     load_tiles(args, a, b, min(term + BK, end - BK), item, a_next, b_next);
+    STAY_IN_ORDER();
     tile_multiply(a_to, A_PITCH, b_to, B_PITCH, item, sum);
   }
 
