@@ -7,6 +7,22 @@
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
 #endif
 
+/* Where an element lies: in which map, what lies around space being counted as one, and where there. */
+typedef struct position {
+  conv_int map, z, h, w;
+} position;
+
+static position position_in(conv_int id, conv_int extent_z, conv_int extent_h, conv_int extent_w) {
+  const conv_int row = id / extent_w, plane = row / extent_h;
+  return (position){plane / extent_z, plane % extent_z, row % extent_h, id % extent_w};
+}
+static position position_of_input(const conv_args args, conv_int id) {
+  return position_in(id, args.iz, args.ih, args.iw);
+}
+static position position_of_output(const conv_args args, conv_int id) {
+  return position_in(id, args.oz, args.oh, args.ow);
+}
+
 /* Output position that tap `tap` maps input position `at` to, or -1 if there is none. */
 static conv_int target(conv_int at, conv_int tap, conv_int pad, conv_int dilation, conv_int stride,
                        conv_int extent) {

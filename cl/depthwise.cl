@@ -27,10 +27,11 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
   bias += (size_t)args.bias_at * CONV_ALIGN;
   y += (size_t)args.out_at * CONV_ALIGN;
 
-  const int ow = id % args.ow, oh = id / args.ow % args.oh, oz = id / args.ow / args.oh % args.oz;
-  const int map = id / (args.ow * args.oh * args.oz), k = map % args.k, n = map / args.k;
+  const position o = position_of_output(args, id);
+  const int k = o.map % args.k, n = o.map / args.k;
   const int c = k / (args.k / args.c), taps = args.t * args.r * args.s;
-  const int z0 = oz * args.sz - args.pz, h0 = oh * args.sh - args.ph, w0 = ow * args.sw - args.pw;
+  const int z0 = o.z * args.sz - args.pz, h0 = o.h * args.sh - args.ph;
+  const int w0 = o.w * args.sw - args.pw;
   x += (n * args.c + c) * args.iz * args.ih * args.iw;
   w += k * taps;
 
@@ -62,8 +63,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
   bias += (size_t)args.bias_at * CONV_ALIGN;
   dx += (size_t)args.out_at * CONV_ALIGN;
 
-  const int iw = id % args.iw, ih = id / args.iw % args.ih, iz = id / args.iw / args.ih % args.iz;
-  const int map = id / (args.iw * args.ih * args.iz), c = map % args.c, n = map / args.c;
+  const position i = position_of_input(args, id);
+  const int c = i.map % args.c, n = i.map / args.c;
   const int each = args.k / args.c, volume = args.oz * args.oh * args.ow;
   const int taps = args.t * args.r * args.s;
   dy += (n * args.k + c * each) * volume;
@@ -71,11 +72,11 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
 
   float sum = 0.0f;
   for (int t = 0; t < args.t; t++) {
-    const int z = target(iz, t, args.pz, args.dz, args.sz, args.oz);
+    const int z = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
     for (int r = 0; r < args.r; r++) {
-      const int h = target(ih, r, args.ph, args.dh, args.sh, args.oh);
+      const int h = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
       for (int s = 0; s < args.s; s++) {
-        const int at = target(iw, s, args.pw, args.dw, args.sw, args.ow);
+        const int at = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
         if ((z >= 0) & (h >= 0) & (at >= 0)) {
           const int from = (z * args.oh + h) * args.ow + at, tap = (t * args.r + r) * args.s + s;
           for (int k = 0; k < each; k++)

@@ -26,15 +26,13 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
   bias += (size_t)args.bias_at * CONV_ALIGN;
   y += (size_t)args.out_at * CONV_ALIGN;
 
-  const conv_int ow = id % args.ow, row = id / args.ow;
-  const conv_int oh = row % args.oh, plane = row / args.oh;
-  const conv_int oz = plane % args.oz, map = plane / args.oz;
-  const conv_int k = map % args.k, n = map / args.k;
+  const position o = position_of_output(args, id);
+  const conv_int k = o.map % args.k, n = o.map / args.k;
   const conv_int depth = args.c / args.groups;
   const conv_int c0 = k / (args.k / args.groups) * depth;
 
-  const conv_int z0 = oz * args.sz - args.pz, h0 = oh * args.sh - args.ph;
-  const conv_int w0 = ow * args.sw - args.pw;
+  const conv_int z0 = o.z * args.sz - args.pz, h0 = o.h * args.sh - args.ph;
+  const conv_int w0 = o.w * args.sw - args.pw;
   const conv_int t0 = first_tap(z0, args.dz), t1 = end_tap(z0, args.iz, args.dz, args.t);
   const conv_int r0 = first_tap(h0, args.dh), r1 = end_tap(h0, args.ih, args.dh, args.r);
   const conv_int s0 = first_tap(w0, args.dw), s1 = end_tap(w0, args.iw, args.dw, args.s);
@@ -65,23 +63,21 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data
   bias += (size_t)args.bias_at * CONV_ALIGN;
   dx += (size_t)args.out_at * CONV_ALIGN;
 
-  const conv_int iw = id % args.iw, row = id / args.iw;
-  const conv_int ih = row % args.ih, plane = row / args.ih;
-  const conv_int iz = plane % args.iz, map = plane / args.iz;
-  const conv_int c = map % args.c, n = map / args.c;
+  const position i = position_of_input(args, id);
+  const conv_int c = i.map % args.c, n = i.map / args.c;
   const conv_int width = args.c / args.groups, depth = args.k / args.groups;
   const conv_int k0 = c / width * depth;
   const conv_int taps = args.t * args.r * args.s, volume = args.oz * args.oh * args.ow;
 
   float sum = 0.0f;
   for (conv_int t = 0; t < args.t; t++) {
-    const conv_int oz = target(iz, t, args.pz, args.dz, args.sz, args.oz);
+    const conv_int oz = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
     if (oz < 0) continue;
     for (conv_int r = 0; r < args.r; r++) {
-      const conv_int oh = target(ih, r, args.ph, args.dh, args.sh, args.oh);
+      const conv_int oh = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
       if (oh < 0) continue;
       for (conv_int s = 0; s < args.s; s++) {
-        const conv_int ow = target(iw, s, args.pw, args.dw, args.sw, args.ow);
+        const conv_int ow = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
         if (ow < 0) continue;
         conv_int from = (n * args.k + k0) * volume + (oz * args.oh + oh) * args.ow + ow;
         conv_int tap = (k0 * width + c % width) * taps + (t * args.r + r) * args.s + s;

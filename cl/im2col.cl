@@ -13,14 +13,12 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void im2col(
   x += (size_t)args.a_at * CONV_ALIGN;
   columns += (size_t)args.out_at * CONV_ALIGN;
 
-  const conv_int ow = id % args.ow, row = id / args.ow;
-  const conv_int oh = row % args.oh, plane = row / args.oh;
-  const conv_int oz = plane % args.oz, tap = plane / args.oz;
-  const conv_int s = tap % args.s, r = tap / args.s % args.r;
+  const position o = position_of_output(args, id);
+  const conv_int tap = o.map, s = tap % args.s, r = tap / args.s % args.r;
   const conv_int t = tap / args.s / args.r % args.t, map = tap / args.s / args.r / args.t;
-  const conv_int iz = oz * args.sz - args.pz + t * args.dz;
-  const conv_int ih = oh * args.sh - args.ph + r * args.dh;
-  const conv_int iw = ow * args.sw - args.pw + s * args.dw;
+  const conv_int iz = o.z * args.sz - args.pz + t * args.dz;
+  const conv_int ih = o.h * args.sh - args.ph + r * args.dh;
+  const conv_int iw = o.w * args.sw - args.pw + s * args.dw;
 
   float v = 0.0f;
   if (iz >= 0 && iz < args.iz && ih >= 0 && ih < args.ih && iw >= 0 && iw < args.iw)
@@ -37,27 +35,25 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void col2im(
   bias += (size_t)args.bias_at * CONV_ALIGN;
   dx += (size_t)args.out_at * CONV_ALIGN;
 
-  const conv_int iw = id % args.iw, row = id / args.iw;
-  const conv_int ih = row % args.ih, plane = row / args.ih;
-  const conv_int iz = plane % args.iz, map = plane / args.iz;
+  const position i = position_of_input(args, id);
 
   float sum = 0.0f;
   for (conv_int t = 0; t < args.t; t++) {
-    const conv_int oz = target(iz, t, args.pz, args.dz, args.sz, args.oz);
+    const conv_int oz = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
     if (oz < 0) continue;
     for (conv_int r = 0; r < args.r; r++) {
-      const conv_int oh = target(ih, r, args.ph, args.dh, args.sh, args.oh);
+      const conv_int oh = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
       if (oh < 0) continue;
       for (conv_int s = 0; s < args.s; s++) {
-        const conv_int ow = target(iw, s, args.pw, args.dw, args.sw, args.ow);
+        const conv_int ow = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
         if (ow < 0) continue;
-        const conv_int tap = ((map * args.t + t) * args.r + r) * args.s + s;
+        const conv_int tap = ((i.map * args.t + t) * args.r + r) * args.s + s;
         sum += columns[((tap * args.oz + oz) * args.oh + oh) * args.ow + ow];
       }
     }
   }
   const conv_int skipped = args.first * args.c * args.iz * args.ih * args.iw;
-  store(args, bias, dx, skipped + id, map % args.c, sum);
+  store(args, bias, dx, skipped + id, i.map % args.c, sum);
 }
 
 /* out = activation(out + bias[channel]); `rows` channels of `depth` elements each. */
