@@ -4,9 +4,6 @@
 #include "bench.h"
 #include "check.h"
 
-/* The library promises |y - exact| <= 4 (terms + 2) 2^-24 sum|a||b|. */
-static const double promised_factor = 4.0;
-
 static record start_record(const bench_case *what, const device *where, const char *algorithm) {
   record out = record_new();
   const problem *shape = &what->shape;
@@ -33,22 +30,24 @@ static void set_status(record *line, const char *status, const char *reason) {
 
 /* Refusals are no failures; they are asked for before anything is sent to the device. */
 static bool accepted(const bench_case *what, convoy_context *context, const char *algorithm,
-                     record *line) {
+                     convoy_plan *plan, record *line) {
   const problem *shape = &what->shape;
-  convoy_plan plan = {.struct_size = sizeof plan};
   const convoy_status status = convoy_plan_problem(
-      context, algorithm, &shape->conv, shape->direction, shape->x_shape, shape->w_shape, &plan);
+      context, algorithm, &shape->conv, shape->direction, shape->x_shape, shape->w_shape, plan);
   if (status != CONVOY_OK) {
     set_status(line, "error", convoy_last_error());
     return false;
   }
-  if (!plan.accepted) set_status(line, "refused", plan.reason);
-  return plan.accepted != 0;
+  if (!plan->accepted) set_status(line, "refused", plan->reason);
+  return plan->accepted != 0;
 }
 
-static void judge(const bench_case *what, record *line) {
-  const verdict result =
-      reference_compare(what->exact, what->data.out, what->data.out_count, promised_factor);
+static void judge(const bench_case *what, const convoy_plan *plan, record *line) {
+  verdict result;
+  if (!reference_compare_promised(&what->shape, &what->data, what->exact, plan, &result)) {
+    set_status(line, "error", "out of memory");
+    return;
+  }
   line->error = result.error;
   line->error_share = result.share;
   if (verdict_good(&result)) return;
@@ -62,7 +61,7 @@ static void judge(const bench_case *what, record *line) {
 }
 
 /* The first run, which also builds programs and touches memory. */
-static convoy_status check(bench_case *what, subject *on, record *line) {
+static convoy_status check(bench_case *what, subject *on, const convoy_plan *plan, record *line) {
   convoy_run run = CONVOY_RUN_INIT;
   convoy_status status = call_tensors(on->context, on->about, on->resident, &run);
   if (status != CONVOY_OK) return status;
@@ -75,7 +74,7 @@ static convoy_status check(bench_case *what, subject *on, record *line) {
   const char *named = strcmp(line->requested, "auto") == 0 ? NULL : line->requested;
   char why[256];
   if (call_as_asked(&run, line->device, named, why, sizeof why)) {
-    judge(what, line);
+    judge(what, plan, line);
   } else {
     set_status(line, "error", why);
   }
@@ -103,13 +102,13 @@ static void derive(const device *where, record *line) {
   line->copy_share = 1e-9 * line->bytes / seconds / where->gigabytes;
 }
 
-static convoy_status check_and_time(bench_case *what, const device *where, const timing *enough,
-                                    record *line) {
+static convoy_status check_and_time(bench_case *what, const device *where, const convoy_plan *plan,
+                                    const timing *enough, record *line) {
   tensors resident;
   convoy_status status = tensors_make(where->context, &what->shape, &what->data, &resident);
   if (status != CONVOY_OK) return status;
   subject on = {where->context, &what->shape, &what->data, &resident};
-  status = check(what, &on, line);
+  status = check(what, &on, plan, line);
   if (status == CONVOY_OK && !line->status[0]) {
     status = time_line(&on, enough, line);
     derive(where, line);
@@ -126,10 +125,11 @@ record bench_line(const bench_case *what, device *where, const char *algorithm,
     set_status(&line, "error", "the device was lost before");
     return line;
   }
+  convoy_plan plan = {.struct_size = sizeof plan};
   convoy_status status = convoy_set_algorithm(where->context, algorithm);
-  if (status == CONVOY_OK && !accepted(what, where->context, algorithm, &line)) return line;
+  if (status == CONVOY_OK && !accepted(what, where->context, algorithm, &plan, &line)) return line;
   bench_case own = *what;
-  if (status == CONVOY_OK) status = check_and_time(&own, where, enough, &line);
+  if (status == CONVOY_OK) status = check_and_time(&own, where, &plan, enough, &line);
   if (status != CONVOY_OK) set_status(&line, "error", convoy_last_error());
   if (status == CONVOY_ERR_DEVICE) device_reopen(where);
   return line;

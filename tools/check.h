@@ -29,14 +29,13 @@ typedef struct verdict {
   double got, expected;
 } verdict;
 
-/* bound = factor (terms + 2) 2^-24 magnitude, as the header promises with factor 4; factor 0 wants
- * equal values. */
+/* bound = factor (terms + 2) 2^-24 magnitude; factor 0 wants equal values. */
 verdict reference_compare(const reference *values, const float *out, int64_t out_count,
                           double factor);
-/* The same with the larger bound of rows whose plan has an error_growth (convoy.h, Accuracy), and factor
- * 4. False: out of memory. */
-bool reference_compare_wide(const problem *about, const operands *data, const reference *values,
-                            const convoy_plan *plan, verdict *result);
+/* With the bound that the header promises of the plan's row: factor 4, and more where the plan has an
+ * error_growth. False: out of memory. */
+bool reference_compare_promised(const problem *about, const operands *data, const reference *values,
+                                const convoy_plan *plan, verdict *result);
 bool verdict_good(const verdict *result);
 
 #endif
