@@ -24,6 +24,14 @@ endif()
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 
+# Tuning files of measured devices; also in the build tree, beside the library as when installed.
+file(GLOB tuning_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/tune/*.txt)
+foreach(file IN LISTS tuning_files)
+  get_filename_component(name ${file} NAME)
+  configure_file(${file} ${PROJECT_BINARY_DIR}/share/convoy/tune/${name} COPYONLY)
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/convoy/tune COMPONENT runtime)
+endforeach()
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/convoy)
 install(EXPORT convoy-targets NAMESPACE convoy:: DESTINATION ${package_dir} COMPONENT development)
 configure_package_config_file(cmake/convoy-config.cmake.in
