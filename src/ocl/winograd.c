@@ -180,19 +180,37 @@ static const tile_choice weights_tiles[] = {
 /* For few channels, and where there is no scratch memory. */
 static const cvy_params fused = {{2, 16, 64, 4, 8, 8, 1, 2}};
 
-/* The tile whose padded products take the least time. */
+/* AMD's cards: their compilers need tiles of a kind, and they compute much for each byte they move. */
+static bool is_amd(const cvy_facts *facts) {
+  return facts->preferred_multiple >= 64;
+}
+
+/* Terms of a step. */
+#define STEP 8
+
+/* Whether each item loads whole float4 of both tiles, and as many as the others: otherwise a load is in a
+ * branch, and AMD's compilers let nothing overlap it (tools/isa). */
+static bool loads_evenly(const tile_choice *tile, int32_t bk) {
+  const int32_t items = tile->bm / tile->tm * (tile->bn / tile->tn);
+  return tile->bm * bk / 4 % items == 0 && tile->bn * bk / 4 % items == 0;
+}
+
+/* The tile whose padded products take the least time. `deep`: steps of twice the terms where they load
+ * evenly. */
 static void choose_tile(const tile_choice *list, size_t count, const cvy_winograd_plan *sides,
-                        cvy_params *out) {
+                        const cvy_facts *facts, bool deep, cvy_params *out) {
   double least = 0;
   for (size_t i = 0; i < count; i++) {
+    if (is_amd(facts) && !loads_evenly(&list[i], STEP)) continue;
     const double time = (double)cvy_round_up(sides->rows, list[i].bm) *
                         (double)cvy_round_up(sides->columns, list[i].bn) / list[i].share;
-    if (i > 0 && !(time < least)) continue;
+    if (least > 0 && !(time < least)) continue;
     least = time;
     out->value[BM] = list[i].bm;
     out->value[BN] = list[i].bn;
     out->value[TM] = list[i].tm;
     out->value[TN] = list[i].tn;
+    out->value[BK] = deep && loads_evenly(&list[i], 2 * STEP) ? 2 * STEP : STEP;
   }
 }
 
@@ -223,15 +241,10 @@ static void choose_slices(const cvy_problem *problem, const cvy_facts *facts, cv
   out->value[SLICES] = at_most(slices < most ? slices : most);
 }
 
-/* Whether all items load equally much of both tiles. */
-static bool loads_evenly(const cvy_params *params, int32_t bk) {
-  const int32_t *v = params->value, items = v[BM] / v[TM] * (v[BN] / v[TN]);
-  return v[BM] * bk / 4 % items == 0 && v[BN] * bk / 4 % items == 0;
-}
-
 /* What moving a byte takes, in operations at a GPU's peak, and a kernel more than ocl.implicit_gemm
- * starts, per compute unit. */
+ * starts, per compute unit. AMD's: an RX 5600 XT computes 31 where an H200 does 15 (docs/rdna1.md). */
 #define BYTE_WORK 18.0
+#define BYTE_WORK_AMD 38.0
 #define LAUNCH_WORK 0.6e6
 /* Shares of the peak that products reach by themselves, fused, and in ocl.implicit_gemm. */
 #define SHARE 0.65
@@ -255,8 +268,9 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
   const double values = (double)plan.images * (double)tiles_of(problem, plan.tile) *
                         (double)(problem->c + problem->k);
   const double points = (double)plan.matrices / (double)problem->groups;
-  const double moved = 4 * values * (points + (double)(plan.tile * plan.tile)) * BYTE_WORK;
-  const double streamed = 4 * values * points * BYTE_WORK;
+  const double byte = is_amd(facts) ? BYTE_WORK_AMD : BYTE_WORK;
+  const double moved = 4 * values * (points + (double)(plan.tile * plan.tile)) * byte;
+  const double streamed = 4 * values * points * byte;
   const double product = sums / SHARE > streamed ? sums / SHARE : streamed;
   const double starts = (of_weights(problem) ? 2 : 1) * LAUNCH_WORK * units;
   return pieces * (moved + product + starts);
@@ -268,10 +282,9 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
   out->value[TILE] = 4;
   out->value[FUSED] = 1;
   if (of_weights(problem))
-    choose_tile(weights_tiles, CVY_COUNT(weights_tiles), &sides, out);
+    choose_tile(weights_tiles, CVY_COUNT(weights_tiles), &sides, facts, true, out);
   else
-    choose_tile(gather_tiles, CVY_COUNT(gather_tiles), &sides, out);
-  out->value[BK] = of_weights(problem) && loads_evenly(out, 16) ? 16 : 8;
+    choose_tile(gather_tiles, CVY_COUNT(gather_tiles), &sides, facts, false, out);
   choose_slices(problem, facts, out);
   if (!valid(&fused, problem, facts)) return;
   if (!valid(out, problem, facts) || cost_of(problem, facts, &fused) < cost_of(problem, facts, out))
@@ -343,12 +356,11 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
   return cvy_winograd_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
-/* AMD's compilers leave nothing of the product's prefetch and spill in the transforms (tools/isa), so
- * there it is for the tuner to find out. */
+/* In one kernel on AMD's cards it is for the tuner to find out: no prediction covers it. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_params params;
-  if (facts->preferred_multiple >= 64) return false;
   defaults(problem, facts, &params);
+  if (is_amd(facts) && params.value[FUSED] == 2) return false;
   return cost_of(problem, facts, &params) < cvy_problem_flops(problem) / DIRECT_SHARE;
 }
 
