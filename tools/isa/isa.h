@@ -11,7 +11,7 @@ typedef struct isa_device {
 } isa_device;
 
 /* Programs go to `into`/NUMBER.cl and .options, launches as lines "label, program, kernel,
- * work-groups, items" to `into`/launches.tsv. False if there is no such device or folder. */
+ * work-groups, items, slices, slice" (the last two as in cl/conv_args.h) to `into`/launches.tsv. False if there is no such device or folder. */
 bool isa_begin(const char *name, const char *into);
 /* What the launches from now on belong to. */
 void isa_label(const char *text);

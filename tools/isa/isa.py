@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What compilers for AMD GPUs make of our kernels, without such a GPU.
 
-    tools/isa/isa.py [--table NAME...] [--device NAME...] [--near] [--json FILE]
+    tools/isa/isa.py [--table NAME...] [--device NAME...] [--near | --row NAME] [--json FILE]
 
 For each device the OpenCL engine runs the tables' layers on an OpenCL that only takes down programs
 (isa_variants); clang-15 and clang-22 compile them as ROCm's OpenCL does on that device. The table shows
@@ -65,18 +65,18 @@ def compile_one(clang, device, bitcode, source, options):
     return assembly.read(target)
 
 
-def take_down(device, folder, tables, near):
-    """The programs and launches the engine makes on the device."""
+def take_down(device, folder, tables, which):
+    """The programs and launches the engine makes on the device; `which` goes to isa_variants."""
     paths = [os.path.join(ROOT, "bench/shapes", f"{table}.csv") for table in tables]
-    command = [VARIANTS, device, folder, *(["--near"] if near else []), *paths]
+    command = [VARIANTS, device, folder, *which, *paths]
     environment = {**os.environ, "CONVOY_CACHE_DIR": os.path.join(folder, "cache")}
     subprocess.run(command, check=True, env=environment)
     names = ("table", "layer", "pass", "count", "flops", "bytes", "program", "kernel", "groups",
-             "items")
+             "items", "slices", "slice")
     with open(os.path.join(folder, "launches.tsv"), encoding="utf-8") as file:
         launches = [dict(zip(names, line.rstrip("\n").split("\t"))) for line in file]
     for launch in launches:
-        for name in ("count", "flops", "bytes", "program", "groups", "items"):
+        for name in ("count", "flops", "bytes", *names[6:7], *names[8:]):
             launch[name] = float(launch[name]) if name in ("flops", "bytes") else int(launch[name])
     return launches
 
@@ -146,9 +146,9 @@ def row(line):
             f"{text_of(line.get('load_widths', {}))}")
 
 
-def survey(device, bitcode, folder, tables, near):
+def survey(device, bitcode, folder, tables, which=()):
     """Lines of all programs for a device, with `program`, and the launches."""
-    launches = take_down(device, folder, tables, near)
+    launches = take_down(device, folder, tables, which)
     programs = sorted({launch["program"] for launch in launches})
     used = {(launch["program"], launch["kernel"]) for launch in launches}
     jobs = []
@@ -197,6 +197,7 @@ def read_arguments():
     parser.add_argument("--device", nargs="+", default=[*GATED, *REPORTED])
     parser.add_argument("--near", action="store_true",
                         help="also what the tuner tries first, not only defaults")
+    parser.add_argument("--row", help="this algorithm alone, where it takes the layer")
     parser.add_argument("--json", help="also write lines and launches, for the model")
     return parser.parse_args()
 
@@ -204,6 +205,7 @@ def read_arguments():
 def main():
     given = read_arguments()
     failed, all_lines, all_launches = 0, [], {}
+    which = ["--near"] if given.near else ["--row", given.row] if given.row else []
     with tempfile.TemporaryDirectory() as top:
         bitcode = os.path.join(top, "bitcode")
         os.mkdir(bitcode)
@@ -211,7 +213,7 @@ def main():
         for device in given.device:
             folder = os.path.join(top, device)
             os.mkdir(folder)
-            lines, launches = survey(device, bitcode, folder, given.table, given.near)
+            lines, launches = survey(device, bitcode, folder, given.table, which)
             failed += report(device, lines, device in GATED)
             all_lines += lines
             all_launches[device] = launches

@@ -3,10 +3,12 @@
  * find them. So what is compiled offline is what the engine would have compiled there. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cl/conv_args.h"
 #include "isa.h"
 
 enum { AMD = 0x1002, NVIDIA = 0x10de };
@@ -117,6 +119,7 @@ struct _cl_program {
 struct _cl_kernel {
   int program;
   char name[64];
+  long long slices, slice;
 };
 
 static char *join(cl_uint count, const char **parts) {
@@ -168,6 +171,21 @@ cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *code) {
   return made;
 }
 
+/* One field of an argument block of either width. */
+static long long field(const void *block, size_t bytes, size_t place) {
+  int32_t narrow;
+  if (bytes == sizeof(conv_args)) return ((const int64_t *)block)[place / sizeof(conv_int)];
+  memcpy(&narrow, (const char *)block + place / 2, sizeof narrow);
+  return narrow;
+}
+
+cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const void *value) {
+  if (index > 0) return CL_SUCCESS;
+  kernel->slices = field(value, bytes, offsetof(conv_args, slices));
+  kernel->slice = field(value, bytes, offsetof(conv_args, slice));
+  return CL_SUCCESS;
+}
+
 cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
                               const size_t *offset, const size_t *global, const size_t *local,
                               cl_uint waits, const cl_event *events, cl_event *done) {
@@ -176,8 +194,8 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   (void)offset;
   (void)waits;
   (void)events;
-  fprintf(launches, "%s\t%d\t%s\t%zu\t%zu\n", label, kernel->program, kernel->name,
-          global[0] / local[0], local[0]);
+  fprintf(launches, "%s\t%d\t%s\t%zu\t%zu\t%lld\t%lld\n", label, kernel->program, kernel->name,
+          global[0] / local[0], local[0], kernel->slices, kernel->slice);
   if (done) *done = (cl_event)&devices;
   return CL_SUCCESS;
 }

@@ -1,7 +1,8 @@
-/* isa_variants DEVICE FOLDER [--near] TABLE...: runs every layer of the tables, forward and both
+/* isa_variants DEVICE FOLDER [--near | --row NAME] TABLE...: runs every layer of the tables, forward and both
  * gradients, through the real choice and the real engine on a pretended device, so that the programs and
  * launches it would make are written to FOLDER (see opencl.c). With --near also what the tuner tries
- * first: each row, and each parameter one step from its default. */
+ * first: each row, and each parameter one step from its default; with --row that row alone, where it
+ * takes the problem. */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ static bool perform_near(run *all, const cvy_problem *p, int32_t row) {
 
 static bool perform_all(run *all, const cvy_problem *p) {
   cvy_choice choice;
+  if (all->chooser.forced[0] && cvy_choose(&all->chooser, &all->engine, p, &choice)) return true;
   if (!all->near)
     return !cvy_choose(&all->chooser, &all->engine, p, &choice) && perform(all, p, &choice);
   for (int32_t row = 0; all->engine.backend->algorithms[row]; row++) {
@@ -128,9 +130,12 @@ int main(int argc, char **argv) {
   if (argc > 3 && strcmp(argv[3], "--near") == 0) {
     all.near = true;
     first = 4;
+  } else if (argc > 4 && strcmp(argv[3], "--row") == 0) {
+    cvy_text_copy(all.chooser.forced, sizeof all.chooser.forced, argv[4]);
+    first = 5;
   }
   if (argc <= first) {
-    fputs("usage: isa_variants DEVICE FOLDER [--near] TABLE...\n", stderr);
+    fputs("usage: isa_variants DEVICE FOLDER [--near | --row NAME] TABLE...\n", stderr);
     return 2;
   }
   if (!isa_begin(argv[1], argv[2])) {
