@@ -215,9 +215,20 @@ def check(path):
     return 0 if good else 1
 
 
+def print_winograd(table):
+    """The layers that ocl.winograd takes, with it forced."""
+    predicted, launches = predict(RX_5600_XT, [table], compiled=True, which=["--row", "ocl.winograd"])
+    flops = {(launch["layer"], launch["pass"]): launch["flops"] for launch in launches}
+    print("\nby ocl.winograd, share of the peak counted as direct products")
+    for (_, layer, direction), seconds in predicted.items():
+        share = flops[layer, direction] / seconds / RX_5600_XT.peak
+        print(f"{layer:16} {direction:18} {1e3 * seconds:.2f} ms {100 * share:3.0f} %")
+
+
 def print_rdna1():
     tables = ["yolov8n_rx5600xt"]
-    predicted, launches = predict(RX_5600_XT, tables, compiled=True)
+    predicted, launches = predict(RX_5600_XT, tables, compiled=True,
+                                  which=["--row", "ocl.implicit_gemm"])
     flops = {(launch["table"], launch["layer"], launch["pass"]): launch["flops"]
              for launch in launches}
     names = list(dict.fromkeys(key[1] for key in predicted))
@@ -235,6 +246,7 @@ def print_rdna1():
               f"{', '.join(f'{100 * s:.0f} %' for s in shares)} | {forward} / {backward} |")
     published = sum(forward + backward for forward, backward in PUBLISHED)
     print(f"\nsum: {1e3 * total:.2f} ms predicted, {published:.2f} ms published")
+    print_winograd(tables[0])
     return 0
 
 
