@@ -4,6 +4,8 @@
 #include "cpu/igemm.h"
 #include "cpu/span.h"
 
+#define FLOATS_PER_LINE 16
+
 /* Some tiles of outputs: [first, last). */
 typedef struct tiles {
   int64_t first, last;
@@ -41,6 +43,13 @@ static cvy_tile columns_of(const cvy_igemm_block *b, const cvy_igemm_strip *s, i
                     .x_pitch = cvy_ukr_columns(plan->ukr)};
 }
 
+/* Results leave the registers all at once: memory is asked for their lines while they are summed. */
+static void expect(const cvy_tile *tile, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t i = 0; i < columns; i += FLOATS_PER_LINE)
+      __builtin_prefetch(tile->y + r * tile->y_pitch + i, 1, 3);
+}
+
 /* Channels [first, first + count) of a strip, for all of some tiles; `all` are those of the piece. */
 static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
                      int64_t count, tiles some, tiles all) {
@@ -59,6 +68,7 @@ static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t
     tile.y = direct ? s->direct + i * rows * b->volume : waiting(b, s, i, all);
     tile.y_pitch = direct ? b->volume : width;
     tile.add = first > 0 || (direct && plan->p.accumulate);
+    if (direct && first == 0) expect(&tile, rows, vectors * plan->ukr->lanes);
     plan->ukr->run[vectors - 1](&tile);
   }
 }

@@ -6,10 +6,10 @@
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
-#define STRIP_FLOATS 6144 /* of a panel, in the L1 cache beside the filters of a tile */
+#define STRIP_FLOATS 12288 /* of a panel, in the L1 cache beside the filters of a tile */
 #define FEW_FLAT 32       /* outputs of 1x1, measured */
 #define COLUMNS 512
-#define FILTER_FLOATS 65536    /* of the tiles taken together, for the channels of a panel */
+#define FILTER_FLOATS 32768    /* of the tiles taken together, for the channels of a panel */
 #define RESIDENT_FLOATS 131072 /* of planes */
 #define SHIFTED_FLOATS 65536   /* of planes that are read without packing */
 #define FEW_OUTPUTS 64         /* for which that can pay */
