@@ -19,6 +19,7 @@ typedef struct cvy_igemm_plan {
   bool shifted;      /* columns are read from the planes, gaps included, not packed */
   bool by_rows;      /* if so: strips end with rows of results */
   bool resident;     /* the planes of all channels of a block stay in cache */
+  bool once;         /* each filter meets one block only: it is packed where it is used */
   bool flat;         /* the source is read as it lies: 1x1, no stride, no padding */
   const cvy_ukr *ukr;
   int64_t channels, outputs, taps; /* per group; taps of all phases together */
@@ -35,7 +36,8 @@ typedef struct cvy_igemm_plan {
   int64_t x_pitch, x_image; /* floats per channel in the planes, and per image in that */
   int64_t strip_floats;     /* of a panel */
   int64_t runs;             /* of neighbours a block's columns consist of, at most */
-  int64_t filter_floats;    /* all packed filters */
+  int64_t filter_floats;    /* all packed filters; 0 if each is packed where it is used, */
+  int64_t tile_floats;      /* then those of a tile for the channels of a panel */
   int64_t order_floats;     /* and the list of their taps */
   int64_t plane_floats, panel_floats, result_floats; /* in a slot */
   int64_t slots, slot_floats;
@@ -61,6 +63,12 @@ int64_t cvy_igemm_tap(const cvy_igemm_plan *plan, const cvy_planes_layout *layou
 void cvy_igemm_pack(const cvy_igemm_plan *plan, const cvy_cpu_call *call, const int64_t *begin,
                     const int64_t *order, float *to);
 
+/* Filters of tiles [tile, tile + tiles) of a group's outputs for channels [first, first + count), packed
+ * `pitch` floats from tile to tile. */
+typedef struct cvy_igemm_filters {
+  int64_t phase, group, tile, tiles, first, count, pitch;
+} cvy_igemm_filters;
+
 /* A run of forward or backward_data. */
 typedef struct cvy_igemm {
   const cvy_cpu_call *call;
@@ -68,6 +76,9 @@ typedef struct cvy_igemm {
   const float *filters;
   const int64_t *begin, *order; /* of the taps of each phase */
 } cvy_igemm;
+
+/* igemm_pack.c: some of them, [tile][channel][tap][row]. */
+void cvy_igemm_pack_some(const cvy_igemm *run, const cvy_igemm_filters *filters, float *to);
 
 /* Columns [begin, end) of a block, as wide as the microkernel or less at the end. */
 typedef struct cvy_igemm_strip {
@@ -91,7 +102,7 @@ typedef struct cvy_igemm_block {
   int64_t offset[3];         /* the result of place a has index a step + offset */
   int64_t step[3], limit[3], volume;
   /* In slot memory: */
-  float *x, *panel, *results;
+  float *x, *panel, *results, *filters;
   cvy_run *runs;
   cvy_igemm_strip *strips;
   int64_t run_count, strip_count, *taps;

@@ -50,26 +50,53 @@ static void expect(const cvy_tile *tile, int64_t rows, int64_t columns) {
       __builtin_prefetch(tile->y + r * tile->y_pitch + i, 1, 3);
 }
 
+/* Packed filters of a tile for channels from `first` on; `some` are those packed together. */
+static const float *filters_of(const cvy_igemm_block *b, int64_t first, int64_t tile, tiles some) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  const int64_t *begin = b->run->begin + b->phase;
+  int64_t rows = plan->ukr->rows, taps = begin[1] - begin[0], all = plan->channels * taps;
+  if (plan->once) return b->filters + (tile - some.first) * plan->tile_floats;
+  int64_t before = begin[0] * plan->p.groups * plan->tiles * plan->channels;
+  before += (b->group * plan->tiles + tile) * all + first * taps;
+  return b->run->filters + before * rows;
+}
+
 /* Channels [first, first + count) of a strip, for all of some tiles; `all` are those of the piece. */
 static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
                      int64_t count, tiles some, tiles all) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  const int64_t *begin = b->run->begin + b->phase;
-  int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr), taps = begin[1] - begin[0];
-  int64_t before = begin[0] * plan->p.groups * plan->tiles * plan->channels;
-  int64_t tile_rows = plan->channels * taps;
-  const float *filters =
-      b->run->filters + (before + b->group * plan->tiles * tile_rows + first * taps) * rows;
+  int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
+  int64_t taps = b->run->begin[b->phase + 1] - b->run->begin[b->phase];
   int64_t vectors = (s->end - s->begin + plan->ukr->lanes - 1) / plan->ukr->lanes;
   cvy_tile tile = columns_of(b, s, first, count, taps);
   for (int64_t i = some.first; i < some.last; i++) {
     bool direct = writes(b, s, i);
-    tile.w = filters + i * tile_rows * rows;
+    tile.w = filters_of(b, first, i, some);
     tile.y = direct ? s->direct + i * rows * b->volume : waiting(b, s, i, all);
     tile.y_pitch = direct ? b->volume : width;
     tile.add = first > 0 || (direct && plan->p.accumulate);
     if (direct && first == 0) expect(&tile, rows, vectors * plan->ukr->lanes);
     plan->ukr->run[vectors - 1](&tile);
+  }
+}
+
+/* Channels [first, first + count) of a panel, for all tiles of the piece. */
+static void multiply_panel(const cvy_igemm_block *b, int64_t first, int64_t count, tiles all) {
+  const cvy_igemm_plan *plan = &b->run->plan;
+  for (int64_t i = all.first; i < all.last; i += plan->together) {
+    tiles some = {i, cvy_least(i + plan->together, all.last)};
+    if (plan->once)
+      cvy_igemm_pack_some(b->run,
+                          &(cvy_igemm_filters){.phase = b->phase,
+                                               .group = b->group,
+                                               .tile = i,
+                                               .tiles = some.last - i,
+                                               .first = first,
+                                               .count = count,
+                                               .pitch = plan->tile_floats},
+                          b->filters);
+    for (int64_t j = 0; j < b->strip_count; j++, cvy_beat_on())
+      multiply(b, &b->strips[j], first, count, some, all);
   }
 }
 
@@ -99,10 +126,7 @@ static void make_phase(cvy_igemm_block *b, int64_t phase, tiles all) {
   for (int64_t c = 0; c < plan->channels; c += at_once) {
     int64_t count = cvy_least(at_once, plan->channels - c);
     cvy_igemm_panel(b, c, count);
-    for (int64_t i = all.first; i < all.last; i += plan->together)
-      for (int64_t j = 0; j < b->strip_count; j++, cvy_beat_on())
-        multiply(b, &b->strips[j], c, count, (tiles){i, cvy_least(i + plan->together, all.last)},
-                 all);
+    multiply_panel(b, c, count, all);
   }
   for (int64_t j = 0; j < b->strip_count; j++) finish(b, &b->strips[j], all);
 }
@@ -112,7 +136,8 @@ static void carve(cvy_igemm_block *b, float *memory) {
   b->x = memory;
   b->panel = b->x + plan->plane_floats;
   b->results = b->panel + plan->panel_floats;
-  b->runs = (cvy_run *)(b->results + plan->result_floats);
+  b->filters = b->results + plan->result_floats;
+  b->runs = (cvy_run *)(b->filters + (plan->once ? plan->together * plan->tile_floats : 0));
   b->strips = (cvy_igemm_strip *)(b->runs + plan->runs);
   b->taps = (int64_t *)(b->strips + plan->strips);
 }
@@ -161,7 +186,7 @@ void cvy_igemm_maps(const cvy_cpu_call *call) {
   int64_t *begin = (int64_t *)(filters + plan->filter_floats), *order = begin + plan->phases + 1;
   cvy_igemm_order(plan, begin, order);
   self.filters = filters, self.begin = begin, self.order = order;
-  cvy_igemm_pack(plan, call, begin, order, filters);
+  if (!plan->once) cvy_igemm_pack(plan, call, begin, order, filters);
   cvy_parallel_items(call->threads, plan->bands * plan->p.groups * plan->blocks * plan->parts,
                      make_pieces, &self);
 }

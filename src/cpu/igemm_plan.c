@@ -7,7 +7,7 @@
 #include "cpu/span.h"
 
 #define STRIP_FLOATS 12288 /* of a panel, in the L1 cache beside the filters of a tile */
-#define FEW_FLAT 32       /* outputs of 1x1, measured */
+#define FEW_FLAT 32        /* outputs of 1x1, measured */
 #define COLUMNS 512
 #define FILTER_FLOATS 32768    /* of the tiles taken together, for the channels of a panel */
 #define RESIDENT_FLOATS 131072 /* of planes */
@@ -184,8 +184,10 @@ static void size_planes(cvy_igemm_plan *plan) {
 
 static void size_memory(cvy_igemm_plan *plan) {
   int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
-  plan->filter_floats =
-      up(plan->p.groups * plan->tiles * plan->channels * plan->taps * rows, FLOATS_PER_LINE);
+  int64_t all = plan->p.groups * plan->tiles * plan->channels * plan->taps * rows;
+  plan->filter_floats = plan->once ? 0 : up(all, FLOATS_PER_LINE);
+  plan->tile_floats = up(plan->depth * rows, FLOATS_PER_LINE);
+  int64_t own = plan->once ? plan->together * plan->tile_floats : 0;
   plan->order_floats = up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), FLOATS_PER_LINE);
   /* Packing writes whole vectors, past the last column. */
   plan->strip_floats = up(cvy_times(plan->depth, width) + plan->ukr->lanes, FLOATS_PER_LINE);
@@ -194,7 +196,7 @@ static void size_memory(cvy_igemm_plan *plan) {
   int64_t runs = plan->runs * (int64_t)(sizeof(cvy_run) / sizeof(float));
   runs += plan->strips * (int64_t)(sizeof(cvy_igemm_strip) / sizeof(float));
   int64_t floats = cvy_times(1, plan->plane_floats + plan->panel_floats);
-  floats = cvy_times(1, floats + plan->result_floats + runs + INDEX_FLOATS * plan->taps);
+  floats = cvy_times(1, floats + plan->result_floats + own + runs + INDEX_FLOATS * plan->taps);
   plan->slot_floats = up(floats, FLOATS_PER_LINE);
 }
 
@@ -215,6 +217,7 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.shifted = cut_shifted(&plan);
   if (!plan.shifted) cut_packed(&plan);
   cut_tiles(&plan);
+  plan.once = plan.bands * plan.blocks == 1;
   size_planes(&plan);
   size_memory(&plan);
   return plan;
