@@ -1,5 +1,5 @@
 /* Forward and backward_data of cpu.implicit_gemm: for each block of columns, channels are packed some
- * at a time; a strip of the panel stays in the L1 cache while the filters of many outputs pass by. */
+ * at a time; a strip of the panel stays close while the filters of many outputs pass by. */
 #include "cpu/block.h"
 #include "cpu/igemm.h"
 #include "cpu/span.h"

@@ -1,13 +1,13 @@
 /* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the filters
- * it meets share the L2 cache; a strip of it and the filters of one tile the L1 cache. */
+ * it meets share the L2 cache; the filters of one tile, and on AVX2 a strip, stay in the L1 cache. */
 #include "base/build_config.h"
 #include "cpu/block.h"
 #include "cpu/igemm.h"
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
-#define STRIP_FLOATS 12288 /* of a panel, in the L1 cache beside the filters of a tile */
-#define FEW_FLAT 32        /* outputs of 1x1, measured */
+#define DEPTH 256   /* channels times taps of a panel: sums are walked once for so many */
+#define FEW_FLAT 32 /* outputs of 1x1, measured */
 #define COLUMNS 512
 #define FILTER_FLOATS 32768    /* of the tiles taken together, for the channels of a panel */
 #define RESIDENT_FLOATS 131072 /* of planes */
@@ -78,14 +78,10 @@ bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
 
 /* ------------------------------------------------------------------------------------ cuts */
 
-/* Channels times taps of a strip at a time. */
-static int64_t depth_of(const cvy_igemm_plan *plan) {
-  return STRIP_FLOATS / cvy_ukr_columns(plan->ukr);
-}
-
+/* Channels at a time, even parts of all. */
 int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps) {
   if (taps == 0) return plan->channels;
-  return parts_of(plan->channels, parts_of(plan->channels * taps, depth_of(plan)));
+  return parts_of(plan->channels, parts_of(plan->channels * taps, DEPTH));
 }
 
 /* Even blocks of at most `most` places of the axis; of a single row, whole strips. */
@@ -212,7 +208,7 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.flat = is_flat(&plan.p) && plan.phases == 1;
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
   plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
-  plan.depth = cvy_least(depth_of(&plan) + plan.taps, plan.channels * plan.taps);
+  plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
   plan.axis = cvy_block_axis(&plan.p);
   plan.shifted = cut_shifted(&plan);
   if (!plan.shifted) cut_packed(&plan);
