@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-STEPS = 6
+STEPS = 10
 
 torch.manual_seed(0)
 model = nn.Sequential(
