@@ -37,4 +37,4 @@ def shared_array(handle: Handle, shape: Shape) -> np.ndarray:
     block = (ctypes.c_float * count).from_address(memory.value)
     free = partial(library.convoy_host_free, context, memory.value)
     weakref.finalize(block, release, free).atexit = False
-    return np.frombuffer(block, np.float32).reshape(shape)
+    return np.frombuffer(memoryview(block), np.float32).reshape(shape)

@@ -22,15 +22,15 @@ GRADIENTS = ("backward_data", "backward_weights", "backward_bias")
 
 class Operation(NamedTuple):
     """`geometry`: stride, padding, dilation, transposed, output_padding, groups, as PyTorch passes
-    them. Operands that the direction does not read may be None."""
+    them. Operands are tensors; those that the direction does not read may be None."""
 
     direction: str
     at: Layout
     geometry: Tuple[Any, ...]
-    x: Optional[Tensor] = None
-    w: Optional[Tensor] = None
-    bias: Optional[Tensor] = None
-    dy: Optional[Tensor] = None
+    x: Any = None
+    w: Any = None
+    bias: Any = None
+    dy: Any = None
 
 
 _CLASSES = (torch.Tensor, torch.nn.Parameter)
@@ -134,7 +134,9 @@ def _is_ordered(sizes: Sequence[int], strides: Sequence[int], axes: Sequence[int
 def memory_format(*operands: Optional[Tensor]) -> torch.memory_format:
     """What PyTorch's own kernels give results: channels last when an operand is."""
     for tensor in operands:
-        strides = () if tensor is None else tensor.stride()
+        if tensor is None:
+            continue
+        strides = tensor.stride()
         if len(strides) in _CHANNELS_LAST and strides[1] <= strides[-1]:
             format, axes = _CHANNELS_LAST[len(strides)]
             if _is_ordered(tensor.shape, strides, axes):

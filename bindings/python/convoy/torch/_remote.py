@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import torch
 
 from .._context import Context
+from .._conv import Geometry
 from .._records import Run
-from .._tensor import Tensor as DeviceTensor
 from ._copies import Copies
 from ._operation import Operation, Tensor, keywords, memory_format
 
 
-def _forward(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+def _forward(context: Context, copies: Copies, op: Operation, run: Run) -> Any:
     keep = torch.is_grad_enabled()
     x, w = copies.send(op.x, keep), copies.send(op.w, keep)
     bias = None if op.bias is None else copies.send(op.bias, False)
     return context.forward(x, w, bias, run=run, **_geometry(op))
 
 
-def _backward_data(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+def _backward_data(context: Context, copies: Copies, op: Operation, run: Run) -> Any:
     dy, w = copies.find(op.dy), copies.find(op.w)
     return context.backward_data(dy, w, op.at.x_shape, run=run, **_geometry(op))
 
 
-def _backward_weights(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+def _backward_weights(context: Context, copies: Copies, op: Operation, run: Run) -> Any:
     x, dy = copies.find(op.x), copies.find(op.dy)
     return context.backward_weights(x, dy, op.at.w_shape, run=run, **_geometry(op))
 
 
-def _backward_bias(context: Context, copies: Copies, op: Operation, run: Run) -> DeviceTensor:
+def _backward_bias(context: Context, copies: Copies, op: Operation, run: Run) -> Any:
     return context.backward_bias(copies.find(op.dy), run=run)
 
 
-def _geometry(op: Operation) -> Dict:
+def _geometry(op: Operation) -> Geometry:
     return keywords(op.geometry, len(op.at.x_shape) - 2)
 
 
-_DIRECTIONS: Dict[str, Callable[[Context, Copies, Operation, Run], DeviceTensor]] = {
+_DIRECTIONS: Dict[str, Callable[[Context, Copies, Operation, Run], Any]] = {
     "forward": _forward,
     "backward_data": _backward_data,
     "backward_weights": _backward_weights,
