@@ -1,6 +1,5 @@
-/* cpu.depthwise: one input channel per group. A channel is laid out in padded planes that stay in
- * cache; each tap is then one long shifted row, which keeps the registers full even on 7x7 images, and
- * all taps are summed in registers. */
+/* cpu.depthwise: one input channel per group. A strip of padded rows stays in the first level of cache;
+ * results are summed in registers and go straight to where they belong. */
 #include <string.h>
 
 #include "cpu/depthwise.h"
@@ -9,112 +8,191 @@
 
 /* ------------------------------------------------------------------------------ the memory */
 
-static float *slot_memory(const cvy_depthwise *d, int32_t slot) {
+static float *strip_memory(const cvy_depthwise *d, int32_t slot) {
   return d->slots + slot * d->plan.slot_floats;
 }
 
-static float *x_planes(const cvy_depthwise *d, int32_t slot) {
-  return slot_memory(d, slot);
+/* Rows aside. */
+static float *side_memory(const cvy_depthwise *d, int32_t slot) {
+  return strip_memory(d, slot) + d->plan.x_floats;
 }
 
-/* Of the first output; shifts to the left of it read zeros. */
-static float *y_planes(const cvy_depthwise *d, int32_t slot) {
-  return slot_memory(d, slot) + d->plan.x_floats + d->plan.reach;
+/* Sorted weights, or sums of gradients. */
+static float *weights_memory(const cvy_depthwise *d, int32_t slot) {
+  return side_memory(d, slot) + d->plan.y_floats;
 }
 
-static float *sorted_weights(const cvy_depthwise *d, int32_t slot) {
-  return slot_memory(d, slot) + d->plan.x_floats + d->plan.y_floats;
-}
-
-/* What no channel writes stays 0: gaps, margins, and the rest of the last vectors. */
+/* What no row writes stays 0: margins, and what lies behind short rows. */
 static void clear(const cvy_depthwise *d, int32_t slot) {
-  memset(slot_memory(d, slot), 0, (size_t)(d->plan.x_floats + d->plan.y_floats) * sizeof(float));
+  memset(strip_memory(d, slot), 0, (size_t)(d->plan.x_floats + d->plan.y_floats) * sizeof(float));
 }
 
-/* -------------------------------------------------------------------------------- forward */
+static cvy_stencil stencil_of(const cvy_depthwise *d, const cvy_depthwise_part *part,
+                              const float *x) {
+  const int64_t *shift = d->shift + part->list;
+  return (cvy_stencil){.x = x + part->x,
+                       .shift = shift,
+                       .across = part->across,
+                       .down = part->down,
+                       .x_step = d->plan.axis[1].step * d->plan.row,
+                       .tap_step = part->down > 1 ? shift[part->across] - shift[0] : 0,
+                       .rows = part->rows,
+                       .length = part->length,
+                       .loose = d->plan.aside || part->to_row == part->length};
+}
 
-static void forward(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_depthwise *d = arg;
-  const cvy_problem *p = &d->plan.p;
-  const cvy_cpu_call *call = d->call;
-  const cvy_planes_layout *layout = &d->plan.layout;
-  int64_t taps = cvy_filter_volume(p), pixels = cvy_out_volume(p);
-  float *x = x_planes(d, slot), *y = y_planes(d, slot);
-  clear(d, slot);
-  for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
-    cvy_planes_fill_x(layout, call->lanes, call->a + nc * cvy_in_volume(p), x);
-    for (int64_t i = 0; i < d->plan.outputs; i++) {
-      int64_t k = nc % p->c * d->plan.outputs + i;
-      float *out = call->out + (nc * d->plan.outputs + i) * pixels;
-      call->lanes->shifts(y, x, call->b + k * taps, d->shift, taps, layout->y_floats);
-      cvy_planes_store_y(layout, call->lanes, y, p->accumulate, out);
-      cvy_cpu_epilogue(call, out, k, pixels);
+/* ------------------------------------------------------------------- forward, backward_data */
+
+static void sort_weights(const cvy_depthwise *d, const float *w, float *sorted) {
+  int64_t taps = d->plan.inputs * cvy_filter_volume(&d->plan.p);
+  for (int64_t i = 0; i < d->plan.outputs; i++, w += taps, sorted += taps)
+    for (int64_t t = 0; t < taps; t++) sorted[t] = w[d->order[t]];
+}
+
+/* Rows whose results lie beside each other: one part for each phase of the last axis. */
+static void sum_rows(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *x,
+                     const float *w, float *side, float *out) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  if (parts->rows == 0) return;
+  for (int64_t q = 0; q < plan->axis[2].phases; q++) {
+    cvy_stencil stencil = stencil_of(d, &parts[q], x);
+    float *aside = side + q * plan->height * plan->side_row;
+    d->call->lanes->sums(&stencil, w + parts[q].list, plan->aside ? aside : out + parts[q].to,
+                         plan->aside ? plan->side_row : parts[q].to_row);
+  }
+  if (plan->aside) cvy_depthwise_move(d, parts, side, out);
+}
+
+/* All results of one channel of the source, or of the channels that are summed. */
+static void sum_channel(const cvy_depthwise *d, const float *source, float *out, int32_t slot) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  int64_t taps = plan->inputs * cvy_filter_volume(&plan->p);
+  int64_t volume = plan->axis[0].result * plan->axis[1].result * plan->axis[2].result;
+  int64_t chunk = plan->height * plan->axis[1].phases * plan->axis[2].result;
+  const float *w = weights_memory(d, slot);
+  for (int64_t s = 0; s < plan->strips; s++) {
+    const float *x = cvy_depthwise_strip(d, s, source, strip_memory(d, slot));
+    for (int64_t i = 0; i < plan->outputs; i++) {
+      const cvy_depthwise_part *parts = &d->parts[s * plan->phases];
+      cvy_depthwise_write_ahead(out + i * volume + parts->to + chunk, chunk);
+      for (int64_t q = 0; q < plan->phases; q += plan->axis[2].phases)
+        sum_rows(d, &parts[q], x, w + i * taps, side_memory(d, slot), out + i * volume);
     }
   }
 }
 
-/* -------------------------------------------------------------------------- backward_data */
-
-/* dx of one channel: each phase of the strides sums its own taps. */
-static void sum_phases(const cvy_depthwise *d, const float *w, float *sorted, const float *dy,
-                       float *dx) {
-  for (int64_t t = 0; t < d->begin[d->plan.phases]; t++) sorted[t] = w[d->order[t]];
-  for (int64_t i = 0; i < d->plan.phases; i++) {
-    int64_t first = d->begin[i], plane = d->plan.layout.plane;
-    d->call->lanes->shifts(dx + i * plane, dy, sorted + first, d->shift + first,
-                           d->begin[i + 1] - first, plane);
+static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  const cvy_depthwise *d = arg;
+  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_cpu_call *call = d->call;
+  bool data = plan->p.direction == CONVOY_BACKWARD_DATA;
+  int64_t x = cvy_in_volume(&plan->p), y = cvy_out_volume(&plan->p);
+  int64_t from = data ? plan->inputs * y : x, to = data ? x : y, outputs = plan->outputs;
+  int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
+  clear(d, slot);
+  for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
+    float *out = call->out + nc * outputs * to;
+    sort_weights(d, call->b + nc % plan->p.c * taps, weights_memory(d, slot));
+    sum_channel(d, call->a + nc * from, out, slot);
+    for (int64_t i = 0; i < outputs; i++)
+      cvy_cpu_epilogue(call, out + i * to, nc % plan->p.c * outputs + i, to);
   }
 }
 
-/* The same where dy is short and taps lie far apart. */
-static void add_taps(const cvy_depthwise *d, const float *w, const float *dy, float *dx) {
-  memset(dx, 0, (size_t)d->plan.layout.x_floats * sizeof *dx);
-  for (int64_t i = 0; i < d->plan.outputs; i++, dy += d->plan.y_pitch)
-    for (int64_t t = 0; t < cvy_filter_volume(&d->plan.p); t++, w++)
-      d->call->lanes->axpy(dx + d->shift[t], 1, dy, 1, *w, d->plan.layout.y_floats);
+/* ----------------------------------------------------- backward_data where dy's rows are short */
+
+/* Each row of dy, times tap s of a filter row, to the row of dx that it reads. */
+static void add_row(const cvy_depthwise *d, const float *w, const float *dy, float *dx) {
+  const cvy_problem *p = &d->plan.p;
+  for (int64_t s = 0; s < p->filter[2]; s++) {
+    int64_t offset = s * p->dilation[2] - p->pad[2], step = p->stride[2];
+    cvy_span span = cvy_span_of(p->in[2], p->out[2], step, offset);
+    if (span.begin < span.end)
+      d->call->lanes->axpy(dx + span.begin * step + offset, step, dy + span.begin, 1, w[s],
+                           span.end - span.begin);
+  }
 }
 
-static void backward_data(void *arg, int64_t begin, int64_t end, int32_t slot) {
+static void add_output(const cvy_depthwise *d, const float *w, const float *dy, float *dx) {
+  const cvy_problem *p = &d->plan.p;
+  for (int64_t t = 0; t < p->filter[0]; t++)
+    for (int64_t r = 0; r < p->filter[1]; r++, w += p->filter[2]) {
+      int64_t deep = t * p->dilation[0] - p->pad[0], top = r * p->dilation[1] - p->pad[1];
+      cvy_span z = cvy_span_of(p->in[0], p->out[0], p->stride[0], deep);
+      cvy_span h = cvy_span_of(p->in[1], p->out[1], p->stride[1], top);
+      for (int64_t oz = z.begin; oz < z.end; oz++)
+        for (int64_t oh = h.begin; oh < h.end; oh++) {
+          int64_t row = (oz * p->stride[0] + deep) * p->in[1] + oh * p->stride[1] + top;
+          add_row(d, w, dy + (oz * p->out[1] + oh) * p->out[2], dx + row * p->in[2]);
+        }
+    }
+}
+
+static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_depthwise *d = arg;
   const cvy_problem *p = &d->plan.p;
-  const cvy_cpu_call *call = d->call;
-  int64_t volume = cvy_in_volume(p), pixels = cvy_out_volume(p), outputs = d->plan.outputs;
-  float *dx = x_planes(d, slot), *dy = y_planes(d, slot);
-  clear(d, slot);
+  int64_t volume = cvy_in_volume(p), pixels = cvy_out_volume(p), taps = cvy_filter_volume(p);
+  (void)slot;
   for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
-    const float *w = call->b + nc % p->c * outputs * cvy_filter_volume(p);
-    for (int64_t i = 0; i < outputs; i++)
-      cvy_planes_load_y(&d->plan.layout, call->lanes, call->a + (nc * outputs + i) * pixels,
-                        dy + i * d->plan.y_pitch);
-    if (d->plan.dense)
-      sum_phases(d, w, sorted_weights(d, slot), dy, dx);
-    else
-      add_taps(d, w, dy, dx);
-    cvy_planes_store_x(&d->plan.layout, call->lanes, dx, p->accumulate, call->out + nc * volume);
-    cvy_cpu_epilogue(call, call->out + nc * volume, nc % p->c, volume);
+    float *dx = d->call->out + nc * volume;
+    if (!p->accumulate) memset(dx, 0, (size_t)volume * sizeof *dx);
+    for (int64_t i = 0; i < d->plan.inputs; i++)
+      add_output(d, d->call->b + (nc % p->c * d->plan.inputs + i) * taps,
+                 d->call->a + (nc * d->plan.inputs + i) * pixels, dx);
+    cvy_cpu_epilogue(d->call, dx, nc % p->c, volume);
   }
 }
 
 /* ----------------------------------------------------------------------- backward_weights */
 
-static void backward_weights(void *arg, int64_t begin, int64_t end, int32_t slot) {
+/* Adds what the rows of dy in one strip give. Short rows get zeros up to a vector's end. */
+static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *x,
+                     const float *dy, float *side, float *sums) {
+  cvy_stencil stencil = stencil_of(d, part, x);
+  const float *y = dy + part->to;
+  int64_t pitch = part->to_row, lanes = d->call->lanes->ukr.lanes;
+  if (part->length < CVY_WIDEST) {
+    d->call->lanes->pad_rows(&(cvy_rows){.to = side,
+                                         .from = y,
+                                         .to_pitch = CVY_WIDEST,
+                                         .from_pitch = pitch,
+                                         .rows = part->rows,
+                                         .length = part->length});
+    y = side;
+    pitch = CVY_WIDEST;
+    stencil.length = (part->length + lanes - 1) / lanes * lanes;
+  }
+  cvy_depthwise_read_ahead(dy + part->to + part->rows * part->to_row, part->rows * part->to_row);
+  d->call->lanes->dots(&stencil, y, pitch, sums + part->list * CVY_WIDEST);
+}
+
+/* Of all outputs of channel c of image n. */
+static void dot_channel(const cvy_depthwise *d, int64_t n, int64_t c, int32_t slot) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  int64_t nc = n * plan->p.c + c, outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
+  const float *source = d->call->a + nc * cvy_in_volume(&plan->p);
+  for (int64_t s = 0; s < plan->strips; s++) {
+    const float *x = cvy_depthwise_strip(d, s, source, strip_memory(d, slot));
+    for (int64_t i = 0; i < outputs; i++)
+      dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, side_memory(d, slot),
+               weights_memory(d, slot) + i * cvy_filter_volume(&plan->p) * CVY_WIDEST);
+  }
+}
+
+static void dot_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_depthwise *d = arg;
   const cvy_problem *p = &d->plan.p;
   const cvy_cpu_call *call = d->call;
-  int64_t taps = cvy_filter_volume(p), outputs = d->plan.outputs;
-  float *x = x_planes(d, slot), *dy = y_planes(d, slot);
+  int64_t taps = d->plan.outputs * cvy_filter_volume(p);
+  float *sums = weights_memory(d, slot);
   clear(d, slot);
-  for (int64_t c = begin; c < end; c++, cvy_beat_on()) {
-    float *dw = call->out + c * outputs * taps;
-    if (!p->accumulate) memset(dw, 0, (size_t)(outputs * taps) * sizeof *dw);
-    for (int64_t n = 0; n < p->n; n++) {
-      int64_t nc = n * p->c + c;
-      cvy_planes_fill_x(&d->plan.layout, call->lanes, call->a + nc * cvy_in_volume(p), x);
-      for (int64_t i = 0; i < outputs; i++) {
-        cvy_planes_load_y(&d->plan.layout, call->lanes,
-                          call->b + (nc * outputs + i) * cvy_out_volume(p), dy);
-        call->lanes->dots(dw + i * taps, dy, x, d->shift, taps, d->plan.layout.y_floats);
-      }
+  for (int64_t c = begin; c < end; c++) {
+    memset(sums, 0, (size_t)d->plan.w_floats * sizeof *sums);
+    for (int64_t n = 0; n < p->n; n++, cvy_beat_on()) dot_channel(d, n, c, slot);
+    for (int64_t t = 0; t < taps; t++) {
+      float *dw = call->out + c * taps + t;
+      float sum = (float)call->lanes->sum(sums + t * CVY_WIDEST, CVY_WIDEST);
+      *dw = p->accumulate ? *dw + sum : sum;
     }
   }
 }
@@ -134,7 +212,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   cvy_depthwise_cut(problem, facts, &plan);
   int64_t bytes = cvy_depthwise_bytes(&plan);
   if (bytes <= facts->workspace_limit) return true;
-  cvy_text_add(reason, "%lld bytes of planes for %lld threads, the limit is %lld", (long long)bytes,
+  cvy_text_add(reason, "%lld bytes of strips for %lld threads, the limit is %lld", (long long)bytes,
                (long long)facts->info.compute_units, (long long)facts->workspace_limit);
   return false;
 }
@@ -151,13 +229,13 @@ static void run(const cvy_cpu_call *call) {
   cvy_depthwise d = {.call = call};
   const cvy_problem *p = &d.plan.p;
   cvy_depthwise_cut(call->problem, call->facts, &d.plan);
-  cvy_depthwise_list(&d);
-  static cvy_task *const direction[CONVOY_DIRECTIONS] = {
-      [CONVOY_FORWARD] = forward,
-      [CONVOY_BACKWARD_DATA] = backward_data,
-      [CONVOY_BACKWARD_WEIGHTS] = backward_weights};
-  bool sums_images = p->direction == CONVOY_BACKWARD_WEIGHTS;
-  cvy_parallel_items(call->threads, sums_images ? p->c : p->n * p->c, direction[p->direction], &d);
+  if (!d.plan.sparse) cvy_depthwise_list(&d);
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
+  cvy_parallel_items(call->threads, weights ? p->c : p->n * p->c,
+                     weights         ? dot_channels
+                     : d.plan.sparse ? add_channels
+                                     : sum_channels,
+                     &d);
 }
 
 const cvy_cpu_row cvy_cpu_depthwise = {

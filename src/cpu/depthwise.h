@@ -1,41 +1,80 @@
-/* How cpu.depthwise lays out a channel and lists its taps. */
+/* How cpu.depthwise cuts a problem. All passes see a source (x, for backward_data dy) whose rows lie
+ * in strips of padded rows, and results (y, dx, or the dy that backward_weights multiplies with), each
+ * the sum over its taps of places of a strip. */
 #ifndef CVY_CPU_DEPTHWISE_H
 #define CVY_CPU_DEPTHWISE_H
 
-#include "cpu/planes.h"
 #include "cpu/row.h"
+#include "cpu/stencil.h"
 
 /* Outputs per group, at most; with more, a matrix product is faster, except where they are summed into
  * one channel. */
 #define CVY_DEPTHWISE_OUTPUTS 2
 #define CVY_DEPTHWISE_SUMMED 64
 
+/* One axis. Tap f of sum j reads place j step + (its offset); the source's first element has place
+ * `left`. Only backward_data has phases, one per remainder of the stride: sum j of phase q is result
+ * j phases + q - pad. */
+typedef struct cvy_depthwise_axis {
+  int64_t source, result;
+  int64_t left, step, phases, pad;
+  int64_t sums;  /* of every phase */
+  int64_t reach; /* places from the first to the last that any tap of a sum reads */
+} cvy_depthwise_axis;
+
 typedef struct cvy_depthwise_plan {
   cvy_problem p; /* merged */
-  cvy_planes_layout layout;
-  int64_t outputs; /* per group */
-  int64_t phases;  /* of all strides together */
-  bool dense;      /* backward_data sums all taps for each place of x; else each tap is added */
-  int64_t reach;   /* zeros before y: as far as the last tap lies behind the first */
-  int64_t y_pitch; /* from output to output of a group */
-  int64_t x_floats, y_floats; /* of a slot, margins included */
-  int64_t list_floats;        /* shared by all slots */
-  int64_t slots, slot_floats;
+  cvy_depthwise_axis axis[3];
+  int64_t inputs;  /* source channels that are summed: the outputs of a group in backward_data */
+  int64_t outputs; /* result channels of the same source channel */
+  int64_t phases;  /* of all axes */
+  bool sparse;     /* most results have no tap: each tap is added where it goes */
+  bool flat;       /* nothing is padded: taps read the source as it lies */
+  bool aside;      /* results are made beside `out` and moved there */
+  int64_t split; /* rows lie in so many parts: element u is in part u % stride, place u / stride */
+  int64_t part;  /* floats of one */
+  int64_t row, slice, image; /* floats from row to row, slice to slice, source channel to channel */
+  int64_t height;            /* sums of a strip, in its own axis */
+  int64_t heights, strips;   /* strips of one slice; of all */
+  int64_t side_row;          /* floats of a row made beside `out`, or of a short row of dy */
+  int64_t x_floats, y_floats, w_floats; /* of a slot: strip, rows aside, weights or sums */
+  int64_t index_bytes, slots, slot_floats;
 } cvy_depthwise_plan;
+
+/* What the taps of one phase give in one strip; rows is 0 where there is nothing. */
+typedef struct cvy_depthwise_part {
+  int64_t x;    /* place of the first tap of the first sum: offset in the strip */
+  int64_t list; /* first tap */
+  int64_t across, down, rows, length;
+  int64_t to, to_row; /* first result of the row in its channel; from row to row */
+} cvy_depthwise_part;
 
 typedef struct cvy_depthwise {
   const cvy_cpu_call *call;
   cvy_depthwise_plan plan;
-  /* Where taps read: forward and backward_weights from x, in order; backward_data from dy, sorted by
-   * the phase they write, begin[i] to begin[i + 1] for phase i; there order[] has their numbers. */
-  int64_t *shift, *order, *begin;
+  int64_t *shift, *order; /* of all taps, phase by phase: place in a strip, number in the filters */
+  cvy_depthwise_part *parts; /* strip by strip, phase by phase */
   float *slots;
 } cvy_depthwise;
 
-/* In place, for the layout refers to the problem beside it. */
 void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts, cvy_depthwise_plan *out);
 int64_t cvy_depthwise_bytes(const cvy_depthwise_plan *plan);
-/* Makes the lists and finds the slots, in the call's workspace. */
+
+/* Offset of tap f of phase q of an axis, -1 if it belongs to another phase. */
+int64_t cvy_depthwise_offset(const cvy_depthwise_plan *plan, int axis, int64_t phase, int64_t tap);
+/* Fills shift, order and parts. */
 void cvy_depthwise_list(cvy_depthwise *d);
+
+/* The rows of strip number `strip` from the channels at `source`: where its place 0 is. `to` has 0
+ * where no source element goes. */
+const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const float *source,
+                                 float *to);
+/* Starts bringing to the cache what the next strip will read or write, while this one is computed:
+ * the processor sees the pauses between strips, not the row after them. */
+void cvy_depthwise_read_ahead(const float *from, int64_t floats);
+void cvy_depthwise_write_ahead(const float *to, int64_t floats);
+/* Rows of all phases of the last axis, made aside, to their channel. */
+void cvy_depthwise_move(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *from,
+                        float *out);
 
 #endif

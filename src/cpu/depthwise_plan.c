@@ -1,88 +1,129 @@
-/* The memory of cpu.depthwise, and its lists of taps. */
+/* How cpu.depthwise cuts its work, and its memory. */
 #include "cpu/depthwise.h"
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
-#define FLOATS_PER_LINE 16
-#define WIDEST 16 /* floats of the widest vector: what may be read and written behind an array */
-#define PLACE_FLOATS 2 /* a place is as large as two floats */
+#define LINE 16           /* floats of a line of cache */
+#define STRIP_FLOATS 1024 /* half of the smallest level of cache there is */
+#define STRIP_LEAST 8     /* rows of sums: what a tile takes at once */
 
 static int64_t up(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/* Places from the first tap to the last one of any phase. */
-static int64_t reach_of(const cvy_depthwise_plan *plan) {
+/* ------------------------------------------------------------------------------------- axes */
+
+static cvy_depthwise_axis axis_of(const cvy_problem *p, int i) {
+  int64_t far = (p->filter[i] - 1) * p->dilation[i];
+  if (p->direction != CONVOY_BACKWARD_DATA)
+    return (cvy_depthwise_axis){.source = p->in[i],
+                                .result = p->out[i],
+                                .left = p->pad[i],
+                                .step = p->stride[i],
+                                .phases = 1,
+                                .sums = p->out[i],
+                                .reach = far + 1};
+  /* Sums in front of the first result are left out. */
+  int64_t last = far / p->stride[i], skip = cvy_least(p->pad[i] / p->stride[i], last);
+  int64_t pad = p->pad[i] - skip * p->stride[i];
+  return (cvy_depthwise_axis){.source = p->out[i],
+                              .result = p->in[i],
+                              .left = last - skip,
+                              .step = 1,
+                              .phases = p->stride[i],
+                              .pad = pad,
+                              .sums = (p->in[i] - 1 + pad) / p->stride[i] + 1,
+                              .reach = last + 1};
+}
+
+/* backward_data reads dy the other way round. */
+int64_t cvy_depthwise_offset(const cvy_depthwise_plan *plan, int axis, int64_t phase, int64_t tap) {
   const cvy_problem *p = &plan->p;
-  int64_t reach = 0;
-  for (int i = 0; i < 3; i++)
-    reach = cvy_times(reach, plan->layout.extent[i]) +
-            (p->filter[i] - 1) * p->dilation[i] / p->stride[i];
-  return reach;
+  int64_t far = tap * p->dilation[axis], stride = p->stride[axis];
+  if (p->direction != CONVOY_BACKWARD_DATA) return far;
+  return far % stride == phase ? plan->axis[axis].reach - 1 - far / stride : -1;
+}
+
+static int64_t places(const cvy_depthwise_axis *axis) {
+  return cvy_times(axis->sums - 1, axis->step) + axis->reach;
+}
+
+/* ------------------------------------------------------------------------------------ strips */
+
+static bool is_flat(const cvy_depthwise_plan *plan) {
+  for (int i = 0; i < 3; i++) {
+    const cvy_depthwise_axis *axis = &plan->axis[i];
+    if (axis->left > 0 || places(axis) > axis->source) return false;
+  }
+  const cvy_depthwise_axis *last = &plan->axis[2];
+  return last->step == 1 && last->result >= CVY_WIDEST;
+}
+
+/* Short strips where the source has few rows: taps that read none of them are left out. */
+static int64_t height_of(const cvy_depthwise_plan *plan) {
+  const cvy_depthwise_axis *rows = &plan->axis[1];
+  if (plan->flat) return rows->sums;
+  int64_t fit = STRIP_FLOATS / cvy_times(cvy_times(plan->inputs, plan->axis[0].reach), plan->row);
+  int64_t most = cvy_most((fit - rows->reach) / rows->step, STRIP_LEAST);
+  if (plan->p.filter[1] > 1) most = cvy_least(most, rows->source);
+  int64_t strips = (rows->sums + most - 1) / most;
+  return (rows->sums + strips - 1) / strips;
+}
+
+static void cut_rows(cvy_depthwise_plan *plan) {
+  const cvy_depthwise_axis *axis = plan->axis;
+  bool apart = axis[2].step > 1 && plan->p.filter[2] > 1;
+  plan->split = apart ? axis[2].step : 1;
+  int64_t kept = (places(&axis[2]) + axis[2].step - 1) / axis[2].step;
+  plan->part = up(kept, LINE);
+  plan->flat = is_flat(plan);
+  plan->row = plan->flat ? axis[2].source : cvy_times(plan->split, plan->part);
+  plan->height = height_of(plan);
+  plan->heights = (axis[1].sums + plan->height - 1) / plan->height;
+  plan->strips = cvy_times(plan->heights, axis[0].sums);
+  int64_t rows = cvy_times(plan->height - 1, axis[1].step) + axis[1].reach;
+  plan->slice = cvy_times(plan->flat ? axis[1].source : rows, plan->row);
+  plan->image = cvy_times(plan->flat ? axis[0].source : axis[0].reach, plan->slice);
+}
+
+/* ------------------------------------------------------------------------------------ memory */
+
+static void cut_memory(cvy_depthwise_plan *plan) {
+  const cvy_problem *p = &plan->p;
+  int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
+  plan->side_row = weights ? CVY_WIDEST : up(plan->axis[2].sums, LINE);
+  plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) + CVY_WIDEST;
+  plan->y_floats = cvy_times(cvy_times(plan->height, plan->side_row), plan->axis[2].phases);
+  plan->w_floats = up(cvy_times(taps, weights ? CVY_WIDEST : 1), LINE);
+  plan->slot_floats = up(plan->x_floats + plan->y_floats + plan->w_floats, LINE);
+  int64_t lists = cvy_times(2 * (int64_t)sizeof(int64_t), taps);
+  int64_t parts =
+      cvy_times((int64_t)sizeof(cvy_depthwise_part), cvy_times(plan->strips, plan->phases));
+  plan->index_bytes = plan->sparse ? 0 : up(lists + parts, LINE * (int64_t)sizeof(float));
 }
 
 void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
                        cvy_depthwise_plan *out) {
   *out = (cvy_depthwise_plan){.p = cvy_merged(problem), .slots = facts->info.compute_units};
   const cvy_problem *p = &out->p;
-  int64_t taps = cvy_filter_volume(p);
-  out->layout = cvy_planes_layout_of(p);
-  out->outputs = p->k / p->groups;
-  const int64_t *phases = out->layout.phases; /* those that a filter 1 wide reads, no more */
-  out->phases = cvy_times(cvy_times(phases[0], phases[1]), phases[2]);
-  /* Where taps lie far apart, most places see no dy at most of them. */
-  out->dense = out->layout.plane <= 2 * out->layout.y_floats;
-  bool data = p->direction == CONVOY_BACKWARD_DATA && out->dense;
-  out->reach = data ? up(reach_of(out), FLOATS_PER_LINE) : 0;
-  int64_t y = data ? out->layout.plane : out->layout.y_floats;
-  out->x_floats = up(out->layout.x_floats, FLOATS_PER_LINE) + WIDEST;
-  out->y_pitch = out->reach + up(y, FLOATS_PER_LINE) + WIDEST;
-  out->y_floats = cvy_times(out->outputs, out->y_pitch);
-  int64_t all = taps * out->outputs;
-  out->list_floats = up(cvy_times(PLACE_FLOATS, 2 * all + out->phases + 1), FLOATS_PER_LINE);
-  out->slot_floats = out->x_floats + out->y_floats + up(all, FLOATS_PER_LINE);
+  bool data = p->direction == CONVOY_BACKWARD_DATA;
+  out->phases = 1;
+  for (int i = 0; i < 3; i++) {
+    out->axis[i] = axis_of(p, i);
+    out->phases = cvy_times(out->phases, out->axis[i].phases);
+  }
+  out->inputs = data ? p->k / p->groups : 1;
+  out->outputs = data ? 1 : p->k / p->groups;
+  out->sparse = data && out->axis[2].sums > 2 * out->axis[2].source;
+  out->aside =
+      out->axis[2].phases > 1 || (p->accumulate && p->direction != CONVOY_BACKWARD_WEIGHTS);
+  cut_rows(out);
+  cut_memory(out);
+  if (out->sparse) out->slot_floats = 0;
 }
 
 int64_t cvy_depthwise_bytes(const cvy_depthwise_plan *plan) {
-  int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->list_floats;
-  return cvy_times(floats, (int64_t)sizeof(float));
-}
-
-/* ----------------------------------------------------------------------------------- lists */
-
-/* Tap number `tap` of a filter: where it reads in the planes of x. */
-static int64_t place_of(const cvy_depthwise_plan *plan, int64_t tap) {
-  const int64_t *f = plan->p.filter;
-  return cvy_planes_tap(&plan->layout, tap / f[2] / f[1], tap / f[2] % f[1], tap % f[2]);
-}
-
-/* Phase by phase, of all outputs of the group: a tap of phase i gives place u of that phase's plane
- * what is at place u + shift of the first output's dy. */
-static void list_phases(cvy_depthwise *d) {
-  const cvy_depthwise_plan *plan = &d->plan;
-  int64_t taps = cvy_filter_volume(&plan->p), plane = plan->layout.plane, count = 0;
-  for (int64_t i = 0; i < plan->phases; i++) {
-    d->begin[i] = count;
-    for (int64_t t = 0; t < taps * plan->outputs; t++) {
-      int64_t place = place_of(plan, t % taps);
-      if (place / plane != i) continue;
-      d->order[count] = t;
-      d->shift[count++] = t / taps * plan->y_pitch - place % plane;
-    }
-  }
-  d->begin[plan->phases] = count;
-}
-
-void cvy_depthwise_list(cvy_depthwise *d) {
-  const cvy_depthwise_plan *plan = &d->plan;
-  int64_t taps = cvy_filter_volume(&plan->p);
-  d->shift = d->call->workspace;
-  d->order = d->shift + taps * plan->outputs;
-  d->begin = d->order + taps * plan->outputs;
-  d->slots = (float *)d->call->workspace + plan->list_floats;
-  if (plan->p.direction == CONVOY_BACKWARD_DATA && plan->dense) {
-    list_phases(d);
-    return;
-  }
-  for (int64_t t = 0; t < taps; t++) d->shift[t] = place_of(plan, t);
+  int64_t floats = cvy_times(plan->slots, plan->slot_floats);
+  return cvy_times(floats, (int64_t)sizeof(float)) + plan->index_bytes;
 }

@@ -4,6 +4,7 @@
 #define CVY_CPU_LANES_H
 
 #include "cpu/inner.h"
+#include "cpu/stencil.h"
 #include "cpu/ukr.h"
 #include "cpu/wino.h"
 
@@ -33,13 +34,6 @@ typedef struct cvy_lanes {
   /* y[i] += sum over t of w[t] x[i + t step], i < length. */
   void (*slide)(float *y, const float *x, const float *w, int64_t taps, int64_t step,
                 int64_t length);
-  /* y[i] = sum over t of w[t] x[i + shift[t]]. Whole vectors are read and written. */
-  void (*shifts)(float *y, const float *x, const float *w, const int64_t *shift, int64_t taps,
-                 int64_t length);
-  /* dw[t] += sum over i of y[i] x[i + shift[t]]. Whole vectors are read: behind y there must be 0,
-   * behind x any number. */
-  void (*dots)(float *dw, const float *y, const float *x, const int64_t *shift, int64_t taps,
-               int64_t length);
   /* y[i ys] += w x[i xs] */
   void (*axpy)(float *y, int64_t ys, const float *x, int64_t xs, float w, int64_t length);
   /* to[i] = from[i stride] */
@@ -47,6 +41,12 @@ typedef struct cvy_lanes {
   /* In each row to[i] = from[i stride], or to[i stride] = from[i]. */
   void (*gather_rows)(const cvy_rows *rows, int64_t stride);
   void (*scatter_rows)(const cvy_rows *rows, int64_t stride);
+  /* In each row to[i] = from[i]. Behind rows shorter than a vector, 0 may be written up to its end. */
+  void (*pad_rows)(const cvy_rows *rows);
+  /* In each row to[i] = from[2 i], to[i + odd] = from[2 i + 1], as many as `length` has; or to[2 i] =
+   * from[i], to[2 i + 1] = from[i + odd]. */
+  void (*split_rows)(const cvy_rows *rows, int64_t odd);
+  void (*join_rows)(const cvy_rows *rows, int64_t odd);
   /* to[i stride] = from[i]; what lies between may be read and written back */
   void (*spread)(float *to, int64_t stride, const float *from, int64_t length);
   /* sum of a[r][i] b[r][i b_stride] */
@@ -65,6 +65,8 @@ typedef struct cvy_lanes {
   void (*pack)(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose);
   cvy_ukr ukr, narrow; /* narrow: for few rows */
   cvy_inner inner;
+  cvy_stencil_sums *sums;
+  cvy_stencil_dots *dots;
   cvy_wino wino;
 } cvy_lanes;
 

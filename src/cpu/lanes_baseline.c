@@ -3,6 +3,10 @@
 #define TILE_ROWS 4
 #define NARROW_ROWS 2
 #define INNER_COLUMNS 3
+#define EVEN_OF_TWO 0, 2, 4, 6
+#define ODD_OF_TWO 1, 3, 5, 7
+#define FIRST_PAIRS 0, 4, 1, 5
+#define LAST_PAIRS 2, 6, 3, 7
 #include "cpu/lanes_body.h"
 
 const cvy_lanes cvy_lanes_baseline = LANES_TABLE("generic (SSE2 on x86)");

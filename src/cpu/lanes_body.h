@@ -1,11 +1,13 @@
 /* Bodies of the inner loops in GCC's vector extensions. The including file sets LANES, the floats of
- * a native register, and is compiled with the flags of its instruction set and with contraction of
+ * a native register, and the orders of lanes that part two registers into even and odd lanes and join
+ * them in pairs, and is compiled with the flags of its instruction set and with contraction of
  * a b + c into fused multiply-adds. */
 #include <string.h>
 
 #include "cpu/lanes.h"
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t lane_mask __attribute__((vector_size(4 * LANES), may_alias));
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define ALWAYS static inline __attribute__((always_inline))
@@ -13,15 +15,19 @@ typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 /* Independent accumulators: enough to cover the latency of a multiply-add. */
 #define BURN 12
 
-#define SHIFTED 8 /* vectors */
-#define DOTS 9    /* taps */
-
 static inline vector load(const float *from) {
   return *(const vector *)from;
 }
 
 static inline void store(float *to, vector value) {
   *(vector *)to = value;
+}
+
+/* All bits of lane `first` and those behind it. */
+static inline lane_mask lanes_from(int64_t first) {
+  lane_mask number;
+  for (int i = 0; i < LANES; i++) number[i] = i;
+  return number >= (int32_t)first;
 }
 
 static inline int64_t slide_wide(float *y, const float *x, const float *w, int64_t taps,
@@ -60,32 +66,6 @@ static void slide(float *y, const float *x, const float *w, int64_t taps, int64_
   }
   for (; i < length; i++)
     for (int64_t t = 0; t < taps; t++) y[i] += w[t] * x[i + t * step];
-}
-
-/* `many` neighbouring vectors at a time: enough to cover the latency of a multiply-add. */
-static inline __attribute__((always_inline)) void shift_some(float *y, const float *x,
-                                                             const float *w, const int64_t *shift,
-                                                             int64_t taps, const int many) {
-  vector sum[SHIFTED];
-#pragma GCC unroll 8
-  for (int v = 0; v < many; v++) sum[v] = (vector){0};
-  for (int64_t t = 0; t < taps; t++) {
-    const float *from = x + shift[t];
-#pragma GCC unroll 8
-    for (int v = 0; v < many; v++) sum[v] += w[t] * load(from + v * LANES);
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v < many; v++) store(y + v * LANES, sum[v]);
-}
-
-static void shifts(float *y, const float *x, const float *w, const int64_t *shift, int64_t taps,
-                   int64_t length) {
-  int64_t i = 0;
-  for (; i + (SHIFTED - 1) * LANES < length; i += SHIFTED * LANES)
-    shift_some(y + i, x + i, w, shift, taps, SHIFTED);
-  for (; i + 3 * LANES < length; i += 4 * LANES) shift_some(y + i, x + i, w, shift, taps, 4);
-  for (; i + LANES < length; i += 2 * LANES) shift_some(y + i, x + i, w, shift, taps, 2);
-  if (i < length) shift_some(y + i, x + i, w, shift, taps, 1);
 }
 
 /* Strides 1 and 2 are written out so that the compiler sees constants and can vectorise. */
@@ -235,6 +215,90 @@ static void scatter_rows(const cvy_rows *r, int64_t stride) {
   }
 }
 
+/* Short rows are read whole vectors at a time as far as rows follow. */
+static void pad_rows(const cvy_rows *r) {
+  const lane_mask inside = ~lanes_from(r->length);
+  float *to = r->to;
+  const float *from = r->from;
+  int64_t left = (r->rows - 1) * r->from_pitch + r->length;
+  for (int64_t i = 0; i < r->rows; i++, left -= r->from_pitch) {
+    if (r->length < LANES && left >= LANES)
+      store(to, (vector)((lane_mask)load(from) & inside));
+    else
+      copy_row(to, from, r->length);
+    to += r->to_pitch;
+    from += r->from_pitch;
+  }
+}
+
+static inline void split_four(float *even, float *odd, const float *from) {
+  quad a = *(const quad *)from, b = *(const quad *)(from + 4);
+  *(quad *)even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+  *(quad *)odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+}
+
+static inline void split_row(float *restrict even, float *restrict odd, const float *restrict from,
+                             int64_t pairs) {
+  int64_t i = 0;
+  for (; i + LANES <= pairs; i += LANES) {
+    vector a = load(from + 2 * i), b = load(from + 2 * i + LANES);
+    store(even + i, __builtin_shufflevector(a, b, EVEN_OF_TWO));
+    store(odd + i, __builtin_shufflevector(a, b, ODD_OF_TWO));
+  }
+  for (; i + 4 <= pairs; i += 4) split_four(even + i, odd + i, from + 2 * i);
+  if (i < pairs && pairs >= 4) {
+    split_four(even + pairs - 4, odd + pairs - 4, from + 2 * (pairs - 4));
+    return;
+  }
+  for (; i < pairs; i++) {
+    even[i] = from[2 * i];
+    odd[i] = from[2 * i + 1];
+  }
+}
+
+static inline void join_four(float *to, const float *even, const float *odd) {
+  quad a = *(const quad *)even, b = *(const quad *)odd;
+  *(quad *)to = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  *(quad *)(to + 4) = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+}
+
+static inline void join_row(float *restrict to, const float *restrict even,
+                            const float *restrict odd, int64_t pairs) {
+  int64_t i = 0;
+  for (; i + LANES <= pairs; i += LANES) {
+    vector a = load(even + i), b = load(odd + i);
+    store(to + 2 * i, __builtin_shufflevector(a, b, FIRST_PAIRS));
+    store(to + 2 * i + LANES, __builtin_shufflevector(a, b, LAST_PAIRS));
+  }
+  for (; i + 4 <= pairs; i += 4) join_four(to + 2 * i, even + i, odd + i);
+  if (i < pairs && pairs >= 4) {
+    join_four(to + 2 * (pairs - 4), even + pairs - 4, odd + pairs - 4);
+    return;
+  }
+  for (; i < pairs; i++) {
+    to[2 * i] = even[i];
+    to[2 * i + 1] = odd[i];
+  }
+}
+
+static void split_rows(const cvy_rows *r, int64_t odd) {
+  float *to = r->to;
+  const float *from = r->from;
+  for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
+    split_row(to, to + odd, from, r->length / 2);
+    if (r->length % 2) to[r->length / 2] = from[r->length - 1];
+  }
+}
+
+static void join_rows(const cvy_rows *r, int64_t odd) {
+  float *to = r->to;
+  const float *from = r->from;
+  for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
+    join_row(to, from, from + odd, r->length / 2);
+    if (r->length % 2) to[r->length - 1] = from[r->length / 2];
+  }
+}
+
 static double add_lanes(vector a) {
   quad fours[LANES / 4], sum;
   memcpy(fours, &a, sizeof a);
@@ -274,30 +338,6 @@ static double dot(const cvy_planes *p) {
                                       : dot_strided(x, y, p->b_stride, p->length));
   }
   return rest + add_lanes(a + b);
-}
-
-/* Each vector of y meets `many` shifted ones of x. */
-static inline __attribute__((always_inline)) void dot_some(float *dw, const float *y,
-                                                           const float *x, const int64_t *shift,
-                                                           const int many, int64_t length) {
-  vector sums[DOTS];
-#pragma GCC unroll 9
-  for (int t = 0; t < many; t++) sums[t] = (vector){0};
-  for (int64_t i = 0; i < length; i += LANES) {
-    vector slope = load(y + i);
-#pragma GCC unroll 9
-    for (int t = 0; t < many; t++) sums[t] += slope * load(x + shift[t] + i);
-  }
-#pragma GCC unroll 9
-  for (int t = 0; t < many; t++) dw[t] += (float)add_lanes(sums[t]);
-}
-
-static void dots(float *dw, const float *y, const float *x, const int64_t *shift, int64_t taps,
-                 int64_t length) {
-  int64_t t = 0;
-  for (; t + DOTS <= taps; t += DOTS) dot_some(dw + t, y, x, shift + t, DOTS, length);
-  for (; t + 4 <= taps; t += 4) dot_some(dw + t, y, x, shift + t, 4, length);
-  for (; t < taps; t++) dot_some(dw + t, y, x, shift + t, 1, length);
 }
 
 static double sum(const float *x, int64_t length) {
@@ -341,15 +381,17 @@ static double burn(int64_t rounds, float *sink) {
 }
 
 #include "cpu/inner_body.h"
+#include "cpu/stencil_body.h"
 #include "cpu/ukr_body.h"
 #include "cpu/wino_body.h"
 
 #define LANES_TABLE(text)                                                                         \
   {                                                                                               \
-    .name = text, .slide = slide, .axpy = axpy, .shifts = shifts, .dots = dots,                   \
-    .gather_rows = gather_rows, .scatter_rows = scatter_rows, .gather = gather, .spread = spread, \
-    .dot = dot, .sum = sum, .epilogue = epilogue, .burn = burn, .transpose = transpose,           \
-    .pack = pack, .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                            \
-    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}},                               \
-    .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE,                              \
+    .name = text, .slide = slide, .axpy = axpy, .gather_rows = gather_rows, .pad_rows = pad_rows, \
+    .scatter_rows = scatter_rows, .split_rows = split_rows, .join_rows = join_rows,               \
+    .gather = gather, .spread = spread, .dot = dot, .sum = sum, .epilogue = epilogue,             \
+    .burn = burn, .transpose = transpose, .pack = pack,                                           \
+    .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                          \
+    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .sums = stencil_sums,         \
+    .dots = stencil_dots, .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE,        \
   }

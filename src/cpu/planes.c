@@ -1,4 +1,4 @@
-/* Moving channels in and out of padded planes, a row at a time. */
+/* Moving channels into padded planes, a row at a time. */
 #include "cpu/planes.h"
 
 #include <string.h>
@@ -59,58 +59,22 @@ static bool is_read(const cvy_planes_layout *layout, int axis, int64_t index) {
   return (index + p->pad[axis]) % p->stride[axis] < layout->phases[axis];
 }
 
-typedef void move_fn(const cvy_lanes *lanes, int64_t stride, const cvy_rows *x_to_places);
-
 /* Rows of depth z that go to phase `phase` of the height, from h = first on. */
-static void move_rows(const cvy_planes_layout *layout, const cvy_lanes *lanes, move_fn *move,
-                      float *x, float *planes, int64_t z, int64_t phase, int64_t width_phase) {
+static void load_rows(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+                      float *to, int64_t z, int64_t phase, int64_t width_phase) {
   const cvy_problem *p = layout->problem;
   int64_t stride = p->stride[1], height = used(layout, 1);
   int64_t first = ((phase - p->pad[1]) % stride + stride) % stride;
   run r = run_of(layout, width_phase);
   if (first >= height || r.count <= 0) return;
-  move(lanes, p->stride[2],
-       &(cvy_rows){.from = x + (z * p->in[1] + first) * p->in[2] + r.first,
-                   .from_pitch = stride * p->in[2],
-                   .to = planes + row_place(layout, z + p->pad[0], first + p->pad[1], width_phase) +
-                         r.place,
-                   .to_pitch = layout->extent[2],
-                   .rows = (height - 1 - first) / stride + 1,
-                   .length = r.count});
-}
-
-/* Moves each run of x to its place or back. */
-static void for_runs(const cvy_planes_layout *layout, const cvy_lanes *lanes, move_fn *move,
-                     float *x, float *planes) {
-  for (int64_t w = 0; w < layout->phases[2]; w++)
-    for (int64_t z = 0; z < used(layout, 0); z++)
-      for (int64_t h = 0; h < layout->phases[1] && is_read(layout, 0, z); h++)
-        move_rows(layout, lanes, move, x, planes, z, h, w);
-}
-
-static void load_rows(const cvy_lanes *lanes, int64_t stride, const cvy_rows *rows) {
-  lanes->gather_rows(rows, stride);
-}
-
-/* The same rows the other way. */
-static cvy_rows turned(const cvy_rows *rows) {
-  return (cvy_rows){.from = rows->to,
-                    .from_pitch = rows->to_pitch,
-                    .to = (float *)rows->from, /* x, which the walk took from its writer */
-                    .to_pitch = rows->from_pitch,
-                    .rows = rows->rows,
-                    .length = rows->length};
-}
-
-static void store_rows(const cvy_lanes *lanes, int64_t stride, const cvy_rows *rows) {
-  cvy_rows back = turned(rows);
-  lanes->scatter_rows(&back, stride);
-}
-
-static void add_rows(const cvy_lanes *lanes, int64_t stride, const cvy_rows *rows) {
-  cvy_rows back = turned(rows);
-  for (int64_t i = 0; i < back.rows; i++, back.to += back.to_pitch, back.from += back.from_pitch)
-    lanes->axpy(back.to, stride, back.from, 1, 1.0f, back.length);
+  int64_t place = row_place(layout, z + p->pad[0], first + p->pad[1], width_phase);
+  lanes->gather_rows(&(cvy_rows){.from = x + (z * p->in[1] + first) * p->in[2] + r.first,
+                                 .from_pitch = stride * p->in[2],
+                                 .to = to + place + r.place,
+                                 .to_pitch = layout->extent[2],
+                                 .rows = (height - 1 - first) / stride + 1,
+                                 .length = r.count},
+                     p->stride[2]);
 }
 
 /* Whether loading leaves places that no element of x goes to. */
@@ -121,10 +85,12 @@ static bool has_gaps(const cvy_planes_layout *layout) {
   return false;
 }
 
-/* Loading only reads x; it shares its walk with storing, which writes it. */
 void cvy_planes_fill_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
                        float *to) {
-  for_runs(layout, lanes, load_rows, (float *)x, to);
+  for (int64_t w = 0; w < layout->phases[2]; w++)
+    for (int64_t z = 0; z < used(layout, 0); z++)
+      for (int64_t h = 0; h < layout->phases[1] && is_read(layout, 0, z); h++)
+        load_rows(layout, lanes, x, to, z, h, w);
 }
 
 void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
@@ -133,48 +99,15 @@ void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, 
   cvy_planes_fill_x(layout, lanes, x, to);
 }
 
-/* Whether every element of x has a place. */
-static bool covers(const cvy_planes_layout *layout) {
-  const cvy_problem *p = layout->problem;
-  for (int i = 0; i < 3; i++)
-    if (layout->phases[i] < p->stride[i] || used(layout, i) < p->in[i]) return false;
-  return true;
-}
-
-void cvy_planes_store_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, float *from,
-                        bool add, float *dx) {
-  if (!add && !covers(layout)) memset(dx, 0, (size_t)cvy_in_volume(layout->problem) * sizeof *dx);
-  for_runs(layout, lanes, add ? add_rows : store_rows, dx, from);
-}
-
-/* The rows of y at depth z. */
-static cvy_rows rows_of_y(const cvy_planes_layout *layout, int64_t z, const float *from, float *to,
-                          bool to_planes) {
-  const cvy_problem *p = layout->problem;
-  int64_t places = z * layout->extent[1] * layout->extent[2], dense = z * p->out[1] * p->out[2];
-  return (cvy_rows){.from = from + (to_planes ? dense : places),
-                    .to = to + (to_planes ? places : dense),
-                    .from_pitch = to_planes ? p->out[2] : layout->extent[2],
-                    .to_pitch = to_planes ? layout->extent[2] : p->out[2],
-                    .rows = p->out[1],
-                    .length = p->out[2]};
-}
-
 void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *y,
                        float *to) {
-  for (int64_t z = 0; z < layout->problem->out[0]; z++) {
-    cvy_rows rows = rows_of_y(layout, z, y, to, true);
-    lanes->gather_rows(&rows, 1);
-  }
-}
-
-void cvy_planes_store_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *from,
-                        bool add, float *y) {
-  for (int64_t z = 0; z < layout->problem->out[0]; z++) {
-    cvy_rows rows = rows_of_y(layout, z, from, y, false);
-    if (!add) lanes->gather_rows(&rows, 1);
-    for (int64_t h = 0; add && h < rows.rows; h++)
-      lanes->axpy(rows.to + h * rows.to_pitch, 1, rows.from + h * rows.from_pitch, 1, 1.0f,
-                  rows.length);
-  }
+  const cvy_problem *p = layout->problem;
+  for (int64_t z = 0; z < p->out[0]; z++)
+    lanes->gather_rows(&(cvy_rows){.from = y + z * p->out[1] * p->out[2],
+                                   .from_pitch = p->out[2],
+                                   .to = to + z * layout->extent[1] * layout->extent[2],
+                                   .to_pitch = layout->extent[2],
+                                   .rows = p->out[1],
+                                   .length = p->out[2]},
+                       1);
 }

@@ -27,13 +27,8 @@ void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, 
 /* The same; places that no element of x goes to are 0 already. */
 void cvy_planes_fill_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
                        float *to);
-/* dx = or += what lies in the planes, padding left out. */
-void cvy_planes_store_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, float *from,
-                        bool add, float *dx);
 /* Leaves the gaps as they are: zero them once. */
 void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *y,
                        float *to);
-void cvy_planes_store_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *from,
-                        bool add, float *y);
 
 #endif

@@ -109,6 +109,103 @@ static void check_length(const cvy_lanes *lanes, int64_t length) {
   check_sum(lanes, length);
 }
 
+/* ---------------------------------------------------------------------------------- stencils */
+
+#define ROW 61 /* from row to row of x and y */
+
+/* Where tap t of result (o, i) lies. */
+static const float *tap(const cvy_stencil *s, int64_t t, int64_t o, int64_t i) {
+  return s->x + o * s->x_step + t / s->across * s->tap_step + s->shift[t % s->across] + i;
+}
+
+static void check_sums(const cvy_lanes *lanes, const cvy_stencil *s, const float *weights) {
+  fill();
+  for (int64_t o = 0; o < s->rows; o++)
+    for (int64_t i = 0; i < s->length; i++) {
+      float *to = &expected[o * ROW + i];
+      *to = 0;
+      for (int64_t t = 0; t < s->across * s->down; t++) *to += weights[t] * *tap(s, t, o, i);
+    }
+  lanes->sums(s, weights, y, ROW);
+  expect_equal();
+}
+
+static void check_dots(const cvy_lanes *lanes, const cvy_stencil *s) {
+  float sums[8 * 3 * CVY_WIDEST] = {0};
+  if (s->length < lanes->ukr.lanes) return; /* the contract excludes it */
+  fill();
+  lanes->dots(s, y, ROW, sums);
+  for (int64_t t = 0; t < s->across * s->down; t++) {
+    double sum = 0;
+    for (int64_t o = 0; o < s->rows; o++)
+      for (int64_t i = 0; i < s->length; i++)
+        sum += (double)y[o * ROW + i] * (double)*tap(s, t, o, i);
+    assert_true(lanes->sum(sums + t * CVY_WIDEST, CVY_WIDEST) == sum);
+  }
+}
+
+/* Filter rows as far apart as results, half as far, and otherwise. */
+static void check_stencil(const cvy_lanes *lanes, int64_t down, int64_t rows, int64_t length) {
+  int64_t shift[8 * 3];
+  float weights[8 * 3];
+  test_random random = {7};
+  test_fill_integers(&random, weights, 8 * 3);
+  for (int64_t apart = 1; apart <= 3; apart++) {
+    for (int64_t t = 0; t < 3 * down; t++) shift[t] = t / 3 * ROW + t % 3 * 2;
+    cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, false};
+    check_sums(lanes, &s, weights);
+    check_dots(lanes, &s);
+  }
+}
+
+static void stencils_equal_plain_loops(void **state) {
+  (void)state;
+  for (int set = 0; set < set_count; set++)
+    for (int64_t down = 1; down <= 8; down++)
+      for (int64_t rows = 1; rows <= 13; rows += 2)
+        for (int64_t length = 1; length <= 57; length += 4)
+          check_stencil(sets[set], down, rows, length);
+}
+
+static void check_halves(const cvy_lanes *lanes, int64_t length) {
+  const int64_t odd = 301;
+  cvy_rows rows = {y, x, ROW, 2 * ROW, 3, length};
+  fill();
+  for (int64_t i = 0; i < 3 * length; i++)
+    expected[i / length * ROW + i % length % 2 * odd + i % length / 2] =
+        x[i / length * 2 * ROW + i % length];
+  lanes->split_rows(&rows, odd);
+  expect_equal();
+  rows = (cvy_rows){y, x, 2 * ROW, ROW, 3, length};
+  fill();
+  for (int64_t i = 0; i < 3 * length; i++)
+    expected[i / length * 2 * ROW + i % length] =
+        x[i / length * ROW + i % length % 2 * odd + i % length / 2];
+  lanes->join_rows(&rows, odd);
+  expect_equal();
+}
+
+/* Behind short rows: what was there, or 0. */
+static void check_pad(const cvy_lanes *lanes, int64_t length) {
+  cvy_rows rows = {y, x, ROW, length, 3, length};
+  fill();
+  for (int64_t i = 0; i < 3 * length; i++) expected[i / length * ROW + i % length] = x[i];
+  lanes->pad_rows(&rows);
+  for (int64_t o = 0; o < 3; o++)
+    for (int64_t i = length; i < lanes->ukr.lanes; i++)
+      if (y[o * ROW + i] == 0) expected[o * ROW + i] = 0;
+  expect_equal();
+}
+
+static void rows_equal_plain_loops(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++)
+    for (int64_t length = 1; length < 2 * ROW; length++) {
+      check_halves(sets[s], length);
+      if (length < ROW) check_pad(sets[s], length);
+    }
+}
+
 static void loops_equal_plain_ones(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++)
@@ -227,6 +324,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loops_equal_plain_ones),
       cmocka_unit_test(copies_equal_plain_ones),
+      cmocka_unit_test(stencils_equal_plain_loops),
+      cmocka_unit_test(rows_equal_plain_loops),
       cmocka_unit_test(epilogues_do_what_the_header_says),
       cmocka_unit_test(tiles_equal_plain_loops),
       cmocka_unit_test(inner_products_equal_plain_loops),

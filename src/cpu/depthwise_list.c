@@ -1,0 +1,130 @@
+/* What cpu.depthwise knows before it starts: where each tap reads, and what each strip holds. */
+#include "cpu/depthwise.h"
+#include "cpu/span.h"
+
+/* ------------------------------------------------------------------------------------- taps */
+
+/* Place of a tap in a strip, the last axis in parts. */
+static int64_t place_of(const cvy_depthwise_plan *plan, int64_t z, int64_t h, int64_t w) {
+  int64_t step = plan->axis[2].step;
+  return z * plan->slice + h * plan->row + w % step * plan->part + w / step;
+}
+
+/* The taps at one place of the two leading axes, of all filters that are summed. */
+static int64_t list_row(cvy_depthwise *d, int64_t count, const int64_t *at, const int64_t *offset,
+                        int64_t phase) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const int64_t *f = plan->p.filter;
+  bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
+  for (int64_t i = 0; i < plan->inputs; i++)
+    for (int64_t n = 0; n < f[2]; n++) {
+      int64_t s = turned ? f[2] - 1 - n : n;
+      int64_t place = cvy_depthwise_offset(plan, 2, phase, s);
+      if (place < 0) continue;
+      d->order[count] = ((i * f[0] + at[0]) * f[1] + at[1]) * f[2] + s;
+      d->shift[count++] = i * plan->image + place_of(plan, offset[0], offset[1], place);
+    }
+  return count;
+}
+
+/* Sorted by where they read: depth, row, source channel, place in the row. */
+static int64_t list_phase(cvy_depthwise *d, int64_t count, const int64_t *phase) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const int64_t *f = plan->p.filter;
+  bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
+  for (int64_t n = 0; n < f[0] * f[1]; n++) {
+    int64_t number = turned ? f[0] * f[1] - 1 - n : n;
+    int64_t at[2] = {number / f[1], number % f[1]};
+    int64_t offset[2] = {cvy_depthwise_offset(plan, 0, phase[0], at[0]),
+                         cvy_depthwise_offset(plan, 1, phase[1], at[1])};
+    if (offset[0] >= 0 && offset[1] >= 0) count = list_row(d, count, at, offset, phase[2]);
+  }
+  return count;
+}
+
+/* ------------------------------------------------------------------------------------ parts */
+
+/* Sums [first, first + count) of an axis: those that are results of a phase. */
+static cvy_span results_of(const cvy_depthwise_axis *axis, int64_t phase, cvy_span sums) {
+  int64_t before = cvy_most(axis->pad - phase, 0) + axis->phases - 1;
+  int64_t begin = cvy_most(sums.begin, before / axis->phases);
+  int64_t end = (axis->result + axis->pad - phase + axis->phases - 1) / axis->phases;
+  return (cvy_span){begin, cvy_most(begin, cvy_least(sums.end, end))};
+}
+
+/* The taps of a phase, numbered as they read, that meet the source in any of the sums. */
+static cvy_span taps_of(const cvy_depthwise_plan *plan, int axis, int64_t phase, cvy_span sums,
+                        int64_t *all) {
+  const cvy_depthwise_axis *a = &plan->axis[axis];
+  cvy_span met = {0, 0};
+  *all = 0;
+  for (int64_t n = 0; n < plan->p.filter[axis]; n++) {
+    bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
+    int64_t f = turned ? plan->p.filter[axis] - 1 - n : n;
+    int64_t offset = cvy_depthwise_offset(plan, axis, phase, f);
+    if (offset < 0) continue;
+    if ((sums.end - 1) * a->step + offset < a->left) met.begin = *all + 1;
+    if (sums.begin * a->step + offset < a->left + a->source) met.end = *all + 1;
+    ++*all;
+  }
+  met.end = cvy_most(met.begin, met.end);
+  return met;
+}
+
+/* The taps that a part walks: all of a contiguous range of depths, or of rows. */
+static void choose_taps(const cvy_depthwise_plan *plan, const int64_t *phase, cvy_span depth,
+                        cvy_span rows, cvy_depthwise_part *part) {
+  int64_t all[3];
+  cvy_span t = taps_of(plan, 0, phase[0], depth, &all[0]);
+  cvy_span r = taps_of(plan, 1, phase[1], rows, &all[1]);
+  taps_of(plan, 2, phase[2], (cvy_span){0, 1}, &all[2]);
+  int64_t across = plan->inputs * all[2];
+  if (plan->p.filter[0] > 1) {
+    part->across = across * all[1] * (t.end - t.begin);
+    part->down = 1;
+    part->list += across * all[1] * t.begin;
+  } else {
+    part->across = across;
+    part->down = t.begin < t.end ? r.end - r.begin : 0;
+    part->list += across * r.begin;
+  }
+}
+
+static cvy_depthwise_part part_of(const cvy_depthwise_plan *plan, int64_t strip,
+                                  const int64_t *phase, int64_t list) {
+  const cvy_depthwise_axis *axis = plan->axis;
+  int64_t z = strip / plan->heights, top = strip % plan->heights * plan->height;
+  cvy_span depth = results_of(&axis[0], phase[0], (cvy_span){z, z + 1});
+  cvy_span rows =
+      results_of(&axis[1], phase[1], (cvy_span){top, cvy_least(top + plan->height, axis[1].sums)});
+  cvy_span columns = results_of(&axis[2], phase[2], (cvy_span){0, axis[2].sums});
+  cvy_depthwise_part part = {.list = list,
+                             .rows = depth.begin < depth.end ? rows.end - rows.begin : 0,
+                             .length = columns.end - columns.begin,
+                             .to_row = axis[1].phases * axis[2].result};
+  if (part.rows == 0) return part;
+  choose_taps(plan, phase, depth, rows, &part);
+  int64_t oz = z * axis[0].phases + phase[0] - axis[0].pad;
+  int64_t oh = rows.begin * axis[1].phases + phase[1] - axis[1].pad;
+  int64_t ow = columns.begin * axis[2].phases + phase[2] - axis[2].pad;
+  part.x = (rows.begin - top) * axis[1].step * plan->row + columns.begin;
+  part.to = (oz * axis[1].result + oh) * axis[2].result + ow;
+  return part;
+}
+
+void cvy_depthwise_list(cvy_depthwise *d) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_depthwise_axis *axis = plan->axis;
+  int64_t taps = cvy_filter_volume(&plan->p) * plan->inputs, count = 0;
+  d->shift = d->call->workspace;
+  d->order = d->shift + taps;
+  d->parts = (cvy_depthwise_part *)(d->order + taps);
+  d->slots = (float *)((char *)d->call->workspace + plan->index_bytes);
+  for (int64_t i = 0; i < plan->phases; i++) {
+    int64_t phase[3] = {i / axis[2].phases / axis[1].phases, i / axis[2].phases % axis[1].phases,
+                        i % axis[2].phases};
+    for (int64_t s = 0; s < plan->strips; s++)
+      d->parts[s * plan->phases + i] = part_of(plan, s, phase, count);
+    count = list_phase(d, count, phase);
+  }
+}

@@ -1,0 +1,132 @@
+/* Moving rows of cpu.depthwise into strips, and results out of rows made aside. */
+#include <string.h>
+
+#include "cpu/depthwise.h"
+#include "cpu/span.h"
+
+#define LINE 16   /* floats */
+#define SHORT 256 /* floats that are not worth it */
+
+void cvy_depthwise_read_ahead(const float *from, int64_t floats) {
+  if (floats < SHORT) return;
+  for (int64_t i = 0; i < floats; i += LINE) __builtin_prefetch(from + i);
+}
+
+void cvy_depthwise_write_ahead(const float *to, int64_t floats) {
+  if (floats < SHORT) return;
+  for (int64_t i = 0; i < floats; i += LINE) __builtin_prefetch(to + i, 1);
+}
+
+static void zero_rows(const cvy_depthwise_plan *plan, float *to, int64_t begin, int64_t end) {
+  if (begin < end)
+    memset(to + begin * plan->row, 0, (size_t)((end - begin) * plan->row) * sizeof *to);
+}
+
+/* Rows of the source, each to the parts that any tap reads. */
+static void fill_rows(const cvy_depthwise *d, const cvy_rows *rows) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_lanes *lanes = d->call->lanes;
+  int64_t left = plan->axis[2].left, step = plan->axis[2].step;
+  if (step == 1) {
+    cvy_rows whole = *rows;
+    whole.to += left;
+    lanes->pad_rows(&whole);
+    return;
+  }
+  if (step == 2 && plan->split == 2) {
+    cvy_rows even = *rows;
+    even.to += left % 2 * plan->part + left / 2;
+    int64_t odd = (left % 2 ? -plan->part : plan->part) + left % 2;
+    lanes->split_rows(&even, odd);
+    return;
+  }
+  for (int64_t i = 0; i < plan->split; i++) {
+    int64_t first = ((i - left) % step + step) % step;
+    cvy_rows part = *rows;
+    part.from += first;
+    part.to += i * plan->part + (first + left) / step;
+    part.length = (rows->length - first + step - 1) / step;
+    lanes->gather_rows(&part, step);
+  }
+}
+
+/* Rows of one slice from place `top` on; elements behind the last place that any tap reads have none. */
+static void fill_slice(const cvy_depthwise *d, int64_t top, int64_t rows, const float *slice,
+                       float *to) {
+  const cvy_depthwise_axis *h = &d->plan.axis[1], *w = &d->plan.axis[2];
+  int64_t begin = cvy_least(cvy_most(h->left - top, 0), rows);
+  int64_t end = cvy_most(begin, cvy_least(h->left + h->source - top, rows));
+  zero_rows(&d->plan, to, 0, begin);
+  zero_rows(&d->plan, to, end, rows);
+  int64_t last = (w->sums - 1) * w->step + w->reach - w->left;
+  fill_rows(d, &(cvy_rows){.to = to + begin * d->plan.row,
+                           .from = slice + (top + begin - h->left) * w->source,
+                           .to_pitch = d->plan.row,
+                           .from_pitch = w->source,
+                           .rows = end - begin,
+                           .length = cvy_most(cvy_least(last, w->source), 0)});
+  cvy_depthwise_read_ahead(slice + (top + rows - h->left) * w->source,
+                           d->plan.height * h->step * w->source);
+}
+
+const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const float *source,
+                                 float *to) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_depthwise_axis *z = &plan->axis[0], *h = &plan->axis[1];
+  int64_t deep = strip / plan->heights * z->step, first = strip % plan->heights * plan->height;
+  int64_t top = first * h->step, plane = h->source * plan->axis[2].source;
+  if (plan->flat) return source + deep * plan->slice + top * plan->row;
+  int64_t rows = (cvy_least(plan->height, h->sums - first) - 1) * h->step + h->reach;
+  for (int64_t i = 0; i < plan->inputs; i++, source += z->source * plane)
+    for (int64_t t = 0; t < z->reach; t++) {
+      int64_t at = deep + t - z->left;
+      if (at < 0 || at >= z->source) continue;
+      fill_slice(d, top, rows, source + at * plane, to + i * plan->image + t * plan->slice);
+    }
+  return to;
+}
+
+/* ------------------------------------------------------------------------------------- out */
+
+/* Both phases of a stride of 2. */
+static void join(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *from,
+                 float *out) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  int64_t even = plan->axis[2].pad % 2, odd = (1 - 2 * even) * plan->height * plan->side_row;
+  d->call->lanes->join_rows(&(cvy_rows){.to = out + parts[even].to,
+                                        .from = from + even * plan->height * plan->side_row,
+                                        .to_pitch = parts[even].to_row,
+                                        .from_pitch = plan->side_row,
+                                        .rows = parts[even].rows,
+                                        .length = plan->axis[2].result},
+                            odd);
+}
+
+static void add_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *from,
+                     float *out) {
+  for (int64_t i = 0; i < part->rows; i++, from += d->plan.side_row)
+    d->call->lanes->axpy(out + part->to + i * part->to_row, d->plan.axis[2].phases, from, 1, 1.0f,
+                         part->length);
+}
+
+void cvy_depthwise_move(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *from,
+                        float *out) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  int64_t phases = plan->axis[2].phases;
+  if (phases == 2 && !plan->p.accumulate) {
+    join(d, parts, from, out);
+    return;
+  }
+  for (int64_t q = 0; q < phases; q++, from += plan->height * plan->side_row) {
+    if (plan->p.accumulate)
+      add_rows(d, &parts[q], from, out);
+    else
+      d->call->lanes->scatter_rows(&(cvy_rows){.to = out + parts[q].to,
+                                               .from = from,
+                                               .to_pitch = parts[q].to_row,
+                                               .from_pitch = plan->side_row,
+                                               .rows = parts[q].rows,
+                                               .length = parts[q].length},
+                                   phases);
+  }
+}

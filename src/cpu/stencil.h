@@ -1,0 +1,32 @@
+/* The contract of the loops of cpu.depthwise: filters slid over rows of places.
+ *
+ * Tap (r, s) of result (o, i) is x[o x_step + r tap_step + shift[s] + i], o < rows, i < length. As a
+ * list, shift[] goes on: shift[r across + s] = shift[s] + r tap_step. Nothing need be aligned. */
+#ifndef CVY_CPU_STENCIL_H
+#define CVY_CPU_STENCIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CVY_WIDEST 16 /* floats of the widest vector of any instruction set */
+
+typedef struct cvy_stencil {
+  const float *x;
+  const int64_t *shift;
+  int64_t across, down; /* taps of a filter row, filter rows */
+  int64_t x_step, tap_step;
+  int64_t rows, length;
+  bool loose; /* what lies between rows of y may be overwritten */
+} cvy_stencil;
+
+/* y[o y_pitch + i] = sum over r, s of w[r across + s] tap(r, s). Rows shorter than a vector read x up
+ * to a vector's end. */
+typedef void cvy_stencil_sums(const cvy_stencil *stencil, const float *w, float *y,
+                              int64_t y_pitch);
+
+/* Adds y[o y_pitch + i] tap(r, s) to one of the CVY_WIDEST sums at sums[(r across + s) CVY_WIDEST].
+ * The length is at least a vector's. */
+typedef void cvy_stencil_dots(const cvy_stencil *stencil, const float *y, int64_t y_pitch,
+                              float *sums);
+
+#endif
