@@ -136,9 +136,8 @@ static void exhausted_memory_leaves_the_output(void **state) {
   if (NO_LIMIT_ON_ADDRESSES) skip();
   struct rlimit before, none;
   cvy_device *device = cpu_open(256, INT64_C(1) << 40);
-  cpu_work w =
-      cpu_work_new("n1c2h1500w1500 k2r3s3 pad1 groups2", CONVOY_FORWARD, 0, test_fill_reals);
-  assert_true(cpu_choose(device, &w, 0) && cvy_backend_cpu.algorithms[0]->workspace);
+  cpu_work w = cpu_work_new("n1c512h40w40 k8r3s3 pad1", CONVOY_FORWARD, 0, test_fill_reals);
+  assert_true(cpu_choose_named(device, &w, "cpu.im2col"));
   test_array_seal(&w.out);
   getrlimit(RLIMIT_AS, &before);
   none = (struct rlimit){INT64_C(64) << 20, before.rlim_max};

@@ -18,7 +18,7 @@ src/core       | convoy/ base/ os/ conv/ backend.h core/
 tests/ref      | convoy/
 tests/faults/layer | -
 tools          | convoy/ ref/ faults/layer/
-tools/isa      | convoy/ base/ conv/ backend.h core/ ocl/ CL/ csv.h
+tools/isa      | convoy/ base/ conv/ backend.h core/ ocl/ cl/ CL/ csv.h
 examples       | convoy/
 '
 
