@@ -25,7 +25,7 @@ static inline void store(float *to, vector value) {
 
 /* All bits of lane `first` and those behind it. */
 static inline lane_mask lanes_from(int64_t first) {
-  lane_mask number;
+  lane_mask number = {0};
   for (int i = 0; i < LANES; i++) number[i] = i;
   return number >= (int32_t)first;
 }
