@@ -29,7 +29,7 @@ typedef struct cvy_depthwise_plan {
   int64_t outputs; /* result channels of the same source channel */
   int64_t phases;  /* of all axes */
   bool sparse;     /* most results have no tap: each tap is added where it goes */
-  bool flat;       /* nothing is padded: taps read the source as it lies */
+  bool flat;       /* nothing is padded, no row is short: taps read the source as it lies */
   bool aside;      /* results are made beside `out` and moved there */
   int64_t split; /* rows lie in so many parts: element u is in part u % stride, place u / stride */
   int64_t part;  /* floats of one */

@@ -56,7 +56,7 @@ static bool is_flat(const cvy_depthwise_plan *plan) {
     if (axis->left > 0 || places(axis) > axis->source) return false;
   }
   const cvy_depthwise_axis *last = &plan->axis[2];
-  return last->step == 1 && last->result >= CVY_WIDEST;
+  return last->step == 1 && last->result / last->phases >= CVY_WIDEST;
 }
 
 /* Short strips where the source has few rows: taps that read none of them are left out. */
