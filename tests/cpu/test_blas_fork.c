@@ -9,21 +9,12 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "common/forks.h"
 #include "cpu/work.h"
 
 #define CHILD_SECONDS 20 /* then SIGALRM ends a child that hangs */
 #define FORKS 20
 #define SIZE 512
-
-#define SKIPPED 77 /* exit status that CTest counts as skipped */
-
-/* AddressSanitizer's allocator keeps its locks in a child if another thread was inside at the fork,
- * and here other threads always are. test_fork.c runs under it, with threads that wait outside. */
-#if defined(__SANITIZE_ADDRESS__)
-#define FORKS_WITHIN_MALLOC false
-#else
-#define FORKS_WITHIN_MALLOC true
-#endif
 
 extern void omp_set_num_threads(int count) __attribute__((weak));
 extern int omp_get_max_threads(void) __attribute__((weak));
@@ -90,7 +81,7 @@ static void child_of_a_busy_engine(void **state) {
 }
 
 int main(void) {
-  if (!FORKS_WITHIN_MALLOC) {
+  if (!FORKS_WITHIN_MALLOC) { /* other threads are always at work here */
     fputs("skipped: AddressSanitizer does not survive a fork of busy threads\n", stderr);
     return SKIPPED;
   }

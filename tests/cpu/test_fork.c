@@ -6,25 +6,16 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "common/forks.h"
 #include "cpu/threads.h"
 
 enum { THREADS = 3 };
 #define CHILD_SECONDS 20 /* then SIGALRM ends a child that hangs */
 
-#define SKIPPED 77 /* exit status that CTest counts as skipped */
-
 #if defined(__SANITIZE_THREAD__)
 #define CHILDREN_MAY_START_THREADS false
 #else
 #define CHILDREN_MAY_START_THREADS true
-#endif
-
-/* The C library's malloc works in a child whatever other threads were doing at the fork.
- * AddressSanitizer's does not: its locks stay taken in the child if another thread was inside. */
-#if defined(__SANITIZE_ADDRESS__)
-#define FORKS_WITHIN_MALLOC false
-#else
-#define FORKS_WITHIN_MALLOC true
 #endif
 
 static void add(void *arg, int64_t begin, int64_t end, int32_t slot) {
