@@ -3,13 +3,8 @@
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
-#define LINE 16           /* floats of a line of cache */
 #define STRIP_FLOATS 1024 /* half of the smallest level of cache there is */
 #define STRIP_LEAST 8     /* rows of sums: what a tile takes at once */
-
-static int64_t up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 /* ------------------------------------------------------------------------------------- axes */
 
@@ -75,7 +70,7 @@ static void cut_rows(cvy_depthwise_plan *plan) {
   bool apart = axis[2].step > 1 && plan->p.filter[2] > 1;
   plan->split = apart ? axis[2].step : 1;
   int64_t kept = (places(&axis[2]) + axis[2].step - 1) / axis[2].step;
-  plan->part = up(kept, LINE);
+  plan->part = cvy_round_up(kept, CVY_LINE_FLOATS);
   plan->flat = is_flat(plan);
   plan->row = plan->flat ? axis[2].source : cvy_times(plan->split, plan->part);
   plan->height = height_of(plan);
@@ -92,15 +87,17 @@ static void cut_memory(cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
   bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
-  plan->side_row = weights ? CVY_WIDEST : up(plan->axis[2].sums, LINE);
+  plan->side_row = weights ? CVY_WIDEST : cvy_round_up(plan->axis[2].sums, CVY_LINE_FLOATS);
   plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) + CVY_WIDEST;
   plan->y_floats = cvy_times(cvy_times(plan->height, plan->side_row), plan->axis[2].phases);
-  plan->w_floats = up(cvy_times(taps, weights ? CVY_WIDEST : 1), LINE);
-  plan->slot_floats = up(plan->x_floats + plan->y_floats + plan->w_floats, LINE);
+  plan->w_floats = cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST : 1), CVY_LINE_FLOATS);
+  plan->slot_floats =
+      cvy_round_up(plan->x_floats + plan->y_floats + plan->w_floats, CVY_LINE_FLOATS);
   int64_t lists = cvy_times(2 * (int64_t)sizeof(int64_t), taps);
   int64_t parts =
       cvy_times((int64_t)sizeof(cvy_depthwise_part), cvy_times(plan->strips, plan->phases));
-  plan->index_bytes = plan->sparse ? 0 : up(lists + parts, LINE * (int64_t)sizeof(float));
+  plan->index_bytes =
+      plan->sparse ? 0 : cvy_round_up(lists + parts, CVY_LINE_FLOATS * (int64_t)sizeof(float));
 }
 
 void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,

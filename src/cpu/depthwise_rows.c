@@ -4,17 +4,16 @@
 #include "cpu/depthwise.h"
 #include "cpu/span.h"
 
-#define LINE 16   /* floats */
 #define SHORT 256 /* floats that are not worth it */
 
 void cvy_depthwise_read_ahead(const float *from, int64_t floats) {
   if (floats < SHORT) return;
-  for (int64_t i = 0; i < floats; i += LINE) __builtin_prefetch(from + i);
+  for (int64_t i = 0; i < floats; i += CVY_LINE_FLOATS) __builtin_prefetch(from + i);
 }
 
 void cvy_depthwise_write_ahead(const float *to, int64_t floats) {
   if (floats < SHORT) return;
-  for (int64_t i = 0; i < floats; i += LINE) __builtin_prefetch(to + i, 1);
+  for (int64_t i = 0; i < floats; i += CVY_LINE_FLOATS) __builtin_prefetch(to + i, 1);
 }
 
 static void zero_rows(const cvy_depthwise_plan *plan, float *to, int64_t begin, int64_t end) {

@@ -4,8 +4,6 @@
 #include "cpu/igemm.h"
 #include "cpu/span.h"
 
-#define FLOATS_PER_LINE 16
-
 /* Some tiles of outputs: [first, last). */
 typedef struct tiles {
   int64_t first, last;
@@ -46,7 +44,7 @@ static cvy_tile columns_of(const cvy_igemm_block *b, const cvy_igemm_strip *s, i
 /* Results leave the registers all at once: memory is asked for their lines while they are summed. */
 static void expect(const cvy_tile *tile, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; r++)
-    for (int64_t i = 0; i < columns; i += FLOATS_PER_LINE)
+    for (int64_t i = 0; i < columns; i += CVY_LINE_FLOATS)
       __builtin_prefetch(tile->y + r * tile->y_pitch + i, 1, 3);
 }
 

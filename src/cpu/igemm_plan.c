@@ -15,16 +15,7 @@
 #define FEW_OUTPUTS 64         /* for which that can pay */
 #define PACKED_OUTPUTS 8       /* packing a column costs as much as so many outputs of it */
 #define PIECES_PER_THREAD 4    /* from here on the threads end at about the same time */
-#define FLOATS_PER_LINE 16
-#define INDEX_FLOATS 2 /* an offset is as large as two floats */
-
-static int64_t up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-static int64_t parts_of(int64_t whole, int64_t part) {
-  return (whole + part - 1) / part;
-}
+#define INDEX_FLOATS 2         /* an offset is as large as two floats */
 
 /* ------------------------------------------------------------------------ what is laid out */
 
@@ -81,16 +72,16 @@ bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
 /* Channels at a time, even parts of all. */
 int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps) {
   if (taps == 0) return plan->channels;
-  return parts_of(plan->channels, parts_of(plan->channels * taps, DEPTH));
+  return cvy_parts_of(plan->channels, cvy_parts_of(plan->channels * taps, DEPTH));
 }
 
 /* Even blocks of at most `most` places of the axis; of a single row, whole strips. */
 static void cut_axis(cvy_igemm_plan *plan, int64_t most) {
   int64_t extent = plan->p.out[plan->axis];
-  plan->block = parts_of(extent, parts_of(extent, cvy_most(most, 1)));
-  if (plan->axis == 2) plan->block = up(plan->block, cvy_ukr_columns(plan->ukr));
+  plan->block = cvy_parts_of(extent, cvy_parts_of(extent, cvy_most(most, 1)));
+  if (plan->axis == 2) plan->block = cvy_round_up(plan->block, cvy_ukr_columns(plan->ukr));
   plan->block = cvy_least(plan->block, extent);
-  plan->blocks = parts_of(extent, plan->block);
+  plan->blocks = cvy_parts_of(extent, plan->block);
 }
 
 static cvy_planes_layout first_layout(const cvy_igemm_plan *plan, cvy_problem *sub) {
@@ -106,11 +97,12 @@ static bool shift_pays(cvy_igemm_plan *plan) {
   cvy_planes_layout layout = first_layout(plan, &sub);
   if (cvy_times(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
   int64_t lanes = plan->ukr->lanes, rows = sub.out[0] * sub.out[1];
-  int64_t through = up(layout.y_floats, lanes), by_rows = rows * up(sub.out[2], lanes);
+  int64_t through = cvy_round_up(layout.y_floats, lanes),
+          by_rows = rows * cvy_round_up(sub.out[2], lanes);
   int64_t idle = cvy_least(through, by_rows) - rows * sub.out[2];
   plan->by_rows = by_rows <= through;
   plan->columns = plan->by_rows ? rows * layout.extent[2] : layout.y_floats;
-  plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr)) + rows;
+  plan->strips = cvy_parts_of(plan->columns, cvy_ukr_columns(plan->ukr)) + rows;
   return idle * plan->outputs <= rows * sub.out[2] * PACKED_OUTPUTS;
 }
 
@@ -137,10 +129,10 @@ static void cut_packed(cvy_igemm_plan *plan) {
   int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
   cut_axis(plan, COLUMNS / row);
   int64_t images = plan->blocks == 1 ? cvy_most(COLUMNS / (row * extent), 1) : 1;
-  plan->images = cvy_most(parts_of(p->n, cvy_most(parts_of(p->n, images), 1)), 1);
-  plan->bands = parts_of(p->n, plan->images);
+  plan->images = cvy_most(cvy_parts_of(p->n, cvy_most(cvy_parts_of(p->n, images), 1)), 1);
+  plan->bands = cvy_parts_of(p->n, plan->images);
   plan->columns = plan->images * plan->block * row;
-  plan->strips = parts_of(plan->columns, cvy_ukr_columns(plan->ukr));
+  plan->strips = cvy_parts_of(plan->columns, cvy_ukr_columns(plan->ukr));
 }
 
 static void cut_tiles(cvy_igemm_plan *plan) {
@@ -165,11 +157,11 @@ static void size_planes(cvy_igemm_plan *plan) {
   plan->x_pitch = cvy_times(plan->images, plan->x_image);
   plan->resident = !plan->flat && cvy_times(plan->channels, plan->x_pitch) <= RESIDENT_FLOATS;
   /* An odd number of lines, so that the channels of a strip do not meet in one set of the cache. */
-  plan->x_pitch = ((plan->x_pitch / FLOATS_PER_LINE | 1) + 2) * FLOATS_PER_LINE;
+  plan->x_pitch = ((plan->x_pitch / CVY_LINE_FLOATS | 1) + 2) * CVY_LINE_FLOATS;
   int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
   if (plan->resident) at_once = plan->channels;
   int64_t beyond = cvy_ukr_columns(plan->ukr);
-  plan->plane_floats = up(cvy_times(at_once, plan->x_pitch) + beyond, FLOATS_PER_LINE);
+  plan->plane_floats = cvy_round_up(cvy_times(at_once, plan->x_pitch) + beyond, CVY_LINE_FLOATS);
   if (plan->flat) {
     plan->x_pitch = cvy_in_volume(&plan->p);
     plan->x_image = plan->p.c * plan->x_pitch;
@@ -181,19 +173,22 @@ static void size_planes(cvy_igemm_plan *plan) {
 static void size_memory(cvy_igemm_plan *plan) {
   int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
   int64_t all = plan->p.groups * plan->tiles * plan->channels * plan->taps * rows;
-  plan->filter_floats = plan->once ? 0 : up(all, FLOATS_PER_LINE);
-  plan->tile_floats = up(plan->depth * rows, FLOATS_PER_LINE);
+  plan->filter_floats = plan->once ? 0 : cvy_round_up(all, CVY_LINE_FLOATS);
+  plan->tile_floats = cvy_round_up(plan->depth * rows, CVY_LINE_FLOATS);
   int64_t own = plan->once ? plan->together * plan->tile_floats : 0;
-  plan->order_floats = up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), FLOATS_PER_LINE);
+  plan->order_floats =
+      cvy_round_up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), CVY_LINE_FLOATS);
   /* Packing writes whole vectors, past the last column. */
-  plan->strip_floats = up(cvy_times(plan->depth, width) + plan->ukr->lanes, FLOATS_PER_LINE);
+  plan->strip_floats =
+      cvy_round_up(cvy_times(plan->depth, width) + plan->ukr->lanes, CVY_LINE_FLOATS);
   plan->panel_floats = plan->shifted ? 0 : cvy_times(plan->strips, plan->strip_floats);
-  plan->result_floats = cvy_times(plan->strips, parts_of(plan->tiles, plan->parts) * rows * width);
+  plan->result_floats =
+      cvy_times(plan->strips, cvy_parts_of(plan->tiles, plan->parts) * rows * width);
   int64_t runs = plan->runs * (int64_t)(sizeof(cvy_run) / sizeof(float));
   runs += plan->strips * (int64_t)(sizeof(cvy_igemm_strip) / sizeof(float));
   int64_t floats = cvy_times(1, plan->plane_floats + plan->panel_floats);
   floats = cvy_times(1, floats + plan->result_floats + own + runs + INDEX_FLOATS * plan->taps);
-  plan->slot_floats = up(floats, FLOATS_PER_LINE);
+  plan->slot_floats = cvy_round_up(floats, CVY_LINE_FLOATS);
 }
 
 cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
@@ -207,7 +202,7 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.phases = phases_of(&plan);
   plan.flat = is_flat(&plan.p) && plan.phases == 1;
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
-  plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
+  plan.tiles = cvy_parts_of(plan.outputs, plan.ukr->rows);
   plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
   plan.axis = cvy_block_axis(&plan.p);
   plan.shifted = cut_shifted(&plan);

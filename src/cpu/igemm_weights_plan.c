@@ -15,15 +15,6 @@
 #define FAR 512             /* floats: so far apart places would meet in few sets of the cache */
 #define LARGE_1X1 128       /* sums per output from which im2col is faster, measured */
 #define LARGE_STRIDED 4096
-#define FLOATS_PER_LINE 16
-
-static int64_t up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-static int64_t parts_of(int64_t whole, int64_t part) {
-  return (whole + part - 1) / part;
-}
 
 cvy_turned cvy_turned_of(const cvy_problem *block) {
   cvy_turned t;
@@ -79,8 +70,8 @@ static int64_t unit_floats(const cvy_igemm_weights_plan *plan) {
 
 static void cut_block(cvy_igemm_weights_plan *plan, int64_t blocks) {
   int64_t extent = plan->p.out[plan->axis];
-  plan->block = parts_of(extent, blocks);
-  plan->blocks = parts_of(extent, plan->block);
+  plan->block = cvy_parts_of(extent, blocks);
+  plan->blocks = cvy_parts_of(extent, plan->block);
 }
 
 /* Blocks that fit the cache; images as they are, or several of them where they are small. */
@@ -90,22 +81,22 @@ static void cut_units(cvy_igemm_weights_plan *plan) {
   cut_block(plan, 1);
   while (plan->block > 1 && unit_floats(plan) > UNIT_FLOATS) cut_block(plan, 2 * plan->blocks);
   if (plan->blocks == 1) {
-    int64_t wanted = parts_of(LEAST_PIXELS, pixels(plan));
-    plan->images = cvy_most(cvy_least(wanted, parts_of(plan->p.n, plan->slices)), 1);
+    int64_t wanted = cvy_parts_of(LEAST_PIXELS, pixels(plan));
+    plan->images = cvy_most(cvy_least(wanted, cvy_parts_of(plan->p.n, plan->slices)), 1);
   }
-  plan->units = parts_of(plan->p.n, plan->images) * plan->blocks;
+  plan->units = cvy_parts_of(plan->p.n, plan->images) * plan->blocks;
 }
 
 /* ------------------------------------------------------------------------------- sharing out */
 
 static void cut_channels(cvy_igemm_weights_plan *plan, int64_t parts) {
-  plan->part = parts_of(plan->channels, parts);
-  if (parts > 1) plan->part = up(plan->part, FLOATS_PER_LINE);
-  plan->parts = parts_of(plan->channels, plan->part);
-  int64_t lanes = plan->ukr->lanes, vectors = parts_of(plan->part, lanes);
-  plan->bundles = parts_of(vectors, CVY_UKR_VECTORS);
-  plan->bundle = plan->bundles == 1 ? plan->part : parts_of(vectors, plan->bundles) * lanes;
-  plan->bundles = parts_of(plan->part, plan->bundle);
+  plan->part = cvy_parts_of(plan->channels, parts);
+  if (parts > 1) plan->part = cvy_round_up(plan->part, CVY_LINE_FLOATS);
+  plan->parts = cvy_parts_of(plan->channels, plan->part);
+  int64_t lanes = plan->ukr->lanes, vectors = cvy_parts_of(plan->part, lanes);
+  plan->bundles = cvy_parts_of(vectors, CVY_UKR_VECTORS);
+  plan->bundle = plan->bundles == 1 ? plan->part : cvy_parts_of(vectors, plan->bundles) * lanes;
+  plan->bundles = cvy_parts_of(plan->part, plan->bundle);
 }
 
 /* Small sums: one for each of a few slices of the outputs. Large ones: the channels are shared out, as
@@ -122,7 +113,7 @@ static void share_out(cvy_igemm_weights_plan *plan) {
     return;
   }
   cut_channels(plan, cvy_most(cvy_least(plan->channels / LEAST_PART, threads), 1));
-  plan->slices = parts_of(threads, groups * plan->parts);
+  plan->slices = cvy_parts_of(threads, groups * plan->parts);
 }
 
 /* Slices come out even, or of so many units that it does not matter. */
@@ -139,7 +130,7 @@ static void even_out(cvy_igemm_weights_plan *plan) {
 
 static void size_memory(cvy_igemm_weights_plan *plan) {
   int64_t columns = plan->bundle * (plan->folded ? plan->p.filter[2] : 1);
-  plan->pitch = up(columns, plan->ukr->lanes);
+  plan->pitch = cvy_round_up(columns, plan->ukr->lanes);
   plan->taps = cvy_filter_volume(&plan->p) / (plan->folded ? plan->p.filter[2] : 1);
   plan->sum_floats =
       cvy_times(plan->taps * plan->bundles, plan->tiles * plan->ukr->rows * plan->pitch);
@@ -151,7 +142,7 @@ static void size_memory(cvy_igemm_weights_plan *plan) {
               plan->pitch; /* the last place's columns */
   int64_t y = plan->images * plan->tiles * plan->y_floats;
   int64_t taps = 2 * plan->p.out[2]; /* an offset is as large as two floats */
-  plan->slot_floats = up(cvy_times(1, x + y + taps + plan->row_floats), FLOATS_PER_LINE);
+  plan->slot_floats = cvy_round_up(cvy_times(1, x + y + taps + plan->row_floats), CVY_LINE_FLOATS);
 }
 
 cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
@@ -161,7 +152,7 @@ cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
-  plan.tiles = parts_of(plan.outputs, plan.ukr->rows);
+  plan.tiles = cvy_parts_of(plan.outputs, plan.ukr->rows);
   share_out(&plan);
   plan.folded = plan.bundles == 1 && (plan.p.dilation[2] == 1 || plan.p.filter[2] == 1);
   cut_units(&plan);

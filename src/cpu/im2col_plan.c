@@ -8,11 +8,6 @@
 #define LEAST_BLOCK 16      /* outputs; fewer than a GEMM tile is wide are not worth a call */
 #define PIECES_PER_THREAD 4 /* from here on the threads end at about the same time */
 #define LEAST_CUT 16        /* channels; thinner slices make poor matrices */
-#define FLOATS_PER_LINE 16  /* of cache: slots must not share lines */
-
-static int64_t round_up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 static bool is_flat(const cvy_problem *p) {
   for (int i = 0; i < 3; i++)
@@ -52,7 +47,7 @@ static int64_t lines(const cvy_im2col_plan *plan) {
 }
 
 static int64_t sum_floats(const cvy_im2col_plan *plan) {
-  return plan->private_sums ? round_up(cvy_problem_count(&plan->p, CVY_W), FLOATS_PER_LINE) : 0;
+  return plan->private_sums ? cvy_round_up(cvy_problem_count(&plan->p, CVY_W), CVY_LINE_FLOATS) : 0;
 }
 
 /* The largest block the limit allows; may be below LEAST_BLOCK or negative. */
@@ -60,7 +55,7 @@ static int64_t block_within(const cvy_im2col_plan *plan, int64_t limit) {
   int64_t floats = limit / (int64_t)sizeof(float) / plan->slots - sum_floats(plan);
   int64_t per_output = lines(plan);
   if (per_output == 0) return floats >= 0 ? plan->pixels : -1;
-  return (floats - FLOATS_PER_LINE) / per_output;
+  return (floats - CVY_LINE_FLOATS) / per_output;
 }
 
 /* Even blocks, and enough of them where they are the pieces the threads share. */
@@ -71,7 +66,7 @@ static void cut_pixels(cvy_im2col_plan *plan, int64_t wanted, int64_t most) {
   if (shared)
     blocks += cuts_for(images * blocks, plan->slots, plan->pixels / LEAST_BLOCK / blocks) * blocks -
               blocks;
-  int64_t block = round_up((plan->pixels + blocks - 1) / blocks, LEAST_BLOCK);
+  int64_t block = cvy_round_up((plan->pixels + blocks - 1) / blocks, LEAST_BLOCK);
   plan->block = cvy_most(cvy_least(cvy_least(block, most), plan->pixels), 1);
 }
 
@@ -93,7 +88,7 @@ cvy_im2col_plan cvy_im2col_plan_for(const cvy_problem *problem, const cvy_facts 
     plan.block = plan.pixels;
   else
     cut_pixels(&plan, params->value[0], most);
-  plan.slot_floats = sum_floats(&plan) + round_up(lines(&plan) * plan.block, FLOATS_PER_LINE);
+  plan.slot_floats = sum_floats(&plan) + cvy_round_up(lines(&plan) * plan.block, CVY_LINE_FLOATS);
   return plan;
 }
 

@@ -12,20 +12,6 @@
 #define FORESEEN 2    /* shares of the cache for dy that may be asked for ahead */
 #define LEAST_PART 16 /* outputs or channels */
 #define FAR 512       /* floats: so far apart rows would meet in few sets of the cache */
-#define FLOATS_PER_LINE 16
-
-static int64_t up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-static int64_t parts_of(int64_t whole, int64_t part) {
-  return (whole + part - 1) / part;
-}
-
-/* An odd number of lines, so that rows do not meet in one set of the cache. */
-static int64_t odd_lines(int64_t floats) {
-  return (up(floats, FLOATS_PER_LINE) / FLOATS_PER_LINE | 1) * FLOATS_PER_LINE;
-}
 
 /* -------------------------------------------------------------------------------- units */
 
@@ -43,10 +29,10 @@ static cvy_planes_layout layout_of_block(const cvy_inner_plan *plan, cvy_problem
 
 static void cut_block(cvy_inner_plan *plan, int64_t blocks) {
   int64_t extent = plan->p.out[plan->axis];
-  plan->block = parts_of(extent, blocks);
+  plan->block = cvy_parts_of(extent, blocks);
   if (plan->axis == 2 && blocks > 1)
-    plan->block = cvy_least(up(plan->block, FLOATS_PER_LINE), extent);
-  plan->blocks = parts_of(extent, plan->block);
+    plan->block = cvy_least(cvy_round_up(plan->block, CVY_LINE_FLOATS), extent);
+  plan->blocks = cvy_parts_of(extent, plan->block);
 }
 
 /* Rows as long as a tile's share of the cache: blocks of an image, or several images. */
@@ -62,8 +48,8 @@ static void cut_units(cvy_inner_plan *plan) {
   plan->plane = layout.plane;
   plan->phases = layout.x_floats / layout.plane;
   int64_t images = plan->blocks == 1 ? cvy_most(most / plan->plane, 1) : 1;
-  plan->images = parts_of(plan->p.n, parts_of(plan->p.n, images));
-  plan->bands = parts_of(plan->p.n, plan->images);
+  plan->images = cvy_parts_of(plan->p.n, cvy_parts_of(plan->p.n, images));
+  plan->bands = cvy_parts_of(plan->p.n, plan->images);
   plan->units = plan->bands * plan->blocks;
 }
 
@@ -80,8 +66,8 @@ static bool is_flat(const cvy_inner_plan *plan) {
   for (int i = 0; i < 3; i++)
     if (p->filter[i] != 1 || p->pad[i] != 0 || p->stride[i] != 1 || p->in[i] != p->out[i])
       return false;
-  return plan->images == 1 && plan->block % FLOATS_PER_LINE == 0 &&
-         p->out[2] % FLOATS_PER_LINE == 0 && p->out[2] % FAR != 0 &&
+  return plan->images == 1 && plan->block % CVY_LINE_FLOATS == 0 &&
+         p->out[2] % CVY_LINE_FLOATS == 0 && p->out[2] % FAR != 0 &&
          plan->outputs % plan->tile->rows == 0;
 }
 
@@ -90,42 +76,42 @@ static bool is_flat(const cvy_inner_plan *plan) {
 /* As many even parts as are missing, not too thin. */
 static int64_t part_for(int64_t whole, int64_t missing, int64_t unit) {
   int64_t parts = cvy_most(cvy_least(missing, whole / LEAST_PART), 1);
-  return cvy_least(up(parts_of(whole, parts), unit), whole);
+  return cvy_least(cvy_round_up(cvy_parts_of(whole, parts), unit), whole);
 }
 
 /* Small sums: one for each of a few slices of the units. Large ones: outputs are shared out, then
  * channels, and each part loads the other operand again. */
 static void share_out(cvy_inner_plan *plan) {
-  int64_t missing = parts_of(plan->slots, plan->p.groups);
+  int64_t missing = cvy_parts_of(plan->slots, plan->p.groups);
   bool small = plan->p.k * plan->channels * plan->taps <= SUM_FLOATS;
   plan->slices = 1;
   if (small && missing > 1) plan->slices = cvy_least(SLICES_PER_THREAD * missing, plan->units);
-  missing = parts_of(missing, plan->slices);
+  missing = cvy_parts_of(missing, plan->slices);
   plan->output_part = part_for(plan->outputs, missing, plan->tile->rows);
-  plan->output_parts = parts_of(plan->outputs, plan->output_part);
-  missing = parts_of(missing, plan->output_parts);
+  plan->output_parts = cvy_parts_of(plan->outputs, plan->output_part);
+  missing = cvy_parts_of(missing, plan->output_parts);
   plan->channel_part = part_for(plan->channels, missing, 1);
-  plan->channel_parts = parts_of(plan->channels, plan->channel_part);
-  missing = parts_of(missing, plan->channel_parts);
+  plan->channel_parts = cvy_parts_of(plan->channels, plan->channel_part);
+  missing = cvy_parts_of(missing, plan->channel_parts);
   if (missing > 1) plan->slices = cvy_least(plan->slices * missing, plan->units);
 }
 
 static void size_memory(cvy_inner_plan *plan) {
   int64_t places = cvy_times(plan->images, plan->plane);
-  plan->x_pitch = odd_lines(cvy_times(places, plan->phases));
-  plan->y_pitch = odd_lines(places);
+  plan->x_pitch = cvy_odd_lines(cvy_times(places, plan->phases));
+  plan->y_pitch = cvy_odd_lines(places);
   if (plan->flat) plan->x_pitch = plan->y_pitch = cvy_in_volume(&plan->p);
   int64_t rows = cvy_most(SOME_FLOATS / places, 1), outputs = plan->output_part;
-  plan->y_some = parts_of(outputs, parts_of(outputs, rows));
-  plan->y_some = up(plan->y_some, plan->tile->rows);
+  plan->y_some = cvy_parts_of(outputs, cvy_parts_of(outputs, rows));
+  plan->y_some = cvy_round_up(plan->y_some, plan->tile->rows);
   int64_t most = cvy_most(SOME_FLOATS / cvy_times(places, plan->phases), 1),
           channels = plan->channel_part;
-  plan->x_some = parts_of(channels, parts_of(channels, most));
+  plan->x_some = cvy_parts_of(channels, cvy_parts_of(channels, most));
   plan->foresees = !plan->flat && plan->images == 1 && plan->x_some == plan->channel_part &&
                    plan->output_part <= FORESEEN * plan->y_some;
   plan->sum_floats =
-      plan->slices > 1 ? up(plan->p.k * plan->channels * plan->taps, FLOATS_PER_LINE) : 0;
-  int64_t columns = up(plan->x_some * plan->taps + plan->tile->columns, FLOATS_PER_LINE);
+      plan->slices > 1 ? cvy_round_up(plan->p.k * plan->channels * plan->taps, CVY_LINE_FLOATS) : 0;
+  int64_t columns = cvy_round_up(plan->x_some * plan->taps + plan->tile->columns, CVY_LINE_FLOATS);
   plan->x_floats = plan->flat ? 0 : cvy_times(plan->x_some, plan->x_pitch) + CVY_INNER_BEHIND;
   plan->y_floats = plan->flat ? 0 : cvy_times(plan->y_some, plan->y_pitch);
   plan->slot_floats = cvy_times(

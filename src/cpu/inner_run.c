@@ -6,8 +6,6 @@
 #include "cpu/inner_products.h"
 #include "cpu/span.h"
 
-#define FLOATS_PER_LINE 16
-
 typedef struct inner_run {
   const cvy_cpu_call *call;
   cvy_inner_plan plan;
@@ -121,7 +119,7 @@ static void list_columns(const unit *u, int64_t count) {
 /* ----------------------------------------------------------------------------- multiplying */
 
 static void ask_for(const float *from, int64_t floats) {
-  for (int64_t i = 0; i < floats; i += FLOATS_PER_LINE) __builtin_prefetch(from + i, 0, 2);
+  for (int64_t i = 0; i < floats; i += CVY_LINE_FLOATS) __builtin_prefetch(from + i, 0, 2);
 }
 
 /* Step `step` of `steps`: loading only waits for memory, so what it will read of the next unit is

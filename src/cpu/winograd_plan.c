@@ -5,21 +5,7 @@
 #define BLOCK_FLOATS 163840 /* transformed inputs and products of a block: 640 KiB */
 #define MOST_TILES 48       /* of a block: two or three vectors do not get faster */
 #define OUTPUTS 32          /* of a block at a time */
-#define FLOATS_PER_LINE 16
-#define GROUP 4 /* tiles are turned in fours */
-
-static int64_t up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-static int64_t parts_of(int64_t whole, int64_t part) {
-  return (whole + part - 1) / part;
-}
-
-/* An odd number of lines, so that equal places of the points do not meet in one set of the cache. */
-static int64_t odd_lines(int64_t floats) {
-  return (up(floats, FLOATS_PER_LINE) / FLOATS_PER_LINE | 1) * FLOATS_PER_LINE;
-}
+#define GROUP 4             /* tiles are turned in fours */
 
 /* dx is the convolution of dy with the filters turned round. */
 static cvy_problem mirror(const cvy_problem *p) {
@@ -41,10 +27,10 @@ cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
   s.step = m == 4 ? lanes->wino.four : lanes->wino.two;
   s.channels = p->c / p->groups;
   s.outputs = p->k / p->groups;
-  s.down = parts_of(p->out[1], m);
-  s.across = parts_of(p->out[2], m);
+  s.down = cvy_parts_of(p->out[1], m);
+  s.across = cvy_parts_of(p->out[2], m);
   s.tiles = p->n * s.down * s.across;
-  s.kernel_tiles = parts_of(s.outputs, s.ukr->rows);
+  s.kernel_tiles = cvy_parts_of(s.outputs, s.ukr->rows);
   return s;
 }
 
@@ -56,31 +42,32 @@ static void cut_blocks(cvy_wino_maps_plan *plan) {
   int64_t most = cvy_least(BLOCK_FLOATS / s->points / (s->channels + outputs), MOST_TILES);
   int64_t best = INT64_MAX;
   for (int64_t block = lanes; block == lanes || block <= most; block += lanes) {
-    int64_t pieces = parts_of(s->tiles, block) * s->p.groups;
-    int64_t cost = parts_of(pieces, plan->slots) * (4 * block / lanes + 1);
+    int64_t pieces = cvy_parts_of(s->tiles, block) * s->p.groups;
+    int64_t cost = cvy_parts_of(pieces, plan->slots) * (4 * block / lanes + 1);
     if (cost > best) continue;
     best = cost;
     plan->block = block;
   }
-  plan->blocks = parts_of(s->tiles, plan->block);
+  plan->blocks = cvy_parts_of(s->tiles, plan->block);
   plan->pitch = plan->block;
 }
 
 static void size_memory(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
   int64_t rows = s->ukr->rows;
-  plan->filter_tile = up(s->channels * rows, s->ukr->lanes);
-  plan->filter_pitch = odd_lines(s->p.groups * s->kernel_tiles * plan->filter_tile);
+  plan->filter_tile = cvy_round_up(s->channels * rows, s->ukr->lanes);
+  plan->filter_pitch = cvy_odd_lines(s->p.groups * s->kernel_tiles * plan->filter_tile);
   plan->filter_floats = s->points * plan->filter_pitch;
-  plan->source_pitch = odd_lines(s->channels * plan->pitch);
-  plan->product_pitch = odd_lines(plan->together * rows * plan->pitch);
-  plan->array_pitch = plan->pitch + FLOATS_PER_LINE;
-  plan->line_floats = up(cvy_times(plan->block + INT64_C(2) * GROUP, s->m), FLOATS_PER_LINE);
-  int64_t arrays = s->n * up(s->n, GROUP) * plan->array_pitch;
+  plan->source_pitch = cvy_odd_lines(s->channels * plan->pitch);
+  plan->product_pitch = cvy_odd_lines(plan->together * rows * plan->pitch);
+  plan->array_pitch = plan->pitch + CVY_LINE_FLOATS;
+  plan->line_floats =
+      cvy_round_up(cvy_times(plan->block + INT64_C(2) * GROUP, s->m), CVY_LINE_FLOATS);
+  int64_t arrays = s->n * cvy_round_up(s->n, GROUP) * plan->array_pitch;
   int64_t maps = s->points * (plan->source_pitch + plan->product_pitch) + arrays;
   int64_t filters = rows * CVY_WINO_CHANNELS * 9;
   plan->slot_floats =
-      up(cvy_most(maps, filters) + plan->line_floats, FLOATS_PER_LINE) + FLOATS_PER_LINE;
+      cvy_round_up(cvy_most(maps, filters) + plan->line_floats, CVY_LINE_FLOATS) + CVY_LINE_FLOATS;
 }
 
 cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_facts *facts,

@@ -5,29 +5,16 @@
 #define BLOCK_FLOATS 163840 /* transformed inputs and dy of a block: 640 KiB */
 #define MOST_TILES 128      /* of a block */
 #define SUM_FLOATS 1048576  /* up to here each thread has a sum of its own */
-#define FLOATS_PER_LINE 16
-
-static int64_t up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-static int64_t parts_of(int64_t whole, int64_t part) {
-  return (whole + part - 1) / part;
-}
-
-static int64_t odd_lines(int64_t floats) {
-  return (up(floats, FLOATS_PER_LINE) / FLOATS_PER_LINE | 1) * FLOATS_PER_LINE;
-}
 
 /* Small sums: one for each of some slices of the tiles. Large ones: the outputs are shared out, and
  * each part transforms the input again. */
 static void share_out(cvy_wino_weights_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t missing = parts_of(plan->slots, s->p.groups);
+  int64_t missing = cvy_parts_of(plan->slots, s->p.groups);
   bool small = cvy_times(s->points * s->outputs, s->channels) <= SUM_FLOATS;
   plan->slices = small ? cvy_least(missing, s->tiles) : 1;
-  plan->part = parts_of(s->kernel_tiles, small ? 1 : cvy_least(missing, s->kernel_tiles));
-  plan->parts = parts_of(s->kernel_tiles, plan->part);
+  plan->part = cvy_parts_of(s->kernel_tiles, small ? 1 : cvy_least(missing, s->kernel_tiles));
+  plan->parts = cvy_parts_of(s->kernel_tiles, plan->part);
 }
 
 /* A block moves its transformed arrays and the sums: balanced at block = c k / (c + k) tiles. */
@@ -35,32 +22,32 @@ static void cut_blocks(cvy_wino_weights_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
   int64_t outputs = plan->part * s->ukr->rows, both = plan->pitch + outputs;
   int64_t most = cvy_most(BLOCK_FLOATS / s->points / both, plan->pitch * outputs / both);
-  int64_t slice = parts_of(s->tiles, plan->slices);
+  int64_t slice = cvy_parts_of(s->tiles, plan->slices);
   most = cvy_most(cvy_least(most, MOST_TILES), 1);
-  plan->block = parts_of(slice, parts_of(slice, most));
+  plan->block = cvy_parts_of(slice, cvy_parts_of(slice, most));
 }
 
 static void size_memory(cvy_wino_weights_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
   int64_t rows = s->ukr->rows;
-  plan->array_pitch = up(plan->block * rows, s->ukr->lanes) + FLOATS_PER_LINE;
-  plan->slope_tile = up(plan->block * rows, s->ukr->lanes);
-  plan->source_pitch = odd_lines(plan->block * plan->pitch);
-  plan->slope_pitch = odd_lines(plan->part * plan->slope_tile);
-  plan->sum_pitch = odd_lines(s->kernel_tiles * rows * plan->pitch);
+  plan->array_pitch = cvy_round_up(plan->block * rows, s->ukr->lanes) + CVY_LINE_FLOATS;
+  plan->slope_tile = cvy_round_up(plan->block * rows, s->ukr->lanes);
+  plan->source_pitch = cvy_odd_lines(plan->block * plan->pitch);
+  plan->slope_pitch = cvy_odd_lines(plan->part * plan->slope_tile);
+  plan->sum_pitch = cvy_odd_lines(s->kernel_tiles * rows * plan->pitch);
   plan->sum_floats = s->points * plan->sum_pitch;
   plan->turned_floats = s->n * (CVY_WINO_TURNED * s->m + 2) * plan->pitch;
   int64_t block = s->points * (plan->source_pitch + plan->slope_pitch) + plan->turned_floats +
                   s->m * s->m * plan->array_pitch;
   int64_t gradient = plan->pitch * 2 * 9;
-  plan->slot_floats = up(cvy_most(block, gradient), FLOATS_PER_LINE);
+  plan->slot_floats = cvy_round_up(cvy_most(block, gradient), CVY_LINE_FLOATS);
 }
 
 cvy_wino_weights_plan cvy_wino_weights_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                                 const cvy_params *params) {
   cvy_wino_weights_plan plan = {.shape = cvy_wino_shape_of(problem, params->value[0])};
   plan.slots = facts->info.compute_units;
-  plan.pitch = up(plan.shape.channels, plan.shape.ukr->lanes);
+  plan.pitch = cvy_round_up(plan.shape.channels, plan.shape.ukr->lanes);
   share_out(&plan);
   cut_blocks(&plan);
   size_memory(&plan);
