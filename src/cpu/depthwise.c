@@ -6,41 +6,6 @@
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
-/* ------------------------------------------------------------------------------ the memory */
-
-static float *strip_memory(const cvy_depthwise *d, int32_t slot) {
-  return d->slots + slot * d->plan.slot_floats;
-}
-
-/* Rows aside. */
-static float *side_memory(const cvy_depthwise *d, int32_t slot) {
-  return strip_memory(d, slot) + d->plan.x_floats;
-}
-
-/* Sorted weights, or sums of gradients. */
-static float *weights_memory(const cvy_depthwise *d, int32_t slot) {
-  return side_memory(d, slot) + d->plan.y_floats;
-}
-
-/* What no row writes stays 0: margins, and what lies behind short rows. */
-static void clear(const cvy_depthwise *d, int32_t slot) {
-  memset(strip_memory(d, slot), 0, (size_t)(d->plan.x_floats + d->plan.y_floats) * sizeof(float));
-}
-
-static cvy_stencil stencil_of(const cvy_depthwise *d, const cvy_depthwise_part *part,
-                              const float *x) {
-  const int64_t *shift = d->shift + part->list;
-  return (cvy_stencil){.x = x + part->x,
-                       .shift = shift,
-                       .across = part->across,
-                       .down = part->down,
-                       .x_step = d->plan.axis[1].step * d->plan.row,
-                       .tap_step = part->down > 1 ? shift[part->across] - shift[0] : 0,
-                       .rows = part->rows,
-                       .length = part->length,
-                       .loose = d->plan.aside || part->to_row == part->length};
-}
-
 /* ------------------------------------------------------------------- forward, backward_data */
 
 static void sort_weights(const cvy_depthwise *d, const float *w, float *sorted) {
@@ -55,7 +20,7 @@ static void sum_rows(const cvy_depthwise *d, const cvy_depthwise_part *parts, co
   const cvy_depthwise_plan *plan = &d->plan;
   if (parts->rows == 0) return;
   for (int64_t q = 0; q < plan->axis[2].phases; q++) {
-    cvy_stencil stencil = stencil_of(d, &parts[q], x);
+    cvy_stencil stencil = cvy_depthwise_stencil(d, &parts[q], x);
     float *aside = side + q * plan->height * plan->side_row;
     d->call->lanes->sums(&stencil, w + parts[q].list, plan->aside ? aside : out + parts[q].to,
                          plan->aside ? plan->side_row : parts[q].to_row);
@@ -64,19 +29,19 @@ static void sum_rows(const cvy_depthwise *d, const cvy_depthwise_part *parts, co
 }
 
 /* All results of one channel of the source, or of the channels that are summed. */
-static void sum_channel(const cvy_depthwise *d, const float *source, float *out, int32_t slot) {
+static void sum_channel(const cvy_depthwise *d, const float *source, float *out,
+                        const cvy_depthwise_slot *slot) {
   const cvy_depthwise_plan *plan = &d->plan;
   int64_t taps = plan->inputs * cvy_filter_volume(&plan->p);
   int64_t volume = plan->axis[0].result * plan->axis[1].result * plan->axis[2].result;
   int64_t chunk = plan->height * plan->axis[1].phases * plan->axis[2].result;
-  const float *w = weights_memory(d, slot);
   for (int64_t s = 0; s < plan->strips; s++) {
-    const float *x = cvy_depthwise_strip(d, s, source, strip_memory(d, slot));
+    const float *x = cvy_depthwise_strip(d, s, source, slot->x);
     for (int64_t i = 0; i < plan->outputs; i++) {
       const cvy_depthwise_part *parts = &d->parts[s * plan->phases];
       cvy_depthwise_write_ahead(out + i * volume + parts->to + chunk, chunk);
       for (int64_t q = 0; q < plan->phases; q += plan->axis[2].phases)
-        sum_rows(d, &parts[q], x, w + i * taps, side_memory(d, slot), out + i * volume);
+        sum_rows(d, &parts[q], x, slot->w + i * taps, slot->y, out + i * volume);
     }
   }
 }
@@ -89,11 +54,11 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t x = cvy_in_volume(&plan->p), y = cvy_out_volume(&plan->p);
   int64_t from = data ? plan->inputs * y : x, to = data ? x : y, outputs = plan->outputs;
   int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
-  clear(d, slot);
+  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
   for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
     float *out = call->out + nc * outputs * to;
-    sort_weights(d, call->b + nc % plan->p.c * taps, weights_memory(d, slot));
-    sum_channel(d, call->a + nc * from, out, slot);
+    sort_weights(d, call->b + nc % plan->p.c * taps, memory.w);
+    sum_channel(d, call->a + nc * from, out, &memory);
     for (int64_t i = 0; i < outputs; i++)
       cvy_cpu_epilogue(call, out + i * to, nc % plan->p.c * outputs + i, to);
   }
@@ -148,7 +113,7 @@ static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
 /* Adds what the rows of dy in one strip give. Short rows get zeros up to a vector's end. */
 static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *x,
                      const float *dy, float *side, float *sums) {
-  cvy_stencil stencil = stencil_of(d, part, x);
+  cvy_stencil stencil = cvy_depthwise_stencil(d, part, x);
   const float *y = dy + part->to;
   int64_t pitch = part->to_row, lanes = d->call->lanes->ukr.lanes;
   if (part->length < CVY_WIDEST) {
@@ -167,15 +132,16 @@ static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, con
 }
 
 /* Of all outputs of channel c of image n. */
-static void dot_channel(const cvy_depthwise *d, int64_t n, int64_t c, int32_t slot) {
+static void dot_channel(const cvy_depthwise *d, int64_t n, int64_t c,
+                        const cvy_depthwise_slot *slot) {
   const cvy_depthwise_plan *plan = &d->plan;
   int64_t nc = n * plan->p.c + c, outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
   const float *source = d->call->a + nc * cvy_in_volume(&plan->p);
   for (int64_t s = 0; s < plan->strips; s++) {
-    const float *x = cvy_depthwise_strip(d, s, source, strip_memory(d, slot));
+    const float *x = cvy_depthwise_strip(d, s, source, slot->x);
     for (int64_t i = 0; i < outputs; i++)
-      dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, side_memory(d, slot),
-               weights_memory(d, slot) + i * cvy_filter_volume(&plan->p) * CVY_WIDEST);
+      dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, slot->y,
+               slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST);
   }
 }
 
@@ -184,14 +150,13 @@ static void dot_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_problem *p = &d->plan.p;
   const cvy_cpu_call *call = d->call;
   int64_t taps = d->plan.outputs * cvy_filter_volume(p);
-  float *sums = weights_memory(d, slot);
-  clear(d, slot);
+  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
   for (int64_t c = begin; c < end; c++) {
-    memset(sums, 0, (size_t)d->plan.w_floats * sizeof *sums);
-    for (int64_t n = 0; n < p->n; n++, cvy_beat_on()) dot_channel(d, n, c, slot);
+    memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
+    for (int64_t n = 0; n < p->n; n++, cvy_beat_on()) dot_channel(d, n, c, &memory);
     for (int64_t t = 0; t < taps; t++) {
       float *dw = call->out + c * taps + t;
-      float sum = (float)call->lanes->sum(sums + t * CVY_WIDEST, CVY_WIDEST);
+      float sum = (float)call->lanes->sum(memory.w + t * CVY_WIDEST, CVY_WIDEST);
       *dw = p->accumulate ? *dw + sum : sum;
     }
   }
@@ -230,9 +195,11 @@ static void run(const cvy_cpu_call *call) {
   const cvy_problem *p = &d.plan.p;
   cvy_depthwise_cut(call->problem, call->facts, &d.plan);
   if (!d.plan.sparse) cvy_depthwise_list(&d);
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
-  cvy_parallel_items(call->threads, weights ? p->c : p->n * p->c,
-                     weights         ? dot_channels
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = d.plan.lanes > 1;
+  int64_t blocks = cvy_parts_of(p->c, d.plan.lanes);
+  cvy_parallel_items(call->threads, weights ? blocks : p->n * blocks,
+                     weights         ? (woven ? cvy_depthwise_woven_dots : dot_channels)
+                     : woven         ? cvy_depthwise_woven_sums
                      : d.plan.sparse ? add_channels
                                      : sum_channels,
                      &d);

@@ -5,7 +5,6 @@
 #define CVY_CPU_DEPTHWISE_H
 
 #include "cpu/row.h"
-#include "cpu/stencil.h"
 
 /* Outputs per group, at most; with more, a matrix product is faster, except where they are summed into
  * one channel. */
@@ -28,15 +27,17 @@ typedef struct cvy_depthwise_plan {
   int64_t inputs;  /* source channels that are summed: the outputs of a group in backward_data */
   int64_t outputs; /* result channels of the same source channel */
   int64_t phases;  /* of all axes */
-  bool sparse;     /* most results have no tap: each tap is added where it goes */
-  bool flat;       /* nothing is padded, no row is short: taps read the source as it lies */
-  bool aside;      /* results are made beside `out` and moved there */
+  int64_t lanes; /* channels that are woven (weave.h): all places below are so many floats; or 1 */
+  bool sparse;   /* most results have no tap: each tap is added where it goes */
+  bool flat;     /* nothing is padded, no row is short: taps read the source as it lies */
+  bool aside;    /* results are made beside `out` and moved there */
   int64_t split; /* rows lie in so many parts: element u is in part u % stride, place u / stride */
   int64_t part;  /* floats of one */
   int64_t row, slice, image; /* floats from row to row, slice to slice, source channel to channel */
   int64_t height;            /* sums of a strip, in its own axis */
   int64_t heights, strips;   /* strips of one slice; of all */
   int64_t side_row;          /* floats of a row made beside `out`, or of a short row of dy */
+  int64_t side;              /* of all rows of a phase, where they are woven */
   int64_t x_floats, y_floats, w_floats; /* of a slot: strip, rows aside, weights or sums */
   int64_t index_bytes, slots, slot_floats;
 } cvy_depthwise_plan;
@@ -46,7 +47,7 @@ typedef struct cvy_depthwise_part {
   int64_t x;    /* place of the first tap of the first sum: offset in the strip */
   int64_t list; /* first tap */
   int64_t across, down, rows, length;
-  int64_t to, to_row; /* first result of the row in its channel; from row to row */
+  int64_t to, to_row; /* first result in its channel, or woven ones aside; from row to row */
 } cvy_depthwise_part;
 
 typedef struct cvy_depthwise {
@@ -54,6 +55,8 @@ typedef struct cvy_depthwise {
   cvy_depthwise_plan plan;
   int64_t *shift, *order; /* of all taps, phase by phase: place in a strip, number in the filters */
   cvy_depthwise_part *parts; /* strip by strip, phase by phase */
+  int32_t *x_place,
+      *y_place; /* of each element of a plane: in the strip, among the woven results */
   float *slots;
 } cvy_depthwise;
 
@@ -62,8 +65,24 @@ int64_t cvy_depthwise_bytes(const cvy_depthwise_plan *plan);
 
 /* Offset of tap f of phase q of an axis, -1 if it belongs to another phase. */
 int64_t cvy_depthwise_offset(const cvy_depthwise_plan *plan, int axis, int64_t phase, int64_t tap);
-/* Fills shift, order and parts. */
+/* Fills what stands before the slots. */
 void cvy_depthwise_list(cvy_depthwise *d);
+/* The sums of a part, whose strip begins at `x`. */
+cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_part *part,
+                                  const float *x);
+
+/* Memory of a slot: strip, rows aside, and sorted weights or sums of gradients. What no row writes in
+ * the first two stays 0: margins, and what lies behind short rows. */
+typedef struct cvy_depthwise_slot {
+  float *x, *y, *w;
+} cvy_depthwise_slot;
+
+cvy_depthwise_slot cvy_depthwise_clear(const cvy_depthwise *d, int32_t slot);
+
+/* Tasks where channels are woven: each item a block of channels of an image, image by image within a
+ * block; for backward_weights a block of channels. */
+void cvy_depthwise_woven_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot);
+void cvy_depthwise_woven_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot);
 
 /* The rows of strip number `strip` from the channels at `source`: where its place 0 is. `to` has 0
  * where no source element goes. */

@@ -22,7 +22,8 @@ static int64_t list_row(cvy_depthwise *d, int64_t count, const int64_t *at, cons
       int64_t place = cvy_depthwise_offset(plan, 2, phase, s);
       if (place < 0) continue;
       d->order[count] = ((i * f[0] + at[0]) * f[1] + at[1]) * f[2] + s;
-      d->shift[count++] = i * plan->image + place_of(plan, offset[0], offset[1], place);
+      d->shift[count++] =
+          plan->lanes * (i * plan->image + place_of(plan, offset[0], offset[1], place));
     }
   return count;
 }
@@ -90,6 +91,14 @@ static void choose_taps(const cvy_depthwise_plan *plan, const int64_t *phase, cv
   }
 }
 
+/* Of a result among the woven ones: phase by phase. */
+static int64_t woven_place(const cvy_depthwise_plan *plan, int64_t oh, int64_t ow) {
+  const cvy_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
+  int64_t phase = (oh + h->pad) % h->phases * w->phases + (ow + w->pad) % w->phases;
+  return phase * plan->side + (oh + h->pad) / h->phases * plan->side_row +
+         (ow + w->pad) / w->phases;
+}
+
 static cvy_depthwise_part part_of(const cvy_depthwise_plan *plan, int64_t strip,
                                   const int64_t *phase, int64_t list) {
   const cvy_depthwise_axis *axis = plan->axis;
@@ -109,7 +118,36 @@ static cvy_depthwise_part part_of(const cvy_depthwise_plan *plan, int64_t strip,
   int64_t ow = columns.begin * axis[2].phases + phase[2] - axis[2].pad;
   part.x = (rows.begin - top) * axis[1].step * plan->row + columns.begin;
   part.to = (oz * axis[1].result + oh) * axis[2].result + ow;
+  if (plan->lanes == 1) return part;
+  part.to = woven_place(plan, oh, ow);
+  part.to_row = plan->side_row;
   return part;
+}
+
+static void list_woven(cvy_depthwise *d) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
+  for (int64_t i = 0; i < h->source * w->source; i++)
+    d->x_place[i] = (int32_t)(plan->lanes *
+                              place_of(plan, 0, h->left + i / w->source, w->left + i % w->source));
+  for (int64_t i = 0; i < h->result * w->result; i++)
+    d->y_place[i] = (int32_t)(plan->lanes * woven_place(plan, i / w->result, i % w->result));
+}
+
+cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_part *part,
+                                  const float *x) {
+  const int64_t *shift = d->shift + part->list;
+  int64_t lanes = d->plan.lanes;
+  return (cvy_stencil){.x = x + part->x * lanes,
+                       .shift = shift,
+                       .across = part->across,
+                       .down = part->down,
+                       .x_step = d->plan.axis[1].step * d->plan.row * lanes,
+                       .tap_step = part->down > 1 ? shift[part->across] - shift[0] : 0,
+                       .rows = part->rows,
+                       .length = part->length * lanes,
+                       .loose = d->plan.aside || part->to_row == part->length,
+                       .woven = lanes > 1};
 }
 
 void cvy_depthwise_list(cvy_depthwise *d) {
@@ -119,6 +157,8 @@ void cvy_depthwise_list(cvy_depthwise *d) {
   d->shift = d->call->workspace;
   d->order = d->shift + taps;
   d->parts = (cvy_depthwise_part *)(d->order + taps);
+  d->x_place = (int32_t *)(d->parts + plan->strips * plan->phases);
+  d->y_place = d->x_place + axis[1].source * axis[2].source;
   d->slots = (float *)((char *)d->call->workspace + plan->index_bytes);
   for (int64_t i = 0; i < plan->phases; i++) {
     int64_t phase[3] = {i / axis[2].phases / axis[1].phases, i / axis[2].phases % axis[1].phases,
@@ -127,4 +167,5 @@ void cvy_depthwise_list(cvy_depthwise *d) {
       d->parts[s * plan->phases + i] = part_of(plan, s, phase, count);
     count = list_phase(d, count, phase);
   }
+  if (plan->lanes > 1) list_woven(d);
 }

@@ -1,10 +1,13 @@
 /* How cpu.depthwise cuts its work, and its memory. */
+#include <string.h>
+
 #include "cpu/depthwise.h"
 #include "cpu/merge.h"
 #include "cpu/span.h"
 
 #define STRIP_FLOATS 1024 /* half of the smallest level of cache there is */
 #define STRIP_LEAST 8     /* rows of sums: what a tile takes at once */
+#define WOVEN_BYTES 81920 /* of planes that are woven, with their results */
 
 /* ------------------------------------------------------------------------------------- axes */
 
@@ -57,7 +60,7 @@ static bool is_flat(const cvy_depthwise_plan *plan) {
 /* Short strips where the source has few rows: taps that read none of them are left out. */
 static int64_t height_of(const cvy_depthwise_plan *plan) {
   const cvy_depthwise_axis *rows = &plan->axis[1];
-  if (plan->flat) return rows->sums;
+  if (plan->flat || plan->lanes > 1) return rows->sums;
   int64_t fit = STRIP_FLOATS / cvy_times(cvy_times(plan->inputs, plan->axis[0].reach), plan->row);
   int64_t most = cvy_most((fit - rows->reach) / rows->step, STRIP_LEAST);
   if (plan->p.filter[1] > 1) most = cvy_least(most, rows->source);
@@ -65,18 +68,24 @@ static int64_t height_of(const cvy_depthwise_plan *plan) {
   return (rows->sums + strips - 1) / strips;
 }
 
+/* Woven planes have a place for every element, whether a tap reads it or not. */
+static int64_t kept(const cvy_depthwise_plan *plan, const cvy_depthwise_axis *axis) {
+  int64_t read = places(axis);
+  return plan->lanes > 1 ? cvy_most(read, axis->left + axis->source) : read;
+}
+
 static void cut_rows(cvy_depthwise_plan *plan) {
   const cvy_depthwise_axis *axis = plan->axis;
-  bool apart = axis[2].step > 1 && plan->p.filter[2] > 1;
+  bool woven = plan->lanes > 1, apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || woven);
   plan->split = apart ? axis[2].step : 1;
-  int64_t kept = (places(&axis[2]) + axis[2].step - 1) / axis[2].step;
-  plan->part = cvy_round_up(kept, CVY_LINE_FLOATS);
-  plan->flat = is_flat(plan);
+  plan->part =
+      cvy_round_up(cvy_parts_of(kept(plan, &axis[2]), axis[2].step), woven ? 1 : CVY_LINE_FLOATS);
   plan->row = plan->flat ? axis[2].source : cvy_times(plan->split, plan->part);
   plan->height = height_of(plan);
   plan->heights = (axis[1].sums + plan->height - 1) / plan->height;
   plan->strips = cvy_times(plan->heights, axis[0].sums);
   int64_t rows = cvy_times(plan->height - 1, axis[1].step) + axis[1].reach;
+  if (woven) rows = kept(plan, &axis[1]);
   plan->slice = cvy_times(plan->flat ? axis[1].source : rows, plan->row);
   plan->image = cvy_times(plan->flat ? axis[0].source : axis[0].reach, plan->slice);
 }
@@ -85,19 +94,59 @@ static void cut_rows(cvy_depthwise_plan *plan) {
 
 static void cut_memory(cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
+  const cvy_depthwise_axis *w = &plan->axis[2];
   int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
-  plan->side_row = weights ? CVY_WIDEST : cvy_round_up(plan->axis[2].sums, CVY_LINE_FLOATS);
-  plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) + CVY_WIDEST;
-  plan->y_floats = cvy_times(cvy_times(plan->height, plan->side_row), plan->axis[2].phases);
-  plan->w_floats = cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST : 1), CVY_LINE_FLOATS);
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = plan->lanes > 1;
+  plan->side_row = woven ? w->sums : weights ? CVY_WIDEST : cvy_round_up(w->sums, CVY_LINE_FLOATS);
+  plan->side = cvy_times(plan->height, plan->side_row);
+  int64_t sides = woven ? plan->phases : w->phases;
+  plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) * plan->lanes + CVY_WIDEST;
+  plan->y_floats = cvy_times(plan->side, sides) * plan->lanes;
+  plan->w_floats =
+      cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST : plan->lanes), CVY_LINE_FLOATS);
   plan->slot_floats =
       cvy_round_up(plan->x_floats + plan->y_floats + plan->w_floats, CVY_LINE_FLOATS);
   int64_t lists = cvy_times(2 * (int64_t)sizeof(int64_t), taps);
   int64_t parts =
       cvy_times((int64_t)sizeof(cvy_depthwise_part), cvy_times(plan->strips, plan->phases));
-  plan->index_bytes =
-      plan->sparse ? 0 : cvy_round_up(lists + parts, CVY_LINE_FLOATS * (int64_t)sizeof(float));
+  int64_t elements = woven ? cvy_in_volume(p) + cvy_out_volume(p) : 0;
+  plan->index_bytes = cvy_round_up(lists + parts + elements * (int64_t)sizeof(int32_t),
+                                   CVY_LINE_FLOATS * (int64_t)sizeof(float));
+}
+
+cvy_depthwise_slot cvy_depthwise_clear(const cvy_depthwise *d, int32_t slot) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  float *x = d->slots + slot * plan->slot_floats, *y = x + plan->x_floats;
+  memset(x, 0, (size_t)(plan->x_floats + plan->y_floats) * sizeof *x);
+  return (cvy_depthwise_slot){.x = x, .y = y, .w = y + plan->y_floats};
+}
+
+/* ------------------------------------------------------------------------------------ plan */
+
+static int64_t plane_bytes(const cvy_depthwise_plan *plan) {
+  int64_t read = sizeof(float), made = sizeof(float);
+  for (int i = 0; i < 3; i++) {
+    const cvy_depthwise_axis *axis = &plan->axis[i];
+    read = cvy_times(read, kept(plan, axis));
+    made = cvy_times(made, cvy_times(axis->phases, axis->sums));
+  }
+  return read + made;
+}
+
+/* Planes so small that what is done once for each takes as long as its sums are woven. */
+static int64_t lanes_of(const cvy_depthwise_plan *plan) {
+  const cvy_problem *p = &plan->p;
+  int64_t lanes = cvy_lanes_best()->ukr.lanes;
+  bool flat_space = p->in[0] == 1 && p->out[0] == 1 && p->filter[0] == 1;
+  bool alone = plan->inputs == 1 && plan->outputs == 1;
+  if (!flat_space || !alone || plan->flat || plan->sparse || p->c < lanes) return 1;
+  return cvy_times(lanes, plane_bytes(plan)) <= WOVEN_BYTES ? lanes : 1;
+}
+
+static void cut_with(cvy_depthwise_plan *plan, int64_t lanes) {
+  plan->lanes = lanes;
+  cut_rows(plan);
+  cut_memory(plan);
 }
 
 void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
@@ -115,12 +164,13 @@ void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
   out->sparse = data && out->axis[2].sums > 2 * out->axis[2].source;
   out->aside =
       out->axis[2].phases > 1 || (p->accumulate && p->direction != CONVOY_BACKWARD_WEIGHTS);
-  cut_rows(out);
-  cut_memory(out);
-  if (out->sparse) out->slot_floats = 0;
+  out->flat = is_flat(out);
+  cut_with(out, lanes_of(out));
+  if (cvy_depthwise_bytes(out) > facts->workspace_limit) cut_with(out, 1);
 }
 
 int64_t cvy_depthwise_bytes(const cvy_depthwise_plan *plan) {
+  if (plan->sparse) return 0;
   int64_t floats = cvy_times(plan->slots, plan->slot_floats);
   return cvy_times(floats, (int64_t)sizeof(float)) + plan->index_bytes;
 }

@@ -6,6 +6,7 @@
 #include "cpu/inner.h"
 #include "cpu/stencil.h"
 #include "cpu/ukr.h"
+#include "cpu/weave.h"
 #include "cpu/wino.h"
 
 /* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`
@@ -67,6 +68,8 @@ typedef struct cvy_lanes {
   cvy_inner inner;
   cvy_stencil_sums *sums;
   cvy_stencil_dots *dots;
+  cvy_weave_planes *weave;
+  cvy_unweave_planes *unweave;
   cvy_wino wino;
 } cvy_lanes;
 

@@ -383,6 +383,7 @@ static double burn(int64_t rounds, float *sink) {
 #include "cpu/inner_body.h"
 #include "cpu/stencil_body.h"
 #include "cpu/ukr_body.h"
+#include "cpu/weave_body.h"
 #include "cpu/wino_body.h"
 
 #define LANES_TABLE(text)                                                                         \
@@ -393,5 +394,6 @@ static double burn(int64_t rounds, float *sink) {
     .burn = burn, .transpose = transpose, .pack = pack,                                           \
     .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                          \
     .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .sums = stencil_sums,         \
-    .dots = stencil_dots, .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE,        \
+    .dots = stencil_dots, .weave = weave, .unweave = unweave,                                     \
+    .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE,                              \
   }

@@ -17,6 +17,7 @@ typedef struct cvy_stencil {
   int64_t x_step, tap_step;
   int64_t rows, length;
   bool loose; /* what lies between rows of y may be overwritten */
+  bool woven; /* rows of whole vectors (weave.h): w has a weight of each tap for every lane */
 } cvy_stencil;
 
 /* y[o y_pitch + i] = sum over r, s of w[r across + s] tap(r, s). Rows shorter than a vector read x up

@@ -15,6 +15,11 @@ static inline vector load_once(const float *from) {
   return v;
 }
 
+static inline vector weight_of(const cvy_stencil *s, const float *w, int64_t tap) {
+  if (s->woven) return load(w + tap * LANES);
+  return w[tap] - (vector){0};
+}
+
 /* Result row of a tile for which x row i is tap row r, if there is one. */
 ALWAYS int tile_row(const int i, const int r, const int step, const int rows) {
   return i >= r && (i - r) % step == 0 && (i - r) / step < rows ? (i - r) / step : -1;
@@ -31,7 +36,7 @@ ALWAYS void sum_vectors(const cvy_stencil *s, const float *w, const float *x, in
   for (int64_t k = 0; k < s->across; k++) {
     const float *from = x + s->shift[k];
 #pragma GCC unroll 8
-    for (int r = 0; r < down; r++) weight[r] = w[r * s->across + k] - (vector){0};
+    for (int r = 0; r < down; r++) weight[r] = weight_of(s, w, r * s->across + k);
 #pragma GCC unroll 24
     for (int i = 0; i < (rows - 1) * step + down; i++, from += pitch) {
       vector v = load_once(from);

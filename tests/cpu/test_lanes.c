@@ -124,7 +124,9 @@ static void check_sums(const cvy_lanes *lanes, const cvy_stencil *s, const float
     for (int64_t i = 0; i < s->length; i++) {
       float *to = &expected[o * ROW + i];
       *to = 0;
-      for (int64_t t = 0; t < s->across * s->down; t++) *to += weights[t] * *tap(s, t, o, i);
+      for (int64_t t = 0; t < s->across * s->down; t++)
+        *to +=
+            weights[s->woven ? t * lanes->ukr.lanes + i % lanes->ukr.lanes : t] * *tap(s, t, o, i);
     }
   lanes->sums(s, weights, y, ROW);
   expect_equal();
@@ -147,14 +149,16 @@ static void check_dots(const cvy_lanes *lanes, const cvy_stencil *s) {
 /* Filter rows as far apart as results, half as far, and otherwise. */
 static void check_stencil(const cvy_lanes *lanes, int64_t down, int64_t rows, int64_t length) {
   int64_t shift[8 * 3];
-  float weights[8 * 3];
+  float weights[8 * 3 * CVY_WIDEST];
   test_random random = {7};
-  test_fill_integers(&random, weights, 8 * 3);
+  test_fill_integers(&random, weights, 8 * 3 * CVY_WIDEST);
   for (int64_t apart = 1; apart <= 3; apart++) {
     for (int64_t t = 0; t < 3 * down; t++) shift[t] = t / 3 * ROW + t % 3 * 2;
-    cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, false};
+    cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, false, false};
     check_sums(lanes, &s, weights);
     check_dots(lanes, &s);
+    s.woven = true;
+    if (length % lanes->ukr.lanes == 0) check_sums(lanes, &s, weights);
   }
 }
 
@@ -163,8 +167,38 @@ static void stencils_equal_plain_loops(void **state) {
   for (int set = 0; set < set_count; set++)
     for (int64_t down = 1; down <= 8; down++)
       for (int64_t rows = 1; rows <= 13; rows += 2)
-        for (int64_t length = 1; length <= 57; length += 4)
+        for (int64_t length = 1; length <= 57; length += length == 1 ? 3 : 4)
           check_stencil(sets[set], down, rows, length);
+}
+
+/* Planes of `count` elements, which go to places in reverse order with gaps between them. */
+static void check_weave(const cvy_lanes *lanes, int64_t planes, int64_t count, bool add) {
+  int32_t place[ROW];
+  int64_t width = lanes->ukr.lanes;
+  for (int64_t i = 0; i < count; i++) place[i] = (int32_t)(2 * width * (count - 1 - i));
+  cvy_weave weave = {planes, ROW, count, place, add};
+  fill();
+  for (int64_t i = 0; i < planes * count; i++)
+    expected[place[i / planes] + i % planes] = x[i % planes * ROW + i / planes];
+  lanes->weave(&weave, y, x);
+  expect_equal();
+  fill();
+  for (int64_t i = 0; i < planes * count; i++) {
+    float *to = &expected[i % planes * ROW + i / planes];
+    *to = (add ? *to : 0) + x[place[i / planes] + i % planes];
+  }
+  lanes->unweave(&weave, y, x);
+  expect_equal();
+}
+
+static void weaving_equals_plain_loops(void **state) {
+  (void)state;
+  for (int s = 0; s < set_count; s++)
+    for (int64_t planes = 1; planes <= sets[s]->ukr.lanes; planes++)
+      for (int64_t count = 1; count < ROW; count++) {
+        check_weave(sets[s], planes, count, false);
+        check_weave(sets[s], planes, count, true);
+      }
 }
 
 static void check_halves(const cvy_lanes *lanes, int64_t length) {
@@ -325,6 +359,7 @@ int main(void) {
       cmocka_unit_test(loops_equal_plain_ones),
       cmocka_unit_test(copies_equal_plain_ones),
       cmocka_unit_test(stencils_equal_plain_loops),
+      cmocka_unit_test(weaving_equals_plain_loops),
       cmocka_unit_test(rows_equal_plain_loops),
       cmocka_unit_test(epilogues_do_what_the_header_says),
       cmocka_unit_test(tiles_equal_plain_loops),

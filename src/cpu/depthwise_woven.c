@@ -1,0 +1,107 @@
+/* cpu.depthwise where planes are small: a block of channels, as many as a vector has lanes, is woven into
+ * one plane of vectors, whose rows the stencils take like any others. */
+#include <string.h>
+
+#include "cpu/depthwise.h"
+#include "cpu/sizes.h"
+
+typedef struct block {
+  int64_t first, channels; /* channels of the block */
+  int64_t plane;           /* the first one's number among those of all images */
+} block;
+
+static block block_of(const cvy_depthwise *d, int64_t number, int64_t image) {
+  int64_t c = d->plan.p.c, first = number * d->plan.lanes;
+  return (block){first, cvy_least(d->plan.lanes, c - first), image * c + first};
+}
+
+static void weave_source(const cvy_depthwise *d, const block *b, float *to) {
+  const cvy_depthwise_axis *axis = d->plan.axis;
+  int64_t volume = axis[1].source * axis[2].source;
+  cvy_weave weave = {.planes = b->channels, .pitch = volume, .count = volume, .place = d->x_place};
+  d->call->lanes->weave(&weave, to, d->call->a + b->plane * volume);
+}
+
+static cvy_weave results_of(const cvy_depthwise *d, const block *b) {
+  const cvy_depthwise_axis *axis = d->plan.axis;
+  int64_t volume = axis[1].result * axis[2].result;
+  return (cvy_weave){.planes = b->channels,
+                     .pitch = volume,
+                     .count = volume,
+                     .place = d->y_place,
+                     .add = d->plan.p.accumulate};
+}
+
+/* ------------------------------------------------------------------- forward, backward_data */
+
+static void weave_weights(const cvy_depthwise *d, const block *b, float *to) {
+  int64_t taps = cvy_filter_volume(&d->plan.p);
+  const float *w = d->call->b + b->first * taps;
+  for (int64_t l = 0; l < b->channels; l++, w += taps)
+    for (int64_t t = 0; t < taps; t++) to[t * d->plan.lanes + l] = w[d->order[t]];
+}
+
+static void sum_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_cpu_call *call = d->call;
+  weave_source(d, b, slot->x);
+  for (int64_t q = 0; q < plan->phases; q++) {
+    const cvy_depthwise_part *part = &d->parts[q];
+    cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
+    call->lanes->sums(&stencil, slot->w + part->list * plan->lanes,
+                      slot->y + part->to * plan->lanes, part->to_row * plan->lanes);
+  }
+  cvy_weave results = results_of(d, b);
+  float *out = call->out + b->plane * results.pitch;
+  call->lanes->unweave(&results, out, slot->y);
+  for (int64_t l = 0; l < b->channels; l++, out += results.pitch)
+    cvy_cpu_epilogue(call, out, b->first + l, results.count);
+}
+
+void cvy_depthwise_woven_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
+  const cvy_depthwise *d = depthwise;
+  int64_t images = d->plan.p.n;
+  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
+  memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
+  for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
+    block b = block_of(d, i / images, i % images);
+    if (i == begin || i % images == 0) weave_weights(d, &b, memory.w);
+    sum_block(d, &b, &memory);
+  }
+}
+
+/* ----------------------------------------------------------------------- backward_weights */
+
+static void dot_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
+  const cvy_depthwise_part *part = &d->parts[0];
+  int64_t lanes = d->plan.lanes;
+  cvy_weave dy = results_of(d, b);
+  cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
+  weave_source(d, b, slot->x);
+  d->call->lanes->weave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
+  d->call->lanes->dots(&stencil, slot->y, part->to_row * lanes, slot->w + part->list * CVY_WIDEST);
+}
+
+/* Every lane has the sums of its own channel. */
+static void put_sums(const cvy_depthwise *d, const block *b, const float *sums) {
+  int64_t taps = cvy_filter_volume(&d->plan.p);
+  float *dw = d->call->out + b->first * taps;
+  bool add = d->plan.p.accumulate;
+  for (int64_t l = 0; l < b->channels; l++)
+    for (int64_t t = 0; t < taps; t++, dw++)
+      *dw = add ? *dw + sums[t * CVY_WIDEST + l] : sums[t * CVY_WIDEST + l];
+}
+
+void cvy_depthwise_woven_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
+  const cvy_depthwise *d = depthwise;
+  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
+  for (int64_t i = begin; i < end; i++) {
+    memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
+    for (int64_t n = 0; n < d->plan.p.n; n++, cvy_beat_on()) {
+      block b = block_of(d, i, n);
+      dot_block(d, &b, &memory);
+    }
+    block whole = block_of(d, i, 0);
+    put_sums(d, &whole, memory.w);
+  }
+}

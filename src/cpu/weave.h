@@ -1,0 +1,22 @@
+/* The contract of weaving: as many planes as a vector has lanes become one plane of vectors, lane l of
+ * which is plane l, and back. */
+#ifndef CVY_CPU_WEAVE_H
+#define CVY_CPU_WEAVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct cvy_weave {
+  int64_t planes;       /* up to a vector's lanes; lanes behind the last are left alone */
+  int64_t pitch;        /* floats from plane to plane */
+  int64_t count;        /* elements of a plane */
+  const int32_t *place; /* of each element: where its vector begins */
+  bool add;             /* unweave adds to the planes */
+} cvy_weave;
+
+/* to[place[i] + l] = from[l pitch + i] */
+typedef void cvy_weave_planes(const cvy_weave *weave, float *to, const float *from);
+/* to[l pitch + i] = from[place[i] + l] */
+typedef void cvy_unweave_planes(const cvy_weave *weave, float *to, const float *from);
+
+#endif
