@@ -261,7 +261,7 @@ def open(device: Optional[str] = None, **options: Unpack[Options]) -> Context:
     """Opens a device: "auto" (a GPU if there is one, else the CPU engine), "cpu", "ocl", "ocl:1" or
     part of a device's name.
 
-    Other keywords: algorithm, isolation ("process", "none"), failover, tune, threads,
-    workspace_limit (bytes) and winograd. What is left out comes from the environment, else the default.
+    Other keywords are the options of _options.py; what is left out comes from the environment, else
+    the default.
     """
     return Context(device, **options)

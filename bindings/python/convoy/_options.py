@@ -1,14 +1,20 @@
 """How a context is opened. What is left out comes from the environment, else the default.
 
-    keyword          environment              default   meaning
-    device           CONVOY_DEVICE            auto      auto, cpu, ocl, ocl:1, or part of a name
-    algorithm        CONVOY_ALGORITHM         (choose)  run only this one; others are refused
-    isolation        CONVOY_ISOLATION         process   "process" or "none": where the driver lives
-    failover         CONVOY_FAILOVER          True      False: a device fault is raised, not hidden
-    tune             CONVOY_TUNE              True      False: table order, no measured records
-    threads          CONVOY_THREADS           cores     threads of the CPU engine
-    workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
-    winograd         CONVOY_WINOGRAD          True      False: no algorithm with a larger error bound
+    keyword             default   meaning
+    device              auto      auto, cpu, ocl, ocl:1, or part of a name
+    algorithm           (choose)  run only this one; others are refused
+    isolation           process   "process" or "none": where the driver lives
+    failover            True      False: a device fault is raised, not hidden
+    tune                True      False: table order, no measured records
+    threads             cores     threads of the CPU engine
+    workspace_limit     1 GiB     bytes of scratch one operation may use
+    device_wait_budget  60        seconds one call may wait for a device, all attempts together
+    history_limit       1 GiB     bytes held only to recompute lost tensors
+    verify              sample    "all", "sample" or "off": how results of a device are checked
+    nan_watch           False     True: report the first value that is not finite
+    winograd            True      False: no algorithm with a larger error bound
+
+The environment variable of a keyword is CONVOY_ with its name in capitals.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from typing import Any, Dict, Optional, TypedDict
 
 from ._conv import integer
 from ._errors import argument_error
-from ._lib import Isolation, OptionsStruct, Switch
+from ._lib import Isolation, OptionsStruct, Switch, Verify
 
 
 class Options(TypedDict, total=False):
@@ -29,11 +35,21 @@ class Options(TypedDict, total=False):
     tune: Optional[bool]
     threads: int
     workspace_limit: int
+    device_wait_budget: float
+    history_limit: int
+    verify: Optional[str]
+    nan_watch: Optional[bool]
     winograd: Optional[bool]
 
 
 _SWITCHES = {None: Switch.DEFAULT, True: Switch.ON, False: Switch.NO}
 _ISOLATIONS = {None: Isolation.DEFAULT, "process": Isolation.PROCESS, "none": Isolation.NONE}
+_CHECKS = {
+    None: Verify.DEFAULT,
+    "sample": Verify.SAMPLE,
+    "all": Verify.ALL,
+    "off": Verify.OFF,
+}
 
 
 def _one_of(value: Any, table: Dict[Any, Any], name: str) -> int:
@@ -66,6 +82,10 @@ def options_struct(
     tune: Optional[bool] = None,
     threads: int = 0,
     workspace_limit: int = 0,
+    device_wait_budget: float = 0.0,
+    history_limit: int = 0,
+    verify: Optional[str] = None,
+    nan_watch: Optional[bool] = None,
     winograd: Optional[bool] = None,
 ) -> OptionsStruct:
     return OptionsStruct(
@@ -76,5 +96,9 @@ def options_struct(
         tune=_one_of(tune, _SWITCHES, "tune"),
         threads=_threads(threads),
         workspace_limit=integer(workspace_limit, "workspace_limit"),
+        device_wait_budget=device_wait_budget,
+        history_limit=integer(history_limit, "history_limit"),
+        verify=_one_of(verify, _CHECKS, "verify"),
+        nan_watch=_one_of(nan_watch, _SWITCHES, "nan_watch"),
         winograd=_one_of(winograd, _SWITCHES, "winograd"),
     )

@@ -70,6 +70,13 @@ class Health:
     programs_compiled: int
     programs_cached: int
     workers_abandoned: int
+    deadlines_missed: int  #: faults that were a lack of progress
+    wrong_results: int
+    verified: int  #: results checked against the CPU, wholly or in a sample
+    verify_nanoseconds: int
+    history_bytes: int  #: held only to recompute tensors that are on the device alone
+    retired_bytes: int  #: memory a lost worker could still write; not used again
+    cpu_stalls: int
 
 
 @dataclass(frozen=True)

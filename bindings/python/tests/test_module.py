@@ -1,5 +1,6 @@
 """What needs no context: shapes, problems, devices, versions, python -m convoy, loading."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import pytest
 from cases import CASES
 
 import convoy
-from convoy import _load
+from convoy import _lib, _load
+from convoy._options import Options, options_struct
 
 LINE = "n2c6h17w14 k4r3s4 stride2,5 pad1:0,3 dil4,2 groups2 forward"
 
@@ -70,6 +72,21 @@ def test_health_counts(context, operands):
     after = context.health()
     assert after.operations == before.operations + 1
     assert after.faults == after.failovers == 0 and after.worker_pid == 0
+
+
+def names(struct):
+    """The fields of a C struct that mean something."""
+    return {name for name, _ in struct._fields_ if name != "struct_size" and "reserved" not in name}
+
+
+def test_health_and_options_are_complete():
+    assert {field.name for field in dataclasses.fields(convoy.Health)} == names(_lib.HealthStruct)
+    assert {"device", *Options.__annotations__} == names(_lib.OptionsStruct)
+    struct = options_struct(
+        "cpu", device_wait_budget=2.5, history_limit=7, verify="all", nan_watch=True
+    )
+    assert (struct.device_wait_budget, struct.history_limit) == (2.5, 7)
+    assert (struct.verify, struct.nan_watch) == (_lib.Verify.ALL, _lib.Switch.ON)
 
 
 def test_interrupt(context):
