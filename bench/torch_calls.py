@@ -1,11 +1,12 @@
-"""What one convolution costs a PyTorch program, tiny or large, with convoy.torch and without: both in
-one process, taking turns.
+"""What one convolution costs a PyTorch program, tiny or large, with convoy.torch and without: both
+in one process, taking turns.
 
-    PYTHONPATH=bindings/python python3 bench/torch_calls.py [--threads 2] [--rounds 7] [--device cpu]
+    PYTHONPATH=bindings/python python3 bench/torch_calls.py [--threads 2] [--rounds 7]
+        [--device cpu]
 
-A line is a shape and a route of enable(): medians of forward alone and of forward with backward, and
-PyTorch's time divided by Convoy's (median over the rounds). The last column is what the route took for
-forward, backward_data, backward_weights and backward_bias.
+A line is a shape and a route of enable(): medians of forward alone and of forward with backward,
+and PyTorch's time divided by Convoy's (median over the rounds). The last column is what the route
+took for forward, backward_data, backward_weights and backward_bias.
 """
 
 import argparse
@@ -34,6 +35,7 @@ SHAPES = {
     ),
 }
 SECONDS = 0.05  # that one sample takes at least
+DIRECTIONS = "forward", "backward_data", "backward_weights", "backward_bias"
 LETTERS = {"pytorch": "P", "cpu": "C"}  # others: D, the device
 
 
@@ -46,6 +48,9 @@ def forward_backward(model, x, dy):
     model(x).backward(dy)
 
 
+FUNCTIONS = forward, forward_backward
+
+
 def sample(function, *operands):
     """Seconds of one call."""
     calls, start = 0, time.perf_counter()
@@ -55,21 +60,17 @@ def sample(function, *operands):
     return (time.perf_counter() - start) / calls
 
 
-def taken():
-    """A letter for each direction: where its operations went."""
-    counts = convoy.torch.counts()
-    return "".join(
-        LETTERS.get(max((n, place) for (place, d, _), n in counts.items() if d == direction)[1], "D")
-        for direction in ("forward", "backward_data", "backward_weights", "backward_bias")
-    )
+def letter(direction):
+    """Where most of its operations went."""
+    rows = convoy.torch.counts().items()
+    _, place = max((count, place) for (place, each, _), count in rows if each == direction)
+    return LETTERS.get(place, "D")
 
 
-def line(shape, route, options):
-    size, make = SHAPES[shape]
-    model, x = make(), torch.randn(size, requires_grad=True)
-    operands = model, x, torch.ones_like(model(x))
-    functions = forward, forward_backward
-    times = {(name, function): [] for name in ("plain", "convoy") for function in functions}
+def measure(module, x, route, options):
+    """(name, function) -> seconds of a call, one for each round; the first round warms up."""
+    operands = module, x, torch.ones_like(module(x))
+    times = {(name, function): [] for name in ("plain", "convoy") for function in FUNCTIONS}
     for number in range(options.rounds + 1):
         for name in ("plain", "convoy"):
             convoy.torch.disable()
@@ -77,14 +78,27 @@ def line(shape, route, options):
                 convoy.torch.enable(options.device, route)
             for _ in range(3):  # the second time measures
                 forward_backward(*operands)
-            for function in functions:
-                times[name, function].append(sample(function, *operands))
-    cells = []
-    for function in functions:
-        plain, ours = (times[name, function][1:] for name in ("plain", "convoy"))
-        ratio = statistics.median(p / o for p, o in zip(plain, ours))
-        cells += [f"{statistics.median(each) * 1e6:.0f}" for each in (plain, ours)] + [f"{ratio:.2f}"]
-    print("|", " | ".join((shape, route, *cells, taken())), "|", flush=True)
+            for function in FUNCTIONS:
+                seconds = sample(function, *operands)
+                if number:
+                    times[name, function].append(seconds)
+    return times
+
+
+def cells(plain, ours):
+    """Medians in microseconds, and the median of the ratios."""
+    medians = [f"{statistics.median(times) * 1e6:.0f}" for times in (plain, ours)]
+    ratio = statistics.median(theirs / mine for theirs, mine in zip(plain, ours))
+    return [*medians, f"{ratio:.2f}"]
+
+
+def line(shape, route, options):
+    size, make = SHAPES[shape]
+    times = measure(make(), torch.randn(size, requires_grad=True), route, options)
+    row = [shape, route]
+    for function in FUNCTIONS:
+        row += cells(times["plain", function], times["convoy", function])
+    print("|", " | ".join([*row, "".join(map(letter, DIRECTIONS))]), "|", flush=True)
 
 
 def main():

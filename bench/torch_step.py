@@ -2,14 +2,19 @@
 PyTorch: both in one process, taking turns, from the same weights and batch.
 
     PYTHONPATH=bindings/python python3 bench/torch_step.py [--size 640] [--batch 4] [--steps 7]
-        [--device cpu] [--route measured]
+        [--device cpu] [--route measured] [--cuda]
 
-Needs ultralytics. A step is forward, backward and the optimizer's. Prints medians, their ratio, and the
-share of the convolutions (time in the two operators) of each. Each turn begins with a step that is not
-counted, and so do the first turns as a whole: they compile, measure and warm up.
+Needs ultralytics. A step is forward, backward and the optimizer's. Prints medians, their ratio, and
+the share of the convolutions (time in the two operators) of each. Each turn begins with a step that
+is not counted, and so do the first turns as a whole: they compile, measure and warm up.
+
+--cuda adds PyTorch's own step on a GPU of CUDA, in float32 without TF32: there the convolutions'
+share is the time of their kernels, with Convoy it includes all that is moved between host and
+device.
 """
 
 import argparse
+import copy
 import statistics
 import sys
 import time
@@ -36,6 +41,7 @@ def parse():
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--route", default="measured", choices=convoy.torch.ROUTES)
+    parser.add_argument("--cuda", action="store_true", help="PyTorch's own step on a GPU too")
     return parser.parse_args()
 
 
@@ -49,6 +55,13 @@ def batch_of(options):
     }
 
 
+def training_of(model, batch, device="cpu"):
+    """What step() takes, from a copy of the model."""
+    model = copy.deepcopy(model).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
+    return model, optimizer, {name: values.to(device) for name, values in batch.items()}
+
+
 def step(model, optimizer, batch):
     """Seconds of a training step."""
     start = time.perf_counter()
@@ -56,44 +69,66 @@ def step(model, optimizer, batch):
     loss, _ = model(batch)
     loss.sum().backward()
     optimizer.step()
+    if batch["img"].is_cuda:
+        torch.cuda.synchronize()
     return time.perf_counter() - start
 
 
 def convolutions(*training):
-    """Milliseconds of a step in the two operators, as PyTorch's profiler sees them."""
+    """Milliseconds of a step in the two operators, as PyTorch's profiler sees them: of their
+    kernels where those run on a GPU of CUDA."""
     with torch.profiler.profile() as profile:
         step(*training)
     names = ("aten::convolution", "aten::convolution_backward")
     rows = [row for row in profile.key_averages() if row.key in names]
-    return sum(row.cpu_time_total for row in rows) / 1e3
+    time = "device_time_total" if training[-1]["img"].is_cuda else "cpu_time_total"
+    return sum(getattr(row, time) for row in rows) / 1e3
 
 
-def main():
-    options = parse()
+def turns_of(options):
+    """name -> (what begins its turn, the training)."""
     torch.manual_seed(0)
     torch.set_num_threads(options.threads)
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32 = True, False
     model = DetectionModel("yolov8n.yaml", verbose=False).train()
     model.args = DEFAULT_CFG
-    optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
-    training = model, optimizer, batch_of(options)
-    times = {"plain": [], "convoy": []}
+    batch = batch_of(options)
+    here = training_of(model, batch)
     turns = {
-        "plain": convoy.torch.disable,
-        "convoy": lambda: convoy.torch.enable(options.device, options.route),
+        "plain": (convoy.torch.disable, here),
+        "convoy": (lambda: convoy.torch.enable(options.device, options.route), here),
     }
-    for number in range(WARM_UP + options.steps):
-        for name, turn in turns.items():
-            turn()
+    if options.cuda:
+        turns["cuda"] = convoy.torch.disable, training_of(model, batch, "cuda")
+    return turns
+
+
+def measure(turns, steps):
+    """Seconds of the steps, by name."""
+    times = {name: [] for name in turns}
+    for number in range(WARM_UP + steps):
+        for name, (begin, training) in turns.items():
+            begin()
             step(*training)
             seconds = step(*training)
             if number >= WARM_UP:
                 times[name].append(seconds)
-    ratios = [plain / ours for plain, ours in zip(times["plain"], times["convoy"])]
-    for name, turn in turns.items():
-        turn()
+    return times
+
+
+def main():
+    options = parse()
+    turns = turns_of(options)
+    times = measure(turns, options.steps)
+    for name, (begin, training) in turns.items():
+        begin()
+        step(*training)
         inside = convolutions(*training)
-        print(f"{name:8} {statistics.median(times[name]) * 1e3:9.1f} ms, in convolutions {inside:9.1f} ms")
-    print(f"plain / convoy: {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
+        whole = statistics.median(times[name]) * 1e3
+        print(f"{name:8} {whole:9.1f} ms, in convolutions {inside:9.1f} ms")
+    ratios = [plain / ours for plain, ours in zip(times["plain"], times["convoy"])]
+    middle = statistics.median(ratios)
+    print(f"plain / convoy: {middle:.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
     print(convoy.torch.report())
 
 
