@@ -18,15 +18,15 @@ from ._devices import build_info, devices, list_devices, version
 from ._errors import (
     ArgumentError,
     ConvoyError,
+    DeadlineError,
     DeviceError,
     FileError,
-    DeadlineError,
     Interrupted,
-    WrongResultError,
     MemoryError_,
     NotFoundError,
     ShapeError,
     UnsupportedError,
+    WrongResultError,
 )
 from ._hooks import set_log
 from ._lib import VERSION, DeviceType, Direction, EventKind, LogLevel, Status

@@ -7,8 +7,19 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from ctypes import POINTER, c_char, c_char_p, c_double, c_float, c_int, c_size_t, c_void_p
-from ctypes import c_int32, c_int64, c_uint32
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_void_p,
+)
 
 VERSION = (0, 1, 0)
 MAX_RANK = 3

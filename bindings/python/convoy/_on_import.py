@@ -44,7 +44,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def when_imported(name: str, action: Callable[[ModuleType], Any]) -> None:
-    """Calls `action(module)` when module `name` is there: now, or as soon as somebody imports it."""
+    """Calls `action(module)` when module `name` is there: now, or once somebody imports it."""
     if name in sys.modules:
         action(sys.modules[name])
     else:

@@ -4,9 +4,9 @@
     from ultralytics import YOLO
     YOLO("yolov8n.yaml").train(data=..., device="cpu")
 
-`device` stays "cpu": that is where Ultralytics' tensors are, and Convoy's device is CONVOY_DEVICE's.
-On that device Ultralytics sets the number of data loading processes to 0, since a CPU that computes
-has no time for more; here it is what the caller asked for.
+`device` stays "cpu": that is where Ultralytics' tensors are; Convoy's device is CONVOY_DEVICE's. On
+"cpu" Ultralytics sets the number of data loading processes to 0, since a CPU that computes has no
+time for more; here it is what the caller asked for.
 """
 
 from __future__ import annotations

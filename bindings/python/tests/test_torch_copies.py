@@ -79,7 +79,9 @@ def test_a_step_sends_each_operand_once(opencl_device, monkeypatch):
         Copies, "send", lambda self, x, keep: (sent.append(tuple(x.shape)), send(self, x, keep))[1]
     )
     with convoy.torch.enabled(opencl_device, route="convoy"):
-        model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Tanh(), torch.nn.Conv2d(8, 4, 3))
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3), torch.nn.Tanh(), torch.nn.Conv2d(8, 4, 3)
+        )
         for _ in range(3):
             sent.clear()
             model(torch.randn(2, 3, 8, 8, requires_grad=True)).square().sum().backward()
@@ -89,5 +91,5 @@ def test_a_step_sends_each_operand_once(opencl_device, monkeypatch):
                 *((2, 4, 4, 4), (2, 8, 6, 6)),
             ]
         gc.collect()
-        [way] = convoy.torch._session._routes.ways
+        [way] = convoy.torch._current._routes.ways
         assert len(way._copies._kept) == 2  # the weights

@@ -15,7 +15,9 @@ import convoy
 PROGRAM = Path(__file__).with_name("torch_ddp.py")
 
 
-@pytest.mark.skipif(not torch.distributed.is_available(), reason="PyTorch without torch.distributed")
+@pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="PyTorch without torch.distributed"
+)
 @pytest.mark.parametrize("device", ["cpu", "pocl"])
 def test_two_processes(device, request, tmp_path):
     name = request.getfixturevalue("opencl_device") if device == "pocl" else device

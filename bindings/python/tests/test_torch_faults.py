@@ -1,5 +1,5 @@
-"""A device that dies, hangs and lies in the middle of a training: the losses are the same, and the log
-says so. The layer under the driver (tests/faults/layer/rules.h) breaks PoCL."""
+"""A device that dies, hangs and lies in the middle of a training: the losses are the same, and the
+log says so. The layer under the driver (tests/faults/layer/rules.h) breaks PoCL."""
 
 import os
 import subprocess

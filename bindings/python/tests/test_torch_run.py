@@ -95,14 +95,16 @@ if 'convoy' in sys.modules: print(sys.modules['convoy.torch'].counts())
 
 @pytest.fixture
 def installed(tmp_path):
-    """A folder that Python takes for an installed package with the entry points of pyproject.toml."""
+    """A folder that Python takes for an installed package with pyproject.toml's entry points."""
     lines = (PACKAGES.parents[1] / "pyproject.toml").read_text().splitlines()
     start = lines.index('[project.entry-points."torch.backends"]')
     name, _, target = lines[start + 1].partition(" = ")
     folder = tmp_path / "libconvoy-0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: libconvoy\nVersion: 0\n")
-    (folder / "entry_points.txt").write_text(f"[torch.backends]\n{name} = {target.strip(chr(34))}\n")
+    (folder / "entry_points.txt").write_text(
+        f"[torch.backends]\n{name} = {target.strip(chr(34))}\n"
+    )
     return f"{PACKAGES}{os.pathsep}{tmp_path}"
 
 

@@ -1,7 +1,7 @@
 """PyTorch's own tests of convolution fail with Convoy where they fail without it, and nowhere else.
 
-They are not in PyTorch's packages: CONVOY_PYTORCH_TESTS names the file, test/nn/test_convolution.py of
-the matching release (test/test_nn.py of 1.13, where they were then).
+They are not in PyTorch's packages: CONVOY_PYTORCH_TESTS names the file, test/nn/test_convolution.py
+of the matching release (test/test_nn.py of 1.13, where they were then).
 """
 
 import os

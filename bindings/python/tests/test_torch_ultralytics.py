@@ -1,5 +1,6 @@
-"""Ultralytics, unchanged, trains YOLOv8n through `python -m convoy run`: the losses are those of plain
-PyTorch, on the CPU engine and on PoCL; the run is resumed on the other device, and the model exports.
+"""Ultralytics, unchanged, trains YOLOv8n through `python -m convoy run`: the losses are those of
+plain PyTorch, on the CPU engine and on PoCL; the run is resumed on the other device, and the model
+exports.
 """
 
 import os

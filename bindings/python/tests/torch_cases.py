@@ -1,5 +1,5 @@
-"""What PyTorch programs do with convolutions. A case returns tensors and nulls; run with and without
-Convoy from the same seed they must be the same ones.
+"""What PyTorch programs do with convolutions. A case returns tensors and nulls; run with and
+without Convoy from the same seed they must be the same ones.
 
 CASES: name -> (function, why PyTorch computes all or part of it itself; None: Convoy all of it).
 """

@@ -1,5 +1,6 @@
-"""One process of a distributed training, started by torchrun from test_torch_ddp.py: three steps, each
-process with a part of the batch, compared with the same steps on the whole batch by PyTorch alone."""
+"""One process of a distributed training, started by torchrun from test_torch_ddp.py: three steps,
+each process with a part of the batch, compared with the same steps on the whole batch by PyTorch
+alone."""
 
 import os
 
@@ -17,7 +18,11 @@ PART = 4
 def network():
     torch.manual_seed(0)
     return nn.Sequential(
-        nn.Conv2d(3, 8, 3, 2, 1), nn.SiLU(), nn.Conv2d(8, 8, 3, 1, 1), nn.Flatten(), nn.Linear(512, 4)
+        nn.Conv2d(3, 8, 3, 2, 1),
+        nn.SiLU(),
+        nn.Conv2d(8, 8, 3, 1, 1),
+        nn.Flatten(),
+        nn.Linear(512, 4),
     )
 
 
@@ -43,7 +48,10 @@ def main():
     for mine, right in zip(got, wanted):
         torch.testing.assert_close(mine, right, rtol=1e-4, atol=1e-6)
     where = sorted({place for place, _, _ in convoy.torch.counts()})
-    print(f"rank {rank} of {size}: right, on {where}, {_device.threads_of_process()} threads\n", end="")
+    print(
+        f"rank {rank} of {size}: right, on {where}, {_device.threads_of_process()} threads\n",
+        end="",
+    )
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 

@@ -1,4 +1,5 @@
-"""A small training for the tests of faults: prints the loss of each step. It knows nothing of Convoy."""
+"""A small training for the tests of faults: prints the loss of each step. It knows nothing of
+Convoy."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
-"""Lets torchvision be imported where its compiled operators do not fit the PyTorch there is, as on a
-machine with PyTorch for CPUs and torchvision for CUDA. What a training needs of them is non-maximum
-suppression, here in Python. For tests only."""
+"""Lets torchvision be imported where its compiled operators do not fit the PyTorch there is, as on
+a machine with PyTorch for CPUs and torchvision for CUDA. What a training needs of them is non-
+maximum suppression, here in Python. For tests only."""
 
 import torch
 

@@ -21,11 +21,10 @@ from ._statistics import table
 
 __all__ = ["counts", "disable", "enable", "enabled", "report"]
 
-_session: Optional[Session] = None
-_last: Optional[Session] = None  # for report() after disable()
-
-
 ROUTES = ("measured", "convoy")
+
+_current: Optional[Session] = None
+_last: Optional[Session] = None  # for report() after disable()
 
 
 def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
@@ -37,28 +36,28 @@ def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
     PyTorch itself, measured when it comes the second time, written down and used again; "convoy",
     always the device. What is left out comes from CONVOY_ROUTE, else is "measured".
     """
-    global _session, _last
+    global _current, _last
     route = route or os.environ.get("CONVOY_ROUTE") or "measured"
     if route not in ROUTES:
         raise argument_error(f"route is {route!r}, not one of {', '.join(map(repr, ROUTES))}")
-    if _session is not None and not _session.inherited and _session.settings == (device, route):
+    if _current is not None and not _current.inherited and _current.settings == (device, route):
         return
     disable()
-    _session = _last = Session(device, route)
+    _current = _last = Session(device, route)
 
 
 def disable() -> None:
     """Gives PyTorch its own convolutions back, and closes the device."""
-    global _session
-    session, _session = _session, None
-    if session is not None:
-        session.close()
+    global _current
+    ended, _current = _current, None
+    if ended is not None:
+        ended.close()
 
 
 @contextmanager
 def enabled(device: Optional[str] = None, route: Optional[str] = None) -> Iterator[None]:
     """enable() for the length of a with statement; then what was before."""
-    before = _session
+    before = _current
     enable(device, route)
     try:
         yield

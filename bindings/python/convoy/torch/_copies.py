@@ -1,9 +1,9 @@
 """Copies of PyTorch's tensors on a device, so that backward finds there what forward has sent.
 
-A copy is used again only for the same tensor object with the same memory and the same version, which
-PyTorch counts up whenever a tensor is written. Forward always sends anew: `parameter.data` is the one
-door through which memory changes without a new version, and between two forward passes programs do
-use it. Copies go with their tensors, and the oldest when there are too many bytes of them.
+A copy is used again only for the same tensor object with the same memory and the same version,
+which PyTorch counts up whenever a tensor is written. Forward always sends anew: `parameter.data` is
+the one door through which memory changes without a new version, and between two forward passes
+programs do use it. Copies go with their tensors, and the oldest when they are too many bytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lets PyTorch's idle threads sleep while Convoy's CPU engine has the cores.
 
-PyTorch's packages bring GNU's OpenMP, whose threads look for their next loop 300,000 times before they
-sleep: milliseconds in which a convolution shares the cores with them. They look 100 times only while the
-process has more of them than there are processors (GOMP_SPINCOUNT in OpenMP's manual).
+PyTorch's packages bring GNU's OpenMP, whose threads look for their next loop 300,000 times before
+they sleep: milliseconds in which a convolution shares the cores with them. They look 100 times only
+while the process has more of them than there are processors (GOMP_SPINCOUNT in its manual).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from typing import Any, Optional
+from typing import Optional
 
 import torch
 

@@ -1,7 +1,7 @@
 """One convolution as PyTorch asks for it, and whether Convoy takes it.
 
-An Operation is one of the directions of convoy.h with its operands; aten::convolution_backward is up
-to three of them.
+An Operation is one of the directions of convoy.h with its operands; aten::convolution_backward is
+up to three of them.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ _CHANNELS_LAST = {
 
 
 def _is_ordered(sizes: Sequence[int], strides: Sequence[int], axes: Sequence[int]) -> bool:
-    """PyTorch's rule for layouts (is_channels_last_strides), which decides also where an extent of 1
-    leaves the layout open: there the strides tell what the tensor was made as."""
+    """PyTorch's rule for layouts (is_channels_last_strides), which decides also where an extent of
+    1 leaves the layout open: there the strides tell what the tensor was made as."""
     least = 0
     for axis in axes:
         if strides[axis] < least or (axis == 0 and least == strides[1]):

@@ -1,4 +1,4 @@
-"""Operations on a device that is not this processor: operands are sent once and kept for backward."""
+"""Operations on a device that is not this processor; what forward sends is kept for backward."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The file of measured routes: what was the fastest way for a problem on this machine.
 
-Text, one line each, fields separated by tabs: where it holds, the problem, the way, what was measured.
-The first line names the version; a file of another version is begun anew. Processes may share it.
+Text, one line each, fields separated by tabs: where it holds, the problem, the way, what was
+measured. The first line names the version; a file of another one is begun anew. Processes may
+share it.
 """
 
 from __future__ import annotations

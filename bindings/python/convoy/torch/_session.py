@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from .._context import Context
-from .._records import Health
 from .._lib import DeviceType
+from .._records import Health
 from . import _native
 from ._check import check
 from ._device import open_device
@@ -100,9 +100,7 @@ class Session:
 
     # ------------------------------------------------------------------------ the operators
 
-    def _convolution(
-        self, x: Tensor, w: Tensor, bias: Optional[Tensor], *geometry: Any
-    ) -> Tensor:
+    def _convolution(self, x: Tensor, w: Tensor, bias: Optional[Tensor], *geometry: Any) -> Tensor:
         at = FORKED if self._forked else admit(x, w, geometry, bias=bias)
         if isinstance(at, str):
             self.statistics.count(PYTORCH, "forward", at)

@@ -11,7 +11,6 @@ from ._copies import Copies
 from ._operation import Operation, Tensor
 from ._statistics import PYTORCH
 
-
 _SHARE = 4  # of a device's memory, that may hold copies for backward
 
 
