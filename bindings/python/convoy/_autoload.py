@@ -13,7 +13,7 @@ def _ultralytics(_: Any) -> None:
 
 
 def start() -> None:
-    from . import torch
+    from .torch import _switch  # convoy.torch as a whole may be in the middle of its import
 
-    torch.enable()
+    _switch.enable()
     when_imported("ultralytics.engine.trainer", _ultralytics)

@@ -69,10 +69,10 @@ def main(words: Optional[List[str]] = None) -> None:
     options = _parse(sys.argv[2:] if words is None else words)
     if options.device:
         os.environ["CONVOY_DEVICE"] = options.device
-    os.environ["CONVOY_TORCH"] = "1"  # processes that the script starts do the same
     device, why = _choice()
     print(f"convoy: convolutions run on {device}: {why}", file=sys.stderr, flush=True)
     _autoload.start()
+    os.environ["CONVOY_TORCH"] = "1"  # processes that the script starts do the same
     try:
         _run_program(options)
     finally:

@@ -120,6 +120,14 @@ def test_entry_point(installed):
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "False\n")
 
 
+@pytest.mark.parametrize("words", [["-c", "import convoy.torch" + SHOW], ["-m", "convoy", "run"]])
+def test_entry_point_in_the_middle_of_an_import(installed, script, words):
+    """Convoy imports PyTorch, which calls the entry point while Convoy is not there as a whole."""
+    words = [*words, script, 0]
+    done = run(*words, PYTHONPATH=installed, CONVOY_TORCH="1", CONVOY_DEVICE="cpu")
+    assert done.returncode == 0, done.stderr
+
+
 def test_when_imported(tmp_path, monkeypatch):
     (tmp_path / "imported_later.py").write_text("value = 7\n")
     monkeypatch.syspath_prepend(str(tmp_path))

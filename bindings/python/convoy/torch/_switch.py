@@ -1,0 +1,71 @@
+"""The functions of convoy.torch, and the one session they turn on and off."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import Dict, Iterator, Optional, Tuple
+
+from .._errors import argument_error
+from ._session import Session
+from ._statistics import table
+
+ROUTES = ("measured", "convoy")
+
+_current: Optional[Session] = None
+_last: Optional[Session] = None  # for report() after disable()
+
+
+def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
+    """Sends PyTorch's convolutions through Convoy. Enabling again with the same arguments changes
+    nothing; with others they take effect.
+
+    device: as for convoy.open(). The device is opened by the first convolution.
+    route: "measured", per problem the fastest of the device with its transfers, the CPU engine and
+    PyTorch itself, measured when it comes the second time, written down and used again; "convoy",
+    always the device. What is left out comes from CONVOY_ROUTE, else is "measured".
+    """
+    global _current, _last
+    route = route or os.environ.get("CONVOY_ROUTE") or "measured"
+    if route not in ROUTES:
+        raise argument_error(f"route is {route!r}, not one of {', '.join(map(repr, ROUTES))}")
+    if _current is not None and not _current.inherited and _current.settings == (device, route):
+        return
+    disable()
+    _current = _last = Session(device, route)
+
+
+def disable() -> None:
+    """Gives PyTorch its own convolutions back, and closes the device."""
+    global _current
+    ended, _current = _current, None
+    if ended is not None:
+        ended.close()
+
+
+@contextmanager
+def enabled(device: Optional[str] = None, route: Optional[str] = None) -> Iterator[None]:
+    """enable() for the length of a with statement; then what was before."""
+    before = _current
+    enable(device, route)
+    try:
+        yield
+    finally:
+        if before is None:
+            disable()
+        else:
+            enable(*before.settings)
+
+
+def counts() -> Dict[Tuple[str, str, str], int]:
+    """The numbers of report(): how often each (where, direction, reason) occurred. `where` is the
+    id of a device, or "pytorch"; `reason` says why PyTorch computed."""
+    return {} if _last is None else _last.statistics.counts()
+
+
+def report() -> str:
+    """What the convolutions since enable() ran on, as a table: how many through Convoy, on which
+    device, and why the others did not. After disable(), of the time before."""
+    if _last is None:
+        return "convoy.torch was not enabled"
+    return table(_last.statistics.counts(), _last.health())
