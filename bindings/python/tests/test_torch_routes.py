@@ -26,6 +26,9 @@ class Sleeper:
         time.sleep(self.seconds)
         return op.x * 0 + self.calls, self.name
 
+    def forget(self, operands):
+        self.forgotten = [id(operand) for operand in operands]
+
 
 @pytest.fixture(autouse=True)
 def file(tmp_path, monkeypatch):
@@ -70,6 +73,23 @@ def test_directions_and_layouts_are_problems_of_their_own(file):
     ]
 
 
+@pytest.mark.parametrize("quick", ["device", "pytorch"])
+def test_transfers_are_measured_unless_they_are_saved(quick):
+    """What the device was sent for forward, dy for the gradient of data, it has."""
+    device, other = (Sleeper(name, 0.004 * (name != quick)) for name in ("device", "pytorch"))
+    routes = _routes.Measured([device, other])
+    forward = operation()
+    dy = torch.ones(forward.at.y_shape)
+    both, last = [id(forward.x), id(forward.w)], [id(dy)]
+    sent = {"device": [both, last, []], "pytorch": [both, both + last, both + last]}
+    for direction, wanted in zip(("forward", "backward_data", "backward_weights"), sent[quick]):
+        for _ in range(2):
+            routes.choose(
+                forward._replace(direction=direction, dy=None if direction == "forward" else dy)
+            )
+        assert device.forgotten == wanted
+
+
 def test_too_many_problems_are_not_measured(monkeypatch):
     monkeypatch.setattr(_routes, "_MOST", 1)
     first, second = Sleeper("first", 0), Sleeper("second", 0.005)
@@ -110,7 +130,9 @@ def test_route_of_enable(monkeypatch):
 def test_a_call_must_be_worth_it(monkeypatch, gain, winner):
     ways = [Sleeper("cpu", 0), Sleeper("pytorch", 0)]
     times = {"cpu": 0.01 - gain, "pytorch": 0.01}
-    monkeypatch.setattr(_routes, "_race", lambda ways, op: (times, dict.fromkeys(times, op.x)))
+    monkeypatch.setattr(
+        _routes, "_race", lambda ways, op, anew: (times, dict.fromkeys(times, op.x))
+    )
     routes = _routes.Measured(ways)
     routes.choose(operation())
     assert routes.choose(operation())[0].name == winner
@@ -128,7 +150,7 @@ def test_steps_with_measured_routes(monkeypatch, winner):
         model(x).square().sum().backward()
         return [x.grad, *(parameter.grad.clone() for parameter in model.parameters())]
 
-    def race(ways, op):
+    def race(ways, op, sent_anew):
         results = {way.name: way.compute(op)[0] for way in ways}
         return {name: float(name != winner) for name in results}, results
 

@@ -54,17 +54,21 @@ class Copies:
             return kept.tensor
         return self.send(tensor, True)
 
+    def forget(self, tensor: torch.Tensor) -> None:
+        """Drops the copy of a tensor, if there is one."""
+        self._drop(id(tensor))
+
     def _remember(self, tensor: torch.Tensor, copy: DeviceTensor, size: int) -> None:
         key = id(tensor)
-        of = weakref.ref(tensor, lambda gone: self._forget(key, gone))
+        of = weakref.ref(tensor, lambda gone: self._drop(key, gone))
         with self._lock:
-            self._forget(key)
+            self._drop(key)
             self._kept[key] = _Copy(of, _state(tensor), copy, size)
             self._bytes += size
             while self._bytes > self._limit:
-                self._forget(next(iter(self._kept)))
+                self._drop(next(iter(self._kept)))
 
-    def _forget(self, key: int, of: Any = None) -> None:
+    def _drop(self, key: int, of: Any = None) -> None:
         """Drops the copy of a key, if it is still that of `of`."""
         with self._lock:
             kept = self._kept.get(key)

@@ -71,18 +71,35 @@ class Measured:
 
     def _measure(self, op: Operation, key: Key) -> Tuple[Way, Tensor]:
         with _progress(len(self._known)):
-            times, results = _race(self.ways, op)
+            times, results = _race(self.ways, op, self._sent_anew(op))
         name = _fastest(times)
         measured = " ".join(f"{name}={seconds * 1e3:.3f}ms" for name, seconds in times.items())
         self._known[_text(op, key)] = name
         self._file.add(_text(op, key), name, measured)
         return next(way for way in self.ways if way.name == name), results[name]
 
+    def _sent_anew(self, op: Operation) -> List[Tensor]:
+        """The operands that a device has to be sent for this operation in every step: all but those
+        that operations before it, if it carries them out, have sent already."""
+
+        def on_device(direction: str, *operands: Optional[Tensor]) -> bool:
+            key = direction, op.at, memory_format(*operands)
+            return self._chosen.get(key) is self.ways[0]
+
+        if op.direction == "forward":
+            return [op.x, op.w]
+        anew = [] if on_device("forward", op.x, op.w) else [op.x, op.w]
+        if op.direction == "backward_data" or not on_device("backward_data", op.x, op.w, op.dy):
+            anew.append(op.dy)
+        return anew
+
 
 Routes = Union[Fixed, Measured]
 
 
-def _race(ways: Sequence[Way], op: Operation) -> Tuple[Dict[str, float], Dict[str, Tensor]]:
+def _race(
+    ways: Sequence[Way], op: Operation, sent_anew: Sequence[Tensor]
+) -> Tuple[Dict[str, float], Dict[str, Tensor]]:
     """The shortest time of each way, and its result. The ways take turns, so that what else the
     machine does strikes all of them; the first time of each is for compiling and making ready."""
     running: List[Way] = list(ways)
@@ -90,6 +107,7 @@ def _race(ways: Sequence[Way], op: Operation) -> Tuple[Dict[str, float], Dict[st
     results = {way.name: way.compute(op)[0] for way in running}
     for _ in range(_ROUNDS):
         for way in running:
+            way.forget(sent_anew)
             start = time.perf_counter()
             way.compute(op)
             seconds = time.perf_counter() - start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Iterable, Optional, Tuple
 
 from .._context import Context
 from .._lib import DeviceType
@@ -31,9 +31,18 @@ class ConvoyWay:
             return _engine.compute(self.context, op), self.name
         return _remote.compute(self.context, self._copies, op)
 
+    def forget(self, operands: Iterable[Tensor]) -> None:
+        """These will have to be sent again."""
+        if self._copies is not None:
+            for operand in operands:
+                self._copies.forget(operand)
+
 
 class PytorchWay:
     name = PYTORCH
 
     def compute(self, op: Operation) -> Tuple[Tensor, str]:
         return _native.compute(op), PYTORCH
+
+    def forget(self, operands: Iterable[Tensor]) -> None:
+        """Nothing is kept."""
