@@ -5,6 +5,7 @@
 #include "cpu/depthwise.h"
 #include "cpu/merge.h"
 #include "cpu/span.h"
+#include "cpu/stream.h"
 
 /* ------------------------------------------------------------------- forward, backward_data */
 
@@ -56,12 +57,14 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
   cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
   for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
-    float *out = call->out + nc * outputs * to;
+    float *out = call->out + nc * outputs * to, *made = plan->stream ? memory.z : out;
     sort_weights(d, call->b + nc % plan->p.c * taps, memory.w);
-    sum_channel(d, call->a + nc * from, out, &memory);
+    sum_channel(d, call->a + nc * from, made, &memory);
     for (int64_t i = 0; i < outputs; i++)
-      cvy_cpu_epilogue(call, out + i * to, nc % plan->p.c * outputs + i, to);
+      cvy_cpu_epilogue(call, made + i * to, nc % plan->p.c * outputs + i, to);
+    if (plan->stream) cvy_stream(out, made, outputs * to);
   }
+  cvy_stream_end();
 }
 
 /* ----------------------------------------------------- backward_data where dy's rows are short */

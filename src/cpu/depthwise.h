@@ -31,6 +31,7 @@ typedef struct cvy_depthwise_plan {
   bool sparse;   /* most results have no tap: each tap is added where it goes */
   bool flat;     /* nothing is padded, no row is short: taps read the source as it lies */
   bool aside;    /* results are made beside `out` and moved there */
+  bool stream;   /* all results of a source channel are made beside `out`, and streamed there */
   int64_t split; /* rows lie in so many parts: element u is in part u % stride, place u / stride */
   int64_t part;  /* floats of one */
   int64_t row, slice, image; /* floats from row to row, slice to slice, source channel to channel */
@@ -39,6 +40,7 @@ typedef struct cvy_depthwise_plan {
   int64_t side_row;          /* floats of a row made beside `out`, or of a short row of dy */
   int64_t side;              /* of all rows of a phase, where they are woven */
   int64_t x_floats, y_floats, w_floats; /* of a slot: strip, rows aside, weights or sums */
+  int64_t z_floats;                     /* results to be streamed */
   int64_t index_bytes, slots, slot_floats;
 } cvy_depthwise_plan;
 
@@ -71,10 +73,10 @@ void cvy_depthwise_list(cvy_depthwise *d);
 cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_part *part,
                                   const float *x);
 
-/* Memory of a slot: strip, rows aside, and sorted weights or sums of gradients. What no row writes in
- * the first two stays 0: margins, and what lies behind short rows. */
+/* Memory of a slot: strip, rows aside, sorted weights or sums of gradients, results to be streamed.
+ * What no row writes in the first two stays 0: margins, and what lies behind short rows. */
 typedef struct cvy_depthwise_slot {
-  float *x, *y, *w;
+  float *x, *y, *w, *z;
 } cvy_depthwise_slot;
 
 cvy_depthwise_slot cvy_depthwise_clear(const cvy_depthwise *d, int32_t slot);

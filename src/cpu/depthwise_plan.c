@@ -4,6 +4,7 @@
 #include "cpu/depthwise.h"
 #include "cpu/merge.h"
 #include "cpu/span.h"
+#include "cpu/stream.h"
 
 #define STRIP_FLOATS 1024 /* half of the smallest level of cache there is */
 #define STRIP_LEAST 8     /* rows of sums: what a tile takes at once */
@@ -92,6 +93,18 @@ static void cut_rows(cvy_depthwise_plan *plan) {
 
 /* ------------------------------------------------------------------------------------ memory */
 
+/* Of one channel. */
+static int64_t results(const cvy_depthwise_plan *plan) {
+  return plan->axis[0].result * plan->axis[1].result * plan->axis[2].result;
+}
+
+static bool streams(const cvy_depthwise_plan *plan) {
+  const cvy_problem *p = &plan->p;
+  int64_t unit = results(plan) * plan->outputs * (int64_t)sizeof(float);
+  bool plain = p->direction != CONVOY_BACKWARD_WEIGHTS && !p->accumulate && !plan->sparse;
+  return plain && plan->lanes == 1 && cvy_stream_pays(p->n * p->c * unit, unit);
+}
+
 static void cut_memory(cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   const cvy_depthwise_axis *w = &plan->axis[2];
@@ -104,8 +117,9 @@ static void cut_memory(cvy_depthwise_plan *plan) {
   plan->y_floats = cvy_times(plan->side, sides) * plan->lanes;
   plan->w_floats =
       cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST : plan->lanes), CVY_LINE_FLOATS);
-  plan->slot_floats =
-      cvy_round_up(plan->x_floats + plan->y_floats + plan->w_floats, CVY_LINE_FLOATS);
+  plan->z_floats = plan->stream ? cvy_times(plan->outputs, results(plan)) : 0;
+  plan->slot_floats = cvy_round_up(
+      plan->x_floats + plan->y_floats + plan->w_floats + plan->z_floats, CVY_LINE_FLOATS);
   int64_t lists = cvy_times(2 * (int64_t)sizeof(int64_t), taps);
   int64_t parts =
       cvy_times((int64_t)sizeof(cvy_depthwise_part), cvy_times(plan->strips, plan->phases));
@@ -118,7 +132,8 @@ cvy_depthwise_slot cvy_depthwise_clear(const cvy_depthwise *d, int32_t slot) {
   const cvy_depthwise_plan *plan = &d->plan;
   float *x = d->slots + slot * plan->slot_floats, *y = x + plan->x_floats;
   memset(x, 0, (size_t)(plan->x_floats + plan->y_floats) * sizeof *x);
-  return (cvy_depthwise_slot){.x = x, .y = y, .w = y + plan->y_floats};
+  float *w = y + plan->y_floats;
+  return (cvy_depthwise_slot){.x = x, .y = y, .w = w, .z = w + plan->w_floats};
 }
 
 /* ------------------------------------------------------------------------------------ plan */
@@ -145,6 +160,7 @@ static int64_t lanes_of(const cvy_depthwise_plan *plan) {
 
 static void cut_with(cvy_depthwise_plan *plan, int64_t lanes) {
   plan->lanes = lanes;
+  plan->stream = streams(plan);
   cut_rows(plan);
   cut_memory(plan);
 }

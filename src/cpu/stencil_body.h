@@ -80,9 +80,12 @@ ALWAYS void sum_tiles(const cvy_stencil *s, const float *w, float *y, int64_t y_
     sum_rows(s, w, o < s->rows - rows ? o : s->rows - rows, y, y_pitch, rows, down, step);
 }
 
+/* Planes of networks for ImageNet have 7, 14, 28, 56 or 112 rows; their filters are mostly 3x3. */
 ALWAYS void sum_all(const cvy_stencil *s, const float *w, float *y, int64_t y_pitch, const int down,
                     const int step) {
-  if (s->rows >= 8)
+  if (s->rows % 7 == 0 && down <= 3)
+    sum_tiles(s, w, y, y_pitch, 7, down, step);
+  else if (s->rows >= 8)
     sum_tiles(s, w, y, y_pitch, 8, down, step);
   else if (s->rows >= 4)
     sum_tiles(s, w, y, y_pitch, 4, down, step);
