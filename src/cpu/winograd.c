@@ -7,7 +7,7 @@
 
 #define LEAST_CHANNELS 24
 #define LEAST_PLACES 128 /* of the result, for each thread */
-#define MOST_FILTERS 256 /* for each place of the result */
+#define LEAST_TILES 8    /* for transient filters to be used often enough */
 
 /* Filters of 3 x 3 that move a place at a time over padding that both ways round is not negative. */
 static bool fits(const cvy_problem *p) {
@@ -16,17 +16,6 @@ static bool fits(const cvy_problem *p) {
       return false;
   return p->filter[0] == 1 && p->in[0] == 1 && p->out[0] == 1 && p->stride[0] == 1 &&
          p->pad[0] == 0;
-}
-
-/* With fewer channels on one side the transforms cost what the products save; with few tiles there is
- * not enough of either, and filters are hardly used once they are transformed. Measured. */
-static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
-  int64_t places = problem->n * cvy_out_volume(problem);
-  bool filters = problem->direction != CONVOY_BACKWARD_WEIGHTS;
-  if (filters && channels * outputs > MOST_FILTERS * places) return false;
-  return channels >= LEAST_CHANNELS && outputs >= LEAST_CHANNELS &&
-         places >= (int64_t)LEAST_PLACES * facts->info.compute_units;
 }
 
 static int64_t bytes_for(const cvy_problem *problem, const cvy_facts *facts,
@@ -45,6 +34,22 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   (void)problem;
   (void)facts;
   *out = (cvy_params){{4}};
+}
+
+/* With fewer channels on one side the transforms cost what the products save; with few tiles there is
+ * not enough of either for all threads. Measured. */
+static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
+  int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
+  int64_t threads = facts->info.compute_units;
+  if (channels < LEAST_CHANNELS || outputs < LEAST_CHANNELS) return false;
+  if (problem->direction != CONVOY_BACKWARD_WEIGHTS) {
+    cvy_params params;
+    defaults(problem, facts, &params);
+    cvy_wino_maps_plan plan = cvy_wino_maps_plan_for(problem, facts, &params);
+    if (plan.transient)
+      return plan.shape.tiles >= LEAST_TILES && plan.shape.kernel_tiles >= 2 * threads;
+  }
+  return problem->n * cvy_out_volume(problem) >= LEAST_PLACES * threads;
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {

@@ -39,12 +39,15 @@ bool cvy_wino_input_row(const cvy_wino_shape *shape, const cvy_wino_piece *piece
 typedef struct cvy_wino_maps_plan {
   cvy_wino_shape shape;
   bool mirrored;                /* filters are read with channels swapped and taps reversed */
+  bool transient;               /* filters are transformed where they are used */
   int64_t block, blocks, pitch; /* tiles at a time, how many times, floats for so many */
   int64_t together;             /* kernel tiles whose products are turned back together */
   int64_t filter_tile;          /* floats of a kernel tile at one point */
   int64_t filter_pitch, source_pitch, product_pitch; /* floats from point to point */
   int64_t array_pitch;                               /* floats from place to place of a tile */
-  int64_t filter_floats, line_floats;
+  int64_t chunk;                                     /* channels at a time of transient filters */
+  int64_t shared_floats; /* of all threads: filters; with transient ones input and products */
+  int64_t line_floats;
   int64_t slots, slot_floats;
 } cvy_wino_maps_plan;
 
@@ -53,9 +56,42 @@ cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_
 int64_t cvy_wino_maps_bytes(const cvy_wino_maps_plan *plan);
 void cvy_wino_maps(const cvy_cpu_call *call);
 
-/* winograd_filters.c: all filters transformed, [point][group][kernel tile][channel][row]. Behind them
- * in `to` is the memory of the slots, where taps are collected for so many channels at a time. */
+/* A block of tiles of one group, on its way. */
+typedef struct cvy_wino_block {
+  const cvy_cpu_call *call;
+  const cvy_wino_maps_plan *plan;
+  int64_t group, first, end; /* tiles */
+  float *source;             /* [point][channel][tile] */
+  float *arrays, *line;      /* those of one channel, by place in a tile, and a row */
+} cvy_wino_block;
+
+/* A block with its arrays and its line in `memory`. */
+cvy_wino_block cvy_wino_block_at(const cvy_cpu_call *call, const cvy_wino_maps_plan *plan,
+                                 int64_t number, float *source, float *memory);
+/* Transforms channel `c` of its input. */
+void cvy_wino_load(const cvy_wino_block *block, int64_t c);
+/* Products of the block's tiles with kernel tiles that follow each other, at all points. */
+typedef struct cvy_wino_product {
+  const float *source, *filters; /* first channel, first kernel tile */
+  float *to;
+  int64_t channels, kernel_tiles;
+  bool add; /* to what is there */
+} cvy_wino_product;
+
+void cvy_wino_multiply(const cvy_wino_block *block, const cvy_wino_product *product);
+/* Turns products of kernel tiles [first, last) back and puts them where they belong. */
+void cvy_wino_put(const cvy_wino_block *block, const float *product, int64_t first, int64_t last);
+
+/* winograd_transient.c: with filters that are transformed where they are used. */
+void cvy_wino_transient(const cvy_cpu_call *call, const cvy_wino_maps_plan *plan);
+
+/* winograd_filters.c: kernel tile `tile`, of all groups, transformed for channels [first, first + count):
+ * [point][channel][row]. `taps` has room for CVY_WINO_CHANNELS 9 floats of each row. */
 #define CVY_WINO_CHANNELS 16
+void cvy_wino_filter(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, int64_t tile,
+                     int64_t first, int64_t count, float *taps, float *to);
+/* All filters, [point][group][kernel tile][channel][row]. Behind them in `to` is the memory of the
+ * slots. */
 void cvy_wino_filters(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, float *to);
 
 /* ------------------------------------------------------------ winograd_weights.c: backward_weights */

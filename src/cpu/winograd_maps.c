@@ -4,20 +4,6 @@
 #include "cpu/span.h"
 #include "cpu/winograd.h"
 
-typedef struct maps {
-  const cvy_cpu_call *call;
-  cvy_wino_maps_plan plan;
-  const float *filters;
-} maps;
-
-/* A block of tiles of one group, on its way. */
-typedef struct block {
-  const maps *run;
-  int64_t group, first, end; /* tiles */
-  float *source, *product;   /* [point][channel][tile] and [point][output][tile]; in slot memory, */
-  float *arrays, *line;      /* as the arrays of one channel, by place in a tile, and a row */
-} block;
-
 static int64_t turned(int64_t tiles) {
   return (tiles + 3) / 4 * 4;
 }
@@ -26,27 +12,28 @@ static int64_t turned(int64_t tiles) {
 
 /* A row of a piece: array j gets place j of each tile. Tiles overlap, so the rows of the transpose
  * do, too. */
-static void load_row(const block *b, const cvy_wino_piece *piece, int64_t i, const float *channel) {
-  const cvy_wino_maps_plan *plan = &b->run->plan;
+static void load_row(const cvy_wino_block *b, const cvy_wino_piece *piece, int64_t i,
+                     const float *channel) {
+  const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
   int64_t width = turned(s->n), pitch = plan->array_pitch;
   float *to = b->arrays + i * width * pitch + piece->at;
   if (cvy_wino_input_row(s, piece, i, channel, b->line)) {
-    b->run->call->lanes->transpose(to, pitch, b->line, s->m, turned(piece->count), width);
+    b->call->lanes->transpose(to, pitch, b->line, s->m, turned(piece->count), width);
     return;
   }
   for (int64_t j = 0; j < s->n; j++, to += pitch) memset(to, 0, (size_t)piece->count * sizeof *to);
 }
 
-static void load_channel(const block *b, int64_t c) {
-  const cvy_wino_maps_plan *plan = &b->run->plan;
+void cvy_wino_load(const cvy_wino_block *b, int64_t c) {
+  const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
   cvy_wino_piece piece;
   for (int64_t tile = b->first; tile < b->end; tile += piece.count) {
     piece = cvy_wino_piece_at(s, b->first, b->end, tile);
     int64_t channel = piece.image * s->p.c + b->group * s->channels + c;
     for (int64_t i = 0; i < s->n; i++)
-      load_row(b, &piece, i, b->run->call->a + channel * cvy_in_volume(&s->p));
+      load_row(b, &piece, i, b->call->a + channel * cvy_in_volume(&s->p));
   }
   s->step[CVY_WINO_INPUT](&(cvy_wino_arrays){.from = b->arrays,
                                              .from_row = turned(s->n) * plan->array_pitch,
@@ -59,33 +46,30 @@ static void load_channel(const block *b, int64_t c) {
 
 /* ---------------------------------------------------------------------------- multiplying */
 
-/* Products of all channels at all points, for kernel tiles [first, last). */
-static void multiply(const block *b, int64_t first, int64_t last) {
+void cvy_wino_multiply(const cvy_wino_block *b, const cvy_wino_product *product) {
   static const int64_t no_shift[1];
-  const cvy_wino_maps_plan *plan = &b->run->plan;
+  const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
-  int64_t lanes = s->ukr->lanes, columns = cvy_ukr_columns(s->ukr), rows = s->ukr->rows;
-  cvy_tile tile = {.tap = no_shift, .taps = 1, .channels = s->channels};
+  int64_t lanes = s->ukr->lanes, columns = cvy_ukr_columns(s->ukr), count = b->end - b->first;
+  cvy_tile tile = {.tap = no_shift, .taps = 1, .channels = product->channels, .add = product->add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
   for (int64_t point = 0; point < s->points; point++)
-    for (int64_t at = 0; at < b->end - b->first; at += columns)
-      for (int64_t i = first; i < last; i++) {
-        int64_t places = cvy_least(columns, b->end - b->first - at);
-        tile.x = b->source + point * plan->source_pitch + at;
-        tile.w = b->run->filters + point * plan->filter_pitch +
-                 (b->group * s->kernel_tiles + i) * plan->filter_tile;
-        tile.y = b->product + point * plan->product_pitch + (i - first) * rows * plan->pitch + at;
-        s->ukr->run[(places - 1) / lanes](&tile);
+    for (int64_t at = 0; at < count; at += columns)
+      for (int64_t i = 0; i < product->kernel_tiles; i++) {
+        tile.x = product->source + point * plan->source_pitch + at;
+        tile.w = product->filters + point * plan->filter_pitch + i * plan->filter_tile;
+        tile.y = product->to + point * plan->product_pitch + i * s->ukr->rows * plan->pitch + at;
+        s->ukr->run[(cvy_least(columns, count - at) - 1) / lanes](&tile);
       }
 }
 
 /* -------------------------------------------------------------------------------- storing */
 
 /* The outputs of output channel k in a piece, from the arrays by place in a tile. */
-static void put_piece(const block *b, const cvy_wino_piece *piece, int64_t k) {
-  const cvy_wino_maps_plan *plan = &b->run->plan;
+static void put_piece(const cvy_wino_block *b, const cvy_wino_piece *piece, int64_t k) {
+  const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
-  const cvy_cpu_call *call = b->run->call;
+  const cvy_cpu_call *call = b->call;
   const int64_t *out = s->p.out;
   int64_t count = cvy_least(piece->count * s->m, out[2] - piece->first * s->m);
   int64_t rows = cvy_least(s->m, out[1] - piece->row * s->m);
@@ -102,12 +86,12 @@ static void put_piece(const block *b, const cvy_wino_piece *piece, int64_t k) {
   }
 }
 
-static void put(const block *b, int64_t first, int64_t last) {
-  const cvy_wino_maps_plan *plan = &b->run->plan;
+void cvy_wino_put(const cvy_wino_block *b, const float *product, int64_t first, int64_t last) {
+  const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
   int64_t begin = first * s->ukr->rows, end = cvy_least(last * s->ukr->rows, s->outputs);
   for (int64_t k = begin; k < end; k++) {
-    s->step[CVY_WINO_OUTPUT](&(cvy_wino_arrays){.from = b->product + (k - begin) * plan->pitch,
+    s->step[CVY_WINO_OUTPUT](&(cvy_wino_arrays){.from = product + (k - begin) * plan->pitch,
                                                 .from_row = s->n * plan->product_pitch,
                                                 .from_column = plan->product_pitch,
                                                 .to = b->arrays,
@@ -124,33 +108,58 @@ static void put(const block *b, int64_t first, int64_t last) {
 
 /* ------------------------------------------------------------------------------------- all */
 
+cvy_wino_block cvy_wino_block_at(const cvy_cpu_call *call, const cvy_wino_maps_plan *plan,
+                                 int64_t number, float *source, float *memory) {
+  const cvy_wino_shape *s = &plan->shape;
+  int64_t first = number % plan->blocks * plan->block;
+  return (cvy_wino_block){.call = call,
+                          .plan = plan,
+                          .group = number / plan->blocks,
+                          .first = first,
+                          .end = cvy_least(first + plan->block, s->tiles),
+                          .source = source,
+                          .arrays = memory,
+                          .line = memory + s->n * turned(s->n) * plan->array_pitch};
+}
+
+typedef struct maps {
+  const cvy_cpu_call *call;
+  cvy_wino_maps_plan plan;
+} maps;
+
 static void make_block(const maps *run, int64_t number, float *memory) {
   const cvy_wino_maps_plan *plan = &run->plan;
   const cvy_wino_shape *s = &plan->shape;
-  block b = {.run = run, .group = number / plan->blocks, .source = memory};
-  b.first = number % plan->blocks * plan->block;
-  b.end = cvy_least(b.first + plan->block, s->tiles);
-  b.product = b.source + s->points * plan->source_pitch;
-  b.arrays = b.product + s->points * plan->product_pitch;
-  b.line = b.arrays + s->n * turned(s->n) * plan->array_pitch;
-  for (int64_t c = 0; c < s->channels; c++) load_channel(&b, c);
+  float *products = memory + s->points * plan->source_pitch;
+  cvy_wino_block b = cvy_wino_block_at(run->call, plan, number, memory,
+                                       products + s->points * plan->product_pitch);
+  const float *filters = run->call->workspace;
+  filters += b.group * s->kernel_tiles * plan->filter_tile;
+  for (int64_t c = 0; c < s->channels; c++) cvy_wino_load(&b, c);
   for (int64_t i = 0; i < s->kernel_tiles; i += plan->together, cvy_beat_on()) {
     int64_t last = cvy_least(i + plan->together, s->kernel_tiles);
-    multiply(&b, i, last);
-    put(&b, i, last);
+    cvy_wino_multiply(&b, &(cvy_wino_product){.source = b.source,
+                                              .filters = filters + i * plan->filter_tile,
+                                              .to = products,
+                                              .channels = s->channels,
+                                              .kernel_tiles = last - i});
+    cvy_wino_put(&b, products, i, last);
   }
 }
 
 static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const maps *run = arg;
-  float *memory = (float *)run->call->workspace + run->plan.filter_floats;
+  float *memory = (float *)run->call->workspace + run->plan.shared_floats;
   for (int64_t i = begin; i < end; i++, cvy_beat_on())
     make_block(run, i, memory + slot * run->plan.slot_floats);
 }
 
 void cvy_wino_maps(const cvy_cpu_call *call) {
-  maps self = {call, cvy_wino_maps_plan_for(call->problem, call->facts, call->params),
-               call->workspace};
+  maps self = {call, cvy_wino_maps_plan_for(call->problem, call->facts, call->params)};
+  if (self.plan.transient) {
+    cvy_wino_transient(call, &self.plan);
+    return;
+  }
   cvy_wino_filters(&self.plan, call, call->workspace);
   cvy_parallel_items(call->threads, self.plan.shape.p.groups * self.plan.blocks, make_blocks,
                      &self);

@@ -6,6 +6,8 @@
 #define MOST_TILES 48       /* of a block: two or three vectors do not get faster */
 #define OUTPUTS 32          /* of a block at a time */
 #define GROUP 4             /* tiles are turned in fours */
+#define KEPT_FLOATS 262144  /* of transformed filters: a second level of cache keeps them, */
+#define FAR_FLOATS 4194304  /* a last level, too far away. Measured */
 
 /* dx is the convolution of dy with the filters turned round. */
 static cvy_problem mirror(const cvy_problem *p) {
@@ -52,22 +54,42 @@ static void cut_blocks(cvy_wino_maps_plan *plan) {
   plan->pitch = plan->block;
 }
 
+/* Filters of some channels, even parts of all, stay in cache together with the input that they meet. */
+static void cut_transient(cvy_wino_maps_plan *plan) {
+  const cvy_wino_shape *s = &plan->shape;
+  plan->block = cvy_parts_of(s->tiles, cvy_parts_of(s->tiles, MOST_TILES));
+  plan->block = plan->pitch = cvy_round_up(plan->block, s->ukr->lanes);
+  plan->blocks = cvy_parts_of(s->tiles, plan->block);
+  plan->together = s->kernel_tiles;
+  int64_t most = BLOCK_FLOATS / s->points / (plan->pitch + s->ukr->rows);
+  plan->chunk = cvy_parts_of(s->channels, cvy_parts_of(s->channels, most));
+}
+
 static void size_memory(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t rows = s->ukr->rows;
-  plan->filter_tile = cvy_round_up(s->channels * rows, s->ukr->lanes);
-  plan->filter_pitch = cvy_odd_lines(s->p.groups * s->kernel_tiles * plan->filter_tile);
-  plan->filter_floats = s->points * plan->filter_pitch;
+  int64_t rows = s->ukr->rows, channels = plan->transient ? plan->chunk : s->channels;
+  int64_t kernel_tiles = plan->transient ? 1 : s->p.groups * s->kernel_tiles;
+  plan->filter_tile = cvy_round_up(channels * rows, s->ukr->lanes);
+  plan->filter_pitch = cvy_odd_lines(kernel_tiles * plan->filter_tile);
   plan->source_pitch = cvy_odd_lines(s->channels * plan->pitch);
   plan->product_pitch = cvy_odd_lines(plan->together * rows * plan->pitch);
   plan->array_pitch = plan->pitch + CVY_LINE_FLOATS;
   plan->line_floats =
       cvy_round_up(cvy_times(plan->block + INT64_C(2) * GROUP, s->m), CVY_LINE_FLOATS);
   int64_t arrays = s->n * cvy_round_up(s->n, GROUP) * plan->array_pitch;
-  int64_t maps = s->points * (plan->source_pitch + plan->product_pitch) + arrays;
-  int64_t filters = rows * CVY_WINO_CHANNELS * 9;
-  plan->slot_floats =
-      cvy_round_up(cvy_most(maps, filters) + plan->line_floats, CVY_LINE_FLOATS) + CVY_LINE_FLOATS;
+  int64_t maps = s->points * (plan->source_pitch + plan->product_pitch);
+  int64_t filters = s->points * plan->filter_pitch, taps = rows * CVY_WINO_CHANNELS * 9;
+  plan->shared_floats = plan->transient ? maps : filters;
+  int64_t own = plan->transient ? filters + cvy_most(arrays, taps) : cvy_most(maps + arrays, taps);
+  plan->slot_floats = cvy_round_up(own + plan->line_floats, CVY_LINE_FLOATS) + CVY_LINE_FLOATS;
+}
+
+/* Transforming filters for each block of tiles costs less than keeping them, if there is one block only
+ * or they are more than fit any cache. */
+static bool is_transient(const cvy_wino_shape *s) {
+  int64_t floats = cvy_times(s->points, s->channels * s->outputs);
+  return s->tiles > 0 && s->p.groups == 1 &&
+         floats > (s->tiles <= MOST_TILES ? KEPT_FLOATS : FAR_FLOATS);
 }
 
 cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_facts *facts,
@@ -78,12 +100,16 @@ cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_
   plan.slots = facts->info.compute_units;
   plan.together = cvy_most(OUTPUTS / plan.shape.ukr->rows, 1);
   plan.together = cvy_least(plan.together, plan.shape.kernel_tiles);
-  cut_blocks(&plan);
+  plan.transient = is_transient(&plan.shape);
+  if (plan.transient)
+    cut_transient(&plan);
+  else
+    cut_blocks(&plan);
   size_memory(&plan);
   return plan;
 }
 
 int64_t cvy_wino_maps_bytes(const cvy_wino_maps_plan *plan) {
-  int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->filter_floats;
+  int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->shared_floats;
   return cvy_times(floats, (int64_t)sizeof(float));
 }

@@ -40,6 +40,8 @@ static void chosen_where_it_pays(void **state) {
   convoy_plan plan = plan_of(context, NULL, many_channels);
   assert_string_equal(plan.algorithm, "cpu.winograd");
   assert_true(plan.error_growth > 0 && plan.error_reach > 0);
+  plan = plan_of(context, NULL, "n8c512h7w7 k512r3s3 pad1 backward_data");
+  assert_string_equal(plan.algorithm, "cpu.winograd");
   plan = plan_of(context, NULL, "n4c3h40w40 k32r3s3 pad1 forward");
   assert_string_not_equal(plan.algorithm, "cpu.winograd");
   assert_true(plan.error_growth == 0);
@@ -137,11 +139,47 @@ static void bound_holds_for_uneven_data(void **state) {
   convoy_close(context);
 }
 
+/* -------------------------------------------------------------------- transient filters */
+
+static test_array forward_of(convoy_context *context, const test_case *p, const float *x,
+                             const float *w) {
+  test_array y = test_array_new(test_count(p->y_shape, p->conv.rank));
+  assert_int_equal(convoy_forward_host(context, &p->conv, p->x_shape, x, p->w_shape, w, NULL, NULL,
+                                       y.values, NULL),
+                   CONVOY_OK);
+  return y;
+}
+
+/* So many images are two blocks of tiles, each with filters transformed anew; the last image alone is
+ * summed in the same order. */
+static void blocks_of_tiles_do_not_matter(void **state) {
+  (void)state;
+  convoy_context *context = open_with(CONVOY_ON, "cpu.winograd");
+  test_case all, one;
+  test_random random = {9};
+  assert_true(test_case_parse("n13c512h7w7 k256r3s3 pad1 forward", &all));
+  assert_true(test_case_parse("n1c512h7w7 k256r3s3 pad1 forward", &one));
+  test_array x = test_array_new(test_count(all.x_shape, 2));
+  test_array w = test_array_new(test_count(all.w_shape, 2));
+  test_fill_reals(&random, x.values, x.count);
+  test_fill_reals(&random, w.values, w.count);
+  test_array together = forward_of(context, &all, x.values, w.values);
+  test_array alone = forward_of(context, &one, x.values + x.count / 13 * 12, w.values);
+  assert_memory_equal(together.values + alone.count * 12, alone.values,
+                      (size_t)alone.count * sizeof(float));
+  test_array_free(&x);
+  test_array_free(&w);
+  test_array_free(&together);
+  test_array_free(&alone);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chosen_where_it_pays),
       cmocka_unit_test(forbidden_by_option_and_environment),
       cmocka_unit_test(bound_holds_for_uneven_data),
+      cmocka_unit_test(blocks_of_tiles_do_not_matter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
