@@ -25,6 +25,20 @@ convoy_status command_end(cvy_device *device, convoy_status status) {
   return status;
 }
 
+#define MOST_BURST 4
+
+void flush_burst(cvy_device *device) {
+  if (++device->unflushed >> device->burst == 0) return;
+  clFlush(device->queue);
+  device->unflushed = 0;
+  if (device->burst < MOST_BURST) device->burst++; /* the first jobs at once, then fewer times */
+}
+
+void flush_all(cvy_device *device) {
+  clFlush(device->queue);
+  device->unflushed = device->burst = 0;
+}
+
 convoy_status command_drained(cvy_device *device, cl_int code, const char *what) {
   if (code == CL_SUCCESS) {
     device->finished = device->ticket;
@@ -107,7 +121,7 @@ static convoy_status drain_interruptible(cvy_device *device, const volatile int 
   cl_event marker;
   cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &marker);
   if (code != CL_SUCCESS) return command_drained(device, code, "waiting for the device");
-  clFlush(device->queue);
+  flush_all(device);
   cl_int state = CL_QUEUED;
   while (code == CL_SUCCESS && state > CL_COMPLETE && !*interrupt) {
     code = clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);

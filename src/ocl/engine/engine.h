@@ -110,7 +110,8 @@ struct cvy_device {
   int64_t programs_compiled, programs_cached;
   double dispatch; /* seconds one launch should not exceed */
   marks marks;
-  cl_event resting; /* marker behind command `rested`, NULL: none */
+  uint32_t unflushed, burst; /* jobs since the last flush; the next one is due after 2^burst */
+  cl_event resting;          /* marker behind command `rested`, NULL: none */
   uint64_t rested;
   double unmeasured; /* the rate of kernels that are not ours to cut */
   uint64_t ticket;   /* commands accepted so far */
@@ -239,6 +240,11 @@ convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticke
  * command_end, which counts it and records a fault. */
 convoy_status command_begin(cvy_device *device, uint64_t *ticket);
 convoy_status command_end(cvy_device *device, convoy_status status);
+
+/* A flush costs as much as half a kernel. Jobs are flushed in bursts, so that the device always has work;
+ * whoever waits, rests or begins something slow flushes what is left. */
+void flush_burst(cvy_device *device);
+void flush_all(cvy_device *device);
 
 convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
 convoy_status engine_release(cvy_device *device, uint64_t id);

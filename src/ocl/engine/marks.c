@@ -91,7 +91,7 @@ static void retire_if_done(cvy_device *device, uint64_t ticket) {
 convoy_status marks_wait(cvy_device *device, uint64_t ticket) {
   marks *all = &device->marks;
   double since = 0;
-  clFlush(device->queue);
+  flush_all(device);
   retire_if_done(device, ticket);
   while (all->count > 0 && all->mark[all->first].ticket <= ticket) {
     const mark *oldest = &all->mark[all->first];
@@ -122,7 +122,7 @@ void engine_poll(cvy_device *device) {
     const cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &device->resting);
     if (code != CL_SUCCESS) device->resting = NULL;
     device->rested = device->ticket;
-    clFlush(device->queue);
+    flush_all(device);
   }
   if (!device->resting || !is_complete(device->resting)) return;
   marks_stop_resting(device);

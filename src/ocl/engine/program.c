@@ -148,6 +148,7 @@ static convoy_status find_program(cvy_device *device, const program_source *sour
     }
   program_cache *new = calloc(1, sizeof *new);
   if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a program");
+  flush_all(device);
   const cvy_phase before = watch_phase(CVY_PHASE_COMPILING);
   const convoy_status status = build(device, source, options, &new->program);
   watch_phase(before);

@@ -104,7 +104,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job) {
   bindings arrays = {0};
   if (!status) status = bind_all(device, job, &arrays);
   if (!status) status = run_with_scratch(device, job, algorithm, &arrays);
-  if (!status) clFlush(device->queue); /* begin now, not when somebody waits */
+  if (!status) flush_burst(device);
   return status;
 }
 

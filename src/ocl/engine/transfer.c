@@ -77,6 +77,7 @@ static convoy_status write_staged(cvy_device *device, place to, const void *from
   if (!new) return write_blocking(device, to, from, bytes);
   new->bytes = bytes;
   new->next = NULL;
+  flush_all(device);
   memcpy(new->copy, from, (size_t)bytes);
   const cl_int code = enqueue(device, to, new->copy, bytes, CL_FALSE, &new->done);
   if (code != CL_SUCCESS) {
