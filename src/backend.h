@@ -107,6 +107,7 @@ typedef struct cvy_open_options {
   int64_t workspace_limit; /* bytes */
   double until;            /* list and open wait no longer (cvy_clock seconds); 0: not bounded */
   double dispatch;         /* seconds one kernel launch should not exceed; 0: the engine's choice */
+  double build_wait;       /* seconds to wait for another process that compiles the same program */
 } cvy_open_options;
 
 /* ---------------------------------------------------------------------------------- backend */
@@ -171,6 +172,15 @@ typedef struct cvy_backend {
 
   /* Carries out a job; with host_memory it is done on return. ticket may be NULL. */
   convoy_status (*run)(cvy_device *device, const cvy_job *job, uint64_t *ticket);
+
+  /* [d] Compiles what the job needs and leaves it in the caches of programs for other processes, without
+   * carrying it out; its operands are not looked at. Whether it fails or not, no command is touched.
+   * After ERR_INTERRUPTED (`interrupt`, as in wait) the device is only good for closing. NULL: there is
+   * nothing to compile. */
+  convoy_status (*build)(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
+  /* [d] Waits until command `ticket` is under way, so that all it needed is compiled. Fails as wait does,
+   * which then says more. NULL if `build` is. */
+  convoy_status (*begun)(cvy_device *device, uint64_t ticket);
 
   /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
    * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be

@@ -11,6 +11,10 @@ const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choi
   return engine->backend->algorithms[choice->row];
 }
 
+bool cvy_choice_same(const cvy_choice *a, const cvy_choice *b) {
+  return a->row == b->row && memcmp(&a->params, &b->params, sizeof(a->params)) == 0;
+}
+
 int32_t cvy_row_named(const cvy_backend *backend, const char *name) {
   for (int32_t row = 0; backend->algorithms[row]; row++) {
     if (strcmp(backend->algorithms[row]->name, name) == 0) return row;
@@ -214,6 +218,7 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
     if (status) return status;
   }
   out->rung = rung;
+  chooser->choices++;
   chooser->made[slot].backend = engine->backend;
   chooser->made[slot].strict = engine->strict;
   chooser->made[slot].problem = *problem;

@@ -30,6 +30,7 @@ typedef struct cvy_chooser {
   cvy_records shipped; /* ... those installed; both empty: table order */
   cvy_strikes strikes; /* faults recorded, with their limit; 0: not obeyed */
   int32_t strike_limit;
+  int64_t choices; /* free choices looked for, the others were among these */
   struct {
     const cvy_backend *backend; /* NULL: empty slot */
     bool strict;                /* of the engine it was made for */
@@ -39,6 +40,7 @@ typedef struct cvy_chooser {
 } cvy_chooser;
 
 const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choice);
+bool cvy_choice_same(const cvy_choice *a, const cvy_choice *b);
 /* Row of that name in the backend's table, -1 if there is none. */
 int32_t cvy_row_named(const cvy_backend *backend, const char *name);
 /* Whether a row takes the problem; if so with default parameters in `out`, else with the reason. */

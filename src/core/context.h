@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/blackbox.h"
+#include "core/builders.h"
 #include "core/options.h"
 #include "core/recycle.h"
 #include "core/report.h"
@@ -60,6 +61,9 @@ struct convoy_context {
   cvy_ring ring;       /* the last commands to it */
   bool squeezing;      /* cvy_squeeze is at work: a lack of memory is its business */
   bool nonfinite_seen; /* nan_watch has said what it says once */
+
+  cvy_builders *builders; /* of the device; NULL: none */
+  uint64_t foreseen;      /* first command since foresight last looked what was compiled, 0: none */
 
   cvy_chooser chooser;
   cvy_trust trust;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/commit.h"
+#include "core/foresight.h"
 
 static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
   cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
@@ -228,6 +229,7 @@ convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
 convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket) {
   const cvy_engine *engine = &context->device;
   uint64_t fault = 0;
+  cvy_foresee_wait(context);
   convoy_status status = engine->backend->wait(
       engine->device, ticket, context->call.interruptible ? &context->interrupt : NULL, &fault);
   if (!status) cvy_blackbox_done(context, ticket);
@@ -284,6 +286,8 @@ void cvy_device_close(convoy_context *context) {
   if (!engine->device) return;
   cvy_health_keep_counts(context);
   cvy_blocks_orphan(context);
+  cvy_builders_close(context->builders);
+  context->builders = NULL;
   engine->backend->close(engine->device);
   engine->device = NULL;
   cvy_blackbox_close(context);
@@ -292,6 +296,8 @@ void cvy_device_close(convoy_context *context) {
 
 void cvy_device_forget(convoy_context *context) {
   cvy_blocks_orphan(context);
+  cvy_builders_forget(context->builders);
+  context->builders = NULL;
   context->device.device = NULL;
   for (cvy_store *each = context->stores; each; each = each->next) {
     cvy_commit_forget(each);

@@ -85,6 +85,7 @@ static convoy_status resolve_number(const number *row, int64_t given, int64_t *v
 
 #define WAIT_BUDGET "CONVOY_DEVICE_WAIT_BUDGET"
 #define MOST_SECONDS 1e6
+#define MOST_BUILDERS 64
 
 static convoy_status resolve_budget(double given, double *out) {
   const char *text = cvy_env(WAIT_BUDGET);
@@ -103,6 +104,13 @@ static convoy_status resolve_budget(double given, double *out) {
   }
   if (!*out) *out = 60;
   return CONVOY_OK;
+}
+
+static convoy_status resolve_builders(int32_t *out) {
+  int64_t builders = -1;
+  const bool legal = cvy_env_int("CONVOY_BUILDERS", 0, MOST_BUILDERS, &builders);
+  *out = (int32_t)builders;
+  return legal ? CONVOY_OK : CONVOY_ERR_ARGUMENT;
 }
 
 static convoy_status resolve_text(const char *field, const char *given, const char *env,
@@ -152,7 +160,8 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->open.threads = (int32_t)values[THREADS];
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
 
-  convoy_status status = resolve_budget(options.device_wait_budget, &out->wait_budget);
+  convoy_status status = resolve_builders(&out->builders);
+  if (!status) status = resolve_budget(options.device_wait_budget, &out->wait_budget);
   if (status) return status;
   out->open.until = cvy_clock() + out->wait_budget;
   status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto", out->device,

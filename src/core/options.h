@@ -14,6 +14,7 @@ typedef struct cvy_options {
   convoy_verify verify;
   int64_t history_limit; /* bytes */
   double wait_budget;    /* seconds */
+  int32_t builders;      /* -1: as many as suit device and machine */
   cvy_open_options open; /* what backends are told */
 } cvy_options;
 

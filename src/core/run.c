@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/foresight.h"
 #include "core/nanwatch.h"
 #include "core/params.h"
 #include "core/squeeze.h"
@@ -123,9 +124,12 @@ static convoy_status squeeze_into(convoy_context *context, const cvy_op *op, cvy
 static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
   cvy_choice choice;
   int32_t faults = context->call.faults;
+  const int64_t choices = context->chooser.choices;
   cvy_watch_inputs(context, op);
   convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
+  const bool is_first = context->chooser.choices > choices;
   if (!status) status = cvy_perform_chosen(context, op, &choice, out);
+  if (!status && is_first) cvy_foresee_passes(context, &op->problem, &choice);
   bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;
   return starved && context->options.failover ? squeeze_into(context, op, out) : status;
 }

@@ -12,7 +12,7 @@
 
 #define STANDARD_SECONDS 2.0
 #define SEARCH_SHARE 0.8 /* of the time; the rest is for the finals */
-enum { SEEDS_MOST = 6 };
+enum { RECORDS_MOST = 6, SEEDS_MOST = 32 };
 
 /* ------------------------------------------------------------------------------- beginnings */
 
@@ -42,24 +42,38 @@ static convoy_status note_programs_in_use(const cvy_records *records, cvy_search
   return CONVOY_OK;
 }
 
-static void seed_rows(cvy_search *search, const char *forced) {
+/* Candidates to begin with, the first is what is chosen untuned. */
+typedef struct seeds {
+  cvy_choice list[SEEDS_MOST];
+  int count;
+} seeds;
+
+static bool add(seeds *all, const cvy_choice *choice) {
+  for (int i = 0; i < all->count; i++) {
+    if (cvy_choice_same(&all->list[i], choice)) return false;
+  }
+  if (all->count == SEEDS_MOST) return false;
+  all->list[all->count++] = *choice;
+  return true;
+}
+
+static void add_rows(const cvy_search *search, const char *forced, seeds *all) {
   const cvy_engine *engine = search->bench->engine;
   char unused[192];
   for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
     cvy_text reason = cvy_text_in(unused, sizeof(unused));
     cvy_choice choice;
     if (forced[0] && strcmp(engine->backend->algorithms[row]->name, forced) != 0) continue;
-    if (cvy_row_takes(engine, row, &search->bench->op.problem, &choice, &reason)) {
-      cvy_search_try(search, &choice);
-    }
+    if (cvy_row_takes(engine, row, &search->bench->op.problem, &choice, &reason)) add(all, &choice);
   }
 }
 
 /* The latest choices for other problems in this direction, and any for this one. */
-static void seed_records(cvy_search *search, const cvy_records *records, const char *forced) {
+static void add_records(const cvy_search *search, const cvy_records *records, const char *forced,
+                        seeds *all) {
   const char *direction = cvy_key_direction(search->key);
-  int seeds = 0;
-  for (int32_t i = records->count - 1; i >= 0 && seeds < SEEDS_MOST; i--) {
+  int taken = 0;
+  for (int32_t i = records->count - 1; i >= 0 && taken < RECORDS_MOST; i--) {
     const cvy_record *record = &records->list[i];
     cvy_choice choice;
     if (forced[0] && strcmp(record->algorithm, forced) != 0) continue;
@@ -67,26 +81,33 @@ static void seed_records(cvy_search *search, const cvy_records *records, const c
     if (!cvy_record_runs(search->bench->engine, record, &search->bench->op.problem, &choice)) {
       continue;
     }
-    const int before = search->count;
-    cvy_search_try(search, &choice);
-    seeds += search->count > before;
+    taken += add(all, &choice);
   }
 }
 
 /* -------------------------------------------------------------------------------- the search */
 
-static convoy_status seed(convoy_context *context, cvy_search *search) {
+static convoy_status find_seeds(convoy_context *context, const cvy_search *search, seeds *out) {
   const cvy_chooser *chooser = &context->chooser;
   const cvy_problem *problem = &search->bench->op.problem;
   cvy_choice choice;
+  out->count = 0;
   convoy_status status = cvy_choose_untuned(chooser, search->bench->engine, problem, &choice);
   if (status) return status;
-  cvy_search_try(search, &choice);
-  if (cvy_choose(&context->chooser, search->bench->engine, problem, &choice) == CONVOY_OK) {
-    cvy_search_try(search, &choice);
-  }
-  seed_records(search, &chooser->records, chooser->forced);
-  seed_rows(search, chooser->forced);
+  add(out, &choice);
+  if (!cvy_choose(&context->chooser, search->bench->engine, problem, &choice)) add(out, &choice);
+  add_records(search, &chooser->records, chooser->forced, out);
+  add_rows(search, chooser->forced, out);
+  return CONVOY_OK;
+}
+
+/* The pile of jobs is built from its top: what is tried first is put there last. */
+static convoy_status seed(convoy_context *context, cvy_search *search) {
+  seeds all;
+  convoy_status status = find_seeds(context, search, &all);
+  if (status) return status;
+  for (int i = all.count - 1; i >= 0; i--) cvy_search_announce(search, &all.list[i]);
+  for (int i = 0; i < all.count; i++) cvy_search_try(search, &all.list[i]);
   return CONVOY_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/foresight.h"
 #include "core/params.h"
 #include "os/os.h"
 
@@ -114,11 +115,7 @@ static bool runs_in_use(const cvy_search *search, const cvy_choice *choice) {
 
 static int find(const cvy_search *search, const cvy_choice *choice) {
   for (int i = 0; i < search->count; i++) {
-    const cvy_choice *known = &search->trial[i].choice;
-    if (known->row == choice->row &&
-        memcmp(&known->params, &choice->params, sizeof(choice->params)) == 0) {
-      return i;
-    }
+    if (cvy_choice_same(&search->trial[i].choice, choice)) return i;
   }
   return -1;
 }
@@ -147,26 +144,51 @@ int cvy_search_try(cvy_search *search, const cvy_choice *choice) {
   return trial->failed ? -1 : search->count - 1;
 }
 
+void cvy_search_announce(const cvy_search *search, const cvy_choice *choice) {
+  const bool compiles = !search->bench->engine->backend->host_memory;
+  if (!compiles || find(search, choice) >= 0) return;
+  cvy_foresee_choice(search->bench->context, &search->bench->op.problem, choice);
+}
+
 /* ----------------------------------------------------------------------------------- search */
+
+/* The candidate one step of one parameter away; false if there is none. */
+static bool neighbour(const cvy_search *search, const cvy_choice *from, int which, int steps,
+                      cvy_choice *out) {
+  const cvy_engine *engine = search->bench->engine;
+  const cvy_problem *problem = &search->bench->op.problem;
+  const cvy_algorithm *algorithm = cvy_chosen(engine, from);
+  *out = *from;
+  if (!cvy_params_step(algorithm, problem, &engine->facts, &from->params, which, steps,
+                       &out->params)) {
+    return false;
+  }
+  out->workspace =
+      algorithm->workspace ? algorithm->workspace(problem, &engine->facts, &out->params) : 0;
+  return out->workspace <= engine->facts.workspace_limit;
+}
+
+/* All that may be tried next: what comes first is put on the pile last. */
+static void announce_around(const cvy_search *search, int steps, int at) {
+  const cvy_choice *from = &search->trial[at].choice;
+  const int count = cvy_params_count(cvy_chosen(search->bench->engine, from));
+  for (int turn = 2 * count - 1; turn >= 0; turn--) {
+    cvy_choice next;
+    if (neighbour(search, from, turn / 2, turn % 2 ? -steps : steps, &next)) {
+      cvy_search_announce(search, &next);
+    }
+  }
+}
 
 /* One step of one parameter; true if that is better, and *at is there then. */
 static bool step(cvy_search *search, int which, int steps, int *at) {
-  const cvy_engine *engine = search->bench->engine;
-  const cvy_problem *problem = &search->bench->op.problem;
-  const cvy_choice *from = &search->trial[*at].choice;
-  const cvy_algorithm *algorithm = cvy_chosen(engine, from);
-  cvy_choice next = *from;
-  if (!cvy_params_step(algorithm, problem, &engine->facts, &from->params, which, steps,
-                       &next.params)) {
-    return false;
-  }
-  next.workspace =
-      algorithm->workspace ? algorithm->workspace(problem, &engine->facts, &next.params) : 0;
-  if (next.workspace > engine->facts.workspace_limit) return false;
+  cvy_choice next;
+  if (!neighbour(search, &search->trial[*at].choice, which, steps, &next)) return false;
   const int tried = cvy_search_try(search, &next);
   if (tried < 0 || !search->trial[tried].checked) return false;
   if (!(SAME * search->trial[tried].median < search->trial[*at].median)) return false;
   *at = tried;
+  announce_around(search, steps, *at);
   return true;
 }
 
@@ -175,6 +197,7 @@ static bool sweep(cvy_search *search, int steps, int *at) {
   const cvy_algorithm *algorithm = cvy_chosen(search->bench->engine, &search->trial[*at].choice);
   const int count = cvy_params_count(algorithm);
   bool better = false;
+  announce_around(search, steps, *at);
   for (int turn = 0; turn < 2 * count && !is_over(search); turn++) {
     const int which = turn % count;
     const bool launch_only = algorithm->launch_params >> which & 1;

@@ -30,6 +30,8 @@ typedef struct cvy_search {
   cvy_trial trial[CVY_TRIALS]; /* the first is what is chosen untuned */
 } cvy_search;
 
+/* The candidate may be tried soon: its programs are compiled meanwhile, if there is somebody to do it. */
+void cvy_search_announce(const cvy_search *search, const cvy_choice *choice);
 /* Tries a candidate, unless it has been: its place, or -1 if it failed or time is over. */
 int cvy_search_try(cvy_search *search, const cvy_choice *choice);
 /* Walks from the best candidate of each algorithm that comes near the best of all. */

@@ -11,7 +11,7 @@
 #include "cpu/affinity.h"
 #include "cpu/denormals.h"
 #include "cpu/limits.h"
-#include "cpu/thread.h"
+#include "os/os.h"
 
 /* Rounds of looking before a thread sleeps, some microseconds: enough to bridge the gap between two
  * loops of one operation, too short to be felt by others. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cpu/thread.h"
+#include "os/os.h"
 
 #define CACHE_LINE 64
 

@@ -3,6 +3,7 @@
 #ifndef CVY_OS_H
 #define CVY_OS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/base.h"
@@ -150,5 +151,11 @@ void cvy_process_close_others(void);
 /* A descriptor for the life of process `pid`, -1 if it is not there, and waiting for its end. */
 int cvy_process_watch(int pid);
 void cvy_process_watch_end(int watch);
+
+/* ----------------------------------------------------------------------------- thread.c */
+
+/* Starts a thread of the library: without the program's signals, and with a name of at most 15
+ * characters. False if the system gives no thread. */
+bool cvy_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, const char *name);
 
 #endif

@@ -100,7 +100,8 @@ static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint
     uint32_t seen = cvy_doorbell_seen(&channel->wire->news);
     convoy_status status = look(channel, counter, &value);
     if (status || value >= least) return status;
-    if (interrupt && *interrupt) return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
+    if (interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED))
+      return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
     if (!begun) patience = patience_of(channel, what);
     begun = true;
     status = check_peer(channel, &patience);
@@ -109,10 +110,14 @@ static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint
   }
 }
 
-convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket) {
+static convoy_status taken(cvy_channel *channel, uint64_t ticket, const volatile int *interrupt) {
   if (channel->lost) return lost(channel);
   atomic_store(&channel->wire->wake_when, ticket);
-  return await(channel, &channel->wire->taken, ticket, NULL, "its turn in the ring");
+  return await(channel, &channel->wire->taken, ticket, interrupt, "its turn in the ring");
+}
+
+convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket) {
+  return taken(channel, ticket, NULL);
 }
 
 convoy_status cvy_channel_fault(cvy_channel *channel, uint64_t ticket, uint64_t *fault) {
@@ -162,10 +167,10 @@ convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command,
 }
 
 convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
-                              cvy_wire_reply *reply) {
+                              const volatile int *interrupt, cvy_wire_reply *reply) {
   uint64_t ticket = 0;
   convoy_status status = cvy_channel_post(channel, command, &ticket);
-  if (!status) status = cvy_channel_taken(channel, ticket);
+  if (!status) status = taken(channel, ticket, interrupt);
   if (status) return status;
   cvy_wire_get_reply(channel->wire, reply);
   status = (convoy_status)reply->status;
@@ -295,7 +300,7 @@ static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
       .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
   char why[sizeof channel->why];
   convoy_status status = cvy_pass_send(channel->socket, "", 1, block->shared.fd);
-  if (!status) return cvy_channel_ask(channel, &command, &reply);
+  if (!status) return cvy_channel_ask(channel, &command, NULL, &reply);
   /* How the worker ended says more than that its socket is closed. */
   if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why)) return status;
   return give_up(channel, CONVOY_ERR_DEVICE, why);

@@ -131,6 +131,10 @@ static convoy_status run(cvy_server *server, const cvy_command *command) {
                server->module->engine->run(server->device, &command->job, &server->engine_ticket));
 }
 
+static convoy_status build(cvy_server *server, const cvy_command *command) {
+  return relay(server, server->module->engine->build(server->device, &command->job, NULL));
+}
+
 const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_LIST] = {list, true, true, true, CVY_PHASE_PROBING},
     [CVY_WIRE_OPEN] = {open_device, true, true, true, CVY_PHASE_OPENING},
@@ -145,4 +149,5 @@ const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_COPY] = {.handle = copy, .phase = CVY_PHASE_TRANSFERRING},
     [CVY_WIRE_ZERO] = {.handle = zero, .phase = CVY_PHASE_TRANSFERRING},
     [CVY_WIRE_RUN] = {.handle = run, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_BUILD] = {build, true, false, false, CVY_PHASE_COMPILING},
 };

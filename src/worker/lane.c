@@ -7,6 +7,9 @@
 #include "worker/lane_memory.h"
 #include "worker/staging.h"
 
+/* Of the deadline for compiling: as long a process may wait for another one's compiler, which may hang. */
+#define WAIT_SHARE 0.3
+
 struct cvy_device {
   cvy_channel channel;
   cvy_staging staging, fetches;
@@ -31,7 +34,7 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
   if (!status)
     status = cvy_channel_open(&channel, options->isolation, &deadlines, options->until, 0);
   if (status) return status;
-  status = cvy_channel_ask(&channel, &command, &reply);
+  status = cvy_channel_ask(&channel, &command, NULL, &reply);
   cvy_channel_close(&channel);
   if (status) return status;
   *count = reply.count;
@@ -43,7 +46,9 @@ static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   cvy_wire_reply reply;
   cvy_command command = {.kind = CVY_WIRE_OPEN, .index = device->index, .options = device->options};
   command.options.dispatch = device->deadlines.dispatch;
-  convoy_status status = cvy_channel_ask(&device->channel, &command, &reply);
+  command.options.build_wait =
+      WAIT_SHARE * cvy_deadline(&device->deadlines, CVY_STEP_COMPILE, false);
+  convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
   if (!status) *facts = reply.facts[0];
   return status;
 }
@@ -119,6 +124,16 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
+static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
+  cvy_wire_reply reply;
+  cvy_command command = {.kind = CVY_WIRE_BUILD, .job = *job};
+  return cvy_channel_ask(&device->channel, &command, interrupt, &reply);
+}
+
+static convoy_status begun(cvy_device *device, uint64_t ticket) {
+  return cvy_channel_taken(&device->channel, ticket);
+}
+
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                               uint64_t *fault) {
   return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
@@ -188,7 +203,7 @@ static convoy_status clear(cvy_device *device, bool *emptied) {
   cvy_wire_reply reply;
   cvy_command command = {.kind = CVY_WIRE_CLEAR};
   *emptied = false;
-  if (!channel->lost && !cvy_channel_ask(channel, &command, &reply)) return CONVOY_OK;
+  if (!channel->lost && !cvy_channel_ask(channel, &command, NULL, &reply)) return CONVOY_OK;
   /* A device that cannot even be cleared needs a fresh process. */
   cvy_channel_lose(channel, CONVOY_ERR_DEVICE, cvy_last_error());
   *emptied = true;
@@ -198,7 +213,7 @@ static convoy_status clear(cvy_device *device, bool *emptied) {
 static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
   cvy_wire_reply reply;
   cvy_command command = {.kind = CVY_WIRE_PEAK};
-  convoy_status status = cvy_channel_ask(&device->channel, &command, &reply);
+  convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
   if (status) return status;
   *gflops = reply.gflops;
   *gigabytes = reply.gigabytes;
@@ -288,6 +303,8 @@ const cvy_backend cvy_backend_ocl = {
     .copy = copy,
     .zero = zero,
     .run = run,
+    .build = build,
+    .begun = begun,
     .wait = wait_for,
     .limit = limit,
     .clear = clear,

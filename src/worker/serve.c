@@ -149,7 +149,6 @@ static void reply(cvy_server *server, convoy_status status) {
   cvy_wire_reply *out = &server->wire->reply;
   out->status = (int32_t)status;
   cvy_text_copy(out->sentence, sizeof out->sentence, status ? cvy_last_error() : "");
-  publish_usage(server);
 }
 
 static void execute(cvy_server *server, const cvy_command *command, uint64_t number) {
@@ -176,11 +175,11 @@ static bool drain(cvy_server *server, uint64_t posted) {
     if (number - server->completed >= CVY_SERVER_WINDOW)
       settle(server, number - CVY_SERVER_WINDOW / 2);
     execute(server, &command, number);
+    publish_usage(server); /* before `taken`: who waited for that sees what was compiled */
     server->taken = number;
     atomic_store(&wire->taken, number);
     if (atomic_load(&wire->wake_when) == number) cvy_doorbell_ring(&wire->news);
   }
-  publish_usage(server);
   return true;
 }
 

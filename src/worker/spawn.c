@@ -1,7 +1,5 @@
 /* Starting and ending the other side of a lane. */
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/build_config.h"
@@ -57,25 +55,14 @@ static void *serve(void *argument) {
   return NULL;
 }
 
-/* The host program's signals are handled on its own threads. */
-static int create_quiet(pthread_t *thread, thread_start *start) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(thread, NULL, serve, start);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return error;
-}
-
 static convoy_status start_thread(const parts *found, int *socket, cvy_peer *out) {
   thread_start *start = malloc(sizeof *start);
   if (!start) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for a thread's arguments");
   start->socket = *socket;
   cvy_text_copy(start->module, sizeof start->module, found->module);
-  int error = create_quiet(&out->thread, start);
-  if (error) {
+  if (!cvy_thread_start(&out->thread, serve, start, "convoy-ocl")) {
     free(start);
-    return cvy_fail(CONVOY_ERR_DEVICE, "cannot start a thread: %s", strerror(error));
+    return cvy_fail(CONVOY_ERR_DEVICE, "the system gives no thread");
   }
   *socket = -1;
   return CONVOY_OK;

@@ -37,12 +37,19 @@ static bool extents_legal(const cvy_problem *p) {
          bytes_fit(p->k, p->c / p->groups, p->filter);
 }
 
-static convoy_status check_run(const cvy_command *command, int32_t rows) {
+static convoy_status check_build(const cvy_command *command, int32_t rows) {
   const cvy_job *job = &command->job;
   if (!switches_legal(&job->problem) || !extents_legal(&job->problem))
     return cvy_fail(CONVOY_ERR_DEVICE, "job with an impossible problem");
   if (job->algorithm < 0 || job->algorithm >= rows)
     return cvy_fail(CONVOY_ERR_DEVICE, "job for algorithm %d of %d", job->algorithm, rows);
+  return CONVOY_OK;
+}
+
+static convoy_status check_run(const cvy_command *command, int32_t rows) {
+  const cvy_job *job = &command->job;
+  const convoy_status status = check_build(command, rows);
+  if (status) return status;
   if (job->a.id == 0 || job->out.id == 0)
     return cvy_fail(CONVOY_ERR_DEVICE, "job without input or output");
   return CONVOY_OK;
@@ -90,7 +97,7 @@ static check_fn *const checks[CVY_WIRE_KINDS] = {
     [CVY_WIRE_UNMAP] = check_block,    [CVY_WIRE_ALLOCATE] = check_bytes,
     [CVY_WIRE_WRITE] = check_transfer, [CVY_WIRE_READ] = check_transfer,
     [CVY_WIRE_COPY] = check_bytes,     [CVY_WIRE_ZERO] = check_bytes,
-    [CVY_WIRE_RUN] = check_run,
+    [CVY_WIRE_RUN] = check_run,        [CVY_WIRE_BUILD] = check_build,
 };
 
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {

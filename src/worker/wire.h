@@ -24,6 +24,7 @@ typedef enum cvy_wire_kind {
   CVY_WIRE_COPY,
   CVY_WIRE_ZERO,
   CVY_WIRE_RUN,
+  CVY_WIRE_BUILD, /* replies */
   CVY_WIRE_KINDS
 } cvy_wire_kind;
 
@@ -38,7 +39,7 @@ typedef struct cvy_command {
   int64_t block_offset;     /* write, read: first byte in the block */
   int64_t index;            /* open */
   cvy_open_options options; /* list, open */
-  cvy_job job;              /* run */
+  cvy_job job;              /* run, build */
 } cvy_command;
 
 typedef struct cvy_wire_reply {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 fake_script fake;
 fake_counts fake_seen;
@@ -323,6 +324,22 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return post(device, (command){.kind = RUN, .job = *job}, ticket);
 }
 
+/* Builders call it, with a device each: only what they count is shared. */
+static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
+  (void)device;
+  __atomic_fetch_add(&fake_seen.builds[job->problem.direction], 1, __ATOMIC_RELAXED);
+  while (__atomic_load_n(&fake.builds_stuck, __ATOMIC_RELAXED)) usleep(1000);
+  while (fake.builds_hang && !__atomic_load_n(interrupt, __ATOMIC_RELAXED)) usleep(1000);
+  if (fake.builds_hang) return CONVOY_ERR_INTERRUPTED;
+  return fake.build_status ? cvy_fail(fake.build_status, "the script fails builds") : CONVOY_OK;
+}
+
+static convoy_status begun(cvy_device *device, uint64_t ticket) {
+  (void)ticket;
+  drain(device);
+  return CONVOY_OK;
+}
+
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                               uint64_t *fault) {
   if (interrupt && fake.interrupts) {
@@ -368,7 +385,7 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
 }
 
 static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
-  fake_seen.opens++;
+  __atomic_fetch_add(&fake_seen.opens, 1, __ATOMIC_RELAXED);
   if (fake.open_status) return cvy_fail(fake.open_status, "the script refuses to open");
   cvy_device *device = calloc(1, sizeof(*device));
   if (!device || cvy_backend_cpu.open(0, options, &device->cpu)) abort();
@@ -378,7 +395,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
 }
 
 static void close_device(cvy_device *device) {
-  fake_seen.closes++;
+  __atomic_fetch_add(&fake_seen.closes, 1, __ATOMIC_RELAXED);
   drain(device);
   while (device->arrays) remove_array(device, device->arrays->id);
   cvy_backend_cpu.close(device->cpu);
@@ -409,8 +426,10 @@ static void host_free(cvy_device *device, void *memory) {
 static void usage(const cvy_device *device, cvy_usage *out) {
   *out = (cvy_usage){.workers_abandoned = fake_seen.deaths};
   if (!device) return; /* the rest does not outlive its devices */
-  *out =
-      (cvy_usage){.programs_compiled = 3, .programs_cached = 2, .process = 4711, .host_bytes = 10};
+  *out = (cvy_usage){.programs_compiled = 3 + fake.compiled,
+                     .programs_cached = 2,
+                     .process = 4711,
+                     .host_bytes = 10};
   for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 
@@ -440,6 +459,8 @@ static const cvy_backend fake_backend = {.name = "fake",
                                          .copy = copy,
                                          .zero = zero,
                                          .run = run,
+                                         .build = build,
+                                         .begun = begun,
                                          .wait = wait_for,
                                          .clear = clear,
                                          .host_alloc = host_alloc,

@@ -33,14 +33,19 @@ typedef struct fake_script {
   int64_t lie_one_of;   /* FAKE_WRONG: one of so many elements, chosen anew for each result */
   int64_t lie_element;  /* with lie_one_of 0: this element only */
   void (*on_run)(const cvy_job *job); /* called for each job carried out; may be NULL */
+  int64_t compiled;                   /* programs it says it has compiled since it was opened */
+  convoy_status build_status;         /* of each build */
+  bool builds_hang;                   /* until they are interrupted */
+  volatile int builds_stuck;          /* until this is 0 again, whatever happens */
   int64_t capacity; /* bytes of its memory, the workspace of a job included; 0: no end of it */
 } fake_script;
 
 typedef struct fake_counts {
   int64_t lists, opens, closes, commands, runs, clears, deaths;
-  int64_t arrays;      /* alive on all devices */
-  int64_t host_blocks; /* alive */
-  int64_t copies;      /* fetched and not collected */
+  int64_t builds[CONVOY_DIRECTIONS]; /* asked for; by builders, which have devices of their own */
+  int64_t arrays;                    /* alive on all devices */
+  int64_t host_blocks;               /* alive */
+  int64_t copies;                    /* fetched and not collected */
 } fake_counts;
 
 extern fake_script fake;

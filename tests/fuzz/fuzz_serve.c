@@ -108,8 +108,7 @@ static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   return take(id, ticket);
 }
 
-static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
-  (void)device;
+static void require_possible(const cvy_job *job) {
   const cvy_problem *problem = &job->problem;
   for (cvy_array array = CVY_X; array <= CVY_BIAS; array++) {
     const int64_t elements = cvy_problem_count(problem, array);
@@ -117,7 +116,19 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   }
   require(cvy_problem_operands(problem).out <= CVY_BIAS, "no such direction");
   require(job->algorithm == 0, "a row beyond the table");
+}
+
+static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
+  (void)device;
+  require_possible(job);
   return take(job->out.id, ticket);
+}
+
+static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
+  (void)device;
+  (void)interrupt;
+  require_possible(job);
+  return job->out.id % BAD_ID == 0 ? cvy_fail(CONVOY_ERR_DEVICE, "it does not compile") : CONVOY_OK;
 }
 
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
@@ -167,6 +178,7 @@ convoy_status cvy_module_load(const char *path, const cvy_module **out) {
                                      .copy = copy,
                                      .zero = zero,
                                      .run = run,
+                                     .build = build,
                                      .wait = wait_for,
                                      .clear = clear,
                                      .usage = usage,

@@ -11,6 +11,7 @@
  *   burn    the command uses the processor and never returns
  *   compile, wait   it compiles for ever: using the processor, or not
  *   build   it compiles for 1.5 s, using the processor
+ * A program that is only to be built is a command too.
  * FAKE_ENGINE=list:0 or open:0: listing or opening never returns. FAKE_GPU: the device is a GPU.
  * FAKE_BUILD_ID: the build it claims to be of. A job computes out[i] = 2 a[i] + b[i]. */
 #include <signal.h>
@@ -188,6 +189,14 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return CONVOY_OK;
 }
 
+static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
+  (void)job;
+  (void)interrupt;
+  ++device->commands;
+  misbehave(device);
+  return is_now(device, "refuse") ? fail(CONVOY_ERR_DEVICE, "fake refusal of build", 1) : CONVOY_OK;
+}
+
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                               uint64_t *fault) {
   (void)interrupt;
@@ -293,6 +302,7 @@ static const cvy_backend engine = {
     .copy = copy,
     .zero = zero,
     .run = run,
+    .build = build,
     .wait = wait_for,
     .clear = clear,
     .usage = usage,

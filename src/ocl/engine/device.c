@@ -84,6 +84,7 @@ convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_de
   device->facts = facts[index];
   device->id = ids[index];
   device->dispatch = options->dispatch > 0 ? options->dispatch : DISPATCH_SECONDS;
+  device->build_wait = options->build_wait;
   read_platform_version(device);
   status = open_queue(device);
   if (status) {

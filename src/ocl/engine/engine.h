@@ -108,7 +108,9 @@ struct cvy_device {
   struct pinned *pinned;   /* host memory the driver knows */
   int64_t staging_bytes;
   int64_t programs_compiled, programs_cached;
-  double dispatch; /* seconds one launch should not exceed */
+  double dispatch;   /* seconds one launch should not exceed */
+  double build_wait; /* seconds to wait for another process that compiles the same program */
+  bool rehearsing;   /* launch code runs for its programs alone: nothing is allocated or enqueued */
   marks marks;
   uint32_t unflushed, burst; /* jobs since the last flush; the next one is due after 2^burst */
   cl_event resting;          /* marker behind command `rested`, NULL: none */
@@ -134,6 +136,9 @@ typedef struct program_kernel {
 /* Kernel of a program, built or taken from memory or disk at first use; the device owns it. */
 convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,
                           const char *kernel, program_kernel **out);
+/* Leaves a program in the disk cache, unless it is there or another process is about to. */
+convoy_status prepare_program(cvy_device *device, const program_source *source,
+                              const char *options);
 void programs_close(cvy_device *device);
 
 /* -------------------------------------------------------------------- program_disk.c */
@@ -143,6 +148,12 @@ void programs_close(cvy_device *device);
 void *program_load(uint64_t key, size_t *bytes);
 void program_store(uint64_t key, const void *binary, size_t bytes);
 void program_forget(uint64_t key);
+/* Whether there is an entry; it may be corrupt. */
+bool program_is_stored(uint64_t key);
+/* Whoever compiles an entry locks it, so that others wait for it instead of compiling it too. A process
+ * that dies lets go. -1: it was not to be had within `seconds`, or there is no cache. */
+int program_lock(uint64_t key, double seconds);
+void program_unlock(uint64_t key, int lock);
 
 /* --------------------------------------------------------------------------- launch.c */
 
@@ -233,6 +244,7 @@ launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm, run_
 void product_cache_close(void);
 
 convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticket);
+convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
 
 /* -------------------------------------------------------------- commands.c, transfer.c */
 

@@ -90,6 +90,7 @@ static int64_t groups_at_once(const cvy_device *device, const launch *what, doub
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays) {
   program_kernel *kernel;
+  if (device->rehearsing) return prepare_program(device, what->source, what->options);
   const convoy_status status =
       find_kernel(device, what->source, what->options, what->kernel, &kernel);
   if (status) return status;

@@ -34,6 +34,7 @@ static const cvy_backend engine = {
     .copy = engine_copy,
     .zero = engine_zero,
     .run = engine_run,
+    .build = engine_build,
     .wait = engine_wait,
     .poll = engine_poll,
     .clear = engine_clear,

@@ -121,21 +121,39 @@ static bool driver_keeps_programs(const cvy_device *device) {
          !(keeps && strcmp(keeps, "0") == 0);
 }
 
-static convoy_status build(cvy_device *device, const program_source *source, const char *options,
-                           cl_program *out) {
-  const bool kept = driver_keeps_programs(device);
-  const uint64_t key = key_of(device, source, options);
-  *out = kept ? NULL : from_binary(device, options, key);
-  if (*out) {
-    device->programs_cached++;
-    return CONVOY_OK;
-  }
+static convoy_status compile(cvy_device *device, const program_source *source, const char *options,
+                             cl_program *out) {
   const convoy_status status = from_source(device, source, options, out);
   if (status) return status;
   device->programs_compiled++;
   cvy_log(CONVOY_LOG_DEBUG, "compiled %s (%s)", source->name, options);
-  if (!kept) keep_binary(key, *out);
   return CONVOY_OK;
+}
+
+/* From the disk cache, waiting for it if another process is compiling the program. */
+static cl_program from_cache(cvy_device *device, const char *options, uint64_t key, int *lock) {
+  *lock = -1;
+  cl_program program = from_binary(device, options, key);
+  if (program) return program;
+  *lock = program_lock(key, device->build_wait);
+  return *lock < 0 ? NULL : from_binary(device, options, key);
+}
+
+static convoy_status build(cvy_device *device, const program_source *source, const char *options,
+                           cl_program *out) {
+  if (driver_keeps_programs(device)) return compile(device, source, options, out);
+  const uint64_t key = key_of(device, source, options);
+  int lock;
+  convoy_status status = CONVOY_OK;
+  *out = from_cache(device, options, key, &lock);
+  if (*out) {
+    device->programs_cached++;
+  } else {
+    status = compile(device, source, options, out);
+    if (!status) keep_binary(key, *out);
+  }
+  program_unlock(key, lock);
+  return status;
 }
 
 static convoy_status find_program(cvy_device *device, const program_source *source,
@@ -163,6 +181,32 @@ static convoy_status find_program(cvy_device *device, const program_source *sour
   device->programs = new;
   *out = new;
   return CONVOY_OK;
+}
+
+/* The program itself is not needed here. */
+static convoy_status build_for_others(cvy_device *device, const program_source *source,
+                                      const char *options, uint64_t key) {
+  cl_program program = NULL;
+  const convoy_status status = compile(device, source, options, &program);
+  if (status) return status;
+  keep_binary(key, program);
+  clReleaseProgram(program);
+  return CONVOY_OK;
+}
+
+convoy_status prepare_program(cvy_device *device, const program_source *source,
+                              const char *options) {
+  program_cache *kept;
+  if (driver_keeps_programs(device)) return find_program(device, source, options, &kept);
+  const uint64_t key = key_of(device, source, options);
+  const int lock = program_is_stored(key) ? -1 : program_lock(key, 0);
+  if (lock < 0) return CONVOY_OK;
+  const cvy_phase before = watch_phase(CVY_PHASE_COMPILING);
+  const convoy_status status =
+      program_is_stored(key) ? CONVOY_OK : build_for_others(device, source, options, key);
+  watch_phase(before);
+  program_unlock(key, lock);
+  return status;
 }
 
 convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,

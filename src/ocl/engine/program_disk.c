@@ -13,17 +13,38 @@ typedef struct disk_header {
 
 static const char magic[8] = "CVYOCL1";
 
-static bool entry_path(uint64_t key, char *path, size_t size) {
+static bool path_of(uint64_t key, const char *end, char *path, size_t size) {
   char folder[4096];
   if (!cvy_cache_folder(folder, sizeof folder)) return false;
   cvy_text text = cvy_text_in(path, size);
-  cvy_text_add(&text, "%s/ocl/%016llx.bin", folder, (unsigned long long)key);
+  cvy_text_add(&text, "%s/ocl/%016llx.%s", folder, (unsigned long long)key, end);
   return !text.overflow;
+}
+
+static bool entry_path(uint64_t key, char *path, size_t size) {
+  return path_of(key, "bin", path, size);
 }
 
 void program_forget(uint64_t key) {
   char path[4200];
   if (entry_path(key, path, sizeof path)) unlink(path);
+}
+
+bool program_is_stored(uint64_t key) {
+  char path[4200];
+  return entry_path(key, path, sizeof path) && access(path, F_OK) == 0;
+}
+
+int program_lock(uint64_t key, double seconds) {
+  char path[4200];
+  return path_of(key, "lock", path, sizeof path) ? cvy_file_lock(path, seconds) : -1;
+}
+
+/* The file goes first: who waits for it has it open, and looks for the entry again. */
+void program_unlock(uint64_t key, int lock) {
+  char path[4200];
+  if (lock >= 0 && path_of(key, "lock", path, sizeof path)) unlink(path);
+  cvy_file_unlock(lock);
 }
 
 static bool is_whole(const void *file, size_t count) {

@@ -67,6 +67,14 @@ static convoy_status bind_all(cvy_device *device, const cvy_job *job, bindings *
   return status;
 }
 
+static convoy_status launch_job(cvy_device *device, const cvy_job *job,
+                                const cvy_algorithm *algorithm, const bindings *arrays,
+                                span scratch) {
+  for (size_t i = 0; i < CVY_COUNT(launches); i++)
+    if (launches[i].algorithm == algorithm) return launches[i].run(device, job, arrays, scratch);
+  return CONVOY_ERR_UNSUPPORTED;
+}
+
 /* The workspace goes back as soon as its last user is enqueued: the queue is in order. */
 static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
                                       const cvy_algorithm *algorithm, const bindings *arrays) {
@@ -79,9 +87,7 @@ static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
     if (status) return status;
     scratch = span_of(piece);
   }
-  convoy_status status = CONVOY_ERR_UNSUPPORTED;
-  for (size_t i = 0; i < CVY_COUNT(launches); i++)
-    if (launches[i].algorithm == algorithm) status = launches[i].run(device, job, arrays, scratch);
+  const convoy_status status = launch_job(device, job, algorithm, arrays, scratch);
   arena_give(device->memory, piece);
   return status;
 }
@@ -111,4 +117,17 @@ static convoy_status run(cvy_device *device, const cvy_job *job) {
 convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
   const convoy_status status = command_begin(device, ticket);
   return status ? status : command_end(device, run(device, job));
+}
+
+/* A rehearsal: the launch code says which programs it needs, and nothing else happens. */
+convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
+  (void)interrupt; /* a compiler cannot be interrupted; the lane ends its process */
+  if (job->problem.n == 0) return CONVOY_OK;
+  const cvy_algorithm *algorithm = row(job->algorithm);
+  convoy_status status = check(device, job, algorithm);
+  if (status) return status;
+  device->rehearsing = true;
+  status = launch_job(device, job, algorithm, &(bindings){0}, (span){NULL, 0});
+  device->rehearsing = false;
+  return status;
 }

@@ -1,7 +1,7 @@
 /* Signals are for the program's own threads, so the library's are born with all of them blocked. */
-#include "cpu/thread.h"
-
 #include <signal.h>
+
+#include "os/os.h"
 
 bool cvy_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, const char *name) {
   sigset_t all, before;
