@@ -1,7 +1,8 @@
 /* What a trainer waits for in its first step: every layer of a table forward, then backward in reverse,
  * once each, in a process that has nothing compiled yet. With an empty CONVOY_CACHE_DIR it is cold, with what
  * an earlier run left there warm. Drivers have caches of their own: NVIDIA's is emptied with
- * CUDA_CACHE_DISABLE=1. Usage: first_step DEVICE TABLE [host] (host: every call on host memory) */
+ * CUDA_CACHE_PATH=(an empty folder). Usage: first_step DEVICE TABLE [host | prepared] (host: every call on host
+ * memory; prepared: after convoy_prepare for all) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,16 @@ static bool run_step(network *net) {
   return status == CONVOY_OK && convoy_sync(net->context) == CONVOY_OK;
 }
 
+static bool prepare(network *net) {
+  bool good = true;
+  for (int i = net->count - 1; good && i >= 0; i--) {
+    const problem *about = &net->passes[i].about;
+    good = convoy_prepare(net->context, &about->conv, about->direction, about->x_shape,
+                          about->w_shape) == CONVOY_OK;
+  }
+  return good;
+}
+
 static bool report(network *net, double opened) {
   convoy_health health = {.struct_size = sizeof health};
   double seconds[2];
@@ -75,9 +86,11 @@ static bool report(network *net, double opened) {
 int main(int argc, char **argv) {
   layer_table table;
   char why[512];
-  network net = {.host = argc == 4 && strcmp(argv[3], "host") == 0};
-  if (argc != 3 && !net.host) {
-    fputs("usage: first_step DEVICE TABLE [host]\n", stderr);
+  const char *mode = argc == 4 ? argv[3] : "";
+  const bool prepared = strcmp(mode, "prepared") == 0;
+  network net = {.host = strcmp(mode, "host") == 0};
+  if (argc != 3 && !net.host && !prepared) {
+    fputs("usage: first_step DEVICE TABLE [host | prepared]\n", stderr);
     return 2;
   }
   if (!shapes_read(argv[2], &table, why, sizeof why)) {
@@ -90,7 +103,7 @@ int main(int argc, char **argv) {
   const double start = seconds_now();
   bool good = convoy_open(&options, &net.context) == CONVOY_OK;
   const double opened = seconds_now() - start;
-  good = good && make_passes(&net, &table) && report(&net, opened);
+  good = good && make_passes(&net, &table) && (!prepared || prepare(&net)) && report(&net, opened);
   if (!good) fprintf(stderr, "first_step: %s\n", convoy_last_error());
   for (int i = 0; i < net.count; i++) {
     operands_free(&net.passes[i].data);

@@ -4,6 +4,7 @@
 #include "core/build_info.h"
 #include "core/context.h"
 #include "core/devices.h"
+#include "core/foresight.h"
 #include "core/operation.h"
 #include "core/strikefile.h"
 #include "core/tune.h"
@@ -130,6 +131,17 @@ convoy_status convoy_plan_problem(convoy_context *context, const char *name,
   if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
   if (!status) status = cvy_enter(context);
   return status ? status : cvy_leave(context, cvy_plan(context, name, &problem, out));
+}
+
+convoy_status convoy_prepare(convoy_context *context, const convoy_conv *conv,
+                             convoy_direction direction, const int64_t *x_shape,
+                             const int64_t *w_shape) {
+  cvy_problem problem;
+  convoy_status status = make_problem(conv, direction, x_shape, w_shape, &problem);
+  if (!status) status = cvy_enter(context);
+  if (status) return status;
+  cvy_foresee_problem(context, &problem);
+  return cvy_leave(context, CONVOY_OK);
 }
 
 convoy_status convoy_tune(convoy_context *context, const convoy_conv *conv,

@@ -25,6 +25,7 @@ const char *const machine_variables[] = {
     "CONVOY_WINOGRAD",
     "CONVOY_STATE_DIR",
     "CONVOY_STRIKE_LIMIT",
+    "CONVOY_BUILDERS",
     "CONVOY_CACHE_DIR",
     "CONVOY_LIBEXEC",
     "CONVOY_LOG",

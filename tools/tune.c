@@ -104,11 +104,22 @@ static void tune_problem(tuning *all, device *where, const layer *from, int dire
   sums->tuned += (double)from->count * found.milliseconds;
 }
 
+/* The device's compilers learn what comes, the first problem last: they begin with the newest. */
+static void prepare_table(const tuning *all, const device *where, const layer_table *table) {
+  for (int l = table->count - 1; l >= 0; l--) {
+    const problem *shape = &table->layers[l].shape;
+    for (int d = all->direction_count - 1; d >= 0; d--)
+      convoy_prepare(where->context, &shape->conv, (convoy_direction)all->directions[d],
+                     shape->x_shape, shape->w_shape);
+  }
+}
+
 static void tune_table(tuning *all, device *where, const layer_table *table) {
   const double start = seconds_now();
   table_sums sums = {.left = table->count * all->direction_count};
   printf("%s on %s (%s), at most %.0f s\n", table->name, where->info.id, where->info.name,
          all->budget);
+  prepare_table(all, where, table);
   for (int l = 0; l < table->count; l++) {
     for (int d = 0; d < all->direction_count && where->context && !interrupted; d++) {
       const double left = all->budget - (seconds_now() - start);

@@ -143,6 +143,10 @@ typedef enum convoy_isolation {
  *                                                       convoy_record); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
  *   -                CONVOY_CACHE_DIR         XDG       compiled programs: $XDG_CACHE_HOME/convoy
+ *   -                CONVOY_BUILDERS          (cores/2) processes that compile a device's programs ahead of
+ *                                                       time: 0 none, at most 64; by default no more
+ *                                                       than 8, one for each 2 GiB the device has, none for
+ *                                                       a device of type CPU or on two cores
  *   -                CONVOY_TUNE_FILE         XDG       choices: $XDG_CONFIG_HOME/convoy/tune.txt
  *   -                CONVOY_LIBEXEC           (beside the library)  folder of convoy-worker and
  *                                                       convoy-ocl.so
@@ -481,6 +485,15 @@ CONVOY_API convoy_status convoy_plan_problem(convoy_context *context, const char
                                              const convoy_conv *conv, convoy_direction direction,
                                              const int64_t *x_shape, const int64_t *w_shape,
                                              convoy_plan *out);
+
+/* Says that a problem (beta 0, no epilogue) will be carried out soon: what the device has to be given compiled
+ * for it is compiled in the background, as far as there are processes for that (CONVOY_BUILDERS) and once
+ * something else had to be compiled; the newest problem comes first. Nothing waits for it, nothing
+ * needs it: a layer's other passes are prepared anyway when one of them runs. Returns OK, also where there is
+ * nothing to prepare; ERR_ARGUMENT, ERR_SHAPE. */
+CONVOY_API convoy_status convoy_prepare(convoy_context *context, const convoy_conv *conv,
+                                        convoy_direction direction, const int64_t *x_shape,
+                                        const int64_t *w_shape);
 
 /* -------------------------------------------------------------------------------- tuning */
 

@@ -19,16 +19,20 @@ static cvy_problem pass_of(const cvy_problem *problem, convoy_direction directio
   return pass;
 }
 
+static void add(convoy_context *context, const cvy_problem *problem) {
+  cvy_choice choice;
+  if (cvy_choose(&context->chooser, &context->device, problem, &choice)) return;
+  cvy_builders_add(context->builders, problem, &choice);
+}
+
 static void add_other_passes(convoy_context *context, const cvy_problem *problem) {
   static const convoy_direction passes[] = {CONVOY_FORWARD, CONVOY_BACKWARD_DATA,
                                             CONVOY_BACKWARD_WEIGHTS};
   if (problem->direction == CONVOY_BACKWARD_BIAS) return; /* it knows no filter */
   for (size_t i = 0; i < CVY_COUNT(passes); i++) {
-    cvy_choice choice;
     if ((int32_t)passes[i] == problem->direction) continue;
     const cvy_problem pass = pass_of(problem, passes[i]);
-    if (cvy_choose(&context->chooser, &context->device, &pass, &choice)) continue;
-    cvy_builders_add(context->builders, &pass, &choice);
+    add(context, &pass);
   }
 }
 
@@ -38,6 +42,10 @@ void cvy_foresee_passes(convoy_context *context, const cvy_problem *problem,
   add_other_passes(context, problem);
   cvy_foresee_choice(context, problem, choice);
   if (!context->foreseen) context->foreseen = context->last_ticket;
+}
+
+void cvy_foresee_problem(convoy_context *context, const cvy_problem *problem) {
+  if (context->builders && problem->n) add(context, problem);
 }
 
 void cvy_foresee_choice(convoy_context *context, const cvy_problem *problem,

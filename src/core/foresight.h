@@ -8,6 +8,8 @@
  * passes will mostly follow. */
 void cvy_foresee_passes(convoy_context *context, const cvy_problem *problem,
                         const cvy_choice *choice);
+/* The problem will run soon, as it is chosen now. */
+void cvy_foresee_problem(convoy_context *context, const cvy_problem *problem);
 /* The problem may soon run with this choice. */
 void cvy_foresee_choice(convoy_context *context, const cvy_problem *problem,
                         const cvy_choice *choice);

@@ -426,10 +426,9 @@ static void host_free(cvy_device *device, void *memory) {
 static void usage(const cvy_device *device, cvy_usage *out) {
   *out = (cvy_usage){.workers_abandoned = fake_seen.deaths};
   if (!device) return; /* the rest does not outlive its devices */
-  *out = (cvy_usage){.programs_compiled = 3 + fake.compiled,
-                     .programs_cached = 2,
-                     .process = 4711,
-                     .host_bytes = 10};
+  const int64_t compiled = __atomic_load_n(&fake.compiled, __ATOMIC_RELAXED);
+  *out = (cvy_usage){
+      .programs_compiled = 3 + compiled, .programs_cached = 2, .process = 4711, .host_bytes = 10};
   for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 

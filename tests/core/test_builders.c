@@ -18,7 +18,7 @@ static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, w[] = {1, -2},
 
 static void compile(const cvy_job *job) {
   (void)job;
-  fake.compiled++;
+  __atomic_fetch_add(&fake.compiled, 1, __ATOMIC_RELAXED);
 }
 
 static int reset(void **state) {
@@ -122,6 +122,25 @@ static void test_nothing_starts_when_nothing_is_compiled(void **state) {
   usleep(20000);
   assert_int_equal(builds(), 0);
   close_all(&all, 0);
+}
+
+/* What is announced is built when something else had to be compiled, and not before. */
+static void test_prepared(void **state) {
+  (void)state;
+  const int64_t other[] = {1, 1, 30}, none[] = {0, 1, 30};
+  convoy_context *context = open_named("fake:1", CONVOY_ON);
+  assert_int_equal(convoy_prepare(context, &conv, CONVOY_FORWARD, other, w_shape), CONVOY_OK);
+  assert_int_equal(convoy_prepare(context, &conv, CONVOY_FORWARD, none, w_shape), CONVOY_OK);
+  assert_int_equal(convoy_prepare(context, &conv, CONVOY_FORWARD, NULL, w_shape),
+                   CONVOY_ERR_ARGUMENT);
+  usleep(20000);
+  assert_int_equal(fake_seen.opens, 1);
+  layer all = make_layer(context);
+  convoy_run run = CONVOY_RUN_INIT;
+  forward(&all, &run);
+  await_builds(4);
+  assert_int_equal(builds_of(CONVOY_FORWARD), 2);
+  close_all(&all, 2);
 }
 
 static void test_tuning_announces_candidates(void **state) {
@@ -230,6 +249,7 @@ int main(void) {
       TEST(test_all_passes_of_a_layer),
       TEST(test_enqueued),
       TEST(test_nothing_starts_when_nothing_is_compiled),
+      TEST(test_prepared),
       TEST(test_tuning_announces_candidates),
       TEST(test_failing),
       TEST(test_hanging),

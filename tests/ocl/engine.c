@@ -24,6 +24,10 @@ static int32_t find_device(const cvy_backend *backend, const cvy_open_options *o
 }
 
 int test_engine_open(test_engine *engine, int64_t workspace_limit) {
+  return test_engine_open_waiting(engine, workspace_limit, 0);
+}
+
+int test_engine_open_waiting(test_engine *engine, int64_t workspace_limit, double build_wait) {
   *engine = (test_engine){0};
   const char *platform = getenv("CONVOY_TEST_PLATFORM");
   if (!platform) platform = "Portable Computing Language";
@@ -37,7 +41,7 @@ int test_engine_open(test_engine *engine, int64_t workspace_limit) {
   if (!entry) return 1;
   engine->module = entry();
   engine->backend = engine->module->engine;
-  const cvy_open_options options = {.workspace_limit = workspace_limit};
+  const cvy_open_options options = {.workspace_limit = workspace_limit, .build_wait = build_wait};
   const int32_t index = find_device(engine->backend, &options, platform);
   if (index < 0) return skip("no OpenCL platform", platform);
   if (engine->backend->open(index, &options, &engine->device)) {

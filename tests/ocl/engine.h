@@ -15,6 +15,8 @@ typedef struct test_engine {
 
 /* 0, or 77 with a line on stderr when there is no such platform or no module. */
 int test_engine_open(test_engine *engine, int64_t workspace_limit);
+/* The same with a limit for waiting for another process's compiler. */
+int test_engine_open_waiting(test_engine *engine, int64_t workspace_limit, double build_wait);
 void test_engine_close(test_engine *engine);
 
 /* A new device array with these values. */

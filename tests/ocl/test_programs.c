@@ -1,10 +1,12 @@
 /* The disk cache of compiled programs: a second device takes them from there; a damaged or foreign
  * entry is replaced, never fatal. */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cmocka.h"
@@ -13,22 +15,33 @@
 
 static test_engine engine;
 static char cache[] = "/tmp/convoy-cache-XXXXXX";
+static double build_wait;
 
-/* Runs one small problem on ocl.direct, the last row, on a freshly opened device. */
-static cvy_usage run_on_a_new_device(void) {
-  assert_int_equal(test_engine_open(&engine, 1 << 20), 0);
+static cvy_problem small_problem(void) {
   convoy_conv conv;
   int64_t x_shape[5], w_shape[5];
   convoy_direction direction;
   cvy_problem problem;
   cvy_parse_problem("n1c1h3w3 k1r3s3 forward", &conv, x_shape, w_shape, &direction);
   cvy_problem_make(&conv, direction, x_shape, w_shape, 0, false, NULL, &problem);
+  return problem;
+}
+
+static int32_t last_row(void) {
   int32_t last = 0;
   while (engine.backend->algorithms[last + 1]) last++;
+  return last;
+}
+
+/* Runs one small problem on ocl.direct, the last row, on a freshly opened device. */
+static cvy_usage run_on_a_new_device(void) {
+  assert_int_equal(test_engine_open_waiting(&engine, 1 << 20, build_wait), 0);
+  const cvy_problem problem = small_problem();
   const float x[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
   const cvy_params none = {{0}};
   float y = 0;
-  const convoy_status status = test_engine_run(&engine, &problem, last, &none, x, w, NULL, &y);
+  const convoy_status status =
+      test_engine_run(&engine, &problem, last_row(), &none, x, w, NULL, &y);
   if (status) fail_msg("%s", engine.module->last_error());
   assert_true(y == 45);
   cvy_usage usage;
@@ -125,6 +138,111 @@ static void what_the_driver_keeps_is_left_to_it(void **state) {
   setenv("POCL_KERNEL_CACHE", "0", 1);
 }
 
+/* ------------------------------------------------------------------------------- building */
+
+/* The same problem, built on a fresh device without being run; returns how many programs it compiled. */
+static int64_t build_on_a_new_device(void) {
+  assert_int_equal(test_engine_open(&engine, 1 << 20), 0);
+  const cvy_job job = {.problem = small_problem(), .algorithm = last_row()};
+  if (engine.backend->build(engine.device, &job, NULL)) fail_msg("%s", engine.module->last_error());
+  cvy_usage usage;
+  engine.backend->usage(engine.device, &usage);
+  assert_int_equal(usage.bytes_held, 0); /* nothing was allocated for it */
+  test_engine_close(&engine);
+  return usage.programs_compiled;
+}
+
+static void lock_path(const char *entry, char *path, size_t size) {
+  snprintf(path, size, "%.*slock", (int)(strlen(entry) - strlen("bin")), entry);
+}
+
+static void what_is_built_is_there_for_others(void **state) {
+  (void)state;
+  char path[600];
+  only_entry(path, sizeof path);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(build_on_a_new_device(), 1);
+  assert_int_equal(build_on_a_new_device(), 0);
+  const cvy_usage usage = run_on_a_new_device();
+  assert_int_equal(usage.programs_compiled, 0);
+  assert_int_equal(usage.programs_cached, 1);
+}
+
+/* A process that compiles the program: holds its lock for a second, and leaves the entry in the end or dies. */
+static pid_t compile_elsewhere(const char *entry, bool dies) {
+  char lock[600], hidden[620];
+  int ready[2];
+  lock_path(entry, lock, sizeof lock);
+  snprintf(hidden, sizeof hidden, "%s.hidden", entry);
+  assert_int_equal(rename(entry, hidden), 0);
+  assert_int_equal(pipe(ready), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    const int held = cvy_file_lock(lock, 0);
+    if (held < 0 || write(ready[1], "", 1) != 1) _exit(1);
+    sleep(1);
+    if (dies) raise(SIGKILL);
+    _exit(rename(hidden, entry) || unlink(lock));
+  }
+  char byte;
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  return other;
+}
+
+static void check_end(pid_t other, bool dies) {
+  int status;
+  assert_int_equal(waitpid(other, &status, 0), other);
+  assert_int_equal(dies ? WIFSIGNALED(status) : status == 0, 1);
+}
+
+static void nobody_compiles_what_another_is_compiling(void **state) {
+  (void)state;
+  char path[600];
+  only_entry(path, sizeof path);
+  build_wait = 60;
+  const pid_t other = compile_elsewhere(path, false);
+  assert_int_equal(build_on_a_new_device(), 0); /* it does not even wait */
+  const cvy_usage usage = run_on_a_new_device();
+  assert_int_equal(usage.programs_compiled, 0);
+  assert_int_equal(usage.programs_cached, 1);
+  check_end(other, false);
+}
+
+static void remove_hidden(const char *entry) {
+  char hidden[620];
+  snprintf(hidden, sizeof hidden, "%s.hidden", entry);
+  assert_int_equal(unlink(hidden), 0);
+  only_entry(hidden, sizeof hidden);
+  assert_string_equal(hidden, entry);
+}
+
+static void who_dies_compiling_holds_nobody_up(void **state) {
+  (void)state;
+  char path[600];
+  only_entry(path, sizeof path);
+  build_wait = 60;
+  const pid_t other = compile_elsewhere(path, true);
+  assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  check_end(other, true);
+  remove_hidden(path);
+}
+
+static void who_takes_too_long_is_not_waited_for(void **state) {
+  (void)state;
+  char path[600];
+  only_entry(path, sizeof path);
+  build_wait = 0.1;
+  const pid_t other = compile_elsewhere(path, true);
+  assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  check_end(other, true);
+  char lock[600];
+  lock_path(path, lock, sizeof lock);
+  assert_int_equal(unlink(lock), 0); /* of the one that died */
+  remove_hidden(path);
+}
+
 static void without_a_cache_folder_it_compiles(void **state) {
   (void)state;
   setenv("CONVOY_CACHE_DIR", "/proc/nowhere", 1);
@@ -144,6 +262,10 @@ int main(void) {
       cmocka_unit_test(a_cut_entry_is_rebuilt),
       cmocka_unit_test(a_changed_byte_is_noticed),
       cmocka_unit_test(what_the_driver_refuses_is_rebuilt),
+      cmocka_unit_test(what_is_built_is_there_for_others),
+      cmocka_unit_test(nobody_compiles_what_another_is_compiling),
+      cmocka_unit_test(who_dies_compiling_holds_nobody_up),
+      cmocka_unit_test(who_takes_too_long_is_not_waited_for),
       cmocka_unit_test(what_the_driver_keeps_is_left_to_it),
       cmocka_unit_test(without_a_cache_folder_it_compiles),
   };

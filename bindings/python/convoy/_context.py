@@ -231,6 +231,22 @@ class Context:
             check(library.convoy_plan_problem(handle, name, *problem, struct))
         return Plan(**values_of(Plan, struct))
 
+    def prepare(
+        self,
+        direction: Union[str, int],
+        x_shape: Shape,
+        w_shape: Shape,
+        **geometry: Unpack[Geometry],
+    ) -> None:
+        """Says that a problem will come soon: the device's programs are compiled in the background."""
+        at = layout(x_shape, w_shape, geometry)
+        with self._handle as handle:
+            check(
+                library.convoy_prepare(
+                    handle, at.conv, direction_of(direction), at.x_extents, at.w_extents
+                )
+            )
+
     def measure_peak(self) -> Peak:
         """Measures the device, about a second: GFLOP/s of fused multiply-adds, GB/s of copying."""
         gflops, bandwidth = ctypes.c_double(), ctypes.c_double()

@@ -375,6 +375,7 @@ FUNCTIONS = {
         _status,
         [_context, c_char_p, _conv, _enum, _shape, _shape, POINTER(PlanStruct)],
     ),
+    "convoy_prepare": (_status, [_context, _conv, _enum, _shape, _shape]),
     "convoy_tune": (
         _status,
         [_context, _conv, _enum, _shape, _shape, c_double, POINTER(TunedStruct)],
