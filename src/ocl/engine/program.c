@@ -183,8 +183,7 @@ static convoy_status find_program(cvy_device *device, const program_source *sour
   return CONVOY_OK;
 }
 
-/* What drivers call a binary may be intermediate code, which they compile on when it is loaded, unless they
- * have done so before (NVIDIA's: half of all the time). So it is loaded once here. */
+/* The program itself is not needed here. */
 static convoy_status build_for_others(cvy_device *device, const program_source *source,
                                       const char *options, uint64_t key) {
   cl_program program = NULL;
@@ -192,8 +191,6 @@ static convoy_status build_for_others(cvy_device *device, const program_source *
   if (status) return status;
   keep_binary(key, program);
   clReleaseProgram(program);
-  program = from_binary(device, options, key);
-  if (program) clReleaseProgram(program);
   return CONVOY_OK;
 }
 
