@@ -104,8 +104,10 @@ struct cvy_device {
   array_map arrays;
   struct derived *derived; /* most recently used first */
   program_cache *programs;
-  struct staging *staging; /* host copies of writes under way, oldest first */
-  struct pinned *pinned;   /* host memory the driver knows */
+  struct recipe_table *recipes;
+  struct recording *recording; /* of the job under way; NULL: none */
+  struct staging *staging;     /* host copies of writes under way, oldest first */
+  struct pinned *pinned;       /* host memory the driver knows */
   int64_t staging_bytes;
   int64_t programs_compiled, programs_cached;
   double dispatch;   /* seconds one launch should not exceed */
@@ -189,7 +191,10 @@ typedef struct launch {
  * stands still meanwhile. */
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays);
-/* The same for kernels of one item per element: args.items of them. */
+/* Enqueues it, with the kernel found already. */
+convoy_status launch_found(cvy_device *device, const launch *what, program_kernel *kernel,
+                           conv_args args, const bindings *arrays);
+/* launch_kernel for kernels of one item per element: args.items of them. */
 convoy_status launch_elements(cvy_device *device, const launch *what, const conv_args *args,
                               const bindings *arrays);
 
@@ -211,6 +216,74 @@ void derived_forget(cvy_device *device, array_entry *entry);
 void derived_forget_all(cvy_device *device);
 /* Device memory for whatever purpose: derived forms make room for it. */
 convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out);
+
+/* ------------------------------------------------------------ recording.c, recipes.c */
+
+/* The arrays of a job that its launches are given; ORIGIN_FORM: a derived form of b. */
+enum {
+  ORIGIN_NONE,
+  ORIGIN_A,
+  ORIGIN_B,
+  ORIGIN_BIAS,
+  ORIGIN_OUT,
+  ORIGIN_SCRATCH,
+  ORIGIN_FORM,
+  ORIGINS
+};
+
+/* One of them, `at` floats behind its start. */
+typedef struct recipe_array {
+  int32_t origin;
+  int64_t at;
+} recipe_array;
+
+typedef struct recipe_launch {
+  launch what;
+  program_kernel *kernel;
+  conv_args args;
+  recipe_array a, b, bias, out;
+} recipe_launch;
+
+/* The launches of a job. Those that write the form make it, and are needed where it is fresh. */
+typedef struct recipe {
+  derived_form form;
+  int64_t form_bytes; /* 0: there is none */
+  bool makes_form;    /* else it was there when this was written down */
+  int64_t scratch_bytes;
+  int32_t count;
+  const recipe_launch *launches;
+} recipe;
+
+/* A job with more launches waits for the device, not for the host. */
+#define RECIPE_LAUNCHES 16
+
+typedef struct recording {
+  uint64_t b; /* the array */
+  const arena_piece *pieces[ORIGINS];
+  bool spoilt; /* something was done that depends on more than the job */
+  recipe recipe;
+  recipe_launch launches[RECIPE_LAUNCHES];
+} recording;
+
+/* Between begin and end, what is launched and which form is used is written down. end: whether all of it
+ * could be. */
+void recording_begin(cvy_device *device, recording *new, const cvy_job *job, const bindings *arrays,
+                     const arena_piece *scratch);
+bool recording_end(cvy_device *device);
+void recording_launch(cvy_device *device, const launch *what, program_kernel *kernel,
+                      const conv_args *args, const bindings *arrays);
+void recording_form(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
+                    const arena_piece *piece, bool fresh);
+/* For commands that are no launches. */
+void recording_spoil(cvy_device *device);
+
+/* NULL: the job has not come before. Serves until the next is kept. */
+const recipe *recipes_find(const cvy_device *device, const cvy_job *job);
+void recipes_keep(cvy_device *device, const cvy_job *job, const recording *of);
+void recipes_close(cvy_device *device);
+/* Enqueues a job as before. False, with nothing enqueued: it needs more than is written down. */
+bool recipe_follow(cvy_device *device, const recipe *known, const cvy_job *job,
+                   const bindings *arrays, span scratch, convoy_status *status);
 
 /* ----------------------------------------------------------------------- gemm_sides.c */
 

@@ -87,13 +87,8 @@ static int64_t groups_at_once(const cvy_device *device, const launch *what, doub
   return cvy_ceil_div(what->work_groups, whole);
 }
 
-convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
-                            const bindings *arrays) {
-  program_kernel *kernel;
-  if (device->rehearsing) return prepare_program(device, what->source, what->options);
-  const convoy_status status =
-      find_kernel(device, what->source, what->options, what->kernel, &kernel);
-  if (status) return status;
+convoy_status launch_found(cvy_device *device, const launch *what, program_kernel *kernel,
+                           conv_args args, const bindings *arrays) {
   args.a_at = arrays->a.at / CONV_ALIGN;
   args.b_at = arrays->b.at / CONV_ALIGN;
   args.bias_at = arrays->bias.at / CONV_ALIGN;
@@ -106,6 +101,17 @@ convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args ar
     code = enqueue_slice(device, what, kernel, &args, left < most ? left : most);
   }
   return code == CL_SUCCESS ? CONVOY_OK : cl_fail(code, what->kernel);
+}
+
+convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
+                            const bindings *arrays) {
+  program_kernel *kernel;
+  if (device->rehearsing) return prepare_program(device, what->source, what->options);
+  const convoy_status status =
+      find_kernel(device, what->source, what->options, what->kernel, &kernel);
+  if (status) return status;
+  recording_launch(device, what, kernel, &args, arrays);
+  return launch_found(device, what, kernel, args, arrays);
 }
 
 convoy_status launch_elements(cvy_device *device, const launch *what, const conv_args *args,

@@ -75,19 +75,32 @@ static convoy_status launch_job(cvy_device *device, const cvy_job *job,
   return CONVOY_ERR_UNSUPPORTED;
 }
 
+static convoy_status launch_recorded(cvy_device *device, const cvy_job *job, const bindings *arrays,
+                                     const arena_piece *piece) {
+  recording new;
+  recording_begin(device, &new, job, arrays, piece);
+  const convoy_status status = launch_job(device, job, row(job->algorithm), arrays,
+                                          piece ? span_of(piece) : (span){NULL, 0});
+  if (recording_end(device) && !status) recipes_keep(device, job, &new);
+  return status;
+}
+
+static int64_t scratch_of(const cvy_device *device, const cvy_job *job) {
+  const cvy_algorithm *algorithm = row(job->algorithm);
+  if (!algorithm->workspace) return 0;
+  return algorithm->workspace(&job->problem, &device->facts, &job->params);
+}
+
 /* The workspace goes back as soon as its last user is enqueued: the queue is in order. */
-static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
-                                      const cvy_algorithm *algorithm, const bindings *arrays) {
+static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job, const recipe *known,
+                                      const bindings *arrays) {
   arena_piece *piece = NULL;
-  span scratch = {NULL, 0};
-  const int64_t bytes =
-      algorithm->workspace ? algorithm->workspace(&job->problem, &device->facts, &job->params) : 0;
-  if (bytes > 0) {
-    const convoy_status status = memory_take(device, bytes, &piece);
-    if (status) return status;
-    scratch = span_of(piece);
-  }
-  const convoy_status status = launch_job(device, job, algorithm, arrays, scratch);
+  const int64_t bytes = known ? known->scratch_bytes : scratch_of(device, job);
+  convoy_status status = bytes > 0 ? memory_take(device, bytes, &piece) : CONVOY_OK;
+  if (status) return status;
+  const span scratch = piece ? span_of(piece) : (span){NULL, 0};
+  if (!known || !recipe_follow(device, known, job, arrays, scratch, &status))
+    status = launch_recorded(device, job, arrays, piece);
   arena_give(device->memory, piece);
   return status;
 }
@@ -105,11 +118,11 @@ static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
 
 static convoy_status run(cvy_device *device, const cvy_job *job) {
   if (job->problem.n == 0) return run_empty(device, job);
-  const cvy_algorithm *algorithm = row(job->algorithm);
-  convoy_status status = check(device, job, algorithm);
+  const recipe *known = recipes_find(device, job);
+  convoy_status status = known ? CONVOY_OK : check(device, job, row(job->algorithm));
   bindings arrays = {0};
   if (!status) status = bind_all(device, job, &arrays);
-  if (!status) status = run_with_scratch(device, job, algorithm, &arrays);
+  if (!status) status = run_with_scratch(device, job, known, &arrays);
   if (!status) flush_burst(device);
   return status;
 }

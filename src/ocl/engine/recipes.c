@@ -1,0 +1,127 @@
+/* Jobs that came before: the same problem with the same parameters takes the same launches with other
+ * arrays, so that planning, writing options and finding kernels are done once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ocl/engine/engine.h"
+
+#define BUCKETS 256
+#define MOST_RECIPES 1024
+/* A job up to its operands: what its launches depend on. */
+#define KEY_BYTES offsetof(cvy_job, a)
+#define KEY_WORDS (KEY_BYTES / sizeof(uint64_t))
+
+typedef struct entry {
+  struct entry *next;
+  unsigned char key[KEY_BYTES];
+  recipe recipe;
+  recipe_launch launches[];
+} entry;
+
+struct recipe_table {
+  entry *bucket[BUCKETS];
+  int32_t count;
+};
+
+_Static_assert(KEY_BYTES % (4 * sizeof(uint64_t)) == 0, "the hash takes four words at a time");
+
+/* Four chains, so that multiplications overlap. */
+static size_t bucket_of(const cvy_job *job) {
+  uint64_t words[KEY_WORDS], chain[4] = {1, 2, 3, 4};
+  memcpy(words, job, sizeof words);
+  for (size_t i = 0; i < KEY_WORDS; i += 4)
+    for (size_t j = 0; j < 4; j++) chain[j] = (chain[j] ^ words[i + j]) * 0x9e3779b97f4a7c15u;
+  const uint64_t hash = (chain[0] ^ chain[1] >> 7) + (chain[2] ^ chain[3] >> 11);
+  return (size_t)(hash * 0x9e3779b97f4a7c15u >> 56) % BUCKETS;
+}
+
+static entry **link_of(struct recipe_table *table, const cvy_job *job) {
+  entry **link = &table->bucket[bucket_of(job)];
+  while (*link && memcmp((*link)->key, job, KEY_BYTES) != 0) link = &(*link)->next;
+  return link;
+}
+
+const recipe *recipes_find(const cvy_device *device, const cvy_job *job) {
+  const entry *found = device->recipes ? *link_of(device->recipes, job) : NULL;
+  return found ? &found->recipe : NULL;
+}
+
+static void drop(struct recipe_table *table, entry **link) {
+  entry *gone = *link;
+  *link = gone->next;
+  free(gone);
+  table->count--;
+}
+
+static void drop_all(struct recipe_table *table) {
+  for (size_t i = 0; i < BUCKETS; i++)
+    while (table->bucket[i]) drop(table, &table->bucket[i]);
+}
+
+void recipes_close(cvy_device *device) {
+  if (device->recipes) drop_all(device->recipes);
+  free(device->recipes);
+  device->recipes = NULL;
+}
+
+/* Without host memory the job is planned again next time. A table that is full is begun anew: whoever
+ * has so many different jobs is looking for a good one. */
+void recipes_keep(cvy_device *device, const cvy_job *job, const recording *of) {
+  const size_t bytes = (size_t)of->recipe.count * sizeof *of->launches;
+  if (!device->recipes) device->recipes = calloc(1, sizeof *device->recipes);
+  entry *new = device->recipes ? malloc(sizeof *new + bytes) : NULL;
+  if (!new) return;
+  struct recipe_table *table = device->recipes;
+  if (table->count == MOST_RECIPES) drop_all(table);
+  entry **link = link_of(table, job);
+  if (*link) drop(table, link);
+  new->next = *link;
+  memcpy(new->key, job, KEY_BYTES);
+  new->recipe = of->recipe;
+  new->recipe.launches = new->launches;
+  memcpy(new->launches, of->launches, bytes);
+  *link = new;
+  table->count++;
+}
+
+static span span_from(const span *origins, recipe_array array) {
+  const span from = origins[array.origin];
+  return (span){from.memory, from.at + array.at};
+}
+
+static convoy_status launch_again(cvy_device *device, const recipe_launch *at,
+                                  const span *origins) {
+  const bindings arrays = {.a = span_from(origins, at->a),
+                           .b = span_from(origins, at->b),
+                           .bias = span_from(origins, at->bias),
+                           .out = span_from(origins, at->out)};
+  return launch_found(device, &at->what, at->kernel, at->args, &arrays);
+}
+
+/* Launches that make the form are left out where it is there. */
+static convoy_status launch_all(cvy_device *device, const recipe *known, const span *origins,
+                                bool fresh) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; !status && i < known->count; i++)
+    if (fresh || known->launches[i].out.origin != ORIGIN_FORM)
+      status = launch_again(device, &known->launches[i], origins);
+  return status;
+}
+
+bool recipe_follow(cvy_device *device, const recipe *known, const cvy_job *job,
+                   const bindings *arrays, span scratch, convoy_status *status) {
+  span origins[ORIGINS] = {
+      [ORIGIN_A] = arrays->a,     [ORIGIN_B] = arrays->b,     [ORIGIN_BIAS] = arrays->bias,
+      [ORIGIN_OUT] = arrays->out, [ORIGIN_SCRATCH] = scratch, [ORIGIN_FORM] = {NULL, 0}};
+  bool fresh = false;
+  *status = CONVOY_OK;
+  if (known->form_bytes > 0)
+    *status = derived_find(device, job->b.id, &known->form, known->form_bytes,
+                           &origins[ORIGIN_FORM], &fresh);
+  if (!*status && fresh && !known->makes_form) {
+    derived_forget(device, arrays_find(&device->arrays, job->b.id));
+    return false;
+  }
+  if (!*status) *status = launch_all(device, known, origins, fresh);
+  return true;
+}

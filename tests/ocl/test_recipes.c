@@ -1,0 +1,202 @@
+/* What is written down of a job and found again, without OpenCL: launches are noted instead of enqueued. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "ocl/engine/engine.h"
+
+enum { UNIT = 4096, MOST_NOTED = 32 };
+
+static const cvy_algorithm some_row = {.name = "ocl.some"};
+static const derived_form some_form = {&some_row, {1, 2, 3}};
+static const launch some_launch = {.kernel = "some_kernel", .work_groups = 5, .items = 64};
+static program_kernel some_kernel;
+static cvy_device device;
+static bindings noted[MOST_NOTED];
+static int count_noted;
+
+convoy_status launch_found(cvy_device *on, const launch *what, program_kernel *kernel,
+                           conv_args args, const bindings *arrays) {
+  assert_ptr_equal(on, &device);
+  assert_ptr_equal(kernel, &some_kernel);
+  assert_int_equal(what->work_groups, 5);
+  assert_int_equal(args.items, 77);
+  noted[count_noted++] = *arrays;
+  return CONVOY_OK;
+}
+
+static void *give(void *user, int64_t bytes) {
+  (void)user;
+  return malloc((size_t)bytes);
+}
+
+static void take_back(void *user, void *block) {
+  (void)user;
+  free(block);
+}
+
+static int open_device(void **state) {
+  (void)state;
+  const arena_source source = {NULL, give, take_back};
+  const arena_limits limits = {.alignment = 256, .block_bytes = 16 * UNIT, .most_bytes = 16 * UNIT};
+  device = (cvy_device){.facts.info.memory_bytes = INT64_C(1) << 30};
+  device.memory = arena_new(&source, &limits);
+  for (uint64_t id = 1; id <= 8; id++) {
+    array_entry *entry = arrays_add(&device.arrays, id);
+    entry->bytes = UNIT;
+    if (arena_take(device.memory, UNIT, &entry->piece)) return 1;
+  }
+  count_noted = 0;
+  return 0;
+}
+
+static int close_device(void **state) {
+  (void)state;
+  recipes_close(&device);
+  derived_forget_all(&device);
+  arrays_clear(&device.arrays);
+  arena_free(device.memory);
+  return 0;
+}
+
+static span array(uint64_t id) {
+  return span_of(arrays_find(&device.arrays, id)->piece);
+}
+
+/* Operands first, first + 1, first + 2. */
+static cvy_job job_of(uint64_t first, int64_t n) {
+  return (cvy_job){.problem.n = n, .a.id = first, .b.id = first + 1, .out.id = first + 2};
+}
+
+static bindings bindings_of(const cvy_job *job) {
+  return (bindings){.a = array(job->a.id), .b = array(job->b.id), .out = array(job->out.id)};
+}
+
+static void note(const bindings *arrays) {
+  const conv_args args = {.items = 77};
+  recording_launch(&device, &some_launch, &some_kernel, &args, arrays);
+}
+
+/* As launch code does: a form of b, made if it is fresh, and a launch that reads it. */
+static bool record(const cvy_job *job, bool with_form, int times) {
+  recording new;
+  const bindings all = bindings_of(job);
+  bindings of = all;
+  recording_begin(&device, &new, job, &all, NULL);
+  bool fresh = false;
+  if (with_form) {
+    assert_int_equal(derived_find(&device, job->b.id, &some_form, UNIT, &of.b, &fresh), CONVOY_OK);
+    if (fresh) note(&(bindings){.a = all.b, .out = of.b});
+  }
+  for (int i = 0; i < times; i++) note(&of);
+  if (!recording_end(&device)) return false;
+  recipes_keep(&device, job, &new);
+  return true;
+}
+
+static bool follow(const cvy_job *job) {
+  const recipe *known = recipes_find(&device, job);
+  assert_non_null(known);
+  const bindings arrays = bindings_of(job);
+  convoy_status status = CONVOY_ERR_DEVICE;
+  count_noted = 0;
+  const bool done = recipe_follow(&device, known, job, &arrays, (span){NULL, 0}, &status);
+  if (done) assert_int_equal(status, CONVOY_OK);
+  return done;
+}
+
+static void assert_span(span is, span expected) {
+  assert_ptr_equal(is.memory, expected.memory);
+  assert_int_equal(is.at, expected.at);
+}
+
+static void a_job_is_found_by_all_but_its_operands(void **state) {
+  (void)state;
+  const cvy_job one = job_of(1, 10), two = job_of(4, 10), other = job_of(1, 11);
+  cvy_job tuned = one;
+  tuned.params.value[11] = 3;
+  assert_null(recipes_find(&device, &one));
+  assert_true(record(&one, false, 1));
+  assert_null(recipes_find(&device, &other));
+  assert_null(recipes_find(&device, &tuned));
+  assert_true(follow(&two));
+  assert_int_equal(count_noted, 1);
+  assert_span(noted[0].a, array(4));
+  assert_span(noted[0].b, array(5));
+  assert_span(noted[0].out, array(6));
+  assert_null(noted[0].bias.memory);
+}
+
+static void a_form_is_made_where_it_is_fresh(void **state) {
+  (void)state;
+  const cvy_job one = job_of(1, 10), two = job_of(4, 10);
+  assert_true(record(&one, true, 1));
+  assert_true(follow(&one));
+  assert_int_equal(count_noted, 1);
+  assert_true(follow(&two));
+  assert_int_equal(count_noted, 2);
+  assert_span(noted[0].a, array(5));
+  assert_span(noted[0].out, noted[1].b);
+  assert_true(noted[0].out.at != array(5).at);
+}
+
+static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
+  (void)state;
+  const cvy_job first = job_of(1, 10), one = job_of(1, 11);
+  assert_true(record(&first, true, 1));
+  assert_true(record(&one, true, 1));
+  assert_true(follow(&one));
+  derived_forget(&device, arrays_find(&device.arrays, 2));
+  assert_false(follow(&one));
+  assert_int_equal(count_noted, 0);
+  assert_true(record(&one, true, 1)); /* the form is fresh again, this time it is written down */
+  derived_forget(&device, arrays_find(&device.arrays, 2));
+  assert_true(follow(&one));
+  assert_int_equal(count_noted, 2);
+}
+
+static void what_depends_on_more_than_the_job_is_not_kept(void **state) {
+  (void)state;
+  recording new;
+  cvy_job aliased = job_of(1, 10);
+  aliased.b = aliased.a;
+  assert_false(record(&aliased, false, 1));
+  const cvy_job job = job_of(1, 10);
+  assert_false(record(&job, false, RECIPE_LAUNCHES + 1));
+  const bindings arrays = bindings_of(&job), foreign = {.a = array(7), .out = arrays.out};
+  recording_begin(&device, &new, &job, &arrays, NULL);
+  note(&foreign);
+  assert_false(recording_end(&device));
+  recording_begin(&device, &new, &job, &arrays, NULL);
+  recording_spoil(&device);
+  assert_false(recording_end(&device));
+  assert_true(record(&job, false, RECIPE_LAUNCHES));
+}
+
+static void any_number_of_jobs_stays_bounded(void **state) {
+  (void)state;
+  int found = 0;
+  for (int64_t n = 1; n <= 3000; n++) {
+    const cvy_job job = job_of(1, n);
+    assert_true(record(&job, false, 1));
+    assert_non_null(recipes_find(&device, &job));
+  }
+  for (int64_t n = 1; n <= 3000; n++) {
+    const cvy_job job = job_of(1, n);
+    found += recipes_find(&device, &job) != NULL;
+  }
+  assert_in_range(found, 1, 1024);
+}
+
+#define each(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      each(a_job_is_found_by_all_but_its_operands),
+      each(a_form_is_made_where_it_is_fresh),
+      each(a_form_that_was_there_is_made_by_the_launch_code),
+      each(what_depends_on_more_than_the_job_is_not_kept),
+      each(any_number_of_jobs_stays_bounded),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

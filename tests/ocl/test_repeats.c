@@ -1,0 +1,206 @@
+/* Jobs that come again: with other arrays, with changed weights, with one array in two roles they give the
+ * bits of a device that never saw them before. And jobs are flushed in bursts, none is forgotten. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "engine.h"
+#include "faults/layer/control.h"
+
+static test_engine engine;
+static faults_control *layer; /* counts calls of OpenCL */
+
+static bool start_counting(void) {
+  char path[] = "/tmp/convoy-repeats-XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) return false;
+  close(fd);
+  layer = faults_control_open(path);
+  setenv("OPENCL_LAYERS", TEST_LAYER, 1);
+  setenv("CONVOY_FAULT_FILE", path, 1);
+  return layer != NULL;
+}
+
+static void stop_counting(void) {
+  unlink(getenv("CONVOY_FAULT_FILE"));
+  faults_control_close(layer);
+}
+
+/* ------------------------------------------------------------------------------- cases */
+
+static void make_problem(convoy_direction direction, int64_t groups, bool bias, cvy_problem *out) {
+  convoy_conv conv = CONVOY_CONV_INIT(2);
+  const int64_t x[] = {2, 16, 12, 12}, w[] = {16, 16 / groups, 3, 3};
+  conv.groups = groups;
+  for (int axis = 0; axis < 2; axis++) conv.pad_begin[axis] = conv.pad_end[axis] = 1;
+  assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, bias, NULL, out), CONVOY_OK);
+}
+
+static bool takes(const cvy_algorithm *row, const cvy_problem *problem) {
+  char reason[192];
+  cvy_text text = cvy_text_in(reason, sizeof reason);
+  return (row->directions & 1u << problem->direction) &&
+         (!row->accepts || row->accepts(problem, engine.backend->facts(engine.device), &text));
+}
+
+static uint64_t new_values(int64_t count, int seed) {
+  float *values = malloc((size_t)count * sizeof *values);
+  assert_non_null(values);
+  for (int64_t i = 0; i < count; i++)
+    values[i] = (float)(((i + seed) * 7919 + 13) % 1009 - 504) / 512.0f;
+  const uint64_t id = test_engine_array(&engine, values, count);
+  free(values);
+  return id;
+}
+
+static cvy_job new_job(const cvy_problem *problem, int32_t row, int seed) {
+  const cvy_operands operands = cvy_problem_operands(problem);
+  const cvy_algorithm *algorithm = engine.backend->algorithms[row];
+  cvy_job job = {.problem = *problem, .algorithm = row};
+  if (algorithm->defaults)
+    algorithm->defaults(problem, engine.backend->facts(engine.device), &job.params);
+  job.a.id = new_values(cvy_problem_count(problem, operands.a), seed);
+  job.b.id = new_values(cvy_problem_count(problem, operands.b), seed + 1);
+  if (problem->has_bias) job.bias.id = new_values(cvy_problem_count(problem, CVY_BIAS), seed + 2);
+  job.out.id = new_values(cvy_problem_count(problem, operands.out), seed + 3);
+  return job;
+}
+
+static float *result_of(const cvy_job *job) {
+  const int64_t bytes =
+      cvy_problem_count(&job->problem, cvy_problem_operands(&job->problem).out) * 4;
+  float *out = malloc((size_t)bytes);
+  assert_non_null(out);
+  assert_int_equal(engine.backend->run(engine.device, job, NULL), CONVOY_OK);
+  assert_int_equal(engine.backend->read(engine.device, job->out.id, out, bytes), CONVOY_OK);
+  return out;
+}
+
+/* On a device of its own, where nothing came before. */
+static float *first_result(const cvy_problem *problem, int32_t row, int seed, bool alias) {
+  const test_engine before = engine;
+  assert_int_equal(test_engine_open(&engine, INT64_C(64) << 20), 0);
+  cvy_job job = new_job(problem, row, seed);
+  if (alias) job.b = job.a;
+  float *out = result_of(&job);
+  test_engine_close(&engine);
+  engine = before;
+  return out;
+}
+
+static void assert_same(const cvy_problem *problem, int32_t row, float *one, float *other,
+                        const char *what) {
+  const size_t bytes =
+      (size_t)cvy_problem_count(problem, cvy_problem_operands(problem).out) * sizeof *one;
+  if (memcmp(one, other, bytes) != 0)
+    fail_msg("%s, direction %d: other bits %s", engine.backend->algorithms[row]->name,
+             (int)problem->direction, what);
+  free(one);
+  free(other);
+}
+
+static uint64_t launches(void) {
+  return faults_control_calls(layer, "clEnqueueNDRangeKernel");
+}
+
+static void compare(const cvy_problem *problem, int32_t row) {
+  const uint64_t begin = launches();
+  cvy_job one = new_job(problem, row, 1);
+  free(result_of(&one));
+  const uint64_t middle = launches();
+  const cvy_job two = new_job(problem, row, 20);
+  float *again = result_of(&two);
+  assert_int_equal(launches() - middle, middle - begin);
+  assert_same(problem, row, again, first_result(problem, row, 20, false), "with other arrays");
+
+  const cvy_operands operands = cvy_problem_operands(problem);
+  const int64_t weights = cvy_problem_count(problem, operands.b);
+  const uint64_t changed = new_values(weights, 21);
+  one.a = two.a;
+  one.bias = two.bias;
+  assert_int_equal(engine.backend->copy(engine.device, changed, one.b.id, weights * 4, NULL), 0);
+  assert_same(problem, row, result_of(&one), result_of(&two), "with changed weights");
+  assert_same(problem, row, result_of(&one), result_of(&two), "with weights used before");
+}
+
+static void repeated_jobs_give_the_same_bits(void **state) {
+  (void)state;
+  int compared = 0;
+  for (int32_t row = 0; engine.backend->algorithms[row]; row++)
+    for (int direction = CONVOY_FORWARD; direction <= CONVOY_BACKWARD_WEIGHTS; direction++)
+      for (int64_t groups = 1; groups <= 16; groups *= 16) {
+        cvy_problem problem;
+        make_problem((convoy_direction)direction, groups, direction == CONVOY_FORWARD, &problem);
+        if (!takes(engine.backend->algorithms[row], &problem)) continue;
+        compare(&problem, row);
+        compared++;
+      }
+  print_message("%d cases\n", compared);
+  assert_true(compared >= 6);
+}
+
+/* Which of its roles an array was used in cannot be told then. */
+static void one_array_in_two_roles_is_no_model_for_two(void **state) {
+  (void)state;
+  cvy_problem problem;
+  make_problem(CONVOY_BACKWARD_WEIGHTS, 1, false, &problem);
+  for (int32_t row = 0; engine.backend->algorithms[row]; row++) {
+    if (!takes(engine.backend->algorithms[row], &problem)) continue;
+    const cvy_job two = new_job(&problem, row, 7);
+    cvy_job one = two;
+    one.b = one.a;
+    assert_same(&problem, row, result_of(&one), first_result(&problem, row, 7, true), "of one");
+    assert_same(&problem, row, result_of(&two), first_result(&problem, row, 7, false), "of two");
+    assert_same(&problem, row, result_of(&one), first_result(&problem, row, 7, true), "of one");
+  }
+}
+
+/* ----------------------------------------------------------------------------- flushes */
+
+enum { JOBS = 200 };
+
+static uint64_t flushes(void) {
+  return faults_control_calls(layer, "clFlush");
+}
+
+static void jobs_are_flushed_in_bursts_and_when_the_engine_rests(void **state) {
+  (void)state;
+  cvy_problem problem;
+  make_problem(CONVOY_FORWARD, 16, false, &problem);
+  int32_t row = 0;
+  while (!takes(engine.backend->algorithms[row], &problem)) row++;
+  const cvy_job job = new_job(&problem, row, 3);
+  uint64_t ticket = 0;
+  free(result_of(&job));
+  uint64_t before = flushes();
+  assert_int_equal(engine.backend->run(engine.device, &job, &ticket), CONVOY_OK);
+  assert_int_equal(flushes() - before, 1); /* the device waits for it */
+  for (int i = 1; i < JOBS; i++)
+    assert_int_equal(engine.backend->run(engine.device, &job, &ticket), CONVOY_OK);
+  assert_in_range(flushes() - before, JOBS / 20, JOBS / 10);
+  before = flushes();
+  engine.backend->poll(engine.device);
+  assert_int_equal(flushes() - before, 1);
+  assert_int_equal(engine.backend->run(engine.device, &job, &ticket), CONVOY_OK);
+  assert_int_equal(engine.backend->wait(engine.device, ticket, NULL, NULL), CONVOY_OK);
+  assert_int_equal(flushes() - before, 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_array_in_two_roles_is_no_model_for_two),
+      cmocka_unit_test(repeated_jobs_give_the_same_bits),
+      cmocka_unit_test(jobs_are_flushed_in_bursts_and_when_the_engine_rests),
+  };
+  if (!start_counting()) return 1;
+  const int status = test_engine_open(&engine, INT64_C(64) << 20);
+  if (status) {
+    stop_counting();
+    return status;
+  }
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  test_engine_close(&engine);
+  stop_counting();
+  return failed;
+}
