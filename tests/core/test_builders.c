@@ -69,6 +69,10 @@ static int64_t builds(void) {
   return sum;
 }
 
+static int64_t closes(void) {
+  return __atomic_load_n(&fake_seen.closes, __ATOMIC_RELAXED);
+}
+
 static void await_builds(int64_t wanted) {
   const double end = cvy_clock() + 20;
   while (builds() < wanted && cvy_clock() < end) usleep(1000);
@@ -197,9 +201,9 @@ static void test_stuck(void **state) {
   free_layer(&all);
   convoy_close(all.context);
   assert_true(cvy_clock() - start < 10.0);
-  assert_int_equal(fake_seen.closes, 1);
+  assert_int_equal(closes(), 1);
   __atomic_store_n(&fake.builds_stuck, 0, __ATOMIC_RELAXED);
-  while (__atomic_load_n(&fake_seen.closes, __ATOMIC_RELAXED) < 3) usleep(1000);
+  while (closes() < 3) usleep(1000);
   usleep(20000);
 }
 
