@@ -395,7 +395,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
 }
 
 static void close_device(cvy_device *device) {
-  __atomic_fetch_add(&fake_seen.closes, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&fake_seen.closes, 1, __ATOMIC_SEQ_CST);
   drain(device);
   while (device->arrays) remove_array(device, device->arrays->id);
   cvy_backend_cpu.close(device->cpu);
