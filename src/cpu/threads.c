@@ -16,6 +16,8 @@
 /* Rounds of looking before a thread sleeps, some microseconds: enough to bridge the gap between two
  * loops of one operation, too short to be felt by others. */
 #define SPIN_ROUNDS 100
+/* The same for the caller, whom others still work for: about as long as waking it up takes. */
+#define CLOSE_ROUNDS 1000
 /* Parts per thread where items cost unevenly. */
 #define PARTS_PER_THREAD 8
 
@@ -169,7 +171,7 @@ static void open_loop(cvy_threads *threads, const loop *l, int64_t helpers) {
 }
 
 static void close_loop(cvy_threads *threads) {
-  for (int i = 0; i < SPIN_ROUNDS; i++) {
+  for (int i = 0; i < CLOSE_ROUNDS; i++) {
     if (atomic_load_explicit(&threads->inside, memory_order_acquire) == 0) break;
     pause_briefly();
   }
