@@ -35,24 +35,24 @@ ALWAYS void put_column(const cvy_inner_tile *t, int64_t j, quad sums) {
 static void inner(const cvy_inner_tile *t) {
   vector sum[INNER_COLUMNS][INNER_ROWS];
   const float *x[INNER_COLUMNS];
-#pragma GCC unroll 8
+  UNROLL(8)
   for (int j = 0; j < INNER_COLUMNS; j++) {
     x[j] = t->x + t->column[j];
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int r = 0; r < INNER_ROWS; r++) sum[j][r] = (vector){0};
   }
   for (int64_t i = 0; i < t->length; i += LANES) {
     vector y[INNER_ROWS];
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int r = 0; r < INNER_ROWS; r++) y[r] = load(t->y + r * t->y_pitch + i);
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int j = 0; j < INNER_COLUMNS; j++) {
       vector from = load(x[j] + i);
-#pragma GCC unroll 8
+      UNROLL(8)
       for (int r = 0; r < INNER_ROWS; r++) sum[j][r] += from * y[r];
     }
   }
-#pragma GCC unroll 8
+  UNROLL(8)
   for (int j = 0; j < INNER_COLUMNS; j++)
     if (j < t->columns) put_column(t, j, fold_rows(sum[j]));
 }

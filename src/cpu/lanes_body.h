@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/lanes.h"
+#include "cpu/unroll.h"
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t lane_mask __attribute__((vector_size(4 * LANES), may_alias));

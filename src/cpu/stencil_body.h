@@ -31,21 +31,21 @@ ALWAYS int tile_row(const int i, const int r, const int step, const int rows) {
 ALWAYS void sum_vectors(const cvy_stencil *s, const float *w, const float *x, int64_t pitch,
                         float *y, int64_t y_pitch, const int rows, const int down, const int step) {
   vector sum[STENCIL_ROWS], weight[STENCIL_DOWN];
-#pragma GCC unroll 8
+  UNROLL(8)
   for (int o = 0; o < rows; o++) sum[o] = (vector){0};
   for (int64_t k = 0; k < s->across; k++) {
     const float *from = x + s->shift[k];
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int r = 0; r < down; r++) weight[r] = weight_of(s, w, r * s->across + k);
-#pragma GCC unroll 24
+    UNROLL(24)
     for (int i = 0; i < (rows - 1) * step + down; i++, from += pitch) {
       vector v = load_once(from);
-#pragma GCC unroll 8
+      UNROLL(8)
       for (int r = 0; r < down; r++)
         if (tile_row(i, r, step, rows) >= 0) sum[tile_row(i, r, step, rows)] += weight[r] * v;
     }
   }
-#pragma GCC unroll 8
+  UNROLL(8)
   for (int o = 0; o < rows; o++) store(y + o * y_pitch, sum[o]);
 }
 
@@ -64,7 +64,7 @@ ALWAYS void sum_rows(const cvy_stencil *s, const float *w, int64_t first, float 
   float whole[STENCIL_ROWS * LANES];
   int64_t room = s->loose ? (s->rows - 1 - first) * y_pitch + s->length : 0;
   sum_vectors(s, w, x, pitch, whole, LANES, rows, down, step);
-#pragma GCC unroll 8
+  UNROLL(8)
   for (int o = 0; o < rows; o++) {
     if (o * y_pitch + LANES <= room)
       store(y + o * y_pitch, load(whole + o * LANES));
@@ -197,24 +197,23 @@ ALWAYS void dot_vectors(vector *sum, const cvy_stencil *s, int64_t k, const floa
                         const int block, const int down, const int step) {
   int64_t pitch = down > 1 ? s->tap_step : s->x_step;
   vector slope[DOTS_ROWS];
-#pragma GCC unroll 8
+  UNROLL(8)
   for (int o = 0; o < rows; o++) slope[o] = (vector)((lane_mask)load(y + o * y_pitch) & mask);
-#pragma GCC unroll 24
-  for (int i = 0; i < (rows - 1) * step + down; i++, x += pitch)
-#pragma GCC unroll 8
-    for (int b = 0; b < block; b++) {
-      vector v = load_once(x + s->shift[k + b]);
-#pragma GCC unroll 8
-      for (int r = 0; r < down; r++)
-        if (tile_row(i, r, step, rows) >= 0)
-          sum[b * down + r] += slope[tile_row(i, r, step, rows)] * v;
-    }
+  UNROLL(24)
+  for (int i = 0; i < (rows - 1) * step + down; i++, x += pitch) UNROLL(8)
+  for (int b = 0; b < block; b++) {
+    vector v = load_once(x + s->shift[k + b]);
+    UNROLL(8)
+    for (int r = 0; r < down; r++)
+      if (tile_row(i, r, step, rows) >= 0)
+        sum[b * down + r] += slope[tile_row(i, r, step, rows)] * v;
+  }
 }
 
 ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_pitch, float *sums,
                      const int block, const int down, const int step) {
   vector sum[STENCIL_DOWN * 2 + 2];
-#pragma GCC unroll 16
+  UNROLL(16)
   for (int t = 0; t < block * down; t++)
     sum[t] = load(sums + (t % down * s->across + k + t / down) * CVY_WIDEST);
   for (int64_t i = 0; i < s->length; i += LANES) {
@@ -227,7 +226,7 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask, 1,
                   block, down, step);
   }
-#pragma GCC unroll 16
+  UNROLL(16)
   for (int t = 0; t < block * down; t++)
     store(sums + (t % down * s->across + k + t / down) * CVY_WIDEST, sum[t]);
 }

@@ -10,30 +10,26 @@
 ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {
   vector sum[TILE_ROWS][TILE_VECTORS];
   const float *x = t->x, *w = t->w;
-#pragma GCC unroll 8
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
+  UNROLL(8)
+  for (int r = 0; r < rows; r++) UNROLL(8)
+  for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
   if (t->add) {
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-      for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * LANES);
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) UNROLL(8)
+    for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * LANES);
   }
   for (int64_t c = 0; c < t->channels; c++, x += t->x_pitch)
     for (int64_t i = 0; i < t->taps; i++, w += rows) {
       vector from[TILE_VECTORS];
-#pragma GCC unroll 8
+      UNROLL(8)
       for (int v = 0; v < vectors; v++) from[v] = load(x + t->tap[i] + v * LANES);
-#pragma GCC unroll 8
-      for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++) sum[r][v] += w[r] * from[v];
+      UNROLL(8)
+      for (int r = 0; r < rows; r++) UNROLL(8)
+      for (int v = 0; v < vectors; v++) sum[r][v] += w[r] * from[v];
     }
-#pragma GCC unroll 8
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * LANES, sum[r][v]);
+  UNROLL(8)
+  for (int r = 0; r < rows; r++) UNROLL(8)
+  for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * LANES, sum[r][v]);
 }
 
 static void tile_1(const cvy_tile *t) {

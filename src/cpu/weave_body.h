@@ -68,10 +68,10 @@ static void weave(const cvy_weave *weave, float *to, const float *from) {
   const int32_t *place = weave->place;
   for (; weave->planes == LANES && i + 4 <= weave->count; i += 4) {
     vector v[4];
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load_quads(from + l * pitch + i, 4 * pitch);
     turn_quads(v);
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int l = 0; l < 4; l++) store(to + place[i + l], v[l]);
   }
   for (; i < weave->count; i++)
@@ -83,10 +83,10 @@ ALWAYS void unweave_all(const cvy_weave *weave, float *to, const float *from, bo
   const int32_t *place = weave->place;
   for (; weave->planes == LANES && i + 4 <= weave->count; i += 4) {
     vector v[4];
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load(from + place[i + l]);
     turn_quads(v);
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int l = 0; l < 4; l++) store_quads(to + l * pitch + i, 4 * pitch, v[l], add);
   }
   for (; i < weave->count; i++)

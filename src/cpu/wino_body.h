@@ -106,21 +106,21 @@ ALWAYS void gradient_four(const vector *t, vector *g) {
 ALWAYS void both_axes(const cvy_wino_arrays *a, wino_line *line, const int from, const int to) {
   for (int64_t e = 0; e < a->count; e += LANES) {
     vector half[WINO_MOST][WINO_MOST];
-#pragma GCC unroll 6
+    UNROLL(6)
     for (int j = 0; j < from; j++) {
       vector column[WINO_MOST], turned[WINO_MOST];
-#pragma GCC unroll 6
+      UNROLL(6)
       for (int i = 0; i < from; i++)
         column[i] = load(a->from + i * a->from_row + j * a->from_column + e);
       line(column, turned);
-#pragma GCC unroll 6
+      UNROLL(6)
       for (int i = 0; i < to; i++) half[i][j] = turned[i];
     }
-#pragma GCC unroll 6
+    UNROLL(6)
     for (int i = 0; i < to; i++) {
       vector row[WINO_MOST];
       line(half[i], row);
-#pragma GCC unroll 6
+      UNROLL(6)
       for (int j = 0; j < to; j++) store(a->to + i * a->to_row + j * a->to_column + e, row[j]);
     }
   }
