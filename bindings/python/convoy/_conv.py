@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import operator
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, TypedDict, Union, cast
 
 from ._errors import argument_error, check, shape_error
 from ._lib import MAX_DIMS, MAX_RANK, Activation, Axes, ConvStruct, Direction, EpilogueStruct
@@ -98,13 +98,17 @@ def conv_struct(
     )
 
 
-def epilogue_struct(activation: Union[str, None], slope: float) -> EpilogueStruct:
-    """activation: None, "relu" or "leaky_relu"."""
-    names = {None: Activation.IDENTITY, "relu": Activation.RELU}
-    names["leaky_relu"] = Activation.LEAKY_RELU
-    if activation not in names:
+_ACTIVATIONS = {
+    None: Activation.IDENTITY,
+    "relu": Activation.RELU,
+    "leaky_relu": Activation.LEAKY_RELU,
+}
+
+
+def epilogue_struct(activation: Optional[str], slope: float) -> EpilogueStruct:
+    if activation not in _ACTIVATIONS:
         raise argument_error(f'activation is {activation!r}, not None, "relu" or "leaky_relu"')
-    return EpilogueStruct(activation=names[activation], slope=slope)
+    return EpilogueStruct(activation=_ACTIVATIONS[activation], slope=slope)
 
 
 def extents(shape: Shape, name: str = "shape") -> Any:

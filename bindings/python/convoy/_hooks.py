@@ -48,7 +48,6 @@ def set_log(hook: Optional[LogHook], level: Union[str, int] = LogLevel.WARNING) 
 
     For the whole process. The hook may be called on any thread and must not call Convoy.
     """
-
     wrapped = _log_function(hook)
     _log_hooks.append(wrapped)
     library.convoy_set_log(wrapped, None, _level_of(level))

@@ -11,7 +11,7 @@ from ._copies import Copies
 from ._operation import Operation, Tensor
 from ._statistics import PYTORCH
 
-_SHARE = 4  # of a device's memory, that may hold copies for backward
+_SHARE = 4  # one byte in so many of a device may hold copies for backward
 
 
 class ConvoyWay:
@@ -39,6 +39,8 @@ class ConvoyWay:
 
 
 class PytorchWay:
+    """By PyTorch's own kernels."""
+
     name = PYTORCH
 
     def compute(self, op: Operation) -> Tuple[Tensor, str]:
