@@ -126,18 +126,6 @@ def test_route_of_enable(monkeypatch):
     assert convoy.torch.ROUTES == ("measured", "convoy")
 
 
-@pytest.mark.parametrize("gain, winner", [(2e-6, "pytorch"), (1e-3, "cpu")])
-def test_a_call_must_be_worth_it(monkeypatch, gain, winner):
-    ways = [Sleeper("cpu", 0), Sleeper("pytorch", 0)]
-    times = {"cpu": 0.01 - gain, "pytorch": 0.01}
-    monkeypatch.setattr(
-        _routes, "_race", lambda ways, op, anew: (times, dict.fromkeys(times, op.x))
-    )
-    routes = _routes.Measured(ways)
-    routes.choose(operation())
-    assert routes.choose(operation())[0].name == winner
-
-
 @pytest.mark.parametrize("winner", ["cpu", "pytorch"])
 def test_steps_with_measured_routes(monkeypatch, winner):
     """Every step is right, whether its operations are first, measured, or routed; bias gradients go

@@ -18,7 +18,6 @@ from .._conv import Layout
 from .._devices import version
 from ._operation import Operation, Tensor, describe, memory_format
 from ._routefile import RouteFile, default_path
-from ._statistics import PYTORCH
 from ._ways import ConvoyWay, PytorchWay
 
 Way = Union[ConvoyWay, PytorchWay]
@@ -26,7 +25,6 @@ Key = Tuple[str, Layout, torch.memory_format]
 
 _ROUNDS = 3
 _HOPELESS = 2.0  # times as slow as the best: not tried again
-_CALL = 10e-6  # seconds a call of PyTorch's operator takes whatever its work
 _MOST = 4096  # problems remembered; those beyond are not measured
 
 
@@ -72,7 +70,7 @@ class Measured:
     def _measure(self, op: Operation, key: Key) -> Tuple[Way, Tensor]:
         with _progress(len(self._known)):
             times, results = _race(self.ways, op, self._sent_anew(op))
-        name = _fastest(times)
+        name = min(times, key=lambda name: times[name])
         measured = " ".join(f"{name}={seconds * 1e3:.3f}ms" for name, seconds in times.items())
         self._known[_text(op, key)] = name
         self._file.add(_text(op, key), name, measured)
@@ -115,12 +113,6 @@ def _race(
         limit = _HOPELESS * min(times.values())
         running = [way for way in running if times[way.name] <= limit]
     return times, results
-
-
-def _fastest(times: Dict[str, float]) -> str:
-    """Measured alone, a gradient pays for a call of its own; of those left to PyTorch all but one
-    do not. So another way must win by more than that, which decides among the smallest."""
-    return min(times, key=lambda name: times[name] + (0.0 if name == PYTORCH else _CALL))
 
 
 def _text(op: Operation, key: Key) -> str:
