@@ -180,7 +180,7 @@ typedef struct cvy_backend {
   convoy_status (*build)(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
   /* [d] Waits until command `ticket` is under way, so that all it needed is compiled. Fails as wait does,
    * which then says more. NULL if `build` is. */
-  convoy_status (*begun)(cvy_device *device, uint64_t ticket);
+  convoy_status (*begun)(cvy_device *device, uint64_t ticket, const volatile int *interrupt);
 
   /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
    * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be

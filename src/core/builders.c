@@ -93,7 +93,7 @@ void cvy_builders_forget(cvy_builders *all) {
   free(all);
 }
 
-/* False when that took `seconds`, from when it was first asked for. */
+/* Under the lock; false once it is too late. */
 static bool wait_for_news(cvy_builders *all, const struct timespec *until) {
   return pthread_cond_timedwait(&all->news, &all->lock, until) != ETIMEDOUT;
 }

@@ -228,10 +228,10 @@ convoy_status cvy_device_perform(convoy_context *context, const cvy_op *op,
 
 convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket) {
   const cvy_engine *engine = &context->device;
+  const volatile int *interrupt = context->call.interruptible ? &context->interrupt : NULL;
   uint64_t fault = 0;
-  cvy_foresee_wait(context);
-  convoy_status status = engine->backend->wait(
-      engine->device, ticket, context->call.interruptible ? &context->interrupt : NULL, &fault);
+  cvy_foresee_wait(context, interrupt);
+  convoy_status status = engine->backend->wait(engine->device, ticket, interrupt, &fault);
   if (!status) cvy_blackbox_done(context, ticket);
   if (status != CONVOY_ERR_INTERRUPTED) return checked(context, status);
   __atomic_store_n(&context->interrupt, 0, __ATOMIC_RELAXED);

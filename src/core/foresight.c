@@ -56,12 +56,12 @@ void cvy_foresee_choice(convoy_context *context, const cvy_problem *problem,
 }
 
 /* What fails here is for the wait itself to find. */
-void cvy_foresee_wait(convoy_context *context) {
+void cvy_foresee_wait(convoy_context *context, const volatile int *interrupt) {
   const cvy_engine *engine = &context->device;
   const uint64_t first = context->foreseen;
   if (!context->builders || !first) return;
   context->foreseen = 0;
-  if (engine->backend->begun(engine->device, first)) return;
+  if (engine->backend->begun(engine->device, first, interrupt)) return;
   look(context);
   cvy_builders_drop(context->builders);
 }

@@ -15,6 +15,6 @@ void cvy_foresee_choice(convoy_context *context, const cvy_problem *problem,
                         const cvy_choice *choice);
 /* The caller is about to wait for the device: the last chance to see, before that, whether it has to compile
  * what was enqueued. */
-void cvy_foresee_wait(convoy_context *context);
+void cvy_foresee_wait(convoy_context *context, const volatile int *interrupt);
 
 #endif

@@ -110,14 +110,11 @@ static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint
   }
 }
 
-static convoy_status taken(cvy_channel *channel, uint64_t ticket, const volatile int *interrupt) {
+convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket,
+                                const volatile int *interrupt) {
   if (channel->lost) return lost(channel);
   atomic_store(&channel->wire->wake_when, ticket);
   return await(channel, &channel->wire->taken, ticket, interrupt, "its turn in the ring");
-}
-
-convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket) {
-  return taken(channel, ticket, NULL);
 }
 
 convoy_status cvy_channel_fault(cvy_channel *channel, uint64_t ticket, uint64_t *fault) {
@@ -155,7 +152,7 @@ convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command,
   uint64_t number = channel->posted + 1;
   if (channel->lost) return lost(channel);
   if (number - wire->begin > CVY_WIRE_SLOTS) {
-    convoy_status status = cvy_channel_taken(channel, number - CVY_WIRE_SLOTS);
+    convoy_status status = cvy_channel_taken(channel, number - CVY_WIRE_SLOTS, NULL);
     if (status) return status;
   }
   wire->slots[number % CVY_WIRE_SLOTS] = *command;
@@ -170,7 +167,7 @@ convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
                               const volatile int *interrupt, cvy_wire_reply *reply) {
   uint64_t ticket = 0;
   convoy_status status = cvy_channel_post(channel, command, &ticket);
-  if (!status) status = taken(channel, ticket, interrupt);
+  if (!status) status = cvy_channel_taken(channel, ticket, interrupt);
   if (status) return status;
   cvy_wire_get_reply(channel->wire, reply);
   status = (convoy_status)reply->status;

@@ -36,7 +36,8 @@ void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *wh
 /* Puts a command into the ring; *ticket (may be NULL) is its number. Waits only for room. */
 convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command, uint64_t *ticket);
 /* Waits until the engine has been handed command `ticket`. */
-convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket);
+convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket,
+                                const volatile int *interrupt);
 /* Waits until command `ticket` is done; a fault up to it is returned with its number. */
 convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const volatile int *interrupt,
                                uint64_t *fault);

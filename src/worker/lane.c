@@ -130,8 +130,8 @@ static convoy_status build(cvy_device *device, const cvy_job *job, const volatil
   return cvy_channel_ask(&device->channel, &command, interrupt, &reply);
 }
 
-static convoy_status begun(cvy_device *device, uint64_t ticket) {
-  return cvy_channel_taken(&device->channel, ticket);
+static convoy_status begun(cvy_device *device, uint64_t ticket, const volatile int *interrupt) {
+  return cvy_channel_taken(&device->channel, ticket, interrupt);
 }
 
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
@@ -226,7 +226,7 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
  * the engine has been handed the command. */
 static convoy_status transfer(cvy_device *device, cvy_command *command, uint64_t *ticket) {
   convoy_status status = cvy_channel_post(&device->channel, command, ticket);
-  return status ? status : cvy_channel_taken(&device->channel, *ticket);
+  return status ? status : cvy_channel_taken(&device->channel, *ticket, NULL);
 }
 
 static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,

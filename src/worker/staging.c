@@ -51,7 +51,7 @@ static bool place(cvy_staging *staging, const cvy_channel *channel, int64_t byte
 static convoy_status take(cvy_staging *staging, cvy_channel *channel, int64_t bytes,
                           cvy_part **out) {
   while (!place(staging, channel, bytes, out)) {
-    convoy_status status = cvy_channel_taken(channel, oldest(staging)->ticket);
+    convoy_status status = cvy_channel_taken(channel, oldest(staging)->ticket, NULL);
     if (status) return status;
   }
   return CONVOY_OK;
@@ -121,7 +121,7 @@ static convoy_status ask(cvy_staging *staging, cvy_channel *channel, uint64_t id
 
 static convoy_status receive(cvy_staging *staging, cvy_channel *channel, cvy_part *part, char *to,
                              int64_t bytes) {
-  convoy_status status = cvy_channel_taken(channel, part->ticket);
+  convoy_status status = cvy_channel_taken(channel, part->ticket, NULL);
   if (!status) status = cvy_channel_fault(channel, part->ticket, NULL);
   if (!status) memcpy(to, memory_of(staging, part), (size_t)bytes);
   part->held = false;

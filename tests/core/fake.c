@@ -334,8 +334,9 @@ static convoy_status build(cvy_device *device, const cvy_job *job, const volatil
   return fake.build_status ? cvy_fail(fake.build_status, "the script fails builds") : CONVOY_OK;
 }
 
-static convoy_status begun(cvy_device *device, uint64_t ticket) {
+static convoy_status begun(cvy_device *device, uint64_t ticket, const volatile int *interrupt) {
   (void)ticket;
+  (void)interrupt;
   drain(device);
   return CONVOY_OK;
 }

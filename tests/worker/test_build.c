@@ -53,7 +53,7 @@ static void test_begun(void **state) {
   uint64_t ticket = 0;
   cvy_usage usage;
   assert_int_equal(LANE->allocate(device, 1, 8, &ticket), CONVOY_OK);
-  assert_int_equal(LANE->begun(device, ticket), CONVOY_OK);
+  assert_int_equal(LANE->begun(device, ticket, NULL), CONVOY_OK);
   LANE->usage(device, &usage);
   assert_int_equal(usage.bytes, 8);
   LANE->close(device);
@@ -70,7 +70,7 @@ static void test_crashes(void **state) {
   cvy_device *device = lane_open(CONVOY_ISOLATION_PROCESS, "segv:1");
   assert_int_equal(build(device), CONVOY_ERR_DEVICE);
   assert_sentence_has("was killed by signal 11");
-  assert_int_equal(LANE->begun(device, 1), CONVOY_ERR_DEVICE);
+  assert_int_equal(LANE->begun(device, 1, NULL), CONVOY_ERR_DEVICE);
   LANE->close(device);
 }
 
