@@ -178,11 +178,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   }
   cvy_depthwise_plan plan;
   cvy_depthwise_cut(problem, facts, &plan);
-  int64_t bytes = cvy_depthwise_bytes(&plan);
-  if (bytes <= facts->workspace_limit) return true;
-  cvy_text_add(reason, "%lld bytes of strips for %lld threads, the limit is %lld", (long long)bytes,
-               (long long)facts->info.compute_units, (long long)facts->workspace_limit);
-  return false;
+  return cvy_cpu_fits(cvy_depthwise_bytes(&plan), facts, reason);
 }
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,

@@ -43,11 +43,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
                  (long long)plan.outputs, (long long)(plan.channels * plan.taps));
     return false;
   }
-  int64_t bytes = plan.slots * plan.slot_floats * (int64_t)sizeof(float);
-  if (bytes <= facts->workspace_limit) return true;
-  cvy_text_add(reason, "%lld threads need %lld bytes of workspace, the limit is %lld",
-               (long long)plan.slots, (long long)bytes, (long long)facts->workspace_limit);
-  return false;
+  return cvy_cpu_fits(plan.slots * plan.slot_floats * (int64_t)sizeof(float), facts, reason);
 }
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,

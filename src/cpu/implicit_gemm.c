@@ -18,12 +18,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   bool takes = for_weights(problem) ? cvy_igemm_weights_takes(problem, reason)
                                     : cvy_igemm_takes(problem, reason);
   if (!takes) return false;
-  int64_t bytes = workspace(problem, facts, NULL);
-  if (bytes <= facts->workspace_limit) return true;
-  cvy_text_add(reason, "%lld bytes of workspace for %lld threads, the limit is %lld",
-               (long long)bytes, (long long)facts->info.compute_units,
-               (long long)facts->workspace_limit);
-  return false;
+  return cvy_cpu_fits(workspace(problem, facts, NULL), facts, reason);
 }
 
 static void run(const cvy_cpu_call *call) {

@@ -19,12 +19,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
     return false;
   }
-  int64_t bytes = workspace(problem, facts, NULL);
-  if (bytes <= facts->workspace_limit) return true;
-  cvy_text_add(reason, "%lld bytes of workspace for %lld threads, the limit is %lld",
-               (long long)bytes, (long long)facts->info.compute_units,
-               (long long)facts->workspace_limit);
-  return false;
+  return cvy_cpu_fits(workspace(problem, facts, NULL), facts, reason);
 }
 
 /* 1x1 where nothing need be copied, or little beside the sums; first layers. Measured. */

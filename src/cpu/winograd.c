@@ -59,11 +59,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   }
   cvy_params params;
   defaults(problem, facts, &params);
-  int64_t bytes = bytes_for(problem, facts, &params);
-  if (bytes <= facts->workspace_limit) return true;
-  cvy_text_add(reason, "%lld bytes of workspace, the limit is %lld", (long long)bytes,
-               (long long)facts->workspace_limit);
-  return false;
+  return cvy_cpu_fits(bytes_for(problem, facts, &params), facts, reason);
 }
 
 static void run(const cvy_cpu_call *call) {
