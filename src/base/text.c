@@ -31,6 +31,20 @@ void cvy_text_copy(char *to, size_t size, const char *from) {
   to[length] = '\0';
 }
 
+/* Four chains, so that multiplications overlap. */
+uint64_t cvy_hash_words(const void *words, size_t bytes) {
+  const uint64_t factor = 0x9e3779b97f4a7c15u;
+  const unsigned char *at = words;
+  uint64_t chain[4] = {1, 2, 3, 4};
+  for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {
+    uint64_t word;
+    memcpy(&word, at + i * sizeof word, sizeof word);
+    chain[i % 4] = (chain[i % 4] ^ word) * factor;
+  }
+  const uint64_t hash = (chain[0] ^ chain[1] >> 7) + (chain[2] ^ chain[3] >> 11);
+  return (hash ^ hash >> 32) * factor >> 16;
+}
+
 uint64_t cvy_hash(uint64_t seed, const void *bytes, size_t count) {
   const unsigned char *at = bytes;
   uint64_t hash = seed ? seed : 0xcbf29ce484222325u;

@@ -76,7 +76,7 @@ void cvy_blackbox_close(convoy_context *context) {
 
 void cvy_blackbox_refresh(convoy_context *context) {
   cvy_blackbox *box = &context->box;
-  if (!own(box) || context->call.start - box->written < refresh_seconds) return;
+  if (context->call.start - box->written < refresh_seconds || !own(box)) return;
   cvy_sensors(CVY_SENSORS_ROOT, box->marker.cards, sizeof(box->marker.cards));
   write_marker(context);
 }
@@ -165,7 +165,7 @@ void cvy_blackbox_before(convoy_context *context, const cvy_choice *choice,
   uint64_t hash = cvy_hash(0, &choice->row, sizeof(choice->row));
   hash = cvy_hash(hash, &choice->params, sizeof(choice->params));
   hash = cvy_hash(hash, &problem->direction, sizeof(problem->direction));
-  if (!own(box) || !first_use(box, hash)) return;
+  if (!first_use(box, hash) || !own(box)) return;
   if (box->marker.first_use[0]) {
     forget_kernel(&box->marker); /* the file names it until it names the next */
     if (box->first_ticket != UINT64_MAX) cvy_device_wait(context, box->first_ticket);

@@ -206,7 +206,7 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for this class after faults, last: %s",
                     engine->facts.info.id, why->reason);
   }
-  size_t slot = cvy_hash(0, problem, sizeof(*problem)) % CVY_CHOICES;
+  size_t slot = cvy_hash_words(problem, sizeof(*problem)) % CVY_CHOICES;
   if (chooser->made[slot].backend == engine->backend &&
       chooser->made[slot].strict == engine->strict && chooser->made[slot].choice.rung == rung &&
       memcmp(&chooser->made[slot].problem, problem, sizeof(*problem)) == 0) {

@@ -105,11 +105,13 @@ void cvy_shared_drop(cvy_shared *shared);
  * was to be changed, then wait for a count other than `seen`. */
 typedef struct cvy_doorbell {
   _Atomic uint32_t count;
-  _Atomic uint32_t sleepers;
+  _Atomic uint32_t asleep; /* somebody may be; who rings and finds it set wakes them */
 } cvy_doorbell;
 
 uint32_t cvy_doorbell_seen(cvy_doorbell *bell);
 void cvy_doorbell_ring(cvy_doorbell *bell);
+/* Whether it rings within so many seconds, awake: leaves the processor to everybody else meanwhile. */
+bool cvy_doorbell_linger(const cvy_doorbell *bell, uint32_t seen, double seconds);
 /* Returns after a ring, a signal or `seconds` (negative: no limit); the caller looks again. */
 void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds);
 

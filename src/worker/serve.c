@@ -165,6 +165,8 @@ static void execute(cvy_server *server, const cvy_command *command, uint64_t num
 /* Seconds between two looks at a device that works while there is nothing else to do. */
 #define FIRST_PAUSE 100e-6
 #define LONGEST_PAUSE 10e-3
+/* A trainer's next operation comes within so long, or not soon. Being woken takes as long. */
+#define LINGER_SECONDS 50e-6
 
 static bool drain(cvy_server *server, uint64_t posted) {
   cvy_wire *wire = server->wire;
@@ -186,6 +188,7 @@ static bool drain(cvy_server *server, uint64_t posted) {
 /* Nothing to do. While the device goes on, looks now and then how far it is: who asks later then has his
  * answer already. */
 static void rest(cvy_server *server, uint32_t seen) {
+  const bool first = server->pause <= FIRST_PAUSE;
   double pause = -1;
   if (server->device && !server->faulted && server->completed < server->taken) {
     set_phase(server, CVY_PHASE_RUNNING);
@@ -194,6 +197,7 @@ static void rest(cvy_server *server, uint32_t seen) {
     server->pause = pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
   }
   set_phase(server, CVY_PHASE_IDLE);
+  if (first && cvy_doorbell_linger(&server->wire->work, seen, LINGER_SECONDS)) return;
   cvy_doorbell_wait(&server->wire->work, seen, server->completed < server->taken ? pause : -1);
 }
 

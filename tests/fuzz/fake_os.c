@@ -28,6 +28,11 @@ void cvy_doorbell_ring(cvy_doorbell *bell) {
   atomic_fetch_add(&bell->count, 1);
 }
 
+bool cvy_doorbell_linger(const cvy_doorbell *bell, uint32_t seen, double seconds) {
+  (void)seconds;
+  return atomic_load(&bell->count) != seen;
+}
+
 void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds) {
   (void)bell;
   (void)seen;

@@ -89,6 +89,19 @@ static void hash_is_fnv1a(void **state) {
   assert_true(cvy_hash(cvy_hash(0, "foo", 3), "bar", 3) == 0x85944171f73967e8u);
 }
 
+static void hash_of_words_tells_every_word(void **state) {
+  (void)state;
+  uint64_t words[7] = {0}, seen[8] = {cvy_hash_words(words, sizeof words)};
+  for (int i = 0; i < 7; i++) {
+    words[i] = 1;
+    seen[i + 1] = cvy_hash_words(words, sizeof words) % 4096;
+    words[i] = 0;
+  }
+  seen[0] %= 4096;
+  for (int i = 0; i < 8; i++)
+    for (int j = 0; j < i; j++) assert_true(seen[i] != seen[j]);
+}
+
 static void empty_variable_counts_as_not_set(void **state) {
   (void)state;
   setenv("CVY_TEST", "", 1);
@@ -224,6 +237,7 @@ int main(void) {
       cmocka_unit_test(text_without_room_is_overflow),
       cmocka_unit_test(copies_are_cut_and_terminated),
       cmocka_unit_test(hash_is_fnv1a),
+      cmocka_unit_test(hash_of_words_tells_every_word),
       cmocka_unit_test(empty_variable_counts_as_not_set),
       cmocka_unit_test(numbers_of_the_environment),
       cmocka_unit_test(a_caller_of_an_older_header_gets_defaults),

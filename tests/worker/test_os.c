@@ -175,6 +175,20 @@ static void test_doorbell(void **state) {
   pthread_join(thread, NULL);
 }
 
+static void test_lingering(void **state) {
+  static cvy_doorbell bell;
+  pthread_t thread;
+  (void)state;
+  const uint32_t seen = cvy_doorbell_seen(&bell);
+  const double start = cvy_clock();
+  assert_false(cvy_doorbell_linger(&bell, seen, 0.03));
+  assert_in_range((int)(1e3 * (cvy_clock() - start)), 30, 1000);
+  pthread_create(&thread, NULL, ring_later, &bell);
+  assert_true(cvy_doorbell_linger(&bell, seen, 5.0));
+  assert_true(cvy_clock() - start < 2.0);
+  pthread_join(thread, NULL);
+}
+
 static void test_pass(void **state) {
   int pair[2], fd;
   char got[8];
@@ -248,6 +262,7 @@ int main(void) {
       cmocka_unit_test(test_libexec_folder),
       cmocka_unit_test(test_shared_memory),
       cmocka_unit_test(test_doorbell),
+      cmocka_unit_test(test_lingering),
       cmocka_unit_test(test_pass),
       cmocka_unit_test(test_process),
       cmocka_unit_test(test_process_signals_are_default),

@@ -114,9 +114,14 @@ void marks_stop_resting(cvy_device *device) {
   device->resting = NULL;
 }
 
-/* A failure is left to the wait to find: it knows what was waited for. */
+/* The first look after a job only brings it under way: often the next one is about to come. A failure is
+ * left to the wait to find: it knows what was waited for. */
 void engine_poll(cvy_device *device) {
   if (device->fault != 0 || device->finished == device->ticket) return;
+  if (device->unflushed > 0) {
+    flush_all(device);
+    return;
+  }
   if (device->resting && device->rested != device->ticket) marks_stop_resting(device);
   if (!device->resting) {
     const cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &device->resting);

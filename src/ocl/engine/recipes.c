@@ -9,7 +9,6 @@
 #define MOST_RECIPES 1024
 /* A job up to its operands: what its launches depend on. */
 #define KEY_BYTES offsetof(cvy_job, a)
-#define KEY_WORDS (KEY_BYTES / sizeof(uint64_t))
 
 typedef struct entry {
   struct entry *next;
@@ -23,20 +22,8 @@ struct recipe_table {
   int32_t count;
 };
 
-_Static_assert(KEY_BYTES % (4 * sizeof(uint64_t)) == 0, "the hash takes four words at a time");
-
-/* Four chains, so that multiplications overlap. */
-static size_t bucket_of(const cvy_job *job) {
-  uint64_t words[KEY_WORDS], chain[4] = {1, 2, 3, 4};
-  memcpy(words, job, sizeof words);
-  for (size_t i = 0; i < KEY_WORDS; i += 4)
-    for (size_t j = 0; j < 4; j++) chain[j] = (chain[j] ^ words[i + j]) * 0x9e3779b97f4a7c15u;
-  const uint64_t hash = (chain[0] ^ chain[1] >> 7) + (chain[2] ^ chain[3] >> 11);
-  return (size_t)(hash * 0x9e3779b97f4a7c15u >> 56) % BUCKETS;
-}
-
 static entry **link_of(struct recipe_table *table, const cvy_job *job) {
-  entry **link = &table->bucket[bucket_of(job)];
+  entry **link = &table->bucket[cvy_hash_words(job, KEY_BYTES) % BUCKETS];
   while (*link && memcmp((*link)->key, job, KEY_BYTES) != 0) link = &(*link)->next;
   return link;
 }
