@@ -147,16 +147,18 @@ convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const vola
 
 /* -------------------------------------------------------------------------- posting */
 
-static bool is_full(const cvy_wire *wire, uint64_t number) {
-  return number - wire->begin > CVY_WIRE_SLOTS &&
-         atomic_load(&wire->taken) < number - CVY_WIRE_SLOTS;
+/* Looks at the other side's count only when it must: every look takes the cache line from who writes it. */
+static bool is_full(cvy_channel *channel, uint64_t number) {
+  if (number - channel->taken <= CVY_WIRE_SLOTS) return false;
+  channel->taken = atomic_load(&channel->wire->taken);
+  return number - channel->taken > CVY_WIRE_SLOTS;
 }
 
 convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command, uint64_t *ticket) {
   cvy_wire *wire = channel->wire;
   uint64_t number = channel->posted + 1;
   if (channel->lost) return lost(channel);
-  if (is_full(wire, number)) { /* being woken for every slot would take longer than the commands */
+  if (is_full(channel, number)) { /* waking for every slot would take longer than the commands */
     convoy_status status = cvy_channel_taken(channel, number - CVY_WIRE_SLOTS / 2, NULL);
     if (status) return status;
   }
@@ -262,7 +264,7 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_dead
   convoy_status status = cvy_shared_make(sizeof(cvy_wire), false, &channel->ring);
   if (status) return status;
   channel->wire = channel->ring.memory;
-  channel->posted = channel->wire->begin = begin;
+  channel->posted = channel->taken = channel->wire->begin = begin;
   atomic_store(&channel->wire->posted, begin);
   atomic_store(&channel->wire->taken, begin);
   atomic_store(&channel->wire->completed, begin);

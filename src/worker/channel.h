@@ -11,6 +11,7 @@ typedef struct cvy_channel {
   int socket;
   cvy_peer peer;
   uint64_t posted;
+  uint64_t taken; /* as last seen */
   cvy_deadlines *deadlines;
   double until;      /* cvy_clock seconds: no wait goes beyond it; 0: not bounded */
   bool on_processor; /* the device is one */
