@@ -37,13 +37,18 @@ static int64_t batch_for(double seconds, double min_time) {
   return wanted < (double)BATCH_MOST ? (int64_t)wanted : BATCH_MOST;
 }
 
-/* Grows the batch until a sample is long enough. That one counts too. */
+/* Grows the batch until a sample is long enough, and the next one too: a single one may be long by chance,
+ * when one of its results was verified. That next one counts. */
 static convoy_status find_batch(operation *run, const subject *what, double min_time,
                                 int64_t *batch, double *seconds) {
+  bool was_long = !(min_time > 0.0);
   *batch = 1;
   for (;;) {
     const convoy_status status = timed(run, what, *batch, seconds);
-    if (status != CONVOY_OK || *seconds >= min_time || *batch == BATCH_MOST) return status;
+    const bool is_long = *seconds >= min_time;
+    if (status != CONVOY_OK || (is_long && was_long) || *batch == BATCH_MOST) return status;
+    was_long = is_long;
+    if (is_long) continue;
     const int64_t better = batch_for(*seconds / (double)*batch, min_time);
     *batch = better > *batch ? better : *batch + 1;
   }
