@@ -87,8 +87,11 @@ static convoy_status report_transfers(const sides *on) {
   overhead_transfers transfers;
   const convoy_status status = overhead_measure_transfers(on, &transfers);
   if (status != CONVOY_OK) return status;
-  printf("transfers in calls: in %.2f GB/s, in from convoy_host_alloc %.2f GB/s, out %.2f GB/s\n",
-         1e-9 * transfers.up, 1e-9 * transfers.up_shared, 1e-9 * transfers.down);
+  printf(
+      "calls on ordinary memory: in %.2f GB/s, out %.2f GB/s; memory of convoy_host_alloc: in by a "
+      "call %.2f GB/s, out by convoy_tensor_read %.2f GB/s\n",
+      1e-9 * transfers.up, 1e-9 * transfers.down, 1e-9 * transfers.up_shared,
+      1e-9 * transfers.down_shared);
   return CONVOY_OK;
 }
 

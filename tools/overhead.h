@@ -58,12 +58,13 @@ typedef struct overhead_calls {
 /* Of a problem that takes the device no time worth mentioning. */
 convoy_status overhead_measure_calls(const sides *on, overhead_calls out[SIDES]);
 
+/* Bytes per second: calls from and to ordinary memory; a call from memory of convoy_host_alloc, and a
+ * tensor read into such. */
 typedef struct overhead_transfers {
-  double up, down,
-      up_shared; /* bytes per second: from and to ordinary memory, from convoy_host_alloc */
+  double up, down, up_shared, down_shared;
 } overhead_transfers;
 
-/* Through host-memory calls with isolation=process that move much and compute little. */
+/* With isolation=process, through operations that move much and compute little. */
 convoy_status overhead_measure_transfers(const sides *on, overhead_transfers *out);
 
 #endif

@@ -105,6 +105,39 @@ static convoy_status time_shared(convoy_context *context, const problem *about,
   return status;
 }
 
+/* Of a result on the device into memory that both processes map. */
+static convoy_status time_reads(convoy_context *context, const problem *about, tensors *data,
+                                float *into, double *out) {
+  const int64_t count = array_count(about, ARRAY_X);
+  double seconds[TRANSFER_ROUNDS];
+  convoy_status status = CONVOY_OK;
+  for (int i = 0; i < TRANSFER_ROUNDS && status == CONVOY_OK; i++) {
+    status = call_tensors(context, about, data, NULL);
+    if (status == CONVOY_OK) status = convoy_sync(context);
+    const double start = seconds_now();
+    if (status == CONVOY_OK) status = convoy_tensor_read(data->out, into, count);
+    seconds[i] = seconds_now() - start;
+  }
+  *out = (double)count * sizeof(float) / stats_of(seconds, TRANSFER_ROUNDS).median;
+  return status;
+}
+
+static convoy_status time_shared_reads(convoy_context *context, const problem *about,
+                                       const operands *data, double *out) {
+  void *memory;
+  tensors resident;
+  convoy_status status =
+      convoy_host_alloc(context, (size_t)array_count(about, ARRAY_X) * sizeof(float), &memory);
+  if (status != CONVOY_OK) return status;
+  status = tensors_make(context, about, data, &resident);
+  if (status == CONVOY_OK) {
+    status = time_reads(context, about, &resident, memory, out);
+    tensors_free(&resident);
+  }
+  convoy_host_free(context, memory);
+  return status;
+}
+
 convoy_status overhead_measure_transfers(const sides *on, overhead_transfers *out) {
   /* A stride of 8 leaves one result for 64 values of x. */
   const problem up = problem_of(CONVOY_FORWARD, TRANSFER_EXTENT, 1, 8);
@@ -118,6 +151,7 @@ convoy_status overhead_measure_transfers(const sides *on, overhead_transfers *ou
   if (status != CONVOY_OK) return status;
   if (!operands_make(&down, fill_real, false, &data)) return CONVOY_ERR_MEMORY;
   status = time_transfer(context, &down, &data, &out->down);
+  if (status == CONVOY_OK) status = time_shared_reads(context, &down, &data, &out->down_shared);
   operands_free(&data);
   return status;
 }
