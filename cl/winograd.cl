@@ -202,14 +202,31 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
       store_line(args, bias, out, to + i * args.ow, channel, args.ow - at.w, y[i]);
 }
 
+/* The points of one element -> its 3x3 gradient. `points` are `apart` apart. */
+static void filter_of_element(local const float *points, int apart, float *filter) {
+  float g[3][SIDE], column[SIDE], values[3];
+#pragma unroll
+  for (int j = 0; j < SIDE; j++) {
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) column[i] = points[(i * SIDE + j) * apart];
+    filter_of_points(column, values);
+#pragma unroll
+    for (int r = 0; r < 3; r++) g[r][j] = values[r];
+  }
+#pragma unroll
+  for (int r = 0; r < 3; r++) filter_of_points(g[r], filter + r * 3);
+}
+
 /* backward_weights: products, the slices of each point added in order -> 3x3 gradients. `slice` items
- * share an element (row, column) of the matrices, each adds every slice-th point. */
+ * share an element (row, column) of the matrices, each adds every slice-th point. Gradients pass
+ * through local memory, so that neighbouring items store neighbours. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter(
     const conv_args args, global const float *restrict products, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   local float sums[POINTS * WG];
   const int item = (int)get_local_id(0), lanes = args.slice, width = WG / lanes;
-  const int mine = item % width, id = (args.first_group + (int)get_group_id(0)) * width + mine;
+  const int first = (args.first_group + (int)get_group_id(0)) * width;
+  const int mine = item % width, id = first + mine;
   products += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
@@ -227,21 +244,15 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter(
     }
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (item >= width || id >= args.items) return;
-
-  float g[3][SIDE], column_of[SIDE], values[3];
+  float filter[9];
+  const int owner = item < width && id < args.items;
+  if (owner) filter_of_element(sums + mine, width, filter);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (owner) {
 #pragma unroll
-  for (int j = 0; j < SIDE; j++) {
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) column_of[i] = sums[(i * SIDE + j) * width + mine];
-    filter_of_points(column_of, values);
-#pragma unroll
-    for (int r = 0; r < 3; r++) g[r][j] = values[r];
+    for (int i = 0; i < 9; i++) sums[mine * 9 + i] = filter[i];
   }
-#pragma unroll
-  for (int r = 0; r < 3; r++) {
-    filter_of_points(g[r], values);
-#pragma unroll
-    for (int s = 0; s < 3; s++) store(args, bias, out, id * 9 + r * 3 + s, 0, values[s]);
-  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const int count = min(width, args.items - first) * 9;
+  for (int i = item; i < count; i += WG) store(args, bias, out, first * 9 + i, 0, sums[i]);
 }
