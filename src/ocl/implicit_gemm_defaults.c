@@ -2,65 +2,84 @@
  * model of a GPU expects to be fastest. Times are multiply-adds of one compute unit. */
 #include "ocl/implicit_gemm.h"
 
-/* Share: speed of the tile's loop as a part of what the best tile reaches, measured on an H200; for
- * forward and backward_data with one tap and with several. */
+/* Share: speed of the tile's loop as a part of what the best tile reaches, with one tap and with
+ * several. */
 typedef struct tile_choice {
   int32_t bm, bn, bk, tm, tn;
   double share, share_of_taps;
 } tile_choice;
 
 static const tile_choice gather_tiles[] = {
+    {64, 128, 8, 8, 8, 1, .35},     {64, 64, 16, 8, 8, 1, 1.05},    {64, 64, 16, 8, 4, .77, .86},
+    {128, 128, 8, 8, 8, 1.05, .91}, {64, 64, 8, 8, 8, .79, .68},    {32, 128, 8, 8, 8, .92, .4},
+    {32, 64, 16, 8, 4, .52, .6},    {32, 32, 16, 4, 4, .7, .39},    {80, 128, 8, 20, 4, .65, .97},
+    {80, 64, 8, 20, 4, .3, .92},    {48, 128, 8, 12, 8, .48, 1.05}, {16, 128, 8, 8, 8, .84, .44},
+    {4, 128, 8, 4, 4, .3, .3},
+};
+/* Whose loads AMD's compilers keep ahead of the arithmetic. */
+static const tile_choice gather_tiles_of_64[] = {
     {64, 128, 8, 8, 8, 1, 1},     {64, 64, 8, 8, 8, .97, .84},  {128, 64, 8, 8, 8, .97, .95},
     {32, 128, 8, 8, 8, .97, .85}, {96, 128, 8, 12, 8, .75, .8}, {80, 128, 8, 20, 4, .72, .9},
     {80, 64, 8, 20, 4, .82, .9},  {48, 128, 8, 12, 8, .72, .8}, {32, 64, 8, 8, 4, .6, .55},
     {16, 128, 8, 8, 8, .83, .7},  {16, 64, 8, 4, 4, .4, .38},   {4, 128, 8, 4, 4, .3, .3},
 };
 static const tile_choice nine_tap_tiles[] = {
-    {64, 72, 16, 8, 9, 1, 1},      {128, 72, 16, 8, 9, .95, .95}, {64, 144, 16, 8, 9, .95, .95},
-    {80, 144, 16, 5, 9, .92, .92}, {80, 72, 16, 5, 9, .92, .92},  {48, 72, 16, 4, 9, .8, .8},
-    {32, 144, 16, 8, 9, .9, .9},   {32, 72, 16, 4, 9, .78, .78},  {16, 144, 16, 4, 9, .75, .75},
-    {64, 72, 8, 8, 9, .95, .95}, /* for few registers */
+    {64, 72, 16, 8, 9, .68, .68},  {128, 72, 16, 8, 9, 1.01, 1.01}, {64, 144, 16, 8, 9, .92, .92},
+    {80, 144, 16, 5, 9, .72, .72}, {80, 72, 16, 5, 9, .78, .78},    {48, 72, 16, 4, 9, .6, .6},
+    {32, 144, 16, 8, 9, .68, .68}, {32, 72, 16, 4, 9, .69, .69},    {32, 72, 32, 8, 9, .68, .68},
+    {16, 144, 16, 4, 9, .68, .68}, {64, 72, 8, 8, 9, .646, .646}, /* for few registers */
 };
 static const tile_choice weights_tiles[] = {
-    {64, 64, 16, 8, 8, .93, .93},  {128, 64, 16, 8, 8, 1, 1},    {64, 128, 16, 8, 8, 1, 1},
-    {80, 80, 16, 5, 10, .93, .93}, {64, 96, 16, 8, 12, .9, .9},  {64, 80, 16, 8, 10, .9, .9},
-    {64, 48, 32, 8, 6, .8, .8},    {48, 64, 32, 6, 8, .8, .8},   {64, 32, 32, 8, 4, .78, .78},
-    {32, 64, 32, 4, 8, .78, .78},  {32, 48, 32, 4, 6, .72, .72}, {32, 32, 32, 8, 4, .72, .72},
-    {16, 64, 16, 4, 4, .5, .5},    {16, 32, 32, 4, 4, .5, .5},
+    {64, 64, 16, 8, 8, .73, 1.06},   {128, 64, 16, 8, 8, 1.02, 1.1}, {64, 128, 16, 8, 8, .92, 1},
+    {128, 128, 16, 8, 8, 1.03, .68}, {80, 80, 16, 5, 10, .74, .78},  {64, 96, 16, 8, 12, .68, .74},
+    {64, 80, 16, 8, 10, .84, .99},   {64, 48, 32, 8, 6, .8, .78},    {48, 64, 32, 6, 8, .82, .78},
+    {64, 32, 32, 8, 4, .82, .72},    {32, 64, 32, 4, 8, .74, .58},   {32, 48, 32, 4, 6, .68, .94},
+    {32, 32, 32, 8, 4, .55, .94},    {32, 32, 32, 4, 4, .55, .88},   {16, 64, 16, 4, 4, .65, .4},
+    {16, 32, 32, 4, 4, .65, .53},
 };
 
+/* A list, and what fits the times of its tiles. */
 typedef struct tile_list {
   const tile_choice *tiles;
   size_t count;
+  double group_terms; /* what a work-group does beside its loop, in terms of the sum */
+  double launch;      /* of one more launch */
+  double byte;        /* moved by the whole device */
+  double together;    /* items of a compute unit that registers hold */
+  double filled[5];   /* how busy 0, 1/2, 1, 2 and 3 items per lane keep a unit */
 } tile_list;
 
-static tile_list tiles_for(const cvy_problem *problem) {
-  if (!cvy_of_weights(problem)) return (tile_list){gather_tiles, CVY_COUNT(gather_tiles)};
+#define TILES(list) .tiles = list, .count = CVY_COUNT(list)
+/* Fitted to the times of 16 000 candidates on an H200. */
+static const tile_list gather = {TILES(gather_tiles), 7, 1.8e6, 7, 256, {0, .29, .35, .9, 1}};
+static const tile_list gather_of_64 = {TILES(gather_tiles_of_64), 32, 1.5e6, 10, 384,
+                                       {0, .4, .72, .95, 1}};
+static const tile_list nine_taps = {TILES(nine_tap_tiles), 0, 5.2e5, 3.8, 256,
+                                    {0, .42, .78, .89, 1}};
+static const tile_list other_taps = {TILES(weights_tiles), 0, 5.2e5, 3.8, 256,
+                                     {0, .42, .78, .89, 1}};
+
+static const tile_list *tiles_for(const cvy_problem *problem, const cvy_facts *facts) {
+  if (!cvy_of_weights(problem)) return facts->preferred_multiple < 64 ? &gather : &gather_of_64;
   const bool narrow = cvy_gemm_sides_of(problem).columns <= 32;
-  if (cvy_filter_volume(problem) % 9 == 0 && !narrow)
-    return (tile_list){nine_tap_tiles, CVY_COUNT(nine_tap_tiles)};
-  return (tile_list){weights_tiles, CVY_COUNT(weights_tiles)};
+  return cvy_filter_volume(problem) % 9 == 0 && !narrow ? &nine_taps : &other_taps;
 }
 
-/* What a work-group does beside its loop, in terms of the sum. */
-#define GROUP_TERMS 32.0
-/* One more launch, and one byte moved by the whole device. */
-#define LAUNCH_COST 1.5e6
-#define BYTE_COST 10.0
-
-/* How busy `items` on a compute unit of four SIMDs keep it: with few, nothing hides their waits. */
-static double filled(double items, const cvy_facts *facts) {
-  static const double at[] = {0, .5, 1, 2, 3}, share[] = {0, .4, .72, .95, 1};
+/* With few items on a compute unit of four SIMDs nothing hides their waits. */
+static double filled(const tile_list *list, double items, const cvy_facts *facts) {
+  static const double at[] = {0, .5, 1, 2, 3};
   const double simds = items / (4.0 * (double)facts->preferred_multiple);
   for (size_t i = 1; i < CVY_COUNT(at); i++)
     if (simds < at[i])
-      return share[i - 1] + (share[i] - share[i - 1]) * (simds - at[i - 1]) / (at[i] - at[i - 1]);
+      return list->filled[i - 1] +
+             (list->filled[i] - list->filled[i - 1]) * (simds - at[i - 1]) / (at[i] - at[i - 1]);
   return 1;
 }
 
 typedef struct expectation {
   const cvy_problem *problem;
   const cvy_facts *facts;
+  const tile_list *list;
   cvy_gemm_sides sides;
   double out; /* elements of the result */
 } expectation;
@@ -84,14 +103,15 @@ static double expected(const expectation *of, const tile_choice *tile, int64_t s
   const double units = of->facts->info.compute_units,
                items = tile->bm / tile->tm * (tile->bn / tile->tn);
   const double each = (double)cvy_ceil_div(tiles_of(of, tile) * slices, (int64_t)units);
-  const double group =
-      (double)tile->bm * tile->bn * ((double)cvy_ceil_div(of->sides.terms, slices) + GROUP_TERMS);
-  const double together = cvy_of_weights(of->problem) ? 256 : 384; /* items that registers hold */
+  const double group = (double)tile->bm * tile->bn *
+                       ((double)cvy_ceil_div(of->sides.terms, slices) + of->list->group_terms);
+  const double together = of->list->together;
   const double resident = each * items < together ? each * items : together;
   const double share = cvy_filter_volume(of->problem) > 1 ? tile->share_of_taps : tile->share;
-  const double loop = each * group / (share * filled(resident, of->facts));
+  const double loop = each * group / (share * filled(of->list, resident, of->facts));
   if (slices == 1) return loop;
-  return loop + LAUNCH_COST + 2.0 * (double)slices * of->out * sizeof(float) * BYTE_COST / units;
+  return loop + of->list->launch +
+         2.0 * (double)slices * of->out * sizeof(float) * of->list->byte / units;
 }
 
 /* The largest value of the list of SLICES that is at most `most`. */
@@ -138,23 +158,26 @@ static double best_slices(const expectation *of, const tile_choice *tile, int32_
   return least;
 }
 
-/* Channels per block: the most that wastes little on channels that are not there. */
-static int32_t block_channels(int64_t depth) {
-  return cvy_round_up(depth, 8) * 8 <= depth * 9 ? 8 : 4;
+/* Channels per block: the most, up to the tile's, that wastes little on channels that are not there. */
+static int32_t block_channels(int64_t depth, int32_t most) {
+  int32_t block = most;
+  while (block > 4 && cvy_round_up(depth, block) * 8 > depth * 9) block /= 2;
+  return block;
 }
 
 static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  const expectation of = {problem, facts, cvy_gemm_sides_of(problem),
+  const tile_list *list = tiles_for(problem, facts);
+  const expectation of = {problem, facts, list, cvy_gemm_sides_of(problem),
                           (double)cvy_problem_count(problem, cvy_problem_operands(problem).out)};
-  const tile_list list = tiles_for(problem);
   double least = 1e300;
-  for (size_t i = 0; i < list.count; i++) {
+  for (size_t i = 0; i < list->count; i++) {
     cvy_params tried;
     int32_t slices;
-    const double time = best_slices(&of, &list.tiles[i], &slices);
-    if (!(time < least) || !fits_registers(&list.tiles[i], facts)) continue;
-    set(&list.tiles[i], slices, &tried);
-    if (!cvy_of_weights(problem)) tried.value[GEMM_BK] = block_channels(of.sides.depth);
+    const double time = best_slices(&of, &list->tiles[i], &slices);
+    if (!(time < least) || !fits_registers(&list->tiles[i], facts)) continue;
+    set(&list->tiles[i], slices, &tried);
+    if (!cvy_of_weights(problem))
+      tried.value[GEMM_BK] = block_channels(of.sides.depth, tried.value[GEMM_BK]);
     if (!cvy_gemm_valid(&tried, problem, facts)) continue;
     least = time;
     *out = tried;

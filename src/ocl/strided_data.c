@@ -8,7 +8,7 @@ enum { BM, BN, BK, TM, SLICES };
 static const cvy_param params_list[] = {
     [BM] = {"BM", {4, 8, 16, 32, 64, 0}},
     [BN] = {"BN", {16, 32, 64, 128, 256, 0}},
-    [BK] = {"BK", {1, 2, 4, 8, 0}},
+    [BK] = {"BK", {1, 2, 4, 8, 16, 0}},
     [TM] = {"TM", {4, 8, 0}},
     [SLICES] = {"SLICES", {1, 2, 3, 4, 6, 8, 12, 0}},
     {NULL, {0}},
@@ -85,21 +85,28 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   return bytes <= facts->workspace_limit && bytes <= facts->max_allocation_bytes;
 }
 
-/* Slices of at least 32 channels, until each compute unit has two work-groups. */
+/* Slices of at least 256 channels, until each compute unit has two work-groups. */
 static int32_t wanted_slices(const cvy_problem *problem, const cvy_facts *facts,
                              const cvy_params *params) {
   const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
   int64_t wanted = 2 * (int64_t)facts->info.compute_units / plan.work_groups;
-  if (wanted > plan.depth / 32) wanted = plan.depth / 32;
+  if (wanted > plan.depth / 256) wanted = plan.depth / 256;
   int32_t slices = 1;
   for (const int32_t *v = params_list[SLICES].values; *v; v++)
     if (*v <= wanted) slices = *v;
   return slices;
 }
 
+static bool is_few(const cvy_problem *problem, const cvy_facts *facts, const cvy_params *params) {
+  const int64_t work_groups = cvy_strided_plan_for(problem, params).work_groups;
+  return facts->info.type != CONVOY_DEVICE_CPU &&
+         work_groups < 2 * (int64_t)facts->info.compute_units;
+}
+
 /* Sums of phases without taps are constants, so 1x1 takes as many rows as one phase allows. Few
- * channels: short tiles, so that no row is empty. Blocks of channels as deep as local memory takes,
- * with room for a second work-group. Small tiles where a compiler takes seconds for what is unrolled. */
+ * channels: short tiles, so that no row is empty. Many channels of few positions: small tiles, so that
+ * no unit is idle. Blocks of channels as deep as local memory takes, with room for a second work-group.
+ * Small tiles where a compiler takes seconds for what is unrolled. */
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   const int64_t rows = problem->c / problem->groups;
   const bool two_rows = rows > 32 && phases_of(problem) <= 2;
@@ -112,6 +119,8 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   /* AMD's compilers spill what few items load at once (tools/isa). */
   if (facts->preferred_multiple >= 64 && v[BM] == 16) v[BK] = 2;
   while (v[BK] > 1 && 2 * local_bytes(problem, v) > facts->local_memory_bytes) v[BK] /= 2;
+  if (rows > 32 && phases_of(problem) <= 4 && is_few(problem, facts, out))
+    *out = (cvy_params){{32, 32, 8, 4, 1}};
   while (v[BN] > 16 && local_bytes(problem, v) > facts->local_memory_bytes) v[BN] /= 2;
   v[SLICES] = wanted_slices(problem, facts, out);
   if (!valid(out, problem, facts)) v[SLICES] = 1;
