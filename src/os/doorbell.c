@@ -15,8 +15,9 @@ uint32_t cvy_doorbell_seen(cvy_doorbell *bell) {
 
 void cvy_doorbell_ring(cvy_doorbell *bell) {
   atomic_fetch_add(&bell->count, 1);
-  /* Waking takes a while: whoever rings meanwhile need not wake again. */
-  if (atomic_load(&bell->asleep) == 0 || atomic_exchange(&bell->asleep, 0) == 0) return;
+  /* Only who waits takes itself off: a ring that did so could take off one who came between its two
+   * steps, and has seen the new count, and the next ring would wake nobody. */
+  if (atomic_load(&bell->sleepers) == 0) return;
   syscall(SYS_futex, &bell->count, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
@@ -31,8 +32,9 @@ bool cvy_doorbell_linger(const cvy_doorbell *bell, uint32_t seen, double seconds
 
 void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds) {
   struct timespec limit = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-  atomic_store(&bell->asleep, 1);
+  atomic_fetch_add(&bell->sleepers, 1);
   /* The kernel compares the count again, so a ring between the caller's look and here is not
    * missed. */
   syscall(SYS_futex, &bell->count, FUTEX_WAIT, seen, seconds < 0 ? NULL : &limit, NULL, 0);
+  atomic_fetch_sub(&bell->sleepers, 1);
 }

@@ -105,7 +105,7 @@ void cvy_shared_drop(cvy_shared *shared);
  * was to be changed, then wait for a count other than `seen`. */
 typedef struct cvy_doorbell {
   _Atomic uint32_t count;
-  _Atomic uint32_t asleep; /* somebody may be; who rings and finds it set wakes them */
+  _Atomic uint32_t sleepers;
 } cvy_doorbell;
 
 uint32_t cvy_doorbell_seen(cvy_doorbell *bell);

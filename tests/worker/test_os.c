@@ -175,6 +175,53 @@ static void test_doorbell(void **state) {
   pthread_join(thread, NULL);
 }
 
+enum { CALLS = 20000, CALLERS = 2 };
+
+typedef struct call_box {
+  cvy_doorbell work, news;
+  _Atomic uint32_t posted, done;
+} call_box;
+
+static void *answer_calls(void *user) {
+  call_box *box = user;
+  while (atomic_load(&box->done) < CALLERS * CALLS) {
+    const uint32_t seen = cvy_doorbell_seen(&box->work);
+    if (atomic_load(&box->done) == atomic_load(&box->posted)) {
+      cvy_doorbell_wait(&box->work, seen, -1);
+      continue;
+    }
+    atomic_fetch_add(&box->done, 1);
+    cvy_doorbell_ring(&box->news);
+  }
+  return NULL;
+}
+
+static void *make_calls(void *user) {
+  call_box *box = user;
+  for (int i = 0; i < CALLS; i++) {
+    const uint32_t mine = atomic_fetch_add(&box->posted, 1) + 1;
+    cvy_doorbell_ring(&box->work);
+    for (;;) {
+      const uint32_t seen = cvy_doorbell_seen(&box->news);
+      if (atomic_load(&box->done) >= mine) break;
+      cvy_doorbell_wait(&box->news, seen, -1);
+    }
+  }
+  return NULL;
+}
+
+/* Nobody sleeps through a ring: a single one that is lost stops everybody for good. */
+static void test_no_ring_is_lost(void **state) {
+  static call_box box;
+  pthread_t callers[CALLERS], answering;
+  (void)state;
+  pthread_create(&answering, NULL, answer_calls, &box);
+  for (int i = 0; i < CALLERS; i++) pthread_create(&callers[i], NULL, make_calls, &box);
+  for (int i = 0; i < CALLERS; i++) pthread_join(callers[i], NULL);
+  pthread_join(answering, NULL);
+  assert_int_equal(atomic_load(&box.done), CALLERS * CALLS);
+}
+
 static void test_lingering(void **state) {
   static cvy_doorbell bell;
   pthread_t thread;
@@ -262,6 +309,7 @@ int main(void) {
       cmocka_unit_test(test_libexec_folder),
       cmocka_unit_test(test_shared_memory),
       cmocka_unit_test(test_doorbell),
+      cmocka_unit_test(test_no_ring_is_lost),
       cmocka_unit_test(test_lingering),
       cmocka_unit_test(test_pass),
       cmocka_unit_test(test_process),
