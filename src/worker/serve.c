@@ -55,9 +55,15 @@ static cvy_phase set_phase(void *user, cvy_phase phase) {
   return (cvy_phase)atomic_exchange(&server->wire->phase, phase);
 }
 
+/* Rings for who waits: a look at the device may find done what was asked for a moment ago, and nothing
+ * else would tell. */
 static void complete(cvy_server *server, uint64_t number) {
-  if (number > server->completed) server->completed = number;
-  atomic_store(&server->wire->completed, server->completed);
+  cvy_wire *wire = server->wire;
+  const uint64_t before = server->completed;
+  if (number > before) server->completed = number;
+  atomic_store(&wire->completed, server->completed);
+  const uint64_t wanted = atomic_load(&wire->wanted);
+  if (before < wanted && wanted <= server->completed) cvy_doorbell_ring(&wire->news);
 }
 
 /* The engine's tickets up to `ticket` are good. */
