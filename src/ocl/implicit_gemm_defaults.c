@@ -49,15 +49,15 @@ typedef struct tile_list {
   double filled[5];   /* how busy 0, 1/2, 1, 2 and 3 items per lane keep a unit */
 } tile_list;
 
-#define TILES(list) .tiles = list, .count = CVY_COUNT(list)
 /* Fitted to the times of 16 000 candidates on an H200. */
-static const tile_list gather = {TILES(gather_tiles), 7, 1.8e6, 7, 256, {0, .29, .35, .9, 1}};
-static const tile_list gather_of_64 = {TILES(gather_tiles_of_64), 32, 1.5e6, 10, 384,
-                                       {0, .4, .72, .95, 1}};
-static const tile_list nine_taps = {TILES(nine_tap_tiles), 0, 5.2e5, 3.8, 256,
-                                    {0, .42, .78, .89, 1}};
-static const tile_list other_taps = {TILES(weights_tiles), 0, 5.2e5, 3.8, 256,
-                                     {0, .42, .78, .89, 1}};
+static const tile_list gather = {gather_tiles, CVY_COUNT(gather_tiles), 7, 1.8e6, 7,
+                                 256,          {0, .29, .35, .9, 1}};
+static const tile_list gather_of_64 = {
+    gather_tiles_of_64, CVY_COUNT(gather_tiles_of_64), 32, 1.5e6, 10, 384, {0, .4, .72, .95, 1}};
+static const tile_list nine_taps = {
+    nine_tap_tiles, CVY_COUNT(nine_tap_tiles), 0, 5.2e5, 3.8, 256, {0, .42, .78, .89, 1}};
+static const tile_list other_taps = {weights_tiles, CVY_COUNT(weights_tiles), 0, 5.2e5, 3.8,
+                                     256,           {0, .42, .78, .89, 1}};
 
 static const tile_list *tiles_for(const cvy_problem *problem, const cvy_facts *facts) {
   if (!cvy_of_weights(problem)) return facts->preferred_multiple < 64 ? &gather : &gather_of_64;
