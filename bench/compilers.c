@@ -2,42 +2,16 @@
  * process in one context, and by processes. The programs are Convoy's matrix product, made distinct. Empty or
  * disable the driver's own cache first: CUDA_CACHE_DISABLE=1, POCL_KERNEL_CACHE=0.
  * Usage: compilers [PART OF A DEVICE'S NAME] */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cl/sources.h"
+#include "device.h"
 
-enum { PROGRAMS = 8, PLATFORMS = 8, DEVICES = 16 };
-
-static double now(void) {
-  struct timespec at;
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-/* The first device whose name contains `part`. */
-static cl_device_id find_device(const char *part) {
-  cl_platform_id platforms[PLATFORMS];
-  cl_uint platform_count = 0;
-  clGetPlatformIDs(PLATFORMS, platforms, &platform_count);
-  for (cl_uint p = 0; p < platform_count && p < PLATFORMS; p++) {
-    cl_device_id devices[DEVICES];
-    cl_uint count = 0;
-    clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, DEVICES, devices, &count);
-    for (cl_uint d = 0; d < count && d < DEVICES; d++) {
-      char name[256] = "";
-      clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof name, name, NULL);
-      if (strstr(name, part)) return devices[d];
-    }
-  }
-  return NULL;
-}
+enum { PROGRAMS = 8 };
 
 typedef struct job {
   cl_device_id device;
@@ -67,7 +41,8 @@ static void *build(void *argument) {
 static double in_one_process(const char *part, int first, int threads) {
   job jobs[PROGRAMS];
   pthread_t thread[PROGRAMS];
-  cl_device_id device = find_device(part);
+  char name[256] = "";
+  cl_device_id device = find_device(part, name, sizeof name);
   cl_context context = device ? clCreateContext(NULL, 1, &device, NULL, NULL, NULL) : NULL;
   if (!context) return -1;
   const double start = now();
@@ -91,7 +66,8 @@ static double in_processes(const char *part, int first, int processes, int threa
              in_one_process(part, first, threads));
       fflush(stdout);
     } else {
-      cl_device_id device = find_device(part);
+      char name[256] = "";
+      cl_device_id device = find_device(part, name, sizeof name);
       job one = {device, clCreateContext(NULL, 1, &device, NULL, NULL, NULL), first + i};
       build(&one);
     }

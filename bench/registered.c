@@ -1,38 +1,14 @@
 /* What the bus gives: copies between a device and host memory, ordinary and registered. `convoy overhead` shows
  * what of it Convoy's calls reach. Usage: registered [PART OF A DEVICE'S NAME] */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { BYTES = 256 << 20, ROUNDS = 9, PLATFORMS = 8, DEVICES = 16 };
+#include "device.h"
 
-static double now(void) {
-  struct timespec at;
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-/* The first device whose name contains `part`. */
-static cl_device_id find_device(const char *part, char *name, size_t size) {
-  cl_platform_id platforms[PLATFORMS];
-  cl_uint platform_count = 0;
-  clGetPlatformIDs(PLATFORMS, platforms, &platform_count);
-  for (cl_uint p = 0; p < platform_count && p < PLATFORMS; p++) {
-    cl_device_id devices[DEVICES];
-    cl_uint count = 0;
-    clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, DEVICES, devices, &count);
-    for (cl_uint d = 0; d < count && d < DEVICES; d++) {
-      clGetDeviceInfo(devices[d], CL_DEVICE_NAME, size, name, NULL);
-      if (strstr(name, part)) return devices[d];
-    }
-  }
-  return NULL;
-}
+enum { BYTES = 256 << 20, ROUNDS = 9 };
 
 /* As the worker has them: pages of an anonymous file, touched. */
 static char *shared_pages(void) {

@@ -57,6 +57,21 @@ void test_engine_close(test_engine *engine) {
   engine->device = NULL;
 }
 
+bool test_engine_takes(const test_engine *engine, const cvy_algorithm *row,
+                       const cvy_problem *problem) {
+  char reason[192];
+  cvy_text text = cvy_text_in(reason, sizeof reason);
+  return (row->directions & 1u << problem->direction) &&
+         (!row->accepts || row->accepts(problem, engine->backend->facts(engine->device), &text));
+}
+
+float *test_engine_values(int64_t count, int seed) {
+  float *out = malloc((size_t)count * sizeof *out);
+  for (int64_t i = 0; out && i < count; i++)
+    out[i] = (float)(((i + seed) * 7919 + 13) % 1009 - 504) / 512.0f;
+  return out;
+}
+
 uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count) {
   const uint64_t id = ++engine->last_id;
   const int64_t bytes = count * (int64_t)sizeof(float);

@@ -19,6 +19,12 @@ int test_engine_open(test_engine *engine, int64_t workspace_limit);
 int test_engine_open_waiting(test_engine *engine, int64_t workspace_limit, double build_wait);
 void test_engine_close(test_engine *engine);
 
+/* Whether an algorithm takes the problem on this device. */
+bool test_engine_takes(const test_engine *engine, const cvy_algorithm *row,
+                       const cvy_problem *problem);
+
+/* Values between -1 and 1 that differ from neighbour to neighbour; malloc'ed, NULL: no memory. */
+float *test_engine_values(int64_t count, int seed);
 /* A new device array with these values. */
 uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count);
 

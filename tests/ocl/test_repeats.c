@@ -2,30 +2,13 @@
  * bits of a device that never saw them before. And jobs are flushed in bursts, none is forgotten. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cmocka.h"
+#include "counting.h"
 #include "engine.h"
-#include "faults/layer/control.h"
 
 static test_engine engine;
 static faults_control *layer; /* counts calls of OpenCL */
-
-static bool start_counting(void) {
-  char path[] = "/tmp/convoy-repeats-XXXXXX";
-  const int fd = mkstemp(path);
-  if (fd < 0) return false;
-  close(fd);
-  layer = faults_control_open(path);
-  setenv("OPENCL_LAYERS", TEST_LAYER, 1);
-  setenv("CONVOY_FAULT_FILE", path, 1);
-  return layer != NULL;
-}
-
-static void stop_counting(void) {
-  unlink(getenv("CONVOY_FAULT_FILE"));
-  faults_control_close(layer);
-}
 
 /* ------------------------------------------------------------------------------- cases */
 
@@ -37,18 +20,9 @@ static void make_problem(convoy_direction direction, int64_t groups, bool bias, 
   assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, bias, NULL, out), CONVOY_OK);
 }
 
-static bool takes(const cvy_algorithm *row, const cvy_problem *problem) {
-  char reason[192];
-  cvy_text text = cvy_text_in(reason, sizeof reason);
-  return (row->directions & 1u << problem->direction) &&
-         (!row->accepts || row->accepts(problem, engine.backend->facts(engine.device), &text));
-}
-
 static uint64_t new_values(int64_t count, int seed) {
-  float *values = malloc((size_t)count * sizeof *values);
+  float *values = test_engine_values(count, seed);
   assert_non_null(values);
-  for (int64_t i = 0; i < count; i++)
-    values[i] = (float)(((i + seed) * 7919 + 13) % 1009 - 504) / 512.0f;
   const uint64_t id = test_engine_array(&engine, values, count);
   free(values);
   return id;
@@ -132,7 +106,7 @@ static void repeated_jobs_give_the_same_bits(void **state) {
       for (int64_t groups = 1; groups <= 16; groups *= 16) {
         cvy_problem problem;
         make_problem((convoy_direction)direction, groups, direction == CONVOY_FORWARD, &problem);
-        if (!takes(engine.backend->algorithms[row], &problem)) continue;
+        if (!test_engine_takes(&engine, engine.backend->algorithms[row], &problem)) continue;
         compare(&problem, row);
         compared++;
       }
@@ -146,7 +120,7 @@ static void one_array_in_two_roles_is_no_model_for_two(void **state) {
   cvy_problem problem;
   make_problem(CONVOY_BACKWARD_WEIGHTS, 1, false, &problem);
   for (int32_t row = 0; engine.backend->algorithms[row]; row++) {
-    if (!takes(engine.backend->algorithms[row], &problem)) continue;
+    if (!test_engine_takes(&engine, engine.backend->algorithms[row], &problem)) continue;
     const cvy_job two = new_job(&problem, row, 7);
     cvy_job one = two;
     one.b = one.a;
@@ -169,7 +143,7 @@ static void jobs_are_flushed_in_bursts_and_when_the_engine_rests(void **state) {
   cvy_problem problem;
   make_problem(CONVOY_FORWARD, 16, false, &problem);
   int32_t row = 0;
-  while (!takes(engine.backend->algorithms[row], &problem)) row++;
+  while (!test_engine_takes(&engine, engine.backend->algorithms[row], &problem)) row++;
   const cvy_job job = new_job(&problem, row, 3);
   uint64_t ticket = 0;
   free(result_of(&job));
@@ -193,14 +167,15 @@ int main(void) {
       cmocka_unit_test(repeated_jobs_give_the_same_bits),
       cmocka_unit_test(jobs_are_flushed_in_bursts_and_when_the_engine_rests),
   };
-  if (!start_counting()) return 1;
+  layer = test_counting_begin();
+  if (!layer) return 1;
   const int status = test_engine_open(&engine, INT64_C(64) << 20);
   if (status) {
-    stop_counting();
+    test_counting_end(layer);
     return status;
   }
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   test_engine_close(&engine);
-  stop_counting();
+  test_counting_end(layer);
   return failed;
 }

@@ -2,11 +2,10 @@
  * them, and the same bits come back. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cmocka.h"
+#include "counting.h"
 #include "engine.h"
-#include "faults/layer/control.h"
 
 static test_engine whole, sliced;
 
@@ -32,28 +31,11 @@ static uint64_t launches(void) {
   return faults_control_calls(layer, "clEnqueueNDRangeKernel");
 }
 
-static bool start_counting(void) {
-  char path[] = "/tmp/convoy-slices-XXXXXX";
-  const int fd = mkstemp(path);
-  if (fd < 0) return false;
-  close(fd);
-  layer = faults_control_open(path);
-  setenv("OPENCL_LAYERS", TEST_LAYER, 1);
-  setenv("CONVOY_FAULT_FILE", path, 1);
-  return layer != NULL;
-}
-
-static void stop_counting(void) {
-  unlink(getenv("CONVOY_FAULT_FILE"));
-  faults_control_close(layer);
-}
-
 /* ------------------------------------------------------------------------------- cases */
 
 static float *values(int64_t count) {
-  float *out = malloc((size_t)count * sizeof *out);
+  float *out = test_engine_values(count, 0);
   assert_non_null(out);
-  for (int64_t i = 0; i < count; i++) out[i] = (float)((i * 7919 + 13) % 1009 - 504) / 512.0f;
   return out;
 }
 
@@ -63,13 +45,6 @@ static void make_problem(convoy_direction direction, int64_t groups, cvy_problem
   conv.groups = groups;
   for (int axis = 0; axis < 2; axis++) conv.pad_begin[axis] = conv.pad_end[axis] = 1;
   assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, false, NULL, out), CONVOY_OK);
-}
-
-static bool takes(const cvy_algorithm *row, const cvy_problem *problem, const cvy_facts *facts) {
-  char reason[192];
-  cvy_text text = cvy_text_in(reason, sizeof reason);
-  return (row->directions & 1u << problem->direction) &&
-         (!row->accepts || row->accepts(problem, facts, &text));
 }
 
 static void compare(int32_t index, const cvy_problem *problem) {
@@ -104,8 +79,7 @@ static void slices_give_the_same_bits(void **state) {
       for (int64_t groups = 1; groups <= 16; groups *= 16) {
         cvy_problem problem;
         make_problem((convoy_direction)direction, groups, &problem);
-        if (!takes(whole.backend->algorithms[row], &problem, whole.backend->facts(whole.device)))
-          continue;
+        if (!test_engine_takes(&whole, whole.backend->algorithms[row], &problem)) continue;
         compare(row, &problem);
         compared++;
       }
@@ -117,16 +91,17 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slices_give_the_same_bits),
   };
-  if (!start_counting()) return 1;
+  layer = test_counting_begin();
+  if (!layer) return 1;
   const int status = test_engine_open(&whole, INT64_C(64) << 20);
   if (status) {
-    stop_counting();
+    test_counting_end(layer);
     return status;
   }
   open_sliced();
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   test_engine_close(&sliced);
   test_engine_close(&whole);
-  stop_counting();
+  test_counting_end(layer);
   return failed;
 }

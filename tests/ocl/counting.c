@@ -1,0 +1,20 @@
+/* Counts calls of OpenCL. */
+#include "counting.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+faults_control *test_counting_begin(void) {
+  char path[] = "/tmp/convoy-counting-XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) return NULL;
+  close(fd);
+  setenv("OPENCL_LAYERS", TEST_LAYER, 1);
+  setenv("CONVOY_FAULT_FILE", path, 1);
+  return faults_control_open(path);
+}
+
+void test_counting_end(faults_control *layer) {
+  unlink(getenv("CONVOY_FAULT_FILE"));
+  faults_control_close(layer);
+}
