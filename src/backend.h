@@ -201,7 +201,8 @@ typedef struct cvy_backend {
   convoy_status (*clear)(cvy_device *device, bool *emptied);
 
   /* [d] Host memory that the device's process can reach without a copy; `read` and `write`
-   * recognise pointers into it. May be NULL: ordinary memory serves. Memory outlives its device:
+   * recognise pointers into it; the device fills it itself, and nothing lands there any more once `read` is
+   * back. May be NULL: ordinary memory serves. Memory outlives its device:
    * host_free may come after close, with any `device`, from any thread. */
   void *(*host_alloc)(cvy_device *device, size_t bytes);
   void (*host_free)(cvy_device *device, void *memory);

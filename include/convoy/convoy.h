@@ -371,7 +371,8 @@ typedef struct convoy_run {
  *
  * Returns OK; ERR_ARGUMENT for a NULL, an illegal field, another beta; ERR_SHAPE as
  * convoy_output_shape; ERR_UNSUPPORTED if the algorithm asked for by name refuses; ERR_DEVICE,
- * ERR_MEMORY of the device if failover is off. Outputs are untouched on failure. */
+ * ERR_MEMORY of the device if failover is off. Outputs are untouched on failure (but see
+ * convoy_host_alloc). */
 CONVOY_API convoy_status convoy_forward_host(convoy_context *context, const convoy_conv *conv,
                                              const int64_t *x_shape, const float *x,
                                              const int64_t *w_shape, const float *w,
@@ -392,7 +393,8 @@ CONVOY_API convoy_status convoy_backward_bias_host(convoy_context *context, cons
                                                    convoy_run *run);
 
 /* Memory that a worker process can read and write without a copy through the caller; use it for
- * arrays passed to the functions above. Aligned to 4096 bytes, contents zero. It is shared with
+ * arrays passed to the functions above and to convoy_tensor_read. What is written there (with beta 0)
+ * the device writes itself, so after a call that failed its contents are undefined. Aligned to 4096 bytes, contents zero. It is shared with
  * children made by fork(), not copied on write. Free it before convoy_close or after; never while a
  * call uses it. On a context without a worker it is ordinary memory. bytes 0 gives NULL and OK.
  * Returns OK, ERR_MEMORY. */
@@ -426,7 +428,7 @@ CONVOY_API convoy_status convoy_tensor_write(convoy_tensor *tensor, const float 
 
 /* Waits for the tensor and copies all its values out. Returns OK; ERR_SHAPE as above; ERR_MEMORY or
  * ERR_DEVICE with the sentence of what happened if its value could not be computed;
- * ERR_INTERRUPTED. Values untouched on failure. */
+ * ERR_INTERRUPTED. Values untouched on failure, in memory of convoy_host_alloc undefined. */
 CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, float *values, int64_t count);
 
 /* Has the host get the tensor's values, so that losing the device cannot lose them. Does not wait: the

@@ -123,6 +123,8 @@ void cvy_health_collect(const convoy_context *context, convoy_health *out);
 convoy_status cvy_host_alloc(convoy_context *context, size_t bytes, void **out);
 /* Takes the lock itself: legal after closing. */
 void cvy_host_free(convoy_context *context, void *memory);
+/* Whether [at, at + bytes) lies in memory that the device's process reaches too. */
+bool cvy_host_has(const convoy_context *context, const void *at, int64_t bytes);
 /* The device is about to go; its blocks stay valid. */
 void cvy_blocks_orphan(convoy_context *context);
 

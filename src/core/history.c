@@ -70,15 +70,24 @@ static convoy_status make_anew(cvy_store *store, float *values) {
   return cvy_recompute(context, &store->history, values);
 }
 
+/* Reads what the device has, and judges it. */
+static convoy_status take(cvy_store *store, float *values) {
+  convoy_status status = read_back(store, values);
+  if (status || !store->has_history) return status;
+  status = cvy_trust_result(store, values);
+  if (!status) cvy_watch_result(store->context, &store->history.problem, values);
+  return status;
+}
+
+/* Whether what could not be had from the device may come from elsewhere. */
+static bool may_give_up(const cvy_store *store, convoy_status status) {
+  return store->context->options.failover && status != CONVOY_ERR_INTERRUPTED;
+}
+
 static convoy_status gather(cvy_store *store, float *values) {
   if (store->array) {
-    convoy_status status = read_back(store, values);
-    if (!status && store->has_history) status = cvy_trust_result(store, values);
-    if (!status && store->has_history) {
-      cvy_watch_result(store->context, &store->history.problem, values);
-    }
-    bool elsewhere = store->context->options.failover && status != CONVOY_ERR_INTERRUPTED;
-    if (!status || !elsewhere) return status;
+    convoy_status status = take(store, values);
+    if (!status || !may_give_up(store, status)) return status;
     cvy_store_leave_device(store);
   }
   if (store->has_history) return make_anew(store, values);
@@ -99,4 +108,25 @@ convoy_status cvy_store_fetch(cvy_store *store) {
   }
   cvy_store_publish(store, values);
   return CONVOY_OK;
+}
+
+convoy_status cvy_store_copy_out(cvy_store *store, float *values) {
+  convoy_status status = cvy_store_fetch(store);
+  if (!status) memcpy(values, store->host, (size_t)store->bytes);
+  return status;
+}
+
+/* The device can bring the values there itself, which a copy on the host would only hold up. */
+static bool is_direct(const cvy_store *store, const float *values) {
+  bool only_there = store->array && !store->host && !store->fetch && !store->status;
+  return only_there && cvy_host_has(store->context, values, store->bytes);
+}
+
+convoy_status cvy_store_read(cvy_store *store, float *values) {
+  if (is_direct(store, values)) {
+    convoy_status status = take(store, values);
+    if (!status || !may_give_up(store, status)) return status;
+    cvy_store_leave_device(store);
+  }
+  return cvy_store_copy_out(store, values);
 }

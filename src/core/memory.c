@@ -9,6 +9,7 @@ enum { ALIGNMENT = 4096 };
 struct cvy_block {
   cvy_block *next;
   void *memory;
+  size_t bytes;
   void (*give_back)(cvy_device *device, void *memory);
   cvy_device *device; /* NULL: ordinary memory, or the device has gone */
 };
@@ -27,6 +28,7 @@ static void *ordinary(size_t bytes) {
 }
 
 static void allocate(const cvy_engine *engine, size_t bytes, cvy_block *block) {
+  block->bytes = bytes;
   if (engine->device && engine->backend->host_alloc) {
     block->memory = engine->backend->host_alloc(engine->device, bytes);
     block->give_back = engine->backend->host_free;
@@ -76,6 +78,15 @@ void cvy_host_free(convoy_context *context, void *memory) {
   }
   free(block);
   cvy_pool_drop(context);
+}
+
+bool cvy_host_has(const convoy_context *context, const void *at, int64_t bytes) {
+  for (const cvy_block *block = context->blocks; block; block = block->next) {
+    const uintptr_t into = (uintptr_t)at - (uintptr_t)block->memory; /* enormous before it */
+    if (!block->device || into > block->bytes) continue;
+    if ((uint64_t)bytes <= block->bytes - into) return true;
+  }
+  return false;
 }
 
 void cvy_blocks_orphan(convoy_context *context) {

@@ -203,7 +203,7 @@ static bool borrow(convoy_context *context, const cvy_problem *problem, const fl
   return complete;
 }
 
-/* Through stores, so that the caller's memory is written only when all has gone well. */
+/* Through stores: the caller's memory is written only when all has gone well, or by the device itself. */
 static convoy_status perform_borrowed(convoy_context *context, cvy_op *op,
                                       const float *const from[], float *out) {
   cvy_array array = cvy_problem_operands(&op->problem).out;
@@ -211,8 +211,8 @@ static convoy_status perform_borrowed(convoy_context *context, cvy_op *op,
   cvy_store *result = cvy_store_new(context, bytes);
   bool complete = borrow(context, &op->problem, from, op) && result;
   convoy_status status = complete ? cvy_perform(context, op, result) : CONVOY_ERR_MEMORY;
-  if (!status) status = cvy_store_fetch(result);
-  if (!status) memcpy(out, result->host, (size_t)bytes);
+  /* What is added to has to outlast every attempt. */
+  if (!status) status = op->prior ? cvy_store_copy_out(result, out) : cvy_store_read(result, out);
   cvy_store_drop(result);
   for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_drop(cvy_op_input(op, i));
   return status;

@@ -2,7 +2,6 @@
 #include "core/tensor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/commit.h"
 #include "core/device.h"
@@ -94,9 +93,7 @@ convoy_status cvy_tensor_commit(convoy_tensor *tensor) {
 convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t count) {
   convoy_status status = check_count(tensor, count);
   if (!status) status = begin_wait(tensor->context);
-  if (!status) status = cvy_store_fetch(tensor->store);
-  if (!status) memcpy(values, tensor->store->host, (size_t)tensor->store->bytes);
-  return status;
+  return status ? status : cvy_store_read(tensor->store, values);
 }
 
 convoy_status cvy_sync(convoy_context *context) {

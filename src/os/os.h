@@ -96,6 +96,9 @@ typedef struct cvy_shared {
 convoy_status cvy_shared_make(size_t bytes, bool inherit, cvy_shared *out);
 /* Maps what another process made; fails unless the file has at least `bytes`. Closes fd. */
 convoy_status cvy_shared_map(int fd, size_t bytes, cvy_shared *out);
+/* Puts fresh pages in the place of whole ones of shared memory, all zero: this process parts with
+ * those that other mappings go on to show. */
+convoy_status cvy_shared_renew(void *at, size_t bytes);
 void cvy_shared_close_fd(cvy_shared *shared);
 void cvy_shared_drop(cvy_shared *shared);
 

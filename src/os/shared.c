@@ -49,6 +49,16 @@ convoy_status cvy_shared_map(int fd, size_t bytes, cvy_shared *out) {
   return map(fd, bytes, false, out);
 }
 
+convoy_status cvy_shared_renew(void *at, size_t bytes) {
+  void *fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) return memory_error("map", bytes);
+  if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED)
+    return CONVOY_OK;
+  convoy_status status = memory_error("replace", bytes);
+  munmap(fresh, bytes);
+  return status;
+}
+
 void cvy_shared_close_fd(cvy_shared *shared) {
   if (shared->fd >= 0) close(shared->fd);
   shared->fd = -1;

@@ -6,6 +6,7 @@
 #include "worker/abandoned.h"
 #include "worker/lane_memory.h"
 #include "worker/staging.h"
+#include "worker/unstaged.h"
 
 /* Of the deadline for compiling: as long a process may wait for another one's compiler, which may hang. */
 #define WAIT_SHARE 0.3
@@ -222,29 +223,28 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
 
 /* -------------------------------------------------------------------------- transfers */
 
-/* From memory of cvy_lane_alloc, without a copy. The caller's memory is in use until
- * the engine has been handed the command. */
-static convoy_status transfer(cvy_device *device, cvy_command *command, uint64_t *ticket) {
-  convoy_status status = cvy_channel_post(&device->channel, command, ticket);
-  return status ? status : cvy_channel_taken(&device->channel, *ticket, NULL);
-}
-
 static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                                  uint64_t *ticket) {
+  cvy_channel *channel = &device->channel;
+  const cvy_span span = cvy_unstaged_source(channel, from, bytes);
   uint64_t number = 0;
-  cvy_command command = {.kind = CVY_WIRE_WRITE, .id = id, .bytes = bytes};
   convoy_status status =
-      cvy_lane_find(&device->channel, from, bytes, &command.block, &command.block_offset)
-          ? transfer(device, &command, &number)
-          : cvy_staging_write(&device->staging, &device->channel, id, from, bytes, &number);
+      span.bytes > 0 ? cvy_unstaged_write(channel, id, &span, &number)
+                     : cvy_staging_write(&device->staging, channel, id, from, bytes, &number);
   if (ticket) *ticket = number;
   return status;
 }
 
-/* Always through staging: a late answer of a worker that was given up must not land in memory that
- * somebody else sees. */
+/* Through staging goes all that the worker has not mapped: a late answer of a worker that was given up
+ * must not land in memory that somebody else sees. */
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
-  return cvy_staging_read(&device->staging, &device->channel, id, to, bytes);
+  cvy_channel *channel = &device->channel;
+  const cvy_span span = cvy_unstaged_target(channel, to, bytes);
+  const int64_t before = span.memory - (char *)to, after = before + span.bytes;
+  convoy_status status = cvy_unstaged_read(channel, id, before, &span);
+  if (!status) status = cvy_staging_read(&device->staging, channel, id, 0, to, before);
+  if (status) return status;
+  return cvy_staging_read(&device->staging, channel, id, after, (char *)to + after, bytes - after);
 }
 
 static convoy_status fetch(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {

@@ -111,12 +111,12 @@ typedef struct pending {
   int64_t at, bytes;
 } pending;
 
-static convoy_status ask(cvy_staging *staging, cvy_channel *channel, uint64_t id, int64_t at,
-                         int64_t bytes, pending *out) {
+static convoy_status ask(cvy_staging *staging, cvy_channel *channel, uint64_t id, int64_t offset,
+                         int64_t at, int64_t bytes, pending *out) {
   *out = (pending){NULL, at, part_bytes(bytes - at)};
   convoy_status status = take(staging, channel, out->bytes, &out->part);
   if (status) return status;
-  return post(staging, channel, CVY_WIRE_READ, id, at, out->bytes, out->part);
+  return post(staging, channel, CVY_WIRE_READ, id, offset + at, out->bytes, out->part);
 }
 
 static convoy_status receive(cvy_staging *staging, cvy_channel *channel, cvy_part *part, char *to,
@@ -128,15 +128,17 @@ static convoy_status receive(cvy_staging *staging, cvy_channel *channel, cvy_par
   return status;
 }
 
-convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id, char *to,
-                               int64_t bytes) {
+convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id,
+                               int64_t offset, char *to, int64_t bytes) {
   pending reads[READ_AHEAD];
+  if (bytes == 0) return CONVOY_OK;
   int64_t asked = 0; /* bytes */
   uint32_t first = 0, count = 0;
   convoy_status status = prepare(staging, channel);
   while (!status && (count > 0 || asked < bytes)) {
     if (count < READ_AHEAD && asked < bytes) {
-      status = ask(staging, channel, id, asked, bytes, &reads[(first + count) % READ_AHEAD]);
+      status =
+          ask(staging, channel, id, offset, asked, bytes, &reads[(first + count) % READ_AHEAD]);
       asked += PART_BYTES;
       count += !status;
     } else {

@@ -24,9 +24,9 @@ typedef struct cvy_staging {
 /* Copies `bytes` of host memory through the block to array `id`; returns when they are copied. */
 convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint64_t id,
                                 const char *from, int64_t bytes, uint64_t *ticket);
-/* The way back; returns when `to` is filled. */
-convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id, char *to,
-                               int64_t bytes);
+/* The way back, from `offset` of the array on; returns when `to` is filled. */
+convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id,
+                               int64_t offset, char *to, int64_t bytes);
 
 /* The way back in two halves, of which the first does not wait. *ticket is 0 where there is no room, before
  * others have been collected or at all. In a block of its own: what is fetched holds its part until it

@@ -273,7 +273,9 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
   post(device, (command){.kind = READ, .id = id, .bytes = bytes, .values = to}, NULL);
   drain(device);
-  return device->fault ? fault_status(device) : CONVOY_OK;
+  if (!device->fault) return CONVOY_OK;
+  memset(to, 0x55, (size_t)bytes); /* what came before it failed */
+  return fault_status(device);
 }
 
 static bool fetched(const cvy_device *device, uint64_t ticket) {

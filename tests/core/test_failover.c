@@ -55,6 +55,28 @@ static outcome run_step(step_fn *step, convoy_switch failover) {
   return out;
 }
 
+/* The same step with its results in memory that the device itself fills. */
+static convoy_status in_shared(step_fn *step, convoy_context *context, step_result *result) {
+  void *memory = NULL;
+  fake.shared_memory = true;
+  convoy_status status = convoy_host_alloc(context, sizeof(*result), &memory);
+  assert_int_equal(status, CONVOY_OK);
+  memcpy(memory, result, sizeof(*result));
+  status = step(context, memory);
+  memcpy(result, memory, sizeof(*result));
+  convoy_host_free(context, memory);
+  assert_int_equal(fake_seen.host_blocks, 0);
+  return status;
+}
+
+static convoy_status step_shared_host(convoy_context *context, step_result *result) {
+  return in_shared(step_host, context, result);
+}
+
+static convoy_status step_shared_tensors(convoy_context *context, step_result *result) {
+  return in_shared(step_tensors, context, result);
+}
+
 static int64_t commands_of(step_fn *step) {
   fake_reset();
   outcome out = run_step(step, CONVOY_NO);
@@ -118,6 +140,16 @@ static void test_tensor_deaths(void **state) {
   (void)state;
   fail_each(step_tensors, &(fake_script){.failures = 1, .dies = true});
   fail_each(step_tensors, &(fake_script){.failures = 1, .dies = true, .refuses_at_once = true});
+}
+
+static void test_shared_faults(void **state) {
+  (void)state;
+  step_fn *const steps[] = {step_shared_host, step_shared_tensors};
+  for (size_t s = 0; s < 2; s++) {
+    fail_each(steps[s], &(fake_script){.failures = 1});
+    fail_each(steps[s], &(fake_script){.failures = 3, .fail_status = CONVOY_ERR_MEMORY});
+    fail_each(steps[s], &(fake_script){.failures = 1, .dies = true, .refuses_at_once = true});
+  }
 }
 
 /* Without failover a fault is an error, of the kind the device reported. */
@@ -330,6 +362,7 @@ int main(void) {
       cmocka_unit_test(test_host_deaths),
       cmocka_unit_test(test_tensor_faults),
       cmocka_unit_test(test_tensor_deaths),
+      cmocka_unit_test(test_shared_faults),
       cmocka_unit_test(test_no_failover),
       cmocka_unit_test(test_run_tells),
       cmocka_unit_test(test_after_death),

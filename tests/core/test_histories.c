@@ -106,11 +106,42 @@ static void test_oldest_committed(void **state) {
   convoy_close(context);
 }
 
+/* Memory that the device fills itself gets no copy on the host beside it: the history stays, and with it
+ * the values, whatever becomes of the device. */
+static void test_read_into_shared_memory(void **state) {
+  (void)state;
+  convoy_context *context = open_limited(0);
+  float values[COUNT];
+  for (int i = 0; i < COUNT; i++) values[i] = (float)i;
+  convoy_tensor *x = tensor_of(context, shape, values), *y = tensor_of(context, shape, NULL);
+  convoy_tensor *w = tensor_of(context, point, (const float[]){2});
+  void *memory = NULL;
+  fake.shared_memory = true;
+  assert_int_equal(convoy_host_alloc(context, BYTES + 4, &memory), CONVOY_OK);
+  float *shared = memory;
+  assert_int_equal(convoy_forward(context, &conv, x, w, NULL, NULL, y, NULL), CONVOY_OK);
+  convoy_tensor_free(x);
+  for (int times = 0; times < 2; times++) { /* the second time the device has gone */
+    memset(shared, 0x7f, BYTES + 4);
+    assert_int_equal(convoy_tensor_read(y, shared + 1, COUNT), CONVOY_OK);
+    for (int i = 0; i < COUNT; i++) assert_true(shared[i + 1] == (float)(2 * i));
+    assert_int_equal(y->store->host != NULL, times);
+    assert_int_equal(held(context), times ? 0 : BYTES);
+    fake.fail_at = fake_seen.commands + 1;
+    fake.dies = true;
+  }
+  convoy_host_free(context, memory);
+  convoy_tensor_free(w);
+  convoy_tensor_free(y);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_counted),
       cmocka_unit_test(test_accumulated_flat),
       cmocka_unit_test(test_oldest_committed),
+      cmocka_unit_test(test_read_into_shared_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

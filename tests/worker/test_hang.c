@@ -244,6 +244,34 @@ static void test_unkillable_worker_is_abandoned(void **state) {
   assert_false(is_there(worker));
 }
 
+static void wait_until_gone(int worker) {
+  for (int i = 0; i < 1000 && is_there(worker); ++i) {
+    waitpid(worker, NULL, WNOHANG);
+    usleep(10000);
+  }
+  assert_false(is_there(worker));
+}
+
+/* What an abandoned worker reads late does not land in memory that is the caller's again. */
+static void test_late_answer_lands_nowhere(void **state) {
+  const size_t bytes = 5 << 20, given = bytes - 100;
+  cvy_device *device = open_with("late:4"); /* the read: the array goes there in two parts */
+  const int worker = lane_worker(device);
+  void (*const truly)(int, int) = cvy_os.signal;
+  (void)state;
+  unsigned char *memory = LANE->host_alloc(device, bytes);
+  lane_put(device, 1, (int64_t)given, 4);
+  cvy_os.signal = no_signal;
+  assert_int_equal(LANE->read(device, 1, memory, (int64_t)given), CONVOY_ERR_DEADLINE);
+  cvy_os.signal = truly;
+  assert_true(is_there(worker));
+  memset(memory, 9, bytes);
+  wait_until_gone(worker); /* once it has answered */
+  for (size_t i = 0; i < bytes; ++i) assert_int_equal(memory[i], 9);
+  LANE->host_free(device, memory);
+  LANE->close(device);
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_command_hangs),
@@ -260,6 +288,7 @@ int main(void) {
       cmocka_unit_test(test_restarts_are_limited),
       cmocka_unit_test(test_wrong_setting_is_named),
       cmocka_unit_test(test_unkillable_worker_is_abandoned),
+      cmocka_unit_test(test_late_answer_lands_nowhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,6 +200,38 @@ static void test_host_memory(void **state) {
   LANE->close(device);
 }
 
+/* Whole pages come straight, what shares a page with something else by staging: nothing beside it changes,
+ * wherever it begins and ends. */
+static void read_to(cvy_device *device, unsigned char *memory, size_t begin, size_t bytes) {
+  const size_t size = 9 << 20;
+  unsigned char *want = malloc(bytes);
+  uint64_t ticket = 0;
+  lane_fill(want, (int64_t)bytes, begin + bytes);
+  memset(memory, 1, size);
+  LANE->allocate(device, 1, (int64_t)bytes, NULL);
+  assert_int_equal(LANE->write(device, 1, want, (int64_t)bytes, &ticket), CONVOY_OK);
+  assert_int_equal(LANE->read(device, 1, memory + begin, (int64_t)bytes), CONVOY_OK);
+  for (size_t i = 0; i < size; ++i) {
+    const bool inside = i >= begin && i < begin + bytes;
+    if (memory[i] != (inside ? want[i - begin] : 1)) fail_msg("%zu+%zu: %zu", begin, bytes, i);
+  }
+  LANE->release(device, 1);
+  free(want);
+}
+
+static void test_read_into_host_memory(void **state) {
+  const size_t pages = 8 << 20,
+               places[][2] = {{0, pages}, {0, 4096},         {0, 4095},    {4096, pages - 4096},
+                              {1, 4096},  {1, 8191},         {4095, 4097}, {17, 100},
+                              {5, pages}, {8191, pages - 5}, {4000, 200},  {100, 12288}};
+  cvy_device *device = lane_open(lane_isolation(state), NULL);
+  unsigned char *memory = LANE->host_alloc(device, 9 << 20);
+  for (size_t i = 0; i < CVY_COUNT(places); ++i)
+    read_to(device, memory, places[i][0], places[i][1]);
+  LANE->host_free(device, memory);
+  LANE->close(device);
+}
+
 static void test_host_memory_is_reused_and_outlives(void **state) {
   const size_t size = 3 << 20;
   cvy_device *device = lane_open(lane_isolation(state), NULL);
@@ -321,6 +353,7 @@ int main(void) {
       cmocka_unit_test(test_bad_transfer),
       cmocka_unit_test(test_bad_job),
       cmocka_unit_test(test_host_memory),
+      cmocka_unit_test(test_read_into_host_memory),
       cmocka_unit_test(test_host_memory_is_reused_and_outlives),
       cmocka_unit_test(test_host_memory_is_bounded),
       cmocka_unit_test(test_interrupt),
