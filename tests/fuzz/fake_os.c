@@ -10,7 +10,7 @@ const uint8_t *fake_hello;
 size_t fake_hello_bytes;
 void (*fake_sleep)(void);
 
-enum { MAPPINGS = 64 };
+enum { MAPPINGS = 64, PAGE = 4096 };
 static void *mapped[MAPPINGS];
 
 void fake_os_reset(void) {
@@ -48,8 +48,11 @@ static convoy_status take(size_t bytes, cvy_shared *out) {
   *out = (cvy_shared){NULL, 0, -1};
   while (place < MAPPINGS && mapped[place]) place++;
   if (place == MAPPINGS) return cvy_fail(CONVOY_ERR_MEMORY, "too many mappings");
-  mapped[place] = calloc(1, bytes < sizeof(cvy_wire) ? bytes : sizeof(cvy_wire));
+  const size_t real = bytes < sizeof(cvy_wire) ? bytes : sizeof(cvy_wire);
+  const size_t pages = (real + PAGE - 1) / PAGE * PAGE;
+  mapped[place] = aligned_alloc(PAGE, pages);
   if (!mapped[place]) return cvy_fail(CONVOY_ERR_MEMORY, "no memory");
+  memset(mapped[place], 0, pages);
   *out = (cvy_shared){mapped[place], bytes, -1};
   return CONVOY_OK;
 }

@@ -133,6 +133,15 @@ static void list(const cvy_open_options *options) {
   for (int32_t i = 0; i < count; i++) check_facts(&facts[i]);
 }
 
+/* Memory that the worker fills, or says it has filled: nothing on this side looks at it. */
+static void read_shared(cvy_device *device) {
+  const cvy_backend *lane = &cvy_backend_ocl;
+  const int64_t bytes = 1 << 20;
+  void *memory = lane->host_alloc(device, (size_t)bytes);
+  if (memory) check(lane->read(device, 1, memory, bytes));
+  lane->host_free(device, memory);
+}
+
 static void use(cvy_device *device) {
   const cvy_backend *lane = &cvy_backend_ocl;
   const cvy_job job = {.a.id = 1, .out.id = 1};
@@ -149,6 +158,7 @@ static void use(cvy_device *device) {
   check(lane->read(device, 1, values, sizeof values));
   check(lane->fetch(device, 1, sizeof values, &ticket));
   lane->fetched(device, ticket);
+  read_shared(device);
   check(lane->collect(device, ticket, values, sizeof values));
   lane->usage(device, &usage);
   check(lane->peak(device, &gflops, &gigabytes));
