@@ -40,7 +40,8 @@ convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const 
 convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
                          span partial, const bindings *arrays) {
   const bool forward = problem->direction == CONVOY_FORWARD;
-  const int64_t lanes = slices >= 16 ? 8 : 1, group = cvy_ocl_group_items(&device->facts);
+  const int64_t lanes = slices >= 256 ? 32 : slices >= 16 ? 8 : 1;
+  const int64_t group = cvy_ocl_group_items(&device->facts);
   conv_args args = args_of(problem);
   args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
   args.slices = slices;
