@@ -17,6 +17,8 @@ extern const char cvy_cl_implicit_gemm_weights[];
 extern const char cvy_cl_strided_data[];
 extern const char cvy_cl_reach[];
 extern const char cvy_cl_few_channels[];
+extern const char cvy_cl_long_rows[];
+extern const char cvy_cl_long_rows_weights[];
 extern const char cvy_cl_winograd_points[];
 extern const char cvy_cl_winograd[];
 extern const char cvy_cl_winograd_product[];

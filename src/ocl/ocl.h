@@ -13,6 +13,7 @@ extern const cvy_algorithm cvy_ocl_im2col_clblast;
 extern const cvy_algorithm cvy_ocl_direct;
 extern const cvy_algorithm cvy_ocl_strided_data;
 extern const cvy_algorithm cvy_ocl_few_channels;
+extern const cvy_algorithm cvy_ocl_long_rows;
 
 /* Items per work-group of kernels that need no particular number. */
 int64_t cvy_ocl_group_items(const cvy_facts *facts);
@@ -95,6 +96,23 @@ typedef struct cvy_few_plan {
 } cvy_few_plan;
 cvy_few_plan cvy_few_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                               const cvy_params *params);
+
+/* ocl.long_rows: how it is cut up. */
+typedef struct cvy_rows_plan {
+  int64_t channels, columns; /* results per item; backward_weights: channels and taps */
+  int64_t items;             /* per work-group */
+  int64_t blocks;            /* of channels */
+  int64_t lanes;             /* items that share results */
+  /* backward_weights */
+  int64_t across, along; /* items for the taps, for the positions */
+  int64_t positions;     /* of a row that are in local memory together */
+  int64_t pieces;        /* of rows, in all images */
+  int64_t slices, slice; /* of the sum; pieces per slice */
+  int64_t work_groups;
+  int64_t scratch; /* elements: partial results */
+} cvy_rows_plan;
+cvy_rows_plan cvy_rows_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                const cvy_params *params);
 
 /* ocl.depthwise: how it is cut up. */
 typedef struct cvy_depthwise_plan {

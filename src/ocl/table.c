@@ -9,6 +9,7 @@
 const cvy_algorithm *const cvy_ocl_algorithms[] = {
 #if CONVOY_HAVE_OPENCL
     &cvy_ocl_depthwise,
+    &cvy_ocl_long_rows,
     &cvy_ocl_few_channels,
     &cvy_ocl_winograd,
     &cvy_ocl_strided_data,

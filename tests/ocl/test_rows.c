@@ -37,6 +37,8 @@ static const char *const shapes[] = {
     "n2c9z2h10w7 k8t1r3s3 pad0,1,1 forward",
     "n2c8h9w8 k10r3s3 pad1 transposed forward",
     "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
+    "n2c1h3w70 k5r1s13 pad0,6 forward",
+    "n1c3h4w40 k7r3s17 stride2,1 pad1:2,9 dil2,1 forward",
 };
 
 /* For simulators, which carry out a million instructions a second. */
@@ -47,6 +49,8 @@ static const char *const tiny_shapes[] = {
     "n1c8h4w5 k2r3s3 pad1 forward",
     "n2c2h7w8 k2r3s3 pad1 forward",
     "n1c2h3w4 k4r3s2 stride2,1 pad1 forward",
+    "n1c1h2w9 k3r1s9 pad0,4 forward",
+    "n2c2w10 k5s8 pad3:2 forward",
 };
 
 /* Run with the parameters a GPU gets, one or several programs each: few, with whole and broken
@@ -67,6 +71,9 @@ static const char *const gpu_shapes[] = {
     "n1c2h9w12 k2r3s3 pad2 dil2 groups2 forward",
     "n1c3h12w16 k17r3s3 stride2 pad1 forward",
     "n2c1h3w30 k8r1s20 pad0,10 forward",
+    "n2c1h3w150 k9r1s33 pad0,20:7 forward",
+    "n1c3h4w70 k5r3s17 stride2,1 pad1:2,9 dil2,1 forward",
+    "n2c2w300 k11s65 stride3 pad40 dil2 forward",
     "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
     "n2c3z7h5w6 k6t3r2s3 stride3,2,1 pad2:1,1,1 dil2,1,1 groups3 forward",
 };

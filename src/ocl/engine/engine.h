@@ -311,7 +311,7 @@ convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t
 typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                 span scratch);
 launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm, run_strided_data,
-    run_few_channels, run_winograd;
+    run_few_channels, run_long_rows, run_winograd;
 
 /* CLBlast keeps programs of its own; nothing without CLBlast. */
 void product_cache_close(void);

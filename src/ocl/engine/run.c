@@ -8,6 +8,7 @@ static const struct {
   launch_fn *run;
 } launches[] = {
     {&cvy_ocl_depthwise, run_depthwise},
+    {&cvy_ocl_long_rows, run_long_rows},
     {&cvy_ocl_few_channels, run_few_channels},
     {&cvy_ocl_strided_data, run_strided_data},
     {&cvy_ocl_winograd, run_winograd},
