@@ -20,13 +20,13 @@ typedef struct spot {
   int image, z, h, w;
 } spot;
 
-/* A work-group shares one row of the matrices. */
-static spot spot_of(const conv_args args, int work_group, int item) {
-  const int blocks = (args.columns_up + WG - 1) / WG;
+/* Of item `id`, counted over columns, rows, groups: matrices are written in whole lines, and short ones
+ * leave no items idle. */
+static spot spot_of(const conv_args args, int id) {
   const int tiles_h = (args.oh + TILE - 1) / TILE, tiles_w = (args.ow + TILE - 1) / TILE;
-  const int line = work_group / blocks;
+  const int line = id / args.columns_up;
   spot at;
-  at.column = work_group % blocks * WG + item;
+  at.column = id % args.columns_up;
   at.row = line % args.rows_up;
   at.group = line / args.rows_up;
   const int plane = at.column / tiles_w / tiles_h;
@@ -38,6 +38,10 @@ static spot spot_of(const conv_args args, int work_group, int item) {
   return at;
 }
 
+static int spots(const conv_args args) {
+  return args.groups * args.rows_up * args.columns_up;
+}
+
 /* Of the first point's matrix; the next point's is `matrices` further on. */
 static int element_of(const conv_args args, spot at) {
   return (at.group * args.rows_up + at.row) * args.columns_up + at.column;
@@ -45,7 +49,7 @@ static int element_of(const conv_args args, spot at) {
 
 static void write_points(const conv_args args, spot at, const float (*v)[SIDE],
                          global float *out) {
-  const int matrices = args.groups * args.rows_up * args.columns_up;
+  const int matrices = spots(args);
   out += element_of(args, at);
 #pragma unroll
   for (int i = 0; i < SIDE; i++) {
@@ -54,15 +58,9 @@ static void write_points(const conv_args args, spot at, const float (*v)[SIDE],
   }
 }
 
-/* x -> points. */
-kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
-    const conv_args args, global const float *restrict x, global const float *restrict b,
-    global const float *restrict bias, global float *restrict out) {
-  const spot at = spot_of(args, args.first_group + (int)get_group_id(0), (int)get_local_id(0));
-  if (at.column >= args.columns_up) return;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
-
+/* x -> points, for one spot. */
+static void transform_input(const conv_args args, spot at, global const float *x,
+                            global float *out) {
   const int channel = at.group * args.rows + at.row;
   const int h0 = at.h - args.ph, w0 = at.w - args.pw;
   const int plane = (at.image * args.groups * args.rows + channel) * args.iz + at.z;
@@ -81,15 +79,19 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
   write_points(args, at, v, out);
 }
 
-/* dy -> points. */
-kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_gradient(
-    const conv_args args, global const float *restrict dy, global const float *restrict b,
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
+    const conv_args args, global const float *restrict x, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
-  const spot at = spot_of(args, args.first_group + (int)get_group_id(0), (int)get_local_id(0));
-  if (at.column >= args.columns_up) return;
-  dy += (size_t)args.a_at * CONV_ALIGN;
+  const int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
+  if (id >= spots(args)) return;
+  x += (size_t)args.a_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
+  transform_input(args, spot_of(args, id), x, out);
+}
 
+/* dy -> points, for one spot. */
+static void transform_gradient(const conv_args args, spot at, global const float *dy,
+                               global float *out) {
   const int channel = at.group * args.rows + at.row;
   const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
   const int from = (plane * args.oh + at.h) * args.ow + at.w;
@@ -112,6 +114,27 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_gradient(
     for (int i = 0; i < SIDE; i++) v[i][j] = points[i];
   }
   write_points(args, at, v, out);
+}
+
+/* backward_weights: x and dy -> points, both in one launch. The first groups of items do x, whose
+ * matrices begin `items` behind those of dy; [row][tile] of both. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_operands(
+    const conv_args args, global const float *restrict x, global const float *restrict dy,
+    global const float *restrict bias, global float *restrict out) {
+  conv_args of_x = args, of_dy = args;
+  of_x.rows = args.columns, of_x.rows_up = args.columns_up;
+  of_x.columns_up = of_dy.columns_up = args.depth_up;
+  const int groups_of_x = (spots(of_x) + WG - 1) / WG;
+  const int group = args.first_group + (int)get_group_id(0);
+  const int id = (group < groups_of_x ? group : group - groups_of_x) * WG + (int)get_local_id(0);
+  out += (size_t)args.out_at * CONV_ALIGN;
+  if (group < groups_of_x) {
+    x += (size_t)args.a_at * CONV_ALIGN;
+    if (id < spots(of_x)) transform_input(of_x, spot_of(of_x, id), x, out + args.items);
+  } else {
+    dy += (size_t)args.b_at * CONV_ALIGN;
+    if (id < spots(of_dy)) transform_gradient(of_dy, spot_of(of_dy, id), dy, out);
+  }
 }
 
 /* Weights -> points, as [point][group][depth_up][rows_up]; an item per element of a matrix. */
@@ -165,31 +188,34 @@ static void store_line(const conv_args args, global const float *bias, global fl
     if (j < left) store(args, bias, out, to + j, channel, y[j]);
 }
 
+/* The points of one element. */
+static void load_points(global const float *products, int matrices, float (*m)[SIDE]) {
+#pragma unroll
+  for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] = products[i * matrices];
+}
+static void add_points(global const float *products, int matrices, float (*m)[SIDE]) {
+#pragma unroll
+  for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] += products[i * matrices];
+}
+
 /* Products, the sum of `slices` partial ones -> result, with what happens to finished sums. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
     const conv_args args, global const float *restrict products, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
-  const spot at = spot_of(args, args.first_group + (int)get_group_id(0), (int)get_local_id(0));
-  if (at.column >= args.columns_up || !at.there) return;
+  const int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
+  const spot at = spot_of(args, id);
+  if (id >= spots(args) || !at.there) return;
   products += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
 
-  const int matrices = args.groups * args.rows_up * args.columns_up;
+  const int matrices = spots(args);
   products += element_of(args, at);
   float m[SIDE][SIDE], y[TILE][TILE];
-#pragma unroll
-  for (int i = 0; i < SIDE; i++) {
-#pragma unroll
-    for (int j = 0; j < SIDE; j++) m[i][j] = products[(i * SIDE + j) * matrices];
-  }
+  load_points(products, matrices, m);
   for (int slice = 1; slice < args.slices; slice++) {
     products += POINTS * matrices;
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) {
-#pragma unroll
-      for (int j = 0; j < SIDE; j++) m[i][j] += products[(i * SIDE + j) * matrices];
-    }
+    add_points(products, matrices, m);
   }
   outputs_of_points(m, y);
 
@@ -202,25 +228,52 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
       store_line(args, bias, out, to + i * args.ow, channel, args.ow - at.w, y[i]);
 }
 
-/* The points of one element -> its 3x3 gradient. `points` are `apart` apart. */
-static void filter_of_element(local const float *points, int apart, float *filter) {
-  float g[3][SIDE], column[SIDE], values[3];
-#pragma unroll
-  for (int j = 0; j < SIDE; j++) {
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) column[i] = points[(i * SIDE + j) * apart];
-    filter_of_points(column, values);
-#pragma unroll
-    for (int r = 0; r < 3; r++) g[r][j] = values[r];
-  }
-#pragma unroll
-  for (int r = 0; r < 3; r++) filter_of_points(g[r], filter + r * 3);
+/* The gradients of the elements of a group, 9 each, go through local memory, so that neighbouring items
+ * store neighbours. */
+static void store_filters(const conv_args args, global const float *bias, global float *out,
+                          local const float *filters, int first, int elements, int item) {
+  const int count = min(elements, args.items - first) * 9;
+  for (int i = item; i < count; i += WG) store(args, bias, out, first * 9 + i, 0, filters[i]);
 }
 
-/* backward_weights: products, the slices of each point added in order -> 3x3 gradients. `slice` items
- * share an element (row, column) of the matrices, each adds every slice-th point. Gradients pass
- * through local memory, so that neighbouring items store neighbours. */
+/* Where the first point of element `id` of all filters lies. */
+static int element_of_filter(const conv_args args, int id) {
+  const int column = id % args.columns, line = id / args.columns;
+  return (line / args.rows * args.rows_up + line % args.rows) * args.columns_up + column;
+}
+
+/* backward_weights: products, the slices of each point added in order -> 3x3 gradients; an item per
+ * element (row, column) of the matrices. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter(
+    const conv_args args, global const float *restrict products, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  local float filters[9 * WG];
+  const int item = (int)get_local_id(0);
+  const int first = (args.first_group + (int)get_group_id(0)) * WG, id = first + item;
+  products += (size_t)args.a_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  if (id < args.items) {
+    const int matrices = spots(args);
+    products += element_of_filter(args, id);
+    float m[SIDE][SIDE], filter[9];
+    load_points(products, matrices, m);
+    for (int slice = 1; slice < args.slices; slice++) {
+      products += POINTS * matrices;
+      add_points(products, matrices, m);
+    }
+    filter_of_all_points(m, filter);
+#pragma unroll
+    for (int i = 0; i < 9; i++) filters[item * 9 + i] = filter[i];
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  store_filters(args, bias, out, filters, first, WG, item);
+}
+
+/* The same where there are few elements: `slice` items share one, each adds every slice-th point, three
+ * at a time so that loads overlap. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter_shared(
     const conv_args args, global const float *restrict products, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   local float sums[POINTS * WG];
@@ -231,28 +284,35 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter(
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
 
-  const int matrix = args.rows_up * args.columns_up, matrices = args.groups * matrix;
-  const int column = id % args.columns, line = id / args.columns;
-  const int from = line / args.rows * matrix + line % args.rows * args.columns_up + column;
-  if (id < args.items) {
-    for (int point = item / width; point < POINTS; point += lanes) {
-      float sum = 0.0f;
-#pragma unroll 8
-      for (int slice = 0; slice < args.slices; slice++)
-        sum += products[(slice * POINTS + point) * matrices + from];
-      sums[point * width + mine] = sum;
+  const int matrices = spots(args), there = id < args.items;
+  if (there) products += element_of_filter(args, id);
+  for (int point = item / width; point < POINTS; point += 3 * lanes) {
+    float sum[3] = {0.0f, 0.0f, 0.0f};
+#pragma unroll 4
+    for (int slice = 0; slice < args.slices; slice++) {
+#pragma unroll
+      for (int i = 0; i < 3; i++)
+        if (there & (point + i * lanes < POINTS))
+          sum[i] += products[(slice * POINTS + point + i * lanes) * matrices];
     }
+#pragma unroll
+    for (int i = 0; i < 3; i++)
+      if (point + i * lanes < POINTS) sums[(point + i * lanes) * width + mine] = sum[i];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   float filter[9];
-  const int owner = item < width && id < args.items;
-  if (owner) filter_of_element(sums + mine, width, filter);
+  const int owner = item < width && there;
+  if (owner) {
+    float m[SIDE][SIDE];
+#pragma unroll
+    for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] = sums[i * width + mine];
+    filter_of_all_points(m, filter);
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
   if (owner) {
 #pragma unroll
     for (int i = 0; i < 9; i++) sums[mine * 9 + i] = filter[i];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  const int count = min(width, args.items - first) * 9;
-  for (int i = item; i < count; i += WG) store(args, bias, out, first * 9 + i, 0, sums[i]);
+  store_filters(args, bias, out, sums, first, width, item);
 }

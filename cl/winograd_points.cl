@@ -141,3 +141,17 @@ static void outputs_of_points(const float (*m)[SIDE], float (*y)[TILE]) {
     for (int i = 0; i < TILE; i++) y[i][j] = values[i];
   }
 }
+
+static void filter_of_all_points(const float (*m)[SIDE], float *filter) {
+  float g[3][SIDE], column[SIDE], values[3];
+#pragma unroll
+  for (int j = 0; j < SIDE; j++) {
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) column[i] = m[i][j];
+    filter_of_points(column, values);
+#pragma unroll
+    for (int r = 0; r < 3; r++) g[r][j] = values[r];
+  }
+#pragma unroll
+  for (int r = 0; r < 3; r++) filter_of_points(g[r], filter + r * 3);
+}

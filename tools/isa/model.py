@@ -131,10 +131,11 @@ def moved_floats(launch, options):
     points = (options.get("TILE", 0) + 2) ** 2
     return {
         "winograd_input": tile + points,
-        "winograd_gradient": tile + points,
+        "winograd_operands": tile + points,
         "winograd_weights": 9 + points,
         "winograd_output": launch["slices"] * points + tile,
-        "winograd_filter": (launch["slices"] * points + 9) / max(launch["slice"], 1),
+        "winograd_filter": launch["slices"] * points + 9,
+        "winograd_filter_shared": (launch["slices"] * points + 9) / max(launch["slice"], 1),
     }.get(launch["kernel"], 2)
 
 

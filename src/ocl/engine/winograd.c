@@ -19,6 +19,7 @@ static const program_source fused = {
 #define MOST_ITEMS 128
 /* Enough to hide the latency of memory. */
 #define ITEMS_PER_UNIT 1024
+#define LONE_ITEMS_PER_UNIT 128
 /* What a transform does per point, in operations. */
 #define POINT_WORK 32.0
 
@@ -64,15 +65,18 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
   return launch_kernel(run->device, &what, *args, arrays);
 }
 
+/* Work-groups for an item per element of a matrix per group of the problem. */
+static int64_t groups_for(const winograd_run *run, int64_t elements) {
+  return cvy_ceil_div(run->problem->groups * elements, group_items(run));
+}
+
 /* Between an array and matrices: an item per tile and channel. */
 static convoy_status transform_tiles(const winograd_run *run, const char *kernel, conv_args args,
                                      extents of, const bindings *arrays) {
   args.rows = of.rows;
   args.rows_up = of.rows_up;
   args.columns_up = of.columns_up;
-  const int64_t lines = args.groups * of.rows_up;
-  return transform(run, kernel, &args, lines * cvy_ceil_div(of.columns_up, group_items(run)),
-                   arrays);
+  return transform(run, kernel, &args, groups_for(run, of.rows_up * of.columns_up), arrays);
 }
 
 static convoy_status launch_tiles(const winograd_run *run, const program_source *source,
@@ -133,34 +137,40 @@ static convoy_status run_gather(const winograd_run *run, const conv_args *piece)
                          (extents){plan->rows, plan->rows_up, plan->columns_up}, &out);
 }
 
-/* Items that share an element of the gradient: as many as keep the device busy, but neighbours read 8
- * neighbouring floats at least. */
+/* Items that share an element of the gradient: one where elements alone keep the device busy, each item
+ * loading all points at once; else as many as do, but neighbours read 8 neighbouring floats at least. */
 static int64_t lanes_for(const winograd_run *run, int64_t elements) {
-  const int64_t wanted = ITEMS_PER_UNIT * (int64_t)run->device->facts.info.compute_units;
-  int64_t lanes = group_items(run) >= 32 ? 4 : 1;
-  while (elements * lanes < wanted && lanes * 16 <= group_items(run)) lanes *= 2;
+  const int64_t units = (int64_t)run->device->facts.info.compute_units;
+  if (elements >= LONE_ITEMS_PER_UNIT * units || group_items(run) < 32) return 1;
+  int64_t lanes = 4;
+  while (elements * lanes < ITEMS_PER_UNIT * units && lanes * 16 <= group_items(run)) lanes *= 2;
   return lanes;
+}
+
+/* x and dy to the matrices of the products. */
+static convoy_status transform_operands(const winograd_run *run, const conv_args *piece) {
+  const cvy_winograd_plan *plan = &run->plan;
+  const bindings arrays = {.a = run->arrays->a, .b = run->arrays->b, .out = run->a};
+  conv_args args = *piece;
+  args.items = plan->b_at;
+  return transform(run, "winograd_operands", &args,
+                   groups_for(run, plan->columns_up * plan->depth_up) +
+                       groups_for(run, plan->rows_up * plan->depth_up),
+                   &arrays);
 }
 
 /* backward_weights of a piece: later pieces are added. */
 static convoy_status run_weights(const winograd_run *run, const conv_args *piece) {
   const cvy_winograd_plan *plan = &run->plan;
-  const bindings x = {.a = run->arrays->a, .out = run->b};
-  const bindings dy = {.a = run->arrays->b, .out = run->a};
   const bindings out = {.a = run->out, .out = run->arrays->out};
-  convoy_status status =
-      transform_tiles(run, "winograd_input", *piece,
-                      (extents){plan->columns, plan->columns_up, plan->depth_up}, &x);
-  if (!status)
-    status = transform_tiles(run, "winograd_gradient", *piece,
-                             (extents){plan->rows, plan->rows_up, plan->depth_up}, &dy);
+  convoy_status status = transform_operands(run, piece);
   if (!status) status = multiply(run);
   if (status) return status;
   conv_args args = *piece;
   args.items = run->problem->groups * plan->rows * plan->columns;
   args.accumulate = args.accumulate || piece->first > 0;
   args.slice = lanes_for(run, args.items);
-  return transform(run, "winograd_filter", &args,
+  return transform(run, args.slice > 1 ? "winograd_filter_shared" : "winograd_filter", &args,
                    cvy_ceil_div(args.items, group_items(run) / args.slice), &out);
 }
 
