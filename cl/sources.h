@@ -12,6 +12,7 @@ extern const char cvy_cl_im2col[];
 extern const char cvy_cl_space[];
 extern const char cvy_cl_tile[];
 extern const char cvy_cl_gemm_sides[];
+extern const char cvy_cl_spread[];
 extern const char cvy_cl_implicit_gemm[];
 extern const char cvy_cl_implicit_gemm_weights[];
 extern const char cvy_cl_strided_data[];

@@ -14,6 +14,26 @@ static const cvy_param params_list[] = {
     [GEMM_PARAMS] = {NULL, {0}},
 };
 
+bool cvy_gemm_is_spread(const cvy_problem *problem) {
+  bool strided = false;
+  if (problem->direction != CONVOY_BACKWARD_DATA || cvy_filter_volume(problem) != 1) return false;
+  for (int axis = 0; axis < 3; axis++) {
+    if (problem->pad[axis] != 0) return false;
+    strided = strided || problem->stride[axis] > 1;
+  }
+  return strided;
+}
+
+cvy_problem cvy_gemm_product(const cvy_problem *problem) {
+  cvy_problem product = *problem;
+  if (!cvy_gemm_is_spread(problem)) return product;
+  for (int axis = 0; axis < 3; axis++) {
+    product.in[axis] = problem->out[axis];
+    product.stride[axis] = 1;
+  }
+  return product;
+}
+
 /* Input positions with the same remainder modulo the stride form a phase of backward_data. */
 static void cut_phases(const cvy_problem *problem, cvy_gemm_sides *sides) {
   sides->columns = problem->n;
@@ -69,8 +89,8 @@ static void slice_blocks(const cvy_problem *problem, int64_t slices, cvy_gemm_pl
   plan->packed = problem->groups * cvy_filter_volume(problem) * plan->depth_up * plan->rows_up;
 }
 
-cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                const cvy_params *params) {
+static cvy_gemm_plan plan_product(const cvy_problem *problem, const cvy_facts *facts,
+                                  const cvy_params *params) {
   const int32_t *v = params->value;
   const cvy_gemm_sides sides = cvy_gemm_sides_of(problem);
   cvy_gemm_plan plan = {.tile = {v[GEMM_BM], v[GEMM_BN], v[GEMM_BK], v[GEMM_TM], v[GEMM_TN]},
@@ -90,6 +110,15 @@ cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *fac
       plan.row_tiles * plan.column_tiles * problem->groups * sides.phases * plan.slices;
   if (plan.slices > 1)
     plan.scratch = plan.slices * cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  return plan;
+}
+
+cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                const cvy_params *params) {
+  const cvy_problem product = cvy_gemm_product(problem);
+  cvy_gemm_plan plan = plan_product(&product, facts, params);
+  plan.spread = cvy_gemm_is_spread(problem);
+  if (plan.spread) plan.scratch = plan.slices * cvy_problem_count(&product, CVY_X);
   return plan;
 }
 

@@ -18,6 +18,12 @@ typedef struct cvy_gemm_sides {
 } cvy_gemm_sides;
 cvy_gemm_sides cvy_gemm_sides_of(const cvy_problem *problem);
 
+/* backward_data of 1x1 filters with a stride: most of the result is 0. The product is made as if there
+ * were no stride, and its results are spread over the array afterwards. */
+bool cvy_gemm_is_spread(const cvy_problem *problem);
+/* The problem whose product it is: itself, or the one without stride. */
+cvy_problem cvy_gemm_product(const cvy_problem *problem);
+
 /* Whether the parameters can run, by divisibility, device limits and workspace. */
 bool cvy_gemm_valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts);
 

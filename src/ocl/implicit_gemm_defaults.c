@@ -81,7 +81,8 @@ typedef struct expectation {
   const cvy_facts *facts;
   const tile_list *list;
   cvy_gemm_sides sides;
-  double out; /* elements of the result */
+  double out;  /* elements of the result */
+  bool spread; /* even a single slice takes a launch more */
 } expectation;
 
 static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
@@ -109,7 +110,7 @@ static double expected(const expectation *of, const tile_choice *tile, int64_t s
   const double resident = each * items < together ? each * items : together;
   const double share = cvy_filter_volume(of->problem) > 1 ? tile->share_of_taps : tile->share;
   const double loop = each * group / (share * filled(of->list, resident, of->facts));
-  if (slices == 1) return loop;
+  if (slices == 1 && !of->spread) return loop;
   return loop + of->list->launch +
          2.0 * (double)slices * of->out * sizeof(float) * of->list->byte / units;
 }
@@ -166,9 +167,14 @@ static int32_t block_channels(int64_t depth, int32_t most) {
 }
 
 static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  const cvy_problem product = cvy_gemm_product(problem);
   const tile_list *list = tiles_for(problem, facts);
-  const expectation of = {problem, facts, list, cvy_gemm_sides_of(problem),
-                          (double)cvy_problem_count(problem, cvy_problem_operands(problem).out)};
+  const expectation of = {&product,
+                          facts,
+                          list,
+                          cvy_gemm_sides_of(&product),
+                          (double)cvy_problem_count(&product, cvy_problem_operands(problem).out),
+                          cvy_gemm_is_spread(problem)};
   double least = 1e300;
   for (size_t i = 0; i < list->count; i++) {
     cvy_params tried;

@@ -47,9 +47,10 @@ typedef struct cvy_gemm_plan {
   int64_t row_tiles, column_tiles;
   int64_t slices, slice; /* of the sum; a slice in blocks of bk channels, or in positions */
   bool compiled;         /* the extents of space are compiled in */
+  bool spread;           /* partial results are of the product without stride */
   int64_t work_groups;
   int64_t packed;  /* elements of the packed weights */
-  int64_t scratch; /* elements: one partial result per slice, if there are several */
+  int64_t scratch; /* elements: one partial result per slice, if there are several or they are spread */
 } cvy_gemm_plan;
 cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                 const cvy_params *params);

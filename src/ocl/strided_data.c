@@ -148,9 +148,9 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   return false;
 }
 
+/* A single tap leaves it nothing to share: the product is better made without the stride. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  (void)problem;
-  return facts->info.type != CONVOY_DEVICE_CPU;
+  return facts->info.type != CONVOY_DEVICE_CPU && cvy_filter_volume(problem) > 1;
 }
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,

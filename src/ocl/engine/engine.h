@@ -305,6 +305,11 @@ convoy_status launch_slices(cvy_device *device, const cvy_problem *problem, cons
 convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
                          span partial, const bindings *arrays);
 
+/* The same for partial results of backward_data with a 1x1 filter, at the positions that dy has; zeros
+ * go between them. */
+convoy_status spread_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+                            span partial, const bindings *arrays);
+
 /* ------------------------------------------------------------- one per algorithm, run.c */
 
 /* Enqueues a job; `scratch` is its workspace, as large as the algorithm asked for. */

@@ -7,6 +7,10 @@ static const program_source sides_source = {
     "gemm_sides.cl",
     (const char *const[]){cvy_cl_conv_args, cvy_cl_epilogue, cvy_cl_gemm_sides, NULL}};
 
+static const program_source spread_source = {
+    "spread.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
+                                       cvy_cl_space, cvy_cl_spread, NULL}};
+
 void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
   const struct {
     const char *name;
@@ -50,6 +54,20 @@ convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t
   args.depth = forward ? cvy_out_volume(problem) : cvy_in_volume(problem);
   const bindings adds = {.a = partial, .bias = arrays->bias, .out = arrays->out};
   return launch_side(device, problem, "add_slices", &args, args.items * args.slice, &adds);
+}
+
+convoy_status spread_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+                            span partial, const bindings *arrays) {
+  conv_args args = args_of(problem);
+  args.items = problem->n * problem->c * cvy_out_volume(problem);
+  args.slices = slices;
+  char options[PROGRAM_OPTIONS];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  cvy_text_add(&text, "-D WIDE=0 -D WG=%lld", (long long)cvy_ocl_group_items(&device->facts));
+  add_space(&text, problem, device->facts.info.type != CONVOY_DEVICE_CPU);
+  const launch what = {.source = &spread_source, .options = options, .kernel = "spread_slices"};
+  const bindings spreads = {.a = partial, .bias = arrays->bias, .out = arrays->out};
+  return launch_elements(device, &what, &args, &spreads);
 }
 
 static convoy_status pack(cvy_device *device, const cvy_problem *problem, conv_args args,

@@ -1,4 +1,5 @@
 /* Launches ocl.implicit_gemm. */
+#include "ocl/implicit_gemm.h"
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
 
@@ -34,12 +35,25 @@ static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan
   return args;
 }
 
+/* Of the product without stride. */
+static convoy_status launch_product(cvy_device *device, const cvy_problem *problem,
+                                    const launch *what, conv_args args, const bindings *arrays,
+                                    span scratch) {
+  bindings partial = *arrays;
+  partial.out = scratch;
+  args.accumulate = args.has_bias = 0;
+  args.activation = CONVOY_IDENTITY;
+  const convoy_status status = launch_kernel(device, what, args, &partial);
+  return status ? status : spread_slices(device, problem, args.slices, scratch, arrays);
+}
+
 convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                 span scratch) {
   const cvy_problem *problem = &job->problem;
   const bool weights = problem->direction == CONVOY_BACKWARD_WEIGHTS;
   const cvy_gemm_plan plan = cvy_gemm_plan_for(problem, &device->facts, &job->params);
-  const conv_args args = args_with(problem, &plan);
+  const cvy_problem product = cvy_gemm_product(problem);
+  const conv_args args = args_with(&product, &plan);
   bindings of = *arrays;
   if (!weights) {
     const convoy_status status = packed_weights(device, job, &args, plan.tile.bk, arrays, &of.b);
@@ -47,12 +61,13 @@ convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bi
   }
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
-  write_options(problem, &plan, &text);
+  write_options(&product, &plan, &text);
   const launch what = {.source = weights ? &weights_source : &gather_source,
                        .options = options,
                        .kernel = weights ? "implicit_gemm_weights" : "implicit_gemm",
                        .work_groups = plan.work_groups,
                        .items = plan.items,
                        .work = cvy_problem_flops(problem)};
+  if (plan.spread) return launch_product(device, problem, &what, args, &of, scratch);
   return launch_slices(device, problem, &what, &args, &of, scratch);
 }
