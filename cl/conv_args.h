@@ -38,7 +38,7 @@ typedef struct conv_args {
   /* where the four arrays start in their buffers, in units of CONV_ALIGN floats */
   conv_int a_at, b_at, bias_at, out_at;
   /* this launch */
-  conv_int items;               /* elements to produce; winograd_operands: where x's matrices begin */
+  conv_int items;               /* elements to produce; winograd_operands: those of dy's matrices */
   conv_int first_group;         /* work-groups that earlier slices of the launch have done */
   conv_int first;               /* im2col: first image of this piece */
   conv_int rows, depth;         /* GEMM, per group: rows of the result, channels summed over */

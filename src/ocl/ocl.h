@@ -50,7 +50,7 @@ typedef struct cvy_gemm_plan {
   bool spread;           /* partial results are of the product without stride */
   int64_t work_groups;
   int64_t packed;  /* elements of the packed weights */
-  int64_t scratch; /* elements: one partial result per slice, if there are several or they are spread */
+  int64_t scratch; /* elements: a partial result per slice, if several or spread */
 } cvy_gemm_plan;
 cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                 const cvy_params *params);

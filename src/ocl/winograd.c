@@ -272,7 +272,7 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
   const double moved = 4 * values * (points + (double)(plan.tile * plan.tile)) * byte;
   const double streamed = 4 * values * points * byte;
   const double product = sums / SHARE > streamed ? sums / SHARE : streamed;
-  const double starts = (of_weights(problem) ? 2 : 1) * LAUNCH_WORK * units;
+  const double starts = LAUNCH_WORK * units;
   return pieces * (moved + product + starts);
 }
 
