@@ -103,6 +103,7 @@ typedef struct cvy_usage {
 
 typedef struct cvy_open_options {
   int32_t threads;         /* CPU engine: 0 = as many as the process may use */
+  convoy_team *team;       /* CPU engine: whose threads; NULL = its own. Of this process only */
   int32_t isolation;       /* lane: convoy_isolation, resolved */
   int64_t workspace_limit; /* bytes */
   double until;            /* list and open wait no longer (cvy_clock seconds); 0: not bounded */

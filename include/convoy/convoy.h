@@ -112,6 +112,14 @@ typedef enum convoy_isolation {
   CONVOY_ISOLATION_NONE = 2     /* in this process: trusted drivers, debugging; a crash is shared */
 } convoy_isolation;
 
+/* Threads that the program has anyway, lent to the CPU engine so that it need not have its own on the
+ * same cores. A team calls member(arg) once on each of its threads, the calling one among them, and
+ * returns when all have returned; if it has but that one, on that one. It does so for calls from several
+ * threads at the same time. `count` and `flags` are 0 and mean: all its threads. GOMP_parallel of an
+ * OpenMP runtime is such a team. */
+typedef void convoy_team_member(void *arg);
+typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, unsigned flags);
+
 /* How a context is opened. A zero or NULL field means: the environment variable, else the default.
  *
  *   field            environment              default   meaning
@@ -124,6 +132,7 @@ typedef enum convoy_isolation {
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
  *   device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may wait for a device,
  *                                                       all its attempts together
+ *   team             -                        (own)     a convoy_team: the threads the CPU engine takes
  *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a device
  *                                                       hangs: run=10,compile=30,transfer=10,
  *                                                       probe=10,start=20 or some of them; further
@@ -170,10 +179,11 @@ typedef struct convoy_options {
   int32_t nan_watch;         /* convoy_switch */
   int32_t winograd;          /* convoy_switch */
   int32_t reserved2;         /* 0 */
+  convoy_team *team;         /* whose threads the CPU engine takes; NULL: its own */
 } convoy_options;
 
 #define CONVOY_OPTIONS_INIT \
-  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0 }
+  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL }
 
 /* ----------------------------------------------------------------------------------- devices */
 

@@ -158,6 +158,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->history_limit = values[HISTORY_LIMIT];
   out->open.isolation = (int32_t)values[ISOLATION];
   out->open.threads = (int32_t)values[THREADS];
+  out->open.team = options.team;
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
 
   convoy_status status = resolve_builders(&out->builders);

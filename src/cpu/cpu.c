@@ -89,6 +89,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   cvy_device *device = calloc(1, sizeof *device);
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory for a device");
   convoy_status status = cvy_threads_open(options->threads, &device->threads);
+  if (status == CONVOY_OK) cvy_threads_lend(device->threads, options->team);
   if (status == CONVOY_OK) status = open_watch(device);
   if (status) {
     close_device(device);

@@ -32,7 +32,8 @@ typedef struct loop {
 struct cvy_threads {
   int32_t count;
   int32_t started;
-  cvy_watch *watch; /* may be NULL */
+  convoy_team *team; /* the program's own threads, which then do the work; NULL: the pool's */
+  cvy_watch *watch;  /* may be NULL */
   pthread_t thread[CVY_MAX_THREADS];
   pthread_mutex_t caller; /* held while a loop runs: one loop at a time */
   pthread_mutex_t lock;   /* guards what follows */
@@ -43,6 +44,7 @@ struct cvy_threads {
   int32_t asleep;
   atomic_int inside;  /* pool threads at work on the loop */
   atomic_uint opened; /* number of loops so far: what an idle thread watches */
+  atomic_int joined;  /* members of the team that came to the loop */
   cvy_threads *next;  /* list of all pools, for fork */
 };
 
@@ -84,15 +86,15 @@ static cvy_beat *beat_of(const cvy_threads *threads, int32_t thread) {
   return threads && threads->watch ? cvy_watch_beat(threads->watch, thread) : NULL;
 }
 
-/* On the calling thread; inside a task it goes on beating where it did. */
-static void work_here(const cvy_threads *threads, loop *l) {
+/* On a thread that is not the pool's; inside a task it goes on beating where it did. */
+static void work_here(const cvy_threads *threads, loop *l, int32_t slot) {
   if (in_task) {
-    work(l, 0);
+    work(l, slot);
     return;
   }
   in_task = true;
-  cvy_beat *before = cvy_beat_attach(beat_of(threads, 0));
-  work(l, 0);
+  cvy_beat *before = cvy_beat_attach(beat_of(threads, slot));
+  work(l, slot);
   cvy_beat_attach(before);
   in_task = false;
 }
@@ -156,14 +158,18 @@ static void start_threads(cvy_threads *threads, int64_t helpers) {
 
 /* -------------------------------------------------------------------------------- the caller */
 
-static void open_loop(cvy_threads *threads, const loop *l, int64_t helpers) {
-  pthread_mutex_lock(&threads->lock);
+static void set_loop(cvy_threads *threads, const loop *l) {
   threads->loop.task = l->task;
   threads->loop.arg = l->arg;
   threads->loop.count = l->count;
   threads->loop.parts = l->parts;
   threads->loop.slot_is_part = l->slot_is_part;
   atomic_store_explicit(&threads->loop.next, 0, memory_order_relaxed);
+}
+
+static void open_loop(cvy_threads *threads, const loop *l, int64_t helpers) {
+  pthread_mutex_lock(&threads->lock);
+  set_loop(threads, l);
   threads->open = true;
   atomic_fetch_add_explicit(&threads->opened, 1, memory_order_release);
   for (int64_t i = 0; i < helpers && i < threads->asleep; i++) pthread_cond_signal(&threads->wake);
@@ -182,18 +188,42 @@ static void close_loop(cvy_threads *threads) {
   pthread_mutex_unlock(&threads->lock);
 }
 
+static void run_by_pool(cvy_threads *threads, const loop *l, int64_t helpers) {
+  start_threads(threads, helpers);
+  open_loop(threads, l, helpers);
+  work_here(threads, &threads->loop, 0);
+  close_loop(threads);
+}
+
+/* On each thread of the team. It may have more than there are slots. */
+static void join(void *arg) {
+  cvy_threads *threads = arg;
+  int32_t slot = atomic_fetch_add_explicit(&threads->joined, 1, memory_order_relaxed);
+  if (slot >= threads->count) return;
+  uint64_t mode = cvy_denormals_flush();
+  work_here(threads, &threads->loop, slot);
+  cvy_denormals_restore(mode);
+}
+
+/* Always the whole team: OpenMP ends and starts threads when its size changes. */
+static void run_by_team(cvy_threads *threads, const loop *l) {
+  set_loop(threads, l);
+  atomic_store_explicit(&threads->joined, 0, memory_order_relaxed);
+  threads->team(join, threads, 0, 0);
+}
+
 static void run_loop(cvy_threads *threads, loop *l) {
   int64_t count = cvy_threads_count(threads);
   int64_t helpers = (l->parts < count ? l->parts : count) - 1;
   if (in_task || helpers < 1) {
-    work_here(threads, l);
+    work_here(threads, l, 0);
     return;
   }
   pthread_mutex_lock(&threads->caller);
-  start_threads(threads, helpers);
-  open_loop(threads, l, helpers);
-  work_here(threads, &threads->loop);
-  close_loop(threads);
+  if (threads->team)
+    run_by_team(threads, l);
+  else
+    run_by_pool(threads, l, helpers);
   pthread_mutex_unlock(&threads->caller);
 }
 
@@ -232,13 +262,16 @@ static void after_fork(void) {
   pthread_mutex_unlock(&pools_lock);
 }
 
-/* The child has none of the pool's threads, and their locks are in whatever state they were; the
- * list's lock is the forking thread's own. */
+/* The child has none of the pool's threads, nor of a team's, and their locks are in whatever state they
+ * were; the list's lock is the forking thread's own. */
 static void after_fork_in_child(void) {
   pthread_mutex_unlock(&pools_lock);
   in_task = false;
   cvy_beat_attach(NULL);
-  for (cvy_threads *threads = pools; threads; threads = threads->next) make_idle(threads);
+  for (cvy_threads *threads = pools; threads; threads = threads->next) {
+    threads->team = NULL;
+    make_idle(threads);
+  }
 }
 
 static void watch_forks(void) {
@@ -288,6 +321,10 @@ void cvy_threads_close(cvy_threads *threads) {
   pthread_cond_destroy(&threads->wake);
   pthread_cond_destroy(&threads->left);
   free(threads);
+}
+
+void cvy_threads_lend(cvy_threads *threads, convoy_team *team) {
+  threads->team = team;
 }
 
 void cvy_threads_watch(cvy_threads *threads, cvy_watch *watch) {

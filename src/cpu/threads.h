@@ -1,6 +1,7 @@
 /* The one place of CPU threads: every parallel loop of the library goes through cvy_parallel_for or
  * cvy_parallel_items. A pool of POSIX threads instead of OpenMP, because a child made by fork() must
- * be able to compute and idle threads must leave the processors to others (docs/decisions/001). */
+ * be able to compute and idle threads must leave the processors to others (docs/decisions/001); or the
+ * threads of a program that lends its own (docs/decisions/010). */
 #ifndef CVY_CPU_THREADS_H
 #define CVY_CPU_THREADS_H
 
@@ -22,6 +23,9 @@ convoy_status cvy_threads_open(int32_t wanted, cvy_threads **out);
 void cvy_threads_close(cvy_threads *threads);
 /* The pool's threads beat on `watch`, which is for as many and outlives the pool. Before any loop. */
 void cvy_threads_watch(cvy_threads *threads, cvy_watch *watch);
+/* From now on loops run on `team` (convoy.h) instead of the pool's threads; NULL: on those. Before any
+ * loop. A child made by fork() has no team and uses a pool. */
+void cvy_threads_lend(cvy_threads *threads, convoy_team *team);
 /* 1 for NULL. */
 int32_t cvy_threads_count(const cvy_threads *threads);
 

@@ -22,7 +22,7 @@ void cvy_watch_close(cvy_watch *watch); /* NULL is allowed */
 /* In the child, by the thread that called fork(): no thread is at work, and none watches yet. */
 void cvy_watch_after_fork(cvy_watch *watch);
 
-/* Where thread `thread` beats: 0 is the caller of the job. */
+/* Where thread `thread` beats: 0 is the caller of the job, unless the threads are a lent team's. */
 cvy_beat *cvy_watch_beat(cvy_watch *watch, int32_t thread);
 
 /* A job begins and ends, one at a time; `algorithm` lives on. A NULL watch does nothing. */

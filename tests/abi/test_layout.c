@@ -27,6 +27,7 @@ static const place places[] = {
     PLACE(convoy_options, nan_watch, 68),
     PLACE(convoy_options, winograd, 72),
     PLACE(convoy_options, reserved2, 76),
+    PLACE(convoy_options, team, 80),
     PLACE(convoy_device_info, struct_size, 0),
     PLACE(convoy_device_info, type, 4),
     PLACE(convoy_device_info, simulator, 8),

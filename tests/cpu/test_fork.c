@@ -7,6 +7,7 @@
 
 #include "common/cmocka.h"
 #include "common/forks.h"
+#include "cpu/team.h"
 #include "cpu/threads.h"
 
 enum { THREADS = 3 };
@@ -33,16 +34,18 @@ static int sums_right(cvy_threads *threads) {
   return 1;
 }
 
-/* The child's verdict as its exit status. */
+/* The child's verdict as its exit status. It may call no team that its parent was lent: the threads of
+ * that are not there, and it might wait for them. */
 static void expect_child_computes(cvy_threads *threads) {
   int status = -1;
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
     alarm(CHILD_SECONDS);
+    team_calls = 0;
     int right = sums_right(threads);
     cvy_threads_close(threads);
-    _exit(right ? 0 : 1);
+    _exit(right && team_calls == 0 ? 0 : 1);
   }
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFEXITED(status));
@@ -76,6 +79,18 @@ static void child_of_idle_pool(void **state) {
   if (!FORKS_WITHIN_MALLOC) let_start(threads);
   expect_child_computes(threads);
   assert_true(sums_right(threads));
+  cvy_threads_close(threads);
+}
+
+static void child_of_lent_team(void **state) {
+  (void)state;
+  cvy_threads *threads = open_threads();
+  cvy_threads_lend(threads, team_of_test);
+  assert_true(sums_right(threads));
+  expect_child_computes(threads);
+  team_calls = 0;
+  assert_true(sums_right(threads));
+  assert_true(team_calls > 0); /* the parent has it still */
   cvy_threads_close(threads);
 }
 
@@ -113,6 +128,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(child_of_idle_pool),
       cmocka_unit_test(child_of_busy_pool),
+      cmocka_unit_test(child_of_lent_team),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

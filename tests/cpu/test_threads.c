@@ -1,4 +1,5 @@
-/* Parallel loops: every item once, slots never shared, nested and concurrent calls, idle threads. */
+/* Parallel loops: every item once, slots never shared, nested and concurrent calls, idle threads, and
+ * the same on threads that the program lends. */
 #include <float.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 
 #include "common/cmocka.h"
 #include "cpu/denormals.h"
+#include "cpu/team.h"
 #include "cpu/threads.h"
 
 #define ITEMS 1000
@@ -220,6 +222,97 @@ static void denormals_are_flushed_in_the_pool_only(void **state) {
   cvy_threads_close(threads);
 }
 
+/* ------------------------------------------------------------------------- a lent team */
+
+static cvy_threads *open_lent(int32_t wanted, int members) {
+  cvy_threads *threads = open_threads(wanted);
+  cvy_threads_lend(threads, team_of_test);
+  team_members = members;
+  team_calls = 0;
+  return threads;
+}
+
+/* With as many members as slots, with fewer, with more, with the caller alone. */
+static void a_team_does_items_once(void **state) {
+  (void)state;
+  const int members[] = {1, 2, 4, TEAM_MOST};
+  for (size_t i = 0; i < CVY_COUNT(members); i++) {
+    cvy_threads *threads = open_lent(4, members[i]);
+    for (int64_t count = 0; count <= 64; count += 3) {
+      check_loop(threads, cvy_parallel_for, count);
+      check_loop(threads, cvy_parallel_items, count);
+    }
+    assert_true(team_calls > 0);
+    cvy_threads_close(threads);
+  }
+}
+
+static void names_are_not_ours(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  atomic_int *ours = arg;
+  char name[16] = "";
+  (void)begin;
+  (void)end;
+  (void)slot;
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  if (strstr(name, "convoy")) ++*ours;
+  usleep(1000);
+}
+
+static void a_team_replaces_the_pool(void **state) {
+  (void)state;
+  atomic_int ours = 0;
+  cvy_threads *threads = open_lent(4, 4);
+  for (int i = 0; i < 20; i++) cvy_parallel_for(threads, 4, names_are_not_ours, &ours);
+  assert_int_equal(ours, 0);
+  assert_int_equal(team_calls, 20);
+  cvy_parallel_for(threads, 1, names_are_not_ours, &ours); /* nothing to share: nobody is called */
+  assert_int_equal(team_calls, 20);
+  cvy_threads_close(threads);
+}
+
+static void several_callers_share_a_team(void **state) {
+  (void)state;
+  nest n = {.threads = open_lent(3, 2)};
+  pthread_t caller[4];
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&caller[i], NULL, run_many, &n), 0);
+  for (int i = 0; i < 4; i++) pthread_join(caller[i], NULL);
+  assert_int_equal(n.sum, 4 * 300 * 100);
+  n.sum = 0;
+  cvy_parallel_items(n.threads, 50, run_inner, &n);
+  assert_int_equal(n.sum, 50 * 100);
+  cvy_threads_close(n.threads);
+}
+
+static convoy_team_member *lent_member;
+static atomic_int left_flushed;
+
+/* A member of the test's own: what the engine does to the thread must be undone when it leaves. */
+static void look_afterwards(void *arg) {
+  volatile const float smallest = FLT_MIN;
+  lent_member(arg);
+  left_flushed += half(&smallest) == 0;
+}
+
+static void looking_team(convoy_team_member *member, void *arg, unsigned count, unsigned flags) {
+  lent_member = member;
+  team_of_test(look_afterwards, arg, count, flags);
+}
+
+static void a_team_gets_its_denormals_back(void **state) {
+  (void)state;
+  flushing f = {.caller = pthread_self()};
+  cvy_threads *threads = open_lent(3, 3);
+  cvy_threads_lend(threads, looking_team);
+  for (int i = 0; i < 50 && f.pool_flushed == 0; i++)
+    cvy_parallel_for(threads, 3, try_denormals, &f);
+#if defined(__SSE2__) || defined(__aarch64__)
+  assert_true(f.pool_flushed > 0);
+  assert_int_equal(f.pool_kept, 0);
+#endif
+  assert_int_equal(left_flushed, 0);
+  cvy_threads_close(threads);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(items_are_done_once),
@@ -231,6 +324,10 @@ int main(void) {
       cmocka_unit_test(threads_have_names),
       cmocka_unit_test(denormals_are_flushed_and_restored),
       cmocka_unit_test(denormals_are_flushed_in_the_pool_only),
+      cmocka_unit_test(a_team_does_items_once),
+      cmocka_unit_test(a_team_replaces_the_pool),
+      cmocka_unit_test(several_callers_share_a_team),
+      cmocka_unit_test(a_team_gets_its_denormals_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "cpu/team.h"
 #include "cpu/threads.h"
 #include "os/os.h"
 
@@ -91,6 +92,15 @@ static void what_hangs_is_named_once(void **state) {
   assert_non_null(strstr(last_line, "no progress for 0.36 s"));
   assert_int_equal(run_job(&w, second_part_hangs), 1); /* another stall is another line */
   assert_int_equal(lines, 2);
+  close_watched(&w);
+}
+
+static void members_of_a_team_are_watched(void **state) {
+  (void)state;
+  watched w = open_watched(LIMIT);
+  cvy_threads_lend(w.threads, team_of_test);
+  assert_int_equal(run_job(&w, second_part_hangs), 1);
+  assert_non_null(strstr(last_line, "part 2 of 3"));
   close_watched(&w);
 }
 
@@ -274,10 +284,12 @@ static void forked_child_is_watched(void **state) {
 int main(void) {
   convoy_set_log(take_line, NULL, CONVOY_LOG_WARNING);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_hangs_is_named_once), cmocka_unit_test(hanging_products_are_named),
-      cmocka_unit_test(each_thread_is_told),      cmocka_unit_test(processor_time_is_told),
-      cmocka_unit_test(slow_work_is_no_stall),    cmocka_unit_test(being_stopped_is_no_stall),
-      cmocka_unit_test(idle_watcher_sleeps),      cmocka_unit_test(forked_child_is_watched),
+      cmocka_unit_test(what_hangs_is_named_once),   cmocka_unit_test(hanging_products_are_named),
+      cmocka_unit_test(what_hangs_is_named_once),   cmocka_unit_test(members_of_a_team_are_watched),
+      cmocka_unit_test(hanging_products_are_named), cmocka_unit_test(each_thread_is_told),
+      cmocka_unit_test(processor_time_is_told),     cmocka_unit_test(slow_work_is_no_stall),
+      cmocka_unit_test(being_stopped_is_no_stall),  cmocka_unit_test(idle_watcher_sleeps),
+      cmocka_unit_test(forked_child_is_watched),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

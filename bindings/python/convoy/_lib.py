@@ -17,6 +17,7 @@ from ctypes import (
     c_int32,
     c_int64,
     c_size_t,
+    c_uint,
     c_uint32,
     c_void_p,
 )
@@ -159,6 +160,7 @@ class OptionsStruct(Sized):
         ("nan_watch", c_int32),
         ("winograd", c_int32),
         ("reserved2", c_int32),
+        ("team", c_void_p),
     ]
 
 
@@ -299,7 +301,15 @@ STRUCTS = {
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 EventFunction = ctypes.CFUNCTYPE(None, c_void_p, POINTER(EventStruct))
 
-CALLBACKS = {"convoy_log_fn": LogFunction, "convoy_event_fn": EventFunction}
+TeamMember = ctypes.CFUNCTYPE(None, c_void_p)
+Team = ctypes.CFUNCTYPE(None, TeamMember, c_void_p, c_uint, c_uint)
+
+CALLBACKS = {
+    "convoy_log_fn": LogFunction,
+    "convoy_event_fn": EventFunction,
+    "convoy_team_member": TeamMember,
+    "convoy_team": Team,
+}
 
 # Short names for the signatures below. Contexts and tensors are opaque.
 _status = c_int

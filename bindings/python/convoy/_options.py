@@ -13,8 +13,9 @@
     verify              sample    "all", "sample" or "off": how results of a device are checked
     nan_watch           False     True: report the first value that is not finite
     winograd            True      False: no algorithm with a larger error bound
+    team                (own)     address of a convoy_team (convoy.h): threads the CPU engine may use
 
-The environment variable of a keyword is CONVOY_ with its name in capitals.
+The environment variable of a keyword is CONVOY_ with its name in capitals; team has none.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Options(TypedDict, total=False):
     verify: Optional[str]
     nan_watch: Optional[bool]
     winograd: Optional[bool]
+    team: Optional[int]
 
 
 _SWITCHES = {None: Switch.DEFAULT, True: Switch.ON, False: Switch.NO}
@@ -87,6 +89,7 @@ def options_struct(
     verify: Optional[str] = None,
     nan_watch: Optional[bool] = None,
     winograd: Optional[bool] = None,
+    team: Optional[int] = None,
 ) -> OptionsStruct:
     return OptionsStruct(
         device=_text(device, "device"),
@@ -101,4 +104,5 @@ def options_struct(
         verify=_one_of(verify, _CHECKS, "verify"),
         nan_watch=_one_of(nan_watch, _SWITCHES, "nan_watch"),
         winograd=_one_of(winograd, _SWITCHES, "winograd"),
+        team=team,
     )

@@ -33,6 +33,7 @@ PLAIN = {
     "float": ctypes.c_float,
     "double": ctypes.c_double,
     "size_t": ctypes.c_size_t,
+    "unsigned": ctypes.c_uint,
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
     "const float *": ctypes.POINTER(ctypes.c_float),

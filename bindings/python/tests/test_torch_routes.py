@@ -106,7 +106,7 @@ def test_file_of_another_place_or_version(file):
     there.add("p", "b", "b=1")
     here.add("p", "c", "c=1")  # the first stays
     assert here.read() == {"p": "a"} and there.read() == {"p": "b"}
-    file.write_text(file.read_text().replace("routes 1", "routes 0") + "broken line\n")
+    file.write_text(file.read_text().replace("routes 2", "routes 1") + "broken line\n")
     assert here.read() == {}
     here.add("p", "d", "d=1")
     assert here.read() == {"p": "d"} and there.read() == {}

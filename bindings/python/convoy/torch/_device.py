@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Optional
 
+import torch
+
 from .._context import Context
 from .._devices import devices
 from .._lib import DeviceType
+from . import _team
 
 # What a request leaves open | the devices that may be meant.
 _CANDIDATES = {
@@ -37,14 +40,22 @@ def device_of_process(asked: Optional[str] = None) -> str:
 
 
 def threads_of_process() -> int:
-    """This process's share of the cores; 0, the library's default, when it is alone or when
-    CONVOY_THREADS decides."""
+    """As many as PyTorch has, unless CONVOY_THREADS says how many. torchrun and the like give each of
+    their processes one: then this process's share of the cores."""
+    given = _number("CONVOY_THREADS")
     together = _number("LOCAL_WORLD_SIZE") or 1
-    if together == 1 or os.environ.get("CONVOY_THREADS"):
-        return 0
-    return max(1, len(os.sched_getaffinity(0)) // together)
+    threads = torch.get_num_threads()
+    if threads == 1 and together > 1:
+        threads = max(1, len(os.sched_getaffinity(0)) // together)
+    return given or threads
+
+
+def team_of_process(threads: int) -> Optional[int]:
+    """PyTorch's own threads, if there are as many as the engine would have."""
+    return _team.address() if torch.get_num_threads() >= threads else None
 
 
 def open_device(asked: Optional[str], **options: Any) -> Context:
-    settings: Dict[str, Any] = {"threads": threads_of_process(), **options}
+    threads = threads_of_process()
+    settings: Dict[str, Any] = {"threads": threads, "team": team_of_process(threads), **options}
     return Context(device_of_process(asked), **settings)

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Dict
 
-_HEAD = "convoy torch routes 1"
+_HEAD = "convoy torch routes 2"
 
 
 def default_path() -> Path:

@@ -15,7 +15,6 @@ from .._records import Health
 from . import _native
 from ._check import check
 from ._device import open_device
-from ._idle import IdleThreads
 from ._operation import GRADIENTS, Operation, Tensor, admit
 from ._routes import Fixed, Measured, Routes, Way
 from ._statistics import PYTORCH, Statistics
@@ -37,7 +36,6 @@ class Session:
         self.statistics = Statistics()
         self._routes: Optional[Routes] = None
         self._contexts: List[Context] = []  # the device's first
-        self._idle: Optional[IdleThreads] = None
         self._last_health: Optional[Health] = None
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
@@ -57,8 +55,6 @@ class Session:
         contexts, self._contexts, self._routes = self._contexts, [], None
         for context in contexts:
             context.close()
-        if self._idle is not None:
-            self._idle.close()
 
     @property
     def inherited(self) -> bool:
@@ -80,8 +76,6 @@ class Session:
     def _open(self, device: Optional[str]) -> ConvoyWay:
         way = ConvoyWay(open_device(device))
         self._contexts.append(way.context)
-        if way.device.type == DeviceType.CPU_ENGINE and self._idle is None:
-            self._idle = IdleThreads()
         return way
 
     def _opened(self) -> Routes:
