@@ -17,11 +17,12 @@ static void sort_weights(const cvy_depthwise *d, const float *w, float *sorted) 
 
 /* Rows whose results lie beside each other: one part for each phase of the last axis. */
 static void sum_rows(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *x,
-                     const float *w, float *side, float *out) {
+                     const float *w, float *side, float *out, cvy_ahead *ahead) {
   const cvy_depthwise_plan *plan = &d->plan;
   if (parts->rows == 0) return;
   for (int64_t q = 0; q < plan->axis[2].phases; q++) {
     cvy_stencil stencil = cvy_depthwise_stencil(d, &parts[q], x);
+    stencil.ahead = ahead;
     float *aside = side + q * plan->height * plan->side_row;
     d->call->lanes->sums(&stencil, w + parts[q].list, plan->aside ? aside : out + parts[q].to,
                          plan->aside ? plan->side_row : parts[q].to_row);
@@ -36,13 +37,16 @@ static void sum_channel(const cvy_depthwise *d, const float *source, float *out,
   int64_t taps = plan->inputs * cvy_filter_volume(&plan->p);
   int64_t volume = plan->axis[0].result * plan->axis[1].result * plan->axis[2].result;
   int64_t chunk = plan->height * plan->axis[1].phases * plan->axis[2].result;
+  int64_t vectors = cvy_depthwise_vectors(d);
   for (int64_t s = 0; s < plan->strips; s++) {
     const float *x = cvy_depthwise_strip(d, s, source, slot->x);
+    const cvy_depthwise_part *parts = &d->parts[s * plan->phases];
+    cvy_ahead ahead[2] = {cvy_depthwise_next(d, s, source)};
     for (int64_t i = 0; i < plan->outputs; i++) {
-      const cvy_depthwise_part *parts = &d->parts[s * plan->phases];
-      cvy_depthwise_write_ahead(out + i * volume + parts->to + chunk, chunk);
+      const float *next = out + i * volume + parts->to + chunk;
+      ahead[1] = cvy_depthwise_ahead(next, plan->stream ? 0 : chunk, vectors, true);
       for (int64_t q = 0; q < plan->phases; q += plan->axis[2].phases)
-        sum_rows(d, &parts[q], x, slot->w + i * taps, slot->y, out + i * volume);
+        sum_rows(d, &parts[q], x, slot->w + i * taps, slot->y, out + i * volume, ahead);
     }
   }
 }
@@ -115,7 +119,7 @@ static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 /* Adds what the rows of dy in one strip give. Short rows get zeros up to a vector's end. */
 static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *x,
-                     const float *dy, float *side, float *sums) {
+                     const float *dy, float *side, float *sums, cvy_ahead *ahead) {
   cvy_stencil stencil = cvy_depthwise_stencil(d, part, x);
   const float *y = dy + part->to;
   int64_t pitch = part->to_row, lanes = d->call->lanes->ukr.lanes;
@@ -130,7 +134,9 @@ static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, con
     pitch = CVY_WIDEST;
     stencil.length = (part->length + lanes - 1) / lanes * lanes;
   }
-  cvy_depthwise_read_ahead(dy + part->to + part->rows * part->to_row, part->rows * part->to_row);
+  int64_t count = part->rows * part->to_row;
+  ahead[1] = cvy_depthwise_ahead(dy + part->to + count, count, cvy_depthwise_vectors(d), false);
+  stencil.ahead = ahead;
   d->call->lanes->dots(&stencil, y, pitch, sums + part->list * CVY_WIDEST);
 }
 
@@ -142,9 +148,10 @@ static void dot_channel(const cvy_depthwise *d, int64_t n, int64_t c,
   const float *source = d->call->a + nc * cvy_in_volume(&plan->p);
   for (int64_t s = 0; s < plan->strips; s++) {
     const float *x = cvy_depthwise_strip(d, s, source, slot->x);
+    cvy_ahead ahead[2] = {cvy_depthwise_next(d, s, source)};
     for (int64_t i = 0; i < outputs; i++)
       dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, slot->y,
-               slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST);
+               slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST, ahead);
   }
 }
 

@@ -90,10 +90,12 @@ void cvy_depthwise_woven_dots(void *depthwise, int64_t begin, int64_t end, int32
  * where no source element goes. */
 const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const float *source,
                                  float *to);
-/* Starts bringing to the cache what the next strip will read or write, while this one is computed:
- * the processor sees the pauses between strips, not the row after them. */
-void cvy_depthwise_read_ahead(const float *from, int64_t floats);
-void cvy_depthwise_write_ahead(const float *to, int64_t floats);
+/* `floats` from `from` on, asked for while stencils make `vectors` vectors of results. */
+cvy_ahead cvy_depthwise_ahead(const float *from, int64_t floats, int64_t vectors, bool write);
+/* What strip number `strip` + 1 will read, while all results of this strip are made. */
+cvy_ahead cvy_depthwise_next(const cvy_depthwise *d, int64_t strip, const float *source);
+/* Vectors of results of a strip of one output channel. */
+int64_t cvy_depthwise_vectors(const cvy_depthwise *d);
 /* Rows of all phases of the last axis, made aside, to their channel. */
 void cvy_depthwise_move(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *from,
                         float *out);

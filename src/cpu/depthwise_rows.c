@@ -4,17 +4,39 @@
 #include "cpu/depthwise.h"
 #include "cpu/span.h"
 
-#define SHORT 256 /* floats that are not worth it */
+#define TILE 8 /* vectors of results that stencils make between two requests */
 
-void cvy_depthwise_read_ahead(const float *from, int64_t floats) {
-  if (floats < SHORT) return;
-  for (int64_t i = 0; i < floats; i += CVY_LINE_FLOATS) __builtin_prefetch(from + i);
+/* ---------------------------------------------------------------------------------- in time */
+
+cvy_ahead cvy_depthwise_ahead(const float *from, int64_t floats, int64_t vectors, bool write) {
+  int64_t step = cvy_parts_of(floats * TILE, cvy_most(vectors, TILE));
+  return (cvy_ahead){from, from + floats, cvy_round_up(step, CVY_LINE_FLOATS), write};
 }
 
-void cvy_depthwise_write_ahead(const float *to, int64_t floats) {
-  if (floats < SHORT) return;
-  for (int64_t i = 0; i < floats; i += CVY_LINE_FLOATS) __builtin_prefetch(to + i, 1);
+int64_t cvy_depthwise_vectors(const cvy_depthwise *d) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  int64_t lanes = plan->lanes > 1 ? 1 : d->call->lanes->ukr.lanes;
+  return plan->phases * plan->height * cvy_parts_of(plan->axis[2].sums, lanes);
 }
+
+/* The last row of this strip, in the plane that the next strip begins in. */
+static const float *end_of(const cvy_depthwise *d, int64_t strip, const float *source) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_depthwise_axis *h = &plan->axis[1];
+  int64_t first = strip % plan->heights * plan->height;
+  int64_t sums = cvy_least(plan->height, h->sums - first);
+  return source + ((first + sums - 1) * h->step + h->reach - h->left) * plan->axis[2].source;
+}
+
+cvy_ahead cvy_depthwise_next(const cvy_depthwise *d, int64_t strip, const float *source) {
+  const cvy_depthwise_plan *plan = &d->plan;
+  bool plane = plan->axis[0].sums == 1 && plan->axis[0].reach == 1 && plan->inputs == 1;
+  int64_t floats = plane ? plan->height * plan->axis[1].step * plan->axis[2].source : 0;
+  return cvy_depthwise_ahead(end_of(d, strip, source), floats,
+                             cvy_depthwise_vectors(d) * plan->outputs, false);
+}
+
+/* ------------------------------------------------------------------------------------- strips */
 
 static void zero_rows(const cvy_depthwise_plan *plan, float *to, int64_t begin, int64_t end) {
   if (begin < end)
@@ -64,8 +86,6 @@ static void fill_slice(const cvy_depthwise *d, int64_t top, int64_t rows, const 
                            .from_pitch = w->source,
                            .rows = end - begin,
                            .length = cvy_most(cvy_least(last, w->source), 0)});
-  cvy_depthwise_read_ahead(slice + (top + rows - h->left) * w->source,
-                           d->plan.height * h->step * w->source);
 }
 
 const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const float *source,

@@ -10,14 +10,23 @@
 
 #define CVY_WIDEST 16 /* floats of the widest vector of any instruction set */
 
+/* Memory that is wanted soon: asked for a few lines at a time between the sums, because the processor keeps
+ * a few requests open, and asking for many at once is waiting for them. */
+typedef struct cvy_ahead {
+  const float *at, *end;
+  int64_t step; /* floats at a time */
+  bool write;
+} cvy_ahead;
+
 typedef struct cvy_stencil {
   const float *x;
   const int64_t *shift;
   int64_t across, down; /* taps of a filter row, filter rows */
   int64_t x_step, tap_step;
   int64_t rows, length;
-  bool loose; /* what lies between rows of y may be overwritten */
-  bool woven; /* rows of whole vectors (weave.h): w has a weight of each tap for every lane */
+  cvy_ahead *ahead; /* two, or NULL */
+  bool loose;       /* what lies between rows of y may be overwritten */
+  bool woven;       /* rows of whole vectors (weave.h): w has a weight of each tap for every lane */
 } cvy_stencil;
 
 /* y[o y_pitch + i] = sum over r, s of w[r across + s] tap(r, s). Rows shorter than a vector read x up

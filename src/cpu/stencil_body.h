@@ -1,6 +1,7 @@
 /* Body of the stencils in GCC's vector extensions. Filters of up to 7 rows, as far apart as the
  * result rows or half as far, are unrolled over a tile of result rows: a vector of x is loaded once
  * for all results that it is a tap of. All others go through their list of taps. */
+#include "cpu/sizes.h"
 #include "cpu/stencil.h"
 
 #define STENCIL_ROWS 8 /* of results, at most */
@@ -23,6 +24,22 @@ static inline vector weight_of(const cvy_stencil *s, const float *w, int64_t tap
 /* Result row of a tile for which x row i is tap row r, if there is one. */
 ALWAYS int tile_row(const int i, const int r, const int step, const int rows) {
   return i >= r && (i - r) % step == 0 && (i - r) / step < rows ? (i - r) / step : -1;
+}
+
+/* ------------------------------------------------------------------------------------ ahead */
+
+static inline void ask(cvy_ahead *a) {
+  const float *end = a->end - a->at > a->step ? a->at + a->step : a->end;
+  if (a->write)
+    for (; a->at < end; a->at += CVY_LINE_FLOATS) __builtin_prefetch(a->at, 1);
+  else
+    for (; a->at < end; a->at += CVY_LINE_FLOATS) __builtin_prefetch(a->at);
+}
+
+static inline void ask_ahead(const cvy_stencil *s) {
+  if (!s->ahead) return;
+  ask(&s->ahead[0]);
+  ask(&s->ahead[1]);
 }
 
 /* ------------------------------------------------------------------------------------- sums */
@@ -58,9 +75,11 @@ ALWAYS void sum_rows(const cvy_stencil *s, const float *w, int64_t first, float 
   y += first * y_pitch;
   for (int64_t i = 0; last >= 0 && i < s->length; i += LANES) {
     int64_t at = i < last ? i : last;
+    ask_ahead(s);
     sum_vectors(s, w, x + at, pitch, y + at, y_pitch, rows, down, step);
   }
   if (last >= 0) return;
+  ask_ahead(s);
   float whole[STENCIL_ROWS * LANES];
   int64_t room = s->loose ? (s->rows - 1 - first) * y_pitch + s->length : 0;
   sum_vectors(s, w, x, pitch, whole, LANES, rows, down, step);
@@ -219,6 +238,7 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
   for (int64_t i = 0; i < s->length; i += LANES) {
     int64_t at = i + LANES <= s->length ? i : s->length - LANES, o = 0;
     lane_mask mask = lanes_from(i - at); /* what the last vector has again counts as 0 */
+    ask_ahead(s);
     for (; o + DOTS_ROWS <= s->rows; o += DOTS_ROWS)
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask,
                   DOTS_ROWS, block, down, step);

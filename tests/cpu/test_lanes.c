@@ -6,6 +6,7 @@
 #include "common/cmocka.h"
 #include "common/random.h"
 #include "cpu/lanes.h"
+#include "cpu/sizes.h"
 
 #define LENGTH 150
 #define ROOM 4096
@@ -118,6 +119,17 @@ static const float *tap(const cvy_stencil *s, int64_t t, int64_t o, int64_t i) {
   return s->x + o * s->x_step + t / s->across * s->tap_step + s->shift[t % s->across] + i;
 }
 
+#define AHEAD 40 /* floats, which end within a line */
+
+static void ask(cvy_ahead *ahead) {
+  ahead[0] = (cvy_ahead){x, x + AHEAD, AHEAD, false};
+  ahead[1] = (cvy_ahead){y, y + AHEAD, AHEAD, true};
+}
+
+static void expect_asked(const cvy_ahead *ahead) {
+  for (int i = 0; i < 2; i++) assert_in_range(ahead[i].at - ahead[i].end, 0, CVY_LINE_FLOATS - 1);
+}
+
 static void check_sums(const cvy_lanes *lanes, const cvy_stencil *s, const float *weights) {
   fill();
   for (int64_t o = 0; o < s->rows; o++)
@@ -128,15 +140,19 @@ static void check_sums(const cvy_lanes *lanes, const cvy_stencil *s, const float
         *to +=
             weights[s->woven ? t * lanes->ukr.lanes + i % lanes->ukr.lanes : t] * *tap(s, t, o, i);
     }
+  ask(s->ahead);
   lanes->sums(s, weights, y, ROW);
   expect_equal();
+  expect_asked(s->ahead);
 }
 
 static void check_dots(const cvy_lanes *lanes, const cvy_stencil *s) {
   float sums[8 * 3 * CVY_WIDEST] = {0};
   if (s->length < lanes->ukr.lanes) return; /* the contract excludes it */
   fill();
+  ask(s->ahead);
   lanes->dots(s, y, ROW, sums);
+  expect_asked(s->ahead);
   for (int64_t t = 0; t < s->across * s->down; t++) {
     double sum = 0;
     for (int64_t o = 0; o < s->rows; o++)
@@ -154,7 +170,8 @@ static void check_stencil(const cvy_lanes *lanes, int64_t down, int64_t rows, in
   test_fill_integers(&random, weights, 8 * 3 * CVY_WIDEST);
   for (int64_t apart = 1; apart <= 3; apart++) {
     for (int64_t t = 0; t < 3 * down; t++) shift[t] = t / 3 * ROW + t % 3 * 2;
-    cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, false, false};
+    cvy_ahead ahead[2];
+    cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, ahead, false, false};
     check_sums(lanes, &s, weights);
     check_dots(lanes, &s);
     s.woven = true;
