@@ -50,12 +50,15 @@ static uint inside_of(const conv_args args, spot at) {
   return bits;
 }
 
-/* The patch of a channel -> points in local memory. */
-static void transform_patch(global const float *from, int pitch, uint inside, local float *to) {
-  float d[SIDE][SIDE], v[SIDE][SIDE];
+static void load_patch(global const float *from, int pitch, uint inside, float (*d)[SIDE]) {
 #pragma unroll
   for (int i = 0; i < POINTS; i++)
     d[i / SIDE][i % SIDE] = inside >> i & 1u ? from[i / SIDE * pitch + i % SIDE] : 0.0f;
+}
+
+/* The patch of a channel -> points in local memory. */
+static void transform_patch(const float (*d)[SIDE], local float *to) {
+  float v[SIDE][SIDE];
   points_of_patch(d, v);
 #pragma unroll
   for (int i = 0; i < POINTS; i++) to[i * B_POINT] = v[i / SIDE][i % SIDE];
@@ -70,10 +73,14 @@ static void transform_back(const conv_args args, spot at, int channel, local con
   outputs_of_points(m, y);
   const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
 #pragma unroll
-  for (int i = 0; i < TILE * TILE; i++) {
-    const int h = at.h + i / TILE, w = at.w + i % TILE;
-    if (h < args.oh && w < args.ow)
-      store(args, bias, out, (plane * args.oh + h) * args.ow + w, channel, y[i / TILE][i % TILE]);
+  for (int i = 0; i < TILE; i++) {
+    const int to = (plane * args.oh + at.h + i) * args.ow + at.w;
+    if (at.h + i < args.oh && is_bare(args) && args.ow % 2 == 0) {
+      *(global float2 *)(out + to) = (float2)(y[i][0], y[i][1]);
+    } else if (at.h + i < args.oh) {
+      store(args, bias, out, to, channel, y[i][0]);
+      if (at.w + 1 < args.ow) store(args, bias, out, to + 1, channel, y[i][1]);
+    }
   }
 }
 
@@ -105,24 +112,35 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused(
   for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
   local float *a_tiles = room, *b_tiles = room + POINTS * A_POINT;
   for (int term = 0; term < args.depth_up; term += BK) {
+    /* What is loaded is on its way while others still multiply. */
+    float d[PATCHES][SIDE][SIDE];
+    float4 u[WEIGHTS];
 #pragma unroll
     for (int i = 0; i < PATCHES; i++) {
       const int channel = i * (GROUP / BN);
-      transform_patch(source + from + (term + channel) * volume, args.iw,
-                      term + lane + channel < args.depth ? inside : 0u,
-                      b_tiles + (lane + channel) * BN + column);
+      load_patch(source + from + (term + channel) * volume, args.iw,
+                 term + lane + channel < args.depth ? inside : 0u, d[i]);
     }
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i++) {
       const int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
       const int line = (of * args.groups + group) * args.depth_up + term + rest / (BM / 4);
-      *(local float4 *)(a_tiles + of * A_POINT + rest * 4) =
-          *(global const float4 *)(weights + line * args.rows_up + row0 + rest % (BM / 4) * 4);
+      u[i] = *(global const float4 *)(weights + line * args.rows_up + row0 + rest % (BM / 4) * 4);
+    }
+    STAY_IN_ORDER();
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int i = 0; i < PATCHES; i++)
+      transform_patch(d[i], b_tiles + (lane + i * (GROUP / BN)) * BN + column);
+#pragma unroll
+    for (int i = 0; i < WEIGHTS; i++) {
+      const int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
+      *(local float4 *)(a_tiles + of * A_POINT + rest * 4) = u[i];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     tile_multiply(a_tiles + point * A_POINT, BM, b_tiles + point * B_POINT, BN, mine, sum);
-    barrier(CLK_LOCAL_MEM_FENCE);
   }
+  barrier(CLK_LOCAL_MEM_FENCE);
 
 #pragma unroll
   for (int part = 0; part < TM / 4; part++) {
