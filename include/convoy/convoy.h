@@ -404,10 +404,10 @@ CONVOY_API convoy_status convoy_backward_bias_host(convoy_context *context, cons
 
 /* Memory that a worker process can read and write without a copy through the caller; use it for
  * arrays passed to the functions above and to convoy_tensor_read. What is written there (with beta 0)
- * the device writes itself, so after a call that failed its contents are undefined. Aligned to 4096 bytes, contents zero. It is shared with
- * children made by fork(), not copied on write. Free it before convoy_close or after; never while a
- * call uses it. On a context without a worker it is ordinary memory. bytes 0 gives NULL and OK.
- * Returns OK, ERR_MEMORY. */
+ * the device writes itself, so after a call that failed its contents are undefined. Aligned to 4096
+ * bytes, contents zero. It is shared with children made by fork(), not copied on write. Free it before
+ * convoy_close or after; never while a call uses it. On a context without a worker it is ordinary
+ * memory. bytes 0 gives NULL and OK. Returns OK, ERR_MEMORY. */
 CONVOY_API convoy_status convoy_host_alloc(convoy_context *context, size_t bytes, void **out);
 CONVOY_API void convoy_host_free(convoy_context *context, void *memory);
 
