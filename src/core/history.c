@@ -70,25 +70,24 @@ static convoy_status make_anew(cvy_store *store, float *values) {
   return cvy_recompute(context, &store->history, values);
 }
 
-/* Reads what the device has, and judges it. */
-static convoy_status take(cvy_store *store, float *values) {
+/* Reads what the device has, and judges it. With *left that failed, the device copy has been given up, and
+ * the values may come from elsewhere. */
+static convoy_status take(cvy_store *store, float *values, bool *left) {
   convoy_status status = read_back(store, values);
-  if (status || !store->has_history) return status;
-  status = cvy_trust_result(store, values);
-  if (!status) cvy_watch_result(store->context, &store->history.problem, values);
+  if (!status && store->has_history) status = cvy_trust_result(store, values);
+  if (!status && store->has_history) {
+    cvy_watch_result(store->context, &store->history.problem, values);
+  }
+  *left = status && status != CONVOY_ERR_INTERRUPTED && store->context->options.failover;
+  if (*left) cvy_store_leave_device(store);
   return status;
-}
-
-/* Whether what could not be had from the device may come from elsewhere. */
-static bool may_give_up(const cvy_store *store, convoy_status status) {
-  return store->context->options.failover && status != CONVOY_ERR_INTERRUPTED;
 }
 
 static convoy_status gather(cvy_store *store, float *values) {
   if (store->array) {
-    convoy_status status = take(store, values);
-    if (!status || !may_give_up(store, status)) return status;
-    cvy_store_leave_device(store);
+    bool left;
+    convoy_status status = take(store, values, &left);
+    if (!left) return status;
   }
   if (store->has_history) return make_anew(store, values);
   memset(values, 0, (size_t)store->bytes);
@@ -124,9 +123,9 @@ static bool is_direct(const cvy_store *store, const float *values) {
 
 convoy_status cvy_store_read(cvy_store *store, float *values) {
   if (is_direct(store, values)) {
-    convoy_status status = take(store, values);
-    if (!status || !may_give_up(store, status)) return status;
-    cvy_store_leave_device(store);
+    bool left;
+    convoy_status status = take(store, values, &left);
+    if (!left) return status;
   }
   return cvy_store_copy_out(store, values);
 }
