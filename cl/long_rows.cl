@@ -19,21 +19,9 @@
 #endif
 
 #if DIRECTION == 0
-#define SOURCE_Z IN_0
-#define SOURCE_H IN_1
-#define SOURCE_W IN_2
-#define RESULT_Z OUT_0
-#define RESULT_H OUT_1
-#define RESULT_W OUT_2
 /* Source position at which result 0 meets its first tap. */
 #define BEFORE (-PAD_2)
 #else
-#define SOURCE_Z OUT_0
-#define SOURCE_H OUT_1
-#define SOURCE_W OUT_2
-#define RESULT_Z IN_0
-#define RESULT_H IN_1
-#define RESULT_W IN_2
 #define BEFORE (PAD_2 - FILTER_2 + 1)
 #endif
 #define ROWS_OF_FILTER (FILTER_0 * FILTER_1)

@@ -23,12 +23,6 @@
 #define WHOLE_ROUNDS (FILTER_2 % TAPS_AT_ONCE == 0)
 
 #if DIRECTION == 0
-#define SOURCE_Z IN_0
-#define SOURCE_H IN_1
-#define SOURCE_W IN_2
-#define RESULT_Z OUT_0
-#define RESULT_H OUT_1
-#define RESULT_W OUT_2
 /* Of one axis, for an item that begins at result `from`: its first source position, and how many it
  * reaches with `results` results and `taps` taps. */
 #define FIRST(from, taps, stride, pad, dilation) ((from) * (stride) - (pad))
@@ -43,12 +37,6 @@
 /* Where a round of taps begins. */
 #define ROUND(s0) ((s0) * DILATION_2)
 #else
-#define SOURCE_Z OUT_0
-#define SOURCE_H OUT_1
-#define SOURCE_W OUT_2
-#define RESULT_Z IN_0
-#define RESULT_H IN_1
-#define RESULT_W IN_2
 /* Rounded down, also below 0. */
 #define DOWN(a, taps, stride, dilation) \
   (((a) + (taps) * (dilation) * (stride)) / (stride) - (taps) * (dilation))

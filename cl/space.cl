@@ -24,6 +24,22 @@ static conv_args in_space(conv_args args) {
 /* Whole float4 never straddle two images or channels. */
 #define FOURS_IN (IN_0 * IN_1 * IN_2 % 4 == 0)
 #define FOURS_OUT (OUT_0 * OUT_1 * OUT_2 % 4 == 0)
+/* What forward and backward_data read and write. */
+#if defined(DIRECTION) && DIRECTION == 1
+#define SOURCE_Z OUT_0
+#define SOURCE_H OUT_1
+#define SOURCE_W OUT_2
+#define RESULT_Z IN_0
+#define RESULT_H IN_1
+#define RESULT_W IN_2
+#else
+#define SOURCE_Z IN_0
+#define SOURCE_H IN_1
+#define SOURCE_W IN_2
+#define RESULT_Z OUT_0
+#define RESULT_H OUT_1
+#define RESULT_W OUT_2
+#endif
 #else
 static conv_args in_space(conv_args args) { return args; }
 #define TAPS 0
