@@ -196,9 +196,10 @@ static bool drain(cvy_server *server, uint64_t posted) {
 static void rest(cvy_server *server, uint32_t seen) {
   const bool first = server->pause <= FIRST_PAUSE;
   double pause = -1;
-  if (server->device && !server->faulted && server->completed < server->taken) {
+  if (server->device && !server->faulted && server->completed < server->taken &&
+      server->module->engine->poll) {
     set_phase(server, CVY_PHASE_RUNNING);
-    if (server->module->engine->poll) server->module->engine->poll(server->device);
+    server->module->engine->poll(server->device);
     pause = server->pause;
     server->pause = pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
   }

@@ -352,8 +352,8 @@ static long time_used(int pid) {
 #define WINDOW_US 100000
 #define WINDOWS 20
 
-/* An idle worker must not spin. A spinning one uses every window it gets a processor for; an idle one
- * on a loaded machine is charged now and then for the kernel's own work. */
+/* An idle worker is not woken: there are windows in which it uses no time at all, however loaded the
+ * machine is. */
 static void test_idle_costs_nothing(void **state) {
   cvy_device *device = open_process(NULL);
   long least = 1000L * WINDOW_US;
@@ -361,7 +361,7 @@ static void test_idle_costs_nothing(void **state) {
   lane_put(device, 1, 100, 1);
   usleep(50000);
   bool says = time_used(worker_of(device)) >= 0;
-  for (int i = 0; i < WINDOWS && least >= 500000; i++) {
+  for (int i = 0; i < WINDOWS && least > 0; i++) {
     long before = time_used(worker_of(device));
     usleep(WINDOW_US);
     long used = time_used(worker_of(device)) - before;
@@ -369,7 +369,7 @@ static void test_idle_costs_nothing(void **state) {
   }
   LANE->close(device);
   if (!says) skip();
-  assert_in_range(least, 0, 499999);
+  assert_int_equal(least, 0);
 }
 
 /* ------------------------------------------------------------------------ greeting */

@@ -117,7 +117,11 @@ void marks_stop_resting(cvy_device *device) {
 /* The first look after a job only brings it under way: often the next one is about to come. A failure is
  * left to the wait to find: it knows what was waited for. */
 void engine_poll(cvy_device *device) {
-  if (device->fault != 0 || device->finished == device->ticket) return;
+  if (device->fault != 0) return;
+  if (device->finished == device->ticket) {
+    watch_progress(device); /* it may not have heard of this since its own last command */
+    return;
+  }
   if (device->unflushed > 0) {
     flush_all(device);
     return;
