@@ -19,7 +19,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void choose(void) {
   const choice choices[] = {
 #if defined(__x86_64__)
-    {"avx512", &cvy_lanes_avx512, __builtin_cpu_supports("avx512f")},
+    {"avx512", &cvy_lanes_avx512, __builtin_cpu_supports(CVY_AVX512_NEEDS)},
     {"avx2", &cvy_lanes_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
 #endif
     {"baseline", &cvy_lanes_baseline, true},

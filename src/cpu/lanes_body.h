@@ -13,6 +13,13 @@ typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define ALWAYS static inline __attribute__((always_inline))
 
+/* Whether x86's compilers can be asked for a vector in a register: not for AVX-512's in AVX2's. */
+#if defined(__x86_64__) && (LANES < 16 || defined(__AVX512F__))
+#define IN_REGISTER 1
+#else
+#define IN_REGISTER 0
+#endif
+
 /* Independent accumulators: enough to cover the latency of a multiply-add. */
 #define BURN 12
 

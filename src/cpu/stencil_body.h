@@ -10,7 +10,7 @@
 /* A register for several uses: GCC would read memory again for each. */
 static inline vector load_once(const float *from) {
   vector v = load(from);
-#if defined(__x86_64__)
+#if IN_REGISTER
   __asm__("" : "+v"(v));
 #endif
   return v;
