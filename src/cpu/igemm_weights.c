@@ -122,13 +122,25 @@ static void add_tile(const unit *u, cvy_tile tile, const float *x, int64_t numbe
     }
 }
 
+/* What a tile sums over: rows of outputs or, where rows of x follow each other without gaps as for 1x1,
+ * one row of all. */
+static cvy_tile outputs_of(const unit *u) {
+  const cvy_turned *turned = &u->turned;
+  const int64_t *out = u->p.out;
+  int64_t step = turned->stride[2] * u->run->plan.bundle;
+  int64_t row = turned->extent[2] * turned->stride[1] * u->run->plan.bundle;
+  if (row == out[2] * step)
+    return (cvy_tile){.tap = u->taps, .taps = 1, .channels = out[1] * out[2], .x_pitch = step};
+  return (cvy_tile){.tap = u->taps, .taps = out[2], .channels = out[1], .x_pitch = row};
+}
+
 /* All tiles of one bundle. */
 static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
   int64_t lanes = plan->ukr->lanes, rows = plan->ukr->rows, all = plan->pitch / lanes;
   int64_t strips = (all + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
-  cvy_tile tile = {.tap = u->taps, .taps = u->p.out[2], .channels = u->p.out[1], .add = add};
-  tile.x_pitch = u->turned.extent[2] * u->turned.stride[1] * plan->bundle;
+  cvy_tile tile = outputs_of(u);
+  tile.add = add;
   tile.y_pitch = plan->pitch;
   const float *x = u->x + number * plan->images * plan->x_floats;
   for (int64_t tap = 0; tap < plan->taps; tap++)

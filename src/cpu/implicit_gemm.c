@@ -21,6 +21,10 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   return cvy_cpu_fits(workspace(problem, facts, NULL), facts, reason);
 }
 
+static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
+  return !cvy_cpu_blas_leads(problem, facts);
+}
+
 static void run(const cvy_cpu_call *call) {
   if (for_weights(call->problem))
     cvy_igemm_weights(call);
@@ -33,5 +37,6 @@ const cvy_cpu_row cvy_cpu_implicit_gemm = {
      .directions =
          1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
      .accepts = accepts,
-     .workspace = workspace},
+     .workspace = workspace,
+     .pays = pays},
     run};

@@ -30,7 +30,8 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
            plan.channels * plan.p.filter[2] < FEW_COLUMNS;
   int64_t sums = plan.channels * plan.outputs, places = plan.p.n * cvy_out_volume(&plan.p);
   bool many = plan.channels >= LEAST_CHANNELS && plan.outputs >= LEAST_CHANNELS;
-  return many && places >= LEAST_PLACES && (plan.flat || sums / LARGE_SUMS > places);
+  return many && places >= LEAST_PLACES && (plan.flat || sums / LARGE_SUMS > places) &&
+         !cvy_cpu_blas_leads(problem, facts);
 }
 
 const cvy_cpu_row cvy_cpu_inner_products = {{.name = "cpu.inner_products",

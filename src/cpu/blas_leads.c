@@ -1,0 +1,28 @@
+/* Where OpenBLAS is ahead of the engine's own loops although these take the problem. Measured on
+ * processors with AVX2 only (docs/kernels.md); with AVX-512 the own loops are, the rest being refused. */
+#include "base/build_config.h"
+#include "cpu/row.h"
+
+#define AVX2_LANES 8
+#define LARGE_SUMS 65536 /* of backward_weights with a stride, whose x is unfolded for BLAS */
+
+static bool is_ahead(const cvy_problem *p) {
+  const int64_t taps = cvy_filter_volume(p);
+  const bool still = p->stride[0] == 1 && p->stride[1] == 1 && p->stride[2] == 1;
+  if (p->direction == CONVOY_BACKWARD_WEIGHTS)
+    return taps == 1 || (!still && p->c * p->k * taps >= LARGE_SUMS);
+  return p->direction == CONVOY_BACKWARD_DATA && taps == 1 && !still;
+}
+
+bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts) {
+  const bool measured = cvy_lanes_best()->ukr.lanes == AVX2_LANES && problem->groups == 1;
+  if (!measured || !is_ahead(problem)) return false;
+#if CONVOY_HAVE_OPENBLAS
+  char unread[192];
+  cvy_text refusal = cvy_text_in(unread, sizeof unread);
+  return cvy_cpu_im2col.algorithm.accepts(problem, facts, &refusal);
+#else
+  (void)facts;
+  return false;
+#endif
+}
