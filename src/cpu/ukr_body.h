@@ -5,20 +5,31 @@
 
 #define TILE_VECTORS 3
 
-/* The products of one channel and tap. Vectors of x are kept to the end: GCC would put sums in their
- * place, and move all of them back for the next products. */
+/* Keeps a value alive up to here. Without, GCC puts a sum in the place of a factor that it needs no more,
+ * and moves the sum back for the next products. */
+ALWAYS void needed(vector v) {
+#if IN_REGISTER
+  __asm__("" : : "v"(v));
+#else
+  (void)v;
+#endif
+}
+
+/* The products of one channel and tap. */
 ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const float *w,
                      const int rows, const int vectors) {
   vector from[TILE_VECTORS];
   UNROLL(8)
   for (int v = 0; v < vectors; v++) from[v] = load(x + v * LANES);
   UNROLL(8)
-  for (int r = 0; r < rows; r++) UNROLL(8)
-  for (int v = 0; v < vectors; v++) sum[r][v] += w[r] * from[v];
-#if IN_REGISTER
+  for (int r = 0; r < rows; r++) {
+    const vector weight = w[r] - (vector){0};
+    UNROLL(8)
+    for (int v = 0; v < vectors; v++) sum[r][v] += weight * from[v];
+    needed(weight);
+  }
   UNROLL(8)
-  for (int v = 0; v < vectors; v++) __asm__("" : : "v"(from[v]));
-#endif
+  for (int v = 0; v < vectors; v++) needed(from[v]);
 }
 
 /* Unrolled in full, once for each number of vectors: the compiler keeps an array in registers only if
