@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 LARGE = 20e-6
 
 
 class Layer(NamedTuple):
+    count: int
     arithmetic: float  # seconds, as all of them
     traffic: float
     measured: float
@@ -27,35 +28,24 @@ class Layer(NamedTuple):
         return max(self.arithmetic, self.traffic)
 
 
-def layer_of(line: Dict[str, Any], device: Dict[str, Any]) -> Layer:
-    count = line["count"]
-    return Layer(
-        count * line["flops"] / device["peak_gflops"] * 1e-9,
-        count * line["bytes"] / device["peak_gigabytes_per_second"] * 1e-9,
-        count * line["median_ms"] * 1e-3,
-    )
-
-
-def read(path: str) -> Dict[Tuple[str, str], List[Tuple[Layer, bool]]]:
-    """Layers per algorithm and pass, each with whether a single one is large."""
-    layers: Dict[Tuple[str, str], List[Tuple[Layer, bool]]] = {}
-    device: Dict[str, Any] = {}
+def read(path: str) -> Dict[Tuple[str, str], List[Layer]]:
+    """Layers per algorithm and pass."""
+    layers: Dict[Tuple[str, str], List[Layer]] = {}
     with open(path, encoding="utf-8") as file:
-        for text in file:
-            line = json.loads(text)
-            if line["type"] == "head":
-                device = line["devices"][0]
+        for line in map(json.loads, file):
             if line["type"] != "line" or line["status"] != "ok":
                 continue
-            layer = layer_of(line, device)
+            shares = line["flops_share"], line["copy_share"], 1.0  # of the device's peaks
+            times = (line["median_ms"] * 1e-3 * share for share in shares)
             key = line["algorithm"], line["pass"]
-            layers.setdefault(key, []).append((layer, layer.floor() >= LARGE * line["count"]))
+            layers.setdefault(key, []).append(Layer(line["count"], *times))
     return layers
 
 
 def over_floor(layers: List[Layer]) -> str:
-    floor = sum(layer.floor() for layer in layers)
-    return f"{sum(layer.measured for layer in layers) / floor:.2f}" if floor > 0 else ""
+    floor = sum(layer.count * layer.floor() for layer in layers)
+    measured = sum(layer.count * layer.measured for layer in layers)
+    return f"{measured / floor:.2f}" if floor > 0 else ""
 
 
 def main() -> int:
@@ -64,11 +54,11 @@ def main() -> int:
         return 2
     print("| row, pass | layers | arithmetic | traffic | measured | over floor | large ones |")
     print("|---|---|---|---|---|---|---|")
-    for (algorithm, direction), found in sorted(read(sys.argv[1]).items()):
-        every = [layer for layer, _ in found]
-        large = [layer for layer, is_large in found if is_large]
-        sums = (1e3 * sum(getattr(layer, field) for layer in every) for field in Layer._fields)
-        arithmetic, traffic, measured = (f"{value:.3f}" for value in sums)
+    for (algorithm, direction), every in sorted(read(sys.argv[1]).items()):
+        large = [layer for layer in every if layer.floor() >= LARGE]
+        fields = ("arithmetic", "traffic", "measured")
+        sums = (sum(layer.count * getattr(layer, field) for layer in every) for field in fields)
+        arithmetic, traffic, measured = (f"{1e3 * value:.3f}" for value in sums)
         print(
             f"| {algorithm} {direction} | {len(every)} | {arithmetic} | {traffic} | {measured} "
             f"| {over_floor(every)} | {over_floor(large)} ({len(large)}) |"

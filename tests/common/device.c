@@ -55,3 +55,13 @@ int test_open(const char *wanted, convoy_context **context, convoy_device_info *
   }
   return 0;
 }
+
+int test_find(const char *wanted, char *id, size_t size) {
+  convoy_context *context;
+  convoy_device_info info;
+  const int status = test_open(wanted, &context, &info);
+  if (status != 0) return status;
+  convoy_close(context);
+  snprintf(id, size, "%s", info.id);
+  return 0;
+}

@@ -2,6 +2,8 @@
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
+#include <stddef.h>
+
 #include "convoy/convoy.h"
 
 #define TEST_SKIPPED 77 /* exit status that CTest counts as skipped */
@@ -12,5 +14,8 @@
  * reason has gone to stderr: TEST_SKIPPED when OpenCL answers and has no such platform, EXIT_FAILURE
  * for everything else. */
 int test_open(const char *wanted, convoy_context **context, convoy_device_info *info);
+
+/* The id of such a device, for tests that open it themselves; returns what test_open does. */
+int test_find(const char *wanted, char *id, size_t size);
 
 #endif

@@ -358,16 +358,6 @@ static bool read_options(torture *all, int argc, char **argv) {
   return true;
 }
 
-static int find_device(torture *all) {
-  convoy_context *context;
-  convoy_device_info info;
-  const int status = test_open("pocl", &context, &info);
-  if (status) return status;
-  convoy_close(context);
-  snprintf(all->device, sizeof all->device, "%s", info.id);
-  return 0;
-}
-
 int main(int argc, char **argv) {
   static torture all = {.actions = "fail,hang,stall,crash,wrong,zero",
                         .ways = "host,tensors",
@@ -378,7 +368,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "see the top of test_torture.c\n");
     return 2;
   }
-  int status = find_device(&all);
+  int status = test_find("pocl", all.device, sizeof all.device);
   if (!status) {
     all.control = faults_control_open(getenv("CONVOY_FAULT_FILE"));
     status = run_all(&all);

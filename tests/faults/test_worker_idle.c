@@ -1,7 +1,6 @@
 /* A worker that has nothing to do sleeps until the next call: after each call of a training step, waited
  * for or not, it is not woken a single time. On PoCL, whose work ends when nobody looks. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/cmocka.h"
@@ -68,11 +67,7 @@ int main(void) {
       cmocka_unit_test(test_after_host_calls),
       cmocka_unit_test(test_after_tensor_calls),
   };
-  convoy_context *context;
-  convoy_device_info info;
-  const int status = test_open("pocl", &context, &info);
+  const int status = test_find("pocl", pocl, sizeof pocl);
   if (status != 0) return status;
-  convoy_close(context);
-  snprintf(pocl, sizeof pocl, "%s", info.id);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,12 +173,8 @@ int main(void) {
       cmocka_unit_test(test_tensor_calls_enqueued),
       cmocka_unit_test(test_any_moment),
   };
-  convoy_context *context;
-  convoy_device_info info;
-  const int status = test_open("pocl", &context, &info);
+  const int status = test_find("pocl", pocl, sizeof pocl);
   if (status != 0) return status;
-  convoy_close(context);
-  snprintf(pocl, sizeof pocl, "%s", info.id);
   convoy_set_log(NULL, NULL, CONVOY_LOG_OFF); /* each kill is a line, and there are many */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
