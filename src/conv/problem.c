@@ -327,6 +327,11 @@ int64_t cvy_out_volume(const cvy_problem *problem) {
   return volume(problem->out);
 }
 
+bool cvy_problem_strided(const cvy_problem *problem) {
+  const int64_t *stride = problem->stride;
+  return stride[0] != 1 || stride[1] != 1 || stride[2] != 1;
+}
+
 int64_t cvy_problem_count(const cvy_problem *p, cvy_array array) {
   const int64_t counts[] = {
       [CVY_X] = p->n * p->c * volume(p->in),

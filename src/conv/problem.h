@@ -62,6 +62,7 @@ int64_t cvy_problem_count(const cvy_problem *problem, cvy_array array);
 int64_t cvy_in_volume(const cvy_problem *problem);     /* z h w */
 int64_t cvy_filter_volume(const cvy_problem *problem); /* t r s */
 int64_t cvy_out_volume(const cvy_problem *problem);    /* oz oh ow */
+bool cvy_problem_strided(const cvy_problem *problem);  /* along any axis */
 
 /* conv/work.c: operations and the least bytes moved (every operand once). */
 double cvy_problem_flops(const cvy_problem *problem);

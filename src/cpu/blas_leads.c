@@ -8,10 +8,10 @@
 
 static bool is_ahead(const cvy_problem *p) {
   const int64_t taps = cvy_filter_volume(p);
-  const bool still = p->stride[0] == 1 && p->stride[1] == 1 && p->stride[2] == 1;
+  const bool strided = cvy_problem_strided(p);
   if (p->direction == CONVOY_BACKWARD_WEIGHTS)
-    return taps == 1 || (!still && p->c * p->k * taps >= LARGE_SUMS);
-  return p->direction == CONVOY_BACKWARD_DATA && taps == 1 && !still;
+    return taps == 1 || (strided && p->c * p->k * taps >= LARGE_SUMS);
+  return p->direction == CONVOY_BACKWARD_DATA && taps == 1 && strided;
 }
 
 bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts) {

@@ -33,8 +33,7 @@ cvy_turned cvy_turned_of(const cvy_problem *block) {
 static bool sums_are_large(const cvy_problem *p) {
   int64_t taps = cvy_filter_volume(p), sums = p->k / p->groups * (p->c / p->groups) * taps;
   int64_t pixels = p->n * cvy_out_volume(p);
-  bool still = p->stride[0] == 1 && p->stride[1] == 1 && p->stride[2] == 1;
-  int64_t most = taps == 1 ? LARGE_1X1 : still ? INT64_MAX : LARGE_STRIDED;
+  int64_t most = taps == 1 ? LARGE_1X1 : cvy_problem_strided(p) ? LARGE_STRIDED : INT64_MAX;
   return sums > cvy_times(most, pixels);
 }
 
