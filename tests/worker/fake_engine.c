@@ -6,7 +6,7 @@
  *   refuse  the command returns an error
  *   kill, segv, abort, exit   the process ends that way
  *   hang    the command never returns
- *   late    the command is carried out 1.5 s late
+ *   stop    the process is stopped, and carries the command out once it is continued
  *   slow    from this command on, every wait takes 600 ms
  *   steps   from this command on, every wait takes 2 s and shows progress every 200 ms
  *   burn    the command uses the processor and never returns
@@ -76,7 +76,7 @@ static void misbehave(const cvy_device *device) {
   if (is_now(device, "abort")) signal(SIGABRT, SIG_DFL), abort();
   if (is_now(device, "exit")) _exit(7);
   while (is_now(device, "hang")) pause();
-  if (is_now(device, "late")) usleep(1500000);
+  if (is_now(device, "stop")) raise(SIGSTOP);
   while (is_now(device, "burn")) burn(1);
   compile(device);
 }

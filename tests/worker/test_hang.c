@@ -255,7 +255,7 @@ static void wait_until_gone(int worker) {
 /* What an abandoned worker reads late does not land in memory that is the caller's again. */
 static void test_late_answer_lands_nowhere(void **state) {
   const size_t bytes = 5 << 20, given = bytes - 100;
-  cvy_device *device = open_with("late:4"); /* the read: the array goes there in two parts */
+  cvy_device *device = open_with("stop:4"); /* the read: the array goes there in two parts */
   const int worker = lane_worker(device);
   void (*const truly)(int, int) = cvy_os.signal;
   (void)state;
@@ -266,7 +266,8 @@ static void test_late_answer_lands_nowhere(void **state) {
   cvy_os.signal = truly;
   assert_true(is_there(worker));
   memset(memory, 9, bytes);
-  wait_until_gone(worker); /* once it has answered */
+  kill(worker, SIGCONT); /* it answers, and ends */
+  wait_until_gone(worker);
   for (size_t i = 0; i < bytes; ++i) assert_int_equal(memory[i], 9);
   LANE->host_free(device, memory);
   LANE->close(device);
