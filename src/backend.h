@@ -188,8 +188,9 @@ typedef struct cvy_backend {
    * NULL. */
   convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                         uint64_t *fault);
-  /* [d] Looks, without waiting, how far the device is, and tells its watch. NULL: it cannot say. */
-  void (*poll)(cvy_device *device);
+  /* [d] Looks, without waiting, how far the device is, and tells its watch. False: looking again
+   * would show nothing new before the next command. NULL: it cannot say. */
+  bool (*poll)(cvy_device *device);
   /* [d] Until when (cvy_clock seconds) the calls that follow may wait for the device; core sets it at
    * the beginning of each public call. A wait that reaches it fails with ERR_DEADLINE, as does one
    * during which the device makes no progress within the backend's own deadlines. NULL: waits are

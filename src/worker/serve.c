@@ -193,19 +193,24 @@ static bool drain(cvy_server *server, uint64_t posted) {
 
 /* Nothing to do. While the device goes on, looks now and then how far it is: who asks later then has his
  * answer already. */
+static bool look(cvy_server *server) {
+  if (!server->device || server->faulted || server->completed == server->taken ||
+      !server->module->engine->poll)
+    return false;
+  set_phase(server, CVY_PHASE_RUNNING);
+  return server->module->engine->poll(server->device);
+}
+
 static void rest(cvy_server *server, uint32_t seen) {
   const bool first = server->pause <= FIRST_PAUSE;
   double pause = -1;
-  if (server->device && !server->faulted && server->completed < server->taken &&
-      server->module->engine->poll) {
-    set_phase(server, CVY_PHASE_RUNNING);
-    server->module->engine->poll(server->device);
+  if (look(server)) {
     pause = server->pause;
     server->pause = pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
   }
   set_phase(server, CVY_PHASE_IDLE);
   if (first && cvy_doorbell_linger(&server->wire->work, seen, LINGER_SECONDS)) return;
-  cvy_doorbell_wait(&server->wire->work, seen, server->completed < server->taken ? pause : -1);
+  cvy_doorbell_wait(&server->wire->work, seen, pause);
 }
 
 static bool loop(cvy_server *server) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "common/sleeps.h"
 #include "cpu/team.h"
 #include "cpu/threads.h"
 #include "os/os.h"
@@ -222,21 +223,23 @@ static void being_stopped_is_no_stall(void **state) {
 
 /* ------------------------------------------------------------------------------- manners */
 
-/* The line of the watcher's /proc status that counts how often it went to sleep; -1: no watcher. */
+static bool is_watcher(const char *status) {
+  char name[64] = "";
+  FILE *file = fopen(status, "re");
+  if (file && !fgets(name, sizeof name, file)) name[0] = 0;
+  if (file) fclose(file);
+  return strncmp(name, "Name:\tconvoy-watch", 18) == 0;
+}
+
+/* How often the watcher went to sleep; -1: no watcher. */
 static long watcher_sleeps(void) {
-  char path[512], line[256];
+  char path[512];
   long sleeps = -1;
   DIR *folder = opendir("/proc/self/task");
   assert_non_null(folder);
   for (struct dirent *entry; (entry = readdir(folder));) {
-    bool watcher = false;
     snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-      if (!strncmp(line, "Name:\tconvoy-watch", 18)) watcher = true;
-      if (watcher) sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
-    }
-    if (file) fclose(file);
+    if (is_watcher(path)) sleeps = test_sleeps(path);
   }
   closedir(folder);
   return sleeps;

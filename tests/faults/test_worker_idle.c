@@ -5,6 +5,7 @@
 
 #include "common/cmocka.h"
 #include "common/device.h"
+#include "common/sleeps.h"
 #include "faults/net.h"
 
 /* The work itself may take as long on a loaded machine; a worker that keeps looking does so for good. */
@@ -16,16 +17,11 @@ static char pocl[16];
 /* How often the worker's main thread went to sleep. */
 static long sleeps(const struct net *net) {
   convoy_health health = {.struct_size = sizeof health};
-  char path[64], line[256];
-  long count = -1;
+  char path[64];
   assert_int_equal(convoy_get_health(net->context, &health), CONVOY_OK);
   assert_int_not_equal(health.worker_pid, 0);
   snprintf(path, sizeof path, "/proc/%ld/status", (long)health.worker_pid);
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  while (count < 0 && fgets(line, sizeof line, file))
-    sscanf(line, "voluntary_ctxt_switches: %ld", &count);
-  fclose(file);
+  const long count = test_sleeps(path);
   assert_true(count >= 0);
   return count;
 }

@@ -350,7 +350,7 @@ convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_
 convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
 convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                           uint64_t *fault);
-void engine_poll(cvy_device *device);
+bool engine_poll(cvy_device *device);
 convoy_status engine_clear(cvy_device *device, bool *emptied);
 void staging_close(cvy_device *device);
 

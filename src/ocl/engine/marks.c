@@ -43,11 +43,16 @@ void marks_drop(cvy_device *device) {
   device->marks.expected = 0;
 }
 
-static bool is_complete(cl_event event) {
+/* CL_COMPLETE, more while it is under way, less if it or the question failed. */
+static cl_int state_of(cl_event event) {
   cl_int state = CL_QUEUED;
   const cl_int code =
       clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-  return code == CL_SUCCESS && state == CL_COMPLETE;
+  return code == CL_SUCCESS ? state : code;
+}
+
+static bool is_complete(cl_event event) {
+  return state_of(event) == CL_COMPLETE;
 }
 
 /* The kernel ran from when the one before ended, or from when it was enqueued, until now. The older
@@ -116,15 +121,15 @@ void marks_stop_resting(cvy_device *device) {
 
 /* The first look after a job only brings it under way: often the next one is about to come. A failure is
  * left to the wait to find: it knows what was waited for. */
-void engine_poll(cvy_device *device) {
-  if (device->fault != 0) return;
+bool engine_poll(cvy_device *device) {
+  if (device->fault != 0) return false;
   if (device->finished == device->ticket) {
     watch_progress(device); /* it may not have heard of this since its own last command */
-    return;
+    return false;
   }
   if (device->unflushed > 0) {
     flush_all(device);
-    return;
+    return true;
   }
   if (device->resting && device->rested != device->ticket) marks_stop_resting(device);
   if (!device->resting) {
@@ -133,7 +138,9 @@ void engine_poll(cvy_device *device) {
     device->rested = device->ticket;
     flush_all(device);
   }
-  if (!device->resting || !is_complete(device->resting)) return;
+  const cl_int state = device->resting ? state_of(device->resting) : CL_INVALID_EVENT;
+  if (state != CL_COMPLETE) return state > CL_COMPLETE;
   marks_stop_resting(device);
   command_drained(device, CL_SUCCESS, "looking how far the device is");
+  return false;
 }
