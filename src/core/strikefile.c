@@ -48,18 +48,30 @@ static convoy_status write_file(const place *at, const cvy_strikes *strikes) {
   return status;
 }
 
-/* Changes the file while nobody else does: adds `what` and forgets `device`'s, whichever is given.
- * `out` gets what the file has then. */
-static convoy_status change(const cvy_strike *what, bool forgets, const char *device,
-                            cvy_strikes *out) {
+/* At the time of the newest, so that what others have written meanwhile is not taken back to theirs. */
+static void add_unwritten(cvy_strikes *to, const cvy_strikes *mine) {
+  for (int32_t i = 0; i < mine->count; i++) {
+    cvy_strike each = mine->list[i];
+    each.count = each.unwritten;
+    each.unwritten = 0;
+    each.last = mine->list[mine->count - 1].last;
+    if (each.count > 0) cvy_strikes_add(to, &each);
+  }
+}
+
+/* Changes the file while nobody else does: adds what it lacks of `mine`, or forgets `device`'s where
+ * `mine` is NULL. `out` gets what the file has then. */
+static convoy_status change(const cvy_strikes *mine, const char *device, cvy_strikes *out) {
   place at;
   convoy_status status = find(&at);
   if (status) return status;
   int lock = cvy_file_lock(at.lock, LOCK_SECONDS);
   if (lock < 0) return cvy_fail(CONVOY_ERR_IO, "%s cannot be locked", at.lock);
   read_file(&at, out);
-  if (forgets) cvy_strikes_forget(out, device);
-  if (what) cvy_strikes_add(out, what);
+  if (mine)
+    add_unwritten(out, mine);
+  else
+    cvy_strikes_forget(out, device);
   status = write_file(&at, out);
   cvy_file_unlock(lock);
   return status;
@@ -85,15 +97,16 @@ static void tell_unwritten(void) {
 }
 
 void cvy_strikes_note(cvy_strikes *mine, const cvy_strike *what) {
+  cvy_strike added = *what;
+  added.unwritten = what->count;
+  cvy_strikes_add(mine, &added);
   cvy_strikes *all = malloc(sizeof *all);
-  convoy_status status = all ? change(what, false, NULL, all)
+  convoy_status status = all ? change(mine, NULL, all)
                              : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
-  if (status) {
+  if (status)
     tell_unwritten();
-    cvy_strikes_add(mine, what);
-  } else {
+  else
     *mine = *all;
-  }
   free(all);
 }
 
@@ -112,7 +125,7 @@ convoy_status cvy_record_text(const char *device, char *text, size_t size) {
 convoy_status cvy_record_clear(const char *device) {
   cvy_strikes *left = malloc(sizeof *left);
   if (!left) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
-  convoy_status status = change(NULL, true, device, left);
+  convoy_status status = change(NULL, device, left);
   free(left);
   cvy_downs_forget(device);
   return status;

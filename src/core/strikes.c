@@ -30,6 +30,7 @@ static void copy_strike(cvy_strike *to, const cvy_strike *from) {
   copy_field(to->reason, sizeof to->reason, from->reason);
   to->rung = from->rung;
   to->count = from->count;
+  to->unwritten = from->unwritten;
   to->last = from->last;
 }
 
@@ -56,6 +57,11 @@ static void forgive(cvy_strikes *strikes, int64_t now) {
   }
 }
 
+static int32_t sum_of(int32_t a, int32_t b) {
+  int32_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT32_MAX : sum;
+}
+
 static int32_t oldest(const cvy_strikes *strikes) {
   int32_t found = 0;
   for (int32_t i = 1; i < strikes->count; i++) {
@@ -70,9 +76,8 @@ void cvy_strikes_add(cvy_strikes *strikes, const cvy_strike *what) {
   forgive(strikes, added.last);
   for (int32_t i = 0; i < strikes->count; i++) {
     if (!same_place(&strikes->list[i], &added)) continue;
-    if (__builtin_add_overflow(added.count, strikes->list[i].count, &added.count)) {
-      added.count = INT32_MAX;
-    }
+    added.count = sum_of(added.count, strikes->list[i].count);
+    added.unwritten = sum_of(added.unwritten, strikes->list[i].unwritten);
     drop(strikes, i);
     break;
   }
@@ -187,6 +192,7 @@ static bool parse_strike(char *line, cvy_strike *out) {
     return false;
   }
   out->count = (int32_t)count;
+  out->unwritten = 0;
   return true;
 }
 

@@ -25,6 +25,7 @@ typedef struct cvy_strike {
   int32_t count;
   int64_t last; /* seconds since 1970 */
   char reason[160];
+  int32_t unwritten; /* how many of them the file lacks */
 } cvy_strike;
 
 #define CVY_STRIKES 64
@@ -42,8 +43,8 @@ void cvy_strikes_parse(const char *text, cvy_strikes *out);
 /* The file's text; CVY_STRIKES_TEXT bytes suffice. */
 void cvy_strikes_format(const cvy_strikes *strikes, char *text, size_t size);
 
-/* Adds what->count strikes at the time what->last; what is forgiven by then goes. A full list loses its
- * oldest place. Separators and line ends in texts become '/'. */
+/* Adds what->count strikes at the time what->last, as the list's last place; what is forgiven by then
+ * goes. A full list loses its oldest place. Separators and line ends in texts become '/'. */
 void cvy_strikes_add(cvy_strikes *strikes, const cvy_strike *what);
 /* Forgets the places of devices in whose name `device` occurs, NULL: all. */
 void cvy_strikes_forget(cvy_strikes *strikes, const char *device);

@@ -129,8 +129,14 @@ static void run_class(convoy_context *context, int number) {
 /* A network has many classes and goes round them: each has its line once, not with every step. */
 static void each_class_is_told_once(void **state) {
   enum { CLASSES = 200, STEPS = 3 };
-  const cvy_strike device = {"Fake GPU One",        "1.0", "*",  "*",
-                             CVY_RUNG_CONSERVATIVE, 3,     date, "the test"};
+  const cvy_strike device = {.device = "Fake GPU One",
+                             .driver = "1.0",
+                             .algorithm = "*",
+                             .shape_class = "*",
+                             .rung = CVY_RUNG_CONSERVATIVE,
+                             .count = 3,
+                             .last = date,
+                             .reason = "the test"};
   static cvy_strikes unused;
   int told = 0;
   (void)state;
@@ -251,7 +257,14 @@ static void count_line(void *user, convoy_log_level level, const char *line) {
   lines += strstr(line, "ignored") || strstr(line, "not recorded");
 }
 
-static const cvy_strike one = {"A GPU", "1.0", "t", "c", CVY_RUNG_TUNED, 1, 1800000000, "it hung"};
+static const cvy_strike one = {.device = "A GPU",
+                               .driver = "1.0",
+                               .algorithm = "t",
+                               .shape_class = "c",
+                               .rung = CVY_RUNG_TUNED,
+                               .count = 1,
+                               .last = 1800000000,
+                               .reason = "it hung"};
 
 static void a_corrupt_record_is_ignored_with_one_line(void **state) {
   (void)state;
@@ -291,6 +304,31 @@ static void strikes_of_many_processes_add_up(void **state) {
   cvy_strikes_load(&strikes);
   assert_int_equal(strikes.count, 1);
   assert_int_equal(strikes.list[0].count, PROCESSES * STRIKES);
+}
+
+/* What could not be written when it happened is written with the next. */
+static void a_strike_waits_for_its_file(void **state) {
+  (void)state;
+  char path[128];
+  static cvy_strikes mine, other;
+  cvy_strike elsewhere = one;
+  strcpy(elsewhere.algorithm, "u");
+  snprintf(path, sizeof path, "%s/faults.lock", folder);
+  int lock = cvy_file_lock(path, 0);
+  assert_true(lock >= 0);
+  cvy_strikes_note(&mine, &one);
+  cvy_strikes_note(&mine, &elsewhere);
+  cvy_file_unlock(lock);
+  cvy_strikes_load(&other);
+  assert_int_equal(other.count, 0);
+  cvy_strikes_note(&other, &one);
+  cvy_strikes_note(&mine, &one);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(mine.count, 2);
+    for (int k = 0; k < 2; k++)
+      assert_int_equal(mine.list[k].count, strcmp(mine.list[k].algorithm, "u") ? 3 : 1);
+    cvy_strikes_load(&mine);
+  }
 }
 
 /* The process may write no file: what a full disk does. In a child, for the limit is for good. */
@@ -358,6 +396,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_corrupt_record_is_ignored_with_one_line, prepare, clean),
       cmocka_unit_test_setup_teardown(strikes_of_many_processes_add_up, prepare, clean),
       cmocka_unit_test_setup_teardown(a_full_disk_costs_one_line, prepare, clean),
+      cmocka_unit_test_setup_teardown(a_strike_waits_for_its_file, prepare, clean),
       cmocka_unit_test_setup_teardown(a_locked_record_is_not_waited_for, prepare, clean),
       cmocka_unit_test_setup_teardown(bad_arguments, prepare, clean),
   };
