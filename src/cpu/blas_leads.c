@@ -1,5 +1,5 @@
-/* Where OpenBLAS is ahead of the engine's own loops although these take the problem. Measured on
- * processors with AVX2 only (docs/kernels.md); with AVX-512 the own loops are, the rest being refused. */
+/* Where OpenBLAS is ahead of the engine's own loops with some instruction set. Measured on processors with
+ * AVX2 only (docs/kernels.md). */
 #include "base/build_config.h"
 #include "cpu/row.h"
 
@@ -14,15 +14,19 @@ static bool is_ahead(const cvy_problem *p) {
   return p->direction == CONVOY_BACKWARD_DATA && taps == 1 && strided;
 }
 
-bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts) {
-  const bool measured = cvy_lanes_best()->ukr.lanes == AVX2_LANES && problem->groups == 1;
-  if (!measured || !is_ahead(problem)) return false;
+bool cvy_cpu_blas_takes(const cvy_problem *problem, const cvy_facts *facts) {
 #if CONVOY_HAVE_OPENBLAS
   char unread[192];
   cvy_text refusal = cvy_text_in(unread, sizeof unread);
   return cvy_cpu_im2col.algorithm.accepts(problem, facts, &refusal);
 #else
+  (void)problem;
   (void)facts;
   return false;
 #endif
+}
+
+bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts) {
+  const bool measured = cvy_lanes_best()->ukr.lanes == AVX2_LANES && problem->groups == 1;
+  return measured && is_ahead(problem) && cvy_cpu_blas_takes(problem, facts);
 }

@@ -45,6 +45,8 @@ typedef struct cvy_igemm_plan {
 
 /* False with a reason if the problem is not for it. */
 bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason);
+/* 1x1 with few outputs for what is packed. */
+bool cvy_igemm_packs_in_vain(const cvy_problem *problem);
 cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *facts);
 int64_t cvy_igemm_bytes(const cvy_igemm_plan *plan);
 /* Channels packed at a time for a phase of so many taps. */
@@ -129,6 +131,7 @@ void cvy_igemm_maps(const cvy_cpu_call *call);
 
 /* igemm_weights.c: backward_weights. */
 bool cvy_igemm_weights_takes(const cvy_problem *problem, cvy_text *reason);
+bool cvy_igemm_weights_are_large(const cvy_problem *problem);
 int64_t cvy_igemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts);
 void cvy_igemm_weights(const cvy_cpu_call *call);
 

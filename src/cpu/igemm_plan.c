@@ -1,6 +1,5 @@
 /* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the filters
  * it meets share the L2 cache; the filters of one tile, and on AVX2 a strip, stay in the L1 cache. */
-#include "base/build_config.h"
 #include "cpu/block.h"
 #include "cpu/igemm.h"
 #include "cpu/merge.h"
@@ -60,11 +59,14 @@ bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
     return false;
   }
-  bool flat = is_flat(&map) && is_flat(&p);
-  if (!CONVOY_HAVE_OPENBLAS || !flat || map.k / map.groups > FEW_FLAT) return true;
-  cvy_text_add(reason, "1x1 with %lld outputs, im2col reads them without packing up to %d",
-               (long long)(map.k / map.groups), FEW_FLAT);
-  return false;
+  return true;
+}
+
+/* im2col reads them without packing. */
+bool cvy_igemm_packs_in_vain(const cvy_problem *problem) {
+  const cvy_problem p = cvy_merged(problem);
+  const int64_t results = p.direction == CONVOY_BACKWARD_DATA ? p.c : p.k;
+  return is_flat(&p) && results / p.groups <= FEW_FLAT;
 }
 
 /* ------------------------------------------------------------------------------------ cuts */

@@ -1,5 +1,4 @@
 /* The cuts of cpu.implicit_gemm's backward_weights. */
-#include "base/build_config.h"
 #include "cpu/block.h"
 #include "cpu/igemm.h"
 #include "cpu/igemm_weights.h"
@@ -30,7 +29,7 @@ cvy_turned cvy_turned_of(const cvy_problem *block) {
 
 /* Sums that are large beside the outputs they come from are a matter of memory, which BLAS blocks
  * better for. */
-static bool sums_are_large(const cvy_problem *p) {
+bool cvy_igemm_weights_are_large(const cvy_problem *p) {
   int64_t taps = cvy_filter_volume(p), sums = p->k / p->groups * (p->c / p->groups) * taps;
   int64_t pixels = p->n * cvy_out_volume(p);
   int64_t most = taps == 1 ? LARGE_1X1 : cvy_problem_strided(p) ? LARGE_STRIDED : INT64_MAX;
@@ -42,11 +41,7 @@ bool cvy_igemm_weights_takes(const cvy_problem *problem, cvy_text *reason) {
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
     return false;
   }
-  if (!CONVOY_HAVE_OPENBLAS || !sums_are_large(problem)) return true;
-  cvy_text_add(reason, "%lld x %lld filters for %lld outputs of an image, im2col does better",
-               (long long)(problem->k / problem->groups), (long long)(problem->c / problem->groups),
-               (long long)cvy_out_volume(problem));
-  return false;
+  return true;
 }
 
 /* ------------------------------------------------------------------------------------ units */

@@ -22,7 +22,9 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 }
 
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  return !cvy_cpu_blas_leads(problem, facts);
+  const bool weak = for_weights(problem) ? cvy_igemm_weights_are_large(problem)
+                                         : cvy_igemm_packs_in_vain(problem);
+  return !cvy_cpu_blas_leads(problem, facts) && !(weak && cvy_cpu_blas_takes(problem, facts));
 }
 
 static void run(const cvy_cpu_call *call) {
