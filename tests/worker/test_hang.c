@@ -48,12 +48,12 @@ static void check_hang(const char *script, double least, double most, const char
 
 static void test_command_hangs(void **state) {
   (void)state;
-  check_hang("hang:1", 0.5, 1.5, "was transferring");
+  check_hang("hang:1", 0.5, 2, "was transferring");
 }
 
 static void test_compiler_hangs(void **state) {
   (void)state;
-  check_hang("wait:1", 0.5, 1.5, "was compiling a program");
+  check_hang("wait:1", 0.5, 2, "was compiling a program");
 }
 
 static void test_compiler_loops(void **state) {
@@ -65,13 +65,13 @@ static void test_compiler_loops(void **state) {
 static void test_gpu_hangs_while_its_driver_polls(void **state) {
   (void)state;
   setenv("FAKE_GPU", "1", 1);
-  check_hang("burn:1", 0.5, 1.5, "was transferring");
+  check_hang("burn:1", 0.5, 2, "was transferring");
   unsetenv("FAKE_GPU");
 }
 
 static void test_wait_hangs(void **state) {
   (void)state;
-  check_hang("slow:1", 0.5, 1.5, "was running");
+  check_hang("slow:1", 0.5, 2, "was running");
 }
 
 static void test_worker_alone_is_stopped(void **state) {
@@ -81,7 +81,7 @@ static void test_worker_alone_is_stopped(void **state) {
   (void)state;
   kill(worker, SIGSTOP);
   assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
-  assert_true(seconds >= 0.5 && seconds < 1.5);
+  assert_true(seconds >= 0.5 && seconds < 2);
   check_mended(device, worker);
   LANE->close(device);
 }
@@ -95,7 +95,7 @@ static void test_list_hangs(void **state) {
   const double start = cvy_clock();
   assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEADLINE);
   assert_sentence_has("was listing devices");
-  assert_true(cvy_clock() - start < 1.6);
+  assert_true(cvy_clock() - start < 2);
   assert_int_equal(count, 0);
   assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
@@ -109,12 +109,12 @@ static void test_open_hangs(void **state) {
   double start = cvy_clock();
   assert_int_equal(LANE->open(0, &options, &device), CONVOY_ERR_DEADLINE);
   assert_sentence_has("was opening the device");
-  assert_true(cvy_clock() - start < 1.9);
+  assert_true(cvy_clock() - start < 2.4);
   options.until = cvy_clock() + 0.3;
   start = cvy_clock();
   assert_int_equal(LANE->open(0, &options, &device), CONVOY_ERR_DEADLINE);
   assert_sentence_has("budget");
-  assert_true(cvy_clock() - start < 1.4);
+  assert_true(cvy_clock() - start < 1.9);
   assert_null(device);
 }
 
@@ -136,7 +136,7 @@ static void test_budget_holds_for_all_attempts(void **state) {
   assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
   assert_true(emptied);
   const double seconds = cvy_clock() - start;
-  assert_true(seconds >= 0.6 && seconds < 1.6);
+  assert_true(seconds >= 0.6 && seconds < 2);
   LANE->limit(device, cvy_clock() + 5); /* the next call may try again */
   setenv("FAKE_ENGINE", "", 1);
   assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
@@ -153,7 +153,7 @@ static void test_ring_fills_behind_a_hang(void **state) {
   (void)state;
   for (int i = 0; i < 2000 && !status; ++i) status = LANE->zero(device, 1, 8, &ticket);
   assert_int_equal(status, CONVOY_ERR_DEADLINE);
-  assert_true(cvy_clock() - start < 1.6);
+  assert_true(cvy_clock() - start < 2);
   LANE->close(device);
 }
 
@@ -165,7 +165,7 @@ static void test_host_alloc_behind_a_hang(void **state) {
   const double start = cvy_clock();
   void *memory = LANE->host_alloc(device, 4 << 20); /* ordinary memory then */
   assert_non_null(memory);
-  assert_true(cvy_clock() - start < 1.6);
+  assert_true(cvy_clock() - start < 2);
   LANE->host_free(device, memory);
   LANE->close(device);
 }
@@ -219,7 +219,7 @@ static void test_unkillable_worker_is_abandoned(void **state) {
   char *memory = LANE->host_alloc(device, 3 << 20);
   cvy_os.signal = no_signal;
   assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
-  assert_true(seconds < 0.5 + 1.1);
+  assert_true(seconds < 2);
   assert_true(is_there(worker));
   check_mended(device, worker);
   LANE->usage(device, &after);

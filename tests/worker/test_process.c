@@ -119,7 +119,7 @@ static void test_death_is_noticed_at_once(void **state) {
   double start = cvy_clock();
   assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEVICE);
   double seconds = cvy_clock() - start;
-  assert_true(seconds > 0.1 && seconds < 1.0);
+  assert_true(seconds > 0.1 && seconds < 2.0);
   waitpid(killer, NULL, 0);
   LANE->close(device);
   assert_no_children();
