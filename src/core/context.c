@@ -129,7 +129,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
 
 void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
-  if (context->device.device) cvy_device_wait(context, context->last_ticket);
+  if (cvy_device_ready(context)) cvy_device_wait(context, context->last_ticket);
   stop(context);
   if (!context->event_fn) {
     free(context->events);

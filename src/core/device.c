@@ -6,6 +6,7 @@
 
 #include "core/commit.h"
 #include "core/foresight.h"
+#include "os/os.h"
 
 static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
   cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
@@ -38,8 +39,16 @@ static void mend(convoy_context *context, const char *sentence) {
   const cvy_engine *engine = &context->device;
   bool emptied = false;
   convoy_status status = engine->backend->clear(engine->device, &emptied);
+  char why[256];
+  cvy_text_copy(why, sizeof(why), cvy_last_error());
   if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
+  const bool rested = context->resting;
   context->resting = status == CONVOY_ERR_DEADLINE;
+  if (context->resting && !rested) {
+    cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
+               "%s rests, the CPU computes until a later call can mend it: %s",
+               engine->facts.info.id, why);
+  }
   if (status && !context->resting) give_up(context, sentence);
 }
 
@@ -68,11 +77,28 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
   return cvy_fail(status, "%s", sentence);
 }
 
-void cvy_device_limit(convoy_context *context) {
+static void set_limit(const convoy_context *context) {
   const cvy_engine *engine = &context->device;
+  const cvy_call *call = &context->call;
   if (!engine->device || !engine->backend->limit) return;
-  engine->backend->limit(engine->device, context->call.start + context->options.wait_budget);
-  if (context->resting) mend(context, "it was to be started anew");
+  engine->backend->limit(engine->device,
+                         call->start + call->elsewhere + context->options.wait_budget);
+}
+
+void cvy_device_limit_only(convoy_context *context) {
+  context->call.start = cvy_clock();
+  context->call.elsewhere = 0;
+  set_limit(context);
+}
+
+void cvy_device_excuse(convoy_context *context, double began) {
+  context->call.elsewhere += cvy_clock() - began;
+  set_limit(context);
+}
+
+void cvy_device_limit(convoy_context *context) {
+  set_limit(context);
+  if (context->resting && context->device.device) mend(context, "it was to be started anew");
 }
 
 bool cvy_device_ready(const convoy_context *context) {
@@ -100,6 +126,9 @@ static convoy_status checked(convoy_context *context, convoy_status status) {
 }
 
 convoy_status cvy_device_check(const convoy_context *context) {
+  if (context->resting && !context->options.failover) {
+    return cvy_fail(CONVOY_ERR_DEVICE, "%s cannot be used now", context->device.facts.info.id);
+  }
   if (!context->lost) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "%s was lost: %s", context->device.facts.info.id,
                   context->lost_sentence);
@@ -273,6 +302,8 @@ convoy_status cvy_device_read(cvy_store *store, float *to) {
 
 convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *gigabytes) {
   const cvy_engine *engine = &context->device;
+  convoy_status status = present(context);
+  if (status) return status;
   return checked(context, engine->backend->peak(engine->device, gflops, gigabytes));
 }
 
@@ -299,6 +330,7 @@ void cvy_device_forget(convoy_context *context) {
   cvy_builders_forget(context->builders);
   context->builders = NULL;
   context->device.device = NULL;
+  context->resting = false;
   for (cvy_store *each = context->stores; each; each = each->next) {
     cvy_commit_forget(each);
     each->array = 0;

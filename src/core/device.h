@@ -23,6 +23,10 @@ convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *g
 convoy_status cvy_device_check(const convoy_context *context);
 /* A public call begins: until when it may wait for the device. A device at rest is tried again. */
 void cvy_device_limit(convoy_context *context);
+/* The same for a call that does no more than release arrays. */
+void cvy_device_limit_only(convoy_context *context);
+/* The CPU has computed since `began`, which is no wait for the device. */
+void cvy_device_excuse(convoy_context *context, double began);
 /* Whether there is a device that takes commands now. */
 bool cvy_device_ready(const convoy_context *context);
 /* Never fails: without a device there is nothing to release. */

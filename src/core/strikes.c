@@ -40,8 +40,9 @@ static bool same_place(const cvy_strike *a, const cvy_strike *b) {
          strcmp(a->shape_class, b->shape_class) == 0;
 }
 
+/* One of the future was written before the clock was set back. */
 static bool is_forgiven(const cvy_strike *strike, int64_t now) {
-  return now - strike->last >= CVY_STRIKE_QUIET;
+  return now - strike->last >= CVY_STRIKE_QUIET || strike->last - now >= CVY_STRIKE_QUIET;
 }
 
 static void drop(cvy_strikes *strikes, int32_t index) {
@@ -241,13 +242,13 @@ static void describe(const cvy_strikes *strikes, const cvy_strike *each, int64_t
   static const char *const meaning[CVY_RUNGS] = {
       "still used as tuned", "conservative algorithms only", "the CPU computes"};
   const cvy_strike *unused;
-  const char *state =
-      is_forgiven(each, now) ? "forgiven" : meaning[rung_of(strikes, each, now, limit, &unused)];
-  int64_t left = each->last + CVY_STRIKE_QUIET - now;
+  const bool forgiven = is_forgiven(each, now);
+  const char *state = forgiven ? "forgiven" : meaning[rung_of(strikes, each, now, limit, &unused)];
+  const int64_t left = forgiven ? 0 : each->last + CVY_STRIKE_QUIET - now;
   cvy_text out = cvy_text_in(line, size);
   cvy_text_add(&out, "%s (driver %s): %d with %s on %s: %s, forgiven in %.1f h; last: %s\n",
                each->device, each->driver, (int)each->count, each->algorithm, each->shape_class,
-               state, left > 0 ? (double)left / 3600.0 : 0.0, each->reason);
+               state, (double)left / 3600.0, each->reason);
 }
 
 void cvy_strikes_describe(const cvy_strikes *strikes, const char *device, int64_t now,

@@ -51,6 +51,7 @@ convoy_status cvy_tensor_new(convoy_context *context, int32_t dims, const int64_
 void cvy_tensor_free(convoy_tensor *tensor) {
   convoy_context *context = tensor->context;
   cvy_lock(context);
+  cvy_device_limit_only(context);
   cvy_store_drop(tensor->store);
   cvy_unlock(context);
   free(tensor);
@@ -99,7 +100,7 @@ convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t coun
 convoy_status cvy_sync(convoy_context *context) {
   convoy_status status = begin_wait(context);
   if (!status) status = cvy_device_check(context);
-  if (status || !context->device.device) return status;
+  if (status || !cvy_device_ready(context)) return status;
   status = cvy_device_wait(context, context->last_ticket);
   context->call.interruptible = false; /* of what has been waited for, all is taken */
   if (!status) cvy_commits_take(context);

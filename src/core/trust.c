@@ -179,11 +179,14 @@ static convoy_status judge(cvy_store *store, const float *values, const plan *p,
                            values,
                            cvy_chosen(&context->device, &store->choice)};
   context->health.verified++;
+  const double began = cvy_clock();
   if (p->whole) {
-    return cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
+    status = cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
+  } else {
+    *right = cvy_verify_picks(&claim, &p->picks, found);
   }
-  *right = cvy_verify_picks(&claim, &p->picks, found);
-  return CONVOY_OK;
+  cvy_device_excuse(context, began);
+  return status;
 }
 
 static void note_right(const cvy_store *store) {
@@ -286,10 +289,30 @@ bool cvy_trust_refused(convoy_context *context, const cvy_problem *problem) {
   return is_news(&context->trust, shape_class, CVY_RUNGS);
 }
 
+/* The operation that command `ticket` belongs to. A worker that is gone has told only what was done for
+ * certain: there it is the first operation not known to be. */
 static const cvy_store *store_of(const convoy_context *context, uint64_t ticket) {
-  const cvy_store *each = context->stores;
-  while (each && !(each->number && each->array && each->ticket == ticket)) each = each->next;
-  return each;
+  cvy_usage usage = {0};
+  context->device.backend->usage(context->device.device, &usage);
+  const uint64_t last = usage.process ? ticket : UINT64_MAX - 1;
+  const cvy_store *found = NULL;
+  for (const cvy_store *each = context->stores; each; each = each->next) {
+    if (!each->number || !each->array || each->ticket < ticket || each->ticket > last) continue;
+    if (!found || each->ticket < found->ticket) found = each;
+  }
+  return found;
+}
+
+/* Where the device stood when the operation's algorithm was chosen; now, where there is none. */
+static cvy_rung rung_of(const convoy_context *context, const cvy_store *store,
+                        const cvy_strike *strike) {
+  const cvy_strike *unused;
+  const cvy_rung rung = store && store->has_history
+                            ? store->choice.rung
+                            : cvy_strikes_rung(&context->chooser.strikes, strike->device,
+                                               strike->driver, strike->shape_class, strike->last,
+                                               context->chooser.strike_limit, &unused);
+  return rung == CVY_RUNG_CPU ? CVY_RUNG_CONSERVATIVE : rung;
 }
 
 void cvy_trust_fault(convoy_context *context, uint64_t ticket, convoy_status status,
@@ -306,10 +329,6 @@ void cvy_trust_fault(convoy_context *context, uint64_t ticket, convoy_status sta
   cvy_text_copy(strike.device, sizeof strike.device, engine->facts.info.name);
   cvy_text_copy(strike.driver, sizeof strike.driver, engine->facts.info.driver);
   cvy_text_copy(strike.reason, sizeof strike.reason, sentence);
-  const cvy_strike *unused;
-  strike.rung =
-      cvy_strikes_rung(&context->chooser.strikes, strike.device, strike.driver, strike.shape_class,
-                       strike.last, context->chooser.strike_limit, &unused);
-  if (strike.rung == CVY_RUNG_CPU) strike.rung = CVY_RUNG_CONSERVATIVE;
+  strike.rung = rung_of(context, store, &strike);
   cvy_strikes_note(&context->chooser.strikes, &strike);
 }

@@ -355,10 +355,25 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return fault_status(device);
 }
 
+static void limit(cvy_device *device, double until) {
+  (void)device;
+  fake_seen.until = until;
+}
+
 static convoy_status clear(cvy_device *device, bool *emptied) {
-  (void)emptied;
   fake_seen.clears++;
+  *emptied = false;
   if (device->dead) return cvy_fail(CONVOY_ERR_DEVICE, "the fake device is dead");
+  if (fake.empties || fake.rests > 0) {
+    drain(device);
+    while (device->arrays) remove_array(device, device->arrays->id);
+    *emptied = true;
+  }
+  if (fake.rests > 0) {
+    fake.rests--;
+    if (!device->fault) device->fault = device->tickets + 1;
+    return cvy_fail(CONVOY_ERR_DEADLINE, "the fake device rests");
+  }
   device->fault = 0;
   return CONVOY_OK;
 }
@@ -430,8 +445,10 @@ static void usage(const cvy_device *device, cvy_usage *out) {
   *out = (cvy_usage){.workers_abandoned = fake_seen.deaths};
   if (!device) return; /* the rest does not outlive its devices */
   const int64_t compiled = __atomic_load_n(&fake.compiled, __ATOMIC_RELAXED);
-  *out = (cvy_usage){
-      .programs_compiled = 3 + compiled, .programs_cached = 2, .process = 4711, .host_bytes = 10};
+  *out = (cvy_usage){.programs_compiled = 3 + compiled,
+                     .programs_cached = 2,
+                     .process = fake.worker_gone ? 0 : 4711,
+                     .host_bytes = 10};
   for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 
@@ -464,6 +481,7 @@ static const cvy_backend fake_backend = {.name = "fake",
                                          .build = build,
                                          .begun = begun,
                                          .wait = wait_for,
+                                         .limit = limit,
                                          .clear = clear,
                                          .host_alloc = host_alloc,
                                          .host_free = host_free,

@@ -20,6 +20,9 @@ typedef struct fake_script {
   bool dies;                 /* and the device is gone for good */
   bool refuses_at_once;      /* the failing command says so itself instead of the next wait */
   convoy_status list_status, open_status;
+  bool empties;         /* a clear loses all arrays */
+  int64_t rests;        /* so many clears say: not now, and lose all arrays */
+  bool worker_gone;     /* it lies in no process any more */
   bool no_gpu;          /* fake:1 is a processor too */
   bool simulator;       /* fake:0 is one */
   bool refuses_all;     /* no algorithm takes anything */
@@ -46,6 +49,7 @@ typedef struct fake_counts {
   int64_t arrays;                    /* alive on all devices */
   int64_t host_blocks;               /* alive */
   int64_t copies;                    /* fetched and not collected */
+  double until;                      /* as the last limit said */
 } fake_counts;
 
 extern fake_script fake;

@@ -1,4 +1,5 @@
 /* Faults have consequences: step by step, across contexts and processes, until they are forgiven. */
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,46 @@ static void crashes_count_too(void **state) {
   }
   expect_device(context, "fake.direct");
   assert_string_equal(run_width(context, 9).algorithm, "fake.tiled");
+  convoy_close(context);
+}
+
+/* A worker that is gone has told no more than what was done for certain: here all but what the fake device
+ * fails at, which is the allocation of y. */
+static void the_first_operation_in_doubt_is_blamed(void **state) {
+  (void)state;
+  convoy_context *context = open_fake(CONVOY_ON);
+  fake.worker_gone = true;
+  for (int i = 0; i < 3; i++) {
+    expect_device(context, "fake.tiled");
+    fake.fail_at = fake_seen.commands + 5;
+    expect_cpu(context, 2);
+  }
+  expect_device(context, "fake.direct");
+  assert_string_equal(run_width(context, 9).algorithm, "fake.tiled");
+  convoy_close(context);
+}
+
+/* Padding counts as zero, and zero times infinity is no number: by the definition a padded place has no
+ * part in a sum, in the algorithms of a device it may. */
+static void infinite_operands_prove_nothing(void **state) {
+  (void)state;
+  convoy_conv padded = CONVOY_CONV_INIT(1);
+  const int64_t x_shape[] = {1, 1, 4};
+  const float endless[] = {1, INFINITY, 3, 4};
+  convoy_context *context = open_fake(CONVOY_ON);
+  float y[5];
+  padded.pad_begin[0] = 1;
+  fake.lie = FAKE_NAN;
+  fake.lie_rows = 3;
+  for (int i = 0; i < 3; i++) {
+    convoy_run run = CONVOY_RUN_INIT;
+    assert_int_equal(
+        convoy_forward_host(context, &padded, x_shape, endless, w_shape, w, NULL, NULL, y, &run),
+        CONVOY_OK);
+    assert_string_equal(run.device, "fake:1");
+  }
+  assert_int_equal(health_of(context).wrong_results, 0);
+  expect_cpu(context, 2); /* finite ones do */
   convoy_close(context);
 }
 
@@ -389,6 +430,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(faults_step_down_to_the_cpu, prepare, clean),
       cmocka_unit_test_setup_teardown(each_class_is_told_once, prepare, clean),
       cmocka_unit_test_setup_teardown(crashes_count_too, prepare, clean),
+      cmocka_unit_test_setup_teardown(the_first_operation_in_doubt_is_blamed, prepare, clean),
+      cmocka_unit_test_setup_teardown(infinite_operands_prove_nothing, prepare, clean),
       cmocka_unit_test_setup_teardown(plan_shows_the_step, prepare, clean),
       cmocka_unit_test_setup_teardown(the_record_outlives_the_context, prepare, clean),
       cmocka_unit_test_setup_teardown(quiet_time_forgives, prepare, clean),

@@ -77,6 +77,13 @@ static void strikes_of_the_future_are_of_now(void **state) {
   assert_int_equal(rung_at("1.0", "c", NOW + CVY_STRIKE_QUIET), CVY_RUNG_TUNED);
 }
 
+/* Nor one that was never followed by another: a class that has gone to the CPU adds none. */
+static void strikes_of_the_far_future_are_forgiven(void **state) {
+  (void)state;
+  add("t", "c", CVY_RUNG_TUNED, 3, NOW + 365 * 86400);
+  assert_int_equal(rung_at("1.0", "c", NOW), CVY_RUNG_TUNED);
+}
+
 static void counts_do_not_overflow(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) add("t", "c", CVY_RUNG_TUNED, INT32_MAX, NOW);
@@ -224,6 +231,7 @@ int main(void) {
       cmocka_unit_test_setup(a_strike_without_a_class_counts_for_all, reset),
       cmocka_unit_test_setup(a_quiet_day_forgives, reset),
       cmocka_unit_test_setup(strikes_of_the_future_are_of_now, reset),
+      cmocka_unit_test_setup(strikes_of_the_far_future_are_forgiven, reset),
       cmocka_unit_test_setup(counts_do_not_overflow, reset),
       cmocka_unit_test_setup(a_full_list_loses_its_oldest, reset),
       cmocka_unit_test_setup(text_there_and_back, reset),
