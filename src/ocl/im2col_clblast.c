@@ -57,7 +57,9 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
     return false;
   }
   const cvy_columns_plan plan = cvy_columns_plan_for(problem, facts);
-  if (plan.images < 1 || plan.product * (int64_t)sizeof(float) > facts->workspace_limit) {
+  const int64_t product = plan.product * (int64_t)sizeof(float);
+  if (plan.images < 1 || product > facts->workspace_limit ||
+      product > facts->max_allocation_bytes) {
     cvy_text_add(reason, "one image's columns are %.0f bytes, the workspace limit is %lld",
                  columns * sizeof(float), (long long)facts->workspace_limit);
     return false;

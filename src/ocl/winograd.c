@@ -71,7 +71,7 @@ static void fuse(const cvy_problem *problem, cvy_winograd_plan *plan) {
   const int64_t points = plan->matrices / problem->groups;
   plan->items *= points;
   plan->work_groups /= points;
-  plan->weights = plan->matrices * plan->rows_up * plan->depth_up;
+  plan->weights = plan->largest = plan->matrices * plan->rows_up * plan->depth_up;
 }
 
 static void lay_out(const cvy_problem *problem, cvy_winograd_plan *plan) {

@@ -130,6 +130,7 @@ static void tame_facts(cvy_facts *facts) {
   info->struct_size = sizeof *info;
   if (info->type < CONVOY_DEVICE_GPU || info->type > CONVOY_DEVICE_ACCELERATOR)
     info->type = CONVOY_DEVICE_ACCELERATOR;
+  if (info->compute_units < 1) info->compute_units = 1; /* plans divide by it */
   facts->local_memory_bytes = at_least(facts->local_memory_bytes, 0);
   facts->max_allocation_bytes = at_least(facts->max_allocation_bytes, 0);
   facts->workspace_limit = at_least(facts->workspace_limit, 0);

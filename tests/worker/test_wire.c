@@ -134,6 +134,7 @@ static void test_random_answers(void **state) {
       assert_ends(reply.facts[j].info.name, sizeof reply.facts[j].info.name);
       assert_in_range(reply.facts[j].info.type, CONVOY_DEVICE_GPU, CONVOY_DEVICE_ACCELERATOR);
       assert_true(reply.facts[j].max_work_group >= 1);
+      assert_true(reply.facts[j].info.compute_units >= 1);
     }
     assert_in_range(cvy_wire_get_fault(wire, sentence, sizeof sentence), CONVOY_ERR_ARGUMENT,
                     CONVOY_ERR_INTERRUPTED);

@@ -53,6 +53,7 @@ static void fill_facts(cl_platform_id platform, cl_device_id id, int32_t index, 
   info->struct_size = sizeof *info;
   info->type = device_type(id);
   info->compute_units = device_uint(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  if (info->compute_units < 1) info->compute_units = 1; /* plans divide by it */
   info->clock_mhz = device_uint(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
   info->memory_bytes = device_ulong(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   info->max_allocation_bytes = device_ulong(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
