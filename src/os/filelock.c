@@ -8,11 +8,12 @@
 
 #include "os/os.h"
 
-static bool try_lock(int fd) {
+/* 0, or why not: EWOULDBLOCK if another process has it. */
+static int try_lock(int fd) {
   while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EINTR) return false;
+    if (errno != EINTR) return errno;
   }
-  return true;
+  return 0;
 }
 
 int cvy_file_lock(const char *path, double seconds) {
@@ -20,8 +21,8 @@ int cvy_file_lock(const char *path, double seconds) {
   int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return -1;
   double until = cvy_clock() + seconds;
-  while (!try_lock(fd)) {
-    if (cvy_clock() >= until) {
+  for (int why; (why = try_lock(fd)) != 0;) {
+    if (why != EWOULDBLOCK || cvy_clock() >= until) { /* some file systems have no locks */
       close(fd);
       return -1;
     }

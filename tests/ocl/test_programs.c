@@ -122,6 +122,17 @@ static void what_the_driver_refuses_is_rebuilt(void **state) {
   expect_rebuild();
 }
 
+/* The entry is sound; what its file of a trial says is that a process died loading it. */
+static void what_killed_its_loader_is_rebuilt(void **state) {
+  (void)state;
+  char path[600], trial[620];
+  only_entry(path, sizeof path);
+  snprintf(trial, sizeof trial, "%.*s.trial", (int)(strrchr(path, '.') - path), path);
+  assert_int_equal(cvy_file_write(trial, "", 0), CONVOY_OK);
+  expect_rebuild();
+  assert_int_equal(access(trial, F_OK), -1);
+}
+
 /* What PoCL keeps is not kept twice. */
 static void what_the_driver_keeps_is_left_to_it(void **state) {
   (void)state;
@@ -262,6 +273,7 @@ int main(void) {
       cmocka_unit_test(a_cut_entry_is_rebuilt),
       cmocka_unit_test(a_changed_byte_is_noticed),
       cmocka_unit_test(what_the_driver_refuses_is_rebuilt),
+      cmocka_unit_test(what_killed_its_loader_is_rebuilt),
       cmocka_unit_test(what_is_built_is_there_for_others),
       cmocka_unit_test(nobody_compiles_what_another_is_compiling),
       cmocka_unit_test(who_dies_compiling_holds_nobody_up),

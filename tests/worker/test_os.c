@@ -1,4 +1,5 @@
 /* src/os: files, folders, shared memory, doorbell, processes. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -300,11 +301,40 @@ static void test_process_signals_are_default(void **state) {
   cvy_process_drop(&process);
 }
 
+/* The linker sends the library's calls here. */
+static bool no_locks;
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation) {
+  if (!no_locks) return __real_flock(fd, operation);
+  errno = ENOLCK;
+  return -1;
+}
+
+/* Nor is anything waited for where a file system has none. */
+static void test_locks(void **state) {
+  char path[] = "/tmp/convoy-lock-XXXXXX";
+  (void)state;
+  close(mkstemp(path));
+  const int lock = cvy_file_lock(path, 0);
+  assert_true(lock >= 0);
+  const double start = cvy_clock();
+  assert_int_equal(cvy_file_lock(path, 0.1), -1);
+  assert_true(cvy_clock() - start >= 0.1);
+  cvy_file_unlock(lock);
+  no_locks = true;
+  assert_int_equal(cvy_file_lock(path, 60), -1);
+  no_locks = false;
+  assert_true(cvy_clock() - start < 30);
+  unlink(path);
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_file_round_trip),
       cmocka_unit_test(test_file_failure_leaves_the_old_one),
       cmocka_unit_test(test_file_is_replaced_as_a_whole),
+      cmocka_unit_test(test_locks),
       cmocka_unit_test(test_folders),
       cmocka_unit_test(test_libexec_folder),
       cmocka_unit_test(test_shared_memory),

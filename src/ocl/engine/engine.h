@@ -156,6 +156,10 @@ bool program_is_stored(uint64_t key);
  * that dies lets go. -1: it was not to be had within `seconds`, or there is no cache. */
 int program_lock(uint64_t key, double seconds);
 void program_unlock(uint64_t key, int lock);
+/* While the driver loads an entry it is on trial: one that takes the process along is found so by the next
+ * process, and deleted. -1: it is not on trial. */
+int program_try(uint64_t key);
+void program_tried(uint64_t key, int trial);
 
 /* --------------------------------------------------------------------------- launch.c */
 

@@ -68,21 +68,33 @@ static convoy_status fail_build(cvy_device *device, const program_source *source
   return status;
 }
 
+static cl_program build_binary(cvy_device *device, const char *options, const unsigned char *binary,
+                               size_t bytes, cl_int *code) {
+  cl_int state = CL_SUCCESS;
+  cl_program program =
+      clCreateProgramWithBinary(device->context, 1, &device->id, &bytes, &binary, &state, code);
+  if (*code == CL_SUCCESS) *code = state;
+  if (program && *code == CL_SUCCESS)
+    *code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
+  return program;
+}
+
 static cl_program from_binary(cvy_device *device, const char *options, uint64_t key) {
+  if (!program_is_stored(key)) return NULL;
   size_t bytes = 0;
+  cl_int code = CL_SUCCESS;
+  const int trial = program_try(key);
   unsigned char *binary = program_load(key, &bytes);
-  if (!binary) return NULL;
-  cl_int state = CL_SUCCESS, code = CL_SUCCESS;
-  cl_program program = clCreateProgramWithBinary(device->context, 1, &device->id, &bytes,
-                                                 (const unsigned char **)&binary, &state, &code);
+  cl_program program = binary ? build_binary(device, options, binary, bytes, &code) : NULL;
   free(binary);
-  if (program && state == CL_SUCCESS && code == CL_SUCCESS)
-    code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
-  if (program && state == CL_SUCCESS && code == CL_SUCCESS) return program;
-  cvy_log(CONVOY_LOG_INFO, "the driver refuses a cached program (%s), compiling it again",
-          cl_error_name(code != CL_SUCCESS ? code : state));
+  program_tried(key, trial);
+  if (program && code == CL_SUCCESS) return program;
+  if (binary) {
+    cvy_log(CONVOY_LOG_INFO, "the driver refuses a cached program (%s), compiling it again",
+            cl_error_name(code));
+    program_forget(key);
+  }
   if (program) clReleaseProgram(program);
-  program_forget(key);
   return NULL;
 }
 

@@ -47,6 +47,26 @@ void program_unlock(uint64_t key, int lock) {
   cvy_file_unlock(lock);
 }
 
+/* The file of a process that has died is still there, and not locked. */
+int program_try(uint64_t key) {
+  char path[4200];
+  if (!path_of(key, "trial", path, sizeof path)) return -1;
+  const bool left = access(path, F_OK) == 0;
+  const int trial = cvy_file_lock(path, 0);
+  if (!left || trial < 0) return trial;
+  cvy_log(CONVOY_LOG_INFO,
+          "a process ended while the driver loaded a cached program, compiling it again");
+  program_forget(key);
+  program_tried(key, trial);
+  return -1;
+}
+
+void program_tried(uint64_t key, int trial) {
+  char path[4200];
+  if (trial >= 0 && path_of(key, "trial", path, sizeof path)) unlink(path);
+  cvy_file_unlock(trial);
+}
+
 static bool is_whole(const void *file, size_t count) {
   disk_header header;
   if (count < sizeof header) return false;
