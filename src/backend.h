@@ -135,6 +135,9 @@ typedef struct cvy_backend {
   convoy_status (*open)(int32_t index, const cvy_open_options *options, cvy_device **out);
   /* Ends everything, unconditionally and in bounded time; outstanding commands are dropped. */
   void (*close)(cvy_device *device);
+  /* [d] A file that says the device is in use. Where the device lives in another process, that one
+   * removes it when this one ends without closing the device. NULL: it does not. */
+  void (*mark)(cvy_device *device, const char *file);
   const cvy_facts *(*facts)(const cvy_device *device);
 
   /* [d] New array `id` (chosen by the caller, never 0, never reused) of `bytes` > 0, contents

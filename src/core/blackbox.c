@@ -60,6 +60,7 @@ static void begin(convoy_context *context, const convoy_device_info *info) {
   cvy_marker *marker = &box->marker;
   box->process = marker->process = cvy_process_id();
   marker->born = cvy_process_born(marker->process);
+  cvy_machine_id(marker->machine, sizeof(marker->machine));
   cvy_boot_id(marker->boot, sizeof(marker->boot));
   cvy_text_copy(marker->device, sizeof(marker->device), info->name);
   cvy_text_copy(marker->driver, sizeof(marker->driver), info->driver);
@@ -94,10 +95,15 @@ static bool keep_down(const char *path, const cvy_marker *marker) {
   return cvy_downs_add(path, marker);
 }
 
-/* A marker belongs to a process that lives, to one that ended without removing it, which means
- * nothing, or to a boot that is over. */
+/* Where and when a marker is judged. */
+typedef struct here {
+  char machine[64], boot[64];
+} here;
+
+/* A marker belongs to another machine with the same home folder, whose own it is to judge, to a process
+ * that lives, to one that ended without removing it, which means nothing, or to a boot that is over. */
 static void judge(void *user, const char *path, int index, int count) {
-  const char *boot = user;
+  const here *now = user;
   size_t bytes;
   cvy_marker marker;
   (void)index;
@@ -106,17 +112,20 @@ static void judge(void *user, const char *path, int index, int count) {
   if (!text) return; /* another process has judged it just now */
   bool good = cvy_marker_parse(text, &marker);
   free(text);
-  bool here = good && strcmp(marker.boot, boot) == 0;
-  if (here && cvy_process_born(marker.process) == marker.born) return;
-  if (good && !here && !keep_down(path, &marker)) return;
+  if (good && marker.machine[0] && strcmp(marker.machine, now->machine) != 0) return;
+  bool this_boot = good && strcmp(marker.boot, now->boot) == 0;
+  if (this_boot && cvy_process_born(marker.process) == marker.born) return;
+  if (good && !this_boot && !keep_down(path, &marker)) return;
   cvy_file_remove(path);
 }
 
 static void judge_all(void) {
-  char folder[400], pattern[512], boot[64];
-  if (!cvy_state_folder(folder, sizeof(folder)) || !cvy_boot_id(boot, sizeof(boot))) return;
+  char folder[400], pattern[512];
+  here now;
+  cvy_machine_id(now.machine, sizeof(now.machine));
+  if (!cvy_state_folder(folder, sizeof(folder)) || !cvy_boot_id(now.boot, sizeof(now.boot))) return;
   snprintf(pattern, sizeof(pattern), "%s/running/*.txt", folder);
-  cvy_paths_visit(pattern, judge, boot);
+  cvy_paths_visit(pattern, judge, &now);
 }
 
 convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_info *info) {
@@ -137,11 +146,11 @@ convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_inf
 
 /* Whether the kernel is used for the first time; from now on it is not. */
 static bool first_use(cvy_blackbox *box, uint64_t hash) {
-  for (int32_t i = 0; i < box->used_count; i++) {
+  for (int32_t i = 0; i < CVY_KERNELS; i++) {
     if (box->used[i] == hash) return false;
   }
-  if (box->used_count == CVY_KERNELS) return false;
-  box->used[box->used_count++] = hash;
+  box->used[box->next_used] = hash;
+  box->next_used = (box->next_used + 1) % CVY_KERNELS;
   return true;
 }
 

@@ -12,7 +12,7 @@
 #include "core/choose.h"
 #include "core/downs.h"
 
-#define CVY_KERNELS 128
+#define CVY_KERNELS 256
 typedef struct cvy_blackbox {
   char path[512];        /* of the marker; "": none */
   int process;           /* that keeps it; a child made by fork() leaves it alone */
@@ -20,8 +20,8 @@ typedef struct cvy_blackbox {
   cvy_marker marker;     /* what it says */
   uint64_t first_ticket; /* the first use it names is done when this is; UINT64_MAX: not enqueued */
   uint64_t used
-      [CVY_KERNELS]; /* hashes of the kernels that have been used; when full, new ones go unnamed */
-  int32_t used_count;
+      [CVY_KERNELS]; /* hashes of kernels that have been used; the oldest of more is named anew */
+  int32_t next_used;
   bool silent;     /* that files cannot be written has been said */
   cvy_downs downs; /* of the device */
 } cvy_blackbox;

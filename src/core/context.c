@@ -37,6 +37,7 @@ static convoy_status open_device(convoy_context *context, const cvy_backend *bac
     return status;
   }
   device->downs = &context->box.downs;
+  if (backend->mark) backend->mark(device->device, context->box.path);
   context->builders =
       cvy_builders_new(device, index, &context->options, context->cpu.facts.info.compute_units);
   cvy_trust_begin(context);

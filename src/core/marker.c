@@ -15,11 +15,11 @@ static const struct {
   const char *key;
   size_t offset, size;
 } texts[] = {
-    {"boot", CVY_FIELD(boot)},           {"device", CVY_FIELD(device)},
-    {"driver", CVY_FIELD(driver)},       {"since", CVY_FIELD(since)},
-    {"refreshed", CVY_FIELD(refreshed)}, {"last", CVY_FIELD(last)},
-    {"first use", CVY_FIELD(first_use)}, {"algorithm", CVY_FIELD(algorithm)},
-    {"cards", CVY_FIELD(cards)},
+    {"machine", CVY_FIELD(machine)},     {"boot", CVY_FIELD(boot)},
+    {"device", CVY_FIELD(device)},       {"driver", CVY_FIELD(driver)},
+    {"since", CVY_FIELD(since)},         {"refreshed", CVY_FIELD(refreshed)},
+    {"last", CVY_FIELD(last)},           {"first use", CVY_FIELD(first_use)},
+    {"algorithm", CVY_FIELD(algorithm)}, {"cards", CVY_FIELD(cards)},
 };
 
 static void add_line(cvy_text *text, const char *key, const char *value) {

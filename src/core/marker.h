@@ -6,7 +6,7 @@
 
 #define CVY_MARKER_TEXT 2048 /* bytes that hold any marker as text */
 typedef struct cvy_marker {
-  char boot[64];
+  char machine[64], boot[64];
   int process;
   uint64_t born;                 /* cvy_process_born */
   char device[128], driver[128]; /* names */

@@ -1,4 +1,4 @@
-/* Which boot of the machine this is, and which processes belong to it. */
+/* Which machine this is, which boot of it, and which processes belong to it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +6,21 @@
 
 #include "os/os.h"
 
-bool cvy_boot_id(char *text, size_t size) {
+static void first_line(const char *path, char *text, size_t size) {
   size_t count;
-  char *id = cvy_file_read("/proc/sys/kernel/random/boot_id", &count);
-  cvy_text_copy(text, size, id ? id : "");
-  free(id);
+  char *whole = cvy_file_read(path, &count);
+  cvy_text_copy(text, size, whole ? whole : "");
+  free(whole);
   text[strcspn(text, "\n")] = '\0';
+}
+
+bool cvy_boot_id(char *text, size_t size) {
+  first_line("/proc/sys/kernel/random/boot_id", text, size);
   return *text != '\0';
+}
+
+void cvy_machine_id(char *text, size_t size) {
+  first_line("/etc/machine-id", text, size);
 }
 
 /* The 22nd word of the process's line. The second is its name in brackets, which may hold anything. */

@@ -79,6 +79,8 @@ void cvy_paths_visit(const char *pattern, cvy_visit_fn *visit, void *user);
 
 /* Which boot of the machine this is; false if it does not say. */
 bool cvy_boot_id(char *text, size_t size);
+/* Which machine of those that share a home folder; "" if it does not say. */
+void cvy_machine_id(char *text, size_t size);
 /* When process `pid` was started, in ticks since the boot; 0 if there is none. A number may be used
  * again, number and start together are not. */
 uint64_t cvy_process_born(int pid);
@@ -155,7 +157,9 @@ void cvy_process_close_others(void);
 
 /* A descriptor for the life of process `pid`, -1 if it is not there, and waiting for its end. */
 int cvy_process_watch(int pid);
-void cvy_process_watch_end(int watch);
+/* False: only the other end of `socket` was closed. A program that replaces itself (exec) keeps its
+ * number, but not its descriptors. */
+bool cvy_process_watch_end(int watch, int socket);
 
 /* ----------------------------------------------------------------------------- thread.c */
 

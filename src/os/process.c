@@ -37,8 +37,13 @@ static bool ends_within(int watch, double seconds) {
   return got > 0;
 }
 
-void cvy_process_watch_end(int watch) {
-  ends_within(watch, -1);
+/* A process that ends closes its descriptors some time before it counts as ended. */
+#define ENDING_SECONDS 1.0
+
+bool cvy_process_watch_end(int watch, int socket) {
+  struct pollfd waits[] = {{.fd = watch, .events = POLLIN}, {.fd = socket}}; /* POLLHUP only */
+  while (poll(waits, 2, -1) < 0 && errno == EINTR) continue;
+  return ends_within(watch, ENDING_SECONDS);
 }
 
 static int spawn(const char *path, char *const argv[], int fd, pid_t *pid) {

@@ -18,7 +18,8 @@ struct cvy_device {
   cvy_deadlines deadlines;
   int32_t index;
   cvy_open_options options;
-  double window; /* cvy_clock when the fresh workers began to be counted */
+  char marker[512]; /* as each worker is told */
+  double window;    /* cvy_clock when the fresh workers began to be counted */
   int32_t restarts;
 };
 
@@ -61,7 +62,10 @@ static convoy_status start(cvy_device *device, double until, uint64_t begin, cvy
       cvy_channel_open(channel, device->options.isolation, &device->deadlines, until, begin);
   if (status) return status;
   status = ask_open(device, facts);
-  if (status) cvy_channel_close(channel);
+  if (status)
+    cvy_channel_close(channel);
+  else
+    cvy_text_copy(channel->wire->marker, sizeof channel->wire->marker, device->marker);
   channel->on_processor = !status && facts->info.type == CONVOY_DEVICE_CPU;
   return status;
 }
@@ -91,6 +95,12 @@ static void end_worker(cvy_device *device) {
 static void close_device(cvy_device *device) {
   end_worker(device);
   free(device);
+}
+
+static void mark(cvy_device *device, const char *file) {
+  cvy_text_copy(device->marker, sizeof device->marker, file);
+  if (device->channel.wire)
+    cvy_text_copy(device->channel.wire->marker, sizeof device->channel.wire->marker, file);
 }
 
 static const cvy_facts *facts(const cvy_device *device) {
@@ -306,6 +316,7 @@ const cvy_backend cvy_backend_ocl = {
     .build = build,
     .begun = begun,
     .wait = wait_for,
+    .mark = mark,
     .limit = limit,
     .clear = clear,
     .host_alloc = host_alloc,

@@ -6,20 +6,28 @@
 #include <unistd.h>
 
 #include "worker/serve.h"
+#include "worker/wire.h"
+
+typedef struct trainer_watch {
+  int watch;
+  cvy_wire *wire;
+} trainer_watch;
 
 /* On a thread of its own that never touches the driver: also a worker whose driver hangs leaves with
  * its trainer. */
-static void *leave_with_trainer(void *watch) {
-  cvy_process_watch_end((int)(intptr_t)watch);
+static void *leave_with_trainer(void *argument) {
+  const trainer_watch *trainer = argument;
+  if (cvy_process_watch_end(trainer->watch, CVY_PROCESS_FD)) unlink(trainer->wire->marker);
   _exit(1);
 }
 
-static bool watch_trainer(int trainer) {
+static bool watch_trainer(int number, cvy_wire *wire) {
+  static trainer_watch trainer;
   pthread_t thread;
-  int watch = cvy_process_watch(trainer);
+  trainer = (trainer_watch){cvy_process_watch(number), wire};
   /* If the trainer has ended meanwhile, its number may be another's: it is not our parent then. */
-  if (watch < 0 || (int)getppid() != trainer) return false;
-  return pthread_create(&thread, NULL, leave_with_trainer, (void *)(intptr_t)watch) == 0;
+  if (trainer.watch < 0 || (int)getppid() != number) return false;
+  return pthread_create(&thread, NULL, leave_with_trainer, &trainer) == 0;
 }
 
 int main(int argc, char **argv) {
@@ -29,11 +37,13 @@ int main(int argc, char **argv) {
     fprintf(stderr, "convoy-worker is started by libconvoy; there is nothing to do here by hand\n");
     return 2;
   }
-  signal(SIGINT, SIG_IGN); /* Ctrl-C is the trainer's to handle */
+  /* The trainer's to handle: Ctrl-C, and the end of all processes when the machine is shut down. */
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   cvy_process_close_others(); /* the trainer's files are not ours to keep open */
   if (cvy_serve_greet(CVY_PROCESS_FD, &ring, &trainer)) return 1;
-  if (!watch_trainer(trainer)) return 1;
+  if (!watch_trainer(trainer, ring.memory)) return 1;
   bool good = cvy_serve(CVY_PROCESS_FD, &ring, argv[1]);
   _exit(good ? 0 : 1); /* no exit handlers: drivers hang in theirs */
 }

@@ -60,8 +60,9 @@ typedef struct cvy_wire {
   _Atomic uint64_t wanted;    /* the worker shall complete up to here */
   _Atomic uint64_t wake_when; /* ring `news` when `taken` gets here */
   _Atomic uint32_t leave;     /* drop what is left and end; needs no room in the ring */
-  uint64_t begin; /* commands before the ring's first one; written before the greeting */
-  char gap[64];   /* the two sides write to different cache lines */
+  uint64_t begin;   /* commands before the ring's first one; written before the greeting */
+  char marker[512]; /* a file that the worker removes when it outlives the trainer; "": none */
+  char gap[64];     /* the two sides write to different cache lines */
 
   /* Written by the worker. */
   cvy_doorbell news;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "core/blackbox.h"
 #include "core/box.h"
 #include "core/fake.h"
 #include "core/open.h"
@@ -116,6 +117,41 @@ static void test_fork(void **state) {
   assert_int_equal(box_files("running"), 0);
 }
 
+/* However many there are. */
+static void test_each_kernel_is_named(void **state) {
+  (void)state;
+  enum { KERNELS = CVY_KERNELS + 50 };
+  const cvy_problem problem = {.n = 1, .c = 1, .k = 1, .groups = 1};
+  cvy_choice choice = {.row = 0};
+  char name[32];
+  convoy_context *context = open_named("fake", CONVOY_NO);
+  for (int i = 1; i <= KERNELS; i++) {
+    choice.params.value[0] = i;
+    cvy_blackbox_before(context, &choice, &problem);
+    snprintf(name, sizeof(name), "fake.tiled TILE=%d ", i);
+    assert_non_null(strstr(box_marker().first_use, name));
+    cvy_blackbox_done(context, UINT64_MAX);
+  }
+  cvy_blackbox_before(context, &choice, &problem);
+  assert_string_equal(box_marker().first_use, "");
+  convoy_close(context);
+}
+
+/* Of a machine that has the same home folder: it may be in use there, at this moment. */
+static void test_another_machine(void **state) {
+  (void)state;
+  char path[200], text[CVY_MARKER_TEXT];
+  const cvy_marker marker = {
+      .machine = "another", .boot = "of its own", .process = 1, .device = "Fake GPU One"};
+  snprintf(path, sizeof(path), "%s/running/1-0.txt", box.folder);
+  cvy_marker_format(&marker, text);
+  assert_int_equal(cvy_file_write(path, text, strlen(text)), CONVOY_OK);
+  box_check_opens("fake:1");
+  assert_int_equal(box_files("running"), 1);
+  assert_int_equal(box_files("downs"), 0);
+  assert_string_equal(box.logged, "");
+}
+
 /* What is no marker is removed; nothing is counted. */
 static void test_garbage(void **state) {
   (void)state;
@@ -149,6 +185,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_marker_is_kept, box_fresh),
       cmocka_unit_test_setup(test_one_first_use_at_a_time, box_fresh),
+      cmocka_unit_test_setup(test_each_kernel_is_named, box_fresh),
+      cmocka_unit_test_setup(test_another_machine, box_fresh),
       cmocka_unit_test_setup(test_killed_trainer_means_nothing, box_fresh),
       cmocka_unit_test_setup(test_two_trainers, box_fresh),
       cmocka_unit_test_setup(test_fork, box_fresh),

@@ -211,7 +211,7 @@ static void no_signal(int watch, int number) {
 static void test_unkillable_worker_is_abandoned(void **state) {
   cvy_usage before, after;
   double seconds;
-  cvy_device *device = open_with("hang:1");
+  cvy_device *device = open_with("stop:1");
   const int worker = lane_worker(device);
   void (*const truly)(int, int) = cvy_os.signal;
   (void)state;

@@ -1,11 +1,10 @@
-/* The worker as a process: its death, the trainer's death, and what it leaves behind. */
+/* The worker as a process: its death, and what it leaves behind. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,64 +159,6 @@ static void test_stopped_worker_is_closed(void **state) {
   LANE->close(device);
   assert_false(is_there(worker));
   assert_no_children();
-}
-
-/* ------------------------------------------------------------- the trainer's death */
-
-/* Does not return: what it asserted would end its copy of the test, and go on with the next. */
-static void be_trainer(const char *script, int tell) {
-  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
-  cvy_device *device = NULL;
-  cvy_usage usage;
-  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails must not leave it behind */
-  setenv("FAKE_ENGINE", script ? script : "", 1);
-  if (LANE->open(0, &options, &device)) _exit(1);
-  LANE->usage(device, &usage);
-  const int worker = (int)usage.process;
-  LANE->allocate(device, 1, 8, NULL);
-  if (write(tell, &worker, sizeof worker) != sizeof worker) _exit(1);
-  for (;;) pause();
-}
-
-/* A trainer of its own that says its worker's number and waits to be killed. */
-static pid_t start_trainer(const char *script, int *worker) {
-  int pipe_fds[2];
-  assert_int_equal(pipe(pipe_fds), 0);
-  pid_t trainer = fork();
-  if (trainer == 0) be_trainer(script, pipe_fds[1]);
-  close(pipe_fds[1]);
-  assert_int_equal(read(pipe_fds[0], worker, sizeof *worker), sizeof *worker);
-  close(pipe_fds[0]);
-  return trainer;
-}
-
-static void check_orphan(const char *script) {
-  int worker;
-  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the orphan's end can be waited for here */
-  pid_t trainer = start_trainer(script, &worker);
-  assert_true(is_there(worker));
-  kill(trainer, SIGKILL);
-  waitpid(trainer, NULL, 0);
-  const double end = cvy_clock() + 2.0; /* it takes milliseconds, unless the machine is loaded */
-  bool gone = false;
-  while (!gone && cvy_clock() < end) {
-    gone = waitpid(worker, NULL, WNOHANG) != 0;
-    usleep(1000);
-  }
-  if (!gone) kill(worker, SIGKILL);
-  assert_true(gone);
-  prctl(PR_SET_CHILD_SUBREAPER, 0);
-  assert_no_children();
-}
-
-static void test_no_orphan(void **state) {
-  (void)state;
-  check_orphan(NULL);
-}
-
-static void test_no_orphan_that_hangs(void **state) {
-  (void)state;
-  check_orphan("hang:1");
 }
 
 /* ------------------------------------------------------------------------- hygiene */
@@ -455,8 +396,6 @@ int main(void) {
       cmocka_unit_test(test_reaped_by_the_host),
       cmocka_unit_test(test_hung_worker_is_closed),
       cmocka_unit_test(test_stopped_worker_is_closed),
-      cmocka_unit_test(test_no_orphan),
-      cmocka_unit_test(test_no_orphan_that_hangs),
       cmocka_unit_test(test_session_and_signals),
       cmocka_unit_test(test_inherits_no_files),
       cmocka_unit_test(test_closes_no_file_of_the_host),
