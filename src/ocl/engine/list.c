@@ -32,6 +32,22 @@ static int64_t device_size(cl_device_id id, cl_device_info what) {
   return (int64_t)value;
 }
 
+#define VENDOR_AMD 0x1002
+#define BOARD_NAME_AMD 0x4038 /* of cl_amd_device_attribute_query */
+
+/* AMD's driver names a chip, gfx1010:xnack-, which several cards have: the card is what people know,
+ * and what tells apart how fast they are. "gfx1010:xnack- (AMD Radeon RX 5600 XT)". */
+static void device_name(cl_device_id id, char *to, size_t size) {
+  char board[128] = "";
+  device_text(id, CL_DEVICE_NAME, to, size);
+  if (device_uint(id, CL_DEVICE_VENDOR_ID) == VENDOR_AMD)
+    device_text(id, BOARD_NAME_AMD, board, sizeof board);
+  if (!board[0] || strstr(to, board)) return;
+  const size_t used = strlen(to);
+  cvy_text text = cvy_text_in(to + used, size - used);
+  cvy_text_add(&text, used ? " (%s)" : "%s", board);
+}
+
 /* A simulator may claim to be everything; it is a processor. */
 static int32_t device_type(cl_device_id id) {
   cl_device_type type = 0;
@@ -40,8 +56,6 @@ static int32_t device_type(cl_device_id id) {
   if (type & CL_DEVICE_TYPE_GPU) return CONVOY_DEVICE_GPU;
   return CONVOY_DEVICE_ACCELERATOR;
 }
-
-#define VENDOR_AMD 0x1002
 
 static int64_t preferred_multiple(cl_device_id id, int32_t type) {
   if (type == CONVOY_DEVICE_CPU) return 1;
@@ -60,7 +74,7 @@ static void fill_facts(cl_platform_id platform, cl_device_id id, int32_t index, 
   info->local_memory_bytes = device_ulong(id, CL_DEVICE_LOCAL_MEM_SIZE);
   cvy_text text = cvy_text_in(info->id, sizeof info->id);
   cvy_text_add(&text, "ocl:%d", (int)index);
-  device_text(id, CL_DEVICE_NAME, info->name, sizeof info->name);
+  device_name(id, info->name, sizeof info->name);
   device_text(id, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
   clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof info->platform - 1, info->platform, NULL);
   info->simulator = strstr(info->platform, "clgrind") || strstr(info->name, "clgrind");
