@@ -97,6 +97,54 @@ static void test_list(void **state) {
   assert_int_equal(convoy_devices(NULL, NULL, 1, &count, NULL, 0), CONVOY_ERR_ARGUMENT);
 }
 
+/* ---------------------------------------------------------------------------- what is told */
+
+static void test_unknown_name_tells_the_known(void **state) {
+  (void)state;
+  char long_name[128];
+  memset(long_name, 'x', sizeof(long_name));
+  long_name[sizeof(long_name) - 1] = '\0';
+  assert_int_equal(open_status("5600", CONVOY_NO), CONVOY_ERR_NOT_FOUND);
+  assert_non_null(strstr(convoy_last_error(), "no device is called \"5600\""));
+  assert_non_null(
+      strstr(convoy_last_error(), "fake:0 (Fake|Processor), fake:1 (Fake GPU One), cpu ("));
+  assert_int_equal(open_status(long_name, CONVOY_NO), CONVOY_ERR_NOT_FOUND);
+  assert_non_null(strstr(convoy_last_error(), "fake:1 (Fake GPU One), cpu ("));
+}
+
+typedef struct gpu_lines {
+  int lines;
+  char last[512];
+} gpu_lines;
+
+static void keep_line(void *user, convoy_log_level level, const char *line) {
+  gpu_lines *to = user;
+  if (level != CONVOY_LOG_INFO || !strstr(line, "no GPU is seen")) return;
+  to->lines++;
+  cvy_text_copy(to->last, sizeof(to->last), line);
+}
+
+/* One line for each context that takes the CPU because there is no GPU, none for one that asked for it. */
+static void test_no_gpu_is_told(void **state) {
+  (void)state;
+  gpu_lines told = {0};
+  convoy_set_log(keep_line, &told, CONVOY_LOG_INFO);
+  check_opens("auto", "fake:1");
+  fake.no_gpu = true;
+  check_opens("cpu", "cpu");
+  check_opens("fake:0", "fake:0");
+  assert_int_equal(told.lines, 0);
+  check_opens("auto", "cpu");
+  assert_int_equal(told.lines, 1);
+  assert_non_null(
+      strstr(told.last, "the CPU computes: there is only fake:0 (Fake|Processor), fake:1"));
+  fake.list_status = CONVOY_ERR_UNSUPPORTED;
+  check_opens("auto", "cpu");
+  assert_int_equal(told.lines, 2);
+  assert_non_null(strstr(told.last, "the CPU computes: the script refuses to list"));
+  convoy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
+}
+
 /* ------------------------------------------------------------------- what cannot be opened */
 
 static void keep_event(void *user, const convoy_event *event) {
@@ -147,6 +195,8 @@ int main(void) {
       cmocka_unit_test_setup(test_cpu_by_name, reset),
       cmocka_unit_test_setup(test_cpu_asks_nobody, reset),
       cmocka_unit_test_setup(test_list, reset),
+      cmocka_unit_test_setup(test_unknown_name_tells_the_known, reset),
+      cmocka_unit_test_setup(test_no_gpu_is_told, reset),
       cmocka_unit_test_setup(test_downgrade, reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
