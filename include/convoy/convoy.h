@@ -230,7 +230,8 @@ typedef struct convoy_context convoy_context;
 
 /* Opens a device and returns a context for it. If the wanted device cannot be opened and failover
  * is on, the CPU engine is opened instead, with one line of log. `options` may be NULL.
- * Returns OK; ERR_ARGUMENT for a bad option (the sentence names it); ERR_NOT_FOUND if the device
+ * Returns OK; ERR_ARGUMENT for a bad option or a bad value in the environment (the sentence names it;
+ * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND if the device
  * named is not there and failover is off; ERR_DEVICE if it is there and cannot be opened, likewise.
  * Blocking: starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);

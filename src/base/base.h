@@ -27,6 +27,8 @@ const char *cvy_status_name(convoy_status status);
 void cvy_log(convoy_log_level level, const char *format, ...) CVY_PRINTF(2, 3);
 bool cvy_log_wanted(convoy_log_level level);
 void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
+/* ERR_ARGUMENT if CONVOY_LOG is set and no level. */
+convoy_status cvy_log_check(void);
 
 /* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
 typedef struct cvy_text {

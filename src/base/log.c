@@ -13,11 +13,24 @@ static convoy_log_fn *sink;
 static void *sink_user;
 static atomic_int sink_level = -1; /* -1: CONVOY_LOG has not been read yet */
 
+/* -1: none. */
+static int level_named(const char *text) {
+  for (size_t i = 0; i < CVY_COUNT(level_names); i++)
+    if (!strcasecmp(text, level_names[i])) return (int)i;
+  return -1;
+}
+
 static int level_from_environment(void) {
   const char *text = cvy_env("CONVOY_LOG");
-  for (size_t i = 0; text && i < CVY_COUNT(level_names); i++)
-    if (!strcasecmp(text, level_names[i])) return (int)i;
-  return CONVOY_LOG_WARNING;
+  int level = text ? level_named(text) : -1;
+  return level >= 0 ? level : CONVOY_LOG_WARNING;
+}
+
+convoy_status cvy_log_check(void) {
+  const char *text = cvy_env("CONVOY_LOG");
+  if (!text || level_named(text) >= 0) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "CONVOY_LOG is \"%s\"; it may be off, error, warning, info or debug", text);
 }
 
 static int current_level(void) {

@@ -44,7 +44,8 @@ static convoy_status open_device(convoy_context *context, const cvy_backend *bac
   return CONVOY_OK;
 }
 
-/* Opens the wanted device; without it the CPU engine serves, if failover is on. */
+/* Opens the wanted device; without it the CPU engine serves, if failover is on. A setting that the device
+ * cannot read, CONVOY_DEADLINE, is no fault of the device. */
 static convoy_status open_wanted(convoy_context *context) {
   const cvy_open_options *options = &context->options.open;
   const char *wanted = context->options.device;
@@ -55,7 +56,7 @@ static convoy_status open_wanted(convoy_context *context) {
   if (context->wants_cpu) return CONVOY_OK;
   if (!status) status = cvy_blackbox_open(context, &found.info);
   if (!status) status = open_device(context, found.backend, found.index);
-  if (!status || !context->options.failover) return status;
+  if (!status || !context->options.failover || status == CONVOY_ERR_ARGUMENT) return status;
   const char *name = found.info.id[0] ? found.info.id : wanted;
   cvy_text_copy(device->facts.info.id, sizeof(device->facts.info.id), name); /* for events */
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",

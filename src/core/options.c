@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/strikes.h"
 #include "os/os.h"
 
 typedef struct word {
@@ -113,6 +114,14 @@ static convoy_status resolve_builders(int32_t *out) {
   return legal ? CONVOY_OK : CONVOY_ERR_ARGUMENT;
 }
 
+/* What is read where it is used, where a mistake could only be passed over. */
+static convoy_status check_others(void) {
+  int64_t limit;
+  if (!cvy_env_int("CONVOY_STRIKE_LIMIT", 0, CVY_STRIKE_LIMIT_MOST, &limit))
+    return CONVOY_ERR_ARGUMENT;
+  return cvy_log_check();
+}
+
 static convoy_status resolve_text(const char *field, const char *given, const char *env,
                                   const char *fallback, char *out, size_t size) {
   const char *text = given && *given ? given : cvy_env(env);
@@ -162,6 +171,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
 
   convoy_status status = resolve_builders(&out->builders);
+  if (!status) status = check_others();
   if (!status) status = resolve_budget(options.device_wait_budget, &out->wait_budget);
   if (status) return status;
   out->open.until = cvy_clock() + out->wait_budget;

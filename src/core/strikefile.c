@@ -79,7 +79,8 @@ static convoy_status change(const cvy_strikes *mine, const char *device, cvy_str
 
 int32_t cvy_strike_limit(void) {
   int64_t limit = CVY_STRIKE_LIMIT;
-  cvy_env_int("CONVOY_STRIKE_LIMIT", 0, 1000000, &limit); /* what is no number changes nothing */
+  cvy_env_int("CONVOY_STRIKE_LIMIT", 0, CVY_STRIKE_LIMIT_MOST,
+              &limit); /* else cvy_open has refused it */
   return (int32_t)limit;
 }
 

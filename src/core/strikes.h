@@ -13,7 +13,11 @@
 
 #include "core/shape_class.h"
 
-enum { CVY_STRIKE_LIMIT = 3, CVY_STRIKE_QUIET = 24 * 60 * 60 /* seconds */ };
+enum {
+  CVY_STRIKE_LIMIT = 3,
+  CVY_STRIKE_LIMIT_MOST = 1000000,
+  CVY_STRIKE_QUIET = 24 * 60 * 60 /* seconds */
+};
 
 typedef enum cvy_rung { CVY_RUNG_TUNED, CVY_RUNG_CONSERVATIVE, CVY_RUNG_CPU, CVY_RUNGS } cvy_rung;
 

@@ -53,13 +53,29 @@ static void bad_environment_is_named(void **state) {
                {"CONVOY_THREADS", "-1", CONVOY_ERR_ARGUMENT},
                {"CONVOY_ISOLATION", "perhaps", CONVOY_ERR_ARGUMENT},
                {"CONVOY_TUNE", "maybe", CONVOY_ERR_ARGUMENT},
-               {"CONVOY_WORKSPACE_LIMIT", "1X", CONVOY_ERR_ARGUMENT}};
+               {"CONVOY_WORKSPACE_LIMIT", "1X", CONVOY_ERR_ARGUMENT},
+               {"CONVOY_STRIKE_LIMIT", "x", CONVOY_ERR_ARGUMENT},
+               {"CONVOY_STRIKE_LIMIT", "-1", CONVOY_ERR_ARGUMENT},
+               {"CONVOY_LOG", "loud", CONVOY_ERR_ARGUMENT}};
   const convoy_options options = cpu_options();
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     setenv(cases[i].name, cases[i].value, 1);
     expect_open_refused(cases[i].name, &options, cases[i].status, cases[i].name);
     unsetenv(cases[i].name);
   }
+}
+
+/* Only a device has deadlines; failover, which is on, hides none of the program's own mistakes. */
+static void bad_deadlines_are_named(void **state) {
+  (void)state;
+  static const char *const devices[] = {"auto", "ocl", "ocl:0", "5600"};
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  setenv("CONVOY_DEADLINE", "run=abc", 1);
+  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+    options.device = devices[i];
+    expect_open_refused(devices[i], &options, CONVOY_ERR_ARGUMENT, "CONVOY_DEADLINE");
+  }
+  unsetenv("CONVOY_DEADLINE");
 }
 
 static void algorithms_are_found_by_name_only(void **state) {
@@ -161,6 +177,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_options_are_named),
       cmocka_unit_test(bad_environment_is_named),
+      cmocka_unit_test(bad_deadlines_are_named),
       cmocka_unit_test(algorithms_are_found_by_name_only),
       cmocka_unit_test(the_table_of_algorithms_ends),
       cmocka_unit_test(plans_are_checked_like_operations),
