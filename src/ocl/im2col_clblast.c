@@ -43,8 +43,16 @@ static bool is_thin(const cvy_problem *problem) {
   return problem->k / problem->groups < 4 || row_length(problem) < 4;
 }
 
+/* CLBlast's kernels have work-groups of eight by eight items at least, whatever the device can. */
+#define LEAST_ITEMS 64
+
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
+  if (facts->max_work_group < LEAST_ITEMS) {
+    cvy_text_add(reason, "work-groups have at most %lld items here, CLBlast needs %d",
+                 (long long)facts->max_work_group, LEAST_ITEMS);
+    return false;
+  }
   if (is_thin(problem)) {
     cvy_text_add(reason, "too thin for a matrix product: %lld channels out, %lld terms per group",
                  (long long)(problem->k / problem->groups), (long long)row_length(problem));

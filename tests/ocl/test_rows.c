@@ -279,6 +279,24 @@ static void the_last_row_takes_everything(void **state) {
     }
 }
 
+/* OpenCL lets a device have work-groups of one item. */
+static void clblast_needs_room_for_a_work_group(void **state) {
+  (void)state;
+  char reason[192];
+  one_case c;
+  const cvy_algorithm *const *row = engine.backend->algorithms;
+  cvy_facts facts = *engine.backend->facts(engine.device);
+  while (*row && strcmp((*row)->name, "ocl.im2col_clblast") != 0) row++;
+  if (!*row) skip();
+  assert_true(make_case("n1c8h6w7 k9r6s7 forward", CONVOY_FORWARD, variants[0], &c));
+  cvy_text text = cvy_text_in(reason, sizeof reason);
+  facts.max_work_group = 64;
+  assert_true((*row)->accepts(&c.problem, &facts, &text));
+  facts.max_work_group = 16;
+  assert_false((*row)->accepts(&c.problem, &facts, &text));
+  assert_non_null(strstr(reason, "16 items"));
+}
+
 static void nothing_is_left_in_device_memory(void **state) {
   (void)state;
   cvy_usage usage;
@@ -304,6 +322,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(rows_compute_what_the_reference_says),
       cmocka_unit_test(tiles_of_a_gpu_compute_the_same),
       cmocka_unit_test(the_last_row_takes_everything),
+      cmocka_unit_test(clblast_needs_room_for_a_work_group),
       cmocka_unit_test(nothing_is_left_in_device_memory),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
