@@ -231,16 +231,19 @@ static bool plan_free(convoy_context *context, const cvy_engine *engine, const c
   return true;
 }
 
-convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *problem,
+/* No row plans for no images, since none is asked to run them: the plan is that of one. */
+convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *asked,
                        convoy_plan *out) {
+  cvy_problem some = *asked;
+  if (some.n == 0) some.n = 1;
   const cvy_engine *engine = cvy_context_engine(context);
   convoy_plan plan = {.struct_size = sizeof(plan)};
   cvy_choice choice;
   int32_t row = 0;
   convoy_status status = name ? find_row(engine, name, &row) : CONVOY_OK;
   if (status) return status;
-  plan.accepted = name ? plan_named(engine, row, problem, &plan, &choice)
-                       : plan_free(context, engine, problem, &plan, &choice);
+  plan.accepted = name ? plan_named(engine, row, &some, &plan, &choice)
+                       : plan_free(context, engine, &some, &plan, &choice);
   if (plan.accepted) {
     plan.reason[0] = '\0';
     plan.workspace_bytes = choice.workspace;

@@ -1,4 +1,6 @@
 /* N = 0 is legal: y and dx have no elements, dw and db become 0 (beta 0) or stay (beta 1). */
+#include <string.h>
+
 #include "common/array.h"
 #include "shared_context.h"
 
@@ -90,11 +92,47 @@ static void tensors_do_the_same(void **state) {
   }
 }
 
+/* --------------------------------------------------------------------------------- plans */
+
+static void expect_same_plan(const char *name, const convoy_conv *layer, convoy_direction direction,
+                             const int64_t *none, const int64_t *filter) {
+  convoy_plan empty = {.struct_size = sizeof empty}, single = {.struct_size = sizeof single};
+  int64_t one[CONVOY_MAX_DIMS];
+  memcpy(one, none, 4 * sizeof *one);
+  one[0] = 1;
+  assert_int_equal(convoy_plan_problem(context, name, layer, direction, none, filter, &empty),
+                   CONVOY_OK);
+  assert_int_equal(convoy_plan_problem(context, name, layer, direction, one, filter, &single),
+                   CONVOY_OK);
+  assert_int_equal(empty.accepted, single.accepted);
+  assert_string_equal(empty.algorithm, single.algorithm);
+  assert_int_equal(empty.workspace_bytes, single.workspace_bytes);
+}
+
+/* Of every row and of the context's choice: those of one image. */
+static void plans_are_those_of_one_image(void **state) {
+  (void)state;
+  static const int64_t x[][4] = {{0, 64, 8, 8}, {0, 3, 64, 64}, {0, 16, 8, 8}, {0, 64, 8, 8}};
+  static const int64_t w[][4] = {{64, 64, 3, 3}, {16, 3, 3, 3}, {16, 1, 3, 3}, {64, 64, 1, 1}};
+  for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
+    convoy_conv layer = CONVOY_CONV_INIT(2);
+    layer.groups = x[i][1] / w[i][1];
+    for (int k = 0; k < 2; k++) layer.pad_begin[k] = layer.pad_end[k] = w[i][2] / 2;
+    for (int d = CONVOY_FORWARD; d <= CONVOY_BACKWARD_BIAS; d++) {
+      const char *name = NULL;
+      int32_t row = 0;
+      do expect_same_plan(name, &layer, (convoy_direction)d, x[i], w[i]);
+      while ((name = convoy_algorithm_name(context, row++)));
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(forward_and_data_write_nothing),
       cmocka_unit_test(sums_over_the_batch_become_zero_or_stay),
       cmocka_unit_test(tensors_do_the_same),
+      cmocka_unit_test(plans_are_those_of_one_image),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
