@@ -1,15 +1,16 @@
-/* The floating-point mode of a thread, per instruction set; elsewhere denormals stay. */
+/* The floating-point mode of a thread, per instruction set; elsewhere it stays as it is. */
 #include "cpu/denormals.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 
+#define DEFAULT_MODE 0x1f80u   /* round to nearest, nothing traps */
 #define FLUSH_RESULTS 0x8000u  /* FTZ */
 #define FLUSH_OPERANDS 0x0040u /* DAZ */
 
 uint64_t cvy_denormals_flush(void) {
   unsigned mode = _mm_getcsr();
-  _mm_setcsr(mode | FLUSH_RESULTS | FLUSH_OPERANDS);
+  _mm_setcsr(DEFAULT_MODE | FLUSH_RESULTS | FLUSH_OPERANDS);
   return mode;
 }
 
@@ -19,12 +20,13 @@ void cvy_denormals_restore(uint64_t mode) {
 
 #elif defined(__aarch64__)
 
+#define DEFAULT_MODE 0ull       /* the same */
 #define FLUSH_BOTH (1ull << 24) /* FPCR.FZ */
 
 uint64_t cvy_denormals_flush(void) {
   uint64_t mode;
   __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-  __asm__ volatile("msr fpcr, %0" : : "r"(mode | FLUSH_BOTH));
+  __asm__ volatile("msr fpcr, %0" : : "r"(DEFAULT_MODE | FLUSH_BOTH));
   return mode;
 }
 

@@ -1,5 +1,6 @@
 /* The backend object: determinism, outputs that may not be read, workspace limits, flat memory. What
  * the algorithms compute is tested in tests/algos. */
+#include <fenv.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -191,6 +192,41 @@ static void denormals_count_as_zero_inside_only(void **state) {
   }
 }
 
+/* --------------------------------------------------------------------------------- rounding */
+
+static cvy_device *plain; /* never called but in the default mode */
+
+/* The first calls, which start the pool's threads, and all later ones. */
+static void check_rounding(cvy_device *device, cpu_work *w) {
+  size_t bytes = (size_t)w->out.count * sizeof(float);
+  float *expected = malloc(bytes), *got = malloc(bytes);
+  run_into(plain, w, expected);
+  fesetround(FE_UPWARD);
+  run_into(device, w, got);
+  assert_int_equal(fegetround(), FE_UPWARD);
+  fesetround(FE_TONEAREST);
+  assert_memory_equal(got, expected, bytes);
+  run_into(device, w, got);
+  assert_memory_equal(got, expected, bytes);
+  free(expected);
+  free(got);
+}
+
+static void callers_rounding_changes_nothing(void **state) {
+  (void)state;
+#if defined(__SSE2__) || defined(__aarch64__)
+  for (int32_t threads = 1; threads <= 3; threads += 2) {
+    cvy_device *device = cpu_open(threads, WORKSPACE);
+    plain = cpu_open(threads, WORKSPACE);
+    assert_true(for_all(device, 0, check_rounding) > 0);
+    cvy_backend_cpu.close(plain);
+    cvy_backend_cpu.close(device);
+  }
+#else
+  skip();
+#endif
+}
+
 /* ---------------------------------------------------------------------------------- facts */
 
 static void facts_are_filled(void **state) {
@@ -228,6 +264,7 @@ int main(void) {
       cmocka_unit_test(exhausted_memory_leaves_the_output),
       cmocka_unit_test(empty_batches_clear_gradients),
       cmocka_unit_test(denormals_count_as_zero_inside_only),
+      cmocka_unit_test(callers_rounding_changes_nothing),
       cmocka_unit_test(facts_are_filled),
       cmocka_unit_test(peaks_are_plausible),
   };
