@@ -2,9 +2,11 @@
  * the same on threads that the program lends. */
 #include <float.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -170,6 +172,84 @@ static void threads_have_names(void **state) {
   cvy_threads_close(threads);
 }
 
+typedef struct masks {
+  pthread_t caller;
+  atomic_int looked, own_blocked, others_open;
+} masks;
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+static void look_at_masks(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGPROF, SIGUSR1};
+  masks *m = arg;
+  sigset_t blocked;
+  (void)begin;
+  (void)end;
+  (void)slot;
+  usleep(20000); /* so that the caller does not take all parts */
+  if (pthread_equal(pthread_self(), m->caller)) return;
+  pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+  m->looked++;
+  for (size_t i = 0; i < CVY_COUNT(faults); i++) m->own_blocked += sigismember(&blocked, faults[i]);
+  for (size_t i = 0; i < CVY_COUNT(others); i++)
+    m->others_open += !sigismember(&blocked, others[i]);
+}
+
+/* The program's signals are not taken from its threads; a fault of the pool's own reaches its handler. */
+static void signals_are_blocked_but_for_faults(void **state) {
+  (void)state;
+  masks m = {.caller = pthread_self()};
+  cvy_threads *threads = open_threads(3);
+  for (int i = 0; i < 50 && m.looked == 0; i++) cvy_parallel_for(threads, 3, look_at_masks, &m);
+  assert_true(m.looked > 0);
+  assert_int_equal(m.own_blocked, 0);
+  assert_int_equal(m.others_open, 0);
+  cvy_threads_close(threads);
+}
+
+typedef struct pages {
+  pthread_t caller;
+  char *memory;
+  atomic_int touched;
+} pages;
+
+static size_t page_size;
+
+static void give_page(int number, siginfo_t *info, void *context) {
+  uintptr_t at = (uintptr_t)info->si_addr;
+  (void)number;
+  (void)context;
+  mprotect((void *)(at - at % page_size), page_size, PROT_READ | PROT_WRITE);
+}
+
+static void touch_page(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  pages *p = arg;
+  (void)end;
+  (void)slot;
+  usleep(20000); /* so that the caller does not take all parts */
+  if (pthread_equal(pthread_self(), p->caller)) return;
+  *(volatile char *)(p->memory + (size_t)begin * page_size) = 1;
+  p->touched++;
+}
+
+/* As a program does that fills its arrays when they are touched. */
+static void the_programs_handler_sees_faults(void **state) {
+  (void)state;
+  const struct sigaction action = {.sa_sigaction = give_page, .sa_flags = SA_SIGINFO};
+  struct sigaction before;
+  page_size = (size_t)sysconf(_SC_PAGESIZE);
+  pages p = {.caller = pthread_self()};
+  p.memory = mmap(NULL, 3 * page_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(p.memory != MAP_FAILED);
+  sigaction(SIGSEGV, &action, &before);
+  cvy_threads *threads = open_threads(3);
+  for (int i = 0; i < 50 && p.touched == 0; i++) cvy_parallel_for(threads, 3, touch_page, &p);
+  cvy_threads_close(threads);
+  sigaction(SIGSEGV, &before, NULL);
+  munmap(p.memory, 3 * page_size);
+  assert_true(p.touched > 0);
+}
+
 static float half(volatile const float *value) {
   return *value * 0.5f;
 }
@@ -322,6 +402,8 @@ int main(void) {
       cmocka_unit_test(several_callers_run),
       cmocka_unit_test(idle_threads_sleep),
       cmocka_unit_test(threads_have_names),
+      cmocka_unit_test(signals_are_blocked_but_for_faults),
+      cmocka_unit_test(the_programs_handler_sees_faults),
       cmocka_unit_test(denormals_are_flushed_and_restored),
       cmocka_unit_test(denormals_are_flushed_in_the_pool_only),
       cmocka_unit_test(a_team_does_items_once),
