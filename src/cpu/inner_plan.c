@@ -98,7 +98,7 @@ static void share_out(cvy_inner_plan *plan) {
 
 static void size_memory(cvy_inner_plan *plan) {
   int64_t places = cvy_times(plan->images, plan->plane);
-  plan->x_pitch = cvy_odd_lines(cvy_times(places, plan->phases));
+  plan->x_pitch = cvy_odd_lines(cvy_times(places, plan->phases) + CVY_INNER_BEHIND);
   plan->y_pitch = cvy_odd_lines(places);
   if (plan->flat) plan->x_pitch = plan->y_pitch = cvy_in_volume(&plan->p);
   int64_t rows = cvy_most(SOME_FLOATS / places, 1), outputs = plan->output_part;
@@ -112,7 +112,7 @@ static void size_memory(cvy_inner_plan *plan) {
   plan->sum_floats =
       plan->slices > 1 ? cvy_round_up(plan->p.k * plan->channels * plan->taps, CVY_LINE_FLOATS) : 0;
   int64_t columns = cvy_round_up(plan->x_some * plan->taps + plan->tile->columns, CVY_LINE_FLOATS);
-  plan->x_floats = plan->flat ? 0 : cvy_times(plan->x_some, plan->x_pitch) + CVY_INNER_BEHIND;
+  plan->x_floats = plan->flat ? 0 : cvy_times(plan->x_some, plan->x_pitch);
   plan->y_floats = plan->flat ? 0 : cvy_times(plan->y_some, plan->y_pitch);
   plan->slot_floats = cvy_times(
       1, plan->x_floats + plan->y_floats + 2 * columns); /* an offset is as large as two floats */

@@ -28,7 +28,8 @@ typedef struct cvy_inner_plan {
   int64_t slots, slot_floats;
 } cvy_inner_plan;
 
-/* Floats that tiles may read behind the last channel. */
+/* Floats that tiles may read behind a channel. They are 0: the next channel's would, if infinite, make
+ * NaN of the zeros behind dy. */
 #define CVY_INNER_BEHIND 16
 
 cvy_inner_plan cvy_inner_plan_for(const cvy_problem *problem, const cvy_facts *facts);

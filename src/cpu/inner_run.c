@@ -83,7 +83,6 @@ static void load_x(const unit *u, range channels) {
       cvy_planes_fill_x(&u->layout, u->run->call->lanes, x + i * plan->p.c * volume,
                         to + i * plane);
   }
-  memset(u->memory_x + count * plan->x_pitch, 0, (size_t)CVY_INNER_BEHIND * sizeof(float));
 }
 
 /* The same of outputs; rows up to a whole tile are 0. */

@@ -227,6 +227,41 @@ static void callers_rounding_changes_nothing(void **state) {
 #endif
 }
 
+/* ---------------------------------------------------------------------------- not finite */
+
+/* Rows of x that end with a line of cache, or little before. */
+static const char *const tight[] = {
+    "n1c4w46 k4s3 pad1",         "n3c4w46 k4s3 pad1",         "n2c5h14w46 k4r3s3 pad1",
+    "n1c4w94 k4s3 stride2 pad1", "n1c6w46 k4s3 pad1 groups2", "n3c16h12w13 k8r3s3 pad1",
+};
+
+/* Sums of other channels neither read it nor multiply it by 0. */
+static void check_spread(cvy_device *device, cpu_work *w) {
+  const cvy_problem *p = &w->job.problem;
+  int64_t channels = p->c / p->groups, taps = cvy_filter_volume(p), volume = cvy_in_volume(p);
+  for (int64_t c = 0; c < p->c; c++) {
+    float *x = w->a.values + c * volume, *last = x + volume - 1, before[] = {*x, *last};
+    *x = *last = INFINITY;
+    assert_int_equal(cpu_run(device, w), CONVOY_OK);
+    for (int64_t i = 0; i < w->out.count; i++)
+      if (i / taps % channels + i / taps / channels / (p->k / p->groups) * channels != c)
+        assert_true(isfinite(w->out.values[i]));
+    *x = before[0], *last = before[1];
+  }
+}
+
+static void what_is_not_finite_stays_in_its_channel(void **state) {
+  (void)state;
+  cvy_device *device = cpu_open(2, WORKSPACE);
+  for (size_t s = 0; s < CVY_COUNT(tight); s++)
+    for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
+      cpu_work w = cpu_work_new(tight[s], CONVOY_BACKWARD_WEIGHTS, 0, test_fill_reals);
+      if (cpu_choose(device, &w, row)) check_spread(device, &w);
+      cpu_work_free(&w);
+    }
+  cvy_backend_cpu.close(device);
+}
+
 /* ---------------------------------------------------------------------------------- facts */
 
 static void facts_are_filled(void **state) {
@@ -265,6 +300,7 @@ int main(void) {
       cmocka_unit_test(empty_batches_clear_gradients),
       cmocka_unit_test(denormals_count_as_zero_inside_only),
       cmocka_unit_test(callers_rounding_changes_nothing),
+      cmocka_unit_test(what_is_not_finite_stays_in_its_channel),
       cmocka_unit_test(facts_are_filled),
       cmocka_unit_test(peaks_are_plausible),
   };
