@@ -1,4 +1,6 @@
 /* Which taps the phases of a map use, and where they read. */
+#include <string.h>
+
 #include "cpu/igemm.h"
 
 void cvy_igemm_phase(const cvy_igemm_plan *plan, int64_t phase, int64_t remainder[3]) {
@@ -15,25 +17,23 @@ static void split(const cvy_problem *p, int64_t tap, int64_t at[3]) {
   at[0] = tap / p->filter[2] / p->filter[1];
 }
 
-static bool belongs(const cvy_igemm_plan *plan, int64_t tap, const int64_t remainder[3]) {
+/* The only phase that uses a tap; counted as in cvy_igemm_phase. */
+static int64_t phase_using(const cvy_igemm_plan *plan, int64_t tap) {
   const cvy_problem *p = &plan->whole;
-  int64_t at[3];
+  int64_t at[3], phase = 0;
   split(p, tap, at);
-  for (int i = 0; i < 3; i++)
-    if (plan->data && at[i] * p->dilation[i] % p->stride[i] != remainder[i]) return false;
-  return true;
+  for (int i = 0; i < 3 && plan->data; i++)
+    phase = phase * p->stride[i] + at[i] * p->dilation[i] % p->stride[i];
+  return phase;
 }
 
+/* Sorts by counting: with strides as large as the filter there are as many phases as taps. Filled from
+ * the last tap on, from each phase's end down to its begin. */
 void cvy_igemm_order(const cvy_igemm_plan *plan, int64_t *begin, int64_t *order) {
-  int64_t count = 0;
-  for (int64_t phase = 0; phase < plan->phases; phase++) {
-    int64_t remainder[3];
-    cvy_igemm_phase(plan, phase, remainder);
-    begin[phase] = count;
-    for (int64_t tap = 0; tap < plan->taps; tap++)
-      if (belongs(plan, tap, remainder)) order[count++] = tap;
-  }
-  begin[plan->phases] = count;
+  memset(begin, 0, (size_t)(plan->phases + 1) * sizeof *begin);
+  for (int64_t tap = 0; tap < plan->taps; tap++) begin[phase_using(plan, tap)]++;
+  for (int64_t phase = 1; phase <= plan->phases; phase++) begin[phase] += begin[phase - 1];
+  for (int64_t tap = plan->taps - 1; tap >= 0; tap--) order[--begin[phase_using(plan, tap)]] = tap;
 }
 
 /* In backward_data the last tap reads the first place. */
