@@ -380,6 +380,9 @@ typedef struct convoy_run {
  * where X is the largest |x| of the channel in the window that the output reads, widened by
  * error_reach on both sides of each axis with more than one tap; backward_data: dy for x, with the
  * window of outputs that read the input; backward_weights: sum X|dy|, with the window of each dy.
+ * Denormal operands and results may count as 0. Padding is a 0 that may be multiplied with, and zeros
+ * may stand between rows: near an infinite or NaN operand a result may be NaN which by the formulas
+ * above is finite.
  * The same inputs, device, driver, thread count and tuning file give the same bits.
  *
  * Returns OK; ERR_ARGUMENT for a NULL, an illegal field, another beta; ERR_SHAPE as
