@@ -64,5 +64,6 @@ bool cvy_marker_parse(const char *text, cvy_marker *out) {
   out->born = strtoull(number, NULL, 10);
   find(text, "step", number, sizeof(number));
   out->step = strtoll(number, NULL, 10);
-  return out->boot[0] && out->device[0] && out->process > 0;
+  const bool names_a_file = out->boot[0] && !strchr(out->boot, '/'); /* where it is kept */
+  return names_a_file && out->device[0] && out->process > 0;
 }

@@ -163,8 +163,8 @@ bool cvy_process_watch_end(int watch, int socket);
 
 /* ----------------------------------------------------------------------------- thread.c */
 
-/* Starts a thread of the library: without the program's signals, and with a name of at most 15
- * characters. False if the system gives no thread. */
+/* Starts a thread of the library: without the program's signals, but for those of its own faults, and
+ * with a name of at most 15 characters. False if the system gives no thread. */
 bool cvy_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, const char *name);
 
 #endif

@@ -157,7 +157,8 @@ static void test_garbage(void **state) {
   (void)state;
   char path[200];
   const char *const texts[] = {"", "convoy-running 1\n", "convoy-running 2\nboot: boot-9\n",
-                               "convoy-running 1\nboot: x\ndevice: \nprocess: 1\n"};
+                               "convoy-running 1\nboot: x\ndevice: \nprocess: 1\n",
+                               "convoy-running 1\nboot: ../x\ndevice: d\nprocess: 1\n"};
   for (size_t i = 0; i < CVY_COUNT(texts); i++) {
     snprintf(path, sizeof(path), "%s/running/%zu.txt", box.folder, i);
     assert_int_equal(cvy_file_write(path, texts[i], strlen(texts[i])), CONVOY_OK);
