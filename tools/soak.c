@@ -2,7 +2,9 @@
 #include "soak.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "json.h"
@@ -21,15 +23,16 @@ typedef struct soak {
   progress line;
   double start, first_loss;
   int done, lost, wrong, struck, survived;
-  int64_t rss_before;
-  int descriptors_before;
+  int warm; /* steps until everything has been seen */
+  int64_t rss_before, rss_growth;
+  int descriptors_before, descriptors_growth;
   convoy_health health;
 } soak;
 
 /* ---------------------------------------------------------------------------- settings */
 
-/* Deadlines short enough to meet hundreds of hangs, and a device that is never barred for its
- * faults: here they are the point. What the user has set is kept. */
+/* With faults: deadlines short enough to meet hundreds of hangs, and a device that is never barred
+ * for its faults, which are the point. What the user has set is kept. */
 static const struct {
   const char *name, *value;
 } settings[] = {
@@ -40,10 +43,16 @@ static const struct {
 
 static void set_environment(soak *all) {
   setenv("CONVOY_STATE_DIR", all->folder, 1);
+  if (!soak_faults_any(&all->faults)) return;
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
     setenv(settings[i].name, settings[i].value, 0);
   if (soak_faults_wrong(&all->faults)) setenv("CONVOY_VERIFY", "all", 1);
-  if (all->fault_names.count > 0 && !getenv("CONVOY_LOG")) setenv("CONVOY_LOG", "error", 1);
+  if (!getenv("CONVOY_LOG")) setenv("CONVOY_LOG", "error", 1);
+}
+
+static const char *setting(size_t i) {
+  const char *value = getenv(settings[i].name);
+  return value ? value : "(default)";
 }
 
 static void print_settings(const soak *all, const convoy_device_info *info) {
@@ -55,7 +64,7 @@ static void print_settings(const soak *all, const convoy_device_info *info) {
   for (int i = 0; i < all->fault_names.count; i++) printf(" %s", all->fault_names.item[i]);
   printf("%s\nCONVOY_STATE_DIR=%s\n", all->fault_names.count ? "" : " none", all->folder);
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-    printf("%s=%s\n", settings[i].name, getenv(settings[i].name));
+    printf("%s=%s\n", settings[i].name, setting(i));
   printf("CONVOY_VERIFY=%s\n", getenv("CONVOY_VERIFY") ? getenv("CONVOY_VERIFY") : "sample");
   fflush(stdout);
 }
@@ -83,7 +92,7 @@ static void log_head(soak *all, const convoy_device_info *info) {
   json_text(&out, "name", info->name);
   json_integer(&out, "seed", all->seed);
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-    json_text(&out, settings[i].name, getenv(settings[i].name));
+    json_text(&out, settings[i].name, setting(i));
   json_close(&out, '}');
   json_end_line(&out);
 }
@@ -137,10 +146,17 @@ static void judge(soak *all, int64_t wrong) {
   }
 }
 
-/* What is in use once everything has been seen, and what grows from then on. */
+/* What is in use once everything has been seen, and what grows from then on. Of descriptors the most
+ * there were counts: a worker or builder may just have been lost or be about to come. */
 static void measure_before(soak *all) {
+  const int descriptors = soak_descriptors();
   all->rss_before = soak_rss_kib();
-  all->descriptors_before = soak_descriptors();
+  if (descriptors > all->descriptors_before) all->descriptors_before = descriptors;
+}
+
+static void measure_growth(soak *all) {
+  all->rss_growth = soak_rss_kib() - all->rss_before;
+  all->descriptors_growth = soak_descriptors() - all->descriptors_before;
 }
 
 static bool goes_on(soak *all) {
@@ -152,7 +168,7 @@ static bool goes_on(soak *all) {
 }
 
 static void run(soak *all) {
-  const int warm = all->hours > 0.0 || all->steps > 1000 ? 200 : all->steps / 5;
+  all->warm = all->hours > 0.0 || all->steps > 1000 ? 200 : all->steps / 5;
   all->start = seconds_now();
   all->line = progress_start(all->hours > 0.0 ? (int)(all->hours * 3600.0) : all->steps, false);
   measure_before(all);
@@ -164,13 +180,20 @@ static void run(soak *all) {
     soak_faults_arm(&all->faults);
     judge(all, run_step(all));
     if (all->done == 0) all->first_loss = all->net.total_loss;
-    if (++all->done == warm) measure_before(all);
+    if (++all->done <= all->warm) measure_before(all);
     if (all->hours <= 0.0) progress_step(&all->line);
   }
+  measure_growth(all);
   progress_clear(&all->line);
 }
 
 /* ----------------------------------------------------------------------------- the end */
+
+enum {
+  WARM_LEAST = 40,         /* steps before which growth says nothing */
+  RSS_GROWTH_MOST = 4096,  /* KiB */
+  STEPS_FOR_A_FAULT = 100, /* with one in six steps struck, none in so many is no chance */
+};
 
 static double on_device(const convoy_health *health) {
   if (health->operations == 0) return 0.0;
@@ -189,8 +212,8 @@ static void log_end(soak *all) {
   json_integer(&out, "lost_steps", all->lost);
   json_number(&out, "on_device", on_device(&all->health));
   json_number(&out, "max_wait_s", all->net.longest);
-  json_integer(&out, "rss_growth_kib", soak_rss_kib() - all->rss_before);
-  json_integer(&out, "fd_growth", soak_descriptors() - all->descriptors_before);
+  json_integer(&out, "rss_growth_kib", all->rss_growth);
+  json_integer(&out, "fd_growth", all->descriptors_growth);
   json_number(&out, "seconds", seconds_now() - all->start);
   json_number(&out, "first_loss", all->first_loss);
   json_number(&out, "last_loss", all->net.total_loss);
@@ -199,6 +222,44 @@ static void log_end(soak *all) {
   json_integer(&out, "wrong_results", all->health.wrong_results);
   json_close(&out, '}');
   json_end_line(&out);
+}
+
+__attribute__((format(printf, 2, 3))) static void because(int *reasons, const char *format, ...) {
+  va_list values;
+  fputs((*reasons)++ ? ", and " : "soak FAILED: because ", stdout);
+  va_start(values, format);
+  vprintf(format, values);
+  va_end(values);
+}
+
+/* Of the device: how much it failed by itself, and whether it was what computed. */
+static void find_device_failures(const soak *all, int *reasons) {
+  const convoy_health *health = &all->health;
+  const double share = on_device(health);
+  const bool wanted = soak_faults_any(&all->faults);
+  if (!wanted && health->faults > 0)
+    because(reasons, "the device failed %lld times by itself", (long long)health->faults);
+  if (wanted && all->struck == 0 && all->done >= STEPS_FOR_A_FAULT)
+    because(reasons, "no fault struck: the OpenCL loader seems to load no layers");
+  if (!(share >= 0.9))
+    because(reasons, "the device did %.1f %% of the operations, of 90 wanted", 1e2 * share);
+}
+
+/* Says in one line what is not as it should be; how much there is of it. */
+static int find_failures(const soak *all) {
+  int reasons = 0;
+  if (all->wrong > 0) because(&reasons, "%d steps were wrong", all->wrong);
+  if (all->lost > 0) because(&reasons, "%d steps were lost", all->lost);
+  find_device_failures(all, &reasons);
+  const bool warm = all->warm >= WARM_LEAST && all->done > all->warm;
+  if (warm && all->rss_growth > RSS_GROWTH_MOST)
+    because(&reasons, "memory grew by %lld KiB after step %d, more than %d",
+            (long long)all->rss_growth, all->warm, RSS_GROWTH_MOST);
+  if (warm && all->descriptors_growth > 0)
+    because(&reasons, "%d descriptors more were open at the end than at step %d or before",
+            all->descriptors_growth, all->warm);
+  if (reasons) fputc('\n', stdout);
+  return reasons;
 }
 
 static int report(soak *all) {
@@ -217,11 +278,44 @@ static int report(soak *all) {
       "soak: steps=%d faults=%d survived=%d wrong=%d lost_steps=%d on_device=%.4f "
       "max_wait_s=%.3f rss_growth_kib=%lld fd_growth=%d\n",
       all->done, all->struck, all->survived, all->wrong, all->lost, share, all->net.longest,
-      (long long)(soak_rss_kib() - all->rss_before), soak_descriptors() - all->descriptors_before);
-  return all->wrong > 0 || all->lost > 0 || !(share >= 0.9) ? EXIT_FAILED : EXIT_FINE;
+      (long long)all->rss_growth, all->descriptors_growth);
+  return find_failures(all) ? EXIT_FAILED : EXIT_FINE;
 }
 
 /* --------------------------------------------------------------------------- beginning */
+
+static const char *wanted_device(const soak *all) {
+  const char *chosen = all->device ? all->device : getenv("CONVOY_DEVICE");
+  return chosen && *chosen ? chosen : "auto";
+}
+
+static int refuse(const soak *all, int status, const char *why) {
+  fprintf(stderr, "convoy soak: device %s: %s\n", wanted_device(all), why);
+  return status;
+}
+
+/* Opens it without failover: a soak of another device than was meant would say nothing of it. */
+static int find_device(const soak *all, convoy_device_info *out) {
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  convoy_context *context;
+  options.device = all->device;
+  options.failover = CONVOY_NO;
+  convoy_status status = convoy_open(&options, &context);
+  if (status == CONVOY_OK) {
+    status = convoy_context_device(context, out);
+    convoy_close(context);
+  }
+  if (status != CONVOY_OK)
+    return refuse(all, status == CONVOY_ERR_ARGUMENT ? EXIT_USAGE : EXIT_NO_DEVICE,
+                  convoy_last_error());
+  if (out->type != CONVOY_DEVICE_CPU_ENGINE) return EXIT_FINE;
+  if (strcmp(wanted_device(all), "auto") == 0)
+    return refuse(all, EXIT_NO_DEVICE,
+                  "no GPU is seen; name a device with --device, `--device cpu` soaks the CPU");
+  if (soak_faults_any(&all->faults))
+    return refuse(all, EXIT_USAGE, "--faults strike in a driver, and the CPU engine has none");
+  return EXIT_FINE;
+}
 
 static convoy_status open_both(soak *all) {
   convoy_options options = CONVOY_OPTIONS_INIT;
@@ -235,15 +329,10 @@ static convoy_status open_both(soak *all) {
   return status;
 }
 
-static int work(soak *all) {
-  convoy_device_info info = {.struct_size = sizeof info};
-  if (open_both(all) != CONVOY_OK || convoy_context_device(all->context, &info) != CONVOY_OK) {
-    fprintf(stderr, "convoy soak: %s\n", convoy_last_error());
-    return EXIT_NO_DEVICE;
-  }
-  print_settings(all, &info);
-  log_head(all, &info);
+static int train(soak *all, const convoy_device_info *info) {
   int status = EXIT_FAILED;
+  print_settings(all, info);
+  log_head(all, info);
   if (soak_net_make(&all->net, all->context, all->cpu, (uint64_t)all->seed)) {
     run(all);
     status = report(all);
@@ -251,6 +340,18 @@ static int work(soak *all) {
     fprintf(stderr, "convoy soak: out of memory\n");
   }
   soak_net_free(&all->net);
+  return status;
+}
+
+static int work(soak *all) {
+  convoy_device_info found = {.struct_size = sizeof found}, info = found;
+  int status = find_device(all, &found);
+  if (status != EXIT_FINE) return status;
+  if (open_both(all) != CONVOY_OK) return refuse(all, EXIT_NO_DEVICE, convoy_last_error());
+  if (convoy_context_device(all->context, &info) == CONVOY_OK && strcmp(info.id, found.id) == 0)
+    status = train(all, &info);
+  else
+    status = refuse(all, EXIT_NO_DEVICE, "it was opened once, and then no more");
   convoy_close(all->context);
   convoy_close(all->cpu);
   return status;
@@ -290,7 +391,8 @@ int soak_main(int argc, char **argv) {
       {"--faults", "KIND,...", OPTION_WORDS, &all.fault_names,
        "none (the default), all, or of hang stall fail slow crash abort kill stop wrong zero"},
       {"--seed", "N", OPTION_COUNT, &all.seed, "of data, weights and faults (1)"},
-      {"--device", "NAME", OPTION_TEXT, &all.device, "as CONVOY_DEVICE; one device"},
+      {"--device", "NAME", OPTION_TEXT, &all.device,
+       "as CONVOY_DEVICE; one device. The CPU engine only when named"},
       {"--json", "FILE", OPTION_TEXT, &all.json_path, "a line per fault, and one at the end"},
       {NULL, NULL, OPTION_FLAG, NULL, NULL},
   };
@@ -298,7 +400,10 @@ int soak_main(int argc, char **argv) {
                        "Trains a small network on a device, with faults striking at random calls "
                        "of its driver, and\n"
                        "checks every operation of every step against the CPU. Without faults: is "
-                       "this machine stable?",
+                       "this machine stable?\n"
+                       "It fails if a step is wrong or lost, if the device fails by itself or "
+                       "computes less than 90 %\n"
+                       "of the operations, and if memory or descriptors grow.",
                        "examples:\n"
                        "  convoy soak --hours 8\n"
                        "  convoy soak --device ocl:0 --steps 2000 --faults all --json soak.json\n"};

@@ -80,6 +80,7 @@ typedef struct soak_faults {
 
 /* "none", "all" or names of actions. False: said why on stderr. */
 bool soak_faults_read(const words *names, soak_faults *out);
+bool soak_faults_any(const soak_faults *faults);   /* whether any is wanted */
 bool soak_faults_wrong(const soak_faults *faults); /* whether data will be falsified */
 /* Sets the environment for the layer and maps the file in `folder`; before any worker starts. */
 bool soak_faults_start(soak_faults *faults, const char *folder, uint64_t seed);

@@ -36,7 +36,7 @@ bool soak_faults_wrong(const soak_faults *faults) {
   return faults->wanted[FAULT_WRONG] || faults->wanted[FAULT_ZERO];
 }
 
-static bool any(const soak_faults *faults) {
+bool soak_faults_any(const soak_faults *faults) {
   bool found = false;
   for (int i = 0; i < FAULT_ACTIONS; i++) found = found || faults->wanted[i];
   return found;
@@ -62,7 +62,7 @@ static bool find_layer(char *path, size_t size) {
 bool soak_faults_start(soak_faults *faults, const char *folder, uint64_t seed) {
   char path[4200];
   faults->random = seed;
-  if (!any(faults)) return true;
+  if (!soak_faults_any(faults)) return true;
   if (!find_layer(path, sizeof path)) {
     fprintf(stderr,
             "convoy soak: the fault layer is not there (%s); it is part of the build tree\n", path);

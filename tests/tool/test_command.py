@@ -10,6 +10,7 @@ import time
 import unittest
 
 TOOL = None
+LAYER = None  # what makes a driver fail
 TABLE = """name,count,N,C,H,W,K,R,S,stride_h,stride_w,pad_h,pad_w,dil_h,dil_w,groups
 plain,2,2,3,17,19,4,3,3,1,1,1,1,1,1,1
 depthwise,1,3,6,11,12,6,3,3,2,2,1,1,1,1,6
@@ -328,8 +329,27 @@ class Soak(unittest.TestCase):
 
     def test_prints_its_settings_first(self):
         lines = run("soak", "--device", "cpu", "--steps", "1").stdout
-        for word in ("seed 1", "faults none", "CONVOY_STATE_DIR=", "CONVOY_DEADLINE="):
+        for word in ("seed 1", "faults none", "CONVOY_STATE_DIR=", "CONVOY_DEADLINE=(default)",
+                     "CONVOY_DEVICE_WAIT_BUDGET=(default)"):
             self.assertIn(word, lines)
+
+    def test_another_device_is_3(self):
+        with tempfile.TemporaryDirectory() as empty:
+            done = run("soak", "--steps", "1", OCL_ICD_VENDORS=empty, CONVOY_DEVICE="")
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertIn("no GPU is seen", done.stderr)
+        for name in ("nosuch", "ocl:77"):
+            done = run("soak", "--steps", "1", "--device", name)
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertIn(f"device {name}: ", done.stderr)
+
+    def test_says_why_it_failed(self):
+        if "ocl:0" not in run("info").stdout or not os.path.exists(LAYER):
+            self.skipTest("no OpenCL device, or no layer that makes it fail")
+        done = run("soak", "--device", "ocl:0", "--steps", "2", OPENCL_LAYERS=LAYER,
+                   CONVOY_FAULT="clEnqueueReadBuffer#3=fail:-5")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertRegex(done.stdout.splitlines()[-1], "^soak FAILED: because .*the device failed 1 times")
 
     def test_leaves_no_state_behind(self):
         lines = run("soak", "--device", "cpu", "--steps", "1").stdout.splitlines()
@@ -337,7 +357,8 @@ class Soak(unittest.TestCase):
         self.assertFalse(os.path.exists(folder.partition("=")[2]))
 
     def test_bad_usage_is_2(self):
-        for arguments in (["--faults", "gremlins"], ["--hours", "0"], ["--steps", "0"]):
+        for arguments in (["--faults", "gremlins"], ["--hours", "0"], ["--steps", "0"],
+                          ["--faults", "all"]):
             done = run("soak", "--device", "cpu", *arguments)
             self.assertEqual(done.returncode, 2, done.stderr)
 
@@ -395,4 +416,5 @@ class Report(unittest.TestCase):
 
 if __name__ == "__main__":
     TOOL = sys.argv.pop(1)
+    LAYER = os.path.join(os.path.dirname(TOOL), "convoy-libexec", "convoy-faults.so")
     unittest.main()
