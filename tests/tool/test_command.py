@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -391,11 +392,36 @@ class Health(unittest.TestCase):
 
     def test_clears_one_or_all(self):
         self.record("Card A", "Card B")
-        self.assertEqual(self.health("--clear", "--device", "Card A"), "")
+        self.assertEqual(self.health("--clear", "--device", "Card A"),
+                         "forgotten: faults at 1 place of Card A\n")
         self.assertIn("Card B", self.health())
         self.assertNotIn("Card A", self.health())
-        self.health("--clear")
+        self.assertEqual(self.health("--clear", "--device", "Card A"),
+                         "no faults are recorded of devices called Card A\n")
+        self.record("Card B", "Card C")
+        self.assertIn("2 places of all devices", self.health("--clear"))
         self.assertEqual(self.health(), "no faults are recorded\n")
+
+    def test_an_id_means_the_device_that_has_it(self):
+        found = re.search(r"^  (ocl:0) +(\S.*)$", run("info").stdout, re.MULTILINE)
+        if not found:
+            self.skipTest("no OpenCL device")
+        self.record(found[2], "Card B")
+        self.assertIn(found[2], self.health("--device", "ocl:0"))
+        self.assertIn(f"1 place of {found[2]}", self.health("--clear", "--device", "ocl:0"))
+        self.assertIn("no faults are recorded of", self.health("--device", "ocl:0"))
+        self.assertIn("Card B", self.health())
+        done = run("health", "--clear", "--device", "ocl:77", CONVOY_STATE_DIR=self.folder.name)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no device ocl:77", done.stderr)
+        self.assertIn("Card B", self.health())
+
+    def test_says_where_reports_lie(self):
+        os.mkdir(f"{self.folder.name}/reports")
+        self.assertNotIn("reports", self.health())
+        with open(f"{self.folder.name}/reports/one.txt", "w", encoding="utf-8") as file:
+            file.write("convoy-fault 1\n")
+        self.assertIn(f"1 report of single faults in {self.folder.name}/reports", self.health())
 
 
 class Report(unittest.TestCase):
