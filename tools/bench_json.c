@@ -5,6 +5,7 @@
 #include "bench.h"
 #include "json.h"
 #include "machine.h"
+#include "places.h"
 #include "sums.h"
 
 static void write_machine(json *out) {
@@ -21,7 +22,8 @@ static void write_environment(json *out) {
   json_open(out, "environment", '{');
   for (int i = 0; machine_variables[i]; i++) {
     const char *value = getenv(machine_variables[i]);
-    if (value) json_text(out, machine_variables[i], value);
+    char text[4096];
+    if (value) json_text(out, machine_variables[i], places_without_home(value, text, sizeof text));
   }
   json_close(out, '}');
 }
@@ -51,7 +53,8 @@ void bench_write_head(FILE *to, const char *command, const device_list *devices)
   json_text(&out, "type", "head");
   json_text(&out, "version", convoy_version());
   json_text(&out, "time", when);
-  json_text(&out, "command", command);
+  char typed[4096];
+  json_text(&out, "command", places_without_home(command, typed, sizeof typed));
   write_machine(&out);
   write_environment(&out);
   json_open(&out, "devices", '[');

@@ -5,6 +5,7 @@
 #include "devices.h"
 #include "machine.h"
 #include "options.h"
+#include "places.h"
 #include "tool.h"
 #include "traps.h"
 
@@ -37,7 +38,9 @@ static int print_devices(FILE *out) {
     return EXIT_FAILED;
   }
   for (int32_t i = 0; i < found.count; i++) print_device(out, &found.item[i]);
-  if (found.why[0]) fprintf(out, "  no OpenCL device: %s\n", found.why);
+  char why[sizeof found.why];
+  if (found.why[0])
+    fprintf(out, "  no OpenCL device: %s\n", places_without_home(found.why, why, sizeof why));
   return EXIT_FINE;
 }
 

@@ -10,7 +10,7 @@ static const usage about = {
     "report",
     "Writes info, selftest and a quick bench of the tables yolov8n_rx5600xt and eeg into one text\n"
     "file, with the bench's JSON lines at its end. It names hardware, drivers and settings, but\n"
-    "neither host nor user.",
+    "not the host, and writes ~ for the home folder.",
     "example:\n  convoy report --output my-card.txt\n",
 };
 

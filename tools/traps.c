@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "places.h"
+
+enum { PATH_BYTES = 4096, TEXT_BYTES = 1024 };
 
 static const char standard_vendors[] = "/etc/OpenCL/vendors";
 
@@ -27,10 +30,17 @@ static const struct {
     {"OCL_ICD_FILENAMES", "only or also these OpenCL drivers are loaded"},
 };
 
+/* A variable's value, fit to be sent to others, or NULL. */
+static const char *value_of(const char *name, char *out, size_t size) {
+  const char *value = getenv(name);
+  return value ? places_without_home(value, out, size) : NULL;
+}
+
 static int find_disguises(FILE *out) {
   int found = 0;
   for (size_t i = 0; i < sizeof disguises / sizeof disguises[0]; i++) {
-    const char *value = getenv(disguises[i].name);
+    char text[TEXT_BYTES];
+    const char *value = value_of(disguises[i].name, text, sizeof text);
     if (!value) continue;
     fprintf(out, "  %s=%s is set: %s\n", disguises[i].name, value, disguises[i].effect);
     found++;
@@ -41,7 +51,8 @@ static int find_disguises(FILE *out) {
 static int find_settings(FILE *out) {
   int found = 0;
   for (int i = 0; machine_variables[i]; i++) {
-    const char *value = getenv(machine_variables[i]);
+    char text[TEXT_BYTES];
+    const char *value = value_of(machine_variables[i], text, sizeof text);
     if (!value || strncmp(machine_variables[i], "CONVOY_", 7) != 0) continue;
     fprintf(out, "  %s=%s is set: every Convoy program here obeys it\n", machine_variables[i],
             value);
@@ -50,14 +61,28 @@ static int find_settings(FILE *out) {
   return found;
 }
 
+/* In a container the host's group often has a number only, or another group has its name. */
+void traps_tell_group(FILE *out, const char *path, gid_t group) {
+  const struct group *owner = getgrgid(group);
+  fprintf(out, "  %s: no permission. ", path);
+  if (owner) {
+    fprintf(out, "Join group %s: sudo usermod -aG %s $USER, then log in again\n", owner->gr_name,
+            owner->gr_name);
+    return;
+  }
+  const char *name = getgrnam("render") ? "gpu-render" : "render";
+  fprintf(
+      out,
+      "Its group, number %u, has no name here. Give it one and join it: sudo groupadd -g %u %s; "
+      "sudo usermod -aG %s $USER, then log in again\n",
+      (unsigned)group, (unsigned)group, name, name);
+}
+
 /* access() asks for permission without opening the file. */
 static int check_node(FILE *out, const char *path) {
   struct stat about;
   if (stat(path, &about) != 0 || access(path, R_OK | W_OK) == 0) return 0;
-  const struct group *owner = getgrgid(about.st_gid);
-  const char *name = owner ? owner->gr_name : "of the file";
-  fprintf(out, "  %s: no permission. Join group %s: sudo usermod -aG %s $USER, then log in again\n",
-          path, name, name);
+  traps_tell_group(out, path, about.st_gid);
   return 1;
 }
 
@@ -82,20 +107,28 @@ static bool is_icd(const char *name) {
 }
 
 /* An ICD file holds one line, the driver's library. A bare name is searched for by the loader. */
-static int check_icd(FILE *out, const char *path) {
-  char line[512] = "";
+static void read_icd(const char *path, char *line, size_t size) {
   FILE *from = fopen(path, "r");
-  if (from) {
-    if (!fgets(line, sizeof line, from)) line[0] = 0;
-    fclose(from);
-  }
+  line[0] = 0;
+  if (!from) return;
+  if (!fgets(line, (int)size, from)) line[0] = 0;
+  fclose(from);
   line[strcspn(line, "\r\n")] = 0;
+}
+
+static int check_icd(FILE *out, const char *path) {
+  char line[512], shown_path[PATH_BYTES], shown_line[512];
   int found = 0;
-  if (line[0] == 0 || (line[0] == '/' && access(line, R_OK) != 0)) {
-    fprintf(out, "  %s names a library that is not there: %s\n", path, line);
+  read_icd(path, line, sizeof line);
+  const bool missing = line[0] == 0 || (line[0] == '/' && access(line, R_OK) != 0);
+  const bool hidden = strcasestr(line, "rusticl") && !getenv("RUSTICL_ENABLE");
+  path = places_without_home(path, shown_path, sizeof shown_path);
+  if (missing) {
+    fprintf(out, "  %s names a library that is not there: %s\n", path,
+            places_without_home(line, shown_line, sizeof shown_line));
     found++;
   }
-  if (strcasestr(line, "rusticl") && !getenv("RUSTICL_ENABLE")) {
+  if (hidden) {
     fprintf(out,
             "  %s: rusticl shows no device unless RUSTICL_ENABLE names its driver, for example "
             "radeonsi\n",
@@ -105,9 +138,13 @@ static int check_icd(FILE *out, const char *path) {
   return found;
 }
 
-static int find_icd_troubles(FILE *out) {
+static const char *vendors_folder(void) {
   const char *set = getenv("OCL_ICD_VENDORS");
-  const char *where = set && *set ? set : standard_vendors;
+  return set && *set ? set : standard_vendors;
+}
+
+static int find_icd_troubles(FILE *out) {
+  const char *where = vendors_folder();
   if (is_icd(where)) return check_icd(out, where);
   DIR *folder = opendir(where);
   int found = 0, files = 0;
@@ -121,13 +158,82 @@ static int find_icd_troubles(FILE *out) {
   }
   if (folder) closedir(folder);
   if (files > 0) return found;
+  char shown[PATH_BYTES];
   fprintf(out, "  no *.icd file in %s: no OpenCL driver is installed, or its package lacks it\n",
-          where);
+          places_without_home(where, shown, sizeof shown));
   return found + 1;
 }
 
+/* ------------------------------------------------------------------- cards without a driver */
+
+/* By the vendor id of the PCI bus: whose card it is, and what brings OpenCL to it. */
+static const struct {
+  unsigned id;
+  const char *name, *packages;
+} makers[] = {
+    {0x1002, "AMD",
+     "either Mesa's rusticl (package mesa-opencl-icd, with RUSTICL_ENABLE=radeonsi set) or ROCm's "
+     "(rocm-opencl-runtime from AMD's repository)"},
+    {0x10de, "NVIDIA",
+     "the one of the vendor's driver (nvidia-opencl-icd; on Ubuntu libnvidia-compute-NNN)"},
+    {0x8086, "Intel", "intel-opencl-icd"},
+};
+
+/* Whether a GPU could be driven: PoCL and oclgrind are processors. */
+static bool drives_a_card(const char *path) {
+  char line[512];
+  read_icd(path, line, sizeof line);
+  return line[0] && !strcasestr(line, "pocl") && !strcasestr(line, "oclgrind");
+}
+
+static bool is_driven(const char *vendors) {
+  if (is_icd(vendors)) return drives_a_card(vendors);
+  DIR *folder = opendir(vendors);
+  const struct dirent *entry;
+  bool found = false;
+  while (folder && !found && (entry = readdir(folder))) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.3800s/%.255s", vendors, entry->d_name);
+    found = is_icd(entry->d_name) && drives_a_card(path);
+  }
+  if (folder) closedir(folder);
+  return found;
+}
+
+static int tell_undriven(FILE *out, const char *root, const char *node) {
+  char path[PATH_BYTES];
+  unsigned id = 0;
+  snprintf(path, sizeof path, "%.3000s/sys/class/drm/%.255s/device/vendor", root, node);
+  FILE *from = fopen(path, "r");
+  if (from && fscanf(from, "%x", &id) != 1) id = 0;
+  if (from) fclose(from);
+  for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
+    if (makers[i].id != id) continue;
+    fprintf(out, "  /dev/dri/%s is a card of %s, and no OpenCL driver for a GPU is installed: %s\n",
+            node, makers[i].name, makers[i].packages);
+    return 1;
+  }
+  return 0;
+}
+
+int traps_find_undriven(FILE *out, const char *root, const char *vendors) {
+  char path[PATH_BYTES];
+  snprintf(path, sizeof path, "%.3000s/dev/dri", root);
+  DIR *folder = is_driven(vendors) ? NULL : opendir(path);
+  const struct dirent *entry;
+  int found = 0;
+  while (folder && (entry = readdir(folder)))
+    if (strncmp(entry->d_name, "renderD", 7) == 0) found += tell_undriven(out, root, entry->d_name);
+  if (folder) closedir(folder);
+  return found;
+}
+
+static int find_undriven(FILE *out) {
+  return traps_find_undriven(out, "", vendors_folder());
+}
+
 static int (*const traps[])(FILE *) = {find_disguises, find_settings, find_forbidden_nodes,
-                                       find_icd_troubles};
+                                       find_icd_troubles, find_undriven};
 
 int traps_print(FILE *out) {
   int found = 0;
