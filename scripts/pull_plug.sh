@@ -2,7 +2,7 @@
 # Pulls the plug: trains on a device and kills the process its driver lives in, again and again, in the
 # middle of the training. The training goes on and ends with a network that has learned.
 #
-#   scripts/pull_plug.sh [DEVICE]     ocl, ocl:1 or part of a device's name; by default the first of OpenCL
+#   scripts/pull_plug.sh [DEVICE]     ocl, ocl:1 or gfx1010, part of a device's name; by default the first of OpenCL
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 device=${1:-ocl}
@@ -15,10 +15,16 @@ CONVOY_STATE_DIR=$(mktemp -d)
 export CONVOY_STATE_DIR CONVOY_STRIKE_LIMIT=0
 trap 'rm -rf "$CONVOY_STATE_DIR"' EXIT
 
-# The worker is the trainer's only child.
-worker_of() { pgrep -P "$1" -f convoy-worker || true; }
+# Without builders the worker is the trainer's only child.
+export CONVOY_BUILDERS=0
+worker_of() {
+  local child=
+  read -r child _ < <(cat "/proc/$1"/task/*/children 2>/dev/null) || true # there is no newline
+  echo "$child"
+}
 
 log=$root/build/pull_plug.log
+: >"$log" # so that it is there to be read
 "$root/build/release/examples/train_fashion" --device "$device" --epochs 1 --images 20000 --expect 0.5 \
   >"$log" 2>&1 &
 trainer=$!
