@@ -23,6 +23,7 @@ import assembly
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VARIANTS = os.path.join(ROOT, "build/release/tools/isa/isa_variants")
+BUILD = "cmake --preset release -DCONVOY_TESTS=ON && cmake --build --preset release --target isa_variants"
 BITCODE = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 # The generation of ROCm 5.2, and the newest there is.
 CLANGS = ("15", next((v for v in ("22", "21", "20", "19") if shutil.which(f"clang-{v}")), "22"))
@@ -33,6 +34,17 @@ LDS_MOST = 65536
 WAVES_LEAST = 4
 # Of a loop's multiply-adds, between the loads for the next round and the wait for them.
 OVERLAP_LEAST = 0.25
+
+
+def check_tools(compilers=True):
+    """Ends with a sentence where something that is needed is not there."""
+    if not os.access(VARIANTS, os.X_OK):
+        sys.exit(f"{os.path.relpath(VARIANTS)} is not there; it is built by: {BUILD}")
+    missing = [f"clang-{clang}" for clang in CLANGS if not shutil.which(f"clang-{clang}")]
+    if not os.path.isdir(BITCODE):
+        missing.append(BITCODE)
+    if compilers and missing:
+        sys.exit(f"not there: {', '.join(missing)}; scripts/setup.sh ci installs what they are in")
 
 
 def make_bitcode(folder):
@@ -204,6 +216,7 @@ def read_arguments():
 
 def main():
     given = read_arguments()
+    check_tools()
     failed, all_lines, all_launches = 0, [], {}
     which = ["--near"] if given.near else ["--row", given.row] if given.row else []
     with tempfile.TemporaryDirectory() as top:

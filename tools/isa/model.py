@@ -261,6 +261,7 @@ def main():
     parser.add_argument("what", choices=["check", "rdna1"])
     parser.add_argument("results", nargs="?", help="JSON lines of an untuned `convoy bench`")
     given = parser.parse_args()
+    isa.check_tools(compilers=given.what == "rdna1")
     if given.what == "rdna1":
         return print_rdna1()
     if not given.results:
