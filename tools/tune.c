@@ -19,7 +19,7 @@ static const usage about = {
     "its whole result is right. Ctrl-C ends it: what has been found is kept.",
     "examples:\n"
     "  convoy tune --shapes yolov8n_b4                      the device that `auto` takes\n"
-    "  convoy tune --shapes my_net.csv --device \"RX 5600\" --budget 120\n"
+    "  convoy tune --shapes my_net.csv --device gfx1010 --budget 120\n"
     "  CONVOY_LOG=debug convoy tune --shapes eeg            shows every candidate\n",
 };
 
