@@ -38,6 +38,10 @@ static void join(int argc, char **argv, char *out, size_t size) {
 
 static int run_to_files(const bench_options *options) {
   FILE *json = NULL;
+  if (options->json && options->compare && strcmp(options->json, options->compare) == 0) {
+    fputs("convoy bench: --json would overwrite the file that --compare names\n", stderr);
+    return EXIT_USAGE;
+  }
   if (options->json && !(json = fopen(options->json, "w"))) {
     perror(options->json);
     return EXIT_USAGE;

@@ -45,8 +45,9 @@ void bench_print_sums(FILE *out, const records *lines, const device_list *device
 void bench_write_head(FILE *to, const char *command, const device_list *devices);
 void bench_write_sums(FILE *to, const records *lines);
 
-/* compare.c: ratios old / new to the records in file `path`, per line and per table. Returns an exit
- * status. */
-int bench_compare(FILE *out, const char *path, const records *now);
+/* compare.c: the records of an older run in file `path`, and ratios old / new to them, per line and
+ * per table. Each returns an exit status. */
+int bench_read_old(const char *path, records *out);
+int bench_compare(FILE *out, const char *path, const records *old, const records *now);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct bench {
   layer_table *tables;
   int directions[CONVOY_DIRECTIONS];
   device_list devices;
-  records lines;
+  records lines, old; /* of this run, of the one it is compared with */
   progress line;
   bool failed;
 } bench;
@@ -48,10 +48,8 @@ static int read_passes(const words *names, bench *out) {
   }
   for (int i = 0; i < names->count; i++) {
     const int direction = direction_find(names->item[i]);
-    if (direction < 0 || out->direction_count == CONVOY_DIRECTIONS) {
-      fprintf(stderr, "convoy bench: --pass %s: ", names->item[i]);
-      return complain("unknown, or one too many", EXIT_USAGE);
-    }
+    if (direction < 0 || out->direction_count == CONVOY_DIRECTIONS)
+      return direction_refuse("bench", names->item[i]);
     out->directions[out->direction_count++] = direction;
   }
   return EXIT_FINE;
@@ -154,6 +152,8 @@ static void run_table(bench *all, const layer_table *table) {
 static int prepare(bench *all) {
   int status = read_passes(&all->options->passes, all);
   if (status == EXIT_FINE) status = read_tables(&all->options->shapes, all);
+  if (status == EXIT_FINE && all->options->compare)
+    status = bench_read_old(all->options->compare, &all->old);
   if (status == EXIT_FINE) status = devices_open(&all->options->devices, &all->devices);
   if (status == EXIT_FINE)
     status = devices_check_algorithms(&all->devices, &all->options->algorithms);
@@ -173,7 +173,7 @@ static int run(bench *all) {
   if (all->json) bench_write_sums(all->json, &all->lines);
   int status = all->failed ? EXIT_FAILED : EXIT_FINE;
   if (all->options->compare) {
-    const int compared = bench_compare(all->out, all->options->compare, &all->lines);
+    const int compared = bench_compare(all->out, all->options->compare, &all->old, &all->lines);
     if (status == EXIT_FINE) status = compared;
   }
   return status;
@@ -187,5 +187,6 @@ int bench_run(const bench_options *options, FILE *out, FILE *json) {
   for (int t = 0; t < all.table_count; t++) csv_free(&all.tables[t]);
   free(all.tables);
   records_free(&all.lines);
+  records_free(&all.old);
   return status;
 }

@@ -1,4 +1,5 @@
 /* Ratios to an older run: above 1 is faster now. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,11 +7,11 @@
 #include "sums.h"
 #include "tool.h"
 
-static bool read_records(const char *path, records *out) {
+int bench_read_old(const char *path, records *out) {
   FILE *from = fopen(path, "r");
   if (!from) {
-    perror(path);
-    return false;
+    fprintf(stderr, "convoy bench: --compare %s: %s\n", path, strerror(errno));
+    return EXIT_USAGE;
   }
   char *line = NULL;
   size_t size = 0;
@@ -21,8 +22,10 @@ static bool read_records(const char *path, records *out) {
   }
   free(line);
   fclose(from);
-  if (out->count == 0) fprintf(stderr, "%s: no line of a bench in it\n", path);
-  return room && out->count > 0;
+  if (room && out->count > 0) return EXIT_FINE;
+  fprintf(stderr, "convoy bench: --compare %s: %s\n", path,
+          room ? "no line of a bench in it" : "out of memory");
+  return EXIT_FAILED;
 }
 
 static bool same_line(const record *a, const record *b) {
@@ -72,16 +75,12 @@ static void print_sums(FILE *out, const records *old, const records *now) {
   free(today);
 }
 
-int bench_compare(FILE *out, const char *path, const records *now) {
-  records old = {0}, left = {0}, right = {0};
-  bool good = read_records(path, &old);
-  if (good) {
-    fprintf(out, "\ncompared with %s: median ms then and now; above 1 is faster now\n", path);
-    good = pair(out, now, &old, &left, &right);
-    print_sums(out, &left, &right);
-    fprintf(out, "%d of %d lines are in both\n", right.count, now->count);
-  }
-  records_free(&old);
+int bench_compare(FILE *out, const char *path, const records *old, const records *now) {
+  records left = {0}, right = {0};
+  fprintf(out, "\ncompared with %s: median ms then and now; above 1 is faster now\n", path);
+  const bool good = pair(out, now, old, &left, &right);
+  print_sums(out, &left, &right);
+  fprintf(out, "%d of %d lines are in both\n", right.count, now->count);
   records_free(&left);
   records_free(&right);
   return good ? EXIT_FINE : EXIT_FAILED;

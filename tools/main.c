@@ -38,14 +38,14 @@ static void print_help(FILE *out) {
       out);
 }
 
-static int usage_error(const char *what) {
-  fprintf(stderr, "convoy: %s\n\n", what);
+static int usage_error(const char *word, const char *what) {
+  fprintf(stderr, "convoy: %s%s%s\n\n", word, *word ? ": " : "", what);
   print_help(stderr);
   return EXIT_USAGE;
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2) return usage_error("which command?");
+  if (argc < 2) return usage_error("", "which command?");
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     print_help(stdout);
     return EXIT_FINE;
@@ -57,5 +57,5 @@ int main(int argc, char **argv) {
   for (int i = 0; i < COMMANDS; i++) {
     if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
   }
-  return usage_error("there is no such command");
+  return usage_error(argv[1], "there is no such command");
 }

@@ -16,6 +16,28 @@ typedef struct settings {
 
 static const char *const side_names[SIDES] = {"process", "none"};
 
+/* The CPU engine has no driver, and so but one side. */
+static int check_device(const char *name) {
+  convoy_device_info info = {.struct_size = sizeof info};
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  convoy_context *context;
+  options.device = name;
+  options.failover = CONVOY_NO;
+  convoy_status status = convoy_open(&options, &context);
+  if (status != CONVOY_OK) {
+    fprintf(stderr, "convoy overhead: %s\n", convoy_last_error());
+    return status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
+  }
+  status = convoy_context_device(context, &info);
+  convoy_close(context);
+  if (status == CONVOY_OK && info.type != CONVOY_DEVICE_CPU_ENGINE) return EXIT_FINE;
+  fputs(
+      "convoy overhead: the device is the CPU engine, which has no driver to isolate; name one "
+      "of OpenCL with --device\n",
+      stderr);
+  return name ? EXIT_USAGE : EXIT_NO_DEVICE;
+}
+
 static convoy_status open_sides(const char *device, sides *out) {
   static const int32_t isolation[SIDES] = {CONVOY_ISOLATION_PROCESS, CONVOY_ISOLATION_NONE};
   *out = (sides){0};
@@ -108,6 +130,8 @@ static convoy_status report(const sides *on, const layer_table *tables, const se
 
 static int work(const settings *set, const layer_table *tables) {
   sides on;
+  const int checked = check_device(set->device);
+  if (checked != EXIT_FINE) return checked;
   convoy_status status = open_sides(set->device, &on);
   const int exit_status = status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
   if (status == CONVOY_OK) status = report(&on, tables, set);

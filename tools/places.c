@@ -1,9 +1,12 @@
 /* From the environment to folders, as src/os/folders.c does it. */
 #include "places.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *variable(const char *name) {
   const char *value = getenv(name);
@@ -31,6 +34,22 @@ bool places_tune_file(char *out, size_t size) {
   const char *own = variable("CONVOY_TUNE_FILE");
   if (own) return join(out, size, own, "");
   return find(out, size, "XDG_CONFIG_HOME", "/convoy/tune.txt", "/.config/convoy/tune.txt");
+}
+
+int places_check_writable(const char *path) {
+  char folder[4096];
+  if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return ENAMETOOLONG;
+  for (char *at = folder + 1; folder[0] && *at; at++) {
+    if (*at != '/') continue;
+    *at = 0;
+    mkdir(folder, 0777); /* what fails here shows below */
+    *at = '/';
+  }
+  struct stat about;
+  if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return EISDIR;
+  char *slash = strrchr(folder, '/');
+  if (slash) slash[1] = 0;
+  return access(slash ? folder : ".", W_OK | X_OK) == 0 ? 0 : errno;
 }
 
 /* /home/ann is not in /home/anna. */

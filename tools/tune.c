@@ -5,6 +5,7 @@
 
 #include "convoy/convoy.h"
 #include "devices.h"
+#include "places.h"
 #include "progress.h"
 #include "shapes.h"
 #include "tool.h"
@@ -56,10 +57,8 @@ static int read_passes(tuning *all) {
   }
   for (int i = 0; i < all->passes.count; i++) {
     const int direction = direction_find(all->passes.item[i]);
-    if (direction < 0 || all->direction_count == PASSES_MOST) {
-      fprintf(stderr, "convoy tune: --pass %s: unknown, or one too many\n", all->passes.item[i]);
-      return EXIT_USAGE;
-    }
+    if (direction < 0 || all->direction_count == PASSES_MOST)
+      return direction_refuse("tune", all->passes.item[i]);
     all->directions[all->direction_count++] = direction;
   }
   return EXIT_FINE;
@@ -157,12 +156,25 @@ static int read_tables(const words *names, layer_table *tables) {
   return EXIT_FINE;
 }
 
+/* Better known before hours of measuring than after. */
+static int check_file(void) {
+  char path[4096];
+  const bool named = places_tune_file(path, sizeof path);
+  const int why = named ? places_check_writable(path) : 0;
+  if (named && why == 0) return EXIT_FINE;
+  fprintf(stderr, "convoy tune: %s%s%s\n", named ? path : "there is no place for the tuning file: ",
+          named ? " cannot be written: " : "",
+          named ? strerror(why) : "neither --file, CONVOY_TUNE_FILE nor HOME is set");
+  return EXIT_USAGE;
+}
+
 static int run(tuning *all) {
   device_list devices = {0};
   layer_table *tables = calloc((size_t)all->shapes.count, sizeof *tables);
   if (!tables) return EXIT_FAILED;
   int status = read_passes(all);
   if (status == EXIT_FINE) status = read_tables(&all->shapes, tables);
+  if (status == EXIT_FINE) status = check_file();
   if (status == EXIT_FINE) status = devices_open(&all->devices, &devices);
   if (status == EXIT_FINE) {
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND},

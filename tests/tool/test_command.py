@@ -51,10 +51,15 @@ class Usage(unittest.TestCase):
 
     def test_bad_usage_is_2(self):
         self.assert_status(2)
-        self.assert_status(2, "nonsense")
+        self.assertIn("nonsense: there is no such", self.assert_status(2, "nonsense").stderr)
         self.assert_status(2, "bench", "--nonsense")
         self.assert_status(2, "bench", "--shapes", "no/such/file.csv")
-        self.assert_status(2, "bench", "--pass", "sideways", "--device", "cpu")
+        self.assertEqual(
+            self.assert_status(2, "bench", "--pass", "sideways", "--device", "cpu").stderr,
+            "convoy bench: --pass sideways: there is no such pass; there are forward, "
+            "backward_data, backward_weights, backward_bias\n")
+        self.assert_status(2, "bench", "--device", "cpu", "--json", "one", "--compare", "one")
+        self.assertIn("no driver", self.assert_status(2, "overhead", "--device", "cpu").stderr)
         self.assert_status(2, "bench", "--algorithm", "cpu.none", "--device", "cpu")
         self.assert_status(2, "bench", "--device", "cpu", "--json", "/no/such/folder/file")
         self.assert_status(2, "selftest", "--device", "cpu", "--problem", "n1c1w1")
@@ -243,7 +248,10 @@ class Bench(unittest.TestCase):
         os.kill(int(worker), signal.SIGKILL)
 
     def test_compare_with_no_bench_is_1(self):
-        self.assertEqual(self.bench("--compare", self.table).returncode, 1)
+        for file, status, why in ((self.table, 1, "no line of a bench"), ("/no/such", 2, "No such")):
+            done = self.bench("--compare", file)
+            self.assertEqual((done.returncode, done.stdout), (status, ""))  # before anything is timed
+            self.assertIn(why, done.stderr)
 
 
 class Tune(unittest.TestCase):
@@ -294,6 +302,12 @@ class Tune(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("no tuning file", done.stdout)
         self.assertEqual(read_lines(self.file), ["my diary\n"])
+
+    def test_says_first_that_it_cannot_write(self):
+        for file in (os.path.join(self.table, "tune.txt"), self.folder.name):
+            done = run("tune", "--device", "cpu", "--shapes", self.table, "--file", file)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{file} cannot be written: ", done.stderr)
 
     def test_interrupted_keeps_what_it_has(self):
         tool = subprocess.Popen(
@@ -430,12 +444,19 @@ class Report(unittest.TestCase):
             path, table = os.path.join(folder, "report.txt"), os.path.join(folder, "tiny.csv")
             with open(table, "w", encoding="utf-8") as file:
                 file.write(TABLE)
-            done = run("report", "--device", "cpu", "--output", path, "--shapes", table)
+            os.mkdir(os.path.join(folder, "reports"))
+            with open(os.path.join(folder, "reports", "1.txt"), "w", encoding="utf-8") as file:
+                file.write("convoy-fault 1\n")
+            done = run("report", "--device", "cpu", "--output", path, "--shapes", table,
+                       CONVOY_STATE_DIR=folder, HOME=folder)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertRegex(done.stdout, r"selftest \.\.\. \d+ s\n")
             with open(path, encoding="utf-8") as file:
                 text = file.read()
-        for part in ("## info", "## selftest", "selftest passed", "## bench", "JSON lines"):
+        for part in ("## info", "## health", "no faults are recorded", "1 report of single faults in ~",
+                     "convoy-fault 1", "## selftest", "selftest passed", "## bench", "JSON lines"):
             self.assertIn(part, text)
+        self.assertNotIn(folder, text)
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         self.assertEqual([line["status"] for line in lines if line["type"] == "line"], ["ok"] * 6)
 
