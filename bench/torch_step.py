@@ -20,14 +20,17 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bindings/python/tests"))
-import torchvision_ops  # noqa: F401  where torchvision's operators do not fit PyTorch
-from ultralytics.nn.tasks import DetectionModel
-from ultralytics.utils import DEFAULT_CFG
+try:
+    import torch
+    import torchvision_ops  # noqa: F401  where torchvision's operators do not fit PyTorch
+    from ultralytics.nn.tasks import DetectionModel
+    from ultralytics.utils import DEFAULT_CFG
 
-import convoy.torch
+    import convoy.torch
+except ImportError as missing:
+    sys.exit(f"{missing}: this needs convoy (PYTHONPATH=bindings/python), PyTorch, torchvision and "
+             "ultralytics; scripts/setup.sh test installs the last three into .venv")
 
 WARM_UP = 2
 

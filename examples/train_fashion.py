@@ -53,8 +53,13 @@ NETWORK = [
 
 
 def read_idx(file, magic, header):
-    with gzip.open(file, "rb") as stream:
-        content = stream.read()
+    try:
+        with gzip.open(file, "rb") as stream:
+            content = stream.read()
+    except (OSError, EOFError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise SystemExit(f"{file} cannot be read: {why}. The images are Debian's package "
+                         "dataset-fashion-mnist; --data names another folder") from None
     if int.from_bytes(content[:4], "big") != magic:
         raise SystemExit(f"{file} is not the IDX file it should be")
     return np.frombuffer(content, np.uint8, offset=header)
