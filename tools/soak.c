@@ -23,9 +23,7 @@ typedef struct soak {
   progress line;
   double start, first_loss;
   int done, lost, wrong, struck, survived;
-  int warm; /* steps until everything has been seen */
-  int64_t rss_before, rss_growth;
-  int descriptors_before, descriptors_growth;
+  soak_usage usage;
   convoy_health health;
 } soak;
 
@@ -146,19 +144,6 @@ static void judge(soak *all, int64_t wrong) {
   }
 }
 
-/* What is in use once everything has been seen, and what grows from then on. Of descriptors the most
- * there were counts: a worker or builder may just have been lost or be about to come. */
-static void measure_before(soak *all) {
-  const int descriptors = soak_descriptors();
-  all->rss_before = soak_rss_kib();
-  if (descriptors > all->descriptors_before) all->descriptors_before = descriptors;
-}
-
-static void measure_growth(soak *all) {
-  all->rss_growth = soak_rss_kib() - all->rss_before;
-  all->descriptors_growth = soak_descriptors() - all->descriptors_before;
-}
-
 static bool goes_on(soak *all) {
   if (stopped) return false;
   if (all->hours <= 0.0) return all->done < all->steps;
@@ -168,10 +153,10 @@ static bool goes_on(soak *all) {
 }
 
 static void run(soak *all) {
-  all->warm = all->hours > 0.0 || all->steps > 1000 ? 200 : all->steps / 5;
+  all->usage.warm = all->hours > 0.0 || all->steps > 1000 ? 200 : all->steps / 5;
   all->start = seconds_now();
   all->line = progress_start(all->hours > 0.0 ? (int)(all->hours * 3600.0) : all->steps, false);
-  measure_before(all);
+  soak_usage_note(&all->usage, 0);
   while (goes_on(all)) {
     char what[96];
     snprintf(what, sizeof what, "step %d, %d faults, loss %.4g", all->done, all->struck,
@@ -180,20 +165,16 @@ static void run(soak *all) {
     soak_faults_arm(&all->faults);
     judge(all, run_step(all));
     if (all->done == 0) all->first_loss = all->net.total_loss;
-    if (++all->done <= all->warm) measure_before(all);
+    soak_usage_note(&all->usage, ++all->done);
     if (all->hours <= 0.0) progress_step(&all->line);
   }
-  measure_growth(all);
+  soak_usage_end(&all->usage);
   progress_clear(&all->line);
 }
 
 /* ----------------------------------------------------------------------------- the end */
 
-enum {
-  WARM_LEAST = 40,         /* steps before which growth says nothing */
-  RSS_GROWTH_MOST = 4096,  /* KiB */
-  STEPS_FOR_A_FAULT = 100, /* with one in six steps struck, none in so many is no chance */
-};
+enum { STEPS_FOR_A_FAULT = 100 }; /* with one in six steps struck, none in so many is no chance */
 
 static double on_device(const convoy_health *health) {
   if (health->operations == 0) return 0.0;
@@ -212,8 +193,8 @@ static void log_end(soak *all) {
   json_integer(&out, "lost_steps", all->lost);
   json_number(&out, "on_device", on_device(&all->health));
   json_number(&out, "max_wait_s", all->net.longest);
-  json_integer(&out, "rss_growth_kib", all->rss_growth);
-  json_integer(&out, "fd_growth", all->descriptors_growth);
+  json_integer(&out, "rss_growth_kib", all->usage.rss_growth);
+  json_integer(&out, "fd_growth", all->usage.descriptors_growth);
   json_number(&out, "seconds", seconds_now() - all->start);
   json_number(&out, "first_loss", all->first_loss);
   json_number(&out, "last_loss", all->net.total_loss);
@@ -248,16 +229,11 @@ static void find_device_failures(const soak *all, int *reasons) {
 /* Says in one line what is not as it should be; how much there is of it. */
 static int find_failures(const soak *all) {
   int reasons = 0;
+  char why[192];
   if (all->wrong > 0) because(&reasons, "%d steps were wrong", all->wrong);
   if (all->lost > 0) because(&reasons, "%d steps were lost", all->lost);
   find_device_failures(all, &reasons);
-  const bool warm = all->warm >= WARM_LEAST && all->done > all->warm;
-  if (warm && all->rss_growth > RSS_GROWTH_MOST)
-    because(&reasons, "memory grew by %lld KiB after step %d, more than %d",
-            (long long)all->rss_growth, all->warm, RSS_GROWTH_MOST);
-  if (warm && all->descriptors_growth > 0)
-    because(&reasons, "%d descriptors more were open at the end than at step %d or before",
-            all->descriptors_growth, all->warm);
+  if (soak_usage_grew(&all->usage, why, sizeof why)) because(&reasons, "%s", why);
   if (reasons) fputc('\n', stdout);
   return reasons;
 }
@@ -278,7 +254,7 @@ static int report(soak *all) {
       "soak: steps=%d faults=%d survived=%d wrong=%d lost_steps=%d on_device=%.4f "
       "max_wait_s=%.3f rss_growth_kib=%lld fd_growth=%d\n",
       all->done, all->struck, all->survived, all->wrong, all->lost, share, all->net.longest,
-      (long long)all->rss_growth, all->descriptors_growth);
+      (long long)all->usage.rss_growth, all->usage.descriptors_growth);
   return find_failures(all) ? EXIT_FAILED : EXIT_FINE;
 }
 

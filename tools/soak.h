@@ -92,7 +92,17 @@ void soak_faults_end(soak_faults *faults);
 
 /* ---------------------------------------------------------------------- soak_usage.c */
 
-int64_t soak_rss_kib(void);
-int soak_descriptors(void);
+/* What the process uses once everything has been seen, and what grows from then on. */
+typedef struct soak_usage {
+  int warm, steps;                /* steps until everything has been seen; steps done */
+  int64_t rss_before, rss_growth; /* KiB */
+  int descriptors_before, descriptors_growth;
+} soak_usage;
+
+/* After each step, and before the first with 0. */
+void soak_usage_note(soak_usage *uses, int steps);
+void soak_usage_end(soak_usage *uses);
+/* Whether more grew than may, with what and how much in `why`. Of a run too short to tell: false. */
+bool soak_usage_grew(const soak_usage *uses, char *why, size_t size);
 
 #endif
