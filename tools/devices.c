@@ -85,6 +85,16 @@ convoy_status devices_list_all(device_survey *out) {
   return CONVOY_OK;
 }
 
+void devices_beside_gpu(const device_survey *found, words *ids) {
+  bool any = false;
+  for (int32_t i = 0; i < found->count; i++)
+    any = any || (found->item[i].type == CONVOY_DEVICE_GPU && !found->item[i].simulator);
+  for (int32_t i = 0; any && i < found->count; i++) {
+    const convoy_device_info *one = &found->item[i];
+    if (!one->simulator && one->type != CONVOY_DEVICE_CPU) words_add(ids, one->id, strlen(one->id));
+  }
+}
+
 /* One device that does not open must not keep the others from their turn: it is only counted. */
 static void add_all(device_list *out) {
   device_survey found;

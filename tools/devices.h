@@ -16,6 +16,10 @@ typedef struct device_survey {
 /* What devices there are, without opening them. */
 convoy_status devices_list_all(device_survey *out);
 
+/* Where there is a GPU, the ids of all but simulators and OpenCL devices that are processors; else
+ * none, which means all. */
+void devices_beside_gpu(const device_survey *found, words *ids);
+
 typedef struct device {
   convoy_context *context;
   convoy_device_info info;

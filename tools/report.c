@@ -34,21 +34,12 @@ static int write_bench(const report_options *set, FILE *out, FILE *json) {
   return bench_run(&bench, out, json);
 }
 
-/* By default all devices; where there is a GPU, without those of OpenCL that are processors: PoCL's
- * selftest takes a quarter of an hour, and is of no news. */
+/* Where nothing is asked for. PoCL's selftest takes a quarter of an hour, and is no news of the GPU. */
 static void choose_devices(report_options *set) {
   static device_survey found;
   const char *chosen = getenv("CONVOY_DEVICE");
-  bool any_gpu = false;
   if (set->devices.count > 0 || (chosen && *chosen)) return;
-  if (devices_list_all(&found) != CONVOY_OK) return;
-  for (int32_t i = 0; i < found.count; i++)
-    any_gpu = any_gpu || (found.item[i].type == CONVOY_DEVICE_GPU && !found.item[i].simulator);
-  for (int32_t i = 0; any_gpu && i < found.count; i++) {
-    const convoy_device_info *one = &found.item[i];
-    if (one->simulator || one->type == CONVOY_DEVICE_CPU) continue;
-    words_add(&set->devices, one->id, strlen(one->id));
-  }
+  if (devices_list_all(&found) == CONVOY_OK) devices_beside_gpu(&found, &set->devices);
 }
 
 static void append(FILE *to, FILE *from) {

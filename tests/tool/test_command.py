@@ -424,6 +424,9 @@ class Health(unittest.TestCase):
         self.assertIn(found[2], self.health("--device", "ocl:0"))
         self.assertIn(f"1 place of {found[2]}", self.health("--clear", "--device", "ocl:0"))
         self.assertIn("no faults are recorded of", self.health("--device", "ocl:0"))
+        self.record(found[2], "Card B")  # in which the processor's name may occur
+        self.assertIn("the CPU engine", self.health("--clear", "--device", "cpu"))
+        self.assertIn(found[2], self.health())
         self.assertIn("Card B", self.health())
         done = run("health", "--clear", "--device", "ocl:77", CONVOY_STATE_DIR=self.folder.name)
         self.assertEqual(done.returncode, 3)
