@@ -357,7 +357,7 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
 
 static void limit(cvy_device *device, double until) {
   (void)device;
-  fake_seen.until = until;
+  __atomic_store(&fake_seen.until, &until, __ATOMIC_RELAXED); /* builders have limits too */
 }
 
 static convoy_status clear(cvy_device *device, bool *emptied) {
