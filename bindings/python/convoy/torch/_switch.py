@@ -14,6 +14,7 @@ ROUTES = ("measured", "convoy")
 
 _current: Optional[Session] = None
 _last: Optional[Session] = None  # for report() after disable()
+_told = False  # whether enable() or disable() was called
 
 
 def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
@@ -25,19 +26,27 @@ def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
     PyTorch itself, measured when it comes the second time, written down and used again; "convoy",
     always the device. What is left out comes from CONVOY_ROUTE, else is "measured".
     """
-    global _current, _last
+    global _current, _last, _told
     route = route or os.environ.get("CONVOY_ROUTE") or "measured"
     if route not in ROUTES:
         raise argument_error(f"route is {route!r}, not one of {', '.join(map(repr, ROUTES))}")
+    _told = True
     if _current is not None and not _current.inherited and _current.settings == (device, route):
         return
     disable()
     _current = _last = Session(device, route)
 
 
+def enable_unless_told() -> None:
+    """For an import that would have it on: what a program has said of it stands."""
+    if not _told:
+        enable()
+
+
 def disable() -> None:
     """Gives PyTorch its own convolutions back, and closes the device."""
-    global _current
+    global _current, _told
+    _told = True
     ended, _current = _current, None
     if ended is not None:
         ended.close()
