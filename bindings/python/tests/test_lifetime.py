@@ -134,6 +134,67 @@ def test_close_waits_for_calls_in_other_threads():
     assert len(done) >= 6 and not wrong
 
 
+def interrupted_before_the_call(context):
+    """Ctrl-C where it does most harm: a call was booked, and is never taken off the books."""
+    context._handle.__enter__()
+
+
+def interrupted_after_the_call(context, monkeypatch):
+    handle = context._handle
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(handle), "__exit__", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        context.health()
+
+
+def test_interrupted_calls_do_not_keep_a_context_open(operands, monkeypatch):
+    x, w, _ = operands
+    context = convoy.open("cpu")
+    expected = context.forward(x, w)
+    interrupted_before_the_call(context)
+    interrupted_after_the_call(context, monkeypatch)
+    assert_array_equal(context.forward(x, w), expected)
+    assert context._handle._inside
+    context.close()
+    assert context.closed and not context._handle._inside
+
+
+def test_closing_waits_on_after_the_closer_of_an_interrupted_call(operands):
+    """Another thread that closes the context waits for what this one had booked, no longer."""
+    context = convoy.open("cpu")
+    interrupted_before_the_call(context)
+    closer = threading.Thread(target=context.close)
+    closer.start()
+    deadline = time.monotonic() + 30
+    while not context.closed and time.monotonic() < deadline:
+        time.sleep(0.01)
+    context.close()
+    closer.join(30)
+    assert not closer.is_alive()
+
+
+def test_interrupted_closing_can_be_repeated(monkeypatch):
+    context = convoy.open("cpu")
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(context._handle._changed, "wait_for", interrupt)
+        context.close()
+    assert not context.closed and context.health()
+    context.close()
+    assert context.closed
+
+
+def test_closing_on_top_of_a_call_is_refused():
+    """As a signal's handler may try, between a call's bookkeeping and the call."""
+    with convoy.open("cpu") as context:
+        interrupted_before_the_call(context)
+        with context._handle, pytest.raises(convoy.ArgumentError, match="inside a call"):
+            context.close()
+        assert not context.closed
+
+
 def test_threads_share_a_context(own, operands):
     x, w, _ = operands
     expected = own.forward(x, w)
