@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import runpy
 import sys
-from pathlib import Path
 from typing import List, Optional, Tuple
 
-from . import _autoload
+from . import _autoload, _main_module
 from ._devices import list_devices
 from ._lib import DeviceType
 
@@ -49,14 +47,9 @@ def _choice() -> Tuple[str, str]:
 
 
 def _run_program(options: argparse.Namespace) -> None:
-    """As `python SCRIPT` or `python -m MODULE` would."""
     sys.argv = [options.program, *options.arguments]
-    if options.module:
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(options.program, run_name="__main__", alter_sys=True)
-    else:
-        sys.path.insert(0, str(Path(options.program).resolve().parent))
-        runpy.run_path(options.program, run_name="__main__")
+    run = _main_module.run_module if options.module else _main_module.run_script
+    run(options.program)
 
 
 def _show_report() -> None:

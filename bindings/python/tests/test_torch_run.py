@@ -1,8 +1,10 @@
 """Unchanged scripts: python -m convoy run, and CONVOY_TORCH=1 where PyTorch loads entry points."""
 
 import os
+import py_compile
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -73,11 +75,92 @@ def test_says_which_device_and_why(script, asked, why, request):
     assert why in line
 
 
-def test_a_script_that_fails(tmp_path):
-    (tmp_path / "train.py").write_text("1 / 0\n")
-    done = run("-m", "convoy", "run", "--device", "cpu", tmp_path / "train.py")
+RUNNER = "-m", "convoy", "run", "--device", "cpu"
+
+FORMS = pytest.mark.parametrize("words", [["train.py"], ["-m", "train"]])
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes train.py, and runs it plainly or through Convoy."""
+
+    def write(text):
+        (tmp_path / "train.py").write_text(text)
+        return lambda *words: run(*words, FOLDER=tmp_path)
+
+    return write
+
+
+@FORMS
+def test_a_script_that_fails(written, words):
+    done = written("def f():\n    1 / 0\n\n\nf()\n")(*RUNNER, *words)
     assert done.returncode == 1
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert done.stderr.count("Traceback") == 1
+    lines = [line.strip() for line in done.stderr.splitlines()]
+    own = [index for index, line in enumerate(lines) if "train.py" in line]
+    assert [lines[index + 1] for index in own] == ["f()", "1 / 0"]
+    assert not any(line.startswith("File ") for line in lines[own[0] + 1 : own[1]])
+    assert not any(line.startswith("File ") for line in lines[own[1] + 1 :])
+
+
+@FORMS
+@pytest.mark.parametrize("ending", ["", "sys.exit()", "sys.exit(7)", "sys.exit('why')"])
+def test_exit_status(written, words, ending):
+    run_it = written("import sys\n" + ending)
+    plain, done = run_it(*words), run_it(*RUNNER, *words)
+    assert done.returncode == plain.returncode
+    assert done.stderr.splitlines()[1:] == plain.stderr.splitlines()
+
+
+AT_EXIT = """
+import atexit, pickle, sys, threading
+class Mine: pass
+class Late(threading.Thread):
+    def run(self):
+        threading.main_thread().join()
+        print("thread", type(pickle.loads(pickle.dumps(Mine()))) is Mine)
+atexit.register(lambda: print("exit", type(pickle.loads(pickle.dumps(Mine()))) is Mine))
+Late().start()
+print("main", sys.modules["__main__"].Mine is Mine)
+"""
+
+
+@FORMS
+def test_main_is_still_there_at_exit(written, words):
+    done = written(AT_EXIT)(*RUNNER, *words)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1), done.stderr
+    assert sorted(done.stdout.splitlines()) == ["exit True", "main True", "thread True"]
+
+
+NAMES = """
+import sys
+spec = __spec__ and (__spec__.name, __spec__.origin, __spec__.parent)
+print(__name__, __file__, __package__, __cached__, type(__loader__), type(__builtins__), spec)
+print(__doc__, sys.argv, sys.path[0])
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["train.py", "-m"], ["-m", "train", "5"], ["-m", "package.part"], ["-m", "package"]),
+        *(["package"], ["package.zip"], ["train.pyc"]),
+        *(["-m", "missing"], ["-m", "package.missing"]),
+    ],
+)
+def test_names_of_main_are_those_of_python(written, tmp_path, words):
+    run_it = written(NAMES)
+    (tmp_path / "package").mkdir()
+    for name in "__init__.py", "part.py", "__main__.py":
+        (tmp_path / "package" / name).write_text(NAMES if name != "__init__.py" else "")
+    with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
+        archive.write(tmp_path / "train.py", "__main__.py")
+    py_compile.compile(str(tmp_path / "train.py"), str(tmp_path / "train.pyc"))
+    plain, done = run_it(*words), run_it(*RUNNER, *words)
+    assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode)
+    assert done.stderr.splitlines()[1:] == plain.stderr.splitlines()
+    assert plain.stdout or "missing" in words[-1]
 
 
 def test_nonsense():
