@@ -91,5 +91,5 @@ def test_a_step_sends_each_operand_once(opencl_device, monkeypatch):
                 *((2, 4, 4, 4), (2, 8, 6, 6)),
             ]
         gc.collect()
-        [way] = convoy.torch._switch._current._routes.ways
+        [way] = convoy.torch._switch._current._devices.routes.ways
         assert len(way._copies._kept) == 2  # the weights

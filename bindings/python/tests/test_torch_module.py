@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import convoy
 import convoy.torch
-from convoy.torch import _device
+from convoy.torch import _device, _ways
 import torch.nn.functional as F
 
 HERE = Path(__file__).parent
@@ -132,6 +132,76 @@ def test_threads_compute_at_the_same_time():
         assert convoy.torch.counts()["cpu", "forward", ""] == 80
     for result in results:
         torch.testing.assert_close(result, wanted.detach())
+
+
+def test_turned_off_while_another_thread_computes(monkeypatch):
+    """The operation under way ends as it began, and its context is closed after it."""
+    begun, may_go_on, contexts, results = threading.Event(), threading.Event(), [], []
+    compute = _ways.ConvoyWay.compute
+
+    def slowly(way, op):
+        contexts.append(way.context)
+        begun.set()
+        assert may_go_on.wait(60)
+        return compute(way, op)
+
+    monkeypatch.setattr(_ways.ConvoyWay, "compute", slowly)
+    convoy.torch.enable("cpu")
+    thread = threading.Thread(target=lambda: results.append(conv()))
+    thread.start()
+    assert begun.wait(60)
+    convoy.torch.disable()
+    assert not contexts[0].closed and (conv() == 18).all()
+    may_go_on.set()
+    thread.join(60)
+    assert contexts[0].closed and len(contexts) == 1 and (results[0] == 18).all()
+    assert convoy.torch.counts() == {("cpu", "forward", ""): 1}
+
+
+def test_an_error_that_is_kept_keeps_no_device(monkeypatch):
+    contexts = []
+
+    def fail(way, op):
+        contexts.append(way.context)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_ways.ConvoyWay, "compute", fail)
+    convoy.torch.enable("cpu")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        conv()
+    assert not contexts[0].closed
+    convoy.torch.disable()
+    assert contexts[0].closed and caught.tb
+
+
+TURNED_ON_AND_OFF = """
+import threading, time, torch, convoy.torch
+from convoy._handle import _handles
+convoy.torch.enable("cpu")
+stop, errors = threading.Event(), []
+def train():
+    model, x = torch.nn.Conv2d(3, 8, 3), torch.randn(2, 3, 16, 16, requires_grad=True)
+    while not stop.is_set():
+        try:
+            model(x).sum().backward()
+        except Exception as error:
+            errors.append(str(error))
+threads = [threading.Thread(target=train) for _ in range(2)]
+for thread in threads: thread.start()
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    with convoy.torch.enabled("cpu", "convoy"): time.sleep(0.01)
+    convoy.torch.disable()
+    time.sleep(0.001)
+stop.set()
+for thread in threads: thread.join()
+print(errors, [handle for handle in _handles if not handle.closed])
+"""
+
+
+def test_turned_on_and_off_while_threads_train():
+    done = run("-c", TURNED_ON_AND_OFF)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[] []\n", "")
 
 
 class Convolved(torch.utils.data.Dataset):

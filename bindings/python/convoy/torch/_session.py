@@ -1,4 +1,4 @@
-"""What enable() turns on: the two operators overridden, and what they need."""
+"""What enable() turns on: what the two operators do, and the devices that they need."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import threading
 import weakref
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-import torch
-
 from .._context import Context
 from .._lib import DeviceType
 from .._records import Health
+from .._release import release
 from . import _native
 from ._check import check
 from ._device import open_device
@@ -24,8 +23,38 @@ FORKED = "in a forked child"
 MEASURED = "measured to be faster"
 
 
+def _close(contexts: List[Context]) -> None:
+    for context in contexts:
+        release(context.close)
+
+
+class _Devices:
+    """Contexts and the choice between them. An operation holds this as long as it lasts: they are
+    closed when the session and the last operation have let go."""
+
+    def __init__(self, device: Optional[str], route: str) -> None:
+        self._contexts: List[Context] = []  # the device's first
+        weakref.finalize(self, _close, self._contexts)
+        self.routes = self._make_routes(device, route)
+
+    def _open(self, device: Optional[str]) -> ConvoyWay:
+        way = ConvoyWay(open_device(device))
+        self._contexts.append(way.context)
+        return way
+
+    def _make_routes(self, device: Optional[str], route: str) -> Routes:
+        first = self._open(device)
+        if route == "convoy":
+            return Fixed(first)
+        here = [] if first.device.type == DeviceType.CPU_ENGINE else [self._open("cpu")]
+        return Measured([first, *here, PytorchWay()])
+
+    def health(self) -> Health:
+        return self._contexts[0].health()
+
+
 class Session:
-    """Overrides aten::convolution and aten::convolution_backward for the CPU until close().
+    """Carries out aten::convolution and aten::convolution_backward until close().
 
     Devices are opened by the first operation that needs them: not by importing, and not before a
     trainer has started the processes it starts.
@@ -34,27 +63,20 @@ class Session:
     def __init__(self, device: Optional[str], route: str) -> None:
         self.settings = device, route
         self.statistics = Statistics()
-        self._routes: Optional[Routes] = None
-        self._contexts: List[Context] = []  # the device's first
+        self._devices: Optional[_Devices] = None
+        self._closed = False
         self._last_health: Optional[Health] = None
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
         _sessions.add(self)
-        self._library: Any = torch.library.Library("aten", "IMPL")
-        self._library.impl("convolution", self._convolution, "CPU")
-        self._library.impl("convolution_backward", self._convolution_backward, "CPU")
 
     def close(self) -> None:
-        """PyTorch's own kernels again; devices are given back."""
-        library, self._library = self._library, None
-        if hasattr(library, "_destroy"):
-            library._destroy()
-        del library  # PyTorch 1.13 unregisters when the object goes
+        """Devices are given back, once operations of other threads that use them are over. Those
+        that come later PyTorch computes."""
         self._last_health = self.health()
-        contexts, self._contexts, self._routes = self._contexts, [], None
-        for context in contexts:
-            context.close()
+        self._closed = True
+        self._devices = None
 
     @property
     def inherited(self) -> bool:
@@ -63,7 +85,8 @@ class Session:
 
     def health(self) -> Optional[Health]:
         """What befell the device; None before the first operation."""
-        return self._contexts[0].health() if self._contexts else self._last_health
+        devices = self._devices
+        return self._last_health if devices is None else devices.health()
 
     def after_fork(self) -> None:
         """A child, such as a DataLoader's worker, leaves device and cores to its parent."""
@@ -71,38 +94,33 @@ class Session:
         self._opening = threading.Lock()
         self.statistics.after_fork()
 
-    # -------------------------------------------------------------------------- the devices
-
-    def _open(self, device: Optional[str]) -> ConvoyWay:
-        way = ConvoyWay(open_device(device))
-        self._contexts.append(way.context)
-        return way
-
-    def _opened(self) -> Routes:
-        if self._routes is None:
+    def _opened(self) -> Optional[_Devices]:
+        """None after close()."""
+        devices = self._devices
+        if devices is None and not self._closed:
             with self._opening:
-                self._routes = self._routes or self._make_routes()
-        return self._routes
-
-    def _make_routes(self) -> Routes:
-        device, route = self.settings
-        first = self._open(device)
-        if route == "convoy":
-            return Fixed(first)
-        here = [] if first.device.type == DeviceType.CPU_ENGINE else [self._open("cpu")]
-        return Measured([first, *here, PytorchWay()])
+                devices = self._devices = self._devices or _Devices(*self.settings)
+            if self._closed:  # meanwhile: this operation is the last
+                self._devices = None
+        return devices
 
     # ------------------------------------------------------------------------ the operators
 
-    def _convolution(self, x: Tensor, w: Tensor, bias: Optional[Tensor], *geometry: Any) -> Tensor:
+    def convolution(self, x: Tensor, w: Tensor, bias: Optional[Tensor], *geometry: Any) -> Tensor:
         at = FORKED if self._forked else admit(x, w, geometry, bias=bias)
         if isinstance(at, str):
             self.statistics.count(PYTORCH, "forward", at)
             return _native.forward(x, w, bias, *geometry)
+        devices = self._opened()
+        if devices is None:
+            return _native.forward(x, w, bias, *geometry)
         op = Operation("forward", at, geometry, x=x, w=w, bias=bias)
-        return self._run(op, *self._opened().choose(op))
+        try:
+            return self._run(op, *devices.routes.choose(op))
+        finally:
+            del devices  # a traceback that is kept shall not keep it
 
-    def _convolution_backward(
+    def convolution_backward(
         self, dy: Tensor, x: Tensor, w: Tensor, bias_sizes: Any, *rest: Any
     ) -> Tuple[Optional[Tensor], ...]:
         geometry, mask = rest[:-1], rest[-1]
@@ -112,11 +130,19 @@ class Session:
             for name in wanted:
                 self.statistics.count(PYTORCH, name, at)
             return _native.backward(dy, x, w, bias_sizes, *rest)
+        devices = self._opened()
+        if devices is None:
+            return _native.backward(dy, x, w, bias_sizes, *rest)
         ops = [Operation(name, at, geometry, x=x, w=w, dy=dy) for name in wanted]
-        results = self._run_gradients(ops, bias_sizes)
+        try:
+            results = self._run_gradients(ops, devices.routes, bias_sizes)
+        finally:
+            del devices
         return tuple(results.get(name) for name in GRADIENTS)
 
-    def _run_gradients(self, ops: Sequence[Operation], bias_sizes: Any) -> Dict[str, Any]:
+    def _run_gradients(
+        self, ops: Sequence[Operation], routes: Routes, bias_sizes: Any
+    ) -> Dict[str, Any]:
         """The results by direction. What PyTorch computes, it computes in one call."""
         results: Dict[str, Any] = {}
         native: List[Operation] = []
@@ -124,7 +150,7 @@ class Session:
         for op in ops:
             result = None
             if way is None or op.direction != "backward_bias":  # that goes with the weights
-                way, result = self._opened().choose(op)
+                way, result = routes.choose(op)
             if way.name == PYTORCH and result is None:
                 native.append(op)
             else:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Dict, Iterator, Optional, Tuple
 
 from .._errors import argument_error
+from . import _kernels
 from ._session import Session
 from ._statistics import table
 
@@ -35,6 +36,7 @@ def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
         return
     disable()
     _current = _last = Session(device, route)
+    _kernels.override(lambda: _current)
 
 
 def enable_unless_told() -> None:
@@ -44,7 +46,8 @@ def enable_unless_told() -> None:
 
 
 def disable() -> None:
-    """Gives PyTorch its own convolutions back, and closes the device."""
+    """Gives PyTorch its own convolutions back, and closes the device: at once, or when operations
+    that other threads have under way are over."""
     global _current, _told
     _told = True
     ended, _current = _current, None
