@@ -93,3 +93,15 @@ def test_a_step_sends_each_operand_once(opencl_device, monkeypatch):
         gc.collect()
         [way] = convoy.torch._switch._current._devices.routes.ways
         assert len(way._copies._kept) == 2  # the weights
+
+
+def test_check_finds_what_data_has_changed_before_backward(opencl_device, monkeypatch):
+    """That is the limit of the copies (docs/pytorch.md)."""
+    monkeypatch.setenv("CONVOY_CHECK", "1")
+    with convoy.torch.enabled(opencl_device, route="convoy"):
+        model, x = torch.nn.Conv2d(3, 4, 3), torch.randn(2, 3, 8, 8, requires_grad=True)
+        y = model(x)
+        model.weight.data.mul_(2)
+        with pytest.raises(convoy.WrongResultError, match="backward_data"):
+            y.sum().backward()
+        model(x).sum().backward()  # forward has sent it anew
