@@ -93,6 +93,31 @@ def channels_last_one_channel():
     return [y.detach()]
 
 
+AMBIGUOUS = {
+    "depthwise": (lambda: nn.Conv2d(4, 4, 3, groups=4), (2, 4, 5, 4)),
+    "of one channel": (lambda: nn.Conv2d(1, 8, 3), (2, 1, 5, 4)),
+    "to one channel": (lambda: nn.Conv2d(4, 1, 3), (2, 4, 5, 4)),
+    "one by one": (lambda: nn.Conv2d(6, 8, 1), (2, 6, 5, 4)),
+    "one place": (lambda: nn.Conv2d(6, 8, 3), (2, 6, 3, 3)),
+}
+
+
+def channels_last_ambiguous(make, shape, x_too):
+    """An extent of 1 leaves the layout of a result open: strides are PyTorch's all the same."""
+    x = torch.randn(*shape)
+    x = x.contiguous(memory_format=torch.channels_last) if x_too else x
+    return train(make().to(memory_format=torch.channels_last), x=x)
+
+
+for _name, (_make, _shape) in AMBIGUOUS.items():
+    for _suffix, _x_too in (("", True), (", weights only", False)):
+        case(f"channels last, {_name}{_suffix}")(
+            lambda make=_make, shape=_shape, x_too=_x_too: channels_last_ambiguous(
+                make, shape, x_too
+            )
+        )
+
+
 @case("channels last 3d")
 def channels_last_3d():
     """PyTorch 1.13 gives up this layout in its results."""

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional
 from .._context import Context
 from .._errors import check
 from .._load import library
-from ._operation import Operation, Tensor, memory_format
+from ._operation import Operation, Tensor, in_format
 
 
 def _address(tensor: Optional[Tensor]) -> Any:
@@ -22,7 +22,7 @@ def _forward(handle: int, op: Operation) -> Tensor:
     y = x.new_empty(op.at.y_shape)
     operands = op.at.x_extents, _address(x), op.at.w_extents, _address(w), _address(bias)
     check(library.convoy_forward_host(handle, op.at.conv, *operands, None, _address(y), None))
-    return y.contiguous(memory_format=memory_format(op.x, op.w))
+    return in_format(y, op)
 
 
 def _backward_data(handle: int, op: Operation) -> Tensor:
@@ -30,7 +30,7 @@ def _backward_data(handle: int, op: Operation) -> Tensor:
     dx = dy.new_empty(op.at.x_shape)
     operands = op.at.x_extents, _address(dy), op.at.w_extents, _address(w), 0.0, _address(dx)
     check(library.convoy_backward_data_host(handle, op.at.conv, *operands, None))
-    return dx.contiguous(memory_format=memory_format(op.dy, op.w))
+    return in_format(dx, op)
 
 
 def _backward_weights(handle: int, op: Operation) -> Tensor:
@@ -38,7 +38,7 @@ def _backward_weights(handle: int, op: Operation) -> Tensor:
     dw = dy.new_empty(op.at.w_shape)
     operands = op.at.x_extents, _address(x), op.at.w_extents, _address(dy), 0.0, _address(dw)
     check(library.convoy_backward_weights_host(handle, op.at.conv, *operands, None))
-    return dw.contiguous(memory_format=memory_format(op.x, op.dy))
+    return in_format(dw, op)
 
 
 def _backward_bias(handle: int, op: Operation) -> Tensor:

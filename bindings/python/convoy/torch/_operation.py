@@ -142,3 +142,18 @@ def memory_format(*operands: Optional[Tensor]) -> torch.memory_format:
             if _is_ordered(tensor.shape, strides, axes):
                 return format
     return torch.contiguous_format
+
+
+def in_format(result: Tensor, op: Operation) -> Tensor:
+    """A new result in the layout that PyTorch gives it, gradients too by x and w alone; the strides
+    are that layout's also where an extent of 1 would allow others."""
+    format = memory_format(op.x, op.w)
+    result = result.contiguous(memory_format=format)
+    if format is torch.contiguous_format:
+        return result
+    strides, step = [0] * result.dim(), 1
+    for axis in _CHANNELS_LAST[result.dim()][1]:
+        strides[axis], step = step, step * result.shape[axis]
+    if result.stride() != tuple(strides):
+        result.as_strided_(result.shape, strides)
+    return result

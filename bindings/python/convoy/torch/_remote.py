@@ -10,7 +10,7 @@ from .._context import Context
 from .._conv import Geometry
 from .._records import Run
 from ._copies import Copies
-from ._operation import Operation, Tensor, keywords, memory_format
+from ._operation import Operation, Tensor, in_format, keywords
 
 
 def _forward(context: Context, copies: Copies, op: Operation, run: Run) -> Any:
@@ -53,5 +53,6 @@ def compute(context: Context, copies: Copies, op: Operation) -> Tuple[Tensor, st
     like = op.x if op.dy is None else op.dy
     result = like.new_empty(there.shape)
     there.read(result.numpy())
-    format = memory_format(op.x, op.w, op.dy) if result.dim() > 1 else torch.contiguous_format
-    return result.contiguous(memory_format=format), run.device
+    if op.direction != "backward_bias":
+        result = in_format(result, op)
+    return result, run.device
