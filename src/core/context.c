@@ -158,6 +158,9 @@ static void leave_parent(convoy_context *context) {
 void cvy_lock(convoy_context *context) {
   pthread_mutex_lock(&context->lock);
   if (context->forked) leave_parent(context);
+  memset(&context->call, 0, sizeof(context->call));
+  context->call.start = cvy_clock();
+  cvy_device_limit(context);
 }
 
 void cvy_unlock(convoy_context *context) {
@@ -170,9 +173,7 @@ convoy_status cvy_enter(convoy_context *context) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "the context is closed");
   }
   cvy_lock(context);
-  memset(&context->call, 0, sizeof(context->call));
-  context->call.start = cvy_clock();
-  cvy_device_limit(context);
+  cvy_device_wake(context);
   cvy_blackbox_refresh(context);
   cvy_commits_take(context);
   return CONVOY_OK;

@@ -97,7 +97,7 @@ void cvy_close(convoy_context *context);
 convoy_status cvy_enter(convoy_context *context);
 /* Unlocks, delivers queued events, returns `status` with its sentence unchanged. */
 convoy_status cvy_leave(convoy_context *context, convoy_status status);
-/* For what is legal after closing: no check, no call record. */
+/* For what is legal after closing: no check. Begins the record of a call. */
 void cvy_lock(convoy_context *context);
 void cvy_unlock(convoy_context *context);
 

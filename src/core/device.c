@@ -77,7 +77,7 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
   return cvy_fail(status, "%s", sentence);
 }
 
-static void set_limit(const convoy_context *context) {
+void cvy_device_limit(const convoy_context *context) {
   const cvy_engine *engine = &context->device;
   const cvy_call *call = &context->call;
   if (!engine->device || !engine->backend->limit) return;
@@ -85,19 +85,12 @@ static void set_limit(const convoy_context *context) {
                          call->start + call->elsewhere + context->options.wait_budget);
 }
 
-void cvy_device_limit_only(convoy_context *context) {
-  context->call.start = cvy_clock();
-  context->call.elsewhere = 0;
-  set_limit(context);
-}
-
 void cvy_device_excuse(convoy_context *context, double began) {
   context->call.elsewhere += cvy_clock() - began;
-  set_limit(context);
+  cvy_device_limit(context);
 }
 
-void cvy_device_limit(convoy_context *context) {
-  set_limit(context);
+void cvy_device_wake(convoy_context *context) {
   if (context->resting && context->device.device) mend(context, "it was to be started anew");
 }
 

@@ -51,7 +51,6 @@ convoy_status cvy_tensor_new(convoy_context *context, int32_t dims, const int64_
 void cvy_tensor_free(convoy_tensor *tensor) {
   convoy_context *context = tensor->context;
   cvy_lock(context);
-  cvy_device_limit_only(context);
   cvy_store_drop(tensor->store);
   cvy_unlock(context);
   free(tensor);

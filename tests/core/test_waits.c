@@ -45,8 +45,14 @@ static void freeing_has_a_limit_of_its_own(void **state) {
   (void)state;
   convoy_context *context = open_fake(CONVOY_VERIFY_OFF);
   convoy_tensor *tensor = tensor_of(context, x_shape, x);
+  void *memory = NULL;
+  fake.shared_memory = true;
+  assert_int_equal(convoy_host_alloc(context, 64, &memory), CONVOY_OK);
   now += 10 * BUDGET;
   convoy_tensor_free(tensor);
+  assert_true(fake_seen.until > now);
+  now += 10 * BUDGET;
+  convoy_host_free(context, memory);
   assert_true(fake_seen.until > now);
   convoy_close(context);
 }
