@@ -30,6 +30,14 @@ static convoy_status open_named(const char *name, device *out) {
   return status;
 }
 
+convoy_status device_probe(const char *name, convoy_device_info *out) {
+  device one;
+  const convoy_status status = open_named(name, &one);
+  *out = one.info;
+  if (status == CONVOY_OK) convoy_close(one.context);
+  return status;
+}
+
 convoy_status device_reopen(device *one) {
   char id[sizeof one->info.id];
   memcpy(id, one->info.id, sizeof id);

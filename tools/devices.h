@@ -39,6 +39,9 @@ typedef struct device_list {
 int devices_open(const words *names, device_list *out);
 void devices_close(device_list *list);
 
+/* What device a command would work on: opens it, a name as CONVOY_DEVICE or NULL, and closes it. */
+convoy_status device_probe(const char *name, convoy_device_info *out);
+
 /* Opens a device again after a fault. */
 convoy_status device_reopen(device *one);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "devices.h"
 #include "machine.h"
 #include "options.h"
 #include "shapes.h"
@@ -18,19 +19,13 @@ static const char *const side_names[SIDES] = {"process", "none"};
 
 /* The CPU engine has no driver, and so but one side. */
 static int check_device(const char *name) {
-  convoy_device_info info = {.struct_size = sizeof info};
-  convoy_options options = CONVOY_OPTIONS_INIT;
-  convoy_context *context;
-  options.device = name;
-  options.failover = CONVOY_NO;
-  convoy_status status = convoy_open(&options, &context);
+  convoy_device_info info;
+  const convoy_status status = device_probe(name, &info);
   if (status != CONVOY_OK) {
     fprintf(stderr, "convoy overhead: %s\n", convoy_last_error());
     return status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
   }
-  status = convoy_context_device(context, &info);
-  convoy_close(context);
-  if (status == CONVOY_OK && info.type != CONVOY_DEVICE_CPU_ENGINE) return EXIT_FINE;
+  if (info.type != CONVOY_DEVICE_CPU_ENGINE) return EXIT_FINE;
   fputs(
       "convoy overhead: the device is the CPU engine, which has no driver to isolate; name one "
       "of OpenCL with --device\n",
@@ -38,12 +33,12 @@ static int check_device(const char *name) {
   return name ? EXIT_USAGE : EXIT_NO_DEVICE;
 }
 
-static convoy_status open_sides(const char *device, sides *out) {
+static convoy_status open_sides(const char *name, sides *out) {
   static const int32_t isolation[SIDES] = {CONVOY_ISOLATION_PROCESS, CONVOY_ISOLATION_NONE};
   *out = (sides){0};
   for (int side = 0; side < SIDES; side++) {
     convoy_options options = CONVOY_OPTIONS_INIT;
-    options.device = device;
+    options.device = name;
     options.isolation = isolation[side];
     options.failover = CONVOY_NO;
     const convoy_status status = convoy_open(&options, &out->context[side]);

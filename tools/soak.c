@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "devices.h"
 #include "json.h"
 #include "tool.h"
 
@@ -272,15 +273,7 @@ static int refuse(const soak *all, int status, const char *why) {
 
 /* Opens it without failover: a soak of another device than was meant would say nothing of it. */
 static int find_device(const soak *all, convoy_device_info *out) {
-  convoy_options options = CONVOY_OPTIONS_INIT;
-  convoy_context *context;
-  options.device = all->device;
-  options.failover = CONVOY_NO;
-  convoy_status status = convoy_open(&options, &context);
-  if (status == CONVOY_OK) {
-    status = convoy_context_device(context, out);
-    convoy_close(context);
-  }
+  const convoy_status status = device_probe(all->device, out);
   if (status != CONVOY_OK)
     return refuse(all, status == CONVOY_ERR_ARGUMENT ? EXIT_USAGE : EXIT_NO_DEVICE,
                   convoy_last_error());

@@ -55,6 +55,12 @@ static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   return status;
 }
 
+/* The worker, where there is one. */
+static void tell_marker(const cvy_device *device) {
+  cvy_wire *wire = device->channel.wire;
+  if (wire) cvy_text_copy(wire->marker, sizeof wire->marker, device->marker);
+}
+
 /* Starts a worker and opens the device in it. */
 static convoy_status start(cvy_device *device, double until, uint64_t begin, cvy_facts *facts) {
   cvy_channel *channel = &device->channel;
@@ -62,10 +68,8 @@ static convoy_status start(cvy_device *device, double until, uint64_t begin, cvy
       cvy_channel_open(channel, device->options.isolation, &device->deadlines, until, begin);
   if (status) return status;
   status = ask_open(device, facts);
-  if (status)
-    cvy_channel_close(channel);
-  else
-    cvy_text_copy(channel->wire->marker, sizeof channel->wire->marker, device->marker);
+  if (status) cvy_channel_close(channel);
+  tell_marker(device);
   channel->on_processor = !status && facts->info.type == CONVOY_DEVICE_CPU;
   return status;
 }
@@ -99,8 +103,7 @@ static void close_device(cvy_device *device) {
 
 static void mark(cvy_device *device, const char *file) {
   cvy_text_copy(device->marker, sizeof device->marker, file);
-  if (device->channel.wire)
-    cvy_text_copy(device->channel.wire->marker, sizeof device->channel.wire->marker, file);
+  tell_marker(device);
 }
 
 static const cvy_facts *facts(const cvy_device *device) {

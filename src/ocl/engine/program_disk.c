@@ -41,10 +41,14 @@ int program_lock(uint64_t key, double seconds) {
 }
 
 /* The file goes first: who waits for it has it open, and looks for the entry again. */
-void program_unlock(uint64_t key, int lock) {
+static void let_go(uint64_t key, const char *end, int lock) {
   char path[4200];
-  if (lock >= 0 && path_of(key, "lock", path, sizeof path)) unlink(path);
+  if (lock >= 0 && path_of(key, end, path, sizeof path)) unlink(path);
   cvy_file_unlock(lock);
+}
+
+void program_unlock(uint64_t key, int lock) {
+  let_go(key, "lock", lock);
 }
 
 /* The file of a process that has died is still there, and not locked. */
@@ -62,9 +66,7 @@ int program_try(uint64_t key) {
 }
 
 void program_tried(uint64_t key, int trial) {
-  char path[4200];
-  if (trial >= 0 && path_of(key, "trial", path, sizeof path)) unlink(path);
-  cvy_file_unlock(trial);
+  let_go(key, "trial", trial);
 }
 
 static bool is_whole(const void *file, size_t count) {
