@@ -52,3 +52,11 @@ static conv_int target(conv_int at, conv_int tap, conv_int pad, conv_int dilatio
 #else
 #define STAY_IN_ORDER()
 #endif
+
+/* The size of a kernel's work-groups. NVIDIA's compiler heeds a limit of registers (add_resident in the launch
+ * code) only where it does not know the size. */
+#ifdef __NV_CL_C_VERSION
+#define GROUP_OF(items)
+#else
+#define GROUP_OF(items) __attribute__((reqd_work_group_size(items, 1, 1)))
+#endif

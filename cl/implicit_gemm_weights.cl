@@ -101,14 +101,15 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   const int a_lane = item % (BK / A_WIDTH) * A_WIDTH, a_row0 = item / (BK / A_WIDTH);
   const int b_lane = item % (BK / B_WIDTH) * B_WIDTH, b_row0 = item / (BK / B_WIDTH);
 #if TAP_BITS
-  int from[B_LOADS], tap[B_LOADS];
+  int from[B_LOADS];
+  uint tap[B_LOADS]; /* its bit; none for a column that is not there */
 #pragma unroll
   for (int i = 0; i < B_LOADS; i++) {
     const int column = column0 + b_row0 + i * B_STEP;
-    tap[i] = column % taps;
-    const int z = tap[i] / args.s / args.r * args.dz, h = tap[i] / args.s % args.r * args.dh;
-    from[i] = column / taps * in_volume + (z * args.ih + h) * args.iw + tap[i] % args.s * args.dw;
-    if (column >= column_count) from[i] = NOWHERE;
+    const int of = column % taps;
+    const int z = of / args.s / args.r * args.dz, h = of / args.s % args.r * args.dh;
+    from[i] = column / taps * in_volume + (z * args.ih + h) * args.iw + of % args.s * args.dw;
+    tap[i] = column < column_count ? 1u << of : 0u;
   }
 #else
   local int4 shift[BN]; /* z, h, w of the column's tap and the offset of tap and channel in x */
@@ -152,7 +153,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
 #if TAP_BITS
-      const int inside = (int)(bits >> tap[i] & 1u) & (from[i] >= 0);
+      const int inside = (bits & tap[i]) != 0;
       const int at = b_from + from[i];
 #else
       const int column = min(b_row0 + i * B_STEP, BN - 1);

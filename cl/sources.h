@@ -23,7 +23,9 @@ extern const char cvy_cl_long_rows_weights[];
 extern const char cvy_cl_winograd_points[];
 extern const char cvy_cl_winograd[];
 extern const char cvy_cl_winograd_product[];
+extern const char cvy_cl_winograd_patch[];
 extern const char cvy_cl_winograd_fused[];
+extern const char cvy_cl_winograd_fused_weights[];
 extern const char cvy_cl_peak[];
 
 #endif

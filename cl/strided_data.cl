@@ -211,7 +211,7 @@ static void put(const conv_args args, global const float *bias, global float *ou
   }
 }
 
-kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void strided_data(
+kernel GROUP_OF(ITEMS) void strided_data(
     const conv_args args, global const float *restrict source, global const float *restrict packed,
     global const float *restrict bias, global float *restrict out) {
   local float a_tile[2 * A_SIZE] __attribute__((aligned(16)));

@@ -95,24 +95,16 @@ static void transform_gradient(const conv_args args, spot at, global const float
   const int channel = at.group * args.rows + at.row;
   const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
   const int from = (plane * args.oh + at.h) * args.ow + at.w;
-  float d[TILE], v[SIDE][SIDE], column[TILE], points[SIDE];
+  float d[TILE][TILE], v[SIDE][SIDE];
 #pragma unroll
   for (int i = 0; i < TILE; i++) {
 #pragma unroll
     for (int j = 0; j < TILE; j++) {
       const int inside = at.there & (at.h + i < args.oh) & (at.w + j < args.ow);
-      d[j] = inside ? dy[from + i * args.ow + j] : 0.0f;
+      d[i][j] = inside ? dy[from + i * args.ow + j] : 0.0f;
     }
-    points_of_gradient(d, v[i]);
   }
-#pragma unroll
-  for (int j = 0; j < SIDE; j++) {
-#pragma unroll
-    for (int i = 0; i < TILE; i++) column[i] = v[i][j];
-    points_of_gradient(column, points);
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) v[i][j] = points[i];
-  }
+  points_of_tile(d, v);
   write_points(args, at, v, out);
 }
 

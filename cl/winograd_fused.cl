@@ -3,10 +3,6 @@
  * items each. In steps of BK channels it transforms patches of the source into local memory, where
  * transformed weights join them; at the end the products change hands in local memory to be transformed
  * back. Arguments as in winograd.cl. */
-#if TILE != 2
-#error "TILE must be 2"
-#endif
-#define POINTS (SIDE * SIDE)
 #define GROUP (POINTS * ITEMS)
 #if GROUP % BN != 0 || BK * BN % GROUP != 0 || POINTS * BK * BM / 4 % GROUP != 0
 #error "items must share patches and weights evenly"
@@ -21,48 +17,6 @@
 #define ROOM_FOR_TERMS (POINTS * (A_POINT + B_POINT))
 #define ROOM_FOR_RESULTS (POINTS * ROWS * BN)
 #define ROOM (ROOM_FOR_TERMS > ROOM_FOR_RESULTS ? ROOM_FOR_TERMS : ROOM_FOR_RESULTS)
-
-/* A tile: its image, plane and first output. */
-typedef struct spot {
-  int there, image, z, h, w;
-} spot;
-
-static spot spot_of(const conv_args args, int column) {
-  const int tiles_h = (args.oh + TILE - 1) / TILE, tiles_w = (args.ow + TILE - 1) / TILE;
-  const int plane = column / tiles_w / tiles_h;
-  spot at;
-  at.w = column % tiles_w * TILE;
-  at.h = column / tiles_w % tiles_h * TILE;
-  at.z = plane % args.oz;
-  at.image = plane / args.oz;
-  at.there = at.image < args.n;
-  return at;
-}
-
-/* Which of the patch's values lie in the source, one bit each. */
-static uint inside_of(const conv_args args, spot at) {
-  uint bits = 0;
-#pragma unroll
-  for (int i = 0; i < POINTS; i++) {
-    const int h = at.h - args.ph + i / SIDE, w = at.w - args.pw + i % SIDE;
-    bits |= (uint)(at.there & ((uint)h < (uint)args.ih) & ((uint)w < (uint)args.iw)) << i;
-  }
-  return bits;
-}
-
-static void load_patch(global const float *from, int pitch, uint inside, float (*d)[SIDE]) {
-#pragma unroll
-  for (int i = 0; i < POINTS; i++)
-    d[i / SIDE][i % SIDE] = inside >> i & 1u ? from[i / SIDE * pitch + i % SIDE] : 0.0f;
-}
-
-/* The patch of a channel -> points in local memory. */
-static void transform_patch(const float (*d)[SIDE], local float *to) {
-  float v[SIDE][SIDE];
-  points_of_patch(d, v);
-#pragma unroll
-  for (int i = 0; i < POINTS; i++) to[i * B_POINT] = v[i / SIDE][i % SIDE];
-}
 
 /* Products in local memory -> the outputs of a tile. */
 static void transform_back(const conv_args args, spot at, int channel, local const float *products,
@@ -84,9 +38,10 @@ static void transform_back(const conv_args args, spot at, int channel, local con
   }
 }
 
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused(
-    const conv_args args, global const float *restrict source, global const float *restrict weights,
+kernel GROUP_OF(GROUP) void winograd_fused(
+    const conv_args given, global const float *restrict source, global const float *restrict weights,
     global const float *restrict bias, global float *restrict out) {
+  const conv_args args = in_space(given);
   local float room[ROOM] __attribute__((aligned(16)));
   const int item = (int)get_local_id(0), point = item / ITEMS, mine = item % ITEMS;
   source += (size_t)args.a_at * CONV_ALIGN;
@@ -131,7 +86,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused(
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int i = 0; i < PATCHES; i++)
-      transform_patch(d[i], b_tiles + (lane + i * (GROUP / BN)) * BN + column);
+      transform_patch(d[i], b_tiles + (lane + i * (GROUP / BN)) * BN + column, B_POINT);
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i++) {
       const int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);

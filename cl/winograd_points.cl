@@ -128,6 +128,20 @@ static void points_of_patch(const float (*d)[SIDE], float (*v)[SIDE]) {
   }
 }
 
+static void points_of_tile(const float (*d)[TILE], float (*v)[SIDE]) {
+  float column[TILE], points[SIDE];
+#pragma unroll
+  for (int i = 0; i < TILE; i++) points_of_gradient(d[i], v[i]);
+#pragma unroll
+  for (int j = 0; j < SIDE; j++) {
+#pragma unroll
+    for (int i = 0; i < TILE; i++) column[i] = v[i][j];
+    points_of_gradient(column, points);
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) v[i][j] = points[i];
+  }
+}
+
 static void outputs_of_points(const float (*m)[SIDE], float (*y)[TILE]) {
   float rows[SIDE][TILE], column[SIDE], values[TILE];
 #pragma unroll

@@ -59,7 +59,7 @@ cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *fac
  * b [depth_up][columns_up], per matrix. backward_weights: a is the gradient, b the input. */
 typedef struct cvy_winograd_plan {
   int64_t tile; /* outputs per tile and axis */
-  bool fused;   /* all in one kernel, without scratch memory */
+  bool fused;   /* all in one kernel; scratch memory is for slices of a gradient only */
   cvy_gemm_tile product;
   int64_t images;   /* per piece */
   int64_t matrices; /* points x groups */

@@ -4,8 +4,9 @@
  * arrays of as many images as fit; transformed weights are a derived form. */
 #include "ocl/ocl.h"
 
-/* TILE: outputs per tile and axis. SLICES: of the sum, in blocks of BK terms. FUSED: 2 = one kernel does
- * it all, for TILE 2; 1 = transforms and products by themselves. */
+/* TILE: outputs per tile and axis. SLICES: of the sum, in blocks of BK terms; of a fused gradient: work-groups
+ * per compute unit that they shall make. FUSED: 2 = one kernel does it all, for TILE 2, with the extents of
+ * space compiled in; 1 = transforms and products by themselves. */
 enum { TILE, BM, BN, BK, TM, TN, SLICES, FUSED };
 
 static const cvy_param params_list[] = {
@@ -22,7 +23,8 @@ static const cvy_param params_list[] = {
 
 /* Below 2^31 by enough for what kernels add to an index. */
 #define MOST_ELEMENTS INT64_C(2000000000)
-#define ALIGN 64 /* elements, of the parts of the scratch memory */
+#define ALIGN 64        /* elements, of the parts of the scratch memory */
+#define FEWEST_TILES 64 /* of a slice of a fused gradient */
 
 static bool of_weights(const cvy_problem *problem) {
   return problem->direction == CONVOY_BACKWARD_WEIGHTS;
@@ -69,9 +71,24 @@ static void cut_products(const cvy_problem *problem, int64_t slices, cvy_winogra
 /* One work-group does all points of its tiles. */
 static void fuse(const cvy_problem *problem, cvy_winograd_plan *plan) {
   const int64_t points = plan->matrices / problem->groups;
+  plan->fused = true;
   plan->items *= points;
   plan->work_groups /= points;
-  plan->weights = plan->largest = plan->matrices * plan->rows_up * plan->depth_up;
+  plan->weights = of_weights(problem) ? 0 : plan->matrices * plan->rows_up * plan->depth_up;
+  if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
+  plan->largest = plan->weights > plan->scratch ? plan->weights : plan->scratch;
+}
+
+/* Slices of a fused gradient: as make `per_unit` work-groups per compute unit, none of few tiles only. */
+static int64_t fused_slices(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
+                            const cvy_winograd_plan *plan) {
+  const int64_t rows = cvy_ceil_div(plan->rows, plan->product.bm);
+  const int64_t columns = cvy_ceil_div(plan->columns, plan->product.bn);
+  const int64_t wanted =
+      per_unit * (int64_t)facts->info.compute_units / (rows * columns * problem->groups);
+  const int64_t most = cvy_ceil_div(plan->depth, FEWEST_TILES);
+  const int64_t slices = wanted < most ? wanted : most;
+  return slices < 1 ? 1 : slices;
 }
 
 static void lay_out(const cvy_problem *problem, cvy_winograd_plan *plan) {
@@ -105,9 +122,10 @@ cvy_winograd_plan cvy_winograd_plan_for(const cvy_problem *problem, const cvy_fa
                             .product = {value[BM], value[BN], value[BK], value[TM], value[TN]}};
   int64_t images = problem->n > 0 ? problem->n : 1;
   if (value[FUSED] == 2) {
-    plan.fused = true;
     measure_sides(problem, images, &plan);
-    cut_products(problem, 1, &plan);
+    cut_products(problem,
+                 of_weights(problem) ? fused_slices(problem, facts, value[SLICES], &plan) : 1,
+                 &plan);
     fuse(problem, &plan);
     return plan;
   }
@@ -125,22 +143,27 @@ cvy_winograd_plan cvy_winograd_plan_for(const cvy_problem *problem, const cvy_fa
 
 /* ----------------------------------------------------------------------- which problems, how */
 
-static int64_t local_bytes(const cvy_params *params) {
+static int64_t local_bytes(const cvy_params *params, bool weights) {
   const int64_t bm = params->value[BM], bn = params->value[BN], bk = params->value[BK];
   if (params->value[FUSED] == 2) {
-    const int64_t terms = 16 * (bk * (bm + bn) + 32),
-                  results = 16 * bm / params->value[TM] * 4 * bn;
+    const int64_t rows = bm / params->value[TM] * 4, columns = bn / params->value[TN] * 4;
+    const int64_t terms =
+        16 * (weights ? bk * (bm + bn + 8) + rows + columns : bk * (bm + bn) + 32);
+    const int64_t results = 16 * rows * bn;
     return (terms > results ? terms : results) * (int64_t)sizeof(float);
   }
   return 2 * bk * (bm + 4 + bn + 4) * (int64_t)sizeof(float);
 }
 
-/* The same as the #error lines of winograd_fused.cl; `items` per point. */
+/* The same as the #error lines of the fused kernels; `items` per point. */
 static bool fuses(const cvy_params *params, const cvy_problem *problem, int64_t items) {
   const int32_t *v = params->value;
   const int64_t group = 16 * items;
-  if (of_weights(problem) || v[TILE] != 2 || v[SLICES] != 1) return false;
-  return group % v[BN] == 0 && (int64_t)v[BK] * v[BN] % group == 0 &&
+  if (v[TILE] != 2) return false;
+  if (of_weights(problem))
+    return group % v[BK] == 0 && (int64_t)v[BM] * v[BK] % group == 0 &&
+           (int64_t)v[BN] * v[BK] % group == 0;
+  return v[SLICES] == 1 && group % v[BN] == 0 && (int64_t)v[BK] * v[BN] % group == 0 &&
          INT64_C(4) * v[BK] * v[BM] % group == 0;
 }
 
@@ -154,7 +177,7 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   const int32_t items = v[BM] / v[TM] * (v[BN] / v[TN]);
   if (v[FUSED] == 2 && !fuses(params, problem, items)) return false;
   if (items < 4 || v[TM] * v[TN] > 128) return false;
-  if (local_bytes(params) > facts->local_memory_bytes) return false;
+  if (local_bytes(params, of_weights(problem)) > facts->local_memory_bytes) return false;
   const cvy_winograd_plan plan = cvy_winograd_plan_for(problem, facts, params);
   if (plan.items > facts->max_work_group) return false;
   return fits(&plan, facts) && plan.work_groups <= INT32_MAX / plan.items;
@@ -177,8 +200,12 @@ static const tile_choice weights_tiles[] = {
     {48, 48, 4, 8, 60},  {16, 16, 4, 4, 40},
 };
 
-/* For few channels, and where there is no scratch memory. */
-static const cvy_params fused = {{2, 16, 64, 4, 8, 8, 1, 2}};
+/* Work-groups for few channels, and where there is no scratch memory. The second is not for AMD's cards:
+ * nothing says yet how it does there. */
+static const cvy_params fused_gather[] = {{{2, 16, 64, 4, 8, 8, 1, 2}},
+                                          {{2, 32, 32, 8, 8, 8, 1, 2}}};
+static const cvy_params fused_weights[] = {{{2, 16, 16, 8, 8, 8, 8, 2}},
+                                           {{2, 32, 32, 8, 8, 8, 2, 2}}};
 
 /* AMD's cards: their compilers need tiles of a kind, and they compute much for each byte they move. */
 static bool is_amd(const cvy_facts *facts) {
@@ -249,6 +276,7 @@ static void choose_slices(const cvy_problem *problem, const cvy_facts *facts, cv
 /* Shares of the peak that products reach by themselves, fused, and in ocl.implicit_gemm. */
 #define SHARE 0.65
 #define FUSED_SHARE 0.28
+#define FUSED_SHARE_OF_32 0.38
 #define DIRECT_SHARE 0.6
 
 /* Arithmetic against memory traffic, both as operations: the transforms read a tile's values, with
@@ -262,7 +290,8 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
   const double units = facts->info.compute_units;
   if (plan.fused) { /* with few work-groups some units have nothing to do */
     const int64_t rounds = cvy_ceil_div(plan.work_groups, facts->info.compute_units);
-    return sums / FUSED_SHARE * (double)rounds * units / (double)plan.work_groups;
+    const double share = plan.product.bm < 32 ? FUSED_SHARE : FUSED_SHARE_OF_32;
+    return sums / share * (double)rounds * units / (double)plan.work_groups;
   }
   const double pieces = (double)cvy_ceil_div(problem->n, plan.images);
   const double values = (double)plan.images * (double)tiles_of(problem, plan.tile) *
@@ -276,6 +305,16 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
   return pieces * (moved + product + starts);
 }
 
+static void try_fused(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  const cvy_params *list = of_weights(problem) ? fused_weights : fused_gather;
+  for (int i = 0; i < (is_amd(facts) ? 1 : 2); i++) {
+    if (!valid(&list[i], problem, facts)) continue;
+    if (!valid(out, problem, facts) ||
+        cost_of(problem, facts, &list[i]) < cost_of(problem, facts, out))
+      *out = list[i];
+  }
+}
+
 static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   cvy_winograd_plan sides = {.tile = 4};
   measure_sides(problem, problem->n > 0 ? problem->n : 1, &sides);
@@ -286,9 +325,7 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
   else
     choose_tile(gather_tiles, CVY_COUNT(gather_tiles), &sides, facts, false, out);
   choose_slices(problem, facts, out);
-  if (!valid(&fused, problem, facts)) return;
-  if (!valid(out, problem, facts) || cost_of(problem, facts, &fused) < cost_of(problem, facts, out))
-    *out = fused;
+  if (!is_amd(facts) || !of_weights(problem)) try_fused(problem, facts, out);
 }
 
 static const cvy_params for_processors = {{4, 16, 32, 8, 4, 8, 1, 1}};
@@ -346,8 +383,8 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   const double bytes = (double)(plan.scratch + plan.weights) * sizeof(float);
   cvy_text_add(
       reason, "one image needs %.0f bytes of workspace and %lld of local memory; limits %lld, %lld",
-      bytes, (long long)local_bytes(&params), (long long)facts->workspace_limit,
-      (long long)facts->local_memory_bytes);
+      bytes, (long long)local_bytes(&params, of_weights(problem)),
+      (long long)facts->workspace_limit, (long long)facts->local_memory_bytes);
   return false;
 }
 
@@ -371,6 +408,7 @@ const cvy_algorithm cvy_ocl_winograd = {
     .workspace = workspace,
     .params = params_list,
     .launch_params = 1u << SLICES,
+    .space_params = 1u << FUSED,
     .defaults = defaults,
     .valid = valid,
     .pays = pays,

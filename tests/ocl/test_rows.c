@@ -267,6 +267,70 @@ static void tiles_of_a_gpu_compute_the_same(void **state) {
       }
 }
 
+/* What no default chooses on these shapes, and a tuner may: one kernel for a gradient, with whole and broken
+ * tiles of channels, one slice and several; steps of many terms. */
+static const struct {
+  const char *row, *shape;
+  convoy_direction direction;
+  cvy_params params;
+} tuned[] = {
+    {"ocl.winograd",
+     "n2c16h12w10 k16r3s3 pad1 forward",
+     CONVOY_BACKWARD_WEIGHTS,
+     {{2, 16, 16, 8, 8, 8, 1, 2}}},
+    {"ocl.winograd",
+     "n9c18h17w11 k20r3s3 pad0:2,1:0 forward",
+     CONVOY_BACKWARD_WEIGHTS,
+     {{2, 16, 16, 8, 8, 8, 24, 2}}},
+    {"ocl.winograd",
+     "n3c70h13w11 k80r3s3 pad1 groups2 forward",
+     CONVOY_BACKWARD_WEIGHTS,
+     {{2, 32, 32, 8, 8, 8, 2, 2}}},
+    {"ocl.winograd",
+     "n2c40z3h8w9 k20t1r3s3 pad0,1,1 forward",
+     CONVOY_BACKWARD_WEIGHTS,
+     {{2, 16, 32, 8, 8, 8, 3, 2}}},
+    {"ocl.winograd",
+     "n2c9h9w10 k40r3s3 pad0:1,2 forward",
+     CONVOY_FORWARD,
+     {{2, 32, 32, 8, 8, 8, 1, 2}}},
+    {"ocl.winograd",
+     "n2c40h9w10 k9r3s3 pad0:1,2 forward",
+     CONVOY_BACKWARD_DATA,
+     {{2, 32, 32, 8, 8, 8, 1, 2}}},
+    {"ocl.implicit_gemm", "n3c40h6w6 k36r1s1 forward", CONVOY_FORWARD, {{64, 64, 32, 8, 4, 1, 2}}},
+};
+
+/* Tiles need up to 40 KiB of local memory; the simulator has 32. */
+static bool can_run(const cvy_algorithm *algorithm, const cvy_params *params,
+                    const cvy_problem *problem) {
+  const cvy_facts *facts = engine.backend->facts(engine.device);
+  const bool valid = algorithm->valid(params, problem, facts);
+  assert_true(valid || facts->local_memory_bytes < 40 << 10);
+  return valid;
+}
+
+static void tuned_parameters_compute_the_same(void **state) {
+  (void)state;
+  int ran = 0;
+  for (size_t i = 0; i < CVY_COUNT(tuned); i++) {
+    const variant of[] = {variants[0], variants[tuned[i].direction == CONVOY_FORWARD ? 2 : 1]};
+    int32_t row = 0;
+    while (strcmp(engine.backend->algorithms[row]->name, tuned[i].row) != 0) row++;
+    const cvy_algorithm *algorithm = engine.backend->algorithms[row];
+    for (size_t v = 0; v < CVY_COUNT(of) && wanted(algorithm); v++) {
+      one_case c;
+      assert_true(make_case(tuned[i].shape, tuned[i].direction, of[v], &c));
+      assert_true(takes(algorithm, &c.problem));
+      if (!can_run(algorithm, &tuned[i].params, &c.problem)) continue;
+      run_case(&c, row, &tuned[i].params);
+      ran++;
+    }
+  }
+  printf("tuned: %d cases\n", ran);
+  assert_true(only || ran >= LEAST_CASES);
+}
+
 static void the_last_row_takes_everything(void **state) {
   (void)state;
   int32_t last = 0;
@@ -321,6 +385,7 @@ int main(int count, char **arguments) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_compute_what_the_reference_says),
       cmocka_unit_test(tiles_of_a_gpu_compute_the_same),
+      cmocka_unit_test(tuned_parameters_compute_the_same),
       cmocka_unit_test(the_last_row_takes_everything),
       cmocka_unit_test(clblast_needs_room_for_a_work_group),
       cmocka_unit_test(nothing_is_left_in_device_memory),

@@ -1,24 +1,31 @@
 #!/bin/sh
-# programs.sh ISA_VARIANTS TABLE...: how many programs (source and options) all layers of a table need,
-# untuned, forward and both gradients. A driver takes up to seconds for each, so a first step of training
-# may need no more than 80: those counted here, and one for the gradient of a bias.
+# programs.sh ISA_VARIANTS TUNED TABLE...: how many programs (source and options) all layers of a table need,
+# forward and both gradients: untuned, and for an NVIDIA H200 also with the records of the file TUNED. A driver
+# takes up to seconds for each, so a first step of training may need no more than 80: those counted here, and
+# one for the gradient of a bias.
 set -eu
 variants=$1
-shift
+export CONVOY_TUNE_FILE="$2"
+shift 2
 most=79
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-
+export CONVOY_CACHE_DIR="$folder/cache"
 status=0
-for device in gfx1010 gfx1030 gfx906 "NVIDIA H200"; do
-  for table in "$@"; do
-    rm -rf "$folder/programs"
-    mkdir "$folder/programs"
-    CONVOY_CACHE_DIR="$folder/cache" "$variants" "$device" "$folder/programs" "$table"
-    count=$(find "$folder/programs" -name '*.options' | wc -l)
-    echo "$device, $(basename "$table" .csv): $count programs"
-    [ "$count" -ge 10 ] && [ "$count" -le "$most" ] || status=1
-  done
+
+# count WORD DEVICE TABLE [--tuned]
+count() {
+  rm -rf "$folder/programs"
+  mkdir "$folder/programs"
+  "$variants" "$2" "$folder/programs" ${4:+"$4"} "$3"
+  count=$(find "$folder/programs" -name '*.options' | wc -l)
+  echo "$2, $(basename "$3" .csv), $1: $count programs"
+  [ "$count" -ge 10 ] && [ "$count" -le "$most" ] || status=1
+}
+
+for table in "$@"; do
+  for device in gfx1010 gfx1030 gfx906 "NVIDIA H200"; do count untuned "$device" "$table"; done
+  count tuned "NVIDIA H200" "$table" --tuned
 done
 [ $status = 0 ] || echo "more than $most, or hardly any"
 exit $status

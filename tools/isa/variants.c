@@ -1,13 +1,15 @@
-/* isa_variants DEVICE FOLDER [--near | --row NAME] TABLE...: runs every layer of the tables, forward and both
+/* isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...: runs every layer of the tables, forward and both
  * gradients, through the real choice and the real engine on a pretended device, so that the programs and
  * launches it would make are written to FOLDER (see opencl.c). With --near also what the tuner tries
  * first: each row, and each parameter one step from its default; with --row that row alone, where it
- * takes the problem. */
+ * takes the problem; with --tuned what the records of CONVOY_TUNE_FILE say, as if the pretended driver had been
+ * tuned. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/choose.h"
 #include "core/params.h"
+#include "core/tunedisk.h"
 #include "csv.h"
 #include "isa.h"
 #include "ocl/engine/engine.h"
@@ -124,18 +126,30 @@ static bool open_engine(run *all) {
   return true;
 }
 
+static void load_records(run *all) {
+  cvy_records *records = &all->chooser.records;
+  cvy_records_load(records);
+  for (int32_t i = 0; i < records->count; i++)
+    cvy_text_copy(records->list[i].driver, sizeof records->list[i].driver,
+                  all->engine.facts.info.driver);
+}
+
 int main(int argc, char **argv) {
   static run all;
   int first = 3;
+  bool tuned = false;
   if (argc > 3 && strcmp(argv[3], "--near") == 0) {
     all.near = true;
+    first = 4;
+  } else if (argc > 3 && strcmp(argv[3], "--tuned") == 0) {
+    tuned = true;
     first = 4;
   } else if (argc > 4 && strcmp(argv[3], "--row") == 0) {
     cvy_text_copy(all.chooser.forced, sizeof all.chooser.forced, argv[4]);
     first = 5;
   }
   if (argc <= first) {
-    fputs("usage: isa_variants DEVICE FOLDER [--near | --row NAME] TABLE...\n", stderr);
+    fputs("usage: isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...\n", stderr);
     return 2;
   }
   if (!isa_begin(argv[1], argv[2])) {
@@ -143,8 +157,10 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (!open_engine(&all)) return fail("opening the device");
+  if (tuned) load_records(&all);
   bool good = true;
   for (int i = first; good && i < argc; i++) good = perform_table(&all, argv[i]);
+  cvy_records_free(&all.chooser.records);
   all.engine.backend->close(all.engine.device);
   return isa_end() && good ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 /* Opening and closing a device: context, queue, arena. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ocl/engine/engine.h"
 
@@ -70,6 +71,17 @@ static void read_platform_version(cvy_device *device) {
                     device->platform_version, NULL);
 }
 
+static bool has_extension(cl_device_id id, const char *name) {
+  size_t size = 0;
+  if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS) return false;
+  char *all = calloc(1, size + 1);
+  if (!all) return false;
+  clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, size, all, NULL);
+  const bool found = strstr(all, name) != NULL;
+  free(all);
+  return found;
+}
+
 convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_device **out) {
   cvy_facts facts[MOST_LISTED];
   cl_device_id ids[MOST_LISTED];
@@ -86,6 +98,7 @@ convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_de
   device->dispatch = options->dispatch > 0 ? options->dispatch : DISPATCH_SECONDS;
   device->build_wait = options->build_wait;
   read_platform_version(device);
+  device->tells_registers = has_extension(device->id, "cl_nv_compiler_options");
   status = open_queue(device);
   if (status) {
     engine_close(device);

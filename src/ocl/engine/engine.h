@@ -110,9 +110,10 @@ struct cvy_device {
   struct pinned *pinned;       /* host memory the driver knows */
   int64_t staging_bytes;
   int64_t programs_compiled, programs_cached;
-  double dispatch;   /* seconds one launch should not exceed */
-  double build_wait; /* seconds to wait for another process that compiles the same program */
-  bool rehearsing;   /* launch code runs for its programs alone: nothing is allocated or enqueued */
+  double dispatch;      /* seconds one launch should not exceed */
+  double build_wait;    /* seconds to wait for another process that compiles the same program */
+  bool tells_registers; /* its compiler can be told how many an item may have */
+  bool rehearsing; /* launch code runs for its programs alone: nothing is allocated or enqueued */
   marks marks;
   uint32_t unflushed, burst; /* jobs since the last flush; the next one is due after 2^burst */
   cl_event resting;          /* marker behind command `rested`, NULL: none */
@@ -293,6 +294,8 @@ bool recipe_follow(cvy_device *device, const recipe *known, const cvy_job *job,
 
 /* The options cl/space.cl needs. */
 void add_space(cvy_text *text, const cvy_problem *problem, bool compiled);
+/* Registers for so many items at once on an NVIDIA multiprocessor, no more and no fewer; elsewhere nothing. */
+void add_resident(cvy_text *text, const cvy_device *device, int64_t items);
 /* A kernel of cl/gemm_sides.cl, at least `items` items. */
 convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const char *kernel,
                           const conv_args *args, int64_t items, const bindings *arrays);

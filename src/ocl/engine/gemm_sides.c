@@ -25,6 +25,17 @@ void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
                    (long long)extents[i].values[axis]);
 }
 
+/* Of a multiprocessor, shared out in eights; an item cannot have more than the most. */
+#define REGISTERS 65536
+#define MOST_REGISTERS 255
+
+void add_resident(cvy_text *text, const cvy_device *device, int64_t items) {
+  const int64_t each = REGISTERS / items / 8 * 8;
+  if (device->tells_registers)
+    cvy_text_add(text, " -cl-nv-maxrregcount=%lld",
+                 (long long)(each < MOST_REGISTERS ? each : MOST_REGISTERS));
+}
+
 convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const char *kernel,
                           const conv_args *args, int64_t items, const bindings *arrays) {
   const int64_t group = cvy_ocl_group_items(&device->facts);

@@ -11,9 +11,13 @@ static const program_source products = {
                                                  cvy_cl_winograd_product, NULL}};
 
 static const program_source fused = {
-    "winograd_fused.cl",
-    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_winograd_points,
-                          cvy_cl_tile, cvy_cl_winograd_fused, NULL}};
+    "winograd_fused.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
+                                               cvy_cl_space, cvy_cl_winograd_points, cvy_cl_tile,
+                                               cvy_cl_winograd_patch, cvy_cl_winograd_fused, NULL}};
+static const program_source fused_weights = {
+    "winograd_fused_weights.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_space, cvy_cl_winograd_points,
+                          cvy_cl_tile, cvy_cl_winograd_patch, cvy_cl_winograd_fused_weights, NULL}};
 
 /* Transforms hold a tile in registers: larger groups would have to spill. */
 #define MOST_ITEMS 128
@@ -38,6 +42,18 @@ typedef struct winograd_run {
 typedef struct extents {
   int64_t rows, rows_up, columns_up;
 } extents;
+
+/* backward_data is a convolution of dy with the flipped filter: its extents, channels as they were. */
+static cvy_problem carried_out(const cvy_problem *problem) {
+  cvy_problem convolution = *problem;
+  if (problem->direction != CONVOY_BACKWARD_DATA) return convolution;
+  for (int axis = 0; axis < 3; axis++) {
+    convolution.in[axis] = problem->out[axis];
+    convolution.out[axis] = problem->in[axis];
+    convolution.pad[axis] = problem->filter[axis] - 1 - problem->pad[axis];
+  }
+  return convolution;
+}
 
 static int64_t points_of(const winograd_run *run) {
   return (run->plan.tile + 2) * (run->plan.tile + 2);
@@ -79,32 +95,33 @@ static convoy_status transform_tiles(const winograd_run *run, const char *kernel
   return transform(run, kernel, &args, groups_for(run, of.rows_up * of.columns_up), arrays);
 }
 
-static convoy_status launch_tiles(const winograd_run *run, const program_source *source,
-                                  const char *kernel, const char *more, const conv_args *args,
-                                  const bindings *arrays) {
-  const cvy_gemm_tile *tile = &run->plan.product;
-  char options[PROGRAM_OPTIONS];
-  cvy_text text = cvy_text_in(options, sizeof options);
-  cvy_text_add(&text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld -D %s",
+/* A kernel of tiled products; `more`: options beside the tile's. */
+static launch of_tiles(const winograd_run *run, const program_source *source, const char *kernel,
+                       const char *more, cvy_text *options) {
+  const cvy_winograd_plan *plan = &run->plan;
+  const cvy_gemm_tile *tile = &plan->product;
+  cvy_text_add(options, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld -D %s",
                (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
                (long long)tile->tn, more);
-  const launch what = {.source = source,
-                       .options = options,
-                       .kernel = kernel,
-                       .work_groups = run->plan.work_groups,
-                       .items = run->plan.items,
-                       .work = 2.0 * (double)run->plan.matrices * (double)run->plan.rows_up *
-                               (double)run->plan.columns_up * (double)run->plan.depth_up};
-  return launch_kernel(run->device, &what, *args, arrays);
+  return (launch){.source = source,
+                  .options = options->at,
+                  .kernel = kernel,
+                  .work_groups = plan->work_groups,
+                  .items = plan->items,
+                  .work = 2.0 * (double)plan->matrices * (double)plan->rows_up *
+                          (double)plan->columns_up * (double)plan->depth_up};
 }
 
 static convoy_status multiply(const winograd_run *run) {
   const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  char options[PROGRAM_OPTIONS];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  const launch what = of_tiles(run, &products, "winograd_product",
+                               weights ? "TRANSPOSED=1" : "TRANSPOSED=0", &text);
   conv_args args = run->args;
   args.groups = run->plan.matrices;
   const bindings arrays = {.a = run->a, .b = run->b, .out = run->out};
-  return launch_tiles(run, &products, "winograd_product", weights ? "TRANSPOSED=1" : "TRANSPOSED=0",
-                      &args, &arrays);
+  return launch_kernel(run->device, &what, args, &arrays);
 }
 
 /* The transformed weights, made at their first use. */
@@ -174,10 +191,20 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
                    cvy_ceil_div(args.items, group_items(run) / args.slice), &out);
 }
 
-static convoy_status run_fused(const winograd_run *run) {
+/* The whole pass, with the extents of space compiled in. `scratch`: for slices of a gradient. */
+static convoy_status run_fused(const winograd_run *run, span scratch) {
+  const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  const cvy_problem convolution = carried_out(run->problem);
+  char options[PROGRAM_OPTIONS];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  const launch what =
+      of_tiles(run, weights ? &fused_weights : &fused,
+               weights ? "winograd_fused_weights" : "winograd_fused", "TILE=2", &text);
+  add_space(&text, &convolution, true);
+  if (!weights) add_resident(&text, run->device, 2 * run->plan.items);
   bindings arrays = *run->arrays;
-  arrays.b = run->a;
-  return launch_tiles(run, &fused, "winograd_fused", "TILE=2", &run->args, &arrays);
+  if (!weights) arrays.b = run->a;
+  return launch_slices(run->device, run->problem, &what, &run->args, &arrays, scratch);
 }
 
 static convoy_status run_pieces(const winograd_run *run) {
@@ -193,14 +220,9 @@ static convoy_status run_pieces(const winograd_run *run) {
   return status;
 }
 
-/* backward_data is a convolution of dy with the flipped filter. */
 static conv_args args_with(const cvy_problem *problem, const cvy_winograd_plan *plan) {
-  conv_args args = args_of(problem);
-  if (problem->direction == CONVOY_BACKWARD_DATA) {
-    args.iz = problem->out[0], args.ih = problem->out[1], args.iw = problem->out[2];
-    args.oz = problem->in[0], args.oh = problem->in[1], args.ow = problem->in[2];
-    args.ph = 2 - problem->pad[1], args.pw = 2 - problem->pad[2];
-  }
+  const cvy_problem convolution = carried_out(problem);
+  conv_args args = args_of(&convolution);
   args.rows = plan->rows;
   args.columns = plan->columns;
   args.depth = plan->depth;
@@ -229,5 +251,5 @@ convoy_status run_winograd(cvy_device *device, const cvy_job *job, const binding
   const convoy_status status =
       job->problem.direction == CONVOY_BACKWARD_WEIGHTS ? CONVOY_OK : find_weights(&run);
   if (status) return status;
-  return plan.fused ? run_fused(&run) : run_pieces(&run);
+  return plan.fused ? run_fused(&run, scratch) : run_pieces(&run);
 }
