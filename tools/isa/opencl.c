@@ -103,6 +103,8 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size, void *
   };
   if (what == CL_DEVICE_NAME) return answer_text(device->name, size, to, needed);
   if (what == CL_DRIVER_VERSION) return answer_text("offline", size, to, needed);
+  if (what == CL_DEVICE_EXTENSIONS)
+    return answer_text(device->vendor == AMD ? "" : "cl_nv_compiler_options", size, to, needed);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
     if (numbers[i].what == what)
       return answer(&numbers[i].value, numbers[i].bytes, size, to, needed);
