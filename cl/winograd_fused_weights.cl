@@ -22,7 +22,7 @@
 #define ROOM_FOR_RESULTS (POINTS * ROWS * BN)
 #define ROOM (ROOM_FOR_TERMS > ROOM_FOR_RESULTS ? ROOM_FOR_TERMS : ROOM_FOR_RESULTS)
 
-/* A tile of dy, `pitch` from line to line. */
+/* The tile of dy that begins at `from`; 0 where it ends outside. */
 static void load_tile(const conv_args args, global const float *from, spot at, int there,
                       float (*d)[TILE]) {
 #pragma unroll

@@ -21,16 +21,11 @@ static void cut_weights(const cvy_problem *problem, const cvy_facts *facts,
   const int64_t taps = cvy_filter_volume(problem), images = problem->n > 0 ? problem->n : 1;
   const int64_t terms = images * cvy_out_volume(problem);
   const int64_t groups = problem->k * cvy_ceil_div(taps, plan->chunk);
-  const int64_t weights = problem->k * taps;
-  const int64_t room = facts->workspace_limit / (int64_t)sizeof(float) / weights;
-  int64_t slices = 8 * (int64_t)facts->info.compute_units / groups;
-  if (slices > terms / (4 * plan->items)) slices = terms / (4 * plan->items);
-  if (slices > room) slices = room;
-  if (slices < 1) slices = 1;
+  const int64_t slices = cvy_ocl_slices(problem, facts, 8, groups, terms / (4 * plan->items));
   plan->slice = cvy_ceil_div(terms, slices);
   plan->slices = cvy_ceil_div(terms, plan->slice);
   plan->work_groups = groups * plan->slices;
-  if (plan->slices > 1) plan->scratch = plan->slices * weights;
+  if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
 }
 
 cvy_depthwise_plan cvy_depthwise_plan_for(const cvy_problem *problem, const cvy_facts *facts,

@@ -69,14 +69,8 @@ static void slice_positions(const cvy_problem *problem, const cvy_facts *facts, 
                             cvy_gemm_plan *plan) {
   const int64_t images = problem->n > 0 ? problem->n : 1;
   const int64_t terms = images * cvy_out_volume(problem);
-  const int64_t weights = cvy_problem_count(problem, CVY_W);
   const int64_t tiles = plan->row_tiles * plan->column_tiles * problem->groups;
-  int64_t slices = per_unit * (int64_t)facts->info.compute_units / tiles;
-  const int64_t most = cvy_ceil_div(terms, 64);
-  const int64_t room = facts->workspace_limit / (int64_t)sizeof(float) / weights;
-  if (slices > most) slices = most;
-  if (slices > room) slices = room;
-  if (slices < 1) slices = 1;
+  const int64_t slices = cvy_ocl_slices(problem, facts, per_unit, tiles, cvy_ceil_div(terms, 64));
   plan->slice = cvy_round_up(cvy_ceil_div(terms, slices), plan->tile.bk);
   plan->slices = cvy_ceil_div(terms, plan->slice);
 }

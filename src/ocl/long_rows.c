@@ -54,8 +54,6 @@ static void cut_weights(const cvy_problem *problem, const cvy_facts *facts, int6
   const int64_t *out = problem->out, taps = problem->filter[2];
   const int64_t rows_of_filter = problem->c * problem->filter[0] * problem->filter[1];
   const int64_t images = problem->n > 0 ? problem->n : 1;
-  const int64_t weights = cvy_problem_count(problem, CVY_W);
-  const int64_t room = facts->workspace_limit / (int64_t)sizeof(float) / weights;
   plan->across = cvy_ceil_div(taps, plan->columns);
   if (plan->across > plan->items / 4) plan->across = larger(plan->items / 4, 1);
   plan->along = plan->items / plan->across;
@@ -63,14 +61,11 @@ static void cut_weights(const cvy_problem *problem, const cvy_facts *facts, int6
   plan->pieces = images * out[0] * out[1] * cvy_ceil_div(out[2], plan->positions);
   const int64_t tiles =
       plan->blocks * cvy_ceil_div(taps, plan->across * plan->columns) * rows_of_filter;
-  int64_t slices = per_unit * (int64_t)facts->info.compute_units / tiles;
-  if (slices > plan->pieces) slices = plan->pieces;
-  if (slices > room) slices = room;
-  if (slices < 1) slices = 1;
+  const int64_t slices = cvy_ocl_slices(problem, facts, per_unit, tiles, plan->pieces);
   plan->slice = cvy_ceil_div(plan->pieces, slices);
   plan->slices = cvy_ceil_div(plan->pieces, plan->slice);
   plan->work_groups = tiles * plan->slices;
-  if (plan->slices > 1) plan->scratch = plan->slices * weights;
+  if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
 }
 
 cvy_rows_plan cvy_rows_plan_for(const cvy_problem *problem, const cvy_facts *facts,

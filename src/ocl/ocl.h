@@ -18,6 +18,11 @@ extern const cvy_algorithm cvy_ocl_long_rows;
 /* Items per work-group of kernels that need no particular number. */
 int64_t cvy_ocl_group_items(const cvy_facts *facts);
 
+/* Slices of the sums of a gradient of weights whose result takes `tiles` work-groups: as many as make `per_unit`
+ * work-groups per compute unit, at most `most`, no more partial results than the workspace takes. */
+int64_t cvy_ocl_slices(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
+                       int64_t tiles, int64_t most);
+
 /* Whether every index and position of the problem, rounded up to tiles, fits 32 bits. If not, says
  * why. */
 bool cvy_ocl_fits_int(const cvy_problem *problem, cvy_text *reason);
@@ -78,7 +83,7 @@ cvy_winograd_plan cvy_winograd_plan_for(const cvy_problem *problem, const cvy_fa
 /* ocl.strided_data: how a problem is cut up; as above. */
 typedef struct cvy_strided_plan {
   int64_t bm, bn, bk, tm;
-  int64_t items;
+  int64_t items, sums; /* per work-group; per item, in all phases */
   int64_t rows, depth, rows_up, depth_up;
   int64_t row_tiles, column_tiles;
   int64_t slices, slice;

@@ -42,6 +42,7 @@ cvy_strided_plan cvy_strided_plan_for(const cvy_problem *problem, const cvy_para
   const int64_t taps = cvy_filter_volume(problem);
   cvy_strided_plan plan = {.bm = v[BM], .bn = v[BN], .bk = v[BK], .tm = v[TM]};
   plan.items = plan.bm / plan.tm * (plan.bn / 4);
+  plan.sums = phases_of(problem) * plan.tm * 4;
   plan.rows = problem->c / problem->groups;
   plan.depth = problem->k / problem->groups;
   int64_t columns = problem->n;
@@ -76,9 +77,9 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   const int32_t *v = params->value;
   for (int i = BM; i <= SLICES; i++)
     if (v[i] < 1) return false;
-  if (!divides(v) || phases_of(problem) * v[TM] * 4 > MOST_SUMS) return false;
-  if (local_bytes(problem, v) > facts->local_memory_bytes) return false;
+  if (!divides(v) || local_bytes(problem, v) > facts->local_memory_bytes) return false;
   const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
+  if (plan.sums > MOST_SUMS) return false;
   if (plan.items > facts->max_work_group || plan.work_groups > INT32_MAX / plan.items) return false;
   if (plan.scratch > INT32_MAX - 65536 || plan.packed > INT32_MAX - 65536) return false;
   const int64_t bytes = plan.scratch * (int64_t)sizeof(float);

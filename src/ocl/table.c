@@ -29,6 +29,16 @@ int64_t cvy_ocl_group_items(const cvy_facts *facts) {
   return items;
 }
 
+int64_t cvy_ocl_slices(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
+                       int64_t tiles, int64_t most) {
+  const int64_t weights = cvy_problem_count(problem, CVY_W);
+  const int64_t room = facts->workspace_limit / (int64_t)sizeof(float) / weights;
+  int64_t slices = per_unit * (int64_t)facts->info.compute_units / tiles;
+  if (slices > most) slices = most;
+  if (slices > room) slices = room;
+  return slices < 1 ? 1 : slices;
+}
+
 /* The largest position any axis computes with, in either direction. Saturates. */
 static int64_t reach(const cvy_problem *problem) {
   double most = 0;

@@ -1,7 +1,7 @@
 /* ocl.winograd: 3x3 convolution without stride by Winograd's minimal filtering. Tiles of the result
  * are transformed, multiplied point by point in tiled matrix products and transformed back: 4 (TILE 4)
  * or 2.25 (TILE 2) times fewer multiplications, more memory traffic. Its scratch is the transformed
- * arrays of as many images as fit; transformed weights are a derived form. */
+ * arrays of as many images as fit, or the slices of a fused gradient; transformed weights are a derived form. */
 #include "ocl/ocl.h"
 
 /* TILE: outputs per tile and axis. SLICES: of the sum, in blocks of BK terms; of a fused gradient: work-groups
@@ -79,16 +79,13 @@ static void fuse(const cvy_problem *problem, cvy_winograd_plan *plan) {
   plan->largest = plan->weights > plan->scratch ? plan->weights : plan->scratch;
 }
 
-/* Slices of a fused gradient: as make `per_unit` work-groups per compute unit, none of few tiles only. */
+/* Of a fused gradient, none of few tiles only. */
 static int64_t fused_slices(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
                             const cvy_winograd_plan *plan) {
   const int64_t rows = cvy_ceil_div(plan->rows, plan->product.bm);
   const int64_t columns = cvy_ceil_div(plan->columns, plan->product.bn);
-  const int64_t wanted =
-      per_unit * (int64_t)facts->info.compute_units / (rows * columns * problem->groups);
-  const int64_t most = cvy_ceil_div(plan->depth, FEWEST_TILES);
-  const int64_t slices = wanted < most ? wanted : most;
-  return slices < 1 ? 1 : slices;
+  return cvy_ocl_slices(problem, facts, per_unit, rows * columns * problem->groups,
+                        cvy_ceil_div(plan->depth, FEWEST_TILES));
 }
 
 static void lay_out(const cvy_problem *problem, cvy_winograd_plan *plan) {
@@ -200,8 +197,8 @@ static const tile_choice weights_tiles[] = {
     {48, 48, 4, 8, 60},  {16, 16, 4, 4, 40},
 };
 
-/* Work-groups for few channels, and where there is no scratch memory. The second is not for AMD's cards:
- * nothing says yet how it does there. */
+/* Work-groups for few channels, and where there is no scratch memory. For AMD's cards only the first is:
+ * nothing says yet how the others do there. */
 static const cvy_params fused_gather[] = {{{2, 16, 64, 4, 8, 8, 1, 2}},
                                           {{2, 32, 32, 8, 8, 8, 1, 2}}};
 static const cvy_params fused_weights[] = {{{2, 16, 16, 8, 8, 8, 8, 2}},
@@ -307,7 +304,8 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
 
 static void try_fused(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   const cvy_params *list = of_weights(problem) ? fused_weights : fused_gather;
-  for (int i = 0; i < (is_amd(facts) ? 1 : 2); i++) {
+  const int count = !is_amd(facts) ? 2 : of_weights(problem) ? 0 : 1;
+  for (int i = 0; i < count; i++) {
     if (!valid(&list[i], problem, facts)) continue;
     if (!valid(out, problem, facts) ||
         cost_of(problem, facts, &list[i]) < cost_of(problem, facts, out))
@@ -325,7 +323,7 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
   else
     choose_tile(gather_tiles, CVY_COUNT(gather_tiles), &sides, facts, false, out);
   choose_slices(problem, facts, out);
-  if (!is_amd(facts) || !of_weights(problem)) try_fused(problem, facts, out);
+  try_fused(problem, facts, out);
 }
 
 static const cvy_params for_processors = {{4, 16, 32, 8, 4, 8, 1, 1}};

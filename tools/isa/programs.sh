@@ -18,9 +18,9 @@ count() {
   rm -rf "$folder/programs"
   mkdir "$folder/programs"
   "$variants" "$2" "$folder/programs" ${4:+"$4"} "$3"
-  count=$(find "$folder/programs" -name '*.options' | wc -l)
-  echo "$2, $(basename "$3" .csv), $1: $count programs"
-  [ "$count" -ge 10 ] && [ "$count" -le "$most" ] || status=1
+  programs=$(find "$folder/programs" -name '*.options' | wc -l)
+  echo "$2, $(basename "$3" .csv), $1: $programs programs"
+  [ "$programs" -ge 10 ] && [ "$programs" -le "$most" ] || status=1
   told=no
   grep -q -e -cl-nv-maxrregcount= "$folder"/programs/*.options && told=yes
   case $2,$told in NVIDIA*,yes | gfx*,no) ;; *) echo "registers told: $told"; status=1 ;; esac

@@ -6,12 +6,6 @@ static const program_source source = {
     "strided_data.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
                                              cvy_cl_space, cvy_cl_strided_data, NULL}};
 
-/* Items that run on a multiprocessor at once: what their sums leave room for. */
-static int64_t resident_items(const cvy_problem *problem, const cvy_strided_plan *plan) {
-  const int64_t phases = problem->stride[0] * problem->stride[1] * problem->stride[2];
-  return phases * plan->tm * 4 <= 64 ? 384 : 256;
-}
-
 static conv_args args_with(const cvy_problem *problem, const cvy_strided_plan *plan) {
   conv_args args = args_of(problem);
   args.rows = plan->rows;
@@ -40,7 +34,7 @@ convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const bin
                (long long)plan.bm, (long long)plan.bn, (long long)plan.bk, (long long)plan.tm,
                plan.depth % plan.bk == 0);
   add_space(&text, problem, true);
-  add_resident(&text, device, resident_items(problem, &plan));
+  add_resident(&text, device, plan.sums <= 64 ? 384 : 256);
   const launch what = {.source = &source,
                        .options = options,
                        .kernel = "strided_data",

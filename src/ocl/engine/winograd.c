@@ -34,8 +34,9 @@ typedef struct winograd_run {
   const cvy_problem *problem;
   const bindings *arrays;
   cvy_winograd_plan plan;
-  conv_args args; /* of the convolution carried out, of a whole piece */
-  span a, b, out; /* of the products */
+  cvy_problem convolution; /* carried out */
+  conv_args args;          /* its, of a whole piece */
+  span a, b, out;          /* of the products */
 } winograd_run;
 
 /* A matrix as transforms see it: real rows, rows and columns in memory. */
@@ -194,13 +195,12 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
 /* The whole pass, with the extents of space compiled in. `scratch`: for slices of a gradient. */
 static convoy_status run_fused(const winograd_run *run, span scratch) {
   const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
-  const cvy_problem convolution = carried_out(run->problem);
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
   const launch what =
       of_tiles(run, weights ? &fused_weights : &fused,
                weights ? "winograd_fused_weights" : "winograd_fused", "TILE=2", &text);
-  add_space(&text, &convolution, true);
+  add_space(&text, &run->convolution, true);
   if (!weights) add_resident(&text, run->device, 2 * run->plan.items);
   bindings arrays = *run->arrays;
   if (!weights) arrays.b = run->a;
@@ -220,9 +220,8 @@ static convoy_status run_pieces(const winograd_run *run) {
   return status;
 }
 
-static conv_args args_with(const cvy_problem *problem, const cvy_winograd_plan *plan) {
-  const cvy_problem convolution = carried_out(problem);
-  conv_args args = args_of(&convolution);
+static conv_args args_with(const cvy_problem *convolution, const cvy_winograd_plan *plan) {
+  conv_args args = args_of(convolution);
   args.rows = plan->rows;
   args.columns = plan->columns;
   args.depth = plan->depth;
@@ -239,12 +238,14 @@ static conv_args args_with(const cvy_problem *problem, const cvy_winograd_plan *
 convoy_status run_winograd(cvy_device *device, const cvy_job *job, const bindings *arrays,
                            span scratch) {
   const cvy_winograd_plan plan = cvy_winograd_plan_for(&job->problem, &device->facts, &job->params);
+  const cvy_problem convolution = carried_out(&job->problem);
   winograd_run run = {.device = device,
                       .job = job,
                       .problem = &job->problem,
                       .arrays = arrays,
                       .plan = plan,
-                      .args = args_with(&job->problem, &plan),
+                      .convolution = convolution,
+                      .args = args_with(&convolution, &plan),
                       .a = scratch,
                       .b = {scratch.memory, scratch.at + plan.b_at},
                       .out = {scratch.memory, scratch.at + plan.out_at}};
