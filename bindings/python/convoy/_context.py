@@ -13,6 +13,7 @@ from ._conv import Geometry, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
 from ._handle import Handle
 from ._hooks import EventHook, event_function
+from ._keywords import keywords
 from ._lib import DeviceStruct, HealthStruct, PlanStruct
 from ._load import library
 from ._memory import shared_array
@@ -20,6 +21,7 @@ from ._options import Options, options_struct
 from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
 from ._tensor import Tensor
+from ._values import c_text, flag, integer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,6 +53,7 @@ class Context:
     tensors the call then waits. `out` receives the result and is returned.
     """
 
+    @keywords(Options)
     def __init__(self, device: Optional[str] = None, **options: Unpack[Options]) -> None:
         opened = ctypes.c_void_p()
         check(library.convoy_open(options_struct(device, **options), ctypes.byref(opened)))
@@ -89,6 +92,7 @@ class Context:
 
     # ------------------------------------------------------------------------- operations
 
+    @keywords(Geometry)
     def forward(
         self,
         x: Array,
@@ -111,6 +115,7 @@ class Context:
         operations = _operations(x, w, bias, out)
         return operations.forward(self, x, w, bias, epilogue, out, run, geometry)
 
+    @keywords(Geometry)
     def backward_data(
         self,
         dy: Array,
@@ -126,9 +131,10 @@ class Context:
 
         accumulate: adds to what `out` holds. Returns dx of shape x_shape.
         """
-        operations = _operations(dy, w, out)
-        return operations.backward_data(self, dy, w, x_shape, out, accumulate, run, geometry)
+        operations, add = _operations(dy, w, out), flag(accumulate, "accumulate")
+        return operations.backward_data(self, dy, w, x_shape, out, add, run, geometry)
 
+    @keywords(Geometry)
     def backward_weights(
         self,
         x: Array,
@@ -144,9 +150,10 @@ class Context:
 
         accumulate: adds to what `out` holds. Returns dw of shape w_shape.
         """
-        operations = _operations(x, dy, out)
-        return operations.backward_weights(self, x, dy, w_shape, out, accumulate, run, geometry)
+        operations, add = _operations(x, dy, out), flag(accumulate, "accumulate")
+        return operations.backward_weights(self, x, dy, w_shape, out, add, run, geometry)
 
+    @keywords()
     def backward_bias(
         self,
         dy: Array,
@@ -159,10 +166,12 @@ class Context:
 
         accumulate: adds to what `out` holds. Returns db [K].
         """
-        return _operations(dy, out).backward_bias(self, dy, out, accumulate, run)
+        add = flag(accumulate, "accumulate")
+        return _operations(dy, out).backward_bias(self, dy, out, add, run)
 
     # ---------------------------------------------------------------------------- memory
 
+    @keywords()
     def tensor(self, source: Any) -> Tensor:
         """A tensor with a copy of an array, or of zeros when `source` is a tuple: its shape."""
         if isinstance(source, tuple):
@@ -172,6 +181,7 @@ class Context:
         tensor.write(array)
         return tensor
 
+    @keywords()
     def shared_zeros(self, shape: Shape) -> np.ndarray:
         """An array of zeros that a worker process reads and writes without a copy in between.
         Children made by fork() share it; they do not get a copy on write."""
@@ -190,10 +200,11 @@ class Context:
         with self._handle as handle:
             library.convoy_interrupt(handle)
 
+    @keywords()
     def mark_step(self, step: int) -> None:
         """Tells the number of the training step that begins; reports of faults name it."""
         with self._handle as handle:
-            check(library.convoy_mark_step(handle, step))
+            check(library.convoy_mark_step(handle, integer(step, "step")))
 
     def algorithms(self) -> List[str]:
         """Names of the device's algorithms, preferred first."""
@@ -205,11 +216,13 @@ class Context:
                     return names
                 names.append(name.decode())
 
+    @keywords()
     def set_algorithm(self, name: Optional[str]) -> None:
         """From now on runs only this algorithm; None lets the context choose again."""
         with self._handle as handle:
-            check(library.convoy_set_algorithm(handle, (name or "").encode()))
+            check(library.convoy_set_algorithm(handle, c_text(name, "algorithm")))
 
+    @keywords(Geometry)
     def plan(
         self,
         direction: Union[str, int],
@@ -225,12 +238,13 @@ class Context:
         """
         at = layout(x_shape, w_shape, geometry)
         struct = PlanStruct()
-        name = None if algorithm is None else algorithm.encode()
+        name = c_text(algorithm, "algorithm")
         problem = at.conv, direction_of(direction), at.x_extents, at.w_extents
         with self._handle as handle:
             check(library.convoy_plan_problem(handle, name, *problem, struct))
         return Plan(**values_of(Plan, struct))
 
+    @keywords(Geometry)
     def prepare(
         self,
         direction: Union[str, int],
@@ -263,6 +277,7 @@ class Context:
             check(library.convoy_get_health(handle, struct))
         return Health(**values_of(Health, struct))
 
+    @keywords()
     def on_event(self, hook: Optional[EventHook]) -> None:
         """Calls `hook(event)` for every downgrade, fault and failover, on the thread of a call of
         this context; the hook may use Convoy but not close the context. None stops it."""
@@ -273,6 +288,7 @@ class Context:
             check(library.convoy_set_event_callback(handle, function, None))
 
 
+@keywords(Options)
 def open(device: Optional[str] = None, **options: Unpack[Options]) -> Context:
     """Opens a device: "auto" (a GPU if there is one, else the CPU engine), "cpu", "ocl", "ocl:1" or
     part of a device's name.

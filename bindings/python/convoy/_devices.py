@@ -6,6 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, List, Tuple
 
 from ._errors import check
+from ._keywords import keywords
 from ._lib import DeviceStruct
 from ._load import library
 from ._options import Options, options_struct
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _WHY_SIZE = 512
 
 
+@keywords(Options)
 def list_devices(**options: Unpack[Options]) -> Tuple[List[Device], str]:
     """The devices, and why OpenCL could not be asked for more of them ("" if it could)."""
     asked = options_struct(**options)
@@ -33,6 +35,7 @@ def list_devices(**options: Unpack[Options]) -> Tuple[List[Device], str]:
     return devices, why.value.decode("utf-8", "replace")
 
 
+@keywords(Options)
 def devices(**options: Unpack[Options]) -> List[Device]:
     """The CPU engine first, then every OpenCL device. OpenCL is asked in a process of its own
     unless `isolation="none"`; keywords as in convoy.open(), without a device."""

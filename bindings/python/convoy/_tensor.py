@@ -11,8 +11,10 @@ import numpy as np
 from ._arrays import as_input, as_output, pointer
 from ._conv import Shape, extents
 from ._errors import argument_error, check
+from ._keywords import keywords
 from ._load import library
 from ._release import release
+from ._values import shape_of
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -26,10 +28,11 @@ class Tensor:
     from being collected; after Context.close() it can only be dropped.
     """
 
+    @keywords()
     def __init__(self, context: Context, shape: Shape) -> None:
         self._pointer: Optional[int] = None
         self._context = context
-        self._shape = tuple(shape)
+        self._shape = shape_of(shape, "shape")
         made = ctypes.c_void_p()
         with context._handle as handle:
             check(
@@ -59,12 +62,14 @@ class Tensor:
             size *= extent
         return size
 
+    @keywords()
     def write(self, values: Any) -> None:
         """Copies `values`, an array of the tensor's shape, in; it may change afterwards."""
         array = as_input(values, "values", self._shape)
         with self._context._handle:
             check(library.convoy_tensor_write(self._pointer, pointer(array), array.size))
 
+    @keywords()
     def read(self, out: Any = None) -> np.ndarray:
         """Waits for the values and copies them to `out`, or to a new array, which it returns."""
         if out is None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Dict, Iterator, Optional, Tuple
 
 from .._errors import argument_error
+from .._keywords import keywords
 from . import _kernels
 from ._session import Session
 from ._statistics import table
@@ -18,6 +19,7 @@ _last: Optional[Session] = None  # for report() after disable()
 _told = False  # whether enable() or disable() was called
 
 
+@keywords()
 def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
     """Sends PyTorch's convolutions through Convoy. Enabling again with the same arguments changes
     nothing; with others they take effect.
@@ -55,6 +57,7 @@ def disable() -> None:
         ended.close()
 
 
+@keywords()
 @contextmanager
 def enabled(device: Optional[str] = None, route: Optional[str] = None) -> Iterator[None]:
     """enable() for the length of a with statement; then what was before."""
