@@ -1,7 +1,7 @@
 """The geometry keywords of every operation, and what follows from shapes alone.
 
 stride, dilation, output_padding: one int for all spatial axes, or one per axis, outermost first.
-padding: likewise; an entry may also be a pair (begin, end). In elements.
+padding: likewise; an entry may also be a pair (begin, end). In elements. Or "valid" or "same".
 groups: int. transposed: bool, weights then [C][K/groups][T][R][S], as in PyTorch.
 """
 
@@ -15,6 +15,7 @@ from ._errors import argument_error, check, shape_error
 from ._keywords import keywords
 from ._lib import MAX_DIMS, MAX_RANK, Activation, Axes, ConvStruct, Direction, EpilogueStruct
 from ._load import library
+from ._padding import in_numbers
 from ._records import Problem
 from ._values import are_integers, c_text, finite, flag, integer, member, one_of, shape_of, shown
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 PerAxis = Union[int, Sequence[int]]
-Padding = Union[int, Sequence[Union[int, Tuple[int, int]]]]
+Padding = Union[int, str, Sequence[Union[int, Tuple[int, int]]]]
 Shape = Sequence[int]
 
 
@@ -89,6 +90,9 @@ def conv_struct(
 
     filters: the extents of the filter, one per spatial axis."""
     rank = len(filters)
+    if isinstance(padding, str):
+        steps = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
+        padding = in_numbers(padding, filters, *steps, transposed)
     begin, end = _sides(padding, rank)
     return ConvStruct(
         rank=rank,
@@ -154,7 +158,7 @@ def _plain(value: Any, name: str) -> Any:
     """A keyword's value as it is remembered by: 1.0 equals 1, and shall not be taken for it."""
     if name == "transposed":
         return flag(value, name)
-    return _integers(value, name)
+    return value if name == "padding" and isinstance(value, str) else _integers(value, name)
 
 
 def layout(x_shape: Shape, w_shape: Shape, geometry: Geometry) -> Layout:
