@@ -20,6 +20,7 @@ from ._memory import shared_array
 from ._options import Options, options_struct
 from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
+from ._single import Single
 from ._tensor import Tensor
 from ._values import c_text, flag, integer
 
@@ -34,7 +35,7 @@ def _operations(*operands: Any) -> Any:
     return _queue if any(isinstance(operand, Tensor) for operand in operands) else _host
 
 
-class Context:
+class Context(Single):
     """A device, opened. Use as `with convoy.open() as context:`, or close() it.
 
     May be used from any thread; its operations are carried out in the order of their calls. After
@@ -52,6 +53,8 @@ class Context:
     be a pair (begin, end). `run`, a convoy.Run, is filled with how the call was carried out; with
     tensors the call then waits. `out` receives the result and is returned.
     """
+
+    _instead = "it is an open device; any thread may use this one, or open another"
 
     @keywords(Options)
     def __init__(self, device: Optional[str] = None, **options: Unpack[Options]) -> None:
