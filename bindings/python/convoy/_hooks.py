@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 from typing import Any, Callable, List, Optional, Union
 
-from . import _lib
+from . import _lib, _log
 from ._errors import argument_error
 from ._keywords import keywords
 from ._lib import LogLevel
@@ -50,8 +50,10 @@ def set_log(hook: Optional[LogHook], level: Union[str, int] = LogLevel.WARNING) 
     For the whole process. The hook may be called on any thread and must not call Convoy.
     """
     wrapped = _log_function(hook)
+    most = member(level, LogLevel, "level")
     _log_hooks.append(wrapped)
-    library.convoy_set_log(wrapped, None, member(level, LogLevel, "level"))
+    library.convoy_set_log(wrapped, None, most)
+    _log.send_to(wrapped, most)
 
 
 # A library thread must not call into an interpreter that is gone.

@@ -82,6 +82,37 @@ def test_report():
     assert lines[-1] == ["1", "pytorch", "forward", "not", "float32"]
 
 
+def test_report_of_one_of_several_processes(monkeypatch):
+    with convoy.torch.enabled("cpu"):
+        conv()
+    alone = convoy.torch.report().splitlines()
+    monkeypatch.setenv("RANK", "3")
+    assert convoy.torch.report().splitlines() == [f"rank 3: {line}" for line in alone]
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"device": 5}, "device is 5"),
+        ({"device": "cpu\0x"}, "NUL"),
+        ({"route": "sideways"}, "'sideways'"),
+        ({"route": 0}, "route is 0"),
+        ({"route": ["convoy"]}, "route is"),
+    ],
+)
+def test_wrong_arguments(arguments, words):
+    for turn in (convoy.torch.enable, lambda **given: convoy.torch.enabled(**given).__enter__()):
+        with pytest.raises(convoy.ArgumentError, match=words):
+            turn(**arguments)
+    assert not through_convoy()
+
+
+@pytest.mark.parametrize("turn", [convoy.torch.enable, convoy.torch.enabled])
+def test_misspelt_keyword(turn):
+    with pytest.raises(TypeError, match="'devise'. Did you mean 'device'[?]"):
+        turn(devise="cpu")
+
+
 ILLEGAL = {
     "channels": ((1, 3, 4, 4), (3, 2, 3, 3), None, {}),
     "filter larger than input": ((1, 2, 2, 2), (3, 2, 3, 3), None, {}),

@@ -6,8 +6,10 @@ import os
 from contextlib import contextmanager
 from typing import Dict, Iterator, Optional, Tuple
 
+from .. import _log
 from .._errors import argument_error
 from .._keywords import keywords
+from .._values import c_text, shown
 from . import _kernels
 from ._session import Session
 from ._statistics import table
@@ -30,9 +32,11 @@ def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
     always the device. What is left out comes from CONVOY_ROUTE, else is "measured".
     """
     global _current, _last, _told
-    route = route or os.environ.get("CONVOY_ROUTE") or "measured"
+    if route is None:
+        route = os.environ.get("CONVOY_ROUTE") or "measured"
     if route not in ROUTES:
-        raise argument_error(f"route is {route!r}, not one of {', '.join(map(repr, ROUTES))}")
+        raise argument_error(f"route is {shown(route)}, not one of {', '.join(map(repr, ROUTES))}")
+    c_text(device, "device")
     _told = True
     if _current is not None and not _current.inherited and _current.settings == (device, route):
         return
@@ -80,7 +84,10 @@ def counts() -> Dict[Tuple[str, str, str], int]:
 
 def report() -> str:
     """What the convolutions since enable() ran on, as a table: how many through Convoy, on which
-    device, and why the others did not. After disable(), of the time before."""
+    device, and why the others did not. After disable(), of the time before. Where several processes
+    train together each line begins with the rank."""
     if _last is None:
         return "convoy.torch was not enabled"
-    return table(_last.statistics.counts(), _last.health())
+    rank = _log.rank()
+    lines = table(_last.statistics.counts(), _last.health()).splitlines()
+    return "\n".join(f"{rank}: {line}" if rank else line for line in lines)
