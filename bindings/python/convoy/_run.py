@@ -5,23 +5,38 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
-from . import _autoload, _main_module
+from . import _autoload, _log, _main_module
 from ._devices import list_devices
 from ._lib import DeviceType
 
-_USAGE = "python -m convoy run [--device NAME] [--report] (SCRIPT | -m MODULE) [ARGUMENT...]"
+_PROGRAM = "python -m convoy run"
+_USAGE = _PROGRAM + " [--device NAME] [--report] (SCRIPT | -m MODULE) [ARGUMENT...]"
+_PYTORCH = "python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 
 def _parse(words: List[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(usage=_USAGE, description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM, usage=_USAGE, description=__doc__, allow_abbrev=False
+    )
     parser.add_argument("--device", help="as CONVOY_DEVICE: auto, cpu, ocl, ocl:1, part of a name")
     parser.add_argument("--report", action="store_true", help="at the end, what ran where")
     parser.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m")
     parser.add_argument("program", help="the script or module, its arguments after it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(words)
+
+
+def _need_pytorch() -> None:
+    try:
+        import torch  # noqa: F401
+    except (ImportError, OSError) as error:  # OSError: of its libraries
+        _log.say(
+            "run sends PyTorch's convolutions through Convoy, and PyTorch cannot be imported "
+            f"({error}); to get it: {_PYTORCH}"
+        )
+        sys.exit(1)
 
 
 def _reason(asked: str, device_type: DeviceType) -> str:
@@ -46,10 +61,22 @@ def _choice() -> Tuple[str, str]:
     return f"{device.id} ({device.name})", _reason(asked, device.type)
 
 
+def _check_program(options: argparse.Namespace) -> None:
+    check = _main_module.check_module if options.module else _main_module.check_script
+    check(options.program)
+
+
 def _run_program(options: argparse.Namespace) -> None:
+    """Ends as python ends with that program, except that Ctrl-C ends with a shell's number for it."""
     sys.argv = [options.program, *options.arguments]
     run = _main_module.run_module if options.module else _main_module.run_script
-    run(options.program)
+    try:
+        run(options.program)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _main_module.show_exception(error)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
 
 
 def _show_report() -> None:
@@ -58,12 +85,14 @@ def _show_report() -> None:
     print(torch.report(), file=sys.stderr)
 
 
-def main(words: Optional[List[str]] = None) -> None:
-    options = _parse(sys.argv[2:] if words is None else words)
+def main(words: List[str]) -> None:
+    options = _parse(words)
+    _check_program(options)
+    _need_pytorch()
     if options.device:
         os.environ["CONVOY_DEVICE"] = options.device
     device, why = _choice()
-    print(f"convoy: convolutions run on {device}: {why}", file=sys.stderr, flush=True)
+    _log.say(f"convolutions run on {device}: {why}")
     _autoload.start()
     os.environ["CONVOY_TORCH"] = "1"  # processes that the script starts do the same
     try:

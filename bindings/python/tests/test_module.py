@@ -118,6 +118,50 @@ def test_main_prints_the_devices():
     assert convoy.version() in ended.stdout and "cpu " in ended.stdout
 
 
+@pytest.mark.parametrize("word", ["-h", "--help", "help"])
+def test_help(word):
+    ended = python("-m", "convoy", word)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    for each in "usage: python -m convoy", "  run ", "--version", "Exit status":
+        assert each in ended.stdout
+    for command in ("run",):
+        ended = python("-m", "convoy", command, word if word != "help" else "--help")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout.startswith(f"usage: python -m convoy {command}")
+
+
+def test_version_of_the_command():
+    assert python("-m", "convoy", "--version").stdout == f"convoy {convoy.version()}\n"
+
+
+@pytest.mark.parametrize(
+    "word, hint",
+    [
+        ("rnu", "; did you mean run?"),
+        ("--hlep", "; did you mean --help?"),
+        ("sideways", ""),
+        ("--device", ""),
+    ],
+)
+def test_unknown_command(word, hint):
+    ended = python("-m", "convoy", word, "x")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"convoy: there is no command {word!r}{hint}\nusage: ")
+
+
+def test_output_that_nobody_reads_to_its_end():
+    script = f"{sys.executable} -m convoy --help | true; exit ${{PIPESTATUS[0]}}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(convoy.__file__).parents[1])}
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
+    assert ended.returncode in (0, 1) and ended.stderr == ""
+
+
+def test_wrong_settings_of_the_command():
+    ended = python("-m", "convoy", CONVOY_LOG="loud")
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("convoy: CONVOY_LOG is \"loud\"")
+
+
 def test_cpu_needs_no_opencl():
     """CONVOY_DEVICE=cpu: no OpenCL library in the process, no child process, no device file."""
     script = (
@@ -141,6 +185,18 @@ def test_library_named_by_the_environment(tmp_path):
     assert "CONVOY_LIBRARY" in ended.stderr and "ImportError" in ended.stderr
     ended = python("-m", "convoy", CONVOY_LIBRARY=_load.library._name)
     assert ended.returncode == 0 and _load.library._name in ended.stdout
+
+
+def test_without_a_library_or_numpy_the_command_says_so(tmp_path):
+    missing = str(tmp_path / "libother.so")
+    without = "import sys; sys.modules['numpy'] = None; import runpy;"
+    run = without + "runpy._run_module_as_main('convoy', alter_argv=False)"
+    for ended, words in (
+        (python("-m", "convoy", CONVOY_LIBRARY=missing), "libconvoy could not be loaded"),
+        (python("-c", run), "Convoy needs numpy"),
+    ):
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert words in ended.stderr and ended.stderr.count("\n") == 1
 
 
 def test_library_of_another_version(monkeypatch):
