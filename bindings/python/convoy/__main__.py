@@ -42,8 +42,15 @@ def _run(words: List[str]) -> None:
     _run.main(words)
 
 
+def _routes(words: List[str]) -> None:
+    from . import _routes_command
+
+    _routes_command.main(words)
+
+
 _COMMANDS: Dict[str, Tuple[Callable[[List[str]], None], str]] = {
     "run": (_run, "an unchanged training script, PyTorch's convolutions through Convoy"),
+    "routes": (_routes, "which ways were measured to be the fastest, and forgetting it"),
 }
 
 

@@ -122,9 +122,9 @@ def test_main_prints_the_devices():
 def test_help(word):
     ended = python("-m", "convoy", word)
     assert (ended.returncode, ended.stderr) == (0, "")
-    for each in "usage: python -m convoy", "  run ", "--version", "Exit status":
+    for each in "usage: python -m convoy", "  run ", "  routes ", "--version", "Exit status":
         assert each in ended.stdout
-    for command in ("run",):
+    for command in "run", "routes":
         ended = python("-m", "convoy", command, word if word != "help" else "--help")
         assert (ended.returncode, ended.stderr) == (0, "")
         assert ended.stdout.startswith(f"usage: python -m convoy {command}")
@@ -138,6 +138,7 @@ def test_version_of_the_command():
     "word, hint",
     [
         ("rnu", "; did you mean run?"),
+        ("route", "; did you mean routes?"),
         ("--hlep", "; did you mean --help?"),
         ("sideways", ""),
         ("--device", ""),

@@ -6,25 +6,21 @@ Measured is what comes a second time: programs whose shapes never repeat pay not
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
-from contextlib import contextmanager
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
+from .. import _log
 from .._conv import Layout
 from .._devices import version
+from ._kept import Kept, Problem
 from ._operation import Operation, Tensor, describe, memory_format
-from ._routefile import RouteFile, default_path
-from ._ways import ConvoyWay, PytorchWay
+from ._race import Way, race
+from ._ways import ConvoyWay
 
-Way = Union[ConvoyWay, PytorchWay]
 Key = Tuple[str, Layout, torch.memory_format]
 
-_ROUNDS = 3
-_HOPELESS = 2.0  # times as slow as the best: not tried again
 _MOST = 4096  # problems remembered; those beyond are not measured
 
 
@@ -43,8 +39,7 @@ class Measured:
 
     def __init__(self, ways: Sequence[Way]) -> None:
         self.ways = list(ways)
-        self._file = RouteFile(default_path(), _place(self.ways))
-        self._known = self._file.read()
+        self._kept = Kept(_place(self.ways))
         self._chosen: Dict[Key, Optional[Way]] = {}
         self._lock = threading.Lock()
 
@@ -58,7 +53,7 @@ class Measured:
             return self._first_or_second(op, key)
 
     def _first_or_second(self, op: Operation, key: Key) -> Tuple[Way, Optional[Tensor]]:
-        known = self._known.get(_text(op, key))
+        known = self._kept.way(_problem(op, key))
         result: Optional[Tensor] = None
         way = next((way for way in self.ways if way.name == known), None)
         if way is None and key in self._chosen:
@@ -68,13 +63,10 @@ class Measured:
         return way or self.ways[0], result
 
     def _measure(self, op: Operation, key: Key) -> Tuple[Way, Tensor]:
-        with _progress(len(self._known)):
-            times, results = _race(self.ways, op, self._sent_anew(op))
-        name = min(times, key=lambda name: times[name])
-        measured = " ".join(f"{name}={seconds * 1e3:.3f}ms" for name, seconds in times.items())
-        self._known[_text(op, key)] = name
-        self._file.add(_text(op, key), name, measured)
-        return next(way for way in self.ways if way.name == name), results[name]
+        with _log.shown_meanwhile(f"measuring, {len(self._kept)} convolutions done"):
+            run = race(self.ways, op, self._sent_anew(op))
+        self._kept.add(_problem(op, key), run.winner, str(run))
+        return next(way for way in self.ways if way.name == run.winner), run.results[run.winner]
 
     def _sent_anew(self, op: Operation) -> List[Tensor]:
         """The operands that a device has to be sent for this operation in every step: all but those
@@ -95,29 +87,9 @@ class Measured:
 Routes = Union[Fixed, Measured]
 
 
-def _race(
-    ways: Sequence[Way], op: Operation, sent_anew: Sequence[Tensor]
-) -> Tuple[Dict[str, float], Dict[str, Tensor]]:
-    """The shortest time of each way, and its result. The ways take turns, so that what else the
-    machine does strikes all of them; the first time of each is for compiling and making ready."""
-    running: List[Way] = list(ways)
-    times: Dict[str, float] = {}
-    results = {way.name: way.compute(op)[0] for way in running}
-    for _ in range(_ROUNDS):
-        for way in running:
-            way.forget(sent_anew)
-            start = time.perf_counter()
-            way.compute(op)
-            seconds = time.perf_counter() - start
-            times[way.name] = min(seconds, times.get(way.name, seconds))
-        limit = _HOPELESS * min(times.values())
-        running = [way for way in running if times[way.name] <= limit]
-    return times, results
-
-
-def _text(op: Operation, key: Key) -> str:
-    layout = "" if key[2] is torch.contiguous_format else " channels_last"
-    return describe(op) + layout
+def _problem(op: Operation, key: Key) -> Problem:
+    contiguous = key[2] is torch.contiguous_format
+    return describe(op), "contiguous" if contiguous else "channels_last"
 
 
 def _place(ways: Sequence[Way]) -> str:
@@ -126,17 +98,4 @@ def _place(ways: Sequence[Way]) -> str:
     parts = [f"{each.id} {each.name}, {each.driver}, {each.compute_units}" for each in devices]
     parts.append(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads")
     parts.append(f"Convoy {version()}")
-    return "; ".join(parts).replace("\t", " ")
-
-
-@contextmanager
-def _progress(done: int) -> Iterator[None]:
-    """A line that a terminal shows while something is measured, and nobody else sees."""
-    shown = sys.stderr.isatty()
-    if shown:
-        print(f"convoy: measuring, {done} convolutions done\r", end="", file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        if shown:
-            print("\033[K", end="", file=sys.stderr, flush=True)
+    return " ".join("; ".join(parts).split())
