@@ -1,6 +1,7 @@
 """The measured choice between ways, the file that remembers it, and CONVOY_CHECK."""
 
 import os
+import threading
 import time
 
 import pytest
@@ -10,7 +11,7 @@ torch = pytest.importorskip("torch", reason="no PyTorch")
 import convoy
 import convoy.torch
 from convoy._routefile import read
-from convoy.torch import _engine, _race, _routes
+from convoy.torch import _disturbance, _engine, _race, _routes
 from convoy.torch._kept import Kept
 from convoy.torch._operation import Operation, admit
 
@@ -37,6 +38,15 @@ def file(tmp_path, monkeypatch):
     path = tmp_path / "folder" / "routes.txt"
     monkeypatch.setenv("CONVOY_ROUTE_FILE", str(path))
     return path
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    """The machine is not asked: tests run on busy ones. Holds what a measurement is told."""
+    told = [""]
+    monkeypatch.setattr(_disturbance.Observed, "disturbance", lambda self: told[0])
+    monkeypatch.setattr(_disturbance, "spread", lambda best, others: "")
+    return told
 
 
 def operation(width=5):
@@ -119,6 +129,55 @@ def settled(routes, *operations):
     return [routes.choose(op)[0].name for op in operations]
 
 
+def test_what_was_disturbed_serves_for_now_and_is_not_kept(file, quiet, lines, monkeypatch):
+    slow, quick = Sleeper("slow", 0.02), Sleeper("quick", 0.001)
+    routes = _routes.Measured([slow, quick])
+    quiet[0] = "its threads waited"
+    assert settled(routes, operation(), operation(6)) == ["quick", "quick"]
+    assert not file.exists() and quick.calls == 2 * (1 + _race.ROUNDS)
+    assert [level for level, _ in lines] == ["WARNING", "INFO"]
+    assert "n1c2h5w5 k3r3s3 forward (its threads waited): quick for now, in 60 s" in lines[0][1]
+
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    slow.seconds, quick.seconds = 0.001, 0.02  # what was disturbed was wrong, too
+    assert routes.choose(operation())[0] is slow and not file.exists()
+    assert "in 120 s" in lines[-1][1]
+    assert routes.choose(operation()) == (slow, None)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 121)
+    quiet[0] = ""
+    way, result = routes.choose(operation())
+    assert way is slow and result is not None
+    assert [route.way for route in read(file)] == ["slow"]
+    monkeypatch.setattr(time, "monotonic", lambda: now + 10**6)
+    assert routes.choose(operation()) == (slow, None)
+
+
+def test_it_is_not_measured_again_all_the_time(quiet, monkeypatch):
+    quiet[0] = "busy"
+    way, now = Sleeper("way", 0), [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    routes = _routes.Measured([way])
+    for _ in range(24 * 60):  # a day, a step a minute
+        routes.choose(operation())
+        now[0] += 60
+    races = way.calls / (1 + _race.ROUNDS)
+    assert 24 <= races <= 24 + 8
+
+
+def test_threads_do_not_measure_the_same_again(quiet):
+    quiet[0] = "busy"
+    way = Sleeper("way", 0.005)
+    routes = _routes.Measured([way])
+    routes.choose(operation())
+    threads = [threading.Thread(target=routes.choose, args=(operation(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert way.calls == 1 + _race.ROUNDS
+
+
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link", "garbage", "no home"])
 def test_a_hostile_file_costs_one_line(file, kind, lines, monkeypatch, tmp_path):
     """And every operation goes on, by the fastest way."""
@@ -176,7 +235,7 @@ def test_steps_with_measured_routes(monkeypatch, winner):
 
     def race(ways, op, sent_anew):
         results = {way.name: way.compute(op)[0] for way in ways}
-        return _race.Race({name: [float(name != winner)] for name in results}, results)
+        return _race.Race({name: [float(name != winner)] for name in results}, results, "")
 
     monkeypatch.setattr(_routes, "race", race)
     wanted = step()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Dict, List, NamedTuple, Sequence, Union
 
+from . import _disturbance
 from ._operation import Operation, Tensor
 from ._ways import ConvoyWay, PytorchWay
 
@@ -15,10 +16,11 @@ _HOPELESS = 2.0  # times as slow as the best: not tried again
 
 
 class Race(NamedTuple):
-    """What came of it."""
+    """What came of it. `disturbance` says what kept it from being believed; "" if nothing."""
 
     times: Dict[str, List[float]]  # seconds by name of the way
     results: Dict[str, Tensor]
+    disturbance: str
 
     @property
     def winner(self) -> str:
@@ -34,6 +36,7 @@ def race(ways: Sequence[Way], op: Operation, sent_anew: Sequence[Tensor]) -> Rac
     running: List[Way] = list(ways)
     times: Dict[str, List[float]] = {way.name: [] for way in ways}
     results = {way.name: way.compute(op)[0] for way in running}
+    observed = _disturbance.Observed()
     for _ in range(ROUNDS):
         for way in running:
             way.forget(sent_anew)
@@ -42,4 +45,8 @@ def race(ways: Sequence[Way], op: Operation, sent_anew: Sequence[Tensor]) -> Rac
             times[way.name].append(time.perf_counter() - start)
         limit = _HOPELESS * min(min(each) for each in times.values())
         running = [way for way in running if min(times[way.name]) <= limit]
-    return Race(times, results)
+    found = Race(times, results, observed.disturbance())
+    others = [each for name, each in times.items() if name != found.winner]
+    return found._replace(
+        disturbance=found.disturbance or _disturbance.spread(times[found.winner], others)
+    )

@@ -1,12 +1,14 @@
 """Which way an operation goes: "convoy", always the context's device; or "measured", per problem
 the fastest of the device with its transfers, the CPU engine, and PyTorch itself.
 
-Measured is what comes a second time: programs whose shapes never repeat pay nothing.
+Measured is what comes a second time: programs whose shapes never repeat pay nothing. A measurement
+that was disturbed serves for now, is not kept, and is repeated later.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -14,14 +16,17 @@ import torch
 from .. import _log
 from .._conv import Layout
 from .._devices import version
+from .._lib import LogLevel
 from ._kept import Kept, Problem
 from ._operation import Operation, Tensor, describe, memory_format
-from ._race import Way, race
+from ._race import Race, Way, race
 from ._ways import ConvoyWay
 
 Key = Tuple[str, Layout, torch.memory_format]
 
 _MOST = 4096  # problems remembered; those beyond are not measured
+_LATER = 60.0  # seconds until what was disturbed is measured again, the next time twice as many
+_LATEST = 3600.0
 
 
 class Fixed:
@@ -34,6 +39,13 @@ class Fixed:
         return self.ways[0], None
 
 
+class _Again:
+    """When a problem is measured again."""
+
+    def __init__(self, wait: float) -> None:
+        self.wait, self.at = wait, time.monotonic() + wait
+
+
 class Measured:
     """The fastest way of each problem, from the file or measured now."""
 
@@ -41,16 +53,22 @@ class Measured:
         self.ways = list(ways)
         self._kept = Kept(_place(self.ways))
         self._chosen: Dict[Key, Optional[Way]] = {}
+        self._again: Dict[Key, _Again] = {}  # of those whose measurement was disturbed
         self._lock = threading.Lock()
 
     def choose(self, op: Operation) -> Tuple[Way, Optional[Tensor]]:
         """The way, and the result if it has just been computed."""
         key = op.direction, op.at, memory_format(op.x, op.w, op.dy)
-        way = self._chosen.get(key)
+        way = self._settled(key)
         if way is not None:
             return way, None
         with self._lock:
-            return self._first_or_second(op, key)
+            way = self._settled(key)  # by another thread meanwhile
+            return (way, None) if way is not None else self._first_or_second(op, key)
+
+    def _settled(self, key: Key) -> Optional[Way]:
+        again = self._again.get(key)
+        return None if again and time.monotonic() >= again.at else self._chosen.get(key)
 
     def _first_or_second(self, op: Operation, key: Key) -> Tuple[Way, Optional[Tensor]]:
         known = self._kept.way(_problem(op, key))
@@ -65,8 +83,23 @@ class Measured:
     def _measure(self, op: Operation, key: Key) -> Tuple[Way, Tensor]:
         with _log.shown_meanwhile(f"measuring, {len(self._kept)} convolutions done"):
             run = race(self.ways, op, self._sent_anew(op))
-        self._kept.add(_problem(op, key), run.winner, str(run))
+        if run.disturbance:
+            self._postpone(op, key, run)
+        else:
+            self._again.pop(key, None)
+            self._kept.add(_problem(op, key), run.winner, str(run))
         return next(way for way in self.ways if way.name == run.winner), run.results[run.winner]
+
+    def _postpone(self, op: Operation, key: Key, run: Race) -> None:
+        level = LogLevel.INFO if self._again else LogLevel.WARNING  # one stands for all
+        before = self._again.get(key)
+        again = _Again(min(2 * before.wait, _LATEST) if before else _LATER)
+        self._again[key] = again
+        _log.log(
+            level,
+            f"the machine was too busy to measure {describe(op)} ({run.disturbance}): "
+            f"{run.winner} for now, in {again.wait:.0f} s it is measured again",
+        )
 
     def _sent_anew(self, op: Operation) -> List[Tensor]:
         """The operands that a device has to be sent for this operation in every step: all but those
