@@ -15,8 +15,10 @@ exceptions with the library's sentence. `python -m convoy` shows the devices.
 try:
     import numpy as _numpy  # noqa: F401
 except ImportError as error:  # `name`, so that python -m convoy tells it in a line
-    sentence = f"Convoy needs numpy, and it cannot be imported ({error}): python -m pip install numpy"
-    raise ImportError(sentence, name=__name__) from error
+    raise ImportError(
+        f"Convoy needs numpy, and it cannot be imported ({error}): python -m pip install numpy",
+        name=__name__,
+    ) from error
 
 from ._context import Context, open
 from ._conv import flops, format_problem, output_shape, parse_problem

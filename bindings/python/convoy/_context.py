@@ -50,8 +50,9 @@ class Context(Single):
 
     Keywords of every operation: stride, padding, dilation, groups, transposed, output_padding. One
     int serves all spatial axes; else one entry per axis, outermost first; an entry of padding may
-    be a pair (begin, end). `run`, a convoy.Run, is filled with how the call was carried out; with
-    tensors the call then waits. `out` receives the result and is returned.
+    be a pair (begin, end), and padding "same" or "valid" is PyTorch's. `run`, a convoy.Run, is
+    filled with how the call was carried out; with tensors the call then waits. `out` receives the
+    result and is returned.
     """
 
     _instead = "it is an open device; any thread may use this one, or open another"

@@ -33,7 +33,8 @@ def _check_version(library: ctypes.CDLL, place: str) -> None:
     text = library.convoy_version().decode()
     wanted = "{}.{}.".format(*_lib.VERSION)
     if not text.startswith(wanted):
-        raise ImportError(f"{place} is Convoy {text}; this package needs {wanted}x", name=__package__)
+        sentence = f"{place} is Convoy {text}; this package needs {wanted}x"
+        raise ImportError(sentence, name=__package__)
 
 
 def _load() -> ctypes.CDLL:

@@ -67,7 +67,7 @@ def _check_program(options: argparse.Namespace) -> None:
 
 
 def _run_program(options: argparse.Namespace) -> None:
-    """Ends as python ends with that program, except that Ctrl-C ends with a shell's number for it."""
+    """Ends as python ends with that program; after Ctrl-C with the number a shell has for it."""
     sys.argv = [options.program, *options.arguments]
     run = _main_module.run_module if options.module else _main_module.run_script
     try:

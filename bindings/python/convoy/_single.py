@@ -15,6 +15,7 @@ from ._release import release
 class Single:
     """Base of what cannot be copied or pickled; `_instead` says what to do."""
 
+    __slots__ = ()
     _instead = "it stands for one thing outside of Python"
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -167,7 +167,8 @@ def test_copies_in_a_forked_child(context):
 
 
 def test_a_process_is_not_handed_a_tensor(context):
-    process = multiprocessing.get_context("spawn").Process(target=print, args=(context.tensor((2,)),))
+    tensor, spawn = context.tensor((2,)), multiprocessing.get_context("spawn")
+    process = spawn.Process(target=print, args=(tensor,))
     with pytest.raises(TypeError, match="cannot be pickled"):
         process.start()
 

@@ -31,7 +31,7 @@ def test_threads_that_wait(counted):
     threads["1"] = (10.9, 5.1)
     assert observed.waited() == pytest.approx(0.1) and observed.disturbance() == ""
     threads["2"] = (20.1, 7.4)
-    assert observed.disturbance() == "its threads waited 33 % of their time for a processor"
+    assert observed.disturbance() == "this process's threads waited 33 % of their time to run"
     del threads["2"]  # it has ended
     threads["3"] = (0.1, 0.5)  # it is new
     assert observed.waited() == pytest.approx(0.6 / 1.6)

@@ -194,7 +194,7 @@ LATE = ["-m package", "-m missing.part", "-m package.py", "-m ..x", "-m folder",
 
 @pytest.mark.parametrize("words", [*EARLY, *LATE, "encoding.py", "name.py"])
 def test_mistakes_are_told_as_python_tells_them(mistakes, words):
-    """Without a line of Convoy's own code, and those that show at once before anything is opened."""
+    """Without a line of Convoy's own code, and before anything is opened if they show at once."""
     plain = run(*words.split(), FOLDER=mistakes)
     done = run(*RUNNER, *words.split(), FOLDER=mistakes)
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
@@ -277,17 +277,19 @@ def test_a_device_that_is_not_there(script):
     assert "no such" in done.stderr and done.stdout == ""
 
 
-def interrupt(*words, folder, wait_for="ready\n"):
+def interrupt(*words, folder):
     """Runs, sends what Ctrl-C sends once a line is there, and returns how it ended."""
     variables = {**os.environ, "PYTHONPATH": str(PACKAGES), "CONVOY_ROUTE": "convoy"}
     pipe = subprocess.PIPE
     command = [sys.executable, *map(str, words)]
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=variables, cwd=folder) as p:
-        line = p.stdout.readline()
-        p.send_signal(signal.SIGINT)
-        out, err = p.communicate(timeout=120)
-    assert line == wait_for, err
-    return p.returncode, out, err
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, env=variables, cwd=folder
+    ) as program:
+        line = program.stdout.readline()
+        program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=120)
+    assert line == "ready\n", err
+    return program.returncode, out, err
 
 
 WAITS = """
@@ -322,7 +324,8 @@ def test_interrupted(written, tmp_path, words, script):
 
 
 def test_a_script_that_catches_ctrl_c(written, tmp_path):
-    written("try:\n" + "    ".join(WAITS.splitlines(True)) + "except KeyboardInterrupt:\n    exit(5)\n")
+    indented = "    ".join(WAITS.splitlines(True))
+    written(f"try:\n{indented}except KeyboardInterrupt:\n    exit(5)\n")
     status, out, err = interrupt(*RUNNER, "train.py", folder=tmp_path)
     assert (status, err.count("\n")) == (5, 1)
 

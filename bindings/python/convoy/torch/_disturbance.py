@@ -12,7 +12,7 @@ import time
 from typing import Dict, Sequence, Tuple
 
 _MOST = 0.1  # part of the time that may be lost to others
-_WAKING = 1e-3  # seconds: a thread that slept waits as long, in small pieces, on an idle machine too
+_WAKING = 1e-3  # seconds that a thread waits in small pieces, as it wakes up, on an idle machine
 _TICKS = 2  # of the clock that counts what the host took: fewer say nothing
 _SPREAD = 1.5  # typical time through shortest time
 
@@ -67,15 +67,15 @@ class Observed:
         """What it was, for a sentence; "" if nothing."""
         waited, stolen = self.waited(), self.stolen()
         if waited > _MOST:
-            return f"its threads waited {100 * waited:.0f} % of their time for a processor"
+            return f"this process's threads waited {100 * waited:.0f} % of their time to run"
         if stolen > _MOST:
             return f"the host took {100 * min(stolen, 1.0):.0f} % of the processors' time"
         return ""
 
 
 def spread(best: Sequence[float], others: Sequence[Sequence[float]]) -> str:
-    """Likewise, from times that were measured: the fastest way's typical time is so much longer than
-    its shortest that another way may be as fast."""
+    """Likewise, from times that were measured: the fastest way's typical time is so much longer
+    than its shortest that another way may be as fast."""
     typical, least = sorted(best)[len(best) // 2], min(best)
     if typical > _SPREAD * least and any(typical > min(times) for times in others):
         return f"one operation took {least * 1e3:.3g} ms and {typical * 1e3:.3g} ms"

@@ -31,8 +31,8 @@ class Race(NamedTuple):
 
 
 def race(ways: Sequence[Way], op: Operation, sent_anew: Sequence[Tensor]) -> Race:
-    """The ways take turns, so that what else the machine does strikes all of them; the first time of
-    each is for compiling and making ready."""
+    """The ways take turns, so that what else the machine does strikes all of them; the first time
+    of each is for compiling and making ready."""
     running: List[Way] = list(ways)
     times: Dict[str, List[float]] = {way.name: [] for way in ways}
     results = {way.name: way.compute(op)[0] for way in running}
