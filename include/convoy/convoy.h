@@ -10,7 +10,8 @@
  *   rank 3   x [N][C][Z][H][W]   w [K][C/groups][T][R][S]     y [N][K][OZ][OH][OW]
  *   transposed:                  w [C][K/groups][T][R][S]     (as in PyTorch)
  * Shapes are int64_t arrays with rank + 2 entries. Geometry arrays (stride, ...) use their first
- * `rank` entries, outermost first: rank 2 is {h, w}.
+ * `rank` entries, outermost first: rank 2 is {h, w}. No extent of x, w or y, batch included, and no
+ * entry of the geometry may exceed 2^31 - 1 (2147483647).
  *
  * Errors. A function that can fail returns a convoy_status; convoy_last_error() then gives one
  * sentence with the offending numbers. On any status but CONVOY_OK outputs are untouched.
@@ -296,8 +297,8 @@ typedef struct convoy_conv {
  *   transposed: o = (i - 1) stride - p + d (f - 1) + output_padding + 1
  * (PyTorch documentation of Conv2d and ConvTranspose2d, solved per side.)
  * Returns OK; ERR_ARGUMENT for an illegal field of conv; ERR_SHAPE if channels and groups do not
- * fit, an extent other than N is < 1, the filter is larger than the padded input, or a count of
- * bytes exceeds int64_t. N = 0 is legal. Any thread, no context. */
+ * fit, an extent other than N is < 1 or any exceeds 2^31 - 1, the filter is larger than the padded
+ * input, or a count of bytes exceeds int64_t. N = 0 is legal. Any thread, no context. */
 CONVOY_API convoy_status convoy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
                                              const int64_t *w_shape, int64_t *y_shape);
 
