@@ -165,7 +165,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *
  * `auto` is a GPU through OpenCL if there is one, else the CPU engine. An OpenCL device of type CPU
  * is used only when named. With `cpu` no OpenCL library is loaded, no process started, no device
- * file opened. */
+ * file opened. Names of devices are taken without the blanks around them, in capitals or not; `cpu:0`
+ * is `cpu`, and any other number of a CPU engine there is not. */
 typedef struct convoy_options {
   uint32_t struct_size;    /* sizeof(convoy_options); the library reads no field beyond it */
   int32_t isolation;       /* convoy_isolation */

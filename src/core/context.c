@@ -47,11 +47,10 @@ static convoy_status open_device(convoy_context *context, const cvy_backend *bac
 /* Opens the wanted device; without it the CPU engine serves, if failover is on. A setting that the device
  * cannot read, CONVOY_DEADLINE, is no fault of the device. */
 static convoy_status open_wanted(convoy_context *context) {
-  const cvy_open_options *options = &context->options.open;
   const char *wanted = context->options.device;
   cvy_engine *device = &context->device;
   cvy_device_choice found;
-  convoy_status status = cvy_devices_find(wanted, options, &found);
+  convoy_status status = cvy_devices_find(&context->options, &found);
   context->wants_cpu = !status && found.backend->host_memory;
   if (context->wants_cpu) return CONVOY_OK;
   if (!status) status = cvy_blackbox_open(context, &found.info);

@@ -2,6 +2,7 @@
  */
 #include "core/options.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,16 +123,29 @@ static convoy_status check_others(void) {
   return cvy_log_check();
 }
 
+/* A name without the blanks around it, which nobody means to be part of it; how long it is. */
+static const char *trimmed(const char *text, size_t *length) {
+  while (isspace((unsigned char)*text)) text++;
+  *length = strlen(text);
+  while (*length && isspace((unsigned char)text[*length - 1])) --*length;
+  return text;
+}
+
+/* What is blank counts as not given. */
 static convoy_status resolve_text(const char *field, const char *given, const char *env,
                                   const char *fallback, char *out, size_t size) {
-  const char *text = given && *given ? given : cvy_env(env);
-  if (!text) text = fallback;
-  if (strlen(text) >= size) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT,
-                    "the name for options.%s or %s has %zu characters; %zu fit", field, env,
-                    strlen(text), size - 1);
+  const char *const sources[] = {given, cvy_env(env), fallback};
+  const char *text = "";
+  size_t length = 0;
+  for (size_t i = 0; i < CVY_COUNT(sources) && !length; i++) {
+    if (sources[i]) text = trimmed(sources[i], &length);
   }
-  cvy_text_copy(out, size, text);
+  if (length >= size) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "the name for options.%s or %s has %zu characters; %zu fit", field, env, length,
+                    size - 1);
+  }
+  cvy_text_copy(out, length + 1, text);
   return CONVOY_OK;
 }
 

@@ -224,9 +224,16 @@ static void test_option_environment(void **state) {
   assert_int_equal(options.open.threads, 0);
   assert_int_equal(options.open.workspace_limit, 1 << 30);
 
+  /* Blanks around a name are no part of it, and nothing else is no name. */
+  setenv("CONVOY_DEVICE", " my card\n", 1);
+  setenv("CONVOY_ALGORITHM", " \t", 1);
+  assert_int_equal(cvy_options_resolve(&given, &options), CONVOY_OK);
+  assert_string_equal(options.device, "my card");
+  assert_string_equal(options.algorithm, "");
+
   /* The struct goes before the environment. */
-  given.device = "cpu";
-  given.algorithm = "cpu.direct";
+  given.device = " cpu";
+  given.algorithm = "cpu.direct ";
   given.failover = given.tune = CONVOY_ON;
   given.isolation = CONVOY_ISOLATION_PROCESS;
   given.threads = 5;

@@ -89,10 +89,11 @@ class Info(unittest.TestCase):
         self.assertIn(f"no *.icd file in {empty}", done.stdout)
 
     def test_asks_no_driver_when_the_cpu_is_forced(self):
-        done = run("info", CONVOY_DEVICE="cpu")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("because CONVOY_DEVICE=cpu", done.stdout)
-        self.assertNotIn("ocl:", done.stdout)
+        for cpu in ("cpu", " CPU", "cpu:0"):
+            done = run("info", CONVOY_DEVICE=cpu)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("not asked for, because the device is " + cpu.strip(), done.stdout)
+            self.assertNotIn("ocl:", done.stdout)
 
     def test_names_rusticl_and_missing_drivers(self):
         with tempfile.TemporaryDirectory() as folder:

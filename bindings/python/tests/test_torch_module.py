@@ -283,6 +283,7 @@ class FakeDevice:
         (None, "1", "ocl:2"),
         (None, "2", "ocl:1"),
         ("ocl", "2", "ocl:2"),
+        (" OCL", "2", "ocl:2"),
         ("cpu", "1", "cpu"),
         ("ocl:0", "1", "ocl:0"),
     ],
@@ -296,7 +297,7 @@ def test_processes_share_the_devices_out(monkeypatch, asked, rank, chosen):
         FakeDevice("ocl:2", kinds.GPU),
         FakeDevice("ocl:3", kinds.GPU, simulator=True),
     ]
-    monkeypatch.setattr(_device, "devices", lambda: found)
+    monkeypatch.setattr(_device, "devices", lambda _: found)
     monkeypatch.delenv("CONVOY_DEVICE", raising=False)
     if rank is not None:
         monkeypatch.setenv("LOCAL_RANK", rank)
