@@ -44,7 +44,7 @@ convoy_status convoy_devices(const convoy_options *options, convoy_device_info *
   cvy_survey seen;
   cvy_devices(&resolved, &seen);
   *count = seen.count;
-  if (why) cvy_text_copy(why, why_size, seen.why);
+  if (why) cvy_devices_missing(&seen, why, why_size);
   uint32_t size = capacity ? out->struct_size : 0;
   for (int32_t i = 0; i < seen.count && i < capacity; i++) {
     const convoy_device_info *info = &seen.facts[i].info;
@@ -72,6 +72,14 @@ convoy_status convoy_context_device(convoy_context *context, convoy_device_info 
   if (status) return status;
   const convoy_device_info *info = &cvy_context_engine(context)->facts.info;
   cvy_struct_out(out, info, sizeof(*info), sizeof(*info));
+  return cvy_leave(context, CONVOY_OK);
+}
+
+convoy_status convoy_context_describe(convoy_context *context, char *text, size_t size) {
+  if (!text) return cvy_fail(CONVOY_ERR_ARGUMENT, "text is NULL");
+  convoy_status status = cvy_enter(context);
+  if (status) return status;
+  cvy_context_describe(context, text, size);
   return cvy_leave(context, CONVOY_OK);
 }
 

@@ -99,7 +99,7 @@ static void add_all(device_list *out) {
     fprintf(stderr, "convoy: %s\n", convoy_last_error());
     out->failed++;
   }
-  if (found.why[0]) fprintf(stderr, "convoy: no OpenCL device: %s\n", found.why);
+  if (found.why[0]) fprintf(stderr, "convoy: no other device: %s\n", found.why);
   for (int32_t i = 0; i < found.count; i++) {
     if (!found.item[i].simulator) add(found.item[i].id, out);
   }

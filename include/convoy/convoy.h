@@ -128,6 +128,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   algorithm        CONVOY_ALGORITHM         (choose)  run only this row; others are refused
  *   isolation        CONVOY_ISOLATION         process   process, none
  *   failover         CONVOY_FAILOVER          1         0: a device fault is returned, not hidden
+ *   require_device   CONVOY_REQUIRE_DEVICE    0         1: convoy_open fails where it would open the CPU
+ *                                                       engine in place of what is asked for
  *   threads          CONVOY_THREADS           cores     threads of the CPU engine
  *   workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
@@ -184,10 +186,12 @@ typedef struct convoy_options {
   int32_t winograd;          /* convoy_switch */
   int32_t reserved2;         /* 0 */
   convoy_team *team;         /* whose threads the CPU engine takes; NULL: its own */
+  int32_t require_device;    /* convoy_switch */
+  int32_t reserved3;         /* 0 */
 } convoy_options;
 
 #define CONVOY_OPTIONS_INIT \
-  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL }
+  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL, 0, 0 }
 
 /* ----------------------------------------------------------------------------------- devices */
 
@@ -232,12 +236,18 @@ CONVOY_API const char *convoy_build_info(void);
 
 typedef struct convoy_context convoy_context;
 
-/* Opens a device and returns a context for it. If the wanted device cannot be opened and failover
- * is on, the CPU engine is opened instead, with one line of log. `options` may be NULL.
+/* Opens a device and returns a context for it. `options` may be NULL.
+ * A name that no device bears, nor ever bore on this machine, is a mistake: ERR_NOT_FOUND, always, with
+ * what there is. (The devices that were seen are remembered in CONVOY_STATE_DIR/devices.txt; with a
+ * folder that cannot be written only those count that are there.) A device that was there and is gone, or
+ * is there and cannot be opened, is a fault: with failover on the CPU engine is opened in its place. A line
+ * of log says so, and again every hour in which a call uses the context; convoy_context_describe and
+ * fallback_seconds of the health query tell it all the time. So does `ocl` without any device of OpenCL;
+ * `auto` without a GPU is told at level info only.
  * Returns OK; ERR_ARGUMENT for a bad option or a bad value in the environment (the sentence names it;
- * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND if the device
- * named is not there and failover is off; ERR_DEVICE if it is there and cannot be opened, likewise.
- * Blocking: starts the worker process. */
+ * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND for a mistake; with failover off or
+ * require_device on ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
+ * require_device also `auto`, finds nothing. Blocking: starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);
 
 /* Waits for what was enqueued, ends the worker, releases everything but tensors. Tensors may be
@@ -248,6 +258,13 @@ CONVOY_API void convoy_close(convoy_context *context);
 /* Describes the device the context runs on now (after a failover: the CPU engine); set
  * out->struct_size first. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_context_device(convoy_context *context, convoy_device_info *out);
+
+#define CONVOY_DESCRIPTION_TEXT 640 /* bytes that hold any context's description */
+
+/* Writes one line for people: the device the context runs on and why it is that one; where it is the CPU
+ * engine in place of another, of which, for how long and why. What does not fit into `size` bytes is
+ * cut. Returns OK, ERR_ARGUMENT. */
+CONVOY_API convoy_status convoy_context_describe(convoy_context *context, char *text, size_t size);
 
 /* Waits until everything enqueued on the context is done. Returns OK; ERR_MEMORY; ERR_DEVICE when
  * the device failed and failover is off; ERR_INTERRUPTED. */
@@ -567,6 +584,8 @@ typedef struct convoy_health {
   int64_t history_bytes;      /* held only to recompute tensors that are on the device alone */
   int64_t retired_bytes;      /* memory a lost worker could still write; not reused */
   int64_t cpu_stalls;         /* times a thread of the CPU engine made no progress for too long */
+  int64_t fallback_seconds; /* begun seconds for which the CPU engine has been used in place of the
+                                 device asked for; 0: it is not now */
 } convoy_health;
 
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */

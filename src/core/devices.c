@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/rosterfile.h"
+
 const cvy_backend *cvy_cpu_backend(void) {
   const cvy_backend *const *each = cvy_backends;
   while (!(*each)->host_memory) each++;
@@ -30,7 +32,10 @@ static void ask(const cvy_backend *backend, const cvy_open_options *options, cvy
     out->failed = status;
     cvy_text_copy(out->why, sizeof(out->why), cvy_last_error());
   }
-  for (int32_t i = 0; !status && i < count && i < room; i++, out->count++) {
+  if (status) return;
+  if (count > room) count = room;
+  if (!backend->host_memory) cvy_roster_note(&out->facts[out->count], count);
+  for (int32_t i = 0; i < count; i++, out->count++) {
     out->backend[out->count] = backend;
     out->index[out->count] = i;
   }
@@ -40,11 +45,21 @@ void cvy_devices(const cvy_options *options, cvy_survey *out) {
   const bool cpu_alone = means_cpu(options->device);
   out->count = 0;
   out->failed = CONVOY_OK;
+  out->asked = !cpu_alone;
   cvy_text why = cvy_text_in(out->why, sizeof(out->why));
   if (cpu_alone) cvy_text_add(&why, "not asked for, because the device is %s", options->device);
   for (const cvy_backend *const *each = cvy_backends; *each; each++) {
     if (!cpu_alone || (*each)->host_memory) ask(*each, &options->open, out);
   }
+}
+
+void cvy_devices_missing(const cvy_survey *seen, char *text, size_t size) {
+  char names[320];
+  cvy_text out = cvy_text_in(text, size), gone = cvy_text_in(names, sizeof(names));
+  cvy_text_add(&out, "%s", seen->why);
+  if (seen->asked) cvy_roster_name_gone(seen->facts, seen->count, &gone);
+  if (gone.used)
+    cvy_text_add(&out, "%sthis machine has also had %s", out.used ? "; " : "", gone.at);
 }
 
 /* --------------------------------------------------------------------------------- choosing */
@@ -79,55 +94,108 @@ static bool take(const char *wanted, const cvy_survey *seen, bool cpu, cvy_devic
 
 /* Names what was seen, the CPU engine last and only if that is asked for. */
 static void name_seen(const cvy_survey *seen, bool cpu_too, cvy_text *text) {
+  const char *comma = "";
   for (int cpu = 0; cpu <= cpu_too; cpu++) {
     for (int32_t i = 0; i < seen->count; i++) {
       const convoy_device_info *info = &seen->facts[i].info;
       if (seen->backend[i]->host_memory != cpu) continue;
-      cvy_text_add(text, "%s%s (%s)", text->used ? ", " : "", info->id, info->name);
+      cvy_text_add(text, "%s%s (%s)", comma, info->id, info->name);
+      comma = ", ";
     }
   }
-  if (text->overflow) memcpy(text->at + text->size - sizeof("..."), "...", sizeof("..."));
 }
 
-#define NO_GPU "no GPU is seen through OpenCL, the CPU computes: "
+/* ---------------------------------------------------------------- where no device is so called */
 
 /* `auto` where there is no GPU: what was seen instead, or why nothing was. */
 static convoy_status take_cpu(const cvy_survey *seen, cvy_device_choice *out) {
-  char names[320];
-  cvy_text text = cvy_text_in(names, sizeof(names));
-  name_seen(seen, false, &text);
-  if (seen->failed)
-    cvy_log(CONVOY_LOG_INFO, NO_GPU "%s", seen->why);
-  else if (text.used)
-    cvy_log(CONVOY_LOG_INFO, NO_GPU "there is only %s", names);
-  else
-    cvy_log(CONVOY_LOG_INFO, NO_GPU "there is no device");
+  char names[320], missing[320];
+  cvy_text others = cvy_text_in(names, sizeof(names));
+  cvy_text why = cvy_text_in(out->why, sizeof(out->why));
+  name_seen(seen, false, &others);
+  cvy_devices_missing(seen, missing, sizeof(missing));
+  cvy_text_add(&why, "no GPU is seen through OpenCL, the CPU computes");
+  if (others.used) cvy_text_add(&why, ": there is only %s", names);
+  if (*missing) cvy_text_add(&why, "%s %s", others.used ? ";" : ":", missing);
+  out->makeshift = true;
   take(cvy_cpu_backend()->name, seen, true, out);
   return CONVOY_OK;
 }
 
-static convoy_status nobody(const char *wanted, const cvy_survey *seen) {
-  char names[320];
-  cvy_text text = cvy_text_in(names, sizeof(names));
-  name_seen(seen, true, &text);
-  return cvy_fail(CONVOY_ERR_NOT_FOUND, "no device is called \"%s\"; what there is: %s", wanted,
-                  names);
+static convoy_status mistake(const char *wanted, const cvy_survey *seen, cvy_device_choice *out) {
+  char text[512], missing[320];
+  cvy_text sentence = cvy_text_in(text, sizeof(text));
+  out->mistaken = true;
+  cvy_text_add(&sentence, "no device is called \"%s\"; what there is: ", wanted);
+  name_seen(seen, true, &sentence);
+  cvy_devices_missing(seen, missing, sizeof(missing));
+  if (seen->asked && *missing) cvy_text_add(&sentence, "; %s", missing);
+  return cvy_fail(CONVOY_ERR_NOT_FOUND, "%s", text);
+}
+
+/* What was there once, and is not, or cannot be asked for. */
+static convoy_status gone(const char *wanted, const cvy_known *known, const cvy_survey *seen,
+                          cvy_device_choice *out) {
+  const bool unseen = !seen->failed || seen->failed == CONVOY_ERR_NOT_FOUND;
+  char text[512];
+  cvy_text sentence = cvy_text_in(text, sizeof(text));
+  cvy_text_copy(out->info.id, sizeof(out->info.id), known->id);
+  cvy_text_copy(out->info.name, sizeof(out->info.name), known->name);
+  cvy_text_copy(out->info.platform, sizeof(out->info.platform), known->platform);
+  cvy_text_copy(out->info.driver, sizeof(out->info.driver), known->driver);
+  cvy_text_add(&sentence, "\"%s\" is %s (%s), last seen on %s, and not there now", wanted,
+               known->id, known->name, known->last);
+  if (*seen->why) cvy_text_add(&sentence, ": %s", seen->why);
+  cvy_text_add(&sentence, "; what there is: ");
+  name_seen(seen, true, &sentence);
+  return cvy_fail(unseen ? CONVOY_ERR_DEVICE : seen->failed, "%s", text);
+}
+
+/* A part of its own name opens the CPU engine, but a device that has such a name goes first, also one
+ * that is gone: "5600" may be a card, and the processor beside it. */
+static convoy_status look_further(const char *wanted, const cvy_survey *seen,
+                                  cvy_device_choice *out) {
+  cvy_known known;
+  if (cvy_roster_recall(wanted, &known)) return gone(wanted, &known, seen, out);
+  if (!take(wanted, seen, true, out)) return mistake(wanted, seen, out);
+  cvy_log(CONVOY_LOG_WARNING,
+          "\"%s\" is part of the CPU's name and of no other device's, so the CPU computes; \"%s\" "
+          "says that without a look at others",
+          wanted, out->info.id);
+  return CONVOY_OK;
+}
+
+/* --------------------------------------------------------------------------------- finding */
+
+static convoy_status find_cpu(const char *wanted, const cvy_survey *seen, cvy_device_choice *out) {
+  const char *number = strchr(wanted, ':');
+  if (number && strcmp(number, ":0") != 0) return mistake(wanted, seen, out);
+  take(cvy_cpu_backend()->name, seen, true, out);
+  return CONVOY_OK;
+}
+
+/* Names that leave the choice open have no device that could be gone. */
+static bool is_open(const char *wanted) {
+  const cvy_backend *const *each = cvy_backends;
+  while (*each && !same(wanted, (*each)->name)) each++;
+  return *each || same(wanted, "auto");
 }
 
 convoy_status cvy_devices_find(const cvy_options *options, cvy_device_choice *out) {
   const char *wanted = options->device;
+  const bool automatic = same(wanted, "auto");
   cvy_survey seen;
   *out = (cvy_device_choice){0};
   cvy_devices(options, &seen);
-  if (means_cpu(wanted)) {
-    const bool first = !strchr(wanted, ':') || same(strchr(wanted, ':'), ":0");
-    if (first && take(cvy_cpu_backend()->name, &seen, true, out)) return CONVOY_OK;
-    return nobody(wanted, &seen);
-  }
+  cvy_text why = cvy_text_in(out->why, sizeof(out->why));
+  cvy_text_add(&why, automatic ? "the first GPU of OpenCL" : "asked for as \"%s\"", wanted);
+  if (!seen.asked) return find_cpu(wanted, &seen, out);
   if (take(wanted, &seen, false, out)) return CONVOY_OK;
-  const convoy_status failed = seen.failed;
-  bool not_there = !failed || failed == CONVOY_ERR_UNSUPPORTED || failed == CONVOY_ERR_NOT_FOUND;
-  if (same(wanted, "auto") && not_there) return take_cpu(&seen, out);
-  if (failed) return cvy_fail(failed, "%s", seen.why);
-  return take(wanted, &seen, true, out) ? CONVOY_OK : nobody(wanted, &seen);
+  if (seen.failed == CONVOY_ERR_ARGUMENT) return cvy_fail(seen.failed, "%s", seen.why);
+  if (!is_open(wanted)) return look_further(wanted, &seen, out);
+  const bool nothing_there =
+      !seen.failed || seen.failed == CONVOY_ERR_UNSUPPORTED || seen.failed == CONVOY_ERR_NOT_FOUND;
+  if (automatic && nothing_there) return take_cpu(&seen, out);
+  if (seen.failed) return cvy_fail(seen.failed, "%s", seen.why);
+  return cvy_fail(CONVOY_ERR_NOT_FOUND, "\"%s\" has no device", wanted);
 }

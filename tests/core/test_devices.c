@@ -126,7 +126,7 @@ static void test_cpu_lists_itself(void **state) {
 static void test_list(void **state) {
   (void)state;
   convoy_device_info info[3] = {{.struct_size = sizeof(info[0])}};
-  char why[64] = "x";
+  char why[200] = "x";
   int32_t count = 0;
   assert_int_equal(convoy_devices(NULL, NULL, 0, &count, NULL, 0), CONVOY_OK);
   assert_int_equal(count, 3);
@@ -139,7 +139,7 @@ static void test_list(void **state) {
   fake.list_status = CONVOY_ERR_DEVICE;
   assert_int_equal(convoy_devices(NULL, info, 3, &count, why, sizeof(why)), CONVOY_OK);
   assert_int_equal(count, 1);
-  assert_string_equal(why, "the script refuses to list");
+  assert_non_null(strstr(why, "the script refuses to list; this machine has also had fake:0"));
   assert_int_equal(convoy_devices(NULL, info, -1, &count, NULL, 0), CONVOY_ERR_ARGUMENT);
   assert_int_equal(convoy_devices(NULL, info, 1, NULL, NULL, 0), CONVOY_ERR_ARGUMENT);
   assert_int_equal(convoy_devices(NULL, NULL, 1, &count, NULL, 0), CONVOY_ERR_ARGUMENT);
@@ -222,7 +222,7 @@ static void check_downgrade(const char *device, convoy_status status) {
 
 static void test_downgrade(void **state) {
   (void)state;
-  check_downgrade("no such device", CONVOY_ERR_NOT_FOUND);
+  assert_int_equal(open_status("no such device", CONVOY_ON), CONVOY_ERR_NOT_FOUND);
   fake.open_status = CONVOY_ERR_DEVICE;
   assert_int_equal(open_status("fake:1", CONVOY_NO), CONVOY_ERR_DEVICE);
   check_downgrade("fake:1", CONVOY_ERR_DEVICE);
