@@ -198,7 +198,7 @@ static void test_option_defaults(void **state) {
   assert_int_equal(cvy_options_resolve(NULL, &options), CONVOY_OK);
   assert_string_equal(options.device, "auto");
   assert_string_equal(options.algorithm, "");
-  assert_true(options.failover && options.tune);
+  assert_true(options.failover && options.tune && !options.require_device);
   assert_int_equal(options.open.isolation, CONVOY_ISOLATION_PROCESS);
   assert_int_equal(options.open.threads, 0);
   assert_int_equal(options.open.workspace_limit, 1 << 30);
@@ -261,6 +261,10 @@ static void test_options_refused(void **state) {
   check_refused(&given, "struct_size");
   given = fresh, given.reserved = 1;
   check_refused(&given, "reserved");
+  given = fresh, given.reserved3 = 1;
+  check_refused(&given, "reserved3 1");
+  given = fresh, given.require_device = 3;
+  check_refused(&given, "require_device is 3");
   given = fresh, given.isolation = 3;
   check_refused(&given, "isolation");
   given = fresh, given.failover = -1;
