@@ -116,6 +116,43 @@ static void test_names(void **state) {
   assert_false(recalls("fake:1"));
 }
 
+/* Of several that bore the name it is the one seen last, wherever it stands in the file. */
+static void test_the_last_that_bore_it(void **state) {
+  (void)state;
+  cvy_known known;
+  write_file(HEAD
+             "m1 | ocl:0 | Card A | P | 1 | 2026-01-01 | 2026-10-01\n"
+             "m1 | ocl:1 | Card B | P | 1 | 2026-01-01 | 2026-11-01\n"
+             "m2 | ocl:2 | Card C | P | 1 | 2026-01-01 | 2026-11-20\n"
+             "m1 | ocl:0 | Card D | P | 1 | 2026-01-01 | 2026-10-15\n");
+  assert_true(cvy_roster_recall("card", &known));
+  assert_string_equal(known.name, "Card B");
+  assert_true(cvy_roster_recall("OCL:0", &known));
+  assert_string_equal(known.name, "Card D");
+}
+
+static void check_gone(const char *id, const char *name, const cvy_facts *there, int32_t count,
+                       bool gone) {
+  cvy_known known = {.machine = "m1"};
+  cvy_text_copy(known.id, sizeof known.id, id);
+  cvy_text_copy(known.name, sizeof known.name, name);
+  assert_int_equal(cvy_known_gone(&known, "m1", there, count), gone);
+  assert_false(cvy_known_gone(&known, "m2", there, count));
+}
+
+/* A device that only got another number is not gone; one of two twins is. */
+static void test_what_is_gone(void **state) {
+  (void)state;
+  const cvy_facts there[] = {{.info = {.id = "ocl:0", .name = "GPU"}},
+                             {.info = {.id = "ocl:1", .name = "PoCL"}}};
+  check_gone("ocl:0", "GPU", there, 2, false);
+  check_gone("ocl:0", "PoCL", there, 2, false); /* before there was the GPU */
+  check_gone("ocl:1", "GPU", there, 1, true);
+  check_gone("ocl:1", "PoCL", there, 1, true);
+  check_gone("ocl:0", "Another GPU", there, 2, true);
+  check_gone("ocl:0", "GPU", there, 0, true);
+}
+
 /* ------------------------------------------------------------------------------ its bounds */
 
 static void see(cvy_roster *roster, int number, const char *day) {
@@ -301,6 +338,8 @@ int main(void) {
       cmocka_unit_test_setup(test_nothing_new_is_not_written, where_fresh),
       cmocka_unit_test_setup(test_the_cpu_is_not_remembered, where_fresh),
       cmocka_unit_test_setup(test_names, where_fresh),
+      cmocka_unit_test_setup(test_the_last_that_bore_it, where_fresh),
+      cmocka_unit_test_setup(test_what_is_gone, where_fresh),
       cmocka_unit_test_setup(test_full, where_fresh),
       cmocka_unit_test_setup(test_longest, where_fresh),
       cmocka_unit_test_setup(test_rubbish, where_fresh),
