@@ -143,11 +143,12 @@ static convoy_status gone(const char *wanted, const cvy_known *known, const cvy_
   cvy_text_copy(out->info.name, sizeof(out->info.name), known->name);
   cvy_text_copy(out->info.platform, sizeof(out->info.platform), known->platform);
   cvy_text_copy(out->info.driver, sizeof(out->info.driver), known->driver);
-  cvy_text_add(&sentence, "\"%s\" is %s (%s), last seen on %s, and not there now", wanted,
-               known->id, known->name, known->last);
+  cvy_text_add(&sentence, "\"%s\" was %s (%s), last seen on %s, and ", wanted, known->id,
+               known->name, known->last);
+  cvy_text_add(&sentence, unseen ? "is gone" : "cannot be asked for");
   if (*seen->why) cvy_text_add(&sentence, ": %s", seen->why);
-  cvy_text_add(&sentence, "; what there is: ");
-  name_seen(seen, true, &sentence);
+  if (unseen) cvy_text_add(&sentence, "; what there is: ");
+  if (unseen) name_seen(seen, true, &sentence);
   return cvy_fail(unseen ? CONVOY_ERR_DEVICE : seen->failed, "%s", text);
 }
 

@@ -48,7 +48,7 @@ static void test_said_again_every_hour(void **state) {
   check_lines(1, "GPU One cannot be opened");
   for (int hour = 1; hour <= 4; hour++) {
     char words[64];
-    snprintf(words, sizeof words, ") in place of GPU One for %d h: \"GPU One\" is fake:1 (", hour);
+    snprintf(words, sizeof words, ") in place of GPU One for %d h: \"GPU One\" was fake:1 (", hour);
     box.later = 3600 * hour - 60;
     touch(context, hour - 1);
     touch(cpu, hour - 1);

@@ -158,12 +158,12 @@ static void test_gone(void **state) {
   fake.gone = 1;
   for (size_t i = 0; i < CVY_COUNT(names); i++) {
     check_falls_back(names[i], shown[i], CONVOY_ERR_DEVICE,
-                     "is fake:1 (Fake GPU One), last seen on 2026-11-23, and not there now; what "
+                     "was fake:1 (Fake GPU One), last seen on 2026-11-23, and is gone; what "
                      "there is: fake:0 (Fake|Processor), cpu (");
   }
   char *report = box_text("reports");
   check_says(report, "device:  fake:1, Fake GPU One, ");
-  check_says(report, "not there now");
+  check_says(report, "and is gone");
   free(report);
   fake.gone = 0;
   convoy_close(open_named("fake:1", CONVOY_NO));
@@ -173,11 +173,13 @@ static void test_known_but_nobody_can_be_asked(void **state) {
   (void)state;
   see_devices();
   fake.list_status = CONVOY_ERR_DEADLINE;
-  check_falls_back("fake:1", "fake:1", CONVOY_ERR_DEADLINE, ": the script refuses to list; what");
+  check_falls_back("fake:1", "fake:1", CONVOY_ERR_DEADLINE,
+                   "2026-11-23, and cannot be asked for: the script refuses to list");
   fake.list_status = CONVOY_ERR_UNSUPPORTED;
-  check_falls_back("GPU", "GPU", CONVOY_ERR_UNSUPPORTED, ": the script refuses to list; what");
+  check_falls_back("GPU", "GPU", CONVOY_ERR_UNSUPPORTED,
+                   "2026-11-23, and cannot be asked for: the script refuses to list");
   fake.list_status = CONVOY_ERR_NOT_FOUND; /* listed by a driver that has gone */
-  check_falls_back("GPU", "GPU", CONVOY_ERR_DEVICE, ": the script refuses to list; what");
+  check_falls_back("GPU", "GPU", CONVOY_ERR_DEVICE, "is gone: the script refuses to list; what");
 }
 
 static void test_there_and_does_not_open(void **state) {
@@ -222,7 +224,7 @@ static void test_cards_go_before_the_cpu(void **state) {
   assert_string_equal(box_device(context), "fake:1");
   convoy_close(context);
   fake.gone = 1;
-  check_falls_back(part, part, CONVOY_ERR_DEVICE, "and not there now");
+  check_falls_back(part, part, CONVOY_ERR_DEVICE, "and is gone; what there is: ");
 }
 
 /* -------------------------------------------------------------------------- require_device */
