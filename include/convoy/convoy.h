@@ -152,7 +152,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                       engine says what it hangs in; 0: never
  *   -                CONVOY_CPU_ISA           (best)    avx512, avx2, baseline: inner loops of the CPU
  *                                                       engine
- *   -                CONVOY_STATE_DIR         XDG       faults and markers: $XDG_STATE_HOME/convoy
+ *   -                CONVOY_STATE_DIR         XDG       faults, markers, devices that were seen:
+ *                                                       $XDG_STATE_HOME/convoy
  *   -                CONVOY_STRIKE_LIMIT      3         faults that take a device down a step (see
  *                                                       convoy_record); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
@@ -584,8 +585,7 @@ typedef struct convoy_health {
   int64_t history_bytes;      /* held only to recompute tensors that are on the device alone */
   int64_t retired_bytes;      /* memory a lost worker could still write; not reused */
   int64_t cpu_stalls;         /* times a thread of the CPU engine made no progress for too long */
-  int64_t fallback_seconds; /* begun seconds for which the CPU engine has been used in place of the
-                                 device asked for; 0: it is not now */
+  int64_t fallback_seconds; /* the CPU engine in place of the device asked for; 0: it is not now */
 } convoy_health;
 
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */
