@@ -34,7 +34,7 @@ static int write_bench(const report_options *set, FILE *out, FILE *json) {
   return bench_run(&bench, out, json);
 }
 
-/* Where nothing is asked for. PoCL's selftest takes a quarter of an hour, and is no news of the GPU. */
+/* Where nothing is asked for. PoCL's selftest takes two minutes, and is no news of the GPU. */
 static void choose_devices(report_options *set) {
   static device_survey found;
   const char *chosen = getenv("CONVOY_DEVICE");

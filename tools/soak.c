@@ -278,7 +278,7 @@ static int find_device(const soak *all, convoy_device_info *out) {
     return refuse(all, status == CONVOY_ERR_ARGUMENT ? EXIT_USAGE : EXIT_NO_DEVICE,
                   convoy_last_error());
   if (out->type != CONVOY_DEVICE_CPU_ENGINE) return EXIT_FINE;
-  if (strcmp(wanted_device(all), "auto") == 0)
+  if (strcasecmp(wanted_device(all), "auto") == 0)
     return refuse(all, EXIT_NO_DEVICE,
                   "no GPU is seen; name a device with --device, `--device cpu` soaks the CPU");
   if (soak_faults_any(&all->faults))

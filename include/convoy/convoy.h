@@ -10,7 +10,8 @@
  *   rank 3   x [N][C][Z][H][W]   w [K][C/groups][T][R][S]     y [N][K][OZ][OH][OW]
  *   transposed:                  w [C][K/groups][T][R][S]     (as in PyTorch)
  * Shapes are int64_t arrays with rank + 2 entries. Geometry arrays (stride, ...) use their first
- * `rank` entries, outermost first: rank 2 is {h, w}.
+ * `rank` entries, outermost first: rank 2 is {h, w}. No extent of x, w or y, batch included, and no
+ * entry of the geometry may exceed 2^31 - 1 (2147483647).
  *
  * Errors. A function that can fail returns a convoy_status; convoy_last_error() then gives one
  * sentence with the offending numbers. On any status but CONVOY_OK outputs are untouched.
@@ -127,6 +128,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   algorithm        CONVOY_ALGORITHM         (choose)  run only this row; others are refused
  *   isolation        CONVOY_ISOLATION         process   process, none
  *   failover         CONVOY_FAILOVER          1         0: a device fault is returned, not hidden
+ *   require_device   CONVOY_REQUIRE_DEVICE    0         1: convoy_open fails where it would open the CPU
+ *                                                       engine in place of what is asked for
  *   threads          CONVOY_THREADS           cores     threads of the CPU engine
  *   workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
@@ -149,7 +152,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                       engine says what it hangs in; 0: never
  *   -                CONVOY_CPU_ISA           (best)    avx512, avx2, baseline: inner loops of the CPU
  *                                                       engine
- *   -                CONVOY_STATE_DIR         XDG       faults and markers: $XDG_STATE_HOME/convoy
+ *   -                CONVOY_STATE_DIR         XDG       faults, markers, devices that were seen:
+ *                                                       $XDG_STATE_HOME/convoy
  *   -                CONVOY_STRIKE_LIMIT      3         faults that take a device down a step (see
  *                                                       convoy_record); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
@@ -164,7 +168,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *
  * `auto` is a GPU through OpenCL if there is one, else the CPU engine. An OpenCL device of type CPU
  * is used only when named. With `cpu` no OpenCL library is loaded, no process started, no device
- * file opened. */
+ * file opened. Names of devices are taken without the blanks around them, in capitals or not; `cpu:0`
+ * is `cpu`, and any other number of a CPU engine there is not. */
 typedef struct convoy_options {
   uint32_t struct_size;    /* sizeof(convoy_options); the library reads no field beyond it */
   int32_t isolation;       /* convoy_isolation */
@@ -182,10 +187,12 @@ typedef struct convoy_options {
   int32_t winograd;          /* convoy_switch */
   int32_t reserved2;         /* 0 */
   convoy_team *team;         /* whose threads the CPU engine takes; NULL: its own */
+  int32_t require_device;    /* convoy_switch */
+  int32_t reserved3;         /* 0 */
 } convoy_options;
 
 #define CONVOY_OPTIONS_INIT \
-  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL }
+  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL, 0, 0 }
 
 /* ----------------------------------------------------------------------------------- devices */
 
@@ -230,12 +237,18 @@ CONVOY_API const char *convoy_build_info(void);
 
 typedef struct convoy_context convoy_context;
 
-/* Opens a device and returns a context for it. If the wanted device cannot be opened and failover
- * is on, the CPU engine is opened instead, with one line of log. `options` may be NULL.
+/* Opens a device and returns a context for it. `options` may be NULL.
+ * A name that no device bears, nor ever bore on this machine, is a mistake: ERR_NOT_FOUND, always, with
+ * what there is. (The devices that were seen are remembered in CONVOY_STATE_DIR/devices.txt; with a
+ * folder that cannot be written only those count that are there.) A device that was there and is gone, or
+ * is there and cannot be opened, is a fault: with failover on the CPU engine is opened in its place. A line
+ * of log says so, and again every hour in which a call uses the context; convoy_context_describe and
+ * fallback_seconds of the health query tell it all the time. So does `ocl` without any device of OpenCL;
+ * `auto` without a GPU is told at level info only.
  * Returns OK; ERR_ARGUMENT for a bad option or a bad value in the environment (the sentence names it;
- * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND if the device
- * named is not there and failover is off; ERR_DEVICE if it is there and cannot be opened, likewise.
- * Blocking: starts the worker process. */
+ * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND for a mistake; with failover off or
+ * require_device on ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
+ * require_device also `auto`, finds nothing. Blocking: starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);
 
 /* Waits for what was enqueued, ends the worker, releases everything but tensors. Tensors may be
@@ -246,6 +259,13 @@ CONVOY_API void convoy_close(convoy_context *context);
 /* Describes the device the context runs on now (after a failover: the CPU engine); set
  * out->struct_size first. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_context_device(convoy_context *context, convoy_device_info *out);
+
+#define CONVOY_DESCRIPTION_TEXT 640 /* bytes that hold any context's description */
+
+/* Writes one line for people: the device the context runs on and why it is that one; where it is the CPU
+ * engine in place of another, of which, for how long and why. What does not fit into `size` bytes is
+ * cut. Returns OK, ERR_ARGUMENT. */
+CONVOY_API convoy_status convoy_context_describe(convoy_context *context, char *text, size_t size);
 
 /* Waits until everything enqueued on the context is done. Returns OK; ERR_MEMORY; ERR_DEVICE when
  * the device failed and failover is off; ERR_INTERRUPTED. */
@@ -296,8 +316,8 @@ typedef struct convoy_conv {
  *   transposed: o = (i - 1) stride - p + d (f - 1) + output_padding + 1
  * (PyTorch documentation of Conv2d and ConvTranspose2d, solved per side.)
  * Returns OK; ERR_ARGUMENT for an illegal field of conv; ERR_SHAPE if channels and groups do not
- * fit, an extent other than N is < 1, the filter is larger than the padded input, or a count of
- * bytes exceeds int64_t. N = 0 is legal. Any thread, no context. */
+ * fit, an extent other than N is < 1 or any exceeds 2^31 - 1, the filter is larger than the padded
+ * input, or a count of bytes exceeds int64_t. N = 0 is legal. Any thread, no context. */
 CONVOY_API convoy_status convoy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
                                              const int64_t *w_shape, int64_t *y_shape);
 
@@ -565,6 +585,7 @@ typedef struct convoy_health {
   int64_t history_bytes;      /* held only to recompute tensors that are on the device alone */
   int64_t retired_bytes;      /* memory a lost worker could still write; not reused */
   int64_t cpu_stalls;         /* times a thread of the CPU engine made no progress for too long */
+  int64_t fallback_seconds; /* the CPU engine in place of the device asked for; 0: it is not now */
 } convoy_health;
 
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */

@@ -26,6 +26,7 @@ static void give_up(convoy_context *context, const char *sentence) {
   cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
   cvy_device_close(context);
   if (context->options.failover) {
+    cvy_fallback_begin(context, context->device.facts.info.id, sentence);
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_DEVICE, "",
                "%s is given up, from now on the CPU computes", context->device.facts.info.id);
     return;
@@ -44,6 +45,10 @@ static void mend(convoy_context *context, const char *sentence) {
   if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
   const bool rested = context->resting;
   context->resting = status == CONVOY_ERR_DEADLINE;
+  if (context->resting && context->options.failover)
+    cvy_fallback_begin(context, engine->facts.info.id, why);
+  else if (!status)
+    cvy_fallback_end(context);
   if (context->resting && !rested) {
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
                "%s rests, the CPU computes until a later call can mend it: %s",

@@ -94,5 +94,6 @@ void cvy_health_collect(const convoy_context *context, convoy_health *out) {
       context->memory.live + context->memory.kept + cpu.host_bytes + device.host_bytes;
   out->worker_pid = device.process;
   out->cpu_stalls = cpu.stalls;
+  out->fallback_seconds = cvy_fallback_seconds(context);
   set_left_behind(out);
 }

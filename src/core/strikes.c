@@ -7,27 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fields.h"
+
 static const char version_line[] = "convoy-faults 1\n";
-static const char separator[] = " | ";
 static const char *const rung_names[CVY_RUNGS] = {"tuned", "conservative", "CPU"};
 
 /* ------------------------------------------------------------------------------- the list */
 
-/* Copies `from` without what would break a line apart; an empty text would be two separators in a
- * row. */
-static void copy_field(char *to, size_t size, const char *from) {
-  cvy_text_copy(to, size, *from ? from : "-");
-  for (char *at = to; *at; at++) {
-    if (*at == '|' || (unsigned char)*at < ' ') *at = '/';
-  }
-}
-
 static void copy_strike(cvy_strike *to, const cvy_strike *from) {
-  copy_field(to->device, sizeof to->device, from->device);
-  copy_field(to->driver, sizeof to->driver, from->driver);
-  copy_field(to->algorithm, sizeof to->algorithm, from->algorithm);
-  copy_field(to->shape_class, sizeof to->shape_class, from->shape_class);
-  copy_field(to->reason, sizeof to->reason, from->reason);
+  cvy_field_copy(to->device, sizeof to->device, from->device);
+  cvy_field_copy(to->driver, sizeof to->driver, from->driver);
+  cvy_field_copy(to->algorithm, sizeof to->algorithm, from->algorithm);
+  cvy_field_copy(to->shape_class, sizeof to->shape_class, from->shape_class);
+  cvy_field_copy(to->reason, sizeof to->reason, from->reason);
   to->rung = from->rung;
   to->count = from->count;
   to->unwritten = from->unwritten;
@@ -125,28 +117,15 @@ cvy_rung cvy_strikes_rung(const cvy_strikes *strikes, const char *device, const 
                           const char *shape_class, int64_t now, int32_t limit,
                           const cvy_strike **why) {
   cvy_strike place;
-  copy_field(place.device, sizeof place.device, device);
-  copy_field(place.driver, sizeof place.driver, driver);
-  copy_field(place.shape_class, sizeof place.shape_class, shape_class);
+  cvy_field_copy(place.device, sizeof place.device, device);
+  cvy_field_copy(place.driver, sizeof place.driver, driver);
+  cvy_field_copy(place.shape_class, sizeof place.shape_class, shape_class);
   return rung_of(strikes, &place, now, limit, why);
 }
 
 /* -------------------------------------------------------------------------------- the text */
 
 enum { DEVICE, DRIVER, ALGORITHM, CLASS, RUNG, COUNT, LAST, REASON, FIELDS };
-
-/* Cuts the line at its separators; false unless there are exactly FIELDS fields. */
-static bool cut(char *line, char *fields[FIELDS]) {
-  for (int i = 0; i < FIELDS; i++) {
-    fields[i] = line;
-    char *end = strstr(line, separator);
-    if (i == FIELDS - 1) return !end;
-    if (!end) return false;
-    *end = '\0';
-    line = end + strlen(separator);
-  }
-  return false;
-}
 
 static bool parse_number(const char *text, int64_t high, int64_t *out) {
   char *end;
@@ -164,16 +143,10 @@ static bool parse_rung(const char *text, cvy_rung *out) {
   return false;
 }
 
-/* A field is taken only as it would be written. */
-static bool parse_text(const char *text, char *to, size_t size) {
-  copy_field(to, size, text);
-  return strcmp(text, to) == 0;
-}
-
 static bool parse_strike(char *line, cvy_strike *out) {
   char *field[FIELDS];
   int64_t count;
-  if (!cut(line, field)) return false;
+  if (!cvy_fields_cut(line, field, FIELDS)) return false;
   const struct {
     int field;
     char *to;
@@ -186,7 +159,7 @@ static bool parse_strike(char *line, cvy_strike *out) {
       {REASON, out->reason, sizeof out->reason},
   };
   for (size_t i = 0; i < CVY_COUNT(texts); i++) {
-    if (!parse_text(field[texts[i].field], texts[i].to, texts[i].size)) return false;
+    if (!cvy_field_take(texts[i].to, texts[i].size, field[texts[i].field])) return false;
   }
   if (!parse_rung(field[RUNG], &out->rung) || !parse_number(field[COUNT], INT32_MAX, &count) ||
       !parse_number(field[LAST], INT64_MAX / 2, &out->last)) {

@@ -74,14 +74,17 @@ static void turn_x(const unit *u, int64_t image, bundle some, float *to) {
     }
 }
 
+/* A block of whole rows lies in one piece, one of columns row by row. */
 static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
   int64_t rows = plan->ukr->rows, volume = cvy_out_volume(&plan->p), count = cvy_out_volume(&u->p);
   int64_t real = cvy_least(rows, plan->outputs - tile * rows);
   int64_t channel = ((u->image + image) * plan->p.groups + u->group) * plan->outputs + tile * rows;
+  int64_t whole = plan->p.out[2], piece = u->p.out[2] == whole ? count : u->p.out[2];
+  const float *from = u->run->call->b + channel * volume + u->place;
   if (real < rows) memset(to, 0, (size_t)(count * rows) * sizeof *to);
-  u->run->call->lanes->transpose(to, rows, u->run->call->b + channel * volume + u->place, volume,
-                                 real, count);
+  for (int64_t i = 0; i < count; i += piece, from += whole)
+    u->run->call->lanes->transpose(to + i * rows, rows, from, volume, real, piece);
 }
 
 static void load(const unit *u) {
@@ -169,7 +172,8 @@ static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, f
   u.images = cvy_least(plan->images, plan->p.n - u.image);
   u.p = cvy_block_of(&plan->p, plan->axis, first, plan->block, &u.skip);
   u.turned = cvy_turned_of(&u.p);
-  u.place = first * (cvy_out_volume(&plan->p) / plan->p.out[plan->axis]);
+  u.place = first;
+  for (int i = plan->axis + 1; i < 3; i++) u.place *= plan->p.out[i];
   u.taps = (int64_t *)memory;
   u.y = memory + 2 * plan->p.out[2];
   u.x = u.y + plan->images * plan->tiles * plan->y_floats;

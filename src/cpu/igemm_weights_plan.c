@@ -68,12 +68,25 @@ static void cut_block(cvy_igemm_weights_plan *plan, int64_t blocks) {
   plan->blocks = cvy_parts_of(extent, plan->block);
 }
 
+/* How far the taps of a block's last output reach beyond it, along an axis that is cut. */
+static int64_t reach(const cvy_problem *p, int axis) {
+  return cvy_times(p->filter[axis] - 1, p->dilation[axis]);
+}
+
+/* Blocks that fit the cache repeat what their taps reach: of what a block turns no more than two thirds may
+ * be its neighbours', or cutting costs more than the cache saves. */
+static int64_t least_block(const cvy_igemm_weights_plan *plan) {
+  const int64_t stride = plan->p.stride[plan->axis];
+  return cvy_most(1, cvy_parts_of(reach(&plan->p, plan->axis), 2 * stride));
+}
+
 /* Blocks that fit the cache; images as they are, or several of them where they are small. */
 static void cut_units(cvy_igemm_weights_plan *plan) {
-  plan->axis = cvy_block_axis(&plan->p);
+  const int64_t least = least_block(plan);
   plan->images = 1;
   cut_block(plan, 1);
-  while (plan->block > 1 && unit_floats(plan) > UNIT_FLOATS) cut_block(plan, 2 * plan->blocks);
+  while (plan->block >= 2 * least && unit_floats(plan) > UNIT_FLOATS)
+    cut_block(plan, 2 * plan->blocks);
   if (plan->blocks == 1) {
     int64_t wanted = cvy_parts_of(LEAST_PIXELS, pixels(plan));
     plan->images = cvy_most(cvy_least(wanted, cvy_parts_of(plan->p.n, plan->slices)), 1);
@@ -112,7 +125,8 @@ static void share_out(cvy_igemm_weights_plan *plan) {
 
 /* Slices come out even, or of so many units that it does not matter. */
 static void even_out(cvy_igemm_weights_plan *plan) {
-  while (plan->images == 1 && plan->block > 1 && plan->units % plan->slices != 0 &&
+  const int64_t least = least_block(plan);
+  while (plan->images == 1 && plan->block > least && plan->units % plan->slices != 0 &&
          plan->units < UNITS_PER_SLICE * plan->slices) {
     int64_t before = plan->blocks;
     cut_block(plan, before + 1);
@@ -139,10 +153,23 @@ static void size_memory(cvy_igemm_weights_plan *plan) {
   plan->slot_floats = cvy_round_up(cvy_times(1, x + y + taps + plan->row_floats), CVY_LINE_FLOATS);
 }
 
+/* A filter n x 1 over wide rows, merged, is one whose taps are rows apart: blocks of its outputs would hold
+ * little but each other's x. Not merged, columns can be cut, which no tap leaves. */
+static void choose_axis(const cvy_problem *problem, cvy_igemm_weights_plan *plan) {
+  plan->p = cvy_merged(problem);
+  plan->axis = cvy_block_axis(&plan->p);
+  if (cvy_times(reach(&plan->p, plan->axis), plan->p.c / plan->p.groups) <= UNIT_FLOATS / 2) return;
+  cvy_problem still = cvy_merged_still(problem);
+  if (still.filter[2] > 1 || still.stride[2] > 1) return;
+  plan->p = still;
+  plan->axis = 2;
+}
+
 cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
                                                   const cvy_facts *facts) {
   const cvy_lanes *lanes = cvy_lanes_best();
-  cvy_igemm_weights_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
+  cvy_igemm_weights_plan plan = {.slots = facts->info.compute_units};
+  choose_axis(problem, &plan);
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
   plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;

@@ -40,3 +40,14 @@ cvy_problem cvy_merged(const cvy_problem *problem) {
   while (!leading_trivial(&p) && can_merge(&p)) merge_last_two(&p);
   return p;
 }
+
+static bool middle_stands_still(const cvy_problem *p) {
+  return p->filter[1] == 1 && p->pad[1] == 0 && p->in[1] == p->out[1];
+}
+
+cvy_problem cvy_merged_still(const cvy_problem *problem) {
+  cvy_problem p = *problem;
+  while (!leading_trivial(&p) && can_merge(&p) && (p.in[2] == 1 || middle_stands_still(&p)))
+    merge_last_two(&p);
+  return p;
+}

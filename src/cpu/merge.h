@@ -7,5 +7,8 @@
 #include "conv/problem.h"
 
 cvy_problem cvy_merged(const cvy_problem *problem);
+/* The same, but an axis along which the filter moves stays an axis: the one after it, along which it does
+ * not, can then be cut without any overlap. */
+cvy_problem cvy_merged_still(const cvy_problem *problem);
 
 #endif

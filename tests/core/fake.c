@@ -388,8 +388,9 @@ static void fill_facts(int32_t index, cvy_facts *out) {
                                    .simulator = index == 0 && fake.simulator,
                                    .id = "fake:0"};
   out->info.id[5] = (char)('0' + index);
-  cvy_text_copy(out->info.name, sizeof(out->info.name), index ? "Fake GPU One" : "Fake|Processor");
-  cvy_text_copy(out->info.driver, sizeof(out->info.driver), "1.0");
+  const char *one = fake.name ? fake.name : "Fake GPU One";
+  cvy_text_copy(out->info.name, sizeof(out->info.name), index ? one : "Fake|Processor");
+  cvy_text_copy(out->info.driver, sizeof(out->info.driver), fake.driver ? fake.driver : "1.0");
 }
 
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
@@ -397,8 +398,8 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
   (void)options;
   fake_seen.lists++;
   if (fake.list_status) return cvy_fail(fake.list_status, "the script refuses to list");
-  *count = 2;
-  for (int32_t i = 0; i < 2 && i < capacity; i++) fill_facts(i, &out[i]);
+  *count = 2 - fake.gone;
+  for (int32_t i = 0; i < *count && i < capacity; i++) fill_facts(i, &out[i]);
   return CONVOY_OK;
 }
 

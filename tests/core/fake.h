@@ -23,6 +23,9 @@ typedef struct fake_script {
   bool empties;         /* a clear loses all arrays */
   int64_t rests;        /* so many clears say: not now, and lose all arrays */
   bool worker_gone;     /* it lies in no process any more */
+  int32_t gone;         /* so many of its devices, the last first, are not there */
+  const char *name;     /* of fake:1; NULL: Fake GPU One */
+  const char *driver;   /* of all; NULL: 1.0 */
   bool no_gpu;          /* fake:1 is a processor too */
   bool simulator;       /* fake:0 is one */
   bool refuses_all;     /* no algorithm takes anything */

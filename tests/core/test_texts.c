@@ -198,7 +198,7 @@ static void test_option_defaults(void **state) {
   assert_int_equal(cvy_options_resolve(NULL, &options), CONVOY_OK);
   assert_string_equal(options.device, "auto");
   assert_string_equal(options.algorithm, "");
-  assert_true(options.failover && options.tune);
+  assert_true(options.failover && options.tune && !options.require_device);
   assert_int_equal(options.open.isolation, CONVOY_ISOLATION_PROCESS);
   assert_int_equal(options.open.threads, 0);
   assert_int_equal(options.open.workspace_limit, 1 << 30);
@@ -224,9 +224,16 @@ static void test_option_environment(void **state) {
   assert_int_equal(options.open.threads, 0);
   assert_int_equal(options.open.workspace_limit, 1 << 30);
 
+  /* Blanks around a name are no part of it, and nothing else is no name. */
+  setenv("CONVOY_DEVICE", " my card\n", 1);
+  setenv("CONVOY_ALGORITHM", " \t", 1);
+  assert_int_equal(cvy_options_resolve(&given, &options), CONVOY_OK);
+  assert_string_equal(options.device, "my card");
+  assert_string_equal(options.algorithm, "");
+
   /* The struct goes before the environment. */
-  given.device = "cpu";
-  given.algorithm = "cpu.direct";
+  given.device = " cpu";
+  given.algorithm = "cpu.direct ";
   given.failover = given.tune = CONVOY_ON;
   given.isolation = CONVOY_ISOLATION_PROCESS;
   given.threads = 5;
@@ -254,6 +261,10 @@ static void test_options_refused(void **state) {
   check_refused(&given, "struct_size");
   given = fresh, given.reserved = 1;
   check_refused(&given, "reserved");
+  given = fresh, given.reserved3 = 1;
+  check_refused(&given, "reserved3 1");
+  given = fresh, given.require_device = 3;
+  check_refused(&given, "require_device is 3");
   given = fresh, given.isolation = 3;
   check_refused(&given, "isolation");
   given = fresh, given.failover = -1;

@@ -13,7 +13,7 @@ export CONVOY_STATE_DIR="$folder"
 
 "$1" info > "$folder/info"
 grep -A1 'ocl:0  gfx1010:xnack- (AMD Radeon RX 5600 XT)$' "$folder/info" | grep -q 'GPU, 18 compute units' || {
-  grep -q 'no OpenCL device' "$folder/info" && { echo "skipped: no OpenCL device"; exit 77; }
+  grep -q 'no other device' "$folder/info" && { echo "skipped: no OpenCL device"; exit 77; }
   cat "$folder/info"
   exit 1
 }

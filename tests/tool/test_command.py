@@ -89,10 +89,35 @@ class Info(unittest.TestCase):
         self.assertIn(f"no *.icd file in {empty}", done.stdout)
 
     def test_asks_no_driver_when_the_cpu_is_forced(self):
-        done = run("info", CONVOY_DEVICE="cpu")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("because CONVOY_DEVICE=cpu", done.stdout)
-        self.assertNotIn("ocl:", done.stdout)
+        for cpu in ("cpu", " CPU", "cpu:0"):
+            done = run("info", CONVOY_DEVICE=cpu)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("not asked for, because the device is " + cpu.strip(), done.stdout)
+            self.assertNotIn("ocl:", done.stdout)
+
+    def test_shows_a_device_that_is_gone(self):
+        try:
+            with open("/etc/machine-id", encoding="utf-8") as file:
+                machine = file.readline().strip() or "-"
+        except OSError:
+            machine = "-"
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "devices.txt"), "w", encoding="utf-8") as file:
+                file.write("convoy-devices 1\n")
+                for name, where in (("My Old Card", machine), ("Another's Card", "another")):
+                    file.write(f"{where} | ocl:77 | {name} | AMD | 1 | 2026-10-01 | 2026-11-20\n")
+            done = run("info", CONVOY_STATE_DIR=folder)
+            self.assertIn("this machine has also had ocl:77 (My Old Card) until 2026-11-20\n",
+                          done.stdout)
+            self.assertNotIn("Another's", done.stdout)
+            for device in ("ocl:77", "old card"):  # without failover, as the tool opens devices
+                done = run("selftest", "--device", device, CONVOY_STATE_DIR=folder)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn("was ocl:77 (My Old Card), last seen on 2026-11-20, and ",
+                              done.stderr)
+            done = run("selftest", "--device", "older card", CONVOY_STATE_DIR=folder)
+            self.assertEqual(done.returncode, 3, done.stdout)
+            self.assertIn("no device is called", done.stderr)
 
     def test_names_rusticl_and_missing_drivers(self):
         with tempfile.TemporaryDirectory() as folder:

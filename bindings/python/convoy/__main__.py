@@ -33,7 +33,7 @@ def show() -> None:
     devices, why = list_devices()
     print("\n".join(_line(device) for device in devices))
     if why:
-        print(f"  no OpenCL devices: {why}")
+        print(f"  no other devices: {why}")
 
 
 def _run(words: List[str]) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import numpy as np
 
-from . import _host, _queue
+from . import _host, _log, _queue
 from ._conv import Geometry, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
 from ._handle import Handle
 from ._hooks import EventHook, event_function
 from ._keywords import keywords
-from ._lib import DeviceStruct, HealthStruct, PlanStruct
+from ._lib import DESCRIPTION_TEXT, DeviceStruct, HealthStruct, PlanStruct
 from ._load import library
 from ._memory import shared_array
 from ._options import Options, options_struct
@@ -74,7 +74,7 @@ class Context(Single):
         self.close()
 
     def __repr__(self) -> str:
-        return "convoy.Context(closed)" if self.closed else f"convoy.Context({self.device.id!r})"
+        return "<convoy.Context, closed>" if self.closed else f"<convoy.Context: {self.description}>"
 
     def close(self) -> None:
         """Waits for calls in other threads and for what was enqueued, then gives the device back.
@@ -93,6 +93,15 @@ class Context(Single):
         with self._handle as handle:
             check(library.convoy_context_device(handle, struct))
         return Device(**values_of(Device, struct))
+
+    @property
+    def description(self) -> str:
+        """One line: the device the context runs on and why it is that one; where it is the CPU engine
+        in place of another, of which, for how long and why."""
+        text = ctypes.create_string_buffer(DESCRIPTION_TEXT)
+        with self._handle as handle:
+            check(library.convoy_context_describe(handle, text, DESCRIPTION_TEXT))
+        return text.value.decode("utf-8", "replace")
 
     # ------------------------------------------------------------------------- operations
 
@@ -293,11 +302,18 @@ class Context(Single):
 
 
 @keywords(Options)
-def open(device: Optional[str] = None, **options: Unpack[Options]) -> Context:
+def open(
+    device: Optional[str] = None, *, verbose: bool = False, **options: Unpack[Options]
+) -> Context:
     """Opens a device: "auto" (a GPU if there is one, else the CPU engine), "cpu", "ocl", "ocl:1" or
-    part of a device's name.
+    part of a device's name. A name that no device ever bore on this machine raises NotFoundError; a
+    device that is gone or does not open is computed for by the CPU, unless `require_device`.
 
-    Other keywords are the options of _options.py; what is left out comes from the environment, else
-    the default.
+    verbose: one line on stderr says which device it is, and why. Other keywords are the options of
+    _options.py; what is left out comes from the environment, else the default.
     """
-    return Context(device, **options)
+    wanted = flag(verbose, "verbose")
+    context = Context(device, **options)
+    if wanted:
+        _log.say(f"computing on {context.description}")
+    return context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, List, Tuple
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 from ._errors import check
 from ._keywords import keywords
@@ -19,9 +19,11 @@ _WHY_SIZE = 512
 
 
 @keywords(Options)
-def list_devices(**options: Unpack[Options]) -> Tuple[List[Device], str]:
-    """The devices, and why OpenCL could not be asked for more of them ("" if it could)."""
-    asked = options_struct(**options)
+def list_devices(
+    device: Optional[str] = None, **options: Unpack[Options]
+) -> Tuple[List[Device], str]:
+    """The devices, and why OpenCL was not asked for more of them ("" if it was)."""
+    asked = options_struct(device, **options)
     why = ctypes.create_string_buffer(_WHY_SIZE)
     capacity, count = 16, ctypes.c_int32()
     while True:
@@ -36,10 +38,11 @@ def list_devices(**options: Unpack[Options]) -> Tuple[List[Device], str]:
 
 
 @keywords(Options)
-def devices(**options: Unpack[Options]) -> List[Device]:
+def devices(device: Optional[str] = None, **options: Unpack[Options]) -> List[Device]:
     """The CPU engine first, then every OpenCL device. OpenCL is asked in a process of its own
-    unless `isolation="none"`; keywords as in convoy.open(), without a device."""
-    return list_devices(**options)[0]
+    unless `isolation="none"`, and not at all where the device is "cpu"; arguments as in
+    convoy.open()."""
+    return list_devices(device, **options)[0]
 
 
 def version() -> str:

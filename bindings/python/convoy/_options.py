@@ -5,6 +5,7 @@
     algorithm           (choose)  run only this one; others are refused
     isolation           process   "process" or "none": where the driver lives
     failover            True      False: a device fault is raised, not hidden
+    require_device      False     True: an error where the CPU would be opened in place of the device
     tune                True      False: table order, no measured records
     threads             cores     threads of the CPU engine
     workspace_limit     1 GiB     bytes of scratch one operation may use
@@ -33,6 +34,7 @@ class Options(TypedDict, total=False):
     algorithm: Optional[str]
     isolation: Optional[str]
     failover: Optional[bool]
+    require_device: Optional[bool]
     tune: Optional[bool]
     threads: int
     workspace_limit: int
@@ -59,6 +61,7 @@ def options_struct(
     algorithm: Optional[str] = None,
     isolation: Optional[str] = None,
     failover: Optional[bool] = None,
+    require_device: Optional[bool] = None,
     tune: Optional[bool] = None,
     threads: int = 0,
     workspace_limit: int = 0,
@@ -74,6 +77,7 @@ def options_struct(
         algorithm=c_text(algorithm, "algorithm"),
         isolation=_one_of(isolation, _ISOLATIONS, "isolation"),
         failover=_one_of(failover, _SWITCHES, "failover"),
+        require_device=_one_of(require_device, _SWITCHES, "require_device"),
         tune=_one_of(tune, _SWITCHES, "tune"),
         threads=integer(threads, "threads", 32),
         workspace_limit=integer(workspace_limit, "workspace_limit"),

@@ -163,17 +163,18 @@ def test_wrong_settings_of_the_command():
     assert ended.stderr.startswith("convoy: CONVOY_LOG is \"loud\"")
 
 
-def test_cpu_needs_no_opencl():
+@pytest.mark.parametrize("cpu", ["cpu", "CPU", " cpu ", "cpu:0"])
+def test_cpu_needs_no_opencl(cpu):
     """CONVOY_DEVICE=cpu: no OpenCL library in the process, no child process, no device file."""
     script = (
-        "import convoy, numpy, os; c = convoy.open();"
+        "import convoy, numpy, os; c = convoy.open(); assert len(convoy.devices()) == 1;"
         "c.forward(numpy.ones((1, 2, 5), numpy.float32), numpy.ones((3, 2, 2), numpy.float32));"
         "print(open('/proc/self/maps').read());"
         "print([os.readlink(f'/proc/self/fd/{f}') for f in os.listdir('/proc/self/fd')"
         " if os.path.islink(f'/proc/self/fd/{f}')]);"
         "print('children', open(f'/proc/self/task/{os.getpid()}/children').read())"
     )
-    ended = python("-c", script, CONVOY_DEVICE="cpu")
+    ended = python("-c", script, CONVOY_DEVICE=cpu)
     assert ended.returncode == 0, ended.stderr
     assert "libOpenCL" not in ended.stdout and "convoy-ocl" not in ended.stdout
     assert "/dev/dri" not in ended.stdout and "/dev/kfd" not in ended.stdout

@@ -49,7 +49,7 @@ def test_script(script):
         f"['{script}',", "'0',", "'-m',", "'--report']", "__main__", str(script.parent)
     ]  # fmt: skip
     assert done.stderr.startswith("convoy: convolutions run on cpu (")
-    assert done.stderr.endswith("): asked for as 'cpu'\n") and done.stderr.count("\n") == 1
+    assert done.stderr.endswith('): asked for as "cpu"\n') and done.stderr.count("\n") == 1
 
 
 def test_module(script):
@@ -72,17 +72,33 @@ def test_lines_of_several_processes(script):
     assert all(line.startswith("rank 1: ") for line in report)
 
 
-@pytest.mark.parametrize(
-    "asked, why",
-    [("no such device", "'no such device' cannot be opened"), ("pocl", "asked for as 'ocl:")],
-)
-def test_says_which_device_and_why(script, asked, why, request):
-    if asked == "pocl":
-        asked = request.getfixturevalue("opencl_device")
-    done = run("-m", "convoy", "run", script, 0, CONVOY_DEVICE=asked)
+def said(done):
+    return next(line for line in done.stderr.splitlines() if "convolutions run on" in line)
+
+
+def test_says_which_device_and_why(script, opencl_device):
+    done = run("-m", "convoy", "run", script, 0, CONVOY_DEVICE=opencl_device)
     assert done.returncode == 0
-    line = next(line for line in done.stderr.splitlines() if "convolutions run on" in line)
-    assert why in line
+    assert said(done).startswith(f"convoy: convolutions run on {opencl_device} (")
+    assert said(done).endswith(f'): asked for as "{opencl_device}"')
+
+
+def test_a_device_that_never_was(script):
+    """A sentence before the script begins."""
+    done = run("-m", "convoy", "run", "--device", "cuda", script, 0)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith('convoy: no device is called "cuda"; what there is: ')
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_device_that_is_gone(script, gone_device):
+    done = run("-m", "convoy", "run", "--device", gone_device, "--report", script, 0)
+    assert done.returncode == 0
+    assert "convolutions run on cpu (" in said(done) and f"in place of {gone_device}" in said(done)
+    assert done.stderr.splitlines()[-1].startswith("  computing on cpu (")
+    done = run("-m", "convoy", "run", "--device", gone_device, "--require-device", script, 0)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "last seen on 2026-11-20" in done.stderr and "Traceback" not in done.stderr
 
 
 RUNNER = "-m", "convoy", "run", "--device", "cpu"

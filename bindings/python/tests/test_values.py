@@ -55,6 +55,7 @@ TEXTS = {
 }
 FLAGS = {
     "transposed": geometry("transposed"),
+    "verbose": option("verbose"),
     "accumulate": lambda context, value: context.backward_bias(DY, out=zeros(4), accumulate=value),
     "data's": lambda context, value: context.backward_data(
         DY, W, X.shape, out=X.copy(), accumulate=value
@@ -65,7 +66,7 @@ FLAGS = {
 }
 CHOICES = {
     **{name: option(name) for name in ("isolation", "failover", "tune", "verify", "nan_watch")},
-    "winograd": option("winograd"),
+    **{name: option(name) for name in ("winograd", "require_device")},
     "activation": lambda context, value: context.forward(X, W, activation=value),
     "direction": lambda context, value: context.plan(value, *SHAPES),
     "level": lambda context, value: convoy.set_log(None, value),
