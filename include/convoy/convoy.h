@@ -328,7 +328,9 @@ CONVOY_API double convoy_flops(const convoy_conv *conv, convoy_direction directi
 
 #define CONVOY_PROBLEM_TEXT 384 /* bytes that hold any problem as text */
 
-/* One line of text for a problem, and back. Grammar, words separated by one space:
+/* One line of text for a problem, and back. Logs, sentences, reports and the files that are kept put
+ * problems so; of a bias, which needs no filter, as one of a single element over one channel. Grammar,
+ * words separated by one space:
  *   n<N>c<C>[z<Z>][h<H>]w<W> k<K>[t<T>][r<R>]s<S> [stride<v>] [pad<p>] [dil<v>] [groups<g>]
  *   [transposed] [outpad<v>] <direction>
  * v: one number for all axes or one per axis, outermost first, joined by commas;

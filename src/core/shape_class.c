@@ -34,15 +34,12 @@ static bool is_padded(const cvy_problem *p) {
 
 void cvy_shape_class(const cvy_problem *p, char *text, size_t size) {
   static const char *const directions[CONVOY_DIRECTIONS] = {"forward", "data", "weights", "bias"};
-  bool sums_only = p->direction == CONVOY_BACKWARD_BIAS; /* has no input and no filter */
-  const int64_t *extent = sums_only ? p->out : p->in;
   int64_t stride = largest(p->stride);
   cvy_text out = cvy_text_in(text, size);
   cvy_text_add(&out, "%s_r%d_c%d_k%d_in%d,%d,%d_%s_s%d", directions[p->direction], (int)p->rank,
-               bucket(p->c / p->groups), bucket(p->k / p->groups), bucket(extent[0]),
-               bucket(extent[1]), bucket(extent[2]), filter_kind(p),
-               (int)(stride > 3 ? 3 : stride));
+               bucket(p->c / p->groups), bucket(p->k / p->groups), bucket(p->in[0]),
+               bucket(p->in[1]), bucket(p->in[2]), filter_kind(p), (int)(stride > 3 ? 3 : stride));
   cvy_text_add(&out, "%s%s%s%s%s", largest(p->dilation) > 1 ? "_dil" : "", groups_kind(p),
-               !sums_only && is_padded(p) ? "_pad" : "", p->accumulate ? "_sum" : "",
+               is_padded(p) ? "_pad" : "", p->accumulate ? "_sum" : "",
                p->has_bias || p->activation ? "_act" : "");
 }

@@ -311,7 +311,7 @@ class Tune(unittest.TestCase):
         plain = [line for line in read_json(path) if line.get("shape") == "plain"]
         for line in plain:
             chosen = [name for key, name in kept
-                      if key.startswith("n2c3k4") and key.endswith("groups1_" + line["pass"])]
+                      if key.startswith("n2c3h17w19 k4") and key.endswith(" " + line["pass"])]
             self.assertIn(line["algorithm"], chosen or [line["algorithm"]])
 
     def test_tunes_the_passes_asked_for(self):
