@@ -108,7 +108,7 @@ static bool parse_problem(const char *text, cvy_problem *out) {
 /* ---------------------------------------------------------------------------------- records */
 
 bool cvy_record_parse(const char *line, cvy_record *out) {
-  char copy[1024];
+  char copy[CVY_RECORD_TEXT];
   char *field[FIELDS];
   if (strlen(line) >= sizeof(copy)) return false;
   strcpy(copy, line);
@@ -160,7 +160,7 @@ static convoy_status append(cvy_records *records, const cvy_record *record) {
 }
 
 static convoy_status parse_line(const char *line, size_t length, cvy_records *out) {
-  char copy[1024];
+  char copy[CVY_RECORD_TEXT];
   cvy_record record;
   if (length >= sizeof(copy)) {
     out->skipped++;
@@ -190,7 +190,7 @@ convoy_status cvy_records_parse(const char *text, cvy_records *out) {
 }
 
 char *cvy_records_format(const cvy_records *records) {
-  size_t most = sizeof(version_line) + (size_t)records->count * sizeof(cvy_record);
+  size_t most = sizeof(version_line) + (size_t)records->count * CVY_RECORD_TEXT;
   char *text = malloc(most);
   if (!text) return NULL;
   strcpy(text, version_line);

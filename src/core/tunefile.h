@@ -17,6 +17,8 @@ typedef struct cvy_record {
   double milliseconds;
 } cvy_record;
 
+#define CVY_RECORD_TEXT 1024 /* bytes that hold any record's line */
+
 /* One line without its newline. False if it is not a record; `out` is then undefined. */
 bool cvy_record_parse(const char *line, cvy_record *out);
 /* The line with its newline; false if it does not fit. A '|' in a name becomes '/'. */

@@ -83,6 +83,37 @@ static void test_the_shipped_file(void **state) {
   free(text);
 }
 
+static const char longest_problem[] =
+    "n99999999c2147483647z2h2w2 k2147483647t1r1s1 stride2147483647,2147483646,2147483647 "
+    "pad2147483647:2147483646,2147483646:2147483645,2147483647:2147483645 "
+    "dil2147483647,2147483646,2147483647 groups2147483647 transposed "
+    "outpad2147483646,2147483645,2147483645 backward_weights";
+
+/* Records of which everything is as long as it can be: none is lost. */
+static void test_the_longest_records(void **state) {
+  (void)state;
+  cvy_record record;
+  cvy_records records = {0}, again;
+  char line[CVY_RECORD_TEXT], name[128];
+  memset(name, 'x', 127);
+  name[127] = '\0';
+  snprintf(line, sizeof(line), "%.31s | %s | %s | k=00000000deadbeef | %s | %s | 1 ms", name, name,
+           name, longest_problem, name);
+  assert_true(cvy_record_parse(line, &record));
+  for (int i = 0; i < 3; i++) {
+    record.driver[0] = (char)('a' + i);
+    assert_int_equal(cvy_records_put(&records, &record), CONVOY_OK);
+  }
+  char *text = cvy_records_format(&records);
+  assert_non_null(text);
+  assert_int_equal(cvy_records_parse(text, &again), CONVOY_OK);
+  assert_int_equal(again.count, 3);
+  assert_non_null(strstr(text, longest_problem));
+  cvy_records_free(&records);
+  cvy_records_free(&again);
+  free(text);
+}
+
 /* A name may not break its line apart. */
 static void test_record_with_bars(void **state) {
   (void)state;
@@ -370,6 +401,7 @@ int main(void) {
       cmocka_unit_test(test_record_there_and_back),
       cmocka_unit_test(test_words_of_older_files),
       cmocka_unit_test(test_the_shipped_file),
+      cmocka_unit_test(test_the_longest_records),
       cmocka_unit_test(test_record_with_bars),
       cmocka_unit_test(test_record_refused),
       cmocka_unit_test(test_files),
