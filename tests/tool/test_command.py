@@ -404,7 +404,8 @@ class Soak(unittest.TestCase):
 
 
 class Health(unittest.TestCase):
-    LINE = ("{} | 1.0 | ocl.direct | forward_r2_c5_k6_in0,6,6_small_s1 | tuned | 3 | {} | it hung\n")
+    PROBLEM = "n4c32h64w60 k64r3s3 pad1 forward"
+    LINE = "{} | 1.0 | ocl.direct | " + PROBLEM + " | tuned | 3 | {} | it hung\n"
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -425,7 +426,8 @@ class Health(unittest.TestCase):
         self.assertEqual(self.health(), "no faults are recorded\n")
         self.record("Card A", "Card B")
         text = self.health("--device", "Card A")
-        for part in ("Card A", "ocl.direct", "it hung", "conservative algorithms only", "24.0 h"):
+        for part in ("Card A", f"3 with ocl.direct on {self.PROBLEM}: conservative algorithms only",
+                     "it hung", "24.0 h"):
             self.assertIn(part, text)
         self.assertNotIn("Card B", text)
 
