@@ -18,6 +18,7 @@ static const usage about = {
     "  convoy bench --shapes resnet50_b8 --device cpu --algorithm all\n"
     "  convoy bench --shapes bench/shapes/*.csv --device all --json now.json\n"
     "  convoy bench --shapes eeg --json new.json --compare old.json\n"
+    "  convoy bench --shape 'n4c3h640w640 k16r3s3 stride2 pad1 forward' --algorithm all\n"
     "\n"
     "columns: workspc = scratch memory; error = largest |y - exact|; bound = that error as a part "
     "of\n"
@@ -59,6 +60,8 @@ int bench_main(int argc, char **argv) {
   const option table[] = {
       {"--shapes", "FILE...", OPTION_FILES, &set.shapes,
        "shape tables, or names of installed ones (yolov8n_rx5600xt)"},
+      {"--shape", "TEXT...", OPTION_FILES, &set.texts,
+       "problems as logs and reports print them: 'n2c3h7w9 k5r3s2 pad1 forward'"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
       {"--pass", "NAME,...", OPTION_WORDS, &set.passes,
@@ -82,6 +85,6 @@ int bench_main(int argc, char **argv) {
   set.command = command;
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
-  if (set.shapes.count == 0) words_add(&set.shapes, "yolov8n_rx5600xt", 16);
+  if (set.shapes.count + set.texts.count == 0) words_add(&set.shapes, "yolov8n_rx5600xt", 16);
   return run_to_files(&set);
 }

@@ -8,7 +8,7 @@
 #include "record.h"
 
 typedef struct bench_options {
-  words shapes, devices, passes, algorithms;
+  words shapes, texts, devices, passes, algorithms;
   const char *json, *compare;
   int samples;             /* 0: as `quick` says */
   double min_time, budget; /* seconds; negative: as `quick` says */

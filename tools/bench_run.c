@@ -1,7 +1,6 @@
 /* The loops of the bench: tables, layers, passes; for each problem all devices and algorithms, so
  * that its data and its reference are made once and the devices stand side by side. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -16,9 +15,7 @@ typedef struct bench {
   const bench_options *options;
   FILE *out, *json;
   timing enough;
-  int table_count, direction_count;
-  layer_table *tables;
-  int directions[CONVOY_DIRECTIONS];
+  shapes shapes;
   device_list devices;
   records lines, old; /* of this run, of the one it is compared with */
   progress line;
@@ -32,40 +29,6 @@ static timing timing_of(const bench_options *options) {
   if (options->min_time >= 0.0) out.min_time = options->min_time;
   if (options->budget >= 0.0) out.budget = options->budget;
   return out;
-}
-
-static int complain(const char *what, int status) {
-  fprintf(stderr, "convoy bench: %s\n", what);
-  return status;
-}
-
-static int read_passes(const words *names, bench *out) {
-  if (names->count == 0) {
-    while (out->direction_count < 3) {
-      out->directions[out->direction_count] = out->direction_count;
-      out->direction_count++;
-    }
-  }
-  for (int i = 0; i < names->count; i++) {
-    const int direction = direction_find(names->item[i]);
-    if (direction < 0 || out->direction_count == CONVOY_DIRECTIONS)
-      return direction_refuse("bench", names->item[i]);
-    out->directions[out->direction_count++] = direction;
-  }
-  return EXIT_FINE;
-}
-
-static int read_tables(const words *names, bench *out) {
-  char why[512];
-  out->tables = calloc((size_t)names->count, sizeof *out->tables);
-  if (!out->tables) return complain("out of memory", EXIT_FAILED);
-  for (int i = 0; i < names->count; i++) {
-    if (!shapes_read(names->item[i], &out->tables[i], why, sizeof why)) {
-      return complain(why, EXIT_USAGE);
-    }
-    out->table_count++;
-  }
-  return EXIT_FINE;
 }
 
 /* The algorithms to run on a device; "" stands for its choice. Returns how many. */
@@ -112,7 +75,7 @@ static void run_devices(bench *all, const bench_case *what) {
     const int count = algorithms_for(all, where, names);
     for (int i = 0; i < count; i++) {
       char now[128];
-      snprintf(now, sizeof now, "%s %s %s %s", where->info.id, what->from->name,
+      snprintf(now, sizeof now, "%s %.40s %s %s", where->info.id, what->from->name,
                direction_roles[what->shape.direction].name, names[i]);
       progress_show(&all->line, now);
       const record line = bench_line(what, where, names[i][0] ? names[i] : NULL, &all->enough);
@@ -121,9 +84,10 @@ static void run_devices(bench *all, const bench_case *what) {
   }
 }
 
-static void run_case(bench *all, const layer_table *table, const layer *from, int direction) {
+static void run_case(bench *all, const layer_table *table, const layer *from,
+                     convoy_direction direction) {
   bench_case what = {.table = table->name, .from = from, .shape = from->shape};
-  what.shape.direction = (convoy_direction)direction;
+  what.shape.direction = direction;
   reference exact = {0, NULL};
   progress_show(&all->line, from->name);
   const bool made = operands_make(&what.shape, fill_real, false, &what.data);
@@ -143,20 +107,18 @@ static void run_case(bench *all, const layer_table *table, const layer *from, in
 static void run_table(bench *all, const layer_table *table) {
   bench_print_head(all->out, table->name);
   for (int l = 0; l < table->count; l++) {
-    for (int d = 0; d < all->direction_count; d++) {
-      run_case(all, table, &table->layers[l], all->directions[d]);
-    }
+    const layer *from = &table->layers[l];
+    const passes each = shapes_passes(&all->shapes, table, from);
+    for (int d = 0; d < each.count; d++) run_case(all, table, from, each.item[d]);
   }
 }
 
 static int prepare(bench *all) {
-  int status = read_passes(&all->options->passes, all);
-  if (status == EXIT_FINE) status = read_tables(&all->options->shapes, all);
-  if (status == EXIT_FINE && all->options->compare)
-    status = bench_read_old(all->options->compare, &all->old);
-  if (status == EXIT_FINE) status = devices_open(&all->options->devices, &all->devices);
-  if (status == EXIT_FINE)
-    status = devices_check_algorithms(&all->devices, &all->options->algorithms);
+  const bench_options *set = all->options;
+  int status = shapes_open("bench", &set->shapes, &set->texts, &set->passes, &all->shapes);
+  if (status == EXIT_FINE && set->compare) status = bench_read_old(set->compare, &all->old);
+  if (status == EXIT_FINE) status = devices_open(&set->devices, &all->devices);
+  if (status == EXIT_FINE) status = devices_check_algorithms(&all->devices, &set->algorithms);
   return status;
 }
 
@@ -165,10 +127,8 @@ static int run(bench *all) {
   measure_peaks(&all->devices);
   bench_print_devices(all->out, &all->devices);
   if (all->json) bench_write_head(all->json, all->options->command, &all->devices);
-  int cases = 0;
-  for (int t = 0; t < all->table_count; t++) cases += all->tables[t].count * all->direction_count;
-  all->line = progress_start(cases, all->options->progress);
-  for (int t = 0; t < all->table_count; t++) run_table(all, &all->tables[t]);
+  all->line = progress_start(shapes_problems(&all->shapes), all->options->progress);
+  for (int t = 0; t < all->shapes.table_count; t++) run_table(all, &all->shapes.tables[t]);
   bench_print_sums(all->out, &all->lines, &all->devices);
   if (all->json) bench_write_sums(all->json, &all->lines);
   int status = all->failed ? EXIT_FAILED : EXIT_FINE;
@@ -184,8 +144,7 @@ int bench_run(const bench_options *options, FILE *out, FILE *json) {
   int status = prepare(&all);
   if (status == EXIT_FINE) status = run(&all);
   devices_close(&all.devices);
-  for (int t = 0; t < all.table_count; t++) csv_free(&all.tables[t]);
-  free(all.tables);
+  shapes_close(&all.shapes);
   records_free(&all.lines);
   records_free(&all.old);
   return status;

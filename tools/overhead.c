@@ -137,17 +137,11 @@ static int work(const settings *set, const layer_table *tables) {
 }
 
 static int read_and_work(const settings *set) {
-  enum { TABLES_MOST = sizeof set->tables.item / sizeof set->tables.item[0] };
-  layer_table tables[TABLES_MOST];
-  int status = EXIT_FINE, count = 0;
-  for (; count < set->tables.count && status == EXIT_FINE; count += status == EXIT_FINE) {
-    char why[512];
-    if (shapes_read(set->tables.item[count], &tables[count], why, sizeof why)) continue;
-    fprintf(stderr, "convoy overhead: %s\n", why);
-    status = EXIT_USAGE;
-  }
-  if (status == EXIT_FINE) status = work(set, tables);
-  while (count > 0) csv_free(&tables[--count]);
+  static const words none;
+  shapes read;
+  int status = shapes_open("overhead", &set->tables, &none, &none, &read);
+  if (status == EXIT_FINE) status = work(set, read.tables);
+  shapes_close(&read);
   return status;
 }
 

@@ -6,14 +6,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "convoy/convoy.h"
+
 typedef struct record {
-  char table[64], shape[64], pass[20];
+  char table[64], shape[CONVOY_PROBLEM_TEXT], pass[20];
   char device[16], device_name[128], driver[128];
   char requested[32]; /* the algorithm asked for: "auto" or a name */
   char algorithm[32], parameters[128];
   char status[16]; /* "ok", "refused", "wrong", "error" */
   char reason[256];
-  char problem[256]; /* in the problem grammar */
+  char problem[CONVOY_PROBLEM_TEXT];
   int64_t count, workspace_bytes, samples, batch;
   double flops, bytes;                      /* of one operation; bytes = every array once */
   double error, error_share;                /* largest |y - exact|, and error / bound */

@@ -7,6 +7,7 @@
 #include "devices.h"
 #include "progress.h"
 #include "selftest_sample.h"
+#include "shapes.h"
 #include "tool.h"
 
 enum { ROWS_MOST = 32 };
@@ -29,14 +30,10 @@ typedef struct selftest {
 
 static void print_failure(selftest *test, const sample *what, const device *where,
                           const char *algorithm, const char *way, const char *why) {
-  char text[256] = "?";
-  const problem *shape = &what->shape;
-  convoy_format_problem(&shape->conv, shape->x_shape, shape->w_shape, shape->direction, text,
-                        sizeof text);
   progress_clear(&test->line);
   fprintf(test->out, "FAILED %s, %s: %s\n", algorithm, way, why);
-  fprintf(test->out, "  convoy selftest --device %s --algorithm %s --problem '%s'\n",
-          where->info.id, algorithm, text);
+  fprintf(test->out, "  convoy selftest --device %s --algorithm %s --shape '%s'\n", where->info.id,
+          algorithm, what->text);
 }
 
 static bool check_all_ways(selftest *test, sample *what, device *where, const convoy_plan *plan) {
@@ -67,8 +64,7 @@ static void check_row(selftest *test, sample *what, device *where, const char *a
     to->refused++;
     if (!test->options->verbose) return;
     progress_clear(&test->line);
-    fprintf(test->out, "refused by %s (%s): %s\n", algorithm,
-            direction_roles[shape->direction].name, plan.reason);
+    fprintf(test->out, "refused by %s: %s: %s\n", algorithm, what->text, plan.reason);
   } else if (check_all_ways(test, what, where, &plan)) {
     to->ran++;
   } else {
@@ -100,12 +96,8 @@ static void check_sample(selftest *test, sample *what) {
 /* Parses and checks one line of the problem grammar. */
 static int check_problem(selftest *test, const char *text) {
   sample what = {0};
-  problem *shape = &what.shape;
-  shape->conv = (convoy_conv)CONVOY_CONV_INIT(2);
-  if (convoy_parse_problem(text, &shape->conv, shape->x_shape, shape->w_shape, &shape->direction) !=
-          CONVOY_OK ||
-      convoy_output_shape(&shape->conv, shape->x_shape, shape->w_shape, shape->y_shape) !=
-          CONVOY_OK) {
+  what.text = text;
+  if (!shapes_parse(text, &what.shape)) {
     fprintf(stderr, "convoy selftest: %s: %s\n", text, convoy_last_error());
     return EXIT_USAGE;
   }
@@ -124,11 +116,18 @@ static int check_list(selftest *test) {
   int status = EXIT_FINE;
   for (int i = 0; selftest_problems[i] && status == EXIT_FINE; i++) {
     for (int d = 0; d < CONVOY_DIRECTIONS && status == EXIT_FINE; d++) {
-      char text[256];
+      char text[CONVOY_PROBLEM_TEXT];
       snprintf(text, sizeof text, "%s %s", selftest_problems[i], direction_roles[d].name);
       status = check_problem(test, text);
     }
   }
+  return status;
+}
+
+static int check_texts(selftest *test, const words *texts) {
+  int status = EXIT_FINE;
+  for (int i = 0; i < texts->count && status == EXIT_FINE; i++)
+    status = check_problem(test, texts->item[i]);
   return status;
 }
 
@@ -162,7 +161,7 @@ static bool print_summary(const selftest *test) {
       idle += all.ran == 0;
     }
   }
-  return failed == 0 && ran > 0 && (idle == 0 || test->options->problem);
+  return failed == 0 && ran > 0 && (idle == 0 || test->options->texts.count > 0);
 }
 
 /* Names are kept, because a device that is lost can no longer be asked. */
@@ -183,11 +182,12 @@ int selftest_run(const selftest_options *options, FILE *out) {
   list_rows(&test);
   int problems = 0;
   while (selftest_problems[problems]) problems++;
+  const words *texts = &options->texts;
   test.line =
-      progress_start(options->problem ? 1 : problems * CONVOY_DIRECTIONS, options->progress);
+      progress_start(texts->count ? texts->count : problems * CONVOY_DIRECTIONS, options->progress);
   status = devices_check_algorithms(&test.devices, &options->algorithms);
   if (status == EXIT_FINE) {
-    status = options->problem ? check_problem(&test, options->problem) : check_list(&test);
+    status = texts->count ? check_texts(&test, texts) : check_list(&test);
     progress_clear(&test.line);
   }
   if (status == EXIT_FINE) {
@@ -208,7 +208,7 @@ static const usage about = {
     "  convoy selftest\n"
     "  convoy selftest --device cpu,ocl:0 --verbose\n"
     "  convoy selftest --device ocl:0 --algorithm ocl.direct \\\n"
-    "      --problem 'n2c3h7w9 k5r3s2 pad1 backward_data'\n",
+    "      --shape 'n2c3h7w9 k5r3s2 pad1 backward_data'\n",
 };
 
 int selftest_main(int argc, char **argv) {
@@ -217,7 +217,9 @@ int selftest_main(int argc, char **argv) {
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
       {"--algorithm", "all|NAME,...", OPTION_WORDS, &set.algorithms, "only these (all)"},
-      {"--problem", "TEXT", OPTION_TEXT, &set.problem, "this problem only, in the problem grammar"},
+      {"--shape", "TEXT...", OPTION_FILES, &set.texts,
+       "these problems only, as logs and reports print them"},
+      {"--problem", "TEXT...", OPTION_FILES, &set.texts, "the same, as older reports call it"},
       {"--verbose", NULL, OPTION_FLAG, &set.verbose, "show why a problem was refused"},
       {"--progress", NULL, OPTION_FLAG, &set.progress,
        "progress line even if stderr is not a terminal"},

@@ -79,14 +79,14 @@ static void extents(reader *r, convoy_conv *conv, int64_t *x_shape, int64_t *w_s
   *k = lettered(r, "k", "k");
   for (int i = first; i < 3; i++)
     w_shape[2 + i - first] = lettered(r, filter[i], "t, r and s like z, h and w");
-  expect(r, take(r, " "), "a space");
+  expect(r, take(r, " "), "a space, and a direction at the end");
 }
 
 /* An optional word with a value per axis, and the space behind it. */
 static void axes_word(reader *r, const char *word, int rank, int64_t *begin, int64_t *end) {
   if (!take(r, word)) return;
   per_axis(r, rank, begin, end);
-  expect(r, take(r, " "), "a space");
+  expect(r, take(r, " "), "a space, and a direction at the end");
 }
 
 static void options(reader *r, convoy_conv *conv) {

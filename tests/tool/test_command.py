@@ -62,7 +62,7 @@ class Usage(unittest.TestCase):
         self.assertIn("no driver", self.assert_status(2, "overhead", "--device", "cpu").stderr)
         self.assert_status(2, "bench", "--algorithm", "cpu.none", "--device", "cpu")
         self.assert_status(2, "bench", "--device", "cpu", "--json", "/no/such/folder/file")
-        self.assert_status(2, "selftest", "--device", "cpu", "--problem", "n1c1w1")
+        self.assert_status(2, "selftest", "--device", "cpu", "--shape", "n1c1w1")
         self.assert_status(2, "selftest", "--device", "cpu", "--algorithm", "cpu.none")
         self.assert_status(2, "tune", "--device", "cpu")
         self.assert_status(2, "tune", "--device", "cpu", "--shapes", "no/such/file.csv")
@@ -142,12 +142,20 @@ class Selftest(unittest.TestCase):
         self.assertTrue(all(int(row[5]) == 0 for row in rows))
 
     def test_environment_chooses_the_device(self):
-        done = run("selftest", "--problem", "n1c2w5 k3s2 forward", CONVOY_DEVICE="cpu")
+        done = run("selftest", "--shape", "n1c2w5 k3s2 forward", CONVOY_DEVICE="cpu")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertNotIn("ocl", done.stdout)
 
+    def test_says_which_problem_was_refused(self):
+        text = "n2c5h4w6 k3r3s2 stride2 transposed outpad1 backward_data"
+        done = run("selftest", "--device", "cpu", "--verbose", "--shape", text, "--problem",
+                   "n1c2w5 k3s2 forward")  # as older reports call it
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"refused by cpu.depthwise: {text}: ", done.stdout)
+        self.assertIn("refused by cpu.depthwise: n1c2w5 k3s2 forward: ", done.stdout)
+
     def test_only_what_is_asked_for(self):
-        done = run("selftest", "--device", "cpu", "--algorithm", "cpu.direct", "--problem",
+        done = run("selftest", "--device", "cpu", "--algorithm", "cpu.direct", "--shape",
                    "n1c2w5 k3s2 backward_data")
         rows = [line.split() for line in done.stdout.splitlines() if line.startswith("cpu ")]
         self.assertEqual(sum(int(row[3]) for row in rows), 1)
@@ -229,6 +237,33 @@ class Bench(unittest.TestCase):
         for line in lines:
             self.assertIn(line["status"], ("ok", "refused"))
             self.assertTrue(line["status"] == "ok" or line["reason"])
+
+    def test_problems_as_they_are_printed(self):
+        texts = ["n1c3h20w20 k4r3s3 pad1 forward", "n2c3w11 k5s3 backward_bias",
+                 "n2c5h4w6 k3r3s2 stride2 transposed outpad1 backward_data"]
+        path = self.path("shape.json")
+        done = run("bench", "--device", "cpu", "--quick", "--min-time", "0", "--json", path,
+                   "--shape", *texts)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = [line for line in read_json(path) if line["type"] == "line"]
+        self.assertEqual([line["problem"] for line in lines], texts)
+        self.assertEqual([f"{line['shape']} {line['pass']}" for line in lines], texts)
+        self.assertIn("\n    " + texts[2] + "\n", done.stdout)  # the column cuts it
+        again = run("bench", "--device", "cpu", "--quick", "--min-time", "0", "--compare", path,
+                    "--shape", texts[0])
+        self.assertIn("1 of 1 lines are in both", again.stdout)
+        both = run("bench", "--device", "cpu", "--quick", "--min-time", "0", "--shapes", self.table,
+                   "--pass", "forward", "--shape", texts[1])
+        self.assertRegex(both.stdout, r"(?m)^plain +forward .*\n.*depthwise +forward")
+        self.assertRegex(both.stdout, r"(?m)^n2c3w11 k5s3 +bias ")
+
+    def test_a_shape_that_is_none_is_2(self):
+        for arguments, why in ((["n1c3h20w20 k4r3s3 pad1"], "expected a space, and a direction"),
+                               (["n1c1w5 k1s6 forward"], "filter of axis w"),
+                               (["n1c1w5 k1s3 forward", "--pass", "forward"], "names its pass")):
+            done = run("bench", "--device", "cpu", "--shape", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(why, done.stderr)
 
     def test_installed_table_by_name_and_width(self):
         done = run("bench", "--shapes", "mobilenetv2_dw_b8", "--device", "cpu", "--quick",
@@ -319,6 +354,14 @@ class Tune(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("backward_bias", done.stdout)
         self.assertNotIn("forward", done.stdout)
+
+    def test_problems_as_they_are_printed(self):
+        text = "n2c5h4w6 k3r3s2 stride2 transposed outpad1 backward_data"
+        done = run("tune", "--device", "cpu", "--shape", text, "--budget", "5", "--file", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"\n  {text}", done.stdout)
+        for fields in self.records():
+            self.assertEqual(fields[4], text)
 
     def test_leaves_a_foreign_file_alone(self):
         with open(self.file, "w", encoding="utf-8") as file:
