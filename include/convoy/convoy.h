@@ -90,9 +90,11 @@ typedef enum convoy_log_level {
 /* Called with one line, no newline. May be called from any thread; must not call Convoy. */
 typedef void convoy_log_fn(void *user, convoy_log_level level, const char *line);
 
-/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes "convoy: ..."
- * to stderr. Process-wide. Until the first call the level is CONVOY_LOG (off, error, warning, info,
- * debug), by default warning. */
+/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes them to stderr
+ * behind the time (UTC): "convoy: 2026-11-23T05:07:09Z: ...". One process of many says which, as
+ * convoy_open finds it in RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID or, for want of these,
+ * LOCAL_RANK: "convoy: 2026-11-23T05:07:09Z rank 3: ...". Process-wide. Until the first call the level
+ * is CONVOY_LOG (off, error, warning, info, debug), by default warning. */
 CONVOY_API void convoy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
 
 /* ----------------------------------------------------------------------------------- options */
