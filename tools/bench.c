@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "interrupt.h"
 #include "tool.h"
 
 static const usage about = {
@@ -38,21 +39,16 @@ static void join(int argc, char **argv, char *out, size_t size) {
 }
 
 static int run_to_files(const bench_options *options) {
-  FILE *json = NULL;
-  if (options->json && options->compare && strcmp(options->json, options->compare) == 0) {
+  output file = {.to = NULL};
+  if (options->json && options->compare && output_replaces(options->json, options->compare)) {
     fputs("convoy bench: --json would overwrite the file that --compare names\n", stderr);
     return EXIT_USAGE;
   }
-  if (options->json && !(json = fopen(options->json, "w"))) {
-    perror(options->json);
-    return EXIT_USAGE;
-  }
-  int status = bench_run(options, stdout, json);
-  if (json && fclose(json) != 0) {
-    perror(options->json);
-    status = EXIT_FAILED;
-  }
-  return status;
+  if (options->json && !output_open("bench", options->json, &file)) return EXIT_USAGE;
+  interrupt_catch();
+  const int status = bench_run(options, stdout, file.to);
+  const bool written = output_close("bench", &file, !interrupted());
+  return interrupt_status(written ? status : EXIT_FAILED);
 }
 
 int bench_main(int argc, char **argv) {

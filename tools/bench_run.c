@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "check.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "shapes.h"
 #include "tool.h"
@@ -53,6 +54,7 @@ static int algorithms_for(const bench *all, const device *where, const char **ou
 static void measure_peaks(device_list *devices) {
   for (int i = 0; i < devices->count; i++) {
     device *one = &devices->item[i];
+    if (interrupted()) return;
     if (convoy_measure_peak(one->context, &one->gflops, &one->gigabytes) == CONVOY_OK) continue;
     fprintf(stderr, "convoy bench: %s: no peak: %s\n", one->info.id, convoy_last_error());
     one->gflops = one->gigabytes = NAN;
@@ -61,6 +63,7 @@ static void measure_peaks(device_list *devices) {
 
 static void finish_line(bench *all, const record *line) {
   progress_clear(&all->line);
+  if (interrupted() && strcmp(line->status, "error") == 0) return; /* the signal was the error */
   bench_print_line(all->out, line, all->options->verbose);
   fflush(all->out);
   if (all->json) record_write(all->json, line);
@@ -73,7 +76,7 @@ static void run_devices(bench *all, const bench_case *what) {
     device *where = &all->devices.item[d];
     const char *names[ALGORITHMS_MOST];
     const int count = algorithms_for(all, where, names);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !interrupted(); i++) {
       char now[128];
       snprintf(now, sizeof now, "%s %.40s %s %s", where->info.id, what->from->name,
                direction_roles[what->shape.direction].name, names[i]);
@@ -101,15 +104,16 @@ static void run_case(bench *all, const layer_table *table, const layer *from,
   }
   reference_free(&exact);
   operands_free(&what.data);
-  progress_step(&all->line);
+  if (!interrupted()) progress_step(&all->line);
 }
 
 static void run_table(bench *all, const layer_table *table) {
   bench_print_head(all->out, table->name);
+  fflush(all->out);
   for (int l = 0; l < table->count; l++) {
     const layer *from = &table->layers[l];
     const passes each = shapes_passes(&all->shapes, table, from);
-    for (int d = 0; d < each.count; d++) run_case(all, table, from, each.item[d]);
+    for (int d = 0; d < each.count && !interrupted(); d++) run_case(all, table, from, each.item[d]);
   }
 }
 
@@ -122,25 +126,38 @@ static int prepare(bench *all) {
   return status;
 }
 
+/* What there is: sums, and whether that is all. */
+static void conclude(bench *all, const output_state *state) {
+  char why[128];
+  snprintf(why, sizeof why, "%s after %d of %d problems", interrupt_text(), all->line.done,
+           all->line.total);
+  const char *why_not = interrupted() ? why : NULL;
+  bench_print_sums(all->out, &all->lines, &all->devices);
+  if (all->json) bench_write_sums(all->json, &all->lines);
+  if (all->json) bench_write_end(all->json, state, why_not);
+  if (why_not) fprintf(all->out, "\nbench INCOMPLETE: %s\n", why_not);
+}
+
 static int run(bench *all) {
+  output_state state = {.at = -1};
   all->failed = all->devices.failed > 0;
   measure_peaks(&all->devices);
   bench_print_devices(all->out, &all->devices);
-  if (all->json) bench_write_head(all->json, all->options->command, &all->devices);
+  if (all->json) state = bench_write_head(all->json, all->options->command, &all->devices);
   all->line = progress_start(shapes_problems(&all->shapes), all->options->progress);
-  for (int t = 0; t < all->shapes.table_count; t++) run_table(all, &all->shapes.tables[t]);
-  bench_print_sums(all->out, &all->lines, &all->devices);
-  if (all->json) bench_write_sums(all->json, &all->lines);
+  for (int t = 0; t < all->shapes.table_count && !interrupted(); t++)
+    run_table(all, &all->shapes.tables[t]);
+  conclude(all, &state);
   int status = all->failed ? EXIT_FAILED : EXIT_FINE;
   if (all->options->compare) {
     const int compared = bench_compare(all->out, all->options->compare, &all->old, &all->lines);
     if (status == EXIT_FINE) status = compared;
   }
-  return status;
+  return interrupt_status(status);
 }
 
-int bench_run(const bench_options *options, FILE *out, FILE *json) {
-  bench all = {.options = options, .out = out, .json = json, .enough = timing_of(options)};
+int bench_run(const bench_options *options, FILE *out, FILE *lines) {
+  bench all = {.options = options, .out = out, .json = lines, .enough = timing_of(options)};
   int status = prepare(&all);
   if (status == EXIT_FINE) status = run(&all);
   devices_close(&all.devices);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "devices.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "selftest_sample.h"
 #include "shapes.h"
@@ -38,9 +39,11 @@ static void print_failure(selftest *test, const sample *what, const device *wher
 
 static bool check_all_ways(selftest *test, sample *what, device *where, const convoy_plan *plan) {
   bool good = true;
-  for (int way = 0; way < SAMPLE_WAYS; way++) {
+  for (int way = 0; way < SAMPLE_WAYS && !interrupted(); way++) {
+    interrupt_reaches(where->context);
     const outcome result = sample_check(what, where, plan, way);
-    if (result.good) continue;
+    interrupt_reaches(NULL);
+    if (result.good || result.status == CONVOY_ERR_INTERRUPTED) continue;
     good = false;
     print_failure(test, what, where, plan->algorithm, sample_ways[way].name, result.why);
     if (result.status == CONVOY_ERR_DEVICE) device_reopen(where);
@@ -66,7 +69,7 @@ static void check_row(selftest *test, sample *what, device *where, const char *a
     progress_clear(&test->line);
     fprintf(test->out, "refused by %s: %s: %s\n", algorithm, what->text, plan.reason);
   } else if (check_all_ways(test, what, where, &plan)) {
-    to->ran++;
+    to->ran += !interrupted();
   } else {
     to->failed++;
   }
@@ -83,7 +86,7 @@ static bool wanted(const words *names, const char *algorithm) {
 static void check_sample(selftest *test, sample *what) {
   for (int d = 0; d < test->devices.count; d++) {
     device *where = &test->devices.item[d];
-    for (int row = 0; row < test->rows[d]; row++) {
+    for (int row = 0; row < test->rows[d] && !interrupted(); row++) {
       const char *algorithm = test->names[d][row];
       tally *to = &test->tallies[d][row][what->shape.direction];
       if (wanted(&test->options->algorithms, algorithm)) {
@@ -108,14 +111,14 @@ static int check_problem(selftest *test, const char *text) {
   }
   check_sample(test, &what);
   sample_free(&what);
-  progress_step(&test->line);
+  if (!interrupted()) progress_step(&test->line);
   return EXIT_FINE;
 }
 
 static int check_list(selftest *test) {
   int status = EXIT_FINE;
   for (int i = 0; selftest_problems[i] && status == EXIT_FINE; i++) {
-    for (int d = 0; d < CONVOY_DIRECTIONS && status == EXIT_FINE; d++) {
+    for (int d = 0; d < CONVOY_DIRECTIONS && status == EXIT_FINE && !interrupted(); d++) {
       char text[CONVOY_PROBLEM_TEXT];
       snprintf(text, sizeof text, "%s %s", selftest_problems[i], direction_roles[d].name);
       status = check_problem(test, text);
@@ -126,7 +129,7 @@ static int check_list(selftest *test) {
 
 static int check_texts(selftest *test, const words *texts) {
   int status = EXIT_FINE;
-  for (int i = 0; i < texts->count && status == EXIT_FINE; i++)
+  for (int i = 0; i < texts->count && status == EXIT_FINE && !interrupted(); i++)
     status = check_problem(test, texts->item[i]);
   return status;
 }
@@ -175,6 +178,16 @@ static void list_rows(selftest *test) {
   }
 }
 
+static int conclude(const selftest *test) {
+  const bool good = print_summary(test) && test->devices.failed == 0;
+  if (interrupted())
+    fprintf(test->out, "selftest INCOMPLETE: %s after %d of %d problems\n", interrupt_text(),
+            test->line.done, test->line.total);
+  else
+    fprintf(test->out, "selftest %s\n", good ? "passed" : "FAILED");
+  return good ? EXIT_FINE : EXIT_FAILED;
+}
+
 int selftest_run(const selftest_options *options, FILE *out) {
   selftest test = {.options = options, .out = out};
   int status = devices_open(&options->devices, &test.devices);
@@ -190,13 +203,9 @@ int selftest_run(const selftest_options *options, FILE *out) {
     status = texts->count ? check_texts(&test, texts) : check_list(&test);
     progress_clear(&test.line);
   }
-  if (status == EXIT_FINE) {
-    const bool good = print_summary(&test) && test.devices.failed == 0;
-    fprintf(out, "selftest %s\n", good ? "passed" : "FAILED");
-    status = good ? EXIT_FINE : EXIT_FAILED;
-  }
+  if (status == EXIT_FINE) status = conclude(&test);
   devices_close(&test.devices);
-  return status;
+  return interrupt_status(status);
 }
 
 static const usage about = {
@@ -227,5 +236,6 @@ int selftest_main(int argc, char **argv) {
   };
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
+  interrupt_catch();
   return selftest_run(&set, stdout);
 }

@@ -1,10 +1,10 @@
 /* `convoy tune`: tables, layers, passes; each problem gets its share of the time that is left. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "convoy/convoy.h"
 #include "devices.h"
+#include "interrupt.h"
 #include "places.h"
 #include "progress.h"
 #include "shapes.h"
@@ -38,16 +38,6 @@ typedef struct table_sums {
   double untuned, tuned; /* ms, each layer as often as it occurs */
 } table_sums;
 
-/* What Ctrl-C reaches: the context at work. A second one ends the program. */
-static convoy_context *volatile at_work;
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
-  convoy_interrupt(at_work);
-}
-
 static void print_found(const layer *from, const char *pass, const convoy_tuned *found) {
   if (!found->kept) {
     printf("  %-24s %-16s stays as it is: %s\n", from->name, pass, found->reason);
@@ -66,16 +56,17 @@ static void tune_problem(tuning *all, device *where, const layer *from, convoy_d
   char now[128];
   snprintf(now, sizeof now, "%s %.40s %s", where->info.id, from->name, pass);
   progress_show(&all->line, now);
+  interrupt_reaches(where->context);
   const convoy_status status = convoy_tune(where->context, &shape->conv, direction, shape->x_shape,
                                            shape->w_shape, seconds, &found);
+  interrupt_reaches(NULL);
   progress_clear(&all->line);
-  progress_step(&all->line);
   if (status == CONVOY_ERR_INTERRUPTED) return;
+  progress_step(&all->line);
   if (status != CONVOY_OK) {
     printf("  %-24s %-16s failed: %s\n", from->name, pass, convoy_last_error());
     all->failed++;
     if (status == CONVOY_ERR_DEVICE) device_reopen(where);
-    at_work = where->context;
     return;
   }
   print_found(from, pass, &found);
@@ -104,7 +95,7 @@ static void tune_table(tuning *all, device *where, const layer_table *table) {
   prepare_table(all, where, table);
   for (int l = 0; l < table->count; l++) {
     const passes each = shapes_passes(&all->shapes, table, &table->layers[l]);
-    for (int d = 0; d < each.count && where->context && !interrupted; d++) {
+    for (int d = 0; d < each.count && where->context && !interrupted(); d++) {
       const double left = all->budget - (seconds_now() - start);
       const double share = left > 0.0 ? left / sums.left : 1e-3;
       tune_problem(all, where, &table->layers[l], each.item[d], share, &sums);
@@ -113,20 +104,20 @@ static void tune_table(tuning *all, device *where, const layer_table *table) {
   }
   printf("%s: %d problems in %.1f s, together %.3f -> %.3f ms%s\n", table->name, sums.done,
          seconds_now() - start, sums.untuned, sums.tuned,
-         interrupted ? "; interrupted, what was found is kept" : "");
+         interrupted() ? "; interrupted, what was found is kept" : "");
 }
 
 static int tune_tables(tuning *all, device_list *devices) {
   const int problems = shapes_problems(&all->shapes);
   all->line = progress_start(problems * devices->count, all->progress);
   for (int d = 0; d < devices->count; d++) {
-    for (int t = 0; t < all->shapes.table_count && !interrupted; t++) {
-      at_work = devices->item[d].context;
+    for (int t = 0; t < all->shapes.table_count && !interrupted(); t++)
       tune_table(all, &devices->item[d], &all->shapes.tables[t]);
-    }
   }
-  at_work = NULL;
-  return all->failed || interrupted ? EXIT_FAILED : EXIT_FINE;
+  if (interrupted())
+    printf("tune INCOMPLETE: %s after %d of %d problems\n", interrupt_text(), all->line.done,
+           all->line.total);
+  return interrupt_status(all->failed ? EXIT_FAILED : EXIT_FINE);
 }
 
 /* Better known before hours of measuring than after. */
@@ -145,10 +136,9 @@ static int run(tuning *all) {
   device_list devices = {0};
   int status = shapes_open("tune", &all->files, &all->texts, &all->pass_names, &all->shapes);
   if (status == EXIT_FINE) status = check_file();
+  interrupt_catch();
   if (status == EXIT_FINE) status = devices_open(&all->devices, &devices);
   if (status == EXIT_FINE) {
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND},
-              NULL);
     status = tune_tables(all, &devices);
     devices_close(&devices);
   }
