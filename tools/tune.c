@@ -48,6 +48,14 @@ static void print_found(const layer *from, const char *pass, const convoy_tuned 
   printf(found->failed ? ", %d failed)\n" : ")\n", (int)found->failed);
 }
 
+/* What failed is worth repeating alone. */
+static void print_problem(const problem *shape, convoy_direction direction) {
+  char text[CONVOY_PROBLEM_TEXT];
+  if (convoy_format_problem(&shape->conv, shape->x_shape, shape->w_shape, direction, text,
+                            sizeof text) == CONVOY_OK)
+    printf("    %s\n", text);
+}
+
 static void tune_problem(tuning *all, device *where, const layer *from, convoy_direction direction,
                          double seconds, table_sums *sums) {
   const problem *shape = &from->shape;
@@ -65,6 +73,7 @@ static void tune_problem(tuning *all, device *where, const layer *from, convoy_d
   progress_step(&all->line);
   if (status != CONVOY_OK) {
     printf("  %-24s %-16s failed: %s\n", from->name, pass, convoy_last_error());
+    print_problem(shape, direction);
     all->failed++;
     if (status == CONVOY_ERR_DEVICE) device_reopen(where);
     return;

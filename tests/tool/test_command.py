@@ -378,6 +378,7 @@ class Tune(unittest.TestCase):
         done = self.tune("--pass", "forward", "--budget", "1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no tuning file", done.stdout)
+        self.assertIn("\n    n2c3h17w19 k4r3s3 pad1 forward\n", done.stdout)  # to be tried alone
         self.assertEqual(read_lines(self.file), ["my diary\n"])
 
     def test_says_first_that_it_cannot_write(self):
