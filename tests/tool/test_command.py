@@ -550,9 +550,9 @@ class Report(unittest.TestCase):
 class Interrupted(unittest.TestCase):
     """Ctrl-C and SIGTERM: the exit status, what there is, and files that say that they are a part."""
 
-    # Hours of it. One whose result takes cpu.direct seconds is not ended at its next element.
+    # Many lines; and one whose single result takes cpu.direct half a minute, in which nothing is asked.
     MANY = ["--shapes", "yolov8n_b4", "--device", "cpu", "--quick"]
-    LONG = ["--shape", "n4c256h160w160 k256r3s3 pad1 forward", "--device", "cpu", "--algorithm",
+    LONG = ["--shape", "n1c64h128w128 k64r31s31 pad15 forward", "--device", "cpu", "--algorithm",
             "cpu.direct"]
 
     def setUp(self):
@@ -683,7 +683,7 @@ class Interrupted(unittest.TestCase):
         for first, second in ((signal.SIGINT, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)):
             tool = self.start("bench", *self.LONG)
             self.wait_for(tool, "^layer ")
-            time.sleep(0.3)
+            time.sleep(0.5)  # it is at the one result
             tool.send_signal(first)
             time.sleep(0.3)
             self.assertIsNone(tool.poll())
@@ -703,18 +703,18 @@ class Interrupted(unittest.TestCase):
 
     def test_selftest(self):
         tool = self.start("selftest", "--device", "cpu", "--progress")
-        self.wait_for_progress(tool, "20/104 ")
+        self.wait_for_progress(tool, "20/")
         text, _ = self.end(tool)
         rows = [line.split() for line in text.splitlines() if line.startswith("cpu ")]
         self.assertGreater(sum(int(row[3]) for row in rows), 0)
         self.assertEqual(sum(int(row[5]) for row in rows), 0)
-        self.assertRegex(text, r"\nselftest INCOMPLETE: ended by SIGINT after \d+ of 104 problems\n$")
+        self.assertRegex(text, r"\nselftest INCOMPLETE: ended by SIGINT after \d+ of \d+ problems\n$")
 
     def test_no_process_is_left(self):
         if "ocl:0" not in run("info").stdout:
             self.skipTest("no OpenCL device")
         tool = self.start("selftest", "--device", "ocl:0", "--progress")
-        self.wait_for_progress(tool, "0/104 ")
+        self.wait_for_progress(tool, "0/")
         workers = children_of(tool.pid)
         self.assertTrue(workers)
         self.end(tool)
