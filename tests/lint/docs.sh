@@ -2,6 +2,7 @@
 # docs.sh ROOT: what the documents name in back-quotes must exist: paths of the repository, functions
 # and constants of Convoy. A path is a word with a slash whose first folder is one of the repository;
 # NAME in it stands for something yet to be written. What they link to must exist too, with its heading.
+# Lines have 120 columns at most, rows of tables as many as they need.
 set -eu
 cd "$1"
 documents=$(find . -name '*.md' -not -path './build/*' -not -path './.venv/*' -not -path './.git/*' \
@@ -64,6 +65,10 @@ for document in $documents; do
       *'#'*) anchors "$target" | grep -qxF -e "${link#*#}" || fault "$document" "$link" ;;
     esac
   done
+  awk -v document="$document" -v most=120 '
+    /^ *\|/ || length($0) <= most { next }
+    { print document ":" FNR ": " length($0) " columns, at most " most " outside tables"; wide = 1 }
+    END { exit wide }' "$document" || faults=$((faults + 1))
 done
 echo "$names names in $(echo "$documents" | wc -w) documents, $faults faults"
 test "$faults" -eq 0
