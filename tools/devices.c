@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "tool.h"
 
 const char *device_type_name(int32_t type) {
@@ -39,6 +40,7 @@ convoy_status device_probe(const char *name, convoy_device_info *out) {
 }
 
 convoy_status device_reopen(device *one) {
+  interrupt_reaches(NULL);
   char id[sizeof one->info.id];
   memcpy(id, one->info.id, sizeof id);
   const double gflops = one->gflops, gigabytes = one->gigabytes;

@@ -90,9 +90,11 @@ typedef enum convoy_log_level {
 /* Called with one line, no newline. May be called from any thread; must not call Convoy. */
 typedef void convoy_log_fn(void *user, convoy_log_level level, const char *line);
 
-/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes "convoy: ..."
- * to stderr. Process-wide. Until the first call the level is CONVOY_LOG (off, error, warning, info,
- * debug), by default warning. */
+/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes them to stderr
+ * behind the time (UTC): "convoy: 2026-11-23T05:07:09Z: ...". One process of many says which, as
+ * convoy_open finds it in RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID or, for want of these,
+ * LOCAL_RANK: "convoy: 2026-11-23T05:07:09Z rank 3: ...". Process-wide. Until the first call the level
+ * is CONVOY_LOG (off, error, warning, info, debug), by default warning. */
 CONVOY_API void convoy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
 
 /* ----------------------------------------------------------------------------------- options */
@@ -328,7 +330,9 @@ CONVOY_API double convoy_flops(const convoy_conv *conv, convoy_direction directi
 
 #define CONVOY_PROBLEM_TEXT 384 /* bytes that hold any problem as text */
 
-/* One line of text for a problem, and back. Grammar, words separated by one space:
+/* One line of text for a problem, and back. Logs, sentences, reports and the files that are kept put
+ * problems so; of a bias, which needs no filter, as one of a single element over one channel. Grammar,
+ * words separated by one space:
  *   n<N>c<C>[z<Z>][h<H>]w<W> k<K>[t<T>][r<R>]s<S> [stride<v>] [pad<p>] [dil<v>] [groups<g>]
  *   [transposed] [outpad<v>] <direction>
  * v: one number for all axes or one per axis, outermost first, joined by commas;

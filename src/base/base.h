@@ -27,8 +27,12 @@ const char *cvy_status_name(convoy_status status);
 void cvy_log(convoy_log_level level, const char *format, ...) CVY_PRINTF(2, 3);
 bool cvy_log_wanted(convoy_log_level level);
 void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
-/* ERR_ARGUMENT if CONVOY_LOG is set and no level. */
+/* Reads the environment anew: ERR_ARGUMENT if CONVOY_LOG is set and no level; which process of a job
+ * this is. */
 convoy_status cvy_log_check(void);
+
+/* Seconds since 1970 as "2026-11-23T05:07:09Z". Takes no lock and no time zone. */
+void cvy_utc(int64_t seconds, char *text, size_t size);
 
 /* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
 typedef struct cvy_text {

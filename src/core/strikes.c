@@ -19,6 +19,8 @@ static void copy_strike(cvy_strike *to, const cvy_strike *from) {
   cvy_field_copy(to->driver, sizeof to->driver, from->driver);
   cvy_field_copy(to->algorithm, sizeof to->algorithm, from->algorithm);
   cvy_field_copy(to->shape_class, sizeof to->shape_class, from->shape_class);
+  cvy_field_copy(to->example, sizeof to->example,
+                 *from->example ? from->example : from->shape_class);
   cvy_field_copy(to->reason, sizeof to->reason, from->reason);
   to->rung = from->rung;
   to->count = from->count;
@@ -125,7 +127,7 @@ cvy_rung cvy_strikes_rung(const cvy_strikes *strikes, const char *device, const 
 
 /* -------------------------------------------------------------------------------- the text */
 
-enum { DEVICE, DRIVER, ALGORITHM, CLASS, RUNG, COUNT, LAST, REASON, FIELDS };
+enum { DEVICE, DRIVER, ALGORITHM, EXAMPLE, RUNG, COUNT, LAST, REASON, FIELDS };
 
 static bool parse_number(const char *text, int64_t high, int64_t *out) {
   char *end;
@@ -143,6 +145,12 @@ static bool parse_rung(const char *text, cvy_rung *out) {
   return false;
 }
 
+/* What is no example is the name of a class, or the "*" for all. */
+static bool find_class(const char *example, char *shape_class, size_t size) {
+  return cvy_class_of_example(example, shape_class, size) ||
+         cvy_field_take(shape_class, size, example);
+}
+
 static bool parse_strike(char *line, cvy_strike *out) {
   char *field[FIELDS];
   int64_t count;
@@ -155,13 +163,14 @@ static bool parse_strike(char *line, cvy_strike *out) {
       {DEVICE, out->device, sizeof out->device},
       {DRIVER, out->driver, sizeof out->driver},
       {ALGORITHM, out->algorithm, sizeof out->algorithm},
-      {CLASS, out->shape_class, sizeof out->shape_class},
+      {EXAMPLE, out->example, sizeof out->example},
       {REASON, out->reason, sizeof out->reason},
   };
   for (size_t i = 0; i < CVY_COUNT(texts); i++) {
     if (!cvy_field_take(texts[i].to, texts[i].size, field[texts[i].field])) return false;
   }
-  if (!parse_rung(field[RUNG], &out->rung) || !parse_number(field[COUNT], INT32_MAX, &count) ||
+  if (!find_class(out->example, out->shape_class, sizeof out->shape_class) ||
+      !parse_rung(field[RUNG], &out->rung) || !parse_number(field[COUNT], INT32_MAX, &count) ||
       !parse_number(field[LAST], INT64_MAX / 2, &out->last)) {
     return false;
   }
@@ -203,7 +212,7 @@ void cvy_strikes_format(const cvy_strikes *strikes, char *text, size_t size) {
   for (int32_t i = 0; i < strikes->count; i++) {
     const cvy_strike *each = &strikes->list[i];
     cvy_text_add(&out, "%s | %s | %s | %s | %s | %d | %" PRId64 " | %s\n", each->device,
-                 each->driver, each->algorithm, each->shape_class, rung_names[each->rung],
+                 each->driver, each->algorithm, each->example, rung_names[each->rung],
                  (int)each->count, each->last, each->reason);
   }
 }
@@ -220,8 +229,8 @@ static void describe(const cvy_strikes *strikes, const cvy_strike *each, int64_t
   const int64_t left = forgiven ? 0 : each->last + CVY_STRIKE_QUIET - now;
   cvy_text out = cvy_text_in(line, size);
   cvy_text_add(&out, "%s (driver %s): %d with %s on %s: %s, forgiven in %.1f h; last: %s\n",
-               each->device, each->driver, (int)each->count, each->algorithm, each->shape_class,
-               state, (double)left / 3600.0, each->reason);
+               each->device, each->driver, (int)each->count, each->algorithm, each->example, state,
+               (double)left / 3600.0, each->reason);
 }
 
 void cvy_strikes_describe(const cvy_strikes *strikes, const char *device, int64_t now,

@@ -231,7 +231,7 @@ static void the_record_outlives_the_context(void **state) {
   fake.lie = FAKE_HONEST;
   expect_device(context, "fake.direct");
   assert_int_equal(convoy_record("Fake GPU", text, sizeof text), CONVOY_OK);
-  assert_non_null(strstr(text, "3 with fake.tiled on forward_r1"));
+  assert_non_null(strstr(text, "3 with fake.tiled on n1c1"));
   convoy_close(context);
 
   date += CVY_STRIKE_QUIET; /* forgiven */

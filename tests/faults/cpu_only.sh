@@ -49,7 +49,7 @@ for cpu in cpu CPU 'cpu ' ' Cpu' cpu:0; do
   grep -q convoy-worker "$folder/log" && { echo "convoy info starts a worker: '$cpu'"; exit 1; }
   watch "$folder/log" "$tool" bench --device "$cpu" --shapes "$folder/tiny.csv" --quick
   clean "$folder/log" "convoy bench --device '$cpu'"
-  watch "$folder/log" "$tool" selftest --problem "n1c3h9w8 k4r3s3 forward"
+  watch "$folder/log" "$tool" selftest --shape "n1c3h9w8 k4r3s3 forward"
   clean "$folder/log" "convoy selftest with CONVOY_DEVICE='$cpu'"
 done
 if nm -D --undefined-only "$library" | grep -qE '__(asan|tsan)_init'; then

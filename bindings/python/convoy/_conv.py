@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Ty
 
 from ._errors import argument_error, check, shape_error
 from ._keywords import keywords
-from ._lib import MAX_DIMS, MAX_RANK, Activation, Axes, ConvStruct, Direction, EpilogueStruct
+from ._lib import (
+    MAX_DIMS,
+    MAX_RANK,
+    PROBLEM_TEXT,
+    Activation,
+    Axes,
+    ConvStruct,
+    Direction,
+    EpilogueStruct,
+)
 from ._load import library
 from ._padding import in_numbers
 from ._records import Problem
@@ -36,9 +45,6 @@ class Geometry(TypedDict, total=False):
     groups: int
     transposed: bool
     output_padding: PerAxis
-
-
-_FORMAT_SIZE = 256  # always suffices, convoy_format_problem says
 
 
 def _has_entries(value: Any) -> bool:
@@ -199,8 +205,8 @@ def format_problem(
     """One line of the shape grammar, such as "n2c6h17w14 k4r3s4 stride2,5 forward"."""
     at = layout(x_shape, w_shape, geometry)
     problem = at.conv, at.x_extents, at.w_extents, direction_of(direction)
-    text = ctypes.create_string_buffer(_FORMAT_SIZE)
-    check(library.convoy_format_problem(*problem, text, _FORMAT_SIZE))
+    text = ctypes.create_string_buffer(PROBLEM_TEXT)
+    check(library.convoy_format_problem(*problem, text, PROBLEM_TEXT))
     return text.value.decode()
 
 

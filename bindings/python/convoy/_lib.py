@@ -26,6 +26,7 @@ VERSION = (0, 1, 0)
 MAX_RANK = 3
 MAX_DIMS = 5
 DESCRIPTION_TEXT = 640
+PROBLEM_TEXT = 384  # bytes that hold any problem as text
 
 
 class Status(enum.IntEnum):

@@ -50,6 +50,18 @@ def test_problems_there_and_back(name):
     assert {key: problem.geometry[key] for key in geometry} == geometry
 
 
+def test_the_longest_problem_there_and_back():
+    text = (
+        "n99999999c2147483647z2h2w2 k2147483647t1r1s1 stride2147483647,2147483646,2147483647 "
+        "pad2147483647:2147483646,2147483646:2147483645,2147483647:2147483645 "
+        "dil2147483647,2147483646,2147483647 groups2147483647 transposed "
+        "outpad2147483646,2147483645,2147483645 backward_weights"
+    )
+    assert len(text) > 256
+    problem = convoy.parse_problem(text)
+    assert convoy.format_problem(*problem[:3], **problem.geometry) == text
+
+
 def test_parse_nonsense():
     with pytest.raises(convoy.ArgumentError):
         convoy.parse_problem("n2c6h17w14 k4 sideways")
