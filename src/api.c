@@ -41,6 +41,8 @@ convoy_status convoy_devices(const convoy_options *options, convoy_device_info *
   cvy_options resolved;
   if (!status) status = cvy_options_resolve(options, &resolved);
   if (status) return status;
+  double budget = resolved.wait_budget;
+  resolved.open.budget = &budget;
   cvy_survey seen;
   cvy_devices(&resolved, &seen);
   *count = seen.count;

@@ -134,9 +134,9 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
  *   device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may wait for a device,
- *                                                       all its attempts together; it begins when the
- *                                                       call has its turn, where several threads share
- *                                                       the context
+ *                                                       all its attempts together; not counted is
+ *                                                       what it computes, what calls ahead of it
+ *                                                       take, and while the program is stopped
  *   team             -                        (own)     a convoy_team: the threads the CPU engine takes
  *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a device
  *                                                       hangs: run=10,compile=30,transfer=10,

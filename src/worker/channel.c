@@ -3,13 +3,13 @@
  * again. */
 #include "worker/channel.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/build_id.h"
 #include "worker/abandoned.h"
 
-#define LOOK_SECONDS 0.005
 #define LEAVE_SECONDS 2.0       /* for a driver to close its device */
 #define HUNG_LEAVE_SECONDS 0.05 /* for one that has shown it does not answer */
 
@@ -25,7 +25,7 @@ static void end_peer(cvy_channel *channel, double patience) {
   atomic_store(&channel->wire->leave, 1);
   cvy_doorbell_ring(&channel->wire->work);
   channel->ended = true;
-  channel->left_behind = !cvy_peer_end(peer, channel->wire, patience);
+  channel->left_behind = !cvy_peer_end(peer, channel->wire, patience, channel->budget);
   if (!channel->left_behind) return;
   cvy_log(CONVOY_LOG_WARNING, "worker %s %d does not end; abandoned",
           peer->is_thread ? "thread of process" : "process",
@@ -59,7 +59,7 @@ static cvy_progress progress_of(const cvy_channel *channel) {
 static cvy_patience patience_of(cvy_channel *channel, const char *what) {
   const cvy_peer *peer = &channel->peer;
   cvy_patience patience = {.deadlines = channel->deadlines,
-                           .until = &channel->until,
+                           .budget = channel->budget,
                            .what = what,
                            .worker = peer->is_thread ? cvy_process_id() : peer->process.pid,
                            .worker_is_self = peer->is_thread,
@@ -88,26 +88,31 @@ static convoy_status look(cvy_channel *channel, _Atomic uint64_t *counter, uint6
   return give_up(channel, CONVOY_ERR_DEVICE, "worker counts commands it was never given");
 }
 
+static convoy_status check_interrupt(const volatile int *interrupt) {
+  if (!interrupt || !__atomic_load_n(interrupt, __ATOMIC_RELAXED)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
+}
+
 /* Waits until `counter` reaches `least`. The order matters: the bell's count first, then what it
  * announces, then whether anybody is left to ring it. */
 static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint64_t least,
                            const volatile int *interrupt, const char *what) {
-  cvy_patience patience;
-  bool begun = false;
+  uint64_t value;
   if (channel->lost) return lost(channel);
+  convoy_status status = look(channel, counter, &value);
+  if (status || value >= least) return status;
+  cvy_patience patience = patience_of(channel, what);
   for (;;) {
-    uint64_t value;
     uint32_t seen = cvy_doorbell_seen(&channel->wire->news);
-    convoy_status status = look(channel, counter, &value);
-    if (status || value >= least) return status;
-    if (interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED))
-      return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
-    if (!begun) patience = patience_of(channel, what);
-    begun = true;
-    status = check_peer(channel, &patience);
-    if (status) return status;
-    cvy_doorbell_wait(&channel->wire->news, seen, LOOK_SECONDS);
+    status = look(channel, counter, &value);
+    if (!status && value >= least) break;
+    if (!status) status = check_interrupt(interrupt);
+    if (!status) status = check_peer(channel, &patience);
+    if (status) break;
+    cvy_doorbell_wait(&channel->wire->news, seen, CVY_LOOK_SECONDS);
   }
+  cvy_patience_end(&patience);
+  return status;
 }
 
 convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket,
@@ -201,12 +206,13 @@ static convoy_status unanswered(cvy_channel *channel, convoy_status status) {
 
 static convoy_status await_answer(cvy_channel *channel) {
   cvy_patience patience = patience_of(channel, "the worker's greeting");
-  while (!cvy_pass_waiting(channel->socket, LOOK_SECONDS)) {
+  while (!cvy_pass_waiting(channel->socket, CVY_LOOK_SECONDS)) {
     cvy_progress now = progress_of(channel);
     now.phase = CVY_PHASE_OPENING;
     const convoy_status status = cvy_patience_check(&patience, &now);
     if (status) return status;
   }
+  cvy_patience_end(&patience);
   return CONVOY_OK;
 }
 
@@ -256,11 +262,11 @@ static void drop(cvy_channel *channel) {
 }
 
 convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_deadlines *deadlines,
-                               double until, uint64_t begin) {
+                               double *budget, uint64_t begin) {
   memset(channel, 0, sizeof *channel);
   channel->socket = -1;
   channel->deadlines = deadlines;
-  channel->until = until;
+  channel->budget = budget;
   convoy_status status = cvy_shared_make(sizeof(cvy_wire), false, &channel->ring);
   if (status) return status;
   channel->wire = channel->ring.memory;
@@ -282,8 +288,13 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_dead
   return status;
 }
 
+static double leave_seconds(const cvy_channel *channel) {
+  const double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
+  return fmax(left, HUNG_LEAVE_SECONDS);
+}
+
 void cvy_channel_close(cvy_channel *channel) {
-  if (!channel->ended) end_peer(channel, LEAVE_SECONDS);
+  if (!channel->ended) end_peer(channel, leave_seconds(channel));
   drop(channel);
 }
 

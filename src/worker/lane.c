@@ -1,5 +1,6 @@
 /* The lane: a backend like any other, that forwards every call to the OpenCL engine on the other
  * side of a command ring. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
   *count = 0;
   convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &deadlines);
   if (!status)
-    status = cvy_channel_open(&channel, options->isolation, &deadlines, options->until, 0);
+    status = cvy_channel_open(&channel, options->isolation, &deadlines, options->budget, 0);
   if (status) return status;
   status = cvy_channel_ask(&channel, &command, NULL, &reply);
   cvy_channel_close(&channel);
@@ -62,10 +63,10 @@ static void tell_marker(const cvy_device *device) {
 }
 
 /* Starts a worker and opens the device in it. */
-static convoy_status start(cvy_device *device, double until, uint64_t begin, cvy_facts *facts) {
+static convoy_status start(cvy_device *device, double *budget, uint64_t begin, cvy_facts *facts) {
   cvy_channel *channel = &device->channel;
   convoy_status status =
-      cvy_channel_open(channel, device->options.isolation, &device->deadlines, until, begin);
+      cvy_channel_open(channel, device->options.isolation, &device->deadlines, budget, begin);
   if (status) return status;
   status = ask_open(device, facts);
   if (status) cvy_channel_close(channel);
@@ -80,7 +81,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   device->index = index;
   device->options = *options;
   convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &device->deadlines);
-  if (!status) status = start(device, options->until, 0, &device->facts);
+  if (!status) status = start(device, options->budget, 0, &device->facts);
   if (status)
     free(device);
   else
@@ -153,10 +154,6 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
 }
 
-static void limit(cvy_device *device, double until) {
-  device->channel.until = until;
-}
-
 /* ------------------------------------------------------------------------------ mending */
 
 /* Whether another fresh worker may be started now: neither a driver that fails at once nor one that
@@ -167,7 +164,7 @@ static convoy_status may_restart(cvy_device *device) {
     device->window = now;
     device->restarts = 0;
   }
-  if (device->channel.until > 0 && now >= device->channel.until)
+  if (device->options.budget && *device->options.budget <= 0)
     return cvy_fail(CONVOY_ERR_DEADLINE, "no time is left in this call for a fresh worker");
   if (device->restarts >= device->deadlines.restarts)
     return cvy_fail(CONVOY_ERR_DEADLINE, "%d fresh workers within %.0f s are enough",
@@ -191,12 +188,14 @@ static void stay_lost(cvy_device *device, convoy_status status, uint64_t posted)
 
 static convoy_status restart(cvy_device *device) {
   cvy_facts facts;
-  const double until = device->channel.until, soon = cvy_os.clock() + CVY_AFTER_FAULT_SECONDS;
+  double *const budget = device->options.budget;
+  const double most = budget ? fmin(*budget, CVY_AFTER_FAULT_SECONDS) : CVY_AFTER_FAULT_SECONDS;
+  double left = most;
   const uint64_t posted = device->channel.posted;
   convoy_status status = may_restart(device);
   if (status) return status;
   end_worker(device);
-  status = start(device, until > 0 && until < soon ? until : soon, posted, &facts);
+  status = start(device, &left, posted, &facts);
   if (!status && !is_same(&facts, &device->facts)) {
     cvy_channel_close(&device->channel);
     status = cvy_fail(CONVOY_ERR_DEVICE, "device %d is another one now: %s", (int)device->index,
@@ -207,7 +206,8 @@ static convoy_status restart(cvy_device *device) {
     status = cvy_fail(CONVOY_ERR_DEADLINE, "%s", why); /* it may have come round by a later call */
   }
   if (status) stay_lost(device, status, posted);
-  device->channel.until = until;
+  device->channel.budget = budget;
+  if (budget) *budget -= most - left;
   if (status && status != CONVOY_ERR_DEADLINE) return CONVOY_ERR_DEVICE;
   return status;
 }
@@ -320,7 +320,6 @@ const cvy_backend cvy_backend_ocl = {
     .begun = begun,
     .wait = wait_for,
     .mark = mark,
-    .limit = limit,
     .clear = clear,
     .host_alloc = host_alloc,
     .host_free = host_free,

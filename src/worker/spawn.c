@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/build_config.h"
+#include "worker/meter.h"
 #include "worker/peer.h"
 #include "worker/serve.h"
 
@@ -110,9 +111,21 @@ bool cvy_peer_gone(cvy_peer *peer, cvy_wire *wire, double seconds, char *how, si
   return true;
 }
 
-bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience) {
+/* Whether it goes by itself within so many seconds. */
+static bool goes(cvy_peer *peer, cvy_wire *wire, double seconds, cvy_meter *meter) {
   char how[192];
-  bool gone = cvy_peer_gone(peer, wire, patience, how, sizeof how);
+  double waited = 0;
+  while (!cvy_peer_gone(peer, wire, CVY_LOOK_SECONDS, how, sizeof how)) {
+    waited += cvy_meter_look(meter, CVY_LATE_SECONDS);
+    if (waited >= seconds) return false;
+  }
+  cvy_meter_end(meter);
+  return true;
+}
+
+bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience, double *budget) {
+  cvy_meter meter = cvy_meter_begin(budget);
+  bool gone = goes(peer, wire, patience, &meter);
   if (peer->is_thread) {
     if (gone)
       pthread_join(peer->thread, NULL);
@@ -121,6 +134,7 @@ bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience) {
     return gone;
   }
   gone = gone || cvy_process_kill(&peer->process, KILL_SECONDS);
+  cvy_meter_look(&meter, 2 * KILL_SECONDS);
   if (gone) cvy_process_drop(&peer->process);
   return gone;
 }

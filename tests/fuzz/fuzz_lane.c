@@ -61,7 +61,8 @@ bool cvy_peer_gone(cvy_peer *peer, cvy_wire *shared, double seconds, char *how, 
   return atomic_load(&shared->ended) == 7;
 }
 
-bool cvy_peer_end(cvy_peer *peer, cvy_wire *shared, double seconds) {
+bool cvy_peer_end(cvy_peer *peer, cvy_wire *shared, double seconds, double *budget) {
+  (void)budget;
   (void)peer;
   (void)shared;
   (void)seconds;
@@ -91,6 +92,10 @@ convoy_status cvy_patience_check(cvy_patience *of, const cvy_progress *now) {
   (void)of;
   if (now->phase < CVY_PHASE_IDLE || now->phase >= CVY_PHASES) abort();
   return --patience > 0 ? CONVOY_OK : cvy_fail(CONVOY_ERR_DEADLINE, "it takes too long");
+}
+
+void cvy_patience_end(cvy_patience *of) {
+  (void)of;
 }
 
 static double stopped_clock(void) {
