@@ -15,7 +15,9 @@ typedef union control {
 } control;
 
 convoy_status cvy_pass_pair(int sockets[2]) {
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0) return CONVOY_OK;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0 &&
+      cvy_fd_pair_above(sockets))
+    return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "cannot make a socket pair: %s", strerror(errno));
 }
 
@@ -58,6 +60,7 @@ convoy_status cvy_pass_receive(int socket, void *bytes, size_t count, int *fd, d
   if (got > 0 && message.msg_controllen > 0) {
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (header && header->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(header), sizeof *fd);
+    *fd = cvy_fd_above(*fd);
   }
   if (got == (ssize_t)count && !(message.msg_flags & MSG_TRUNC)) return CONVOY_OK;
   if (*fd >= 0) close(*fd);

@@ -27,7 +27,7 @@ static convoy_status map(int fd, size_t bytes, bool inherit, cvy_shared *out) {
 }
 
 convoy_status cvy_shared_make(size_t bytes, bool inherit, cvy_shared *out) {
-  int fd = memfd_create("convoy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int fd = cvy_fd_above(memfd_create("convoy", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd < 0) return memory_error("create", bytes);
   if (ftruncate(fd, (off_t)bytes) != 0) {
     convoy_status status = memory_error("reserve", bytes);

@@ -219,6 +219,64 @@ static void test_closes_no_file_of_the_host(void **state) {
   }
 }
 
+/* ------------------------------------------------------------- closed standard streams */
+
+enum { STREAMS = 3 };
+
+static int close_streams(void **state) {
+  static int kept[STREAMS];
+  fflush(NULL);
+  for (int fd = 0; fd < STREAMS; ++fd) kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+  for (int fd = 0; fd < STREAMS; ++fd) close(fd);
+  *state = kept;
+  return 0;
+}
+
+static int open_streams(void **state) {
+  const int *kept = *state;
+  for (int fd = 0; fd < STREAMS; ++fd) {
+    dup2(kept[fd], fd);
+    close(kept[fd]);
+  }
+  return 0;
+}
+
+/* What the program prints goes nowhere, as it would without the library. */
+static void assert_closed(void) {
+  for (int fd = 0; fd < STREAMS; ++fd) {
+    assert_int_equal(write(fd, "loss 0.25\n", 10), -1);
+    assert_int_equal(errno, EBADF);
+  }
+}
+
+static void assert_has_streams(int pid) {
+  for (int fd = 0; fd < STREAMS; ++fd) {
+    char path[64], target[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    assert_true(readlink(path, target, sizeof target - 1) > 0);
+    assert_string_equal(target, "/dev/null");
+  }
+}
+
+/* A daemon has closed its standard streams, and goes on printing. */
+static void test_closed_streams(void **state) {
+  static const int32_t isolations[] = {CONVOY_ISOLATION_PROCESS, CONVOY_ISOLATION_NONE};
+  (void)state;
+  for (size_t i = 0; i < CVY_COUNT(isolations); ++i) {
+    cvy_device *device = lane_open(isolations[i], NULL);
+    assert_closed();
+    if (isolations[i] == CONVOY_ISOLATION_PROCESS) assert_has_streams(worker_of(device));
+    void *memory = LANE->host_alloc(device, 2 << 20);
+    assert_closed();
+    lane_put(device, 1, 5 << 20, 1);
+    assert_closed();
+    lane_expect(device, 1, 5 << 20, 1);
+    LANE->host_free(device, memory);
+    LANE->close(device);
+    assert_closed();
+  }
+}
+
 static void test_fork_does_not_inherit_the_ring(void **state) {
   cvy_device *device = open_process(NULL);
   int status;
@@ -399,6 +457,7 @@ int main(void) {
       cmocka_unit_test(test_session_and_signals),
       cmocka_unit_test(test_inherits_no_files),
       cmocka_unit_test(test_closes_no_file_of_the_host),
+      cmocka_unit_test_setup_teardown(test_closed_streams, close_streams, open_streams),
       cmocka_unit_test(test_fork_does_not_inherit_the_ring),
       cmocka_unit_test(test_no_growth_process),
       cmocka_unit_test(test_no_growth_thread),
