@@ -59,7 +59,8 @@ typedef enum convoy_status {
   CONVOY_ERR_MEMORY = 3,      /* host or device memory is exhausted */
   CONVOY_ERR_DEVICE = 4,      /* a device failed, vanished, or its process died */
   CONVOY_ERR_UNSUPPORTED = 5, /* a named algorithm refuses the problem, or a part was not built */
-  CONVOY_ERR_IO = 6,          /* a file could not be read or written */
+  CONVOY_ERR_IO = 6,          /* a file could not be read or written, or what the worker process is
+                                 given got lost on the way to it: no fault of the device */
   CONVOY_ERR_NOT_FOUND = 7,   /* no device or algorithm of that name */
   CONVOY_ERR_INTERRUPTED = 8, /* convoy_interrupt() was called */
   CONVOY_ERR_DEADLINE = 9, /* a device made no progress within its deadline, or its budget ended */

@@ -139,8 +139,9 @@ convoy_status cvy_pass_pair(int sockets[2]);
 convoy_status cvy_pass_send(int socket, const void *bytes, size_t count, int fd);
 /* Whether a packet, or the end of the other side, comes within `seconds`. */
 bool cvy_pass_waiting(int socket, double seconds);
-/* One packet of exactly `count` bytes; *fd becomes -1 if none came with it. Waits at most
- * `seconds`; fails at once when the other side is closed. */
+/* One packet of exactly `count` bytes, with at most one descriptor; *fd becomes -1 if none came.
+ * `fd` NULL: none may. What comes beyond that is closed and refused. Waits at most `seconds`; fails
+ * at once when the other side is closed. */
 convoy_status cvy_pass_receive(int socket, void *bytes, size_t count, int *fd, double seconds);
 
 /* --------------------------------------------------------------------------- process.c */

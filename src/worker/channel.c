@@ -189,8 +189,10 @@ convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
 /* -------------------------------------------------------------------------- opening */
 
 static convoy_status send_hello(cvy_channel *channel) {
-  cvy_wire_hello hello = {
-      .magic = CVY_WIRE_MAGIC, .bytes = (int64_t)channel->ring.bytes, .process = cvy_process_id()};
+  cvy_wire_hello hello = {.frame = {.magic = CVY_WIRE_MAGIC,
+                                    .message = CVY_WIRE_HELLO,
+                                    .bytes = (int64_t)channel->ring.bytes},
+                          .process = cvy_process_id()};
   cvy_text_copy(hello.build_id, sizeof hello.build_id, cvy_build_id);
   convoy_status status = cvy_pass_send(channel->socket, &hello, sizeof hello, channel->ring.fd);
   cvy_shared_close_fd(&channel->ring);
@@ -218,16 +220,15 @@ static convoy_status await_answer(cvy_channel *channel) {
 
 static convoy_status greet(cvy_channel *channel) {
   cvy_wire_hello hello;
-  int fd;
   convoy_status status = send_hello(channel);
   if (!status) {
     status = await_answer(channel);
     if (status) return status;
-    status = cvy_pass_receive(channel->socket, &hello, sizeof hello, &fd, 0);
+    status = cvy_pass_receive(channel->socket, &hello, sizeof hello, NULL, 0);
   }
   if (status) return unanswered(channel, status);
-  if (!cvy_wire_check_hello(&hello))
-    return cvy_fail(CONVOY_ERR_DEVICE, "worker answered something that is no greeting");
+  status = cvy_wire_check_hello(&hello, CVY_WIRE_ANSWER);
+  if (status) return status;
   if (strcmp(hello.build_id, cvy_build_id) != 0)
     return cvy_fail(CONVOY_ERR_DEVICE, "worker is of build %s, the library of build %s",
                     hello.build_id, cvy_build_id);
@@ -309,16 +310,24 @@ static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
   return cvy_fail(CONVOY_ERR_MEMORY, "%d blocks of shared memory are in use", CVY_WIRE_BLOCKS);
 }
 
+/* Where memory and command do not find each other the two sides are out of step, and the next block
+ * would be taken for this one: nothing but a fresh start can be trusted then, and no device has
+ * failed. A worker that has no room for the block has understood. */
 static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
   cvy_wire_reply reply;
-  cvy_command command = {
+  const cvy_command command = {
       .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
+  const cvy_wire_frame frame = cvy_wire_memory_frame(&command, channel->posted + 1);
   char why[sizeof channel->why];
-  convoy_status status = cvy_pass_send(channel->socket, "", 1, block->shared.fd);
-  if (!status) return cvy_channel_ask(channel, &command, NULL, &reply);
+  convoy_status status = cvy_pass_send(channel->socket, &frame, sizeof frame, block->shared.fd);
   /* How the worker ended says more than that its socket is closed. */
-  if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why)) return status;
-  return give_up(channel, CONVOY_ERR_DEVICE, why);
+  if (status && cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why))
+    return give_up(channel, CONVOY_ERR_DEVICE, why);
+  if (!status) status = cvy_channel_ask(channel, &command, NULL, &reply);
+  if (!status || channel->lost || status == CONVOY_ERR_MEMORY) return status;
+  cvy_text text = cvy_text_in(why, sizeof why);
+  cvy_text_add(&text, "the worker was not given block %u: %s", block->number, cvy_last_error());
+  return give_up(channel, CONVOY_ERR_IO, why);
 }
 
 convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out) {

@@ -81,12 +81,26 @@ typedef struct cvy_wire {
   cvy_command slots[CVY_WIRE_SLOTS];
 } cvy_wire;
 
-/* First message in each direction. The library's carries the ring's descriptor. */
-#define CVY_WIRE_MAGIC 0x314559564e4f43ull
-typedef struct cvy_wire_hello {
+/* What is on the socket says what it is: neither other bytes nor a message that belongs to another
+ * command are taken for it. */
+typedef enum cvy_wire_message {
+  CVY_WIRE_HELLO,  /* the library's first, with the ring's descriptor */
+  CVY_WIRE_ANSWER, /* the worker's only one */
+  CVY_WIRE_MEMORY  /* of a block, with its descriptor; the command that maps it is in the ring */
+} cvy_wire_message;
+
+#define CVY_WIRE_MAGIC 0x324559564e4f43ull
+typedef struct cvy_wire_frame {
   uint64_t magic;
+  uint32_t message; /* cvy_wire_message */
+  uint32_t block;   /* memory: its number */
+  int64_t bytes;    /* of the ring, or of the block */
+  uint64_t number;  /* memory: the command's */
+} cvy_wire_frame;
+
+typedef struct cvy_wire_hello {
+  cvy_wire_frame frame;
   char build_id[32];
-  int64_t bytes;   /* of the ring */
   int32_t process; /* the sender's */
   int32_t status;  /* answer: convoy_status */
   char sentence[256];
@@ -103,7 +117,12 @@ convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t si
 cvy_phase cvy_wire_get_phase(const cvy_wire *wire);
 void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out);
 void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage);
-/* True if the message is a greeting; false whatever else it is. Ends its strings. */
-bool cvy_wire_check_hello(cvy_wire_hello *hello);
+/* The frame of the memory that command `number` maps. */
+cvy_wire_frame cvy_wire_memory_frame(const cvy_command *command, uint64_t number);
+/* ERR_IO with what came instead unless it is the frame that is expected. */
+convoy_status cvy_wire_check_frame(const cvy_wire_frame *frame, const cvy_wire_frame *expected);
+/* The same for a greeting, whatever the size of its ring: another build's may be another. Ends its
+ * strings. */
+convoy_status cvy_wire_check_hello(cvy_wire_hello *hello, cvy_wire_message message);
 
 #endif

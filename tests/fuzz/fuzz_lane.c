@@ -173,16 +173,25 @@ static void use(cvy_device *device) {
   check(lane->wait(device, ticket, NULL, &fault));
 }
 
-/* A whole answer, or none: mutations would seldom keep its first bytes. */
+static cvy_wire_hello hello;
+
+static bool receive_hello(void *bytes, size_t count) {
+  require(count == sizeof hello, "a message that is no greeting is waited for");
+  memcpy(bytes, &hello, count);
+  return true;
+}
+
+/* A whole answer but for a byte of its frame, or none: mutations seldom keep its first bytes. */
 static size_t greeting(const uint8_t *bytes, size_t count) {
-  static cvy_wire_hello hello;
   const size_t wanted = sizeof hello.status + sizeof hello.sentence;
-  hello = (cvy_wire_hello){.magic = CVY_WIRE_MAGIC, .build_id = "fuzz"};
+  hello = (cvy_wire_hello){.frame = {.magic = CVY_WIRE_MAGIC, .message = CVY_WIRE_ANSWER},
+                           .build_id = "fuzz"};
   const size_t given = count < wanted ? count : wanted;
   const bool plain = count == 0 || bytes[0] % 4 != 0;
   if (!plain) memcpy((char *)&hello + offsetof(cvy_wire_hello, status), bytes, given);
-  fake_hello = (const uint8_t *)&hello;
-  fake_hello_bytes = sizeof hello;
+  if (!plain && count > 2 && bytes[0] % 8 == 4)
+    ((uint8_t *)&hello.frame)[bytes[1] % sizeof hello.frame] ^= bytes[2];
+  fake_receive = receive_hello;
   return plain ? count > 0 : given;
 }
 
