@@ -20,7 +20,8 @@
  *
  * Threads. Contexts and tensors may be used from any thread; operations of one context are executed
  * in one order, that of their calls. Different contexts are independent. After fork() the child may
- * use an inherited context: its operations run on the CPU.
+ * use an inherited context: its operations run on the CPU. A call needs 128 KiB of its thread's
+ * stack; convoy_open and convoy_devices check that they have it.
  *
  * Structs begin with struct_size, which the caller sets to their sizeof. They may grow at their end in
  * later versions; of a smaller one of an earlier header no field beyond is read or written.
@@ -225,7 +226,7 @@ typedef struct convoy_device_info {
  * there are. OpenCL is asked in a worker process unless `options` says isolation none; `options`
  * may be NULL. Where OpenCL cannot be asked, only the CPU engine is listed, and `why` (NULL, or
  * `why_size` bytes) receives the reason; it is "" otherwise. Blocking.
- * Returns OK, ERR_ARGUMENT. */
+ * Returns OK, ERR_ARGUMENT, ERR_MEMORY. */
 CONVOY_API convoy_status convoy_devices(const convoy_options *options, convoy_device_info *out,
                                         int32_t capacity, int32_t *count, char *why,
                                         size_t why_size);
@@ -249,7 +250,8 @@ typedef struct convoy_context convoy_context;
  * Returns OK; ERR_ARGUMENT for a bad option or a bad value in the environment (the sentence names it;
  * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND for a mistake; with failover off or
  * require_device on ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
- * require_device also `auto`, finds nothing. Blocking: starts the worker process. */
+ * require_device also `auto`, finds nothing; ERR_MEMORY, in any case, if the thread's stack is too small.
+ * Blocking: starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);
 
 /* Waits for what was enqueued, ends the worker, releases everything but tensors. Tensors may be

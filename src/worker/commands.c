@@ -23,7 +23,7 @@ static convoy_status list(cvy_server *server, const cvy_command *command) {
   reply->count = 0;
   convoy_status status = load(server);
   if (status) return status;
-  return relay(server, server->module->engine->list(&command->options, reply->facts,
+  return relay(server, server->module->engine->list(&command->options, server->wire->facts,
                                                     CVY_WIRE_DEVICES, &reply->count));
 }
 
@@ -34,7 +34,7 @@ static convoy_status open_device(cvy_server *server, const cvy_command *command)
   const cvy_backend *engine = server->module->engine;
   status = engine->open((int32_t)command->index, &command->options, &server->device);
   if (status) return relay(server, status);
-  server->wire->reply.facts[0] = *engine->facts(server->device);
+  server->wire->facts[0] = *engine->facts(server->device);
   return CONVOY_OK;
 }
 

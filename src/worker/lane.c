@@ -38,11 +38,10 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
     status = cvy_channel_open(&channel, options->isolation, &deadlines, options->budget, 0);
   if (status) return status;
   status = cvy_channel_ask(&channel, &command, NULL, &reply);
+  if (!status) *count = reply.count;
+  for (int32_t i = 0; i < *count && i < capacity; ++i) cvy_wire_get_facts(channel.wire, i, &out[i]);
   cvy_channel_close(&channel);
-  if (status) return status;
-  *count = reply.count;
-  for (int32_t i = 0; i < reply.count && i < capacity; ++i) out[i] = reply.facts[i];
-  return CONVOY_OK;
+  return status;
 }
 
 static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
@@ -52,7 +51,7 @@ static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   command.options.build_wait =
       WAIT_SHARE * cvy_deadline(&device->deadlines, CVY_STEP_COMPILE, false);
   convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
-  if (!status) *facts = reply.facts[0];
+  if (!status) cvy_wire_get_facts(device->channel.wire, 0, facts);
   return status;
 }
 

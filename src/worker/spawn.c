@@ -1,5 +1,6 @@
 /* Starting and ending the other side of a lane. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/build_config.h"
@@ -26,13 +27,12 @@ static convoy_status must_exist(const char *path, int mode) {
 }
 
 static convoy_status find_parts(bool with_worker, parts *out) {
-  char folder[4000];
-  if (!cvy_libexec_folder(folder, sizeof folder))
+  static const char worker[] = "/convoy-worker", module[] = "/convoy-ocl.so";
+  char *folder = out->worker;
+  if (!cvy_libexec_folder(folder, sizeof out->worker - sizeof worker - sizeof module))
     return cvy_fail(CONVOY_ERR_DEVICE, "cannot tell where convoy-worker lies; set CONVOY_LIBEXEC");
-  cvy_text worker = cvy_text_in(out->worker, sizeof out->worker);
-  cvy_text module = cvy_text_in(out->module, sizeof out->module);
-  cvy_text_add(&worker, "%s/convoy-worker", folder);
-  cvy_text_add(&module, "%s/convoy-ocl.so", folder);
+  strcat(strcpy(out->module, folder), module);
+  strcat(out->worker, worker);
   convoy_status status = must_exist(out->module, R_OK);
   if (!status && with_worker) status = must_exist(out->worker, X_OK);
   return status;

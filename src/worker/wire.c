@@ -121,8 +121,9 @@ static int64_t at_least(int64_t value, int64_t least) {
   return value < least ? least : value;
 }
 
-static void tame_facts(cvy_facts *facts) {
+void cvy_wire_get_facts(const cvy_wire *wire, int32_t index, cvy_facts *facts) {
   convoy_device_info *info = &facts->info;
+  *facts = wire->facts[index];
   END(info->id);
   END(info->name);
   END(info->platform);
@@ -144,7 +145,6 @@ void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out) {
   out->status = known_status(out->status);
   if (out->count < 0) out->count = 0;
   if (out->count > CVY_WIRE_DEVICES) out->count = CVY_WIRE_DEVICES;
-  for (int i = 0; i < CVY_WIRE_DEVICES; ++i) tame_facts(&out->facts[i]);
 }
 
 convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size) {

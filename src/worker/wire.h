@@ -47,7 +47,6 @@ typedef struct cvy_wire_reply {
   int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES */
   double gflops, gigabytes;
   char sentence[256];
-  cvy_facts facts[CVY_WIRE_DEVICES]; /* list; open: the first */
 } cvy_wire_reply;
 
 /* cvy_usage, so that it can be read while the worker writes it. */
@@ -76,7 +75,9 @@ typedef struct cvy_wire {
   int32_t fault_status;       /* convoy_status; written before `fault` */
   char fault_sentence[256];
   _Atomic int64_t usage[CVY_WIRE_USAGE];
-  cvy_wire_reply reply; /* written before `taken` passes the command that replies */
+  /* Both written before `taken` passes the command that replies. */
+  cvy_wire_reply reply;
+  cvy_facts facts[CVY_WIRE_DEVICES]; /* list; open: the first */
 
   cvy_command slots[CVY_WIRE_SLOTS];
 } cvy_wire;
@@ -113,6 +114,7 @@ convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows);
 /* Copies a reply or usage out of shared memory and puts it in range: strings ended, statuses and
  * counts known. Whatever the memory holds, the copy is safe to use. */
 void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out);
+void cvy_wire_get_facts(const cvy_wire *wire, int32_t index, cvy_facts *out);
 convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size);
 cvy_phase cvy_wire_get_phase(const cvy_wire *wire);
 void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out);
