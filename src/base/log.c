@@ -1,8 +1,10 @@
 /* One sink for log lines. The level is read without a lock, so a disabled line costs a load. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/base.h"
 
@@ -53,6 +55,20 @@ bool cvy_log_wanted(convoy_log_level level) {
   return level != CONVOY_LOG_OFF && (int)level <= current_level();
 }
 
+/* Where stderr is a file that may not grow any more (ulimit -f), the line is lost, not the program:
+ * the signal is held back, and taken away unless there was one before. */
+static void print(const char *line) {
+  const struct timespec now = {0, 0};
+  sigset_t limit, before, pending;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &limit, &before);
+  sigpending(&pending);
+  fprintf(stderr, "convoy: %s\n", line);
+  if (!sigismember(&pending, SIGXFSZ)) sigtimedwait(&limit, NULL, &now);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void cvy_log(convoy_log_level level, const char *format, ...) {
   if (!cvy_log_wanted(level)) return;
   char line[1024];
@@ -67,5 +83,5 @@ void cvy_log(convoy_log_level level, const char *format, ...) {
   if (fn)
     fn(user, level, line);
   else
-    fprintf(stderr, "convoy: %s\n", line);
+    print(line);
 }

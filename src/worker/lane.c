@@ -80,6 +80,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   device->index = index;
   device->options = *options;
   convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &device->deadlines);
+  if (!status) status = cvy_staging_check();
   if (!status) status = start(device, options->budget, 0, &device->facts);
   if (status)
     free(device);

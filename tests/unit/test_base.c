@@ -2,8 +2,13 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/cmocka.h"
 
@@ -227,6 +232,31 @@ static void log_goes_to_the_sink_up_to_its_level(void **state) {
   cvy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
 }
 
+/* stderr is a file, and the process may write no more into any (ulimit -f). */
+static void log_beyond_the_limit(void) {
+  char path[] = "/tmp/convoy-log-XXXXXX";
+  const struct rlimit none = {0, 0};
+  sigset_t left;
+  const int file = mkstemp(path);
+  unlink(path);
+  dup2(file, STDERR_FILENO);
+  setrlimit(RLIMIT_FSIZE, &none);
+  signal(SIGXFSZ, SIG_DFL);
+  for (int i = 0; i < 3; i++) cvy_log(CONVOY_LOG_ERROR, "line %d", i);
+  sigpending(&left);
+  _exit(sigismember(&left, SIGXFSZ) != 0);
+}
+
+static void a_log_that_may_not_grow_ends_nothing(void **state) {
+  int status;
+  (void)state;
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) log_beyond_the_limit();
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_status_has_its_name),
@@ -245,6 +275,7 @@ int main(void) {
       cmocka_unit_test(structs_too_small_are_refused),
       cmocka_unit_test(results_fill_no_more_than_the_caller_has),
       cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
+      cmocka_unit_test(a_log_that_may_not_grow_ends_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -150,6 +151,22 @@ static void test_shared_memory(void **state) {
   cvy_shared_drop(&b);
   assert_int_equal(cvy_shared_make(SIZE_MAX / 2, false, &a), CONVOY_ERR_MEMORY);
   cvy_shared_drop(&a);
+}
+
+/* Nor does it end the program, as writing beyond that limit does. */
+static void test_shared_memory_beyond_the_limit(void **state) {
+  cvy_shared shared;
+  struct rlimit before, limit;
+  (void)state;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  limit = (struct rlimit){1 << 20, before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  assert_int_equal(cvy_shared_make((1 << 20) + 1, false, &shared), CONVOY_ERR_MEMORY);
+  assert_sentence_has("1048577 bytes");
+  assert_sentence_has("is 1048576 bytes");
+  assert_int_equal(cvy_shared_make(1 << 20, false, &shared), CONVOY_OK);
+  setrlimit(RLIMIT_FSIZE, &before);
+  cvy_shared_drop(&shared);
 }
 
 static void *ring_later(void *bell) {
@@ -386,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_folders),
       cmocka_unit_test(test_libexec_folder),
       cmocka_unit_test(test_shared_memory),
+      cmocka_unit_test(test_shared_memory_beyond_the_limit),
       cmocka_unit_test(test_doorbell),
       cmocka_unit_test(test_no_ring_is_lost),
       cmocka_unit_test(test_lingering),

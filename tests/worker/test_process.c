@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,6 +190,7 @@ static void test_session_and_signals(void **state) {
   assert_int_equal(getsid(worker), worker);
   kill(worker, SIGINT);
   kill(worker, SIGPIPE);
+  kill(worker, SIGXFSZ); /* a file of the driver's has grown too large */
   lane_put(device, 1, 100, 1);
   lane_expect(device, 1, 100, 1);
   LANE->close(device);
@@ -343,6 +345,25 @@ static void test_bad_greetings_are_refused(void **state) {
   }
 }
 
+/* What no transfer can do without is looked for when the device is opened. */
+static void test_limit_on_files(void **state) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  struct rlimit before, limit;
+  int32_t count = 0;
+  (void)state;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  limit = (struct rlimit){8 << 20, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const convoy_status listed = LANE->list(&options, NULL, 0, &count);
+  const convoy_status opened = LANE->open(0, &options, &device);
+  setrlimit(RLIMIT_FSIZE, &before);
+  assert_int_equal(listed, CONVOY_OK);
+  assert_int_equal(opened, CONVOY_ERR_MEMORY);
+  assert_sentence_has("cannot reserve 67108864 bytes of shared memory");
+  assert_no_children();
+}
+
 /* Another program in the worker's place: /bin/true ends without a word. */
 static void test_no_worker_at_all(void **state) {
   char folder[] = "/tmp/convoy-test-XXXXXX", path[4096], module[4096];
@@ -383,6 +404,7 @@ int main(void) {
       cmocka_unit_test(test_idle_is_not_woken),
       cmocka_unit_test(test_other_build_is_refused),
       cmocka_unit_test(test_bad_greetings_are_refused),
+      cmocka_unit_test(test_limit_on_files),
       cmocka_unit_test(test_no_worker_at_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
