@@ -1,4 +1,5 @@
 /* Starting and ending the other side of a lane. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,13 +17,14 @@ typedef struct parts {
   char worker[4096], module[4096];
 } parts;
 
-static convoy_status must_exist(const char *path, int mode) {
+static convoy_status must_be_usable(const char *path, int mode) {
   if (access(path, mode) == 0) return CONVOY_OK;
+  const char *why = strerror(errno);
 #if CONVOY_HAVE_OPENCL
-  return cvy_fail(CONVOY_ERR_DEVICE, "%s is missing", path);
+  return cvy_fail(CONVOY_ERR_DEVICE, "cannot use %s: %s", path, why);
 #else
-  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "built without OpenCL (%s): %s is missing",
-                  CONVOY_WHY_OPENCL, path);
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "built without OpenCL (%s): cannot use %s: %s",
+                  CONVOY_WHY_OPENCL, path, why);
 #endif
 }
 
@@ -33,8 +35,8 @@ static convoy_status find_parts(bool with_worker, parts *out) {
     return cvy_fail(CONVOY_ERR_DEVICE, "cannot tell where convoy-worker lies; set CONVOY_LIBEXEC");
   strcat(strcpy(out->module, folder), module);
   strcat(out->worker, worker);
-  convoy_status status = must_exist(out->module, R_OK);
-  if (!status && with_worker) status = must_exist(out->worker, X_OK);
+  convoy_status status = must_be_usable(out->module, R_OK);
+  if (!status && with_worker) status = must_be_usable(out->worker, X_OK);
   return status;
 }
 

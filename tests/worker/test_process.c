@@ -379,6 +379,12 @@ static void test_no_worker_at_all(void **state) {
   convoy_status missing = CONVOY_HAVE_OPENCL ? CONVOY_ERR_DEVICE : CONVOY_ERR_UNSUPPORTED;
   assert_int_equal(LANE->list(&options, NULL, 0, &count), missing);
   assert_sentence_has(path);
+  assert_sentence_has("No such file or directory");
+  assert_int_equal(cvy_file_write(path, "", 0), CONVOY_OK); /* it is there, and no program */
+  assert_int_equal(LANE->list(&options, NULL, 0, &count), missing);
+  assert_sentence_has(path);
+  assert_sentence_has("Permission denied");
+  unlink(path);
   assert_int_equal(symlink("/bin/true", path), 0);
   assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEVICE);
   assert_sentence_has("exited with status 0 before it answered");
