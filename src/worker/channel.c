@@ -35,11 +35,18 @@ static void end_peer(cvy_channel *channel, double patience) {
 static convoy_status give_up(cvy_channel *channel, convoy_status status, const char *why) {
   cvy_text_copy(channel->why, sizeof channel->why, why);
   channel->lost_status = status;
+  channel->by_accident |= status == CONVOY_ERR_IO;
   channel->lost = true;
   channel->completed = atomic_load(&channel->wire->completed);
   if (channel->completed > channel->posted) channel->completed = channel->posted;
   end_peer(channel, HUNG_LEAVE_SECONDS);
   return lost(channel);
+}
+
+/* The other side was found gone; `how` it went. */
+static convoy_status bury(cvy_channel *channel, const char *how) {
+  channel->by_accident = true;
+  return give_up(channel, CONVOY_ERR_DEVICE, how);
 }
 
 void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *why) {
@@ -72,8 +79,7 @@ static cvy_patience patience_of(cvy_channel *channel, const char *what) {
 /* Whether the other side is gone, or has had its time. */
 static convoy_status check_peer(cvy_channel *channel, cvy_patience *patience) {
   char why[sizeof channel->why];
-  if (cvy_peer_gone(&channel->peer, channel->wire, 0, why, sizeof why))
-    return give_up(channel, CONVOY_ERR_DEVICE, why);
+  if (cvy_peer_gone(&channel->peer, channel->wire, 0, why, sizeof why)) return bury(channel, why);
   const cvy_progress now = progress_of(channel);
   const convoy_status status = cvy_patience_check(patience, &now);
   if (!status) return CONVOY_OK;
@@ -203,6 +209,7 @@ static convoy_status send_hello(cvy_channel *channel) {
 static convoy_status unanswered(cvy_channel *channel, convoy_status status) {
   char how[sizeof channel->why];
   if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, how, sizeof how)) return status;
+  channel->by_accident = true;
   return cvy_fail(CONVOY_ERR_DEVICE, "%s before it answered", how);
 }
 
@@ -322,7 +329,7 @@ static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
   convoy_status status = cvy_pass_send(channel->socket, &frame, sizeof frame, block->shared.fd);
   /* How the worker ended says more than that its socket is closed. */
   if (status && cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why))
-    return give_up(channel, CONVOY_ERR_DEVICE, why);
+    return bury(channel, why);
   if (!status) status = cvy_channel_ask(channel, &command, NULL, &reply);
   if (!status || channel->lost || status == CONVOY_ERR_MEMORY) return status;
   cvy_text text = cvy_text_in(why, sizeof why);

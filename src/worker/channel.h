@@ -16,6 +16,7 @@ typedef struct cvy_channel {
   double *budget;    /* seconds that waits may take, as in cvy_open_options */
   bool on_processor; /* the device is one */
   bool lost;         /* the other side is gone, or hangs, or writes nonsense: for good */
+  bool by_accident;  /* it was gone, or something came between the two */
   convoy_status lost_status;
   char why[256];
   uint64_t completed;           /* when it was lost */

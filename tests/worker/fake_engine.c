@@ -14,11 +14,13 @@
  *   build   it compiles for 1.5 s, using the processor
  * A program that is only to be built is a command too.
  * FAKE_ENGINE=list:0 or open:0: listing or opening never returns. FAKE_GPU: the device is a GPU.
+ * FAKE_DEATHS=<list or open>:<file>: as many processes are killed there as the file has bytes left.
  * FAKE_BUILD_ID: the build it claims to be of. A job computes out[i] = 2 a[i] + b[i]. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -240,9 +242,20 @@ static void hang_if(const char *script) {
   while (given && strcmp(given, script) == 0) pause();
 }
 
+/* Takes a byte off. */
+static void die_if(const char *when) {
+  const char *given = getenv("FAKE_DEATHS");
+  const size_t length = strlen(when);
+  struct stat about;
+  if (!given || strncmp(given, when, length) != 0 || given[length] != ':') return;
+  if (stat(given + length + 1, &about) != 0 || about.st_size == 0) return;
+  if (truncate(given + length + 1, about.st_size - 1) == 0) raise(SIGKILL);
+}
+
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
   hang_if("list:0");
+  die_if("list");
   *count = 2;
   for (int32_t i = 0; i < 2 && i < capacity; ++i) out[i] = make_facts(i, options);
   return CONVOY_OK;
@@ -250,6 +263,7 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
 
 static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
   hang_if("open:0");
+  die_if("open");
   if (index > 1) return fail(CONVOY_ERR_NOT_FOUND, "no fake device", (uint64_t)index);
   cvy_device *device = calloc(1, sizeof *device);
   const char *script = getenv("FAKE_ENGINE");
