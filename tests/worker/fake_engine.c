@@ -6,6 +6,7 @@
  *   refuse  the command returns an error
  *   kill, segv, abort, exit   the process ends that way
  *   hang    the command never returns
+ *   traced  a process of its own making holds it, as a debugger does, until it ends
  *   stop    the process is stopped, and carries the command out once it is continued
  *   slow    from this command on, every wait takes 600 ms
  *   steps   from this command on, every wait takes 2 s and shows progress every 200 ms
@@ -20,7 +21,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,12 +76,34 @@ static void compile(const cvy_device *device) {
   watch->phase(watch->user, before);
 }
 
+/* The tracer ends when nobody is left to hold. */
+static void be_traced(void) {
+  int ready[2], status;
+  char byte;
+  const pid_t self = getpid();
+  if (pipe(ready) != 0) return;
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where the system asks for that */
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    if (ptrace(PTRACE_SEIZE, self, NULL, NULL) != 0) _exit(1);
+    ptrace(PTRACE_INTERRUPT, self, NULL, NULL);
+    close(ready[0]);
+    close(ready[1]);
+    while (waitpid(self, &status, __WALL) == self && !WIFSIGNALED(status)) continue;
+    _exit(0);
+  }
+  close(ready[1]);
+  if (read(ready[0], &byte, 1) < 0) return; /* returns when the tracer is there, or has failed */
+  close(ready[0]);
+}
+
 static void misbehave(const cvy_device *device) {
   if (is_now(device, "kill")) raise(SIGKILL);
   if (is_now(device, "segv")) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
   if (is_now(device, "abort")) signal(SIGABRT, SIG_DFL), abort();
   if (is_now(device, "exit")) _exit(7);
   while (is_now(device, "hang")) pause();
+  if (is_now(device, "traced")) be_traced();
   if (is_now(device, "stop")) raise(SIGSTOP);
   while (is_now(device, "burn")) burn(1);
   compile(device);

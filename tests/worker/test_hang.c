@@ -151,6 +151,32 @@ static void test_budget_holds_for_all_attempts(void **state) {
   free(bytes);
 }
 
+/* A debugger may take its time with a worker, unless the worker has brought it along: the budget
+ * ends the wait in any case. */
+static void test_worker_that_brings_its_debugger(void **state) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  double budget = 60, seconds;
+  (void)state;
+  options.budget = &budget;
+  setenv("CONVOY_DEADLINE", "run=0.3,transfer=0.3", 1);
+  setenv("FAKE_ENGINE", "traced:1", 1);
+  assert_int_equal(LANE->open(0, &options, &device), CONVOY_OK);
+  const int worker = lane_worker(device);
+  budget = 1.5;
+  if (!lane_use(device, &seconds)) {
+    LANE->close(device);
+    print_message("PTRACE_SEIZE is refused here\n");
+    skip();
+  }
+  assert_sentence_has("no more time in the call's budget");
+  assert_true(seconds >= 1.4 && seconds < 3);
+  assert_false(is_there(worker));
+  budget = 60;
+  check_mended(device, worker);
+  LANE->close(device);
+}
+
 static void test_ring_fills_behind_a_hang(void **state) {
   cvy_device *device = open_with("hang:2");
   uint64_t ticket;
@@ -290,6 +316,7 @@ int main(void) {
       cmocka_unit_test(test_list_hangs),
       cmocka_unit_test(test_open_hangs),
       cmocka_unit_test(test_budget_holds_for_all_attempts),
+      cmocka_unit_test(test_worker_that_brings_its_debugger),
       cmocka_unit_test(test_ring_fills_behind_a_hang),
       cmocka_unit_test(test_host_alloc_behind_a_hang),
       cmocka_unit_test(test_restarts_are_limited),
