@@ -39,8 +39,11 @@ convoy_status convoy_devices(const convoy_options *options, convoy_device_info *
   if (capacity < 0) return cvy_fail(CONVOY_ERR_ARGUMENT, "capacity is %d", (int)capacity);
   convoy_status status = cvy_check_struct("out", out, sizeof(*out), capacity == 0);
   cvy_options resolved;
+  if (!status) status = cvy_stack_check("convoy_devices");
   if (!status) status = cvy_options_resolve(options, &resolved);
   if (status) return status;
+  double budget = resolved.wait_budget;
+  resolved.open.budget = &budget;
   cvy_survey seen;
   cvy_devices(&resolved, &seen);
   *count = seen.count;
@@ -59,7 +62,8 @@ convoy_status convoy_devices(const convoy_options *options, convoy_device_info *
 
 convoy_status convoy_open(const convoy_options *options, convoy_context **out) {
   if (!out) return cvy_fail(CONVOY_ERR_ARGUMENT, "out is NULL");
-  return cvy_open(options, out);
+  convoy_status status = cvy_stack_check("convoy_open");
+  return status ? status : cvy_open(options, out);
 }
 
 void convoy_close(convoy_context *context) {

@@ -20,7 +20,8 @@
  *
  * Threads. Contexts and tensors may be used from any thread; operations of one context are executed
  * in one order, that of their calls. Different contexts are independent. After fork() the child may
- * use an inherited context: its operations run on the CPU.
+ * use an inherited context: its operations run on the CPU. A call needs 128 KiB of its thread's
+ * stack; convoy_open and convoy_devices check that they have it.
  *
  * Structs begin with struct_size, which the caller sets to their sizeof. They may grow at their end in
  * later versions; of a smaller one of an earlier header no field beyond is read or written.
@@ -59,7 +60,8 @@ typedef enum convoy_status {
   CONVOY_ERR_MEMORY = 3,      /* host or device memory is exhausted */
   CONVOY_ERR_DEVICE = 4,      /* a device failed, vanished, or its process died */
   CONVOY_ERR_UNSUPPORTED = 5, /* a named algorithm refuses the problem, or a part was not built */
-  CONVOY_ERR_IO = 6,          /* a file could not be read or written */
+  CONVOY_ERR_IO = 6,          /* a file could not be read or written, or what the worker process is
+                                 given got lost on the way to it: no fault of the device */
   CONVOY_ERR_NOT_FOUND = 7,   /* no device or algorithm of that name */
   CONVOY_ERR_INTERRUPTED = 8, /* convoy_interrupt() was called */
   CONVOY_ERR_DEADLINE = 9, /* a device made no progress within its deadline, or its budget ended */
@@ -136,9 +138,9 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
  *   device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may wait for a device,
- *                                                       all its attempts together; it begins when the
- *                                                       call has its turn, where several threads share
- *                                                       the context
+ *                                                       all its attempts together; not counted is
+ *                                                       what it computes, what calls ahead of it
+ *                                                       take, and while the program is stopped
  *   team             -                        (own)     a convoy_team: the threads the CPU engine takes
  *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a device
  *                                                       hangs: run=10,compile=30,transfer=10,
@@ -226,7 +228,7 @@ typedef struct convoy_device_info {
  * there are. OpenCL is asked in a worker process unless `options` says isolation none; `options`
  * may be NULL. Where OpenCL cannot be asked, only the CPU engine is listed, and `why` (NULL, or
  * `why_size` bytes) receives the reason; it is "" otherwise. Blocking.
- * Returns OK, ERR_ARGUMENT. */
+ * Returns OK, ERR_ARGUMENT, ERR_MEMORY. */
 CONVOY_API convoy_status convoy_devices(const convoy_options *options, convoy_device_info *out,
                                         int32_t capacity, int32_t *count, char *why,
                                         size_t why_size);
@@ -250,7 +252,8 @@ typedef struct convoy_context convoy_context;
  * Returns OK; ERR_ARGUMENT for a bad option or a bad value in the environment (the sentence names it;
  * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND for a mistake; with failover off or
  * require_device on ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
- * require_device also `auto`, finds nothing. Blocking: starts the worker process. */
+ * require_device also `auto`, finds nothing; ERR_MEMORY, in any case, if the thread's stack is too small.
+ * Blocking: starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);
 
 /* Waits for what was enqueued, ends the worker, releases everything but tensors. Tensors may be

@@ -56,6 +56,11 @@ const char *cvy_env(const char *name);
  * with a sentence by cvy_fail if it is set and is not one; `value` untouched if it is not set. */
 bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);
 
+/* What a thread that calls the library needs, as convoy.h says. No call was seen to use 80 KiB. */
+#define CVY_STACK_LEAST ((size_t)128 << 10)
+/* ERR_MEMORY with both numbers where the calling thread's stack has less left. */
+convoy_status cvy_stack_check(const char *function);
+
 /* What structs that have grown were in the first header: programs built with it pass so many bytes. */
 enum {
   CVY_FIRST_OPTIONS = offsetof(convoy_options, device_wait_budget),

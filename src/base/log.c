@@ -1,6 +1,7 @@
 /* One sink for log lines. The level is read without a lock, so a disabled line costs a load. Lines to
  * stderr carry time and rank; a callback gets what is to be said and knows both itself. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,20 @@ bool cvy_log_wanted(convoy_log_level level) {
 
 /* ----------------------------------------------------------------------------------- lines */
 
+/* Where stderr is a file that may not grow any more (ulimit -f), the line is lost, not the program:
+ * the signal is held back, and taken away unless there was one before. */
+static void print(const char *head, const char *line) {
+  const struct timespec now = {0, 0};
+  sigset_t limit, before, pending;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &limit, &before);
+  sigpending(&pending);
+  fprintf(stderr, "%s: %s\n", head, line);
+  if (!sigismember(&pending, SIGXFSZ)) sigtimedwait(&limit, NULL, &now);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Where nobody says otherwise: for people, who look at it days later and at several processes in one. */
 static void write_line(const char *line) {
   char head[64], date[24];
@@ -103,7 +118,7 @@ static void write_line(const char *line) {
   cvy_utc((int64_t)time(NULL), date, sizeof date);
   cvy_text_add(&text, "convoy: %s", date);
   add_rank(&text);
-  fprintf(stderr, "%s: %s\n", head, line);
+  print(head, line);
 }
 
 void cvy_log(convoy_log_level level, const char *format, ...) {

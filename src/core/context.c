@@ -142,6 +142,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
   convoy_context *context = cvy_pool_take();
   if (!context) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a context");
   context->options = options;
+  context->options.open.budget = &context->call.budget;
   cvy_lock(context);
   status = start(context);
   if (status) {
@@ -194,7 +195,7 @@ void cvy_lock(convoy_context *context) {
   if (context->forked) leave_parent(context);
   memset(&context->call, 0, sizeof(context->call));
   context->call.start = cvy_clock();
-  cvy_device_limit(context);
+  context->call.budget = context->options.wait_budget;
 }
 
 void cvy_unlock(convoy_context *context) {

@@ -23,7 +23,7 @@ typedef struct cvy_block cvy_block;
 /* What the public call that holds the lock has done so far. */
 typedef struct cvy_call {
   double start;
-  double elsewhere;         /* seconds of it in which the CPU computed: no wait for the device */
+  double budget;            /* seconds it may still wait for the device, see cvy_open_options */
   const cvy_engine *engine; /* that carried out the last operation; NULL: nothing to carry out */
   cvy_choice choice;
   int32_t faults;

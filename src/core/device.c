@@ -6,7 +6,6 @@
 
 #include "core/commit.h"
 #include "core/foresight.h"
-#include "os/os.h"
 
 static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
   cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
@@ -80,19 +79,6 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
   cvy_blackbox_done(context, UINT64_MAX);
   cvy_report_fault(context, status, sentence);
   return cvy_fail(status, "%s", sentence);
-}
-
-void cvy_device_limit(const convoy_context *context) {
-  const cvy_engine *engine = &context->device;
-  const cvy_call *call = &context->call;
-  if (!engine->device || !engine->backend->limit) return;
-  engine->backend->limit(engine->device,
-                         call->start + call->elsewhere + context->options.wait_budget);
-}
-
-void cvy_device_excuse(convoy_context *context, double began) {
-  context->call.elsewhere += cvy_clock() - began;
-  cvy_device_limit(context);
 }
 
 void cvy_device_wake(convoy_context *context) {

@@ -194,7 +194,6 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   if (!status) status = check_others();
   if (!status) status = resolve_budget(options.device_wait_budget, &out->wait_budget);
   if (status) return status;
-  out->open.until = cvy_clock() + out->wait_budget;
   status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto", out->device,
                         sizeof(out->device));
   if (status) return status;

@@ -179,14 +179,11 @@ static convoy_status judge(cvy_store *store, const float *values, const plan *p,
                            values,
                            cvy_chosen(&context->device, &store->choice)};
   context->health.verified++;
-  const double began = cvy_clock();
   if (p->whole) {
-    status = cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
-  } else {
-    *right = cvy_verify_picks(&claim, &p->picks, found);
+    return cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
   }
-  cvy_device_excuse(context, began);
-  return status;
+  *right = cvy_verify_picks(&claim, &p->picks, found);
+  return CONVOY_OK;
 }
 
 static void note_right(const cvy_store *store) {
@@ -321,7 +318,9 @@ static cvy_rung rung_of(const convoy_context *context, const cvy_store *store,
 
 void cvy_trust_fault(convoy_context *context, uint64_t ticket, convoy_status status,
                      const char *sentence) {
-  if (!context->chooser.strike_limit || status == CONVOY_ERR_MEMORY) return;
+  /* A lack of memory, or of understanding between the processes, is nobody's fault. */
+  const bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
+  if (!context->chooser.strike_limit || is_nobodys) return;
   const cvy_engine *engine = &context->device;
   const cvy_store *store = store_of(context, ticket);
   cvy_strike strike = {.algorithm = "*", .shape_class = "*", .count = 1, .last = cvy_date()};

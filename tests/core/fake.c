@@ -102,6 +102,7 @@ typedef struct command {
 struct cvy_device {
   cvy_facts facts;
   cvy_device *cpu;
+  double *budget;
   array *arrays;
   command *first, *last;
   fetched_copy *copies;
@@ -241,6 +242,7 @@ static convoy_status fault_status(const cvy_device *device) {
 static convoy_status post(cvy_device *device, command c, uint64_t *ticket) {
   command *queued = malloc(sizeof(*queued));
   if (!queued) abort();
+  fake_seen.budget = *device->budget;
   c.ticket = ++device->tickets;
   *queued = c;
   if (device->last) device->last->next = queued;
@@ -350,14 +352,10 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
     return CONVOY_ERR_INTERRUPTED;
   }
   drain(device);
+  *device->budget -= fake.wait_seconds;
   if (!device->fault || device->fault > ticket) return CONVOY_OK;
   *fault = device->fault;
   return fault_status(device);
-}
-
-static void limit(cvy_device *device, double until) {
-  (void)device;
-  __atomic_store(&fake_seen.until, &until, __ATOMIC_RELAXED); /* builders have limits too */
 }
 
 static convoy_status clear(cvy_device *device, bool *emptied) {
@@ -409,6 +407,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   cvy_device *device = calloc(1, sizeof(*device));
   if (!device || cvy_backend_cpu.open(0, options, &device->cpu)) abort();
   fill_facts(index, &device->facts);
+  device->budget = options->budget;
   *out = device;
   return CONVOY_OK;
 }
@@ -437,7 +436,7 @@ static void *host_alloc(cvy_device *device, size_t bytes) {
 }
 
 static void host_free(cvy_device *device, void *memory) {
-  (void)device;
+  if (device) fake_seen.budget = *device->budget;
   fake_seen.host_blocks--;
   free(memory);
 }
@@ -482,7 +481,6 @@ static const cvy_backend fake_backend = {.name = "fake",
                                          .build = build,
                                          .begun = begun,
                                          .wait = wait_for,
-                                         .limit = limit,
                                          .clear = clear,
                                          .host_alloc = host_alloc,
                                          .host_free = host_free,

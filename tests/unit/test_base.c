@@ -2,9 +2,12 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -305,6 +308,31 @@ static void the_rank_of_the_job_goes_before_that_of_the_machine(void **state) {
   unsetenv("LOCAL_RANK");
 }
 
+/* stderr is a file, and the process may write no more into any (ulimit -f). */
+static void log_beyond_the_limit(void) {
+  char path[] = "/tmp/convoy-log-XXXXXX";
+  const struct rlimit none = {0, 0};
+  sigset_t left;
+  const int file = mkstemp(path);
+  unlink(path);
+  dup2(file, STDERR_FILENO);
+  setrlimit(RLIMIT_FSIZE, &none);
+  signal(SIGXFSZ, SIG_DFL);
+  for (int i = 0; i < 3; i++) cvy_log(CONVOY_LOG_ERROR, "line %d", i);
+  sigpending(&left);
+  _exit(sigismember(&left, SIGXFSZ) != 0);
+}
+
+static void a_log_that_may_not_grow_ends_nothing(void **state) {
+  int status;
+  (void)state;
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) log_beyond_the_limit();
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_status_has_its_name),
@@ -326,6 +354,7 @@ int main(void) {
       cmocka_unit_test(the_calendar_is_that_of_the_system),
       cmocka_unit_test(lines_on_stderr_have_time_and_rank),
       cmocka_unit_test(the_rank_of_the_job_goes_before_that_of_the_machine),
+      cmocka_unit_test(a_log_that_may_not_grow_ends_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
