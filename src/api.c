@@ -4,10 +4,10 @@
 #include "core/build_info.h"
 #include "core/context.h"
 #include "core/devices.h"
-#include "core/foresight.h"
+#include "core/tune/foresight.h"
 #include "core/operation.h"
-#include "core/strikefile.h"
-#include "core/tune.h"
+#include "core/faults/strikefile.h"
+#include "core/tune/tune.h"
 
 /* ------------------------------------------------------------------------- status and log */
 

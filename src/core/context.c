@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/commit.h"
-#include "core/device.h"
 #include "core/devices.h"
-#include "core/params.h"
-#include "core/tunedisk.h"
+#include "core/exec/commit.h"
+#include "core/exec/device.h"
+#include "core/tune/params.h"
+#include "core/tune/tunedisk.h"
 #include "os/os.h"
 
 /* ----------------------------------------------------------------------------------- open */

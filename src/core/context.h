@@ -9,13 +9,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/blackbox.h"
-#include "core/builders.h"
+#include "core/exec/recycle.h"
 #include "core/fallback.h"
+#include "core/faults/blackbox.h"
+#include "core/faults/report.h"
 #include "core/options.h"
-#include "core/recycle.h"
-#include "core/report.h"
-#include "core/trust.h"
+#include "core/tune/builders.h"
+#include "core/verify/trust.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_block cvy_block;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/run.h"
+#include "core/exec/run.h"
 
 /* A transposed convolution's problem maps y to x, so what the public call names x is its y. Only
  * where both are read does that change the order. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/strikes.h"
+#include "core/faults/strikes.h"
 #include "os/os.h"
 
 typedef struct word {

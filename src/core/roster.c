@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/fields.h"
+#include "core/state/fields.h"
 
 static const char version_line[] = "convoy-devices 1\n";
 

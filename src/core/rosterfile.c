@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/statefile.h"
+#include "core/state/statefile.h"
 #include "os/os.h"
 
 /* Which machine and day it is. */

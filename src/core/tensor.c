@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "core/commit.h"
-#include "core/device.h"
+#include "core/exec/commit.h"
+#include "core/exec/device.h"
 
 static convoy_status count_elements(int32_t dims, const int64_t *shape, int64_t *count) {
   int64_t bytes = sizeof(float);

@@ -2,7 +2,7 @@
 #ifndef CVY_TENSOR_H
 #define CVY_TENSOR_H
 
-#include "core/store.h"
+#include "core/exec/store.h"
 
 struct convoy_tensor {
   convoy_context *context;

@@ -8,7 +8,7 @@
 #include "common/case.h"
 #include "common/cmocka.h"
 #include "common/device.h"
-#include "core/tunefile.h"
+#include "core/tune/tunefile.h"
 #include "os/os.h"
 
 static const char problem_text[] = "n1c4h6w6 k8r3s3 pad1 forward";

@@ -3,7 +3,7 @@
 #define BOX_H
 
 #include "convoy/convoy.h"
-#include "core/marker.h"
+#include "core/faults/marker.h"
 
 typedef struct box_state {
   int boot;          /* which it is; another number is another boot */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "core/blackbox.h"
 #include "core/box.h"
 #include "core/fake.h"
+#include "core/faults/blackbox.h"
 #include "core/open.h"
 #include "os/os.h"
 

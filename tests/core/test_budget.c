@@ -6,7 +6,7 @@
 #include "common/random.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/verify.h"
+#include "core/verify/verify.h"
 
 enum { WIDTH = 1001, OPERATIONS = 8000 };
 

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "core/choose.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/params.h"
-#include "core/tunefile.h"
+#include "core/tune/choose.h"
+#include "core/tune/params.h"
+#include "core/tune/tunefile.h"
 
 static const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2};
 static const float x[] = {1, 2, 3, 4}, w[] = {1, 10};

@@ -10,8 +10,8 @@
 
 #include "common/cmocka.h"
 #include "core/fake.h"
+#include "core/faults/strikefile.h"
 #include "core/open.h"
-#include "core/strikefile.h"
 #include "os/os.h"
 
 /* The seam: in place of src/os/date.c. This program's date is what the test says. */

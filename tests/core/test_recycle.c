@@ -5,9 +5,9 @@
 
 #include "common/cmocka.h"
 #include "common/random.h"
+#include "core/exec/recycle.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/recycle.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/cmocka.h"
-#include "core/sensors.h"
+#include "core/faults/sensors.h"
 #include "os/os.h"
 
 static char folder[] = "/tmp/convoy-sensors-XXXXXX";

@@ -1,5 +1,5 @@
 /* The record of strikes and the names of shape classes, without device, file or clock. */
-#include "core/strikes.h"
+#include "core/faults/strikes.h"
 
 #include <stdio.h>
 #include <string.h>

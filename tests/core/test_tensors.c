@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "core/exec/store.h"
 #include "core/fake.h"
 #include "core/open.h"
 #include "core/step.h"
-#include "core/store.h"
 
 static const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2}, y_shape[] = {1, 1, 3};
 static const float x[] = {1, 2, 3, 4}, w[] = {1, 10}, y[] = {21, 32, 43};

@@ -7,8 +7,8 @@
 #include "common/cmocka.h"
 #include "core/fake.h"
 #include "core/options.h"
-#include "core/params.h"
-#include "core/tunedisk.h"
+#include "core/tune/params.h"
+#include "core/tune/tunedisk.h"
 #include "os/os.h"
 
 /* --------------------------------------------------------------------------------- records */

@@ -9,7 +9,7 @@
 #include "common/cmocka.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/tunedisk.h"
+#include "core/tune/tunedisk.h"
 #include "os/os.h"
 
 static const int64_t x_shape[] = {1, 1, 40}, w_shape[] = {1, 1, 2};

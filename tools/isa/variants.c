@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/choose.h"
-#include "core/params.h"
-#include "core/tunedisk.h"
+#include "core/tune/choose.h"
+#include "core/tune/params.h"
+#include "core/tune/tunedisk.h"
 #include "csv.h"
 #include "isa.h"
 #include "ocl/engine/engine.h"

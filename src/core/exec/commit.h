@@ -1,0 +1,21 @@
+/* Commits: the device copies a store's values out while the trainer goes on. */
+#ifndef CVY_COMMIT_H
+#define CVY_COMMIT_H
+
+#include "core/exec/store.h"
+
+/* Sees to it that the host gets the store's values. Waits only where the device does not have them, where
+ * it cannot copy in the background, and, while too much is on its way, for the oldest of that.
+ * Fails as cvy_store_fetch. */
+convoy_status cvy_commit(cvy_store *store);
+/* Takes the copies that have come. What goes wrong is told when the store is read. */
+void cvy_commits_take(convoy_context *context);
+
+/* The store's copy has been taken, or is not to be had any more. */
+void cvy_commit_strike(cvy_store *store);
+/* It is not wanted any more, whether there is one or not. */
+void cvy_commit_forget(cvy_store *store);
+/* Command `first` and later ones have not been carried out, nor the copies they would have made. */
+void cvy_commits_void(convoy_context *context, uint64_t first);
+
+#endif

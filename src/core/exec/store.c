@@ -1,0 +1,143 @@
+/* Stores: references, host memory, the list of all that are alive. */
+#include "core/exec/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/exec/commit.h"
+#include "core/exec/device.h"
+
+cvy_store *cvy_op_input(const cvy_op *op, int i) {
+  cvy_store *const inputs[CVY_OP_INPUTS] = {op->a, op->b, op->bias, op->prior};
+  return inputs[i];
+}
+
+cvy_store *cvy_store_new(convoy_context *context, int64_t bytes) {
+  cvy_store *store = calloc(1, sizeof(*store));
+  if (!store) {
+    cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a store of %lld bytes", (long long)bytes);
+    return NULL;
+  }
+  store->context = context;
+  store->references = 1;
+  store->bytes = bytes;
+  store->next = context->stores;
+  if (store->next) store->next->previous = store;
+  context->stores = store;
+  return store;
+}
+
+cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes) {
+  cvy_store *store = cvy_store_new(context, bytes);
+  if (!store) return NULL;
+  if (cvy_values_new(store, &store->host)) {
+    cvy_store_drop(store);
+    return NULL;
+  }
+  memcpy(store->host, values, (size_t)bytes);
+  return store;
+}
+
+cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_t bytes) {
+  cvy_store *store = cvy_store_new(context, bytes);
+  if (!store) return NULL;
+  store->host = (float *)(uintptr_t)values; /* read only: nobody writes into a published store */
+  store->borrowed = true;
+  return store;
+}
+
+/* What is held only to compute other stores anew. */
+static int64_t only_held(const cvy_store *store) {
+  return store->held && store->references == store->held ? store->bytes : 0;
+}
+
+static void refer(cvy_store *store, int references, int held) {
+  int64_t *bytes = &store->context->health.history_bytes;
+  *bytes -= only_held(store);
+  store->references += references;
+  store->held += held;
+  *bytes += only_held(store);
+}
+
+cvy_store *cvy_store_keep(cvy_store *store) {
+  if (store) refer(store, 1, 0);
+  return store;
+}
+
+void cvy_store_hold(cvy_store *store) {
+  if (store) refer(store, 1, 1);
+}
+
+void cvy_store_release(cvy_store *store) {
+  if (!store) return;
+  refer(store, 0, -1);
+  cvy_store_drop(store);
+}
+
+static void end_history(cvy_store *store) {
+  if (!store->has_history) return;
+  store->has_history = false;
+  store->depth = store->accumulated = 0;
+  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_release(cvy_op_input(&store->history, i));
+}
+
+void cvy_store_drop(cvy_store *store) {
+  if (!store) return;
+  refer(store, -1, 0);
+  if (store->references > 0) return;
+  end_history(store);
+  cvy_store_leave_device(store);
+  if (!store->borrowed) cvy_values_drop(store, store->host);
+  if (store->previous) store->previous->next = store->next;
+  if (store->next) store->next->previous = store->previous;
+  if (store->context->stores == store) store->context->stores = store->next;
+  free(store);
+}
+
+convoy_status cvy_values_new(const cvy_store *store, float **out) {
+  *out = cvy_recycle_take(&store->context->memory, store->bytes);
+  if (*out) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %lld bytes", (long long)store->bytes);
+}
+
+void cvy_values_drop(const cvy_store *store, float *values) {
+  cvy_recycle_give(&store->context->memory, values, store->bytes);
+}
+
+void cvy_store_publish(cvy_store *store, float *values) {
+  store->host = values;
+  end_history(store);
+}
+
+void cvy_store_leave_device(cvy_store *store) {
+  if (!store->array) return;
+  cvy_commit_forget(store);
+  cvy_device_release(store->context, store->array);
+  store->array = 0;
+}
+
+void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status status,
+                     const char *sentence) {
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    if (!each->array || each->ticket < first) continue;
+    cvy_store_leave_device(each);
+    each->starved = status == CONVOY_ERR_MEMORY;
+    if (each->host || !each->has_history || context->options.failover) continue;
+    each->status = status;
+    cvy_text_copy(each->sentence, sizeof(each->sentence), sentence);
+  }
+}
+
+void cvy_stores_detach(convoy_context *context) {
+  /* The end of one store's history may be the end of others: none goes while the list is walked. */
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    cvy_store_keep(each);
+    end_history(each);
+    cvy_commit_forget(each);
+    each->array = 0;
+  }
+  for (cvy_store *each = context->stores, *next; each; each = next) {
+    next = each->next;
+    cvy_store_drop(each);
+  }
+}

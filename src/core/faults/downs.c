@@ -1,0 +1,96 @@
+/* Keeping, counting and finding the times the machine went down. */
+#include "core/faults/downs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/os.h"
+
+bool cvy_downs_add(const char *path, const cvy_marker *marker) {
+  char folder[400], kept[600], text[CVY_MARKER_TEXT];
+  const char *name = strrchr(path, '/');
+  if (!cvy_state_folder(folder, sizeof(folder))) return false;
+  cvy_marker_format(marker, text);
+  snprintf(kept, sizeof(kept), "%s/downs/%.36s-%s", folder, marker->boot, name ? name + 1 : path);
+  return cvy_file_write(kept, text, strlen(text)) == CONVOY_OK;
+}
+
+/* What to do with each that is kept. */
+typedef struct errand {
+  void (*act)(const struct errand *errand, const char *path, const cvy_marker *marker);
+  const convoy_device_info *info;
+  cvy_downs *downs;
+  const char *device;
+  cvy_text *text;
+} errand;
+
+static void act_on(void *user, const char *path, int index, int count) {
+  const errand *with = user;
+  cvy_marker marker;
+  size_t bytes;
+  (void)index;
+  (void)count;
+  char *text = cvy_file_read(path, &bytes);
+  if (text && cvy_marker_parse(text, &marker)) with->act(with, path, &marker);
+  free(text);
+}
+
+static void for_all(errand with) {
+  char folder[400], pattern[512];
+  if (!cvy_state_folder(folder, sizeof(folder))) return;
+  snprintf(pattern, sizeof(pattern), "%s/downs/*.txt", folder);
+  cvy_paths_visit(pattern, act_on, &with);
+}
+
+static void count_one(const errand *with, const char *path, const cvy_marker *marker) {
+  cvy_downs *downs = with->downs;
+  (void)path;
+  if (strcmp(marker->device, with->info->name) != 0) return;
+  if (strcmp(marker->driver, with->info->driver) != 0) return;
+  if (strcmp(marker->refreshed, downs->latest.refreshed) >= 0) downs->latest = *marker;
+  downs->count++;
+  if (!marker->algorithm[0] || cvy_downs_bar(downs, marker->algorithm)) return;
+  if (downs->barred_count == CVY_MOST_BARRED) return;
+  strcpy(downs->barred[downs->barred_count++], marker->algorithm);
+}
+
+void cvy_downs_load(const convoy_device_info *info, cvy_downs *out) {
+  memset(out, 0, sizeof(*out));
+  for_all((errand){.act = count_one, .info = info, .downs = out});
+}
+
+static bool meant(const errand *with, const cvy_marker *marker) {
+  return !with->device || strstr(marker->device, with->device);
+}
+
+static void describe_one(const errand *with, const char *path, const cvy_marker *marker) {
+  (void)path;
+  if (!meant(with, marker)) return;
+  char line[1200];
+  cvy_text text = cvy_text_in(line, sizeof(line));
+  cvy_text_add(&text,
+               "%s, driver %s: in use when the machine went down, last seen %s, step %lld%s%s\n",
+               marker->device, marker->driver, marker->refreshed, (long long)marker->step,
+               marker->first_use[0] ? ", first use of " : "", marker->first_use);
+  if (with->text->used + text.used < with->text->size) cvy_text_add(with->text, "%s", line);
+}
+
+void cvy_downs_describe(const char *device, cvy_text *text) {
+  for_all((errand){.act = describe_one, .device = device, .text = text});
+}
+
+static void forget_one(const errand *with, const char *path, const cvy_marker *marker) {
+  if (meant(with, marker)) cvy_file_remove(path);
+}
+
+void cvy_downs_forget(const char *device) {
+  for_all((errand){.act = forget_one, .device = device});
+}
+
+bool cvy_downs_bar(const cvy_downs *downs, const char *algorithm) {
+  for (int32_t i = 0; i < downs->barred_count; i++) {
+    if (strcmp(downs->barred[i], algorithm) == 0) return true;
+  }
+  return false;
+}

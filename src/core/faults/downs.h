@@ -1,0 +1,27 @@
+/* How often the machine went down while a device was in use: one file each in the state folder, a copy
+ * of the marker that was found. */
+#ifndef CVY_DOWNS_H
+#define CVY_DOWNS_H
+
+#include "core/faults/marker.h"
+
+#define CVY_MOST_BARRED 16
+typedef struct cvy_downs {
+  int32_t count; /* with this device and driver */
+  cvy_marker latest;
+  char barred[CVY_MOST_BARRED][32]; /* algorithms that ran for the first time just then */
+  int32_t barred_count;
+} cvy_downs;
+
+/* Keeps what a marker of an earlier boot says; `path` names the marker. Once, whoever else does the
+ * same at the same time. False if it could not be kept. */
+bool cvy_downs_add(const char *path, const cvy_marker *marker);
+/* What there is for a device with its driver. */
+void cvy_downs_load(const convoy_device_info *info, cvy_downs *out);
+/* For people: a line for each that concerns devices in whose name `device` occurs (NULL: all). */
+void cvy_downs_describe(const char *device, cvy_text *text);
+void cvy_downs_forget(const char *device);
+/* Whether the machine went down while the algorithm ran for the first time. */
+bool cvy_downs_bar(const cvy_downs *downs, const char *algorithm);
+
+#endif

@@ -1,0 +1,227 @@
+/* Choice: forced row, else the fastest valid record, else the first row that does not refuse. */
+#include "core/tune/choose.h"
+
+#include <string.h>
+
+#include "base/build_id.h"
+#include "core/tune/params.h"
+#include "os/os.h"
+
+const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choice) {
+  return engine->backend->algorithms[choice->row];
+}
+
+bool cvy_choice_same(const cvy_choice *a, const cvy_choice *b) {
+  return a->row == b->row && memcmp(&a->params, &b->params, sizeof(a->params)) == 0;
+}
+
+int32_t cvy_row_named(const cvy_backend *backend, const char *name) {
+  for (int32_t row = 0; backend->algorithms[row]; row++) {
+    if (strcmp(backend->algorithms[row]->name, name) == 0) return row;
+  }
+  return -1;
+}
+
+static bool accepts(const cvy_algorithm *algorithm, const cvy_problem *problem,
+                    const cvy_facts *facts, cvy_text *reason) {
+  if (!(algorithm->directions & (1u << problem->direction))) {
+    cvy_text_add(reason, "it does not do this direction");
+    return false;
+  }
+  return !algorithm->accepts || algorithm->accepts(problem, facts, reason);
+}
+
+static void measure_workspace(const cvy_engine *engine, const cvy_problem *problem,
+                              cvy_choice *choice) {
+  const cvy_algorithm *algorithm = cvy_chosen(engine, choice);
+  choice->workspace =
+      algorithm->workspace ? algorithm->workspace(problem, &engine->facts, &choice->params) : 0;
+}
+
+bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
+                   cvy_choice *out, cvy_text *reason) {
+  const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+  if (engine->downs && cvy_downs_bar(engine->downs, algorithm->name)) {
+    cvy_text_add(reason, "the machine went down during its first use here");
+    return false;
+  }
+  if (engine->strict && algorithm->error_growth > 0) {
+    cvy_text_add(reason,
+                 "its error bound is %g times that of every result, options.winograd is off",
+                 algorithm->error_growth);
+    return false;
+  }
+  if (!accepts(algorithm, problem, &engine->facts, reason)) return false;
+  memset(out, 0, sizeof(*out));
+  out->row = row;
+  if (algorithm->defaults) algorithm->defaults(problem, &engine->facts, &out->params);
+  measure_workspace(engine, problem, out);
+  return true;
+}
+
+bool cvy_record_runs(const cvy_engine *engine, const cvy_record *record, const cvy_problem *problem,
+                     cvy_choice *out) {
+  char unused[192];
+  cvy_text reason = cvy_text_in(unused, sizeof(unused));
+  int32_t row = cvy_row_named(engine->backend, record->algorithm);
+  if (row < 0 || !cvy_row_takes(engine, row, problem, out, &reason)) return false;
+  const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+  if (!cvy_params_parse(algorithm, record->params, &out->params)) return false;
+  if (algorithm->valid && !algorithm->valid(&out->params, problem, &engine->facts)) return false;
+  measure_workspace(engine, problem, out);
+  return out->workspace <= engine->facts.workspace_limit;
+}
+
+uint64_t cvy_signature(const cvy_engine *engine, const cvy_algorithm *algorithm) {
+  uint64_t hash = cvy_params_hash(algorithm);
+  return engine->backend->host_memory ? hash
+                                      : cvy_hash(hash, cvy_kernels_id, strlen(cvy_kernels_id));
+}
+
+/* Whether what the record says was measured with what would run now. */
+static bool is_current(const cvy_engine *engine, const cvy_record *record, const char *driver) {
+  int32_t row = cvy_row_named(engine->backend, record->algorithm);
+  return row >= 0 && strcmp(record->driver, driver) == 0 &&
+         record->hash == cvy_signature(engine, engine->backend->algorithms[row]);
+}
+
+int32_t cvy_records_stale(const cvy_records *records, const cvy_engine *engine) {
+  cvy_record here;
+  int32_t count = 0;
+  cvy_record_place(&engine->facts, &here);
+  for (int32_t i = 0; i < records->count; i++) {
+    const cvy_record *record = &records->list[i];
+    count += strcmp(record->device, here.device) == 0 && !is_current(engine, record, here.driver);
+  }
+  return count;
+}
+
+/* Shipped records come with the kernels they were made with, and serve every driver: they are better
+ * than a guess. */
+static bool from_records(const cvy_records *records, bool shipped, const cvy_engine *engine,
+                         const cvy_problem *problem, cvy_choice *out) {
+  if (!records->count) return false;
+  cvy_record here;
+  cvy_record_place(&engine->facts, &here);
+  const cvy_record *best = NULL;
+  for (int32_t i = 0; i < records->count; i++) {
+    const cvy_record *record = &records->list[i];
+    cvy_choice choice;
+    if (strcmp(record->device, here.device) != 0) continue;
+    if (!cvy_problem_same(&record->problem, problem)) continue;
+    if (!shipped && !is_current(engine, record, here.driver)) continue;
+    if (best && best->milliseconds <= record->milliseconds) continue;
+    if (!cvy_record_runs(engine, record, problem, &choice)) continue;
+    best = record;
+    *out = choice;
+  }
+  return best != NULL;
+}
+
+static bool measured(const cvy_chooser *chooser, const cvy_engine *engine,
+                     const cvy_problem *problem, cvy_choice *out) {
+  return from_records(&chooser->records, false, engine, problem, out) ||
+         from_records(&chooser->shipped, true, engine, problem, out);
+}
+
+convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record) {
+  memset(chooser->made, 0, sizeof(chooser->made));
+  return cvy_records_put(&chooser->records, record);
+}
+
+/* Whether the row is one that may run on this rung. */
+static bool stands_on(const cvy_algorithm *algorithm, cvy_rung rung, cvy_text *reason) {
+  if (rung == CVY_RUNG_TUNED || algorithm->conservative) return true;
+  cvy_text_add(reason, "not used after faults");
+  return false;
+}
+
+/* Whether the row is worth its place in the order, for this problem. */
+static bool pays(const cvy_algorithm *algorithm, const cvy_engine *engine,
+                 const cvy_problem *problem, cvy_text *reason) {
+  if (!algorithm->pays || algorithm->pays(problem, &engine->facts)) return true;
+  cvy_text_add(reason, "not expected to be the fastest");
+  return false;
+}
+
+static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem, cvy_rung rung,
+                               cvy_choice *out) {
+  char reasons[400], about[CONVOY_PROBLEM_TEXT];
+  cvy_text text = cvy_text_in(reasons, sizeof(reasons));
+  for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
+    const cvy_algorithm *algorithm = engine->backend->algorithms[row];
+    cvy_text_add(&text, "%s%s: ", row ? "; " : "", algorithm->name);
+    if (!stands_on(algorithm, rung, &text)) continue;
+    if (!cvy_row_takes(engine, row, problem, out, &text)) continue;
+    if (pays(algorithm, engine, problem, &text)) return CONVOY_OK;
+  }
+  cvy_problem_text(problem, about, sizeof(about));
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no algorithm of %s takes %s (%s)", engine->facts.info.id,
+                  about, reasons);
+}
+
+static convoy_status forced_row(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
+                                cvy_choice *out) {
+  char reason[192], about[CONVOY_PROBLEM_TEXT];
+  cvy_text text = cvy_text_in(reason, sizeof(reason));
+  if (cvy_row_takes(engine, row, problem, out, &text)) return CONVOY_OK;
+  cvy_problem_text(problem, about, sizeof(about));
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s refuses %s: %s",
+                  engine->backend->algorithms[row]->name, about, reason);
+}
+
+/* A row forced for the device does not bind the CPU engine that replaces it. */
+static int32_t forced_here(const cvy_chooser *chooser, const cvy_engine *engine) {
+  return chooser->forced[0] ? cvy_row_named(engine->backend, chooser->forced) : -1;
+}
+
+cvy_rung cvy_chooser_rung(const cvy_chooser *chooser, const cvy_engine *engine,
+                          const cvy_problem *problem, const cvy_strike **why) {
+  *why = NULL;
+  if (!chooser->strike_limit || !chooser->strikes.count || engine->backend->host_memory ||
+      forced_here(chooser, engine) >= 0) {
+    return CVY_RUNG_TUNED;
+  }
+  char shape_class[CVY_CLASS_TEXT];
+  cvy_shape_class(problem, shape_class, sizeof(shape_class));
+  return cvy_strikes_rung(&chooser->strikes, engine->facts.info.name, engine->facts.info.driver,
+                          shape_class, cvy_date(), chooser->strike_limit, why);
+}
+
+convoy_status cvy_choose_untuned(const cvy_chooser *chooser, const cvy_engine *engine,
+                                 const cvy_problem *problem, cvy_choice *out) {
+  int32_t forced = forced_here(chooser, engine);
+  return forced >= 0 ? forced_row(engine, forced, problem, out)
+                     : first_row(engine, problem, CVY_RUNG_TUNED, out);
+}
+
+convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
+                         cvy_choice *out) {
+  int32_t forced = forced_here(chooser, engine);
+  if (forced >= 0) return forced_row(engine, forced, problem, out);
+
+  const cvy_strike *why;
+  cvy_rung rung = cvy_chooser_rung(chooser, engine, problem, &why);
+  if (rung == CVY_RUNG_CPU) {
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for this class after faults, last: %s",
+                    engine->facts.info.id, why->reason);
+  }
+  size_t slot = cvy_hash_words(problem, sizeof(*problem)) % CVY_CHOICES;
+  if (chooser->made[slot].backend == engine->backend &&
+      chooser->made[slot].strict == engine->strict && chooser->made[slot].choice.rung == rung &&
+      memcmp(&chooser->made[slot].problem, problem, sizeof(*problem)) == 0) {
+    *out = chooser->made[slot].choice;
+    return CONVOY_OK;
+  }
+  if (rung != CVY_RUNG_TUNED || !measured(chooser, engine, problem, out)) {
+    convoy_status status = first_row(engine, problem, rung, out);
+    if (status) return status;
+  }
+  out->rung = rung;
+  chooser->choices++;
+  chooser->made[slot].backend = engine->backend;
+  chooser->made[slot].strict = engine->strict;
+  chooser->made[slot].problem = *problem;
+  chooser->made[slot].choice = *out;
+  return CONVOY_OK;
+}

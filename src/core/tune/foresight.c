@@ -1,0 +1,67 @@
+/* Who is asked to compile what: a layer's three passes once one of them runs, a tuner's candidates. */
+#include "core/tune/foresight.h"
+
+/* Builders are started by what the device's own worker had to compile, so never on a warm start. */
+static void look(convoy_context *context) {
+  const cvy_engine *engine = &context->device;
+  cvy_usage usage;
+  engine->backend->usage(engine->device, &usage);
+  cvy_builders_note(context->builders, usage.programs_compiled);
+}
+
+/* The same layer in another direction, as training usually has it. */
+static cvy_problem pass_of(const cvy_problem *problem, convoy_direction direction) {
+  cvy_problem pass = *problem;
+  pass.direction = direction;
+  pass.accumulate = pass.has_bias = 0;
+  pass.activation = CONVOY_IDENTITY;
+  pass.slope = 0;
+  return pass;
+}
+
+static void add(convoy_context *context, const cvy_problem *problem) {
+  cvy_choice choice;
+  if (cvy_choose(&context->chooser, &context->device, problem, &choice)) return;
+  cvy_builders_add(context->builders, problem, &choice);
+}
+
+static void add_other_passes(convoy_context *context, const cvy_problem *problem) {
+  static const convoy_direction passes[] = {CONVOY_FORWARD, CONVOY_BACKWARD_DATA,
+                                            CONVOY_BACKWARD_WEIGHTS};
+  if (problem->direction == CONVOY_BACKWARD_BIAS) return; /* it knows no filter */
+  for (size_t i = 0; i < CVY_COUNT(passes); i++) {
+    if ((int32_t)passes[i] == problem->direction) continue;
+    const cvy_problem pass = pass_of(problem, passes[i]);
+    add(context, &pass);
+  }
+}
+
+void cvy_foresee_passes(convoy_context *context, const cvy_problem *problem,
+                        const cvy_choice *choice) {
+  if (!context->builders) return;
+  add_other_passes(context, problem);
+  cvy_foresee_choice(context, problem, choice);
+  if (!context->foreseen) context->foreseen = context->last_ticket;
+}
+
+void cvy_foresee_problem(convoy_context *context, const cvy_problem *problem) {
+  if (context->builders && problem->n) add(context, problem);
+}
+
+void cvy_foresee_choice(convoy_context *context, const cvy_problem *problem,
+                        const cvy_choice *choice) {
+  if (!context->builders) return;
+  cvy_builders_add(context->builders, problem, choice);
+  look(context);
+}
+
+/* What fails here is for the wait itself to find. */
+void cvy_foresee_wait(convoy_context *context, const volatile int *interrupt) {
+  const cvy_engine *engine = &context->device;
+  const uint64_t first = context->foreseen;
+  if (!context->builders || !first) return;
+  context->foreseen = 0;
+  if (engine->backend->begun(engine->device, first, interrupt)) return;
+  look(context);
+  cvy_builders_drop(context->builders);
+}

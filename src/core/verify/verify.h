@@ -1,0 +1,64 @@
+/* Whether a device's result is right: by the definition in float64 for single elements, with the CPU
+ * engine as a filter for whole arrays. An element is right within the bound that convoy.h promises. */
+#ifndef CVY_VERIFY_H
+#define CVY_VERIFY_H
+
+#include "core/tune/choose.h"
+
+/* What is judged: the problem, what it was computed from, the result, and which row made it. NULL: one
+ * that keeps the bound of every result. */
+typedef struct cvy_claim {
+  const cvy_problem *problem;
+  cvy_values from;
+  const float *result;
+  const cvy_algorithm *row;
+} cvy_claim;
+
+typedef struct cvy_mismatch {
+  int64_t index;
+  double got, wanted, bound;
+} cvy_mismatch;
+
+/* Elements of a result to be looked at. */
+enum { CVY_PICKS = 256 };
+typedef struct cvy_picks {
+  int32_t count;
+  int64_t index[CVY_PICKS];
+} cvy_picks;
+
+/* Adds elements that look wrong without any computation: infinite ones, NaN, or, of a result that is 0
+ * throughout, a few. At most 1024 elements are looked at, all of a small result, else evenly spread
+ * ones, others for each `seed`. Unwritten elements hold what was there before: NaN in a first use,
+ * which this finds, else wrong values like any others. */
+void cvy_pick_suspects(const float *result, int64_t count, uint64_t seed, cvy_picks *picks);
+/* Adds `count` elements at random. */
+void cvy_pick_any(int64_t elements, int32_t count, uint64_t seed, cvy_picks *picks);
+/* Adds the 32 corners of the result. */
+void cvy_pick_corners(const cvy_problem *problem, cvy_picks *picks);
+
+/* False for the first of them that is wrong. Where magnitudes come near the largest float32 nothing
+ * can be said, and everything counts as right. */
+bool cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out);
+
+/* What every element of a problem's result should be, for results of several algorithms. */
+typedef struct cvy_expected {
+  cvy_problem problem;
+  cvy_values from; /* stays the caller's, as long as this is used */
+  int64_t count;
+  float *value, *magnitude;
+} cvy_expected;
+
+/* Takes two runs of the CPU engine and copies of the operands. ERR_MEMORY, or what the engine reports;
+ * nothing to free then. */
+convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
+                         const cvy_values *from, cvy_expected *out);
+/* False for the first element that is wrong; row as in cvy_claim. */
+bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row,
+                          const float *result, cvy_mismatch *out);
+void cvy_expected_free(cvy_expected *expected);
+
+/* All elements, for one result. *right becomes false if one is wrong. Fails as cvy_expect. */
+convoy_status cvy_verify_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
+                               bool *right, cvy_mismatch *out);
+
+#endif
