@@ -4,9 +4,9 @@
 #include "core/build_info.h"
 #include "core/context.h"
 #include "core/devices.h"
-#include "core/tune/foresight.h"
-#include "core/operation.h"
 #include "core/faults/strikefile.h"
+#include "core/operation.h"
+#include "core/tune/foresight.h"
 #include "core/tune/tune.h"
 
 /* ------------------------------------------------------------------------- status and log */
@@ -103,7 +103,14 @@ convoy_status convoy_host_alloc(convoy_context *context, size_t bytes, void **ou
 }
 
 void convoy_host_free(convoy_context *context, void *memory) {
-  if (context && memory) cvy_host_free(context, memory);
+  if (!context || !memory) return;
+  cvy_lock(context); /* legal after closing */
+  const bool found = cvy_host_free(context, memory);
+  cvy_unlock(context);
+  if (found)
+    cvy_pool_drop(context);
+  else
+    cvy_log(CONVOY_LOG_ERROR, "convoy_host_free: %p was not allocated from this context", memory);
 }
 
 /* ----------------------------------------------------------------------------- algorithms */

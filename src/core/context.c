@@ -1,48 +1,19 @@
-/* Opening, closing, entering and leaving a context. */
+/* Opening and closing a context, and what it is asked that runs nothing of the user's. */
 #include "core/context.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/devices.h"
-#include "core/exec/commit.h"
 #include "core/exec/device.h"
+#include "core/exec/launch.h"
+#include "core/exec/lifetime.h"
+#include "core/exec/store.h"
 #include "core/tune/params.h"
 #include "core/tune/tunedisk.h"
 #include "os/os.h"
 
 /* ----------------------------------------------------------------------------------- open */
-
-static convoy_status open_engine(const cvy_backend *backend, int32_t index,
-                                 const cvy_options *options, cvy_engine *out) {
-  convoy_status status = backend->open(index, &options->open, &out->device);
-  if (status) {
-    out->device = NULL;
-    return status;
-  }
-  out->backend = backend;
-  out->facts = *backend->facts(out->device);
-  out->facts.workspace_limit = options->open.workspace_limit;
-  out->strict = !options->winograd;
-  return CONVOY_OK;
-}
-
-/* The context's device, and what is kept of it between runs. */
-static convoy_status open_device(convoy_context *context, const cvy_backend *backend,
-                                 int32_t index) {
-  cvy_engine *device = &context->device;
-  convoy_status status = open_engine(backend, index, &context->options, device);
-  if (status) {
-    cvy_blackbox_close(context);
-    return status;
-  }
-  device->downs = &context->box.downs;
-  if (backend->mark) backend->mark(device->device, context->box.path);
-  context->builders =
-      cvy_builders_new(device, index, &context->options, context->cpu.facts.info.compute_units);
-  cvy_trust_begin(context);
-  return CONVOY_OK;
-}
 
 /* What is asked for is a mistake in the program or its settings, which no failover hides, or it may have
  * no substitute. */
@@ -80,7 +51,7 @@ static convoy_status open_wanted(convoy_context *context) {
     return cvy_fail(CONVOY_ERR_NOT_FOUND, "%s, which require_device forbids", found.why);
   if (context->wants_cpu) return CONVOY_OK;
   if (!status) status = cvy_blackbox_open(context, &found.info);
-  if (!status) status = open_device(context, found.backend, found.index);
+  if (!status) status = cvy_device_open(context, found.backend, found.index);
   if (!status || must_fail(context, &found, status)) return status;
   fall_back(context, &found, status);
   return CONVOY_OK;
@@ -113,7 +84,7 @@ static void tell_choice(const convoy_context *context) {
 }
 
 static convoy_status start(convoy_context *context) {
-  convoy_status status = open_engine(cvy_cpu_backend(), 0, &context->options, &context->cpu);
+  convoy_status status = cvy_engine_open(cvy_cpu_backend(), 0, &context->options, &context->cpu);
   if (!status) status = open_wanted(context);
   if (!status && !downgraded(context)) {
     status = cvy_force_algorithm(context, context->options.algorithm);
@@ -163,7 +134,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
 
 void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
-  if (cvy_device_ready(context)) cvy_device_wait(context, context->last_ticket);
+  if (cvy_device_ready(context)) cvy_await(context, context->last_ticket);
   stop(context);
   if (!context->event_fn) {
     free(context->events);
@@ -173,68 +144,7 @@ void cvy_close(convoy_context *context) {
   cvy_pool_drop(context);
 }
 
-/* ------------------------------------------------------------------------ enter and leave */
-
-/* The first use in a child made by fork(): the device belongs to the parent. What only the device
- * has is computed anew from its history. */
-static void leave_parent(convoy_context *context) {
-  context->forked = false;
-  context->lost = false;
-  if (context->wants_cpu) return;
-  cvy_fallback_end(context); /* a child that goes on for weeks was not to have the device */
-  cvy_text_copy(context->chosen, sizeof(context->chosen), "after fork() the CPU computes");
-  if (!context->device.device) return;
-  cvy_device_forget(context);
-  cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_OK, "",
-             "%s belongs to the parent process, after fork() the CPU computes",
-             context->device.facts.info.id);
-}
-
-void cvy_lock(convoy_context *context) {
-  pthread_mutex_lock(&context->lock);
-  if (context->forked) leave_parent(context);
-  memset(&context->call, 0, sizeof(context->call));
-  context->call.start = cvy_clock();
-  context->call.budget = context->options.wait_budget;
-}
-
-void cvy_unlock(convoy_context *context) {
-  pthread_mutex_unlock(&context->lock);
-}
-
-convoy_status cvy_enter(convoy_context *context) {
-  if (!context) return cvy_fail(CONVOY_ERR_ARGUMENT, "context is NULL");
-  if (!atomic_load(&context->open)) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "the context is closed");
-  }
-  cvy_lock(context);
-  cvy_device_wake(context);
-  cvy_blackbox_refresh(context);
-  cvy_fallback_remind(context);
-  cvy_commits_take(context);
-  return CONVOY_OK;
-}
-
-convoy_status cvy_leave(convoy_context *context, convoy_status status) {
-  convoy_event_fn *fn = context->event_fn;
-  void *user = context->event_user;
-  int32_t count = 0;
-  convoy_event *events = fn ? cvy_take_events(context, &count) : NULL;
-  cvy_unlock(context);
-  if (count == 0) return status;
-
-  char sentence[512];
-  cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
-  for (int32_t i = 0; i < count; i++) fn(user, &events[i]);
-  free(events);
-  return status ? cvy_fail(status, "%s", sentence) : CONVOY_OK;
-}
-
 /* ------------------------------------------------------------------------------- the rest */
-
-const cvy_engine *cvy_context_engine(const convoy_context *context) {
-  return context->device.device || context->lost ? &context->device : &context->cpu;
-}
 
 static convoy_status find_row(const cvy_engine *engine, const char *name, int32_t *row) {
   *row = cvy_row_named(engine->backend, name);
@@ -299,6 +209,6 @@ convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *
   if (!gigabytes) gigabytes = &unused;
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (context->device.device) return cvy_device_peak(context, gflops, gigabytes);
+  if (context->device.device) return cvy_launch_peak(context, gflops, gigabytes);
   return context->cpu.backend->peak(context->cpu.device, gflops, gigabytes);
 }

@@ -12,10 +12,11 @@
 #include "core/exec/recycle.h"
 #include "core/fallback.h"
 #include "core/faults/blackbox.h"
+#include "core/faults/degradation.h"
 #include "core/faults/report.h"
 #include "core/options.h"
 #include "core/tune/builders.h"
-#include "core/verify/trust.h"
+#include "core/verify/verification.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_block cvy_block;
@@ -33,11 +34,11 @@ typedef struct cvy_call {
 } cvy_call;
 
 /* Stores whose values are on their way to the host, in the order of their tickets. */
-enum { CVY_COMMITS = 64 };
-typedef struct cvy_commits {
-  cvy_store *store[CVY_COMMITS];
+enum { CVY_FETCHES = 64 };
+typedef struct cvy_fetches {
+  cvy_store *store[CVY_FETCHES];
   int32_t count;
-} cvy_commits;
+} cvy_fetches;
 
 struct convoy_context {
   pthread_mutex_t lock;
@@ -50,7 +51,7 @@ struct convoy_context {
   cvy_options options;
   cvy_engine cpu;
   cvy_engine device; /* .device NULL: none; then operations run on the CPU engine */
-  bool resting;      /* the device could not be mended yet; a later call tries again */
+  bool suspended;    /* the device could not be had back yet; a later call tries again */
   bool wants_cpu;    /* the CPU engine is what was asked for */
   bool lost;         /* the device failed for good and failover is off: operations fail */
   char lost_sentence[256];
@@ -63,16 +64,17 @@ struct convoy_context {
 
   cvy_blackbox box;    /* of the device */
   cvy_ring ring;       /* the last commands to it */
-  bool squeezing;      /* cvy_squeeze is at work: a lack of memory is its business */
+  bool low_memory;     /* exec/low_memory.c is at work: a lack of memory is its business */
   bool nonfinite_seen; /* nan_watch has said what it says once */
 
   cvy_builders *builders; /* of the device; NULL: none */
   uint64_t foreseen;      /* first command since foresight last looked what was compiled, 0: none */
 
   cvy_chooser chooser;
-  cvy_trust trust;
+  cvy_degradation degradation;
+  cvy_verification verification;
   cvy_store *stores;   /* all alive */
-  cvy_commits commits; /* of them */
+  cvy_fetches fetches; /* of them */
   cvy_recycler memory; /* for their values */
   cvy_block *blocks;   /* from convoy_host_alloc */
   cvy_call call;
@@ -96,6 +98,13 @@ void cvy_pool_drop(convoy_context *context);
 convoy_status cvy_open(const convoy_options *given, convoy_context **out);
 void cvy_close(convoy_context *context);
 
+convoy_status cvy_force_algorithm(convoy_context *context, const char *name);
+convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *problem,
+                       convoy_plan *out);
+convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *gigabytes);
+
+/* ---------------------------------------------------------------------------------- call.c */
+
 /* Locks; ERR_ARGUMENT if the context is NULL or closed, then without the lock. */
 convoy_status cvy_enter(convoy_context *context);
 /* Unlocks, delivers queued events, returns `status` with its sentence unchanged. */
@@ -104,12 +113,10 @@ convoy_status cvy_leave(convoy_context *context, convoy_status status);
 void cvy_lock(convoy_context *context);
 void cvy_unlock(convoy_context *context);
 
+/* -------------------------------------------------------------------------------- device.c */
+
 /* Where operations go now: the device, else the CPU engine. */
 const cvy_engine *cvy_context_engine(const convoy_context *context);
-convoy_status cvy_force_algorithm(convoy_context *context, const char *name);
-convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *problem,
-                       convoy_plan *out);
-convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *gigabytes);
 
 /* -------------------------------------------------------------------------------- health.c */
 
@@ -125,8 +132,8 @@ void cvy_health_collect(const convoy_context *context, convoy_health *out);
 /* -------------------------------------------------------------------------------- memory.c */
 
 convoy_status cvy_host_alloc(convoy_context *context, size_t bytes, void **out);
-/* Takes the lock itself: legal after closing. */
-void cvy_host_free(convoy_context *context, void *memory);
+/* False: it was not allocated from this context. Else the caller drops a reference to it. */
+bool cvy_host_free(convoy_context *context, void *memory);
 /* Whether [at, at + bytes) lies in memory that the device's process reaches too. */
 bool cvy_host_has(const convoy_context *context, const void *at, int64_t bytes);
 /* The device is about to go; its blocks stay valid. */

@@ -5,6 +5,8 @@
 
 #include "core/exec/commit.h"
 #include "core/exec/device.h"
+#include "core/exec/launch.h"
+#include "core/exec/values.h"
 
 static convoy_status count_elements(int32_t dims, const int64_t *shape, int64_t *count) {
   int64_t bytes = sizeof(float);
@@ -100,7 +102,7 @@ convoy_status cvy_sync(convoy_context *context) {
   convoy_status status = begin_wait(context);
   if (!status) status = cvy_device_check(context);
   if (status || !cvy_device_ready(context)) return status;
-  status = cvy_device_wait(context, context->last_ticket);
+  status = cvy_await(context, context->last_ticket);
   context->call.interruptible = false; /* of what has been waited for, all is taken */
   if (!status) cvy_commits_take(context);
   /* After a fault what is missing is computed on the CPU when it is needed. */

@@ -9,8 +9,8 @@
 
 #include "common/cmocka.h"
 #include "core/box.h"
+#include "core/exec/launch.h"
 #include "core/fake.h"
-#include "core/faults/blackbox.h"
 #include "core/open.h"
 #include "os/os.h"
 
@@ -131,12 +131,12 @@ static void test_each_kernel_is_named(void **state) {
   convoy_context *context = open_named("fake", CONVOY_NO);
   for (int i = 1; i <= KERNELS; i++) {
     choice.params.value[0] = i;
-    cvy_blackbox_before(context, &choice, &problem);
+    cvy_launch_announce(context, &problem, &choice);
     snprintf(name, sizeof(name), "fake.tiled TILE=%d WORK=0 n1c1w9 k1s3 forward", i);
     assert_non_null(strstr(box_marker().first_use, name));
     cvy_blackbox_done(context, UINT64_MAX);
   }
-  cvy_blackbox_before(context, &choice, &problem);
+  cvy_launch_announce(context, &problem, &choice);
   assert_string_equal(box_marker().first_use, "");
   convoy_close(context);
 }

@@ -33,7 +33,7 @@ static convoy_context *open_resting(convoy_switch failover, int64_t calls) {
 
 static void find_why(void *user, convoy_log_level level, const char *line) {
   (void)level;
-  *(int *)user += strstr(line, "rests") && strstr(line, "the fake device rests");
+  *(int *)user += strstr(line, "is suspended") && strstr(line, "the fake device rests");
 }
 
 static void rest_is_told_once(void **state) {

@@ -4,7 +4,8 @@
 set -eu
 cd "$1"
 
-# folder | what its includes may start with, besides files of the same folder
+# folder | what its includes may start with, besides files of the same folder. Of src/core's folders each is
+# checked by its own row too; which of their files may call which is for circles.sh.
 rules='
 include/convoy | -
 cl             | -
@@ -15,6 +16,11 @@ src/cpu        | convoy/ base/ os/ conv/ backend.h cpu/
 src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
+src/core/state | convoy/ base/ os/ core/state/
+src/core/faults | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choose.h core/tune/params.h core/verify/shape_class.h
+src/core/verify | convoy/ base/ os/ conv/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
+src/core/tune  | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
+src/core/exec  | convoy/ base/ os/ conv/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
 tests/ref      | convoy/
 tests/faults/layer | -
 tools          | convoy/ ref/ faults/layer/

@@ -11,11 +11,4 @@ convoy_status cvy_commit(cvy_store *store);
 /* Takes the copies that have come. What goes wrong is told when the store is read. */
 void cvy_commits_take(convoy_context *context);
 
-/* The store's copy has been taken, or is not to be had any more. */
-void cvy_commit_strike(cvy_store *store);
-/* It is not wanted any more, whether there is one or not. */
-void cvy_commit_forget(cvy_store *store);
-/* Command `first` and later ones have not been carried out, nor the copies they would have made. */
-void cvy_commits_void(convoy_context *context, uint64_t first);
-
 #endif

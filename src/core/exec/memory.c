@@ -67,17 +67,12 @@ static cvy_block *unlink_block(convoy_context *context, const void *memory) {
   return block;
 }
 
-void cvy_host_free(convoy_context *context, void *memory) {
-  cvy_lock(context);
+bool cvy_host_free(convoy_context *context, void *memory) {
   cvy_block *block = unlink_block(context, memory);
-  if (block) block->give_back(block->device, memory);
-  cvy_unlock(context);
-  if (!block) {
-    cvy_log(CONVOY_LOG_ERROR, "convoy_host_free: %p was not allocated from this context", memory);
-    return;
-  }
+  if (!block) return false;
+  block->give_back(block->device, memory);
   free(block);
-  cvy_pool_drop(context);
+  return true;
 }
 
 bool cvy_host_has(const convoy_context *context, const void *at, int64_t bytes) {

@@ -1,117 +1,29 @@
 /* One operation: the device first, the CPU engine when the device fails and failover allows it. */
 #include "core/exec/run.h"
 
-#include <string.h>
-
+#include "core/exec/compute.h"
 #include "core/exec/device.h"
-#include "core/exec/squeeze.h"
+#include "core/exec/launch.h"
+#include "core/exec/low_memory.h"
+#include "core/exec/values.h"
+#include "core/faults/degradation.h"
 #include "core/tune/foresight.h"
 #include "core/tune/params.h"
 #include "core/verify/nanwatch.h"
 #include "os/os.h"
-
-static void note_engine(convoy_context *context, const cvy_engine *engine,
-                        const cvy_choice *choice) {
-  context->call.engine = engine;
-  context->call.choice = *choice;
-}
 
 static void count(convoy_context *context, bool as_asked) {
   context->health.operations++;
   context->health.device_operations += as_asked;
 }
 
-/* ---------------------------------------------------------------------------- CPU engine */
-
-/* Straight on host memory. The engine allocates what it needs before it writes to `out`. */
-static convoy_status run_here(convoy_context *context, const cvy_problem *problem, const float *a,
-                              const float *b, const float *bias, float *out) {
-  const cvy_engine *engine = &context->cpu;
-  cvy_choice choice;
-  convoy_status status = cvy_choose(&context->chooser, engine, problem, &choice);
-  if (status) return status;
-  const cvy_job job = {.problem = *problem,
-                       .algorithm = choice.row,
-                       .params = choice.params,
-                       .a.host = (float *)(uintptr_t)a,
-                       .b.host = (float *)(uintptr_t)b,
-                       .bias.host = (float *)(uintptr_t)bias,
-                       .out.host = out};
-  const float *const inputs[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
-  cvy_watch_arrays(context, problem, inputs);
-  status = engine->backend->run(engine->device, &job, NULL);
-  if (status) return status;
-  note_engine(context, engine, &choice);
-  cvy_watch_result(context, problem, out);
-  return CONVOY_OK;
-}
-
-static const float *host_of(const cvy_store *store) {
-  return store ? store->host : NULL;
-}
-
-static convoy_status fetch_inputs(const cvy_op *op) {
-  convoy_status status = CONVOY_OK;
-  for (int i = 0; i < CVY_OP_INPUTS && !status; i++) {
-    cvy_store *input = cvy_op_input(op, i);
-    if (input) status = cvy_store_fetch(input);
-  }
-  return status;
-}
-
-static convoy_status compute(convoy_context *context, const cvy_op *op, float *values) {
-  convoy_status status = fetch_inputs(op);
-  if (status) return status;
-  if (op->prior) memcpy(values, op->prior->host, (size_t)op->prior->bytes);
-  return run_here(context, &op->problem, host_of(op->a), host_of(op->b), host_of(op->bias), values);
-}
-
-static convoy_status compute_into(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  float *values;
-  convoy_status status = cvy_values_new(out, &values);
-  if (status) return status;
-  status = compute(context, op, values);
-  if (status) {
-    cvy_values_drop(out, values);
-    return status;
-  }
-  cvy_store_publish(out, values);
-  return CONVOY_OK;
-}
-
-static void report_failover(convoy_context *context, const cvy_problem *problem) {
-  const char *name = cvy_chosen(&context->cpu, &context->call.choice)->name;
-  char text[CONVOY_PROBLEM_TEXT];
-  cvy_problem_text(problem, text, sizeof(text));
-  cvy_report(context, CONVOY_EVENT_FAILOVER, context->call.first_fault, name,
-             "computed by %s instead of %s: %s", name, context->device.facts.info.id, text);
-}
-
-convoy_status cvy_recompute(convoy_context *context, const cvy_op *op, float *values) {
-  convoy_status status = compute(context, op, values);
-  if (status) return status;
-  context->health.device_operations--; /* it was counted when it was enqueued */
-  report_failover(context, &op->problem);
-  return CONVOY_OK;
-}
-
 /* -------------------------------------------------------------------------------- device */
 
-convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
-                                 const cvy_choice *choice, cvy_store *out) {
-  cvy_trust_number(context, op, choice, out);
-  convoy_status status = cvy_device_perform(context, op, choice, out);
-  if (status) return status;
-  note_engine(context, &context->device, choice);
-  cvy_history_keep(out, op);
-  return out->unproven ? cvy_store_fetch(out) : CONVOY_OK;
-}
-
-static convoy_status squeeze_into(convoy_context *context, const cvy_op *op, cvy_store *out) {
+static convoy_status run_in_low_memory(convoy_context *context, const cvy_op *op, cvy_store *out) {
   float *values;
   convoy_status status = cvy_values_new(out, &values);
   if (status) return status;
-  status = cvy_squeeze(context, op, values);
+  status = cvy_low_memory_run(context, op, values);
   if (status) {
     cvy_values_drop(out, values);
     return status;
@@ -131,7 +43,7 @@ static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_s
   if (!status) status = cvy_perform_chosen(context, op, &choice, out);
   if (!status && is_first) cvy_foresee_passes(context, &op->problem, &choice);
   bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;
-  return starved && context->options.failover ? squeeze_into(context, op, out) : status;
+  return starved && context->options.failover ? run_in_low_memory(context, op, out) : status;
 }
 
 /* No row of the device takes the problem, and none was asked for by name. */
@@ -143,11 +55,11 @@ static convoy_status compute_instead(convoy_context *context, const cvy_op *op, 
                                      bool faulted) {
   char why[256];
   cvy_text_copy(why, sizeof(why), cvy_last_error());
-  convoy_status status = compute_into(context, op, out);
+  convoy_status status = cvy_compute_store(context, op, out);
   if (status) return status;
   if (faulted) {
-    report_failover(context, &op->problem);
-  } else if (cvy_trust_refused(context, &op->problem)) {
+    cvy_report_failover(context, &op->problem);
+  } else if (cvy_degradation_is_news(context, &op->problem)) {
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_UNSUPPORTED, "", "the CPU computes: %s",
                why);
   }
@@ -170,17 +82,17 @@ static convoy_status perform_on_device(convoy_context *context, const cvy_op *op
 convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (cvy_device_ready(context) && cvy_trust_allows(context, op)) {
+  if (cvy_device_ready(context) && cvy_degradation_allows(context, &op->problem)) {
     return perform_on_device(context, op, out);
   }
-  status = compute_into(context, op, out);
+  status = cvy_compute_store(context, op, out);
   if (!status) count(context, context->wants_cpu);
   return status;
 }
 
 convoy_status cvy_settle(cvy_store *out) {
   if (!out->array) return cvy_store_fetch(out);
-  convoy_status status = cvy_device_wait(out->context, out->ticket);
+  convoy_status status = cvy_await(out->context, out->ticket);
   if (!status || !out->context->options.failover) return status;
   return out->array ? CONVOY_OK : cvy_store_fetch(out);
 }
@@ -227,9 +139,13 @@ convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *probl
     const float *from[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
     return perform_borrowed(context, &op, from, out);
   }
-  status = run_here(context, problem, a, b, bias, out);
+  status = cvy_compute(context, problem, a, b, bias, out);
   if (!status) count(context, context->wants_cpu);
   return status;
+}
+
+static const float *host_of(const cvy_store *store) {
+  return store ? store->host : NULL;
 }
 
 bool cvy_may_overwrite(const convoy_context *context, const cvy_op *op, const cvy_store *store) {
@@ -238,7 +154,7 @@ bool cvy_may_overwrite(const convoy_context *context, const cvy_op *op, const cv
 }
 
 convoy_status cvy_perform_over(convoy_context *context, const cvy_op *op, cvy_store *store) {
-  convoy_status status = fetch_inputs(op);
+  convoy_status status = cvy_op_fetch(op);
   if (status) return status;
   /* What a child finds that was made by fork() in the meantime. */
   static const char sentence[] = "the tensor was being written when the process forked";

@@ -6,13 +6,8 @@
 
 /* Gives `out`, a new store, the operation's values, now or once the device gets to it. */
 convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out);
-/* The same on the device, with this choice; nothing is computed elsewhere, nothing counted. */
-convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
-                                 const cvy_choice *choice, cvy_store *out);
 /* Waits for them; after a fault they are computed on the CPU. */
 convoy_status cvy_settle(cvy_store *out);
-/* Computes an operation whose values a device has lost on the CPU. */
-convoy_status cvy_recompute(convoy_context *context, const cvy_op *op, float *values);
 /* On host memory: complete on return, `out` untouched on failure. b and bias may be NULL. */
 convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *problem, const float *a,
                                const float *b, const float *bias, float *out);

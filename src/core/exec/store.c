@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/commit.h"
 #include "core/exec/device.h"
+#include "core/exec/fetches.h"
 
 cvy_store *cvy_op_input(const cvy_op *op, int i) {
   cvy_store *const inputs[CVY_OP_INPUTS] = {op->a, op->b, op->bias, op->prior};
@@ -111,7 +111,7 @@ void cvy_store_publish(cvy_store *store, float *values) {
 
 void cvy_store_leave_device(cvy_store *store) {
   if (!store->array) return;
-  cvy_commit_forget(store);
+  cvy_fetch_forget(store);
   cvy_device_release(store->context, store->array);
   store->array = 0;
 }
@@ -133,7 +133,7 @@ void cvy_stores_detach(convoy_context *context) {
   for (cvy_store *each = context->stores; each; each = each->next) {
     cvy_store_keep(each);
     end_history(each);
-    cvy_commit_forget(each);
+    cvy_fetch_forget(each);
     each->array = 0;
   }
   for (cvy_store *each = context->stores, *next; each; each = next) {

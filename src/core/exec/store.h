@@ -71,20 +71,4 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
 /* The context closes: only values on the host are kept. */
 void cvy_stores_detach(convoy_context *context);
 
-/* ------------------------------------------------------------------------------- history.c */
-
-/* Remembers how `store` was made, unless the host has its values. Commits it when the chain of
- * operations behind it has become long, and the oldest ones while histories hold more than
- * options.history_limit, so that memory stays flat; what a trainer gives up between two operations
- * comes on top. */
-void cvy_history_keep(cvy_store *store, const cvy_op *op);
-/* Makes sure the host has the values: reads them from the device or computes them anew. */
-convoy_status cvy_store_fetch(cvy_store *store);
-/* The same, and copies them out; `values` is untouched on failure. */
-convoy_status cvy_store_copy_out(cvy_store *store, float *values);
-/* The same, but the device itself fills memory that its process reaches: the store keeps its history then
- * instead of a copy on the host, and `values` is undefined on failure. Nothing that the store is
- * made from may lie there. */
-convoy_status cvy_store_read(cvy_store *store, float *values);
-
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/device.h"
+#include "core/context.h"
 #include "core/faults/sensors.h"
 #include "core/tune/params.h"
 #include "os/os.h"
@@ -168,24 +168,29 @@ static void forget_kernel(cvy_marker *marker) {
   marker->algorithm[0] = marker->first_use[0] = '\0';
 }
 
-void cvy_blackbox_before(convoy_context *context, const cvy_choice *choice,
-                         const cvy_problem *problem) {
+bool cvy_blackbox_first_use(convoy_context *context, const cvy_problem *problem,
+                            const cvy_choice *choice, uint64_t *before) {
   cvy_blackbox *box = &context->box;
   uint64_t hash = cvy_hash(0, &choice->row, sizeof(choice->row));
   hash = cvy_hash(hash, &choice->params, sizeof(choice->params));
   hash = cvy_hash(hash, &problem->direction, sizeof(problem->direction));
-  if (!first_use(box, hash) || !own(box)) return;
-  if (box->marker.first_use[0]) {
-    forget_kernel(&box->marker); /* the file names it until it names the next */
-    if (box->first_ticket != UINT64_MAX) cvy_device_wait(context, box->first_ticket);
-  }
-  const cvy_algorithm *algorithm = cvy_chosen(&context->device, choice);
-  name_kernel(&box->marker, algorithm, &choice->params, problem);
+  *before = 0;
+  if (!first_use(box, hash) || !own(box)) return false;
+  if (!box->marker.first_use[0]) return true;
+  forget_kernel(&box->marker); /* the file names it until it names the next */
+  if (box->first_ticket != UINT64_MAX) *before = box->first_ticket;
+  return true;
+}
+
+void cvy_blackbox_name(convoy_context *context, const cvy_problem *problem,
+                       const cvy_choice *choice) {
+  cvy_blackbox *box = &context->box;
+  name_kernel(&box->marker, cvy_chosen(&context->device, choice), &choice->params, problem);
   box->first_ticket = UINT64_MAX;
   write_marker(context);
 }
 
-void cvy_blackbox_after(convoy_context *context) {
+void cvy_blackbox_launched(convoy_context *context) {
   cvy_blackbox *box = &context->box;
   if (box->first_ticket == UINT64_MAX) box->first_ticket = context->last_ticket;
 }

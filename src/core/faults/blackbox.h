@@ -34,11 +34,16 @@ void cvy_blackbox_close(convoy_context *context);
 /* A public call begins: about once a minute the marker is written anew. */
 void cvy_blackbox_refresh(convoy_context *context);
 
-/* Around the enqueueing of a job. A kernel's first use waits for that of the kernel before, so that
- * the marker names one at a time; a fault met there has been dealt with. */
-void cvy_blackbox_before(convoy_context *context, const cvy_choice *choice,
-                         const cvy_problem *problem);
-void cvy_blackbox_after(convoy_context *context);
+/* Whether the operation's kernel is used for the first time since the device was opened, and is to be
+ * named. *before: the command that the one named before waits for, which has to be done first, so that
+ * the marker names one at a time; 0: none. */
+bool cvy_blackbox_first_use(convoy_context *context, const cvy_problem *problem,
+                            const cvy_choice *choice, uint64_t *before);
+/* Names it. */
+void cvy_blackbox_name(convoy_context *context, const cvy_problem *problem,
+                       const cvy_choice *choice);
+/* The newest command is an operation: its kernel is done when that is. */
+void cvy_blackbox_launched(convoy_context *context);
 /* Everything up to `ticket` is done, well or badly: the machine still stands. */
 void cvy_blackbox_done(convoy_context *context, uint64_t ticket);
 

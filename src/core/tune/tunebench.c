@@ -1,10 +1,12 @@
-/* Running a candidate: on the device by core/exec/device.c, on the CPU engine straight on host memory. */
+/* Running a candidate: on the device by core/exec/launch.c, on the CPU engine straight on host memory. */
 #include "core/tune/tunebench.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/exec/device.h"
+#include "core/exec/launch.h"
+#include "core/exec/values.h"
 #include "os/os.h"
 
 /* By their definition: enough that an engine that is its own reference cannot err unseen. */
@@ -77,8 +79,8 @@ static convoy_status run_there(cvy_bench *bench, const cvy_choice *choice, float
   if (!out) return CONVOY_ERR_MEMORY;
   out->unproven =
       result != NULL; /* it is filled with NaN then, so that what is not written shows */
-  convoy_status status = cvy_device_perform(bench->context, &bench->op, choice, out);
-  if (!status && result) status = cvy_device_read(out, result);
+  convoy_status status = cvy_enqueue(bench->context, &bench->op, choice, out);
+  if (!status && result) status = cvy_read_back(out, result);
   cvy_store_drop(out);
   return status;
 }
@@ -123,7 +125,7 @@ convoy_status cvy_bench_time(cvy_bench *bench, const cvy_choice *choice, int bat
   convoy_status status = CONVOY_OK;
   for (int i = 0; i < batch && !status; i++) status = run(bench, choice, false);
   if (!status && !bench->engine->backend->host_memory) {
-    status = cvy_device_wait(context, context->last_ticket);
+    status = cvy_await(context, context->last_ticket);
   }
   *seconds = (cvy_clock() - start) / batch;
   return status;

@@ -1,12 +1,13 @@
 /* Out of device memory. A piece of a batch is a problem like any other whose operands are borrowed from
  * host memory, so that backends need not know of pieces. Results of pieces lie side by side, or are
  * sums that go on from one piece to the next. */
-#include "core/exec/squeeze.h"
+#include "core/exec/low_memory.h"
 
 #include <string.h>
 
 #include "core/exec/device.h"
-#include "core/exec/run.h"
+#include "core/exec/launch.h"
+#include "core/exec/values.h"
 
 enum { MOST_PIECES = 64 };
 
@@ -64,7 +65,7 @@ static convoy_status run_part(convoy_context *context, const cvy_op *part, bool 
       least ? choose_least(context, &part->problem, &choice)
             : cvy_choose(&context->chooser, &context->device, &part->problem, &choice);
   if (!status) status = cvy_perform_chosen(context, part, &choice, out);
-  if (!status && !out->host) status = cvy_device_wait(context, out->ticket);
+  if (!status && !out->host) status = cvy_await(context, out->ticket);
   return status ? status : cvy_store_fetch(out);
 }
 
@@ -109,15 +110,6 @@ static convoy_status run_pieces(convoy_context *context, const cvy_op *op, effor
   return status;
 }
 
-static convoy_status fetch_inputs(const cvy_op *op) {
-  convoy_status status = CONVOY_OK;
-  for (int i = 0; i < CVY_OP_INPUTS && !status; i++) {
-    cvy_store *input = cvy_op_input(op, i);
-    if (input) status = cvy_store_fetch(input);
-  }
-  return status;
-}
-
 /* Ever less memory, until the status is another. */
 static convoy_status try_harder(convoy_context *context, const cvy_op *op, effort *how,
                                 float *values) {
@@ -134,13 +126,13 @@ static convoy_status try_harder(convoy_context *context, const cvy_op *op, effor
   return status;
 }
 
-convoy_status cvy_squeeze(convoy_context *context, const cvy_op *op, float *values) {
+convoy_status cvy_low_memory_run(convoy_context *context, const cvy_op *op, float *values) {
   effort how;
-  convoy_status status = fetch_inputs(op);
+  convoy_status status = cvy_op_fetch(op);
   if (status) return status;
-  context->squeezing = true;
+  context->low_memory = true;
   status = try_harder(context, op, &how, values);
-  context->squeezing = false;
+  context->low_memory = false;
   if (status) return status;
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_MEMORY, "",
              "%s has too little memory: carried out again in %lld piece%s%s",

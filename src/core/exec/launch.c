@@ -1,0 +1,144 @@
+/* Commands in the order in which an operation needs them. */
+#include "core/exec/launch.h"
+
+#include <math.h>
+
+#include "core/exec/device.h"
+#include "core/exec/fetches.h"
+#include "core/exec/recover.h"
+#include "core/tune/foresight.h"
+
+static convoy_status checked(convoy_context *context, convoy_status status) {
+  return status ? cvy_recover(context, status) : CONVOY_OK;
+}
+
+static convoy_status present(const convoy_context *context) {
+  if (cvy_device_ready(context)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s was given up", context->device.facts.info.id);
+}
+
+void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
+                         const cvy_choice *choice) {
+  uint64_t before;
+  if (!cvy_blackbox_first_use(context, problem, choice, &before)) return;
+  if (before) cvy_await(context, before); /* a fault met there has been dealt with */
+  cvy_blackbox_name(context, problem, choice);
+}
+
+/* ---------------------------------------------------------------------------------- arrays */
+
+/* A new array on the device, contents undefined; the store has no values there yet. */
+static convoy_status allocate(cvy_store *store) {
+  convoy_context *context = store->context;
+  store->ticket = UINT64_MAX; /* until written, any fault makes it worthless */
+  return checked(context, cvy_device_allocate(context, store->bytes, &store->array));
+}
+
+static convoy_status fill(cvy_store *store) {
+  convoy_context *context = store->context;
+  convoy_status status = allocate(store);
+  if (status) return status;
+  status = cvy_device_fill(context, store->array, store->host, store->bytes);
+  store->ticket = context->last_ticket;
+  return checked(context, status);
+}
+
+convoy_status cvy_upload(cvy_store *store) {
+  if (store->array) return CONVOY_OK;
+  convoy_status status = present(store->context);
+  if (status) return status;
+  status = fill(store);
+  if (status) cvy_store_leave_device(store);
+  return status;
+}
+
+/* -------------------------------------------------------------------------------- operations */
+
+static uint64_t array_of(const cvy_store *store) {
+  return store ? store->array : 0;
+}
+
+/* NaN in a result that is to be verified: what is not written shows. */
+static convoy_status poison(cvy_store *out) {
+  float *values;
+  convoy_status status = cvy_values_new(out, &values);
+  if (status) return status;
+  for (int64_t i = 0; i < out->bytes / (int64_t)sizeof(float); i++) values[i] = NAN;
+  status = cvy_device_fill(out->context, out->array, values, out->bytes);
+  cvy_values_drop(out, values);
+  return checked(out->context, status);
+}
+
+/* What the operation's output holds before it: what is added to, or nothing that counts. */
+static convoy_status prepare(const cvy_op *op, cvy_store *out) {
+  convoy_status status = allocate(out);
+  if (status) return status;
+  if (!op->prior) return out->unproven ? poison(out) : CONVOY_OK;
+  return checked(out->context,
+                 cvy_device_copy(out->context, op->prior->array, out->array, out->bytes));
+}
+
+static convoy_status run(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
+                         cvy_store *out) {
+  const cvy_job job = {.problem = op->problem,
+                       .algorithm = choice->row,
+                       .params = choice->params,
+                       .a.id = array_of(op->a),
+                       .b.id = array_of(op->b),
+                       .bias.id = array_of(op->bias),
+                       .out.id = out->array};
+  convoy_status status = cvy_device_run(context, &job, out->bytes);
+  out->ticket = context->last_ticket;
+  cvy_blackbox_launched(context);
+  return checked(context, status);
+}
+
+convoy_status cvy_launch(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
+                         cvy_store *out) {
+  convoy_status status = prepare(op, out);
+  if (!status) status = run(context, op, choice, out);
+  if (status) cvy_store_leave_device(out);
+  return status;
+}
+
+/* ----------------------------------------------------------------------------------- waiting */
+
+convoy_status cvy_await(convoy_context *context, uint64_t ticket) {
+  const volatile int *interrupt = context->call.interruptible ? &context->interrupt : NULL;
+  uint64_t fault = 0;
+  cvy_foresee_wait(context, interrupt);
+  convoy_status status = cvy_device_wait(context, ticket, interrupt, &fault);
+  if (!status) cvy_blackbox_done(context, ticket);
+  if (status != CONVOY_ERR_INTERRUPTED) return checked(context, status);
+  __atomic_store_n(&context->interrupt, 0, __ATOMIC_RELAXED);
+  return cvy_fail(CONVOY_ERR_INTERRUPTED, "convoy_interrupt() ended the wait");
+}
+
+/* What cvy_fetch asked for. */
+static convoy_status collect(cvy_store *store, float *to) {
+  convoy_context *context = store->context;
+  uint64_t ticket = store->fetch;
+  bool there = cvy_device_fetched(context, ticket);
+  convoy_status status = there ? CONVOY_OK : cvy_await(context, ticket);
+  if (status) return status;
+  cvy_fetch_end(store);
+  return checked(context, cvy_device_collect(context, ticket, to, store->bytes));
+}
+
+convoy_status cvy_read_back(cvy_store *store, float *to) {
+  convoy_context *context = store->context;
+  if (store->fetch) return collect(store, to);
+  convoy_status status = cvy_await(context, store->ticket);
+  if (status) return status;
+  return checked(context, cvy_device_read(context, store->array, to, store->bytes));
+}
+
+convoy_status cvy_fetch(cvy_store *store) {
+  return checked(store->context, cvy_fetch_begin(store));
+}
+
+convoy_status cvy_launch_peak(convoy_context *context, double *gflops, double *gigabytes) {
+  convoy_status status = present(context);
+  if (status) return status;
+  return checked(context, cvy_device_peak(context, gflops, gigabytes));
+}

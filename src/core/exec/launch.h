@@ -1,0 +1,26 @@
+/* Operations and transfers on the device, with what a failure of theirs brings: one that fails has been
+ * dealt with (exec/recover.h) when it returns. Operands have their values on the host or there already;
+ * who has to compute them first is exec/values.h's concern. */
+#ifndef CVY_LAUNCH_H
+#define CVY_LAUNCH_H
+
+#include "core/exec/store.h"
+
+/* The operation is about to be launched: the black box names a kernel's first use, after the one before
+ * it has ended. Before the operands are uploaded, since waiting may meet a fault that takes them. */
+void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
+                         const cvy_choice *choice);
+/* Gives the store, whose values the host has or which is zero, a copy on the device. */
+convoy_status cvy_upload(cvy_store *store);
+/* Enqueues the operation, whose inputs are all there; `out` has its values on the device then. */
+convoy_status cvy_launch(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
+                         cvy_store *out);
+/* Waits for everything up to `ticket`. ERR_INTERRUPTED if the call may be interrupted and was. */
+convoy_status cvy_await(convoy_context *context, uint64_t ticket);
+/* Waits for the store's values and copies them out; `to` is undefined on failure. */
+convoy_status cvy_read_back(cvy_store *store, float *to);
+/* Asks for a copy of them in the background, if there is room. */
+convoy_status cvy_fetch(cvy_store *store);
+convoy_status cvy_launch_peak(convoy_context *context, double *gflops, double *gigabytes);
+
+#endif

@@ -1,0 +1,100 @@
+/* One failure after another: find the command, tell everyone, void what it wrote, get the device back. */
+#include "core/exec/recover.h"
+
+#include "core/exec/device.h"
+#include "core/exec/fetches.h"
+#include "core/exec/lifetime.h"
+#include "core/faults/attribution.h"
+
+/* The run report tells the first one of a call. */
+static void note_fault(convoy_context *context, convoy_status status, const char *sentence) {
+  cvy_call *call = &context->call;
+  context->health.deadlines_missed += status == CONVOY_ERR_DEADLINE;
+  if (call->faults++) return;
+  call->first_fault = status;
+  cvy_text_copy(call->sentence, sizeof(call->sentence), sentence);
+}
+
+/* A device that cannot be had back is closed; without failover the context stays without one. */
+static void give_up(convoy_context *context, const char *sentence) {
+  const char *id = context->device.facts.info.id;
+  cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
+  cvy_device_close(context);
+  if (context->options.failover) {
+    cvy_fallback_begin(context, id, sentence);
+    cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_DEVICE, "",
+               "%s is given up, from now on the CPU computes", id);
+    return;
+  }
+  context->lost = true;
+  cvy_text_copy(context->lost_sentence, sizeof(context->lost_sentence), sentence);
+}
+
+static void note_suspension(convoy_context *context, bool before, convoy_status status,
+                            const char *why) {
+  const char *id = context->device.facts.info.id;
+  if (context->suspended && context->options.failover)
+    cvy_fallback_begin(context, id, why);
+  else if (!status)
+    cvy_fallback_end(context);
+  if (!context->suspended || before) return;
+  cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
+             "%s is suspended, the CPU computes until a later call has it back: %s", id, why);
+}
+
+/* Makes the device usable again, suspends it until a later call, or gives it up. */
+static void have_back(convoy_context *context, const char *sentence) {
+  const cvy_engine *engine = &context->device;
+  const bool before = context->suspended;
+  bool emptied = false;
+  char why[256];
+  convoy_status status = engine->backend->clear(engine->device, &emptied);
+  cvy_text_copy(why, sizeof(why), cvy_last_error());
+  if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
+  context->suspended = status == CONVOY_ERR_DEADLINE;
+  note_suspension(context, before, status, why);
+  if (status && !context->suspended) give_up(context, sentence);
+}
+
+convoy_status cvy_recover(convoy_context *context, convoy_status status) {
+  char sentence[256];
+  cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
+  uint64_t first = 0;
+  convoy_status waited = cvy_device_wait(context, context->last_ticket, NULL, &first);
+  if (waited) {
+    status = waited;
+    cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
+  } else {
+    first = context->last_ticket + 1; /* the command was refused at once; earlier ones are good */
+  }
+  note_fault(context, status, sentence);
+  cvy_report(context, CONVOY_EVENT_FAULT, status, "", "%s failed: %s",
+             context->device.facts.info.id, sentence);
+  cvy_attribute_fault(context, first, status, sentence);
+  cvy_stores_void(context, first, status, sentence);
+  cvy_fetches_void(context, first);
+  have_back(context, sentence);
+  cvy_blackbox_done(context, UINT64_MAX);
+  cvy_report_fault(context, status, sentence);
+  return cvy_fail(status, "%s", sentence);
+}
+
+convoy_status cvy_recover_wrong(cvy_store *store, uint64_t first) {
+  convoy_context *context = store->context;
+  const cvy_engine *engine = &context->device;
+  char sentence[256];
+  cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
+  note_fault(context, CONVOY_ERR_WRONG, sentence);
+  context->health.wrong_results++;
+  cvy_report(context, CONVOY_EVENT_FAULT, CONVOY_ERR_WRONG,
+             cvy_chosen(engine, &store->choice)->name, "%s computed wrongly: %s",
+             engine->facts.info.id, sentence);
+  cvy_attribute_fault(context, store->ticket, CONVOY_ERR_WRONG, sentence);
+  cvy_stores_void(context, first, CONVOY_ERR_WRONG, sentence);
+  cvy_report_fault(context, CONVOY_ERR_WRONG, sentence);
+  return cvy_fail(CONVOY_ERR_WRONG, "%s", sentence);
+}
+
+void cvy_device_wake(convoy_context *context) {
+  if (context->suspended && context->device.device) have_back(context, "it was to be started anew");
+}

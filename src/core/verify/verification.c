@@ -1,0 +1,226 @@
+/* What is verified when.
+ *
+ * First use. Before an algorithm's result on a shape class is used for the first time in a process, its
+ * output is filled with NaN, the operation runs on its actual operands, and the whole result is compared
+ * with the CPU engine's. Where that would take the CPU more than WHOLE_FLOPS, the result's 32 corners and
+ * up to 224 other elements are computed by their definition instead, as many as DEFINITION_TERMS allow
+ * and at least FEWEST: unlike a scaled-down problem they see the addresses that are really used.
+ *
+ * Sampling. A device that lies in a share s = 1 % of a result's elements escapes one random element with
+ * probability 1 - s. With e = ELEMENTS / every elements per operation, all of n = 5,000 operations escape
+ * with (1 - s)^(e n). At the lowest rate, 4 elements of every 16th operation, e n = 1,250 and
+ * 0.99^1250 < 0.00001: far more than the 99 % promised, which leaves room for lies that come in
+ * clusters. The rate goes up to 4 elements of
+ * every operation as long as sampling takes less than BUDGET of the time, and down when it takes more;
+ * which operations of a rate are sampled follows from their number alone. What costs more than its own
+ * elements, fetching operands that only the device has, is left out above the budget: results computed from
+ * such operands then come with less.
+ *
+ * A result is judged by what it was computed from; operands that only the device has are fetched and so
+ * judged first. What never reaches the host, nor anything computed from it, is not looked at. */
+#include "core/verify/verification.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/exec/store.h"
+#include "os/os.h"
+
+enum { ELEMENTS = 4, SELDOMEST = 16, FEWEST = 48 };
+#define WHOLE_FLOPS 2e8
+#define DEFINITION_TERMS 1e7
+#define BUDGET \
+  0.005 /* below the 1 % promised: the rate follows with delay, and looking costs too */
+#define LOOK_BACK 2.0 /* seconds after which older time counts half */
+
+void cvy_verification_start(cvy_verification *verification) {
+  verification->every = 1;
+  verification->since = cvy_clock();
+}
+
+/* ------------------------------------------------------------------------------- first uses */
+
+/* What has been found right in this process, by hash. A use may lie in any place of its row. With a
+ * single one, two uses out of a hundred that met there would be tested anew in every step, in turn: that
+ * took three quarters of a step's time. A row that is full loses its oldest. */
+enum { PROVEN_ROWS = 512, PROVEN_PLACES = 8 };
+static _Atomic uint64_t proven[PROVEN_ROWS][PROVEN_PLACES];
+static _Atomic uint32_t proven_next[PROVEN_ROWS];
+
+static uint64_t hash_text(uint64_t seed, const char *text) {
+  return cvy_hash(seed, text, strlen(text) + 1);
+}
+
+static uint64_t use_hash(const cvy_engine *engine, const cvy_problem *problem,
+                         const cvy_choice *choice) {
+  char shape_class[CVY_CLASS_TEXT];
+  cvy_shape_class(problem, shape_class, sizeof shape_class);
+  uint64_t hash = hash_text(0, engine->facts.info.name);
+  hash = hash_text(hash, engine->facts.info.driver);
+  hash = hash_text(hash, cvy_chosen(engine, choice)->name);
+  hash = hash_text(hash, shape_class);
+  return cvy_hash(hash, &choice->params, sizeof choice->params);
+}
+
+static bool is_proven(uint64_t use) {
+  for (int i = 0; i < PROVEN_PLACES; i++) {
+    _Atomic uint64_t *place = &proven[use % PROVEN_ROWS][i];
+    if (atomic_load_explicit(place, memory_order_relaxed) == use) return true;
+  }
+  return false;
+}
+
+void cvy_verification_number(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
+                             cvy_store *out) {
+  out->number = ++context->verification.operations;
+  out->choice = *choice;
+  out->unproven = context->options.verify != CONVOY_VERIFY_OFF &&
+                  !is_proven(use_hash(&context->device, &op->problem, choice));
+}
+
+static void prove(const cvy_store *store) {
+  uint64_t use = use_hash(&store->context->device, &store->history.problem, &store->choice);
+  uint64_t row = use % PROVEN_ROWS;
+  uint32_t next = atomic_fetch_add_explicit(&proven_next[row], 1, memory_order_relaxed);
+  atomic_store_explicit(&proven[row][next % PROVEN_PLACES], use, memory_order_relaxed);
+}
+
+/* --------------------------------------------------------------------------- what it may cost */
+
+static double elapsed(const cvy_verification *verification, double now) {
+  return now - verification->since;
+}
+
+/* First uses, and results of which all is verified, are no part of the budget: they come once, or were
+ * asked for. Neither is the look for suspects, which every result gets: of small results it is the
+ * larger part, and would leave nothing for samples. */
+static void spend(cvy_verification *verification, double began) {
+  double now = cvy_clock();
+  verification->spent += now - began;
+  if (elapsed(verification, now) > LOOK_BACK) {
+    verification->since += 0.5 * elapsed(verification, now);
+    verification->spent *= 0.5;
+  }
+  double share = verification->spent / fmax(elapsed(verification, now), 1e-9);
+  if (share > BUDGET && verification->every < SELDOMEST) verification->every *= 2;
+  if (share < 0.5 * BUDGET && verification->every > 1) verification->every /= 2;
+}
+
+static bool can_afford(const cvy_verification *verification) {
+  return verification->spent < BUDGET * elapsed(verification, cvy_clock());
+}
+
+static bool operands_here(const cvy_op *op) {
+  for (int i = 0; i < CVY_OP_INPUTS; i++) {
+    const cvy_store *input = cvy_op_input(op, i);
+    if (input && !input->host) return false;
+  }
+  return true;
+}
+
+static bool is_sampled(const cvy_store *store) {
+  const cvy_verification *verification = &store->context->verification;
+  if (cvy_hash(0, &store->number, sizeof store->number) % (uint64_t)verification->every)
+    return false;
+  return operands_here(&store->history) || can_afford(verification);
+}
+
+/* ----------------------------------------------------------------------------------- planning */
+
+static void plan_first_use(const cvy_store *store, int64_t count, cvy_verification_plan *out) {
+  const cvy_problem *problem = &store->history.problem;
+  double terms = DEFINITION_TERMS / (double)cvy_problem_terms(problem);
+  out->whole = cvy_problem_flops(problem) <= WHOLE_FLOPS;
+  if (out->whole) return;
+  cvy_pick_corners(problem, &out->picks);
+  int32_t more = terms > CVY_PICKS ? CVY_PICKS : (int32_t)terms;
+  if (more < FEWEST) more = FEWEST;
+  cvy_pick_any(count, more - out->picks.count, (uint64_t)store->number, &out->picks);
+}
+
+bool cvy_verification_applies(const cvy_store *store) {
+  return store->context->options.verify != CONVOY_VERIFY_OFF && store->number && store->bytes;
+}
+
+bool cvy_verification_plan_for(const cvy_store *store, const float *values,
+                               cvy_verification_plan *out) {
+  int64_t count = store->bytes / (int64_t)sizeof(float);
+  out->whole = store->context->options.verify == CONVOY_VERIFY_ALL;
+  out->picks.count = 0;
+  if (out->whole) return true;
+  if (store->unproven) {
+    plan_first_use(store, count, out);
+    return true;
+  }
+  cvy_pick_suspects(values, count, (uint64_t)store->number, &out->picks);
+  if (is_sampled(store)) cvy_pick_any(count, ELEMENTS, (uint64_t)store->number, &out->picks);
+  return out->picks.count > 0;
+}
+
+/* ------------------------------------------------------------------------------------ judging */
+
+double cvy_verification_begin(convoy_context *context) {
+  context->verification.nesting++;
+  return cvy_clock();
+}
+
+void cvy_verification_end(convoy_context *context, double began) {
+  if (--context->verification.nesting == 0)
+    context->health.verify_nanoseconds += (int64_t)((cvy_clock() - began) * 1e9);
+}
+
+void cvy_verification_charge(const cvy_store *store, const cvy_verification_plan *plan,
+                             double began) {
+  cvy_verification *verification = &store->context->verification;
+  if (verification->nesting == 1 && !store->unproven && !plan->whole) spend(verification, began);
+}
+
+static const float *host_of(const cvy_store *store) {
+  return store ? store->host : NULL;
+}
+
+convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
+                                     const cvy_verification_plan *plan, bool *right,
+                                     cvy_mismatch *found) {
+  convoy_context *context = store->context;
+  const cvy_op *op = &store->history;
+  const cvy_claim claim = {&op->problem,
+                           {host_of(op->a), host_of(op->b), host_of(op->bias), host_of(op->prior)},
+                           values,
+                           cvy_chosen(&context->device, &store->choice)};
+  context->health.verified++;
+  if (plan->whole) return cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
+  *right = cvy_verify_picks(&claim, &plan->picks, found);
+  return CONVOY_OK;
+}
+
+void cvy_verification_right(const cvy_store *store) {
+  cvy_verification *verification = &store->context->verification;
+  if (store->unproven) prove(store);
+  if (store->number < verification->verified) return;
+  verification->verified = store->number;
+  verification->verified_ticket = store->ticket;
+  verification->verified_problem = store->history.problem;
+}
+
+/* All that was computed since the last verified operation is suspect; at least this one is. */
+uint64_t cvy_verification_wrong(const cvy_store *store, const cvy_mismatch *found) {
+  const cvy_verification *verification = &store->context->verification;
+  bool later = verification->verified >= store->number;
+  int64_t first = later ? store->number : verification->verified + 1;
+  char problem[CONVOY_PROBLEM_TEXT], known[CONVOY_PROBLEM_TEXT];
+  char last[CONVOY_PROBLEM_TEXT + 64] = "none was verified before";
+  cvy_problem_text(&store->history.problem, problem, sizeof problem);
+  cvy_text text = cvy_text_in(last, sizeof last);
+  if (verification->verified) {
+    cvy_problem_text(&verification->verified_problem, known, sizeof known);
+    cvy_text_add(&text, "%lld (%s) was the last verified", (long long)verification->verified,
+                 known);
+  }
+  cvy_fail(CONVOY_ERR_WRONG,
+           "element %lld of %s is %.9g, not %.9g; suspect are operations %lld to %lld, %s",
+           (long long)found->index, problem, found->got, found->wanted, (long long)first,
+           (long long)verification->operations, last);
+  return later ? store->ticket : verification->verified_ticket + 1;
+}
