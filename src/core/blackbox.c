@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/markers.h"
 #include "core/params.h"
 #include "core/sensors.h"
 #include "os/os.h"
@@ -104,14 +105,16 @@ typedef struct here {
  * that lives, to one that ended without removing it, which means nothing, or to a boot that is over. */
 static void judge(void *user, const char *path, int index, int count) {
   const here *now = user;
-  size_t bytes;
   cvy_marker marker;
+  bool good;
   (void)index;
   (void)count;
-  char *text = cvy_file_read(path, &bytes);
-  if (!text) return; /* another process has judged it just now */
-  bool good = cvy_marker_parse(text, &marker);
-  free(text);
+  convoy_status status = cvy_marker_read(path, &marker, &good);
+  if (status == CONVOY_ERR_NOT_FOUND) return; /* another process has judged it just now */
+  if (status) {
+    cvy_log(CONVOY_LOG_WARNING, "a marker is not judged: %s", cvy_last_error());
+    return;
+  }
   if (good && marker.machine[0] && strcmp(marker.machine, now->machine) != 0) return;
   bool this_boot = good && strcmp(marker.boot, now->boot) == 0;
   if (this_boot && cvy_process_born(marker.process) == marker.born) return;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/markers.h"
 #include "os/os.h"
 
 bool cvy_downs_add(const char *path, const cvy_marker *marker) {
@@ -28,12 +29,14 @@ typedef struct errand {
 static void act_on(void *user, const char *path, int index, int count) {
   const errand *with = user;
   cvy_marker marker;
-  size_t bytes;
+  bool good;
   (void)index;
   (void)count;
-  char *text = cvy_file_read(path, &bytes);
-  if (text && cvy_marker_parse(text, &marker)) with->act(with, path, &marker);
-  free(text);
+  convoy_status status = cvy_marker_read(path, &marker, &good);
+  if (good) with->act(with, path, &marker);
+  if (status && status != CONVOY_ERR_NOT_FOUND) {
+    cvy_log(CONVOY_LOG_WARNING, "a time the machine went down is not read: %s", cvy_last_error());
+  }
 }
 
 static void for_all(errand with) {

@@ -13,5 +13,7 @@ typedef struct cvy_statefile {
 
 /* NAME.txt and NAME.lock; ERR_IO if there is no state folder. */
 convoy_status cvy_statefile_find(const char *name, cvy_statefile *out);
+/* The text, to be freed, NULL if there is none yet; ERR_IO with a sentence if it cannot be read. */
+convoy_status cvy_statefile_read(const cvy_statefile *at, char **text);
 
 #endif

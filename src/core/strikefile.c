@@ -9,17 +9,17 @@
 #include "core/statefile.h"
 #include "os/os.h"
 
-static void read_file(const cvy_statefile *at, cvy_strikes *out) {
-  size_t count;
-  char *text = cvy_file_read(at->file, &count);
+static convoy_status read_file(const cvy_statefile *at, cvy_strikes *out) {
+  char *text;
   out->count = out->skipped = 0;
-  if (!text) return;
-  cvy_strikes_parse(text, out);
+  const convoy_status status = cvy_statefile_read(at, &text);
+  if (text) cvy_strikes_parse(text, out);
   free(text);
   if (out->skipped) {
     cvy_log(CONVOY_LOG_WARNING, "%s: %d places of faults, %d lines are none and ignored", at->file,
             (int)out->count, (int)out->skipped);
   }
+  return status;
 }
 
 static convoy_status write_file(const cvy_statefile *at, const cvy_strikes *strikes) {
@@ -49,13 +49,13 @@ static convoy_status change(const cvy_strikes *mine, const char *device, cvy_str
   convoy_status status = cvy_statefile_find("faults", &at);
   if (status) return status;
   int lock = cvy_file_lock(at.lock, CVY_STATEFILE_LOCK_SECONDS);
-  if (lock < 0) return cvy_fail(CONVOY_ERR_IO, "%s cannot be locked", at.lock);
-  read_file(&at, out);
+  if (lock < 0) return CONVOY_ERR_IO;
+  status = read_file(&at, out);
   if (mine)
     add_unwritten(out, mine);
   else
     cvy_strikes_forget(out, device);
-  status = write_file(&at, out);
+  if (!status) status = write_file(&at, out);
   cvy_file_unlock(lock);
   return status;
 }
@@ -70,7 +70,9 @@ int32_t cvy_strike_limit(void) {
 void cvy_strikes_load(cvy_strikes *out) {
   cvy_statefile at;
   out->count = 0;
-  if (!cvy_statefile_find("faults", &at)) read_file(&at, out);
+  if (!cvy_statefile_find("faults", &at) && read_file(&at, out)) {
+    cvy_log(CONVOY_LOG_WARNING, "the record of faults is not read: %s", cvy_last_error());
+  }
 }
 
 /* A disk that is full stays full: told once. */

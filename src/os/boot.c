@@ -7,8 +7,7 @@
 #include "os/os.h"
 
 static void first_line(const char *path, char *text, size_t size) {
-  size_t count;
-  char *whole = cvy_file_read(path, &count);
+  char *whole = cvy_file_read_system(path);
   cvy_text_copy(text, size, whole ? whole : "");
   free(whole);
   text[strcspn(text, "\n")] = '\0';
@@ -26,10 +25,9 @@ void cvy_machine_id(char *text, size_t size) {
 /* The 22nd word of the process's line. The second is its name in brackets, which may hold anything. */
 uint64_t cvy_process_born(int pid) {
   char path[64];
-  size_t count;
   uint64_t born = 0;
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  char *line = cvy_file_read(path, &count);
+  char *line = cvy_file_read_system(path);
   char *at = line ? strrchr(line, ')') : NULL;
   for (int word = 2; at && word < 22; word++) at = strchr(at + 1, ' ');
   if (at) born = strtoull(at, NULL, 10);

@@ -55,8 +55,16 @@ void cvy_calendar(char *text, size_t size);
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
 /* Makes the folders above the file that are missing; what fails shows when the file is made. */
 void cvy_file_parents(const char *path);
-/* Whole file, malloc'ed, with a terminating 0 behind its *count bytes; NULL if unreadable. */
-void *cvy_file_read(const char *path, size_t *count);
+/* A whole file, malloc'ed, with a terminating 0 behind its *count bytes. Nothing but a regular file of at
+ * most `most` bytes is read, no symbolic link followed, and nothing waited for. ERR_NOT_FOUND, without
+ * a sentence, if there is none; else ERR_IO with what is wrong with it. */
+convoy_status cvy_file_read(const char *path, size_t most, char **bytes, size_t *count);
+/* The same for what is installed with the library: links are followed. */
+convoy_status cvy_file_read_installed(const char *path, size_t most, char **bytes, size_t *count);
+/* The text of a file of /proc, /sys or /etc, malloc'ed; NULL if it cannot be read. No sentence. */
+char *cvy_file_read_system(const char *path);
+/* Opens a file with flags of open(2), under the conditions of cvy_file_read. */
+convoy_status cvy_file_open(const char *path, int flags, int *fd);
 /* Gone for good once it returns, also when the machine loses power. */
 void cvy_file_remove(const char *path);
 /* The first lines of files that may block whoever reads them, such as those of a hung driver: another
@@ -66,7 +74,8 @@ void cvy_file_peek(const char *const paths[], int count, double seconds, char *t
 /* -------------------------------------------------------------------------- filelock.c */
 
 /* Keeps other processes, and other threads that ask, out while a file is read and replaced: a lock
- * on the file `path`, made if it is not there. Waits at most `seconds`; -1 if it was not to be had. */
+ * on the file `path`, made if it is not there. Waits at most `seconds`; -1 with a sentence if it was not
+ * to be had. */
 int cvy_file_lock(const char *path, double seconds);
 void cvy_file_unlock(int lock);
 

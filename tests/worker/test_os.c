@@ -13,6 +13,7 @@
 #include "os/os.h"
 #include "worker/lane.h"
 
+enum { MOST = 1 << 20 };
 static char folder[64];
 
 static int make_folder(void **state) {
@@ -33,15 +34,16 @@ static int remove_folder(void **state) {
 static void test_file_round_trip(void **state) {
   char path[128];
   size_t count = 0;
+  char *got;
   (void)state;
   snprintf(path, sizeof path, "%s/a/b/c.bin", folder);
-  assert_null(cvy_file_read(path, &count));
+  assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_ERR_NOT_FOUND);
+  assert_null(got);
   for (size_t size = 0; size < 20000; size = 3 * size + 1) {
     unsigned char *bytes = malloc(size + 1);
     lane_fill(bytes, (int64_t)size, size);
     assert_int_equal(cvy_file_write(path, bytes, size), CONVOY_OK);
-    unsigned char *got = cvy_file_read(path, &count);
-    assert_non_null(got);
+    assert_int_equal(cvy_file_read(path, size, &got, &count), CONVOY_OK);
     assert_int_equal(count, size);
     assert_memory_equal(got, bytes, size);
     assert_int_equal(got[size], 0);
@@ -60,10 +62,10 @@ static void test_file_failure_leaves_the_old_one(void **state) {
   assert_int_equal(cvy_file_write(below, "new", 3), CONVOY_ERR_IO);
   assert_sentence_has(below);
   assert_int_equal(cvy_file_write(folder, "new", 3), CONVOY_ERR_IO); /* a folder is there */
-  char *got = cvy_file_read(path, &count);
+  char *got;
+  assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_OK);
   assert_string_equal(got, "old");
   free(got);
-  assert_null(cvy_file_read(folder, &count));
 }
 
 /* Readers see one of the two texts, never a part or a mixture. */
@@ -84,13 +86,98 @@ static void test_file_is_replaced_as_a_whole(void **state) {
   pthread_create(&writer, NULL, write_often, path);
   for (int i = 0; i < 500; ++i) {
     size_t count;
-    char *got = cvy_file_read(path, &count);
-    assert_non_null(got);
+    char *got;
+    assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_OK);
     assert_true(count == 0 || count == 9000);
     for (size_t j = 0; j < count; ++j) assert_int_equal(got[j], got[0]);
     free(got);
   }
   pthread_join(writer, NULL);
+}
+
+static void assert_unread(const char *path, const char *why) {
+  size_t count;
+  char *got;
+  assert_int_equal(cvy_file_read(path, 100, &got, &count), CONVOY_ERR_IO);
+  assert_null(got);
+  assert_sentence_has(path);
+  assert_sentence_has(why);
+}
+
+/* What others may have put into a file's place: refused at once, and named. */
+static void test_only_regular_files_are_read(void **state) {
+  char path[160], file[128];
+  (void)state;
+  const double start = cvy_clock();
+  snprintf(path, sizeof path, "%s/what", folder);
+  snprintf(file, sizeof file, "%s/is", folder);
+  assert_int_equal(cvy_file_write(file, "text", 4), CONVOY_OK);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_unread(path, "is a FIFO, not a regular file");
+  assert_int_equal(cvy_file_lock(path, 0), -1);
+  assert_sentence_has("is a FIFO, not a regular file");
+  unlink(path);
+  assert_int_equal(symlink(file, path), 0);
+  assert_unread(path, "is a symbolic link, not a regular file");
+  unlink(path);
+  assert_int_equal(symlink(path, path), 0); /* that would lead in a circle */
+  assert_unread(path, "is a symbolic link, not a regular file");
+  unlink(path);
+  assert_int_equal(mkdir(path, 0700), 0);
+  assert_unread(path, "is a folder, not a regular file");
+  assert_int_equal(cvy_file_lock(path, 0), -1);
+  rmdir(path);
+  snprintf(path, sizeof path, "%s/below", file);
+  assert_unread(path, "Not a directory");
+  assert_unread("/dev/zero", "is a character device, not a regular file");
+  assert_true(cvy_clock() - start < 5);
+}
+
+/* A link that leads nowhere yet: the file at its end is not made. */
+static void test_a_lock_follows_no_link(void **state) {
+  char path[128], end[128];
+  (void)state;
+  snprintf(path, sizeof path, "%s/link.lock", folder);
+  snprintf(end, sizeof end, "%s/end", folder);
+  assert_int_equal(symlink(end, path), 0);
+  assert_int_equal(cvy_file_lock(path, 0), -1);
+  assert_sentence_has("is a symbolic link, not a regular file");
+  assert_int_equal(access(end, F_OK), -1);
+}
+
+static void test_size_is_limited(void **state) {
+  char path[128], text[101];
+  size_t count;
+  char *got;
+  (void)state;
+  memset(text, 'x', sizeof text);
+  snprintf(path, sizeof path, "%s/large", folder);
+  assert_int_equal(cvy_file_write(path, text, 100), CONVOY_OK);
+  assert_int_equal(cvy_file_read(path, 100, &got, &count), CONVOY_OK);
+  assert_int_equal(count, 100);
+  free(got);
+  assert_int_equal(cvy_file_write(path, text, 101), CONVOY_OK);
+  assert_unread(path, "has 101 bytes, more than the 100 that are read");
+  assert_int_equal(truncate(path, (off_t)1 << 40), 0); /* nothing of it is on the disk */
+  assert_unread(path, "has 1099511627776 bytes, more than the 100 that are read");
+  assert_unread("/proc/self/maps", "more than the 100 that are read"); /* it claims to have none */
+}
+
+/* Where the process may not write so much it is told, instead of ended by a signal. */
+static void test_limit_of_the_process(void **state) {
+  struct rlimit before, none;
+  char path[128];
+  (void)state;
+  snprintf(path, sizeof path, "%s/limited", folder);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  none = (struct rlimit){3, before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+  const convoy_status enough = cvy_file_write(path, "abc", 3);
+  const convoy_status status = cvy_file_write(path, "abcd", 4);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(enough, CONVOY_OK);
+  assert_int_equal(status, CONVOY_ERR_IO);
+  assert_sentence_has("4 bytes, and this process may write 3");
 }
 
 /* -------------------------------------------------------------------------- folders */
@@ -399,6 +486,10 @@ int main(void) {
       cmocka_unit_test(test_file_round_trip),
       cmocka_unit_test(test_file_failure_leaves_the_old_one),
       cmocka_unit_test(test_file_is_replaced_as_a_whole),
+      cmocka_unit_test(test_only_regular_files_are_read),
+      cmocka_unit_test(test_a_lock_follows_no_link),
+      cmocka_unit_test(test_size_is_limited),
+      cmocka_unit_test(test_limit_of_the_process),
       cmocka_unit_test(test_locks),
       cmocka_unit_test(test_folders),
       cmocka_unit_test(test_libexec_folder),

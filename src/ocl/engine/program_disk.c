@@ -12,6 +12,7 @@ typedef struct disk_header {
 } disk_header;
 
 static const char magic[8] = "CVYOCL1";
+static const size_t most_bytes = (size_t)256 << 20; /* of a file */
 
 static bool path_of(uint64_t key, const char *end, char *path, size_t size) {
   char folder[4096];
@@ -81,9 +82,12 @@ static bool is_whole(const void *file, size_t count) {
 void *program_load(uint64_t key, size_t *bytes) {
   char path[4200];
   size_t count = 0;
+  char *file;
   if (!entry_path(key, path, sizeof path)) return NULL;
-  char *file = cvy_file_read(path, &count);
-  if (!file) return NULL;
+  const convoy_status status = cvy_file_read(path, most_bytes, &file, &count);
+  if (status && status != CONVOY_ERR_NOT_FOUND)
+    cvy_log(CONVOY_LOG_WARNING, "a compiled program is not read: %s", cvy_last_error());
+  if (status) return NULL;
   if (!is_whole(file, count)) {
     cvy_log(CONVOY_LOG_INFO, "%s is damaged, compiling the program again", path);
     unlink(path);
@@ -97,7 +101,7 @@ void *program_load(uint64_t key, size_t *bytes) {
 
 void program_store(uint64_t key, const void *binary, size_t bytes) {
   char path[4200];
-  if (!entry_path(key, path, sizeof path)) return;
+  if (!entry_path(key, path, sizeof path) || bytes > most_bytes - sizeof(disk_header)) return;
   char *file = malloc(sizeof(disk_header) + bytes);
   if (!file) return;
   disk_header header = {.bytes = bytes, .hash = cvy_hash(0, binary, bytes)};
