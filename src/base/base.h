@@ -45,6 +45,10 @@ void cvy_text_add(cvy_text *text, const char *format, ...) CVY_PRINTF(2, 3);
 /* Copies with cut, always terminated. */
 void cvy_text_copy(char *to, size_t size, const char *from);
 
+/* Whether the whole text is as the pattern says, in which # stands for a digit, + for some digits, at
+ * least one, @ for a hexadecimal digit in lower case, and anything else for itself. */
+bool cvy_text_is(const char *text, const char *pattern);
+
 /* FNV-1a, 64 bits. `seed` 0 starts; pass a result to go on. */
 uint64_t cvy_hash(uint64_t seed, const void *bytes, size_t count);
 /* Of whole words, ten times as fast: for tables in memory, not for what is written down. */

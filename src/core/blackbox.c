@@ -13,7 +13,10 @@
 #include "os/os.h"
 
 static const double refresh_seconds = 60;
-enum { MOST_DOWNS = 2 }; /* with so many a device is not opened any more */
+enum {
+  MOST_DOWNS = 2,     /* with so many a device is not opened any more */
+  MOST_MARKERS = 1000 /* are judged: the time it takes is the trainer's */
+};
 
 bool cvy_blackbox_write(convoy_context *context, const char *path, const char *text) {
   if (!cvy_file_write(path, text, strlen(text))) return true;
@@ -47,16 +50,8 @@ static void write_marker(convoy_context *context) {
   box->written = cvy_clock();
 }
 
-static bool name_marker(cvy_blackbox *box) {
-  static atomic_uint made;
-  char folder[400];
-  if (!cvy_state_folder(folder, sizeof(folder))) return false;
-  snprintf(box->path, sizeof(box->path), "%s/running/%d-%u.txt", folder, box->process,
-           atomic_fetch_add(&made, 1u));
-  return true;
-}
-
 static void begin(convoy_context *context, const convoy_device_info *info) {
+  static atomic_uint made;
   cvy_blackbox *box = &context->box;
   cvy_marker *marker = &box->marker;
   box->process = marker->process = cvy_process_id();
@@ -67,7 +62,8 @@ static void begin(convoy_context *context, const convoy_device_info *info) {
   cvy_text_copy(marker->driver, sizeof(marker->driver), info->driver);
   cvy_calendar(marker->since, sizeof(marker->since));
   cvy_sensors(CVY_SENSORS_ROOT, marker->cards, sizeof(marker->cards));
-  if (name_marker(box)) write_marker(context);
+  const unsigned number = atomic_fetch_add(&made, 1u);
+  if (cvy_marker_path(marker, number, box->path, sizeof(box->path))) write_marker(context);
 }
 
 void cvy_blackbox_close(convoy_context *context) {
@@ -103,32 +99,20 @@ typedef struct here {
 
 /* A marker belongs to another machine with the same home folder, whose own it is to judge, to a process
  * that lives, to one that ended without removing it, which means nothing, or to a boot that is over. */
-static void judge(void *user, const char *path, int index, int count) {
+static void judge(void *user, const char *path, const cvy_marker *marker) {
   const here *now = user;
-  cvy_marker marker;
-  bool good;
-  (void)index;
-  (void)count;
-  convoy_status status = cvy_marker_read(path, &marker, &good);
-  if (status == CONVOY_ERR_NOT_FOUND) return; /* another process has judged it just now */
-  if (status) {
-    cvy_log(CONVOY_LOG_WARNING, "a marker is not judged: %s", cvy_last_error());
-    return;
-  }
-  if (good && marker.machine[0] && strcmp(marker.machine, now->machine) != 0) return;
-  bool this_boot = good && strcmp(marker.boot, now->boot) == 0;
-  if (this_boot && cvy_process_born(marker.process) == marker.born) return;
-  if (good && !this_boot && !keep_down(path, &marker)) return;
+  if (marker->machine[0] && strcmp(marker->machine, now->machine) != 0) return;
+  bool this_boot = strcmp(marker->boot, now->boot) == 0;
+  if (this_boot && cvy_process_born(marker->process) == marker->born) return;
+  if (!this_boot && !keep_down(path, marker)) return;
   cvy_file_remove(path);
 }
 
 static void judge_all(void) {
-  char folder[400], pattern[512];
   here now;
   cvy_machine_id(now.machine, sizeof(now.machine));
-  if (!cvy_state_folder(folder, sizeof(folder)) || !cvy_boot_id(now.boot, sizeof(now.boot))) return;
-  snprintf(pattern, sizeof(pattern), "%s/running/*.txt", folder);
-  cvy_paths_visit(pattern, judge, &now);
+  if (cvy_boot_id(now.boot, sizeof(now.boot)))
+    cvy_markers_visit("running", MOST_MARKERS, judge, &now);
 }
 
 convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_info *info) {

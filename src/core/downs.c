@@ -1,21 +1,23 @@
 /* Keeping, counting and finding the times the machine went down. */
 #include "core/downs.h"
 
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/markers.h"
 #include "os/os.h"
 
 bool cvy_downs_add(const char *path, const cvy_marker *marker) {
-  char folder[400], kept[600], text[CVY_MARKER_TEXT];
+  char folder[400], kept[800], text[CVY_MARKER_TEXT];
   const char *name = strrchr(path, '/');
   if (!cvy_state_folder(folder, sizeof(folder))) return false;
   cvy_marker_format(marker, text);
   snprintf(kept, sizeof(kept), "%s/downs/%.36s-%s", folder, marker->boot, name ? name + 1 : path);
   return cvy_file_write(kept, text, strlen(text)) == CONVOY_OK;
 }
+
+enum { MOST_READ = 1000 }; /* the time it takes is the trainer's; two close the device */
 
 /* What to do with each that is kept. */
 typedef struct errand {
@@ -26,24 +28,13 @@ typedef struct errand {
   cvy_text *text;
 } errand;
 
-static void act_on(void *user, const char *path, int index, int count) {
+static void act_on(void *user, const char *path, const cvy_marker *marker) {
   const errand *with = user;
-  cvy_marker marker;
-  bool good;
-  (void)index;
-  (void)count;
-  convoy_status status = cvy_marker_read(path, &marker, &good);
-  if (good) with->act(with, path, &marker);
-  if (status && status != CONVOY_ERR_NOT_FOUND) {
-    cvy_log(CONVOY_LOG_WARNING, "a time the machine went down is not read: %s", cvy_last_error());
-  }
+  with->act(with, path, marker);
 }
 
-static void for_all(errand with) {
-  char folder[400], pattern[512];
-  if (!cvy_state_folder(folder, sizeof(folder))) return;
-  snprintf(pattern, sizeof(pattern), "%s/downs/*.txt", folder);
-  cvy_paths_visit(pattern, act_on, &with);
+static void for_all(int most, errand with) {
+  cvy_markers_visit("downs", most, act_on, &with);
 }
 
 static void count_one(const errand *with, const char *path, const cvy_marker *marker) {
@@ -60,7 +51,7 @@ static void count_one(const errand *with, const char *path, const cvy_marker *ma
 
 void cvy_downs_load(const convoy_device_info *info, cvy_downs *out) {
   memset(out, 0, sizeof(*out));
-  for_all((errand){.act = count_one, .info = info, .downs = out});
+  for_all(MOST_READ, (errand){.act = count_one, .info = info, .downs = out});
 }
 
 static bool meant(const errand *with, const cvy_marker *marker) {
@@ -80,7 +71,7 @@ static void describe_one(const errand *with, const char *path, const cvy_marker 
 }
 
 void cvy_downs_describe(const char *device, cvy_text *text) {
-  for_all((errand){.act = describe_one, .device = device, .text = text});
+  for_all(MOST_READ, (errand){.act = describe_one, .device = device, .text = text});
 }
 
 static void forget_one(const errand *with, const char *path, const cvy_marker *marker) {
@@ -88,7 +79,7 @@ static void forget_one(const errand *with, const char *path, const cvy_marker *m
 }
 
 void cvy_downs_forget(const char *device) {
-  for_all((errand){.act = forget_one, .device = device});
+  for_all(INT_MAX, (errand){.act = forget_one, .device = device});
 }
 
 bool cvy_downs_bar(const cvy_downs *downs, const char *algorithm) {

@@ -64,6 +64,7 @@ bool cvy_marker_parse(const char *text, cvy_marker *out) {
   out->born = strtoull(number, NULL, 10);
   find(text, "step", number, sizeof(number));
   out->step = strtoll(number, NULL, 10);
-  const bool names_a_file = out->boot[0] && !strchr(out->boot, '/'); /* where it is kept */
-  return names_a_file && out->device[0] && out->process > 0;
+  /* It is in the name of the file where the marker is kept. */
+  const size_t plain = strspn(out->boot, "0123456789abcdefghijklmnopqrstuvwxyz-");
+  return plain > 0 && !out->boot[plain] && out->device[0] && out->process > 0;
 }

@@ -53,6 +53,10 @@ static void add_facts(const convoy_context *context, convoy_status status, const
                (long long)health->faults, (long long)health->failovers);
 }
 
+static bool is_report(const char *name) {
+  return cvy_text_is(name, "####-##-##T##:##:##Z-+-+.txt");
+}
+
 static void remove_old(void *user, const char *path, int index, int count) {
   (void)user;
   if (index < count - MOST_REPORTS) cvy_file_remove(path);
@@ -68,7 +72,7 @@ static void name_report(const convoy_context *context, const char *folder, char 
 }
 
 void cvy_report_fault(convoy_context *context, convoy_status status, const char *sentence) {
-  char report[12000], folder[400], path[500], pattern[500];
+  char report[12000], folder[400], path[500];
   cvy_text text = cvy_text_in(report, sizeof(report));
   add_facts(context, status, sentence, &text);
   add_commands(&context->ring, &text);
@@ -76,6 +80,6 @@ void cvy_report_fault(convoy_context *context, convoy_status status, const char 
   name_report(context, folder, path, sizeof(path));
   if (!cvy_blackbox_write(context, path, report)) return;
   cvy_log(CONVOY_LOG_INFO, "a report of the fault is in %s", path);
-  snprintf(pattern, sizeof(pattern), "%s/reports/*.txt", folder);
-  cvy_paths_visit(pattern, remove_old, NULL);
+  *strrchr(path, '/') = '\0';
+  cvy_folder_visit(path, is_report, remove_old, NULL);
 }

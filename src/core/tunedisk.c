@@ -63,13 +63,16 @@ static void add_shipped(void *user, const char *path, int index, int count) {
   cvy_records_free(&read);
 }
 
+static bool is_shipped(const char *name) {
+  const char *end = strrchr(name, '.');
+  return end && strcmp(end, ".txt") == 0;
+}
+
 void cvy_records_load_shipped(cvy_records *out) {
-  char folder[4000], pattern[4096];
+  char folder[4000];
   *out = (cvy_records){0};
   if (!cvy_share_folder("tune", folder, sizeof(folder))) return;
-  cvy_text text = cvy_text_in(pattern, sizeof(pattern));
-  cvy_text_add(&text, "%s/*.txt", folder);
-  cvy_paths_visit(pattern, add_shipped, out);
+  if (cvy_folder_visit(folder, is_shipped, add_shipped, out)) tell_unread();
 }
 
 static convoy_status find_file(char *path, size_t size) {

@@ -1,6 +1,5 @@
 /* Where Convoy keeps its files, and where its own parts lie. */
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,15 +29,6 @@ bool cvy_cache_folder(char *path, size_t size) {
 
 bool cvy_config_folder(char *path, size_t size) {
   return xdg(path, size, "XDG_CONFIG_HOME", "/.config/convoy");
-}
-
-void cvy_paths_visit(const char *pattern, cvy_visit_fn *visit, void *user) {
-  glob_t found;
-  if (glob(pattern, 0, NULL, &found)) return;
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    visit(user, found.gl_pathv[i], (int)i, (int)found.gl_pathc);
-  }
-  globfree(&found);
 }
 
 bool cvy_state_folder(char *path, size_t size) {

@@ -90,10 +90,14 @@ bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside
 /* Folder `part` of what is installed in share/convoy: beside the library or one or two folders up. */
 bool cvy_share_folder(const char *part, char *path, size_t size);
 
-/* Calls `visit` for every path that matches the shell pattern, in order of their bytes, with its place
- * and how many there are. */
+/* -------------------------------------------------------------------------- listing.c */
+
+/* Calls `visit` for everything in the folder whose name is wanted, in order of the names' bytes, with its
+ * place and how many there are. A folder that is not there has nothing; ERR_IO if it cannot be read. */
+typedef bool cvy_name_fn(const char *name);
 typedef void cvy_visit_fn(void *user, const char *path, int index, int count);
-void cvy_paths_visit(const char *pattern, cvy_visit_fn *visit, void *user);
+convoy_status cvy_folder_visit(const char *folder, cvy_name_fn *wanted, cvy_visit_fn *visit,
+                               void *user);
 
 /* ------------------------------------------------------------------------------ boot.c */
 

@@ -9,6 +9,7 @@
 
 #include "common/cmocka.h"
 #include "core/box.h"
+#include "core/fake.h"
 #include "core/open.h"
 #include "core/tunedisk.h"
 #include "os/os.h"
@@ -118,12 +119,113 @@ static void test_roster_of_devices(void **state) {
 
 static void test_marker(void **state) {
   (void)state;
-  check_place("running/12-0.txt", true);
+  check_place("running/0123456789abcdef-12-0.txt", true);
 }
 
 static void test_down(void **state) {
   (void)state;
-  check_place("downs/boot-7-12-0.txt", true);
+  check_place("downs/boot-7-0123456789abcdef-12-0.txt", true);
+}
+
+/* ------------------------------------------------------------------------------- other names */
+
+static void leave(const char *file) {
+  assert_int_equal(cvy_file_write(path_in(file), "mine", 4), CONVOY_OK);
+}
+
+static void check_left(const char *file) {
+  assert_int_equal(access(path_in(file), F_OK), 0);
+}
+
+static void fail_often(int times) {
+  fake_reset();
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  fake.failures = 1000;
+  for (int i = 0; i < times; i++) {
+    fake.fail_at = 1;
+    box_enqueue(context);
+    assert_int_equal(convoy_sync(context), CONVOY_OK);
+  }
+  convoy_close(context);
+}
+
+/* Only what bears a name of Convoy's own pattern is judged, removed or told of. */
+static void test_files_of_others_stay(void **state) {
+  (void)state;
+  static const char *const files[] = {"running/notes.txt",
+                                      "running/12-0.txt",
+                                      "running/0123456789abcdef-1-2.txt~",
+                                      "running/a name\nof two lines.txt",
+                                      "downs/boot-1-notes.txt",
+                                      "reports/2026-thesis.txt",
+                                      "reports/2026-11-23T10:00:00Z.txt",
+                                      "reports/0.txt"};
+  for (size_t i = 0; i < CVY_COUNT(files); i++) leave(files[i]);
+  box_die_in_use(false);
+  box.boot = 2;
+  fail_often(30);
+  for (size_t i = 0; i < CVY_COUNT(files); i++) check_left(files[i]);
+  assert_int_equal(box_files("reports"), 20 + 3);
+  assert_null(strstr(box.logged, "notes"));
+}
+
+/* Folders with such names mean themselves, and no others. */
+static void test_folder_with_pattern(void **state) {
+  (void)state;
+  static const char *const names[] = {"st*r", "a[b]", "q?", "back\\slash", "{x,y}", "~"};
+  char own[40];
+  strcpy(own, box.folder);
+  leave("star/running/0123456789abcdef-1-0.txt");
+  leave("star/reports/2026-11-23T10:00:00Z-1-000001.txt");
+  for (size_t i = 0; i < CVY_COUNT(names); i++) {
+    char folder[100];
+    snprintf(folder, sizeof(folder), "%s/%s", own, names[i]);
+    setenv("CONVOY_STATE_DIR", folder, 1);
+    cvy_text_copy(box.folder, sizeof(box.folder), folder);
+    box.boot = 1;
+    box_die_in_use(false);
+    box.boot = 2;
+    fail_often(30);
+    assert_null(strstr(box.logged, "star"));
+    assert_int_equal(box_files("running"), 0); /* judged */
+    assert_int_equal(box_files("downs"), 1);
+    assert_int_equal(box_files("reports"), 20);
+    strcpy(box.folder, own);
+  }
+  setenv("CONVOY_STATE_DIR", own, 1);
+  check_left("star/running/0123456789abcdef-1-0.txt");
+  check_left("star/reports/2026-11-23T10:00:00Z-1-000001.txt");
+}
+
+/* However many there are, opening takes no longer than some of them do, and says so. */
+static void test_many_files(void **state) {
+  (void)state;
+  enum { FILES = 1500 };
+  char path[300], text[CVY_MARKER_TEXT];
+  cvy_marker marker = {.boot = "boot-1", .process = 1, .device = "another device"};
+  cvy_marker_format(&marker, text);
+  leave("downs/notes");
+  for (int i = 0; i < FILES; i++) {
+    snprintf(path, sizeof(path), "%s/downs/boot-1-0123456789abcdef-%d-0.txt", box.folder, i);
+    FILE *file = fopen(path, "w"); /* not to wait for the disk each time */
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+  }
+  box_check_opens("fake:1");
+  assert_int_equal(box_lines_logged(), 1);
+  assert_non_null(strstr(box.logged, "1000 of the 1500 markers"));
+  assert_int_equal(convoy_record_clear(NULL), CONVOY_OK);
+  assert_int_equal(box_files("downs"), 0);
+  check_left("downs/notes");
+}
+
+/* A folder that cannot be read is told of. Root reads every folder: a file in its place. */
+static void test_no_folder(void **state) {
+  (void)state;
+  leave("running");
+  box_check_opens("fake:1");
+  assert_non_null(strstr(box.logged, "/running: Not a directory"));
 }
 
 int main(void) {
@@ -133,6 +235,10 @@ int main(void) {
       cmocka_unit_test_setup(test_roster_of_devices, box_fresh),
       cmocka_unit_test_setup(test_marker, box_fresh),
       cmocka_unit_test_setup(test_down, box_fresh),
+      cmocka_unit_test_setup(test_files_of_others_stay, box_fresh),
+      cmocka_unit_test_setup(test_folder_with_pattern, box_fresh),
+      cmocka_unit_test_setup(test_many_files, box_fresh),
+      cmocka_unit_test_setup(test_no_folder, box_fresh),
   };
   return cmocka_run_group_tests(tests, box_make_folder, box_remove_folder);
 }

@@ -86,6 +86,18 @@ static void copies_are_cut_and_terminated(void **state) {
   assert_int_equal(untouched, 'u');
 }
 
+static void texts_are_told_by_their_pattern(void **state) {
+  (void)state;
+  assert_true(cvy_text_is("", ""));
+  assert_true(cvy_text_is("a9f-12-0.txt", "@@@-+-+.txt"));
+  assert_true(cvy_text_is("2026-11-23", "####-##-##"));
+  static const char *const others[] = {
+      "",           "a9f-12-0.txt~", " a9f-12-0.txt", "A9f-12-0.txt", "a9g-12-0.txt",
+      "a9f--0.txt", "a9f-12-0xtxt",  "a9f-12-0.tx",   "a9f-+-0.txt",  "a9f-12-0.txt\n"};
+  for (size_t i = 0; i < CVY_COUNT(others); i++)
+    assert_false(cvy_text_is(others[i], "@@@-+-+.txt"));
+}
+
 /* Test vectors of the FNV authors. */
 static void hash_is_fnv1a(void **state) {
   (void)state;
@@ -342,6 +354,7 @@ int main(void) {
       cmocka_unit_test(text_is_cut_and_says_so),
       cmocka_unit_test(text_without_room_is_overflow),
       cmocka_unit_test(copies_are_cut_and_terminated),
+      cmocka_unit_test(texts_are_told_by_their_pattern),
       cmocka_unit_test(hash_is_fnv1a),
       cmocka_unit_test(hash_of_words_tells_every_word),
       cmocka_unit_test(empty_variable_counts_as_not_set),
