@@ -243,8 +243,8 @@ typedef struct cvy_engine_watch {
 } cvy_engine_watch;
 
 /* What the module convoy-ocl.so exports as "cvy_module_entry": the OpenCL engine, called by the
- * worker's command loop and by nothing else. The module has its own copy of src/base, hence its own
- * last error and log sink. Refuse it unless build_id equals cvy_build_id. */
+ * worker's command loop and by nothing else. The module has its own copy of src/base and src/os, hence its
+ * own last error, log sink and idea of where relative names begin. Refuse it unless build_id equals cvy_build_id. */
 typedef struct cvy_module {
   const char *build_id;
   const cvy_backend *engine;
@@ -252,6 +252,7 @@ typedef struct cvy_module {
   void (*set_log)(convoy_log_fn *fn, void *user, convoy_log_level level);
   /* Where the calling thread's devices report; NULL: nowhere. */
   void (*set_watch)(const cvy_engine_watch *watch);
+  void (*start_in)(const char *folder); /* where relative names begin; before a device is opened */
 } cvy_module;
 typedef const cvy_module *cvy_module_entry_fn(void);
 

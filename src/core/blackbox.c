@@ -18,8 +18,8 @@ enum {
   MOST_MARKERS = 1000 /* are judged: the time it takes is the trainer's */
 };
 
-bool cvy_blackbox_write(convoy_context *context, const char *path, const char *text) {
-  if (!cvy_file_write(path, text, strlen(text))) return true;
+bool cvy_blackbox_keeps(convoy_context *context, convoy_status status) {
+  if (!status) return true;
   if (!context->box.silent) {
     cvy_log(CONVOY_LOG_WARNING, "the black box is not kept: %s", cvy_last_error());
   }
@@ -46,7 +46,7 @@ static void write_marker(convoy_context *context) {
     snprintf(marker->last, sizeof(marker->last), "%s %s", last->what, last->algorithm);
   }
   cvy_marker_format(marker, text);
-  cvy_blackbox_write(context, box->path, text);
+  cvy_blackbox_keeps(context, cvy_file_write(box->path, text, strlen(text)));
   box->written = cvy_clock();
 }
 
@@ -63,7 +63,11 @@ static void begin(convoy_context *context, const convoy_device_info *info) {
   cvy_calendar(marker->since, sizeof(marker->since));
   cvy_sensors(CVY_SENSORS_ROOT, marker->cards, sizeof(marker->cards));
   const unsigned number = atomic_fetch_add(&made, 1u);
-  if (cvy_marker_path(marker, number, box->path, sizeof(box->path))) write_marker(context);
+  convoy_status status = cvy_marker_path(marker, number, box->path, sizeof(box->path));
+  if (cvy_blackbox_keeps(context, status))
+    write_marker(context);
+  else
+    box->path[0] = '\0';
 }
 
 void cvy_blackbox_close(convoy_context *context) {
@@ -112,7 +116,7 @@ static void judge_all(void) {
   here now;
   cvy_machine_id(now.machine, sizeof(now.machine));
   if (cvy_boot_id(now.boot, sizeof(now.boot)))
-    cvy_markers_visit("running", MOST_MARKERS, judge, &now);
+    cvy_markers_visit("/running", MOST_MARKERS, judge, &now);
 }
 
 convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_info *info) {

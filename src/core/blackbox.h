@@ -42,7 +42,8 @@ void cvy_blackbox_after(convoy_context *context);
 /* Everything up to `ticket` is done, well or badly: the machine still stands. */
 void cvy_blackbox_done(convoy_context *context, uint64_t ticket);
 
-/* Writes a file of the state folder; false if that failed, which is logged once per context. */
-bool cvy_blackbox_write(convoy_context *context, const char *path, const char *text);
+/* Whether a file of the state folder could be found or written; that it could not, for the reason of the
+ * last error, is logged once per context. */
+bool cvy_blackbox_keeps(convoy_context *context, convoy_status status);
 
 #endif

@@ -9,11 +9,11 @@
 #include "os/os.h"
 
 bool cvy_downs_add(const char *path, const cvy_marker *marker) {
-  char folder[400], kept[800], text[CVY_MARKER_TEXT];
+  char folder[4000], kept[4400], text[CVY_MARKER_TEXT];
   const char *name = strrchr(path, '/');
-  if (!cvy_state_folder(folder, sizeof(folder))) return false;
+  if (cvy_state_folder("/downs", folder, sizeof(folder))) return false;
   cvy_marker_format(marker, text);
-  snprintf(kept, sizeof(kept), "%s/downs/%.36s-%s", folder, marker->boot, name ? name + 1 : path);
+  snprintf(kept, sizeof(kept), "%s/%.36s-%s", folder, marker->boot, name ? name + 1 : path);
   return cvy_file_write(kept, text, strlen(text)) == CONVOY_OK;
 }
 
@@ -34,7 +34,7 @@ static void act_on(void *user, const char *path, const cvy_marker *marker) {
 }
 
 static void for_all(int most, errand with) {
-  cvy_markers_visit("downs", most, act_on, &with);
+  cvy_markers_visit("/downs", most, act_on, &with);
 }
 
 static void count_one(const errand *with, const char *path, const cvy_marker *marker) {

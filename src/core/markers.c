@@ -12,15 +12,13 @@
 
 static const char pattern[] = "@@@@@@@@@@@@@@@@-+-+.txt";
 
-bool cvy_marker_path(const cvy_marker *marker, unsigned number, char *path, size_t size) {
-  char folder[400];
-  if (!cvy_state_folder(folder, sizeof(folder))) return false;
+convoy_status cvy_marker_path(const cvy_marker *marker, unsigned number, char *path, size_t size) {
+  char file[100];
   uint64_t place = cvy_hash(0, marker->machine, strlen(marker->machine) + 1);
   place = cvy_hash(place, marker->boot, strlen(marker->boot) + 1);
   place = cvy_hash(place, &marker->born, sizeof(marker->born));
-  snprintf(path, size, "%s/running/%016" PRIx64 "-%d-%u.txt", folder, place, marker->process,
-           number);
-  return true;
+  snprintf(file, sizeof(file), "/running/%016" PRIx64 "-%d-%u.txt", place, marker->process, number);
+  return cvy_state_folder(file, path, size);
 }
 
 /* Of a marker, or of one that is kept: then a boot's name and a dash come first. */
@@ -66,11 +64,10 @@ static void look(void *user, const char *path, int index, int count) {
 }
 
 void cvy_markers_visit(const char *part, int most, cvy_marker_fn *visit, void *user) {
-  char folder[400], path[440];
+  char folder[4000];
   sweep all = {.visit = visit, .user = user, .most = most};
-  if (!cvy_state_folder(folder, sizeof(folder))) return;
-  snprintf(path, sizeof(path), "%s/%s", folder, part);
-  if (cvy_folder_visit(path, is_marker, look, &all)) {
+  if (cvy_state_folder(part, folder, sizeof(folder))) return; /* told where the own is not kept */
+  if (cvy_folder_visit(folder, is_marker, look, &all)) {
     cvy_log(CONVOY_LOG_WARNING, "the black box is not read: %s", cvy_last_error());
   }
   if (all.others == 0) return;

@@ -1,15 +1,16 @@
-/* Markers as files of the state folder: those of devices in use in "running", those of times the machine
- * went down in "downs". */
+/* Markers as files of the state folder: those of devices in use in "/running", those of times the
+ * machine went down in "/downs". */
 #ifndef CVY_MARKERS_H
 #define CVY_MARKERS_H
 
 #include "core/marker.h"
 
-/* The path of the `number`th marker of its process; false if there is no state folder. Another process has
- * another name, also on another machine or in another container with the same folder. */
-bool cvy_marker_path(const cvy_marker *marker, unsigned number, char *path, size_t size);
+/* The path of the `number`th marker of its process; ERR_IO with a sentence if there is no folder for it or
+ * it does not fit. Another process has another name, also on another machine or in another container with
+ * the same folder. */
+convoy_status cvy_marker_path(const cvy_marker *marker, unsigned number, char *path, size_t size);
 
-/* Calls `visit` for the markers in folder `part`, `most` of them at most, in order of their names. Files
+/* Calls `visit` for the markers in a folder ("/running"), `most` of them at most, in order of their names. Files
  * with names of another pattern are nobody's business; one line of log says what is wrong with the first of
  * those that are no markers in spite of their names, and how many there are. They stay. */
 typedef void cvy_marker_fn(void *user, const char *path, const cvy_marker *marker);

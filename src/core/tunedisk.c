@@ -1,6 +1,7 @@
 /* Reading tuning files, and changing the user's under a lock. */
 #include "core/tunedisk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +12,14 @@
 /* More than 50,000 records, which would be of 100 networks. */
 #define MOST_BYTES ((size_t)8 << 20)
 
-static bool file_name(char *path, size_t size) {
+static convoy_status find_file(char *path, size_t size) {
   const char *named = cvy_env("CONVOY_TUNE_FILE");
-  cvy_text text = cvy_text_in(path, size);
-  char folder[4000];
-  if (named) {
-    cvy_text_add(&text, "%s", named);
-  } else {
-    if (!cvy_config_folder(folder, sizeof(folder))) return false;
-    cvy_text_add(&text, "%s/tune.txt", folder);
-  }
-  return !text.overflow;
+  char folder[4000], file[4096];
+  if (named) return cvy_absolute(named, path, size);
+  convoy_status status = cvy_config_folder(folder, sizeof(folder));
+  if (status) return status;
+  snprintf(file, sizeof(file), "%s/tune.txt", folder);
+  return cvy_absolute(file, path, size);
 }
 
 typedef convoy_status read_fn(const char *path, size_t most, char **bytes, size_t *count);
@@ -49,7 +47,10 @@ static void tell_unread(void) {
 void cvy_records_load(cvy_records *out) {
   char path[4096];
   *out = (cvy_records){0};
-  if (file_name(path, sizeof(path)) && read_file(path, cvy_file_read, out)) tell_unread();
+  if (find_file(path, sizeof(path)))
+    cvy_log(CONVOY_LOG_INFO, "there are no tuning records of the user's: %s", cvy_last_error());
+  else if (read_file(path, cvy_file_read, out))
+    tell_unread();
 }
 
 static void add_shipped(void *user, const char *path, int index, int count) {
@@ -73,11 +74,6 @@ void cvy_records_load_shipped(cvy_records *out) {
   *out = (cvy_records){0};
   if (!cvy_share_folder("tune", folder, sizeof(folder))) return;
   if (cvy_folder_visit(folder, is_shipped, add_shipped, out)) tell_unread();
-}
-
-static convoy_status find_file(char *path, size_t size) {
-  if (file_name(path, size)) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_IO, "there is no place for tuning: neither CONVOY_TUNE_FILE nor HOME");
 }
 
 /* A file that has something, but no record, is somebody else's. */

@@ -1,5 +1,6 @@
 /* Where Convoy keeps its files, and where its own parts lie. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,28 +14,86 @@ static bool join(char *path, size_t size, const char *folder, const char *rest) 
   return !text.overflow;
 }
 
-/* The XDG rule: a variable that names the folder, else a folder in the home. */
-static bool xdg(char *path, size_t size, const char *variable, const char *in_home) {
-  const char *folder = cvy_env(variable);
-  if (folder && folder[0] == '/') return join(path, size, folder, "/convoy");
+/* ---------------------------------------------------------------------------- relative names */
+
+static pthread_once_t started = PTHREAD_ONCE_INIT;
+static char start[4096];
+static _Thread_local const char *given; /* to whoever comes first */
+
+static void find_start(void) {
+  if (given)
+    cvy_text_copy(start, sizeof start, given);
+  else if (!getcwd(start, sizeof start))
+    start[0] = 0;
+}
+
+const char *cvy_start_folder(void) {
+  pthread_once(&started, find_start);
+  return start;
+}
+
+void cvy_start_in(const char *folder) {
+  given = folder;
+  pthread_once(&started, find_start);
+  given = NULL;
+}
+
+convoy_status cvy_absolute(const char *name, char *path, size_t size) {
+  const char *before = name[0] == '/' ? "" : cvy_start_folder();
+  const char *slash = name[0] == '/' || strcmp(before, "/") == 0 ? "" : "/";
+  if (name[0] != '/' && before[0] != '/')
+    return cvy_fail(CONVOY_ERR_IO, "%s is relative to a folder that is not there any more", name);
+  cvy_text text = cvy_text_in(path, size);
+  cvy_text_add(&text, "%s%s%s", before, slash, name);
+  if (!text.overflow) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO, "the path %.80s... has %zu bytes; %zu fit", name,
+                  strlen(before) + strlen(slash) + strlen(name), size - 1);
+}
+
+/* ----------------------------------------------------------------------------------- folders */
+
+typedef struct place {
+  const char *what;
+  const char *own; /* variable that names the folder itself; NULL: none */
+  const char *xdg, *in_home;
+} place;
+
+static const place cache = {"compiled programs", "CONVOY_CACHE_DIR", "XDG_CACHE_HOME",
+                            "/.cache/convoy"};
+static const place config = {"settings", NULL, "XDG_CONFIG_HOME", "/.config/convoy"};
+static const place state = {"faults and markers", "CONVOY_STATE_DIR", "XDG_STATE_HOME",
+                            "/.local/state/convoy"};
+
+/* By the XDG rule a variable that is not absolute is ignored. */
+static convoy_status find(const place *of, const char *part, char *path, size_t size) {
+  const char *own = of->own ? cvy_env(of->own) : NULL, *xdg = cvy_env(of->xdg);
   const char *home = cvy_env("HOME");
-  return home && join(path, size, home, in_home);
+  char name[4096];
+  cvy_text text = cvy_text_in(name, sizeof name);
+  if (own)
+    cvy_text_add(&text, "%s%s", own, part);
+  else if (xdg && xdg[0] == '/')
+    cvy_text_add(&text, "%s/convoy%s", xdg, part);
+  else if (home)
+    cvy_text_add(&text, "%s%s%s", home, of->in_home, part);
+  else
+    return cvy_fail(CONVOY_ERR_IO, "there is no folder for %s: %s%s%s and HOME are not set",
+                    of->what, of->own ? of->own : "", of->own ? ", " : "", of->xdg);
+  if (!text.overflow) return cvy_absolute(name, path, size);
+  return cvy_fail(CONVOY_ERR_IO, "the path of the folder for %s has more than %zu bytes", of->what,
+                  sizeof name - 1);
 }
 
-bool cvy_cache_folder(char *path, size_t size) {
-  const char *own = cvy_env("CONVOY_CACHE_DIR");
-  if (own) return join(path, size, own, "");
-  return xdg(path, size, "XDG_CACHE_HOME", "/.cache/convoy");
+convoy_status cvy_cache_folder(const char *part, char *path, size_t size) {
+  return find(&cache, part, path, size);
 }
 
-bool cvy_config_folder(char *path, size_t size) {
-  return xdg(path, size, "XDG_CONFIG_HOME", "/.config/convoy");
+convoy_status cvy_config_folder(char *path, size_t size) {
+  return find(&config, "", path, size);
 }
 
-bool cvy_state_folder(char *path, size_t size) {
-  const char *own = cvy_env("CONVOY_STATE_DIR");
-  if (own) return join(path, size, own, "");
-  return xdg(path, size, "XDG_STATE_HOME", "/.local/state/convoy");
+convoy_status cvy_state_folder(const char *part, char *path, size_t size) {
+  return find(&state, part, path, size);
 }
 
 /* The folder the library lies in. */
@@ -52,7 +111,7 @@ static bool own_folder(char *path, size_t size) {
 
 bool cvy_libexec_folder(char *path, size_t size) {
   const char *own = cvy_env("CONVOY_LIBEXEC");
-  if (own) return join(path, size, own, "");
+  if (own) return cvy_absolute(own, path, size) == CONVOY_OK;
   char library[4096];
   return own_folder(library, sizeof library) && join(path, size, library, "/" CONVOY_LIBEXEC);
 }

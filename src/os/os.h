@@ -81,12 +81,23 @@ void cvy_file_unlock(int lock);
 
 /* --------------------------------------------------------------------------- folders.c */
 
-/* Each writes a path without a trailing slash; false if there is none or it does not fit. */
-bool cvy_cache_folder(char *path, size_t size);   /* CONVOY_CACHE_DIR, XDG cache */
-bool cvy_config_folder(char *path, size_t size);  /* XDG config */
-bool cvy_state_folder(char *path, size_t size);   /* CONVOY_STATE_DIR, XDG state */
-bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
+/* Where relative names of files and folders begin, whatever the program does to its working folder: where
+ * that was when this was first asked for. "" if it cannot be told. */
+const char *cvy_start_folder(void);
+/* Begin there instead; before anybody asks. For the worker, and for the module with its copy of this. */
+void cvy_start_in(const char *folder);
+/* The name as an absolute path; ERR_IO with a sentence if there is none or it does not fit. */
+convoy_status cvy_absolute(const char *name, char *path, size_t size);
 
+/* Each writes an absolute path, `part` ("" or "/name") at its end; ERR_IO with a sentence if there is none
+ * or it does not fit. */
+convoy_status cvy_cache_folder(const char *part, char *path,
+                               size_t size);              /* CONVOY_CACHE_DIR, XDG */
+convoy_status cvy_config_folder(char *path, size_t size); /* XDG */
+convoy_status cvy_state_folder(const char *part, char *path,
+                               size_t size); /* CONVOY_STATE_DIR, XDG */
+
+bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
 /* Folder `part` of what is installed in share/convoy: beside the library or one or two folders up. */
 bool cvy_share_folder(const char *part, char *path, size_t size);
 

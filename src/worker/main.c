@@ -1,5 +1,6 @@
 /* convoy-worker: the process a GPU driver lives in, so that its crash is not the trainer's. Started
- * by libconvoy with the socket as descriptor 3 and the module's path as its argument. */
+ * by libconvoy with the socket as descriptor 3, and as arguments the module's path and the folder where
+ * relative names begin. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static bool watch_trainer(int number, cvy_wire *wire) {
 int main(int argc, char **argv) {
   cvy_shared ring;
   int trainer = 0;
-  if (argc != 2) {
+  if (argc != 3) {
     fprintf(stderr, "convoy-worker is started by libconvoy; there is nothing to do here by hand\n");
     return 2;
   }
@@ -41,8 +42,9 @@ int main(int argc, char **argv) {
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ,
-         SIG_IGN); /* drivers keep files: one that grows too large is an error like others */
+  /* Drivers keep files: one that grows too large is an error like others. */
+  signal(SIGXFSZ, SIG_IGN);
+  cvy_start_in(argv[2]);
   cvy_process_close_others(); /* the trainer's files are not ours to keep open */
   if (cvy_serve_greet(CVY_PROCESS_FD, &ring, &trainer)) return 1;
   if (!watch_trainer(trainer, ring.memory)) return 1;
