@@ -9,12 +9,13 @@
 #include "os/os.h"
 
 bool cvy_downs_add(const char *path, const cvy_marker *marker) {
-  char folder[4000], kept[4400], text[CVY_MARKER_TEXT];
+  char file[400], kept[4096], text[CVY_MARKER_TEXT];
   const char *name = strrchr(path, '/');
-  if (cvy_state_folder("/downs", folder, sizeof(folder))) return false;
+  snprintf(file, sizeof(file), "/%.36s-%s", marker->boot, name ? name + 1 : path);
   cvy_marker_format(marker, text);
-  snprintf(kept, sizeof(kept), "%s/%.36s-%s", folder, marker->boot, name ? name + 1 : path);
-  return cvy_file_write(kept, text, strlen(text)) == CONVOY_OK;
+  convoy_status status = cvy_state_path("/downs", file, kept, sizeof(kept));
+  if (!status) status = cvy_file_write(kept, text, strlen(text));
+  return status == CONVOY_OK;
 }
 
 enum { MOST_READ = 1000 }; /* the time it takes is the trainer's; two close the device */

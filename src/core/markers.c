@@ -17,8 +17,8 @@ convoy_status cvy_marker_path(const cvy_marker *marker, unsigned number, char *p
   uint64_t place = cvy_hash(0, marker->machine, strlen(marker->machine) + 1);
   place = cvy_hash(place, marker->boot, strlen(marker->boot) + 1);
   place = cvy_hash(place, &marker->born, sizeof(marker->born));
-  snprintf(file, sizeof(file), "/running/%016" PRIx64 "-%d-%u.txt", place, marker->process, number);
-  return cvy_state_folder(file, path, size);
+  snprintf(file, sizeof(file), "/%016" PRIx64 "-%d-%u.txt", place, marker->process, number);
+  return cvy_state_path("/running", file, path, size);
 }
 
 /* Of a marker, or of one that is kept: then a boot's name and a dash come first. */
@@ -66,7 +66,7 @@ static void look(void *user, const char *path, int index, int count) {
 void cvy_markers_visit(const char *part, int most, cvy_marker_fn *visit, void *user) {
   char folder[4000];
   sweep all = {.visit = visit, .user = user, .most = most};
-  if (cvy_state_folder(part, folder, sizeof(folder))) return; /* told where the own is not kept */
+  if (cvy_state_path(part, "", folder, sizeof(folder))) return; /* told where the own is not kept */
   if (cvy_folder_visit(folder, is_marker, look, &all)) {
     cvy_log(CONVOY_LOG_WARNING, "the black box is not read: %s", cvy_last_error());
   }

@@ -66,9 +66,9 @@ static void remove_old(void *user, const char *path, int index, int count) {
 static convoy_status name_report(const convoy_context *context, char *path, size_t size) {
   char date[24], file[100];
   cvy_calendar(date, sizeof(date));
-  snprintf(file, sizeof(file), "/reports/%s-%d-%06lld.txt", date, cvy_process_id(),
+  snprintf(file, sizeof(file), "/%s-%d-%06lld.txt", date, cvy_process_id(),
            (long long)context->health.faults);
-  return cvy_state_folder(file, path, size);
+  return cvy_state_path("/reports", file, path, size);
 }
 
 void cvy_report_fault(convoy_context *context, convoy_status status, const char *sentence) {

@@ -1,17 +1,16 @@
 /* Naming and reading the files of a record. */
 #include "core/statefile.h"
 
+#include <stdio.h>
+
 #include "os/os.h"
 
 convoy_status cvy_statefile_find(const char *name, cvy_statefile *out) {
-  char folder[3900];
-  const convoy_status status = cvy_state_folder("", folder, sizeof folder);
-  if (status) return status;
-  cvy_text file = cvy_text_in(out->file, sizeof out->file);
-  cvy_text lock = cvy_text_in(out->lock, sizeof out->lock);
-  cvy_text_add(&file, "%s/%s.txt", folder, name);
-  cvy_text_add(&lock, "%s/%s.lock", folder, name);
-  return CONVOY_OK;
+  char text[64], lock[64];
+  snprintf(text, sizeof text, "/%s.txt", name);
+  snprintf(lock, sizeof lock, "/%s.lock", name);
+  const convoy_status status = cvy_state_path("", text, out->file, sizeof out->file);
+  return status ? status : cvy_state_path("", lock, out->lock, sizeof out->lock);
 }
 
 convoy_status cvy_statefile_read(const cvy_statefile *at, char **text) {

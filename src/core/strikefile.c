@@ -70,7 +70,7 @@ int32_t cvy_strike_limit(void) {
 void cvy_strikes_load(cvy_strikes *out) {
   cvy_statefile at;
   out->count = 0;
-  if (!cvy_statefile_find("faults", &at) && read_file(&at, out)) {
+  if (cvy_statefile_find("faults", &at) || read_file(&at, out)) {
     cvy_log(CONVOY_LOG_WARNING, "the record of faults is not read: %s", cvy_last_error());
   }
 }

@@ -1,7 +1,6 @@
 /* Reading tuning files, and changing the user's under a lock. */
 #include "core/tunedisk.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +10,6 @@
 
 /* More than 50,000 records, which would be of 100 networks. */
 #define MOST_BYTES ((size_t)8 << 20)
-
-static convoy_status find_file(char *path, size_t size) {
-  const char *named = cvy_env("CONVOY_TUNE_FILE");
-  char folder[4000], file[4096];
-  if (named) return cvy_absolute(named, path, size);
-  convoy_status status = cvy_config_folder(folder, sizeof(folder));
-  if (status) return status;
-  snprintf(file, sizeof(file), "%s/tune.txt", folder);
-  return cvy_absolute(file, path, size);
-}
 
 typedef convoy_status read_fn(const char *path, size_t most, char **bytes, size_t *count);
 
@@ -47,7 +36,7 @@ static void tell_unread(void) {
 void cvy_records_load(cvy_records *out) {
   char path[4096];
   *out = (cvy_records){0};
-  if (find_file(path, sizeof(path)))
+  if (cvy_tune_path(path, sizeof(path)))
     cvy_log(CONVOY_LOG_INFO, "there are no tuning records of the user's: %s", cvy_last_error());
   else if (read_file(path, cvy_file_read, out))
     tell_unread();
@@ -86,7 +75,7 @@ static convoy_status read_own(const char *path, cvy_records *out) {
 convoy_status cvy_records_check(void) {
   char path[4000];
   cvy_records all = {0};
-  convoy_status status = find_file(path, sizeof(path));
+  convoy_status status = cvy_tune_path(path, sizeof(path));
   if (!status) status = read_own(path, &all);
   cvy_records_free(&all);
   return status;
@@ -117,7 +106,7 @@ static convoy_status change(const char *path, const cvy_record *record) {
 
 convoy_status cvy_records_save(const cvy_record *record) {
   char path[4000], lock_path[4096];
-  convoy_status status = find_file(path, sizeof(path));
+  convoy_status status = cvy_tune_path(path, sizeof(path));
   if (status) return status;
   cvy_text text = cvy_text_in(lock_path, sizeof(lock_path));
   cvy_text_add(&text, "%s.lock", path);

@@ -23,7 +23,7 @@ void cvy_file_parents(const char *path) {
   for (char *at = folder + 1; folder[0] && *at; ++at) {
     if (*at != '/') continue;
     *at = 0;
-    mkdir(folder, 0777); /* failing matters only if the file cannot be made, and is said there */
+    mkdir(folder, 0700); /* failing matters only if the file cannot be made, and is said there */
     *at = '/';
   }
 }
@@ -104,31 +104,60 @@ static convoy_status check_kind(const char *path, const struct stat *about) {
   return cvy_fail(CONVOY_ERR_IO, "%s is %s, not a regular file", path, kind_of(about->st_mode));
 }
 
+/* Who but this user and root could have put it there, or written to it? */
+static convoy_status check_owner(const char *path, const struct stat *about, mode_t shared) {
+  const uid_t own = geteuid();
+  const bool ours = about->st_uid == own || about->st_uid == 0;
+  if (ours && !(about->st_mode & shared)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO,
+                  "%s belongs to user %u and has mode %04o; nobody but user %u and root should be "
+                  "able to write there",
+                  path, (unsigned)about->st_uid, (unsigned)(about->st_mode & 07777), (unsigned)own);
+}
+
+/* What other users put into a folder for all, with the sticky bit, they may not take away or replace. */
+convoy_status cvy_folder_check(const char *path) {
+  struct stat about;
+  if (stat(path, &about)) return errno == ENOENT ? CONVOY_OK : io_error("look at", path);
+  return check_owner(path, &about, about.st_mode & S_ISVTX ? 0 : S_IWGRP | S_IWOTH);
+}
+
 static convoy_status open_error(const char *path) {
   return errno == ENOENT ? CONVOY_ERR_NOT_FOUND : io_error("open", path);
 }
 
-typedef int look_fn(const char *path, struct stat *about);
+/* Files of the user's, and files installed with the library. */
+typedef enum whose { OWN, INSTALLED } whose;
+
+static int look(const char *path, whose file, struct stat *about) {
+  return file == OWN ? lstat(path, about) : stat(path, about);
+}
+
+static convoy_status check(const char *path, whose file, const struct stat *about) {
+  convoy_status status = check_kind(path, about);
+  if (status || file == INSTALLED) return status;
+  return check_owner(path, about, S_IWGRP | S_IWOTH);
+}
 
 /* A look comes first, since opening alone does things to some devices; what was opened is looked at
  * again, since the name may mean another file by then. */
-static convoy_status open_regular(const char *path, int flags, look_fn *look, int *fd,
+static convoy_status open_regular(const char *path, int flags, whose file, int *fd,
                                   struct stat *about) {
-  const bool there = look(path, about) == 0;
+  const bool there = look(path, file, about) == 0;
   if (!there && (errno != ENOENT || !(flags & O_CREAT))) return open_error(path);
-  convoy_status status = there ? check_kind(path, about) : CONVOY_OK;
+  convoy_status status = there ? check(path, file, about) : CONVOY_OK;
   if (status) return status;
-  const int links = look == lstat ? O_NOFOLLOW : 0;
+  const int links = file == OWN ? O_NOFOLLOW : 0;
   *fd = cvy_fd_above(open(path, flags | links | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644));
   if (*fd < 0) return open_error(path);
-  status = fstat(*fd, about) ? io_error("look at", path) : check_kind(path, about);
+  status = fstat(*fd, about) ? io_error("look at", path) : check(path, file, about);
   if (status) close(*fd);
   return status;
 }
 
 convoy_status cvy_file_open(const char *path, int flags, int *fd) {
   struct stat about;
-  return open_regular(path, flags, lstat, fd, &about);
+  return open_regular(path, flags, OWN, fd, &about);
 }
 
 /* ----------------------------------------------------------------------------------- reading */
@@ -160,13 +189,13 @@ static convoy_status too_large(const char *path, uint64_t size, size_t most) {
                   (unsigned long long)size, most);
 }
 
-static convoy_status read_regular(const char *path, size_t most, look_fn *look, char **bytes,
+static convoy_status read_regular(const char *path, size_t most, whose file, char **bytes,
                                   size_t *count) {
   struct stat about;
   int fd = -1;
   *bytes = NULL;
   *count = 0;
-  convoy_status status = open_regular(path, O_RDONLY, look, &fd, &about);
+  convoy_status status = open_regular(path, O_RDONLY, file, &fd, &about);
   if (status) return status;
   if (about.st_size > (off_t)most)
     status = too_large(path, (uint64_t)about.st_size, most);
@@ -177,11 +206,11 @@ static convoy_status read_regular(const char *path, size_t most, look_fn *look, 
 }
 
 convoy_status cvy_file_read(const char *path, size_t most, char **bytes, size_t *count) {
-  return read_regular(path, most, lstat, bytes, count);
+  return read_regular(path, most, OWN, bytes, count);
 }
 
 convoy_status cvy_file_read_installed(const char *path, size_t most, char **bytes, size_t *count) {
-  return read_regular(path, most, stat, bytes, count);
+  return read_regular(path, most, INSTALLED, bytes, count);
 }
 
 char *cvy_file_read_system(const char *path) {

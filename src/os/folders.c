@@ -53,47 +53,59 @@ convoy_status cvy_absolute(const char *name, char *path, size_t size) {
 /* ----------------------------------------------------------------------------------- folders */
 
 typedef struct place {
-  const char *what;
-  const char *own; /* variable that names the folder itself; NULL: none */
-  const char *xdg, *in_home;
+  const char *what, *own; /* own: variable that names it */
+  const char *xdg, *in_xdg, *in_home;
 } place;
 
-static const place cache = {"compiled programs", "CONVOY_CACHE_DIR", "XDG_CACHE_HOME",
+static const place cache = {"compiled programs", "CONVOY_CACHE_DIR", "XDG_CACHE_HOME", "/convoy",
                             "/.cache/convoy"};
-static const place config = {"settings", NULL, "XDG_CONFIG_HOME", "/.config/convoy"};
-static const place state = {"faults and markers", "CONVOY_STATE_DIR", "XDG_STATE_HOME",
+static const place tune = {"the tuning file", "CONVOY_TUNE_FILE", "XDG_CONFIG_HOME",
+                           "/convoy/tune.txt", "/.config/convoy/tune.txt"};
+static const place state = {"faults and markers", "CONVOY_STATE_DIR", "XDG_STATE_HOME", "/convoy",
                             "/.local/state/convoy"};
 
 /* By the XDG rule a variable that is not absolute is ignored. */
 static convoy_status find(const place *of, const char *part, char *path, size_t size) {
-  const char *own = of->own ? cvy_env(of->own) : NULL, *xdg = cvy_env(of->xdg);
-  const char *home = cvy_env("HOME");
+  const char *own = cvy_env(of->own), *xdg = cvy_env(of->xdg), *home = cvy_env("HOME");
   char name[4096];
   cvy_text text = cvy_text_in(name, sizeof name);
   if (own)
     cvy_text_add(&text, "%s%s", own, part);
   else if (xdg && xdg[0] == '/')
-    cvy_text_add(&text, "%s/convoy%s", xdg, part);
+    cvy_text_add(&text, "%s%s%s", xdg, of->in_xdg, part);
   else if (home)
     cvy_text_add(&text, "%s%s%s", home, of->in_home, part);
   else
-    return cvy_fail(CONVOY_ERR_IO, "there is no folder for %s: %s%s%s and HOME are not set",
-                    of->what, of->own ? of->own : "", of->own ? ", " : "", of->xdg);
+    return cvy_fail(CONVOY_ERR_IO, "there is no place for %s: %s, %s and HOME are not set",
+                    of->what, of->own, of->xdg);
   if (!text.overflow) return cvy_absolute(name, path, size);
-  return cvy_fail(CONVOY_ERR_IO, "the path of the folder for %s has more than %zu bytes", of->what,
+  return cvy_fail(CONVOY_ERR_IO, "the path of %s has more than %zu bytes", of->what,
                   sizeof name - 1);
 }
 
-convoy_status cvy_cache_folder(const char *part, char *path, size_t size) {
-  return find(&cache, part, path, size);
+static convoy_status find_checked(const place *of, const char *part, const char *file, char *path,
+                                  size_t size) {
+  convoy_status status = find(of, part, path, size);
+  if (!status) status = cvy_folder_check(path);
+  if (status) return status;
+  const size_t used = strlen(path);
+  cvy_text text = cvy_text_in(path + used, size - used);
+  cvy_text_add(&text, "%s", file);
+  if (!text.overflow) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO, "the path of %s has %zu bytes; %zu fit", of->what,
+                  used + strlen(file), size - 1);
 }
 
-convoy_status cvy_config_folder(char *path, size_t size) {
-  return find(&config, "", path, size);
+convoy_status cvy_cache_path(const char *part, const char *file, char *path, size_t size) {
+  return find_checked(&cache, part, file, path, size);
 }
 
-convoy_status cvy_state_folder(const char *part, char *path, size_t size) {
-  return find(&state, part, path, size);
+convoy_status cvy_state_path(const char *part, const char *file, char *path, size_t size) {
+  return find_checked(&state, part, file, path, size);
+}
+
+convoy_status cvy_tune_path(char *path, size_t size) {
+  return find(&tune, "", path, size);
 }
 
 /* The folder the library lies in. */

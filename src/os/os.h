@@ -51,18 +51,22 @@ void cvy_calendar(char *text, size_t size);
 /* ------------------------------------------------------------------------------ file.c */
 
 /* Replaces the file as a whole or not at all: temporary file beside it, fsync, rename. Makes the
- * missing parent folders. */
+ * missing parent folders, for this user alone. */
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
 /* Makes the folders above the file that are missing; what fails shows when the file is made. */
 void cvy_file_parents(const char *path);
 /* A whole file, malloc'ed, with a terminating 0 behind its *count bytes. Nothing but a regular file of at
- * most `most` bytes is read, no symbolic link followed, and nothing waited for. ERR_NOT_FOUND, without
- * a sentence, if there is none; else ERR_IO with what is wrong with it. */
+ * most `most` bytes is read, that nobody but this user and root could have written; no symbolic link is
+ * followed, and nothing waited for. ERR_NOT_FOUND, without a sentence, if there is none; else ERR_IO with
+ * what is wrong with it. */
 convoy_status cvy_file_read(const char *path, size_t most, char **bytes, size_t *count);
-/* The same for what is installed with the library: links are followed. */
+/* The same for what is installed with the library, by whom ever: links are followed. */
 convoy_status cvy_file_read_installed(const char *path, size_t most, char **bytes, size_t *count);
 /* The text of a file of /proc, /sys or /etc, malloc'ed; NULL if it cannot be read. No sentence. */
 char *cvy_file_read_system(const char *path);
+/* ERR_IO if others than this user and root could put files into the folder or take them away; without the
+ * sticky bit, that is, which leaves each his own. A folder that is not there is good. */
+convoy_status cvy_folder_check(const char *path);
 /* Opens a file with flags of open(2), under the conditions of cvy_file_read. */
 convoy_status cvy_file_open(const char *path, int flags, int *fd);
 /* Gone for good once it returns, also when the machine loses power. */
@@ -89,13 +93,13 @@ void cvy_start_in(const char *folder);
 /* The name as an absolute path; ERR_IO with a sentence if there is none or it does not fit. */
 convoy_status cvy_absolute(const char *name, char *path, size_t size);
 
-/* Each writes an absolute path, `part` ("" or "/name") at its end; ERR_IO with a sentence if there is none
- * or it does not fit. */
-convoy_status cvy_cache_folder(const char *part, char *path,
-                               size_t size);              /* CONVOY_CACHE_DIR, XDG */
-convoy_status cvy_config_folder(char *path, size_t size); /* XDG */
-convoy_status cvy_state_folder(const char *part, char *path,
-                               size_t size); /* CONVOY_STATE_DIR, XDG */
+/* The absolute path of a folder, or of a file in it: `part` ("" or "/name") is the folder inside Convoy's,
+ * `file` ("" or "/name") is in that. ERR_IO with a sentence if there is none, if it does not fit, or if
+ * others could write to it (cvy_folder_check). */
+convoy_status cvy_cache_path(const char *part, const char *file, char *path, size_t size);
+convoy_status cvy_state_path(const char *part, const char *file, char *path, size_t size);
+/* The user's tuning file, wherever it is. */
+convoy_status cvy_tune_path(char *path, size_t size);
 
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
 /* Folder `part` of what is installed in share/convoy: beside the library or one or two folders up. */

@@ -20,6 +20,14 @@ static const char *path_in(const char *file) {
   return path;
 }
 
+static void leave(const char *file) {
+  assert_int_equal(cvy_file_write(path_in(file), "mine", 4), CONVOY_OK);
+}
+
+static void check_left(const char *file) {
+  assert_int_equal(access(path_in(file), F_OK), 0);
+}
+
 static convoy_context *open_tuned(void) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   convoy_context *context = NULL;
@@ -127,15 +135,25 @@ static void test_down(void **state) {
   check_place("downs/boot-7-0123456789abcdef-12-0.txt", true);
 }
 
+/* What others may write to is not trusted: neither read nor written, and named in one line. */
+static void test_shared_folder(void **state) {
+  (void)state;
+  assert_int_equal(mkdir(path_in("running"), 0700), 0);
+  assert_int_equal(chmod(path_in("running"), 0777), 0);
+  box_check_opens("fake:1");
+  assert_int_equal(box_lines_logged(), 1);
+  assert_non_null(strstr(box.logged, "/running belongs to user "));
+  assert_non_null(strstr(box.logged, " and has mode 0777; nobody but user "));
+  setenv("CONVOY_STRIKE_LIMIT", "3", 1);
+  leave("faults.txt");
+  assert_int_equal(chmod(path_in("faults.txt"), 0666), 0);
+  assert_int_equal(convoy_record_clear(NULL), CONVOY_ERR_IO);
+  assert_non_null(strstr(convoy_last_error(), "faults.txt belongs to user "));
+  check_left("faults.txt");
+  setenv("CONVOY_STRIKE_LIMIT", "0", 1);
+}
+
 /* ------------------------------------------------------------------------------- other names */
-
-static void leave(const char *file) {
-  assert_int_equal(cvy_file_write(path_in(file), "mine", 4), CONVOY_OK);
-}
-
-static void check_left(const char *file) {
-  assert_int_equal(access(path_in(file), F_OK), 0);
-}
 
 static void fail_often(int times) {
   fake_reset();
@@ -235,6 +253,7 @@ int main(void) {
       cmocka_unit_test_setup(test_roster_of_devices, box_fresh),
       cmocka_unit_test_setup(test_marker, box_fresh),
       cmocka_unit_test_setup(test_down, box_fresh),
+      cmocka_unit_test_setup(test_shared_folder, box_fresh),
       cmocka_unit_test_setup(test_files_of_others_stay, box_fresh),
       cmocka_unit_test_setup(test_folder_with_pattern, box_fresh),
       cmocka_unit_test_setup(test_many_files, box_fresh),

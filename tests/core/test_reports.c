@@ -86,7 +86,7 @@ static void test_no_state_folder(void **state) {
   setenv("CONVOY_STATE_DIR", box.folder, 1);
   free(home);
   check_told_once(
-      "the black box is not kept: there is no folder for faults and markers: "
+      "the black box is not kept: there is no place for faults and markers: "
       "CONVOY_STATE_DIR, XDG_STATE_HOME and HOME are not set\n");
 }
 

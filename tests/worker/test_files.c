@@ -179,6 +179,102 @@ static void test_limit_of_the_process(void **state) {
   assert_sentence_has("4 bytes, and this process may write 3");
 }
 
+/* ---------------------------------------------------------------------------- owners */
+
+/* The linker sends the library's calls here. */
+static uid_t pretended = (uid_t)-1; /* who is asking; -1: who we are */
+uid_t __real_geteuid(void);
+uid_t __wrap_geteuid(void);
+uid_t __wrap_geteuid(void) {
+  return pretended == (uid_t)-1 ? __real_geteuid() : pretended;
+}
+
+enum { ANOTHER = 4242 };
+
+/* Makes it another user's, or this process another user; root can do the one, and needs to. */
+static void part_with(const char *path) {
+  if (__real_geteuid() == 0)
+    assert_int_equal(lchown(path, ANOTHER, (gid_t)-1), 0);
+  else
+    pretended = ANOTHER;
+}
+
+static void test_files_of_others_are_not_read(void **state) {
+  static const mode_t shared[] = {0664, 0646, 0620, 0602};
+  char path[128], *got;
+  size_t count;
+  (void)state;
+  snprintf(path, sizeof path, "%s/whose", folder);
+  assert_int_equal(cvy_file_write(path, "text", 4), CONVOY_OK);
+  for (size_t i = 0; i < CVY_COUNT(shared); i++) {
+    assert_int_equal(chmod(path, shared[i]), 0);
+    assert_unread(path, "nobody but user");
+    assert_int_equal(cvy_file_lock(path, 0), -1);
+  }
+  assert_sentence_has("has mode 0602");
+  assert_int_equal(chmod(path, 0644), 0);
+  assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_OK);
+  free(got);
+  part_with(path);
+  assert_unread(path, "nobody but user");
+  assert_int_equal(cvy_file_lock(path, 0), -1);
+  assert_int_equal(cvy_file_read_installed(path, MOST, &got, &count), CONVOY_OK);
+  free(got);
+  pretended = (uid_t)-1;
+  unlink(path);
+}
+
+static void test_folders_of_others_are_refused(void **state) {
+  char path[128], link[128], file[200];
+  (void)state;
+  snprintf(path, sizeof path, "%s/shared", folder);
+  snprintf(link, sizeof link, "%s/link", folder);
+  setenv("CONVOY_CACHE_DIR", path, 1);
+  setenv("CONVOY_STATE_DIR", link, 1);
+  assert_int_equal(cvy_cache_path("", "/file", file, sizeof file), CONVOY_OK); /* not there yet */
+  assert_int_equal(mkdir(path, 0700), 0);
+  assert_int_equal(symlink(path, link), 0);
+  assert_int_equal(cvy_state_path("", "/file", file, sizeof file), CONVOY_OK);
+  static const mode_t shared[] = {0770, 0702, 0777};
+  for (size_t i = 0; i < CVY_COUNT(shared); i++) {
+    assert_int_equal(chmod(path, shared[i]), 0);
+    assert_int_equal(cvy_cache_path("", "/file", file, sizeof file), CONVOY_ERR_IO);
+    assert_sentence_has(path);
+    assert_sentence_has("; nobody but user");
+    assert_int_equal(cvy_state_path("", "/file", file, sizeof file), CONVOY_ERR_IO);
+    assert_sentence_has(link);
+  }
+  assert_sentence_has("has mode 0777");
+  assert_int_equal(chmod(path, 01777), 0); /* where each has his own */
+  assert_int_equal(cvy_cache_path("", "/file", file, sizeof file), CONVOY_OK);
+  part_with(path);
+  assert_int_equal(cvy_cache_path("", "/file", file, sizeof file), CONVOY_ERR_IO);
+  assert_int_equal(chmod(path, 0700), 0);
+  assert_int_equal(cvy_cache_path("", "/file", file, sizeof file), CONVOY_ERR_IO);
+  assert_sentence_has("has mode 0700");
+  pretended = (uid_t)-1;
+  assert_int_equal(chmod(path, 0), 0);
+  unlink(link);
+  rmdir(path);
+}
+
+/* Whatever the umask is. */
+static void test_new_folders_are_private(void **state) {
+  struct stat about;
+  char path[128];
+  (void)state;
+  const mode_t before = umask(0);
+  snprintf(path, sizeof path, "%s/new/er/file", folder);
+  const convoy_status status = cvy_file_write(path, "", 0);
+  umask(before);
+  assert_int_equal(status, CONVOY_OK);
+  for (int i = 0; i < 2; i++) {
+    *strrchr(path, '/') = 0;
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0700);
+  }
+}
+
 /* -------------------------------------------------------------------------- folders */
 
 static void test_folders(void **state) {
@@ -187,30 +283,32 @@ static void test_folders(void **state) {
   unsetenv("CONVOY_CACHE_DIR");
   unsetenv("XDG_CACHE_HOME");
   unsetenv("XDG_CONFIG_HOME");
+  unsetenv("CONVOY_TUNE_FILE");
   unsetenv("CONVOY_STATE_DIR");
   unsetenv("XDG_STATE_HOME");
   setenv("HOME", "/home/x", 1);
-  assert_int_equal(cvy_cache_folder("", path, sizeof path), CONVOY_OK);
+  assert_int_equal(cvy_cache_path("", "", path, sizeof path), CONVOY_OK);
   assert_string_equal(path, "/home/x/.cache/convoy");
-  assert_int_equal(cvy_config_folder(path, sizeof path), CONVOY_OK);
-  assert_string_equal(path, "/home/x/.config/convoy");
-  assert_int_equal(cvy_state_folder("/downs", path, sizeof path), CONVOY_OK);
+  assert_int_equal(cvy_tune_path(path, sizeof path), CONVOY_OK);
+  assert_string_equal(path, "/home/x/.config/convoy/tune.txt");
+  assert_int_equal(cvy_state_path("/downs", "", path, sizeof path), CONVOY_OK);
   assert_string_equal(path, "/home/x/.local/state/convoy/downs");
   setenv("XDG_CACHE_HOME", "/c", 1);
   setenv("XDG_CONFIG_HOME", "relative", 1); /* to be ignored, says XDG */
-  assert_int_equal(cvy_cache_folder("/ocl", path, sizeof path), CONVOY_OK);
+  assert_int_equal(cvy_cache_path("/ocl", "", path, sizeof path), CONVOY_OK);
   assert_string_equal(path, "/c/convoy/ocl");
-  assert_int_equal(cvy_config_folder(path, sizeof path), CONVOY_OK);
-  assert_string_equal(path, "/home/x/.config/convoy");
+  assert_int_equal(cvy_tune_path(path, sizeof path), CONVOY_OK);
+  assert_string_equal(path, "/home/x/.config/convoy/tune.txt");
   setenv("CONVOY_CACHE_DIR", "/own", 1);
-  assert_int_equal(cvy_cache_folder("", path, sizeof path), CONVOY_OK);
+  assert_int_equal(cvy_cache_path("", "", path, sizeof path), CONVOY_OK);
   assert_string_equal(path, "/own");
-  assert_int_equal(cvy_cache_folder("", path, 4), CONVOY_ERR_IO);
+  assert_int_equal(cvy_cache_path("", "", path, 4), CONVOY_ERR_IO);
   assert_sentence_has("has 4 bytes; 3 fit");
   unsetenv("HOME");
-  assert_int_equal(cvy_config_folder(path, sizeof path), CONVOY_ERR_IO);
-  assert_sentence_has("there is no folder for settings: XDG_CONFIG_HOME and HOME are not set");
-  assert_int_equal(cvy_state_folder("", path, sizeof path), CONVOY_ERR_IO);
+  assert_int_equal(cvy_tune_path(path, sizeof path), CONVOY_ERR_IO);
+  assert_sentence_has(
+      "there is no place for the tuning file: CONVOY_TUNE_FILE, XDG_CONFIG_HOME and HOME are ");
+  assert_int_equal(cvy_state_path("", "", path, sizeof path), CONVOY_ERR_IO);
   assert_sentence_has("CONVOY_STATE_DIR, XDG_STATE_HOME and HOME are not set");
 }
 
@@ -220,8 +318,8 @@ static void test_long_names(void **state) {
   memset(name, 'x', sizeof name - 1);
   name[0] = '/';
   setenv("CONVOY_STATE_DIR", name, 1);
-  assert_int_equal(cvy_state_folder("", path, sizeof path), CONVOY_ERR_IO);
-  assert_sentence_has("the path of the folder for faults and markers has more than 4095 bytes");
+  assert_int_equal(cvy_state_path("", "", path, sizeof path), CONVOY_ERR_IO);
+  assert_sentence_has("the path of faults and markers has more than 4095 bytes");
   unsetenv("CONVOY_STATE_DIR");
 }
 
@@ -238,8 +336,8 @@ static int stays_where_it_was(void) {
   char path[256], wanted[256];
   snprintf(wanted, sizeof wanted, "%s/here/ocl", folder);
   setenv("CONVOY_CACHE_DIR", "here", 1);
-  return chdir(folder) || cvy_cache_folder("/ocl", path, sizeof path) || strcmp(path, wanted) ||
-         chdir("/") || cvy_cache_folder("/ocl", path, sizeof path) || strcmp(path, wanted) ||
+  return chdir(folder) || cvy_cache_path("/ocl", "", path, sizeof path) || strcmp(path, wanted) ||
+         chdir("/") || cvy_cache_path("/ocl", "", path, sizeof path) || strcmp(path, wanted) ||
          cvy_absolute("/usr", path, sizeof path) || strcmp(path, "/usr");
 }
 
@@ -325,6 +423,9 @@ int main(void) {
       cmocka_unit_test(test_size_is_limited),
       cmocka_unit_test(test_limit_of_the_process),
       cmocka_unit_test(test_locks),
+      cmocka_unit_test(test_files_of_others_are_not_read),
+      cmocka_unit_test(test_folders_of_others_are_refused),
+      cmocka_unit_test(test_new_folders_are_private),
       cmocka_unit_test(test_relative_names),
       cmocka_unit_test(test_folders),
       cmocka_unit_test(test_long_names),

@@ -1,5 +1,6 @@
 /* Compiled programs on disk, one file each, written as a whole. A damaged one is deleted. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,21 +16,16 @@ typedef struct disk_header {
 static const char magic[8] = "CVYOCL1";
 static const size_t most_bytes = (size_t)256 << 20; /* of a file */
 
-/* Without a folder programs are compiled and not kept, which is told once. */
-static bool find_folder(char *folder, size_t size) {
+/* Without a folder, or in one where others could put their programs into the place of ours, programs are
+ * compiled and not kept, which is told once. */
+static bool path_of(uint64_t key, const char *end, char *path, size_t size) {
   static atomic_bool told;
-  if (cvy_cache_folder("/ocl", folder, size) == CONVOY_OK) return true;
+  char file[40];
+  snprintf(file, sizeof file, "/%016llx.%s", (unsigned long long)key, end);
+  if (cvy_cache_path("/ocl", file, path, size) == CONVOY_OK) return true;
   if (!atomic_exchange(&told, true))
     cvy_log(CONVOY_LOG_WARNING, "compiled programs are not kept: %s", cvy_last_error());
   return false;
-}
-
-static bool path_of(uint64_t key, const char *end, char *path, size_t size) {
-  char folder[4096];
-  if (!find_folder(folder, sizeof folder)) return false;
-  cvy_text text = cvy_text_in(path, size);
-  cvy_text_add(&text, "%s/%016llx.%s", folder, (unsigned long long)key, end);
-  return !text.overflow;
 }
 
 static bool entry_path(uint64_t key, char *path, size_t size) {
