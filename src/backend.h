@@ -116,6 +116,8 @@ typedef struct cvy_open_options {
 
 typedef struct cvy_device cvy_device; /* each backend has its own */
 
+#define CVY_MARK_TOLD "told to end"
+
 /* Calls to one device come one at a time (core holds its lock), from any thread.
  *
  * Device backends (host_memory false) execute commands in the order of their calls; calls may
@@ -137,7 +139,8 @@ typedef struct cvy_backend {
   /* Ends everything, unconditionally and in bounded time; outstanding commands are dropped. */
   void (*close)(cvy_device *device);
   /* [d] A file that says the device is in use. Where the device lives in another process, that one
-   * removes it when this one ends without closing the device. NULL: it does not. */
+   * removes it when this one ends without closing the device, and appends a line, CVY_MARK_TOLD with a
+   * date, when it is told to end (SIGTERM): as a rule that means all processes. NULL: it does not. */
   void (*mark)(cvy_device *device, const char *file);
   const cvy_facts *(*facts)(const cvy_device *device);
 

@@ -170,6 +170,9 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   -                CONVOY_LIBEXEC           (beside the library)  folder of convoy-worker and
  *                                                       convoy-ocl.so
  *
+ * Relative names of folders and files begin where the process was when it first used one. What others
+ * than the user and root may write to is not used, with one line of log.
+ *
  * `auto` is a GPU through OpenCL if there is one, else the CPU engine. An OpenCL device of type CPU
  * is used only when named. With `cpu` no OpenCL library is loaded, no process started, no device
  * file opened. Names of devices are taken without the blanks around them, in capitals or not; `cpu:0`

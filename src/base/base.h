@@ -33,6 +33,8 @@ convoy_status cvy_log_check(void);
 
 /* Seconds since 1970 as "2026-11-23T05:07:09Z". Takes no lock and no time zone. */
 void cvy_utc(int64_t seconds, char *text, size_t size);
+/* What such a text says; -1 if it is none. */
+int64_t cvy_utc_read(const char *text);
 
 /* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
 typedef struct cvy_text {

@@ -1,4 +1,4 @@
-/* Keeps the marker of the context's device, and judges the markers that others left behind. */
+/* Keeps the marker of the context's device. */
 #include "core/blackbox.h"
 
 #include <stdatomic.h>
@@ -7,16 +7,14 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/judge.h"
 #include "core/markers.h"
 #include "core/params.h"
 #include "core/sensors.h"
 #include "os/os.h"
 
 static const double refresh_seconds = 60;
-enum {
-  MOST_DOWNS = 2,     /* with so many a device is not opened any more */
-  MOST_MARKERS = 1000 /* are judged: the time it takes is the trainer's */
-};
+enum { MOST_DOWNS = 2 }; /* with so many a device is not opened any more */
 
 bool cvy_blackbox_keeps(convoy_context *context, convoy_status status) {
   if (!status) return true;
@@ -33,12 +31,20 @@ static bool own(const cvy_blackbox *box) {
   return box->path[0] && box->process == cvy_process_id();
 }
 
+/* What the worker has noted there stays: the end it was told of may take a while. */
+static void keep_told(cvy_blackbox *box) {
+  cvy_marker before;
+  if (cvy_marker_read(box->path, &before)) return;
+  cvy_text_copy(box->marker.told, sizeof(box->marker.told), before.told);
+}
+
 static void write_marker(convoy_context *context) {
   cvy_blackbox *box = &context->box;
   cvy_marker *marker = &box->marker;
   const cvy_ring *ring = &context->ring;
   char text[CVY_MARKER_TEXT];
   if (!own(box)) return;
+  keep_told(box);
   marker->step = context->step;
   cvy_calendar(marker->refreshed, sizeof(marker->refreshed));
   if (ring->count) {
@@ -50,21 +56,27 @@ static void write_marker(convoy_context *context) {
   box->written = cvy_clock();
 }
 
-static void begin(convoy_context *context, const convoy_device_info *info) {
+static convoy_status name_marker(cvy_blackbox *box) {
   static atomic_uint made;
+  if (!box->marker.boot[0]) {
+    return cvy_fail(CONVOY_ERR_IO, "the kernel does not say which boot this is");
+  }
+  return cvy_marker_path(&box->marker, atomic_fetch_add(&made, 1u), box->path, sizeof(box->path));
+}
+
+static void begin(convoy_context *context, const convoy_device_info *info) {
   cvy_blackbox *box = &context->box;
   cvy_marker *marker = &box->marker;
   box->process = marker->process = cvy_process_id();
   marker->born = cvy_process_born(marker->process);
   cvy_machine_id(marker->machine, sizeof(marker->machine));
   cvy_boot_id(marker->boot, sizeof(marker->boot));
+  cvy_pid_namespace(marker->space, sizeof(marker->space));
   cvy_text_copy(marker->device, sizeof(marker->device), info->name);
   cvy_text_copy(marker->driver, sizeof(marker->driver), info->driver);
   cvy_calendar(marker->since, sizeof(marker->since));
   cvy_sensors(CVY_SENSORS_ROOT, marker->cards, sizeof(marker->cards));
-  const unsigned number = atomic_fetch_add(&made, 1u);
-  convoy_status status = cvy_marker_path(marker, number, box->path, sizeof(box->path));
-  if (cvy_blackbox_keeps(context, status))
+  if (cvy_blackbox_keeps(context, name_marker(box)))
     write_marker(context);
   else
     box->path[0] = '\0';
@@ -83,45 +95,9 @@ void cvy_blackbox_refresh(convoy_context *context) {
   write_marker(context);
 }
 
-/* ------------------------------------------------------------------------- others' markers */
-
-/* Says what a marker of an earlier boot means, and keeps it. */
-static bool keep_down(const char *path, const cvy_marker *marker) {
-  cvy_log(
-      CONVOY_LOG_WARNING,
-      "the machine went down while %s was in use (last seen %s, step %lld%s%s); a power cut looks "
-      "the same, `convoy health --clear` forgets it",
-      marker->device, marker->refreshed, (long long)marker->step,
-      marker->first_use[0] ? ", first use of " : "", marker->first_use);
-  return cvy_downs_add(path, marker);
-}
-
-/* Where and when a marker is judged. */
-typedef struct here {
-  char machine[64], boot[64];
-} here;
-
-/* A marker belongs to another machine with the same home folder, whose own it is to judge, to a process
- * that lives, to one that ended without removing it, which means nothing, or to a boot that is over. */
-static void judge(void *user, const char *path, const cvy_marker *marker) {
-  const here *now = user;
-  if (marker->machine[0] && strcmp(marker->machine, now->machine) != 0) return;
-  bool this_boot = strcmp(marker->boot, now->boot) == 0;
-  if (this_boot && cvy_process_born(marker->process) == marker->born) return;
-  if (!this_boot && !keep_down(path, marker)) return;
-  cvy_file_remove(path);
-}
-
-static void judge_all(void) {
-  here now;
-  cvy_machine_id(now.machine, sizeof(now.machine));
-  if (cvy_boot_id(now.boot, sizeof(now.boot)))
-    cvy_markers_visit("/running", MOST_MARKERS, judge, &now);
-}
-
 convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_info *info) {
   cvy_downs *downs = &context->box.downs;
-  judge_all();
+  cvy_judge_all();
   cvy_downs_load(info, downs);
   if (downs->count >= MOST_DOWNS) {
     return cvy_fail(CONVOY_ERR_DEVICE,

@@ -21,6 +21,16 @@ convoy_status cvy_marker_path(const cvy_marker *marker, unsigned number, char *p
   return cvy_state_path("/running", file, path, size);
 }
 
+convoy_status cvy_marker_read(const char *path, cvy_marker *out) {
+  size_t count;
+  char *text;
+  convoy_status status = cvy_file_read(path, MOST_BYTES, &text, &count);
+  const bool good = !status && cvy_marker_parse(text, out);
+  free(text);
+  if (status || good) return status;
+  return cvy_fail(CONVOY_ERR_IO, "%s is no marker that this version of Convoy knows", path);
+}
+
 /* Of a marker, or of one that is kept: then a boot's name and a dash come first. */
 static bool is_marker(const char *name) {
   const size_t length = strlen(name);
@@ -38,16 +48,6 @@ typedef struct sweep {
   char first[600];  /* what is wrong with the first of them */
 } sweep;
 
-static convoy_status read_marker(const char *path, cvy_marker *out) {
-  size_t count;
-  char *text;
-  convoy_status status = cvy_file_read(path, MOST_BYTES, &text, &count);
-  const bool good = !status && cvy_marker_parse(text, out);
-  free(text);
-  if (status || good) return status;
-  return cvy_fail(CONVOY_ERR_IO, "%s is no marker that this version of Convoy knows", path);
-}
-
 /* One that is not there any more has been judged by another process just now. */
 static void look(void *user, const char *path, int index, int count) {
   sweep *all = user;
@@ -57,7 +57,7 @@ static void look(void *user, const char *path, int index, int count) {
     cvy_log(CONVOY_LOG_WARNING, "%d of the %d markers beside %s are looked at", all->most, count,
             path);
   }
-  convoy_status status = read_marker(path, &marker);
+  convoy_status status = cvy_marker_read(path, &marker);
   if (!status) all->visit(all->user, path, &marker);
   if (!status || status == CONVOY_ERR_NOT_FOUND) return;
   if (all->others++ == 0) cvy_text_copy(all->first, sizeof(all->first), cvy_last_error());

@@ -10,6 +10,9 @@
  * the same folder. */
 convoy_status cvy_marker_path(const cvy_marker *marker, unsigned number, char *path, size_t size);
 
+/* ERR_NOT_FOUND, without a sentence, if there is none; ERR_IO if it cannot be read or is none. */
+convoy_status cvy_marker_read(const char *path, cvy_marker *out);
+
 /* Calls `visit` for the markers in a folder ("/running"), `most` of them at most, in order of their names. Files
  * with names of another pattern are nobody's business; one line of log says what is wrong with the first of
  * those that are no markers in spite of their names, and how many there are. They stay. */

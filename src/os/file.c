@@ -160,6 +160,18 @@ convoy_status cvy_file_open(const char *path, int flags, int *fd) {
   return open_regular(path, flags, OWN, fd, &about);
 }
 
+convoy_status cvy_file_append(const char *path, const char *text) {
+  struct stat about;
+  int fd = -1;
+  convoy_status status = open_regular(path, O_WRONLY | O_APPEND, OWN, &fd, &about);
+  if (status) return status;
+  status = check_limit(path, (size_t)about.st_size + strlen(text));
+  if (!status && (!write_all(fd, text, strlen(text)) || fsync(fd)))
+    status = io_error("write", path);
+  close(fd);
+  return status;
+}
+
 /* ----------------------------------------------------------------------------------- reading */
 
 /* Reads to the end whatever size the file claims: it may grow, and those of /proc claim none. False: not

@@ -69,6 +69,8 @@ char *cvy_file_read_system(const char *path);
 convoy_status cvy_folder_check(const char *path);
 /* Opens a file with flags of open(2), under the conditions of cvy_file_read. */
 convoy_status cvy_file_open(const char *path, int flags, int *fd);
+/* Appends to a file that is there, under the conditions of cvy_file_read. */
+convoy_status cvy_file_append(const char *path, const char *text);
 /* Gone for good once it returns, also when the machine loses power. */
 void cvy_file_remove(const char *path);
 /* The first lines of files that may block whoever reads them, such as those of a hung driver: another
@@ -118,11 +120,30 @@ convoy_status cvy_folder_visit(const char *folder, cvy_name_fn *wanted, cvy_visi
 
 /* Which boot of the machine this is; false if it does not say. */
 bool cvy_boot_id(char *text, size_t size);
-/* Which machine of those that share a home folder; "" if it does not say. */
+int64_t cvy_boot_began(void); /* seconds since 1970 */
+/* Which machine of those that share a home folder; "" if it does not say, as in many containers. */
 void cvy_machine_id(char *text, size_t size);
+/* In which PID namespace this process is. In all but the kernel's first one, those of containers, the end
+ * of the first process takes all others along at once. "" if it cannot be told. */
+#define CVY_FIRST_PID_NAMESPACE "pid:[4026531836]"
+void cvy_pid_namespace(char *text, size_t size);
 /* When process `pid` was started, in ticks since the boot; 0 if there is none. A number may be used
  * again, number and start together are not. */
 uint64_t cvy_process_born(int pid);
+
+/* -------------------------------------------------------------------------- lookback.c */
+
+/* A boot of this machine that is over, in seconds since 1970. */
+typedef struct cvy_past_boot {
+  int64_t since, seen; /* given: it was alive at both */
+  int64_t until;       /* given: when this boot began; becomes the start of one between, if known */
+  int64_t alive;       /* found: its last sign of life, `seen` if there is none */
+  bool orderly;        /* found: it was shut down */
+} cvy_past_boot;
+/* Finds what the system knows; `root` is "" but for tests. */
+void cvy_boot_look_back(const char *root, cvy_past_boot *boot);
+/* The same from records of logins alone, as they are in wtmp. */
+void cvy_boot_read_logins(const void *records, size_t bytes, cvy_past_boot *boot);
 
 /* ---------------------------------------------------------------------------- shared.c */
 

@@ -22,6 +22,25 @@ double __wrap_cvy_clock(void);
 convoy_status __real_cvy_file_write(const char *path, const void *bytes, size_t count);
 convoy_status __wrap_cvy_file_write(const char *path, const void *bytes, size_t count);
 
+int64_t __wrap_cvy_boot_began(void);
+void __wrap_cvy_boot_look_back(const char *root, cvy_past_boot *boot);
+void __wrap_cvy_pid_namespace(char *text, size_t size);
+
+/* Right after what happened in the boot before. */
+int64_t __wrap_cvy_boot_began(void) {
+  return cvy_date() + 1;
+}
+
+void __wrap_cvy_boot_look_back(const char *root, cvy_past_boot *boot) {
+  (void)root;
+  boot->orderly = box.past.orderly;
+  boot->alive = box.past.alive > boot->seen ? box.past.alive : boot->seen;
+}
+
+void __wrap_cvy_pid_namespace(char *text, size_t size) {
+  snprintf(text, size, "%s", box.contained ? "pid:[4026532500]" : CVY_FIRST_PID_NAMESPACE);
+}
+
 bool __wrap_cvy_boot_id(char *text, size_t size) {
   snprintf(text, size, "boot-%d", box.boot);
   return true;
@@ -59,7 +78,8 @@ int box_fresh(void **state) {
   fake_reset();
   box.boot = 1;
   box.later = 0;
-  box.disk_full = false;
+  box.disk_full = box.contained = false;
+  box.past = (cvy_past_boot){0};
   box.logged[0] = '\0';
   convoy_set_log(keep_log, NULL, CONVOY_LOG_WARNING);
   return 0;
@@ -91,15 +111,20 @@ int box_files(const char *kind) {
   return count;
 }
 
-char *box_text(const char *kind) {
+void box_path(const char *kind, char *path, size_t size) {
   char pattern[200];
   glob_t found;
-  size_t count;
   snprintf(pattern, sizeof(pattern), "%s/%s/*.txt", box.folder, kind);
   assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-  char *text;
-  assert_int_equal(cvy_file_read(found.gl_pathv[found.gl_pathc - 1], 1 << 20, &text, &count), 0);
+  snprintf(path, size, "%s", found.gl_pathv[found.gl_pathc - 1]);
   globfree(&found);
+}
+
+char *box_text(const char *kind) {
+  char path[300], *text;
+  size_t count;
+  box_path(kind, path, sizeof(path));
+  assert_int_equal(cvy_file_read(path, 1 << 20, &text, &count), 0);
   return text;
 }
 

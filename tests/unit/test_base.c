@@ -256,11 +256,28 @@ static void the_calendar_is_that_of_the_system(void **state) {
       strftime(wanted, sizeof wanted, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
       cvy_utc(at, text, sizeof text);
       assert_string_equal(text, wanted);
+      assert_int_equal(cvy_utc_read(text), seconds);
     }
   }
   char text[24];
   cvy_utc(INT64_MAX, text, sizeof text);
   assert_string_equal(text, "9999-12-31T23:59:59Z");
+}
+
+static void what_is_no_date_is_not_read(void **state) {
+  (void)state;
+  static const char *const texts[] = {"",
+                                      "2026-11-23",
+                                      "2026-11-23T10:00:00",
+                                      "2026-11-23T10:00:00Z ",
+                                      "2026-13-01T10:00:00Z",
+                                      "2026-00-01T10:00:00Z",
+                                      "2026-02-29T10:00:00Z",
+                                      "2026-01-00T10:00:00Z",
+                                      "2026-01-01T24:00:00Z",
+                                      "1969-12-31T23:59:59Z"};
+  for (size_t i = 0; i < CVY_COUNT(texts); i++) assert_int_equal(cvy_utc_read(texts[i]), -1);
+  assert_int_equal(cvy_utc_read("2024-02-29T00:00:01Z"), 1709164801);
 }
 
 /* What a line looks like on stderr where nobody has asked for lines. */
@@ -365,6 +382,7 @@ int main(void) {
       cmocka_unit_test(results_fill_no_more_than_the_caller_has),
       cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
       cmocka_unit_test(the_calendar_is_that_of_the_system),
+      cmocka_unit_test(what_is_no_date_is_not_read),
       cmocka_unit_test(lines_on_stderr_have_time_and_rank),
       cmocka_unit_test(the_rank_of_the_job_goes_before_that_of_the_machine),
       cmocka_unit_test(a_log_that_may_not_grow_ends_nothing),
