@@ -83,10 +83,13 @@ static convoy_status find(const place *of, const char *part, char *path, size_t 
                   sizeof name - 1);
 }
 
+/* Whoever may write to the outer folder may put another into the place of the inner one. */
 static convoy_status find_checked(const place *of, const char *part, const char *file, char *path,
                                   size_t size) {
-  convoy_status status = find(of, part, path, size);
+  convoy_status status = find(of, "", path, size);
   if (!status) status = cvy_folder_check(path);
+  if (!status && *part) status = find(of, part, path, size);
+  if (!status && *part) status = cvy_folder_check(path);
   if (status) return status;
   const size_t used = strlen(path);
   cvy_text text = cvy_text_in(path + used, size - used);

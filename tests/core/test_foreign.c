@@ -88,12 +88,13 @@ static void check_place(const char *file, bool is_read_by_open) {
 
 static void test_tuning_file(void **state) {
   (void)state;
-  char tune[300];
+  char tune[300], before[4096];
+  cvy_text_copy(before, sizeof(before), getenv("CONVOY_TUNE_FILE"));
   cvy_text_copy(tune, sizeof(tune), path_in("tune.txt"));
   setenv("CONVOY_TUNE_FILE", tune, 1);
   check_place("tune.txt", true);
   assert_int_equal(cvy_records_check(), CONVOY_ERR_IO); /* nor would anything be tuned for it */
-  unsetenv("CONVOY_TUNE_FILE");
+  setenv("CONVOY_TUNE_FILE", before, 1);
 }
 
 static void test_record_of_faults(void **state) {

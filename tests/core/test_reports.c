@@ -93,7 +93,7 @@ static void test_no_state_folder(void **state) {
 static void test_long_path(void **state) {
   (void)state;
   char folder[620];
-  snprintf(folder, sizeof(folder), "%s/%0*d", box.folder, 480, 0);
+  snprintf(folder, sizeof(folder), "%s/%0*d/%0*d", box.folder, 240, 0, 240, 0);
   setenv("CONVOY_STATE_DIR", folder, 1);
   fail_once();
   setenv("CONVOY_STATE_DIR", box.folder, 1);

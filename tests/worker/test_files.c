@@ -245,6 +245,8 @@ static void test_folders_of_others_are_refused(void **state) {
     assert_sentence_has(link);
   }
   assert_sentence_has("has mode 0777");
+  assert_int_equal(cvy_cache_path("/inner", "/file", file, sizeof file), CONVOY_ERR_IO);
+  assert_sentence_has("/shared belongs to");
   assert_int_equal(chmod(path, 01777), 0); /* where each has his own */
   assert_int_equal(cvy_cache_path("", "/file", file, sizeof file), CONVOY_OK);
   part_with(path);
