@@ -640,7 +640,7 @@ CONVOY_API convoy_status convoy_set_event_callback(convoy_context *context, conv
  * record: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
  * for each fault's place and what is done about it, "" if there is nothing; lines that do not fit into
  * `size` bytes are left out. clear: forgets it. Any thread, no context.
- * Returns OK; ERR_ARGUMENT; ERR_IO if the file cannot be written or is locked for too long. */
+ * Returns OK; ERR_ARGUMENT; ERR_IO if the file cannot be read or written or is locked for too long. */
 CONVOY_API convoy_status convoy_record(const char *device, char *text, size_t size);
 CONVOY_API convoy_status convoy_record_clear(const char *device);
 

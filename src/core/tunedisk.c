@@ -36,10 +36,9 @@ static void tell_unread(void) {
 void cvy_records_load(cvy_records *out) {
   char path[4096];
   *out = (cvy_records){0};
-  if (cvy_tune_path(path, sizeof(path)))
-    cvy_log(CONVOY_LOG_INFO, "there are no tuning records of the user's: %s", cvy_last_error());
-  else if (read_file(path, cvy_file_read, out))
-    tell_unread();
+  convoy_status status = cvy_tune_path(path, sizeof(path));
+  if (status == CONVOY_ERR_NOT_FOUND) return; /* nothing was to be read */
+  if (status || read_file(path, cvy_file_read, out)) tell_unread();
 }
 
 static void add_shipped(void *user, const char *path, int index, int count) {
@@ -75,8 +74,8 @@ static convoy_status read_own(const char *path, cvy_records *out) {
 convoy_status cvy_records_check(void) {
   char path[4000];
   cvy_records all = {0};
-  convoy_status status = cvy_tune_path(path, sizeof(path));
-  if (!status) status = read_own(path, &all);
+  if (cvy_tune_path(path, sizeof(path))) return CONVOY_ERR_IO;
+  convoy_status status = read_own(path, &all);
   cvy_records_free(&all);
   return status;
 }
@@ -106,13 +105,12 @@ static convoy_status change(const char *path, const cvy_record *record) {
 
 convoy_status cvy_records_save(const cvy_record *record) {
   char path[4000], lock_path[4096];
-  convoy_status status = cvy_tune_path(path, sizeof(path));
-  if (status) return status;
+  if (cvy_tune_path(path, sizeof(path))) return CONVOY_ERR_IO;
   cvy_text text = cvy_text_in(lock_path, sizeof(lock_path));
   cvy_text_add(&text, "%s.lock", path);
   int lock = cvy_file_lock(lock_path, LOCK_SECONDS);
   if (lock < 0) return CONVOY_ERR_IO;
-  status = change(path, record);
+  convoy_status status = change(path, record);
   cvy_file_unlock(lock);
   return status;
 }

@@ -96,8 +96,8 @@ void cvy_start_in(const char *folder);
 convoy_status cvy_absolute(const char *name, char *path, size_t size);
 
 /* The absolute path of a folder, or of a file in it: `part` ("" or "/name") is the folder inside Convoy's,
- * `file` ("" or "/name") is in that. ERR_IO with a sentence if there is none, if it does not fit, or if
- * others could write to it (cvy_folder_check). */
+ * `file` ("" or "/name") is in that. With a sentence, ERR_NOT_FOUND if nothing says where that is, ERR_IO if it
+ * does not fit or others could write to it (cvy_folder_check). */
 convoy_status cvy_cache_path(const char *part, const char *file, char *path, size_t size);
 convoy_status cvy_state_path(const char *part, const char *file, char *path, size_t size);
 /* The user's tuning file, wherever it is. */

@@ -44,6 +44,7 @@ static void *note_endings(void *argument) {
     cvy_calendar(date, sizeof date);
     snprintf(line, sizeof line, CVY_MARK_TOLD ": %s\n", date);
     if (wire->marker[0]) cvy_file_append(wire->marker, line);
+    sleep(60); /* however often it is told: the marker is to stay small */
   }
   return NULL;
 }

@@ -104,6 +104,9 @@ static void test_record_of_faults(void **state) {
   alarm(60);
   assert_int_equal(convoy_record_clear(NULL), CONVOY_ERR_IO);
   assert_non_null(strstr(convoy_last_error(), "faults.txt has 1099511627776 bytes"));
+  char text[100]; /* nor is it taken for an empty one */
+  assert_int_equal(convoy_record(NULL, text, sizeof(text)), CONVOY_ERR_IO);
+  assert_non_null(strstr(convoy_last_error(), "faults.txt has 1099511627776 bytes"));
   alarm(0);
   box_fresh(NULL);
   make_fifo(path_in("faults.txt"));

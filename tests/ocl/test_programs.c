@@ -300,6 +300,22 @@ static void no_link_is_followed(void **state) {
   only_entry(end, sizeof end);
 }
 
+/* Nobody waits for what is no file. */
+static void no_fifo_is_waited_for(void **state) {
+  (void)state;
+  char path[600], lock[600];
+  only_entry(path, sizeof path);
+  lock_path(path, lock, sizeof lock);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(mkfifo(lock, 0600), 0);
+  alarm(120);
+  assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  assert_int_equal(run_on_a_new_device().programs_cached, 1);
+  alarm(0);
+  assert_int_equal(unlink(lock), 0);
+}
+
 static void without_a_cache_folder_it_compiles(void **state) {
   (void)state;
   setenv("CONVOY_CACHE_DIR", "/proc/nowhere", 1);
@@ -326,6 +342,7 @@ int main(void) {
       cmocka_unit_test(who_takes_too_long_is_not_waited_for),
       cmocka_unit_test(what_others_may_write_is_not_run),
       cmocka_unit_test(no_link_is_followed),
+      cmocka_unit_test(no_fifo_is_waited_for),
       cmocka_unit_test(what_the_driver_keeps_is_left_to_it),
       cmocka_unit_test(without_a_cache_folder_it_compiles),
   };

@@ -307,10 +307,10 @@ static void test_folders(void **state) {
   assert_int_equal(cvy_cache_path("", "", path, 4), CONVOY_ERR_IO);
   assert_sentence_has("has 4 bytes; 3 fit");
   unsetenv("HOME");
-  assert_int_equal(cvy_tune_path(path, sizeof path), CONVOY_ERR_IO);
+  assert_int_equal(cvy_tune_path(path, sizeof path), CONVOY_ERR_NOT_FOUND);
   assert_sentence_has(
       "there is no place for the tuning file: CONVOY_TUNE_FILE, XDG_CONFIG_HOME and HOME are ");
-  assert_int_equal(cvy_state_path("", "", path, sizeof path), CONVOY_ERR_IO);
+  assert_int_equal(cvy_state_path("", "", path, sizeof path), CONVOY_ERR_NOT_FOUND);
   assert_sentence_has("CONVOY_STATE_DIR, XDG_STATE_HOME and HOME are not set");
 }
 
