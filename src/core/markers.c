@@ -24,7 +24,7 @@ convoy_status cvy_marker_path(const cvy_marker *marker, unsigned number, char *p
 convoy_status cvy_marker_read(const char *path, cvy_marker *out) {
   size_t count;
   char *text;
-  convoy_status status = cvy_file_read(path, MOST_BYTES, &text, &count);
+  convoy_status status = cvy_file_read(path, CVY_FILE_TEXT, MOST_BYTES, &text, &count);
   const bool good = !status && cvy_marker_parse(text, out);
   free(text);
   if (status || good) return status;

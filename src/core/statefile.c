@@ -16,6 +16,6 @@ convoy_status cvy_statefile_find(const char *name, cvy_statefile *out) {
 convoy_status cvy_statefile_read(const cvy_statefile *at, char **text) {
   enum { MOST = 1 << 20 }; /* by far more than is ever written */
   size_t count;
-  const convoy_status status = cvy_file_read(at->file, MOST, text, &count);
+  const convoy_status status = cvy_file_read(at->file, CVY_FILE_TEXT, MOST, text, &count);
   return status == CONVOY_ERR_NOT_FOUND ? CONVOY_OK : status;
 }

@@ -11,14 +11,12 @@
 /* More than 50,000 records, which would be of 100 networks. */
 #define MOST_BYTES ((size_t)8 << 20)
 
-typedef convoy_status read_fn(const char *path, size_t most, char **bytes, size_t *count);
-
 /* What a file has; what is no record is told in one line. */
-static convoy_status read_file(const char *path, read_fn *read, cvy_records *out) {
+static convoy_status read_file(const char *path, cvy_file_kind kind, cvy_records *out) {
   size_t count;
   char *text;
   *out = (cvy_records){0};
-  convoy_status status = read(path, MOST_BYTES, &text, &count);
+  convoy_status status = cvy_file_read(path, kind, MOST_BYTES, &text, &count);
   if (status) return status == CONVOY_ERR_NOT_FOUND ? CONVOY_OK : status;
   if (count) status = cvy_records_parse(text, out);
   free(text);
@@ -38,14 +36,14 @@ void cvy_records_load(cvy_records *out) {
   *out = (cvy_records){0};
   convoy_status status = cvy_tune_path(path, sizeof(path));
   if (status == CONVOY_ERR_NOT_FOUND) return; /* nothing was to be read */
-  if (status || read_file(path, cvy_file_read, out)) tell_unread();
+  if (status || read_file(path, CVY_FILE_TEXT, out)) tell_unread();
 }
 
 static void add_shipped(void *user, const char *path, int index, int count) {
   (void)index;
   (void)count;
   cvy_records *all = user, read;
-  if (read_file(path, cvy_file_read_installed, &read)) tell_unread();
+  if (read_file(path, CVY_FILE_INSTALLED, &read)) tell_unread();
   for (int32_t i = 0; i < read.count; i++) {
     if (cvy_records_put(all, &read.list[i])) break;
   }
@@ -66,7 +64,7 @@ void cvy_records_load_shipped(cvy_records *out) {
 
 /* A file that has something, but no record, is somebody else's. */
 static convoy_status read_own(const char *path, cvy_records *out) {
-  convoy_status status = read_file(path, cvy_file_read, out);
+  convoy_status status = read_file(path, CVY_FILE_TEXT, out);
   if (status || !out->skipped || out->count) return status;
   return cvy_fail(CONVOY_ERR_IO, "%s is there and no tuning file; it is left as it is", path);
 }

@@ -104,66 +104,71 @@ static convoy_status check_kind(const char *path, const struct stat *about) {
   return cvy_fail(CONVOY_ERR_IO, "%s is %s, not a regular file", path, kind_of(about->st_mode));
 }
 
+/* By the convention of user private groups the group of a user's own number is nobody else's. With a umask
+ * of 002, which goes with it, whatever he makes is writable for that group. */
+static bool has_private_group(const struct stat *about) {
+  return about->st_uid != 0 && about->st_uid == about->st_gid;
+}
+
 /* Who but this user and root could have put it there, or written to it? */
-static convoy_status check_owner(const char *path, const struct stat *about, mode_t shared) {
+static convoy_status check_owner(const char *path, cvy_file_kind kind, const struct stat *about) {
   const uid_t own = geteuid();
   const bool ours = about->st_uid == own || about->st_uid == 0;
-  if (ours && !(about->st_mode & shared)) return CONVOY_OK;
+  const bool group = kind == CVY_FILE_CODE || !has_private_group(about);
+  if (ours && !(about->st_mode & (S_IWOTH | (group ? S_IWGRP : 0)))) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_IO,
-                  "%s belongs to user %u and has mode %04o; nobody but user %u and root should be "
-                  "able to write there",
-                  path, (unsigned)about->st_uid, (unsigned)(about->st_mode & 07777), (unsigned)own);
+                  "%s belongs to user %u and group %u and has mode %04o; nobody but user %u and "
+                  "root should be able to write there",
+                  path, (unsigned)about->st_uid, (unsigned)about->st_gid,
+                  (unsigned)(about->st_mode & 07777), (unsigned)own);
 }
 
 /* What other users put into a folder for all, with the sticky bit, they may not take away or replace. */
-convoy_status cvy_folder_check(const char *path) {
+convoy_status cvy_folder_check(const char *path, cvy_file_kind kind) {
   struct stat about;
   if (stat(path, &about)) return errno == ENOENT ? CONVOY_OK : io_error("look at", path);
-  return check_owner(path, &about, about.st_mode & S_ISVTX ? 0 : S_IWGRP | S_IWOTH);
+  if (about.st_mode & S_ISVTX) about.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
+  return check_owner(path, kind, &about);
 }
 
 static convoy_status open_error(const char *path) {
   return errno == ENOENT ? CONVOY_ERR_NOT_FOUND : io_error("open", path);
 }
 
-/* Files of the user's, and files installed with the library. */
-typedef enum whose { OWN, INSTALLED } whose;
-
-static int look(const char *path, whose file, struct stat *about) {
-  return file == OWN ? lstat(path, about) : stat(path, about);
+static int look(const char *path, cvy_file_kind kind, struct stat *about) {
+  return kind == CVY_FILE_INSTALLED ? stat(path, about) : lstat(path, about);
 }
 
-static convoy_status check(const char *path, whose file, const struct stat *about) {
+static convoy_status check(const char *path, cvy_file_kind kind, const struct stat *about) {
   convoy_status status = check_kind(path, about);
-  if (status || file == INSTALLED) return status;
-  return check_owner(path, about, S_IWGRP | S_IWOTH);
+  return status || kind == CVY_FILE_INSTALLED ? status : check_owner(path, kind, about);
 }
 
 /* A look comes first, since opening alone does things to some devices; what was opened is looked at
  * again, since the name may mean another file by then. */
-static convoy_status open_regular(const char *path, int flags, whose file, int *fd,
+static convoy_status open_regular(const char *path, int flags, cvy_file_kind kind, int *fd,
                                   struct stat *about) {
-  const bool there = look(path, file, about) == 0;
+  const bool there = look(path, kind, about) == 0;
   if (!there && (errno != ENOENT || !(flags & O_CREAT))) return open_error(path);
-  convoy_status status = there ? check(path, file, about) : CONVOY_OK;
+  convoy_status status = there ? check(path, kind, about) : CONVOY_OK;
   if (status) return status;
-  const int links = file == OWN ? O_NOFOLLOW : 0;
+  const int links = kind == CVY_FILE_INSTALLED ? 0 : O_NOFOLLOW;
   *fd = cvy_fd_above(open(path, flags | links | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644));
   if (*fd < 0) return open_error(path);
-  status = fstat(*fd, about) ? io_error("look at", path) : check(path, file, about);
+  status = fstat(*fd, about) ? io_error("look at", path) : check(path, kind, about);
   if (status) close(*fd);
   return status;
 }
 
 convoy_status cvy_file_open(const char *path, int flags, int *fd) {
   struct stat about;
-  return open_regular(path, flags, OWN, fd, &about);
+  return open_regular(path, flags, CVY_FILE_TEXT, fd, &about);
 }
 
 convoy_status cvy_file_append(const char *path, const char *text) {
   struct stat about;
   int fd = -1;
-  convoy_status status = open_regular(path, O_WRONLY | O_APPEND, OWN, &fd, &about);
+  convoy_status status = open_regular(path, O_WRONLY | O_APPEND, CVY_FILE_TEXT, &fd, &about);
   if (status) return status;
   status = check_limit(path, (size_t)about.st_size + strlen(text));
   if (!status && (!write_all(fd, text, strlen(text)) || fsync(fd)))
@@ -201,13 +206,13 @@ static convoy_status too_large(const char *path, uint64_t size, size_t most) {
                   (unsigned long long)size, most);
 }
 
-static convoy_status read_regular(const char *path, size_t most, whose file, char **bytes,
-                                  size_t *count) {
+convoy_status cvy_file_read(const char *path, cvy_file_kind kind, size_t most, char **bytes,
+                            size_t *count) {
   struct stat about;
   int fd = -1;
   *bytes = NULL;
   *count = 0;
-  convoy_status status = open_regular(path, O_RDONLY, file, &fd, &about);
+  convoy_status status = open_regular(path, O_RDONLY, kind, &fd, &about);
   if (status) return status;
   if (about.st_size > (off_t)most)
     status = too_large(path, (uint64_t)about.st_size, most);
@@ -215,14 +220,6 @@ static convoy_status read_regular(const char *path, size_t most, whose file, cha
     status = *count > most ? too_large(path, *count, most) : io_error("read", path);
   close(fd);
   return status;
-}
-
-convoy_status cvy_file_read(const char *path, size_t most, char **bytes, size_t *count) {
-  return read_regular(path, most, OWN, bytes, count);
-}
-
-convoy_status cvy_file_read_installed(const char *path, size_t most, char **bytes, size_t *count) {
-  return read_regular(path, most, INSTALLED, bytes, count);
 }
 
 char *cvy_file_read_system(const char *path) {

@@ -53,16 +53,18 @@ convoy_status cvy_absolute(const char *name, char *path, size_t size) {
 /* ----------------------------------------------------------------------------------- folders */
 
 typedef struct place {
+  cvy_file_kind kind;
   const char *what, *own; /* own: variable that names it */
   const char *xdg, *in_xdg, *in_home;
 } place;
 
-static const place cache = {"compiled programs", "CONVOY_CACHE_DIR", "XDG_CACHE_HOME", "/convoy",
-                            "/.cache/convoy"};
-static const place tune = {"the tuning file", "CONVOY_TUNE_FILE", "XDG_CONFIG_HOME",
-                           "/convoy/tune.txt", "/.config/convoy/tune.txt"};
-static const place state = {"faults and markers", "CONVOY_STATE_DIR", "XDG_STATE_HOME", "/convoy",
-                            "/.local/state/convoy"};
+static const place cache = {CVY_FILE_CODE,    "compiled programs", "CONVOY_CACHE_DIR",
+                            "XDG_CACHE_HOME", "/convoy",           "/.cache/convoy"};
+static const place tune = {CVY_FILE_TEXT,     "the tuning file",  "CONVOY_TUNE_FILE",
+                           "XDG_CONFIG_HOME", "/convoy/tune.txt", "/.config/convoy/tune.txt"};
+static const place state = {CVY_FILE_TEXT,      "faults and markers",
+                            "CONVOY_STATE_DIR", "XDG_STATE_HOME",
+                            "/convoy",          "/.local/state/convoy"};
 
 /* By the XDG rule a variable that is not absolute is ignored. */
 static convoy_status find(const place *of, const char *part, char *path, size_t size) {
@@ -87,9 +89,9 @@ static convoy_status find(const place *of, const char *part, char *path, size_t 
 static convoy_status find_checked(const place *of, const char *part, const char *file, char *path,
                                   size_t size) {
   convoy_status status = find(of, "", path, size);
-  if (!status) status = cvy_folder_check(path);
+  if (!status) status = cvy_folder_check(path, of->kind);
   if (!status && *part) status = find(of, part, path, size);
-  if (!status && *part) status = cvy_folder_check(path);
+  if (!status && *part) status = cvy_folder_check(path, of->kind);
   if (status) return status;
   const size_t used = strlen(path);
   cvy_text text = cvy_text_in(path + used, size - used);

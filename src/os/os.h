@@ -55,21 +55,25 @@ void cvy_calendar(char *text, size_t size);
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
 /* Makes the folders above the file that are missing; what fails shows when the file is made. */
 void cvy_file_parents(const char *path);
+/* Who may have written a file, or to a folder: this user and root alone, for code; for texts of the user's
+ * also his private group, the one of his own number; anybody for what is installed with the library, which is
+ * as trusted as that. */
+typedef enum cvy_file_kind { CVY_FILE_TEXT, CVY_FILE_CODE, CVY_FILE_INSTALLED } cvy_file_kind;
+
 /* A whole file, malloc'ed, with a terminating 0 behind its *count bytes. Nothing but a regular file of at
- * most `most` bytes is read, that nobody but this user and root could have written; no symbolic link is
- * followed, and nothing waited for. ERR_NOT_FOUND, without a sentence, if there is none; else ERR_IO with
- * what is wrong with it. */
-convoy_status cvy_file_read(const char *path, size_t most, char **bytes, size_t *count);
-/* The same for what is installed with the library, by whom ever: links are followed. */
-convoy_status cvy_file_read_installed(const char *path, size_t most, char **bytes, size_t *count);
+ * most `most` bytes is read, that only those could have written who may; no symbolic link is followed but
+ * to what is installed, and nothing waited for. ERR_NOT_FOUND, without a sentence, if there is none; else
+ * ERR_IO with what is wrong with it. */
+convoy_status cvy_file_read(const char *path, cvy_file_kind kind, size_t most, char **bytes,
+                            size_t *count);
 /* The text of a file of /proc, /sys or /etc, malloc'ed; NULL if it cannot be read. No sentence. */
 char *cvy_file_read_system(const char *path);
-/* ERR_IO if others than this user and root could put files into the folder or take them away; without the
- * sticky bit, that is, which leaves each his own. A folder that is not there is good. */
-convoy_status cvy_folder_check(const char *path);
-/* Opens a file with flags of open(2), under the conditions of cvy_file_read. */
+/* ERR_IO if others could put files into the folder or take them away; without the sticky bit, that is, which
+ * leaves each his own. A folder that is not there is good. */
+convoy_status cvy_folder_check(const char *path, cvy_file_kind kind);
+/* Opens a file with flags of open(2), under the conditions of cvy_file_read for texts. */
 convoy_status cvy_file_open(const char *path, int flags, int *fd);
-/* Appends to a file that is there, under the conditions of cvy_file_read. */
+/* Appends to a file that is there, under the conditions of cvy_file_read for texts. */
 convoy_status cvy_file_append(const char *path, const char *text);
 /* Gone for good once it returns, also when the machine loses power. */
 void cvy_file_remove(const char *path);

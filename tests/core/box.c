@@ -124,7 +124,7 @@ char *box_text(const char *kind) {
   char path[300], *text;
   size_t count;
   box_path(kind, path, sizeof(path));
-  assert_int_equal(cvy_file_read(path, 1 << 20, &text, &count), 0);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, 1 << 20, &text, &count), 0);
   return text;
 }
 

@@ -23,7 +23,7 @@ static char *file_name(void) {
 static char *read_file(void) {
   size_t count;
   char *text;
-  assert_int_equal(cvy_file_read(file_name(), 1 << 20, &text, &count), CONVOY_OK);
+  assert_int_equal(cvy_file_read(file_name(), CVY_FILE_TEXT, 1 << 20, &text, &count), CONVOY_OK);
   return text;
 }
 

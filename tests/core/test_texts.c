@@ -72,7 +72,7 @@ static void test_the_shipped_file(void **state) {
   cvy_records records;
   size_t count;
   char *text;
-  assert_int_equal(cvy_file_read_installed(SHIPPED, 1 << 24, &text, &count), CONVOY_OK);
+  assert_int_equal(cvy_file_read(SHIPPED, CVY_FILE_INSTALLED, 1 << 24, &text, &count), CONVOY_OK);
   assert_int_equal(cvy_records_parse(text, &records), CONVOY_OK);
   assert_int_equal(records.skipped, 0);
   char *again = cvy_records_format(&records);

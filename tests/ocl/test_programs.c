@@ -100,7 +100,7 @@ static void a_changed_byte_is_noticed(void **state) {
   only_entry(path, sizeof path);
   size_t count = 0;
   char *file;
-  assert_int_equal(cvy_file_read(path, 1 << 30, &file, &count), CONVOY_OK);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, 1 << 30, &file, &count), CONVOY_OK);
   file[count - 5] ^= 1;
   assert_int_equal(cvy_file_write(path, file, count), CONVOY_OK);
   free(file);

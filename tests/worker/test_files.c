@@ -36,13 +36,13 @@ static void test_file_round_trip(void **state) {
   char *got;
   (void)state;
   snprintf(path, sizeof path, "%s/a/b/c.bin", folder);
-  assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_ERR_NOT_FOUND);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, MOST, &got, &count), CONVOY_ERR_NOT_FOUND);
   assert_null(got);
   for (size_t size = 0; size < 20000; size = 3 * size + 1) {
     unsigned char *bytes = malloc(size + 1);
     lane_fill(bytes, (int64_t)size, size);
     assert_int_equal(cvy_file_write(path, bytes, size), CONVOY_OK);
-    assert_int_equal(cvy_file_read(path, size, &got, &count), CONVOY_OK);
+    assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, size, &got, &count), CONVOY_OK);
     assert_int_equal(count, size);
     assert_memory_equal(got, bytes, size);
     assert_int_equal(got[size], 0);
@@ -62,7 +62,7 @@ static void test_file_failure_leaves_the_old_one(void **state) {
   assert_sentence_has(below);
   assert_int_equal(cvy_file_write(folder, "new", 3), CONVOY_ERR_IO); /* a folder is there */
   char *got;
-  assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_OK);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, MOST, &got, &count), CONVOY_OK);
   assert_string_equal(got, "old");
   free(got);
 }
@@ -86,7 +86,7 @@ static void test_file_is_replaced_as_a_whole(void **state) {
   for (int i = 0; i < 500; ++i) {
     size_t count;
     char *got;
-    assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_OK);
+    assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, MOST, &got, &count), CONVOY_OK);
     assert_true(count == 0 || count == 9000);
     for (size_t j = 0; j < count; ++j) assert_int_equal(got[j], got[0]);
     free(got);
@@ -97,7 +97,7 @@ static void test_file_is_replaced_as_a_whole(void **state) {
 static void assert_unread(const char *path, const char *why) {
   size_t count;
   char *got;
-  assert_int_equal(cvy_file_read(path, 100, &got, &count), CONVOY_ERR_IO);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, 100, &got, &count), CONVOY_ERR_IO);
   assert_null(got);
   assert_sentence_has(path);
   assert_sentence_has(why);
@@ -152,7 +152,7 @@ static void test_size_is_limited(void **state) {
   memset(text, 'x', sizeof text);
   snprintf(path, sizeof path, "%s/large", folder);
   assert_int_equal(cvy_file_write(path, text, 100), CONVOY_OK);
-  assert_int_equal(cvy_file_read(path, 100, &got, &count), CONVOY_OK);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, 100, &got, &count), CONVOY_OK);
   assert_int_equal(count, 100);
   free(got);
   assert_int_equal(cvy_file_write(path, text, 101), CONVOY_OK);
@@ -208,18 +208,53 @@ static void test_files_of_others_are_not_read(void **state) {
   assert_int_equal(cvy_file_write(path, "text", 4), CONVOY_OK);
   for (size_t i = 0; i < CVY_COUNT(shared); i++) {
     assert_int_equal(chmod(path, shared[i]), 0);
-    assert_unread(path, "nobody but user");
-    assert_int_equal(cvy_file_lock(path, 0), -1);
+    assert_int_equal(cvy_file_read(path, CVY_FILE_CODE, MOST, &got, &count), CONVOY_ERR_IO);
+    assert_sentence_has("nobody but user");
   }
-  assert_sentence_has("has mode 0602");
+  assert_unread(path, "has mode 0602");
+  assert_int_equal(cvy_file_lock(path, 0), -1);
   assert_int_equal(chmod(path, 0644), 0);
-  assert_int_equal(cvy_file_read(path, MOST, &got, &count), CONVOY_OK);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, MOST, &got, &count), CONVOY_OK);
   free(got);
   part_with(path);
   assert_unread(path, "nobody but user");
   assert_int_equal(cvy_file_lock(path, 0), -1);
-  assert_int_equal(cvy_file_read_installed(path, MOST, &got, &count), CONVOY_OK);
+  assert_int_equal(cvy_file_read(path, CVY_FILE_INSTALLED, MOST, &got, &count), CONVOY_OK);
   free(got);
+  pretended = (uid_t)-1;
+  unlink(path);
+}
+
+/* The group of a user's own number is his alone, which matters for texts. */
+static void test_private_group(void **state) {
+  char path[128], *got;
+  size_t count;
+  struct stat about;
+  (void)state;
+  snprintf(path, sizeof path, "%s/private", folder);
+  assert_int_equal(cvy_file_write(path, "text", 4), CONVOY_OK);
+  if (__real_geteuid() == 0) {
+    pretended = ANOTHER;
+    assert_int_equal(chown(path, ANOTHER, ANOTHER), 0);
+  }
+  assert_int_equal(chmod(path, 0664), 0);
+  assert_int_equal(stat(path, &about), 0);
+  if (about.st_uid == about.st_gid) {
+    assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, MOST, &got, &count), CONVOY_OK);
+    free(got);
+  } else {
+    assert_unread(path, "has mode 0664");
+  }
+  assert_int_equal(cvy_file_read(path, CVY_FILE_CODE, MOST, &got, &count), CONVOY_ERR_IO);
+  assert_int_equal(chmod(path, 0666), 0);
+  assert_unread(path, "has mode 0666");
+  if (__real_geteuid() == 0) {
+    assert_int_equal(chown(path, ANOTHER, ANOTHER + 1), 0);
+    assert_int_equal(chmod(path, 0664), 0);
+    assert_unread(path, "belongs to user 4242 and group 4243");
+    assert_int_equal(chown(path, 0, 0), 0); /* root's is not private */
+    assert_unread(path, "belongs to user 0 and group 0");
+  }
   pretended = (uid_t)-1;
   unlink(path);
 }
@@ -241,9 +276,9 @@ static void test_folders_of_others_are_refused(void **state) {
     assert_int_equal(cvy_cache_path("", "/file", file, sizeof file), CONVOY_ERR_IO);
     assert_sentence_has(path);
     assert_sentence_has("; nobody but user");
-    assert_int_equal(cvy_state_path("", "/file", file, sizeof file), CONVOY_ERR_IO);
-    assert_sentence_has(link);
   }
+  assert_int_equal(cvy_state_path("", "/file", file, sizeof file), CONVOY_ERR_IO);
+  assert_sentence_has(link);
   assert_sentence_has("has mode 0777");
   assert_int_equal(cvy_cache_path("/inner", "/file", file, sizeof file), CONVOY_ERR_IO);
   assert_sentence_has("/shared belongs to");
@@ -426,6 +461,7 @@ int main(void) {
       cmocka_unit_test(test_limit_of_the_process),
       cmocka_unit_test(test_locks),
       cmocka_unit_test(test_files_of_others_are_not_read),
+      cmocka_unit_test(test_private_group),
       cmocka_unit_test(test_folders_of_others_are_refused),
       cmocka_unit_test(test_new_folders_are_private),
       cmocka_unit_test(test_relative_names),

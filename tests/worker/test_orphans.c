@@ -25,7 +25,7 @@ static bool marker_says(const char *line) {
   for (double end = cvy_clock() + SOON; !found && cvy_clock() < end; usleep(1000)) {
     size_t count;
     char *text;
-    if (cvy_file_read(marker, 1 << 16, &text, &count)) return false;
+    if (cvy_file_read(marker, CVY_FILE_TEXT, 1 << 16, &text, &count)) return false;
     found = strstr(text, line) != NULL;
     free(text);
   }

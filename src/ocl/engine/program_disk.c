@@ -90,7 +90,7 @@ void *program_load(uint64_t key, size_t *bytes) {
   size_t count = 0;
   char *file;
   if (!entry_path(key, path, sizeof path)) return NULL;
-  const convoy_status status = cvy_file_read(path, most_bytes, &file, &count);
+  const convoy_status status = cvy_file_read(path, CVY_FILE_CODE, most_bytes, &file, &count);
   if (status && status != CONVOY_ERR_NOT_FOUND)
     cvy_log(CONVOY_LOG_WARNING, "a compiled program is not read: %s", cvy_last_error());
   if (status) return NULL;
