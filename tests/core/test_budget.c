@@ -6,7 +6,7 @@
 #include "common/random.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/verify/verify.h"
+#include "core/verify/check.h"
 
 enum { WIDTH = 1001, OPERATIONS = 8000 };
 
@@ -18,12 +18,15 @@ double __wrap_cvy_clock(void) {
   return now;
 }
 
-bool __real_cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out);
-bool __wrap_cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out);
-bool __wrap_cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out) {
-  elements += picks->count;
-  now += element_seconds * picks->count;
-  return __real_cvy_verify_picks(claim, picks, out);
+bool __real_cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples,
+                              cvy_mismatch *out);
+bool __wrap_cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples,
+                              cvy_mismatch *out);
+bool __wrap_cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples,
+                              cvy_mismatch *out) {
+  elements += samples->count;
+  now += element_seconds * samples->count;
+  return __real_cvy_check_samples(claim, samples, out);
 }
 
 static test_random dice;

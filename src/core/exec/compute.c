@@ -1,7 +1,7 @@
 /* Choosing and running an algorithm of the CPU engine, with the NaN watch on both sides. */
 #include "core/exec/compute.h"
 
-#include "core/verify/nanwatch.h"
+#include "core/verify/nan_watch.h"
 
 void cvy_note_engine(convoy_context *context, const cvy_engine *engine, const cvy_choice *choice) {
   context->call.engine = engine;

@@ -9,7 +9,7 @@
 #include "core/faults/degradation.h"
 #include "core/tune/foresight.h"
 #include "core/tune/params.h"
-#include "core/verify/nanwatch.h"
+#include "core/verify/nan_watch.h"
 #include "os/os.h"
 
 static void count(convoy_context *context, bool as_asked) {

@@ -11,7 +11,7 @@
 #include "core/exec/launch.h"
 #include "core/exec/low_memory.h"
 #include "core/exec/recover.h"
-#include "core/verify/nanwatch.h"
+#include "core/verify/nan_watch.h"
 #include "core/verify/verification.h"
 #include "os/os.h"
 

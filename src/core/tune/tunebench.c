@@ -10,8 +10,8 @@
 #include "os/os.h"
 
 /* By their definition: enough that an engine that is its own reference cannot err unseen. */
-enum { PICKS = 64 };
-#define PICK_TERMS 1e7
+enum { SAMPLES = 64 };
+#define SAMPLE_TERMS 1e7
 
 /* -------------------------------------------------------------------------------- operands */
 
@@ -97,12 +97,12 @@ static convoy_status run(cvy_bench *bench, const cvy_choice *choice, bool looked
   return run_here(bench, choice);
 }
 
-static bool picks_match(const cvy_bench *bench, const cvy_algorithm *row, cvy_mismatch *found) {
+static bool samples_match(const cvy_bench *bench, const cvy_algorithm *row, cvy_mismatch *found) {
   const cvy_claim claim = {&bench->op.problem, bench->expected.from, bench->result->host, row};
-  cvy_picks picks = {.count = 0};
-  double most = PICK_TERMS / ((double)cvy_problem_terms(claim.problem) + 1.0);
-  cvy_pick_any(bench->expected.count, most < PICKS ? (int32_t)most + 1 : PICKS, 1, &picks);
-  return cvy_verify_picks(&claim, &picks, found);
+  cvy_samples samples = {.count = 0};
+  double most = SAMPLE_TERMS / ((double)cvy_problem_terms(claim.problem) + 1.0);
+  cvy_sample_any(bench->expected.count, most < SAMPLES ? (int32_t)most + 1 : SAMPLES, 1, &samples);
+  return cvy_check_samples(&claim, &samples, found);
 }
 
 convoy_status cvy_bench_check(cvy_bench *bench, const cvy_choice *choice, bool *right) {
@@ -111,7 +111,7 @@ convoy_status cvy_bench_check(cvy_bench *bench, const cvy_choice *choice, bool *
   if (status) return status;
   const cvy_algorithm *row = cvy_chosen(bench->engine, choice);
   *right = cvy_expected_matches(&bench->expected, row, bench->result->host, &found) &&
-           picks_match(bench, row, &found);
+           samples_match(bench, row, &found);
   if (*right) return CONVOY_OK;
   cvy_log(CONVOY_LOG_WARNING, "%s is wrong: element %lld is %.9g, not %.9g", row->name,
           (long long)found.index, found.got, found.wanted);

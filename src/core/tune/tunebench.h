@@ -4,7 +4,7 @@
 #define CVY_TUNEBENCH_H
 
 #include "core/exec/store.h"
-#include "core/verify/verify.h"
+#include "core/verify/check.h"
 
 typedef struct cvy_bench {
   convoy_context *context;

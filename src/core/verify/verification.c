@@ -133,10 +133,10 @@ static void plan_first_use(const cvy_store *store, int64_t count, cvy_verificati
   double terms = DEFINITION_TERMS / (double)cvy_problem_terms(problem);
   out->whole = cvy_problem_flops(problem) <= WHOLE_FLOPS;
   if (out->whole) return;
-  cvy_pick_corners(problem, &out->picks);
-  int32_t more = terms > CVY_PICKS ? CVY_PICKS : (int32_t)terms;
+  cvy_sample_corners(problem, &out->samples);
+  int32_t more = terms > CVY_MOST_SAMPLES ? CVY_MOST_SAMPLES : (int32_t)terms;
   if (more < FEWEST) more = FEWEST;
-  cvy_pick_any(count, more - out->picks.count, (uint64_t)store->number, &out->picks);
+  cvy_sample_any(count, more - out->samples.count, (uint64_t)store->number, &out->samples);
 }
 
 bool cvy_verification_applies(const cvy_store *store) {
@@ -147,15 +147,15 @@ bool cvy_verification_plan_for(const cvy_store *store, const float *values,
                                cvy_verification_plan *out) {
   int64_t count = store->bytes / (int64_t)sizeof(float);
   out->whole = store->context->options.verify == CONVOY_VERIFY_ALL;
-  out->picks.count = 0;
+  out->samples.count = 0;
   if (out->whole) return true;
   if (store->unproven) {
     plan_first_use(store, count, out);
     return true;
   }
-  cvy_pick_suspects(values, count, (uint64_t)store->number, &out->picks);
-  if (is_sampled(store)) cvy_pick_any(count, ELEMENTS, (uint64_t)store->number, &out->picks);
-  return out->picks.count > 0;
+  cvy_sample_suspects(values, count, (uint64_t)store->number, &out->samples);
+  if (is_sampled(store)) cvy_sample_any(count, ELEMENTS, (uint64_t)store->number, &out->samples);
+  return out->samples.count > 0;
 }
 
 /* ------------------------------------------------------------------------------------ judging */
@@ -190,8 +190,8 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
                            values,
                            cvy_chosen(&context->device, &store->choice)};
   context->health.verified++;
-  if (plan->whole) return cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
-  *right = cvy_verify_picks(&claim, &plan->picks, found);
+  if (plan->whole) return cvy_check_whole(&context->chooser, &context->cpu, &claim, right, found);
+  *right = cvy_check_samples(&claim, &plan->samples, found);
   return CONVOY_OK;
 }
 

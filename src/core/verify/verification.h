@@ -4,7 +4,7 @@
 #ifndef CVY_VERIFICATION_H
 #define CVY_VERIFICATION_H
 
-#include "core/verify/verify.h"
+#include "core/verify/check.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_op cvy_op;
@@ -23,7 +23,7 @@ typedef struct cvy_verification {
 /* How much of a result is looked at. */
 typedef struct cvy_verification_plan {
   bool whole;
-  cvy_picks picks; /* unless all is */
+  cvy_samples samples; /* unless all is */
 } cvy_verification_plan;
 
 /* The device is open. */
@@ -42,7 +42,7 @@ void cvy_verification_end(convoy_context *context, double began);
 bool cvy_verification_plan_for(const cvy_store *store, const float *values,
                                cvy_verification_plan *out);
 /* Whether `values`, read from the device, are what the store's history says. What it was computed from has
- * its values on the host. Fails as cvy_verify_whole. */
+ * its values on the host. Fails as cvy_check_whole. */
 convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
                                      const cvy_verification_plan *plan, bool *right,
                                      cvy_mismatch *found);

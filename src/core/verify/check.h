@@ -1,7 +1,7 @@
 /* Whether a device's result is right: by the definition in float64 for single elements, with the CPU
  * engine as a filter for whole arrays. An element is right within the bound that convoy.h promises. */
-#ifndef CVY_VERIFY_H
-#define CVY_VERIFY_H
+#ifndef CVY_CHECK_H
+#define CVY_CHECK_H
 
 #include "core/tune/choose.h"
 
@@ -20,25 +20,25 @@ typedef struct cvy_mismatch {
 } cvy_mismatch;
 
 /* Elements of a result to be looked at. */
-enum { CVY_PICKS = 256 };
-typedef struct cvy_picks {
+enum { CVY_MOST_SAMPLES = 256 };
+typedef struct cvy_samples {
   int32_t count;
-  int64_t index[CVY_PICKS];
-} cvy_picks;
+  int64_t index[CVY_MOST_SAMPLES];
+} cvy_samples;
 
 /* Adds elements that look wrong without any computation: infinite ones, NaN, or, of a result that is 0
  * throughout, a few. At most 1024 elements are looked at, all of a small result, else evenly spread
  * ones, others for each `seed`. Unwritten elements hold what was there before: NaN in a first use,
  * which this finds, else wrong values like any others. */
-void cvy_pick_suspects(const float *result, int64_t count, uint64_t seed, cvy_picks *picks);
+void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_samples *samples);
 /* Adds `count` elements at random. */
-void cvy_pick_any(int64_t elements, int32_t count, uint64_t seed, cvy_picks *picks);
+void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples *samples);
 /* Adds the 32 corners of the result. */
-void cvy_pick_corners(const cvy_problem *problem, cvy_picks *picks);
+void cvy_sample_corners(const cvy_problem *problem, cvy_samples *samples);
 
 /* False for the first of them that is wrong. Where magnitudes come near the largest float32 nothing
  * can be said, and everything counts as right. */
-bool cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out);
+bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_mismatch *out);
 
 /* What every element of a problem's result should be, for results of several algorithms. */
 typedef struct cvy_expected {
@@ -58,7 +58,7 @@ bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row
 void cvy_expected_free(cvy_expected *expected);
 
 /* All elements, for one result. *right becomes false if one is wrong. Fails as cvy_expect. */
-convoy_status cvy_verify_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
-                               bool *right, cvy_mismatch *out);
+convoy_status cvy_check_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
+                              bool *right, cvy_mismatch *out);
 
 #endif

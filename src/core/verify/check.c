@@ -1,5 +1,5 @@
 /* Judging results. Comparisons are written so that a NaN fails. */
-#include "core/verify/verify.h"
+#include "core/verify/check.h"
 
 #include <float.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A large result is probed in whole cache lines: what a probe costs is fetching its line. */
-enum { LINE = 16, LINES = 128, ZERO_PICKS = 16, NONFINITE_PICKS = 4 };
+enum { LINE = 16, LINES = 128, ZERO_SAMPLES = 16, NONFINITE_SAMPLES = 4 };
 
 /* Devices may flush denormals, of operands too: that much per term is no lie. */
 #define DENORMALS 1e-30
@@ -18,19 +18,19 @@ static uint64_t mix(uint64_t seed, int64_t number) {
   return cvy_hash(cvy_hash(0, &seed, sizeof seed), &number, sizeof number);
 }
 
-/* ------------------------------------------------------------------------------ what to pick */
+/* ---------------------------------------------------------------------------- which elements */
 
-static void pick(cvy_picks *picks, int64_t index) {
-  if (picks->count < CVY_PICKS) picks->index[picks->count++] = index;
+static void add(cvy_samples *samples, int64_t index) {
+  if (samples->count < CVY_MOST_SAMPLES) samples->index[samples->count++] = index;
 }
 
-void cvy_pick_any(int64_t elements, int32_t count, uint64_t seed, cvy_picks *picks) {
+void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples *samples) {
   for (int32_t i = 0; i < count && elements > 0; i++) {
-    pick(picks, (int64_t)(mix(seed, i) % (uint64_t)elements));
+    add(samples, (int64_t)(mix(seed, i) % (uint64_t)elements));
   }
 }
 
-void cvy_pick_suspects(const float *result, int64_t count, uint64_t seed, cvy_picks *picks) {
+void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_samples *samples) {
   int64_t lines = (count + LINE - 1) / LINE, step = (lines + LINES - 1) / LINES;
   int64_t first = step > 1 ? (int64_t)(mix(seed, -1) % (uint64_t)step) : 0;
   int nonfinite = 0;
@@ -38,15 +38,15 @@ void cvy_pick_suspects(const float *result, int64_t count, uint64_t seed, cvy_pi
   for (int64_t line = first; line < lines; line += step) {
     for (int64_t i = line * LINE; i < (line + 1) * LINE && i < count; i++) {
       zero = zero && result[i] == 0.0f;
-      if (fabsf(result[i]) <= FLT_MAX || nonfinite == NONFINITE_PICKS) continue;
-      pick(picks, i);
+      if (fabsf(result[i]) <= FLT_MAX || nonfinite == NONFINITE_SAMPLES) continue;
+      add(samples, i);
       nonfinite++;
     }
   }
-  if (zero) cvy_pick_any(count, ZERO_PICKS, mix(seed, -2), picks);
+  if (zero) cvy_sample_any(count, ZERO_SAMPLES, mix(seed, -2), samples);
 }
 
-void cvy_pick_corners(const cvy_problem *p, cvy_picks *picks) {
+void cvy_sample_corners(const cvy_problem *p, cvy_samples *samples) {
   const int64_t extents[][5] = {
       [CVY_X] = {p->n, p->c, p->in[0], p->in[1], p->in[2]},
       [CVY_W] = {p->k, p->c / p->groups, p->filter[0], p->filter[1], p->filter[2]},
@@ -59,7 +59,7 @@ void cvy_pick_corners(const cvy_problem *p, cvy_picks *picks) {
     for (int axis = 0; axis < 5; axis++) {
       index = index * extent[axis] + (corner >> axis & 1 ? extent[axis] - 1 : 0);
     }
-    pick(picks, index);
+    add(samples, index);
   }
 }
 
@@ -111,10 +111,10 @@ static bool is_right(const cvy_claim *claim, int64_t index, kind *operands, cvy_
   return false;
 }
 
-bool cvy_verify_picks(const cvy_claim *claim, const cvy_picks *picks, cvy_mismatch *out) {
+bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_mismatch *out) {
   kind operands = UNKNOWN;
-  for (int32_t i = 0; i < picks->count; i++) {
-    if (!is_right(claim, picks->index[i], &operands, out)) return false;
+  for (int32_t i = 0; i < samples->count; i++) {
+    if (!is_right(claim, samples->index[i], &operands, out)) return false;
   }
   return true;
 }
@@ -213,8 +213,8 @@ void cvy_expected_free(cvy_expected *expected) {
   expected->value = expected->magnitude = NULL;
 }
 
-convoy_status cvy_verify_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
-                               bool *right, cvy_mismatch *out) {
+convoy_status cvy_check_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
+                              bool *right, cvy_mismatch *out) {
   cvy_expected expected;
   convoy_status status = cvy_expect(chooser, cpu, claim->problem, &claim->from, &expected);
   if (status) return status;

@@ -1,7 +1,7 @@
 /* The NaN watch (option nan_watch): says once per context which value that passed the host was the
  * first to be infinite or not a number. Values that live and die on a device are not seen. */
-#ifndef CVY_NANWATCH_H
-#define CVY_NANWATCH_H
+#ifndef CVY_NAN_WATCH_H
+#define CVY_NAN_WATCH_H
 
 #include "core/exec/store.h"
 
