@@ -17,7 +17,7 @@ kills=3 killed=0
 build release
 # What is done to the device here is not held against it, neither now nor later.
 CONVOY_STATE_DIR=$(mktemp -d)
-export CONVOY_STATE_DIR CONVOY_STRIKE_LIMIT=0
+export CONVOY_STATE_DIR CONVOY_FAULT_LIMIT=0
 tail=
 clean_up() {
   if [ -n "$tail" ]; then

@@ -4,7 +4,7 @@
 #include "core/build_info.h"
 #include "core/context.h"
 #include "core/devices.h"
-#include "core/faults/strikefile.h"
+#include "core/faults/fault_file.h"
 #include "core/operation.h"
 #include "core/tune/foresight.h"
 #include "core/tune/tune.h"
@@ -199,14 +199,14 @@ convoy_status convoy_set_event_callback(convoy_context *context, convoy_event_fn
   return cvy_leave(context, CONVOY_OK);
 }
 
-convoy_status convoy_record(const char *device, char *text, size_t size) {
+convoy_status convoy_fault_table(const char *device, char *text, size_t size) {
   if (!text) return cvy_fail(CONVOY_ERR_ARGUMENT, "text is NULL");
   if (!size) return cvy_fail(CONVOY_ERR_ARGUMENT, "size is 0");
-  return cvy_record_text(device, text, size);
+  return cvy_fault_table_text(device, text, size);
 }
 
-convoy_status convoy_record_clear(const char *device) {
-  return cvy_record_clear(device);
+convoy_status convoy_fault_table_clear(const char *device) {
+  return cvy_fault_table_clear(device);
 }
 
 convoy_status convoy_measure_peak(convoy_context *context, double *gflops,

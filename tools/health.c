@@ -24,12 +24,12 @@ static const usage about = {
 
 enum { TEXT_BYTES = 128 * 1024, PATH_BYTES = 4096 };
 
-/* ------------------------------------------------------------------------------- the record */
+/* -------------------------------------------------------------------------------- the table */
 
 /* What is recorded; NULL, and said why, if that cannot be read. To be freed. */
-static char *read_record(const char *name) {
+static char *read_table(const char *name) {
   char *text = malloc(TEXT_BYTES);
-  if (text && convoy_record(name, text, TEXT_BYTES) == CONVOY_OK) return text;
+  if (text && convoy_fault_table(name, text, TEXT_BYTES) == CONVOY_OK) return text;
   fprintf(stderr, "convoy health: %s\n", text ? convoy_last_error() : "out of memory");
   free(text);
   return NULL;
@@ -49,10 +49,10 @@ static void print_none(FILE *out, const char *name) {
 }
 
 static int clear(const char *name) {
-  char *before = read_record(name);
+  char *before = read_table(name);
   const int places = before ? count_lines(before) : 0;
   free(before);
-  if (convoy_record_clear(name) != CONVOY_OK) {
+  if (convoy_fault_table_clear(name) != CONVOY_OK) {
     fprintf(stderr, "convoy health: %s\n", convoy_last_error());
     return EXIT_FAILED;
   }
@@ -99,7 +99,7 @@ void health_print_newest(FILE *out) {
 }
 
 int health_print(FILE *out, const char *name) {
-  char *text = read_record(name);
+  char *text = read_table(name);
   if (!text) return EXIT_FAILED;
   if (text[0])
     fputs(text, out);

@@ -25,7 +25,7 @@ const char *const machine_variables[] = {
     "CONVOY_CPU_ISA",
     "CONVOY_WINOGRAD",
     "CONVOY_STATE_DIR",
-    "CONVOY_STRIKE_LIMIT",
+    "CONVOY_FAULT_LIMIT",
     "CONVOY_BUILDERS",
     "CONVOY_CACHE_DIR",
     "CONVOY_LIBEXEC",

@@ -40,7 +40,7 @@ static const struct {
 } settings[] = {
     {"CONVOY_DEVICE_WAIT_BUDGET", "5"},
     {"CONVOY_DEADLINE", "start=1,probe=1,compile=1,transfer=0.5,run=0.5,restarts=1000000"},
-    {"CONVOY_STRIKE_LIMIT", "0"},
+    {"CONVOY_FAULT_LIMIT", "0"},
 };
 
 static void set_environment(soak *all) {

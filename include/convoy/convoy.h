@@ -158,8 +158,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                       engine
  *   -                CONVOY_STATE_DIR         XDG       faults, markers, devices that were seen:
  *                                                       $XDG_STATE_HOME/convoy
- *   -                CONVOY_STRIKE_LIMIT      3         faults that take a device down a step (see
- *                                                       convoy_record); 0: none are recorded
+ *   -                CONVOY_FAULT_LIMIT       3         faults that take a device down a step (see
+ *                                                       convoy_fault_table); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
  *   -                CONVOY_CACHE_DIR         XDG       compiled programs: $XDG_CACHE_HOME/convoy
  *   -                CONVOY_BUILDERS          (cores/2) processes that compile a device's programs ahead of
@@ -628,21 +628,21 @@ typedef void convoy_event_fn(void *user, const convoy_event *event);
 CONVOY_API convoy_status convoy_set_event_callback(convoy_context *context, convoy_event_fn *fn,
                                                    void *user);
 
-/* The record of faults: which device, with which driver, failed at what, and what follows from it. It
+/* The table of faults: which device, with which driver, failed at what, and what follows from it. It
  * is a file in CONVOY_STATE_DIR, shared by all processes of the user. Three faults of an algorithm on
  * one class of shapes take it, on the device, down a step: from the tuned choice to the conservative
  * algorithms, from those to the CPU; a day without a new fault forgives. Contexts that are open see a
- * change at their next fault. With failover off the record is neither written nor obeyed.
+ * change at their next fault. With failover off the table is neither written nor obeyed.
  * Also in it: each time the machine went down while a device was in use. After two of them the device
  * is not opened any more, and an algorithm that ran there for the first time just then is not used,
  * until they are forgotten; a power cut looks the same.
  *
- * record: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
+ * fault_table: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
  * for each fault's place and what is done about it, "" if there is nothing; lines that do not fit into
  * `size` bytes are left out. clear: forgets it. Any thread, no context.
  * Returns OK; ERR_ARGUMENT; ERR_IO if the file cannot be read or written or is locked for too long. */
-CONVOY_API convoy_status convoy_record(const char *device, char *text, size_t size);
-CONVOY_API convoy_status convoy_record_clear(const char *device);
+CONVOY_API convoy_status convoy_fault_table(const char *device, char *text, size_t size);
+CONVOY_API convoy_status convoy_fault_table_clear(const char *device);
 
 /* ------------------------------------------------------------------------------- measurement */
 

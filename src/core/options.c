@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/faults/strikes.h"
+#include "core/faults/fault_table.h"
 #include "os/os.h"
 
 typedef struct word {
@@ -121,7 +121,7 @@ static convoy_status resolve_builders(int32_t *out) {
 /* What is read where it is used, where a mistake could only be passed over. */
 static convoy_status check_others(void) {
   int64_t limit;
-  if (!cvy_env_int("CONVOY_STRIKE_LIMIT", 0, CVY_STRIKE_LIMIT_MOST, &limit))
+  if (!cvy_env_int("CONVOY_FAULT_LIMIT", 0, CVY_FAULT_LIMIT_MOST, &limit))
     return CONVOY_ERR_ARGUMENT;
   return cvy_log_check();
 }

@@ -54,8 +54,8 @@ static void bad_environment_is_named(void **state) {
                {"CONVOY_ISOLATION", "perhaps", CONVOY_ERR_ARGUMENT},
                {"CONVOY_TUNE", "maybe", CONVOY_ERR_ARGUMENT},
                {"CONVOY_WORKSPACE_LIMIT", "1X", CONVOY_ERR_ARGUMENT},
-               {"CONVOY_STRIKE_LIMIT", "x", CONVOY_ERR_ARGUMENT},
-               {"CONVOY_STRIKE_LIMIT", "-1", CONVOY_ERR_ARGUMENT},
+               {"CONVOY_FAULT_LIMIT", "x", CONVOY_ERR_ARGUMENT},
+               {"CONVOY_FAULT_LIMIT", "-1", CONVOY_ERR_ARGUMENT},
                {"CONVOY_LOG", "loud", CONVOY_ERR_ARGUMENT}};
   const convoy_options options = cpu_options();
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

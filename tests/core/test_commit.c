@@ -227,7 +227,7 @@ static void test_verified(void **state) {
 }
 
 int main(void) {
-  setenv("CONVOY_STRIKE_LIMIT", "0", 1); /* a device that fails often is used all the same */
+  setenv("CONVOY_FAULT_LIMIT", "0", 1); /* a device that fails often is used all the same */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_does_not_wait),
       cmocka_unit_test(test_taken_by_the_next_call),

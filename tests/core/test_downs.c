@@ -38,13 +38,13 @@ static void test_two_downs_quarantine(void **state) {
   assert_non_null(strstr(convoy_last_error(), "`convoy health --clear` forgets it"));
 
   char text[2000];
-  assert_int_equal(convoy_record("Fake GPU", text, sizeof(text)), CONVOY_OK);
+  assert_int_equal(convoy_fault_table("Fake GPU", text, sizeof(text)), CONVOY_OK);
   assert_non_null(strstr(text, "Fake GPU One, driver 1.0: in use when the machine went down"));
-  assert_int_equal(convoy_record_clear("another"), CONVOY_OK);
+  assert_int_equal(convoy_fault_table_clear("another"), CONVOY_OK);
   box_check_opens("cpu");
-  assert_int_equal(convoy_record_clear(NULL), CONVOY_OK);
+  assert_int_equal(convoy_fault_table_clear(NULL), CONVOY_OK);
   box_check_opens("fake:1");
-  assert_int_equal(convoy_record(NULL, text, sizeof(text)), CONVOY_OK);
+  assert_int_equal(convoy_fault_table(NULL, text, sizeof(text)), CONVOY_OK);
   assert_string_equal(text, "");
 }
 
@@ -82,12 +82,12 @@ static void test_first_use_bars_algorithm(void **state) {
   assert_int_equal(plan.accepted, 0);
   assert_non_null(strstr(plan.reason, "the machine went down during its first use"));
   convoy_close(context);
-  box_die_in_use(true); /* the next kernel, the next strike: the device */
+  box_die_in_use(true); /* the next kernel, the next fault: the device */
   box.boot = 3;
   box_check_opens("cpu");
 }
 
-/* A strike that cannot be kept stays a marker, so that it is not lost. */
+/* A fault that cannot be kept stays a marker, so that it is not lost. */
 static void test_full_disk_keeps_markers(void **state) {
   (void)state;
   box_die_in_use(false);

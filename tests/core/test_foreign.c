@@ -97,15 +97,15 @@ static void test_tuning_file(void **state) {
   setenv("CONVOY_TUNE_FILE", before, 1);
 }
 
-static void test_record_of_faults(void **state) {
+static void test_table_of_faults(void **state) {
   (void)state;
-  setenv("CONVOY_STRIKE_LIMIT", "3", 1);
+  setenv("CONVOY_FAULT_LIMIT", "3", 1);
   check_place("faults.txt", false); /* failover is off: nothing is obeyed */
   alarm(60);
-  assert_int_equal(convoy_record_clear(NULL), CONVOY_ERR_IO);
+  assert_int_equal(convoy_fault_table_clear(NULL), CONVOY_ERR_IO);
   assert_non_null(strstr(convoy_last_error(), "faults.txt has 1099511627776 bytes"));
   char text[100]; /* nor is it taken for an empty one */
-  assert_int_equal(convoy_record(NULL, text, sizeof(text)), CONVOY_ERR_IO);
+  assert_int_equal(convoy_fault_table(NULL, text, sizeof(text)), CONVOY_ERR_IO);
   assert_non_null(strstr(convoy_last_error(), "faults.txt has 1099511627776 bytes"));
   alarm(0);
   box_fresh(NULL);
@@ -115,7 +115,7 @@ static void test_record_of_faults(void **state) {
   alarm(0);
   assert_int_equal(box_lines_logged(), 1);
   assert_non_null(strstr(box.logged, "faults.txt is a FIFO, not a regular file"));
-  setenv("CONVOY_STRIKE_LIMIT", "0", 1);
+  setenv("CONVOY_FAULT_LIMIT", "0", 1);
 }
 
 /* That the devices are not remembered is told once by a process. */
@@ -148,13 +148,13 @@ static void test_shared_folder(void **state) {
   assert_int_equal(box_lines_logged(), 1);
   assert_non_null(strstr(box.logged, "/running belongs to user "));
   assert_non_null(strstr(box.logged, " and has mode 0777; nobody but user "));
-  setenv("CONVOY_STRIKE_LIMIT", "3", 1);
+  setenv("CONVOY_FAULT_LIMIT", "3", 1);
   leave("faults.txt");
   assert_int_equal(chmod(path_in("faults.txt"), 0666), 0);
-  assert_int_equal(convoy_record_clear(NULL), CONVOY_ERR_IO);
+  assert_int_equal(convoy_fault_table_clear(NULL), CONVOY_ERR_IO);
   assert_non_null(strstr(convoy_last_error(), "faults.txt belongs to user "));
   check_left("faults.txt");
-  setenv("CONVOY_STRIKE_LIMIT", "0", 1);
+  setenv("CONVOY_FAULT_LIMIT", "0", 1);
 }
 
 /* ------------------------------------------------------------------------------- other names */
@@ -236,7 +236,7 @@ static void test_many_files(void **state) {
   box_check_opens("fake:1");
   assert_int_equal(box_lines_logged(), 1);
   assert_non_null(strstr(box.logged, "1000 of the 1500 markers"));
-  assert_int_equal(convoy_record_clear(NULL), CONVOY_OK);
+  assert_int_equal(convoy_fault_table_clear(NULL), CONVOY_OK);
   assert_int_equal(box_files("downs"), 0);
   check_left("downs/notes");
 }
@@ -252,7 +252,7 @@ static void test_no_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_tuning_file, box_fresh),
-      cmocka_unit_test_setup(test_record_of_faults, box_fresh),
+      cmocka_unit_test_setup(test_table_of_faults, box_fresh),
       cmocka_unit_test_setup(test_roster_of_devices, box_fresh),
       cmocka_unit_test_setup(test_marker, box_fresh),
       cmocka_unit_test_setup(test_down, box_fresh),

@@ -13,7 +13,7 @@ static step_result expected;
 
 static int reset(void **state) {
   (void)state;
-  setenv("CONVOY_STRIKE_LIMIT", "0", 1);
+  setenv("CONVOY_FAULT_LIMIT", "0", 1);
   fake_reset();
   return 0;
 }

@@ -268,8 +268,8 @@ static void prepare(torture *all, int way) {
 /* A folder of its own for everything that is written, and settings that do not depend on the user. */
 static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
-      {"CONVOY_STRIKE_LIMIT", "0"}, {"CONVOY_VERIFY", "all"}, {"CONVOY_TUNE", "0"},
-      {"CONVOY_LOG", "off"},        {"CONVOY_THREADS", "1"},  {"OPENCL_LAYERS", TEST_LAYER},
+      {"CONVOY_FAULT_LIMIT", "0"}, {"CONVOY_VERIFY", "all"}, {"CONVOY_TUNE", "0"},
+      {"CONVOY_LOG", "off"},       {"CONVOY_THREADS", "1"},  {"OPENCL_LAYERS", TEST_LAYER},
   };
   char path[4200];
   if (!mkdtemp(folder)) return false;

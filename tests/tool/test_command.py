@@ -468,7 +468,7 @@ class Health(unittest.TestCase):
         self.file = os.path.join(self.folder.name, "faults.txt")
 
     def health(self, *arguments):
-        done = run("health", *arguments, CONVOY_STATE_DIR=self.folder.name, CONVOY_STRIKE_LIMIT=3)
+        done = run("health", *arguments, CONVOY_STATE_DIR=self.folder.name, CONVOY_FAULT_LIMIT=3)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

@@ -398,8 +398,8 @@ FUNCTIONS = {
     ),
     "convoy_get_health": (_status, [_context, POINTER(HealthStruct)]),
     "convoy_set_event_callback": (_status, [_context, EventFunction, c_void_p]),
-    "convoy_record": (_status, [c_char_p, c_char_p, c_size_t]),
-    "convoy_record_clear": (_status, [c_char_p]),
+    "convoy_fault_table": (_status, [c_char_p, c_char_p, c_size_t]),
+    "convoy_fault_table_clear": (_status, [c_char_p]),
     "convoy_measure_peak": (_status, [_context, POINTER(c_double), POINTER(c_double)]),
 }
 

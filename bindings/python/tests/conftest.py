@@ -14,7 +14,7 @@ def private_state():
     """Workers are killed here: that is not to be held against the user's devices."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CONVOY_STATE_DIR"] = folder
-        os.environ["CONVOY_STRIKE_LIMIT"] = "0"
+        os.environ["CONVOY_FAULT_LIMIT"] = "0"
         os.environ["CONVOY_ROUTE_FILE"] = os.path.join(folder, "routes.txt")
         for name in "CONVOY_CACHE_DIR", "POCL_CACHE_DIR":  # as given, else none of the user's
             os.environ.setdefault(name, os.path.join(folder, name))

@@ -31,7 +31,7 @@ convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backen
   context->builders =
       cvy_builders_new(device, index, &context->options, context->cpu.facts.info.compute_units);
   cvy_verification_start(&context->verification);
-  cvy_strikes_start(context);
+  cvy_fault_table_start(context);
   return CONVOY_OK;
 }
 

@@ -52,7 +52,7 @@ static convoy_status choose_least(convoy_context *context, const cvy_problem *pr
     cvy_text reason = cvy_text_in(unused, sizeof(unused));
     cvy_choice other;
     if (!cvy_row_takes(engine, row, problem, &other, &reason)) continue;
-    other.rung = out->rung;
+    other.level = out->level;
     if (other.workspace < out->workspace) *out = other;
   }
   return CONVOY_OK;

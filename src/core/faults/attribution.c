@@ -1,13 +1,13 @@
-/* From the number of a command to the operation, and to the place in the record of faults. */
+/* From the number of a command to the operation, and to the place in the table of faults. */
 #include "core/faults/attribution.h"
 
 #include "core/exec/store.h"
-#include "core/faults/strikefile.h"
+#include "core/faults/fault_file.h"
 #include "os/os.h"
 
-void cvy_strikes_start(convoy_context *context) {
-  context->chooser.strike_limit = context->options.failover ? cvy_strike_limit() : 0;
-  if (context->chooser.strike_limit) cvy_strikes_load(&context->chooser.strikes);
+void cvy_fault_table_start(convoy_context *context) {
+  context->chooser.fault_limit = context->options.failover ? cvy_fault_limit() : 0;
+  if (context->chooser.fault_limit) cvy_fault_table_load(&context->chooser.fault_table);
 }
 
 /* The operation that command `ticket` belongs to. A worker that is gone has told only what was done for
@@ -25,34 +25,35 @@ static const cvy_store *store_of(const convoy_context *context, uint64_t ticket)
 }
 
 /* Where the device stood when the operation's algorithm was chosen; now, where there is none. */
-static cvy_rung rung_of(const convoy_context *context, const cvy_store *store,
-                        const cvy_strike *strike) {
-  const cvy_strike *unused;
-  const cvy_rung rung = store && store->has_history
-                            ? store->choice.rung
-                            : cvy_strikes_rung(&context->chooser.strikes, strike->device,
-                                               strike->driver, strike->shape_class, strike->last,
-                                               context->chooser.strike_limit, &unused);
-  return rung == CVY_RUNG_CPU ? CVY_RUNG_CONSERVATIVE : rung;
+static cvy_level level_of(const convoy_context *context, const cvy_store *store,
+                          const cvy_fault_entry *entry) {
+  const cvy_fault_entry *unused;
+  const cvy_level level =
+      store && store->has_history
+          ? store->choice.level
+          : cvy_fault_table_level(&context->chooser.fault_table, entry->device, entry->driver,
+                                  entry->shape_class, entry->last, context->chooser.fault_limit,
+                                  &unused);
+  return level == CVY_LEVEL_CPU ? CVY_LEVEL_CONSERVATIVE : level;
 }
 
 void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status status,
                          const char *sentence) {
   /* A lack of memory, or of understanding between the processes, is nobody's fault. */
   const bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
-  if (!context->chooser.strike_limit || is_nobodys) return;
+  if (!context->chooser.fault_limit || is_nobodys) return;
   const cvy_engine *engine = &context->device;
   const cvy_store *store = store_of(context, ticket);
-  cvy_strike strike = {.algorithm = "*", .shape_class = "*", .count = 1, .last = cvy_date()};
+  cvy_fault_entry entry = {.algorithm = "*", .shape_class = "*", .count = 1, .last = cvy_date()};
   if (store && store->has_history) {
     const char *name = cvy_chosen(engine, &store->choice)->name;
-    cvy_text_copy(strike.algorithm, sizeof strike.algorithm, name);
-    cvy_shape_class(&store->history.problem, strike.shape_class, sizeof strike.shape_class);
-    cvy_class_example(&store->history.problem, strike.example, sizeof strike.example);
+    cvy_text_copy(entry.algorithm, sizeof entry.algorithm, name);
+    cvy_shape_class(&store->history.problem, entry.shape_class, sizeof entry.shape_class);
+    cvy_class_example(&store->history.problem, entry.example, sizeof entry.example);
   }
-  cvy_text_copy(strike.device, sizeof strike.device, engine->facts.info.name);
-  cvy_text_copy(strike.driver, sizeof strike.driver, engine->facts.info.driver);
-  cvy_text_copy(strike.reason, sizeof strike.reason, sentence);
-  strike.rung = rung_of(context, store, &strike);
-  cvy_strikes_note(&context->chooser.strikes, &strike);
+  cvy_text_copy(entry.device, sizeof entry.device, engine->facts.info.name);
+  cvy_text_copy(entry.driver, sizeof entry.driver, engine->facts.info.driver);
+  cvy_text_copy(entry.reason, sizeof entry.reason, sentence);
+  entry.level = level_of(context, store, &entry);
+  cvy_fault_table_note(&context->chooser.fault_table, &entry);
 }

@@ -1,12 +1,12 @@
-/* Which operation a fault belongs to; that is what the record of faults gets. */
+/* Which operation a fault belongs to; that is what the table of faults gets. */
 #ifndef CVY_ATTRIBUTION_H
 #define CVY_ATTRIBUTION_H
 
 #include "convoy/convoy.h"
 
-/* The device is open: loads the record of faults. */
-void cvy_strikes_start(convoy_context *context);
-/* A command of the device failed: a strike against the operation it belongs to, or against the device
+/* The device is open: loads the table of faults. */
+void cvy_fault_table_start(convoy_context *context);
+/* A command of the device failed: an entry for the operation it belongs to, or for the device
  * if it belongs to none. Call before the stores lose their device copies. */
 void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status status,
                          const char *sentence);

@@ -1,4 +1,4 @@
-/* What the record of faults says of a class of shapes, said once for each. */
+/* What the table of faults says of a class of shapes, said once for each. */
 #include "core/faults/degradation.h"
 
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "core/context.h"
 
 /* True the first time. The oldest of many is forgotten, and reported again. */
-static bool is_news(cvy_degradation *degradation, const char *shape_class, cvy_rung rung) {
+static bool is_news(cvy_degradation *degradation, const char *shape_class, cvy_level level) {
   uint64_t hash = cvy_hash(0, shape_class, strlen(shape_class) + 1);
-  hash = cvy_hash(hash, &rung, sizeof rung);
+  hash = cvy_hash(hash, &level, sizeof level);
   for (size_t i = 0; i < CVY_COUNT(degradation->reported); i++) {
     if (degradation->reported[i] == hash) return false;
   }
@@ -17,26 +17,26 @@ static bool is_news(cvy_degradation *degradation, const char *shape_class, cvy_r
 }
 
 bool cvy_degradation_allows(convoy_context *context, const cvy_problem *problem) {
-  const cvy_strike *why;
+  const cvy_fault_entry *why;
   const cvy_engine *engine = &context->device;
-  cvy_rung rung = cvy_chooser_rung(&context->chooser, engine, problem, &why);
-  if (rung == CVY_RUNG_TUNED) return true;
+  cvy_level level = cvy_chooser_level(&context->chooser, engine, problem, &why);
+  if (level == CVY_LEVEL_TUNED) return true;
   char shape_class[CVY_CLASS_TEXT], example[CVY_EXAMPLE_TEXT];
   cvy_shape_class(problem, shape_class, sizeof shape_class);
-  if (is_news(&context->degradation, shape_class, rung)) {
+  if (is_news(&context->degradation, shape_class, level)) {
     cvy_class_example(problem, example, sizeof example);
     cvy_report(
         context, CONVOY_EVENT_DOWNGRADE, CONVOY_OK, "",
         "%s for problems like %s on %s: %s failed %d times, last: %s (`convoy health --clear` "
         "forgives)",
-        rung == CVY_RUNG_CPU ? "the CPU" : "only conservative algorithms", example,
+        level == CVY_LEVEL_CPU ? "the CPU" : "only conservative algorithms", example,
         engine->facts.info.id, why->algorithm, (int)why->count, why->reason);
   }
-  return rung != CVY_RUNG_CPU;
+  return level != CVY_LEVEL_CPU;
 }
 
 bool cvy_degradation_is_news(convoy_context *context, const cvy_problem *problem) {
   char shape_class[CVY_CLASS_TEXT];
   cvy_shape_class(problem, shape_class, sizeof shape_class);
-  return is_news(&context->degradation, shape_class, CVY_RUNGS);
+  return is_news(&context->degradation, shape_class, CVY_LEVELS);
 }

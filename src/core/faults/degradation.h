@@ -1,4 +1,4 @@
-/* Degradation: how far the faults recorded keep operations off the device (faults/strikes.h), and what of
+/* Degradation: how far the faults recorded keep operations off the device (faults/fault_table.h), and what of
  * that has been reported. */
 #ifndef CVY_DEGRADATION_H
 #define CVY_DEGRADATION_H

@@ -129,9 +129,9 @@ convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record) 
   return cvy_records_put(&chooser->records, record);
 }
 
-/* Whether the row is one that may run on this rung. */
-static bool stands_on(const cvy_algorithm *algorithm, cvy_rung rung, cvy_text *reason) {
-  if (rung == CVY_RUNG_TUNED || algorithm->conservative) return true;
+/* Whether the row is one that may run at this level. */
+static bool may_run_at(const cvy_algorithm *algorithm, cvy_level level, cvy_text *reason) {
+  if (level == CVY_LEVEL_TUNED || algorithm->conservative) return true;
   cvy_text_add(reason, "not used after faults");
   return false;
 }
@@ -144,14 +144,14 @@ static bool pays(const cvy_algorithm *algorithm, const cvy_engine *engine,
   return false;
 }
 
-static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem, cvy_rung rung,
-                               cvy_choice *out) {
+static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem,
+                               cvy_level level, cvy_choice *out) {
   char reasons[400], about[CONVOY_PROBLEM_TEXT];
   cvy_text text = cvy_text_in(reasons, sizeof(reasons));
   for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
     const cvy_algorithm *algorithm = engine->backend->algorithms[row];
     cvy_text_add(&text, "%s%s: ", row ? "; " : "", algorithm->name);
-    if (!stands_on(algorithm, rung, &text)) continue;
+    if (!may_run_at(algorithm, level, &text)) continue;
     if (!cvy_row_takes(engine, row, problem, out, &text)) continue;
     if (pays(algorithm, engine, problem, &text)) return CONVOY_OK;
   }
@@ -175,24 +175,25 @@ static int32_t forced_here(const cvy_chooser *chooser, const cvy_engine *engine)
   return chooser->forced[0] ? cvy_row_named(engine->backend, chooser->forced) : -1;
 }
 
-cvy_rung cvy_chooser_rung(const cvy_chooser *chooser, const cvy_engine *engine,
-                          const cvy_problem *problem, const cvy_strike **why) {
+cvy_level cvy_chooser_level(const cvy_chooser *chooser, const cvy_engine *engine,
+                            const cvy_problem *problem, const cvy_fault_entry **why) {
   *why = NULL;
-  if (!chooser->strike_limit || !chooser->strikes.count || engine->backend->host_memory ||
+  if (!chooser->fault_limit || !chooser->fault_table.count || engine->backend->host_memory ||
       forced_here(chooser, engine) >= 0) {
-    return CVY_RUNG_TUNED;
+    return CVY_LEVEL_TUNED;
   }
   char shape_class[CVY_CLASS_TEXT];
   cvy_shape_class(problem, shape_class, sizeof(shape_class));
-  return cvy_strikes_rung(&chooser->strikes, engine->facts.info.name, engine->facts.info.driver,
-                          shape_class, cvy_date(), chooser->strike_limit, why);
+  return cvy_fault_table_level(&chooser->fault_table, engine->facts.info.name,
+                               engine->facts.info.driver, shape_class, cvy_date(),
+                               chooser->fault_limit, why);
 }
 
 convoy_status cvy_choose_untuned(const cvy_chooser *chooser, const cvy_engine *engine,
                                  const cvy_problem *problem, cvy_choice *out) {
   int32_t forced = forced_here(chooser, engine);
   return forced >= 0 ? forced_row(engine, forced, problem, out)
-                     : first_row(engine, problem, CVY_RUNG_TUNED, out);
+                     : first_row(engine, problem, CVY_LEVEL_TUNED, out);
 }
 
 convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
@@ -200,24 +201,24 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
   int32_t forced = forced_here(chooser, engine);
   if (forced >= 0) return forced_row(engine, forced, problem, out);
 
-  const cvy_strike *why;
-  cvy_rung rung = cvy_chooser_rung(chooser, engine, problem, &why);
-  if (rung == CVY_RUNG_CPU) {
+  const cvy_fault_entry *why;
+  cvy_level level = cvy_chooser_level(chooser, engine, problem, &why);
+  if (level == CVY_LEVEL_CPU) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for this class after faults, last: %s",
                     engine->facts.info.id, why->reason);
   }
   size_t slot = cvy_hash_words(problem, sizeof(*problem)) % CVY_CHOICES;
   if (chooser->made[slot].backend == engine->backend &&
-      chooser->made[slot].strict == engine->strict && chooser->made[slot].choice.rung == rung &&
+      chooser->made[slot].strict == engine->strict && chooser->made[slot].choice.level == level &&
       memcmp(&chooser->made[slot].problem, problem, sizeof(*problem)) == 0) {
     *out = chooser->made[slot].choice;
     return CONVOY_OK;
   }
-  if (rung != CVY_RUNG_TUNED || !measured(chooser, engine, problem, out)) {
-    convoy_status status = first_row(engine, problem, rung, out);
+  if (level != CVY_LEVEL_TUNED || !measured(chooser, engine, problem, out)) {
+    convoy_status status = first_row(engine, problem, level, out);
     if (status) return status;
   }
-  out->rung = rung;
+  out->level = level;
   chooser->choices++;
   chooser->made[slot].backend = engine->backend;
   chooser->made[slot].strict = engine->strict;

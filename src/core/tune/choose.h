@@ -3,7 +3,7 @@
 #define CVY_CHOOSE_H
 
 #include "core/faults/downs.h"
-#include "core/faults/strikes.h"
+#include "core/faults/fault_table.h"
 #include "core/tune/tunefile.h"
 
 /* An opened device and its table. */
@@ -19,17 +19,17 @@ typedef struct cvy_choice {
   int32_t row; /* in the backend's table */
   cvy_params params;
   int64_t workspace; /* bytes */
-  cvy_rung rung;     /* where the device stood when it was made */
+  cvy_level level;   /* where the device stood when it was made */
 } cvy_choice;
 
 /* Free choices made so far, by problem; a slot is overwritten when two problems want it. */
 #define CVY_CHOICES 128
 typedef struct cvy_chooser {
-  char forced[32];     /* run only this row, "": choose */
-  cvy_records records; /* the user's; for what they do not answer ... */
-  cvy_records shipped; /* ... those installed; both empty: table order */
-  cvy_strikes strikes; /* faults recorded, with their limit; 0: not obeyed */
-  int32_t strike_limit;
+  char forced[32];             /* run only this row, "": choose */
+  cvy_records records;         /* the user's; for what they do not answer ... */
+  cvy_records shipped;         /* ... those installed; both empty: table order */
+  cvy_fault_table fault_table; /* faults recorded, with their limit; 0: not obeyed */
+  int32_t fault_limit;
   int64_t choices; /* free choices looked for, the others were among these */
   struct {
     const cvy_backend *backend; /* NULL: empty slot */
@@ -46,10 +46,10 @@ int32_t cvy_row_named(const cvy_backend *backend, const char *name);
 /* Whether a row takes the problem; if so with default parameters in `out`, else with the reason. */
 bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
                    cvy_choice *out, cvy_text *reason);
-/* How far down the ladder recorded faults have brought a device for problems of this class; *why as
- * cvy_strikes_rung. A row asked for by name runs in spite of them. */
-cvy_rung cvy_chooser_rung(const cvy_chooser *chooser, const cvy_engine *engine,
-                          const cvy_problem *problem, const cvy_strike **why);
+/* The level to which recorded faults have brought a device for problems of this class; *why as
+ * cvy_fault_table_level. A row asked for by name runs in spite of them. */
+cvy_level cvy_chooser_level(const cvy_chooser *chooser, const cvy_engine *engine,
+                            const cvy_problem *problem, const cvy_fault_entry **why);
 /* What a record's `k` says: the algorithm's parameters and, on a device, the kernels. */
 uint64_t cvy_signature(const cvy_engine *engine, const cvy_algorithm *algorithm);
 /* Whether a record's choice can be run for the problem. */

@@ -169,10 +169,10 @@ static convoy_status search_with(convoy_context *context, cvy_search *search, co
 /* ------------------------------------------------------------------------------------- entry */
 
 /* What is not used as tuned after faults is not tuned. */
-static convoy_status check_rung(const convoy_context *context, const cvy_engine *engine,
-                                const cvy_problem *problem) {
-  const cvy_strike *why;
-  if (cvy_chooser_rung(&context->chooser, engine, problem, &why) == CVY_RUNG_TUNED) {
+static convoy_status check_level(const convoy_context *context, const cvy_engine *engine,
+                                 const cvy_problem *problem) {
+  const cvy_fault_entry *why;
+  if (cvy_chooser_level(&context->chooser, engine, problem, &why) == CVY_LEVEL_TUNED) {
     return CONVOY_OK;
   }
   return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not tuned for this class after faults, last: %s",
@@ -204,7 +204,7 @@ convoy_status cvy_tune(convoy_context *context, const cvy_problem *problem, doub
   if (problem->n == 0) return cvy_fail(CONVOY_ERR_SHAPE, "n is 0: there is nothing to time");
   convoy_status status = cvy_device_check(context);
   if (!status) status = cvy_records_check();
-  if (!status) status = check_rung(context, cvy_context_engine(context), problem);
+  if (!status) status = check_level(context, cvy_context_engine(context), problem);
   if (status) return status;
   context->call.interruptible = true;
   status = cvy_bench_open(context, problem, &bench);

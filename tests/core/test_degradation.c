@@ -10,7 +10,7 @@
 
 #include "common/cmocka.h"
 #include "core/fake.h"
-#include "core/faults/strikefile.h"
+#include "core/faults/fault_file.h"
 #include "core/open.h"
 #include "os/os.h"
 
@@ -27,10 +27,10 @@ static char folder[64];
 
 static int prepare(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/convoy-ladder-XXXXXX");
+  strcpy(folder, "/tmp/convoy-degradation-XXXXXX");
   if (!mkdtemp(folder)) return -1;
   setenv("CONVOY_STATE_DIR", folder, 1);
-  unsetenv("CONVOY_STRIKE_LIMIT");
+  unsetenv("CONVOY_FAULT_LIMIT");
   date = 1800000000;
   fake_reset();
   return 0;
@@ -112,7 +112,7 @@ static void faults_step_down_to_the_cpu(void **state) {
 
 /* What went wrong between the processes is no algorithm's fault, nor the device's. */
 static void lost_messages_blame_nobody(void **state) {
-  char record[200];
+  char text[200];
   (void)state;
   convoy_context *context = open_fake(CONVOY_ON);
   fake.fail_status = CONVOY_ERR_IO;
@@ -122,8 +122,8 @@ static void lost_messages_blame_nobody(void **state) {
     expect_cpu(context, 2);
   }
   assert_int_equal(health_of(context).faults, 4); /* they are told all the same */
-  assert_int_equal(convoy_record(NULL, record, sizeof record), CONVOY_OK);
-  assert_string_equal(record, "");
+  assert_int_equal(convoy_fault_table(NULL, text, sizeof text), CONVOY_OK);
+  assert_string_equal(text, "");
   convoy_close(context);
 }
 
@@ -147,18 +147,18 @@ static void run_class(convoy_context *context, int number) {
 /* A network has many classes and goes round them: each has its line once, not with every step. */
 static void each_class_is_told_once(void **state) {
   enum { CLASSES = 200, STEPS = 3 };
-  const cvy_strike device = {.device = "Fake GPU One",
-                             .driver = "1.0",
-                             .algorithm = "*",
-                             .shape_class = "*",
-                             .rung = CVY_RUNG_CONSERVATIVE,
-                             .count = 3,
-                             .last = date,
-                             .reason = "the test"};
-  static cvy_strikes unused;
+  const cvy_fault_entry device = {.device = "Fake GPU One",
+                                  .driver = "1.0",
+                                  .algorithm = "*",
+                                  .shape_class = "*",
+                                  .level = CVY_LEVEL_CONSERVATIVE,
+                                  .count = 3,
+                                  .last = date,
+                                  .reason = "the test"};
+  static cvy_fault_table unused;
   int told = 0;
   (void)state;
-  cvy_strikes_note(&unused, &device);
+  cvy_fault_table_note(&unused, &device);
   convoy_context *context = open_fake(CONVOY_ON);
   convoy_set_log(count_step_down, &told, CONVOY_LOG_WARNING);
   for (int i = 0; i < STEPS * CLASSES; i++) run_class(context, i % CLASSES);
@@ -238,7 +238,7 @@ static void plan_shows_the_step(void **state) {
   convoy_close(context);
 }
 
-static void the_record_outlives_the_context(void **state) {
+static void the_table_outlives_the_context(void **state) {
   (void)state;
   char text[4096];
   convoy_context *context = open_fake(CONVOY_ON);
@@ -247,18 +247,18 @@ static void the_record_outlives_the_context(void **state) {
   context = open_fake(CONVOY_ON);
   fake.lie = FAKE_HONEST;
   expect_device(context, "fake.direct");
-  assert_int_equal(convoy_record("Fake GPU", text, sizeof text), CONVOY_OK);
+  assert_int_equal(convoy_fault_table("Fake GPU", text, sizeof text), CONVOY_OK);
   assert_non_null(strstr(text, "3 with fake.tiled on n1c1"));
   convoy_close(context);
 
-  date += CVY_STRIKE_QUIET; /* forgiven */
+  date += CVY_FAULT_QUIET; /* forgiven */
   context = open_fake(CONVOY_ON);
   expect_device(context, "fake.tiled");
   let_lie(context, 1, 3);
   convoy_close(context);
 
-  assert_int_equal(convoy_record_clear("Fake GPU"), CONVOY_OK);
-  assert_int_equal(convoy_record(NULL, text, sizeof text), CONVOY_OK);
+  assert_int_equal(convoy_fault_table_clear("Fake GPU"), CONVOY_OK);
+  assert_int_equal(convoy_fault_table(NULL, text, sizeof text), CONVOY_OK);
   assert_string_equal(text, "");
   context = open_fake(CONVOY_ON);
   fake.lie = FAKE_HONEST;
@@ -273,7 +273,7 @@ static void quiet_time_forgives(void **state) {
   let_lie(context, 1, 3);
   fake.lie = FAKE_HONEST;
   expect_device(context, "fake.direct");
-  date += CVY_STRIKE_QUIET;
+  date += CVY_FAULT_QUIET;
   expect_device(context, "fake.tiled");
   convoy_close(context);
 }
@@ -292,13 +292,13 @@ static void nothing_is_recorded_without_failover(void **state) {
         CONVOY_ERR_WRONG);
   }
   convoy_close(context);
-  assert_int_equal(convoy_record(NULL, text, sizeof text), CONVOY_OK);
+  assert_int_equal(convoy_fault_table(NULL, text, sizeof text), CONVOY_OK);
   assert_string_equal(text, "");
-  setenv("CONVOY_STRIKE_LIMIT", "0", 1); /* likewise */
+  setenv("CONVOY_FAULT_LIMIT", "0", 1); /* likewise */
   context = open_fake(CONVOY_ON);
   let_lie(context, 0, 8);
   convoy_close(context);
-  assert_int_equal(convoy_record(NULL, text, sizeof text), CONVOY_OK);
+  assert_int_equal(convoy_fault_table(NULL, text, sizeof text), CONVOY_OK);
   assert_string_equal(text, "");
 }
 
@@ -311,42 +311,42 @@ static void count_line(void *user, convoy_log_level level, const char *line) {
   lines += strstr(line, "ignored") || strstr(line, "not recorded");
 }
 
-static const cvy_strike one = {.device = "A GPU",
-                               .driver = "1.0",
-                               .algorithm = "t",
-                               .shape_class = "c",
-                               .rung = CVY_RUNG_TUNED,
-                               .count = 1,
-                               .last = 1800000000,
-                               .reason = "it hung"};
+static const cvy_fault_entry one = {.device = "A GPU",
+                                    .driver = "1.0",
+                                    .algorithm = "t",
+                                    .shape_class = "c",
+                                    .level = CVY_LEVEL_TUNED,
+                                    .count = 1,
+                                    .last = 1800000000,
+                                    .reason = "it hung"};
 
-static void a_corrupt_record_is_ignored_with_one_line(void **state) {
+static void a_corrupt_table_is_ignored_with_one_line(void **state) {
   (void)state;
   char path[128];
-  static cvy_strikes strikes;
+  static cvy_fault_table table;
   snprintf(path, sizeof path, "%s/faults.txt", folder);
   assert_int_equal(cvy_file_write(path, "\xff\xfe rubbish\n", 11), CONVOY_OK);
   lines = 0;
   convoy_set_log(count_line, NULL, CONVOY_LOG_WARNING);
-  cvy_strikes_load(&strikes);
-  assert_int_equal(strikes.count, 0);
+  cvy_fault_table_load(&table);
+  assert_int_equal(table.count, 0);
   assert_int_equal(lines, 1);
-  cvy_strikes_note(&strikes, &one); /* and the next strike makes a good one of it */
-  cvy_strikes_load(&strikes);
-  assert_int_equal(strikes.count, 1);
+  cvy_fault_table_note(&table, &one); /* and the next fault makes a good one of it */
+  cvy_fault_table_load(&table);
+  assert_int_equal(table.count, 1);
   assert_int_equal(lines, 2);
   convoy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
 }
 
-static void strikes_of_many_processes_add_up(void **state) {
+static void faults_of_many_processes_add_up(void **state) {
   (void)state;
-  enum { PROCESSES = 4, STRIKES = 15 };
-  static cvy_strikes strikes;
+  enum { PROCESSES = 4, FAULTS = 15 };
+  static cvy_fault_table table;
   pid_t children[PROCESSES];
   for (int i = 0; i < PROCESSES; i++) {
     children[i] = fork();
     if (children[i] == 0) {
-      for (int k = 0; k < STRIKES; k++) cvy_strikes_note(&strikes, &one);
+      for (int k = 0; k < FAULTS; k++) cvy_fault_table_note(&table, &one);
       _exit(0);
     }
   }
@@ -355,33 +355,33 @@ static void strikes_of_many_processes_add_up(void **state) {
     assert_int_equal(waitpid(children[i], &status, 0), children[i]);
     assert_int_equal(status, 0);
   }
-  cvy_strikes_load(&strikes);
-  assert_int_equal(strikes.count, 1);
-  assert_int_equal(strikes.list[0].count, PROCESSES * STRIKES);
+  cvy_fault_table_load(&table);
+  assert_int_equal(table.count, 1);
+  assert_int_equal(table.list[0].count, PROCESSES * FAULTS);
 }
 
 /* What could not be written when it happened is written with the next. */
-static void a_strike_waits_for_its_file(void **state) {
+static void a_fault_waits_for_its_file(void **state) {
   (void)state;
   char path[128];
-  static cvy_strikes mine, other;
-  cvy_strike elsewhere = one;
+  static cvy_fault_table mine, other;
+  cvy_fault_entry elsewhere = one;
   strcpy(elsewhere.algorithm, "u");
   snprintf(path, sizeof path, "%s/faults.lock", folder);
   int lock = cvy_file_lock(path, 0);
   assert_true(lock >= 0);
-  cvy_strikes_note(&mine, &one);
-  cvy_strikes_note(&mine, &elsewhere);
+  cvy_fault_table_note(&mine, &one);
+  cvy_fault_table_note(&mine, &elsewhere);
   cvy_file_unlock(lock);
-  cvy_strikes_load(&other);
+  cvy_fault_table_load(&other);
   assert_int_equal(other.count, 0);
-  cvy_strikes_note(&other, &one);
-  cvy_strikes_note(&mine, &one);
+  cvy_fault_table_note(&other, &one);
+  cvy_fault_table_note(&mine, &one);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(mine.count, 2);
     for (int k = 0; k < 2; k++)
       assert_int_equal(mine.list[k].count, strcmp(mine.list[k].algorithm, "u") ? 3 : 1);
-    cvy_strikes_load(&mine);
+    cvy_fault_table_load(&mine);
   }
 }
 
@@ -390,14 +390,14 @@ static void a_full_disk_costs_one_line(void **state) {
   (void)state;
   pid_t child = fork();
   if (child == 0) {
-    static cvy_strikes strikes;
+    static cvy_fault_table table;
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_FSIZE, &none);
     lines = 0;
     convoy_set_log(count_line, NULL, CONVOY_LOG_WARNING);
-    for (int i = 0; i < 5; i++) cvy_strikes_note(&strikes, &one);
-    _exit(lines == 1 && strikes.count == 1 && strikes.list[0].count == 5 &&
-                  convoy_record_clear(NULL) == CONVOY_ERR_IO
+    for (int i = 0; i < 5; i++) cvy_fault_table_note(&table, &one);
+    _exit(lines == 1 && table.count == 1 && table.list[0].count == 5 &&
+                  convoy_fault_table_clear(NULL) == CONVOY_ERR_IO
               ? 0
               : 1);
   }
@@ -407,7 +407,7 @@ static void a_full_disk_costs_one_line(void **state) {
 }
 
 /* Somebody stopped in the middle of a change keeps nobody waiting. */
-static void a_locked_record_is_not_waited_for(void **state) {
+static void a_locked_table_is_not_waited_for(void **state) {
   (void)state;
   char path[128];
   snprintf(path, sizeof path, "%s/faults.lock", folder);
@@ -415,24 +415,24 @@ static void a_locked_record_is_not_waited_for(void **state) {
   assert_true(lock >= 0);
   assert_int_equal(cvy_file_lock(path, 0), -1);
   double began = cvy_clock();
-  assert_int_equal(convoy_record_clear(NULL), CONVOY_ERR_IO);
+  assert_int_equal(convoy_fault_table_clear(NULL), CONVOY_ERR_IO);
   assert_true(cvy_clock() - began < 5);
   cvy_file_unlock(lock);
-  assert_int_equal(convoy_record_clear(NULL), CONVOY_OK);
+  assert_int_equal(convoy_fault_table_clear(NULL), CONVOY_OK);
 }
 
 static void bad_arguments(void **state) {
   (void)state;
   char text[16];
-  assert_int_equal(convoy_record(NULL, NULL, 5), CONVOY_ERR_ARGUMENT);
-  assert_int_equal(convoy_record(NULL, text, 0), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(convoy_fault_table(NULL, NULL, 5), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(convoy_fault_table(NULL, text, 0), CONVOY_ERR_ARGUMENT);
   unsetenv("CONVOY_STATE_DIR");
   unsetenv("XDG_STATE_HOME");
   char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
   unsetenv("HOME");
-  assert_int_equal(convoy_record(NULL, text, sizeof text), CONVOY_OK);
+  assert_int_equal(convoy_fault_table(NULL, text, sizeof text), CONVOY_OK);
   assert_string_equal(text, "");
-  assert_int_equal(convoy_record_clear(NULL), CONVOY_ERR_IO);
+  assert_int_equal(convoy_fault_table_clear(NULL), CONVOY_ERR_IO);
   if (home) setenv("HOME", home, 1);
   free(home);
 }
@@ -446,14 +446,14 @@ int main(void) {
       cmocka_unit_test_setup_teardown(the_first_operation_in_doubt_is_blamed, prepare, clean),
       cmocka_unit_test_setup_teardown(infinite_operands_prove_nothing, prepare, clean),
       cmocka_unit_test_setup_teardown(plan_shows_the_step, prepare, clean),
-      cmocka_unit_test_setup_teardown(the_record_outlives_the_context, prepare, clean),
+      cmocka_unit_test_setup_teardown(the_table_outlives_the_context, prepare, clean),
       cmocka_unit_test_setup_teardown(quiet_time_forgives, prepare, clean),
       cmocka_unit_test_setup_teardown(nothing_is_recorded_without_failover, prepare, clean),
-      cmocka_unit_test_setup_teardown(a_corrupt_record_is_ignored_with_one_line, prepare, clean),
-      cmocka_unit_test_setup_teardown(strikes_of_many_processes_add_up, prepare, clean),
+      cmocka_unit_test_setup_teardown(a_corrupt_table_is_ignored_with_one_line, prepare, clean),
+      cmocka_unit_test_setup_teardown(faults_of_many_processes_add_up, prepare, clean),
       cmocka_unit_test_setup_teardown(a_full_disk_costs_one_line, prepare, clean),
-      cmocka_unit_test_setup_teardown(a_strike_waits_for_its_file, prepare, clean),
-      cmocka_unit_test_setup_teardown(a_locked_record_is_not_waited_for, prepare, clean),
+      cmocka_unit_test_setup_teardown(a_fault_waits_for_its_file, prepare, clean),
+      cmocka_unit_test_setup_teardown(a_locked_table_is_not_waited_for, prepare, clean),
       cmocka_unit_test_setup_teardown(bad_arguments, prepare, clean),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,121 +1,122 @@
-/* The record of strikes and the names of shape classes, without device, file or clock. */
-#include "core/faults/strikes.h"
+/* The table of faults and the names of shape classes, without device, file or clock. */
+#include "core/faults/fault_table.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/cmocka.h"
 
-static cvy_strikes strikes;
-static char text[CVY_STRIKES_TEXT], other[CVY_STRIKES_TEXT];
+static cvy_fault_table table;
+static char text[CVY_FAULT_TABLE_TEXT], other[CVY_FAULT_TABLE_TEXT];
 
 static const int64_t NOW = 1800000000;
 
 static int reset(void **state) {
   (void)state;
-  memset(&strikes, 0, sizeof strikes);
+  memset(&table, 0, sizeof table);
   return 0;
 }
 
-static void add(const char *algorithm, const char *shape_class, cvy_rung rung, int32_t count,
+static void add(const char *algorithm, const char *shape_class, cvy_level level, int32_t count,
                 int64_t at) {
-  cvy_strike strike = {
-      .device = "A GPU", .driver = "1.0", .rung = rung, .count = count, .last = at};
-  cvy_text_copy(strike.algorithm, sizeof strike.algorithm, algorithm);
-  cvy_text_copy(strike.shape_class, sizeof strike.shape_class, shape_class);
-  cvy_text_copy(strike.reason, sizeof strike.reason, "it hung");
-  cvy_strikes_add(&strikes, &strike);
+  cvy_fault_entry entry = {
+      .device = "A GPU", .driver = "1.0", .level = level, .count = count, .last = at};
+  cvy_text_copy(entry.algorithm, sizeof entry.algorithm, algorithm);
+  cvy_text_copy(entry.shape_class, sizeof entry.shape_class, shape_class);
+  cvy_text_copy(entry.reason, sizeof entry.reason, "it hung");
+  cvy_fault_table_add(&table, &entry);
 }
 
-static cvy_rung rung_at(const char *driver, const char *shape_class, int64_t now) {
-  const cvy_strike *why;
-  cvy_rung rung =
-      cvy_strikes_rung(&strikes, "A GPU", driver, shape_class, now, CVY_STRIKE_LIMIT, &why);
-  assert_int_equal(why == NULL, rung == CVY_RUNG_TUNED);
-  return rung;
+static cvy_level level_at(const char *driver, const char *shape_class, int64_t now) {
+  const cvy_fault_entry *why;
+  cvy_level level =
+      cvy_fault_table_level(&table, "A GPU", driver, shape_class, now, CVY_FAULT_LIMIT, &why);
+  assert_int_equal(why == NULL, level == CVY_LEVEL_TUNED);
+  return level;
 }
 
-static void three_strikes_step_down(void **state) {
+static void three_faults_step_down(void **state) {
   (void)state;
   for (int i = 0; i < 2; i++) {
-    add("t", "c", CVY_RUNG_TUNED, 1, NOW + i);
-    assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_TUNED);
+    add("t", "c", CVY_LEVEL_TUNED, 1, NOW + i);
+    assert_int_equal(level_at("1.0", "c", NOW + 9), CVY_LEVEL_TUNED);
   }
-  add("u", "c", CVY_RUNG_TUNED, 1, NOW + 2); /* another algorithm, the same class */
-  assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_CONSERVATIVE);
-  assert_int_equal(rung_at("1.0", "other", NOW + 9), CVY_RUNG_TUNED);
-  assert_int_equal(rung_at("1.1", "c", NOW + 9), CVY_RUNG_TUNED); /* a new driver starts afresh */
-  add("d", "c", CVY_RUNG_CONSERVATIVE, 2, NOW + 3);
-  assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_CONSERVATIVE);
-  add("d", "c", CVY_RUNG_CONSERVATIVE, 1, NOW + 3);
-  assert_int_equal(rung_at("1.0", "c", NOW + 9), CVY_RUNG_CPU);
+  add("u", "c", CVY_LEVEL_TUNED, 1, NOW + 2); /* another algorithm, the same class */
+  assert_int_equal(level_at("1.0", "c", NOW + 9), CVY_LEVEL_CONSERVATIVE);
+  assert_int_equal(level_at("1.0", "other", NOW + 9), CVY_LEVEL_TUNED);
+  assert_int_equal(level_at("1.1", "c", NOW + 9), CVY_LEVEL_TUNED); /* a new driver starts afresh */
+  add("d", "c", CVY_LEVEL_CONSERVATIVE, 2, NOW + 3);
+  assert_int_equal(level_at("1.0", "c", NOW + 9), CVY_LEVEL_CONSERVATIVE);
+  add("d", "c", CVY_LEVEL_CONSERVATIVE, 1, NOW + 3);
+  assert_int_equal(level_at("1.0", "c", NOW + 9), CVY_LEVEL_CPU);
 }
 
-static void a_strike_without_a_class_counts_for_all(void **state) {
+static void a_fault_without_a_class_counts_for_all(void **state) {
   (void)state;
-  add("*", "*", CVY_RUNG_TUNED, 2, NOW);
-  add("t", "c", CVY_RUNG_TUNED, 1, NOW);
-  assert_int_equal(rung_at("1.0", "c", NOW), CVY_RUNG_CONSERVATIVE);
-  assert_int_equal(rung_at("1.0", "d", NOW), CVY_RUNG_TUNED);
+  add("*", "*", CVY_LEVEL_TUNED, 2, NOW);
+  add("t", "c", CVY_LEVEL_TUNED, 1, NOW);
+  assert_int_equal(level_at("1.0", "c", NOW), CVY_LEVEL_CONSERVATIVE);
+  assert_int_equal(level_at("1.0", "d", NOW), CVY_LEVEL_TUNED);
 }
 
 static void a_quiet_day_forgives(void **state) {
   (void)state;
-  add("t", "c", CVY_RUNG_TUNED, 3, NOW);
-  assert_int_equal(rung_at("1.0", "c", NOW + CVY_STRIKE_QUIET - 1), CVY_RUNG_CONSERVATIVE);
-  assert_int_equal(rung_at("1.0", "c", NOW + CVY_STRIKE_QUIET), CVY_RUNG_TUNED);
-  add("t", "other", CVY_RUNG_TUNED, 1, NOW + CVY_STRIKE_QUIET); /* what is forgiven is dropped */
-  assert_int_equal(strikes.count, 1);
+  add("t", "c", CVY_LEVEL_TUNED, 3, NOW);
+  assert_int_equal(level_at("1.0", "c", NOW + CVY_FAULT_QUIET - 1), CVY_LEVEL_CONSERVATIVE);
+  assert_int_equal(level_at("1.0", "c", NOW + CVY_FAULT_QUIET), CVY_LEVEL_TUNED);
+  add("t", "other", CVY_LEVEL_TUNED, 1, NOW + CVY_FAULT_QUIET); /* what is forgiven is dropped */
+  assert_int_equal(table.count, 1);
 }
 
 /* A clock that was a year ahead once does not keep a device in quarantine for a year. */
-static void strikes_of_the_future_are_of_now(void **state) {
+static void faults_of_the_future_are_of_now(void **state) {
   (void)state;
-  add("t", "c", CVY_RUNG_TUNED, 3, NOW + 365 * 86400);
-  add("t", "other", CVY_RUNG_TUNED, 1, NOW);
-  assert_int_equal(rung_at("1.0", "c", NOW), CVY_RUNG_CONSERVATIVE);
-  assert_int_equal(rung_at("1.0", "c", NOW + CVY_STRIKE_QUIET), CVY_RUNG_TUNED);
+  add("t", "c", CVY_LEVEL_TUNED, 3, NOW + 365 * 86400);
+  add("t", "other", CVY_LEVEL_TUNED, 1, NOW);
+  assert_int_equal(level_at("1.0", "c", NOW), CVY_LEVEL_CONSERVATIVE);
+  assert_int_equal(level_at("1.0", "c", NOW + CVY_FAULT_QUIET), CVY_LEVEL_TUNED);
 }
 
 /* Nor one that was never followed by another: a class that has gone to the CPU adds none. */
-static void strikes_of_the_far_future_are_forgiven(void **state) {
+static void faults_of_the_far_future_are_forgiven(void **state) {
   (void)state;
-  add("t", "c", CVY_RUNG_TUNED, 3, NOW + 365 * 86400);
-  assert_int_equal(rung_at("1.0", "c", NOW), CVY_RUNG_TUNED);
+  add("t", "c", CVY_LEVEL_TUNED, 3, NOW + 365 * 86400);
+  assert_int_equal(level_at("1.0", "c", NOW), CVY_LEVEL_TUNED);
 }
 
 static void counts_do_not_overflow(void **state) {
   (void)state;
-  for (int i = 0; i < 3; i++) add("t", "c", CVY_RUNG_TUNED, INT32_MAX, NOW);
-  assert_int_equal(strikes.count, 1);
-  assert_int_equal(strikes.list[0].count, INT32_MAX);
+  for (int i = 0; i < 3; i++) add("t", "c", CVY_LEVEL_TUNED, INT32_MAX, NOW);
+  assert_int_equal(table.count, 1);
+  assert_int_equal(table.list[0].count, INT32_MAX);
 }
 
 static void a_full_list_loses_its_oldest(void **state) {
   (void)state;
   char name[16];
-  for (int i = 0; i < CVY_STRIKES + 10; i++) {
+  for (int i = 0; i < CVY_FAULT_ENTRIES + 10; i++) {
     snprintf(name, sizeof name, "c%d", i);
-    add("t", name, CVY_RUNG_TUNED, 3, NOW + i);
+    add("t", name, CVY_LEVEL_TUNED, 3, NOW + i);
   }
-  assert_int_equal(strikes.count, CVY_STRIKES);
-  assert_int_equal(rung_at("1.0", "c9", NOW + 100), CVY_RUNG_TUNED);
-  assert_int_equal(rung_at("1.0", "c10", NOW + 100), CVY_RUNG_CONSERVATIVE);
+  assert_int_equal(table.count, CVY_FAULT_ENTRIES);
+  assert_int_equal(level_at("1.0", "c9", NOW + 100), CVY_LEVEL_TUNED);
+  assert_int_equal(level_at("1.0", "c10", NOW + 100), CVY_LEVEL_CONSERVATIVE);
 }
 
 static void text_there_and_back(void **state) {
   (void)state;
-  static cvy_strikes again;
-  add("t", "c", CVY_RUNG_TUNED, 2, NOW);
-  cvy_strike odd = {.device = "A | B\nC", .count = 1, .last = NOW, .rung = CVY_RUNG_CONSERVATIVE};
-  cvy_strikes_add(&strikes, &odd);
-  cvy_strikes_format(&strikes, text, sizeof text);
-  cvy_strikes_parse(text, &again);
+  static cvy_fault_table again;
+  add("t", "c", CVY_LEVEL_TUNED, 2, NOW);
+  cvy_fault_entry odd = {
+      .device = "A | B\nC", .count = 1, .last = NOW, .level = CVY_LEVEL_CONSERVATIVE};
+  cvy_fault_table_add(&table, &odd);
+  cvy_fault_table_format(&table, text, sizeof text);
+  cvy_fault_table_parse(text, &again);
   assert_int_equal(again.count, 2);
   assert_int_equal(again.skipped, 0);
   assert_string_equal(again.list[1].device, "A / B/C");
   assert_string_equal(again.list[1].reason, "-");
-  cvy_strikes_format(&again, other, sizeof other);
+  cvy_fault_table_format(&again, other, sizeof other);
   assert_string_equal(text, other);
 }
 
@@ -137,30 +138,30 @@ static void rubbish_is_skipped_and_counted(void **state) {
       {"convoy-faults 1\n | b | c | d | tuned | 1 | 5 | r", 0, 1},
   };
   for (size_t i = 0; i < CVY_COUNT(rows); i++) {
-    cvy_strikes_parse(rows[i].text, &strikes);
-    if (strikes.count == rows[i].count && strikes.skipped == rows[i].skipped) continue;
-    fail_msg("%s: %d strikes, %d skipped", rows[i].text, (int)strikes.count, (int)strikes.skipped);
+    cvy_fault_table_parse(rows[i].text, &table);
+    if (table.count == rows[i].count && table.skipped == rows[i].skipped) continue;
+    fail_msg("%s: %d entries, %d skipped", rows[i].text, (int)table.count, (int)table.skipped);
   }
 }
 
 static void description_says_what_follows(void **state) {
   (void)state;
-  add("t", "c", CVY_RUNG_TUNED, 3, NOW);
-  cvy_strikes_describe(&strikes, "GPU", NOW + 3600, CVY_STRIKE_LIMIT, text, sizeof text);
+  add("t", "c", CVY_LEVEL_TUNED, 3, NOW);
+  cvy_fault_table_describe(&table, "GPU", NOW + 3600, CVY_FAULT_LIMIT, text, sizeof text);
   assert_non_null(strstr(text, "A GPU (driver 1.0): 3 with t on c"));
   assert_non_null(
       strstr(text, "conservative algorithms only, forgiven in 23.0 h; last: it hung\n"));
-  cvy_strikes_describe(&strikes, NULL, NOW + 2 * CVY_STRIKE_QUIET, CVY_STRIKE_LIMIT, text,
-                       sizeof text);
+  cvy_fault_table_describe(&table, NULL, NOW + 2 * CVY_FAULT_QUIET, CVY_FAULT_LIMIT, text,
+                           sizeof text);
   assert_non_null(strstr(text, ": forgiven, forgiven in 0.0 h"));
-  cvy_strikes_describe(&strikes, "other", NOW, CVY_STRIKE_LIMIT, text, sizeof text);
+  cvy_fault_table_describe(&table, "other", NOW, CVY_FAULT_LIMIT, text, sizeof text);
   assert_string_equal(text, "");
-  cvy_strikes_describe(&strikes, NULL, NOW, CVY_STRIKE_LIMIT, text, 20); /* whole lines or none */
+  cvy_fault_table_describe(&table, NULL, NOW, CVY_FAULT_LIMIT, text, 20); /* whole lines or none */
   assert_string_equal(text, "");
-  cvy_strikes_forget(&strikes, "other");
-  assert_int_equal(strikes.count, 1);
-  cvy_strikes_forget(&strikes, "GPU");
-  assert_int_equal(strikes.count, 0);
+  cvy_fault_table_forget(&table, "other");
+  assert_int_equal(table.count, 1);
+  cvy_fault_table_forget(&table, "GPU");
+  assert_int_equal(table.count, 0);
 }
 
 /* ---------------------------------------------------------------------------- shape classes */
@@ -239,33 +240,33 @@ static void a_class_is_kept_as_one_of_its_problems(void **state) {
            "A GPU | 1.0 | t | %s | tuned | 2 | %lld | from an older file\n"
            "A GPU | 1.0 | t | %s, with bias or activation | tuned | 9 | %lld | it hung\n",
            plain, (long long)NOW, class_of[2], (long long)NOW, plain, (long long)NOW);
-  cvy_strikes_parse(text, &strikes);
-  assert_int_equal(strikes.count, 3);
-  cvy_strikes_format(&strikes, other, sizeof other);
+  cvy_fault_table_parse(text, &table);
+  assert_int_equal(table.count, 3);
+  cvy_fault_table_format(&table, other, sizeof other);
   assert_string_equal(other, text);
-  assert_int_equal(rung_at("1.0", class_of[0], NOW), CVY_RUNG_TUNED);
-  assert_int_equal(rung_at("1.0", class_of[2], NOW), CVY_RUNG_TUNED);
+  assert_int_equal(level_at("1.0", class_of[0], NOW), CVY_LEVEL_TUNED);
+  assert_int_equal(level_at("1.0", class_of[2], NOW), CVY_LEVEL_TUNED);
 
-  cvy_strike one_more = strikes.list[0];
+  cvy_fault_entry one_more = table.list[0];
   one_more.count = 1;
   strcpy(one_more.example, other_of_it);
-  cvy_strikes_add(&strikes, &one_more);
-  assert_int_equal(strikes.count, 3); /* the same place, with its latest problem */
-  assert_int_equal(rung_at("1.0", class_of[1], NOW), CVY_RUNG_CONSERVATIVE);
-  cvy_strikes_describe(&strikes, NULL, NOW, CVY_STRIKE_LIMIT, text, sizeof text);
+  cvy_fault_table_add(&table, &one_more);
+  assert_int_equal(table.count, 3); /* the same place, with its latest problem */
+  assert_int_equal(level_at("1.0", class_of[1], NOW), CVY_LEVEL_CONSERVATIVE);
+  cvy_fault_table_describe(&table, NULL, NOW, CVY_FAULT_LIMIT, text, sizeof text);
   assert_non_null(strstr(text, "3 with t on n7c3w12 k3s2 pad1 forward: conservative"));
-  add("t", class_of[2], CVY_RUNG_TUNED, 1, NOW);
-  assert_int_equal(rung_at("1.0", class_of[2], NOW), CVY_RUNG_CONSERVATIVE);
+  add("t", class_of[2], CVY_LEVEL_TUNED, 1, NOW);
+  assert_int_equal(level_at("1.0", class_of[2], NOW), CVY_LEVEL_CONSERVATIVE);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(three_strikes_step_down, reset),
+      cmocka_unit_test_setup(three_faults_step_down, reset),
       cmocka_unit_test_setup(a_class_is_kept_as_one_of_its_problems, reset),
-      cmocka_unit_test_setup(a_strike_without_a_class_counts_for_all, reset),
+      cmocka_unit_test_setup(a_fault_without_a_class_counts_for_all, reset),
       cmocka_unit_test_setup(a_quiet_day_forgives, reset),
-      cmocka_unit_test_setup(strikes_of_the_future_are_of_now, reset),
-      cmocka_unit_test_setup(strikes_of_the_far_future_are_forgiven, reset),
+      cmocka_unit_test_setup(faults_of_the_future_are_of_now, reset),
+      cmocka_unit_test_setup(faults_of_the_far_future_are_forgiven, reset),
       cmocka_unit_test_setup(counts_do_not_overflow, reset),
       cmocka_unit_test_setup(a_full_list_loses_its_oldest, reset),
       cmocka_unit_test_setup(text_there_and_back, reset),

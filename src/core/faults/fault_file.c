@@ -1,5 +1,5 @@
-/* Reading, changing and replacing the record under a lock. */
-#include "core/faults/strikefile.h"
+/* Reading, changing and replacing the table under a lock. */
+#include "core/faults/fault_file.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include "core/state/statefile.h"
 #include "os/os.h"
 
-static convoy_status read_file(const cvy_statefile *at, cvy_strikes *out) {
+static convoy_status read_file(const cvy_statefile *at, cvy_fault_table *out) {
   char *text;
   out->count = out->skipped = 0;
   const convoy_status status = cvy_statefile_read(at, &text);
-  if (text) cvy_strikes_parse(text, out);
+  if (text) cvy_fault_table_parse(text, out);
   free(text);
   if (out->skipped) {
     cvy_log(CONVOY_LOG_WARNING, "%s: %d places of faults, %d lines are none and ignored", at->file,
@@ -22,29 +22,29 @@ static convoy_status read_file(const cvy_statefile *at, cvy_strikes *out) {
   return status;
 }
 
-static convoy_status write_file(const cvy_statefile *at, const cvy_strikes *strikes) {
-  char *text = malloc(CVY_STRIKES_TEXT);
-  if (!text) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for the record of faults");
-  cvy_strikes_format(strikes, text, CVY_STRIKES_TEXT);
+static convoy_status write_file(const cvy_statefile *at, const cvy_fault_table *table) {
+  char *text = malloc(CVY_FAULT_TABLE_TEXT);
+  if (!text) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for the table of faults");
+  cvy_fault_table_format(table, text, CVY_FAULT_TABLE_TEXT);
   convoy_status status = cvy_file_write(at->file, text, strlen(text));
   free(text);
   return status;
 }
 
 /* At the time of the newest, so that what others have written meanwhile is not taken back to theirs. */
-static void add_unwritten(cvy_strikes *to, const cvy_strikes *mine) {
+static void add_unwritten(cvy_fault_table *to, const cvy_fault_table *mine) {
   for (int32_t i = 0; i < mine->count; i++) {
-    cvy_strike each = mine->list[i];
+    cvy_fault_entry each = mine->list[i];
     each.count = each.unwritten;
     each.unwritten = 0;
     each.last = mine->list[mine->count - 1].last;
-    if (each.count > 0) cvy_strikes_add(to, &each);
+    if (each.count > 0) cvy_fault_table_add(to, &each);
   }
 }
 
 /* Changes the file while nobody else does: adds what it lacks of `mine`, or forgets `device`'s where
  * `mine` is NULL. `out` gets what the file has then. */
-static convoy_status change(const cvy_strikes *mine, const char *device, cvy_strikes *out) {
+static convoy_status change(const cvy_fault_table *mine, const char *device, cvy_fault_table *out) {
   cvy_statefile at;
   convoy_status status = cvy_statefile_find("faults", &at);
   if (status) return CONVOY_ERR_IO;
@@ -54,21 +54,21 @@ static convoy_status change(const cvy_strikes *mine, const char *device, cvy_str
   if (mine)
     add_unwritten(out, mine);
   else
-    cvy_strikes_forget(out, device);
+    cvy_fault_table_forget(out, device);
   if (!status) status = write_file(&at, out);
   cvy_file_unlock(lock);
   return status;
 }
 
-int32_t cvy_strike_limit(void) {
-  int64_t limit = CVY_STRIKE_LIMIT;
-  cvy_env_int("CONVOY_STRIKE_LIMIT", 0, CVY_STRIKE_LIMIT_MOST,
+int32_t cvy_fault_limit(void) {
+  int64_t limit = CVY_FAULT_LIMIT;
+  cvy_env_int("CONVOY_FAULT_LIMIT", 0, CVY_FAULT_LIMIT_MOST,
               &limit); /* else cvy_open has refused it */
   return (int32_t)limit;
 }
 
-/* Where there is no place for a record nothing is recorded. */
-static convoy_status load(cvy_strikes *out) {
+/* Where there is no place for a table nothing is recorded. */
+static convoy_status load(cvy_fault_table *out) {
   cvy_statefile at;
   out->count = 0;
   const convoy_status status = cvy_statefile_find("faults", &at);
@@ -76,9 +76,9 @@ static convoy_status load(cvy_strikes *out) {
   return read_file(&at, out);
 }
 
-void cvy_strikes_load(cvy_strikes *out) {
+void cvy_fault_table_load(cvy_fault_table *out) {
   if (load(out)) {
-    cvy_log(CONVOY_LOG_WARNING, "the record of faults is not read: %s", cvy_last_error());
+    cvy_log(CONVOY_LOG_WARNING, "the table of faults is not read: %s", cvy_last_error());
   }
 }
 
@@ -89,13 +89,13 @@ static void tell_unwritten(void) {
   cvy_log(CONVOY_LOG_WARNING, "faults are not recorded beyond this process: %s", cvy_last_error());
 }
 
-void cvy_strikes_note(cvy_strikes *mine, const cvy_strike *what) {
-  cvy_strike added = *what;
+void cvy_fault_table_note(cvy_fault_table *mine, const cvy_fault_entry *what) {
+  cvy_fault_entry added = *what;
   added.unwritten = what->count;
-  cvy_strikes_add(mine, &added);
-  cvy_strikes *all = malloc(sizeof *all);
+  cvy_fault_table_add(mine, &added);
+  cvy_fault_table *all = malloc(sizeof *all);
   convoy_status status = all ? change(mine, NULL, all)
-                             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
+                             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the table");
   if (status)
     tell_unwritten();
   else
@@ -103,12 +103,12 @@ void cvy_strikes_note(cvy_strikes *mine, const cvy_strike *what) {
   free(all);
 }
 
-convoy_status cvy_record_text(const char *device, char *text, size_t size) {
-  cvy_strikes *strikes = malloc(sizeof *strikes);
-  if (!strikes) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
-  const convoy_status status = load(strikes);
-  cvy_strikes_describe(strikes, device, cvy_date(), cvy_strike_limit(), text, size);
-  free(strikes);
+convoy_status cvy_fault_table_text(const char *device, char *text, size_t size) {
+  cvy_fault_table *table = malloc(sizeof *table);
+  if (!table) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the table");
+  const convoy_status status = load(table);
+  cvy_fault_table_describe(table, device, cvy_date(), cvy_fault_limit(), text, size);
+  free(table);
   if (status) return status;
   size_t used = strlen(text);
   cvy_text rest = cvy_text_in(text + used, size - used);
@@ -116,9 +116,9 @@ convoy_status cvy_record_text(const char *device, char *text, size_t size) {
   return CONVOY_OK;
 }
 
-convoy_status cvy_record_clear(const char *device) {
-  cvy_strikes *left = malloc(sizeof *left);
-  if (!left) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
+convoy_status cvy_fault_table_clear(const char *device) {
+  cvy_fault_table *left = malloc(sizeof *left);
+  if (!left) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the table");
   convoy_status status = change(NULL, device, left);
   free(left);
   cvy_downs_forget(device);
