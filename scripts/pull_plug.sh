@@ -28,8 +28,8 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Without builders the worker is the trainer's only child.
-export CONVOY_BUILDERS=0
+# Without compile workers the worker is the trainer's only child.
+export CONVOY_COMPILE_WORKERS=0
 worker_of() {
   local child=
   read -r child _ < <(cat "/proc/$1"/task/*/children 2>/dev/null) || true # there is no newline

@@ -6,7 +6,7 @@
 #include "core/devices.h"
 #include "core/faults/fault_file.h"
 #include "core/operation.h"
-#include "core/tune/foresight.h"
+#include "core/tune/precompile.h"
 #include "core/tune/tune.h"
 
 /* ------------------------------------------------------------------------- status and log */
@@ -158,7 +158,7 @@ convoy_status convoy_prepare(convoy_context *context, const convoy_conv *conv,
   convoy_status status = make_problem(conv, direction, x_shape, w_shape, &problem);
   if (!status) status = cvy_enter(context);
   if (status) return status;
-  cvy_foresee_problem(context, &problem);
+  cvy_precompile_problem(context, &problem);
   return cvy_leave(context, CONVOY_OK);
 }
 

@@ -26,7 +26,7 @@ const char *const machine_variables[] = {
     "CONVOY_WINOGRAD",
     "CONVOY_STATE_DIR",
     "CONVOY_FAULT_LIMIT",
-    "CONVOY_BUILDERS",
+    "CONVOY_COMPILE_WORKERS",
     "CONVOY_CACHE_DIR",
     "CONVOY_LIBEXEC",
     "CONVOY_LOG",

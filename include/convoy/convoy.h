@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 #define CONVOY_VERSION_MAJOR 0
-#define CONVOY_VERSION_MINOR 1
+#define CONVOY_VERSION_MINOR 2
 #define CONVOY_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -76,7 +76,7 @@ CONVOY_API const char *convoy_status_name(convoy_status status);
  * until the thread's next failing call. Never NULL. */
 CONVOY_API const char *convoy_last_error(void);
 
-/* "0.1.0 (build id)"; static storage. The worker process must carry the same build id. */
+/* "0.2.0 (build id)"; static storage. The worker process must carry the same build id. */
 CONVOY_API const char *convoy_version(void);
 
 /* --------------------------------------------------------------------------------------- log */
@@ -162,7 +162,7 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                       convoy_fault_table); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
  *   -                CONVOY_CACHE_DIR         XDG       compiled programs: $XDG_CACHE_HOME/convoy
- *   -                CONVOY_BUILDERS          (cores/2) processes that compile a device's programs ahead of
+ *   -                CONVOY_COMPILE_WORKERS   (cores/2) processes that compile a device's programs ahead of
  *                                                       time: 0 none, at most 64; by default no more
  *                                                       than 8, one for each 2 GiB the device has, none for
  *                                                       a device of type CPU or on two cores
@@ -252,8 +252,9 @@ typedef struct convoy_context convoy_context;
  * of log says so, and again every hour in which a call uses the context; convoy_context_describe and
  * fallback_seconds of the health query tell it all the time. So does `ocl` without any device of OpenCL;
  * `auto` without a GPU is told at level info only.
- * Returns OK; ERR_ARGUMENT for a bad option or a bad value in the environment (the sentence names it;
- * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND for a mistake; with failover off or
+ * Returns OK; ERR_ARGUMENT for a bad option, a bad value in the environment or a variable that is set
+ * under the name it had before version 0.2 (the sentence names it; CONVOY_DEADLINE is not looked at with
+ * device cpu); ERR_NOT_FOUND for a mistake; with failover off or
  * require_device on ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
  * require_device also `auto`, finds nothing; ERR_MEMORY, in any case, if the thread's stack is too small.
  * Blocking: starts the worker process. */
@@ -535,8 +536,8 @@ CONVOY_API convoy_status convoy_plan_problem(convoy_context *context, const char
                                              convoy_plan *out);
 
 /* Says that a problem (beta 0, no epilogue) will be carried out soon: what the device has to be given compiled
- * for it is compiled in the background, as far as there are processes for that (CONVOY_BUILDERS) and once
- * something else had to be compiled; the newest problem comes first. Nothing waits for it, nothing
+ * for it is compiled in the background, as far as there are processes for that (CONVOY_COMPILE_WORKERS)
+ * and once something else had to be compiled; the newest problem comes first. Nothing waits for it, nothing
  * needs it: a layer's other passes are prepared anyway when one of them runs. Returns OK, also where there is
  * nothing to prepare; ERR_ARGUMENT, ERR_SHAPE. */
 CONVOY_API convoy_status convoy_prepare(convoy_context *context, const convoy_conv *conv,
@@ -640,7 +641,8 @@ CONVOY_API convoy_status convoy_set_event_callback(convoy_context *context, conv
  * fault_table: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
  * for each fault's place and what is done about it, "" if there is nothing; lines that do not fit into
  * `size` bytes are left out. clear: forgets it. Any thread, no context.
- * Returns OK; ERR_ARGUMENT; ERR_IO if the file cannot be read or written or is locked for too long. */
+ * Returns OK; ERR_ARGUMENT, also for a variable in the environment as convoy_open; ERR_IO if the file cannot
+ * be read or written or is locked for too long. */
 CONVOY_API convoy_status convoy_fault_table(const char *device, char *text, size_t size);
 CONVOY_API convoy_status convoy_fault_table_clear(const char *device);
 

@@ -58,6 +58,8 @@ uint64_t cvy_hash_words(const void *words, size_t bytes);
 
 /* Environment: the value or NULL; "" counts as not set. */
 const char *cvy_env(const char *name);
+/* ERR_ARGUMENT if a variable is set under a name that it had in an earlier version. */
+convoy_status cvy_env_check_names(void);
 /* A decimal integer of the environment within [low, high] (suffix K, M, G = 1024 powers); false
  * with a sentence by cvy_fail if it is set and is not one; `value` untouched if it is not set. */
 bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);

@@ -10,6 +10,21 @@ const char *cvy_env(const char *name) {
   return value && *value ? value : NULL;
 }
 
+convoy_status cvy_env_check_names(void) {
+  static const struct {
+    const char *old, *now;
+  } renamed[] = {
+      {"CONVOY_BUILDERS", "CONVOY_COMPILE_WORKERS"},
+      {"CONVOY_STRIKE_LIMIT", "CONVOY_FAULT_LIMIT"},
+  };
+  for (size_t i = 0; i < CVY_COUNT(renamed); i++) {
+    if (!cvy_env(renamed[i].old)) continue;
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "%s is set, which is called %s since version 0.2",
+                    renamed[i].old, renamed[i].now);
+  }
+  return CONVOY_OK;
+}
+
 /* The number behind a suffix K, M or G; 0 if the text is none of them. */
 static int64_t suffix_factor(const char *suffix) {
   static const struct {

@@ -103,7 +103,7 @@ static void stop(convoy_context *context) {
   context->cpu.device = NULL;
   cvy_records_free(&context->chooser.records);
   cvy_records_free(&context->chooser.shipped);
-  cvy_recycle_end(&context->memory);
+  cvy_free_list_end(&context->memory);
 }
 
 convoy_status cvy_open(const convoy_options *given, convoy_context **out) {

@@ -1,7 +1,7 @@
 /* A context: the CPU engine, at most one device, and what belongs to them.
  *
  * Everything in it is guarded by its lock; a public call holds the lock from cvy_enter to cvy_leave,
- * so operations of a context have one order. Contexts are recycled, never freed: that is how a
+ * so operations of a context have one order. Contexts are used again, never freed: that is how a
  * closed one can be told from an open one. */
 #ifndef CVY_CONTEXT_H
 #define CVY_CONTEXT_H
@@ -9,13 +9,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/exec/recycle.h"
+#include "core/exec/free_list.h"
 #include "core/fallback.h"
 #include "core/faults/blackbox.h"
 #include "core/faults/degradation.h"
 #include "core/faults/report.h"
 #include "core/options.h"
-#include "core/tune/builders.h"
+#include "core/tune/compile_workers.h"
 #include "core/verify/verification.h"
 
 typedef struct cvy_store cvy_store;
@@ -67,16 +67,17 @@ struct convoy_context {
   bool low_memory;     /* exec/low_memory.c is at work: a lack of memory is its business */
   bool nonfinite_seen; /* nan_watch has said what it says once */
 
-  cvy_builders *builders; /* of the device; NULL: none */
-  uint64_t foreseen;      /* first command since foresight last looked what was compiled, 0: none */
+  cvy_compile_workers *compile_workers; /* of the device; NULL: none */
+  uint64_t
+      precompile_from; /* first command since tune/precompile.c last looked what was compiled, 0: none */
 
   cvy_chooser chooser;
   cvy_degradation degradation;
   cvy_verification verification;
-  cvy_store *stores;   /* all alive */
-  cvy_fetches fetches; /* of them */
-  cvy_recycler memory; /* for their values */
-  cvy_block *blocks;   /* from convoy_host_alloc */
+  cvy_store *stores;    /* all alive */
+  cvy_fetches fetches;  /* of them */
+  cvy_free_list memory; /* for their values */
+  cvy_block *blocks;    /* from convoy_host_alloc */
   cvy_call call;
 
   convoy_health health; /* the counters core keeps itself */

@@ -74,22 +74,22 @@ static cvy_usage usage_of(const cvy_engine *engine) {
 }
 
 /* What is counted since convoy_open and thus outlives the device. */
-static void add_counts(const cvy_usage *usage, cvy_builders *builders, convoy_health *out) {
+static void add_counts(const cvy_usage *usage, cvy_compile_workers *workers, convoy_health *out) {
   if (usage->bytes_peak > out->device_bytes_peak) out->device_bytes_peak = usage->bytes_peak;
-  out->programs_compiled += usage->programs_compiled + cvy_builders_compiled(builders);
+  out->programs_compiled += usage->programs_compiled + cvy_compile_workers_compiled(workers);
   out->programs_cached += usage->programs_cached;
 }
 
 void cvy_health_keep_counts(convoy_context *context) {
   cvy_usage usage = usage_of(&context->device);
-  add_counts(&usage, context->builders, &context->health);
+  add_counts(&usage, context->compile_workers, &context->health);
 }
 
 void cvy_health_collect(const convoy_context *context, convoy_health *out) {
   cvy_usage cpu = usage_of(&context->cpu), device = usage_of(&context->device);
   *out = context->health;
   out->struct_size = sizeof(*out);
-  add_counts(&device, context->builders, out);
+  add_counts(&device, context->compile_workers, out);
   out->device_bytes = device.bytes;
   out->device_bytes_held = device.bytes_held;
   out->host_bytes =

@@ -90,7 +90,7 @@ static convoy_status resolve_number(const number *row, int64_t given, int64_t *v
 
 #define WAIT_BUDGET "CONVOY_DEVICE_WAIT_BUDGET"
 #define MOST_SECONDS 1e6
-#define MOST_BUILDERS 64
+#define MOST_COMPILE_WORKERS 64
 
 static convoy_status resolve_budget(double given, double *out) {
   const char *text = cvy_env(WAIT_BUDGET);
@@ -111,10 +111,10 @@ static convoy_status resolve_budget(double given, double *out) {
   return CONVOY_OK;
 }
 
-static convoy_status resolve_builders(int32_t *out) {
-  int64_t builders = -1;
-  const bool legal = cvy_env_int("CONVOY_BUILDERS", 0, MOST_BUILDERS, &builders);
-  *out = (int32_t)builders;
+static convoy_status resolve_compile_workers(int32_t *out) {
+  int64_t count = -1;
+  const bool legal = cvy_env_int("CONVOY_COMPILE_WORKERS", 0, MOST_COMPILE_WORKERS, &count);
+  *out = (int32_t)count;
   return legal ? CONVOY_OK : CONVOY_ERR_ARGUMENT;
 }
 
@@ -123,7 +123,8 @@ static convoy_status check_others(void) {
   int64_t limit;
   if (!cvy_env_int("CONVOY_FAULT_LIMIT", 0, CVY_FAULT_LIMIT_MOST, &limit))
     return CONVOY_ERR_ARGUMENT;
-  return cvy_log_check();
+  convoy_status status = cvy_env_check_names();
+  return status ? status : cvy_log_check();
 }
 
 /* A name without the blanks around it, which nobody means to be part of it; how long it is. */
@@ -190,7 +191,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->open.team = options.team;
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
 
-  convoy_status status = resolve_builders(&out->builders);
+  convoy_status status = resolve_compile_workers(&out->compile_workers);
   if (!status) status = check_others();
   if (!status) status = resolve_budget(options.device_wait_budget, &out->wait_budget);
   if (status) return status;

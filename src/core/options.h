@@ -13,10 +13,10 @@ typedef struct cvy_options {
   bool winograd;
   bool require_device;
   convoy_verify verify;
-  int64_t history_limit; /* bytes */
-  double wait_budget;    /* seconds */
-  int32_t builders;      /* -1: as many as suit device and machine */
-  cvy_open_options open; /* what backends are told */
+  int64_t history_limit;   /* bytes */
+  double wait_budget;      /* seconds */
+  int32_t compile_workers; /* -1: as many as suit device and machine */
+  cvy_open_options open;   /* what backends are told */
 } cvy_options;
 
 /* Field, else environment, else default. `given` may be NULL. ERR_ARGUMENT names the bad one. */

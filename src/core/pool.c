@@ -15,12 +15,12 @@ static convoy_context *all;
 /* Waits until no other thread is in a call, so that the child's copies are whole; but not for long:
  * a call that takes its time is computing or waiting, and its context is whole meanwhile. */
 static void before_fork(void) {
-  enum { PATIENCE = 100000000, SECOND = 1000000000 }; /* nanoseconds */
+  enum { LONGEST = 100000000, SECOND = 1000000000 }; /* nanoseconds */
   struct timespec end;
   pthread_mutex_lock(&pool_lock);
   timespec_get(&end, TIME_UTC);
-  end.tv_sec += (end.tv_nsec + PATIENCE) / SECOND;
-  end.tv_nsec = (end.tv_nsec + PATIENCE) % SECOND;
+  end.tv_sec += (end.tv_nsec + LONGEST) / SECOND;
+  end.tv_nsec = (end.tv_nsec + LONGEST) % SECOND;
   for (convoy_context *each = all; each; each = each->next) {
     each->held = pthread_mutex_timedlock(&each->lock, &end) == 0;
   }

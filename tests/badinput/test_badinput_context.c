@@ -65,6 +65,27 @@ static void bad_environment_is_named(void **state) {
   }
 }
 
+/* Under the name it had in an earlier version a variable would be passed over in silence. */
+static void former_names_are_refused_with_the_new_ones(void **state) {
+  (void)state;
+  static const struct {
+    const char *old, *now;
+  } names[] = {{"CONVOY_BUILDERS", "CONVOY_COMPILE_WORKERS"},
+               {"CONVOY_STRIKE_LIMIT", "CONVOY_FAULT_LIMIT"}};
+  const convoy_options options = cpu_options();
+  char text[64];
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    setenv(names[i].old, "2", 1);
+    expect_open_refused(names[i].old, &options, CONVOY_ERR_ARGUMENT, names[i].old);
+    expect_open_refused(names[i].old, &options, CONVOY_ERR_ARGUMENT, names[i].now);
+    expect_refusal(names[i].old, convoy_fault_table(NULL, text, sizeof text), CONVOY_ERR_ARGUMENT,
+                   names[i].now);
+    setenv(names[i].old, "", 1); /* counts as not set */
+    assert_int_equal(convoy_fault_table(NULL, text, sizeof text), CONVOY_OK);
+    unsetenv(names[i].old);
+  }
+}
+
 /* Only a device has deadlines; failover, which is on, hides none of the program's own mistakes. */
 static void bad_deadlines_are_named(void **state) {
   (void)state;
@@ -177,6 +198,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_options_are_named),
       cmocka_unit_test(bad_environment_is_named),
+      cmocka_unit_test(former_names_are_refused_with_the_new_ones),
       cmocka_unit_test(bad_deadlines_are_named),
       cmocka_unit_test(algorithms_are_found_by_name_only),
       cmocka_unit_test(the_table_of_algorithms_ends),

@@ -328,7 +328,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return post(device, (command){.kind = RUN, .job = *job}, ticket);
 }
 
-/* Builders call it, with a device each: only what they count is shared. */
+/* Compile workers call it, with a device each: only what they count is shared. */
 static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)device;
   __atomic_fetch_add(&fake_seen.builds[job->problem.direction], 1, __ATOMIC_RELAXED);

@@ -49,11 +49,12 @@ typedef struct fake_script {
 
 typedef struct fake_counts {
   int64_t lists, opens, closes, commands, runs, clears, deaths;
-  int64_t builds[CONVOY_DIRECTIONS]; /* asked for; by builders, which have devices of their own */
-  int64_t arrays;                    /* alive on all devices */
-  int64_t host_blocks;               /* alive */
-  int64_t copies;                    /* fetched and not collected */
-  double budget;                     /* that the newest command found */
+  int64_t builds
+      [CONVOY_DIRECTIONS]; /* asked for; by compile workers, which have devices of their own */
+  int64_t arrays;          /* alive on all devices */
+  int64_t host_blocks;     /* alive */
+  int64_t copies;          /* fetched and not collected */
+  double budget;           /* that the newest command found */
 } fake_counts;
 
 extern fake_script fake;

@@ -46,7 +46,7 @@ def devices(device: Optional[str] = None, **options: Unpack[Options]) -> List[De
 
 
 def version() -> str:
-    """The library's version with its build id, "0.1.0 (...)"."""
+    """The library's version with its build id, "0.2.0 (...)"."""
     return str(library.convoy_version().decode())
 
 

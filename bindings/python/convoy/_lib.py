@@ -22,7 +22,7 @@ from ctypes import (
     c_void_p,
 )
 
-VERSION = (0, 1, 0)
+VERSION = (0, 2, 0)
 MAX_RANK = 3
 MAX_DIMS = 5
 DESCRIPTION_TEXT = 640

@@ -6,7 +6,7 @@
 #include "core/exec/device.h"
 #include "core/exec/fetches.h"
 #include "core/exec/recover.h"
-#include "core/tune/foresight.h"
+#include "core/tune/precompile.h"
 
 static convoy_status checked(convoy_context *context, convoy_status status) {
   return status ? cvy_recover(context, status) : CONVOY_OK;
@@ -106,7 +106,7 @@ convoy_status cvy_launch(convoy_context *context, const cvy_op *op, const cvy_ch
 convoy_status cvy_await(convoy_context *context, uint64_t ticket) {
   const volatile int *interrupt = context->call.interruptible ? &context->interrupt : NULL;
   uint64_t fault = 0;
-  cvy_foresee_wait(context, interrupt);
+  cvy_precompile_wait(context, interrupt);
   convoy_status status = cvy_device_wait(context, ticket, interrupt, &fault);
   if (!status) cvy_blackbox_done(context, ticket);
   if (status != CONVOY_ERR_INTERRUPTED) return checked(context, status);

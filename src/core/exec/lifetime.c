@@ -28,8 +28,8 @@ convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backen
   }
   device->downs = &context->box.downs;
   if (backend->mark) backend->mark(device->device, context->box.path);
-  context->builders =
-      cvy_builders_new(device, index, &context->options, context->cpu.facts.info.compute_units);
+  context->compile_workers = cvy_compile_workers_new(device, index, &context->options,
+                                                     context->cpu.facts.info.compute_units);
   cvy_verification_start(&context->verification);
   cvy_fault_table_start(context);
   return CONVOY_OK;
@@ -40,8 +40,8 @@ void cvy_device_close(convoy_context *context) {
   if (!engine->device) return;
   cvy_health_keep_counts(context);
   cvy_blocks_orphan(context);
-  cvy_builders_close(context->builders);
-  context->builders = NULL;
+  cvy_compile_workers_close(context->compile_workers);
+  context->compile_workers = NULL;
   engine->backend->close(engine->device);
   engine->device = NULL;
   cvy_blackbox_close(context);
@@ -50,8 +50,8 @@ void cvy_device_close(convoy_context *context) {
 
 void cvy_device_forget(convoy_context *context) {
   cvy_blocks_orphan(context);
-  cvy_builders_forget(context->builders);
-  context->builders = NULL;
+  cvy_compile_workers_forget(context->compile_workers);
+  context->compile_workers = NULL;
   context->device.device = NULL;
   context->suspended = false;
   for (cvy_store *each = context->stores; each; each = each->next) {

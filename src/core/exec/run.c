@@ -7,8 +7,8 @@
 #include "core/exec/low_memory.h"
 #include "core/exec/values.h"
 #include "core/faults/degradation.h"
-#include "core/tune/foresight.h"
 #include "core/tune/params.h"
+#include "core/tune/precompile.h"
 #include "core/verify/nan_watch.h"
 #include "os/os.h"
 
@@ -41,7 +41,7 @@ static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_s
   convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
   const bool is_first = context->chooser.choices > choices;
   if (!status) status = cvy_perform_chosen(context, op, &choice, out);
-  if (!status && is_first) cvy_foresee_passes(context, &op->problem, &choice);
+  if (!status && is_first) cvy_precompile_passes(context, &op->problem, &choice);
   bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;
   return starved && context->options.failover ? run_in_low_memory(context, op, out) : status;
 }

@@ -95,13 +95,13 @@ void cvy_store_drop(cvy_store *store) {
 }
 
 convoy_status cvy_values_new(const cvy_store *store, float **out) {
-  *out = cvy_recycle_take(&store->context->memory, store->bytes);
+  *out = cvy_free_list_take(&store->context->memory, store->bytes);
   if (*out) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %lld bytes", (long long)store->bytes);
 }
 
 void cvy_values_drop(const cvy_store *store, float *values) {
-  cvy_recycle_give(&store->context->memory, values, store->bytes);
+  cvy_free_list_give(&store->context->memory, values, store->bytes);
 }
 
 void cvy_store_publish(cvy_store *store, float *values) {

@@ -104,6 +104,8 @@ void cvy_fault_table_note(cvy_fault_table *mine, const cvy_fault_entry *what) {
 }
 
 convoy_status cvy_fault_table_text(const char *device, char *text, size_t size) {
+  const convoy_status named = cvy_env_check_names(); /* what is done about faults depends on them */
+  if (named) return named;
   cvy_fault_table *table = malloc(sizeof *table);
   if (!table) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the table");
   const convoy_status status = load(table);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/exec/device.h"
-#include "core/tune/foresight.h"
 #include "core/tune/params.h"
+#include "core/tune/precompile.h"
 #include "os/os.h"
 
 enum { QUICK_SAMPLES = 3, BATCH_MOST = 256, FURTHEST_STEP = 3 };
@@ -148,7 +148,7 @@ int cvy_search_try(cvy_search *search, const cvy_choice *choice) {
 void cvy_search_announce(const cvy_search *search, const cvy_choice *choice) {
   const bool compiles = !search->bench->engine->backend->host_memory;
   if (!compiles || find(search, choice) >= 0) return;
-  cvy_foresee_choice(search->bench->context, &search->bench->op.problem, choice);
+  cvy_precompile_choice(search->bench->context, &search->bench->op.problem, choice);
 }
 
 /* ----------------------------------------------------------------------------------- search */

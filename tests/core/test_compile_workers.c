@@ -1,4 +1,4 @@
-/* Builders on the fake device: what they are asked to build, when they are started, and that neither their
+/* Compile workers on the fake device: what they are asked to build, when they are started, and that neither their
  * failure nor their hanging costs anything. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int reset(void **state) {
   (void)state;
   fake_reset();
   fake.on_run = compile;
-  setenv("CONVOY_BUILDERS", "2", 1);
+  setenv("CONVOY_COMPILE_WORKERS", "2", 1);
   return 0;
 }
 
@@ -79,14 +79,14 @@ static void await_builds(int64_t wanted) {
   assert_int_equal(builds(), wanted);
 }
 
-/* As many builders as that have been, and none is left. */
-static void close_all(layer *of, int64_t builders) {
+/* As many compile workers as that have been, and none is left. */
+static void close_all(layer *of, int64_t workers) {
   check_tensor(of->y, y);
   const convoy_health health = health_of(of->context);
   assert_int_equal(health.faults + health.failovers + health.downgrades, 0);
   free_layer(of);
   convoy_close(of->context);
-  assert_int_equal(fake_seen.opens, 1 + builders);
+  assert_int_equal(fake_seen.opens, 1 + workers);
   assert_int_equal(fake_seen.closes, fake_seen.opens);
 }
 
@@ -174,7 +174,7 @@ static void test_failing(void **state) {
   (void)state;
   fake.build_status = CONVOY_ERR_DEVICE;
   layer all = run_one();
-  await_builds(2); /* each builder fails once; the third job is left to whoever needs it */
+  await_builds(2); /* each compile worker fails once; the third job is left to whoever needs it */
   usleep(20000);
   convoy_run run = CONVOY_RUN_INIT;
   forward(&all, &run);
@@ -230,7 +230,7 @@ static void test_fork(void **state) {
 
 static void test_none(void **state) {
   (void)state;
-  setenv("CONVOY_BUILDERS", "0", 1);
+  setenv("CONVOY_COMPILE_WORKERS", "0", 1);
   layer all = run_one();
   usleep(20000);
   close_all(&all, 0);
@@ -241,9 +241,9 @@ static void test_no_number(void **state) {
   static const char *const wrong[] = {"two", "-1", "65"};
   for (size_t i = 0; i < CVY_COUNT(wrong); i++) {
     convoy_context *context = NULL;
-    setenv("CONVOY_BUILDERS", wrong[i], 1);
+    setenv("CONVOY_COMPILE_WORKERS", wrong[i], 1);
     assert_int_equal(convoy_open(NULL, &context), CONVOY_ERR_ARGUMENT);
-    assert_non_null(strstr(convoy_last_error(), "CONVOY_BUILDERS"));
+    assert_non_null(strstr(convoy_last_error(), "CONVOY_COMPILE_WORKERS"));
   }
 }
 

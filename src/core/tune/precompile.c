@@ -1,12 +1,12 @@
 /* Who is asked to compile what: a layer's three passes once one of them runs, a tuner's candidates. */
-#include "core/tune/foresight.h"
+#include "core/tune/precompile.h"
 
-/* Builders are started by what the device's own worker had to compile, so never on a warm start. */
+/* Compile workers are started by what the device's own worker had to compile, so never on a warm start. */
 static void look(convoy_context *context) {
   const cvy_engine *engine = &context->device;
   cvy_usage usage;
   engine->backend->usage(engine->device, &usage);
-  cvy_builders_note(context->builders, usage.programs_compiled);
+  cvy_compile_workers_note(context->compile_workers, usage.programs_compiled);
 }
 
 /* The same layer in another direction, as training usually has it. */
@@ -22,7 +22,7 @@ static cvy_problem pass_of(const cvy_problem *problem, convoy_direction directio
 static void add(convoy_context *context, const cvy_problem *problem) {
   cvy_choice choice;
   if (cvy_choose(&context->chooser, &context->device, problem, &choice)) return;
-  cvy_builders_add(context->builders, problem, &choice);
+  cvy_compile_workers_add(context->compile_workers, problem, &choice);
 }
 
 static void add_other_passes(convoy_context *context, const cvy_problem *problem) {
@@ -36,32 +36,32 @@ static void add_other_passes(convoy_context *context, const cvy_problem *problem
   }
 }
 
-void cvy_foresee_passes(convoy_context *context, const cvy_problem *problem,
-                        const cvy_choice *choice) {
-  if (!context->builders) return;
+void cvy_precompile_passes(convoy_context *context, const cvy_problem *problem,
+                           const cvy_choice *choice) {
+  if (!context->compile_workers) return;
   add_other_passes(context, problem);
-  cvy_foresee_choice(context, problem, choice);
-  if (!context->foreseen) context->foreseen = context->last_ticket;
+  cvy_precompile_choice(context, problem, choice);
+  if (!context->precompile_from) context->precompile_from = context->last_ticket;
 }
 
-void cvy_foresee_problem(convoy_context *context, const cvy_problem *problem) {
-  if (context->builders && problem->n) add(context, problem);
+void cvy_precompile_problem(convoy_context *context, const cvy_problem *problem) {
+  if (context->compile_workers && problem->n) add(context, problem);
 }
 
-void cvy_foresee_choice(convoy_context *context, const cvy_problem *problem,
-                        const cvy_choice *choice) {
-  if (!context->builders) return;
-  cvy_builders_add(context->builders, problem, choice);
+void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,
+                           const cvy_choice *choice) {
+  if (!context->compile_workers) return;
+  cvy_compile_workers_add(context->compile_workers, problem, choice);
   look(context);
 }
 
 /* What fails here is for the wait itself to find. */
-void cvy_foresee_wait(convoy_context *context, const volatile int *interrupt) {
+void cvy_precompile_wait(convoy_context *context, const volatile int *interrupt) {
   const cvy_engine *engine = &context->device;
-  const uint64_t first = context->foreseen;
-  if (!context->builders || !first) return;
-  context->foreseen = 0;
+  const uint64_t first = context->precompile_from;
+  if (!context->compile_workers || !first) return;
+  context->precompile_from = 0;
   if (engine->backend->begun(engine->device, first, interrupt)) return;
   look(context);
-  cvy_builders_drop(context->builders);
+  cvy_compile_workers_drop(context->compile_workers);
 }

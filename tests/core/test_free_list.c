@@ -5,7 +5,7 @@
 
 #include "common/cmocka.h"
 #include "common/random.h"
-#include "core/exec/recycle.h"
+#include "core/exec/free_list.h"
 #include "core/fake.h"
 #include "core/open.h"
 
@@ -23,34 +23,34 @@ int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes) {
   return exhausted ? 12 : __real_posix_memalign(out, alignment, bytes);
 }
 
-/* Takes and fills, so that a sanitizer sees a block that is too small. */
-static void *take(cvy_recycler *recycler, int64_t bytes) {
-  void *memory = cvy_recycle_take(recycler, bytes);
+/* Takes and fills, so that a sanitizer sees a chunk that is too small. */
+static void *take(cvy_free_list *list, int64_t bytes) {
+  void *memory = cvy_free_list_take(list, bytes);
   assert_non_null(memory);
   memset(memory, 0x5a, (size_t)bytes);
   return memory;
 }
 
-/* --------------------------------------------------------------------------- the recycler */
+/* --------------------------------------------------------------------------- the list */
 
 static void test_taken_again(void **state) {
   (void)state;
-  cvy_recycler recycler = {0};
-  void *a = take(&recycler, MIB), *b = take(&recycler, 2 * MIB);
-  cvy_recycle_give(&recycler, a, MIB);
-  cvy_recycle_give(&recycler, b, 2 * MIB);
-  assert_int_equal(recycler.live, 0);
-  assert_int_equal(recycler.kept, 3 * MIB);
+  cvy_free_list list = {0};
+  void *a = take(&list, MIB), *b = take(&list, 2 * MIB);
+  cvy_free_list_give(&list, a, MIB);
+  cvy_free_list_give(&list, b, 2 * MIB);
+  assert_int_equal(list.live, 0);
+  assert_int_equal(list.kept, 3 * MIB);
   allocations = 0;
-  assert_ptr_equal(take(&recycler, MIB - 4), a); /* nearly the same size */
-  assert_ptr_equal(take(&recycler, 2 * MIB), b);
+  assert_ptr_equal(take(&list, MIB - 4), a); /* nearly the same size */
+  assert_ptr_equal(take(&list, 2 * MIB), b);
   assert_int_equal(allocations, 0);
-  assert_int_equal(recycler.kept, 0);
-  assert_int_equal(recycler.live, 3 * MIB);
-  cvy_recycle_give(&recycler, a, MIB - 4);
-  cvy_recycle_give(&recycler, b, 2 * MIB);
-  cvy_recycle_end(&recycler);
-  assert_int_equal(recycler.kept, 0);
+  assert_int_equal(list.kept, 0);
+  assert_int_equal(list.live, 3 * MIB);
+  cvy_free_list_give(&list, a, MIB - 4);
+  cvy_free_list_give(&list, b, 2 * MIB);
+  cvy_free_list_end(&list);
+  assert_int_equal(list.kept, 0);
 }
 
 static void test_alignment_and_waste(void **state) {
@@ -58,82 +58,82 @@ static void test_alignment_and_waste(void **state) {
   const int64_t sizes[] = {0,         1,       63 * KIB,    64 * KIB, 64 * KIB + 4,
                            500 * KIB, MIB / 2, MIB / 2 + 4, MIB + 4,  10 * MIB + 12};
   for (size_t i = 0; i < CVY_COUNT(sizes); i++) {
-    cvy_recycler recycler = {0};
-    void *memory = take(&recycler, sizes[i]);
+    cvy_free_list list = {0};
+    void *memory = take(&list, sizes[i]);
     assert_int_equal((uintptr_t)memory % (sizes[i] < 64 * KIB ? 64 : 4096), 0);
-    assert_true(recycler.live >= sizes[i]);
-    assert_true(recycler.live - sizes[i] <= 1 + sizes[i] / 8);
-    cvy_recycle_give(&recycler, memory, sizes[i]);
-    cvy_recycle_end(&recycler);
+    assert_true(list.live >= sizes[i]);
+    assert_true(list.live - sizes[i] <= 1 + sizes[i] / 8);
+    cvy_free_list_give(&list, memory, sizes[i]);
+    cvy_free_list_end(&list);
   }
 }
 
-/* Whatever comes, the spares are never more than what was in use at once. */
+/* Whatever comes, the chunks are never more than what was in use at once. */
 static void test_bounded(void **state) {
   (void)state;
   enum { BLOCKS = 20 };
-  cvy_recycler recycler = {0};
+  cvy_free_list list = {0};
   test_random random = {3};
-  void *blocks[BLOCKS] = {NULL};
+  void *chunks[BLOCKS] = {NULL};
   int64_t bytes[BLOCKS], most = 0;
   for (int i = 0; i < 5000; i++) {
     int at = (int)test_between(&random, 0, BLOCKS - 1);
-    if (blocks[at]) {
-      cvy_recycle_give(&recycler, blocks[at], bytes[at]);
-      blocks[at] = NULL;
+    if (chunks[at]) {
+      cvy_free_list_give(&list, chunks[at], bytes[at]);
+      chunks[at] = NULL;
     } else {
       bytes[at] = test_between(&random, 0, 6) * 40 * KIB;
-      blocks[at] = cvy_recycle_take(&recycler, bytes[at]);
+      chunks[at] = cvy_free_list_take(&list, bytes[at]);
     }
-    if (recycler.live > most) most = recycler.live;
-    assert_true(recycler.kept >= 0 && recycler.kept <= most);
+    if (list.live > most) most = list.live;
+    assert_true(list.kept >= 0 && list.kept <= most);
   }
-  for (int i = 0; i < BLOCKS; i++) cvy_recycle_give(&recycler, blocks[i], bytes[i]);
-  assert_int_equal(recycler.live, 0);
-  assert_true(recycler.kept > 0);
-  cvy_recycle_end(&recycler);
-  assert_int_equal(recycler.kept, 0);
+  for (int i = 0; i < BLOCKS; i++) cvy_free_list_give(&list, chunks[i], bytes[i]);
+  assert_int_equal(list.live, 0);
+  assert_true(list.kept > 0);
+  cvy_free_list_end(&list);
+  assert_int_equal(list.kept, 0);
 }
 
 static void test_unused_for_long(void **state) {
   (void)state;
-  cvy_recycler recycler = {0};
-  void *busy = take(&recycler, MIB), *idle = take(&recycler, 2 * MIB);
-  cvy_recycle_give(&recycler, idle, 2 * MIB);
+  cvy_free_list list = {0};
+  void *busy = take(&list, MIB), *idle = take(&list, 2 * MIB);
+  cvy_free_list_give(&list, idle, 2 * MIB);
   for (int i = 0; i < 20000; i++) {
-    cvy_recycle_give(&recycler, busy, MIB);
-    busy = cvy_recycle_take(&recycler, MIB);
-    if (i == 5000) assert_int_equal(recycler.kept, 2 * MIB);
+    cvy_free_list_give(&list, busy, MIB);
+    busy = cvy_free_list_take(&list, MIB);
+    if (i == 5000) assert_int_equal(list.kept, 2 * MIB);
   }
-  assert_int_equal(recycler.kept, 0);
-  cvy_recycle_give(&recycler, busy, MIB);
-  cvy_recycle_end(&recycler);
+  assert_int_equal(list.kept, 0);
+  cvy_free_list_give(&list, busy, MIB);
+  cvy_free_list_end(&list);
 }
 
 static void test_no_memory(void **state) {
   (void)state;
-  cvy_recycler recycler = {0};
-  void *block = take(&recycler, MIB);
-  cvy_recycle_give(&recycler, block, MIB);
+  cvy_free_list list = {0};
+  void *chunk = take(&list, MIB);
+  cvy_free_list_give(&list, chunk, MIB);
   exhausted = true;
-  assert_null(cvy_recycle_take(&recycler, 2 * MIB));
+  assert_null(cvy_free_list_take(&list, 2 * MIB));
   exhausted = false;
-  assert_int_equal(recycler.kept, 0); /* the spares were given up to make room */
-  assert_null(cvy_recycle_take(&recycler, INT64_MAX));
-  assert_int_equal(recycler.live, 0);
-  assert_int_equal(recycler.most, MIB); /* what could not be had does not raise the bound */
-  cvy_recycle_end(&recycler);
+  assert_int_equal(list.kept, 0); /* the chunks were given up to make room */
+  assert_null(cvy_free_list_take(&list, INT64_MAX));
+  assert_int_equal(list.live, 0);
+  assert_int_equal(list.most, MIB); /* what could not be had does not raise the bound */
+  cvy_free_list_end(&list);
 }
 
 static void test_given_back_after_the_end(void **state) {
   (void)state;
-  cvy_recycler recycler = {0};
-  void *block = take(&recycler, MIB);
-  cvy_recycle_end(&recycler);
-  cvy_recycle_give(&recycler, block, MIB);
-  cvy_recycle_give(&recycler, NULL, MIB);
-  assert_int_equal(recycler.live, 0);
-  assert_int_equal(recycler.kept, 0);
+  cvy_free_list list = {0};
+  void *chunk = take(&list, MIB);
+  cvy_free_list_end(&list);
+  cvy_free_list_give(&list, chunk, MIB);
+  cvy_free_list_give(&list, NULL, MIB);
+  assert_int_equal(list.live, 0);
+  assert_int_equal(list.kept, 0);
 }
 
 /* ------------------------------------------------------------------------------- contexts */
@@ -174,7 +174,7 @@ static void steps_allocate_nothing(const char *device) {
   for (int i = 0; i < 100; i++) step(context, (float)i);
   assert_int_equal(health_of(context).host_bytes, before);
   assert_true(before <= (int64_t)sizeof(float) * 7 * X); /* x, y, dx, as much kept, and an eighth */
-  /* Each step makes one block too small to be kept: w. */
+  /* Each step makes one chunk too small to be kept: w. */
   assert_int_equal(allocations, 100);
   convoy_close(context);
 }

@@ -1,4 +1,4 @@
-/* A cold step with two builders on PoCL: they compile for the device's worker, no program is compiled twice,
+/* A cold step with two compile workers on PoCL: they compile for the device's worker, no program is compiled twice,
  * killing them costs nothing, a warm step starts none, and nothing is left of them. PoCL's own cache is off,
  * so that programs go through Convoy's. */
 #include <ctype.h>
@@ -86,13 +86,13 @@ static convoy_health health_of(struct net *net) {
   return health;
 }
 
-static void run_calls(struct net *net, int calls, bool kill_builders) {
+static void run_calls(struct net *net, int calls, bool kill_compile_workers) {
   for (int call = 0; call < calls; call++) {
     convoy_run run = CONVOY_RUN_INIT;
     if (net_call(net, call, &run)) fail_msg("call %d: %s", call, convoy_last_error());
     assert_string_equal(run.device, pocl);
     assert_int_equal(run.attempts, 1);
-    if (kill_builders) count_children((pid_t)health_of(net).worker_pid, SIGKILL);
+    if (kill_compile_workers) count_children((pid_t)health_of(net).worker_pid, SIGKILL);
   }
 }
 
@@ -107,11 +107,11 @@ static void check_results(struct net *net, int calls) {
 }
 
 /* The first calls of a step, all of them compared with the CPU's results. */
-static convoy_health run(int calls, bool kill_builders) {
+static convoy_health run(int calls, bool kill_compile_workers) {
   const int descriptors = count_descriptors();
   struct net net;
   net_open(&net, pocl, false, 1);
-  run_calls(&net, calls, kill_builders);
+  run_calls(&net, calls, kill_compile_workers);
   const convoy_health health = health_of(&net);
   assert_int_equal(health.faults + health.failovers + health.downgrades, 0);
   check_results(&net, calls);
@@ -145,7 +145,7 @@ int main(void) {
   if (!mkdtemp(cache)) return EXIT_FAILURE;
   setenv("CONVOY_CACHE_DIR", cache, 1);
   setenv("POCL_KERNEL_CACHE", "0", 1);
-  setenv("CONVOY_BUILDERS", "2", 1);
+  setenv("CONVOY_COMPILE_WORKERS", "2", 1);
   const int status = test_find("pocl", pocl, sizeof pocl);
   if (status != 0) return status;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
