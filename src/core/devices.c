@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/rosterfile.h"
+#include "core/roster_file.h"
 
 const cvy_backend *cvy_cpu_backend(void) {
   const cvy_backend *const *each = cvy_backends;

@@ -20,7 +20,7 @@ typedef struct cvy_survey {
 } cvy_survey;
 
 /* All that the name in `options` could mean: where that is the CPU engine, no other backend is asked.
- * What others show is remembered (core/rosterfile.h). */
+ * What others show is remembered (core/roster_file.h). */
 void cvy_devices(const cvy_options *options, cvy_survey *out);
 /* Why there may be more devices than were seen, and which this machine has had; "" if there is nothing
  * to say. */

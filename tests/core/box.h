@@ -3,7 +3,7 @@
 #define BOX_H
 
 #include "convoy/convoy.h"
-#include "core/faults/marker.h"
+#include "core/faults/in_use_marker.h"
 #include "os/os.h"
 
 typedef struct box_state {

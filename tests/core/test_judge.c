@@ -99,14 +99,15 @@ static void test_rule(void **state) {
       {CVY_MARKER_OVER, "went on", .refreshed = BEGAN - DAY, .alive = BEGAN - DAY + 11 * MINUTE},
       {CVY_MARKER_OVER, "went on", .refreshed = BEGAN - DAY, .others = BEGAN - DAY + 11 * MINUTE},
       /* A machine that went down, also one that nobody started again before the morning. */
-      {.verdict = CVY_MARKER_DOWN, .why = "nothing shows"},
-      {CVY_MARKER_DOWN, "nothing shows", .space = "", .here_space = ""}, /* a kernel without them */
-      {CVY_MARKER_DOWN, "nothing shows", .refreshed = BEGAN - DAY},
-      {CVY_MARKER_DOWN, "nothing shows", .refreshed = BEGAN - DAY,
+      {.verdict = CVY_MARKER_CRASH, .why = "nothing shows"},
+      {CVY_MARKER_CRASH, "nothing shows", .space = "",
+       .here_space = ""}, /* a kernel without them */
+      {CVY_MARKER_CRASH, "nothing shows", .refreshed = BEGAN - DAY},
+      {CVY_MARKER_CRASH, "nothing shows", .refreshed = BEGAN - DAY,
        .alive = BEGAN - DAY + 9 * MINUTE, .others = BEGAN - DAY + 9 * MINUTE},
-      {CVY_MARKER_DOWN, "nothing shows",
-       .told = BEGAN - 13 * MINUTE},                     /* and went on all the same */
-      {CVY_MARKER_DOWN, "nothing shows", .lives = true}, /* a number is used again */
+      {CVY_MARKER_CRASH, "nothing shows",
+       .told = BEGAN - 13 * MINUTE},                      /* and went on all the same */
+      {CVY_MARKER_CRASH, "nothing shows", .lives = true}, /* a number is used again */
   };
   for (size_t i = 0; i < CVY_COUNT(lines); i++) check(&lines[i]);
 }

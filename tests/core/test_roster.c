@@ -10,7 +10,7 @@
 #include "core/box.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/rosterfile.h"
+#include "core/roster_file.h"
 #include "core/where.h"
 #include "os/os.h"
 

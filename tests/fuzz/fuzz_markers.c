@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/faults/marker.h"
+#include "core/faults/in_use_marker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 

@@ -26,7 +26,7 @@ convoy_status cvy_device_open(convoy_context *context, const cvy_backend *backen
     cvy_blackbox_close(context);
     return status;
   }
-  device->downs = &context->box.downs;
+  device->crashes = &context->box.crashes;
   if (backend->mark) backend->mark(device->device, context->box.path);
   context->compile_workers = cvy_compile_workers_new(device, index, &context->options,
                                                      context->cpu.facts.info.compute_units);

@@ -8,13 +8,13 @@
 
 #include "core/context.h"
 #include "core/faults/judge.h"
-#include "core/faults/markers.h"
+#include "core/faults/marker_files.h"
 #include "core/faults/sensors.h"
 #include "core/tune/params.h"
 #include "os/os.h"
 
 static const double refresh_seconds = 60;
-enum { MOST_DOWNS = 2 }; /* with so many a device is not opened any more */
+enum { MOST_CRASHES = 2 }; /* with so many a device is not opened any more */
 
 bool cvy_blackbox_keeps(convoy_context *context, convoy_status status) {
   if (!status) return true;
@@ -96,14 +96,14 @@ void cvy_blackbox_refresh(convoy_context *context) {
 }
 
 convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_info *info) {
-  cvy_downs *downs = &context->box.downs;
+  cvy_crashes *crashes = &context->box.crashes;
   cvy_judge_all();
-  cvy_downs_load(info, downs);
-  if (downs->count >= MOST_DOWNS) {
+  cvy_crashes_load(info, crashes);
+  if (crashes->count >= MOST_CRASHES) {
     return cvy_fail(CONVOY_ERR_DEVICE,
                     "the machine went down %d times while %s was in use, last seen %s; a power cut "
                     "looks the same, `convoy health --clear` forgets it",
-                    (int)downs->count, info->name, downs->latest.refreshed);
+                    (int)crashes->count, info->name, crashes->latest.refreshed);
   }
   begin(context, info);
   return CONVOY_OK;

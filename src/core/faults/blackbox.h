@@ -1,6 +1,6 @@
 /* The black box: what can still be read when the machine itself went down.
  *
- * A marker, one small file in the state folder, is there as long as a device is open, and is written anew
+ * An in-use marker, one small file in the state folder, is there as long as a device is open, and is written anew
  * once a minute. Whoever opens a device later and finds a marker of an earlier boot, and nothing that shows
  * that the machine outlived the trainer (faults/judge.h), knows that the machine stopped while that device
  * was in use; after two of them it is not opened any more. While a kernel (an algorithm with its
@@ -10,7 +10,7 @@
 #ifndef CVY_BLACKBOX_H
 #define CVY_BLACKBOX_H
 
-#include "core/faults/downs.h"
+#include "core/faults/crashes.h"
 #include "core/tune/choose.h"
 
 #define CVY_KERNELS 256
@@ -23,8 +23,8 @@ typedef struct cvy_blackbox {
   uint64_t used
       [CVY_KERNELS]; /* hashes of kernels that have been used; the oldest of more is named anew */
   int32_t next_used;
-  bool silent;     /* that files cannot be written has been said */
-  cvy_downs downs; /* of the device */
+  bool silent;         /* that files cannot be written has been said */
+  cvy_crashes crashes; /* of the device */
 } cvy_blackbox;
 
 /* Before a device is opened: judges the markers that are there and sets its own. ERR_DEVICE with a

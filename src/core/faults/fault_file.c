@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/faults/downs.h"
-#include "core/state/statefile.h"
+#include "core/faults/crashes.h"
+#include "core/state/state_file.h"
 #include "os/os.h"
 
-static convoy_status read_file(const cvy_statefile *at, cvy_fault_table *out) {
+static convoy_status read_file(const cvy_state_file *at, cvy_fault_table *out) {
   char *text;
   out->count = out->skipped = 0;
-  const convoy_status status = cvy_statefile_read(at, &text);
+  const convoy_status status = cvy_state_file_read(at, &text);
   if (text) cvy_fault_table_parse(text, out);
   free(text);
   if (out->skipped) {
@@ -22,7 +22,7 @@ static convoy_status read_file(const cvy_statefile *at, cvy_fault_table *out) {
   return status;
 }
 
-static convoy_status write_file(const cvy_statefile *at, const cvy_fault_table *table) {
+static convoy_status write_file(const cvy_state_file *at, const cvy_fault_table *table) {
   char *text = malloc(CVY_FAULT_TABLE_TEXT);
   if (!text) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for the table of faults");
   cvy_fault_table_format(table, text, CVY_FAULT_TABLE_TEXT);
@@ -45,10 +45,10 @@ static void add_unwritten(cvy_fault_table *to, const cvy_fault_table *mine) {
 /* Changes the file while nobody else does: adds what it lacks of `mine`, or forgets `device`'s where
  * `mine` is NULL. `out` gets what the file has then. */
 static convoy_status change(const cvy_fault_table *mine, const char *device, cvy_fault_table *out) {
-  cvy_statefile at;
-  convoy_status status = cvy_statefile_find("faults", &at);
+  cvy_state_file at;
+  convoy_status status = cvy_state_file_find("faults", &at);
   if (status) return CONVOY_ERR_IO;
-  int lock = cvy_file_lock(at.lock, CVY_STATEFILE_LOCK_SECONDS);
+  int lock = cvy_file_lock(at.lock, CVY_STATE_FILE_LOCK_SECONDS);
   if (lock < 0) return CONVOY_ERR_IO;
   status = read_file(&at, out);
   if (mine)
@@ -69,9 +69,9 @@ int32_t cvy_fault_limit(void) {
 
 /* Where there is no place for a table nothing is recorded. */
 static convoy_status load(cvy_fault_table *out) {
-  cvy_statefile at;
+  cvy_state_file at;
   out->count = 0;
-  const convoy_status status = cvy_statefile_find("faults", &at);
+  const convoy_status status = cvy_state_file_find("faults", &at);
   if (status) return status == CONVOY_ERR_NOT_FOUND ? CONVOY_OK : status;
   return read_file(&at, out);
 }
@@ -114,7 +114,7 @@ convoy_status cvy_fault_table_text(const char *device, char *text, size_t size) 
   if (status) return status;
   size_t used = strlen(text);
   cvy_text rest = cvy_text_in(text + used, size - used);
-  cvy_downs_describe(device, &rest);
+  cvy_crashes_describe(device, &rest);
   return CONVOY_OK;
 }
 
@@ -123,6 +123,6 @@ convoy_status cvy_fault_table_clear(const char *device) {
   if (!left) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the table");
   convoy_status status = change(NULL, device, left);
   free(left);
-  cvy_downs_forget(device);
+  cvy_crashes_forget(device);
   return status;
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/faults/downs.h"
-#include "core/faults/markers.h"
+#include "core/faults/crashes.h"
+#include "core/faults/marker_files.h"
 
 enum {
   MOST_MARKERS = 1000, /* are judged: the time it takes is the trainer's */
@@ -134,7 +134,7 @@ cvy_verdict cvy_judge(const cvy_marker *marker, const cvy_here *here, int64_t ot
     if (rules[i].holds(&of)) return rules[i].verdict;
   }
   *why = "nothing shows that the machine outlived it or was shut down";
-  return CVY_MARKER_DOWN;
+  return CVY_MARKER_CRASH;
 }
 
 /* ------------------------------------------------------------------------------- all there are */
@@ -185,7 +185,7 @@ static bool keep_down(const char *path, const cvy_marker *marker) {
       "the same, `convoy health --clear` forgets it",
       marker->device, marker->refreshed, (long long)marker->step,
       marker->first_use[0] ? ", first use of " : "", marker->first_use);
-  return cvy_downs_add(path, marker);
+  return cvy_crashes_add(path, marker);
 }
 
 static void judge_one(const sweep *all, const found *one) {
@@ -196,7 +196,7 @@ static void judge_one(const sweep *all, const found *one) {
           "marker of %s by process %d, last seen %s: %s", marker->device, marker->process,
           marker->refreshed, why);
   if (verdict == CVY_MARKER_STAYS) return;
-  if (verdict == CVY_MARKER_DOWN && !keep_down(one->path, marker)) return;
+  if (verdict == CVY_MARKER_CRASH && !keep_down(one->path, marker)) return;
   cvy_file_remove(one->path);
 }
 

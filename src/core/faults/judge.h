@@ -3,7 +3,7 @@
 #ifndef CVY_JUDGE_H
 #define CVY_JUDGE_H
 
-#include "core/faults/marker.h"
+#include "core/faults/in_use_marker.h"
 #include "os/os.h"
 
 /* Where and when a marker is judged. */
@@ -15,7 +15,7 @@ typedef struct cvy_here {
 typedef enum cvy_verdict {
   CVY_MARKER_STAYS, /* not ours to judge, or not yet */
   CVY_MARKER_OVER,  /* means nothing, any more */
-  CVY_MARKER_DOWN   /* the machine went down */
+  CVY_MARKER_CRASH  /* the machine went down */
 } cvy_verdict;
 
 /* `others` is when another marker of the same boot was seen last. *why gets the reason. */

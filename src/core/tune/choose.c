@@ -41,7 +41,7 @@ static void measure_workspace(const cvy_engine *engine, const cvy_problem *probl
 bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
                    cvy_choice *out, cvy_text *reason) {
   const cvy_algorithm *algorithm = engine->backend->algorithms[row];
-  if (engine->downs && cvy_downs_bar(engine->downs, algorithm->name)) {
+  if (engine->crashes && cvy_crashes_bar(engine->crashes, algorithm->name)) {
     cvy_text_add(reason, "the machine went down during its first use here");
     return false;
   }

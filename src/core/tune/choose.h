@@ -2,7 +2,7 @@
 #ifndef CVY_CHOOSE_H
 #define CVY_CHOOSE_H
 
-#include "core/faults/downs.h"
+#include "core/faults/crashes.h"
 #include "core/faults/fault_table.h"
 #include "core/tune/tunefile.h"
 
@@ -11,8 +11,8 @@ typedef struct cvy_engine {
   const cvy_backend *backend;
   cvy_device *device; /* NULL: none, or given up */
   cvy_facts facts;
-  const cvy_downs *downs; /* what bars algorithms on it; NULL: nothing */
-  bool strict;            /* bars rows with an error_growth */
+  const cvy_crashes *crashes; /* what bars algorithms on it; NULL: nothing */
+  bool strict;                /* bars rows with an error_growth */
 } cvy_engine;
 
 typedef struct cvy_choice {

@@ -1,9 +1,9 @@
 /* Markers as files of the state folder: those of devices in use in "/running", those of times the
  * machine went down in "/downs". */
-#ifndef CVY_MARKERS_H
-#define CVY_MARKERS_H
+#ifndef CVY_MARKER_FILES_H
+#define CVY_MARKER_FILES_H
 
-#include "core/faults/marker.h"
+#include "core/faults/in_use_marker.h"
 
 /* The path of the `number`th marker of its process; ERR_IO with a sentence if there is no folder for it or
  * it does not fit. Another process has another name, also on another machine or in another container with

@@ -1,8 +1,8 @@
 /* The roster on disk: devices.txt in the state folder, shared by all processes. It tells a device that is
  * gone from a name that was never any device's. One that cannot be read or written costs one line of
  * log, and later that distinction: then only the devices there are have names. */
-#ifndef CVY_ROSTERFILE_H
-#define CVY_ROSTERFILE_H
+#ifndef CVY_ROSTER_FILE_H
+#define CVY_ROSTER_FILE_H
 
 #include "core/roster.h"
 

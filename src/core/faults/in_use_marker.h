@@ -1,6 +1,6 @@
-/* The text of a run marker. It may have been written by another version, or by nobody we know. */
-#ifndef CVY_MARKER_H
-#define CVY_MARKER_H
+/* The text of an in-use marker. It may have been written by another version, or by nobody we know. */
+#ifndef CVY_IN_USE_MARKER_H
+#define CVY_IN_USE_MARKER_H
 
 #include "base/base.h"
 

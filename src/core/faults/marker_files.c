@@ -1,5 +1,5 @@
 /* Naming markers and finding them. */
-#include "core/faults/markers.h"
+#include "core/faults/marker_files.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* Reading the roster, and changing and replacing it under a lock. */
-#include "core/rosterfile.h"
+#include "core/roster_file.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/state/statefile.h"
+#include "core/state/state_file.h"
 #include "os/os.h"
 
 /* Which machine and day it is. */
@@ -22,9 +22,9 @@ static here find_here(void) {
 }
 
 /* What is remembered, to be freed; NULL with a sentence if memory is lacking or it cannot be read. */
-static cvy_roster *load(const cvy_statefile *at) {
+static cvy_roster *load(const cvy_state_file *at) {
   char *text;
-  if (cvy_statefile_read(at, &text)) return NULL;
+  if (cvy_state_file_read(at, &text)) return NULL;
   cvy_roster *roster = malloc(sizeof(*roster));
   if (roster) {
     roster->count = roster->skipped = 0;
@@ -44,7 +44,7 @@ static bool see_all(cvy_roster *roster, const cvy_facts *facts, int32_t count) {
   return news;
 }
 
-static convoy_status write_file(const cvy_statefile *at, const cvy_roster *roster) {
+static convoy_status write_file(const cvy_state_file *at, const cvy_roster *roster) {
   char *text = malloc(CVY_ROSTER_TEXT);
   if (!text) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %zu bytes", CVY_ROSTER_TEXT);
   cvy_roster_format(roster, text, CVY_ROSTER_TEXT);
@@ -54,8 +54,8 @@ static convoy_status write_file(const cvy_statefile *at, const cvy_roster *roste
 }
 
 /* Another process may have changed it meanwhile, so it is read again. */
-static convoy_status change(const cvy_statefile *at, const cvy_facts *facts, int32_t count) {
-  const int lock = cvy_file_lock(at->lock, CVY_STATEFILE_LOCK_SECONDS);
+static convoy_status change(const cvy_state_file *at, const cvy_facts *facts, int32_t count) {
+  const int lock = cvy_file_lock(at->lock, CVY_STATE_FILE_LOCK_SECONDS);
   if (lock < 0) return CONVOY_ERR_IO;
   cvy_roster *roster = load(at);
   convoy_status status = roster ? CONVOY_OK : CONVOY_ERR_IO;
@@ -70,8 +70,8 @@ static convoy_status change(const cvy_statefile *at, const cvy_facts *facts, int
 }
 
 static convoy_status note(const cvy_facts *facts, int32_t count) {
-  cvy_statefile at;
-  convoy_status status = cvy_statefile_find("devices", &at);
+  cvy_state_file at;
+  convoy_status status = cvy_state_file_find("devices", &at);
   if (status) return status;
   cvy_roster *roster = load(&at);
   if (!roster) return CONVOY_ERR_IO;
@@ -91,8 +91,8 @@ void cvy_roster_note(const cvy_facts *facts, int32_t count) {
 }
 
 bool cvy_roster_recall(const char *wanted, cvy_known *out) {
-  cvy_statefile at;
-  cvy_roster *roster = cvy_statefile_find("devices", &at) ? NULL : load(&at);
+  cvy_state_file at;
+  cvy_roster *roster = cvy_state_file_find("devices", &at) ? NULL : load(&at);
   const here now = find_here();
   const cvy_known *found = roster ? cvy_roster_find(roster, now.machine, wanted) : NULL;
   if (found) *out = *found;
@@ -101,8 +101,8 @@ bool cvy_roster_recall(const char *wanted, cvy_known *out) {
 }
 
 void cvy_roster_name_gone(const cvy_facts *there, int32_t count, cvy_text *text) {
-  cvy_statefile at;
-  cvy_roster *roster = cvy_statefile_find("devices", &at) ? NULL : load(&at);
+  cvy_state_file at;
+  cvy_roster *roster = cvy_state_file_find("devices", &at) ? NULL : load(&at);
   const here now = find_here();
   const char *comma = "";
   for (int32_t i = 0; roster && i < roster->count; i++) {

@@ -1,5 +1,5 @@
 /* Markers as text: a version line, then one "key: value" per line. Unknown keys are skipped. */
-#include "core/faults/marker.h"
+#include "core/faults/in_use_marker.h"
 
 #include <inttypes.h>
 #include <stddef.h>
