@@ -75,7 +75,7 @@ static void load_records(convoy_context *context) {
   }
 }
 
-/* That another device serves than was asked for has been told. */
+/* That another device serves than was asked for has been reported. */
 static void tell_choice(const convoy_context *context) {
   char line[CONVOY_DESCRIPTION_TEXT];
   if (downgraded(context) || !cvy_log_wanted(CONVOY_LOG_INFO)) return;

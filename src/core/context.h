@@ -19,7 +19,7 @@
 #include "core/verify/verification.h"
 
 typedef struct cvy_store cvy_store;
-typedef struct cvy_block cvy_block;
+typedef struct cvy_host_allocation cvy_host_allocation;
 
 /* What the public call that holds the lock has done so far. */
 typedef struct cvy_call {
@@ -68,16 +68,15 @@ struct convoy_context {
   bool nonfinite_seen; /* nan_watch has said what it says once */
 
   cvy_compile_workers *compile_workers; /* of the device; NULL: none */
-  uint64_t
-      precompile_from; /* first command since tune/precompile.c last looked what was compiled, 0: none */
+  uint64_t precompile_from;             /* first command not looked at yet, 0: none */
 
   cvy_chooser chooser;
   cvy_degradation degradation;
   cvy_verification verification;
-  cvy_store *stores;    /* all alive */
-  cvy_fetches fetches;  /* of them */
-  cvy_free_list memory; /* for their values */
-  cvy_block *blocks;    /* from convoy_host_alloc */
+  cvy_store *stores;                     /* all alive */
+  cvy_fetches fetches;                   /* of them */
+  cvy_free_list memory;                  /* for their values */
+  cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
   cvy_call call;
 
   convoy_health health; /* the counters core keeps itself */
@@ -137,7 +136,7 @@ convoy_status cvy_host_alloc(convoy_context *context, size_t bytes, void **out);
 bool cvy_host_free(convoy_context *context, void *memory);
 /* Whether [at, at + bytes) lies in memory that the device's process reaches too. */
 bool cvy_host_has(const convoy_context *context, const void *at, int64_t bytes);
-/* The device is about to go; its blocks stay valid. */
-void cvy_blocks_orphan(convoy_context *context);
+/* The device is about to go; what was allocated stays valid. */
+void cvy_host_allocations_orphan(convoy_context *context);
 
 #endif

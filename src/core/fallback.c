@@ -10,7 +10,7 @@ static const double remind_seconds = 3600;
 
 void cvy_fallback_begin(convoy_context *context, const char *device, const char *why) {
   cvy_fallback *fallback = &context->fallback;
-  if (!fallback->active) fallback->since = fallback->told = cvy_clock();
+  if (!fallback->active) fallback->since = fallback->reported = cvy_clock();
   fallback->active = true;
   cvy_text_copy(fallback->device, sizeof(fallback->device), device);
   cvy_text_copy(fallback->why, sizeof(fallback->why), why);
@@ -60,9 +60,9 @@ void cvy_context_describe(const convoy_context *context, char *text, size_t size
 void cvy_fallback_remind(convoy_context *context) {
   cvy_fallback *fallback = &context->fallback;
   const double now = context->call.start;
-  if (!fallback->active || now - fallback->told < remind_seconds) return;
+  if (!fallback->active || now - fallback->reported < remind_seconds) return;
   char line[CONVOY_DESCRIPTION_TEXT];
-  fallback->told = now;
+  fallback->reported = now;
   cvy_context_describe(context, line, sizeof(line));
   cvy_log(CONVOY_LOG_WARNING, "still computing on %s", line);
 }

@@ -11,12 +11,12 @@
 
 typedef struct cvy_fallback {
   bool active;
-  double since, told; /* cvy_clock */
-  char device[128];   /* the one that was asked for */
+  double since, reported; /* cvy_clock */
+  char device[128];       /* the one that was asked for */
   char why[320];
 } cvy_fallback;
 
-/* From now on the CPU computes; that has been told. One that goes on keeps its beginning. */
+/* From now on the CPU computes; that has been reported. One that goes on keeps its beginning. */
 void cvy_fallback_begin(convoy_context *context, const char *device, const char *why);
 void cvy_fallback_end(convoy_context *context);
 /* A public call begins: says it again, if an hour has passed. */

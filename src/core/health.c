@@ -43,7 +43,7 @@ void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status s
   cvy_log(CONVOY_LOG_WARNING, "%s", line);
   int64_t *count = counter(&context->health, kind);
   if (count) ++*count;
-  /* What happened while the context was opened is told when the callback is set. */
+  /* What happened while the context was opened is reported when the callback is set. */
   bool keep = context->event_fn || context->event_count < FIRST_EVENTS;
   convoy_event *place = keep ? next_event(context) : NULL;
   if (place) *place = event;

@@ -38,10 +38,10 @@ static cvy_roster *load(const cvy_state_file *at) {
 
 static bool see_all(cvy_roster *roster, const cvy_facts *facts, int32_t count) {
   const here now = find_here();
-  bool news = false;
+  bool changed = false;
   for (int32_t i = 0; i < count; i++)
-    news |= cvy_roster_see(roster, now.machine, &facts[i].info, now.day);
-  return news;
+    changed |= cvy_roster_see(roster, now.machine, &facts[i].info, now.day);
+  return changed;
 }
 
 static convoy_status write_file(const cvy_state_file *at, const cvy_roster *roster) {
@@ -75,15 +75,15 @@ static convoy_status note(const cvy_facts *facts, int32_t count) {
   if (status) return status;
   cvy_roster *roster = load(&at);
   if (!roster) return CONVOY_ERR_IO;
-  const bool news = see_all(roster, facts, count) || roster->skipped;
+  const bool changed = see_all(roster, facts, count) || roster->skipped;
   free(roster);
-  return news ? change(&at, facts, count) : CONVOY_OK;
+  return changed ? change(&at, facts, count) : CONVOY_OK;
 }
 
-/* A folder that cannot be written stays so: told once. */
+/* A folder that cannot be written stays so: reported once. */
 void cvy_roster_note(const cvy_facts *facts, int32_t count) {
-  static atomic_bool told;
-  if (count == 0 || !note(facts, count) || atomic_exchange(&told, true)) return;
+  static atomic_bool reported;
+  if (count == 0 || !note(facts, count) || atomic_exchange(&reported, true)) return;
   cvy_log(CONVOY_LOG_WARNING,
           "the devices of this machine are not remembered, so that the name of one that is gone "
           "later counts as a mistake: %s",

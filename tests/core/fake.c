@@ -362,15 +362,15 @@ static convoy_status clear(cvy_device *device, bool *emptied) {
   fake_seen.clears++;
   *emptied = false;
   if (device->dead) return cvy_fail(CONVOY_ERR_DEVICE, "the fake device is dead");
-  if (fake.empties || fake.rests > 0) {
+  if (fake.empties || fake.suspensions > 0) {
     drain(device);
     while (device->arrays) remove_array(device, device->arrays->id);
     *emptied = true;
   }
-  if (fake.rests > 0) {
-    fake.rests--;
+  if (fake.suspensions > 0) {
+    fake.suspensions--;
     if (!device->fault) device->fault = device->tickets + 1;
-    return cvy_fail(CONVOY_ERR_DEADLINE, "the fake device rests");
+    return cvy_fail(CONVOY_ERR_DEADLINE, "the fake device is not to be had yet");
   }
   device->fault = 0;
   return CONVOY_OK;

@@ -21,7 +21,7 @@ typedef struct fake_script {
   bool refuses_at_once;      /* the failing command says so itself instead of the next wait */
   convoy_status list_status, open_status;
   bool empties;         /* a clear loses all arrays */
-  int64_t rests;        /* so many clears say: not now, and lose all arrays */
+  int64_t suspensions;  /* so many clears say: not now, and lose all arrays */
   bool worker_gone;     /* it lies in no process any more */
   int32_t gone;         /* so many of its devices, the last first, are not there */
   const char *name;     /* of fake:1; NULL: Fake GPU One */

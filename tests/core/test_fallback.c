@@ -67,8 +67,8 @@ static void test_said_again_every_hour(void **state) {
   convoy_close(cpu);
 }
 
-/* So is a device that was given up while the program ran. */
-static void test_given_up(void **state) {
+/* So is a device that was closed for good while the program ran. */
+static void test_closed_for_good(void **state) {
   (void)state;
   convoy_context *context = open_named("fake:1", CONVOY_ON);
   assert_int_equal(health_of(context).fallback_seconds, 0);
@@ -85,17 +85,17 @@ static void test_given_up(void **state) {
   convoy_close(context);
 }
 
-/* And one at rest, until it is mended. */
-static void test_resting(void **state) {
+/* And one that is suspended, until it is recovered. */
+static void test_suspended(void **state) {
   (void)state;
   convoy_context *context = open_named("fake:1", CONVOY_ON);
-  fake.rests = 6;
+  fake.suspensions = 6;
   fake.fail_at = fake_seen.commands + 1;
   assert_int_equal(run(context), CONVOY_OK);
   box.logged[0] = '\0';
   box.later = 3601;
   assert_int_equal(health_of(context).fallback_seconds, 3602);
-  check_lines(1, "in place of fake:1 for 1 h: the fake device rests");
+  check_lines(1, "in place of fake:1 for 1 h: the fake device is not to be had yet");
   for (int calls = 0; calls < 10; calls++) assert_int_equal(convoy_sync(context), CONVOY_OK);
   assert_int_equal(health_of(context).fallback_seconds, 0);
   box.later = 3 * 3601;
@@ -197,8 +197,8 @@ static void test_long_names(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_said_again_every_hour, where_fresh),
-      cmocka_unit_test_setup(test_given_up, where_fresh),
-      cmocka_unit_test_setup(test_resting, where_fresh),
+      cmocka_unit_test_setup(test_closed_for_good, where_fresh),
+      cmocka_unit_test_setup(test_suspended, where_fresh),
       cmocka_unit_test_setup(test_children_are_quiet, where_fresh),
       cmocka_unit_test_setup(test_described, where_fresh),
       cmocka_unit_test_setup(test_lost_is_described, where_fresh),

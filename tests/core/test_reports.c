@@ -22,7 +22,7 @@ static void test_fault_report(void **state) {
   const char *const parts[] = {"step 33",
                                "fake:1, Fake GPU One",
                                "CONVOY_ERR_DEVICE, the script",
-                               "the device was mended",
+                               "the device was recovered",
                                "zero",
                                "run",
                                "fake.tiled"};
@@ -40,9 +40,9 @@ static void test_fault_report(void **state) {
   box_enqueue(context);
   convoy_sync(context);
   text = box_text("reports");
-  assert_non_null(strstr(text, "the device was given up; the CPU computes from now on"));
+  assert_non_null(strstr(text, "the device was closed for good; the CPU computes from now on"));
   free(text);
-  assert_int_equal(box_files("running"), 0); /* a device given up is not in use */
+  assert_int_equal(box_files("running"), 0); /* a device closed for good is not in use */
   convoy_close(context);
 }
 

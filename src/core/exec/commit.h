@@ -8,7 +8,7 @@
  * it cannot copy in the background, and, while too much is on its way, for the oldest of that.
  * Fails as cvy_store_fetch. */
 convoy_status cvy_commit(cvy_store *store);
-/* Takes the copies that have come. What goes wrong is told when the store is read. */
+/* Takes the copies that have come. What goes wrong is reported when the store is read. */
 void cvy_commits_take(convoy_context *context);
 
 #endif

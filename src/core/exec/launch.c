@@ -14,7 +14,7 @@ static convoy_status checked(convoy_context *context, convoy_status status) {
 
 static convoy_status present(const convoy_context *context) {
   if (cvy_device_ready(context)) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_DEVICE, "%s was given up", context->device.facts.info.id);
+  return cvy_fail(CONVOY_ERR_DEVICE, "%s was closed for good", context->device.facts.info.id);
 }
 
 void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,

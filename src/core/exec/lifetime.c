@@ -39,7 +39,7 @@ void cvy_device_close(convoy_context *context) {
   cvy_engine *engine = &context->device;
   if (!engine->device) return;
   cvy_health_keep_counts(context);
-  cvy_blocks_orphan(context);
+  cvy_host_allocations_orphan(context);
   cvy_compile_workers_close(context->compile_workers);
   context->compile_workers = NULL;
   engine->backend->close(engine->device);
@@ -49,7 +49,7 @@ void cvy_device_close(convoy_context *context) {
 }
 
 void cvy_device_forget(convoy_context *context) {
-  cvy_blocks_orphan(context);
+  cvy_host_allocations_orphan(context);
   cvy_compile_workers_forget(context->compile_workers);
   context->compile_workers = NULL;
   context->device.device = NULL;

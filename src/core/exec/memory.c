@@ -6,8 +6,8 @@
 
 enum { ALIGNMENT = 4096 };
 
-struct cvy_block {
-  cvy_block *next;
+struct cvy_host_allocation {
+  cvy_host_allocation *next;
   void *memory;
   size_t bytes;
   void (*give_back)(cvy_device *device, void *memory);
@@ -27,17 +27,17 @@ static void *ordinary(size_t bytes) {
   return memory;
 }
 
-static void allocate(const cvy_engine *engine, size_t bytes, cvy_block *block) {
-  block->bytes = bytes;
+static void allocate(const cvy_engine *engine, size_t bytes, cvy_host_allocation *allocation) {
+  allocation->bytes = bytes;
   if (engine->device && engine->backend->host_alloc) {
-    block->memory = engine->backend->host_alloc(engine->device, bytes);
-    block->give_back = engine->backend->host_free;
-    block->device = engine->device;
+    allocation->memory = engine->backend->host_alloc(engine->device, bytes);
+    allocation->give_back = engine->backend->host_free;
+    allocation->device = engine->device;
   }
-  if (!block->memory) {
-    block->memory = ordinary(bytes);
-    block->give_back = free_ordinary;
-    block->device = NULL;
+  if (!allocation->memory) {
+    allocation->memory = ordinary(bytes);
+    allocation->give_back = free_ordinary;
+    allocation->device = NULL;
   }
 }
 
@@ -46,44 +46,47 @@ convoy_status cvy_host_alloc(convoy_context *context, size_t bytes, void **out) 
     *out = NULL;
     return CONVOY_OK;
   }
-  cvy_block *block = calloc(1, sizeof(*block));
-  if (block) allocate(&context->device, bytes, block);
-  if (!block || !block->memory) {
-    free(block);
+  cvy_host_allocation *allocation = calloc(1, sizeof(*allocation));
+  if (allocation) allocate(&context->device, bytes, allocation);
+  if (!allocation || !allocation->memory) {
+    free(allocation);
     return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %zu bytes", bytes);
   }
-  block->next = context->blocks;
-  context->blocks = block;
+  allocation->next = context->host_allocations;
+  context->host_allocations = allocation;
   atomic_fetch_add(&context->references, 1);
-  *out = block->memory;
+  *out = allocation->memory;
   return CONVOY_OK;
 }
 
-static cvy_block *unlink_block(convoy_context *context, const void *memory) {
-  cvy_block **link = &context->blocks;
+static cvy_host_allocation *unlink_allocation(convoy_context *context, const void *memory) {
+  cvy_host_allocation **link = &context->host_allocations;
   while (*link && (*link)->memory != memory) link = &(*link)->next;
-  cvy_block *block = *link;
-  if (block) *link = block->next;
-  return block;
+  cvy_host_allocation *allocation = *link;
+  if (allocation) *link = allocation->next;
+  return allocation;
 }
 
 bool cvy_host_free(convoy_context *context, void *memory) {
-  cvy_block *block = unlink_block(context, memory);
-  if (!block) return false;
-  block->give_back(block->device, memory);
-  free(block);
+  cvy_host_allocation *allocation = unlink_allocation(context, memory);
+  if (!allocation) return false;
+  allocation->give_back(allocation->device, memory);
+  free(allocation);
   return true;
 }
 
 bool cvy_host_has(const convoy_context *context, const void *at, int64_t bytes) {
-  for (const cvy_block *block = context->blocks; block; block = block->next) {
-    const uintptr_t into = (uintptr_t)at - (uintptr_t)block->memory; /* enormous before it */
-    if (!block->device || into > block->bytes) continue;
-    if ((uint64_t)bytes <= block->bytes - into) return true;
+  for (const cvy_host_allocation *allocation = context->host_allocations; allocation;
+       allocation = allocation->next) {
+    const uintptr_t into = (uintptr_t)at - (uintptr_t)allocation->memory; /* enormous before it */
+    if (!allocation->device || into > allocation->bytes) continue;
+    if ((uint64_t)bytes <= allocation->bytes - into) return true;
   }
   return false;
 }
 
-void cvy_blocks_orphan(convoy_context *context) {
-  for (cvy_block *block = context->blocks; block; block = block->next) block->device = NULL;
+void cvy_host_allocations_orphan(convoy_context *context) {
+  for (cvy_host_allocation *allocation = context->host_allocations; allocation;
+       allocation = allocation->next)
+    allocation->device = NULL;
 }

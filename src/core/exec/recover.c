@@ -16,14 +16,14 @@ static void note_fault(convoy_context *context, convoy_status status, const char
 }
 
 /* A device that cannot be had back is closed; without failover the context stays without one. */
-static void give_up(convoy_context *context, const char *sentence) {
+static void retire_device(convoy_context *context, const char *sentence) {
   const char *id = context->device.facts.info.id;
   cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
   cvy_device_close(context);
   if (context->options.failover) {
     cvy_fallback_begin(context, id, sentence);
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_DEVICE, "",
-               "%s is given up, from now on the CPU computes", id);
+               "%s is closed for good, from now on the CPU computes", id);
     return;
   }
   context->lost = true;
@@ -42,7 +42,7 @@ static void note_suspension(convoy_context *context, bool before, convoy_status 
              "%s is suspended, the CPU computes until a later call has it back: %s", id, why);
 }
 
-/* Makes the device usable again, suspends it until a later call, or gives it up. */
+/* Makes the device usable again, suspends it until a later call, or closes it for good. */
 static void have_back(convoy_context *context, const char *sentence) {
   const cvy_engine *engine = &context->device;
   const bool before = context->suspended;
@@ -53,7 +53,7 @@ static void have_back(convoy_context *context, const char *sentence) {
   if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
   context->suspended = status == CONVOY_ERR_DEADLINE;
   note_suspension(context, before, status, why);
-  if (status && !context->suspended) give_up(context, sentence);
+  if (status && !context->suspended) retire_device(context, sentence);
 }
 
 convoy_status cvy_recover(convoy_context *context, convoy_status status) {

@@ -1,5 +1,5 @@
-/* What follows from a failure of the device: it is told, counted and written down, stores without good
- * values are marked, the device is made usable again, suspended or given up. The caller only has to
+/* What follows from a failure of the device: it is reported, counted and written down, stores without good
+ * values are marked, the device is made usable again, suspended or closed for good. The caller only has to
  * compute elsewhere. */
 #ifndef CVY_RECOVER_H
 #define CVY_RECOVER_H

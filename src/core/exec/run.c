@@ -59,7 +59,7 @@ static convoy_status compute_instead(convoy_context *context, const cvy_op *op, 
   if (status) return status;
   if (faulted) {
     cvy_report_failover(context, &op->problem);
-  } else if (cvy_degradation_is_news(context, &op->problem)) {
+  } else if (cvy_degradation_is_unreported(context, &op->problem)) {
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_UNSUPPORTED, "", "the CPU computes: %s",
                why);
   }

@@ -10,7 +10,7 @@ void cvy_fault_table_start(convoy_context *context) {
   if (context->chooser.fault_limit) cvy_fault_table_load(&context->chooser.fault_table);
 }
 
-/* The operation that command `ticket` belongs to. A worker that is gone has told only what was done for
+/* The operation that command `ticket` belongs to. A worker that is gone has reported only what was done for
  * certain: there it is the first operation not known to be. */
 static const cvy_store *store_of(const convoy_context *context, uint64_t ticket) {
   cvy_usage usage = {0};

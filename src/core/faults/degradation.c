@@ -6,7 +6,7 @@
 #include "core/context.h"
 
 /* True the first time. The oldest of many is forgotten, and reported again. */
-static bool is_news(cvy_degradation *degradation, const char *shape_class, cvy_level level) {
+static bool is_unreported(cvy_degradation *degradation, const char *shape_class, cvy_level level) {
   uint64_t hash = cvy_hash(0, shape_class, strlen(shape_class) + 1);
   hash = cvy_hash(hash, &level, sizeof level);
   for (size_t i = 0; i < CVY_COUNT(degradation->reported); i++) {
@@ -23,7 +23,7 @@ bool cvy_degradation_allows(convoy_context *context, const cvy_problem *problem)
   if (level == CVY_LEVEL_TUNED) return true;
   char shape_class[CVY_CLASS_TEXT], example[CVY_EXAMPLE_TEXT];
   cvy_shape_class(problem, shape_class, sizeof shape_class);
-  if (is_news(&context->degradation, shape_class, level)) {
+  if (is_unreported(&context->degradation, shape_class, level)) {
     cvy_class_example(problem, example, sizeof example);
     cvy_report(
         context, CONVOY_EVENT_DOWNGRADE, CONVOY_OK, "",
@@ -35,8 +35,8 @@ bool cvy_degradation_allows(convoy_context *context, const cvy_problem *problem)
   return level != CVY_LEVEL_CPU;
 }
 
-bool cvy_degradation_is_news(convoy_context *context, const cvy_problem *problem) {
+bool cvy_degradation_is_unreported(convoy_context *context, const cvy_problem *problem) {
   char shape_class[CVY_CLASS_TEXT];
   cvy_shape_class(problem, shape_class, sizeof shape_class);
-  return is_news(&context->degradation, shape_class, CVY_LEVELS);
+  return is_unreported(&context->degradation, shape_class, CVY_LEVELS);
 }

@@ -19,6 +19,6 @@ typedef struct cvy_degradation {
  * left to the CPU, because of the faults recorded. */
 bool cvy_degradation_allows(convoy_context *context, const cvy_problem *problem);
 /* The device takes none of the operation's class: true the first time, when it is to be reported. */
-bool cvy_degradation_is_news(convoy_context *context, const cvy_problem *problem);
+bool cvy_degradation_is_unreported(convoy_context *context, const cvy_problem *problem);
 
 #endif

@@ -82,10 +82,10 @@ void cvy_fault_table_load(cvy_fault_table *out) {
   }
 }
 
-/* A disk that is full stays full: told once. */
-static void tell_unwritten(void) {
-  static atomic_bool told;
-  if (atomic_exchange(&told, true)) return;
+/* A disk that is full stays full: reported once. */
+static void report_unwritten(void) {
+  static atomic_bool reported;
+  if (atomic_exchange(&reported, true)) return;
   cvy_log(CONVOY_LOG_WARNING, "faults are not recorded beyond this process: %s", cvy_last_error());
 }
 
@@ -97,7 +97,7 @@ void cvy_fault_table_note(cvy_fault_table *mine, const cvy_fault_entry *what) {
   convoy_status status = all ? change(mine, NULL, all)
                              : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the table");
   if (status)
-    tell_unwritten();
+    report_unwritten();
   else
     *mine = *all;
   free(all);

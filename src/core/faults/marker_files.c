@@ -66,7 +66,8 @@ static void look(void *user, const char *path, int index, int count) {
 void cvy_markers_visit(const char *part, int most, cvy_marker_fn *visit, void *user) {
   char folder[4000];
   sweep all = {.visit = visit, .user = user, .most = most};
-  if (cvy_state_path(part, "", folder, sizeof(folder))) return; /* told where the own is not kept */
+  if (cvy_state_path(part, "", folder, sizeof(folder)))
+    return; /* reported where the own is not kept */
   if (cvy_folder_visit(folder, is_marker, look, &all)) {
     cvy_log(CONVOY_LOG_WARNING, "the black box is not read: %s", cvy_last_error());
   }

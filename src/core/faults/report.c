@@ -16,10 +16,11 @@ void cvy_note_command(cvy_ring *ring, const char *what, const char *algorithm, u
 }
 
 static const char *what_was_done(const convoy_context *context) {
-  if (context->lost) return "the device was given up; without failover its operations fail";
-  if (!context->device.device) return "the device was given up; the CPU computes from now on";
-  if (!context->options.failover) return "the device was mended; what it lost is an error";
-  return "the device was mended; what it lost is computed again, on the CPU if need be";
+  if (context->lost) return "the device was closed for good; without failover its operations fail";
+  if (!context->device.device)
+    return "the device was closed for good; the CPU computes from now on";
+  if (!context->options.failover) return "the device was recovered; what it lost is an error";
+  return "the device was recovered; what it lost is computed again, on the CPU if need be";
 }
 
 static void add_commands(const cvy_ring *ring, cvy_text *text) {

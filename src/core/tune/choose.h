@@ -9,7 +9,7 @@
 /* An opened device and its table. */
 typedef struct cvy_engine {
   const cvy_backend *backend;
-  cvy_device *device; /* NULL: none, or given up */
+  cvy_device *device; /* NULL: none, or closed for good */
   cvy_facts facts;
   const cvy_crashes *crashes; /* what bars algorithms on it; NULL: nothing */
   bool strict;                /* bars rows with an error_growth */

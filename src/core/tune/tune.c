@@ -101,7 +101,7 @@ static convoy_status find_seeds(convoy_context *context, const cvy_search *searc
   return CONVOY_OK;
 }
 
-/* The pile of jobs is built from its top: what is tried first is put there last. */
+/* The stack of jobs is built from its top: what is tried first is put there last. */
 static convoy_status seed(convoy_context *context, cvy_search *search) {
   seeds all;
   convoy_status status = find_seeds(context, search, &all);

@@ -11,7 +11,7 @@
 /* More than 50,000 records, which would be of 100 networks. */
 #define MOST_BYTES ((size_t)8 << 20)
 
-/* What a file has; what is no record is told in one line. */
+/* What a file has; what is no record is reported in one line. */
 static convoy_status read_file(const char *path, cvy_file_kind kind, cvy_records *out) {
   size_t count;
   char *text;

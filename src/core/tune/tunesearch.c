@@ -169,7 +169,7 @@ static bool neighbour(const cvy_search *search, const cvy_choice *from, int whic
   return out->workspace <= engine->facts.workspace_limit;
 }
 
-/* All that may be tried next: what comes first is put on the pile last. */
+/* All that may be tried next: what comes first is put on the stack last. */
 static void announce_around(const cvy_search *search, int steps, int at) {
   const cvy_choice *from = &search->trial[at].choice;
   const int count = cvy_params_count(cvy_chosen(search->bench->engine, from));

@@ -1,4 +1,4 @@
-/* A device that cannot be mended now and may be later: it rests, which is told once, and is no fault anew
+/* A device that cannot be recovered now and may be later: it is suspended, which is reported once, and is no fault anew
  * with every call. */
 #include <string.h>
 
@@ -19,12 +19,12 @@ static convoy_status run(convoy_context *context, convoy_run *run) {
   return status;
 }
 
-/* A fault after which the device rests for `calls` more calls. */
-static convoy_context *open_resting(convoy_switch failover, int64_t calls) {
+/* A fault after which the device is suspended for `calls` more calls. */
+static convoy_context *open_suspended(convoy_switch failover, int64_t calls) {
   convoy_run seen;
   fake_reset();
   convoy_context *context = open_named("fake:1", failover);
-  fake.rests = 1 + calls;
+  fake.suspensions = 1 + calls;
   fake.fail_at = fake_seen.commands + 1;
   const convoy_status status = run(context, &seen);
   assert_int_equal(status, failover == CONVOY_ON ? CONVOY_OK : CONVOY_ERR_DEVICE);
@@ -33,15 +33,16 @@ static convoy_context *open_resting(convoy_switch failover, int64_t calls) {
 
 static void find_why(void *user, convoy_log_level level, const char *line) {
   (void)level;
-  *(int *)user += strstr(line, "is suspended") && strstr(line, "the fake device rests");
+  *(int *)user +=
+      strstr(line, "is suspended") && strstr(line, "the fake device is not to be had yet");
 }
 
-static void rest_is_told_once(void **state) {
+static void suspension_is_reported_once(void **state) {
   convoy_run seen;
   int told = 0;
   (void)state;
   convoy_set_log(find_why, &told, CONVOY_LOG_WARNING);
-  convoy_context *context = open_resting(CONVOY_ON, 8);
+  convoy_context *context = open_suspended(CONVOY_ON, 8);
   assert_int_equal(health_of(context).downgrades, 1);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(run(context, &seen), CONVOY_OK);
@@ -57,10 +58,10 @@ static void rest_is_told_once(void **state) {
   assert_int_equal(fake_seen.arrays, 0);
 }
 
-static void a_later_call_mends_it(void **state) {
+static void a_later_call_recovers_it(void **state) {
   convoy_run seen;
   (void)state;
-  convoy_context *context = open_resting(CONVOY_ON, 1);
+  convoy_context *context = open_suspended(CONVOY_ON, 1);
   assert_int_equal(run(context, &seen), CONVOY_OK);
   assert_string_equal(seen.device, "cpu");
   assert_int_equal(run(context, &seen), CONVOY_OK);
@@ -77,7 +78,7 @@ static void tensors_outlive_it(void **state) {
   convoy_tensor *tx = tensor_of(context, x_shape, x), *tw = tensor_of(context, w_shape, w);
   convoy_tensor *ty = tensor_of(context, (const int64_t[]){1, 1, 3}, NULL);
   assert_int_equal(convoy_forward(context, &conv, tx, tw, NULL, NULL, ty, NULL), CONVOY_OK);
-  fake.rests = 3;
+  fake.suspensions = 3;
   fake.fail_at = fake_seen.commands + 1;
   assert_int_equal(convoy_sync(context), CONVOY_OK);
   check_tensor(ty, (const float[]){21, 32, 43});
@@ -90,7 +91,7 @@ static void tensors_outlive_it(void **state) {
 static void without_failover_it_fails(void **state) {
   convoy_run seen;
   (void)state;
-  convoy_context *context = open_resting(CONVOY_NO, 2);
+  convoy_context *context = open_suspended(CONVOY_NO, 2);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(run(context, &seen), CONVOY_ERR_DEVICE);
     assert_non_null(strstr(convoy_last_error(), "fake:1"));
@@ -102,8 +103,8 @@ static void without_failover_it_fails(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rest_is_told_once),
-      cmocka_unit_test(a_later_call_mends_it),
+      cmocka_unit_test(suspension_is_reported_once),
+      cmocka_unit_test(a_later_call_recovers_it),
       cmocka_unit_test(tensors_outlive_it),
       cmocka_unit_test(without_failover_it_fails),
   };
