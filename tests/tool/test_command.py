@@ -694,7 +694,7 @@ class Interrupted(unittest.TestCase):
             self.assertLess(time.monotonic() - start, 2)
 
     def test_what_ignores_ctrl_c_goes_on(self):
-        tool = self.start("soak", "--device", "cpu", "--steps", "200",
+        tool = self.start("soak", "--device", "cpu", "--steps", "40",
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
         self.wait_for(tool, "CONVOY_VERIFY=")
         tool.send_signal(signal.SIGINT)
