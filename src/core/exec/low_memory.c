@@ -17,9 +17,9 @@ typedef struct effort {
   bool least_workspace;
 } effort;
 
-typedef struct range {
+typedef struct image_range {
   int64_t first, count; /* images */
-} range;
+} image_range;
 
 static void evict(convoy_context *context) {
   for (cvy_store *each = context->stores; each; each = each->next) {
@@ -34,7 +34,7 @@ static bool per_image(cvy_array array) {
 
 /* The images' part of an operand, with a reference; NULL if there is none, or no memory. */
 static cvy_store *part_of(const cvy_problem *problem, cvy_store *whole, cvy_array array,
-                          range images) {
+                          image_range images) {
   if (!whole || !per_image(array) || images.count == problem->n) return cvy_store_keep(whole);
   int64_t bytes = whole->bytes / problem->n;
   const char *from = (const char *)whole->host + images.first * bytes;
@@ -71,7 +71,7 @@ static convoy_status run_part(convoy_context *context, const cvy_op *part, bool 
 
 /* `sum` is the store that sums have come to so far, NULL for results that lie side by side and before
  * the first piece; *out gets the piece's result. */
-static convoy_status run_piece(convoy_context *context, const cvy_op *op, range images,
+static convoy_status run_piece(convoy_context *context, const cvy_op *op, image_range images,
                                cvy_store *sum, bool least, cvy_store **out) {
   cvy_operands operands = cvy_problem_operands(&op->problem);
   cvy_op part = {
@@ -97,7 +97,7 @@ static convoy_status run_pieces(convoy_context *context, const cvy_op *op, effor
   cvy_store *sum = NULL;
   convoy_status status = CONVOY_OK;
   for (int64_t first = 0; first < n && !status; first += each) {
-    range images = {first, n - first < each ? n - first : each};
+    image_range images = {first, n - first < each ? n - first : each};
     cvy_store *out;
     status = run_piece(context, op, images, sum, how.least_workspace, &out);
     if (!status) memcpy(values, out->host, (size_t)out->bytes);

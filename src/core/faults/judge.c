@@ -139,34 +139,34 @@ cvy_verdict cvy_judge(const cvy_marker *marker, const cvy_here *here, int64_t ot
 
 /* ------------------------------------------------------------------------------- all there are */
 
-typedef struct found {
+typedef struct kept_marker {
   char *path;
   cvy_marker marker;
-} found;
+} kept_marker;
 
-typedef struct sweep {
+typedef struct marker_list {
   cvy_here here;
-  found *list;
+  kept_marker *list;
   int count, capacity;
-} sweep;
+} marker_list;
 
 /* Without memory for it a marker waits for the next time. */
 static void collect(void *user, const char *path, const cvy_marker *marker) {
-  sweep *all = user;
+  marker_list *all = user;
   if (all->count == all->capacity) {
     const int capacity = all->capacity ? 2 * all->capacity : 8;
-    found *list = realloc(all->list, (size_t)capacity * sizeof(*list));
+    kept_marker *list = realloc(all->list, (size_t)capacity * sizeof(*list));
     if (!list) return;
     all->list = list;
     all->capacity = capacity;
   }
-  found *one = &all->list[all->count];
-  *one = (found){strdup(path), *marker};
+  kept_marker *one = &all->list[all->count];
+  *one = (kept_marker){strdup(path), *marker};
   all->count += one->path != NULL;
 }
 
 /* A job that was killed may have left its marker beside that of another one, which went on. */
-static int64_t last_seen(const sweep *all, const cvy_marker *like) {
+static int64_t last_seen(const marker_list *all, const cvy_marker *like) {
   int64_t last = 0;
   for (int i = 0; i < all->count; i++) {
     const cvy_marker *each = &all->list[i].marker;
@@ -178,7 +178,7 @@ static int64_t last_seen(const sweep *all, const cvy_marker *like) {
 }
 
 /* Says what a marker of an earlier boot means, and keeps it. */
-static bool keep_down(const char *path, const cvy_marker *marker) {
+static bool keep_crash(const char *path, const cvy_marker *marker) {
   cvy_log(
       CONVOY_LOG_WARNING,
       "the machine went down while %s was in use (last seen %s, step %lld%s%s); a power cut looks "
@@ -188,7 +188,7 @@ static bool keep_down(const char *path, const cvy_marker *marker) {
   return cvy_crashes_add(path, marker);
 }
 
-static void judge_one(const sweep *all, const found *one) {
+static void judge_one(const marker_list *all, const kept_marker *one) {
   const cvy_marker *marker = &one->marker;
   const char *why;
   const cvy_verdict verdict = cvy_judge(marker, &all->here, last_seen(all, marker), &why);
@@ -196,12 +196,12 @@ static void judge_one(const sweep *all, const found *one) {
           "marker of %s by process %d, last seen %s: %s", marker->device, marker->process,
           marker->refreshed, why);
   if (verdict == CVY_MARKER_STAYS) return;
-  if (verdict == CVY_MARKER_CRASH && !keep_down(one->path, marker)) return;
+  if (verdict == CVY_MARKER_CRASH && !keep_crash(one->path, marker)) return;
   cvy_file_remove(one->path);
 }
 
 void cvy_judge_all(void) {
-  sweep all = {.here = {.began = cvy_boot_began(), .now = cvy_date()}};
+  marker_list all = {.here = {.began = cvy_boot_began(), .now = cvy_date()}};
   cvy_machine_id(all.here.machine, sizeof(all.here.machine));
   cvy_pid_namespace(all.here.space, sizeof(all.here.space));
   if (!cvy_boot_id(all.here.boot, sizeof(all.here.boot)))

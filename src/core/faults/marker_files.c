@@ -41,16 +41,16 @@ static bool is_marker(const char *name) {
   return false;
 }
 
-typedef struct sweep {
+typedef struct folder_visit {
   cvy_marker_fn *visit;
   void *user;
   int most, others; /* others: files that are no markers */
   char first[600];  /* what is wrong with the first of them */
-} sweep;
+} folder_visit;
 
 /* One that is not there any more has been judged by another process just now. */
 static void look(void *user, const char *path, int index, int count) {
-  sweep *all = user;
+  folder_visit *all = user;
   cvy_marker marker;
   if (index >= all->most) return;
   if (index + 1 == all->most && count > all->most) {
@@ -65,7 +65,7 @@ static void look(void *user, const char *path, int index, int count) {
 
 void cvy_markers_visit(const char *part, int most, cvy_marker_fn *visit, void *user) {
   char folder[4000];
-  sweep all = {.visit = visit, .user = user, .most = most};
+  folder_visit all = {.visit = visit, .user = user, .most = most};
   if (cvy_state_path(part, "", folder, sizeof(folder)))
     return; /* reported where the own is not kept */
   if (cvy_folder_visit(folder, is_marker, look, &all)) {

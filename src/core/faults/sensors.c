@@ -20,14 +20,14 @@ static const struct {
 
 enum { MOST = 16, ROWS = CVY_COUNT(rows) };
 
-typedef struct found {
+typedef struct sensor_files {
   size_t root; /* characters of the folder's name */
   int count;
   struct {
     char path[256];
     int row;
   } files[MOST];
-} found;
+} sensor_files;
 
 /* ROWS: none. */
 static int row_of(const char *name) {
@@ -41,7 +41,7 @@ static bool is_sensor(const char *name) {
 }
 
 static void add(void *user, const char *path, int index, int count) {
-  found *all = user;
+  sensor_files *all = user;
   (void)index;
   (void)count;
   if (all->count == MOST || strlen(path) >= sizeof(all->files[0].path)) return;
@@ -77,7 +77,7 @@ static void add_card(void *user, const char *path, int index, int count) {
 
 /* The number behind the file's name. */
 static bool value_of(const char *lines, const char *path, double *value) {
-  char title[sizeof(((found *)NULL)->files[0].path) + 16];
+  char title[sizeof(((sensor_files *)NULL)->files[0].path) + 16];
   snprintf(title, sizeof(title), "%s:", path);
   const char *at = strstr(lines, title);
   if (!at) return false;
@@ -89,7 +89,7 @@ static bool value_of(const char *lines, const char *path, double *value) {
 void cvy_sensors(const char *root, char *text, size_t size) {
   char lines[4096];
   const char *paths[MOST];
-  found all = {.root = strlen(root)};
+  sensor_files all = {.root = strlen(root)};
   cvy_text out = cvy_text_in(text, size);
   cvy_folder_visit(root, is_card, add_card, &all);
   for (int i = 0; i < all.count; i++) paths[i] = all.files[i].path;

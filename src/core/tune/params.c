@@ -93,26 +93,26 @@ static bool move(const cvy_param *param, int steps, int32_t *value) {
   return true;
 }
 
-typedef struct place {
+typedef struct parameter_use {
   const cvy_algorithm *algorithm;
   const cvy_problem *problem;
   const cvy_facts *facts;
-} place;
+} parameter_use;
 
-static bool runs(const place *at, const cvy_params *params) {
+static bool runs(const parameter_use *at, const cvy_params *params) {
   return !at->algorithm->valid || at->algorithm->valid(params, at->problem, at->facts);
 }
 
 /* Tile and share of a work-item must divide each other: one changes with the other. */
-static bool repair(const place *at, int kept, cvy_params *params) {
+static bool repair(const parameter_use *at, int kept, cvy_params *params) {
   const cvy_param *list = params_of(at->algorithm);
   const int count = cvy_params_count(at->algorithm), furthest = (int)CVY_COUNT(list->values);
   for (int distance = 1; distance < furthest; distance++) {
-    for (int turn = 0; turn < 2 * count; turn++) {
-      const int other = turn / 2;
+    for (int i = 0; i < 2 * count; i++) {
+      const int other = i / 2;
       cvy_params moved = *params;
       if (other == kept) continue;
-      if (!move(&list[other], turn % 2 ? distance : -distance, &moved.value[other])) continue;
+      if (!move(&list[other], i % 2 ? distance : -distance, &moved.value[other])) continue;
       if (!runs(at, &moved)) continue;
       *params = moved;
       return true;
@@ -124,7 +124,7 @@ static bool repair(const place *at, int kept, cvy_params *params) {
 bool cvy_params_step(const cvy_algorithm *algorithm, const cvy_problem *problem,
                      const cvy_facts *facts, const cvy_params *from, int which, int steps,
                      cvy_params *out) {
-  const place at = {algorithm, problem, facts};
+  const parameter_use at = {algorithm, problem, facts};
   *out = *from;
   if (!move(&params_of(algorithm)[which], steps, &out->value[which])) return false;
   return runs(&at, out) || repair(&at, which, out);
