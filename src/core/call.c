@@ -1,4 +1,5 @@
-/* What a public call begins and ends with: the context's lock, what is due by then, queued events. */
+/* What a public call begins and ends with: the context's lock, what is due by then, queued
+ * events. */
 #include <stdlib.h>
 #include <string.h>
 

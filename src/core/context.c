@@ -15,8 +15,8 @@
 
 /* ----------------------------------------------------------------------------------- open */
 
-/* What is asked for is a mistake in the program or its settings, which no failover hides, or it may have
- * no substitute. */
+/* What is asked for is a mistake in the program or its settings, which no failover hides, or it may
+ * have no substitute. */
 static bool must_fail(const convoy_context *context, const cvy_device_choice *found,
                       convoy_status status) {
   const cvy_options *options = &context->options;
@@ -24,8 +24,8 @@ static bool must_fail(const convoy_context *context, const cvy_device_choice *fo
          options->require_device;
 }
 
-/* The CPU engine serves in place of a device that is gone or does not open. Where there never was one, it is
- * no fault that leaves a report. */
+/* The CPU engine serves in place of a device that is gone or does not open. Where there never was
+ * one, it is no fault that leaves a report. */
 static void fall_back(convoy_context *context, const cvy_device_choice *found,
                       convoy_status status) {
   convoy_device_info *info = &context->device.facts.info; /* for events */

@@ -1,8 +1,8 @@
 /* A context: the CPU engine, at most one device, and what belongs to them.
  *
- * Everything in it is guarded by its lock; a public call holds the lock from cvy_enter to cvy_leave,
- * so operations of a context have one order. Contexts are used again, never freed: that is how a
- * closed one can be told from an open one. */
+ * Everything in it is guarded by its lock; a public call holds the lock from cvy_enter to
+ * cvy_leave, so operations of a context have one order. Contexts are used again, never freed: that
+ * is how a closed one can be told from an open one. */
 #ifndef CVY_CONTEXT_H
 #define CVY_CONTEXT_H
 
@@ -109,7 +109,7 @@ convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *
 convoy_status cvy_enter(convoy_context *context);
 /* Unlocks, delivers queued events, returns `status` with its sentence unchanged. */
 convoy_status cvy_leave(convoy_context *context, convoy_status status);
-/* For what is legal after closing: no check. Begins the record of a call. */
+/* For what is legal after closing: no check. What the call does is counted anew. */
 void cvy_lock(convoy_context *context);
 void cvy_unlock(convoy_context *context);
 

@@ -152,8 +152,8 @@ static convoy_status gone(const char *wanted, const cvy_known *known, const cvy_
   return cvy_fail(unseen ? CONVOY_ERR_DEVICE : seen->failed, "%s", text);
 }
 
-/* A part of its own name opens the CPU engine, but a device that has such a name goes first, also one
- * that is gone: "5600" may be a card, and the processor beside it. */
+/* A part of its own name opens the CPU engine, but a device that has such a name goes first, also
+ * one that is gone: "5600" may be a card, and the processor beside it. */
 static convoy_status look_further(const char *wanted, const cvy_survey *seen,
                                   cvy_device_choice *out) {
   cvy_known known;

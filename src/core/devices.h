@@ -19,11 +19,11 @@ typedef struct cvy_survey {
   char why[320];        /* that reason, or that nobody was asked; else "" */
 } cvy_survey;
 
-/* All that the name in `options` could mean: where that is the CPU engine, no other backend is asked.
- * What others show is remembered (core/roster_file.h). */
+/* All that the name in `options` could mean: where that is the CPU engine, no other backend is
+ * asked. What others show is remembered (core/roster_file.h). */
 void cvy_devices(const cvy_options *options, cvy_survey *out);
-/* Why there may be more devices than were seen, and which this machine has had; "" if there is nothing
- * to say. */
+/* Why there may be more devices than were seen, and which this machine has had; "" if there is
+ * nothing to say. */
 void cvy_devices_missing(const cvy_survey *seen, char *text, size_t size);
 
 typedef struct cvy_device_choice {
@@ -35,9 +35,9 @@ typedef struct cvy_device_choice {
   char why[320];           /* why it is this one */
 } cvy_device_choice;
 
-/* Which device the name in `options` means: auto, cpu, a backend's name, an id such as ocl:1, part of a
- * name; upper and lower case are the same. ERR_NOT_FOUND if there is none; ERR_DEVICE, or what listing
- * failed with, if this machine has had one. */
+/* Which device the name in `options` means: auto, cpu, a backend's name, an id such as ocl:1, part
+ * of a name; upper and lower case are the same. ERR_NOT_FOUND if there is none; ERR_DEVICE, or what
+ * listing failed with, if this machine has had one. */
 convoy_status cvy_devices_find(const cvy_options *options, cvy_device_choice *out);
 
 #endif

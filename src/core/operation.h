@@ -5,8 +5,10 @@
 #include "core/tensor.h"
 
 /* Operands in the order of the public calls: first and second are read, out is written.
- *   forward x, w, y · backward_data dy, w, dx · backward_weights x, dy, dw · backward_bias dy, -, db
- */
+ *   forward           x, w, y
+ *   backward_data     dy, w, dx
+ *   backward_weights  x, dy, dw
+ *   backward_bias     dy, -, db */
 typedef struct cvy_host_operation {
   convoy_direction direction;
   const convoy_conv *conv;

@@ -21,7 +21,8 @@ static here find_here(void) {
   return now;
 }
 
-/* What is remembered, to be freed; NULL with a sentence if memory is lacking or it cannot be read. */
+/* What is remembered, to be freed; NULL with a sentence if memory is lacking or it cannot be
+ * read. */
 static cvy_roster *load(const cvy_state_file *at) {
   char *text;
   if (cvy_state_file_read(at, &text)) return NULL;

@@ -4,8 +4,8 @@
 
 #include "core/context.h"
 
-/* Done on return, `out` untouched on failure: the engine allocates what it needs before it writes. b and
- * bias may be NULL. */
+/* Done on return, `out` untouched on failure: the engine allocates what it needs before it writes.
+ * b and bias may be NULL. */
 convoy_status cvy_compute(convoy_context *context, const cvy_problem *problem, const float *a,
                           const float *b, const float *bias, float *out);
 /* The public call's operation is carried out by this engine, so: for the report of the call. */

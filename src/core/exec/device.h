@@ -1,5 +1,5 @@
-/* Commands to the context's device, by numbers of arrays. Each is noted for the reports of faults and
- * returns what the backend says of it; what follows from a failure is for exec/recover.h. */
+/* Commands to the context's device, by numbers of arrays. Each is noted for the reports of faults
+ * and returns what the backend says of it; what follows from a failure is for exec/recover.h. */
 #ifndef CVY_DEVICE_H
 #define CVY_DEVICE_H
 

@@ -1,5 +1,5 @@
-/* Free chunks are linked through their own first bytes and sought from the last one given back, whose
- * pages the caches are likely to have. */
+/* Free chunks are linked through their own first bytes and sought from the last one given back,
+ * whose pages the caches are likely to have. */
 #include "core/exec/free_list.h"
 
 #include <stdlib.h>

@@ -26,8 +26,8 @@ bool cvy_history_is_long(const cvy_store *store) {
   return store->depth > DEEPEST || store->accumulated > MOST_ACCUMULATED;
 }
 
-/* The oldest store that a tensor has and only the device has the values of: what is held for it is held
- * for the longest time. */
+/* The oldest store that a tensor has and only the device has the values of: what is held for it is
+ * held for the longest time. */
 static cvy_store *oldest_committable(const convoy_context *context) {
   cvy_store *oldest = NULL;
   for (cvy_store *each = context->stores; each; each = each->next) {

@@ -8,8 +8,8 @@
 void cvy_history_keep(cvy_store *store, const cvy_op *op);
 /* Whether so much stands behind the store that it is to be read back, which cuts the chain. */
 bool cvy_history_is_long(const cvy_store *store);
-/* While histories hold more memory than options.history_limit: the store whose values the host should
- * get next; NULL: none. */
+/* While histories hold more memory than options.history_limit: the store whose values the host
+ * should get next; NULL: none. */
 cvy_store *cvy_history_excess(const convoy_context *context);
 
 #endif

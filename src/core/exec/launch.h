@@ -1,13 +1,14 @@
-/* Operations and transfers on the device, with what a failure of theirs brings: one that fails has been
- * dealt with (exec/recover.h) when it returns. Operands have their values on the host or there already;
- * who has to compute them first is exec/values.h's concern. */
+/* Operations and transfers on the device, with what a failure of theirs brings: one that fails has
+ * been dealt with (exec/recover.h) when it returns. Operands have their values on the host or there
+ * already; who has to compute them first is exec/values.h's concern. */
 #ifndef CVY_LAUNCH_H
 #define CVY_LAUNCH_H
 
 #include "core/exec/store.h"
 
-/* The operation is about to be launched: the black box names a kernel's first use, after the one before
- * it has ended. Before the operands are uploaded, since waiting may meet a fault that takes them. */
+/* The operation is about to be launched: the black box names a kernel's first use, after the one
+ * before it has ended. Before the operands are uploaded, since waiting may meet a fault that takes
+ * them. */
 void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
                          const cvy_choice *choice);
 /* Gives the store, whose values the host has or which is zero, a copy on the device. */

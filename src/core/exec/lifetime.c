@@ -1,4 +1,5 @@
-/* What begins and ends with a device: compile workers, the marker of its use, what it has counted. */
+/* What begins and ends with a device: compile workers, the marker of its use, what it has
+ * counted. */
 #include "core/exec/lifetime.h"
 
 #include "core/exec/fetches.h"

@@ -1,6 +1,6 @@
-/* Out of device memory. A piece of a batch is a problem like any other whose operands are borrowed from
- * host memory, so that backends need not know of pieces. Results of pieces lie side by side, or are
- * sums that go on from one piece to the next. */
+/* Out of device memory. A piece of a batch is a problem like any other whose operands are borrowed
+ * from host memory, so that backends need not know of pieces. Results of pieces lie side by side,
+ * or are sums that go on from one piece to the next. */
 #include "core/exec/low_memory.h"
 
 #include <string.h>
@@ -69,8 +69,8 @@ static convoy_status run_part(convoy_context *context, const cvy_op *part, bool 
   return status ? status : cvy_store_fetch(out);
 }
 
-/* `sum` is the store that sums have come to so far, NULL for results that lie side by side and before
- * the first piece; *out gets the piece's result. */
+/* `sum` is the store that sums have come to so far, NULL for results that lie side by side and
+ * before the first piece; *out gets the piece's result. */
 static convoy_status run_piece(convoy_context *context, const cvy_op *op, image_range images,
                                cvy_store *sum, bool least, cvy_store **out) {
   cvy_operands operands = cvy_problem_operands(&op->problem);

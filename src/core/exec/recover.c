@@ -1,4 +1,5 @@
-/* One failure after another: find the command, tell everyone, void what it wrote, get the device back. */
+/* One failure after another: find the command, tell everyone, void what it wrote, get the device
+ * back. */
 #include "core/exec/recover.h"
 
 #include "core/exec/device.h"

@@ -1,13 +1,13 @@
-/* What follows from a failure of the device: it is reported, counted and written down, stores without good
- * values are marked, the device is made usable again, suspended or closed for good. The caller only has to
- * compute elsewhere. */
+/* What follows from a failure of the device: it is reported, counted and written down, stores
+ * without good values are marked, the device is made usable again, suspended or closed for good.
+ * The caller only has to compute elsewhere. */
 #ifndef CVY_RECOVER_H
 #define CVY_RECOVER_H
 
 #include "core/exec/store.h"
 
-/* A command failed with `status` and the last error's sentence; which one, the device is asked. Returns
- * the fault's status with its sentence. */
+/* A command failed with `status` and the last error's sentence; which one, the device is asked.
+ * Returns the fault's status with its sentence. */
 convoy_status cvy_recover(convoy_context *context, convoy_status status);
 /* The store's values there are wrong, as the last error says: a fault like any other. What command
  * `first` and later ones wrote is not used any more. Returns ERR_WRONG. */

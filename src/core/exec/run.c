@@ -115,7 +115,8 @@ static bool borrow(convoy_context *context, const cvy_problem *problem, const fl
   return complete;
 }
 
-/* Through stores: the caller's memory is written only when all has gone well, or by the device itself. */
+/* Through stores: the caller's memory is written only when all has gone well, or by the device
+ * itself. */
 static convoy_status perform_borrowed(convoy_context *context, cvy_op *op,
                                       const float *const from[], float *out) {
   cvy_array array = cvy_problem_operands(&op->problem).out;

@@ -1,5 +1,5 @@
-/* A store: one array of float32, immutable once published, counted by references. (The one exception,
- * cvy_perform_over, is seen by nobody.)
+/* A store: one array of float32, immutable once published, counted by references. (The one
+ * exception, cvy_perform_over, is seen by nobody.)
  *
  * Its values may be on the host, on the device, or both; with neither, its history says how to make
  * them, and with no history either they are zeros. Guarded by the context's lock. */

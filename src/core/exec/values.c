@@ -1,6 +1,7 @@
-/* From wherever values are to where they are wanted. Reading back may meet a fault, which may take other
- * values along, which are then computed anew from others still: this file and exec/low_memory.c, which
- * carries out in pieces what has no room as a whole, are the one place where core calls itself. */
+/* From wherever values are to where they are wanted. Reading back may meet a fault, which may take
+ * other values along, which are then computed anew from others still: this file and
+ * exec/low_memory.c, which carries out in pieces what has no room as a whole, are the one place
+ * where core calls itself. */
 #include "core/exec/values.h"
 
 #include <string.h>
@@ -110,8 +111,8 @@ static convoy_status read_back(cvy_store *store, float *values) {
   return status;
 }
 
-/* Reads what the device has, and judges it. With *left that failed, the device copy has been given up, and
- * the values may come from elsewhere. */
+/* Reads what the device has, and judges it. With *left that failed, the device copy has been given
+ * up, and the values may come from elsewhere. */
 static convoy_status take(cvy_store *store, float *values, bool *left) {
   convoy_status status = read_back(store, values);
   if (!status && store->has_history) status = verify(store, values);

@@ -1,5 +1,5 @@
-/* Values of stores, wherever they are: what the device has is read back and judged, what it has lost is
- * computed anew. */
+/* Values of stores, wherever they are: what the device has is read back and judged, what it has
+ * lost is computed anew. */
 #ifndef CVY_VALUES_H
 #define CVY_VALUES_H
 
@@ -11,9 +11,9 @@ convoy_status cvy_store_fetch(cvy_store *store);
 convoy_status cvy_op_fetch(const cvy_op *op);
 /* The same, and copies them out; `values` is untouched on failure. */
 convoy_status cvy_store_copy_out(cvy_store *store, float *values);
-/* The same, but the device itself fills memory that its process reaches: the store keeps its history then
- * instead of a copy on the host, and `values` is undefined on failure. Nothing that the store is
- * made from may lie there. */
+/* The same, but the device itself fills memory that its process reaches: the store keeps its
+ * history then instead of a copy on the host, and `values` is undefined on failure. Nothing that
+ * the store is made from may lie there. */
 convoy_status cvy_store_read(cvy_store *store, float *values);
 
 /* Gives `out`, a new store, the operation's values by the CPU engine. */
@@ -21,7 +21,8 @@ convoy_status cvy_compute_store(convoy_context *context, const cvy_op *op, cvy_s
 /* Brings what the operation reads to the device and enqueues it there, with this choice. */
 convoy_status cvy_enqueue(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
                           cvy_store *out);
-/* The same for an operation that counts; nothing is computed elsewhere. A result of a kind not proven yet is read back and judged before anybody uses it. */
+/* The same for an operation that counts; nothing is computed elsewhere. A result of a kind not
+ * proven yet is read back and judged before anybody uses it. */
 convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
                                  const cvy_choice *choice, cvy_store *out);
 /* One line and one event: the CPU has computed what the device was to. */

@@ -10,8 +10,8 @@ void cvy_fault_table_start(convoy_context *context) {
   if (context->chooser.fault_limit) cvy_fault_table_load(&context->chooser.fault_table);
 }
 
-/* The operation that command `ticket` belongs to. A worker that is gone has reported only what was done for
- * certain: there it is the first operation not known to be. */
+/* The operation that command `ticket` belongs to. A worker that is gone has reported only what was
+ * done for certain: there it is the first operation not known to be. */
 static const cvy_store *store_of(const convoy_context *context, uint64_t ticket) {
   cvy_usage usage = {0};
   context->device.backend->usage(context->device.device, &usage);

@@ -1,12 +1,13 @@
 /* The black box: what can still be read when the machine itself went down.
  *
- * An in-use marker, one small file in the state folder, is there as long as a device is open, and is written anew
- * once a minute. Whoever opens a device later and finds a marker of an earlier boot, and nothing that shows
- * that the machine outlived the trainer (faults/judge.h), knows that the machine stopped while that device
- * was in use; after two of them it is not opened any more. While a kernel (an algorithm with its
- * parameters in one direction) runs for the first time since the device was opened, the marker names
- * it; found after another boot, that algorithm is not used on this device any more. A power cut
- * leaves the same traces, so they can be cleared: `convoy health --clear`. */
+ * An in-use marker, one small file in the state folder, is there as long as a device is open, and
+ * is written anew once a minute. Whoever opens a device later and finds a marker of an earlier
+ * boot, and nothing that shows that the machine outlived the trainer (faults/judge.h), knows that
+ * the machine stopped while that device was in use; after two of them it is not opened any more.
+ * While a kernel (an algorithm with its parameters in one direction) runs for the first time since
+ * the device was opened, the marker names it; found after another boot, that algorithm is not used
+ * on this device any more. A power cut leaves the same traces, so they can be cleared: `convoy
+ * health --clear`. */
 #ifndef CVY_BLACKBOX_H
 #define CVY_BLACKBOX_H
 
@@ -35,9 +36,9 @@ void cvy_blackbox_close(convoy_context *context);
 /* A public call begins: about once a minute the marker is written anew. */
 void cvy_blackbox_refresh(convoy_context *context);
 
-/* Whether the operation's kernel is used for the first time since the device was opened, and is to be
- * named. *before: the command that the one named before waits for, which has to be done first, so that
- * the marker names one at a time; 0: none. */
+/* Whether the operation's kernel is used for the first time since the device was opened, and is to
+ * be named. *before: the command that the one named before waits for, which has to be done first,
+ * so that the marker names one at a time; 0: none. */
 bool cvy_blackbox_first_use(convoy_context *context, const cvy_problem *problem,
                             const cvy_choice *choice, uint64_t *before);
 /* Names it. */
@@ -48,8 +49,8 @@ void cvy_blackbox_launched(convoy_context *context);
 /* Everything up to `ticket` is done, well or badly: the machine still stands. */
 void cvy_blackbox_done(convoy_context *context, uint64_t ticket);
 
-/* Whether a file of the state folder could be found or written; that it could not, for the reason of the
- * last error, is logged once per context. */
+/* Whether a file of the state folder could be found or written; that it could not, for the reason
+ * of the last error, is logged once per context. */
 bool cvy_blackbox_keeps(convoy_context *context, convoy_status status);
 
 #endif

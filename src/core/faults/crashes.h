@@ -1,5 +1,5 @@
-/* Crashes: the machine went down while a device was in use. One file each in the state folder, a copy
- * of the marker that was found. */
+/* Crashes: the machine went down while a device was in use. One file each in the state folder, a
+ * copy of the marker that was found. */
 #ifndef CVY_CRASHES_H
 #define CVY_CRASHES_H
 

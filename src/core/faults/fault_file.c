@@ -31,7 +31,8 @@ static convoy_status write_file(const cvy_state_file *at, const cvy_fault_table 
   return status;
 }
 
-/* At the time of the newest, so that what others have written meanwhile is not taken back to theirs. */
+/* At the time of the newest, so that what others have written meanwhile is not taken back to
+ * theirs. */
 static void add_unwritten(cvy_fault_table *to, const cvy_fault_table *mine) {
   for (int32_t i = 0; i < mine->count; i++) {
     cvy_fault_entry each = mine->list[i];
@@ -42,8 +43,8 @@ static void add_unwritten(cvy_fault_table *to, const cvy_fault_table *mine) {
   }
 }
 
-/* Changes the file while nobody else does: adds what it lacks of `mine`, or forgets `device`'s where
- * `mine` is NULL. `out` gets what the file has then. */
+/* Changes the file while nobody else does: adds what it lacks of `mine`, or forgets `device`'s
+ * where `mine` is NULL. `out` gets what the file has then. */
 static convoy_status change(const cvy_fault_table *mine, const char *device, cvy_fault_table *out) {
   cvy_state_file at;
   convoy_status status = cvy_state_file_find("faults", &at);

@@ -2,8 +2,8 @@
  *
  * Three faults at one level lead to the next,
  *     tuned choice -> conservative algorithms with their defaults -> CPU,
- * for the class of shapes they belong to, or for all if they belong to none. A day without a new one
- * forgives those of a place.
+ * for the class of shapes they belong to, or for all if they belong to none. A day without a new
+ * one forgives those of a place.
  *
  * File: first line "convoy-faults 1", then one place per line,
  *   device | driver | algorithm | problem | tuned | 2 | 1800000000 | what happened last
@@ -48,14 +48,14 @@ typedef struct cvy_fault_table {
 
 #define CVY_FAULT_TABLE_TEXT ((size_t)CVY_FAULT_ENTRIES * 1024 + 64) /* bytes that hold any file */
 
-/* Reads a whole file's text. Lines that are no entries are counted and skipped; a text that does not
- * begin with the version line gives none and counts as one; what does not fit is left out. */
+/* Reads a whole file's text. Lines that are no entries are counted and skipped; a text that does
+ * not begin with the version line gives none and counts as one; what does not fit is left out. */
 void cvy_fault_table_parse(const char *text, cvy_fault_table *out);
 /* The file's text; CVY_FAULT_TABLE_TEXT bytes suffice. */
 void cvy_fault_table_format(const cvy_fault_table *table, char *text, size_t size);
 
-/* Adds what->count faults at the time what->last, as the list's last place; what is forgiven by then
- * goes. A full list loses its oldest place. Separators and line ends in texts become '/'. */
+/* Adds what->count faults at the time what->last, as the list's last place; what is forgiven by
+ * then goes. A full list loses its oldest place. Separators and line ends in texts become '/'. */
 void cvy_fault_table_add(cvy_fault_table *table, const cvy_fault_entry *what);
 /* Forgets the places of devices in whose name `device` occurs, NULL: all. */
 void cvy_fault_table_forget(cvy_fault_table *table, const char *device);

@@ -40,7 +40,8 @@ void cvy_marker_format(const cvy_marker *marker, char text[CVY_MARKER_TEXT]) {
   }
 }
 
-/* The rest of the last line after "key: ", cut to `size`; "" if there is none. Lines are appended. */
+/* The rest of the last line after "key: ", cut to `size`; "" if there is none. Lines are
+ * appended. */
 static void find(const char *text, const char *key, char *value, size_t size) {
   size_t length = strlen(key);
   *value = '\0';

@@ -9,8 +9,8 @@
 
 enum {
   MOST_MARKERS = 1000, /* are judged: the time it takes is the trainer's */
-  /* Seconds. A trainer that uses its device refreshes its marker every minute, unless a single call takes
-   * longer; one whose device has hung may wait for its budget and then fail. */
+  /* Seconds. A trainer that uses its device refreshes its marker every minute, unless a single call
+   * takes longer; one whose device has hung may wait for its budget and then fail. */
   SILENCE = 600,
   FORGOTTEN = 30 * 24 * 60 * 60
 };

@@ -1,5 +1,6 @@
-/* What the markers mean that others left behind: that somebody uses a device just now, that somebody was
- * killed, or that the machine went down while the device was in use. docs/failover.md has the rule. */
+/* What the markers mean that others left behind: that somebody uses a device just now, that
+ * somebody was killed, or that the machine went down while the device was in use. docs/failover.md
+ * has the rule. */
 #ifndef CVY_JUDGE_H
 #define CVY_JUDGE_H
 

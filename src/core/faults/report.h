@@ -1,5 +1,5 @@
-/* What a fault leaves behind: a file with the last commands to the device, its state, what happened and
- * what was done about it. */
+/* What a fault leaves behind: a file with the last commands to the device, its state, what happened
+ * and what was done about it. */
 #ifndef CVY_REPORT_H
 #define CVY_REPORT_H
 
@@ -21,8 +21,8 @@ typedef struct cvy_ring {
 void cvy_note_command(cvy_ring *ring, const char *what, const char *algorithm, uint64_t ticket,
                       int64_t bytes);
 
-/* Writes the report of a fault that has just been dealt with; of all reports the newest are kept. That
- * it cannot be written is one line of log per context. */
+/* Writes the report of a fault that has just been dealt with; of all reports the newest are kept.
+ * That it cannot be written is one line of log per context. */
 void cvy_report_fault(convoy_context *context, convoy_status status, const char *sentence);
 
 #endif

@@ -1,5 +1,5 @@
-/* Temperature, load and clocks from sysfs. No file of /dev is opened, and the files of sysfs are read
- * by another process: behind them is the driver that may be hanging right now. */
+/* Temperature, load and clocks from sysfs. No file of /dev is opened, and the files of sysfs are
+ * read by another process: behind them is the driver that may be hanging right now. */
 #include "core/faults/sensors.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Naming and reading the files of a record. */
+/* Naming and reading the files of a table. */
 #include "core/state/state_file.h"
 
 #include <stdio.h>

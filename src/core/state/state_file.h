@@ -1,5 +1,5 @@
-/* Where a record of the state folder lies: a text, and beside it the file that is locked while the text is
- * read, changed and replaced. */
+/* Where a table of the state folder lies: a text, and beside it the file that is locked while the
+ * text is read, changed and replaced. */
 #ifndef CVY_STATE_FILE_H
 #define CVY_STATE_FILE_H
 

@@ -96,8 +96,8 @@ int32_t cvy_records_stale(const cvy_records *records, const cvy_engine *engine) 
   return count;
 }
 
-/* Shipped records come with the kernels they were made with, and serve every driver: they are better
- * than a guess. */
+/* Shipped records come with the kernels they were made with, and serve every driver: they are
+ * better than a guess. */
 static bool from_records(const cvy_records *records, bool shipped, const cvy_engine *engine,
                          const cvy_problem *problem, cvy_choice *out) {
   if (!records->count) return false;

@@ -55,7 +55,8 @@ uint64_t cvy_signature(const cvy_engine *engine, const cvy_algorithm *algorithm)
 /* Whether a record's choice can be run for the problem. */
 bool cvy_record_runs(const cvy_engine *engine, const cvy_record *record, const cvy_problem *problem,
                      cvy_choice *out);
-/* What is chosen without records and faults: the forced row, else the first that does not refuse. */
+/* What is chosen without records and faults: the forced row, else the first that does not
+ * refuse. */
 convoy_status cvy_choose_untuned(const cvy_chooser *chooser, const cvy_engine *engine,
                                  const cvy_problem *problem, cvy_choice *out);
 /* Of the user's records those for this device that are of another driver or of other kernels. */
@@ -63,7 +64,8 @@ int32_t cvy_records_stale(const cvy_records *records, const cvy_engine *engine);
 /* Makes a record the one that counts from now on. ERR_MEMORY. */
 convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record);
 /* The forced row if it is one of this engine's, else the fastest record's (the user's before those
- * shipped), else the first that does not refuse; after faults only conservative rows in table order. ERR_UNSUPPORTED with the reasons. */
+ * shipped), else the first that does not refuse; after faults only conservative rows in table
+ * order. ERR_UNSUPPORTED with the reasons. */
 convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const cvy_problem *problem,
                          cvy_choice *out);
 

@@ -12,7 +12,8 @@ enum { JOBS = 512, RECENT = 1024, STANDARD = 8 };
 #define IDLE_SECONDS 5.0 /* a process that may be needed again soon is not worth ending */
 /* What a closing context waits for compile workers; one that takes longer ends by itself. */
 #define CLOSE_SECONDS 4.0
-/* A driver takes device memory for each process that uses it: 564 MiB on an H200, less on smaller cards. */
+/* A driver takes device memory for each process that uses it: 564 MiB on an H200, less on smaller
+ * cards. */
 #define DEVICE_BYTES (INT64_C(2) << 30)
 
 struct cvy_compile_workers {

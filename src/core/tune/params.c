@@ -53,7 +53,8 @@ uint64_t cvy_params_hash(const cvy_algorithm *algorithm) {
   return hash;
 }
 
-/* What an algorithm may have compiled in of a problem: everything but the batch and the channels. */
+/* What an algorithm may have compiled in of a problem: everything but the batch and the
+ * channels. */
 static uint64_t hash_space(uint64_t hash, const cvy_problem *p) {
   const int64_t *const axes[] = {p->in, p->filter, p->out, p->stride, p->pad, p->dilation};
   for (size_t i = 0; i < CVY_COUNT(axes); i++) hash = cvy_hash(hash, axes[i], sizeof(p->in));

@@ -19,8 +19,8 @@ uint64_t cvy_programs_hash(const cvy_algorithm *algorithm, const cvy_params *par
 
 /* Parameters of the algorithm. */
 int cvy_params_count(const cvy_algorithm *algorithm);
-/* `from` with parameter `which` moved by `steps` places in its list, and, if it cannot run so, with one
- * other parameter moved as little as makes it run. False if nothing does. */
+/* `from` with parameter `which` moved by `steps` places in its list, and, if it cannot run so, with
+ * one other parameter moved as little as makes it run. False if nothing does. */
 bool cvy_params_step(const cvy_algorithm *algorithm, const cvy_problem *problem,
                      const cvy_facts *facts, const cvy_params *from, int which, int steps,
                      cvy_params *out);

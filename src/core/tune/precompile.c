@@ -1,7 +1,9 @@
-/* Who is asked to compile what: a layer's three passes once one of them runs, a tuner's candidates. */
+/* Who is asked to compile what: a layer's three passes once one of them runs, a tuner's
+ * candidates. */
 #include "core/tune/precompile.h"
 
-/* Compile workers are started by what the device's own worker had to compile, so never on a warm start. */
+/* Compile workers are started by what the device's own worker had to compile, so never on a warm
+ * start. */
 static void look(convoy_context *context) {
   const cvy_engine *engine = &context->device;
   cvy_usage usage;

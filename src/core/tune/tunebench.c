@@ -1,4 +1,5 @@
-/* Running a candidate: on the device by core/exec/launch.c, on the CPU engine straight on host memory. */
+/* Running a candidate: on the device by core/exec/launch.c, on the CPU engine straight on host
+ * memory. */
 #include "core/tune/tunebench.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Where the candidates of one problem run: its operands, its right result, and a clock. Candidates take
- * the way of any operation: the same commands to the device, the same wait. */
+/* Where the candidates of one problem run: its operands, its right result, and a clock. Candidates
+ * take the way of any operation: the same commands to the device, the same wait. */
 #ifndef CVY_TUNEBENCH_H
 #define CVY_TUNEBENCH_H
 

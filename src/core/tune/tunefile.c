@@ -1,4 +1,5 @@
-/* Reading and writing tuning records. The file is input like any other: nothing in it is trusted. */
+/* Reading and writing tuning records. The file is input like any other: nothing in it is
+ * trusted. */
 #include "core/tune/tunefile.h"
 
 #include <inttypes.h>
@@ -69,9 +70,9 @@ static int64_t end_of(const cvy_problem *p, int axis) {
   return even ? p->pad[axis] : least > 0 ? least : 0;
 }
 
-/* The word of older files: every number of a problem but its rank and its padding at the end. None has
- * more than nine digits, so that nothing overflows; whether they fit together shows when the problem is
- * put as text and read again. */
+/* The word of older files: every number of a problem but its rank and its padding at the end. None
+ * has more than nine digits, so that nothing overflows; whether they fit together shows when the
+ * problem is put as text and read again. */
 static bool parse_word(const char *word, cvy_problem *out) {
   static const char format[] =
       "n%9lldc%9lldk%9lld_in%9lld,%9lld,%9lld_filter%9lld,%9lld,%9lld_out%9lld,%9lld,%9lld_"

@@ -1,5 +1,5 @@
-/* Coordinate descent over an algorithm's parameters, with medians of few samples on the way and of more
- * at the end. */
+/* Coordinate descent over an algorithm's parameters, with medians of few samples on the way and of
+ * more at the end. */
 #include "core/tune/tunesearch.h"
 
 #include <stdlib.h>

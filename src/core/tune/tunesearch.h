@@ -1,4 +1,5 @@
-/* The search for the fastest candidate of a problem: from good beginnings one parameter at a time. */
+/* The search for the fastest candidate of a problem: from good beginnings one parameter at a
+ * time. */
 #ifndef CVY_TUNESEARCH_H
 #define CVY_TUNESEARCH_H
 
@@ -29,7 +30,8 @@ typedef struct cvy_search {
   cvy_trial trial[CVY_TRIALS]; /* the first is what is chosen untuned */
 } cvy_search;
 
-/* The candidate may be tried soon: its programs are compiled meanwhile, if there is somebody to do it. */
+/* The candidate may be tried soon: its programs are compiled meanwhile, if there is somebody to do
+ * it. */
 void cvy_search_announce(const cvy_search *search, const cvy_choice *choice);
 /* Tries a candidate, unless it has been: its place, or -1 if it failed or time is over. */
 int cvy_search_try(cvy_search *search, const cvy_choice *choice);
@@ -37,8 +39,9 @@ int cvy_search_try(cvy_search *search, const cvy_choice *choice);
 void cvy_search_descend(cvy_search *search);
 /* Times the best again, in turns with the one untuned; returns how many there are. */
 int cvy_search_finals(cvy_search *search, int finalists[CVY_FINALISTS]);
-/* The place of the one to be used, from samples alone; -1 if they tell nothing apart. Differences below
- * 1 % are none, and what runs with programs already in use is preferred to what is up to 3 % faster. */
+/* The place of the one to be used, from samples alone; -1 if they tell nothing apart. Differences
+ * below 1 % are none, and what runs with programs already in use is preferred to what is up to 3 %
+ * faster. */
 int cvy_search_decide(const cvy_search *search, const int finalists[], int count);
 
 #endif

@@ -87,8 +87,8 @@ static bool all_finite(const float *values, int64_t count) {
 
 typedef enum kind { UNKNOWN, FINITE, NOT_FINITE } kind;
 
-/* Padding counts as zero, and zero times infinity is no number; transforms mix neighbours. Where an operand
- * is not finite, a result that is not proves nothing. */
+/* Padding counts as zero, and zero times infinity is no number; transforms mix neighbours. Where an
+ * operand is not finite, a result that is not proves nothing. */
 static bool may_be_lost(const cvy_claim *claim, kind *operands) {
   const cvy_problem *p = claim->problem;
   const cvy_operands of = cvy_problem_operands(p);

@@ -1,12 +1,13 @@
-/* Whether a device's result is right: by the definition in float64 for single elements, with the CPU
- * engine as a filter for whole arrays. An element is right within the bound that convoy.h promises. */
+/* Whether a device's result is right: by the definition in float64 for single elements, with the
+ * CPU engine as a filter for whole arrays. An element is right within the bound that convoy.h
+ * promises. */
 #ifndef CVY_CHECK_H
 #define CVY_CHECK_H
 
 #include "core/tune/choose.h"
 
-/* What is judged: the problem, what it was computed from, the result, and which row made it. NULL: one
- * that keeps the bound of every result. */
+/* What is judged: the problem, what it was computed from, the result, and which row made it. NULL:
+ * one that keeps the bound of every result. */
 typedef struct cvy_claim {
   const cvy_problem *problem;
   cvy_values from;
@@ -26,10 +27,10 @@ typedef struct cvy_samples {
   int64_t index[CVY_MOST_SAMPLES];
 } cvy_samples;
 
-/* Adds elements that look wrong without any computation: infinite ones, NaN, or, of a result that is 0
- * throughout, a few. At most 1024 elements are looked at, all of a small result, else evenly spread
- * ones, others for each `seed`. Unwritten elements hold what was there before: NaN in a first use,
- * which this finds, else wrong values like any others. */
+/* Adds elements that look wrong without any computation: infinite ones, NaN, or, of a result that
+ * is 0 throughout, a few. At most 1024 elements are looked at, all of a small result, else evenly
+ * spread ones, others for each `seed`. Unwritten elements hold what was there before: NaN in a
+ * first use, which this finds, else wrong values like any others. */
 void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_samples *samples);
 /* Adds `count` elements at random. */
 void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples *samples);
@@ -48,8 +49,8 @@ typedef struct cvy_expected {
   float *value, *magnitude;
 } cvy_expected;
 
-/* Takes two runs of the CPU engine and copies of the operands. ERR_MEMORY, or what the engine reports;
- * nothing to free then. */
+/* Takes two runs of the CPU engine and copies of the operands. ERR_MEMORY, or what the engine
+ * reports; nothing to free then. */
 convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
                          const cvy_values *from, cvy_expected *out);
 /* False for the first element that is wrong; row as in cvy_claim. */

@@ -1,5 +1,5 @@
-/* Looks for values that are not finite. A float32 is one of them if all bits of its exponent are set;
- * asking the bits is immune to the compiler's mathematics and as fast as memory. */
+/* Looks for values that are not finite. A float32 is one of them if all bits of its exponent are
+ * set; asking the bits is immune to the compiler's mathematics and as fast as memory. */
 #include "core/verify/nan_watch.h"
 
 #include <string.h>

@@ -1,23 +1,25 @@
 /* What is verified when.
  *
- * First use. Before an algorithm's result on a shape class is used for the first time in a process, its
- * output is filled with NaN, the operation runs on its actual operands, and the whole result is compared
- * with the CPU engine's. Where that would take the CPU more than WHOLE_FLOPS, the result's 32 corners and
- * up to 224 other elements are computed by their definition instead, as many as DEFINITION_TERMS allow
- * and at least FEWEST: unlike a scaled-down problem they see the addresses that are really used.
+ * First use. Before an algorithm's result on a shape class is used for the first time in a process,
+ * its output is filled with NaN, the operation runs on its actual operands, and the whole result is
+ * compared with the CPU engine's. Where that would take the CPU more than WHOLE_FLOPS, the result's
+ * 32 corners and up to 224 other elements are computed by their definition instead, as many as
+ * DEFINITION_TERMS allow and at least FEWEST: unlike a scaled-down problem they see the addresses
+ * that are really used.
  *
- * Sampling. A device that lies in a share s = 1 % of a result's elements escapes one random element with
- * probability 1 - s. With e = ELEMENTS / every elements per operation, all of n = 5,000 operations escape
- * with (1 - s)^(e n). At the lowest rate, 4 elements of every 16th operation, e n = 1,250 and
- * 0.99^1250 < 0.00001: far more than the 99 % promised, which leaves room for lies that come in
- * clusters. The rate goes up to 4 elements of
- * every operation as long as sampling takes less than BUDGET of the time, and down when it takes more;
- * which operations of a rate are sampled follows from their number alone. What costs more than its own
- * elements, fetching operands that only the device has, is left out above the budget: results computed from
- * such operands then come with less.
+ * Sampling. A device that lies in a share s = 1 % of a result's elements escapes one random element
+ * with probability 1 - s. With e = ELEMENTS / every elements per operation, all of n = 5,000
+ * operations escape with (1 - s)^(e n). At the lowest rate, 4 elements of every 16th operation, e n
+ * = 1,250 and 0.99^1250 < 0.00001: far more than the 99 % promised, which leaves room for lies that
+ * come in clusters. The rate goes up to 4 elements of every operation as long as sampling takes
+ * less than BUDGET of the time, and down when it takes more; which operations of a rate are sampled
+ * follows from their number alone. What costs more than its own elements, fetching operands that
+ * only the device has, is left out above the budget: results computed from such operands then come
+ * with less.
  *
- * A result is judged by what it was computed from; operands that only the device has are fetched and so
- * judged first. What never reaches the host, nor anything computed from it, is not looked at. */
+ * A result is judged by what it was computed from; operands that only the device has are fetched
+ * and so judged first. What never reaches the host, nor anything computed from it, is not looked
+ * at. */
 #include "core/verify/verification.h"
 
 #include <math.h>
@@ -42,8 +44,8 @@ void cvy_verification_start(cvy_verification *verification) {
 /* ------------------------------------------------------------------------------- first uses */
 
 /* What has been found right in this process, by hash. A use may lie in any place of its row. With a
- * single one, two uses out of a hundred that met there would be tested anew in every step, in turn: that
- * took three quarters of a step's time. A row that is full loses its oldest. */
+ * single one, two uses out of a hundred that met there would be tested anew in every step, in turn:
+ * that took three quarters of a step's time. A row that is full loses its oldest. */
 enum { PROVEN_ROWS = 512, PROVEN_PLACES = 8 };
 static _Atomic uint64_t proven[PROVEN_ROWS][PROVEN_PLACES];
 static _Atomic uint32_t proven_next[PROVEN_ROWS];
@@ -92,9 +94,9 @@ static double elapsed(const cvy_verification *verification, double now) {
   return now - verification->since;
 }
 
-/* First uses, and results of which all is verified, are no part of the budget: they come once, or were
- * asked for. Neither is the look for suspects, which every result gets: of small results it is the
- * larger part, and would leave nothing for samples. */
+/* First uses, and results of which all is verified, are no part of the budget: they come once, or
+ * were asked for. Neither is the look for suspects, which every result gets: of small results it is
+ * the larger part, and would leave nothing for samples. */
 static void spend(cvy_verification *verification, double began) {
   double now = cvy_clock();
   verification->spent += now - began;

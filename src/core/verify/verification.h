@@ -1,6 +1,7 @@
-/* Verification of a device's results: which are judged and how much of them, what that may cost, what is
- * known to be right (docs/failover.md). Nothing is fetched here, and no command given: that is for
- * exec/values.h, which asks in this order: applies, begin, plan, judge, charge, right or wrong, end. */
+/* Verification of a device's results: which are judged and how much of them, what that may cost,
+ * what is known to be right (docs/failover.md). Nothing is fetched here, and no command given: that
+ * is for exec/values.h, which asks in this order: applies, begin, plan, judge, charge, right or
+ * wrong, end. */
 #ifndef CVY_VERIFICATION_H
 #define CVY_VERIFICATION_H
 
@@ -35,23 +36,25 @@ void cvy_verification_number(convoy_context *context, const cvy_op *op, const cv
 
 /* Whether anything of the store's values, once read from the device, may have to be looked at. */
 bool cvy_verification_applies(const cvy_store *store);
-/* Around all that is done for one result, which may mean others: the clock of the outermost counts. */
+/* Around all that is done for one result, which may mean others: the clock of the outermost
+ * counts. */
 double cvy_verification_begin(convoy_context *context);
 void cvy_verification_end(convoy_context *context, double began);
 /* What the option verify asks for; false: nothing of this one is looked at. */
 bool cvy_verification_plan_for(const cvy_store *store, const float *values,
                                cvy_verification_plan *out);
-/* Whether `values`, read from the device, are what the store's history says. What it was computed from has
- * its values on the host. Fails as cvy_check_whole. */
+/* Whether `values`, read from the device, are what the store's history says. What it was computed
+ * from has its values on the host. Fails as cvy_check_whole. */
 convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
                                      const cvy_verification_plan *plan, bool *right,
                                      cvy_mismatch *found);
-/* Judging, and fetching what is needed for it, has gone on since `began`: counted towards the budget that
- * sets the rate of samples. */
+/* Judging, and fetching what is needed for it, has gone on since `began`: counted towards the
+ * budget that sets the rate of samples. */
 void cvy_verification_charge(const cvy_store *store, const cvy_verification_plan *plan,
                              double began);
 void cvy_verification_right(const cvy_store *store);
-/* Sets the last error to a sentence on what is wrong and suspect. Returns the first suspect command. */
+/* Sets the last error to a sentence on what is wrong and suspect. Returns the first suspect
+ * command. */
 uint64_t cvy_verification_wrong(const cvy_store *store, const cvy_mismatch *found);
 
 #endif
