@@ -105,7 +105,7 @@ convoy_status convoy_host_alloc(convoy_context *context, size_t bytes, void **ou
 void convoy_host_free(convoy_context *context, void *memory) {
   if (!context || !memory) return;
   cvy_lock(context); /* legal after closing */
-  const bool found = cvy_host_free(context, memory);
+  bool found = cvy_host_free(context, memory);
   cvy_unlock(context);
   if (found)
     cvy_pool_drop(context);

@@ -23,8 +23,7 @@ static void write_texts(void) {
   add_part(&text, "OpenCL module", CONVOY_HAVE_OPENCL, CONVOY_WHY_OPENCL);
   add_part(&text, "CLBlast", CONVOY_HAVE_CLBLAST, CONVOY_WHY_CLBLAST);
   add_part(&text, "OpenBLAS", CONVOY_HAVE_OPENBLAS, CONVOY_WHY_OPENBLAS);
-  const cvy_open_options options = {.isolation = CONVOY_ISOLATION_PROCESS,
-                                    .workspace_limit = 1LL << 30};
+  cvy_open_options options = {.isolation = CONVOY_ISOLATION_PROCESS, .workspace_limit = 1LL << 30};
   cvy_facts cpu;
   int32_t count;
   bool listed = cvy_cpu_backend()->list(&options, &cpu, 1, &count) == CONVOY_OK;

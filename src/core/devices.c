@@ -18,16 +18,16 @@ static bool same(const char *a, const char *b) {
 /* Whether a name can only mean the CPU engine, "cpu", or one of its kind by number. */
 static bool means_cpu(const char *wanted) {
   const char *cpu = cvy_cpu_backend()->name;
-  const size_t length = strlen(cpu);
+  size_t length = strlen(cpu);
   return strncasecmp(wanted, cpu, length) == 0 && (!wanted[length] || wanted[length] == ':');
 }
 
 /* ---------------------------------------------------------------------------------- listing */
 
 static void ask(const cvy_backend *backend, const cvy_open_options *options, cvy_survey *out) {
-  const int32_t room = CVY_MOST_DEVICES - out->count;
+  int32_t room = CVY_MOST_DEVICES - out->count;
   int32_t count = 0;
-  const convoy_status status = backend->list(options, &out->facts[out->count], room, &count);
+  convoy_status status = backend->list(options, &out->facts[out->count], room, &count);
   if (status && !out->failed) {
     out->failed = status;
     cvy_text_copy(out->why, sizeof(out->why), cvy_last_error());
@@ -42,7 +42,7 @@ static void ask(const cvy_backend *backend, const cvy_open_options *options, cvy
 }
 
 void cvy_devices(const cvy_options *options, cvy_survey *out) {
-  const bool cpu_alone = means_cpu(options->device);
+  bool cpu_alone = means_cpu(options->device);
   out->count = 0;
   out->failed = CONVOY_OK;
   out->asked = !cpu_alone;
@@ -84,7 +84,7 @@ static bool take(const char *wanted, const cvy_survey *seen, bool cpu, cvy_devic
   int best = 0;
   for (int32_t i = 0; i < seen->count; i++) {
     if (seen->backend[i]->host_memory != cpu) continue;
-    const int fits = fit(wanted, seen->backend[i], &seen->facts[i].info);
+    int fits = fit(wanted, seen->backend[i], &seen->facts[i].info);
     if (fits <= best) continue;
     best = fits;
     choose(seen, i, out);
@@ -136,7 +136,7 @@ static convoy_status mistake(const char *wanted, const cvy_survey *seen, cvy_dev
 /* What was there once, and is not, or cannot be asked for. */
 static convoy_status gone(const char *wanted, const cvy_known *known, const cvy_survey *seen,
                           cvy_device_choice *out) {
-  const bool unseen = !seen->failed || seen->failed == CONVOY_ERR_NOT_FOUND;
+  bool unseen = !seen->failed || seen->failed == CONVOY_ERR_NOT_FOUND;
   char text[512];
   cvy_text sentence = cvy_text_in(text, sizeof(text));
   cvy_text_copy(out->info.id, sizeof(out->info.id), known->id);
@@ -184,7 +184,7 @@ static bool is_open(const char *wanted) {
 
 convoy_status cvy_devices_find(const cvy_options *options, cvy_device_choice *out) {
   const char *wanted = options->device;
-  const bool automatic = same(wanted, "auto");
+  bool automatic = same(wanted, "auto");
   cvy_survey seen;
   *out = (cvy_device_choice){0};
   cvy_devices(options, &seen);

@@ -44,7 +44,7 @@ static void describe_fallback(const convoy_context *context, cvy_text *text) {
 }
 
 void cvy_context_describe(const convoy_context *context, char *text, size_t size) {
-  const bool fallback = context->fallback.active;
+  bool fallback = context->fallback.active;
   const cvy_engine *engine = fallback ? &context->cpu : cvy_context_engine(context);
   const convoy_device_info *info = &engine->facts.info;
   cvy_text line = cvy_text_in(text, size);
@@ -59,7 +59,7 @@ void cvy_context_describe(const convoy_context *context, char *text, size_t size
 
 void cvy_fallback_remind(convoy_context *context) {
   cvy_fallback *fallback = &context->fallback;
-  const double now = context->call.start;
+  double now = context->call.start;
   if (!fallback->active || now - fallback->reported < remind_seconds) return;
   char line[CONVOY_DESCRIPTION_TEXT];
   fallback->reported = now;

@@ -135,11 +135,11 @@ static cvy_store *store_of(const convoy_tensor *tensor) {
 static convoy_status operate(convoy_context *context, const cvy_tensor_operation *o,
                              const cvy_problem *problem, bool wait) {
   bool swap = swapped(o->conv, o->direction);
-  const cvy_op op = {.problem = *problem,
-                     .a = store_of(swap ? o->second : o->first),
-                     .b = store_of(swap ? o->first : o->second),
-                     .bias = store_of(o->bias),
-                     .prior = problem->accumulate ? o->out->store : NULL};
+  cvy_op op = {.problem = *problem,
+               .a = store_of(swap ? o->second : o->first),
+               .b = store_of(swap ? o->first : o->second),
+               .bias = store_of(o->bias),
+               .prior = problem->accumulate ? o->out->store : NULL};
   if (problem->n && cvy_may_overwrite(context, &op, o->out->store)) {
     return cvy_perform_over(context, &op, o->out->store);
   }

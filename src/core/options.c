@@ -113,7 +113,7 @@ static convoy_status resolve_budget(double given, double *out) {
 
 static convoy_status resolve_compile_workers(int32_t *out) {
   int64_t count = -1;
-  const bool legal = cvy_env_int("CONVOY_COMPILE_WORKERS", 0, MOST_COMPILE_WORKERS, &count);
+  bool legal = cvy_env_int("CONVOY_COMPILE_WORKERS", 0, MOST_COMPILE_WORKERS, &count);
   *out = (int32_t)count;
   return legal ? CONVOY_OK : CONVOY_ERR_ARGUMENT;
 }

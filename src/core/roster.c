@@ -115,7 +115,7 @@ static bool parse_known(char *line, cvy_known *out) {
 static void parse_line(const char *line, size_t length, cvy_roster *out) {
   char copy[1024];
   if (length == 0) return;
-  const bool fits = length < sizeof copy && out->count < CVY_ROSTER;
+  bool fits = length < sizeof copy && out->count < CVY_ROSTER;
   if (fits) {
     memcpy(copy, line, length);
     copy[length] = '\0';
@@ -132,7 +132,7 @@ void cvy_roster_parse(const char *text, cvy_roster *out) {
   if (out->skipped) return;
   const char *at = text + strlen(version_line);
   while (*at) {
-    const size_t length = strcspn(at, "\n");
+    size_t length = strcspn(at, "\n");
     parse_line(at, length, out);
     at += length + (at[length] == '\n');
   }

@@ -49,14 +49,14 @@ static convoy_status write_file(const cvy_state_file *at, const cvy_roster *rost
   char *text = malloc(CVY_ROSTER_TEXT);
   if (!text) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %zu bytes", CVY_ROSTER_TEXT);
   cvy_roster_format(roster, text, CVY_ROSTER_TEXT);
-  const convoy_status status = cvy_file_write(at->file, text, strlen(text));
+  convoy_status status = cvy_file_write(at->file, text, strlen(text));
   free(text);
   return status;
 }
 
 /* Another process may have changed it meanwhile, so it is read again. */
 static convoy_status change(const cvy_state_file *at, const cvy_facts *facts, int32_t count) {
-  const int lock = cvy_file_lock(at->lock, CVY_STATE_FILE_LOCK_SECONDS);
+  int lock = cvy_file_lock(at->lock, CVY_STATE_FILE_LOCK_SECONDS);
   if (lock < 0) return CONVOY_ERR_IO;
   cvy_roster *roster = load(at);
   convoy_status status = roster ? CONVOY_OK : CONVOY_ERR_IO;
@@ -76,7 +76,7 @@ static convoy_status note(const cvy_facts *facts, int32_t count) {
   if (status) return status;
   cvy_roster *roster = load(&at);
   if (!roster) return CONVOY_ERR_IO;
-  const bool changed = see_all(roster, facts, count) || roster->skipped;
+  bool changed = see_all(roster, facts, count) || roster->skipped;
   free(roster);
   return changed ? change(&at, facts, count) : CONVOY_OK;
 }

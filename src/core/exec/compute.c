@@ -14,13 +14,13 @@ convoy_status cvy_compute(convoy_context *context, const cvy_problem *problem, c
   cvy_choice choice;
   convoy_status status = cvy_choose(&context->chooser, engine, problem, &choice);
   if (status) return status;
-  const cvy_job job = {.problem = *problem,
-                       .algorithm = choice.row,
-                       .params = choice.params,
-                       .a.host = (float *)(uintptr_t)a,
-                       .b.host = (float *)(uintptr_t)b,
-                       .bias.host = (float *)(uintptr_t)bias,
-                       .out.host = out};
+  cvy_job job = {.problem = *problem,
+                 .algorithm = choice.row,
+                 .params = choice.params,
+                 .a.host = (float *)(uintptr_t)a,
+                 .b.host = (float *)(uintptr_t)b,
+                 .bias.host = (float *)(uintptr_t)bias,
+                 .out.host = out};
   const float *const inputs[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
   cvy_watch_arrays(context, problem, inputs);
   status = engine->backend->run(engine->device, &job, NULL);

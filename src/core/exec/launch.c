@@ -80,13 +80,13 @@ static convoy_status prepare(const cvy_op *op, cvy_store *out) {
 
 static convoy_status run(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
                          cvy_store *out) {
-  const cvy_job job = {.problem = op->problem,
-                       .algorithm = choice->row,
-                       .params = choice->params,
-                       .a.id = array_of(op->a),
-                       .b.id = array_of(op->b),
-                       .bias.id = array_of(op->bias),
-                       .out.id = out->array};
+  cvy_job job = {.problem = op->problem,
+                 .algorithm = choice->row,
+                 .params = choice->params,
+                 .a.id = array_of(op->a),
+                 .b.id = array_of(op->b),
+                 .bias.id = array_of(op->bias),
+                 .out.id = out->array};
   convoy_status status = cvy_device_run(context, &job, out->bytes);
   out->ticket = context->last_ticket;
   cvy_blackbox_launched(context);

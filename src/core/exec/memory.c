@@ -78,7 +78,7 @@ bool cvy_host_free(convoy_context *context, void *memory) {
 bool cvy_host_has(const convoy_context *context, const void *at, int64_t bytes) {
   for (const cvy_host_allocation *allocation = context->host_allocations; allocation;
        allocation = allocation->next) {
-    const uintptr_t into = (uintptr_t)at - (uintptr_t)allocation->memory; /* enormous before it */
+    uintptr_t into = (uintptr_t)at - (uintptr_t)allocation->memory; /* enormous before it */
     if (!allocation->device || into > allocation->bytes) continue;
     if ((uint64_t)bytes <= allocation->bytes - into) return true;
   }

@@ -46,7 +46,7 @@ static void note_suspension(convoy_context *context, bool before, convoy_status 
 /* Makes the device usable again, suspends it until a later call, or closes it for good. */
 static void have_back(convoy_context *context, const char *sentence) {
   const cvy_engine *engine = &context->device;
-  const bool before = context->suspended;
+  bool before = context->suspended;
   bool emptied = false;
   char why[256];
   convoy_status status = engine->backend->clear(engine->device, &emptied);

@@ -36,10 +36,10 @@ static convoy_status run_in_low_memory(convoy_context *context, const cvy_op *op
 static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
   cvy_choice choice;
   int32_t faults = context->call.faults;
-  const int64_t choices = context->chooser.choices;
+  int64_t choices = context->chooser.choices;
   cvy_watch_inputs(context, op);
   convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
-  const bool is_first = context->chooser.choices > choices;
+  bool is_first = context->chooser.choices > choices;
   if (!status) status = cvy_perform_chosen(context, op, &choice, out);
   if (!status && is_first) cvy_precompile_passes(context, &op->problem, &choice);
   bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;

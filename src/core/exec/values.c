@@ -76,7 +76,7 @@ static convoy_status judge(cvy_store *store, const float *values,
                            const cvy_verification_plan *plan) {
   bool right = true;
   cvy_mismatch found;
-  const double began = cvy_clock();
+  double began = cvy_clock();
   convoy_status status = cvy_op_fetch(&store->history);
   /* An operand turned out wrong, or the device failed: what was computed from it went along. */
   if (!status && !store->array)
@@ -92,7 +92,7 @@ static convoy_status judge(cvy_store *store, const float *values,
 static convoy_status verify(cvy_store *store, const float *values) {
   cvy_verification_plan plan;
   if (!cvy_verification_applies(store)) return CONVOY_OK;
-  const double began = cvy_verification_begin(store->context);
+  double began = cvy_verification_begin(store->context);
   convoy_status status = CONVOY_OK;
   if (cvy_verification_plan_for(store, values, &plan)) status = judge(store, values, &plan);
   cvy_verification_end(store->context, began);

@@ -15,7 +15,7 @@ void cvy_fault_table_start(convoy_context *context) {
 static const cvy_store *store_of(const convoy_context *context, uint64_t ticket) {
   cvy_usage usage = {0};
   context->device.backend->usage(context->device.device, &usage);
-  const uint64_t last = usage.process ? ticket : UINT64_MAX - 1;
+  uint64_t last = usage.process ? ticket : UINT64_MAX - 1;
   const cvy_store *found = NULL;
   for (const cvy_store *each = context->stores; each; each = each->next) {
     if (!each->number || !each->array || each->ticket < ticket || each->ticket > last) continue;
@@ -40,7 +40,7 @@ static cvy_level level_of(const convoy_context *context, const cvy_store *store,
 void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status status,
                          const char *sentence) {
   /* A lack of memory, or of understanding between the processes, is nobody's fault. */
-  const bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
+  bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
   if (!context->chooser.fault_limit || is_nobodys) return;
   const cvy_engine *engine = &context->device;
   const cvy_store *store = store_of(context, ticket);

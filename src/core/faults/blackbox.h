@@ -21,8 +21,7 @@ typedef struct cvy_blackbox {
   double written;        /* cvy_clock */
   cvy_marker marker;     /* what it says */
   uint64_t first_ticket; /* the first use it names is done when this is; UINT64_MAX: not enqueued */
-  uint64_t used
-      [CVY_KERNELS]; /* hashes of kernels that have been used; the oldest of more is named anew */
+  uint64_t used[CVY_KERNELS]; /* hashes of kernels; the oldest of more is named anew */
   int32_t next_used;
   bool silent;         /* that files cannot be written has been said */
   cvy_crashes crashes; /* of the device */

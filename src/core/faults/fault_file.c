@@ -12,7 +12,7 @@
 static convoy_status read_file(const cvy_state_file *at, cvy_fault_table *out) {
   char *text;
   out->count = out->skipped = 0;
-  const convoy_status status = cvy_state_file_read(at, &text);
+  convoy_status status = cvy_state_file_read(at, &text);
   if (text) cvy_fault_table_parse(text, out);
   free(text);
   if (out->skipped) {
@@ -72,7 +72,7 @@ int32_t cvy_fault_limit(void) {
 static convoy_status load(cvy_fault_table *out) {
   cvy_state_file at;
   out->count = 0;
-  const convoy_status status = cvy_state_file_find("faults", &at);
+  convoy_status status = cvy_state_file_find("faults", &at);
   if (status) return status == CONVOY_ERR_NOT_FOUND ? CONVOY_OK : status;
   return read_file(&at, out);
 }
@@ -105,11 +105,11 @@ void cvy_fault_table_note(cvy_fault_table *mine, const cvy_fault_entry *what) {
 }
 
 convoy_status cvy_fault_table_text(const char *device, char *text, size_t size) {
-  const convoy_status named = cvy_env_check_names(); /* what is done about faults depends on them */
+  convoy_status named = cvy_env_check_names(); /* what is done about faults depends on them */
   if (named) return named;
   cvy_fault_table *table = malloc(sizeof *table);
   if (!table) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the table");
-  const convoy_status status = load(table);
+  convoy_status status = load(table);
   cvy_fault_table_describe(table, device, cvy_date(), cvy_fault_limit(), text, size);
   free(table);
   if (status) return status;

@@ -224,9 +224,9 @@ static void describe(const cvy_fault_table *table, const cvy_fault_entry *each, 
   static const char *const meaning[CVY_LEVELS] = {
       "still used as tuned", "conservative algorithms only", "the CPU computes"};
   const cvy_fault_entry *unused;
-  const bool forgiven = is_forgiven(each, now);
+  bool forgiven = is_forgiven(each, now);
   const char *state = forgiven ? "forgiven" : meaning[level_of(table, each, now, limit, &unused)];
-  const int64_t left = forgiven ? 0 : each->last + CVY_FAULT_QUIET - now;
+  int64_t left = forgiven ? 0 : each->last + CVY_FAULT_QUIET - now;
   cvy_text out = cvy_text_in(line, size);
   cvy_text_add(&out, "%s (driver %s): %d with %s on %s: %s, forgiven in %.1f h; last: %s\n",
                each->device, each->driver, (int)each->count, each->algorithm, each->example, state,

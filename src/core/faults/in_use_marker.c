@@ -68,6 +68,6 @@ bool cvy_marker_parse(const char *text, cvy_marker *out) {
   find(text, "step", number, sizeof(number));
   out->step = strtoll(number, NULL, 10);
   /* It is in the name of the file where the marker is kept. */
-  const size_t plain = strspn(out->boot, "0123456789abcdefghijklmnopqrstuvwxyz-");
+  size_t plain = strspn(out->boot, "0123456789abcdefghijklmnopqrstuvwxyz-");
   return plain > 0 && !out->boot[plain] && out->device[0] && out->process > 0;
 }

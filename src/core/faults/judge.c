@@ -81,7 +81,7 @@ static bool was_told(cvy_case *of) {
 }
 
 static const cvy_past_boot *past_of(cvy_case *of) {
-  const int64_t since = cvy_utc_read(of->marker->since);
+  int64_t since = cvy_utc_read(of->marker->since);
   if (of->looked) return &of->past;
   of->looked = true;
   of->past = (cvy_past_boot){
@@ -154,7 +154,7 @@ typedef struct marker_list {
 static void collect(void *user, const char *path, const cvy_marker *marker) {
   marker_list *all = user;
   if (all->count == all->capacity) {
-    const int capacity = all->capacity ? 2 * all->capacity : 8;
+    int capacity = all->capacity ? 2 * all->capacity : 8;
     kept_marker *list = realloc(all->list, (size_t)capacity * sizeof(*list));
     if (!list) return;
     all->list = list;
@@ -171,7 +171,7 @@ static int64_t last_seen(const marker_list *all, const cvy_marker *like) {
   for (int i = 0; i < all->count; i++) {
     const cvy_marker *each = &all->list[i].marker;
     if (strcmp(each->machine, like->machine) || strcmp(each->boot, like->boot)) continue;
-    const int64_t seen = cvy_utc_read(each->refreshed);
+    int64_t seen = cvy_utc_read(each->refreshed);
     if (seen > last) last = seen;
   }
   return last;
@@ -191,7 +191,7 @@ static bool keep_crash(const char *path, const cvy_marker *marker) {
 static void judge_one(const marker_list *all, const kept_marker *one) {
   const cvy_marker *marker = &one->marker;
   const char *why;
-  const cvy_verdict verdict = cvy_judge(marker, &all->here, last_seen(all, marker), &why);
+  cvy_verdict verdict = cvy_judge(marker, &all->here, last_seen(all, marker), &why);
   cvy_log(verdict == CVY_MARKER_STAYS ? CONVOY_LOG_DEBUG : CONVOY_LOG_INFO,
           "marker of %s by process %d, last seen %s: %s", marker->device, marker->process,
           marker->refreshed, why);

@@ -25,7 +25,7 @@ convoy_status cvy_marker_read(const char *path, cvy_marker *out) {
   size_t count;
   char *text;
   convoy_status status = cvy_file_read(path, CVY_FILE_TEXT, MOST_BYTES, &text, &count);
-  const bool good = !status && cvy_marker_parse(text, out);
+  bool good = !status && cvy_marker_parse(text, out);
   free(text);
   if (status || good) return status;
   return cvy_fail(CONVOY_ERR_IO, "%s is no marker that this version of Convoy knows", path);
@@ -33,7 +33,7 @@ convoy_status cvy_marker_read(const char *path, cvy_marker *out) {
 
 /* Of a marker, or of one that is kept: then a boot's name and a dash come first. */
 static bool is_marker(const char *name) {
-  const size_t length = strlen(name);
+  size_t length = strlen(name);
   for (size_t start = 0; start < length; start++) {
     if (start && name[start - 1] != '-') continue;
     if (cvy_text_is(name + start, pattern)) return true;

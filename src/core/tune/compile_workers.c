@@ -75,7 +75,7 @@ static void free_all(cvy_compile_workers *all) {
 
 cvy_compile_workers *cvy_compile_workers_new(const cvy_engine *engine, int32_t index,
                                              const cvy_options *options, int32_t cores) {
-  const int32_t most = count_of(engine, options, cores);
+  int32_t most = count_of(engine, options, cores);
   cvy_compile_workers *all = most > 0 ? calloc(1, sizeof(*all)) : NULL;
   if (!all) return NULL;
   cvy_usage usage;
@@ -103,7 +103,7 @@ static bool wait_for_change(cvy_compile_workers *all, const struct timespec *unt
 static struct timespec after(double seconds) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
-  const double end = (double)time.tv_nsec * 1e-9 + seconds;
+  double end = (double)time.tv_nsec * 1e-9 + seconds;
   time.tv_sec += (time_t)end;
   time.tv_nsec = (long)((end - (double)(time_t)end) * 1e9);
   return time;
@@ -111,12 +111,12 @@ static struct timespec after(double seconds) {
 
 void cvy_compile_workers_close(cvy_compile_workers *all) {
   if (!all) return;
-  const struct timespec until = after(CLOSE_SECONDS);
+  struct timespec until = after(CLOSE_SECONDS);
   pthread_mutex_lock(&all->lock);
   __atomic_store_n(&all->closing, 1, __ATOMIC_RELAXED);
   pthread_cond_broadcast(&all->changed);
   while (all->running > 0 && wait_for_change(all, &until)) continue;
-  const bool ended = all->running == 0;
+  bool ended = all->running == 0;
   all->orphaned = !ended;
   pthread_mutex_unlock(&all->lock);
   if (ended) free_all(all);
@@ -126,11 +126,11 @@ void cvy_compile_workers_close(cvy_compile_workers *all) {
 
 /* The newest job; false if none comes for a while, or there are to be none. */
 static bool take(cvy_compile_workers *all, cvy_job *job) {
-  const struct timespec until = after(IDLE_SECONDS);
+  struct timespec until = after(IDLE_SECONDS);
   bool in_time = true;
   pthread_mutex_lock(&all->lock);
   while (!all->closing && all->count == 0 && in_time) in_time = wait_for_change(all, &until);
-  const bool got = !all->closing && all->count > 0;
+  bool got = !all->closing && all->count > 0;
   if (got) {
     *job = all->jobs[--all->top % JOBS];
     all->count--;
@@ -146,9 +146,9 @@ static int64_t compiled_by(const cvy_compile_workers *all, const cvy_device *dev
 }
 
 static convoy_status build(cvy_compile_workers *all, cvy_device *device, const cvy_job *job) {
-  const int64_t before = compiled_by(all, device);
-  const convoy_status status = all->backend->build(device, job, &all->closing);
-  const int64_t more = compiled_by(all, device) - before;
+  int64_t before = compiled_by(all, device);
+  convoy_status status = all->backend->build(device, job, &all->closing);
+  int64_t more = compiled_by(all, device) - before;
   pthread_mutex_lock(&all->lock);
   if (more > 0) all->compiled += more; /* a lost worker's counts are gone */
   pthread_mutex_unlock(&all->lock);
@@ -173,14 +173,14 @@ static convoy_status build_all(cvy_compile_workers *all) {
 
 static void *run_worker(void *argument) {
   cvy_compile_workers *all = argument;
-  const convoy_status status = build_all(all);
-  const bool failed = status && status != CONVOY_ERR_INTERRUPTED;
+  convoy_status status = build_all(all);
+  bool failed = status && status != CONVOY_ERR_INTERRUPTED;
   if (failed)
     cvy_log(CONVOY_LOG_DEBUG, "a compile worker is not used any more: %s", cvy_last_error());
   pthread_mutex_lock(&all->lock);
   all->most -= failed;
   all->running--;
-  const bool last = all->orphaned && all->running == 0;
+  bool last = all->orphaned && all->running == 0;
   pthread_cond_broadcast(&all->changed);
   pthread_mutex_unlock(&all->lock);
   if (last) free_all(all);
@@ -190,16 +190,16 @@ static void *run_worker(void *argument) {
 /* ------------------------------------------------------------------------------- asking */
 
 static bool is_new(cvy_compile_workers *all, const cvy_job *job) {
-  const uint64_t hash = cvy_hash(0, job, sizeof(*job));
+  uint64_t hash = cvy_hash(0, job, sizeof(*job));
   uint64_t *place = &all->recent[hash % RECENT];
-  const bool new = *place != hash;
+  bool new = *place != hash;
   *place = hash;
   return new;
 }
 
 void cvy_compile_workers_add(cvy_compile_workers *all, const cvy_problem *problem,
                              const cvy_choice *choice) {
-  const cvy_job job = {.problem = *problem, .algorithm = choice->row, .params = choice->params};
+  cvy_job job = {.problem = *problem, .algorithm = choice->row, .params = choice->params};
   pthread_mutex_lock(&all->lock);
   if (is_new(all, &job)) {
     all->jobs[all->top++ % JOBS] = job;
@@ -218,10 +218,10 @@ static bool start_one(cvy_compile_workers *all) {
 }
 
 void cvy_compile_workers_note(cvy_compile_workers *all, int64_t compiled) {
-  const bool more = compiled > all->seen;
+  bool more = compiled > all->seen;
   all->seen = compiled;
   pthread_mutex_lock(&all->lock);
-  const bool wanted = more || all->running > 0;
+  bool wanted = more || all->running > 0;
   while (wanted && all->running < at_most(all->most, all->count) && start_one(all)) continue;
   pthread_mutex_unlock(&all->lock);
 }
@@ -235,7 +235,7 @@ void cvy_compile_workers_drop(cvy_compile_workers *all) {
 int64_t cvy_compile_workers_compiled(cvy_compile_workers *all) {
   if (!all) return 0;
   pthread_mutex_lock(&all->lock);
-  const int64_t compiled = all->compiled;
+  int64_t compiled = all->compiled;
   pthread_mutex_unlock(&all->lock);
   return compiled;
 }

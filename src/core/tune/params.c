@@ -107,10 +107,10 @@ static bool runs(const parameter_use *at, const cvy_params *params) {
 /* Tile and share of a work-item must divide each other: one changes with the other. */
 static bool repair(const parameter_use *at, int kept, cvy_params *params) {
   const cvy_param *list = params_of(at->algorithm);
-  const int count = cvy_params_count(at->algorithm), furthest = (int)CVY_COUNT(list->values);
+  int count = cvy_params_count(at->algorithm), furthest = (int)CVY_COUNT(list->values);
   for (int distance = 1; distance < furthest; distance++) {
     for (int i = 0; i < 2 * count; i++) {
-      const int other = i / 2;
+      int other = i / 2;
       cvy_params moved = *params;
       if (other == kept) continue;
       if (!move(&list[other], i % 2 ? distance : -distance, &moved.value[other])) continue;

@@ -33,7 +33,7 @@ static void add_other_passes(convoy_context *context, const cvy_problem *problem
   if (problem->direction == CONVOY_BACKWARD_BIAS) return; /* it knows no filter */
   for (size_t i = 0; i < CVY_COUNT(passes); i++) {
     if ((int32_t)passes[i] == problem->direction) continue;
-    const cvy_problem pass = pass_of(problem, passes[i]);
+    cvy_problem pass = pass_of(problem, passes[i]);
     add(context, &pass);
   }
 }
@@ -60,7 +60,7 @@ void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,
 /* What fails here is for the wait itself to find. */
 void cvy_precompile_wait(convoy_context *context, const volatile int *interrupt) {
   const cvy_engine *engine = &context->device;
-  const uint64_t first = context->precompile_from;
+  uint64_t first = context->precompile_from;
   if (!context->compile_workers || !first) return;
   context->precompile_from = 0;
   if (engine->backend->begun(engine->device, first, interrupt)) return;

@@ -31,7 +31,7 @@ static convoy_status note_programs_in_use(const cvy_records *records, cvy_search
   if (!*out) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for %d programs", (int)records->count);
   for (int32_t i = 0; i < records->count; i++) {
     const cvy_record *record = &records->list[i];
-    const int32_t row = cvy_row_named(engine->backend, record->algorithm);
+    int32_t row = cvy_row_named(engine->backend, record->algorithm);
     cvy_params params;
     if (row < 0 || !is_from_here(search, record)) continue;
     const cvy_algorithm *algorithm = engine->backend->algorithms[row];
@@ -71,7 +71,7 @@ static void add_rows(const cvy_search *search, const char *forced, seeds *all) {
 /* The latest choices for other problems in this direction, and any for this one. */
 static void add_records(const cvy_search *search, const cvy_records *records, const char *forced,
                         seeds *all) {
-  const int32_t direction = search->bench->op.problem.direction;
+  int32_t direction = search->bench->op.problem.direction;
   int taken = 0;
   for (int32_t i = records->count - 1; i >= 0 && taken < RECORDS_MOST; i--) {
     const cvy_record *record = &records->list[i];
@@ -124,7 +124,7 @@ static convoy_status write_down(convoy_context *context, const cvy_search *searc
                                 const convoy_tuned *found) {
   const cvy_engine *engine = search->bench->engine;
   cvy_record record = {.problem = search->bench->op.problem, .milliseconds = found->milliseconds};
-  const int32_t row = cvy_row_named(engine->backend, found->algorithm);
+  int32_t row = cvy_row_named(engine->backend, found->algorithm);
   record.hash = cvy_signature(engine, engine->backend->algorithms[row]);
   cvy_record_place(&engine->facts, &record);
   cvy_text_copy(record.algorithm, sizeof(record.algorithm), found->algorithm);
@@ -144,8 +144,8 @@ static void report(const cvy_search *search, convoy_tuned *out) {
 /* The candidates are there; what follows from them. */
 static convoy_status conclude(convoy_context *context, cvy_search *search, convoy_tuned *out) {
   int finalists[CVY_FINALISTS];
-  const int count = cvy_search_finals(search, finalists);
-  const int chosen = cvy_search_decide(search, finalists, count);
+  int count = cvy_search_finals(search, finalists);
+  int chosen = cvy_search_decide(search, finalists, count);
   report(search, out);
   if (chosen >= 0) {
     fill(search, chosen, out);
@@ -181,7 +181,7 @@ static convoy_status check_level(const convoy_context *context, const cvy_engine
 
 static convoy_status tune(convoy_context *context, cvy_bench *bench, double seconds,
                           convoy_tuned *out) {
-  const double start = context->call.start, most = 0.5 * context->options.wait_budget;
+  double start = context->call.start, most = 0.5 * context->options.wait_budget;
   cvy_search *search = calloc(1, sizeof(*search));
   if (!search) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for tuning");
   if (seconds > most) seconds = most;

@@ -21,7 +21,7 @@ static void fill(float *values, int64_t count, uint32_t seed) {
   uint32_t state = seed;
   for (int64_t i = 0; i < count; i++) {
     state = state * 1664525u + 1013904223u;
-    const int32_t odd = (int32_t)(state >> 9) * 2 + 1;
+    int32_t odd = (int32_t)(state >> 9) * 2 + 1;
     values[i] = (float)(odd - (1 << 23)) * 0x1p-23f;
   }
 }
@@ -39,14 +39,14 @@ static convoy_status new_store(cvy_bench *bench, cvy_array array, cvy_store **ou
 }
 
 convoy_status cvy_bench_open(convoy_context *context, const cvy_problem *problem, cvy_bench *out) {
-  const cvy_operands operands = cvy_problem_operands(problem);
+  cvy_operands operands = cvy_problem_operands(problem);
   *out = (cvy_bench){.context = context, .engine = cvy_context_engine(context)};
   out->op.problem = *problem;
   convoy_status status = new_store(out, operands.a, &out->op.a);
   if (!status && operands.has_b) status = new_store(out, operands.b, &out->op.b);
   if (!status) status = new_store(out, operands.out, &out->result);
   if (status) return status;
-  const cvy_values from = {out->op.a->host, out->op.b ? out->op.b->host : NULL, NULL, NULL};
+  cvy_values from = {out->op.a->host, out->op.b ? out->op.b->host : NULL, NULL, NULL};
   return cvy_expect(&context->chooser, &context->cpu, problem, &from, &out->expected);
 }
 
@@ -66,12 +66,12 @@ static convoy_status check_interrupt(convoy_context *context) {
 
 static convoy_status run_here(cvy_bench *bench, const cvy_choice *choice) {
   const cvy_engine *engine = bench->engine;
-  const cvy_job job = {.problem = bench->op.problem,
-                       .algorithm = choice->row,
-                       .params = choice->params,
-                       .a.host = bench->op.a->host,
-                       .b.host = bench->op.b ? bench->op.b->host : NULL,
-                       .out.host = bench->result->host};
+  cvy_job job = {.problem = bench->op.problem,
+                 .algorithm = choice->row,
+                 .params = choice->params,
+                 .a.host = bench->op.a->host,
+                 .b.host = bench->op.b ? bench->op.b->host : NULL,
+                 .out.host = bench->result->host};
   return engine->backend->run(engine->device, &job, NULL);
 }
 
@@ -99,7 +99,7 @@ static convoy_status run(cvy_bench *bench, const cvy_choice *choice, bool looked
 }
 
 static bool samples_match(const cvy_bench *bench, const cvy_algorithm *row, cvy_mismatch *found) {
-  const cvy_claim claim = {&bench->op.problem, bench->expected.from, bench->result->host, row};
+  cvy_claim claim = {&bench->op.problem, bench->expected.from, bench->result->host, row};
   cvy_samples samples = {.count = 0};
   double most = SAMPLE_TERMS / ((double)cvy_problem_terms(claim.problem) + 1.0);
   cvy_sample_any(bench->expected.count, most < SAMPLES ? (int32_t)most + 1 : SAMPLES, 1, &samples);

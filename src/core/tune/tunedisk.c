@@ -80,7 +80,7 @@ convoy_status cvy_records_check(void) {
 
 /* One that grew too large to be read would lose all that is in it. */
 static convoy_status write_file(const char *path, const char *text) {
-  const size_t bytes = strlen(text);
+  size_t bytes = strlen(text);
   if (bytes <= MOST_BYTES) return cvy_file_write(path, text, bytes);
   return cvy_fail(CONVOY_ERR_IO, "%s would have %zu bytes; %zu are read at most", path, bytes,
                   MOST_BYTES);

@@ -64,9 +64,9 @@ static bool is_trivial(const cvy_problem *p, int axis) {
 
 /* Padding at the end that gives `out`: as much as at the beginning if that does, else the least. */
 static int64_t end_of(const cvy_problem *p, int axis) {
-  const int64_t least = (p->out[axis] - 1) * p->stride[axis] +
-                        (p->filter[axis] - 1) * p->dilation[axis] + 1 - p->in[axis] - p->pad[axis];
-  const bool even = p->pad[axis] >= least && p->pad[axis] < least + p->stride[axis];
+  int64_t least = (p->out[axis] - 1) * p->stride[axis] + (p->filter[axis] - 1) * p->dilation[axis] +
+                  1 - p->in[axis] - p->pad[axis];
+  bool even = p->pad[axis] >= least && p->pad[axis] < least + p->stride[axis];
   return even ? p->pad[axis] : least > 0 ? least : 0;
 }
 

@@ -22,13 +22,13 @@ enum { QUICK_SAMPLES = 3, BATCH_MOST = 256, FURTHEST_STEP = 3 };
 /* ----------------------------------------------------------------------------------- timing */
 
 static int ascending(const void *a, const void *b) {
-  const double left = *(const double *)a, right = *(const double *)b;
+  double left = *(const double *)a, right = *(const double *)b;
   return (left > right) - (left < right);
 }
 
 static void summarize(cvy_trial *trial) {
   double sorted[CVY_SAMPLES];
-  const int n = trial->count;
+  int n = trial->count;
   memcpy(sorted, trial->sample, sizeof(sorted));
   qsort(sorted, (size_t)n, sizeof(sorted[0]), ascending);
   trial->median = 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
@@ -52,7 +52,7 @@ static convoy_status find_batch(cvy_search *search, cvy_trial *trial) {
   for (int i = 0; i < 4 && !status && trial->batch < BATCH_MOST; i++) {
     status = cvy_bench_time(search->bench, &trial->choice, trial->batch, &seconds);
     if (seconds * trial->batch >= SAMPLE_SECONDS) break;
-    const double wanted = 1.2 * SAMPLE_SECONDS / (seconds > 1e-9 ? seconds : 1e-9) + 1.0;
+    double wanted = 1.2 * SAMPLE_SECONDS / (seconds > 1e-9 ? seconds : 1e-9) + 1.0;
     trial->batch = wanted < BATCH_MOST ? (int)wanted : BATCH_MOST;
   }
   return status;
@@ -72,12 +72,12 @@ static int fastest(const cvy_search *search) {
 }
 
 static double fastest_seconds(const cvy_search *search) {
-  const int best = fastest(search);
+  int best = fastest(search);
   return best < 0 ? 1e30 : search->trial[best].median;
 }
 
 static convoy_status time_and_check(cvy_search *search, cvy_trial *trial) {
-  const double best = fastest_seconds(search);
+  double best = fastest_seconds(search);
   convoy_status status = find_batch(search, trial);
   while (!status && trial->count < QUICK_SAMPLES) {
     status = sample(search, trial);
@@ -94,7 +94,7 @@ static void judge(cvy_search *search, cvy_trial *trial, convoy_status status) {
   const cvy_bench *bench = search->bench;
   if (!status) return;
   trial->failed = true;
-  const bool usable = bench->engine->backend->host_memory || cvy_device_ready(bench->context);
+  bool usable = bench->engine->backend->host_memory || cvy_device_ready(bench->context);
   if (status != CONVOY_ERR_INTERRUPTED && usable) {
     cvy_log(CONVOY_LOG_INFO, "tuning leaves out %s: %s",
             cvy_chosen(bench->engine, &trial->choice)->name, cvy_last_error());
@@ -135,7 +135,7 @@ static void tell(const cvy_search *search, const cvy_trial *trial) {
 }
 
 int cvy_search_try(cvy_search *search, const cvy_choice *choice) {
-  const int known = find(search, choice);
+  int known = find(search, choice);
   if (known >= 0) return search->trial[known].failed ? -1 : known;
   if (is_over(search) && search->count) return -1;
   cvy_trial *trial = &search->trial[search->count++];
@@ -146,7 +146,7 @@ int cvy_search_try(cvy_search *search, const cvy_choice *choice) {
 }
 
 void cvy_search_announce(const cvy_search *search, const cvy_choice *choice) {
-  const bool compiles = !search->bench->engine->backend->host_memory;
+  bool compiles = !search->bench->engine->backend->host_memory;
   if (!compiles || find(search, choice) >= 0) return;
   cvy_precompile_choice(search->bench->context, &search->bench->op.problem, choice);
 }
@@ -172,7 +172,7 @@ static bool neighbour(const cvy_search *search, const cvy_choice *from, int whic
 /* All that may be tried next: what comes first is put on the stack last. */
 static void announce_around(const cvy_search *search, int steps, int at) {
   const cvy_choice *from = &search->trial[at].choice;
-  const int count = cvy_params_count(cvy_chosen(search->bench->engine, from));
+  int count = cvy_params_count(cvy_chosen(search->bench->engine, from));
   for (int turn = 2 * count - 1; turn >= 0; turn--) {
     cvy_choice next;
     if (neighbour(search, from, turn / 2, turn % 2 ? -steps : steps, &next)) {
@@ -185,7 +185,7 @@ static void announce_around(const cvy_search *search, int steps, int at) {
 static bool step(cvy_search *search, int which, int steps, int *at) {
   cvy_choice next;
   if (!neighbour(search, &search->trial[*at].choice, which, steps, &next)) return false;
-  const int tried = cvy_search_try(search, &next);
+  int tried = cvy_search_try(search, &next);
   if (tried < 0 || !search->trial[tried].checked) return false;
   if (!(SAME * search->trial[tried].median < search->trial[*at].median)) return false;
   *at = tried;
@@ -196,12 +196,12 @@ static bool step(cvy_search *search, int which, int steps, int *at) {
 /* Each parameter up and down, on as long as it gets better. What compiles nothing comes first. */
 static bool sweep(cvy_search *search, int steps, int *at) {
   const cvy_algorithm *algorithm = cvy_chosen(search->bench->engine, &search->trial[*at].choice);
-  const int count = cvy_params_count(algorithm);
+  int count = cvy_params_count(algorithm);
   bool better = false;
   announce_around(search, steps, *at);
   for (int turn = 0; turn < 2 * count && !is_over(search); turn++) {
-    const int which = turn % count;
-    const bool launch_only = algorithm->launch_params >> which & 1;
+    int which = turn % count;
+    bool launch_only = algorithm->launch_params >> which & 1;
     if (launch_only != (turn < count)) continue;
     while (step(search, which, steps, at)) better = true;
     while (step(search, which, -steps, at)) better = true;
@@ -230,11 +230,11 @@ static int best_of(const cvy_search *search, int32_t row) {
 
 void cvy_search_descend(cvy_search *search) {
   const cvy_engine *engine = search->bench->engine;
-  const int first = fastest(search);
+  int first = fastest(search);
   if (first < 0) return;
   walk(search, first);
   for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
-    const int at = best_of(search, row);
+    int at = best_of(search, row);
     if (at < 0 || row == search->trial[first].choice.row) continue;
     if (search->trial[at].median <= NEAR * fastest_seconds(search)) walk(search, at);
   }
@@ -268,7 +268,7 @@ int cvy_search_finals(cvy_search *search, int finalists[CVY_FINALISTS]) {
   if (!search->trial[0].failed) finalists[count++] = 0;
   count = add_fastest(search, true, finalists, count);
   while (count < CVY_FINALISTS) {
-    const int more = add_fastest(search, false, finalists, count);
+    int more = add_fastest(search, false, finalists, count);
     if (more == count) break;
     count = more;
   }
@@ -291,7 +291,7 @@ int cvy_search_decide(const cvy_search *search, const int finalists[], int count
     if (best < 0 || trial->median < search->trial[best].median) best = finalists[i];
   }
   if (best < 0 || search->trial[best].spread > UNUSABLE) return -1;
-  const double most = search->trial[best].median;
+  double most = search->trial[best].median;
   for (int i = 0; i < count; i++) {
     const cvy_trial *trial = &search->trial[finalists[i]];
     if (trial->failed || !trial->in_use || trial->median > IN_USE_COSTS * most) continue;
@@ -299,7 +299,7 @@ int cvy_search_decide(const cvy_search *search, const int finalists[], int count
   }
   if (chosen >= 0) return chosen;
   const cvy_trial *untuned = &search->trial[0];
-  const double noise = 1.0 + untuned->spread / 2;
-  const bool same = untuned->median <= most * (noise > SAME ? noise : SAME);
+  double noise = 1.0 + untuned->spread / 2;
+  bool same = untuned->median <= most * (noise > SAME ? noise : SAME);
   return !untuned->failed && same ? 0 : best;
 }

@@ -91,7 +91,7 @@ typedef enum kind { UNKNOWN, FINITE, NOT_FINITE } kind;
  * operand is not finite, a result that is not proves nothing. */
 static bool may_be_lost(const cvy_claim *claim, kind *operands) {
   const cvy_problem *p = claim->problem;
-  const cvy_operands of = cvy_problem_operands(p);
+  cvy_operands of = cvy_problem_operands(p);
   if (*operands == UNKNOWN)
     *operands = all_finite(claim->from.a, cvy_problem_count(p, of.a)) &&
                         (!of.has_b || all_finite(claim->from.b, cvy_problem_count(p, of.b)))
@@ -128,13 +128,13 @@ static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu,
   strict.strict = true;
   convoy_status status = cvy_choose(chooser, &strict, problem, &choice);
   if (status) return status;
-  const cvy_job job = {.problem = *problem,
-                       .algorithm = choice.row,
-                       .params = choice.params,
-                       .a.host = (float *)(uintptr_t)from->a,
-                       .b.host = (float *)(uintptr_t)from->b,
-                       .bias.host = (float *)(uintptr_t)from->bias,
-                       .out.host = out};
+  cvy_job job = {.problem = *problem,
+                 .algorithm = choice.row,
+                 .params = choice.params,
+                 .a.host = (float *)(uintptr_t)from->a,
+                 .b.host = (float *)(uintptr_t)from->b,
+                 .bias.host = (float *)(uintptr_t)from->bias,
+                 .out.host = out};
   return cpu->backend->run(cpu->device, &job, NULL);
 }
 
@@ -170,7 +170,7 @@ static convoy_status compute(cvy_chooser *chooser, const cvy_engine *cpu, const 
   if (prior) memcpy(out->value, prior, (size_t)out->count * sizeof(float));
   convoy_status status = run_cpu(chooser, cpu, &out->problem, &out->from, out->value);
   if (status) return status;
-  const cvy_values absolute = {s->a, s->b, s->bias, NULL};
+  cvy_values absolute = {s->a, s->b, s->bias, NULL};
   return run_cpu(chooser, cpu, &linear, &absolute, out->magnitude);
 }
 
@@ -195,7 +195,7 @@ convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_
  * right; of the rest the element by its definition decides. */
 bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row,
                           const float *result, cvy_mismatch *out) {
-  const cvy_claim claim = {&expected->problem, expected->from, result, row};
+  cvy_claim claim = {&expected->problem, expected->from, result, row};
   kind operands = UNKNOWN;
   for (int64_t i = 0; i < expected->count; i++) {
     double magnitude = (double)expected->magnitude[i];

@@ -51,9 +51,9 @@ void cvy_shape_class(const cvy_problem *p, char *text, size_t size) {
 static const char added[] = ", added to what is there", epilogue[] = ", with bias or activation";
 
 void cvy_class_example(const cvy_problem *problem, char *text, size_t size) {
-  const bool has_epilogue = problem->has_bias || problem->activation;
+  bool has_epilogue = problem->has_bias || problem->activation;
   cvy_problem_text(problem, text, size);
-  const size_t used = strlen(text);
+  size_t used = strlen(text);
   cvy_text_copy(text + used, size - used,
                 problem->accumulate ? added
                 : has_epilogue      ? epilogue
@@ -68,8 +68,8 @@ bool cvy_class_of_example(const char *text, char *shape_class, size_t size) {
   cvy_problem p;
   cvy_text_copy(line, sizeof line, text);
   char *rest = strstr(line, ", ");
-  const bool sums = rest && strcmp(rest, added) == 0;
-  const bool has_bias = rest && strcmp(rest, epilogue) == 0;
+  bool sums = rest && strcmp(rest, added) == 0;
+  bool has_bias = rest && strcmp(rest, epilogue) == 0;
   if (rest) *rest = '\0';
   if (cvy_parse_problem(line, &conv, x, w, &direction) ||
       cvy_problem_make(&conv, direction, x, w, sums ? 1.0f : 0.0f, has_bias, NULL, &p))

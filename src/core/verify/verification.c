@@ -187,10 +187,10 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
                                      cvy_mismatch *found) {
   convoy_context *context = store->context;
   const cvy_op *op = &store->history;
-  const cvy_claim claim = {&op->problem,
-                           {host_of(op->a), host_of(op->b), host_of(op->bias), host_of(op->prior)},
-                           values,
-                           cvy_chosen(&context->device, &store->choice)};
+  cvy_claim claim = {&op->problem,
+                     {host_of(op->a), host_of(op->b), host_of(op->bias), host_of(op->prior)},
+                     values,
+                     cvy_chosen(&context->device, &store->choice)};
   context->health.verified++;
   if (plan->whole) return cvy_check_whole(&context->chooser, &context->cpu, &claim, right, found);
   *right = cvy_check_samples(&claim, &plan->samples, found);
