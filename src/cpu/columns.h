@@ -5,7 +5,7 @@
 #define CVY_CPU_COLUMNS_H
 
 #include "conv/problem.h"
-#include "cpu/lanes.h"
+#include "cpu/isa/simd.h"
 
 typedef struct cvy_columns {
   const cvy_problem *problem;

@@ -3,7 +3,7 @@
 #ifndef CVY_CPU_LINE_H
 #define CVY_CPU_LINE_H
 
-#include "cpu/lanes.h"
+#include "cpu/isa/simd.h"
 #include "cpu/span.h"
 
 typedef struct cvy_line {

@@ -2,7 +2,7 @@
 #ifndef CVY_CPU_PEAK_H
 #define CVY_CPU_PEAK_H
 
-#include "cpu/lanes.h"
+#include "cpu/isa/simd.h"
 #include "cpu/threads.h"
 
 double cvy_peak_gflops(cvy_threads *threads, const cvy_lanes *lanes);

@@ -6,7 +6,7 @@
 #define CVY_CPU_PLANES_H
 
 #include "conv/problem.h"
-#include "cpu/lanes.h"
+#include "cpu/isa/simd.h"
 
 typedef struct cvy_planes_layout {
   const cvy_problem *problem;

@@ -3,7 +3,7 @@
 #define CVY_CPU_ROW_H
 
 #include "backend.h"
-#include "cpu/lanes.h"
+#include "cpu/isa/simd.h"
 #include "cpu/threads.h"
 
 /* What a run gets. Everything it needs is there, so it cannot fail: memory was found before. */

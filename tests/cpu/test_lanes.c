@@ -5,7 +5,7 @@
 
 #include "common/cmocka.h"
 #include "common/random.h"
-#include "cpu/lanes.h"
+#include "cpu/isa/simd.h"
 #include "cpu/sizes.h"
 
 #define LENGTH 150

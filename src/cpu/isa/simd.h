@@ -1,13 +1,13 @@
 /* The inner loops, one set per instruction set. lanes_body.h is compiled once for each with that
  * set's flags; cvy_lanes_best() picks at run time. */
-#ifndef CVY_CPU_LANES_H
-#define CVY_CPU_LANES_H
+#ifndef CVY_CPU_ISA_SIMD_H
+#define CVY_CPU_ISA_SIMD_H
 
-#include "cpu/inner.h"
-#include "cpu/stencil.h"
-#include "cpu/ukr.h"
-#include "cpu/weave.h"
-#include "cpu/wino.h"
+#include "cpu/isa/inner_products.h"
+#include "cpu/isa/stencil.h"
+#include "cpu/isa/microkernel.h"
+#include "cpu/isa/interleave.h"
+#include "cpu/isa/winograd.h"
 
 /* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`
  * floats apart; b's elements are `b_stride` apart. */

@@ -5,8 +5,8 @@
  *
  * Points 0, 1, -1 and infinity for m = 2; for m = 4 also 0, 3/4, -3/4, 3/2, -3/2: binary fractions, and
  * a fifth of the error of 1 and 2, the points of the paper. */
-#ifndef CVY_CPU_WINO_H
-#define CVY_CPU_WINO_H
+#ifndef CVY_CPU_ISA_WINOGRAD_H
+#define CVY_CPU_ISA_WINOGRAD_H
 
 #include <stdint.h>
 

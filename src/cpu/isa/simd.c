@@ -1,5 +1,5 @@
 /* Picks the inner loops for this processor, once. */
-#include "cpu/lanes.h"
+#include "cpu/isa/simd.h"
 
 #include <pthread.h>
 #include <string.h>

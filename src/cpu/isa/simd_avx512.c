@@ -7,6 +7,6 @@
 #define ODD_OF_TWO 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
 #define FIRST_PAIRS 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define LAST_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#include "cpu/lanes_body.h"
+#include "cpu/isa/simd_body.h"
 
 const cvy_lanes cvy_lanes_avx512 = LANES_TABLE("AVX-512");

@@ -6,8 +6,8 @@
  * A whole tile is computed: y must hold, and `column` name, as many rows as the tile has; what is
  * beyond `rows` and `columns` is not written. Whole vectors are read: behind a row of y there must be
  * 0 up to the end of a vector, behind x any finite number. */
-#ifndef CVY_CPU_INNER_H
-#define CVY_CPU_INNER_H
+#ifndef CVY_CPU_ISA_INNER_PRODUCTS_H
+#define CVY_CPU_ISA_INNER_PRODUCTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

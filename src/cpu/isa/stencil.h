@@ -2,8 +2,8 @@
  *
  * Tap (r, s) of result (o, i) is x[o x_step + r tap_step + shift[s] + i], o < rows, i < length. As a
  * list, shift[] goes on: shift[r across + s] = shift[s] + r tap_step. Nothing need be aligned. */
-#ifndef CVY_CPU_STENCIL_H
-#define CVY_CPU_STENCIL_H
+#ifndef CVY_CPU_ISA_STENCIL_H
+#define CVY_CPU_ISA_STENCIL_H
 
 #include <stdbool.h>
 #include <stdint.h>

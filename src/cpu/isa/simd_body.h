@@ -4,8 +4,8 @@
  * a b + c into fused multiply-adds. */
 #include <string.h>
 
-#include "cpu/lanes.h"
-#include "cpu/unroll.h"
+#include "cpu/isa/simd.h"
+#include "cpu/isa/unroll.h"
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t lane_mask __attribute__((vector_size(4 * LANES), may_alias));
@@ -398,11 +398,11 @@ static double burn(int64_t rounds, float *sink) {
   return 2.0 * BURN * LANES * (double)rounds;
 }
 
-#include "cpu/inner_body.h"
-#include "cpu/stencil_body.h"
-#include "cpu/ukr_body.h"
-#include "cpu/weave_body.h"
-#include "cpu/wino_body.h"
+#include "cpu/isa/inner_products_body.h"
+#include "cpu/isa/stencil_body.h"
+#include "cpu/isa/microkernel_body.h"
+#include "cpu/isa/interleave_body.h"
+#include "cpu/isa/winograd_body.h"
 
 #define LANES_TABLE(text)                                                                         \
   {                                                                                               \

@@ -7,6 +7,6 @@
 #define ODD_OF_TWO 1, 3, 5, 7
 #define FIRST_PAIRS 0, 4, 1, 5
 #define LAST_PAIRS 2, 6, 3, 7
-#include "cpu/lanes_body.h"
+#include "cpu/isa/simd_body.h"
 
 const cvy_lanes cvy_lanes_baseline = LANES_TABLE("generic (SSE2 on x86)");

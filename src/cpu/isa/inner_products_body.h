@@ -1,6 +1,6 @@
 /* Body of the microkernel of inner products in GCC's vector extensions. The including file sets
  * INNER_COLUMNS so that the sums, a vector of each row and one of a column fill the registers. */
-#include "cpu/inner.h"
+#include "cpu/isa/inner_products.h"
 
 #define INNER_ROWS 4 /* the floats of a quad, in which the sums of a column end */
 

@@ -1,7 +1,7 @@
 /* UNROLL(rounds), in front of a loop of at most so many: compilers keep arrays in registers only if no
  * loop over them is left. Without it the inner loops take 2 to 4 times as long. */
-#ifndef CVY_CPU_UNROLL_H
-#define CVY_CPU_UNROLL_H
+#ifndef CVY_CPU_ISA_UNROLL_H
+#define CVY_CPU_ISA_UNROLL_H
 
 #if defined(__clang__)
 #define UNROLL(rounds) _Pragma("clang loop unroll(full)")

@@ -7,6 +7,6 @@
 #define ODD_OF_TWO 1, 3, 9, 11, 5, 7, 13, 15
 #define FIRST_PAIRS 0, 8, 1, 9, 2, 10, 3, 11
 #define LAST_PAIRS 4, 12, 5, 13, 6, 14, 7, 15
-#include "cpu/lanes_body.h"
+#include "cpu/isa/simd_body.h"
 
 const cvy_lanes cvy_lanes_avx2 = LANES_TABLE("AVX2+FMA");

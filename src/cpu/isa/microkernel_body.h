@@ -1,7 +1,7 @@
 /* Body of the microkernel in GCC's vector extensions. The including file sets TILE_ROWS so that the
  * accumulators, the vectors of x and one weight fill the registers there are, and NARROW_ROWS for
  * problems of so few outputs that most of these would be idle. */
-#include "cpu/ukr.h"
+#include "cpu/isa/microkernel.h"
 
 #define TILE_VECTORS 3
 

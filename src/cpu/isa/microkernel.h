@@ -6,8 +6,8 @@
  * two or three vectors, of which the last strip of a plane takes as few as do. All rows and columns are
  * computed: what lies in w, x and y there must be readable and writable, and
  * what comes of places that are no output is dropped by the caller. Nothing need be aligned. */
-#ifndef CVY_CPU_UKR_H
-#define CVY_CPU_UKR_H
+#ifndef CVY_CPU_ISA_MICROKERNEL_H
+#define CVY_CPU_ISA_MICROKERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

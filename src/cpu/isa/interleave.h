@@ -1,7 +1,7 @@
 /* The contract of weaving: as many planes as a vector has lanes become one plane of vectors, lane l of
  * which is plane l, and back. */
-#ifndef CVY_CPU_WEAVE_H
-#define CVY_CPU_WEAVE_H
+#ifndef CVY_CPU_ISA_INTERLEAVE_H
+#define CVY_CPU_ISA_INTERLEAVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Body of weaving in GCC's vector extensions: four elements of all planes at a time, as squares of four
  * by four floats in each quarter of a register. */
-#include "cpu/weave.h"
+#include "cpu/isa/interleave.h"
 
 #if LANES == 16
 #define IN_QUADS(a, b, c, d)                                                                  \

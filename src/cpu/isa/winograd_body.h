@@ -1,5 +1,5 @@
-/* Bodies of Winograd's transforms (cpu/wino.h) in GCC's vector extensions. */
-#include "cpu/wino.h"
+/* Bodies of Winograd's transforms (cpu/isa/winograd.h) in GCC's vector extensions. */
+#include "cpu/isa/winograd.h"
 
 #define WINO_MOST 6 /* points per axis */
 
