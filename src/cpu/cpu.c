@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/build_config.h"
-#include "cpu/denormals.h"
 #include "cpu/host.h"
-#include "cpu/limits.h"
 #include "cpu/peak.h"
 #include "cpu/row.h"
+#include "cpu/threads/denormals.h"
+#include "cpu/threads/limits.h"
 #if CONVOY_HAVE_OPENBLAS
 #include "cpu/gemm.h"
 #endif

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "cpu/beat.h"
+#include "cpu/threads/heartbeat.h"
 
 enum { OPENMP = 2 }; /* of openblas_get_parallel() */
 

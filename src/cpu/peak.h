@@ -3,7 +3,7 @@
 #define CVY_CPU_PEAK_H
 
 #include "cpu/isa/simd.h"
-#include "cpu/threads.h"
+#include "cpu/threads/threads.h"
 
 double cvy_peak_gflops(cvy_threads *threads, const cvy_lanes *lanes);
 /* Read plus written; ERR_MEMORY if there is no room for arrays beyond the caches. */

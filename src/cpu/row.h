@@ -4,7 +4,7 @@
 
 #include "backend.h"
 #include "cpu/isa/simd.h"
-#include "cpu/threads.h"
+#include "cpu/threads/threads.h"
 
 /* What a run gets. Everything it needs is there, so it cannot fail: memory was found before. */
 typedef struct cvy_cpu_call {

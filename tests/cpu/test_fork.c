@@ -8,7 +8,7 @@
 #include "common/cmocka.h"
 #include "common/forks.h"
 #include "cpu/team.h"
-#include "cpu/threads.h"
+#include "cpu/threads/threads.h"
 
 enum { THREADS = 3 };
 #define CHILD_SECONDS 20 /* then SIGALRM ends a child that hangs */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "cpu/limits.h"
-#include "cpu/threads.h"
+#include "cpu/threads/limits.h"
+#include "cpu/threads/threads.h"
 #include "cpu/work.h"
 #include "os/os.h"
 

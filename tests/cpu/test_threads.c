@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "cpu/denormals.h"
 #include "cpu/team.h"
-#include "cpu/threads.h"
+#include "cpu/threads/denormals.h"
+#include "cpu/threads/threads.h"
 
 #define ITEMS 1000
 

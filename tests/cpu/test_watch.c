@@ -1,5 +1,5 @@
 /* The watcher: what hangs is named once, what goes on is not, and idle watching costs nothing. */
-#include "cpu/watch.h"
+#include "cpu/threads/watchdog.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "common/cmocka.h"
 #include "common/sleeps.h"
 #include "cpu/team.h"
-#include "cpu/threads.h"
+#include "cpu/threads/threads.h"
 #include "os/os.h"
 
 #define LIMIT 0.36 /* seconds: a look every 30 ms */

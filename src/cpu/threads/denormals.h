@@ -2,8 +2,8 @@
  * count as 0 inside the library's threads, and in the caller's thread while a job runs. All else of
  * the mode is then the default, however the program rounds and whatever it traps: a pool's threads
  * inherit what the first caller happened to have, and results are not to depend on that. */
-#ifndef CVY_CPU_DENORMALS_H
-#define CVY_CPU_DENORMALS_H
+#ifndef CVY_CPU_THREADS_DENORMALS_H
+#define CVY_CPU_THREADS_DENORMALS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* How many threads this process may keep busy: affinity mask and cgroup quota, not the machine. */
-#ifndef CVY_CPU_LIMITS_H
-#define CVY_CPU_LIMITS_H
+#ifndef CVY_CPU_THREADS_LIMITS_H
+#define CVY_CPU_THREADS_LIMITS_H
 
 #include <stdint.h>
 

@@ -6,11 +6,11 @@
  * The watcher is a thread that looks CVY_WATCH_LOOKS times per limit while jobs come in, and sleeps
  * without a timeout as soon as a whole interval had none. It counts looks, not time: while the
  * machine is suspended or the program stopped there are none. */
-#ifndef CVY_CPU_WATCH_H
-#define CVY_CPU_WATCH_H
+#ifndef CVY_CPU_THREADS_WATCHDOG_H
+#define CVY_CPU_THREADS_WATCHDOG_H
 
 #include "conv/problem.h"
-#include "cpu/beat.h"
+#include "cpu/threads/heartbeat.h"
 
 #define CVY_WATCH_LOOKS 12
 

@@ -1,5 +1,5 @@
 /* The watcher: compares the counts of all beats with those of its last look. */
-#include "cpu/watch.h"
+#include "cpu/threads/watchdog.h"
 
 #include <pthread.h>
 #include <stdlib.h>

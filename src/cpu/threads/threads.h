@@ -2,10 +2,10 @@
  * cvy_parallel_items. A pool of POSIX threads instead of OpenMP, because a child made by fork() must
  * be able to compute and idle threads must leave the processors to others (docs/decisions/001); or the
  * threads of a program that lends its own (docs/decisions/010). */
-#ifndef CVY_CPU_THREADS_H
-#define CVY_CPU_THREADS_H
+#ifndef CVY_CPU_THREADS_THREADS_H
+#define CVY_CPU_THREADS_THREADS_H
 
-#include "cpu/watch.h"
+#include "cpu/threads/watchdog.h"
 
 #define CVY_MAX_THREADS 256
 

@@ -1,5 +1,5 @@
 /* The floating-point mode of a thread, per instruction set; elsewhere it stays as it is. */
-#include "cpu/denormals.h"
+#include "cpu/threads/denormals.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>

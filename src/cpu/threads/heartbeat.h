@@ -1,7 +1,7 @@
 /* Signs of life: each thread of the engine notes what it is at and counts its steps, in a few stores.
  * cvy_watch reads them from another thread. */
-#ifndef CVY_CPU_BEAT_H
-#define CVY_CPU_BEAT_H
+#ifndef CVY_CPU_THREADS_HEARTBEAT_H
+#define CVY_CPU_THREADS_HEARTBEAT_H
 
 #include <stdatomic.h>
 #include <stdint.h>

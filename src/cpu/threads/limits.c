@@ -1,6 +1,6 @@
 /* Processors this process may use. A container with a quota of two processors on a machine of 64
  * still sees 64 in its affinity mask; 64 threads there would be throttled most of the time. */
-#include "cpu/limits.h"
+#include "cpu/threads/limits.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/affinity.h"
+#include "cpu/threads/affinity.h"
 
 static bool read_line(const char *path, char *line, size_t size) {
   FILE *file = fopen(path, "re");

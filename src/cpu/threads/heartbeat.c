@@ -1,5 +1,5 @@
 /* The beat of the calling thread. Relaxed stores do: a reader compares counts that are seconds old. */
-#include "cpu/beat.h"
+#include "cpu/threads/heartbeat.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The affinity mask, widened to all of OpenMP's places where OpenMP had narrowed it to one of them.
  * The places are what the process could use when the runtime was loaded, or what the user listed. */
-#include "cpu/affinity.h"
+#include "cpu/threads/affinity.h"
 
 #include <sched.h>
 #include <stdbool.h>

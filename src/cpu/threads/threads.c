@@ -1,16 +1,16 @@
 /* The thread pool. A loop is cut into parts; the caller and the pool's threads claim parts from a
  * counter until none is left. A thread that wakes up late finds the loop closed and sleeps on: the
  * caller never waits for a thread that has no work, which matters when processors are shared. */
-#include "cpu/threads.h"
+#include "cpu/threads/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cpu/affinity.h"
-#include "cpu/denormals.h"
-#include "cpu/limits.h"
+#include "cpu/threads/affinity.h"
+#include "cpu/threads/denormals.h"
+#include "cpu/threads/limits.h"
 #include "os/os.h"
 
 /* Rounds of looking before a thread sleeps, some microseconds: enough to bridge the gap between two
