@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 /* One line of the column matrix. */
 typedef struct tap {

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "cpu/depthwise.h"
-#include "cpu/merge.h"
-#include "cpu/span.h"
-#include "cpu/stream.h"
+#include "cpu/shared/merge.h"
+#include "cpu/shared/range.h"
+#include "cpu/shared/stream.h"
 
 /* ------------------------------------------------------------------- forward, backward_data */
 

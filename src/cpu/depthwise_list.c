@@ -1,6 +1,6 @@
 /* What cpu.depthwise knows before it starts: where each tap reads, and what each strip holds. */
 #include "cpu/depthwise.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 /* ------------------------------------------------------------------------------------- taps */
 

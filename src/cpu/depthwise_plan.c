@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "cpu/depthwise.h"
-#include "cpu/merge.h"
-#include "cpu/span.h"
-#include "cpu/stream.h"
+#include "cpu/shared/merge.h"
+#include "cpu/shared/range.h"
+#include "cpu/shared/stream.h"
 
 #define STRIP_FLOATS 1024 /* half of the smallest level of cache there is */
 #define STRIP_LEAST 8     /* rows of sums: what a tile takes at once */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu/depthwise.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 #define TILE 8 /* vectors of results that stencils make between two requests */
 

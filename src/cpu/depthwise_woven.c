@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cpu/depthwise.h"
-#include "cpu/sizes.h"
+#include "cpu/shared/sizes.h"
 
 typedef struct block {
   int64_t first, channels; /* channels of the block */

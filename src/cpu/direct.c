@@ -2,7 +2,7 @@
  * memory, and is the fastest where there is little to sum over: depthwise and one-channel filters. */
 #include "cpu/direct.h"
 
-#include "cpu/merge.h"
+#include "cpu/shared/merge.h"
 
 static void run(const cvy_cpu_call *call) {
   static void (*const direction[CONVOY_DIRECTIONS])(const cvy_cpu_call *) = {

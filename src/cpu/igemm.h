@@ -1,7 +1,7 @@
 /* How cpu.implicit_gemm cuts forward and backward_data into work for the microkernel. Both are maps,
  * matrix products of filters and columns: each result is a sum over channels and taps of a source. The
  * columns, all results of some images one after another, are packed block by block into panels that
- * stay in cache, from padded planes (cpu/planes.h) or, for 1x1, from the source as it lies.
+ * stay in cache, from padded planes (cpu/shared/planes.h) or, for 1x1, from the source as it lies.
  *
  * Backward_data with a stride falls into phases: inputs whose index + padding leaves the same
  * remainder see the same taps, the others are never touched. All phases read the same planes of dy, at
@@ -9,8 +9,8 @@
 #ifndef CVY_CPU_IGEMM_H
 #define CVY_CPU_IGEMM_H
 
-#include "cpu/planes.h"
 #include "cpu/row.h"
+#include "cpu/shared/planes.h"
 
 typedef struct cvy_igemm_plan {
   cvy_problem whole; /* merged */

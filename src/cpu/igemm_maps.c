@@ -1,8 +1,8 @@
 /* Forward and backward_data of cpu.implicit_gemm: for each block of columns, channels are packed some
  * at a time; a strip of the panel stays close while the filters of many outputs pass by. */
-#include "cpu/block.h"
 #include "cpu/igemm.h"
-#include "cpu/span.h"
+#include "cpu/shared/block.h"
+#include "cpu/shared/range.h"
 
 /* Some tiles of outputs: [first, last). */
 typedef struct tiles {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu/igemm.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 typedef struct packing {
   const cvy_igemm_plan *plan;

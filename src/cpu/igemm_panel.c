@@ -1,7 +1,7 @@
 /* Packing columns: what the results of a block multiply the filters with. Columns follow each other
  * without gaps, over the ends of rows and of images, so that the microkernel has no idle lanes. */
 #include "cpu/igemm.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 /* Splits `count` columns whose sources are neighbours at the ends of strips. */
 static void add_run(cvy_igemm_block *b, int64_t column, int64_t from, int64_t count) {

@@ -1,9 +1,9 @@
 /* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the filters
  * it meets share the L2 cache; the filters of one tile, and on AVX2 a strip, stay in the L1 cache. */
-#include "cpu/block.h"
 #include "cpu/igemm.h"
-#include "cpu/merge.h"
-#include "cpu/span.h"
+#include "cpu/shared/block.h"
+#include "cpu/shared/merge.h"
+#include "cpu/shared/range.h"
 
 #define DEPTH 256   /* channels times taps of a panel: sums are walked once for so many */
 #define FEW_FLAT 32 /* outputs of 1x1, measured */

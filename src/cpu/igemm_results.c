@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu/igemm.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 /* `count` neighbouring places of outputs [first, last) of the group. */
 static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *from, float *y,

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "cpu/block.h"
 #include "cpu/igemm.h"
-#include "cpu/span.h"
+#include "cpu/shared/block.h"
+#include "cpu/shared/range.h"
 
 typedef struct weights {
   const cvy_cpu_call *call;

@@ -1,9 +1,9 @@
 /* The cuts of cpu.implicit_gemm's backward_weights. */
-#include "cpu/block.h"
 #include "cpu/igemm.h"
 #include "cpu/igemm_weights.h"
-#include "cpu/merge.h"
-#include "cpu/span.h"
+#include "cpu/shared/block.h"
+#include "cpu/shared/merge.h"
+#include "cpu/shared/range.h"
 
 #define UNIT_FLOATS 131072  /* x and dy of a unit, in the L2 cache */
 #define SUM_FLOATS 131072   /* up to here a sum per slice costs less than turning dy again */

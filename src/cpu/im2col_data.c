@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cpu/im2col.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 /* The transposed filter of some channels of a group. */
 static cvy_matrix filter_of(const cvy_im2col *run, int64_t group, int64_t first_channel) {

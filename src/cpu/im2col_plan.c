@@ -2,8 +2,8 @@
  * all within the workspace limit. */
 #include "cpu/im2col.h"
 
-#include "cpu/merge.h"
-#include "cpu/span.h"
+#include "cpu/shared/merge.h"
+#include "cpu/shared/range.h"
 
 #define LEAST_BLOCK 16      /* outputs; fewer than a GEMM tile is wide are not worth a call */
 #define PIECES_PER_THREAD 4 /* from here on the threads end at about the same time */

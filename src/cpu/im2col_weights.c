@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cpu/im2col.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 /* Adds one block of outputs to the filter gradient `dw` of some channels of a group. */
 static void add_block(const cvy_im2col *run, int64_t image_group, cvy_channels slice, int64_t begin,

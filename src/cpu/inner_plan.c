@@ -1,8 +1,8 @@
 /* The cuts of cpu.inner_products. */
-#include "cpu/block.h"
 #include "cpu/inner_products.h"
-#include "cpu/merge.h"
-#include "cpu/span.h"
+#include "cpu/shared/block.h"
+#include "cpu/shared/merge.h"
+#include "cpu/shared/range.h"
 
 #define PLACES 1600       /* of a row: those of a tile share the L1 cache, */
 #define PLACES_1X1 800    /* where no two columns are the same channel's, fewer */

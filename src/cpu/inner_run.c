@@ -2,9 +2,9 @@
  * order by whichever thread; they are added up in order, so bits do not depend on timing. */
 #include <string.h>
 
-#include "cpu/block.h"
 #include "cpu/inner_products.h"
-#include "cpu/span.h"
+#include "cpu/shared/block.h"
+#include "cpu/shared/range.h"
 
 typedef struct inner_run {
   const cvy_cpu_call *call;

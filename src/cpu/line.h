@@ -4,7 +4,7 @@
 #define CVY_CPU_LINE_H
 
 #include "cpu/isa/simd.h"
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 typedef struct cvy_line {
   int64_t in, out; /* lengths of x and y */

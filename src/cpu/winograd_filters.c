@@ -1,7 +1,7 @@
 /* Transforming filters for cpu.winograd: once per call, shared by all threads, or where they are used. */
 #include <string.h>
 
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 #include "cpu/winograd.h"
 
 /* The taps of some channels of a kernel tile, [tap][channel][row]; rows beyond the last output 0. */

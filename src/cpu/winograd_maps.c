@@ -1,7 +1,7 @@
 /* Forward and stride 1 backward_data of cpu.winograd. */
 #include <string.h>
 
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 #include "cpu/winograd.h"
 
 static int64_t turned(int64_t tiles) {

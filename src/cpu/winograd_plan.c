@@ -1,5 +1,5 @@
 /* The cuts of cpu.winograd's forward and backward_data. */
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 #include "cpu/winograd.h"
 
 #define BLOCK_FLOATS 163840 /* transformed inputs and products of a block: 640 KiB */

@@ -1,7 +1,7 @@
 /* Tiles of an image as cpu.winograd numbers them, and the rows of input under them. */
 #include <string.h>
 
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 #include "cpu/winograd.h"
 
 cvy_wino_piece cvy_wino_piece_at(const cvy_wino_shape *shape, int64_t first, int64_t end,

@@ -2,7 +2,7 @@
  * large, and where they are many would go through memory more often than they are worth: here a thread
  * transforms those of a kernel tile for some channels and multiplies with them while they are in cache,
  * for each block of tiles anew. Threads share a block's transformed input and have outputs of their own. */
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 #include "cpu/winograd.h"
 
 typedef struct transient {

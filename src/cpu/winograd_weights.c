@@ -3,7 +3,7 @@
  * depend on timing. */
 #include <string.h>
 
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 #include "cpu/winograd.h"
 
 typedef struct weights {

@@ -1,5 +1,5 @@
 /* The cuts of cpu.winograd's backward_weights. */
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 #include "cpu/winograd.h"
 
 #define BLOCK_FLOATS 163840 /* transformed inputs and dy of a block: 640 KiB */

@@ -6,7 +6,7 @@
 #include "common/cmocka.h"
 #include "common/random.h"
 #include "cpu/isa/simd.h"
-#include "cpu/sizes.h"
+#include "cpu/shared/sizes.h"
 
 #define LENGTH 150
 #define ROOM 4096

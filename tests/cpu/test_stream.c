@@ -1,6 +1,6 @@
 /* Copies past the caches: alone, from and to any place, and where cpu.depthwise makes them, against
  * cpu.direct, which never does. */
-#include "cpu/stream.h"
+#include "cpu/shared/stream.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "common/cmocka.h"
 #include "common/random.h"
 #include "conv/problem.h"
-#include "cpu/block.h"
 #include "cpu/igemm_weights.h"
+#include "cpu/shared/block.h"
 
 enum { MOST_TIMES = 3 }; /* a block's own places and its neighbours', in blocks' own */
 

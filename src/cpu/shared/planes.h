@@ -2,8 +2,8 @@
  * with a stride one plane per phase: element u = x index + pad goes to phase u % stride, place
  * u / stride. y gets the row pitch of x, with zeros in the gaps. Then the tap f of an axis reads place
  * o + f dilation / stride of phase f dilation % stride, whatever the geometry. */
-#ifndef CVY_CPU_PLANES_H
-#define CVY_CPU_PLANES_H
+#ifndef CVY_CPU_SHARED_PLANES_H
+#define CVY_CPU_SHARED_PLANES_H
 
 #include "conv/problem.h"
 #include "cpu/isa/simd.h"

@@ -1,7 +1,7 @@
 /* A part of a convolution as a convolution of its own: some neighbouring outputs along one axis, and
  * the input that they see. */
-#ifndef CVY_CPU_BLOCK_H
-#define CVY_CPU_BLOCK_H
+#ifndef CVY_CPU_SHARED_BLOCK_H
+#define CVY_CPU_SHARED_BLOCK_H
 
 #include "conv/problem.h"
 

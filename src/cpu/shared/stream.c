@@ -1,12 +1,12 @@
 /* Copying past the caches, where the compiler knows such stores. */
-#include "cpu/stream.h"
+#include "cpu/shared/stream.h"
 
 #include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
-#include "cpu/sizes.h"
+#include "cpu/shared/sizes.h"
 
 #define LARGE (INT64_C(32) << 20)  /* what last levels of cache hold */
 #define SMALL (INT64_C(256) << 10) /* what a second level holds beside its other work */

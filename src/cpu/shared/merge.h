@@ -1,8 +1,8 @@
 /* The same problem with fewer axes: where the filter does not move along the last axis, that axis and
  * the one before it are one long row. A 1x1 convolution becomes one row per channel, a 129x1 filter a
  * dilated 1-D one, an array of width 1 an array of its height: rows get long enough to vectorise. */
-#ifndef CVY_CPU_MERGE_H
-#define CVY_CPU_MERGE_H
+#ifndef CVY_CPU_SHARED_MERGE_H
+#define CVY_CPU_SHARED_MERGE_H
 
 #include "conv/problem.h"
 

@@ -1,6 +1,6 @@
 /* Arithmetic on sizes, for plans that cut arrays into blocks. */
-#ifndef CVY_CPU_SIZES_H
-#define CVY_CPU_SIZES_H
+#ifndef CVY_CPU_SHARED_SIZES_H
+#define CVY_CPU_SHARED_SIZES_H
 
 #include <stdint.h>
 

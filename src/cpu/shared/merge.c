@@ -1,5 +1,5 @@
 /* Merging of trailing axes. */
-#include "cpu/merge.h"
+#include "cpu/shared/merge.h"
 
 #define LARGEST (INT64_C(1) << 31) /* keeps every product below 2^63 */
 

@@ -1,8 +1,8 @@
 /* Which outputs of an axis see a real input at one tap: hoists all tests for padding out of loops. */
-#ifndef CVY_CPU_SPAN_H
-#define CVY_CPU_SPAN_H
+#ifndef CVY_CPU_SHARED_RANGE_H
+#define CVY_CPU_SHARED_RANGE_H
 
-#include "cpu/sizes.h"
+#include "cpu/shared/sizes.h"
 
 typedef struct cvy_span {
   int64_t begin, end; /* begin <= end */

@@ -1,7 +1,7 @@
 /* Copying past the caches, for results so large that nobody will find them there: the processor then
  * does not read the lines first that it is going to overwrite. */
-#ifndef CVY_CPU_STREAM_H
-#define CVY_CPU_STREAM_H
+#ifndef CVY_CPU_SHARED_STREAM_H
+#define CVY_CPU_SHARED_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Cutting outputs into blocks: the padding before a block is what of the whole's lies there. */
-#include "cpu/block.h"
+#include "cpu/shared/block.h"
 
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 int cvy_block_axis(const cvy_problem *problem) {
   int axis = 0;

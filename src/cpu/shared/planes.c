@@ -1,9 +1,9 @@
 /* Moving channels into padded planes, a row at a time. */
-#include "cpu/planes.h"
+#include "cpu/shared/planes.h"
 
 #include <string.h>
 
-#include "cpu/span.h"
+#include "cpu/shared/range.h"
 
 cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
   cvy_planes_layout layout = {.problem = p, .plane = 1};
