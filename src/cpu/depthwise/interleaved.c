@@ -2,7 +2,7 @@
  * one plane of vectors, whose rows the stencils take like any others. */
 #include <string.h>
 
-#include "cpu/depthwise.h"
+#include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/sizes.h"
 
 typedef struct block {

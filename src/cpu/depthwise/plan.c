@@ -1,7 +1,7 @@
 /* How cpu.depthwise cuts its work, and its memory. */
 #include <string.h>
 
-#include "cpu/depthwise.h"
+#include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/range.h"
 #include "cpu/shared/stream.h"

@@ -2,7 +2,7 @@
  * results are summed in registers and go straight to where they belong. */
 #include <string.h>
 
-#include "cpu/depthwise.h"
+#include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/range.h"
 #include "cpu/shared/stream.h"

@@ -1,5 +1,5 @@
 /* What cpu.depthwise knows before it starts: where each tap reads, and what each strip holds. */
-#include "cpu/depthwise.h"
+#include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/range.h"
 
 /* ------------------------------------------------------------------------------------- taps */

@@ -1,8 +1,8 @@
 /* How cpu.depthwise cuts a problem. All passes see a source (x, for backward_data dy) whose rows lie
  * in strips of padded rows, and results (y, dx, or the dy that backward_weights multiplies with), each
  * the sum over its taps of places of a strip. */
-#ifndef CVY_CPU_DEPTHWISE_H
-#define CVY_CPU_DEPTHWISE_H
+#ifndef CVY_CPU_DEPTHWISE_DEPTHWISE_H
+#define CVY_CPU_DEPTHWISE_DEPTHWISE_H
 
 #include "cpu/row.h"
 

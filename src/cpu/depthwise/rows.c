@@ -1,7 +1,7 @@
 /* Moving rows of cpu.depthwise into strips, and results out of rows made aside. */
 #include <string.h>
 
-#include "cpu/depthwise.h"
+#include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/range.h"
 
 #define TILE 8 /* vectors of results that stencils make between two requests */
