@@ -1,6 +1,6 @@
 /* cpu.direct, backward_bias: dy summed over images and positions in float64, for there may be
  * millions of terms. */
-#include "cpu/direct.h"
+#include "cpu/direct/direct.h"
 
 static void make_biases(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_call *call = arg;

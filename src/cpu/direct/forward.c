@@ -1,8 +1,8 @@
 /* cpu.direct, forward: an output row stays in cache while all channels and filter rows add to it. */
 #include <string.h>
 
-#include "cpu/direct.h"
-#include "cpu/line.h"
+#include "cpu/direct/direct.h"
+#include "cpu/direct/filter_row.h"
 
 typedef struct forward {
   const cvy_cpu_call *call;

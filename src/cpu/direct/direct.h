@@ -1,6 +1,6 @@
 /* The four directions of cpu.direct, one file each. */
-#ifndef CVY_CPU_DIRECT_H
-#define CVY_CPU_DIRECT_H
+#ifndef CVY_CPU_DIRECT_DIRECT_H
+#define CVY_CPU_DIRECT_DIRECT_H
 
 #include "cpu/row.h"
 

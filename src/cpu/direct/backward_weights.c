@@ -1,6 +1,6 @@
 /* cpu.direct, backward_weights: each filter element is a sum of products of two planes per image,
  * float32 within a plane and float64 across planes, always in the same order. */
-#include "cpu/direct.h"
+#include "cpu/direct/direct.h"
 #include "cpu/shared/range.h"
 
 typedef struct weight {

@@ -1,7 +1,7 @@
 /* One row against one filter row: y[i] += sum over t of w[t] x[i stride + offset + t step], where x
  * outside its row counts as 0. */
-#ifndef CVY_CPU_LINE_H
-#define CVY_CPU_LINE_H
+#ifndef CVY_CPU_DIRECT_FILTER_ROW_H
+#define CVY_CPU_DIRECT_FILTER_ROW_H
 
 #include "cpu/isa/simd.h"
 #include "cpu/shared/range.h"

@@ -2,8 +2,8 @@
  * threads write the same row. */
 #include <string.h>
 
-#include "cpu/direct.h"
-#include "cpu/line.h"
+#include "cpu/direct/direct.h"
+#include "cpu/direct/filter_row.h"
 
 typedef struct data {
   const cvy_cpu_call *call;

@@ -1,5 +1,5 @@
 /* The inside of a row in one pass over all taps, its edges tap by tap. */
-#include "cpu/line.h"
+#include "cpu/direct/filter_row.h"
 
 static cvy_span tap_span(const cvy_line *line, int64_t tap) {
   return cvy_span_of(line->in, line->out, line->stride, line->offset + tap * line->step);
