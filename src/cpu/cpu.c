@@ -9,7 +9,7 @@
 #include "cpu/threads/denormals.h"
 #include "cpu/threads/limits.h"
 #if CONVOY_HAVE_OPENBLAS
-#include "cpu/gemm.h"
+#include "cpu/im2col/gemm.h"
 #endif
 
 #define ALIGNMENT 4096

@@ -3,7 +3,7 @@
  * overlaps and pieces are blocks. */
 #include <string.h>
 
-#include "cpu/im2col.h"
+#include "cpu/im2col/im2col.h"
 #include "cpu/shared/range.h"
 
 /* The transposed filter of some channels of a group. */

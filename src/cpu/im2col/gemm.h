@@ -1,6 +1,6 @@
 /* Matrix products by OpenBLAS, one thread each, callable from any number of threads. */
-#ifndef CVY_CPU_GEMM_H
-#define CVY_CPU_GEMM_H
+#ifndef CVY_CPU_IM2COL_GEMM_H
+#define CVY_CPU_IM2COL_GEMM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* What the three directions of cpu.im2col share: how the work is cut. */
-#ifndef CVY_CPU_IM2COL_H
-#define CVY_CPU_IM2COL_H
+#ifndef CVY_CPU_IM2COL_IM2COL_H
+#define CVY_CPU_IM2COL_IM2COL_H
 
-#include "cpu/columns.h"
-#include "cpu/gemm.h"
+#include "cpu/im2col/columns.h"
+#include "cpu/im2col/gemm.h"
 #include "cpu/row.h"
 
 /* All counts are of one group of one image unless said otherwise. */

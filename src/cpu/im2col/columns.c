@@ -1,7 +1,7 @@
 /* Filling and adding back column blocks, a run of outputs of one row at a time. Where input and output
  * have the same extents and no strides, a whole line of the matrix is one shifted copy of the channel,
  * of which just the elements in the padding must be blanked. */
-#include "cpu/columns.h"
+#include "cpu/im2col/columns.h"
 
 #include <string.h>
 

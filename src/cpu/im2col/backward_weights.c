@@ -3,7 +3,7 @@
  * blocks, each with a dw of its own, added up in fixed order at the end. */
 #include <string.h>
 
-#include "cpu/im2col.h"
+#include "cpu/im2col/im2col.h"
 #include "cpu/shared/range.h"
 
 /* Adds one block of outputs to the filter gradient `dw` of some channels of a group. */

@@ -1,6 +1,6 @@
 /* How cpu.im2col cuts its work: blocks of columns that stay in cache, pieces enough for all threads,
  * all within the workspace limit. */
-#include "cpu/im2col.h"
+#include "cpu/im2col/im2col.h"
 
 #include "cpu/shared/merge.h"
 #include "cpu/shared/range.h"

@@ -1,5 +1,5 @@
 /* The only file that knows OpenBLAS. Nothing is configured globally: numpy and others share it. */
-#include "cpu/gemm.h"
+#include "cpu/im2col/gemm.h"
 
 #include <cblas.h>
 #include <pthread.h>
