@@ -4,7 +4,7 @@
 
 #include "common/cmocka.h"
 #include "common/random.h"
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 
 #define MOST 128 /* taps, and phases: 5 x 5 x 5 at most */
 #define LARGE 128

@@ -5,7 +5,7 @@
 #include "common/cmocka.h"
 #include "common/random.h"
 #include "conv/problem.h"
-#include "cpu/igemm_weights.h"
+#include "cpu/implicit_gemm/backward_weights.h"
 #include "cpu/shared/block.h"
 
 enum { MOST_TIMES = 3 }; /* a block's own places and its neighbours', in blocks' own */

@@ -1,10 +1,10 @@
 /* Running cpu.implicit_gemm's backward_weights. Each slice of the outputs has a sum of its own, made
  * in one order by whichever thread; the sums are added up in order, so bits do not depend on timing. */
-#include "cpu/igemm_weights.h"
+#include "cpu/implicit_gemm/backward_weights.h"
 
 #include <string.h>
 
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/range.h"
 

@@ -1,6 +1,6 @@
 /* Forward and backward_data of cpu.implicit_gemm: for each block of columns, channels are packed some
  * at a time; a strip of the panel stays close while the filters of many outputs pass by. */
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/range.h"
 

@@ -1,7 +1,7 @@
 /* Which taps the phases of a map use, and where they read. */
 #include <string.h>
 
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 
 void cvy_igemm_phase(const cvy_igemm_plan *plan, int64_t phase, int64_t remainder[3]) {
   for (int i = 2; i >= 0; i--) {

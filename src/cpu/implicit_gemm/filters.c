@@ -1,7 +1,7 @@
 /* Packing filters for the microkernel: once per call, shared by all threads, or where they are used. */
 #include <string.h>
 
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/range.h"
 
 typedef struct packing {

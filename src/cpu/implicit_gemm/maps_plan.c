@@ -1,6 +1,6 @@
 /* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the filters
  * it meets share the L2 cache; the filters of one tile, and on AVX2 a strip, stay in the L1 cache. */
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/range.h"

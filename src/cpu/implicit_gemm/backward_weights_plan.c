@@ -1,6 +1,6 @@
 /* The cuts of cpu.implicit_gemm's backward_weights. */
-#include "cpu/igemm.h"
-#include "cpu/igemm_weights.h"
+#include "cpu/implicit_gemm/backward_weights.h"
+#include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/range.h"

@@ -1,6 +1,6 @@
 /* Packing columns: what the results of a block multiply the filters with. Columns follow each other
  * without gaps, over the ends of rows and of images, so that the microkernel has no idle lanes. */
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/range.h"
 
 /* Splits `count` columns whose sources are neighbours at the ends of strips. */

@@ -1,7 +1,7 @@
 /* Where the results of cpu.implicit_gemm's forward and backward_data go. */
 #include <string.h>
 
-#include "cpu/igemm.h"
+#include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/range.h"
 
 /* `count` neighbouring places of outputs [first, last) of the group. */

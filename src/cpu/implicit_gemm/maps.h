@@ -6,8 +6,8 @@
  * Backward_data with a stride falls into phases: inputs whose index + padding leaves the same
  * remainder see the same taps, the others are never touched. All phases read the same planes of dy, at
  * `place` = (index + padding) / stride of the first input, plus 0, 1, 2 ... */
-#ifndef CVY_CPU_IGEMM_H
-#define CVY_CPU_IGEMM_H
+#ifndef CVY_CPU_IMPLICIT_GEMM_MAPS_H
+#define CVY_CPU_IMPLICIT_GEMM_MAPS_H
 
 #include "cpu/row.h"
 #include "cpu/shared/planes.h"

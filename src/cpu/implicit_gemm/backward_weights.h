@@ -4,8 +4,8 @@
  * that the channels of one place are neighbours (padding included), dy so that some outputs of one
  * place are. Then the taps of one filter row and the channels are one run of columns, however few
  * channels there are, and a stride is a step from place to place. */
-#ifndef CVY_CPU_IGEMM_WEIGHTS_H
-#define CVY_CPU_IGEMM_WEIGHTS_H
+#ifndef CVY_CPU_IMPLICIT_GEMM_BACKWARD_WEIGHTS_H
+#define CVY_CPU_IMPLICIT_GEMM_BACKWARD_WEIGHTS_H
 
 #include "cpu/row.h"
 
