@@ -2,7 +2,7 @@
  * order by whichever thread; they are added up in order, so bits do not depend on timing. */
 #include <string.h>
 
-#include "cpu/inner_products.h"
+#include "cpu/inner_products/inner_products.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/range.h"
 

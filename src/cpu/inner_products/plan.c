@@ -1,5 +1,5 @@
 /* The cuts of cpu.inner_products. */
-#include "cpu/inner_products.h"
+#include "cpu/inner_products/inner_products.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/range.h"

@@ -1,8 +1,8 @@
 /* How cpu.inner_products cuts backward_weights: dw[k][c, tap] is the inner product of a row of dy and a
  * shifted row of x. Both are laid out by cpu/shared/planes.h, dy with zeros where x has more places; images
  * follow each other, so that small ones make long rows, too. Nothing is transposed. */
-#ifndef CVY_CPU_INNER_PRODUCTS_H
-#define CVY_CPU_INNER_PRODUCTS_H
+#ifndef CVY_CPU_INNER_PRODUCTS_INNER_PRODUCTS_H
+#define CVY_CPU_INNER_PRODUCTS_INNER_PRODUCTS_H
 
 #include "cpu/row.h"
 #include "cpu/shared/planes.h"
