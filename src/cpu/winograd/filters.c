@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu/shared/range.h"
-#include "cpu/winograd.h"
+#include "cpu/winograd/winograd.h"
 
 /* The taps of some channels of a kernel tile, [tap][channel][row]; rows beyond the last output 0. */
 static void collect(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, int64_t tile,

@@ -1,6 +1,6 @@
 /* The cuts of cpu.winograd's forward and backward_data. */
 #include "cpu/shared/range.h"
-#include "cpu/winograd.h"
+#include "cpu/winograd/winograd.h"
 
 #define BLOCK_FLOATS 163840 /* transformed inputs and products of a block: 640 KiB */
 #define MOST_TILES 48       /* of a block: two or three vectors do not get faster */

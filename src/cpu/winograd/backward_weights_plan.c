@@ -1,6 +1,6 @@
 /* The cuts of cpu.winograd's backward_weights. */
 #include "cpu/shared/range.h"
-#include "cpu/winograd.h"
+#include "cpu/winograd/winograd.h"
 
 #define BLOCK_FLOATS 163840 /* transformed inputs and dy of a block: 640 KiB */
 #define MOST_TILES 128      /* of a block */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu/shared/range.h"
-#include "cpu/winograd.h"
+#include "cpu/winograd/winograd.h"
 
 cvy_wino_piece cvy_wino_piece_at(const cvy_wino_shape *shape, int64_t first, int64_t end,
                                  int64_t tile) {

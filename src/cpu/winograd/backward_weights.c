@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cpu/shared/range.h"
-#include "cpu/winograd.h"
+#include "cpu/winograd/winograd.h"
 
 typedef struct weights {
   const cvy_cpu_call *call;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu/shared/range.h"
-#include "cpu/winograd.h"
+#include "cpu/winograd/winograd.h"
 
 static int64_t turned(int64_t tiles) {
   return (tiles + 3) / 4 * 4;

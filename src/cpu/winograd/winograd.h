@@ -1,7 +1,7 @@
 /* How cpu.winograd cuts its work. Tiles of all images are numbered row by row; a block of them is
  * transformed, multiplied and transformed back while it is in the L2 cache. */
-#ifndef CVY_CPU_WINOGRAD_H
-#define CVY_CPU_WINOGRAD_H
+#ifndef CVY_CPU_WINOGRAD_WINOGRAD_H
+#define CVY_CPU_WINOGRAD_WINOGRAD_H
 
 #include "cpu/row.h"
 

@@ -3,7 +3,7 @@
  * transforms those of a kernel tile for some channels and multiplies with them while they are in cache,
  * for each block of tiles anew. Threads share a block's transformed input and have outputs of their own. */
 #include "cpu/shared/range.h"
-#include "cpu/winograd.h"
+#include "cpu/winograd/winograd.h"
 
 typedef struct transient {
   const cvy_cpu_call *call;
