@@ -33,14 +33,4 @@ extern const cvy_cpu_row cvy_cpu_inner_products;
 extern const cvy_cpu_row cvy_cpu_winograd;
 extern const cvy_cpu_row cvy_cpu_im2col; /* only with OpenBLAS */
 
-/* fits.c: whether workspace of so many bytes is allowed; says in numbers if not. */
-bool cvy_cpu_fits(int64_t bytes, const cvy_facts *facts, cvy_text *reason);
-
-/* blas_leads.c: whether cpu.im2col takes it; whether it is likely to be faster too. */
-bool cvy_cpu_blas_takes(const cvy_problem *problem, const cvy_facts *facts);
-bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts);
-
-/* epilogue.c: bias and activation on `length` outputs of channel `channel`, while they are hot. */
-void cvy_cpu_epilogue(const cvy_cpu_call *call, float *out, int64_t channel, int64_t length);
-
 #endif

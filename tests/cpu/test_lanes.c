@@ -5,8 +5,8 @@
 
 #include "common/cmocka.h"
 #include "common/random.h"
+#include "cpu/isa/cache.h"
 #include "cpu/isa/simd.h"
-#include "cpu/shared/sizes.h"
 
 #define LENGTH 150
 #define ROOM 4096

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "cpu/depthwise/depthwise.h"
+#include "cpu/shared/epilogue.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/range.h"
 #include "cpu/shared/stream.h"
+#include "cpu/shared/workspace.h"
 
 /* ------------------------------------------------------------------- forward, backward_data */
 

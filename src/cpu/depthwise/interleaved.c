@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/depthwise/depthwise.h"
+#include "cpu/shared/epilogue.h"
 #include "cpu/shared/sizes.h"
 
 typedef struct block {

@@ -3,6 +3,7 @@
 
 #include "cpu/direct/direct.h"
 #include "cpu/direct/filter_row.h"
+#include "cpu/shared/epilogue.h"
 
 typedef struct forward {
   const cvy_cpu_call *call;

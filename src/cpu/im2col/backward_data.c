@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/im2col/im2col.h"
+#include "cpu/shared/epilogue.h"
 #include "cpu/shared/range.h"
 
 /* The transposed filter of some channels of a group. */

@@ -1,5 +1,6 @@
 /* cpu.im2col, forward: y block = w columns, for each block of outputs of each image and group. */
 #include "cpu/im2col/im2col.h"
+#include "cpu/shared/epilogue.h"
 #include "cpu/shared/range.h"
 
 static void make_block(const cvy_im2col *run, int64_t image_group, int64_t begin, float *columns) {

@@ -1,5 +1,6 @@
 /* cpu.im2col: convolution as a matrix product by OpenBLAS, on blocks of columns that stay in cache. */
 #include "cpu/im2col/im2col.h"
+#include "cpu/shared/workspace.h"
 
 /* Up to so many multiply-adds OpenBLAS multiplies without packing its operands first: worth smaller
  * blocks where these still hold LEAST_UNPACKED outputs. Measured on AVX-512, like USUAL_BLOCK. */

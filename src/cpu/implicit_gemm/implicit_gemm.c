@@ -1,6 +1,8 @@
 /* cpu.implicit_gemm: convolution as matrix products on the engine's own microkernel, straight from
  * the arrays as they lie. */
 #include "cpu/implicit_gemm/maps.h"
+#include "cpu/shared/blas_choice.h"
+#include "cpu/shared/workspace.h"
 
 static bool for_weights(const cvy_problem *problem) {
   return problem->direction == CONVOY_BACKWARD_WEIGHTS;

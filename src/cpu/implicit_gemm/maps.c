@@ -2,6 +2,7 @@
  * at a time; a strip of the panel stays close while the filters of many outputs pass by. */
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/block.h"
+#include "cpu/shared/epilogue.h"
 #include "cpu/shared/range.h"
 
 /* Some tiles of outputs: [first, last). */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cpu/implicit_gemm/maps.h"
+#include "cpu/shared/epilogue.h"
 #include "cpu/shared/range.h"
 
 /* `count` neighbouring places of outputs [first, last) of the group. */

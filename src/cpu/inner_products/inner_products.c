@@ -1,5 +1,7 @@
 /* cpu.inner_products: backward_weights as inner products of rows of dy with shifted rows of x. */
 #include "cpu/inner_products/inner_products.h"
+#include "cpu/shared/blas_choice.h"
+#include "cpu/shared/workspace.h"
 
 #define LEAST_CHANNELS 64 /* in and out of 1x1 */
 #define LARGE_SUMS 1024   /* for each place: memory is read and written for sums, not for rows */

@@ -4,9 +4,9 @@
 #define CVY_CPU_ISA_SIMD_H
 
 #include "cpu/isa/inner_products.h"
-#include "cpu/isa/stencil.h"
-#include "cpu/isa/microkernel.h"
 #include "cpu/isa/interleave.h"
+#include "cpu/isa/microkernel.h"
+#include "cpu/isa/stencil.h"
 #include "cpu/isa/winograd.h"
 
 /* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`

@@ -399,9 +399,9 @@ static double burn(int64_t rounds, float *sink) {
 }
 
 #include "cpu/isa/inner_products_body.h"
-#include "cpu/isa/stencil_body.h"
-#include "cpu/isa/microkernel_body.h"
 #include "cpu/isa/interleave_body.h"
+#include "cpu/isa/microkernel_body.h"
+#include "cpu/isa/stencil_body.h"
 #include "cpu/isa/winograd_body.h"
 
 #define LANES_TABLE(text)                                                                         \

@@ -1,8 +1,8 @@
 /* Body of the stencils in GCC's vector extensions. Filters of up to 7 rows, as far apart as the
  * result rows or half as far, are unrolled over a tile of result rows: a vector of x is loaded once
  * for all results that it is a tap of. All others go through their list of taps. */
+#include "cpu/isa/cache.h"
 #include "cpu/isa/stencil.h"
-#include "cpu/shared/sizes.h"
 
 #define STENCIL_ROWS 8 /* of results, at most */
 #define STENCIL_DOWN 7 /* filter rows */

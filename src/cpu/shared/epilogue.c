@@ -1,5 +1,5 @@
 /* Bias and activation, applied by each algorithm to outputs it has just written. */
-#include "cpu/row.h"
+#include "cpu/shared/epilogue.h"
 
 void cvy_cpu_epilogue(const cvy_cpu_call *call, float *out, int64_t channel, int64_t length) {
   const cvy_problem *p = call->problem;

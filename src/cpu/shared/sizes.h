@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define CVY_LINE_FLOATS 16 /* of a line of cache */
+#include "cpu/isa/cache.h"
 
 static inline int64_t cvy_least(int64_t a, int64_t b) {
   return a < b ? a : b;

@@ -1,6 +1,7 @@
 /* Forward and stride 1 backward_data of cpu.winograd. */
 #include <string.h>
 
+#include "cpu/shared/epilogue.h"
 #include "cpu/shared/range.h"
 #include "cpu/winograd/winograd.h"
 

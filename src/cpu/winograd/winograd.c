@@ -1,6 +1,7 @@
 /* cpu.winograd: 3x3 convolution with stride 1 in 2.25 (2x2 tiles) or 4 (4x4 tiles) times fewer
  * products. Its results have a larger error bound than others: see convoy.h, Accuracy. */
 #include "cpu/winograd/winograd.h"
+#include "cpu/shared/workspace.h"
 
 #define ERROR_GROWTH 4
 #define ERROR_REACH 3 /* m - 1: as far as a tile's window goes beyond that of one of its outputs */

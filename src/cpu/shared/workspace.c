@@ -1,5 +1,5 @@
 /* The one refusal that every row has. */
-#include "cpu/row.h"
+#include "cpu/shared/workspace.h"
 
 bool cvy_cpu_fits(int64_t bytes, const cvy_facts *facts, cvy_text *reason) {
   if (bytes <= facts->workspace_limit) return true;
