@@ -21,7 +21,7 @@ struct cvy_device {
   cvy_facts facts;
   cvy_threads *threads;
   cvy_watch *watch; /* NULL: CONVOY_CPU_STALL=0 */
-  const cvy_lanes *lanes;
+  const cvy_simd *simd;
   void *workspace; /* grows to the largest need and is kept: nothing is allocated per step */
   int64_t workspace_bytes;
 };
@@ -43,7 +43,7 @@ static void fill_facts(const cvy_open_options *options, int32_t threads, cvy_fac
   info->max_allocation_bytes = memory;
   cvy_text_copy(info->id, sizeof info->id, "cpu");
   cvy_host_name(info->name, sizeof info->name);
-  cvy_text_copy(info->platform, sizeof info->platform, cvy_lanes_best()->name);
+  cvy_text_copy(info->platform, sizeof info->platform, cvy_simd_best()->name);
 #if CONVOY_HAVE_OPENBLAS
   cvy_text_copy(info->driver, sizeof info->driver, cvy_gemm_config());
 #else
@@ -95,7 +95,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
     close_device(device);
     return status;
   }
-  device->lanes = cvy_lanes_best();
+  device->simd = cvy_simd_best();
   fill_facts(options, cvy_threads_count(device->threads), &device->facts);
   *out = device;
   return CONVOY_OK;
@@ -142,7 +142,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
                            .bias = job->bias.host,
                            .out = job->out.host,
                            .threads = device->threads,
-                           .lanes = device->lanes,
+                           .simd = device->simd,
                            .workspace = device->workspace});
   cvy_denormals_restore(mode);
   cvy_watch_end(device->watch);
@@ -155,7 +155,7 @@ static void usage(const cvy_device *device, cvy_usage *out) {
 }
 
 static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
-  *gflops = cvy_peak_gflops(device->threads, device->lanes);
+  *gflops = cvy_peak_gflops(device->threads, device->simd);
   return cvy_peak_copy(device->threads, gigabytes);
 }
 

@@ -13,18 +13,18 @@
 #define COPY_PIECE (INT64_C(1) << 20)
 
 typedef struct burning {
-  const cvy_lanes *lanes;
+  const cvy_simd *simd;
   double operations[CVY_MAX_THREADS];
 } burning;
 
 static void burn(void *arg, int64_t begin, int64_t end, int32_t slot) {
   burning *b = arg;
   float sink = 0;
-  for (int64_t i = begin; i < end; i++) b->operations[slot] += b->lanes->burn(ROUNDS, &sink);
+  for (int64_t i = begin; i < end; i++) b->operations[slot] += b->simd->burn(ROUNDS, &sink);
 }
 
-static double burn_once(cvy_threads *threads, const cvy_lanes *lanes) {
-  burning b = {.lanes = lanes};
+static double burn_once(cvy_threads *threads, const cvy_simd *simd) {
+  burning b = {.simd = simd};
   double sum = 0, start = cvy_clock();
   cvy_parallel_for(threads, cvy_threads_count(threads), burn, &b);
   double seconds = cvy_clock() - start;
@@ -32,10 +32,10 @@ static double burn_once(cvy_threads *threads, const cvy_lanes *lanes) {
   return sum / seconds * 1e-9;
 }
 
-double cvy_peak_gflops(cvy_threads *threads, const cvy_lanes *lanes) {
+double cvy_peak_gflops(cvy_threads *threads, const cvy_simd *simd) {
   double best = 0;
   for (int i = 0; i < TRIES; i++) {
-    double now = burn_once(threads, lanes);
+    double now = burn_once(threads, simd);
     best = now > best ? now : best;
   }
   return best;

@@ -5,7 +5,7 @@
 #include "cpu/isa/simd.h"
 #include "cpu/threads/threads.h"
 
-double cvy_peak_gflops(cvy_threads *threads, const cvy_lanes *lanes);
+double cvy_peak_gflops(cvy_threads *threads, const cvy_simd *simd);
 /* Read plus written; ERR_MEMORY if there is no room for arrays beyond the caches. */
 convoy_status cvy_peak_copy(cvy_threads *threads, double *gigabytes);
 

@@ -14,7 +14,7 @@ typedef struct cvy_cpu_call {
   const float *a, *b, *bias; /* bias NULL if there is none */
   float *out;
   cvy_threads *threads;
-  const cvy_lanes *lanes;
+  const cvy_simd *simd;
   void *workspace; /* as many bytes as the algorithm's workspace() said, aligned to 64 */
 } cvy_cpu_call;
 

@@ -26,8 +26,8 @@ static void sum_rows(const cvy_depthwise *d, const cvy_depthwise_part *parts, co
     cvy_stencil stencil = cvy_depthwise_stencil(d, &parts[q], x);
     stencil.ahead = ahead;
     float *aside = side + q * plan->height * plan->side_row;
-    d->call->lanes->sums(&stencil, w + parts[q].list, plan->aside ? aside : out + parts[q].to,
-                         plan->aside ? plan->side_row : parts[q].to_row);
+    d->call->simd->sums(&stencil, w + parts[q].list, plan->aside ? aside : out + parts[q].to,
+                        plan->aside ? plan->side_row : parts[q].to_row);
   }
   if (plan->aside) cvy_depthwise_move(d, parts, side, out);
 }
@@ -82,8 +82,8 @@ static void add_row(const cvy_depthwise *d, const float *w, const float *dy, flo
     int64_t offset = s * p->dilation[2] - p->pad[2], step = p->stride[2];
     cvy_span span = cvy_span_of(p->in[2], p->out[2], step, offset);
     if (span.begin < span.end)
-      d->call->lanes->axpy(dx + span.begin * step + offset, step, dy + span.begin, 1, w[s],
-                           span.end - span.begin);
+      d->call->simd->axpy(dx + span.begin * step + offset, step, dy + span.begin, 1, w[s],
+                          span.end - span.begin);
   }
 }
 
@@ -124,22 +124,22 @@ static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, con
                      const float *dy, float *side, float *sums, cvy_ahead *ahead) {
   cvy_stencil stencil = cvy_depthwise_stencil(d, part, x);
   const float *y = dy + part->to;
-  int64_t pitch = part->to_row, lanes = d->call->lanes->ukr.lanes;
+  int64_t pitch = part->to_row, width = d->call->simd->ukr.width;
   if (part->length < CVY_WIDEST) {
-    d->call->lanes->pad_rows(&(cvy_rows){.to = side,
-                                         .from = y,
-                                         .to_pitch = CVY_WIDEST,
-                                         .from_pitch = pitch,
-                                         .rows = part->rows,
-                                         .length = part->length});
+    d->call->simd->pad_rows(&(cvy_rows){.to = side,
+                                        .from = y,
+                                        .to_pitch = CVY_WIDEST,
+                                        .from_pitch = pitch,
+                                        .rows = part->rows,
+                                        .length = part->length});
     y = side;
     pitch = CVY_WIDEST;
-    stencil.length = (part->length + lanes - 1) / lanes * lanes;
+    stencil.length = (part->length + width - 1) / width * width;
   }
   int64_t count = part->rows * part->to_row;
   ahead[1] = cvy_depthwise_ahead(dy + part->to + count, count, cvy_depthwise_vectors(d), false);
   stencil.ahead = ahead;
-  d->call->lanes->dots(&stencil, y, pitch, sums + part->list * CVY_WIDEST);
+  d->call->simd->dots(&stencil, y, pitch, sums + part->list * CVY_WIDEST);
 }
 
 /* Of all outputs of channel c of image n. */
@@ -168,7 +168,7 @@ static void dot_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
     for (int64_t n = 0; n < p->n; n++, cvy_beat_on()) dot_channel(d, n, c, &memory);
     for (int64_t t = 0; t < taps; t++) {
       float *dw = call->out + c * taps + t;
-      float sum = (float)call->lanes->sum(memory.w + t * CVY_WIDEST, CVY_WIDEST);
+      float sum = (float)call->simd->sum(memory.w + t * CVY_WIDEST, CVY_WIDEST);
       *dw = p->accumulate ? *dw + sum : sum;
     }
   }
@@ -203,8 +203,8 @@ static void run(const cvy_cpu_call *call) {
   const cvy_problem *p = &d.plan.p;
   cvy_depthwise_cut(call->problem, call->facts, &d.plan);
   if (!d.plan.sparse) cvy_depthwise_list(&d);
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = d.plan.lanes > 1;
-  int64_t blocks = cvy_parts_of(p->c, d.plan.lanes);
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = d.plan.width > 1;
+  int64_t blocks = cvy_parts_of(p->c, d.plan.width);
   cvy_parallel_items(call->threads, weights ? blocks : p->n * blocks,
                      weights         ? (woven ? cvy_depthwise_woven_dots : dot_channels)
                      : woven         ? cvy_depthwise_woven_sums

@@ -27,7 +27,7 @@ typedef struct cvy_depthwise_plan {
   int64_t inputs;  /* source channels that are summed: the outputs of a group in backward_data */
   int64_t outputs; /* result channels of the same source channel */
   int64_t phases;  /* of all axes */
-  int64_t lanes; /* channels that are woven (weave.h): all places below are so many floats; or 1 */
+  int64_t width; /* channels that are woven (weave.h): all places below are so many floats; or 1 */
   bool sparse;   /* most results have no tap: each tap is added where it goes */
   bool flat;     /* nothing is padded, no row is short: taps read the source as it lies */
   bool aside;    /* results are made beside `out` and moved there */

@@ -1,4 +1,4 @@
-/* cpu.depthwise where planes are small: a block of channels, as many as a vector has lanes, is woven into
+/* cpu.depthwise where planes are small: a block of channels, as many as a vector is wide, is woven into
  * one plane of vectors, whose rows the stencils take like any others. */
 #include <string.h>
 
@@ -12,15 +12,15 @@ typedef struct block {
 } block;
 
 static block block_of(const cvy_depthwise *d, int64_t number, int64_t image) {
-  int64_t c = d->plan.p.c, first = number * d->plan.lanes;
-  return (block){first, cvy_least(d->plan.lanes, c - first), image * c + first};
+  int64_t c = d->plan.p.c, first = number * d->plan.width;
+  return (block){first, cvy_least(d->plan.width, c - first), image * c + first};
 }
 
 static void weave_source(const cvy_depthwise *d, const block *b, float *to) {
   const cvy_depthwise_axis *axis = d->plan.axis;
   int64_t volume = axis[1].source * axis[2].source;
   cvy_weave weave = {.planes = b->channels, .pitch = volume, .count = volume, .place = d->x_place};
-  d->call->lanes->weave(&weave, to, d->call->a + b->plane * volume);
+  d->call->simd->weave(&weave, to, d->call->a + b->plane * volume);
 }
 
 static cvy_weave results_of(const cvy_depthwise *d, const block *b) {
@@ -39,7 +39,7 @@ static void weave_weights(const cvy_depthwise *d, const block *b, float *to) {
   int64_t taps = cvy_filter_volume(&d->plan.p);
   const float *w = d->call->b + b->first * taps;
   for (int64_t l = 0; l < b->channels; l++, w += taps)
-    for (int64_t t = 0; t < taps; t++) to[t * d->plan.lanes + l] = w[d->order[t]];
+    for (int64_t t = 0; t < taps; t++) to[t * d->plan.width + l] = w[d->order[t]];
 }
 
 static void sum_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
@@ -49,12 +49,12 @@ static void sum_block(const cvy_depthwise *d, const block *b, const cvy_depthwis
   for (int64_t q = 0; q < plan->phases; q++) {
     const cvy_depthwise_part *part = &d->parts[q];
     cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
-    call->lanes->sums(&stencil, slot->w + part->list * plan->lanes,
-                      slot->y + part->to * plan->lanes, part->to_row * plan->lanes);
+    call->simd->sums(&stencil, slot->w + part->list * plan->width, slot->y + part->to * plan->width,
+                     part->to_row * plan->width);
   }
   cvy_weave results = results_of(d, b);
   float *out = call->out + b->plane * results.pitch;
-  call->lanes->unweave(&results, out, slot->y);
+  call->simd->unweave(&results, out, slot->y);
   for (int64_t l = 0; l < b->channels; l++, out += results.pitch)
     cvy_cpu_epilogue(call, out, b->first + l, results.count);
 }
@@ -75,15 +75,15 @@ void cvy_depthwise_woven_sums(void *depthwise, int64_t begin, int64_t end, int32
 
 static void dot_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
   const cvy_depthwise_part *part = &d->parts[0];
-  int64_t lanes = d->plan.lanes;
+  int64_t width = d->plan.width;
   cvy_weave dy = results_of(d, b);
   cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
   weave_source(d, b, slot->x);
-  d->call->lanes->weave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
-  d->call->lanes->dots(&stencil, slot->y, part->to_row * lanes, slot->w + part->list * CVY_WIDEST);
+  d->call->simd->weave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
+  d->call->simd->dots(&stencil, slot->y, part->to_row * width, slot->w + part->list * CVY_WIDEST);
 }
 
-/* Every lane has the sums of its own channel. */
+/* Every element of a vector has the sums of its own channel. */
 static void put_sums(const cvy_depthwise *d, const block *b, const float *sums) {
   int64_t taps = cvy_filter_volume(&d->plan.p);
   float *dw = d->call->out + b->first * taps;

@@ -61,7 +61,7 @@ static bool is_flat(const cvy_depthwise_plan *plan) {
 /* Short strips where the source has few rows: taps that read none of them are left out. */
 static int64_t height_of(const cvy_depthwise_plan *plan) {
   const cvy_depthwise_axis *rows = &plan->axis[1];
-  if (plan->flat || plan->lanes > 1) return rows->sums;
+  if (plan->flat || plan->width > 1) return rows->sums;
   int64_t fit = STRIP_FLOATS / cvy_times(cvy_times(plan->inputs, plan->axis[0].reach), plan->row);
   int64_t most = cvy_most((fit - rows->reach) / rows->step, STRIP_LEAST);
   if (plan->p.filter[1] > 1) most = cvy_least(most, rows->source);
@@ -72,12 +72,12 @@ static int64_t height_of(const cvy_depthwise_plan *plan) {
 /* Woven planes have a place for every element, whether a tap reads it or not. */
 static int64_t kept(const cvy_depthwise_plan *plan, const cvy_depthwise_axis *axis) {
   int64_t read = places(axis);
-  return plan->lanes > 1 ? cvy_most(read, axis->left + axis->source) : read;
+  return plan->width > 1 ? cvy_most(read, axis->left + axis->source) : read;
 }
 
 static void cut_rows(cvy_depthwise_plan *plan) {
   const cvy_depthwise_axis *axis = plan->axis;
-  bool woven = plan->lanes > 1, apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || woven);
+  bool woven = plan->width > 1, apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || woven);
   plan->split = apart ? axis[2].step : 1;
   plan->part =
       cvy_round_up(cvy_parts_of(kept(plan, &axis[2]), axis[2].step), woven ? 1 : CVY_LINE_FLOATS);
@@ -102,21 +102,21 @@ static bool streams(const cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t unit = results(plan) * plan->outputs * (int64_t)sizeof(float);
   bool plain = p->direction != CONVOY_BACKWARD_WEIGHTS && !p->accumulate && !plan->sparse;
-  return plain && plan->lanes == 1 && cvy_stream_pays(p->n * p->c * unit, unit);
+  return plain && plan->width == 1 && cvy_stream_pays(p->n * p->c * unit, unit);
 }
 
 static void cut_memory(cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   const cvy_depthwise_axis *w = &plan->axis[2];
   int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = plan->lanes > 1;
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = plan->width > 1;
   plan->side_row = woven ? w->sums : weights ? CVY_WIDEST : cvy_round_up(w->sums, CVY_LINE_FLOATS);
   plan->side = cvy_times(plan->height, plan->side_row);
   int64_t sides = woven ? plan->phases : w->phases;
-  plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) * plan->lanes + CVY_WIDEST;
-  plan->y_floats = cvy_times(plan->side, sides) * plan->lanes;
+  plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) * plan->width + CVY_WIDEST;
+  plan->y_floats = cvy_times(plan->side, sides) * plan->width;
   plan->w_floats =
-      cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST : plan->lanes), CVY_LINE_FLOATS);
+      cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST : plan->width), CVY_LINE_FLOATS);
   plan->z_floats = plan->stream ? cvy_times(plan->outputs, results(plan)) : 0;
   plan->slot_floats = cvy_round_up(
       plan->x_floats + plan->y_floats + plan->w_floats + plan->z_floats, CVY_LINE_FLOATS);
@@ -151,15 +151,15 @@ static int64_t plane_bytes(const cvy_depthwise_plan *plan) {
 /* Planes so small that what is done once for each takes as long as its sums are woven. */
 static int64_t lanes_of(const cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
-  int64_t lanes = cvy_lanes_best()->ukr.lanes;
+  int64_t width = cvy_simd_best()->ukr.width;
   bool flat_space = p->in[0] == 1 && p->out[0] == 1 && p->filter[0] == 1;
   bool alone = plan->inputs == 1 && plan->outputs == 1;
-  if (!flat_space || !alone || plan->flat || plan->sparse || p->c < lanes) return 1;
-  return plane_bytes(plan) <= WOVEN_BYTES ? lanes : 1;
+  if (!flat_space || !alone || plan->flat || plan->sparse || p->c < width) return 1;
+  return plane_bytes(plan) <= WOVEN_BYTES ? width : 1;
 }
 
-static void cut_with(cvy_depthwise_plan *plan, int64_t lanes) {
-  plan->lanes = lanes;
+static void cut_with(cvy_depthwise_plan *plan, int64_t width) {
+  plan->width = width;
   plan->stream = streams(plan);
   cut_rows(plan);
   cut_memory(plan);

@@ -15,8 +15,8 @@ cvy_ahead cvy_depthwise_ahead(const float *from, int64_t floats, int64_t vectors
 
 int64_t cvy_depthwise_vectors(const cvy_depthwise *d) {
   const cvy_depthwise_plan *plan = &d->plan;
-  int64_t lanes = plan->lanes > 1 ? 1 : d->call->lanes->ukr.lanes;
-  return plan->phases * plan->height * cvy_parts_of(plan->axis[2].sums, lanes);
+  int64_t width = plan->width > 1 ? 1 : d->call->simd->ukr.width;
+  return plan->phases * plan->height * cvy_parts_of(plan->axis[2].sums, width);
 }
 
 /* The last row of this strip, in the plane that the next strip begins in. */
@@ -46,19 +46,19 @@ static void zero_rows(const cvy_depthwise_plan *plan, float *to, int64_t begin, 
 /* Rows of the source, each to the parts that any tap reads. */
 static void fill_rows(const cvy_depthwise *d, const cvy_rows *rows) {
   const cvy_depthwise_plan *plan = &d->plan;
-  const cvy_lanes *lanes = d->call->lanes;
+  const cvy_simd *simd = d->call->simd;
   int64_t left = plan->axis[2].left, step = plan->axis[2].step;
   if (step == 1) {
     cvy_rows whole = *rows;
     whole.to += left;
-    lanes->pad_rows(&whole);
+    simd->pad_rows(&whole);
     return;
   }
   if (step == 2 && plan->split == 2) {
     cvy_rows even = *rows;
     even.to += left % 2 * plan->part + left / 2;
     int64_t odd = (left % 2 ? -plan->part : plan->part) + left % 2;
-    lanes->split_rows(&even, odd);
+    simd->split_rows(&even, odd);
     return;
   }
   for (int64_t i = 0; i < plan->split; i++) {
@@ -67,7 +67,7 @@ static void fill_rows(const cvy_depthwise *d, const cvy_rows *rows) {
     part.from += first;
     part.to += i * plan->part + (first + left) / step;
     part.length = (rows->length - first + step - 1) / step;
-    lanes->gather_rows(&part, step);
+    simd->gather_rows(&part, step);
   }
 }
 
@@ -112,20 +112,20 @@ static void join(const cvy_depthwise *d, const cvy_depthwise_part *parts, const 
                  float *out) {
   const cvy_depthwise_plan *plan = &d->plan;
   int64_t even = plan->axis[2].pad % 2, odd = (1 - 2 * even) * plan->height * plan->side_row;
-  d->call->lanes->join_rows(&(cvy_rows){.to = out + parts[even].to,
-                                        .from = from + even * plan->height * plan->side_row,
-                                        .to_pitch = parts[even].to_row,
-                                        .from_pitch = plan->side_row,
-                                        .rows = parts[even].rows,
-                                        .length = plan->axis[2].result},
-                            odd);
+  d->call->simd->join_rows(&(cvy_rows){.to = out + parts[even].to,
+                                       .from = from + even * plan->height * plan->side_row,
+                                       .to_pitch = parts[even].to_row,
+                                       .from_pitch = plan->side_row,
+                                       .rows = parts[even].rows,
+                                       .length = plan->axis[2].result},
+                           odd);
 }
 
 static void add_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *from,
                      float *out) {
   for (int64_t i = 0; i < part->rows; i++, from += d->plan.side_row)
-    d->call->lanes->axpy(out + part->to + i * part->to_row, d->plan.axis[2].phases, from, 1, 1.0f,
-                         part->length);
+    d->call->simd->axpy(out + part->to + i * part->to_row, d->plan.axis[2].phases, from, 1, 1.0f,
+                        part->length);
 }
 
 void cvy_depthwise_move(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *from,
@@ -140,12 +140,12 @@ void cvy_depthwise_move(const cvy_depthwise *d, const cvy_depthwise_part *parts,
     if (plan->p.accumulate)
       add_rows(d, &parts[q], from, out);
     else
-      d->call->lanes->scatter_rows(&(cvy_rows){.to = out + parts[q].to,
-                                               .from = from,
-                                               .to_pitch = parts[q].to_row,
-                                               .from_pitch = plan->side_row,
-                                               .rows = parts[q].rows,
-                                               .length = parts[q].length},
-                                   phases);
+      d->call->simd->scatter_rows(&(cvy_rows){.to = out + parts[q].to,
+                                              .from = from,
+                                              .to_pitch = parts[q].to_row,
+                                              .from_pitch = plan->side_row,
+                                              .rows = parts[q].rows,
+                                              .length = parts[q].length},
+                                  phases);
   }
 }

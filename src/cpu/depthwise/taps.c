@@ -23,7 +23,7 @@ static int64_t list_row(cvy_depthwise *d, int64_t count, const int64_t *at, cons
       if (place < 0) continue;
       d->order[count] = ((i * f[0] + at[0]) * f[1] + at[1]) * f[2] + s;
       d->shift[count++] =
-          plan->lanes * (i * plan->image + place_of(plan, offset[0], offset[1], place));
+          plan->width * (i * plan->image + place_of(plan, offset[0], offset[1], place));
     }
   return count;
 }
@@ -118,7 +118,7 @@ static cvy_depthwise_part part_of(const cvy_depthwise_plan *plan, int64_t strip,
   int64_t ow = columns.begin * axis[2].phases + phase[2] - axis[2].pad;
   part.x = (rows.begin - top) * axis[1].step * plan->row + columns.begin;
   part.to = (oz * axis[1].result + oh) * axis[2].result + ow;
-  if (plan->lanes == 1) return part;
+  if (plan->width == 1) return part;
   part.to = woven_place(plan, oh, ow);
   part.to_row = plan->side_row;
   return part;
@@ -128,26 +128,26 @@ static void list_woven(cvy_depthwise *d) {
   const cvy_depthwise_plan *plan = &d->plan;
   const cvy_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
   for (int64_t i = 0; i < h->source * w->source; i++)
-    d->x_place[i] = (int32_t)(plan->lanes *
+    d->x_place[i] = (int32_t)(plan->width *
                               place_of(plan, 0, h->left + i / w->source, w->left + i % w->source));
   for (int64_t i = 0; i < h->result * w->result; i++)
-    d->y_place[i] = (int32_t)(plan->lanes * woven_place(plan, i / w->result, i % w->result));
+    d->y_place[i] = (int32_t)(plan->width * woven_place(plan, i / w->result, i % w->result));
 }
 
 cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_part *part,
                                   const float *x) {
   const int64_t *shift = d->shift + part->list;
-  int64_t lanes = d->plan.lanes;
-  return (cvy_stencil){.x = x + part->x * lanes,
+  int64_t width = d->plan.width;
+  return (cvy_stencil){.x = x + part->x * width,
                        .shift = shift,
                        .across = part->across,
                        .down = part->down,
-                       .x_step = d->plan.axis[1].step * d->plan.row * lanes,
+                       .x_step = d->plan.axis[1].step * d->plan.row * width,
                        .tap_step = part->down > 1 ? shift[part->across] - shift[0] : 0,
                        .rows = part->rows,
-                       .length = part->length * lanes,
+                       .length = part->length * width,
                        .loose = d->plan.aside || part->to_row == part->length,
-                       .woven = lanes > 1};
+                       .woven = width > 1};
 }
 
 void cvy_depthwise_list(cvy_depthwise *d) {
@@ -167,5 +167,5 @@ void cvy_depthwise_list(cvy_depthwise *d) {
       d->parts[s * plan->phases + i] = part_of(plan, s, phase, count);
     count = list_phase(d, count, phase);
   }
-  if (plan->lanes > 1) list_woven(d);
+  if (plan->width > 1) list_woven(d);
 }

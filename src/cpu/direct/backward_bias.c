@@ -10,7 +10,7 @@ static void make_biases(void *arg, int64_t begin, int64_t end, int32_t slot) {
   for (int64_t k = begin; k < end; k++, cvy_beat_on()) {
     double sum = p->accumulate ? (double)call->out[k] : 0;
     for (int64_t n = 0; n < p->n; n++)
-      sum += call->lanes->sum(call->a + (n * p->k + k) * volume, volume);
+      sum += call->simd->sum(call->a + (n * p->k + k) * volume, volume);
     call->out[k] = (float)sum;
   }
 }

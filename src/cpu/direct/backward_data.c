@@ -21,15 +21,15 @@ static bool reads(const cvy_problem *p, int axis, int64_t i, int64_t tap, int64_
 static void add_row(const data *d, float *dx, const float *dy, const float *w) {
   const cvy_problem *p = d->call->problem;
   if (p->stride[2] == 1) {
-    cvy_line_add(d->call->lanes, &d->line, dx, dy, w);
+    cvy_line_add(d->call->simd, &d->line, dx, dy, w);
     return;
   }
   for (int64_t s = 0; s < p->filter[2]; s++) {
     int64_t offset = s * p->dilation[2] - p->pad[2];
     cvy_span span = cvy_span_of(p->in[2], p->out[2], p->stride[2], offset);
     if (span.begin < span.end)
-      d->call->lanes->axpy(dx + span.begin * p->stride[2] + offset, p->stride[2], dy + span.begin,
-                           1, w[s], span.end - span.begin);
+      d->call->simd->axpy(dx + span.begin * p->stride[2] + offset, p->stride[2], dy + span.begin, 1,
+                          w[s], span.end - span.begin);
   }
 }
 

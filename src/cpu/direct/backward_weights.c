@@ -24,7 +24,7 @@ static double plane_sum(const cvy_cpu_call *call, const weight *at, const float 
       .rows = rows.end - rows.begin,
       .length = row.end - row.begin,
   };
-  return call->lanes->dot(&planes);
+  return call->simd->dot(&planes);
 }
 
 static double weight_sum(const cvy_cpu_call *call, const weight *at) {

@@ -15,26 +15,25 @@ cvy_line cvy_line_make(int64_t in, int64_t out, int64_t stride, int64_t offset, 
   return line;
 }
 
-static void add_part(const cvy_lanes *lanes, const cvy_line *line, float *y, const float *x,
-                     float w, int64_t offset, cvy_span part) {
+static void add_part(const cvy_simd *simd, const cvy_line *line, float *y, const float *x, float w,
+                     int64_t offset, cvy_span part) {
   if (part.begin >= part.end) return;
-  lanes->axpy(y + part.begin, 1, x + part.begin * line->stride + offset, line->stride, w,
-              part.end - part.begin);
+  simd->axpy(y + part.begin, 1, x + part.begin * line->stride + offset, line->stride, w,
+             part.end - part.begin);
 }
 
-void cvy_line_add(const cvy_lanes *lanes, const cvy_line *line, float *y, const float *x,
+void cvy_line_add(const cvy_simd *simd, const cvy_line *line, float *y, const float *x,
                   const float *w) {
   cvy_span inner = line->inner;
   if (line->stride != 1) inner = (cvy_span){line->out, line->out};
   if (inner.begin < inner.end)
-    lanes->slide(y + inner.begin, x + inner.begin + line->offset, w, line->taps, line->step,
-                 inner.end - inner.begin);
+    simd->slide(y + inner.begin, x + inner.begin + line->offset, w, line->taps, line->step,
+                inner.end - inner.begin);
   for (int64_t t = 0; t < line->taps; t++) {
     cvy_span span = tap_span(line, t);
     int64_t offset = line->offset + t * line->step;
-    add_part(lanes, line, y, x, w[t], offset,
+    add_part(simd, line, y, x, w[t], offset,
              (cvy_span){span.begin, cvy_least(span.end, inner.begin)});
-    add_part(lanes, line, y, x, w[t], offset,
-             (cvy_span){cvy_most(span.begin, inner.end), span.end});
+    add_part(simd, line, y, x, w[t], offset, (cvy_span){cvy_most(span.begin, inner.end), span.end});
   }
 }

@@ -14,7 +14,7 @@ typedef struct cvy_line {
 
 cvy_line cvy_line_make(int64_t in, int64_t out, int64_t stride, int64_t offset, int64_t step,
                        int64_t taps);
-void cvy_line_add(const cvy_lanes *lanes, const cvy_line *line, float *y, const float *x,
+void cvy_line_add(const cvy_simd *simd, const cvy_line *line, float *y, const float *x,
                   const float *w);
 
 #endif

@@ -20,7 +20,7 @@ static void add_channel(const forward *f, const float *x, const float *w, int64_
     for (int64_t r = 0; r < p->filter[1]; r++) {
       int64_t h = oh * p->stride[1] - p->pad[1] + r * p->dilation[1];
       if (h < 0 || h >= p->in[1]) continue;
-      cvy_line_add(f->call->lanes, &f->line, y, x + (z * p->in[1] + h) * p->in[2],
+      cvy_line_add(f->call->simd, &f->line, y, x + (z * p->in[1] + h) * p->in[2],
                    w + (t * p->filter[1] + r) * p->filter[2]);
     }
   }

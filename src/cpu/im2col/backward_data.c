@@ -31,7 +31,7 @@ static void make_slice(const cvy_im2col *run, int64_t image_group, int64_t cut, 
   if (!p->accumulate) memset(dx, 0, (size_t)(slice.count * volume) * sizeof *dx);
   for (int64_t begin = 0; begin < plan->pixels; begin += plan->block) {
     int64_t count = cvy_least(plan->block, plan->pixels - begin);
-    cvy_columns block = {p, run->call->lanes, slice.count, begin, count};
+    cvy_columns block = {p, run->call->simd, slice.count, begin, count};
     cvy_gemm(slice.count * plan->taps, count, plan->outputs, filter_of(run, group, slice.first),
              gradient_of(run, image_group, begin), false, columns, count);
     cvy_columns_add(&block, columns, dx);

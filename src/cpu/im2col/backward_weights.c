@@ -19,7 +19,7 @@ static void add_block(const cvy_im2col *run, int64_t image_group, cvy_channels s
   if (plan->flat)
     right = (cvy_matrix){x + begin, plan->pixels, true};
   else
-    cvy_columns_fill(&(cvy_columns){p, run->call->lanes, slice.count, begin, count}, x, columns);
+    cvy_columns_fill(&(cvy_columns){p, run->call->simd, slice.count, begin, count}, x, columns);
   cvy_gemm(plan->outputs, slice.count * plan->taps, count, dy, right, add, dw,
            plan->channels * plan->taps);
 }

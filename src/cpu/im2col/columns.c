@@ -65,9 +65,9 @@ static void fill_stretch(const cvy_columns *block, const tap *at, const stretch 
   cvy_span span = row < 0 ? (cvy_span){0, 0} : inside(p, at, part);
   blank(to, span.begin);
   if (span.begin < span.end)
-    block->lanes->gather(to + span.begin,
-                         plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
-                         p->stride[2], span.end - span.begin);
+    block->simd->gather(to + span.begin,
+                        plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
+                        p->stride[2], span.end - span.begin);
   blank(to + span.end, part->length - span.end);
 }
 
@@ -77,9 +77,9 @@ static void add_stretch(const cvy_columns *block, const tap *at, const stretch *
   int64_t row = input_row(p, at, part);
   cvy_span span = row < 0 ? (cvy_span){0, 0} : inside(p, at, part);
   if (span.begin < span.end)
-    block->lanes->axpy(plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
-                       p->stride[2], columns + part->at + span.begin, 1, 1.0f,
-                       span.end - span.begin);
+    block->simd->axpy(plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
+                      p->stride[2], columns + part->at + span.begin, 1, 1.0f,
+                      span.end - span.begin);
 }
 
 /* ----------------------------------------------------------------------- shifted geometry */
@@ -128,8 +128,8 @@ static void add_shifted(const cvy_columns *block, const tap *at, float *columns,
   cvy_span span = shifted_span(block, at, &shift);
   for_stretches(block, at, blank_padding, columns, plane);
   if (span.begin < span.end)
-    block->lanes->axpy(plane + shift + span.begin, 1, columns + span.begin, 1, 1.0f,
-                       span.end - span.begin);
+    block->simd->axpy(plane + shift + span.begin, 1, columns + span.begin, 1, 1.0f,
+                      span.end - span.begin);
 }
 
 static void fill_any(const cvy_columns *block, const tap *at, float *columns, float *plane) {

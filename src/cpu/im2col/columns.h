@@ -9,7 +9,7 @@
 
 typedef struct cvy_columns {
   const cvy_problem *problem;
-  const cvy_lanes *lanes;
+  const cvy_simd *simd;
   int64_t channels;     /* consecutive ones */
   int64_t begin, count; /* outputs, in their order in memory */
 } cvy_columns;

@@ -15,7 +15,7 @@ static void make_block(const cvy_im2col *run, int64_t image_group, int64_t begin
   if (plan->flat)
     right = (cvy_matrix){x + begin, plan->pixels, false};
   else
-    cvy_columns_fill(&(cvy_columns){p, run->call->lanes, plan->channels, begin, count}, x, columns);
+    cvy_columns_fill(&(cvy_columns){p, run->call->simd, plan->channels, begin, count}, x, columns);
   cvy_gemm(plan->outputs, count, rows, w, right, p->accumulate, y, plan->pixels);
   for (int64_t k = 0; k < plan->outputs; k++)
     cvy_cpu_epilogue(run->call, y + k * plan->pixels, group * plan->outputs + k, count);

@@ -40,7 +40,7 @@ static bundle bundle_of(const unit *u, int64_t number) {
 
 /* One row of the input. */
 static void turn_row(const unit *u, int64_t channels, const float *from, float *to) {
-  const cvy_lanes *lanes = u->run->call->lanes;
+  const cvy_simd *simd = u->run->call->simd;
   int64_t volume = cvy_in_volume(&u->run->plan.p), size = u->run->plan.bundle;
   int64_t step = u->turned.step[2];
   cvy_span real = cvy_span_of(u->p.in[2], u->turned.extent[2], step, -u->p.pad[2]);
@@ -49,12 +49,12 @@ static void turn_row(const unit *u, int64_t channels, const float *from, float *
   from += real.begin * step - u->p.pad[2];
   to += real.begin * size;
   if (step == 1) {
-    lanes->transpose(to, size, from, volume, channels, count);
+    simd->transpose(to, size, from, volume, channels, count);
     return;
   }
   for (int64_t c = 0; c < channels; c++)
-    lanes->gather(u->row + c * count, from + c * volume, step, count);
-  lanes->transpose(to, size, u->row, count, channels, count);
+    simd->gather(u->row + c * count, from + c * volume, step, count);
+  simd->transpose(to, size, u->row, count, channels, count);
 }
 
 static void turn_x(const unit *u, int64_t image, bundle some, float *to) {
@@ -84,7 +84,7 @@ static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
   const float *from = u->run->call->b + channel * volume + u->place;
   if (real < rows) memset(to, 0, (size_t)(count * rows) * sizeof *to);
   for (int64_t i = 0; i < count; i += piece, from += whole)
-    u->run->call->lanes->transpose(to + i * rows, rows, from, volume, real, piece);
+    u->run->call->simd->transpose(to + i * rows, rows, from, volume, real, piece);
 }
 
 static void load(const unit *u) {
@@ -140,7 +140,7 @@ static cvy_tile outputs_of(const unit *u) {
 /* All tiles of one bundle. */
 static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
-  int64_t lanes = plan->ukr->lanes, rows = plan->ukr->rows, all = plan->pitch / lanes;
+  int64_t width = plan->ukr->width, rows = plan->ukr->rows, all = plan->pitch / width;
   int64_t strips = (all + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
   cvy_tile tile = outputs_of(u);
   tile.add = add;
@@ -150,8 +150,8 @@ static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
     for (int64_t s = 0; s < strips; s++, cvy_beat_on()) {
       int64_t first = s * all / strips, vectors = (s + 1) * all / strips - first;
       for (int64_t t = 0; t < plan->tiles; t++) {
-        tile.y = sum + (tap * plan->tiles + t) * rows * plan->pitch + first * lanes;
-        add_tile(u, tile, x + tap_place(u, tap) + first * lanes, t, vectors);
+        tile.y = sum + (tap * plan->tiles + t) * rows * plan->pitch + first * width;
+        add_tile(u, tile, x + tap_place(u, tap) + first * width, t, vectors);
       }
     }
 }

@@ -100,9 +100,9 @@ static void cut_channels(cvy_igemm_weights_plan *plan, int64_t parts) {
   plan->part = cvy_parts_of(plan->channels, parts);
   if (parts > 1) plan->part = cvy_round_up(plan->part, CVY_LINE_FLOATS);
   plan->parts = cvy_parts_of(plan->channels, plan->part);
-  int64_t lanes = plan->ukr->lanes, vectors = cvy_parts_of(plan->part, lanes);
+  int64_t width = plan->ukr->width, vectors = cvy_parts_of(plan->part, width);
   plan->bundles = cvy_parts_of(vectors, CVY_UKR_VECTORS);
-  plan->bundle = plan->bundles == 1 ? plan->part : cvy_parts_of(vectors, plan->bundles) * lanes;
+  plan->bundle = plan->bundles == 1 ? plan->part : cvy_parts_of(vectors, plan->bundles) * width;
   plan->bundles = cvy_parts_of(plan->part, plan->bundle);
 }
 
@@ -138,7 +138,7 @@ static void even_out(cvy_igemm_weights_plan *plan) {
 
 static void size_memory(cvy_igemm_weights_plan *plan) {
   int64_t columns = plan->bundle * (plan->folded ? plan->p.filter[2] : 1);
-  plan->pitch = cvy_round_up(columns, plan->ukr->lanes);
+  plan->pitch = cvy_round_up(columns, plan->ukr->width);
   plan->taps = cvy_filter_volume(&plan->p) / (plan->folded ? plan->p.filter[2] : 1);
   plan->sum_floats =
       cvy_times(plan->taps * plan->bundles, plan->tiles * plan->ukr->rows * plan->pitch);
@@ -167,12 +167,12 @@ static void choose_axis(const cvy_problem *problem, cvy_igemm_weights_plan *plan
 
 cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
                                                   const cvy_facts *facts) {
-  const cvy_lanes *lanes = cvy_lanes_best();
+  const cvy_simd *simd = cvy_simd_best();
   cvy_igemm_weights_plan plan = {.slots = facts->info.compute_units};
   choose_axis(problem, &plan);
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
-  plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
+  plan.ukr = plan.outputs <= simd->narrow.rows ? &simd->narrow : &simd->ukr;
   plan.tiles = cvy_parts_of(plan.outputs, plan.ukr->rows);
   share_out(&plan);
   plan.folded = plan.bundles == 1 && (plan.p.dilation[2] == 1 || plan.p.filter[2] == 1);

@@ -1,5 +1,5 @@
 /* Packing columns: what the results of a block multiply the filters with. Columns follow each other
- * without gaps, over the ends of rows and of images, so that the microkernel has no idle lanes. */
+ * without gaps, over the ends of rows and of images, so that the microkernel has no idle places. */
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/range.h"
 
@@ -39,7 +39,7 @@ static void load(const cvy_igemm_block *b, int64_t first, int64_t count) {
   const float *x = source(b, first);
   for (int64_t i = 0; i < b->images; i++, x += plan->p.c * volume)
     for (int64_t c = 0; c < count; c++)
-      cvy_planes_load_x(&b->layout, b->run->call->lanes, x + c * volume,
+      cvy_planes_load_x(&b->layout, b->run->call->simd, x + c * volume,
                         b->x + c * plan->x_pitch + i * plan->x_image);
 }
 
@@ -61,7 +61,7 @@ void cvy_igemm_panel(const cvy_igemm_block *b, int64_t first, int64_t count) {
   float *to = b->panel;
   for (int64_t c = 0; c < count; c++, x += plan->x_pitch)
     for (int64_t t = begin[b->phase]; t < begin[b->phase + 1]; t++) {
-      b->run->call->lanes->pack(to, x + b->taps[t], b->runs, b->run_count, !plan->flat);
+      b->run->call->simd->pack(to, x + b->taps[t], b->runs, b->run_count, !plan->flat);
       to += cvy_ukr_columns(plan->ukr);
     }
 }

@@ -6,7 +6,7 @@
 
 typedef struct packing {
   const cvy_igemm_plan *plan;
-  const cvy_lanes *lanes;
+  const cvy_simd *simd;
   const float *w;
   const int64_t *begin, *order;
   float *to;
@@ -22,7 +22,7 @@ static void pack_forward(const packing *pack, const cvy_igemm_filters *f) {
   const cvy_igemm_plan *plan = pack->plan;
   int64_t rows = plan->ukr->rows, floats = plan->channels * plan->taps;
   for (int64_t i = f->tile; i < f->tile + f->tiles; i++)
-    pack->lanes->transpose(
+    pack->simd->transpose(
         pack->to + (i - f->tile) * f->pitch, rows,
         pack->w + (f->group * plan->outputs + i * rows) * floats + f->first * plan->taps, floats,
         rows_of(plan, i), f->count * plan->taps);
@@ -45,7 +45,7 @@ static void pack_taps(const packing *pack, int64_t phase, int64_t count, const f
   const cvy_igemm_plan *plan = pack->plan;
   int64_t rows = plan->ukr->rows, all = plan->taps;
   if (plan->phases == 1) {
-    pack->lanes->transpose(to, rows, from, all, count, all);
+    pack->simd->transpose(to, rows, from, all, count, all);
     return;
   }
   for (int64_t t = pack->begin[phase]; t < pack->begin[phase + 1]; t++, to += rows)
@@ -77,7 +77,7 @@ static void pack_some(const packing *pack, const cvy_igemm_filters *f) {
 }
 
 void cvy_igemm_pack_some(const cvy_igemm *run, const cvy_igemm_filters *filters, float *to) {
-  packing pack = {&run->plan, run->call->lanes, run->call->b, run->begin, run->order, to};
+  packing pack = {&run->plan, run->call->simd, run->call->b, run->begin, run->order, to};
   pack_some(&pack, filters);
 }
 
@@ -105,6 +105,6 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 void cvy_igemm_pack(const cvy_igemm_plan *plan, const cvy_cpu_call *call, const int64_t *begin,
                     const int64_t *order, float *to) {
-  packing pack = {plan, call->lanes, call->b, begin, order, to};
+  packing pack = {plan, call->simd, call->b, begin, order, to};
   cvy_parallel_items(call->threads, plan->phases * plan->p.groups * plan->tiles, pack_tiles, &pack);
 }

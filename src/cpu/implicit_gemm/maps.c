@@ -66,7 +66,7 @@ static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t
   const cvy_igemm_plan *plan = &b->run->plan;
   int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
   int64_t taps = b->run->begin[b->phase + 1] - b->run->begin[b->phase];
-  int64_t vectors = (s->end - s->begin + plan->ukr->lanes - 1) / plan->ukr->lanes;
+  int64_t vectors = (s->end - s->begin + plan->ukr->width - 1) / plan->ukr->width;
   cvy_tile tile = columns_of(b, s, first, count, taps);
   for (int64_t i = some.first; i < some.last; i++) {
     bool direct = writes(b, s, i);
@@ -74,7 +74,7 @@ static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t
     tile.y = direct ? s->direct + i * rows * b->volume : waiting(b, s, i, all);
     tile.y_pitch = direct ? b->volume : width;
     tile.add = first > 0 || (direct && plan->p.accumulate);
-    if (direct && first == 0) expect(&tile, rows, vectors * plan->ukr->lanes);
+    if (direct && first == 0) expect(&tile, rows, vectors * plan->ukr->width);
     plan->ukr->run[vectors - 1](&tile);
   }
 }

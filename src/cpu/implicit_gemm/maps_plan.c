@@ -92,15 +92,15 @@ static cvy_planes_layout first_layout(const cvy_igemm_plan *plan, cvy_problem *s
   return cvy_planes_layout_of(sub);
 }
 
-/* Not packing means computing the gaps between the rows of planes, or idle lanes at the ends of rows.
+/* Not packing means computing the gaps between the rows of planes, or idle places at the ends of rows.
  * For few outputs, that is less. */
 static bool shift_pays(cvy_igemm_plan *plan) {
   cvy_problem sub;
   cvy_planes_layout layout = first_layout(plan, &sub);
   if (cvy_times(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
-  int64_t lanes = plan->ukr->lanes, rows = sub.out[0] * sub.out[1];
-  int64_t through = cvy_round_up(layout.y_floats, lanes),
-          by_rows = rows * cvy_round_up(sub.out[2], lanes);
+  int64_t width = plan->ukr->width, rows = sub.out[0] * sub.out[1];
+  int64_t through = cvy_round_up(layout.y_floats, width),
+          by_rows = rows * cvy_round_up(sub.out[2], width);
   int64_t idle = cvy_least(through, by_rows) - rows * sub.out[2];
   plan->by_rows = by_rows <= through;
   plan->columns = plan->by_rows ? rows * layout.extent[2] : layout.y_floats;
@@ -182,7 +182,7 @@ static void size_memory(cvy_igemm_plan *plan) {
       cvy_round_up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), CVY_LINE_FLOATS);
   /* Packing writes whole vectors, past the last column. */
   plan->strip_floats =
-      cvy_round_up(cvy_times(plan->depth, width) + plan->ukr->lanes, CVY_LINE_FLOATS);
+      cvy_round_up(cvy_times(plan->depth, width) + plan->ukr->width, CVY_LINE_FLOATS);
   plan->panel_floats = plan->shifted ? 0 : cvy_times(plan->strips, plan->strip_floats);
   plan->result_floats =
       cvy_times(plan->strips, cvy_parts_of(plan->tiles, plan->parts) * rows * width);
@@ -194,7 +194,7 @@ static void size_memory(cvy_igemm_plan *plan) {
 }
 
 cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
-  const cvy_lanes *lanes = cvy_lanes_best();
+  const cvy_simd *simd = cvy_simd_best();
   cvy_igemm_plan plan = {.whole = cvy_merged(problem), .slots = facts->info.compute_units};
   plan.data = plan.whole.direction == CONVOY_BACKWARD_DATA;
   plan.p = plan.data ? map_of_data(&plan.whole) : plan.whole;
@@ -203,7 +203,7 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.taps = cvy_filter_volume(&plan.whole);
   plan.phases = phases_of(&plan);
   plan.flat = is_flat(&plan.p) && plan.phases == 1;
-  plan.ukr = plan.outputs <= lanes->narrow.rows ? &lanes->narrow : &lanes->ukr;
+  plan.ukr = plan.outputs <= simd->narrow.rows ? &simd->narrow : &simd->ukr;
   plan.tiles = cvy_parts_of(plan.outputs, plan.ukr->rows);
   plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
   plan.axis = cvy_block_axis(&plan.p);

@@ -15,11 +15,11 @@ static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *fr
   for (int64_t k = first; k < last; k++, y += b->volume, from += width) {
     cvy_cpu_epilogue(call, from, group + k, count);
     if (plan->p.accumulate)
-      call->lanes->axpy(y, step, from, 1, 1.0f, count);
+      call->simd->axpy(y, step, from, 1, 1.0f, count);
     else if (step == 1)
       memcpy(y, from, (size_t)count * sizeof *y);
     else
-      call->lanes->spread(y, step, from, count);
+      call->simd->spread(y, step, from, count);
   }
 }
 
@@ -52,7 +52,7 @@ static float *outputs_of(const cvy_igemm_block *b, int64_t image) {
 static float *direct(const cvy_igemm_block *b, int64_t begin, int64_t end) {
   const cvy_igemm_plan *plan = &b->run->plan;
   int64_t places = cvy_out_volume(&b->p), image = plan->shifted ? 0 : begin / places;
-  if (plan->phases > 1 || (end - begin) % plan->ukr->lanes != 0) return NULL;
+  if (plan->phases > 1 || (end - begin) % plan->ukr->width != 0) return NULL;
   float *first = outputs_of(b, image) + index_of(b, 0, 0, 0);
   if (plan->shifted) return plan->by_rows ? first + at_column(b, begin) : NULL;
   return (end - 1) / places == image ? first + begin % places : NULL;
@@ -73,11 +73,11 @@ void cvy_igemm_columns(cvy_igemm_block *b) {
 }
 
 static void add_strips(cvy_igemm_block *b, int64_t begin, int64_t end) {
-  int64_t lanes = b->run->plan.ukr->lanes, vectors = (end - begin + lanes - 1) / lanes;
+  int64_t width = b->run->plan.ukr->width, vectors = (end - begin + width - 1) / width;
   int64_t strips = (vectors + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
   for (int64_t i = 0; i < strips; i++) {
-    int64_t from = begin + i * vectors / strips * lanes;
-    int64_t to = cvy_least(begin + (i + 1) * vectors / strips * lanes, end);
+    int64_t from = begin + i * vectors / strips * width;
+    int64_t to = cvy_least(begin + (i + 1) * vectors / strips * width, end);
     b->strips[b->strip_count++] = (cvy_igemm_strip){from, to, direct(b, from, to)};
   }
 }

@@ -7,7 +7,7 @@
 #define LARGE_SUMS 1024   /* for each place: memory is read and written for sums, not for rows */
 #define LEAST_PLACES 256  /* for which rows are long enough */
 #define MOST_STRIDE 2     /* rows of more are gathered one by one */
-#define FEW_COLUMNS 32    /* channels by taps of a filter row, most lanes of other rows are idle */
+#define FEW_COLUMNS 32 /* channels by taps of a filter row, most places of other vectors are idle */
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {

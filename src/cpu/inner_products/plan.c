@@ -120,7 +120,7 @@ static void size_memory(cvy_inner_plan *plan) {
 
 cvy_inner_plan cvy_inner_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_inner_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
-  plan.tile = &cvy_lanes_best()->inner;
+  plan.tile = &cvy_simd_best()->inner;
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
   plan.taps = cvy_filter_volume(&plan.p);

@@ -80,8 +80,7 @@ static void load_x(const unit *u, range channels) {
     float *to = u->memory_x + c * plan->x_pitch;
     memset(to + used, 0, (size_t)(plan->x_pitch - used) * sizeof *to);
     for (int64_t i = 0; i < u->images; i++)
-      cvy_planes_fill_x(&u->layout, u->run->call->lanes, x + i * plan->p.c * volume,
-                        to + i * plane);
+      cvy_planes_fill_x(&u->layout, u->run->call->simd, x + i * plan->p.c * volume, to + i * plane);
   }
 }
 
@@ -97,8 +96,7 @@ static void load_y(const unit *u, range outputs) {
     int64_t used = dense && k < count ? u->layout.plane : 0;
     memset(to + used, 0, (size_t)(plan->y_pitch - used) * sizeof *to);
     for (int64_t i = 0; i < u->images && k < count; i++)
-      cvy_planes_load_y(&u->layout, u->run->call->lanes, y + i * plan->p.k * volume,
-                        to + i * plane);
+      cvy_planes_load_y(&u->layout, u->run->call->simd, y + i * plan->p.k * volume, to + i * plane);
   }
 }
 
@@ -208,13 +206,13 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 static void add_slices(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const inner_run *run = arg;
-  const cvy_lanes *lanes = run->call->lanes;
+  const cvy_simd *simd = run->call->simd;
   float *to = run->call->out + begin;
   int64_t first = run->plan.p.accumulate ? 0 : 1;
   (void)slot;
   if (first > 0) memcpy(to, run->sums + begin, (size_t)(end - begin) * sizeof *to);
   for (int64_t i = first; i < run->plan.slices; i++)
-    lanes->axpy(to, 1, run->sums + i * run->plan.sum_floats + begin, 1, 1.0f, end - begin);
+    simd->axpy(to, 1, run->sums + i * run->plan.sum_floats + begin, 1, 1.0f, end - begin);
 }
 
 void cvy_inner_run(const cvy_cpu_call *call) {

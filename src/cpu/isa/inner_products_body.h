@@ -6,13 +6,13 @@
 
 /* A vector as four floats of the same sum. */
 ALWAYS quad fold(vector v) {
-#if LANES == 16
+#if WIDTH == 16
   typedef float octet __attribute__((vector_size(32), aligned(4), may_alias));
   octet eight = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
                 __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
   return __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
          __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
-#elif LANES == 8
+#elif WIDTH == 8
   return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
 #else
   return v;
@@ -41,7 +41,7 @@ static void inner(const cvy_inner_tile *t) {
     UNROLL(8)
     for (int r = 0; r < INNER_ROWS; r++) sum[j][r] = (vector){0};
   }
-  for (int64_t i = 0; i < t->length; i += LANES) {
+  for (int64_t i = 0; i < t->length; i += WIDTH) {
     vector y[INNER_ROWS];
     UNROLL(8)
     for (int r = 0; r < INNER_ROWS; r++) y[r] = load(t->y + r * t->y_pitch + i);

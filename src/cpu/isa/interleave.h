@@ -1,4 +1,4 @@
-/* The contract of weaving: as many planes as a vector has lanes become one plane of vectors, lane l of
+/* The contract of weaving: as many planes as a vector has elements become one plane of vectors, element l of
  * which is plane l, and back. */
 #ifndef CVY_CPU_ISA_INTERLEAVE_H
 #define CVY_CPU_ISA_INTERLEAVE_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct cvy_weave {
-  int64_t planes;       /* up to a vector's lanes; lanes behind the last are left alone */
+  int64_t planes;       /* up to a vector's width; elements behind the last are left alone */
   int64_t pitch;        /* floats from plane to plane */
   int64_t count;        /* elements of a plane */
   const int32_t *place; /* of each element: where its vector begins */

@@ -2,11 +2,11 @@
  * by four floats in each quarter of a register. */
 #include "cpu/isa/interleave.h"
 
-#if LANES == 16
+#if WIDTH == 16
 #define IN_QUADS(a, b, c, d)                                                                  \
   (a), (b), (c), (d), (a) + 4, (b) + 4, (c) + 4, (d) + 4, (a) + 8, (b) + 8, (c) + 8, (d) + 8, \
       (a) + 12, (b) + 12, (c) + 12, (d) + 12
-#elif LANES == 8
+#elif WIDTH == 8
 #define IN_QUADS(a, b, c, d) (a), (b), (c), (d), (a) + 4, (b) + 4, (c) + 4, (d) + 4
 #else
 #define IN_QUADS(a, b, c, d) (a), (b), (c), (d)
@@ -17,13 +17,13 @@ typedef float octet __attribute__((vector_size(32), aligned(4), may_alias));
 /* Four floats of every fourth plane. */
 static inline vector load_quads(const float *from, int64_t pitch) {
   quad a = *(const quad *)from;
-#if LANES == 4
+#if WIDTH == 4
   (void)pitch;
   return a;
 #else
   quad b = *(const quad *)(from + pitch);
   octet ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-#if LANES == 8
+#if WIDTH == 8
   return ab;
 #else
   quad c = *(const quad *)(from + 2 * pitch), d = *(const quad *)(from + 3 * pitch);
@@ -40,12 +40,12 @@ ALWAYS void put_quad(float *to, quad value, bool add) {
 
 ALWAYS void store_quads(float *to, int64_t pitch, vector v, bool add) {
   put_quad(to, __builtin_shufflevector(v, v, 0, 1, 2, 3), add);
-#if LANES == 4
+#if WIDTH == 4
   (void)pitch;
 #else
   put_quad(to + pitch, __builtin_shufflevector(v, v, 4, 5, 6, 7), add);
 #endif
-#if LANES > 8
+#if WIDTH > 8
   put_quad(to + 2 * pitch, __builtin_shufflevector(v, v, 8, 9, 10, 11), add);
   put_quad(to + 3 * pitch, __builtin_shufflevector(v, v, 12, 13, 14, 15), add);
 #endif
@@ -53,20 +53,20 @@ ALWAYS void store_quads(float *to, int64_t pitch, vector v, bool add) {
 
 /* Each quarter's square, rows for columns. */
 static inline void turn_quads(vector *v) {
-  vector a = __builtin_shufflevector(v[0], v[1], IN_QUADS(0, LANES, 1, LANES + 1));
-  vector b = __builtin_shufflevector(v[0], v[1], IN_QUADS(2, LANES + 2, 3, LANES + 3));
-  vector c = __builtin_shufflevector(v[2], v[3], IN_QUADS(0, LANES, 1, LANES + 1));
-  vector d = __builtin_shufflevector(v[2], v[3], IN_QUADS(2, LANES + 2, 3, LANES + 3));
-  v[0] = __builtin_shufflevector(a, c, IN_QUADS(0, 1, LANES, LANES + 1));
-  v[1] = __builtin_shufflevector(a, c, IN_QUADS(2, 3, LANES + 2, LANES + 3));
-  v[2] = __builtin_shufflevector(b, d, IN_QUADS(0, 1, LANES, LANES + 1));
-  v[3] = __builtin_shufflevector(b, d, IN_QUADS(2, 3, LANES + 2, LANES + 3));
+  vector a = __builtin_shufflevector(v[0], v[1], IN_QUADS(0, WIDTH, 1, WIDTH + 1));
+  vector b = __builtin_shufflevector(v[0], v[1], IN_QUADS(2, WIDTH + 2, 3, WIDTH + 3));
+  vector c = __builtin_shufflevector(v[2], v[3], IN_QUADS(0, WIDTH, 1, WIDTH + 1));
+  vector d = __builtin_shufflevector(v[2], v[3], IN_QUADS(2, WIDTH + 2, 3, WIDTH + 3));
+  v[0] = __builtin_shufflevector(a, c, IN_QUADS(0, 1, WIDTH, WIDTH + 1));
+  v[1] = __builtin_shufflevector(a, c, IN_QUADS(2, 3, WIDTH + 2, WIDTH + 3));
+  v[2] = __builtin_shufflevector(b, d, IN_QUADS(0, 1, WIDTH, WIDTH + 1));
+  v[3] = __builtin_shufflevector(b, d, IN_QUADS(2, 3, WIDTH + 2, WIDTH + 3));
 }
 
 static void weave(const cvy_weave *weave, float *to, const float *from) {
   int64_t pitch = weave->pitch, i = 0;
   const int32_t *place = weave->place;
-  for (; weave->planes == LANES && i + 4 <= weave->count; i += 4) {
+  for (; weave->planes == WIDTH && i + 4 <= weave->count; i += 4) {
     vector v[4];
     UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load_quads(from + l * pitch + i, 4 * pitch);
@@ -81,7 +81,7 @@ static void weave(const cvy_weave *weave, float *to, const float *from) {
 ALWAYS void unweave_all(const cvy_weave *weave, float *to, const float *from, bool add) {
   int64_t pitch = weave->pitch, i = 0;
   const int32_t *place = weave->place;
-  for (; weave->planes == LANES && i + 4 <= weave->count; i += 4) {
+  for (; weave->planes == WIDTH && i + 4 <= weave->count; i += 4) {
     vector v[4];
     UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load(from + place[i + l]);

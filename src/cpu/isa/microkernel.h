@@ -24,13 +24,13 @@ typedef struct cvy_tile {
 #define CVY_UKR_VECTORS 3
 
 typedef struct cvy_ukr {
-  int64_t rows, lanes;                                /* lanes: places per vector */
+  int64_t rows, width;                                /* width: places per vector */
   void (*run[CVY_UKR_VECTORS])(const cvy_tile *tile); /* for 1, 2, 3 vectors */
 } cvy_ukr;
 
 /* Places of the widest tile. */
 static inline int64_t cvy_ukr_columns(const cvy_ukr *ukr) {
-  return CVY_UKR_VECTORS * ukr->lanes;
+  return CVY_UKR_VECTORS * ukr->width;
 }
 
 #endif

@@ -20,7 +20,7 @@ ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const 
                      const int rows, const int vectors) {
   vector from[TILE_VECTORS];
   UNROLL(8)
-  for (int v = 0; v < vectors; v++) from[v] = load(x + v * LANES);
+  for (int v = 0; v < vectors; v++) from[v] = load(x + v * WIDTH);
   UNROLL(8)
   for (int r = 0; r < rows; r++) {
     const vector weight = w[r] - (vector){0};
@@ -44,7 +44,7 @@ ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {
   if (t->add) {
     UNROLL(8)
     for (int r = 0; r < rows; r++) UNROLL(8)
-    for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * LANES);
+    for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * WIDTH);
   }
   if (t->taps == 1) {
     x += t->tap[0];
@@ -57,7 +57,7 @@ ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {
   }
   UNROLL(8)
   for (int r = 0; r < rows; r++) UNROLL(8)
-  for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * LANES, sum[r][v]);
+  for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * WIDTH, sum[r][v]);
 }
 
 static void tile_1(const cvy_tile *t) {

@@ -8,34 +8,34 @@
 
 typedef struct choice {
   const char *name;
-  const cvy_lanes *lanes;
+  const cvy_simd *simd;
   bool here; /* this processor has it */
 } choice;
 
-static const cvy_lanes *best;
+static const cvy_simd *best;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* The named set or, where the processor lacks it, the best below it; any name else is the best. */
 static void choose(void) {
   const choice choices[] = {
 #if defined(__x86_64__)
-    {"avx512", &cvy_lanes_avx512, __builtin_cpu_supports(CVY_AVX512_NEEDS)},
-    {"avx2", &cvy_lanes_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
+    {"avx512", &cvy_simd_avx512, __builtin_cpu_supports(CVY_AVX512_NEEDS)},
+    {"avx2", &cvy_simd_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
 #endif
-    {"baseline", &cvy_lanes_baseline, true},
+    {"baseline", &cvy_simd_baseline, true},
   };
   const char *wanted = cvy_env("CONVOY_CPU_ISA");
   size_t first = 0;
   while (wanted && first < CVY_COUNT(choices) && strcmp(choices[first].name, wanted) != 0) first++;
   size_t i = first < CVY_COUNT(choices) ? first : 0;
   while (!choices[i].here) i++;
-  best = choices[i].lanes;
+  best = choices[i].simd;
   if (wanted && i != first)
     cvy_log(CONVOY_LOG_WARNING, "cpu: CONVOY_CPU_ISA is \"%s\", this processor runs %s", wanted,
             choices[i].name);
 }
 
-const cvy_lanes *cvy_lanes_best(void) {
+const cvy_simd *cvy_simd_best(void) {
   pthread_once(&once, choose);
   return best;
 }

@@ -1,5 +1,5 @@
-/* The inner loops, one set per instruction set. lanes_body.h is compiled once for each with that
- * set's flags; cvy_lanes_best() picks at run time. */
+/* The inner loops, one set per instruction set. simd_body.h is compiled once for each with that
+ * set's flags; cvy_simd_best() picks at run time. */
 #ifndef CVY_CPU_ISA_SIMD_H
 #define CVY_CPU_ISA_SIMD_H
 
@@ -29,7 +29,7 @@ typedef struct cvy_rows {
   int64_t to_pitch, from_pitch, rows, length;
 } cvy_rows;
 
-typedef struct cvy_lanes {
+typedef struct cvy_simd {
   const char *name;
 
   /* y[i] += sum over t of w[t] x[i + t step], i < length. */
@@ -71,15 +71,15 @@ typedef struct cvy_lanes {
   cvy_weave_planes *weave;
   cvy_unweave_planes *unweave;
   cvy_wino wino;
-} cvy_lanes;
+} cvy_simd;
 
-extern const cvy_lanes cvy_lanes_baseline;
+extern const cvy_simd cvy_simd_baseline;
 #if defined(__x86_64__)
-extern const cvy_lanes cvy_lanes_avx2;
-extern const cvy_lanes cvy_lanes_avx512;
+extern const cvy_simd cvy_simd_avx2;
+extern const cvy_simd cvy_simd_avx512;
 #endif
 
 /* The widest set this processor has, or what CONVOY_CPU_ISA names: baseline, avx2, avx512. */
-const cvy_lanes *cvy_lanes_best(void);
+const cvy_simd *cvy_simd_best(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* The inner loops for AVX2+FMA. */
-#define LANES 8
+#define WIDTH 8
 #define TILE_ROWS 4
 #define NARROW_ROWS 2
 #define INNER_COLUMNS 3
@@ -9,4 +9,4 @@
 #define LAST_PAIRS 4, 12, 5, 13, 6, 14, 7, 15
 #include "cpu/isa/simd_body.h"
 
-const cvy_lanes cvy_lanes_avx2 = LANES_TABLE("AVX2+FMA");
+const cvy_simd cvy_simd_avx2 = SIMD_TABLE("AVX2+FMA");

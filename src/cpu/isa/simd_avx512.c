@@ -1,5 +1,5 @@
 /* The inner loops for AVX-512. */
-#define LANES 16
+#define WIDTH 16
 #define TILE_ROWS 8
 #define NARROW_ROWS 4
 #define INNER_COLUMNS 6
@@ -9,4 +9,4 @@
 #define LAST_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #include "cpu/isa/simd_body.h"
 
-const cvy_lanes cvy_lanes_avx512 = LANES_TABLE("AVX-512");
+const cvy_simd cvy_simd_avx512 = SIMD_TABLE("AVX-512");

@@ -1,5 +1,5 @@
 /* The inner loops for any processor the compiler targets by default. */
-#define LANES 4
+#define WIDTH 4
 #define TILE_ROWS 4
 #define NARROW_ROWS 2
 #define INNER_COLUMNS 3
@@ -9,4 +9,4 @@
 #define LAST_PAIRS 2, 6, 3, 7
 #include "cpu/isa/simd_body.h"
 
-const cvy_lanes cvy_lanes_baseline = LANES_TABLE("generic (SSE2 on x86)");
+const cvy_simd cvy_simd_baseline = SIMD_TABLE("generic (SSE2 on x86)");

@@ -1,5 +1,5 @@
-/* Bodies of the inner loops in GCC's vector extensions. The including file sets LANES, the floats of
- * a native register, and the orders of lanes that part two registers into even and odd lanes and join
+/* Bodies of the inner loops in GCC's vector extensions. The including file sets WIDTH, the floats of
+ * a native register, and the orders of elements that part two registers into even and odd elements and join
  * them in pairs, and is compiled with the flags of its instruction set and with contraction of
  * a b + c into fused multiply-adds. */
 #include <string.h>
@@ -7,14 +7,14 @@
 #include "cpu/isa/simd.h"
 #include "cpu/isa/unroll.h"
 
-typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t lane_mask __attribute__((vector_size(4 * LANES), may_alias));
+typedef float vector __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+typedef int32_t vector_mask __attribute__((vector_size(4 * WIDTH), may_alias));
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* Whether x86's compilers can be asked for a vector in a register: not for AVX-512's in AVX2's. */
-#if defined(__x86_64__) && (LANES < 16 || defined(__AVX512F__))
+#if defined(__x86_64__) && (WIDTH < 16 || defined(__AVX512F__))
 #define IN_REGISTER 1
 #else
 #define IN_REGISTER 0
@@ -31,30 +31,30 @@ static inline void store(float *to, vector value) {
   *(vector *)to = value;
 }
 
-/* All bits of lane `first` and those behind it. */
-static inline lane_mask lanes_from(int64_t first) {
-  lane_mask number = {0};
-  for (int i = 0; i < LANES; i++) number[i] = i;
+/* All bits of element `first` and those behind it. */
+static inline vector_mask mask_from(int64_t first) {
+  vector_mask number = {0};
+  for (int i = 0; i < WIDTH; i++) number[i] = i;
   return number >= (int32_t)first;
 }
 
 static inline int64_t slide_wide(float *y, const float *x, const float *w, int64_t taps,
                                  int64_t step, int64_t length) {
   int64_t i = 0;
-  for (; i + 4 * LANES <= length; i += 4 * LANES) {
-    vector a = load(y + i), b = load(y + i + LANES);
-    vector c = load(y + i + 2 * LANES), d = load(y + i + 3 * LANES);
+  for (; i + 4 * WIDTH <= length; i += 4 * WIDTH) {
+    vector a = load(y + i), b = load(y + i + WIDTH);
+    vector c = load(y + i + 2 * WIDTH), d = load(y + i + 3 * WIDTH);
     const float *from = x + i;
     for (int64_t t = 0; t < taps; t++, from += step) {
       a += w[t] * load(from);
-      b += w[t] * load(from + LANES);
-      c += w[t] * load(from + 2 * LANES);
-      d += w[t] * load(from + 3 * LANES);
+      b += w[t] * load(from + WIDTH);
+      c += w[t] * load(from + 2 * WIDTH);
+      d += w[t] * load(from + 3 * WIDTH);
     }
     store(y + i, a);
-    store(y + i + LANES, b);
-    store(y + i + 2 * LANES, c);
-    store(y + i + 3 * LANES, d);
+    store(y + i + WIDTH, b);
+    store(y + i + 2 * WIDTH, c);
+    store(y + i + 3 * WIDTH, d);
   }
   return i;
 }
@@ -62,7 +62,7 @@ static inline int64_t slide_wide(float *y, const float *x, const float *w, int64
 static void slide(float *y, const float *x, const float *w, int64_t taps, int64_t step,
                   int64_t length) {
   int64_t i = slide_wide(y, x, w, taps, step, length);
-  for (; i + LANES <= length; i += LANES) {
+  for (; i + WIDTH <= length; i += WIDTH) {
     vector a = load(y + i);
     for (int64_t t = 0; t < taps; t++) a += w[t] * load(x + i + t * step);
     store(y + i, a);
@@ -151,7 +151,7 @@ static void pack(float *to, const float *from, const cvy_run *runs, int64_t coun
     const float *x = from + runs[r].from;
     float *y = to + runs[r].to;
     int64_t i = 0, n = runs[r].count;
-    for (; i + LANES <= n; i += LANES) store(y + i, load(x + i));
+    for (; i + WIDTH <= n; i += WIDTH) store(y + i, load(x + i));
     if (loose && i < n) store(y + i, load(x + i));
     for (; !loose && i < n; i++) y[i] = x[i];
   }
@@ -159,9 +159,9 @@ static void pack(float *to, const float *from, const cvy_run *runs, int64_t coun
 
 /* Rows are often short: the last vector, or four, overlaps the one before it. */
 static inline void copy_row(float *to, const float *from, int64_t length) {
-  if (length >= LANES) {
-    for (int64_t i = 0; i + LANES < length; i += LANES) store(to + i, load(from + i));
-    store(to + length - LANES, load(from + length - LANES));
+  if (length >= WIDTH) {
+    for (int64_t i = 0; i + WIDTH < length; i += WIDTH) store(to + i, load(from + i));
+    store(to + length - WIDTH, load(from + length - WIDTH));
   } else if (length >= 4) {
     for (int64_t i = 0; i + 4 < length; i += 4) *(quad *)(to + i) = *(const quad *)(from + i);
     *(quad *)(to + length - 4) = *(const quad *)(from + length - 4);
@@ -173,7 +173,7 @@ static inline void copy_row(float *to, const float *from, int64_t length) {
 /* AVX2 picks from two registers within their halves only. Pairs picked so, in the order of the floats: two
  * shuffles, of which GCC would make five if it saw both. */
 static inline vector in_order(vector v) {
-#if LANES == 8
+#if WIDTH == 8
   __asm__("" : "+v"(v));
   v = __builtin_shufflevector(v, v, 0, 1, 4, 5, 2, 3, 6, 7);
 #endif
@@ -186,9 +186,9 @@ static inline void gather_four(float *to, const float *from) {
   *(quad *)to = __builtin_shufflevector(a, b, 0, 2, 5, 7);
 }
 
-#if LANES == 16
+#if WIDTH == 16
 #define EVENS 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31
-#elif LANES == 8
+#elif WIDTH == 8
 #define EVENS 0, 2, 9, 11, 4, 6, 13, 15
 #else
 #define EVENS 0, 2, 5, 7
@@ -196,13 +196,13 @@ static inline void gather_four(float *to, const float *from) {
 
 /* The same of a whole vector. */
 static inline void gather_vector(float *to, const float *from) {
-  store(to, in_order(__builtin_shufflevector(load(from), load(from + LANES - 1), EVENS)));
+  store(to, in_order(__builtin_shufflevector(load(from), load(from + WIDTH - 1), EVENS)));
 }
 
 static inline void gather_row(float *to, const float *from, int64_t stride, int64_t length) {
-  if (stride == 2 && length >= LANES) {
-    for (int64_t i = 0; i + LANES < length; i += LANES) gather_vector(to + i, from + 2 * i);
-    gather_vector(to + length - LANES, from + 2 * (length - LANES));
+  if (stride == 2 && length >= WIDTH) {
+    for (int64_t i = 0; i + WIDTH < length; i += WIDTH) gather_vector(to + i, from + 2 * i);
+    gather_vector(to + length - WIDTH, from + 2 * (length - WIDTH));
   } else if (stride == 2 && length >= 4) {
     for (int64_t i = 0; i + 4 < length; i += 4) gather_four(to + i, from + 2 * i);
     gather_four(to + length - 4, from + 2 * (length - 4));
@@ -235,13 +235,13 @@ static void scatter_rows(const cvy_rows *r, int64_t stride) {
 
 /* Short rows are read whole vectors at a time as far as rows follow. */
 static void pad_rows(const cvy_rows *r) {
-  const lane_mask inside = ~lanes_from(r->length);
+  vector_mask inside = ~mask_from(r->length);
   float *to = r->to;
   const float *from = r->from;
   int64_t left = (r->rows - 1) * r->from_pitch + r->length;
   for (int64_t i = 0; i < r->rows; i++, left -= r->from_pitch) {
-    if (r->length < LANES && left >= LANES)
-      store(to, (vector)((lane_mask)load(from) & inside));
+    if (r->length < WIDTH && left >= WIDTH)
+      store(to, (vector)((vector_mask)load(from) & inside));
     else
       copy_row(to, from, r->length);
     to += r->to_pitch;
@@ -258,8 +258,8 @@ static inline void split_four(float *even, float *odd, const float *from) {
 static inline void split_row(float *restrict even, float *restrict odd, const float *restrict from,
                              int64_t pairs) {
   int64_t i = 0;
-  for (; i + LANES <= pairs; i += LANES) {
-    vector a = load(from + 2 * i), b = load(from + 2 * i + LANES);
+  for (; i + WIDTH <= pairs; i += WIDTH) {
+    vector a = load(from + 2 * i), b = load(from + 2 * i + WIDTH);
     store(even + i, in_order(__builtin_shufflevector(a, b, EVEN_OF_TWO)));
     store(odd + i, in_order(__builtin_shufflevector(a, b, ODD_OF_TWO)));
   }
@@ -283,10 +283,10 @@ static inline void join_four(float *to, const float *even, const float *odd) {
 static inline void join_row(float *restrict to, const float *restrict even,
                             const float *restrict odd, int64_t pairs) {
   int64_t i = 0;
-  for (; i + LANES <= pairs; i += LANES) {
+  for (; i + WIDTH <= pairs; i += WIDTH) {
     vector a = load(even + i), b = load(odd + i);
     store(to + 2 * i, __builtin_shufflevector(a, b, FIRST_PAIRS));
-    store(to + 2 * i + LANES, __builtin_shufflevector(a, b, LAST_PAIRS));
+    store(to + 2 * i + WIDTH, __builtin_shufflevector(a, b, LAST_PAIRS));
   }
   for (; i + 4 <= pairs; i += 4) join_four(to + 2 * i, even + i, odd + i);
   if (i < pairs && pairs >= 4) {
@@ -318,21 +318,21 @@ static void join_rows(const cvy_rows *r, int64_t odd) {
 }
 
 static double add_lanes(vector a) {
-  quad fours[LANES / 4], sum;
+  quad fours[WIDTH / 4], sum;
   memcpy(fours, &a, sizeof a);
   sum = fours[0];
-  for (int i = 1; i < LANES / 4; i++) sum += fours[i];
+  for (int i = 1; i < WIDTH / 4; i++) sum += fours[i];
   return ((double)sum[0] + (double)sum[1]) + ((double)sum[2] + (double)sum[3]);
 }
 
 /* One row; the vector part stays in *a and *b, the rest is returned. */
 static inline float dot_row(const float *x, const float *y, int64_t length, vector *a, vector *b) {
   int64_t i = 0;
-  for (; i + 2 * LANES <= length; i += 2 * LANES) {
+  for (; i + 2 * WIDTH <= length; i += 2 * WIDTH) {
     *a += load(x + i) * load(y + i);
-    *b += load(x + i + LANES) * load(y + i + LANES);
+    *b += load(x + i + WIDTH) * load(y + i + WIDTH);
   }
-  for (; i + LANES <= length; i += LANES) *a += load(x + i) * load(y + i);
+  for (; i + WIDTH <= length; i += WIDTH) *a += load(x + i) * load(y + i);
   float rest = 0;
   for (; i < length; i++) rest += x[i] * y[i];
   return rest;
@@ -359,13 +359,12 @@ static double dot(const cvy_planes *p) {
 }
 
 static double sum(const float *x, int64_t length) {
-  double lanes[8] = {0};
+  double part[8] = {0};
   int64_t i = 0;
   for (; i + 8 <= length; i += 8)
-    for (int j = 0; j < 8; j++) lanes[j] += (double)x[i + j];
-  for (; i < length; i++) lanes[0] += (double)x[i];
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    for (int j = 0; j < 8; j++) part[j] += (double)x[i + j];
+  for (; i < length; i++) part[0] += (double)x[i];
+  return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 /* ReLU tests for <= 0 and leaky ReLU multiplies, so that a NaN stays in both; ReLU does not multiply,
@@ -395,7 +394,7 @@ static double burn(int64_t rounds, float *sink) {
     for (int i = 0; i < BURN; i++) a[i] = a[i] * factor + term;
   for (int i = 1; i < BURN; i++) a[0] += a[i];
   sink[0] = a[0][0];
-  return 2.0 * BURN * LANES * (double)rounds;
+  return 2.0 * BURN * WIDTH * (double)rounds;
 }
 
 #include "cpu/isa/inner_products_body.h"
@@ -404,14 +403,14 @@ static double burn(int64_t rounds, float *sink) {
 #include "cpu/isa/stencil_body.h"
 #include "cpu/isa/winograd_body.h"
 
-#define LANES_TABLE(text)                                                                         \
+#define SIMD_TABLE(text)                                                                          \
   {                                                                                               \
     .name = text, .slide = slide, .axpy = axpy, .gather_rows = gather_rows, .pad_rows = pad_rows, \
     .scatter_rows = scatter_rows, .split_rows = split_rows, .join_rows = join_rows,               \
     .gather = gather, .spread = spread, .dot = dot, .sum = sum, .epilogue = epilogue,             \
     .burn = burn, .transpose = transpose, .pack = pack,                                           \
-    .ukr = {TILE_ROWS, LANES, {tile_1, tile_2, tile_3}},                                          \
-    .narrow = {NARROW_ROWS, LANES, {narrow_1, narrow_2, narrow_3}}, .sums = stencil_sums,         \
+    .ukr = {TILE_ROWS, WIDTH, {tile_1, tile_2, tile_3}},                                          \
+    .narrow = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}}, .sums = stencil_sums,         \
     .dots = stencil_dots, .weave = weave, .unweave = unweave,                                     \
     .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE,                              \
   }

@@ -17,7 +17,7 @@ static inline vector load_once(const float *from) {
 }
 
 static inline vector weight_of(const cvy_stencil *s, const float *w, int64_t tap) {
-  if (s->woven) return load(w + tap * LANES);
+  if (s->woven) return load(w + tap * WIDTH);
   return w[tap] - (vector){0};
 }
 
@@ -71,24 +71,24 @@ ALWAYS void sum_vectors(const cvy_stencil *s, const float *w, const float *x, in
 ALWAYS void sum_rows(const cvy_stencil *s, const float *w, int64_t first, float *y, int64_t y_pitch,
                      const int rows, const int down, const int step) {
   const float *x = s->x + first * s->x_step;
-  int64_t pitch = down > 1 ? s->tap_step : s->x_step, last = s->length - LANES;
+  int64_t pitch = down > 1 ? s->tap_step : s->x_step, last = s->length - WIDTH;
   y += first * y_pitch;
-  for (int64_t i = 0; last >= 0 && i < s->length; i += LANES) {
+  for (int64_t i = 0; last >= 0 && i < s->length; i += WIDTH) {
     int64_t at = i < last ? i : last;
     ask_ahead(s);
     sum_vectors(s, w, x + at, pitch, y + at, y_pitch, rows, down, step);
   }
   if (last >= 0) return;
   ask_ahead(s);
-  float whole[STENCIL_ROWS * LANES];
+  float whole[STENCIL_ROWS * WIDTH];
   int64_t room = s->loose ? (s->rows - 1 - first) * y_pitch + s->length : 0;
-  sum_vectors(s, w, x, pitch, whole, LANES, rows, down, step);
+  sum_vectors(s, w, x, pitch, whole, WIDTH, rows, down, step);
   UNROLL(8)
   for (int o = 0; o < rows; o++) {
-    if (o * y_pitch + LANES <= room)
-      store(y + o * y_pitch, load(whole + o * LANES));
+    if (o * y_pitch + WIDTH <= room)
+      store(y + o * y_pitch, load(whole + o * WIDTH));
     else
-      copy_row(y + o * y_pitch, whole + o * LANES, s->length);
+      copy_row(y + o * y_pitch, whole + o * WIDTH, s->length);
   }
 }
 
@@ -166,24 +166,24 @@ static inline cvy_stencil as_list(const cvy_stencil *s) {
 static cvy_stencil as_vectors(const cvy_stencil *s, int64_t row) {
   cvy_stencil vectors = as_list(s);
   vectors.x = s->x + row * s->x_step;
-  vectors.x_step = LANES;
-  vectors.rows = s->length / LANES;
-  vectors.length = LANES;
+  vectors.x_step = WIDTH;
+  vectors.rows = s->length / WIDTH;
+  vectors.length = WIDTH;
   return vectors;
 }
 
 static bool few_long(const cvy_stencil *s) {
-  return s->rows < 4 && s->length >= 4 * LANES;
+  return s->rows < 4 && s->length >= 4 * WIDTH;
 }
 
 static void sum_long(const cvy_stencil *s, const float *w, float *y, int64_t y_pitch) {
   for (int64_t o = 0; o < s->rows; o++, y += y_pitch) {
     cvy_stencil vectors = as_vectors(s, o);
-    sums_1(&vectors, w, y, LANES);
-    int64_t last = s->length - LANES;
+    sums_1(&vectors, w, y, WIDTH);
+    int64_t last = s->length - WIDTH;
     vectors.rows = 1;
     vectors.x += last;
-    if (s->length % LANES != 0) sums_1(&vectors, w, y + last, LANES);
+    if (s->length % WIDTH != 0) sums_1(&vectors, w, y + last, WIDTH);
   }
 }
 
@@ -212,12 +212,12 @@ static void stencil_sums(const cvy_stencil *s, const float *w, float *y, int64_t
 
 /* Taps k to k + block of each filter row meet `rows` rows of y. */
 ALWAYS void dot_vectors(vector *sum, const cvy_stencil *s, int64_t k, const float *x,
-                        const float *y, int64_t y_pitch, lane_mask mask, const int rows,
+                        const float *y, int64_t y_pitch, vector_mask mask, const int rows,
                         const int block, const int down, const int step) {
   int64_t pitch = down > 1 ? s->tap_step : s->x_step;
   vector slope[DOTS_ROWS];
   UNROLL(8)
-  for (int o = 0; o < rows; o++) slope[o] = (vector)((lane_mask)load(y + o * y_pitch) & mask);
+  for (int o = 0; o < rows; o++) slope[o] = (vector)((vector_mask)load(y + o * y_pitch) & mask);
   UNROLL(24)
   for (int i = 0; i < (rows - 1) * step + down; i++, x += pitch) UNROLL(8)
   for (int b = 0; b < block; b++) {
@@ -235,9 +235,9 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
   UNROLL(16)
   for (int t = 0; t < block * down; t++)
     sum[t] = load(sums + (t % down * s->across + k + t / down) * CVY_WIDEST);
-  for (int64_t i = 0; i < s->length; i += LANES) {
-    int64_t at = i + LANES <= s->length ? i : s->length - LANES, o = 0;
-    lane_mask mask = lanes_from(i - at); /* what the last vector has again counts as 0 */
+  for (int64_t i = 0; i < s->length; i += WIDTH) {
+    int64_t at = i + WIDTH <= s->length ? i : s->length - WIDTH, o = 0;
+    vector_mask mask = mask_from(i - at); /* what the last vector has again counts as 0 */
     ask_ahead(s);
     for (; o + DOTS_ROWS <= s->rows; o += DOTS_ROWS)
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask,
@@ -290,14 +290,14 @@ static void dots_7_apart(const cvy_stencil *s, const float *y, int64_t y_pitch, 
 static void dot_long(const cvy_stencil *s, const float *y, int64_t y_pitch, float *sums) {
   for (int64_t o = 0; o < s->rows; o++, y += y_pitch) {
     cvy_stencil vectors = as_vectors(s, o);
-    dots_1(&vectors, y, LANES, sums);
+    dots_1(&vectors, y, WIDTH, sums);
     /* The last two vectors of the row, the first of which counts already. */
-    float rest[LANES] = {0};
-    int64_t done = vectors.rows * LANES, left = s->length - done;
-    for (int64_t i = 0; i < left; i++) rest[LANES - left + i] = y[done + i];
+    float rest[WIDTH] = {0};
+    int64_t done = vectors.rows * WIDTH, left = s->length - done;
+    for (int64_t i = 0; i < left; i++) rest[WIDTH - left + i] = y[done + i];
     vectors.rows = 1;
-    vectors.x += s->length - LANES;
-    if (left > 0) dots_1(&vectors, rest, LANES, sums);
+    vectors.x += s->length - WIDTH;
+    if (left > 0) dots_1(&vectors, rest, WIDTH, sums);
   }
 }
 

@@ -104,7 +104,7 @@ ALWAYS void gradient_four(const vector *t, vector *g) {
 /* -------------------------------------------------------------------------------- both axes */
 
 ALWAYS void both_axes(const cvy_wino_arrays *a, wino_line *line, const int from, const int to) {
-  for (int64_t e = 0; e < a->count; e += LANES) {
+  for (int64_t e = 0; e < a->count; e += WIDTH) {
     vector half[WINO_MOST][WINO_MOST];
     UNROLL(6)
     for (int j = 0; j < from; j++) {

@@ -60,7 +60,7 @@ static bool is_read(const cvy_planes_layout *layout, int axis, int64_t index) {
 }
 
 /* Rows of depth z that go to phase `phase` of the height, from h = first on. */
-static void load_rows(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+static void load_rows(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
                       float *to, int64_t z, int64_t phase, int64_t width_phase) {
   const cvy_problem *p = layout->problem;
   int64_t stride = p->stride[1], height = used(layout, 1);
@@ -68,13 +68,13 @@ static void load_rows(const cvy_planes_layout *layout, const cvy_lanes *lanes, c
   run r = run_of(layout, width_phase);
   if (first >= height || r.count <= 0) return;
   int64_t place = row_place(layout, z + p->pad[0], first + p->pad[1], width_phase);
-  lanes->gather_rows(&(cvy_rows){.from = x + (z * p->in[1] + first) * p->in[2] + r.first,
-                                 .from_pitch = stride * p->in[2],
-                                 .to = to + place + r.place,
-                                 .to_pitch = layout->extent[2],
-                                 .rows = (height - 1 - first) / stride + 1,
-                                 .length = r.count},
-                     p->stride[2]);
+  simd->gather_rows(&(cvy_rows){.from = x + (z * p->in[1] + first) * p->in[2] + r.first,
+                                .from_pitch = stride * p->in[2],
+                                .to = to + place + r.place,
+                                .to_pitch = layout->extent[2],
+                                .rows = (height - 1 - first) / stride + 1,
+                                .length = r.count},
+                    p->stride[2]);
 }
 
 /* Whether loading leaves places that no element of x goes to. */
@@ -85,29 +85,29 @@ static bool has_gaps(const cvy_planes_layout *layout) {
   return false;
 }
 
-void cvy_planes_fill_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+void cvy_planes_fill_x(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
                        float *to) {
   for (int64_t w = 0; w < layout->phases[2]; w++)
     for (int64_t z = 0; z < used(layout, 0); z++)
       for (int64_t h = 0; h < layout->phases[1] && is_read(layout, 0, z); h++)
-        load_rows(layout, lanes, x, to, z, h, w);
+        load_rows(layout, simd, x, to, z, h, w);
 }
 
-void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
                        float *to) {
   if (has_gaps(layout)) memset(to, 0, (size_t)layout->x_floats * sizeof *to);
-  cvy_planes_fill_x(layout, lanes, x, to);
+  cvy_planes_fill_x(layout, simd, x, to);
 }
 
-void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *y,
+void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_simd *simd, const float *y,
                        float *to) {
   const cvy_problem *p = layout->problem;
   for (int64_t z = 0; z < p->out[0]; z++)
-    lanes->gather_rows(&(cvy_rows){.from = y + z * p->out[1] * p->out[2],
-                                   .from_pitch = p->out[2],
-                                   .to = to + z * layout->extent[1] * layout->extent[2],
-                                   .to_pitch = layout->extent[2],
-                                   .rows = p->out[1],
-                                   .length = p->out[2]},
-                       1);
+    simd->gather_rows(&(cvy_rows){.from = y + z * p->out[1] * p->out[2],
+                                  .from_pitch = p->out[2],
+                                  .to = to + z * layout->extent[1] * layout->extent[2],
+                                  .to_pitch = layout->extent[2],
+                                  .rows = p->out[1],
+                                  .length = p->out[2]},
+                      1);
 }

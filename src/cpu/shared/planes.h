@@ -22,13 +22,13 @@ cvy_planes_layout cvy_planes_layout_of(const cvy_problem *problem);
 /* Where the taps of one filter row begin: tap (t, r, s) reads x + cvy_planes_tap() + output place. */
 int64_t cvy_planes_tap(const cvy_planes_layout *layout, int64_t t, int64_t r, int64_t s);
 
-void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
                        float *to);
 /* The same; places that no element of x goes to are 0 already. */
-void cvy_planes_fill_x(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *x,
+void cvy_planes_fill_x(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
                        float *to);
 /* Leaves the gaps as they are: zero them once. */
-void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_lanes *lanes, const float *y,
+void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_simd *simd, const float *y,
                        float *to);
 
 #endif

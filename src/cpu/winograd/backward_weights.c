@@ -36,9 +36,9 @@ static void turn_row(const block *b, const cvy_wino_piece *piece, int64_t i, flo
   memset(to + real.end * plan->pitch, 0, (size_t)((count - real.end) * plan->pitch) * sizeof *to);
   if (real.begin == real.end) return;
   const float *x = b->run->call->a + (piece->image * p->c + b->group * s->channels) * volume;
-  b->run->call->lanes->transpose(to + real.begin * plan->pitch, plan->pitch,
-                                 x + h * p->in[2] + left + real.begin, volume, s->channels,
-                                 real.end - real.begin);
+  b->run->call->simd->transpose(to + real.begin * plan->pitch, plan->pitch,
+                                x + h * p->in[2] + left + real.begin, volume, s->channels,
+                                real.end - real.begin);
 }
 
 static void load_source(const block *b) {
@@ -74,7 +74,7 @@ static void turn_slope(const block *b, const cvy_wino_piece *piece, int64_t k, i
   for (int64_t i = 0; i < cvy_least(s->m, p->out[1] - top); i++, dy += p->out[2])
     for (int64_t t = 0; t < piece->count; t++) {
       int64_t left = (piece->first + t) * s->m;
-      b->run->call->lanes->transpose(
+      b->run->call->simd->transpose(
           b->arrays + i * s->m * plan->array_pitch + (piece->at + t) * s->ukr->rows,
           plan->array_pitch, dy + left, volume, outputs, cvy_least(s->m, p->out[2] - left));
     }
@@ -106,7 +106,7 @@ static void add_block(const block *b, bool add, float *sum) {
   static const int64_t no_shift[1];
   const cvy_wino_weights_plan *plan = &b->run->plan;
   const cvy_wino_shape *s = &plan->shape;
-  int64_t lanes = s->ukr->lanes, columns = cvy_ukr_columns(s->ukr), rows = s->ukr->rows;
+  int64_t width = s->ukr->width, columns = cvy_ukr_columns(s->ukr), rows = s->ukr->rows;
   cvy_tile tile = {.tap = no_shift, .taps = 1, .channels = b->end - b->first, .add = add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
   for (int64_t point = 0; point < s->points; point++, cvy_beat_on())
@@ -115,7 +115,7 @@ static void add_block(const block *b, bool add, float *sum) {
         tile.x = b->source + point * plan->source_pitch + at;
         tile.w = b->slope + point * plan->slope_pitch + (i - b->first_tile) * plan->slope_tile;
         tile.y = sum + point * plan->sum_pitch + i * rows * plan->pitch + at;
-        s->ukr->run[(cvy_least(columns, plan->pitch - at) - 1) / lanes](&tile);
+        s->ukr->run[(cvy_least(columns, plan->pitch - at) - 1) / width](&tile);
       }
 }
 
@@ -154,13 +154,13 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 static void put_output(const weights *run, int64_t number, float *memory) {
   const cvy_wino_weights_plan *plan = &run->plan;
   const cvy_wino_shape *s = &plan->shape;
-  const cvy_lanes *lanes = run->call->lanes;
+  const cvy_simd *simd = run->call->simd;
   int64_t group = number / s->outputs, k = number % s->outputs;
   float *sum = run->sums + group * plan->slices * plan->sum_floats + k * plan->pitch;
   for (int64_t slice = 1; slice < plan->slices; slice++)
     for (int64_t point = 0; point < s->points; point++)
-      lanes->axpy(sum + point * plan->sum_pitch, 1,
-                  sum + slice * plan->sum_floats + point * plan->sum_pitch, 1, 1.0f, s->channels);
+      simd->axpy(sum + point * plan->sum_pitch, 1,
+                 sum + slice * plan->sum_floats + point * plan->sum_pitch, 1, 1.0f, s->channels);
   s->step[CVY_WINO_GRADIENT](&(cvy_wino_arrays){.from = sum,
                                                 .from_row = s->n * plan->sum_pitch,
                                                 .from_column = plan->sum_pitch,
@@ -170,11 +170,11 @@ static void put_output(const weights *run, int64_t number, float *memory) {
                                                 .count = s->channels});
   float *dw = run->call->out + number * s->channels * 9, *filters = memory + 9 * plan->pitch;
   if (!s->p.accumulate) {
-    lanes->transpose(dw, 9, memory, plan->pitch, 9, s->channels);
+    simd->transpose(dw, 9, memory, plan->pitch, 9, s->channels);
     return;
   }
-  lanes->transpose(filters, 9, memory, plan->pitch, 9, s->channels);
-  lanes->axpy(dw, 1, filters, 1, 1.0f, 9 * s->channels);
+  simd->transpose(filters, 9, memory, plan->pitch, 9, s->channels);
+  simd->axpy(dw, 1, filters, 1, 1.0f, 9 * s->channels);
 }
 
 static void put_outputs(void *arg, int64_t begin, int64_t end, int32_t slot) {

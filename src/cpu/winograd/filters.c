@@ -16,8 +16,7 @@ static void collect(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, in
   const float *w = call->b + group * s->outputs * s->channels * 9 + k * per_output;
   if (real < rows) memset(to, 0, (size_t)(9 * pitch) * sizeof *to);
   for (int64_t c = 0; c < count; c++)
-    call->lanes->transpose(to + c * rows, pitch, w + (first + c) * per_channel, per_output, real,
-                           9);
+    call->simd->transpose(to + c * rows, pitch, w + (first + c) * per_channel, per_output, real, 9);
 }
 
 void cvy_wino_filter(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, int64_t tile,

@@ -20,7 +20,7 @@ static void load_row(const cvy_wino_block *b, const cvy_wino_piece *piece, int64
   int64_t width = turned(s->n), pitch = plan->array_pitch;
   float *to = b->arrays + i * width * pitch + piece->at;
   if (cvy_wino_input_row(s, piece, i, channel, b->line)) {
-    b->call->lanes->transpose(to, pitch, b->line, s->m, turned(piece->count), width);
+    b->call->simd->transpose(to, pitch, b->line, s->m, turned(piece->count), width);
     return;
   }
   for (int64_t j = 0; j < s->n; j++, to += pitch) memset(to, 0, (size_t)piece->count * sizeof *to);
@@ -51,7 +51,7 @@ void cvy_wino_multiply(const cvy_wino_block *b, const cvy_wino_product *product)
   static const int64_t no_shift[1];
   const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
-  int64_t lanes = s->ukr->lanes, columns = cvy_ukr_columns(s->ukr), count = b->end - b->first;
+  int64_t width = s->ukr->width, columns = cvy_ukr_columns(s->ukr), count = b->end - b->first;
   cvy_tile tile = {.tap = no_shift, .taps = 1, .channels = product->channels, .add = product->add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
   for (int64_t point = 0; point < s->points; point++)
@@ -60,7 +60,7 @@ void cvy_wino_multiply(const cvy_wino_block *b, const cvy_wino_product *product)
         tile.x = product->source + point * plan->source_pitch + at;
         tile.w = product->filters + point * plan->filter_pitch + i * plan->filter_tile;
         tile.y = product->to + point * plan->product_pitch + i * s->ukr->rows * plan->pitch + at;
-        s->ukr->run[(cvy_least(columns, count - at) - 1) / lanes](&tile);
+        s->ukr->run[(cvy_least(columns, count - at) - 1) / width](&tile);
       }
 }
 
@@ -77,10 +77,10 @@ static void put_piece(const cvy_wino_block *b, const cvy_wino_piece *piece, int6
   float *y = call->out + ((piece->image * s->p.k + k) * out[1] + piece->row * s->m) * out[2] +
              piece->first * s->m;
   for (int64_t i = 0; i < rows; i++, y += out[2]) {
-    call->lanes->transpose(b->line, s->m, b->arrays + i * s->m * plan->array_pitch + piece->at,
-                           plan->array_pitch, s->m, turned(piece->count));
+    call->simd->transpose(b->line, s->m, b->arrays + i * s->m * plan->array_pitch + piece->at,
+                          plan->array_pitch, s->m, turned(piece->count));
     if (s->p.accumulate)
-      call->lanes->axpy(y, 1, b->line, 1, 1.0f, count);
+      call->simd->axpy(y, 1, b->line, 1, 1.0f, count);
     else
       memcpy(y, b->line, (size_t)count * sizeof *y);
     cvy_cpu_epilogue(call, y, k, count);

@@ -24,9 +24,9 @@ static cvy_problem mirror(const cvy_problem *p) {
 }
 
 cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
-  const cvy_lanes *lanes = cvy_lanes_best();
-  cvy_wino_shape s = {.p = *p, .ukr = &lanes->ukr, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
-  s.step = m == 4 ? lanes->wino.four : lanes->wino.two;
+  const cvy_simd *simd = cvy_simd_best();
+  cvy_wino_shape s = {.p = *p, .ukr = &simd->ukr, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
+  s.step = m == 4 ? simd->wino.four : simd->wino.two;
   s.channels = p->c / p->groups;
   s.outputs = p->k / p->groups;
   s.down = cvy_parts_of(p->out[1], m);
@@ -40,12 +40,12 @@ cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
  * the others. A vector more costs less than a block more. */
 static void cut_blocks(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t lanes = s->ukr->lanes, outputs = plan->together * s->ukr->rows;
+  int64_t width = s->ukr->width, outputs = plan->together * s->ukr->rows;
   int64_t most = cvy_least(BLOCK_FLOATS / s->points / (s->channels + outputs), MOST_TILES);
   int64_t best = INT64_MAX;
-  for (int64_t block = lanes; block == lanes || block <= most; block += lanes) {
+  for (int64_t block = width; block == width || block <= most; block += width) {
     int64_t pieces = cvy_parts_of(s->tiles, block) * s->p.groups;
-    int64_t cost = cvy_parts_of(pieces, plan->slots) * (4 * block / lanes + 1);
+    int64_t cost = cvy_parts_of(pieces, plan->slots) * (4 * block / width + 1);
     if (cost > best) continue;
     best = cost;
     plan->block = block;
@@ -58,7 +58,7 @@ static void cut_blocks(cvy_wino_maps_plan *plan) {
 static void cut_transient(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
   plan->block = cvy_parts_of(s->tiles, cvy_parts_of(s->tiles, MOST_TILES));
-  plan->block = plan->pitch = cvy_round_up(plan->block, s->ukr->lanes);
+  plan->block = plan->pitch = cvy_round_up(plan->block, s->ukr->width);
   plan->blocks = cvy_parts_of(s->tiles, plan->block);
   plan->together = s->kernel_tiles;
   int64_t most = BLOCK_FLOATS / s->points / (plan->pitch + s->ukr->rows);
@@ -69,7 +69,7 @@ static void size_memory(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
   int64_t rows = s->ukr->rows, channels = plan->transient ? plan->chunk : s->channels;
   int64_t kernel_tiles = plan->transient ? 1 : s->p.groups * s->kernel_tiles;
-  plan->filter_tile = cvy_round_up(channels * rows, s->ukr->lanes);
+  plan->filter_tile = cvy_round_up(channels * rows, s->ukr->width);
   plan->filter_pitch = cvy_odd_lines(kernel_tiles * plan->filter_tile);
   plan->source_pitch = cvy_odd_lines(s->channels * plan->pitch);
   plan->product_pitch = cvy_odd_lines(plan->together * rows * plan->pitch);

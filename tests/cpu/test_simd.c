@@ -11,7 +11,7 @@
 #define LENGTH 150
 #define ROOM 4096
 
-static const cvy_lanes *sets[3];
+static const cvy_simd *sets[3];
 static int set_count;
 static float x[ROOM], y[ROOM], expected[ROOM], w[8];
 
@@ -27,46 +27,46 @@ static void expect_equal(void) {
   assert_memory_equal(y, expected, sizeof expected);
 }
 
-static void check_slide(const cvy_lanes *lanes, int64_t length, int64_t step) {
+static void check_slide(const cvy_simd *simd, int64_t length, int64_t step) {
   fill();
   for (int64_t i = 0; i < length; i++)
     for (int64_t t = 0; t < 5; t++) expected[i] += w[t] * x[500 + i + t * step];
-  lanes->slide(y, x + 500, w, 5, step, length);
+  simd->slide(y, x + 500, w, 5, step, length);
   expect_equal();
 }
 
-static void check_axpy(const cvy_lanes *lanes, int64_t length, int64_t ys, int64_t xs) {
+static void check_axpy(const cvy_simd *simd, int64_t length, int64_t ys, int64_t xs) {
   fill();
   for (int64_t i = 0; i < length; i++) expected[i * ys] += w[0] * x[i * xs];
-  lanes->axpy(y, ys, x, xs, w[0], length);
+  simd->axpy(y, ys, x, xs, w[0], length);
   expect_equal();
 }
 
-static void check_gather(const cvy_lanes *lanes, int64_t length, int64_t stride) {
+static void check_gather(const cvy_simd *simd, int64_t length, int64_t stride) {
   fill();
   for (int64_t i = 0; i < length; i++) expected[i] = x[i * stride];
-  lanes->gather(y, x, stride, length);
+  simd->gather(y, x, stride, length);
   expect_equal();
 }
 
-static void check_spread(const cvy_lanes *lanes, int64_t length, int64_t stride) {
+static void check_spread(const cvy_simd *simd, int64_t length, int64_t stride) {
   fill();
   for (int64_t i = 0; i < length; i++) expected[i * stride] = x[i];
-  lanes->spread(y, stride, x, length);
+  simd->spread(y, stride, x, length);
   expect_equal();
 }
 
-static void check_transpose(const cvy_lanes *lanes, int64_t rows, int64_t columns) {
+static void check_transpose(const cvy_simd *simd, int64_t rows, int64_t columns) {
   const int64_t from_pitch = 53, to_pitch = 41;
   fill();
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < columns; j++) expected[j * to_pitch + i] = x[i * from_pitch + j];
-  lanes->transpose(y, to_pitch, x, from_pitch, rows, columns);
+  simd->transpose(y, to_pitch, x, from_pitch, rows, columns);
   expect_equal();
 }
 
 /* Runs of all lengths one after another; loose ones may write past the last of them only. */
-static void check_pack(const cvy_lanes *lanes, bool loose) {
+static void check_pack(const cvy_simd *simd, bool loose) {
   cvy_run runs[40];
   int64_t to = 0;
   fill();
@@ -74,40 +74,40 @@ static void check_pack(const cvy_lanes *lanes, bool loose) {
     runs[r] = (cvy_run){3 * r, to, r + 1};
     for (int64_t i = 0; i <= r; i++) expected[to++] = x[3 * r + i];
   }
-  lanes->pack(y, x, runs, 40, loose);
-  if (loose) memcpy(expected + to, y + to, (size_t)lanes->ukr.lanes * sizeof *y);
+  simd->pack(y, x, runs, 40, loose);
+  if (loose) memcpy(expected + to, y + to, (size_t)simd->ukr.width * sizeof *y);
   expect_equal();
 }
 
-static void check_dot(const cvy_lanes *lanes, int64_t length, int64_t stride) {
+static void check_dot(const cvy_simd *simd, int64_t length, int64_t stride) {
   fill();
   cvy_planes planes = {x, y, length + 3, 211, stride, 3, length};
   double sum = 0;
   for (int64_t r = 0; r < 3; r++)
     for (int64_t i = 0; i < length; i++)
       sum += (double)x[r * (length + 3) + i] * (double)y[r * 211 + i * stride];
-  assert_true(lanes->dot(&planes) == sum);
+  assert_true(simd->dot(&planes) == sum);
 }
 
-static void check_sum(const cvy_lanes *lanes, int64_t length) {
+static void check_sum(const cvy_simd *simd, int64_t length) {
   double sum = 0;
   fill();
   for (int64_t i = 0; i < length; i++) sum += (double)x[i];
-  assert_true(lanes->sum(x, length) == sum);
+  assert_true(simd->sum(x, length) == sum);
 }
 
-static void check_length(const cvy_lanes *lanes, int64_t length) {
+static void check_length(const cvy_simd *simd, int64_t length) {
   for (int64_t stride = 1; stride <= 3; stride++) {
-    check_slide(lanes, length, stride);
-    check_slide(lanes, length, -stride);
-    check_axpy(lanes, length, stride, 1);
-    check_axpy(lanes, length, 1, stride);
-    check_axpy(lanes, length, stride, 2);
-    check_gather(lanes, length, stride);
-    check_spread(lanes, length, stride);
-    check_dot(lanes, length, stride);
+    check_slide(simd, length, stride);
+    check_slide(simd, length, -stride);
+    check_axpy(simd, length, stride, 1);
+    check_axpy(simd, length, 1, stride);
+    check_axpy(simd, length, stride, 2);
+    check_gather(simd, length, stride);
+    check_spread(simd, length, stride);
+    check_dot(simd, length, stride);
   }
-  check_sum(lanes, length);
+  check_sum(simd, length);
 }
 
 /* ---------------------------------------------------------------------------------- stencils */
@@ -130,40 +130,39 @@ static void expect_asked(const cvy_ahead *ahead) {
   for (int i = 0; i < 2; i++) assert_in_range(ahead[i].at - ahead[i].end, 0, CVY_LINE_FLOATS - 1);
 }
 
-static void check_sums(const cvy_lanes *lanes, const cvy_stencil *s, const float *weights) {
+static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *weights) {
   fill();
   for (int64_t o = 0; o < s->rows; o++)
     for (int64_t i = 0; i < s->length; i++) {
       float *to = &expected[o * ROW + i];
       *to = 0;
       for (int64_t t = 0; t < s->across * s->down; t++)
-        *to +=
-            weights[s->woven ? t * lanes->ukr.lanes + i % lanes->ukr.lanes : t] * *tap(s, t, o, i);
+        *to += weights[s->woven ? t * simd->ukr.width + i % simd->ukr.width : t] * *tap(s, t, o, i);
     }
   ask(s->ahead);
-  lanes->sums(s, weights, y, ROW);
+  simd->sums(s, weights, y, ROW);
   expect_equal();
   expect_asked(s->ahead);
 }
 
-static void check_dots(const cvy_lanes *lanes, const cvy_stencil *s) {
+static void check_dots(const cvy_simd *simd, const cvy_stencil *s) {
   float sums[8 * 3 * CVY_WIDEST] = {0};
-  if (s->length < lanes->ukr.lanes) return; /* the contract excludes it */
+  if (s->length < simd->ukr.width) return; /* the contract excludes it */
   fill();
   ask(s->ahead);
-  lanes->dots(s, y, ROW, sums);
+  simd->dots(s, y, ROW, sums);
   expect_asked(s->ahead);
   for (int64_t t = 0; t < s->across * s->down; t++) {
     double sum = 0;
     for (int64_t o = 0; o < s->rows; o++)
       for (int64_t i = 0; i < s->length; i++)
         sum += (double)y[o * ROW + i] * (double)*tap(s, t, o, i);
-    assert_true(lanes->sum(sums + t * CVY_WIDEST, CVY_WIDEST) == sum);
+    assert_true(simd->sum(sums + t * CVY_WIDEST, CVY_WIDEST) == sum);
   }
 }
 
 /* Filter rows as far apart as results, half as far, and otherwise. */
-static void check_stencil(const cvy_lanes *lanes, int64_t down, int64_t rows, int64_t length) {
+static void check_stencil(const cvy_simd *simd, int64_t down, int64_t rows, int64_t length) {
   int64_t shift[8 * 3];
   float weights[8 * 3 * CVY_WIDEST];
   test_random random = {7};
@@ -172,10 +171,10 @@ static void check_stencil(const cvy_lanes *lanes, int64_t down, int64_t rows, in
     for (int64_t t = 0; t < 3 * down; t++) shift[t] = t / 3 * ROW + t % 3 * 2;
     cvy_ahead ahead[2];
     cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, ahead, false, false};
-    check_sums(lanes, &s, weights);
-    check_dots(lanes, &s);
+    check_sums(simd, &s, weights);
+    check_dots(simd, &s);
     s.woven = true;
-    if (length % lanes->ukr.lanes == 0) check_sums(lanes, &s, weights);
+    if (length % simd->ukr.width == 0) check_sums(simd, &s, weights);
   }
 }
 
@@ -189,61 +188,61 @@ static void stencils_equal_plain_loops(void **state) {
 }
 
 /* Planes of `count` elements, which go to places in reverse order with gaps between them. */
-static void check_weave(const cvy_lanes *lanes, int64_t planes, int64_t count, bool add) {
+static void check_weave(const cvy_simd *simd, int64_t planes, int64_t count, bool add) {
   int32_t place[ROW];
-  int64_t width = lanes->ukr.lanes;
+  int64_t width = simd->ukr.width;
   for (int64_t i = 0; i < count; i++) place[i] = (int32_t)(2 * width * (count - 1 - i));
   cvy_weave weave = {planes, ROW, count, place, add};
   fill();
   for (int64_t i = 0; i < planes * count; i++)
     expected[place[i / planes] + i % planes] = x[i % planes * ROW + i / planes];
-  lanes->weave(&weave, y, x);
+  simd->weave(&weave, y, x);
   expect_equal();
   fill();
   for (int64_t i = 0; i < planes * count; i++) {
     float *to = &expected[i % planes * ROW + i / planes];
     *to = (add ? *to : 0) + x[place[i / planes] + i % planes];
   }
-  lanes->unweave(&weave, y, x);
+  simd->unweave(&weave, y, x);
   expect_equal();
 }
 
 static void weaving_equals_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++)
-    for (int64_t planes = 1; planes <= sets[s]->ukr.lanes; planes++)
+    for (int64_t planes = 1; planes <= sets[s]->ukr.width; planes++)
       for (int64_t count = 1; count < ROW; count++) {
         check_weave(sets[s], planes, count, false);
         check_weave(sets[s], planes, count, true);
       }
 }
 
-static void check_halves(const cvy_lanes *lanes, int64_t length) {
+static void check_halves(const cvy_simd *simd, int64_t length) {
   const int64_t odd = 301;
   cvy_rows rows = {y, x, ROW, 2 * ROW, 3, length};
   fill();
   for (int64_t i = 0; i < 3 * length; i++)
     expected[i / length * ROW + i % length % 2 * odd + i % length / 2] =
         x[i / length * 2 * ROW + i % length];
-  lanes->split_rows(&rows, odd);
+  simd->split_rows(&rows, odd);
   expect_equal();
   rows = (cvy_rows){y, x, 2 * ROW, ROW, 3, length};
   fill();
   for (int64_t i = 0; i < 3 * length; i++)
     expected[i / length * 2 * ROW + i % length] =
         x[i / length * ROW + i % length % 2 * odd + i % length / 2];
-  lanes->join_rows(&rows, odd);
+  simd->join_rows(&rows, odd);
   expect_equal();
 }
 
 /* Behind short rows: what was there, or 0. */
-static void check_pad(const cvy_lanes *lanes, int64_t length) {
+static void check_pad(const cvy_simd *simd, int64_t length) {
   cvy_rows rows = {y, x, ROW, length, 3, length};
   fill();
   for (int64_t i = 0; i < 3 * length; i++) expected[i / length * ROW + i % length] = x[i];
-  lanes->pad_rows(&rows);
+  simd->pad_rows(&rows);
   for (int64_t o = 0; o < 3; o++)
-    for (int64_t i = length; i < lanes->ukr.lanes; i++)
+    for (int64_t i = length; i < simd->ukr.width; i++)
       if (y[o * ROW + i] == 0) expected[o * ROW + i] = 0;
   expect_equal();
 }
@@ -281,7 +280,7 @@ static void copies_equal_plain_ones(void **state) {
 
 static void check_tile(const cvy_ukr *ukr, int vectors, bool add) {
   const int64_t tap[TAPS] = {0, 7, 19};
-  int64_t columns = vectors * ukr->lanes;
+  int64_t columns = vectors * ukr->width;
   float filters[CHANNELS * TAPS * 8];
   test_random random = {5};
   fill();
@@ -366,11 +365,11 @@ static void burning_counts_its_operations(void **state) {
 }
 
 int main(void) {
-  sets[set_count++] = &cvy_lanes_baseline;
+  sets[set_count++] = &cvy_simd_baseline;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    sets[set_count++] = &cvy_lanes_avx2;
-  if (__builtin_cpu_supports("avx512f")) sets[set_count++] = &cvy_lanes_avx512;
+    sets[set_count++] = &cvy_simd_avx2;
+  if (__builtin_cpu_supports("avx512f")) sets[set_count++] = &cvy_simd_avx512;
 #endif
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loops_equal_plain_ones),
