@@ -75,7 +75,7 @@ static void check_pack(const cvy_simd *simd, bool loose) {
     for (int64_t i = 0; i <= r; i++) expected[to++] = x[3 * r + i];
   }
   simd->pack(y, x, runs, 40, loose);
-  if (loose) memcpy(expected + to, y + to, (size_t)simd->ukr.width * sizeof *y);
+  if (loose) memcpy(expected + to, y + to, (size_t)simd->microkernel.width * sizeof *y);
   expect_equal();
 }
 
@@ -137,7 +137,8 @@ static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *
       float *to = &expected[o * ROW + i];
       *to = 0;
       for (int64_t t = 0; t < s->across * s->down; t++)
-        *to += weights[s->woven ? t * simd->ukr.width + i % simd->ukr.width : t] * *tap(s, t, o, i);
+        *to += weights[s->woven ? t * simd->microkernel.width + i % simd->microkernel.width : t] *
+               *tap(s, t, o, i);
     }
   ask(s->ahead);
   simd->sums(s, weights, y, ROW);
@@ -147,7 +148,7 @@ static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *
 
 static void check_dots(const cvy_simd *simd, const cvy_stencil *s) {
   float sums[8 * 3 * CVY_WIDEST] = {0};
-  if (s->length < simd->ukr.width) return; /* the contract excludes it */
+  if (s->length < simd->microkernel.width) return; /* the contract excludes it */
   fill();
   ask(s->ahead);
   simd->dots(s, y, ROW, sums);
@@ -174,7 +175,7 @@ static void check_stencil(const cvy_simd *simd, int64_t down, int64_t rows, int6
     check_sums(simd, &s, weights);
     check_dots(simd, &s);
     s.woven = true;
-    if (length % simd->ukr.width == 0) check_sums(simd, &s, weights);
+    if (length % simd->microkernel.width == 0) check_sums(simd, &s, weights);
   }
 }
 
@@ -190,7 +191,7 @@ static void stencils_equal_plain_loops(void **state) {
 /* Planes of `count` elements, which go to places in reverse order with gaps between them. */
 static void check_weave(const cvy_simd *simd, int64_t planes, int64_t count, bool add) {
   int32_t place[ROW];
-  int64_t width = simd->ukr.width;
+  int64_t width = simd->microkernel.width;
   for (int64_t i = 0; i < count; i++) place[i] = (int32_t)(2 * width * (count - 1 - i));
   cvy_weave weave = {planes, ROW, count, place, add};
   fill();
@@ -210,7 +211,7 @@ static void check_weave(const cvy_simd *simd, int64_t planes, int64_t count, boo
 static void weaving_equals_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++)
-    for (int64_t planes = 1; planes <= sets[s]->ukr.width; planes++)
+    for (int64_t planes = 1; planes <= sets[s]->microkernel.width; planes++)
       for (int64_t count = 1; count < ROW; count++) {
         check_weave(sets[s], planes, count, false);
         check_weave(sets[s], planes, count, true);
@@ -242,7 +243,7 @@ static void check_pad(const cvy_simd *simd, int64_t length) {
   for (int64_t i = 0; i < 3 * length; i++) expected[i / length * ROW + i % length] = x[i];
   simd->pad_rows(&rows);
   for (int64_t o = 0; o < 3; o++)
-    for (int64_t i = length; i < simd->ukr.width; i++)
+    for (int64_t i = length; i < simd->microkernel.width; i++)
       if (y[o * ROW + i] == 0) expected[o * ROW + i] = 0;
   expect_equal();
 }
@@ -278,34 +279,34 @@ static void copies_equal_plain_ones(void **state) {
 #define TAPS 3
 #define PITCH 97
 
-static void check_tile(const cvy_ukr *ukr, int vectors, bool add) {
+static void check_tile(const cvy_microkernel *kernel, int vectors, bool add) {
   const int64_t tap[TAPS] = {0, 7, 19};
-  int64_t columns = vectors * ukr->width;
+  int64_t columns = vectors * kernel->width;
   float filters[CHANNELS * TAPS * 8];
   test_random random = {5};
   fill();
-  test_fill_integers(&random, filters, CHANNELS * TAPS * ukr->rows);
-  for (int64_t r = 0; r < ukr->rows; r++)
+  test_fill_integers(&random, filters, CHANNELS * TAPS * kernel->rows);
+  for (int64_t r = 0; r < kernel->rows; r++)
     for (int64_t i = 0; i < columns; i++) {
       float *to = &expected[r * PITCH + i];
       if (!add) *to = 0;
       for (int64_t c = 0; c < CHANNELS; c++)
         for (int64_t t = 0; t < TAPS; t++)
-          *to += filters[(c * TAPS + t) * ukr->rows + r] * x[c * PITCH + tap[t] + i];
+          *to += filters[(c * TAPS + t) * kernel->rows + r] * x[c * PITCH + tap[t] + i];
     }
-  cvy_tile tile = {x, filters, y, tap, TAPS, CHANNELS, PITCH, PITCH, add};
-  ukr->run[vectors - 1](&tile);
+  cvy_microkernel_tile tile = {x, filters, y, tap, TAPS, CHANNELS, PITCH, PITCH, add};
+  kernel->run[vectors - 1](&tile);
   expect_equal();
 }
 
 static void tiles_equal_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++)
-    for (int vectors = 1; vectors <= CVY_UKR_VECTORS; vectors++) {
-      check_tile(&sets[s]->ukr, vectors, false);
-      check_tile(&sets[s]->ukr, vectors, true);
-      check_tile(&sets[s]->narrow, vectors, false);
-      check_tile(&sets[s]->narrow, vectors, true);
+    for (int vectors = 1; vectors <= CVY_MICROKERNEL_VECTORS; vectors++) {
+      check_tile(&sets[s]->microkernel, vectors, false);
+      check_tile(&sets[s]->microkernel, vectors, true);
+      check_tile(&sets[s]->narrow_microkernel, vectors, false);
+      check_tile(&sets[s]->narrow_microkernel, vectors, true);
     }
 }
 

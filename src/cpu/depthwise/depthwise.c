@@ -124,7 +124,7 @@ static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, con
                      const float *dy, float *side, float *sums, cvy_ahead *ahead) {
   cvy_stencil stencil = cvy_depthwise_stencil(d, part, x);
   const float *y = dy + part->to;
-  int64_t pitch = part->to_row, width = d->call->simd->ukr.width;
+  int64_t pitch = part->to_row, width = d->call->simd->microkernel.width;
   if (part->length < CVY_WIDEST) {
     d->call->simd->pad_rows(&(cvy_rows){.to = side,
                                         .from = y,

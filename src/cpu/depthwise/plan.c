@@ -151,7 +151,7 @@ static int64_t plane_bytes(const cvy_depthwise_plan *plan) {
 /* Planes so small that what is done once for each takes as long as its sums are woven. */
 static int64_t lanes_of(const cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
-  int64_t width = cvy_simd_best()->ukr.width;
+  int64_t width = cvy_simd_best()->microkernel.width;
   bool flat_space = p->in[0] == 1 && p->out[0] == 1 && p->filter[0] == 1;
   bool alone = plan->inputs == 1 && plan->outputs == 1;
   if (!flat_space || !alone || plan->flat || plan->sparse || p->c < width) return 1;

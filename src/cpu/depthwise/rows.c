@@ -15,7 +15,7 @@ cvy_ahead cvy_depthwise_ahead(const float *from, int64_t floats, int64_t vectors
 
 int64_t cvy_depthwise_vectors(const cvy_depthwise *d) {
   const cvy_depthwise_plan *plan = &d->plan;
-  int64_t width = plan->width > 1 ? 1 : d->call->simd->ukr.width;
+  int64_t width = plan->width > 1 ? 1 : d->call->simd->microkernel.width;
   return plan->phases * plan->height * cvy_parts_of(plan->axis[2].sums, width);
 }
 

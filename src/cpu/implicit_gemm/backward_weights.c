@@ -77,7 +77,8 @@ static void turn_x(const unit *u, int64_t image, bundle some, float *to) {
 /* A block of whole rows lies in one piece, one of columns row by row. */
 static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
-  int64_t rows = plan->ukr->rows, volume = cvy_out_volume(&plan->p), count = cvy_out_volume(&u->p);
+  int64_t rows = plan->kernel->rows, volume = cvy_out_volume(&plan->p),
+          count = cvy_out_volume(&u->p);
   int64_t real = cvy_least(rows, plan->outputs - tile * rows);
   int64_t channel = ((u->image + image) * plan->p.groups + u->group) * plan->outputs + tile * rows;
   int64_t whole = plan->p.out[2], piece = u->p.out[2] == whole ? count : u->p.out[2];
@@ -111,7 +112,7 @@ static int64_t tap_place(const unit *u, int64_t tap) {
 }
 
 /* One tile of the sum, over all outputs of the unit. */
-static void add_tile(const unit *u, cvy_tile tile, const float *x, int64_t number,
+static void add_tile(const unit *u, cvy_microkernel_tile tile, const float *x, int64_t number,
                      int64_t vectors) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
   const int64_t *extent = u->turned.extent, *out = u->p.out;
@@ -120,29 +121,30 @@ static void add_tile(const unit *u, cvy_tile tile, const float *x, int64_t numbe
     for (int64_t z = 0; z < out[0]; z++, tile.add = true) {
       tile.x = x + i * plan->x_floats + z * plane;
       tile.w = u->y + (number * plan->images + i) * plan->y_floats +
-               z * out[1] * out[2] * plan->ukr->rows;
-      plan->ukr->run[vectors - 1](&tile);
+               z * out[1] * out[2] * plan->kernel->rows;
+      plan->kernel->run[vectors - 1](&tile);
     }
 }
 
 /* What a tile sums over: rows of outputs or, where rows of x follow each other without gaps as for 1x1,
  * one row of all. */
-static cvy_tile outputs_of(const unit *u) {
+static cvy_microkernel_tile outputs_of(const unit *u) {
   const cvy_turned *turned = &u->turned;
   const int64_t *out = u->p.out;
   int64_t step = turned->stride[2] * u->run->plan.bundle;
   int64_t row = turned->extent[2] * turned->stride[1] * u->run->plan.bundle;
   if (row == out[2] * step)
-    return (cvy_tile){.tap = u->taps, .taps = 1, .channels = out[1] * out[2], .x_pitch = step};
-  return (cvy_tile){.tap = u->taps, .taps = out[2], .channels = out[1], .x_pitch = row};
+    return (cvy_microkernel_tile){
+        .tap = u->taps, .taps = 1, .channels = out[1] * out[2], .x_pitch = step};
+  return (cvy_microkernel_tile){.tap = u->taps, .taps = out[2], .channels = out[1], .x_pitch = row};
 }
 
 /* All tiles of one bundle. */
 static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
   const cvy_igemm_weights_plan *plan = &u->run->plan;
-  int64_t width = plan->ukr->width, rows = plan->ukr->rows, all = plan->pitch / width;
-  int64_t strips = (all + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
-  cvy_tile tile = outputs_of(u);
+  int64_t width = plan->kernel->width, rows = plan->kernel->rows, all = plan->pitch / width;
+  int64_t strips = (all + CVY_MICROKERNEL_VECTORS - 1) / CVY_MICROKERNEL_VECTORS;
+  cvy_microkernel_tile tile = outputs_of(u);
   tile.add = add;
   tile.y_pitch = plan->pitch;
   const float *x = u->x + number * plan->images * plan->x_floats;
@@ -217,7 +219,7 @@ static void add_up(const weights *run, const float *sum, int64_t channels, int64
 static void add_up_bundle(const weights *run, int64_t group, int64_t tile, int64_t first,
                           const float *sum) {
   const cvy_igemm_weights_plan *plan = &run->plan;
-  int64_t rows = plan->ukr->rows, volume = cvy_filter_volume(&plan->p);
+  int64_t rows = plan->kernel->rows, volume = cvy_filter_volume(&plan->p);
   int64_t real = cvy_least(rows, plan->outputs - tile * rows);
   int64_t part_end = cvy_least(first / plan->part * plan->part + plan->part, plan->channels);
   int64_t channels = cvy_least(plan->bundle, part_end - first);

@@ -11,7 +11,7 @@
 
 typedef struct cvy_igemm_weights_plan {
   cvy_problem p; /* merged */
-  const cvy_ukr *ukr;
+  const cvy_microkernel *kernel;
   int64_t channels, outputs; /* per group */
   int64_t tiles;             /* of outputs */
   bool folded;             /* the taps of a filter row are columns, else each is a tap of its own */

@@ -59,7 +59,7 @@ static int64_t pixels(const cvy_igemm_weights_plan *plan) {
 
 static int64_t unit_floats(const cvy_igemm_weights_plan *plan) {
   return cvy_times(plan->bundles * plan->bundle, places(plan)) +
-         plan->tiles * plan->ukr->rows * pixels(plan);
+         plan->tiles * plan->kernel->rows * pixels(plan);
 }
 
 static void cut_block(cvy_igemm_weights_plan *plan, int64_t blocks) {
@@ -100,8 +100,8 @@ static void cut_channels(cvy_igemm_weights_plan *plan, int64_t parts) {
   plan->part = cvy_parts_of(plan->channels, parts);
   if (parts > 1) plan->part = cvy_round_up(plan->part, CVY_LINE_FLOATS);
   plan->parts = cvy_parts_of(plan->channels, plan->part);
-  int64_t width = plan->ukr->width, vectors = cvy_parts_of(plan->part, width);
-  plan->bundles = cvy_parts_of(vectors, CVY_UKR_VECTORS);
+  int64_t width = plan->kernel->width, vectors = cvy_parts_of(plan->part, width);
+  plan->bundles = cvy_parts_of(vectors, CVY_MICROKERNEL_VECTORS);
   plan->bundle = plan->bundles == 1 ? plan->part : cvy_parts_of(vectors, plan->bundles) * width;
   plan->bundles = cvy_parts_of(plan->part, plan->bundle);
 }
@@ -138,12 +138,12 @@ static void even_out(cvy_igemm_weights_plan *plan) {
 
 static void size_memory(cvy_igemm_weights_plan *plan) {
   int64_t columns = plan->bundle * (plan->folded ? plan->p.filter[2] : 1);
-  plan->pitch = cvy_round_up(columns, plan->ukr->width);
+  plan->pitch = cvy_round_up(columns, plan->kernel->width);
   plan->taps = cvy_filter_volume(&plan->p) / (plan->folded ? plan->p.filter[2] : 1);
   plan->sum_floats =
-      cvy_times(plan->taps * plan->bundles, plan->tiles * plan->ukr->rows * plan->pitch);
+      cvy_times(plan->taps * plan->bundles, plan->tiles * plan->kernel->rows * plan->pitch);
   plan->x_floats = cvy_times(plan->bundle, places(plan));
-  plan->y_floats = plan->ukr->rows * pixels(plan);
+  plan->y_floats = plan->kernel->rows * pixels(plan);
   bool skips = plan->p.filter[2] == 1 && plan->p.stride[2] > 1;
   plan->row_floats = skips ? plan->part * plan->p.out[2] : 0;
   int64_t x = cvy_times(plan->bundles * plan->images, plan->x_floats) +
@@ -172,8 +172,9 @@ cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
   choose_axis(problem, &plan);
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
-  plan.ukr = plan.outputs <= simd->narrow.rows ? &simd->narrow : &simd->ukr;
-  plan.tiles = cvy_parts_of(plan.outputs, plan.ukr->rows);
+  plan.kernel = plan.outputs <= simd->narrow_microkernel.rows ? &simd->narrow_microkernel
+                                                              : &simd->microkernel;
+  plan.tiles = cvy_parts_of(plan.outputs, plan.kernel->rows);
   share_out(&plan);
   plan.folded = plan.bundles == 1 && (plan.p.dilation[2] == 1 || plan.p.filter[2] == 1);
   cut_units(&plan);

@@ -6,7 +6,7 @@
 /* Splits `count` columns whose sources are neighbours at the ends of strips. */
 static void add_run(cvy_igemm_block *b, int64_t column, int64_t from, int64_t count) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  int64_t width = cvy_ukr_columns(plan->ukr);
+  int64_t width = cvy_microkernel_columns(plan->kernel);
   while (count > 0) {
     int64_t strip = column / width, within = column % width;
     int64_t here = cvy_least(count, width - within);
@@ -62,6 +62,6 @@ void cvy_igemm_panel(const cvy_igemm_block *b, int64_t first, int64_t count) {
   for (int64_t c = 0; c < count; c++, x += plan->x_pitch)
     for (int64_t t = begin[b->phase]; t < begin[b->phase + 1]; t++) {
       b->run->call->simd->pack(to, x + b->taps[t], b->runs, b->run_count, !plan->flat);
-      to += cvy_ukr_columns(plan->ukr);
+      to += cvy_microkernel_columns(plan->kernel);
     }
 }

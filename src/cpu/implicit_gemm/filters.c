@@ -14,13 +14,13 @@ typedef struct packing {
 
 /* How many rows of a tile are outputs. */
 static int64_t rows_of(const cvy_igemm_plan *plan, int64_t tile) {
-  return cvy_least(plan->ukr->rows, plan->outputs - tile * plan->ukr->rows);
+  return cvy_least(plan->kernel->rows, plan->outputs - tile * plan->kernel->rows);
 }
 
 /* A tile's outputs are rows of w as it lies, all channels and taps in a row. */
 static void pack_forward(const packing *pack, const cvy_igemm_filters *f) {
   const cvy_igemm_plan *plan = pack->plan;
-  int64_t rows = plan->ukr->rows, floats = plan->channels * plan->taps;
+  int64_t rows = plan->kernel->rows, floats = plan->channels * plan->taps;
   for (int64_t i = f->tile; i < f->tile + f->tiles; i++)
     pack->simd->transpose(
         pack->to + (i - f->tile) * f->pitch, rows,
@@ -43,7 +43,7 @@ static inline void pick(float *restrict to, const float *restrict from, int64_t 
 static void pack_taps(const packing *pack, int64_t phase, int64_t count, const float *from,
                       float *to) {
   const cvy_igemm_plan *plan = pack->plan;
-  int64_t rows = plan->ukr->rows, all = plan->taps;
+  int64_t rows = plan->kernel->rows, all = plan->taps;
   if (plan->phases == 1) {
     pack->simd->transpose(to, rows, from, all, count, all);
     return;
@@ -55,7 +55,7 @@ static void pack_taps(const packing *pack, int64_t phase, int64_t count, const f
 /* Outputs are channels of w: all tiles of one, as they lie in memory, before the next. */
 static void pack_data(const packing *pack, const cvy_igemm_filters *f) {
   const cvy_igemm_plan *plan = pack->plan;
-  int64_t rows = plan->ukr->rows, all = plan->taps;
+  int64_t rows = plan->kernel->rows, all = plan->taps;
   int64_t taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
   const float *from = pack->w + (f->group * plan->channels + f->first) * plan->outputs * all;
   for (int64_t k = 0; k < f->count; k++, from += plan->outputs * all)
@@ -66,7 +66,7 @@ static void pack_data(const packing *pack, const cvy_igemm_filters *f) {
 
 static void pack_some(const packing *pack, const cvy_igemm_filters *f) {
   const cvy_igemm_plan *plan = pack->plan;
-  int64_t rows = plan->ukr->rows, taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
+  int64_t rows = plan->kernel->rows, taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
   int64_t last = f->tiles - 1;
   if (rows_of(plan, f->tile + last) < rows)
     memset(pack->to + last * f->pitch, 0, (size_t)(f->count * taps * rows) * sizeof *pack->to);
@@ -85,7 +85,7 @@ void cvy_igemm_pack_some(const cvy_igemm *run, const cvy_igemm_filters *filters,
 static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   packing pack = *(const packing *)arg;
   const cvy_igemm_plan *plan = pack.plan;
-  int64_t rows = plan->ukr->rows, all = plan->p.groups * plan->tiles, tiles;
+  int64_t rows = plan->kernel->rows, all = plan->p.groups * plan->tiles, tiles;
   float *to = pack.to;
   (void)slot;
   for (int64_t i = begin; i < end; i += tiles, cvy_beat_on()) {

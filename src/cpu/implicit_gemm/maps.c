@@ -13,37 +13,37 @@ typedef struct tiles {
 /* Tiles of which all rows are outputs may write a strip where it belongs. */
 static bool writes(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t tile) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  return s->direct && (tile + 1) * plan->ukr->rows <= plan->outputs;
+  return s->direct && (tile + 1) * plan->kernel->rows <= plan->outputs;
 }
 
 /* Where the results of a tile wait that are not written where they belong. */
 static float *waiting(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t tile, tiles all) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
+  int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t before = (s - b->strips) * (all.last - all.first) + tile - all.first;
   return b->results + before * rows * width;
 }
 
 /* What a strip reads of channels [first, first + count). */
-static cvy_tile columns_of(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
-                           int64_t count, int64_t taps) {
+static cvy_microkernel_tile columns_of(const cvy_igemm_block *b, const cvy_igemm_strip *s,
+                                       int64_t first, int64_t count, int64_t taps) {
   static const int64_t nowhere = 0;
   const cvy_igemm_plan *plan = &b->run->plan;
   if (plan->shifted)
-    return (cvy_tile){.x = b->x + first * plan->x_pitch + s->begin,
-                      .tap = b->taps + b->run->begin[b->phase],
-                      .taps = taps,
-                      .channels = count,
-                      .x_pitch = plan->x_pitch};
-  return (cvy_tile){.x = b->panel + (s - b->strips) * plan->strip_floats,
-                    .tap = &nowhere,
-                    .taps = 1,
-                    .channels = count * taps,
-                    .x_pitch = cvy_ukr_columns(plan->ukr)};
+    return (cvy_microkernel_tile){.x = b->x + first * plan->x_pitch + s->begin,
+                                  .tap = b->taps + b->run->begin[b->phase],
+                                  .taps = taps,
+                                  .channels = count,
+                                  .x_pitch = plan->x_pitch};
+  return (cvy_microkernel_tile){.x = b->panel + (s - b->strips) * plan->strip_floats,
+                                .tap = &nowhere,
+                                .taps = 1,
+                                .channels = count * taps,
+                                .x_pitch = cvy_microkernel_columns(plan->kernel)};
 }
 
 /* Results leave the registers all at once: memory is asked for their lines while they are summed. */
-static void expect(const cvy_tile *tile, int64_t rows, int64_t columns) {
+static void expect(const cvy_microkernel_tile *tile, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; r++)
     for (int64_t i = 0; i < columns; i += CVY_LINE_FLOATS)
       __builtin_prefetch(tile->y + r * tile->y_pitch + i, 1, 3);
@@ -53,7 +53,7 @@ static void expect(const cvy_tile *tile, int64_t rows, int64_t columns) {
 static const float *filters_of(const cvy_igemm_block *b, int64_t first, int64_t tile, tiles some) {
   const cvy_igemm_plan *plan = &b->run->plan;
   const int64_t *begin = b->run->begin + b->phase;
-  int64_t rows = plan->ukr->rows, taps = begin[1] - begin[0], all = plan->channels * taps;
+  int64_t rows = plan->kernel->rows, taps = begin[1] - begin[0], all = plan->channels * taps;
   if (plan->once) return b->filters + (tile - some.first) * plan->tile_floats;
   int64_t before = begin[0] * plan->p.groups * plan->tiles * plan->channels;
   before += (b->group * plan->tiles + tile) * all + first * taps;
@@ -64,18 +64,18 @@ static const float *filters_of(const cvy_igemm_block *b, int64_t first, int64_t 
 static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
                      int64_t count, tiles some, tiles all) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
+  int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t taps = b->run->begin[b->phase + 1] - b->run->begin[b->phase];
-  int64_t vectors = (s->end - s->begin + plan->ukr->width - 1) / plan->ukr->width;
-  cvy_tile tile = columns_of(b, s, first, count, taps);
+  int64_t vectors = (s->end - s->begin + plan->kernel->width - 1) / plan->kernel->width;
+  cvy_microkernel_tile tile = columns_of(b, s, first, count, taps);
   for (int64_t i = some.first; i < some.last; i++) {
     bool direct = writes(b, s, i);
     tile.w = filters_of(b, first, i, some);
     tile.y = direct ? s->direct + i * rows * b->volume : waiting(b, s, i, all);
     tile.y_pitch = direct ? b->volume : width;
     tile.add = first > 0 || (direct && plan->p.accumulate);
-    if (direct && first == 0) expect(&tile, rows, vectors * plan->ukr->width);
-    plan->ukr->run[vectors - 1](&tile);
+    if (direct && first == 0) expect(&tile, rows, vectors * plan->kernel->width);
+    plan->kernel->run[vectors - 1](&tile);
   }
 }
 
@@ -101,7 +101,7 @@ static void multiply_panel(const cvy_igemm_block *b, int64_t first, int64_t coun
 
 static void finish(const cvy_igemm_block *b, const cvy_igemm_strip *s, tiles all) {
   const cvy_igemm_plan *plan = &b->run->plan;
-  int64_t rows = plan->ukr->rows, group = b->group * plan->outputs;
+  int64_t rows = plan->kernel->rows, group = b->group * plan->outputs;
   for (int64_t i = all.first; i < all.last; i++) {
     int64_t first = i * rows, last = cvy_least(first + rows, plan->outputs);
     if (!writes(b, s, i))

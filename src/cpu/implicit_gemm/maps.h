@@ -21,7 +21,7 @@ typedef struct cvy_igemm_plan {
   bool resident;     /* the planes of all channels of a block stay in cache */
   bool once;         /* each filter meets one block only: it is packed where it is used */
   bool flat;         /* the source is read as it lies: 1x1, no stride, no padding */
-  const cvy_ukr *ukr;
+  const cvy_microkernel *kernel;
   int64_t channels, outputs, taps; /* per group; taps of all phases together */
   int64_t phases;
   int64_t tiles;            /* of outputs, per group */

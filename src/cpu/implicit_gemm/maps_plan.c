@@ -81,7 +81,8 @@ int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps) {
 static void cut_axis(cvy_igemm_plan *plan, int64_t most) {
   int64_t extent = plan->p.out[plan->axis];
   plan->block = cvy_parts_of(extent, cvy_parts_of(extent, cvy_most(most, 1)));
-  if (plan->axis == 2) plan->block = cvy_round_up(plan->block, cvy_ukr_columns(plan->ukr));
+  if (plan->axis == 2)
+    plan->block = cvy_round_up(plan->block, cvy_microkernel_columns(plan->kernel));
   plan->block = cvy_least(plan->block, extent);
   plan->blocks = cvy_parts_of(extent, plan->block);
 }
@@ -98,13 +99,13 @@ static bool shift_pays(cvy_igemm_plan *plan) {
   cvy_problem sub;
   cvy_planes_layout layout = first_layout(plan, &sub);
   if (cvy_times(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
-  int64_t width = plan->ukr->width, rows = sub.out[0] * sub.out[1];
+  int64_t width = plan->kernel->width, rows = sub.out[0] * sub.out[1];
   int64_t through = cvy_round_up(layout.y_floats, width),
           by_rows = rows * cvy_round_up(sub.out[2], width);
   int64_t idle = cvy_least(through, by_rows) - rows * sub.out[2];
   plan->by_rows = by_rows <= through;
   plan->columns = plan->by_rows ? rows * layout.extent[2] : layout.y_floats;
-  plan->strips = cvy_parts_of(plan->columns, cvy_ukr_columns(plan->ukr)) + rows;
+  plan->strips = cvy_parts_of(plan->columns, cvy_microkernel_columns(plan->kernel)) + rows;
   return idle * plan->outputs <= rows * sub.out[2] * PACKED_OUTPUTS;
 }
 
@@ -134,7 +135,7 @@ static void cut_packed(cvy_igemm_plan *plan) {
   plan->images = cvy_most(cvy_parts_of(p->n, cvy_most(cvy_parts_of(p->n, images), 1)), 1);
   plan->bands = cvy_parts_of(p->n, plan->images);
   plan->columns = plan->images * plan->block * row;
-  plan->strips = cvy_parts_of(plan->columns, cvy_ukr_columns(plan->ukr));
+  plan->strips = cvy_parts_of(plan->columns, cvy_microkernel_columns(plan->kernel));
 }
 
 static void cut_tiles(cvy_igemm_plan *plan) {
@@ -143,7 +144,7 @@ static void cut_tiles(cvy_igemm_plan *plan) {
   while (plan->parts < plan->tiles && pieces * plan->parts % plan->slots != 0 &&
          pieces * plan->parts < PIECES_PER_THREAD * plan->slots)
     plan->parts++;
-  plan->together = cvy_most(FILTER_FLOATS / (plan->depth * plan->ukr->rows), 1);
+  plan->together = cvy_most(FILTER_FLOATS / (plan->depth * plan->kernel->rows), 1);
 }
 
 /* -------------------------------------------------------------------------------- together */
@@ -162,7 +163,7 @@ static void size_planes(cvy_igemm_plan *plan) {
   plan->x_pitch = ((plan->x_pitch / CVY_LINE_FLOATS | 1) + 2) * CVY_LINE_FLOATS;
   int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
   if (plan->resident) at_once = plan->channels;
-  int64_t beyond = cvy_ukr_columns(plan->ukr);
+  int64_t beyond = cvy_microkernel_columns(plan->kernel);
   plan->plane_floats = cvy_round_up(cvy_times(at_once, plan->x_pitch) + beyond, CVY_LINE_FLOATS);
   if (plan->flat) {
     plan->x_pitch = cvy_in_volume(&plan->p);
@@ -173,7 +174,7 @@ static void size_planes(cvy_igemm_plan *plan) {
 }
 
 static void size_memory(cvy_igemm_plan *plan) {
-  int64_t rows = plan->ukr->rows, width = cvy_ukr_columns(plan->ukr);
+  int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t all = plan->p.groups * plan->tiles * plan->channels * plan->taps * rows;
   plan->filter_floats = plan->once ? 0 : cvy_round_up(all, CVY_LINE_FLOATS);
   plan->tile_floats = cvy_round_up(plan->depth * rows, CVY_LINE_FLOATS);
@@ -182,7 +183,7 @@ static void size_memory(cvy_igemm_plan *plan) {
       cvy_round_up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), CVY_LINE_FLOATS);
   /* Packing writes whole vectors, past the last column. */
   plan->strip_floats =
-      cvy_round_up(cvy_times(plan->depth, width) + plan->ukr->width, CVY_LINE_FLOATS);
+      cvy_round_up(cvy_times(plan->depth, width) + plan->kernel->width, CVY_LINE_FLOATS);
   plan->panel_floats = plan->shifted ? 0 : cvy_times(plan->strips, plan->strip_floats);
   plan->result_floats =
       cvy_times(plan->strips, cvy_parts_of(plan->tiles, plan->parts) * rows * width);
@@ -203,8 +204,9 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   plan.taps = cvy_filter_volume(&plan.whole);
   plan.phases = phases_of(&plan);
   plan.flat = is_flat(&plan.p) && plan.phases == 1;
-  plan.ukr = plan.outputs <= simd->narrow.rows ? &simd->narrow : &simd->ukr;
-  plan.tiles = cvy_parts_of(plan.outputs, plan.ukr->rows);
+  plan.kernel = plan.outputs <= simd->narrow_microkernel.rows ? &simd->narrow_microkernel
+                                                              : &simd->microkernel;
+  plan.tiles = cvy_parts_of(plan.outputs, plan.kernel->rows);
   plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
   plan.axis = cvy_block_axis(&plan.p);
   plan.shifted = cut_shifted(&plan);

@@ -11,7 +11,7 @@ static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *fr
   const cvy_igemm_plan *plan = &b->run->plan;
   const cvy_cpu_call *call = b->run->call;
   int64_t step = b->step[2], group = b->group * plan->outputs;
-  int64_t width = cvy_ukr_columns(plan->ukr);
+  int64_t width = cvy_microkernel_columns(plan->kernel);
   for (int64_t k = first; k < last; k++, y += b->volume, from += width) {
     cvy_cpu_epilogue(call, from, group + k, count);
     if (plan->p.accumulate)
@@ -52,7 +52,7 @@ static float *outputs_of(const cvy_igemm_block *b, int64_t image) {
 static float *direct(const cvy_igemm_block *b, int64_t begin, int64_t end) {
   const cvy_igemm_plan *plan = &b->run->plan;
   int64_t places = cvy_out_volume(&b->p), image = plan->shifted ? 0 : begin / places;
-  if (plan->phases > 1 || (end - begin) % plan->ukr->width != 0) return NULL;
+  if (plan->phases > 1 || (end - begin) % plan->kernel->width != 0) return NULL;
   float *first = outputs_of(b, image) + index_of(b, 0, 0, 0);
   if (plan->shifted) return plan->by_rows ? first + at_column(b, begin) : NULL;
   return (end - 1) / places == image ? first + begin % places : NULL;
@@ -73,8 +73,8 @@ void cvy_igemm_columns(cvy_igemm_block *b) {
 }
 
 static void add_strips(cvy_igemm_block *b, int64_t begin, int64_t end) {
-  int64_t width = b->run->plan.ukr->width, vectors = (end - begin + width - 1) / width;
-  int64_t strips = (vectors + CVY_UKR_VECTORS - 1) / CVY_UKR_VECTORS;
+  int64_t width = b->run->plan.kernel->width, vectors = (end - begin + width - 1) / width;
+  int64_t strips = (vectors + CVY_MICROKERNEL_VECTORS - 1) / CVY_MICROKERNEL_VECTORS;
   for (int64_t i = 0; i < strips; i++) {
     int64_t from = begin + i * vectors / strips * width;
     int64_t to = cvy_least(begin + (i + 1) * vectors / strips * width, end);
@@ -84,7 +84,7 @@ static void add_strips(cvy_igemm_block *b, int64_t begin, int64_t end) {
 
 void cvy_igemm_strips(cvy_igemm_block *b) {
   const int64_t *out = b->p.out;
-  int64_t width = cvy_ukr_columns(b->run->plan.ukr);
+  int64_t width = cvy_microkernel_columns(b->run->plan.kernel);
   b->strip_count = 0;
   if (b->run->plan.by_rows && b->run->plan.shifted) {
     for (int64_t z = 0; z < out[0]; z++)

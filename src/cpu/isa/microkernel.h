@@ -12,25 +12,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct cvy_tile {
+typedef struct cvy_microkernel_tile {
   const float *x, *w;
   float *y;
   const int64_t *tap;
   int64_t taps, channels;
   int64_t x_pitch, y_pitch;
   bool add; /* to what y holds; else y is not read */
-} cvy_tile;
+} cvy_microkernel_tile;
 
-#define CVY_UKR_VECTORS 3
+#define CVY_MICROKERNEL_VECTORS 3
 
-typedef struct cvy_ukr {
-  int64_t rows, width;                                /* width: places per vector */
-  void (*run[CVY_UKR_VECTORS])(const cvy_tile *tile); /* for 1, 2, 3 vectors */
-} cvy_ukr;
+typedef struct cvy_microkernel {
+  int64_t rows, width; /* width: places per vector */
+  void (*run[CVY_MICROKERNEL_VECTORS])(const cvy_microkernel_tile *tile); /* for 1, 2, 3 vectors */
+} cvy_microkernel;
 
 /* Places of the widest tile. */
-static inline int64_t cvy_ukr_columns(const cvy_ukr *ukr) {
-  return CVY_UKR_VECTORS * ukr->width;
+static inline int64_t cvy_microkernel_columns(const cvy_microkernel *kernel) {
+  return CVY_MICROKERNEL_VECTORS * kernel->width;
 }
 
 #endif

@@ -35,7 +35,7 @@ ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const 
 /* Unrolled in full, once for each number of vectors: the compiler keeps an array in registers only if
  * all its indices are constants. With one tap, AVX2 has few instructions to spare beside 12 products: the
  * list of taps is not looked at in the loop. */
-ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {
+ALWAYS void tile_of(const cvy_microkernel_tile *t, const int rows, const int vectors) {
   vector sum[TILE_ROWS][TILE_VECTORS];
   const float *x = t->x, *w = t->w;
   UNROLL(8)
@@ -60,26 +60,26 @@ ALWAYS void tile_of(const cvy_tile *t, const int rows, const int vectors) {
   for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * WIDTH, sum[r][v]);
 }
 
-static void tile_1(const cvy_tile *t) {
+static void tile_1(const cvy_microkernel_tile *t) {
   tile_of(t, TILE_ROWS, 1);
 }
 
-static void tile_2(const cvy_tile *t) {
+static void tile_2(const cvy_microkernel_tile *t) {
   tile_of(t, TILE_ROWS, 2);
 }
 
-static void tile_3(const cvy_tile *t) {
+static void tile_3(const cvy_microkernel_tile *t) {
   tile_of(t, TILE_ROWS, 3);
 }
 
-static void narrow_1(const cvy_tile *t) {
+static void narrow_1(const cvy_microkernel_tile *t) {
   tile_of(t, NARROW_ROWS, 1);
 }
 
-static void narrow_2(const cvy_tile *t) {
+static void narrow_2(const cvy_microkernel_tile *t) {
   tile_of(t, NARROW_ROWS, 2);
 }
 
-static void narrow_3(const cvy_tile *t) {
+static void narrow_3(const cvy_microkernel_tile *t) {
   tile_of(t, NARROW_ROWS, 3);
 }

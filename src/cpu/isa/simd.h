@@ -64,7 +64,7 @@ typedef struct cvy_simd {
   /* Copies runs. loose: `from` may be read and `to` written up to the end of a vector beyond a run; the
    * next run, where it follows, repairs what is written. */
   void (*pack)(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose);
-  cvy_ukr ukr, narrow; /* narrow: for few rows */
+  cvy_microkernel microkernel, narrow_microkernel; /* narrow: for few rows */
   cvy_inner inner;
   cvy_stencil_sums *sums;
   cvy_stencil_dots *dots;

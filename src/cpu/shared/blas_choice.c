@@ -29,6 +29,6 @@ bool cvy_cpu_blas_takes(const cvy_problem *problem, const cvy_facts *facts) {
 }
 
 bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts) {
-  const bool measured = cvy_simd_best()->ukr.width == AVX2_LANES && problem->groups == 1;
+  const bool measured = cvy_simd_best()->microkernel.width == AVX2_LANES && problem->groups == 1;
   return measured && is_ahead(problem) && cvy_cpu_blas_takes(problem, facts);
 }

@@ -75,7 +75,7 @@ static void turn_slope(const block *b, const cvy_wino_piece *piece, int64_t k, i
     for (int64_t t = 0; t < piece->count; t++) {
       int64_t left = (piece->first + t) * s->m;
       b->run->call->simd->transpose(
-          b->arrays + i * s->m * plan->array_pitch + (piece->at + t) * s->ukr->rows,
+          b->arrays + i * s->m * plan->array_pitch + (piece->at + t) * s->kernel->rows,
           plan->array_pitch, dy + left, volume, outputs, cvy_least(s->m, p->out[2] - left));
     }
 }
@@ -83,7 +83,7 @@ static void turn_slope(const block *b, const cvy_wino_piece *piece, int64_t k, i
 static void load_slope(const block *b, int64_t number) {
   const cvy_wino_weights_plan *plan = &b->run->plan;
   const cvy_wino_shape *s = &plan->shape;
-  int64_t rows = s->ukr->rows, k = number * rows, outputs = cvy_least(rows, s->outputs - k);
+  int64_t rows = s->kernel->rows, k = number * rows, outputs = cvy_least(rows, s->outputs - k);
   cvy_wino_piece piece;
   memset(b->arrays, 0, (size_t)(s->m * s->m * plan->array_pitch) * sizeof *b->arrays);
   for (int64_t tile = b->first; tile < b->end; tile += piece.count) {
@@ -106,8 +106,10 @@ static void add_block(const block *b, bool add, float *sum) {
   static const int64_t no_shift[1];
   const cvy_wino_weights_plan *plan = &b->run->plan;
   const cvy_wino_shape *s = &plan->shape;
-  int64_t width = s->ukr->width, columns = cvy_ukr_columns(s->ukr), rows = s->ukr->rows;
-  cvy_tile tile = {.tap = no_shift, .taps = 1, .channels = b->end - b->first, .add = add};
+  int64_t width = s->kernel->width, columns = cvy_microkernel_columns(s->kernel),
+          rows = s->kernel->rows;
+  cvy_microkernel_tile tile = {
+      .tap = no_shift, .taps = 1, .channels = b->end - b->first, .add = add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
   for (int64_t point = 0; point < s->points; point++, cvy_beat_on())
     for (int64_t at = 0; at < plan->pitch; at += columns)
@@ -115,7 +117,7 @@ static void add_block(const block *b, bool add, float *sum) {
         tile.x = b->source + point * plan->source_pitch + at;
         tile.w = b->slope + point * plan->slope_pitch + (i - b->first_tile) * plan->slope_tile;
         tile.y = sum + point * plan->sum_pitch + i * rows * plan->pitch + at;
-        s->ukr->run[(cvy_least(columns, plan->pitch - at) - 1) / width](&tile);
+        s->kernel->run[(cvy_least(columns, plan->pitch - at) - 1) / width](&tile);
       }
 }
 

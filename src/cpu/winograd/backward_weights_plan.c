@@ -20,7 +20,7 @@ static void share_out(cvy_wino_weights_plan *plan) {
 /* A block moves its transformed arrays and the sums: balanced at block = c k / (c + k) tiles. */
 static void cut_blocks(cvy_wino_weights_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t outputs = plan->part * s->ukr->rows, both = plan->pitch + outputs;
+  int64_t outputs = plan->part * s->kernel->rows, both = plan->pitch + outputs;
   int64_t most = cvy_most(BLOCK_FLOATS / s->points / both, plan->pitch * outputs / both);
   int64_t slice = cvy_parts_of(s->tiles, plan->slices);
   most = cvy_most(cvy_least(most, MOST_TILES), 1);
@@ -29,9 +29,9 @@ static void cut_blocks(cvy_wino_weights_plan *plan) {
 
 static void size_memory(cvy_wino_weights_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t rows = s->ukr->rows;
-  plan->array_pitch = cvy_round_up(plan->block * rows, s->ukr->width) + CVY_LINE_FLOATS;
-  plan->slope_tile = cvy_round_up(plan->block * rows, s->ukr->width);
+  int64_t rows = s->kernel->rows;
+  plan->array_pitch = cvy_round_up(plan->block * rows, s->kernel->width) + CVY_LINE_FLOATS;
+  plan->slope_tile = cvy_round_up(plan->block * rows, s->kernel->width);
   plan->source_pitch = cvy_odd_lines(plan->block * plan->pitch);
   plan->slope_pitch = cvy_odd_lines(plan->part * plan->slope_tile);
   plan->sum_pitch = cvy_odd_lines(s->kernel_tiles * rows * plan->pitch);
@@ -47,7 +47,7 @@ cvy_wino_weights_plan cvy_wino_weights_plan_for(const cvy_problem *problem, cons
                                                 const cvy_params *params) {
   cvy_wino_weights_plan plan = {.shape = cvy_wino_shape_of(problem, params->value[0])};
   plan.slots = facts->info.compute_units;
-  plan.pitch = cvy_round_up(plan.shape.channels, plan.shape.ukr->width);
+  plan.pitch = cvy_round_up(plan.shape.channels, plan.shape.kernel->width);
   share_out(&plan);
   cut_blocks(&plan);
   size_memory(&plan);

@@ -8,7 +8,7 @@
 static void collect(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, int64_t tile,
                     int64_t first, int64_t count, float *to) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t rows = s->ukr->rows, group = tile / s->kernel_tiles, pitch = CVY_WINO_CHANNELS * rows;
+  int64_t rows = s->kernel->rows, group = tile / s->kernel_tiles, pitch = CVY_WINO_CHANNELS * rows;
   int64_t k = tile % s->kernel_tiles * rows, real = cvy_least(rows, s->outputs - k);
   /* In memory as [output][input] of the problem, which is mirrored for backward_data. */
   int64_t per_output = plan->mirrored ? 9 : 9 * s->channels;
@@ -22,7 +22,7 @@ static void collect(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, in
 void cvy_wino_filter(const cvy_wino_maps_plan *plan, const cvy_cpu_call *call, int64_t tile,
                      int64_t first, int64_t count, float *taps, float *to) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t rows = s->ukr->rows, pitch = CVY_WINO_CHANNELS * rows;
+  int64_t rows = s->kernel->rows, pitch = CVY_WINO_CHANNELS * rows;
   bool mirrored = plan->mirrored; /* from the last tap to the first */
   for (int64_t c = 0; c < count; c += CVY_WINO_CHANNELS) {
     int64_t some = cvy_least(CVY_WINO_CHANNELS, count - c);

@@ -51,16 +51,18 @@ void cvy_wino_multiply(const cvy_wino_block *b, const cvy_wino_product *product)
   static const int64_t no_shift[1];
   const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
-  int64_t width = s->ukr->width, columns = cvy_ukr_columns(s->ukr), count = b->end - b->first;
-  cvy_tile tile = {.tap = no_shift, .taps = 1, .channels = product->channels, .add = product->add};
+  int64_t width = s->kernel->width, columns = cvy_microkernel_columns(s->kernel),
+          count = b->end - b->first;
+  cvy_microkernel_tile tile = {
+      .tap = no_shift, .taps = 1, .channels = product->channels, .add = product->add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
   for (int64_t point = 0; point < s->points; point++)
     for (int64_t at = 0; at < count; at += columns)
       for (int64_t i = 0; i < product->kernel_tiles; i++) {
         tile.x = product->source + point * plan->source_pitch + at;
         tile.w = product->filters + point * plan->filter_pitch + i * plan->filter_tile;
-        tile.y = product->to + point * plan->product_pitch + i * s->ukr->rows * plan->pitch + at;
-        s->ukr->run[(cvy_least(columns, count - at) - 1) / width](&tile);
+        tile.y = product->to + point * plan->product_pitch + i * s->kernel->rows * plan->pitch + at;
+        s->kernel->run[(cvy_least(columns, count - at) - 1) / width](&tile);
       }
 }
 
@@ -90,7 +92,7 @@ static void put_piece(const cvy_wino_block *b, const cvy_wino_piece *piece, int6
 void cvy_wino_put(const cvy_wino_block *b, const float *product, int64_t first, int64_t last) {
   const cvy_wino_maps_plan *plan = b->plan;
   const cvy_wino_shape *s = &plan->shape;
-  int64_t begin = first * s->ukr->rows, end = cvy_least(last * s->ukr->rows, s->outputs);
+  int64_t begin = first * s->kernel->rows, end = cvy_least(last * s->kernel->rows, s->outputs);
   for (int64_t k = begin; k < end; k++) {
     s->step[CVY_WINO_OUTPUT](&(cvy_wino_arrays){.from = product + (k - begin) * plan->pitch,
                                                 .from_row = s->n * plan->product_pitch,

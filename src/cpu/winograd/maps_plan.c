@@ -25,14 +25,15 @@ static cvy_problem mirror(const cvy_problem *p) {
 
 cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
   const cvy_simd *simd = cvy_simd_best();
-  cvy_wino_shape s = {.p = *p, .ukr = &simd->ukr, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
+  cvy_wino_shape s = {
+      .p = *p, .kernel = &simd->microkernel, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
   s.step = m == 4 ? simd->wino.four : simd->wino.two;
   s.channels = p->c / p->groups;
   s.outputs = p->k / p->groups;
   s.down = cvy_parts_of(p->out[1], m);
   s.across = cvy_parts_of(p->out[2], m);
   s.tiles = p->n * s.down * s.across;
-  s.kernel_tiles = cvy_parts_of(s.outputs, s.ukr->rows);
+  s.kernel_tiles = cvy_parts_of(s.outputs, s.kernel->rows);
   return s;
 }
 
@@ -40,7 +41,7 @@ cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
  * the others. A vector more costs less than a block more. */
 static void cut_blocks(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t width = s->ukr->width, outputs = plan->together * s->ukr->rows;
+  int64_t width = s->kernel->width, outputs = plan->together * s->kernel->rows;
   int64_t most = cvy_least(BLOCK_FLOATS / s->points / (s->channels + outputs), MOST_TILES);
   int64_t best = INT64_MAX;
   for (int64_t block = width; block == width || block <= most; block += width) {
@@ -58,18 +59,18 @@ static void cut_blocks(cvy_wino_maps_plan *plan) {
 static void cut_transient(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
   plan->block = cvy_parts_of(s->tiles, cvy_parts_of(s->tiles, MOST_TILES));
-  plan->block = plan->pitch = cvy_round_up(plan->block, s->ukr->width);
+  plan->block = plan->pitch = cvy_round_up(plan->block, s->kernel->width);
   plan->blocks = cvy_parts_of(s->tiles, plan->block);
   plan->together = s->kernel_tiles;
-  int64_t most = BLOCK_FLOATS / s->points / (plan->pitch + s->ukr->rows);
+  int64_t most = BLOCK_FLOATS / s->points / (plan->pitch + s->kernel->rows);
   plan->chunk = cvy_parts_of(s->channels, cvy_parts_of(s->channels, most));
 }
 
 static void size_memory(cvy_wino_maps_plan *plan) {
   const cvy_wino_shape *s = &plan->shape;
-  int64_t rows = s->ukr->rows, channels = plan->transient ? plan->chunk : s->channels;
+  int64_t rows = s->kernel->rows, channels = plan->transient ? plan->chunk : s->channels;
   int64_t kernel_tiles = plan->transient ? 1 : s->p.groups * s->kernel_tiles;
-  plan->filter_tile = cvy_round_up(channels * rows, s->ukr->width);
+  plan->filter_tile = cvy_round_up(channels * rows, s->kernel->width);
   plan->filter_pitch = cvy_odd_lines(kernel_tiles * plan->filter_tile);
   plan->source_pitch = cvy_odd_lines(s->channels * plan->pitch);
   plan->product_pitch = cvy_odd_lines(plan->together * rows * plan->pitch);
@@ -98,7 +99,7 @@ cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_
   cvy_problem p = plan.mirrored ? mirror(problem) : *problem;
   plan.shape = cvy_wino_shape_of(&p, params->value[0]);
   plan.slots = facts->info.compute_units;
-  plan.together = cvy_most(OUTPUTS / plan.shape.ukr->rows, 1);
+  plan.together = cvy_most(OUTPUTS / plan.shape.kernel->rows, 1);
   plan.together = cvy_least(plan.together, plan.shape.kernel_tiles);
   plan.transient = is_transient(&plan.shape);
   if (plan.transient)

@@ -36,7 +36,7 @@ static void multiply(const transient *t, const cvy_wino_block *b, float *filters
   cvy_wino_filter(plan, t->call, tile, first, count, b->arrays, filters);
   cvy_wino_multiply(b, &(cvy_wino_product){.source = t->source + first * plan->pitch,
                                            .filters = filters,
-                                           .to = t->product + tile * s->ukr->rows * plan->pitch,
+                                           .to = t->product + tile * s->kernel->rows * plan->pitch,
                                            .channels = count,
                                            .kernel_tiles = 1,
                                            .add = first > 0});
@@ -49,7 +49,7 @@ static void make(void *arg, int64_t begin, int64_t end, int32_t slot) {
   for (int64_t c = 0; c < s->channels; c += t->plan->chunk)
     for (int64_t i = begin; i < end; i++, cvy_beat_on()) multiply(t, &b, memory_of(t, slot), i, c);
   for (int64_t i = begin; i < end; i++, cvy_beat_on())
-    cvy_wino_put(&b, t->product + i * s->ukr->rows * t->plan->pitch, i, i + 1);
+    cvy_wino_put(&b, t->product + i * s->kernel->rows * t->plan->pitch, i, i + 1);
 }
 
 void cvy_wino_transient(const cvy_cpu_call *call, const cvy_wino_maps_plan *plan) {

@@ -8,7 +8,7 @@
 /* What both plans know. */
 typedef struct cvy_wino_shape {
   cvy_problem p; /* always forward: backward_data becomes its mirror image */
-  const cvy_ukr *ukr;
+  const cvy_microkernel *kernel;
   cvy_wino_fn *const *step;
   int64_t m, n, points;      /* outputs and inputs per axis of a tile, n x n */
   int64_t channels, outputs; /* per group */
