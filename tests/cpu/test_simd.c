@@ -137,7 +137,8 @@ static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *
       float *to = &expected[o * ROW + i];
       *to = 0;
       for (int64_t t = 0; t < s->across * s->down; t++)
-        *to += weights[s->woven ? t * simd->microkernel.width + i % simd->microkernel.width : t] *
+        *to += weights[s->interleaved ? t * simd->microkernel.width + i % simd->microkernel.width
+                                      : t] *
                *tap(s, t, o, i);
     }
   ask(s->ahead);
@@ -174,7 +175,7 @@ static void check_stencil(const cvy_simd *simd, int64_t down, int64_t rows, int6
     cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, ahead, false, false};
     check_sums(simd, &s, weights);
     check_dots(simd, &s);
-    s.woven = true;
+    s.interleaved = true;
     if (length % simd->microkernel.width == 0) check_sums(simd, &s, weights);
   }
 }
@@ -189,32 +190,32 @@ static void stencils_equal_plain_loops(void **state) {
 }
 
 /* Planes of `count` elements, which go to places in reverse order with gaps between them. */
-static void check_weave(const cvy_simd *simd, int64_t planes, int64_t count, bool add) {
+static void check_interleaving(const cvy_simd *simd, int64_t planes, int64_t count, bool add) {
   int32_t place[ROW];
   int64_t width = simd->microkernel.width;
   for (int64_t i = 0; i < count; i++) place[i] = (int32_t)(2 * width * (count - 1 - i));
-  cvy_weave weave = {planes, ROW, count, place, add};
+  cvy_interleaving of = {planes, ROW, count, place, add};
   fill();
   for (int64_t i = 0; i < planes * count; i++)
     expected[place[i / planes] + i % planes] = x[i % planes * ROW + i / planes];
-  simd->weave(&weave, y, x);
+  simd->interleave(&of, y, x);
   expect_equal();
   fill();
   for (int64_t i = 0; i < planes * count; i++) {
     float *to = &expected[i % planes * ROW + i / planes];
     *to = (add ? *to : 0) + x[place[i / planes] + i % planes];
   }
-  simd->unweave(&weave, y, x);
+  simd->deinterleave(&of, y, x);
   expect_equal();
 }
 
-static void weaving_equals_plain_loops(void **state) {
+static void interleaving_equals_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++)
     for (int64_t planes = 1; planes <= sets[s]->microkernel.width; planes++)
       for (int64_t count = 1; count < ROW; count++) {
-        check_weave(sets[s], planes, count, false);
-        check_weave(sets[s], planes, count, true);
+        check_interleaving(sets[s], planes, count, false);
+        check_interleaving(sets[s], planes, count, true);
       }
 }
 
@@ -376,7 +377,7 @@ int main(void) {
       cmocka_unit_test(loops_equal_plain_ones),
       cmocka_unit_test(copies_equal_plain_ones),
       cmocka_unit_test(stencils_equal_plain_loops),
-      cmocka_unit_test(weaving_equals_plain_loops),
+      cmocka_unit_test(interleaving_equals_plain_loops),
       cmocka_unit_test(rows_equal_plain_loops),
       cmocka_unit_test(epilogues_do_what_the_header_says),
       cmocka_unit_test(tiles_equal_plain_loops),

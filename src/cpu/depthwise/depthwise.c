@@ -203,11 +203,11 @@ static void run(const cvy_cpu_call *call) {
   const cvy_problem *p = &d.plan.p;
   cvy_depthwise_cut(call->problem, call->facts, &d.plan);
   if (!d.plan.sparse) cvy_depthwise_list(&d);
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = d.plan.width > 1;
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, interleaved = d.plan.width > 1;
   int64_t blocks = cvy_parts_of(p->c, d.plan.width);
   cvy_parallel_items(call->threads, weights ? blocks : p->n * blocks,
-                     weights         ? (woven ? cvy_depthwise_woven_dots : dot_channels)
-                     : woven         ? cvy_depthwise_woven_sums
+                     weights         ? (interleaved ? cvy_depthwise_interleaved_dots : dot_channels)
+                     : interleaved   ? cvy_depthwise_interleaved_sums
                      : d.plan.sparse ? add_channels
                                      : sum_channels,
                      &d);

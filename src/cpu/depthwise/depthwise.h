@@ -27,7 +27,8 @@ typedef struct cvy_depthwise_plan {
   int64_t inputs;  /* source channels that are summed: the outputs of a group in backward_data */
   int64_t outputs; /* result channels of the same source channel */
   int64_t phases;  /* of all axes */
-  int64_t width; /* channels that are woven (weave.h): all places below are so many floats; or 1 */
+  int64_t
+      width; /* channels that are interleaved (interleave.h): all places below are so many floats; or 1 */
   bool sparse;   /* most results have no tap: each tap is added where it goes */
   bool flat;     /* nothing is padded, no row is short: taps read the source as it lies */
   bool aside;    /* results are made beside `out` and moved there */
@@ -38,7 +39,7 @@ typedef struct cvy_depthwise_plan {
   int64_t height;            /* sums of a strip, in its own axis */
   int64_t heights, strips;   /* strips of one slice; of all */
   int64_t side_row;          /* floats of a row made beside `out`, or of a short row of dy */
-  int64_t side;              /* of all rows of a phase, where they are woven */
+  int64_t side;              /* of all rows of a phase, where they are interleaved */
   int64_t x_floats, y_floats, w_floats; /* of a slot: strip, rows aside, weights or sums */
   int64_t z_floats;                     /* results to be streamed */
   int64_t index_bytes, slots, slot_floats;
@@ -49,7 +50,7 @@ typedef struct cvy_depthwise_part {
   int64_t x;    /* place of the first tap of the first sum: offset in the strip */
   int64_t list; /* first tap */
   int64_t across, down, rows, length;
-  int64_t to, to_row; /* first result in its channel, or woven ones aside; from row to row */
+  int64_t to, to_row; /* first result in its channel, or interleaved ones aside; from row to row */
 } cvy_depthwise_part;
 
 typedef struct cvy_depthwise {
@@ -58,7 +59,7 @@ typedef struct cvy_depthwise {
   int64_t *shift, *order; /* of all taps, phase by phase: place in a strip, number in the filters */
   cvy_depthwise_part *parts; /* strip by strip, phase by phase */
   int32_t *x_place,
-      *y_place; /* of each element of a plane: in the strip, among the woven results */
+      *y_place; /* of each element of a plane: in the strip, among the interleaved results */
   float *slots;
 } cvy_depthwise;
 
@@ -81,10 +82,10 @@ typedef struct cvy_depthwise_slot {
 
 cvy_depthwise_slot cvy_depthwise_clear(const cvy_depthwise *d, int32_t slot);
 
-/* Tasks where channels are woven: each item a block of channels of an image, image by image within a
+/* Tasks where channels are interleaved: each item a block of channels of an image, image by image within a
  * block; for backward_weights a block of channels. */
-void cvy_depthwise_woven_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot);
-void cvy_depthwise_woven_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot);
+void cvy_depthwise_interleaved_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot);
+void cvy_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot);
 
 /* The rows of strip number `strip` from the channels at `source`: where its place 0 is. `to` has 0
  * where no source element goes. */

@@ -1,4 +1,4 @@
-/* cpu.depthwise where planes are small: a block of channels, as many as a vector is wide, is woven into
+/* cpu.depthwise where planes are small: a block of channels, as many as a vector is wide, is interleaved into
  * one plane of vectors, whose rows the stencils take like any others. */
 #include <string.h>
 
@@ -16,26 +16,27 @@ static block block_of(const cvy_depthwise *d, int64_t number, int64_t image) {
   return (block){first, cvy_least(d->plan.width, c - first), image * c + first};
 }
 
-static void weave_source(const cvy_depthwise *d, const block *b, float *to) {
+static void interleave_source(const cvy_depthwise *d, const block *b, float *to) {
   const cvy_depthwise_axis *axis = d->plan.axis;
   int64_t volume = axis[1].source * axis[2].source;
-  cvy_weave weave = {.planes = b->channels, .pitch = volume, .count = volume, .place = d->x_place};
-  d->call->simd->weave(&weave, to, d->call->a + b->plane * volume);
+  cvy_interleaving planes = {
+      .planes = b->channels, .pitch = volume, .count = volume, .place = d->x_place};
+  d->call->simd->interleave(&planes, to, d->call->a + b->plane * volume);
 }
 
-static cvy_weave results_of(const cvy_depthwise *d, const block *b) {
+static cvy_interleaving results_of(const cvy_depthwise *d, const block *b) {
   const cvy_depthwise_axis *axis = d->plan.axis;
   int64_t volume = axis[1].result * axis[2].result;
-  return (cvy_weave){.planes = b->channels,
-                     .pitch = volume,
-                     .count = volume,
-                     .place = d->y_place,
-                     .add = d->plan.p.accumulate};
+  return (cvy_interleaving){.planes = b->channels,
+                            .pitch = volume,
+                            .count = volume,
+                            .place = d->y_place,
+                            .add = d->plan.p.accumulate};
 }
 
 /* ------------------------------------------------------------------- forward, backward_data */
 
-static void weave_weights(const cvy_depthwise *d, const block *b, float *to) {
+static void interleave_weights(const cvy_depthwise *d, const block *b, float *to) {
   int64_t taps = cvy_filter_volume(&d->plan.p);
   const float *w = d->call->b + b->first * taps;
   for (int64_t l = 0; l < b->channels; l++, w += taps)
@@ -45,28 +46,28 @@ static void weave_weights(const cvy_depthwise *d, const block *b, float *to) {
 static void sum_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
   const cvy_depthwise_plan *plan = &d->plan;
   const cvy_cpu_call *call = d->call;
-  weave_source(d, b, slot->x);
+  interleave_source(d, b, slot->x);
   for (int64_t q = 0; q < plan->phases; q++) {
     const cvy_depthwise_part *part = &d->parts[q];
     cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
     call->simd->sums(&stencil, slot->w + part->list * plan->width, slot->y + part->to * plan->width,
                      part->to_row * plan->width);
   }
-  cvy_weave results = results_of(d, b);
+  cvy_interleaving results = results_of(d, b);
   float *out = call->out + b->plane * results.pitch;
-  call->simd->unweave(&results, out, slot->y);
+  call->simd->deinterleave(&results, out, slot->y);
   for (int64_t l = 0; l < b->channels; l++, out += results.pitch)
     cvy_cpu_epilogue(call, out, b->first + l, results.count);
 }
 
-void cvy_depthwise_woven_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
+void cvy_depthwise_interleaved_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
   const cvy_depthwise *d = depthwise;
   int64_t images = d->plan.p.n;
   cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
   memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
   for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
     block b = block_of(d, i / images, i % images);
-    if (i == begin || i % images == 0) weave_weights(d, &b, memory.w);
+    if (i == begin || i % images == 0) interleave_weights(d, &b, memory.w);
     sum_block(d, &b, &memory);
   }
 }
@@ -76,10 +77,10 @@ void cvy_depthwise_woven_sums(void *depthwise, int64_t begin, int64_t end, int32
 static void dot_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
   const cvy_depthwise_part *part = &d->parts[0];
   int64_t width = d->plan.width;
-  cvy_weave dy = results_of(d, b);
+  cvy_interleaving dy = results_of(d, b);
   cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
-  weave_source(d, b, slot->x);
-  d->call->simd->weave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
+  interleave_source(d, b, slot->x);
+  d->call->simd->interleave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
   d->call->simd->dots(&stencil, slot->y, part->to_row * width, slot->w + part->list * CVY_WIDEST);
 }
 
@@ -93,7 +94,7 @@ static void put_sums(const cvy_depthwise *d, const block *b, const float *sums) 
       *dw = add ? *dw + sums[t * CVY_WIDEST + l] : sums[t * CVY_WIDEST + l];
 }
 
-void cvy_depthwise_woven_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
+void cvy_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
   const cvy_depthwise *d = depthwise;
   cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
   for (int64_t i = begin; i < end; i++) {

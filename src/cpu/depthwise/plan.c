@@ -6,9 +6,9 @@
 #include "cpu/shared/range.h"
 #include "cpu/shared/stream.h"
 
-#define STRIP_FLOATS 1024 /* half of the smallest level of cache there is */
-#define STRIP_LEAST 8     /* rows of sums: what a tile takes at once */
-#define WOVEN_BYTES 5120  /* of a plane that is woven, with its results. Measured */
+#define STRIP_FLOATS 1024      /* half of the smallest level of cache there is */
+#define STRIP_LEAST 8          /* rows of sums: what a tile takes at once */
+#define INTERLEAVED_BYTES 5120 /* of a plane that is interleaved, with its results. Measured */
 
 /* ------------------------------------------------------------------------------------- axes */
 
@@ -77,16 +77,17 @@ static int64_t kept(const cvy_depthwise_plan *plan, const cvy_depthwise_axis *ax
 
 static void cut_rows(cvy_depthwise_plan *plan) {
   const cvy_depthwise_axis *axis = plan->axis;
-  bool woven = plan->width > 1, apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || woven);
+  bool interleaved = plan->width > 1,
+       apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || interleaved);
   plan->split = apart ? axis[2].step : 1;
-  plan->part =
-      cvy_round_up(cvy_parts_of(kept(plan, &axis[2]), axis[2].step), woven ? 1 : CVY_LINE_FLOATS);
+  plan->part = cvy_round_up(cvy_parts_of(kept(plan, &axis[2]), axis[2].step),
+                            interleaved ? 1 : CVY_LINE_FLOATS);
   plan->row = plan->flat ? axis[2].source : cvy_times(plan->split, plan->part);
   plan->height = height_of(plan);
   plan->heights = (axis[1].sums + plan->height - 1) / plan->height;
   plan->strips = cvy_times(plan->heights, axis[0].sums);
   int64_t rows = cvy_times(plan->height - 1, axis[1].step) + axis[1].reach;
-  if (woven) rows = kept(plan, &axis[1]);
+  if (interleaved) rows = kept(plan, &axis[1]);
   plan->slice = cvy_times(plan->flat ? axis[1].source : rows, plan->row);
   plan->image = cvy_times(plan->flat ? axis[0].source : axis[0].reach, plan->slice);
 }
@@ -109,10 +110,12 @@ static void cut_memory(cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   const cvy_depthwise_axis *w = &plan->axis[2];
   int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, woven = plan->width > 1;
-  plan->side_row = woven ? w->sums : weights ? CVY_WIDEST : cvy_round_up(w->sums, CVY_LINE_FLOATS);
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, interleaved = plan->width > 1;
+  plan->side_row = interleaved ? w->sums
+                   : weights   ? CVY_WIDEST
+                               : cvy_round_up(w->sums, CVY_LINE_FLOATS);
   plan->side = cvy_times(plan->height, plan->side_row);
-  int64_t sides = woven ? plan->phases : w->phases;
+  int64_t sides = interleaved ? plan->phases : w->phases;
   plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) * plan->width + CVY_WIDEST;
   plan->y_floats = cvy_times(plan->side, sides) * plan->width;
   plan->w_floats =
@@ -123,7 +126,7 @@ static void cut_memory(cvy_depthwise_plan *plan) {
   int64_t lists = cvy_times(2 * (int64_t)sizeof(int64_t), taps);
   int64_t parts =
       cvy_times((int64_t)sizeof(cvy_depthwise_part), cvy_times(plan->strips, plan->phases));
-  int64_t elements = woven ? cvy_in_volume(p) + cvy_out_volume(p) : 0;
+  int64_t elements = interleaved ? cvy_in_volume(p) + cvy_out_volume(p) : 0;
   plan->index_bytes = cvy_round_up(lists + parts + elements * (int64_t)sizeof(int32_t),
                                    CVY_LINE_FLOATS * (int64_t)sizeof(float));
 }
@@ -148,14 +151,14 @@ static int64_t plane_bytes(const cvy_depthwise_plan *plan) {
   return read + made;
 }
 
-/* Planes so small that what is done once for each takes as long as its sums are woven. */
+/* Planes so small that what is done once for each takes as long as its sums are interleaved. */
 static int64_t lanes_of(const cvy_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t width = cvy_simd_best()->microkernel.width;
   bool flat_space = p->in[0] == 1 && p->out[0] == 1 && p->filter[0] == 1;
   bool alone = plan->inputs == 1 && plan->outputs == 1;
   if (!flat_space || !alone || plan->flat || plan->sparse || p->c < width) return 1;
-  return plane_bytes(plan) <= WOVEN_BYTES ? width : 1;
+  return plane_bytes(plan) <= INTERLEAVED_BYTES ? width : 1;
 }
 
 static void cut_with(cvy_depthwise_plan *plan, int64_t width) {

@@ -91,8 +91,8 @@ static void choose_taps(const cvy_depthwise_plan *plan, const int64_t *phase, cv
   }
 }
 
-/* Of a result among the woven ones: phase by phase. */
-static int64_t woven_place(const cvy_depthwise_plan *plan, int64_t oh, int64_t ow) {
+/* Of a result among the interleaved ones: phase by phase. */
+static int64_t interleaved_place(const cvy_depthwise_plan *plan, int64_t oh, int64_t ow) {
   const cvy_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
   int64_t phase = (oh + h->pad) % h->phases * w->phases + (ow + w->pad) % w->phases;
   return phase * plan->side + (oh + h->pad) / h->phases * plan->side_row +
@@ -119,19 +119,19 @@ static cvy_depthwise_part part_of(const cvy_depthwise_plan *plan, int64_t strip,
   part.x = (rows.begin - top) * axis[1].step * plan->row + columns.begin;
   part.to = (oz * axis[1].result + oh) * axis[2].result + ow;
   if (plan->width == 1) return part;
-  part.to = woven_place(plan, oh, ow);
+  part.to = interleaved_place(plan, oh, ow);
   part.to_row = plan->side_row;
   return part;
 }
 
-static void list_woven(cvy_depthwise *d) {
+static void list_interleaved(cvy_depthwise *d) {
   const cvy_depthwise_plan *plan = &d->plan;
   const cvy_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
   for (int64_t i = 0; i < h->source * w->source; i++)
     d->x_place[i] = (int32_t)(plan->width *
                               place_of(plan, 0, h->left + i / w->source, w->left + i % w->source));
   for (int64_t i = 0; i < h->result * w->result; i++)
-    d->y_place[i] = (int32_t)(plan->width * woven_place(plan, i / w->result, i % w->result));
+    d->y_place[i] = (int32_t)(plan->width * interleaved_place(plan, i / w->result, i % w->result));
 }
 
 cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_part *part,
@@ -147,7 +147,7 @@ cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_pa
                        .rows = part->rows,
                        .length = part->length * width,
                        .loose = d->plan.aside || part->to_row == part->length,
-                       .woven = width > 1};
+                       .interleaved = width > 1};
 }
 
 void cvy_depthwise_list(cvy_depthwise *d) {
@@ -167,5 +167,5 @@ void cvy_depthwise_list(cvy_depthwise *d) {
       d->parts[s * plan->phases + i] = part_of(plan, s, phase, count);
     count = list_phase(d, count, phase);
   }
-  if (plan->width > 1) list_woven(d);
+  if (plan->width > 1) list_interleaved(d);
 }

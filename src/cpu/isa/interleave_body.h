@@ -1,4 +1,4 @@
-/* Body of weaving in GCC's vector extensions: four elements of all planes at a time, as squares of four
+/* Body of interleaving in GCC's vector extensions: four elements of all planes at a time, as squares of four
  * by four floats in each quarter of a register. */
 #include "cpu/isa/interleave.h"
 
@@ -63,10 +63,10 @@ static inline void turn_quads(vector *v) {
   v[3] = __builtin_shufflevector(b, d, IN_QUADS(2, 3, WIDTH + 2, WIDTH + 3));
 }
 
-static void weave(const cvy_weave *weave, float *to, const float *from) {
-  int64_t pitch = weave->pitch, i = 0;
-  const int32_t *place = weave->place;
-  for (; weave->planes == WIDTH && i + 4 <= weave->count; i += 4) {
+static void interleave(const cvy_interleaving *of, float *to, const float *from) {
+  int64_t pitch = of->pitch, i = 0;
+  const int32_t *place = of->place;
+  for (; of->planes == WIDTH && i + 4 <= of->count; i += 4) {
     vector v[4];
     UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load_quads(from + l * pitch + i, 4 * pitch);
@@ -74,14 +74,14 @@ static void weave(const cvy_weave *weave, float *to, const float *from) {
     UNROLL(4)
     for (int l = 0; l < 4; l++) store(to + place[i + l], v[l]);
   }
-  for (; i < weave->count; i++)
-    for (int64_t l = 0; l < weave->planes; l++) to[place[i] + l] = from[l * pitch + i];
+  for (; i < of->count; i++)
+    for (int64_t l = 0; l < of->planes; l++) to[place[i] + l] = from[l * pitch + i];
 }
 
-ALWAYS void unweave_all(const cvy_weave *weave, float *to, const float *from, bool add) {
-  int64_t pitch = weave->pitch, i = 0;
-  const int32_t *place = weave->place;
-  for (; weave->planes == WIDTH && i + 4 <= weave->count; i += 4) {
+ALWAYS void deinterleave_all(const cvy_interleaving *of, float *to, const float *from, bool add) {
+  int64_t pitch = of->pitch, i = 0;
+  const int32_t *place = of->place;
+  for (; of->planes == WIDTH && i + 4 <= of->count; i += 4) {
     vector v[4];
     UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load(from + place[i + l]);
@@ -89,14 +89,14 @@ ALWAYS void unweave_all(const cvy_weave *weave, float *to, const float *from, bo
     UNROLL(4)
     for (int l = 0; l < 4; l++) store_quads(to + l * pitch + i, 4 * pitch, v[l], add);
   }
-  for (; i < weave->count; i++)
-    for (int64_t l = 0; l < weave->planes; l++)
+  for (; i < of->count; i++)
+    for (int64_t l = 0; l < of->planes; l++)
       to[l * pitch + i] = add ? to[l * pitch + i] + from[place[i] + l] : from[place[i] + l];
 }
 
-static void unweave(const cvy_weave *weave, float *to, const float *from) {
-  if (weave->add)
-    unweave_all(weave, to, from, true);
+static void deinterleave(const cvy_interleaving *of, float *to, const float *from) {
+  if (of->add)
+    deinterleave_all(of, to, from, true);
   else
-    unweave_all(weave, to, from, false);
+    deinterleave_all(of, to, from, false);
 }

@@ -68,8 +68,8 @@ typedef struct cvy_simd {
   cvy_inner inner;
   cvy_stencil_sums *sums;
   cvy_stencil_dots *dots;
-  cvy_weave_planes *weave;
-  cvy_unweave_planes *unweave;
+  cvy_interleave_planes *interleave;
+  cvy_deinterleave_planes *deinterleave;
   cvy_wino wino;
 } cvy_simd;
 

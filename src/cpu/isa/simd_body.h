@@ -403,14 +403,14 @@ static double burn(int64_t rounds, float *sink) {
 #include "cpu/isa/stencil_body.h"
 #include "cpu/isa/winograd_body.h"
 
-#define SIMD_TABLE(text)                                                                          \
-  {                                                                                               \
-    .name = text, .slide = slide, .axpy = axpy, .gather_rows = gather_rows, .pad_rows = pad_rows, \
-    .scatter_rows = scatter_rows, .split_rows = split_rows, .join_rows = join_rows,               \
-    .gather = gather, .spread = spread, .dot = dot, .sum = sum, .epilogue = epilogue,             \
-    .burn = burn, .transpose = transpose, .pack = pack,                                           \
-    .microkernel = {TILE_ROWS, WIDTH, {tile_1, tile_2, tile_3}},                                  \
-    .narrow_microkernel = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}},                   \
-    .sums = stencil_sums, .dots = stencil_dots, .weave = weave, .unweave = unweave,               \
-    .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE,                              \
+#define SIMD_TABLE(text)                                                                           \
+  {                                                                                                \
+    .name = text, .slide = slide, .axpy = axpy, .gather_rows = gather_rows, .pad_rows = pad_rows,  \
+    .scatter_rows = scatter_rows, .split_rows = split_rows, .join_rows = join_rows,                \
+    .gather = gather, .spread = spread, .dot = dot, .sum = sum, .epilogue = epilogue,              \
+    .burn = burn, .transpose = transpose, .pack = pack,                                            \
+    .microkernel = {TILE_ROWS, WIDTH, {tile_1, tile_2, tile_3}},                                   \
+    .narrow_microkernel = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}},                    \
+    .sums = stencil_sums, .dots = stencil_dots, .interleave = interleave,                          \
+    .deinterleave = deinterleave, .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE, \
   }

@@ -26,7 +26,8 @@ typedef struct cvy_stencil {
   int64_t rows, length;
   cvy_ahead *ahead; /* two, or NULL */
   bool loose;       /* what lies between rows of y may be overwritten */
-  bool woven; /* rows of whole vectors (weave.h): w has a weight of each tap for every element */
+  bool
+      interleaved; /* rows of whole vectors (interleave.h): w has a weight of each tap for every element */
 } cvy_stencil;
 
 /* y[o y_pitch + i] = sum over r, s of w[r across + s] tap(r, s). Rows shorter than a vector read x up

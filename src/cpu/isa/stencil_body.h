@@ -17,7 +17,7 @@ static inline vector load_once(const float *from) {
 }
 
 static inline vector weight_of(const cvy_stencil *s, const float *w, int64_t tap) {
-  if (s->woven) return load(w + tap * WIDTH);
+  if (s->interleaved) return load(w + tap * WIDTH);
   return w[tap] - (vector){0};
 }
 
