@@ -12,21 +12,22 @@
 #define COPY_BYTES (INT64_C(128) << 20)
 #define COPY_PIECE (INT64_C(1) << 20)
 
-typedef struct burning {
+typedef struct peak_probe {
   const cvy_simd *simd;
   double operations[CVY_MAX_THREADS];
-} burning;
+} peak_probe;
 
-static void burn(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  burning *b = arg;
+static void run_peak_loop(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  peak_probe *b = arg;
   float sink = 0;
-  for (int64_t i = begin; i < end; i++) b->operations[slot] += b->simd->burn(ROUNDS, &sink);
+  for (int64_t i = begin; i < end; i++)
+    b->operations[slot] += b->simd->fma_peak_loop(ROUNDS, &sink);
 }
 
-static double burn_once(cvy_threads *threads, const cvy_simd *simd) {
-  burning b = {.simd = simd};
+static double measure_once(cvy_threads *threads, const cvy_simd *simd) {
+  peak_probe b = {.simd = simd};
   double sum = 0, start = cvy_clock();
-  cvy_parallel_for(threads, cvy_threads_count(threads), burn, &b);
+  cvy_parallel_for(threads, cvy_threads_count(threads), run_peak_loop, &b);
   double seconds = cvy_clock() - start;
   for (int i = 0; i < CVY_MAX_THREADS; i++) sum += b.operations[i];
   return sum / seconds * 1e-9;
@@ -35,7 +36,7 @@ static double burn_once(cvy_threads *threads, const cvy_simd *simd) {
 double cvy_peak_gflops(cvy_threads *threads, const cvy_simd *simd) {
   double best = 0;
   for (int i = 0; i < TRIES; i++) {
-    double now = burn_once(threads, simd);
+    double now = measure_once(threads, simd);
     best = now > best ? now : best;
   }
   return best;

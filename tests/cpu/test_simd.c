@@ -27,11 +27,11 @@ static void expect_equal(void) {
   assert_memory_equal(y, expected, sizeof expected);
 }
 
-static void check_slide(const cvy_simd *simd, int64_t length, int64_t step) {
+static void check_correlate(const cvy_simd *simd, int64_t length, int64_t step) {
   fill();
   for (int64_t i = 0; i < length; i++)
     for (int64_t t = 0; t < 5; t++) expected[i] += w[t] * x[500 + i + t * step];
-  simd->slide(y, x + 500, w, 5, step, length);
+  simd->correlate(y, x + 500, w, 5, step, length);
   expect_equal();
 }
 
@@ -49,10 +49,10 @@ static void check_gather(const cvy_simd *simd, int64_t length, int64_t stride) {
   expect_equal();
 }
 
-static void check_spread(const cvy_simd *simd, int64_t length, int64_t stride) {
+static void check_scatter(const cvy_simd *simd, int64_t length, int64_t stride) {
   fill();
   for (int64_t i = 0; i < length; i++) expected[i * stride] = x[i];
-  simd->spread(y, stride, x, length);
+  simd->scatter(y, stride, x, length);
   expect_equal();
 }
 
@@ -67,11 +67,11 @@ static void check_transpose(const cvy_simd *simd, int64_t rows, int64_t columns)
 
 /* Runs of all lengths one after another; loose ones may write past the last of them only. */
 static void check_pack(const cvy_simd *simd, bool loose) {
-  cvy_run runs[40];
+  cvy_copy_run runs[40];
   int64_t to = 0;
   fill();
   for (int64_t r = 0; r < 40; r++) {
-    runs[r] = (cvy_run){3 * r, to, r + 1};
+    runs[r] = (cvy_copy_run){3 * r, to, r + 1};
     for (int64_t i = 0; i <= r; i++) expected[to++] = x[3 * r + i];
   }
   simd->pack(y, x, runs, 40, loose);
@@ -81,7 +81,7 @@ static void check_pack(const cvy_simd *simd, bool loose) {
 
 static void check_dot(const cvy_simd *simd, int64_t length, int64_t stride) {
   fill();
-  cvy_planes planes = {x, y, length + 3, 211, stride, 3, length};
+  cvy_plane_pair planes = {x, y, length + 3, 211, stride, 3, length};
   double sum = 0;
   for (int64_t r = 0; r < 3; r++)
     for (int64_t i = 0; i < length; i++)
@@ -98,13 +98,13 @@ static void check_sum(const cvy_simd *simd, int64_t length) {
 
 static void check_length(const cvy_simd *simd, int64_t length) {
   for (int64_t stride = 1; stride <= 3; stride++) {
-    check_slide(simd, length, stride);
-    check_slide(simd, length, -stride);
+    check_correlate(simd, length, stride);
+    check_correlate(simd, length, -stride);
     check_axpy(simd, length, stride, 1);
     check_axpy(simd, length, 1, stride);
     check_axpy(simd, length, stride, 2);
     check_gather(simd, length, stride);
-    check_spread(simd, length, stride);
+    check_scatter(simd, length, stride);
     check_dot(simd, length, stride);
   }
   check_sum(simd, length);
@@ -121,13 +121,14 @@ static const float *tap(const cvy_stencil *s, int64_t t, int64_t o, int64_t i) {
 
 #define AHEAD 40 /* floats, which end within a line */
 
-static void ask(cvy_ahead *ahead) {
-  ahead[0] = (cvy_ahead){x, x + AHEAD, AHEAD, false};
-  ahead[1] = (cvy_ahead){y, y + AHEAD, AHEAD, true};
+static void ask(cvy_prefetch *prefetch) {
+  prefetch[0] = (cvy_prefetch){x, x + AHEAD, AHEAD, false};
+  prefetch[1] = (cvy_prefetch){y, y + AHEAD, AHEAD, true};
 }
 
-static void expect_asked(const cvy_ahead *ahead) {
-  for (int i = 0; i < 2; i++) assert_in_range(ahead[i].at - ahead[i].end, 0, CVY_LINE_FLOATS - 1);
+static void expect_prefetched(const cvy_prefetch *prefetch) {
+  for (int i = 0; i < 2; i++)
+    assert_in_range(prefetch[i].at - prefetch[i].end, 0, CVY_LINE_FLOATS - 1);
 }
 
 static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *weights) {
@@ -141,38 +142,38 @@ static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *
                                       : t] *
                *tap(s, t, o, i);
     }
-  ask(s->ahead);
+  ask(s->prefetch);
   simd->sums(s, weights, y, ROW);
   expect_equal();
-  expect_asked(s->ahead);
+  expect_prefetched(s->prefetch);
 }
 
 static void check_dots(const cvy_simd *simd, const cvy_stencil *s) {
-  float sums[8 * 3 * CVY_WIDEST] = {0};
+  float sums[8 * 3 * CVY_WIDEST_VECTOR] = {0};
   if (s->length < simd->microkernel.width) return; /* the contract excludes it */
   fill();
-  ask(s->ahead);
+  ask(s->prefetch);
   simd->dots(s, y, ROW, sums);
-  expect_asked(s->ahead);
+  expect_prefetched(s->prefetch);
   for (int64_t t = 0; t < s->across * s->down; t++) {
     double sum = 0;
     for (int64_t o = 0; o < s->rows; o++)
       for (int64_t i = 0; i < s->length; i++)
         sum += (double)y[o * ROW + i] * (double)*tap(s, t, o, i);
-    assert_true(simd->sum(sums + t * CVY_WIDEST, CVY_WIDEST) == sum);
+    assert_true(simd->sum(sums + t * CVY_WIDEST_VECTOR, CVY_WIDEST_VECTOR) == sum);
   }
 }
 
 /* Filter rows as far apart as results, half as far, and otherwise. */
 static void check_stencil(const cvy_simd *simd, int64_t down, int64_t rows, int64_t length) {
   int64_t shift[8 * 3];
-  float weights[8 * 3 * CVY_WIDEST];
+  float weights[8 * 3 * CVY_WIDEST_VECTOR];
   test_random random = {7};
-  test_fill_integers(&random, weights, 8 * 3 * CVY_WIDEST);
+  test_fill_integers(&random, weights, 8 * 3 * CVY_WIDEST_VECTOR);
   for (int64_t apart = 1; apart <= 3; apart++) {
     for (int64_t t = 0; t < 3 * down; t++) shift[t] = t / 3 * ROW + t % 3 * 2;
-    cvy_ahead ahead[2];
-    cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, ahead, false, false};
+    cvy_prefetch prefetch[2];
+    cvy_stencil s = {x, shift, 3, down, apart * ROW, ROW, rows, length, prefetch, false, false};
     check_sums(simd, &s, weights);
     check_dots(simd, &s);
     s.interleaved = true;
@@ -221,14 +222,14 @@ static void interleaving_equals_plain_loops(void **state) {
 
 static void check_halves(const cvy_simd *simd, int64_t length) {
   const int64_t odd = 301;
-  cvy_rows rows = {y, x, ROW, 2 * ROW, 3, length};
+  cvy_copy_rows rows = {y, x, ROW, 2 * ROW, 3, length};
   fill();
   for (int64_t i = 0; i < 3 * length; i++)
     expected[i / length * ROW + i % length % 2 * odd + i % length / 2] =
         x[i / length * 2 * ROW + i % length];
   simd->split_rows(&rows, odd);
   expect_equal();
-  rows = (cvy_rows){y, x, 2 * ROW, ROW, 3, length};
+  rows = (cvy_copy_rows){y, x, 2 * ROW, ROW, 3, length};
   fill();
   for (int64_t i = 0; i < 3 * length; i++)
     expected[i / length * 2 * ROW + i % length] =
@@ -239,7 +240,7 @@ static void check_halves(const cvy_simd *simd, int64_t length) {
 
 /* Behind short rows: what was there, or 0. */
 static void check_pad(const cvy_simd *simd, int64_t length) {
-  cvy_rows rows = {y, x, ROW, length, 3, length};
+  cvy_copy_rows rows = {y, x, ROW, length, 3, length};
   fill();
   for (int64_t i = 0; i < 3 * length; i++) expected[i / length * ROW + i % length] = x[i];
   simd->pad_rows(&rows);
@@ -361,8 +362,8 @@ static void burning_counts_its_operations(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++) {
     float sink = 0;
-    double once = sets[s]->burn(10, &sink);
-    assert_true(once > 0 && sets[s]->burn(20, &sink) == 2 * once);
+    double once = sets[s]->fma_peak_loop(10, &sink);
+    assert_true(once > 0 && sets[s]->fma_peak_loop(20, &sink) == 2 * once);
   }
 }
 

@@ -135,7 +135,7 @@ static void each_thread_is_told(void **state) {
   close_watched(&w);
 }
 
-/* The line tells a thread that burns from one that waits. On a loaded machine the one that burns has
+/* The line tells a thread that computes from one that waits. On a loaded machine the one that computes has
  * the processor for a part of the time only, so it gets more time: what is told has one digit. */
 #define SPIN_LIMIT 2.4
 

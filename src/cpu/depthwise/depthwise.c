@@ -19,12 +19,12 @@ static void sort_weights(const cvy_depthwise *d, const float *w, float *sorted) 
 
 /* Rows whose results lie beside each other: one part for each phase of the last axis. */
 static void sum_rows(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *x,
-                     const float *w, float *side, float *out, cvy_ahead *ahead) {
+                     const float *w, float *side, float *out, cvy_prefetch *prefetch) {
   const cvy_depthwise_plan *plan = &d->plan;
   if (parts->rows == 0) return;
   for (int64_t q = 0; q < plan->axis[2].phases; q++) {
     cvy_stencil stencil = cvy_depthwise_stencil(d, &parts[q], x);
-    stencil.ahead = ahead;
+    stencil.prefetch = prefetch;
     float *aside = side + q * plan->height * plan->side_row;
     d->call->simd->sums(&stencil, w + parts[q].list, plan->aside ? aside : out + parts[q].to,
                         plan->aside ? plan->side_row : parts[q].to_row);
@@ -43,12 +43,12 @@ static void sum_channel(const cvy_depthwise *d, const float *source, float *out,
   for (int64_t s = 0; s < plan->strips; s++) {
     const float *x = cvy_depthwise_strip(d, s, source, slot->x);
     const cvy_depthwise_part *parts = &d->parts[s * plan->phases];
-    cvy_ahead ahead[2] = {cvy_depthwise_next(d, s, source)};
+    cvy_prefetch prefetch[2] = {cvy_depthwise_prefetch_next(d, s, source)};
     for (int64_t i = 0; i < plan->outputs; i++) {
       const float *next = out + i * volume + parts->to + chunk;
-      ahead[1] = cvy_depthwise_ahead(next, plan->stream ? 0 : chunk, vectors, true);
+      prefetch[1] = cvy_depthwise_prefetch(next, plan->stream ? 0 : chunk, vectors, true);
       for (int64_t q = 0; q < plan->phases; q += plan->axis[2].phases)
-        sum_rows(d, &parts[q], x, slot->w + i * taps, slot->y, out + i * volume, ahead);
+        sum_rows(d, &parts[q], x, slot->w + i * taps, slot->y, out + i * volume, prefetch);
     }
   }
 }
@@ -121,25 +121,26 @@ static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 /* Adds what the rows of dy in one strip give. Short rows get zeros up to a vector's end. */
 static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *x,
-                     const float *dy, float *side, float *sums, cvy_ahead *ahead) {
+                     const float *dy, float *side, float *sums, cvy_prefetch *prefetch) {
   cvy_stencil stencil = cvy_depthwise_stencil(d, part, x);
   const float *y = dy + part->to;
   int64_t pitch = part->to_row, width = d->call->simd->microkernel.width;
-  if (part->length < CVY_WIDEST) {
-    d->call->simd->pad_rows(&(cvy_rows){.to = side,
-                                        .from = y,
-                                        .to_pitch = CVY_WIDEST,
-                                        .from_pitch = pitch,
-                                        .rows = part->rows,
-                                        .length = part->length});
+  if (part->length < CVY_WIDEST_VECTOR) {
+    d->call->simd->pad_rows(&(cvy_copy_rows){.to = side,
+                                             .from = y,
+                                             .to_pitch = CVY_WIDEST_VECTOR,
+                                             .from_pitch = pitch,
+                                             .rows = part->rows,
+                                             .length = part->length});
     y = side;
-    pitch = CVY_WIDEST;
+    pitch = CVY_WIDEST_VECTOR;
     stencil.length = (part->length + width - 1) / width * width;
   }
   int64_t count = part->rows * part->to_row;
-  ahead[1] = cvy_depthwise_ahead(dy + part->to + count, count, cvy_depthwise_vectors(d), false);
-  stencil.ahead = ahead;
-  d->call->simd->dots(&stencil, y, pitch, sums + part->list * CVY_WIDEST);
+  prefetch[1] =
+      cvy_depthwise_prefetch(dy + part->to + count, count, cvy_depthwise_vectors(d), false);
+  stencil.prefetch = prefetch;
+  d->call->simd->dots(&stencil, y, pitch, sums + part->list * CVY_WIDEST_VECTOR);
 }
 
 /* Of all outputs of channel c of image n. */
@@ -150,10 +151,10 @@ static void dot_channel(const cvy_depthwise *d, int64_t n, int64_t c,
   const float *source = d->call->a + nc * cvy_in_volume(&plan->p);
   for (int64_t s = 0; s < plan->strips; s++) {
     const float *x = cvy_depthwise_strip(d, s, source, slot->x);
-    cvy_ahead ahead[2] = {cvy_depthwise_next(d, s, source)};
+    cvy_prefetch prefetch[2] = {cvy_depthwise_prefetch_next(d, s, source)};
     for (int64_t i = 0; i < outputs; i++)
       dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, slot->y,
-               slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST, ahead);
+               slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST_VECTOR, prefetch);
   }
 }
 
@@ -168,7 +169,7 @@ static void dot_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
     for (int64_t n = 0; n < p->n; n++, cvy_beat_on()) dot_channel(d, n, c, &memory);
     for (int64_t t = 0; t < taps; t++) {
       float *dw = call->out + c * taps + t;
-      float sum = (float)call->simd->sum(memory.w + t * CVY_WIDEST, CVY_WIDEST);
+      float sum = (float)call->simd->sum(memory.w + t * CVY_WIDEST_VECTOR, CVY_WIDEST_VECTOR);
       *dw = p->accumulate ? *dw + sum : sum;
     }
   }

@@ -92,9 +92,10 @@ void cvy_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end,
 const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const float *source,
                                  float *to);
 /* `floats` from `from` on, asked for while stencils make `vectors` vectors of results. */
-cvy_ahead cvy_depthwise_ahead(const float *from, int64_t floats, int64_t vectors, bool write);
+cvy_prefetch cvy_depthwise_prefetch(const float *from, int64_t floats, int64_t vectors, bool write);
 /* What strip number `strip` + 1 will read, while all results of this strip are made. */
-cvy_ahead cvy_depthwise_next(const cvy_depthwise *d, int64_t strip, const float *source);
+cvy_prefetch cvy_depthwise_prefetch_next(const cvy_depthwise *d, int64_t strip,
+                                         const float *source);
 /* Vectors of results of a strip of one output channel. */
 int64_t cvy_depthwise_vectors(const cvy_depthwise *d);
 /* Rows of all phases of the last axis, made aside, to their channel. */

@@ -81,7 +81,8 @@ static void dot_block(const cvy_depthwise *d, const block *b, const cvy_depthwis
   cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
   interleave_source(d, b, slot->x);
   d->call->simd->interleave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
-  d->call->simd->dots(&stencil, slot->y, part->to_row * width, slot->w + part->list * CVY_WIDEST);
+  d->call->simd->dots(&stencil, slot->y, part->to_row * width,
+                      slot->w + part->list * CVY_WIDEST_VECTOR);
 }
 
 /* Every element of a vector has the sums of its own channel. */
@@ -91,7 +92,7 @@ static void put_sums(const cvy_depthwise *d, const block *b, const float *sums) 
   bool add = d->plan.p.accumulate;
   for (int64_t l = 0; l < b->channels; l++)
     for (int64_t t = 0; t < taps; t++, dw++)
-      *dw = add ? *dw + sums[t * CVY_WIDEST + l] : sums[t * CVY_WIDEST + l];
+      *dw = add ? *dw + sums[t * CVY_WIDEST_VECTOR + l] : sums[t * CVY_WIDEST_VECTOR + l];
 }
 
 void cvy_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot) {

@@ -55,7 +55,7 @@ static bool is_flat(const cvy_depthwise_plan *plan) {
     if (axis->left > 0 || places(axis) > axis->source) return false;
   }
   const cvy_depthwise_axis *last = &plan->axis[2];
-  return last->step == 1 && last->result / last->phases >= CVY_WIDEST;
+  return last->step == 1 && last->result / last->phases >= CVY_WIDEST_VECTOR;
 }
 
 /* Short strips where the source has few rows: taps that read none of them are left out. */
@@ -112,14 +112,15 @@ static void cut_memory(cvy_depthwise_plan *plan) {
   int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
   bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, interleaved = plan->width > 1;
   plan->side_row = interleaved ? w->sums
-                   : weights   ? CVY_WIDEST
+                   : weights   ? CVY_WIDEST_VECTOR
                                : cvy_round_up(w->sums, CVY_LINE_FLOATS);
   plan->side = cvy_times(plan->height, plan->side_row);
   int64_t sides = interleaved ? plan->phases : w->phases;
-  plan->x_floats = plan->flat ? 0 : cvy_times(plan->inputs, plan->image) * plan->width + CVY_WIDEST;
+  plan->x_floats =
+      plan->flat ? 0 : cvy_times(plan->inputs, plan->image) * plan->width + CVY_WIDEST_VECTOR;
   plan->y_floats = cvy_times(plan->side, sides) * plan->width;
   plan->w_floats =
-      cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST : plan->width), CVY_LINE_FLOATS);
+      cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST_VECTOR : plan->width), CVY_LINE_FLOATS);
   plan->z_floats = plan->stream ? cvy_times(plan->outputs, results(plan)) : 0;
   plan->slot_floats = cvy_round_up(
       plan->x_floats + plan->y_floats + plan->w_floats + plan->z_floats, CVY_LINE_FLOATS);

@@ -8,9 +8,10 @@
 
 /* ---------------------------------------------------------------------------------- in time */
 
-cvy_ahead cvy_depthwise_ahead(const float *from, int64_t floats, int64_t vectors, bool write) {
+cvy_prefetch cvy_depthwise_prefetch(const float *from, int64_t floats, int64_t vectors,
+                                    bool write) {
   int64_t step = cvy_parts_of(floats * TILE, cvy_most(vectors, TILE));
-  return (cvy_ahead){from, from + floats, cvy_round_up(step, CVY_LINE_FLOATS), write};
+  return (cvy_prefetch){from, from + floats, cvy_round_up(step, CVY_LINE_FLOATS), write};
 }
 
 int64_t cvy_depthwise_vectors(const cvy_depthwise *d) {
@@ -28,12 +29,13 @@ static const float *end_of(const cvy_depthwise *d, int64_t strip, const float *s
   return source + ((first + sums - 1) * h->step + h->reach - h->left) * plan->axis[2].source;
 }
 
-cvy_ahead cvy_depthwise_next(const cvy_depthwise *d, int64_t strip, const float *source) {
+cvy_prefetch cvy_depthwise_prefetch_next(const cvy_depthwise *d, int64_t strip,
+                                         const float *source) {
   const cvy_depthwise_plan *plan = &d->plan;
   bool plane = plan->axis[0].sums == 1 && plan->axis[0].reach == 1 && plan->inputs == 1;
   int64_t floats = plane ? plan->height * plan->axis[1].step * plan->axis[2].source : 0;
-  return cvy_depthwise_ahead(end_of(d, strip, source), floats,
-                             cvy_depthwise_vectors(d) * plan->outputs, false);
+  return cvy_depthwise_prefetch(end_of(d, strip, source), floats,
+                                cvy_depthwise_vectors(d) * plan->outputs, false);
 }
 
 /* ------------------------------------------------------------------------------------- strips */
@@ -44,18 +46,18 @@ static void zero_rows(const cvy_depthwise_plan *plan, float *to, int64_t begin, 
 }
 
 /* Rows of the source, each to the parts that any tap reads. */
-static void fill_rows(const cvy_depthwise *d, const cvy_rows *rows) {
+static void fill_rows(const cvy_depthwise *d, const cvy_copy_rows *rows) {
   const cvy_depthwise_plan *plan = &d->plan;
   const cvy_simd *simd = d->call->simd;
   int64_t left = plan->axis[2].left, step = plan->axis[2].step;
   if (step == 1) {
-    cvy_rows whole = *rows;
+    cvy_copy_rows whole = *rows;
     whole.to += left;
     simd->pad_rows(&whole);
     return;
   }
   if (step == 2 && plan->split == 2) {
-    cvy_rows even = *rows;
+    cvy_copy_rows even = *rows;
     even.to += left % 2 * plan->part + left / 2;
     int64_t odd = (left % 2 ? -plan->part : plan->part) + left % 2;
     simd->split_rows(&even, odd);
@@ -63,7 +65,7 @@ static void fill_rows(const cvy_depthwise *d, const cvy_rows *rows) {
   }
   for (int64_t i = 0; i < plan->split; i++) {
     int64_t first = ((i - left) % step + step) % step;
-    cvy_rows part = *rows;
+    cvy_copy_rows part = *rows;
     part.from += first;
     part.to += i * plan->part + (first + left) / step;
     part.length = (rows->length - first + step - 1) / step;
@@ -80,12 +82,12 @@ static void fill_slice(const cvy_depthwise *d, int64_t top, int64_t rows, const 
   zero_rows(&d->plan, to, 0, begin);
   zero_rows(&d->plan, to, end, rows);
   int64_t last = (w->sums - 1) * w->step + w->reach - w->left;
-  fill_rows(d, &(cvy_rows){.to = to + begin * d->plan.row,
-                           .from = slice + (top + begin - h->left) * w->source,
-                           .to_pitch = d->plan.row,
-                           .from_pitch = w->source,
-                           .rows = end - begin,
-                           .length = cvy_most(cvy_least(last, w->source), 0)});
+  fill_rows(d, &(cvy_copy_rows){.to = to + begin * d->plan.row,
+                                .from = slice + (top + begin - h->left) * w->source,
+                                .to_pitch = d->plan.row,
+                                .from_pitch = w->source,
+                                .rows = end - begin,
+                                .length = cvy_most(cvy_least(last, w->source), 0)});
 }
 
 const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const float *source,
@@ -112,12 +114,12 @@ static void join(const cvy_depthwise *d, const cvy_depthwise_part *parts, const 
                  float *out) {
   const cvy_depthwise_plan *plan = &d->plan;
   int64_t even = plan->axis[2].pad % 2, odd = (1 - 2 * even) * plan->height * plan->side_row;
-  d->call->simd->join_rows(&(cvy_rows){.to = out + parts[even].to,
-                                       .from = from + even * plan->height * plan->side_row,
-                                       .to_pitch = parts[even].to_row,
-                                       .from_pitch = plan->side_row,
-                                       .rows = parts[even].rows,
-                                       .length = plan->axis[2].result},
+  d->call->simd->join_rows(&(cvy_copy_rows){.to = out + parts[even].to,
+                                            .from = from + even * plan->height * plan->side_row,
+                                            .to_pitch = parts[even].to_row,
+                                            .from_pitch = plan->side_row,
+                                            .rows = parts[even].rows,
+                                            .length = plan->axis[2].result},
                            odd);
 }
 
@@ -140,12 +142,12 @@ void cvy_depthwise_move(const cvy_depthwise *d, const cvy_depthwise_part *parts,
     if (plan->p.accumulate)
       add_rows(d, &parts[q], from, out);
     else
-      d->call->simd->scatter_rows(&(cvy_rows){.to = out + parts[q].to,
-                                              .from = from,
-                                              .to_pitch = parts[q].to_row,
-                                              .from_pitch = plan->side_row,
-                                              .rows = parts[q].rows,
-                                              .length = parts[q].length},
+      d->call->simd->scatter_rows(&(cvy_copy_rows){.to = out + parts[q].to,
+                                                   .from = from,
+                                                   .to_pitch = parts[q].to_row,
+                                                   .from_pitch = plan->side_row,
+                                                   .rows = parts[q].rows,
+                                                   .length = parts[q].length},
                                   phases);
   }
 }

@@ -15,7 +15,7 @@ static double plane_sum(const cvy_cpu_call *call, const weight *at, const float 
   cvy_span rows = cvy_span_of(p->in[1], p->out[1], p->stride[1], up);
   cvy_span row = cvy_span_of(p->in[2], p->out[2], p->stride[2], left);
   if (rows.begin >= rows.end || row.begin >= row.end) return 0;
-  cvy_planes planes = {
+  cvy_plane_pair planes = {
       .a = dy + rows.begin * p->out[2] + row.begin,
       .b = x + (rows.begin * p->stride[1] + up) * p->in[2] + row.begin * p->stride[2] + left,
       .a_pitch = p->out[2],

@@ -27,8 +27,8 @@ void cvy_line_add(const cvy_simd *simd, const cvy_line *line, float *y, const fl
   cvy_span inner = line->inner;
   if (line->stride != 1) inner = (cvy_span){line->out, line->out};
   if (inner.begin < inner.end)
-    simd->slide(y + inner.begin, x + inner.begin + line->offset, w, line->taps, line->step,
-                inner.end - inner.begin);
+    simd->correlate(y + inner.begin, x + inner.begin + line->offset, w, line->taps, line->step,
+                    inner.end - inner.begin);
   for (int64_t t = 0; t < line->taps; t++) {
     cvy_span span = tap_span(line, t);
     int64_t offset = line->offset + t * line->step;

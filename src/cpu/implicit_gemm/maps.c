@@ -136,7 +136,7 @@ static void carve(cvy_igemm_block *b, float *memory) {
   b->panel = b->x + plan->plane_floats;
   b->results = b->panel + plan->panel_floats;
   b->filters = b->results + plan->result_floats;
-  b->runs = (cvy_run *)(b->filters + (plan->once ? plan->together * plan->tile_floats : 0));
+  b->runs = (cvy_copy_run *)(b->filters + (plan->once ? plan->together * plan->tile_floats : 0));
   b->strips = (cvy_igemm_strip *)(b->runs + plan->runs);
   b->taps = (int64_t *)(b->strips + plan->strips);
 }

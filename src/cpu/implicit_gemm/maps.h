@@ -105,7 +105,7 @@ typedef struct cvy_igemm_block {
   int64_t step[3], limit[3], volume;
   /* In slot memory: */
   float *x, *panel, *results, *filters;
-  cvy_run *runs;
+  cvy_copy_run *runs;
   cvy_igemm_strip *strips;
   int64_t run_count, strip_count, *taps;
 } cvy_igemm_block;

@@ -187,7 +187,7 @@ static void size_memory(cvy_igemm_plan *plan) {
   plan->panel_floats = plan->shifted ? 0 : cvy_times(plan->strips, plan->strip_floats);
   plan->result_floats =
       cvy_times(plan->strips, cvy_parts_of(plan->tiles, plan->parts) * rows * width);
-  int64_t runs = plan->runs * (int64_t)(sizeof(cvy_run) / sizeof(float));
+  int64_t runs = plan->runs * (int64_t)(sizeof(cvy_copy_run) / sizeof(float));
   runs += plan->strips * (int64_t)(sizeof(cvy_igemm_strip) / sizeof(float));
   int64_t floats = cvy_times(1, plan->plane_floats + plan->panel_floats);
   floats = cvy_times(1, floats + plan->result_floats + own + runs + INDEX_FLOATS * plan->taps);

@@ -19,7 +19,7 @@ static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *fr
     else if (step == 1)
       memcpy(y, from, (size_t)count * sizeof *y);
     else
-      call->simd->spread(y, step, from, count);
+      call->simd->scatter(y, step, from, count);
   }
 }
 

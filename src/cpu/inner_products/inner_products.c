@@ -28,7 +28,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_inner_plan plan = cvy_inner_plan_for(problem, facts);
   if (plan.taps > 1)
-    return plan.foresees && plan.p.stride[2] <= MOST_STRIDE &&
+    return plan.prefetches && plan.p.stride[2] <= MOST_STRIDE &&
            plan.channels * plan.p.filter[2] < FEW_COLUMNS;
   int64_t sums = plan.channels * plan.outputs, places = plan.p.n * cvy_out_volume(&plan.p);
   bool many = plan.channels >= LEAST_CHANNELS && plan.outputs >= LEAST_CHANNELS;

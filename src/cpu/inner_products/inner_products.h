@@ -21,7 +21,7 @@ typedef struct cvy_inner_plan {
   int64_t x_pitch, y_pitch;     /* floats of a channel and of an output of a unit */
   int64_t x_some, y_some;       /* how many of them are in cache at a time */
   int64_t output_part, output_parts, channel_part, channel_parts; /* of a group, shared out */
-  bool foresees;              /* units are small enough to be asked for one ahead */
+  bool prefetches;            /* units are small enough to be asked for one ahead */
   int64_t slices;             /* of the units */
   int64_t sum_floats;         /* of a slice; 0 if dw itself is the sum */
   int64_t x_floats, y_floats; /* in a slot */

@@ -9,7 +9,7 @@
 #define SOME_FLOATS 65536 /* of x, and of dy, in the L2 cache */
 #define SUM_FLOATS 65536  /* up to here a sum per slice costs less than loading x again */
 #define SLICES_PER_THREAD 2
-#define FORESEEN 2    /* shares of the cache for dy that may be asked for ahead */
+#define PREFETCHED 2  /* shares of the cache for dy that may be asked for ahead */
 #define LEAST_PART 16 /* outputs or channels */
 #define FAR 512       /* floats: so far apart rows would meet in few sets of the cache */
 
@@ -107,8 +107,8 @@ static void size_memory(cvy_inner_plan *plan) {
   int64_t most = cvy_most(SOME_FLOATS / cvy_times(places, plan->phases), 1),
           channels = plan->channel_part;
   plan->x_some = cvy_parts_of(channels, cvy_parts_of(channels, most));
-  plan->foresees = !plan->flat && plan->images == 1 && plan->x_some == plan->channel_part &&
-                   plan->output_part <= FORESEEN * plan->y_some;
+  plan->prefetches = !plan->flat && plan->images == 1 && plan->x_some == plan->channel_part &&
+                     plan->output_part <= PREFETCHED * plan->y_some;
   plan->sum_floats =
       plan->slices > 1 ? cvy_round_up(plan->p.k * plan->channels * plan->taps, CVY_LINE_FLOATS) : 0;
   int64_t columns = cvy_round_up(plan->x_some * plan->taps + plan->tile->columns, CVY_LINE_FLOATS);

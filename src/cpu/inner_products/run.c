@@ -115,19 +115,20 @@ static void list_columns(const unit *u, int64_t count) {
 
 /* ----------------------------------------------------------------------------- multiplying */
 
-static void ask_for(const float *from, int64_t floats) {
+static void prefetch_floats(const float *from, int64_t floats) {
   for (int64_t i = 0; i < floats; i += CVY_LINE_FLOATS) __builtin_prefetch(from + i, 0, 2);
 }
 
 /* Step `step` of `steps`: loading only waits for memory, so what it will read of the next unit is
  * asked for while this one is multiplied. */
-static void foresee(const unit *next, range channels, range outputs, int64_t step, int64_t steps) {
+static void prefetch_share(const unit *next, range channels, range outputs, int64_t step,
+                           int64_t steps) {
   int64_t c = channels.end - channels.first, all = c + outputs.end - outputs.first;
   for (int64_t i = step * all / steps; i < (step + 1) * all / steps; i++)
     if (i < c)
-      ask_for(x_of(next, channels.first + i), next->x_floats);
+      prefetch_floats(x_of(next, channels.first + i), next->x_floats);
     else
-      ask_for(y_of(next, outputs.first + i - c), next->y_floats);
+      prefetch_floats(y_of(next, outputs.first + i - c), next->y_floats);
 }
 
 static void multiply(const unit *u, const unit *next, range channels, range outputs, bool add,
@@ -149,7 +150,7 @@ static void multiply(const unit *u, const unit *next, range channels, range outp
       tile.sum = sum + k * tile.sum_pitch + j;
       tile.rows = cvy_least(high, rows - k);
       tile.columns = cvy_least(wide, columns - j);
-      if (next) foresee(next, channels, outputs, step, steps);
+      if (next) prefetch_share(next, channels, outputs, step, steps);
       plan->tile->run(&tile);
     }
 }
@@ -191,7 +192,7 @@ static void sum_piece(const inner_run *run, int64_t number, float *memory) {
     set_unit(&u, i);
     unit next = u;
     if (i + 1 < end) set_unit(&next, i + 1);
-    add_unit(&u, i + 1 < end && plan->foresees ? &next : NULL, channels, outputs,
+    add_unit(&u, i + 1 < end && plan->prefetches ? &next : NULL, channels, outputs,
              i > begin || (direct && plan->p.accumulate), sum);
   }
 }

@@ -11,59 +11,59 @@
 
 /* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`
  * floats apart; b's elements are `b_stride` apart. */
-typedef struct cvy_planes {
+typedef struct cvy_plane_pair {
   const float *a, *b;
   int64_t a_pitch, b_pitch, b_stride;
   int64_t rows, length;
-} cvy_planes;
+} cvy_plane_pair;
 
 /* `count` neighbouring floats to be copied. */
-typedef struct cvy_run {
+typedef struct cvy_copy_run {
   int64_t from, to, count;
-} cvy_run;
+} cvy_copy_run;
 
 /* Rows to be copied, `to_pitch` and `from_pitch` floats apart. */
-typedef struct cvy_rows {
+typedef struct cvy_copy_rows {
   float *to;
   const float *from;
   int64_t to_pitch, from_pitch, rows, length;
-} cvy_rows;
+} cvy_copy_rows;
 
 typedef struct cvy_simd {
   const char *name;
 
   /* y[i] += sum over t of w[t] x[i + t step], i < length. */
-  void (*slide)(float *y, const float *x, const float *w, int64_t taps, int64_t step,
-                int64_t length);
+  void (*correlate)(float *y, const float *x, const float *w, int64_t taps, int64_t step,
+                    int64_t length);
   /* y[i ys] += w x[i xs] */
   void (*axpy)(float *y, int64_t ys, const float *x, int64_t xs, float w, int64_t length);
   /* to[i] = from[i stride] */
   void (*gather)(float *to, const float *from, int64_t stride, int64_t length);
   /* In each row to[i] = from[i stride], or to[i stride] = from[i]. */
-  void (*gather_rows)(const cvy_rows *rows, int64_t stride);
-  void (*scatter_rows)(const cvy_rows *rows, int64_t stride);
+  void (*gather_rows)(const cvy_copy_rows *rows, int64_t stride);
+  void (*scatter_rows)(const cvy_copy_rows *rows, int64_t stride);
   /* In each row to[i] = from[i]. Behind rows shorter than a vector, 0 may be written up to its end. */
-  void (*pad_rows)(const cvy_rows *rows);
+  void (*pad_rows)(const cvy_copy_rows *rows);
   /* In each row to[i] = from[2 i], to[i + odd] = from[2 i + 1], as many as `length` has; or to[2 i] =
    * from[i], to[2 i + 1] = from[i + odd]. */
-  void (*split_rows)(const cvy_rows *rows, int64_t odd);
-  void (*join_rows)(const cvy_rows *rows, int64_t odd);
+  void (*split_rows)(const cvy_copy_rows *rows, int64_t odd);
+  void (*join_rows)(const cvy_copy_rows *rows, int64_t odd);
   /* to[i stride] = from[i]; what lies between may be read and written back */
-  void (*spread)(float *to, int64_t stride, const float *from, int64_t length);
+  void (*scatter)(float *to, int64_t stride, const float *from, int64_t length);
   /* sum of a[r][i] b[r][i b_stride] */
-  double (*dot)(const cvy_planes *planes);
+  double (*dot)(const cvy_plane_pair *planes);
   double (*sum)(const float *x, int64_t length);
   /* y[i] = v > 0 ? v : v slope, v = y[i] + bias; a NaN stays. slope 1: no activation. */
   void (*epilogue)(float *y, float bias, float slope, int64_t length);
   /* `rounds` rounds of independent multiply-adds in registers; returns how many floating-point
    * operations that were. `sink` keeps the compiler from dropping them. */
-  double (*burn)(int64_t rounds, float *sink);
+  double (*fma_peak_loop)(int64_t rounds, float *sink);
   /* to[j to_pitch + i] = from[i from_pitch + j], i < rows, j < columns */
   void (*transpose)(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
                     int64_t rows, int64_t columns);
   /* Copies runs. loose: `from` may be read and `to` written up to the end of a vector beyond a run; the
    * next run, where it follows, repairs what is written. */
-  void (*pack)(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose);
+  void (*pack)(float *to, const float *from, const cvy_copy_run *runs, int64_t count, bool loose);
   cvy_microkernel microkernel, narrow_microkernel; /* narrow: for few rows */
   cvy_inner inner;
   cvy_stencil_sums *sums;

@@ -21,7 +21,7 @@ typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 #endif
 
 /* Independent accumulators: enough to cover the latency of a multiply-add. */
-#define BURN 12
+#define PEAK_SUMS 12
 
 static inline vector load(const float *from) {
   return *(const vector *)from;
@@ -38,8 +38,8 @@ static inline vector_mask mask_from(int64_t first) {
   return number >= (int32_t)first;
 }
 
-static inline int64_t slide_wide(float *y, const float *x, const float *w, int64_t taps,
-                                 int64_t step, int64_t length) {
+static inline int64_t correlate_wide(float *y, const float *x, const float *w, int64_t taps,
+                                     int64_t step, int64_t length) {
   int64_t i = 0;
   for (; i + 4 * WIDTH <= length; i += 4 * WIDTH) {
     vector a = load(y + i), b = load(y + i + WIDTH);
@@ -59,9 +59,9 @@ static inline int64_t slide_wide(float *y, const float *x, const float *w, int64
   return i;
 }
 
-static void slide(float *y, const float *x, const float *w, int64_t taps, int64_t step,
-                  int64_t length) {
-  int64_t i = slide_wide(y, x, w, taps, step, length);
+static void correlate(float *y, const float *x, const float *w, int64_t taps, int64_t step,
+                      int64_t length) {
+  int64_t i = correlate_wide(y, x, w, taps, step, length);
   for (; i + WIDTH <= length; i += WIDTH) {
     vector a = load(y + i);
     for (int64_t t = 0; t < taps; t++) a += w[t] * load(x + i + t * step);
@@ -101,7 +101,7 @@ static void gather(float *restrict to, const float *restrict from, int64_t strid
 }
 
 /* Stride 2 keeps what lies between, four at a time, except behind the last. */
-static void spread(float *to, int64_t stride, const float *from, int64_t length) {
+static void scatter(float *to, int64_t stride, const float *from, int64_t length) {
   int64_t i = 0;
   for (; stride == 2 && i + 4 < length; i += 4) {
     quad v = *(const quad *)(from + i), *y = (quad *)(to + 2 * i), *z = (quad *)(to + 2 * i + 4);
@@ -146,7 +146,8 @@ static void transpose(float *to, int64_t to_pitch, const float *from, int64_t fr
       to[j * to_pitch + i] = from[i * from_pitch + j];
 }
 
-static void pack(float *to, const float *from, const cvy_run *runs, int64_t count, bool loose) {
+static void pack(float *to, const float *from, const cvy_copy_run *runs, int64_t count,
+                 bool loose) {
   for (int64_t r = 0; r < count; r++) {
     const float *x = from + runs[r].from;
     float *y = to + runs[r].to;
@@ -211,7 +212,7 @@ static inline void gather_row(float *to, const float *from, int64_t stride, int6
   }
 }
 
-static void gather_rows(const cvy_rows *r, int64_t stride) {
+static void gather_rows(const cvy_copy_rows *r, int64_t stride) {
   float *to = r->to;
   const float *from = r->from;
   for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
@@ -222,7 +223,7 @@ static void gather_rows(const cvy_rows *r, int64_t stride) {
   }
 }
 
-static void scatter_rows(const cvy_rows *r, int64_t stride) {
+static void scatter_rows(const cvy_copy_rows *r, int64_t stride) {
   float *to = r->to;
   const float *from = r->from;
   for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
@@ -234,7 +235,7 @@ static void scatter_rows(const cvy_rows *r, int64_t stride) {
 }
 
 /* Short rows are read whole vectors at a time as far as rows follow. */
-static void pad_rows(const cvy_rows *r) {
+static void pad_rows(const cvy_copy_rows *r) {
   vector_mask inside = ~mask_from(r->length);
   float *to = r->to;
   const float *from = r->from;
@@ -299,7 +300,7 @@ static inline void join_row(float *restrict to, const float *restrict even,
   }
 }
 
-static void split_rows(const cvy_rows *r, int64_t odd) {
+static void split_rows(const cvy_copy_rows *r, int64_t odd) {
   float *to = r->to;
   const float *from = r->from;
   for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
@@ -308,7 +309,7 @@ static void split_rows(const cvy_rows *r, int64_t odd) {
   }
 }
 
-static void join_rows(const cvy_rows *r, int64_t odd) {
+static void join_rows(const cvy_copy_rows *r, int64_t odd) {
   float *to = r->to;
   const float *from = r->from;
   for (int64_t i = 0; i < r->rows; i++, to += r->to_pitch, from += r->from_pitch) {
@@ -347,7 +348,7 @@ static float dot_strided(const float *x, const float *y, int64_t stride, int64_t
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-static double dot(const cvy_planes *p) {
+static double dot(const cvy_plane_pair *p) {
   vector a = {0}, b = {0};
   double rest = 0;
   for (int64_t r = 0; r < p->rows; r++) {
@@ -385,16 +386,16 @@ static void epilogue(float *y, float bias, float slope, int64_t length) {
   }
 }
 
-static double burn(int64_t rounds, float *sink) {
-  vector a[BURN], factor = {0}, term = {0};
-  for (int i = 0; i < BURN; i++) a[i] = factor + (float)i;
+static double fma_peak_loop(int64_t rounds, float *sink) {
+  vector a[PEAK_SUMS], factor = {0}, term = {0};
+  for (int i = 0; i < PEAK_SUMS; i++) a[i] = factor + (float)i;
   factor += 0.5f;
   term += sink[0];
   for (int64_t r = 0; r < rounds; r++)
-    for (int i = 0; i < BURN; i++) a[i] = a[i] * factor + term;
-  for (int i = 1; i < BURN; i++) a[0] += a[i];
+    for (int i = 0; i < PEAK_SUMS; i++) a[i] = a[i] * factor + term;
+  for (int i = 1; i < PEAK_SUMS; i++) a[0] += a[i];
   sink[0] = a[0][0];
-  return 2.0 * BURN * WIDTH * (double)rounds;
+  return 2.0 * PEAK_SUMS * WIDTH * (double)rounds;
 }
 
 #include "cpu/isa/inner_products_body.h"
@@ -405,10 +406,10 @@ static double burn(int64_t rounds, float *sink) {
 
 #define SIMD_TABLE(text)                                                                           \
   {                                                                                                \
-    .name = text, .slide = slide, .axpy = axpy, .gather_rows = gather_rows, .pad_rows = pad_rows,  \
-    .scatter_rows = scatter_rows, .split_rows = split_rows, .join_rows = join_rows,                \
-    .gather = gather, .spread = spread, .dot = dot, .sum = sum, .epilogue = epilogue,              \
-    .burn = burn, .transpose = transpose, .pack = pack,                                            \
+    .name = text, .correlate = correlate, .axpy = axpy, .gather_rows = gather_rows,                \
+    .pad_rows = pad_rows, .scatter_rows = scatter_rows, .split_rows = split_rows,                  \
+    .join_rows = join_rows, .gather = gather, .scatter = scatter, .dot = dot, .sum = sum,          \
+    .epilogue = epilogue, .fma_peak_loop = fma_peak_loop, .transpose = transpose, .pack = pack,    \
     .microkernel = {TILE_ROWS, WIDTH, {tile_1, tile_2, tile_3}},                                   \
     .narrow_microkernel = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}},                    \
     .sums = stencil_sums, .dots = stencil_dots, .interleave = interleave,                          \

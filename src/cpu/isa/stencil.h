@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CVY_WIDEST 16 /* floats of the widest vector of any instruction set */
+#define CVY_WIDEST_VECTOR 16 /* floats of the widest vector of any instruction set */
 
 /* Memory that is wanted soon: asked for a few lines at a time between the sums, because the processor keeps
  * a few requests open, and asking for many at once is waiting for them. */
-typedef struct cvy_ahead {
+typedef struct cvy_prefetch {
   const float *at, *end;
   int64_t step; /* floats at a time */
   bool write;
-} cvy_ahead;
+} cvy_prefetch;
 
 typedef struct cvy_stencil {
   const float *x;
@@ -24,8 +24,8 @@ typedef struct cvy_stencil {
   int64_t across, down; /* taps of a filter row, filter rows */
   int64_t x_step, tap_step;
   int64_t rows, length;
-  cvy_ahead *ahead; /* two, or NULL */
-  bool loose;       /* what lies between rows of y may be overwritten */
+  cvy_prefetch *prefetch; /* two, or NULL */
+  bool loose;             /* what lies between rows of y may be overwritten */
   bool
       interleaved; /* rows of whole vectors (interleave.h): w has a weight of each tap for every element */
 } cvy_stencil;
@@ -35,7 +35,7 @@ typedef struct cvy_stencil {
 typedef void cvy_stencil_sums(const cvy_stencil *stencil, const float *w, float *y,
                               int64_t y_pitch);
 
-/* Adds y[o y_pitch + i] tap(r, s) to one of the CVY_WIDEST sums at sums[(r across + s) CVY_WIDEST].
+/* Adds y[o y_pitch + i] tap(r, s) to one of the CVY_WIDEST_VECTOR sums at sums[(r across + s) CVY_WIDEST_VECTOR].
  * The length is at least a vector's. */
 typedef void cvy_stencil_dots(const cvy_stencil *stencil, const float *y, int64_t y_pitch,
                               float *sums);

@@ -28,7 +28,7 @@ ALWAYS int tile_row(const int i, const int r, const int step, const int rows) {
 
 /* ------------------------------------------------------------------------------------ ahead */
 
-static inline void ask(cvy_ahead *a) {
+static inline void prefetch_step(cvy_prefetch *a) {
   const float *end = a->end - a->at > a->step ? a->at + a->step : a->end;
   if (a->write)
     for (; a->at < end; a->at += CVY_LINE_FLOATS) __builtin_prefetch(a->at, 1);
@@ -36,10 +36,10 @@ static inline void ask(cvy_ahead *a) {
     for (; a->at < end; a->at += CVY_LINE_FLOATS) __builtin_prefetch(a->at);
 }
 
-static inline void ask_ahead(const cvy_stencil *s) {
-  if (!s->ahead) return;
-  ask(&s->ahead[0]);
-  ask(&s->ahead[1]);
+static inline void prefetch_some(const cvy_stencil *s) {
+  if (!s->prefetch) return;
+  prefetch_step(&s->prefetch[0]);
+  prefetch_step(&s->prefetch[1]);
 }
 
 /* ------------------------------------------------------------------------------------- sums */
@@ -75,11 +75,11 @@ ALWAYS void sum_rows(const cvy_stencil *s, const float *w, int64_t first, float 
   y += first * y_pitch;
   for (int64_t i = 0; last >= 0 && i < s->length; i += WIDTH) {
     int64_t at = i < last ? i : last;
-    ask_ahead(s);
+    prefetch_some(s);
     sum_vectors(s, w, x + at, pitch, y + at, y_pitch, rows, down, step);
   }
   if (last >= 0) return;
-  ask_ahead(s);
+  prefetch_some(s);
   float whole[STENCIL_ROWS * WIDTH];
   int64_t room = s->loose ? (s->rows - 1 - first) * y_pitch + s->length : 0;
   sum_vectors(s, w, x, pitch, whole, WIDTH, rows, down, step);
@@ -234,11 +234,11 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
   vector sum[STENCIL_DOWN * 2 + 2];
   UNROLL(16)
   for (int t = 0; t < block * down; t++)
-    sum[t] = load(sums + (t % down * s->across + k + t / down) * CVY_WIDEST);
+    sum[t] = load(sums + (t % down * s->across + k + t / down) * CVY_WIDEST_VECTOR);
   for (int64_t i = 0; i < s->length; i += WIDTH) {
     int64_t at = i + WIDTH <= s->length ? i : s->length - WIDTH, o = 0;
     vector_mask mask = mask_from(i - at); /* what the last vector has again counts as 0 */
-    ask_ahead(s);
+    prefetch_some(s);
     for (; o + DOTS_ROWS <= s->rows; o += DOTS_ROWS)
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask,
                   DOTS_ROWS, block, down, step);
@@ -248,7 +248,7 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
   }
   UNROLL(16)
   for (int t = 0; t < block * down; t++)
-    store(sums + (t % down * s->across + k + t / down) * CVY_WIDEST, sum[t]);
+    store(sums + (t % down * s->across + k + t / down) * CVY_WIDEST_VECTOR, sum[t]);
 }
 
 ALWAYS void dot_all(const cvy_stencil *s, const float *y, int64_t y_pitch, float *sums,

@@ -8,7 +8,7 @@
 #define AVX2_LANES 8
 #define LARGE_SUMS 65536 /* of backward_weights with a stride, whose x is unfolded for BLAS */
 
-static bool is_ahead(const cvy_problem *p) {
+static bool is_faster(const cvy_problem *p) {
   const int64_t taps = cvy_filter_volume(p);
   const bool strided = cvy_problem_strided(p);
   if (p->direction == CONVOY_BACKWARD_WEIGHTS)
@@ -30,5 +30,5 @@ bool cvy_cpu_blas_takes(const cvy_problem *problem, const cvy_facts *facts) {
 
 bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts) {
   const bool measured = cvy_simd_best()->microkernel.width == AVX2_LANES && problem->groups == 1;
-  return measured && is_ahead(problem) && cvy_cpu_blas_takes(problem, facts);
+  return measured && is_faster(problem) && cvy_cpu_blas_takes(problem, facts);
 }

@@ -68,12 +68,12 @@ static void load_rows(const cvy_planes_layout *layout, const cvy_simd *simd, con
   run r = run_of(layout, width_phase);
   if (first >= height || r.count <= 0) return;
   int64_t place = row_place(layout, z + p->pad[0], first + p->pad[1], width_phase);
-  simd->gather_rows(&(cvy_rows){.from = x + (z * p->in[1] + first) * p->in[2] + r.first,
-                                .from_pitch = stride * p->in[2],
-                                .to = to + place + r.place,
-                                .to_pitch = layout->extent[2],
-                                .rows = (height - 1 - first) / stride + 1,
-                                .length = r.count},
+  simd->gather_rows(&(cvy_copy_rows){.from = x + (z * p->in[1] + first) * p->in[2] + r.first,
+                                     .from_pitch = stride * p->in[2],
+                                     .to = to + place + r.place,
+                                     .to_pitch = layout->extent[2],
+                                     .rows = (height - 1 - first) / stride + 1,
+                                     .length = r.count},
                     p->stride[2]);
 }
 
@@ -103,11 +103,11 @@ void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_simd *simd, co
                        float *to) {
   const cvy_problem *p = layout->problem;
   for (int64_t z = 0; z < p->out[0]; z++)
-    simd->gather_rows(&(cvy_rows){.from = y + z * p->out[1] * p->out[2],
-                                  .from_pitch = p->out[2],
-                                  .to = to + z * layout->extent[1] * layout->extent[2],
-                                  .to_pitch = layout->extent[2],
-                                  .rows = p->out[1],
-                                  .length = p->out[2]},
+    simd->gather_rows(&(cvy_copy_rows){.from = y + z * p->out[1] * p->out[2],
+                                       .from_pitch = p->out[2],
+                                       .to = to + z * layout->extent[1] * layout->extent[2],
+                                       .to_pitch = layout->extent[2],
+                                       .rows = p->out[1],
+                                       .length = p->out[2]},
                       1);
 }
