@@ -313,8 +313,8 @@ static void tiles_equal_plain_loops(void **state) {
 }
 
 /* Rows of the tile's own y, columns of x; what is beyond `rows` and `columns` stays as it was. */
-static void check_inner(const cvy_inner *inner, int64_t rows, int64_t columns, int64_t length,
-                        bool add) {
+static void check_inner_products(const cvy_inner_products_kernel *inner, int64_t rows,
+                                 int64_t columns, int64_t length, bool add) {
   const int64_t column[8] = {0, 3, 7, 12, 19, 200, 301, 404};
   const int64_t pitch = 160, sum_pitch = 11;
   float slopes[4 * 160] = {0};
@@ -327,20 +327,20 @@ static void check_inner(const cvy_inner *inner, int64_t rows, int64_t columns, i
       if (!add) *to = 0;
       for (int64_t i = 0; i < length; i++) *to += slopes[r * pitch + i] * x[column[j] + i];
     }
-  inner->run(&(cvy_inner_tile){x, slopes, column, y, pitch, sum_pitch, length, .rows = rows,
-                               .columns = columns, .add = add});
+  inner->run(&(cvy_inner_products_tile){x, slopes, column, y, pitch, sum_pitch, length,
+                                        .rows = rows, .columns = columns, .add = add});
   expect_equal();
 }
 
 static void inner_products_equal_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++) {
-    const cvy_inner *inner = &sets[s]->inner;
+    const cvy_inner_products_kernel *inner = &sets[s]->inner_products;
     for (int64_t rows = 1; rows <= inner->rows; rows++)
       for (int64_t columns = 1; columns <= inner->columns; columns++)
         for (int64_t length = 1; length < 60; length += 7) {
-          check_inner(inner, rows, columns, length, false);
-          check_inner(inner, rows, columns, length, true);
+          check_inner_products(inner, rows, columns, length, false);
+          check_inner_products(inner, rows, columns, length, true);
         }
   }
 }

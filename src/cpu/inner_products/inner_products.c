@@ -12,8 +12,8 @@
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
   (void)params;
-  cvy_inner_plan plan = cvy_inner_plan_for(problem, facts);
-  return cvy_inner_bytes(&plan);
+  cvy_cpu_inner_products_plan plan = cvy_cpu_inner_products_plan_for(problem, facts);
+  return cvy_cpu_inner_products_bytes(&plan);
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
@@ -26,7 +26,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 
 /* 1x1 where nothing need be copied, or little beside the sums; first layers. Measured. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  cvy_inner_plan plan = cvy_inner_plan_for(problem, facts);
+  cvy_cpu_inner_products_plan plan = cvy_cpu_inner_products_plan_for(problem, facts);
   if (plan.taps > 1)
     return plan.prefetches && plan.p.stride[2] <= MOST_STRIDE &&
            plan.channels * plan.p.filter[2] < FEW_COLUMNS;
@@ -41,4 +41,4 @@ const cvy_cpu_row cvy_cpu_inner_products = {{.name = "cpu.inner_products",
                                              .accepts = accepts,
                                              .workspace = workspace,
                                              .pays = pays},
-                                            cvy_inner_run};
+                                            cvy_cpu_inner_products_run};

@@ -7,9 +7,9 @@
 #include "cpu/row.h"
 #include "cpu/shared/planes.h"
 
-typedef struct cvy_inner_plan {
+typedef struct cvy_cpu_inner_products_plan {
   cvy_problem p; /* merged */
-  const cvy_inner *tile;
+  const cvy_inner_products_kernel *tile;
   int64_t channels, outputs, taps; /* per group */
   bool gaps;                       /* places that no element of x or dy goes to */
   bool flat;                       /* both are read as they lie: 1x1 without stride */
@@ -26,19 +26,21 @@ typedef struct cvy_inner_plan {
   int64_t sum_floats;         /* of a slice; 0 if dw itself is the sum */
   int64_t x_floats, y_floats; /* in a slot */
   int64_t slots, slot_floats;
-} cvy_inner_plan;
+} cvy_cpu_inner_products_plan;
 
 /* Floats that tiles may read behind a channel. They are 0: the next channel's would, if infinite, make
  * NaN of the zeros behind dy. */
-#define CVY_INNER_BEHIND 16
+#define CVY_CPU_INNER_PRODUCTS_BEHIND 16
 
-cvy_inner_plan cvy_inner_plan_for(const cvy_problem *problem, const cvy_facts *facts);
-int64_t cvy_inner_bytes(const cvy_inner_plan *plan);
+cvy_cpu_inner_products_plan cvy_cpu_inner_products_plan_for(const cvy_problem *problem,
+                                                            const cvy_facts *facts);
+int64_t cvy_cpu_inner_products_bytes(const cvy_cpu_inner_products_plan *plan);
 
 /* How a block of some images lies: phase by phase, image by image. `block` stays in use. */
-cvy_planes_layout cvy_inner_layout(const cvy_inner_plan *plan, const cvy_problem *block);
+cvy_planes_layout cvy_cpu_inner_products_layout(const cvy_cpu_inner_products_plan *plan,
+                                                const cvy_problem *block);
 
-/* inner_run.c */
-void cvy_inner_run(const cvy_cpu_call *call);
+/* run.c */
+void cvy_cpu_inner_products_run(const cvy_cpu_call *call);
 
 #endif

@@ -15,19 +15,21 @@
 
 /* -------------------------------------------------------------------------------- units */
 
-cvy_planes_layout cvy_inner_layout(const cvy_inner_plan *plan, const cvy_problem *block) {
+cvy_planes_layout cvy_cpu_inner_products_layout(const cvy_cpu_inner_products_plan *plan,
+                                                const cvy_problem *block) {
   cvy_planes_layout layout = cvy_planes_layout_of(block);
   layout.plane = plan->images * layout.plane;
   return layout;
 }
 
-static cvy_planes_layout layout_of_block(const cvy_inner_plan *plan, cvy_problem *block) {
+static cvy_planes_layout layout_of_block(const cvy_cpu_inner_products_plan *plan,
+                                         cvy_problem *block) {
   int64_t skip;
   *block = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
   return cvy_planes_layout_of(block);
 }
 
-static void cut_block(cvy_inner_plan *plan, int64_t blocks) {
+static void cut_block(cvy_cpu_inner_products_plan *plan, int64_t blocks) {
   int64_t extent = plan->p.out[plan->axis];
   plan->block = cvy_parts_of(extent, blocks);
   if (plan->axis == 2 && blocks > 1)
@@ -36,7 +38,7 @@ static void cut_block(cvy_inner_plan *plan, int64_t blocks) {
 }
 
 /* Rows as long as a tile's share of the cache: blocks of an image, or several images. */
-static void cut_units(cvy_inner_plan *plan) {
+static void cut_units(cvy_cpu_inner_products_plan *plan) {
   cvy_problem block;
   int64_t most = plan->taps == 1 ? PLACES_1X1 : PLACES;
   plan->axis = cvy_block_axis(&plan->p);
@@ -61,7 +63,7 @@ static bool has_gaps(const cvy_problem *p) {
 }
 
 /* Rows that end with whole vectors, and do not meet in few sets of the cache. */
-static bool is_flat(const cvy_inner_plan *plan) {
+static bool is_flat(const cvy_cpu_inner_products_plan *plan) {
   const cvy_problem *p = &plan->p;
   for (int i = 0; i < 3; i++)
     if (p->filter[i] != 1 || p->pad[i] != 0 || p->stride[i] != 1 || p->in[i] != p->out[i])
@@ -81,7 +83,7 @@ static int64_t part_for(int64_t whole, int64_t missing, int64_t unit) {
 
 /* Small sums: one for each of a few slices of the units. Large ones: outputs are shared out, then
  * channels, and each part loads the other operand again. */
-static void share_out(cvy_inner_plan *plan) {
+static void share_out(cvy_cpu_inner_products_plan *plan) {
   int64_t missing = cvy_parts_of(plan->slots, plan->p.groups);
   bool small = plan->p.k * plan->channels * plan->taps <= SUM_FLOATS;
   plan->slices = 1;
@@ -96,9 +98,9 @@ static void share_out(cvy_inner_plan *plan) {
   if (missing > 1) plan->slices = cvy_least(plan->slices * missing, plan->units);
 }
 
-static void size_memory(cvy_inner_plan *plan) {
+static void size_memory(cvy_cpu_inner_products_plan *plan) {
   int64_t places = cvy_times(plan->images, plan->plane);
-  plan->x_pitch = cvy_odd_lines(cvy_times(places, plan->phases) + CVY_INNER_BEHIND);
+  plan->x_pitch = cvy_odd_lines(cvy_times(places, plan->phases) + CVY_CPU_INNER_PRODUCTS_BEHIND);
   plan->y_pitch = cvy_odd_lines(places);
   if (plan->flat) plan->x_pitch = plan->y_pitch = cvy_in_volume(&plan->p);
   int64_t rows = cvy_most(SOME_FLOATS / places, 1), outputs = plan->output_part;
@@ -118,9 +120,10 @@ static void size_memory(cvy_inner_plan *plan) {
       1, plan->x_floats + plan->y_floats + 2 * columns); /* an offset is as large as two floats */
 }
 
-cvy_inner_plan cvy_inner_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
-  cvy_inner_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
-  plan.tile = &cvy_simd_best()->inner;
+cvy_cpu_inner_products_plan cvy_cpu_inner_products_plan_for(const cvy_problem *problem,
+                                                            const cvy_facts *facts) {
+  cvy_cpu_inner_products_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
+  plan.tile = &cvy_simd_best()->inner_products;
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
   plan.taps = cvy_filter_volume(&plan.p);
@@ -132,7 +135,7 @@ cvy_inner_plan cvy_inner_plan_for(const cvy_problem *problem, const cvy_facts *f
   return plan;
 }
 
-int64_t cvy_inner_bytes(const cvy_inner_plan *plan) {
+int64_t cvy_cpu_inner_products_bytes(const cvy_cpu_inner_products_plan *plan) {
   int64_t floats = cvy_times(plan->slots, plan->slot_floats);
   floats = cvy_times(1, floats + cvy_times(plan->slices, plan->sum_floats));
   return cvy_times(floats, (int64_t)sizeof(float));

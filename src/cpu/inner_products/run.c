@@ -8,7 +8,7 @@
 
 typedef struct inner_run {
   const cvy_cpu_call *call;
-  cvy_inner_plan plan;
+  cvy_cpu_inner_products_plan plan;
   float *sums, *slots;
 } inner_run;
 
@@ -42,12 +42,12 @@ static int64_t seen(const cvy_problem *p, int axis) {
 }
 
 static void set_unit(unit *u, int64_t number) {
-  const cvy_inner_plan *plan = &u->run->plan;
+  const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   int64_t first = number % plan->blocks * plan->block;
   u->image = number / plan->blocks * plan->images;
   u->images = cvy_least(plan->images, plan->p.n - u->image);
   u->p = cvy_block_of(&plan->p, plan->axis, first, plan->block, &u->x_skip);
-  u->layout = cvy_inner_layout(plan, &u->p);
+  u->layout = cvy_cpu_inner_products_layout(plan, &u->p);
   u->x_floats = seen(&u->p, plan->axis);
   u->y_floats = cvy_out_volume(&u->p);
   u->y_skip = first * (cvy_out_volume(&plan->p) / plan->p.out[plan->axis]);
@@ -70,7 +70,7 @@ static const float *y_of(const unit *u, int64_t output) {
 
 /* Channels one below the other; what is behind a row is 0. */
 static void load_x(const unit *u, range channels) {
-  const cvy_inner_plan *plan = &u->run->plan;
+  const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   int64_t volume = cvy_in_volume(&plan->p), plane = u->layout.plane / plan->images;
   int64_t count = channels.end - channels.first;
   bool dense = !plan->gaps && u->images == plan->images;
@@ -86,7 +86,7 @@ static void load_x(const unit *u, range channels) {
 
 /* The same of outputs; rows up to a whole tile are 0. */
 static void load_y(const unit *u, range outputs) {
-  const cvy_inner_plan *plan = &u->run->plan;
+  const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   int64_t volume = cvy_out_volume(&plan->p), plane = u->layout.plane / plan->images;
   int64_t count = outputs.end - outputs.first, rows = plan->tile->rows;
   bool dense = !plan->gaps && u->images == plan->images;
@@ -102,7 +102,7 @@ static void load_y(const unit *u, range outputs) {
 
 /* Where the columns of `count` channels begin; the last is repeated up to a whole tile. */
 static void list_columns(const unit *u, int64_t count) {
-  const cvy_inner_plan *plan = &u->run->plan;
+  const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   const int64_t *f = plan->p.filter;
   int64_t *to = u->columns;
   for (int64_t c = 0; c < count; c++)
@@ -133,12 +133,12 @@ static void prefetch_share(const unit *next, range channels, range outputs, int6
 
 static void multiply(const unit *u, const unit *next, range channels, range outputs, bool add,
                      float *sum) {
-  const cvy_inner_plan *plan = &u->run->plan;
+  const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   int64_t columns = (channels.end - channels.first) * plan->taps, step = 0;
   int64_t rows = outputs.end - outputs.first, wide = plan->tile->columns, high = plan->tile->rows;
   int64_t steps = (columns + wide - 1) / wide * ((rows + high - 1) / high);
   const float *y = plan->flat ? y_of(u, outputs.first) : u->memory_y;
-  cvy_inner_tile tile = {.y_pitch = plan->y_pitch, .add = add};
+  cvy_inner_products_tile tile = {.y_pitch = plan->y_pitch, .add = add};
   tile.x = plan->flat ? x_of(u, channels.first) : u->memory_x;
   tile.sum_pitch = plan->channels * plan->taps;
   tile.length = (u->images - 1) * (u->layout.plane / plan->images) + u->layout.y_floats;
@@ -159,7 +159,7 @@ static void multiply(const unit *u, const unit *next, range channels, range outp
  * fits as a whole. `next` may be NULL. */
 static void add_unit(const unit *u, const unit *next, range channels, range outputs, bool add,
                      float *sum) {
-  const cvy_inner_plan *plan = &u->run->plan;
+  const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   int64_t loaded = -1;
   for (int64_t c = channels.first; c < channels.end; c += plan->x_some) {
     range x = {c, cvy_least(c + plan->x_some, channels.end)};
@@ -176,7 +176,7 @@ static void add_unit(const unit *u, const unit *next, range channels, range outp
 
 /* Piece `number`: one slice of the units, for a part of the outputs and channels of a group. */
 static void sum_piece(const inner_run *run, int64_t number, float *memory) {
-  const cvy_inner_plan *plan = &run->plan;
+  const cvy_cpu_inner_products_plan *plan = &run->plan;
   int64_t slice = number % plan->slices, part = number / plan->slices;
   range outputs = part_of(plan->outputs, plan->output_part, part % plan->output_parts);
   part /= plan->output_parts;
@@ -216,9 +216,10 @@ static void add_slices(void *arg, int64_t begin, int64_t end, int32_t slot) {
     simd->axpy(to, 1, run->sums + i * run->plan.sum_floats + begin, 1, 1.0f, end - begin);
 }
 
-void cvy_inner_run(const cvy_cpu_call *call) {
-  inner_run self = {call, cvy_inner_plan_for(call->problem, call->facts), call->workspace, NULL};
-  const cvy_inner_plan *plan = &self.plan;
+void cvy_cpu_inner_products_run(const cvy_cpu_call *call) {
+  inner_run self = {call, cvy_cpu_inner_products_plan_for(call->problem, call->facts),
+                    call->workspace, NULL};
+  const cvy_cpu_inner_products_plan *plan = &self.plan;
   self.slots = self.sums + plan->slices * plan->sum_floats;
   int64_t pieces = plan->p.groups * plan->channel_parts * plan->output_parts * plan->slices;
   cvy_parallel_items(call->threads, pieces, sum_pieces, &self);

@@ -12,18 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct cvy_inner_tile {
+typedef struct cvy_inner_products_tile {
   const float *x, *y;
   const int64_t *column;
   float *sum;
   int64_t y_pitch, sum_pitch, length;
   int64_t rows, columns;
   bool add; /* to what sum holds; else it is not read */
-} cvy_inner_tile;
+} cvy_inner_products_tile;
 
-typedef struct cvy_inner {
+typedef struct cvy_inner_products_kernel {
   int64_t rows, columns; /* of a tile */
-  void (*run)(const cvy_inner_tile *tile);
-} cvy_inner;
+  void (*run)(const cvy_inner_products_tile *tile);
+} cvy_inner_products_kernel;
 
 #endif

@@ -27,12 +27,12 @@ ALWAYS quad fold_rows(const vector *sums) {
   return __builtin_shufflevector(e, f, 0, 1, 4, 5) + __builtin_shufflevector(e, f, 2, 3, 6, 7);
 }
 
-ALWAYS void put_column(const cvy_inner_tile *t, int64_t j, quad sums) {
+ALWAYS void put_column(const cvy_inner_products_tile *t, int64_t j, quad sums) {
   float *to = t->sum + j;
   for (int64_t r = 0; r < t->rows; r++, to += t->sum_pitch) *to = t->add ? *to + sums[r] : sums[r];
 }
 
-static void inner(const cvy_inner_tile *t) {
+static void inner_products(const cvy_inner_products_tile *t) {
   vector sum[INNER_COLUMNS][INNER_ROWS];
   const float *x[INNER_COLUMNS];
   UNROLL(8)

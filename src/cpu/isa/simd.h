@@ -65,7 +65,7 @@ typedef struct cvy_simd {
    * next run, where it follows, repairs what is written. */
   void (*pack)(float *to, const float *from, const cvy_copy_run *runs, int64_t count, bool loose);
   cvy_microkernel microkernel, narrow_microkernel; /* narrow: for few rows */
-  cvy_inner inner;
+  cvy_inner_products_kernel inner_products;
   cvy_stencil_sums *sums;
   cvy_stencil_dots *dots;
   cvy_interleave_planes *interleave;

@@ -404,14 +404,15 @@ static double fma_peak_loop(int64_t rounds, float *sink) {
 #include "cpu/isa/stencil_body.h"
 #include "cpu/isa/winograd_body.h"
 
-#define SIMD_TABLE(text)                                                                           \
-  {                                                                                                \
-    .name = text, .correlate = correlate, .axpy = axpy, .gather_rows = gather_rows,                \
-    .pad_rows = pad_rows, .scatter_rows = scatter_rows, .split_rows = split_rows,                  \
-    .join_rows = join_rows, .gather = gather, .scatter = scatter, .dot = dot, .sum = sum,          \
-    .epilogue = epilogue, .fma_peak_loop = fma_peak_loop, .transpose = transpose, .pack = pack,    \
-    .microkernel = {TILE_ROWS, WIDTH, {tile_1, tile_2, tile_3}},                                   \
-    .narrow_microkernel = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}},                    \
-    .sums = stencil_sums, .dots = stencil_dots, .interleave = interleave,                          \
-    .deinterleave = deinterleave, .inner = {INNER_ROWS, INNER_COLUMNS, inner}, .wino = WINO_TABLE, \
+#define SIMD_TABLE(text)                                                                         \
+  {                                                                                              \
+    .name = text, .correlate = correlate, .axpy = axpy, .gather_rows = gather_rows,              \
+    .pad_rows = pad_rows, .scatter_rows = scatter_rows, .split_rows = split_rows,                \
+    .join_rows = join_rows, .gather = gather, .scatter = scatter, .dot = dot, .sum = sum,        \
+    .epilogue = epilogue, .fma_peak_loop = fma_peak_loop, .transpose = transpose, .pack = pack,  \
+    .microkernel = {TILE_ROWS, WIDTH, {tile_1, tile_2, tile_3}},                                 \
+    .narrow_microkernel = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}},                  \
+    .sums = stencil_sums, .dots = stencil_dots, .interleave = interleave,                        \
+    .deinterleave = deinterleave, .inner_products = {INNER_ROWS, INNER_COLUMNS, inner_products}, \
+    .wino = WINO_TABLE,                                                                          \
   }
