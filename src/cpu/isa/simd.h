@@ -70,7 +70,7 @@ typedef struct cvy_simd {
   cvy_stencil_dots *dots;
   cvy_interleave_planes *interleave;
   cvy_deinterleave_planes *deinterleave;
-  cvy_wino wino;
+  cvy_winograd_tables winograd;
 } cvy_simd;
 
 extern const cvy_simd cvy_simd_baseline;

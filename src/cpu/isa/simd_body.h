@@ -414,5 +414,5 @@ static double fma_peak_loop(int64_t rounds, float *sink) {
     .narrow_microkernel = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}},                  \
     .sums = stencil_sums, .dots = stencil_dots, .interleave = interleave,                        \
     .deinterleave = deinterleave, .inner_products = {INNER_ROWS, INNER_COLUMNS, inner_products}, \
-    .wino = WINO_TABLE,                                                                          \
+    .winograd = WINOGRAD_TABLES,                                                                 \
   }

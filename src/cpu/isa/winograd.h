@@ -11,29 +11,30 @@
 #include <stdint.h>
 
 /* Two-dimensional transforms, n x n arrays to others or back, of many tiles or channels side by side. */
-typedef enum cvy_wino_step {
-  CVY_WINO_INPUT,    /* n x n -> n x n */
-  CVY_WINO_FILTER,   /* 3 x 3 -> n x n */
-  CVY_WINO_OUTPUT,   /* n x n -> m x m */
-  CVY_WINO_SLOPE,    /* m x m of dy -> n x n */
-  CVY_WINO_GRADIENT, /* n x n -> 3 x 3 of dw */
-  CVY_WINO_STEPS
-} cvy_wino_step;
+typedef enum cvy_winograd_transform {
+  CVY_WINOGRAD_INPUT,  /* n x n -> n x n */
+  CVY_WINOGRAD_FILTER, /* 3 x 3 -> n x n */
+  CVY_WINOGRAD_OUTPUT, /* n x n -> m x m */
+  CVY_WINOGRAD_DY,     /* m x m of dy -> n x n */
+  CVY_WINOGRAD_DW,     /* n x n -> 3 x 3 of dw */
+  CVY_WINOGRAD_TRANSFORMS
+} cvy_winograd_transform;
 
 /* Element (i, j) of array e is from[i from_row + j from_column + e], e < count. Whole vectors are read
  * and written: there must be room behind. */
-typedef struct cvy_wino_arrays {
+typedef struct cvy_winograd_arrays {
   const float *from;
   int64_t from_row, from_column;
   float *to;
   int64_t to_row, to_column;
   int64_t count;
-} cvy_wino_arrays;
+} cvy_winograd_arrays;
 
-typedef void cvy_wino_fn(const cvy_wino_arrays *arrays);
+typedef void cvy_winograd_fn(const cvy_winograd_arrays *arrays);
 
-typedef struct cvy_wino {
-  cvy_wino_fn *two[CVY_WINO_STEPS], *four[CVY_WINO_STEPS]; /* m = 2 and m = 4 */
-} cvy_wino;
+typedef struct cvy_winograd_tables {
+  cvy_winograd_fn *two[CVY_WINOGRAD_TRANSFORMS],
+      *four[CVY_WINOGRAD_TRANSFORMS]; /* m = 2 and m = 4 */
+} cvy_winograd_tables;
 
 #endif

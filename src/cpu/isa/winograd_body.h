@@ -1,10 +1,10 @@
 /* Bodies of Winograd's transforms (cpu/isa/winograd.h) in GCC's vector extensions. */
 #include "cpu/isa/winograd.h"
 
-#define WINO_MOST 6 /* points per axis */
+#define WINOGRAD_MOST 6 /* points per axis */
 
-/* One axis of a transform: `from` and `to` are arrays of at most WINO_MOST vectors. */
-typedef void wino_line(const vector *from, vector *to);
+/* One axis of a transform: `from` and `to` are arrays of at most WINOGRAD_MOST vectors. */
+typedef void winograd_line(const vector *from, vector *to);
 
 /* ----------------------------------------------------------------------------------- m = 2 */
 
@@ -28,14 +28,14 @@ ALWAYS void output_two(const vector *t, vector *y) {
   y[1] = t[1] - t[2] + t[3];
 }
 
-ALWAYS void slope_two(const vector *y, vector *t) {
+ALWAYS void dy_two(const vector *y, vector *t) {
   t[0] = y[0];
   t[1] = 0.5f * (y[0] + y[1]);
   t[2] = 0.5f * (y[0] - y[1]);
   t[3] = y[1];
 }
 
-ALWAYS void gradient_two(const vector *t, vector *g) {
+ALWAYS void dw_two(const vector *t, vector *g) {
   g[0] = t[0] + t[1] + t[2];
   g[1] = t[1] - t[2];
   g[2] = t[1] + t[2] + t[3];
@@ -83,7 +83,7 @@ ALWAYS void output_four(const vector *t, vector *y) {
   y[3] = A2 * odd_a + B2 * odd_b + t[5];
 }
 
-ALWAYS void slope_four(const vector *y, vector *t) {
+ALWAYS void dy_four(const vector *y, vector *t) {
   vector even_a = NA * y[0] + NA * A2 * y[2], odd_a = NA * A1 * (y[1] + A2 * y[3]);
   vector even_b = NB * y[0] + NB * B2 * y[2], odd_b = NB * B1 * (y[1] + B2 * y[3]);
   t[0] = N0 * y[0];
@@ -94,7 +94,7 @@ ALWAYS void slope_four(const vector *y, vector *t) {
   t[5] = y[3];
 }
 
-ALWAYS void gradient_four(const vector *t, vector *g) {
+ALWAYS void dw_four(const vector *t, vector *g) {
   vector sum_a = t[1] + t[2], sum_b = t[3] + t[4];
   g[0] = t[0] + sum_a + sum_b;
   g[1] = A1 * (t[1] - t[2]) + B1 * (t[3] - t[4]);
@@ -103,12 +103,13 @@ ALWAYS void gradient_four(const vector *t, vector *g) {
 
 /* -------------------------------------------------------------------------------- both axes */
 
-ALWAYS void both_axes(const cvy_wino_arrays *a, wino_line *line, const int from, const int to) {
+ALWAYS void both_axes(const cvy_winograd_arrays *a, winograd_line *line, const int from,
+                      const int to) {
   for (int64_t e = 0; e < a->count; e += WIDTH) {
-    vector half[WINO_MOST][WINO_MOST];
+    vector half[WINOGRAD_MOST][WINOGRAD_MOST];
     UNROLL(6)
     for (int j = 0; j < from; j++) {
-      vector column[WINO_MOST], turned[WINO_MOST];
+      vector column[WINOGRAD_MOST], turned[WINOGRAD_MOST];
       UNROLL(6)
       for (int i = 0; i < from; i++)
         column[i] = load(a->from + i * a->from_row + j * a->from_column + e);
@@ -118,7 +119,7 @@ ALWAYS void both_axes(const cvy_wino_arrays *a, wino_line *line, const int from,
     }
     UNROLL(6)
     for (int i = 0; i < to; i++) {
-      vector row[WINO_MOST];
+      vector row[WINOGRAD_MOST];
       line(half[i], row);
       UNROLL(6)
       for (int j = 0; j < to; j++) store(a->to + i * a->to_row + j * a->to_column + e, row[j]);
@@ -126,49 +127,50 @@ ALWAYS void both_axes(const cvy_wino_arrays *a, wino_line *line, const int from,
   }
 }
 
-static void wino_input_two(const cvy_wino_arrays *a) {
+static void winograd_input_two(const cvy_winograd_arrays *a) {
   both_axes(a, input_two, 4, 4);
 }
 
-static void wino_filter_two(const cvy_wino_arrays *a) {
+static void winograd_filter_two(const cvy_winograd_arrays *a) {
   both_axes(a, filter_two, 3, 4);
 }
 
-static void wino_output_two(const cvy_wino_arrays *a) {
+static void winograd_output_two(const cvy_winograd_arrays *a) {
   both_axes(a, output_two, 4, 2);
 }
 
-static void wino_slope_two(const cvy_wino_arrays *a) {
-  both_axes(a, slope_two, 2, 4);
+static void winograd_dy_two(const cvy_winograd_arrays *a) {
+  both_axes(a, dy_two, 2, 4);
 }
 
-static void wino_gradient_two(const cvy_wino_arrays *a) {
-  both_axes(a, gradient_two, 4, 3);
+static void winograd_dw_two(const cvy_winograd_arrays *a) {
+  both_axes(a, dw_two, 4, 3);
 }
 
-static void wino_input_four(const cvy_wino_arrays *a) {
+static void winograd_input_four(const cvy_winograd_arrays *a) {
   both_axes(a, input_four, 6, 6);
 }
 
-static void wino_filter_four(const cvy_wino_arrays *a) {
+static void winograd_filter_four(const cvy_winograd_arrays *a) {
   both_axes(a, filter_four, 3, 6);
 }
 
-static void wino_output_four(const cvy_wino_arrays *a) {
+static void winograd_output_four(const cvy_winograd_arrays *a) {
   both_axes(a, output_four, 6, 4);
 }
 
-static void wino_slope_four(const cvy_wino_arrays *a) {
-  both_axes(a, slope_four, 4, 6);
+static void winograd_dy_four(const cvy_winograd_arrays *a) {
+  both_axes(a, dy_four, 4, 6);
 }
 
-static void wino_gradient_four(const cvy_wino_arrays *a) {
-  both_axes(a, gradient_four, 6, 3);
+static void winograd_dw_four(const cvy_winograd_arrays *a) {
+  both_axes(a, dw_four, 6, 3);
 }
 
-#define WINO_TABLE                                                                         \
-  {                                                                                        \
-    {wino_input_two, wino_filter_two, wino_output_two, wino_slope_two, wino_gradient_two}, \
-        {wino_input_four, wino_filter_four, wino_output_four, wino_slope_four,             \
-         wino_gradient_four},                                                              \
+#define WINOGRAD_TABLES                                                                     \
+  {                                                                                         \
+    {winograd_input_two, winograd_filter_two, winograd_output_two, winograd_dy_two,         \
+     winograd_dw_two},                                                                      \
+        {winograd_input_four, winograd_filter_four, winograd_output_four, winograd_dy_four, \
+         winograd_dw_four},                                                                 \
   }

@@ -8,8 +8,8 @@
 
 /* Small sums: one for each of some slices of the tiles. Large ones: the outputs are shared out, and
  * each part transforms the input again. */
-static void share_out(cvy_wino_weights_plan *plan) {
-  const cvy_wino_shape *s = &plan->shape;
+static void share_out(cvy_cpu_winograd_weights_plan *plan) {
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t missing = cvy_parts_of(plan->slots, s->p.groups);
   bool small = cvy_times(s->points * s->outputs, s->channels) <= SUM_FLOATS;
   plan->slices = small ? cvy_least(missing, s->tiles) : 1;
@@ -18,8 +18,8 @@ static void share_out(cvy_wino_weights_plan *plan) {
 }
 
 /* A block moves its transformed arrays and the sums: balanced at block = c k / (c + k) tiles. */
-static void cut_blocks(cvy_wino_weights_plan *plan) {
-  const cvy_wino_shape *s = &plan->shape;
+static void cut_blocks(cvy_cpu_winograd_weights_plan *plan) {
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t outputs = plan->part * s->kernel->rows, both = plan->pitch + outputs;
   int64_t most = cvy_most(BLOCK_FLOATS / s->points / both, plan->pitch * outputs / both);
   int64_t slice = cvy_parts_of(s->tiles, plan->slices);
@@ -27,25 +27,27 @@ static void cut_blocks(cvy_wino_weights_plan *plan) {
   plan->block = cvy_parts_of(slice, cvy_parts_of(slice, most));
 }
 
-static void size_memory(cvy_wino_weights_plan *plan) {
-  const cvy_wino_shape *s = &plan->shape;
+static void size_memory(cvy_cpu_winograd_weights_plan *plan) {
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t rows = s->kernel->rows;
   plan->array_pitch = cvy_round_up(plan->block * rows, s->kernel->width) + CVY_LINE_FLOATS;
-  plan->slope_tile = cvy_round_up(plan->block * rows, s->kernel->width);
+  plan->dy_tile = cvy_round_up(plan->block * rows, s->kernel->width);
   plan->source_pitch = cvy_odd_lines(plan->block * plan->pitch);
-  plan->slope_pitch = cvy_odd_lines(plan->part * plan->slope_tile);
+  plan->dy_pitch = cvy_odd_lines(plan->part * plan->dy_tile);
   plan->sum_pitch = cvy_odd_lines(s->kernel_tiles * rows * plan->pitch);
   plan->sum_floats = s->points * plan->sum_pitch;
-  plan->turned_floats = s->n * (CVY_WINO_TURNED * s->m + 2) * plan->pitch;
-  int64_t block = s->points * (plan->source_pitch + plan->slope_pitch) + plan->turned_floats +
+  plan->turned_floats = s->n * (CVY_CPU_WINOGRAD_TRANSPOSED * s->m + 2) * plan->pitch;
+  int64_t block = s->points * (plan->source_pitch + plan->dy_pitch) + plan->turned_floats +
                   s->m * s->m * plan->array_pitch;
   int64_t gradient = plan->pitch * 2 * 9;
   plan->slot_floats = cvy_round_up(cvy_most(block, gradient), CVY_LINE_FLOATS);
 }
 
-cvy_wino_weights_plan cvy_wino_weights_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                                const cvy_params *params) {
-  cvy_wino_weights_plan plan = {.shape = cvy_wino_shape_of(problem, params->value[0])};
+cvy_cpu_winograd_weights_plan cvy_cpu_winograd_weights_plan_for(const cvy_problem *problem,
+                                                                const cvy_facts *facts,
+                                                                const cvy_params *params) {
+  cvy_cpu_winograd_weights_plan plan = {.shape =
+                                            cvy_cpu_winograd_tiling_of(problem, params->value[0])};
   plan.slots = facts->info.compute_units;
   plan.pitch = cvy_round_up(plan.shape.channels, plan.shape.kernel->width);
   share_out(&plan);
@@ -54,7 +56,7 @@ cvy_wino_weights_plan cvy_wino_weights_plan_for(const cvy_problem *problem, cons
   return plan;
 }
 
-int64_t cvy_wino_weights_bytes(const cvy_wino_weights_plan *plan) {
+int64_t cvy_cpu_winograd_weights_bytes(const cvy_cpu_winograd_weights_plan *plan) {
   int64_t sums = cvy_times(plan->slices * plan->shape.p.groups, plan->sum_floats);
   int64_t floats = cvy_times(plan->slots, plan->slot_floats) + sums;
   return cvy_times(floats, (int64_t)sizeof(float));

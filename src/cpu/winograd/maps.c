@@ -13,44 +13,46 @@ static int64_t turned(int64_t tiles) {
 
 /* A row of a piece: array j gets place j of each tile. Tiles overlap, so the rows of the transpose
  * do, too. */
-static void load_row(const cvy_wino_block *b, const cvy_wino_piece *piece, int64_t i,
-                     const float *channel) {
-  const cvy_wino_maps_plan *plan = b->plan;
-  const cvy_wino_shape *s = &plan->shape;
+static void load_row(const cvy_cpu_winograd_block *b, const cvy_cpu_winograd_piece *piece,
+                     int64_t i, const float *channel) {
+  const cvy_cpu_winograd_maps_plan *plan = b->plan;
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t width = turned(s->n), pitch = plan->array_pitch;
   float *to = b->arrays + i * width * pitch + piece->at;
-  if (cvy_wino_input_row(s, piece, i, channel, b->line)) {
+  if (cvy_cpu_winograd_input_row(s, piece, i, channel, b->line)) {
     b->call->simd->transpose(to, pitch, b->line, s->m, turned(piece->count), width);
     return;
   }
   for (int64_t j = 0; j < s->n; j++, to += pitch) memset(to, 0, (size_t)piece->count * sizeof *to);
 }
 
-void cvy_wino_load(const cvy_wino_block *b, int64_t c) {
-  const cvy_wino_maps_plan *plan = b->plan;
-  const cvy_wino_shape *s = &plan->shape;
-  cvy_wino_piece piece;
+void cvy_cpu_winograd_load(const cvy_cpu_winograd_block *b, int64_t c) {
+  const cvy_cpu_winograd_maps_plan *plan = b->plan;
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
+  cvy_cpu_winograd_piece piece;
   for (int64_t tile = b->first; tile < b->end; tile += piece.count) {
-    piece = cvy_wino_piece_at(s, b->first, b->end, tile);
+    piece = cvy_cpu_winograd_piece_at(s, b->first, b->end, tile);
     int64_t channel = piece.image * s->p.c + b->group * s->channels + c;
     for (int64_t i = 0; i < s->n; i++)
       load_row(b, &piece, i, b->call->a + channel * cvy_in_volume(&s->p));
   }
-  s->step[CVY_WINO_INPUT](&(cvy_wino_arrays){.from = b->arrays,
-                                             .from_row = turned(s->n) * plan->array_pitch,
-                                             .from_column = plan->array_pitch,
-                                             .to = b->source + c * plan->pitch,
-                                             .to_row = s->n * plan->source_pitch,
-                                             .to_column = plan->source_pitch,
-                                             .count = b->end - b->first});
+  s->transform[CVY_WINOGRAD_INPUT](
+      &(cvy_winograd_arrays){.from = b->arrays,
+                             .from_row = turned(s->n) * plan->array_pitch,
+                             .from_column = plan->array_pitch,
+                             .to = b->source + c * plan->pitch,
+                             .to_row = s->n * plan->source_pitch,
+                             .to_column = plan->source_pitch,
+                             .count = b->end - b->first});
 }
 
 /* ---------------------------------------------------------------------------- multiplying */
 
-void cvy_wino_multiply(const cvy_wino_block *b, const cvy_wino_product *product) {
+void cvy_cpu_winograd_multiply(const cvy_cpu_winograd_block *b,
+                               const cvy_cpu_winograd_product *product) {
   static const int64_t no_shift[1];
-  const cvy_wino_maps_plan *plan = b->plan;
-  const cvy_wino_shape *s = &plan->shape;
+  const cvy_cpu_winograd_maps_plan *plan = b->plan;
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t width = s->kernel->width, columns = cvy_microkernel_columns(s->kernel),
           count = b->end - b->first;
   cvy_microkernel_tile tile = {
@@ -69,9 +71,10 @@ void cvy_wino_multiply(const cvy_wino_block *b, const cvy_wino_product *product)
 /* -------------------------------------------------------------------------------- storing */
 
 /* The outputs of output channel k in a piece, from the arrays by place in a tile. */
-static void put_piece(const cvy_wino_block *b, const cvy_wino_piece *piece, int64_t k) {
-  const cvy_wino_maps_plan *plan = b->plan;
-  const cvy_wino_shape *s = &plan->shape;
+static void put_piece(const cvy_cpu_winograd_block *b, const cvy_cpu_winograd_piece *piece,
+                      int64_t k) {
+  const cvy_cpu_winograd_maps_plan *plan = b->plan;
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   const cvy_cpu_call *call = b->call;
   const int64_t *out = s->p.out;
   int64_t count = cvy_least(piece->count * s->m, out[2] - piece->first * s->m);
@@ -89,21 +92,23 @@ static void put_piece(const cvy_wino_block *b, const cvy_wino_piece *piece, int6
   }
 }
 
-void cvy_wino_put(const cvy_wino_block *b, const float *product, int64_t first, int64_t last) {
-  const cvy_wino_maps_plan *plan = b->plan;
-  const cvy_wino_shape *s = &plan->shape;
+void cvy_cpu_winograd_put(const cvy_cpu_winograd_block *b, const float *product, int64_t first,
+                          int64_t last) {
+  const cvy_cpu_winograd_maps_plan *plan = b->plan;
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t begin = first * s->kernel->rows, end = cvy_least(last * s->kernel->rows, s->outputs);
   for (int64_t k = begin; k < end; k++) {
-    s->step[CVY_WINO_OUTPUT](&(cvy_wino_arrays){.from = product + (k - begin) * plan->pitch,
-                                                .from_row = s->n * plan->product_pitch,
-                                                .from_column = plan->product_pitch,
-                                                .to = b->arrays,
-                                                .to_row = s->m * plan->array_pitch,
-                                                .to_column = plan->array_pitch,
-                                                .count = b->end - b->first});
-    cvy_wino_piece piece;
+    s->transform[CVY_WINOGRAD_OUTPUT](
+        &(cvy_winograd_arrays){.from = product + (k - begin) * plan->pitch,
+                               .from_row = s->n * plan->product_pitch,
+                               .from_column = plan->product_pitch,
+                               .to = b->arrays,
+                               .to_row = s->m * plan->array_pitch,
+                               .to_column = plan->array_pitch,
+                               .count = b->end - b->first});
+    cvy_cpu_winograd_piece piece;
     for (int64_t tile = b->first; tile < b->end; tile += piece.count) {
-      piece = cvy_wino_piece_at(s, b->first, b->end, tile);
+      piece = cvy_cpu_winograd_piece_at(s, b->first, b->end, tile);
       put_piece(b, &piece, b->group * s->outputs + k);
     }
   }
@@ -111,42 +116,44 @@ void cvy_wino_put(const cvy_wino_block *b, const float *product, int64_t first, 
 
 /* ------------------------------------------------------------------------------------- all */
 
-cvy_wino_block cvy_wino_block_at(const cvy_cpu_call *call, const cvy_wino_maps_plan *plan,
-                                 int64_t number, float *source, float *memory) {
-  const cvy_wino_shape *s = &plan->shape;
+cvy_cpu_winograd_block cvy_cpu_winograd_block_at(const cvy_cpu_call *call,
+                                                 const cvy_cpu_winograd_maps_plan *plan,
+                                                 int64_t number, float *source, float *memory) {
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t first = number % plan->blocks * plan->block;
-  return (cvy_wino_block){.call = call,
-                          .plan = plan,
-                          .group = number / plan->blocks,
-                          .first = first,
-                          .end = cvy_least(first + plan->block, s->tiles),
-                          .source = source,
-                          .arrays = memory,
-                          .line = memory + s->n * turned(s->n) * plan->array_pitch};
+  return (cvy_cpu_winograd_block){.call = call,
+                                  .plan = plan,
+                                  .group = number / plan->blocks,
+                                  .first = first,
+                                  .end = cvy_least(first + plan->block, s->tiles),
+                                  .source = source,
+                                  .arrays = memory,
+                                  .line = memory + s->n * turned(s->n) * plan->array_pitch};
 }
 
 typedef struct maps {
   const cvy_cpu_call *call;
-  cvy_wino_maps_plan plan;
+  cvy_cpu_winograd_maps_plan plan;
 } maps;
 
 static void make_block(const maps *run, int64_t number, float *memory) {
-  const cvy_wino_maps_plan *plan = &run->plan;
-  const cvy_wino_shape *s = &plan->shape;
+  const cvy_cpu_winograd_maps_plan *plan = &run->plan;
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   float *products = memory + s->points * plan->source_pitch;
-  cvy_wino_block b = cvy_wino_block_at(run->call, plan, number, memory,
-                                       products + s->points * plan->product_pitch);
+  cvy_cpu_winograd_block b = cvy_cpu_winograd_block_at(run->call, plan, number, memory,
+                                                       products + s->points * plan->product_pitch);
   const float *filters = run->call->workspace;
   filters += b.group * s->kernel_tiles * plan->filter_tile;
-  for (int64_t c = 0; c < s->channels; c++) cvy_wino_load(&b, c);
+  for (int64_t c = 0; c < s->channels; c++) cvy_cpu_winograd_load(&b, c);
   for (int64_t i = 0; i < s->kernel_tiles; i += plan->together, cvy_beat_on()) {
     int64_t last = cvy_least(i + plan->together, s->kernel_tiles);
-    cvy_wino_multiply(&b, &(cvy_wino_product){.source = b.source,
-                                              .filters = filters + i * plan->filter_tile,
-                                              .to = products,
-                                              .channels = s->channels,
-                                              .kernel_tiles = last - i});
-    cvy_wino_put(&b, products, i, last);
+    cvy_cpu_winograd_multiply(
+        &b, &(cvy_cpu_winograd_product){.source = b.source,
+                                        .filters = filters + i * plan->filter_tile,
+                                        .to = products,
+                                        .channels = s->channels,
+                                        .kernel_tiles = last - i});
+    cvy_cpu_winograd_put(&b, products, i, last);
   }
 }
 
@@ -157,13 +164,13 @@ static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
     make_block(run, i, memory + slot * run->plan.slot_floats);
 }
 
-void cvy_wino_maps(const cvy_cpu_call *call) {
-  maps self = {call, cvy_wino_maps_plan_for(call->problem, call->facts, call->params)};
+void cvy_cpu_winograd_maps(const cvy_cpu_call *call) {
+  maps self = {call, cvy_cpu_winograd_maps_plan_for(call->problem, call->facts, call->params)};
   if (self.plan.transient) {
-    cvy_wino_transient(call, &self.plan);
+    cvy_cpu_winograd_transient(call, &self.plan);
     return;
   }
-  cvy_wino_filters(&self.plan, call, call->workspace);
+  cvy_cpu_winograd_transform_filters(&self.plan, call, call->workspace);
   cvy_parallel_items(call->threads, self.plan.shape.p.groups * self.plan.blocks, make_blocks,
                      &self);
 }

@@ -23,11 +23,11 @@ static cvy_problem mirror(const cvy_problem *p) {
   return m;
 }
 
-cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
+cvy_cpu_winograd_tiling cvy_cpu_winograd_tiling_of(const cvy_problem *p, int64_t m) {
   const cvy_simd *simd = cvy_simd_best();
-  cvy_wino_shape s = {
+  cvy_cpu_winograd_tiling s = {
       .p = *p, .kernel = &simd->microkernel, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
-  s.step = m == 4 ? simd->wino.four : simd->wino.two;
+  s.transform = m == 4 ? simd->winograd.four : simd->winograd.two;
   s.channels = p->c / p->groups;
   s.outputs = p->k / p->groups;
   s.down = cvy_parts_of(p->out[1], m);
@@ -39,8 +39,8 @@ cvy_wino_shape cvy_wino_shape_of(const cvy_problem *p, int64_t m) {
 
 /* Tiles at a time: as many as fit the cache, in whole vectors, of which no thread gets many more than
  * the others. A vector more costs less than a block more. */
-static void cut_blocks(cvy_wino_maps_plan *plan) {
-  const cvy_wino_shape *s = &plan->shape;
+static void cut_blocks(cvy_cpu_winograd_maps_plan *plan) {
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t width = s->kernel->width, outputs = plan->together * s->kernel->rows;
   int64_t most = cvy_least(BLOCK_FLOATS / s->points / (s->channels + outputs), MOST_TILES);
   int64_t best = INT64_MAX;
@@ -56,8 +56,8 @@ static void cut_blocks(cvy_wino_maps_plan *plan) {
 }
 
 /* Filters of some channels, even parts of all, stay in cache together with the input that they meet. */
-static void cut_transient(cvy_wino_maps_plan *plan) {
-  const cvy_wino_shape *s = &plan->shape;
+static void cut_transient(cvy_cpu_winograd_maps_plan *plan) {
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   plan->block = cvy_parts_of(s->tiles, cvy_parts_of(s->tiles, MOST_TILES));
   plan->block = plan->pitch = cvy_round_up(plan->block, s->kernel->width);
   plan->blocks = cvy_parts_of(s->tiles, plan->block);
@@ -66,8 +66,8 @@ static void cut_transient(cvy_wino_maps_plan *plan) {
   plan->chunk = cvy_parts_of(s->channels, cvy_parts_of(s->channels, most));
 }
 
-static void size_memory(cvy_wino_maps_plan *plan) {
-  const cvy_wino_shape *s = &plan->shape;
+static void size_memory(cvy_cpu_winograd_maps_plan *plan) {
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t rows = s->kernel->rows, channels = plan->transient ? plan->chunk : s->channels;
   int64_t kernel_tiles = plan->transient ? 1 : s->p.groups * s->kernel_tiles;
   plan->filter_tile = cvy_round_up(channels * rows, s->kernel->width);
@@ -79,7 +79,7 @@ static void size_memory(cvy_wino_maps_plan *plan) {
       cvy_round_up(cvy_times(plan->block + INT64_C(2) * GROUP, s->m), CVY_LINE_FLOATS);
   int64_t arrays = s->n * cvy_round_up(s->n, GROUP) * plan->array_pitch;
   int64_t maps = s->points * (plan->source_pitch + plan->product_pitch);
-  int64_t filters = s->points * plan->filter_pitch, taps = rows * CVY_WINO_CHANNELS * 9;
+  int64_t filters = s->points * plan->filter_pitch, taps = rows * CVY_CPU_WINOGRAD_CHANNELS * 9;
   plan->shared_floats = plan->transient ? maps : filters;
   int64_t own = plan->transient ? filters + cvy_most(arrays, taps) : cvy_most(maps + arrays, taps);
   plan->slot_floats = cvy_round_up(own + plan->line_floats, CVY_LINE_FLOATS) + CVY_LINE_FLOATS;
@@ -87,17 +87,18 @@ static void size_memory(cvy_wino_maps_plan *plan) {
 
 /* Transforming filters for each block of tiles costs less than keeping them, if there is one block only
  * or they are more than fit any cache. */
-static bool is_transient(const cvy_wino_shape *s) {
+static bool is_transient(const cvy_cpu_winograd_tiling *s) {
   int64_t floats = cvy_times(s->points, s->channels * s->outputs);
   return s->tiles > 0 && s->p.groups == 1 &&
          floats > (s->tiles <= MOST_TILES ? KEPT_FLOATS : FAR_FLOATS);
 }
 
-cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                          const cvy_params *params) {
-  cvy_wino_maps_plan plan = {.mirrored = problem->direction == CONVOY_BACKWARD_DATA};
+cvy_cpu_winograd_maps_plan cvy_cpu_winograd_maps_plan_for(const cvy_problem *problem,
+                                                          const cvy_facts *facts,
+                                                          const cvy_params *params) {
+  cvy_cpu_winograd_maps_plan plan = {.mirrored = problem->direction == CONVOY_BACKWARD_DATA};
   cvy_problem p = plan.mirrored ? mirror(problem) : *problem;
-  plan.shape = cvy_wino_shape_of(&p, params->value[0]);
+  plan.shape = cvy_cpu_winograd_tiling_of(&p, params->value[0]);
   plan.slots = facts->info.compute_units;
   plan.together = cvy_most(OUTPUTS / plan.shape.kernel->rows, 1);
   plan.together = cvy_least(plan.together, plan.shape.kernel_tiles);
@@ -110,7 +111,7 @@ cvy_wino_maps_plan cvy_wino_maps_plan_for(const cvy_problem *problem, const cvy_
   return plan;
 }
 
-int64_t cvy_wino_maps_bytes(const cvy_wino_maps_plan *plan) {
+int64_t cvy_cpu_winograd_maps_bytes(const cvy_cpu_winograd_maps_plan *plan) {
   int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->shared_floats;
   return cvy_times(floats, (int64_t)sizeof(float));
 }

@@ -4,18 +4,19 @@
 #include "cpu/shared/range.h"
 #include "cpu/winograd/winograd.h"
 
-cvy_wino_piece cvy_wino_piece_at(const cvy_wino_shape *shape, int64_t first, int64_t end,
-                                 int64_t tile) {
+cvy_cpu_winograd_piece cvy_cpu_winograd_piece_at(const cvy_cpu_winograd_tiling *shape,
+                                                 int64_t first, int64_t end, int64_t tile) {
   int64_t row = tile / shape->across, column = tile % shape->across;
-  return (cvy_wino_piece){.image = row / shape->down,
-                          .row = row % shape->down,
-                          .first = column,
-                          .count = cvy_least(shape->across - column, end - tile),
-                          .at = tile - first};
+  return (cvy_cpu_winograd_piece){.image = row / shape->down,
+                                  .row = row % shape->down,
+                                  .first = column,
+                                  .count = cvy_least(shape->across - column, end - tile),
+                                  .at = tile - first};
 }
 
-bool cvy_wino_input_row(const cvy_wino_shape *shape, const cvy_wino_piece *piece, int64_t i,
-                        const float *channel, float *to) {
+bool cvy_cpu_winograd_input_row(const cvy_cpu_winograd_tiling *shape,
+                                const cvy_cpu_winograd_piece *piece, int64_t i,
+                                const float *channel, float *to) {
   const cvy_problem *p = &shape->p;
   int64_t h = piece->row * shape->m + i - p->pad[1];
   int64_t count = piece->count * shape->m + shape->n - shape->m;

@@ -7,7 +7,7 @@
 
 typedef struct transient {
   const cvy_cpu_call *call;
-  const cvy_wino_maps_plan *plan;
+  const cvy_cpu_winograd_maps_plan *plan;
   float *source, *product; /* of all channels, of all outputs */
   int64_t block;
 } transient;
@@ -17,42 +17,43 @@ static float *memory_of(const transient *t, int32_t slot) {
   return (float *)t->call->workspace + t->plan->shared_floats + slot * t->plan->slot_floats;
 }
 
-static cvy_wino_block block_of(const transient *t, int32_t slot) {
+static cvy_cpu_winograd_block block_of(const transient *t, int32_t slot) {
   float *memory = memory_of(t, slot) + t->plan->shape.points * t->plan->filter_pitch;
-  return cvy_wino_block_at(t->call, t->plan, t->block, t->source, memory);
+  return cvy_cpu_winograd_block_at(t->call, t->plan, t->block, t->source, memory);
 }
 
 static void load(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  cvy_wino_block b = block_of(arg, slot);
-  for (int64_t c = begin; c < end; c++, cvy_beat_on()) cvy_wino_load(&b, c);
+  cvy_cpu_winograd_block b = block_of(arg, slot);
+  for (int64_t c = begin; c < end; c++, cvy_beat_on()) cvy_cpu_winograd_load(&b, c);
 }
 
 /* Adds what channels from `first` on give to the products of a kernel tile. */
-static void multiply(const transient *t, const cvy_wino_block *b, float *filters, int64_t tile,
-                     int64_t first) {
-  const cvy_wino_maps_plan *plan = t->plan;
-  const cvy_wino_shape *s = &plan->shape;
+static void multiply(const transient *t, const cvy_cpu_winograd_block *b, float *filters,
+                     int64_t tile, int64_t first) {
+  const cvy_cpu_winograd_maps_plan *plan = t->plan;
+  const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t count = cvy_least(plan->chunk, s->channels - first);
-  cvy_wino_filter(plan, t->call, tile, first, count, b->arrays, filters);
-  cvy_wino_multiply(b, &(cvy_wino_product){.source = t->source + first * plan->pitch,
-                                           .filters = filters,
-                                           .to = t->product + tile * s->kernel->rows * plan->pitch,
-                                           .channels = count,
-                                           .kernel_tiles = 1,
-                                           .add = first > 0});
+  cvy_cpu_winograd_transform_filter(plan, t->call, tile, first, count, b->arrays, filters);
+  cvy_cpu_winograd_multiply(
+      b, &(cvy_cpu_winograd_product){.source = t->source + first * plan->pitch,
+                                     .filters = filters,
+                                     .to = t->product + tile * s->kernel->rows * plan->pitch,
+                                     .channels = count,
+                                     .kernel_tiles = 1,
+                                     .add = first > 0});
 }
 
 static void make(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const transient *t = arg;
-  const cvy_wino_shape *s = &t->plan->shape;
-  cvy_wino_block b = block_of(t, slot);
+  const cvy_cpu_winograd_tiling *s = &t->plan->shape;
+  cvy_cpu_winograd_block b = block_of(t, slot);
   for (int64_t c = 0; c < s->channels; c += t->plan->chunk)
     for (int64_t i = begin; i < end; i++, cvy_beat_on()) multiply(t, &b, memory_of(t, slot), i, c);
   for (int64_t i = begin; i < end; i++, cvy_beat_on())
-    cvy_wino_put(&b, t->product + i * s->kernel->rows * t->plan->pitch, i, i + 1);
+    cvy_cpu_winograd_put(&b, t->product + i * s->kernel->rows * t->plan->pitch, i, i + 1);
 }
 
-void cvy_wino_transient(const cvy_cpu_call *call, const cvy_wino_maps_plan *plan) {
+void cvy_cpu_winograd_transient(const cvy_cpu_call *call, const cvy_cpu_winograd_maps_plan *plan) {
   float *source = call->workspace;
   transient t = {call, plan, source, source + plan->shape.points * plan->source_pitch, 0};
   for (; t.block < plan->blocks; t.block++) {

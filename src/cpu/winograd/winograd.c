@@ -22,11 +22,11 @@ static bool fits(const cvy_problem *p) {
 static int64_t bytes_for(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
   if (problem->direction == CONVOY_BACKWARD_WEIGHTS) {
-    cvy_wino_weights_plan plan = cvy_wino_weights_plan_for(problem, facts, params);
-    return cvy_wino_weights_bytes(&plan);
+    cvy_cpu_winograd_weights_plan plan = cvy_cpu_winograd_weights_plan_for(problem, facts, params);
+    return cvy_cpu_winograd_weights_bytes(&plan);
   }
-  cvy_wino_maps_plan plan = cvy_wino_maps_plan_for(problem, facts, params);
-  return cvy_wino_maps_bytes(&plan);
+  cvy_cpu_winograd_maps_plan plan = cvy_cpu_winograd_maps_plan_for(problem, facts, params);
+  return cvy_cpu_winograd_maps_bytes(&plan);
 }
 
 static const cvy_param parameters[] = {{"TILE", {2, 4}}, {NULL, {0}}};
@@ -46,7 +46,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   if (problem->direction != CONVOY_BACKWARD_WEIGHTS) {
     cvy_params params;
     defaults(problem, facts, &params);
-    cvy_wino_maps_plan plan = cvy_wino_maps_plan_for(problem, facts, &params);
+    cvy_cpu_winograd_maps_plan plan = cvy_cpu_winograd_maps_plan_for(problem, facts, &params);
     if (plan.transient)
       return plan.shape.tiles >= LEAST_TILES && plan.shape.kernel_tiles >= 2 * threads;
   }
@@ -65,9 +65,9 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 
 static void run(const cvy_cpu_call *call) {
   if (call->problem->direction == CONVOY_BACKWARD_WEIGHTS)
-    cvy_wino_weights(call);
+    cvy_cpu_winograd_weights(call);
   else
-    cvy_wino_maps(call);
+    cvy_cpu_winograd_maps(call);
 }
 
 const cvy_cpu_row cvy_cpu_winograd = {
