@@ -10,7 +10,7 @@
 
 typedef struct weights {
   const cvy_cpu_call *call;
-  cvy_igemm_weights_plan plan;
+  cvy_cpu_implicit_gemm_weights_plan plan;
   float *sums;
 } weights;
 
@@ -76,7 +76,7 @@ static void turn_x(const unit *u, int64_t image, bundle some, float *to) {
 
 /* A block of whole rows lies in one piece, one of columns row by row. */
 static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
-  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   int64_t rows = plan->kernel->rows, volume = cvy_out_volume(&plan->p),
           count = cvy_out_volume(&u->p);
   int64_t real = cvy_least(rows, plan->outputs - tile * rows);
@@ -89,7 +89,7 @@ static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
 }
 
 static void load(const unit *u) {
-  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   for (int64_t i = 0; i < u->images; i++, cvy_beat_on()) {
     for (int64_t b = 0; b < plan->bundles; b++)
       turn_x(u, i, bundle_of(u, b), u->x + (b * plan->images + i) * plan->x_floats);
@@ -114,7 +114,7 @@ static int64_t tap_place(const unit *u, int64_t tap) {
 /* One tile of the sum, over all outputs of the unit. */
 static void add_tile(const unit *u, cvy_microkernel_tile tile, const float *x, int64_t number,
                      int64_t vectors) {
-  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   const int64_t *extent = u->turned.extent, *out = u->p.out;
   int64_t plane = extent[1] * extent[2] * plan->bundle * u->turned.stride[0];
   for (int64_t i = 0; i < u->images; i++)
@@ -141,7 +141,7 @@ static cvy_microkernel_tile outputs_of(const unit *u) {
 
 /* All tiles of one bundle. */
 static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
-  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   int64_t width = plan->kernel->width, rows = plan->kernel->rows, all = plan->pitch / width;
   int64_t strips = (all + CVY_MICROKERNEL_VECTORS - 1) / CVY_MICROKERNEL_VECTORS;
   cvy_microkernel_tile tile = outputs_of(u);
@@ -159,13 +159,13 @@ static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
 }
 
 static void add_unit(const unit *u, bool add, float *sum) {
-  const cvy_igemm_weights_plan *plan = &u->run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   for (int64_t b = 0; b < plan->bundles; b++)
     add_bundle(u, b, add, sum + b * (plan->sum_floats / plan->bundles));
 }
 
 static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, float *memory) {
-  const cvy_igemm_weights_plan *plan = &run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t first = number % plan->blocks * plan->block;
   unit u = {.run = run, .group = part_of_group / plan->parts};
   u.first_channel = part_of_group % plan->parts * plan->part;
@@ -186,7 +186,7 @@ static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, f
 /* Pieces are the slices of all parts of all groups. */
 static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const weights *run = arg;
-  const cvy_igemm_weights_plan *plan = &run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t sums = plan->p.groups * plan->parts * plan->slices * plan->sum_floats;
   float *memory = run->sums + sums + slot * plan->slot_floats;
   for (int64_t i = begin; i < end; i++) {
@@ -203,7 +203,7 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 /* One row of taps (or one tap) of output k of a group, from the sums of some channels to dw. */
 static void add_up(const weights *run, const float *sum, int64_t channels, int64_t tap, float *dw) {
-  const cvy_igemm_weights_plan *plan = &run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t volume = cvy_filter_volume(&plan->p), width = plan->folded ? plan->p.filter[2] : 1;
   for (int64_t s = 0; s < width; s++)
     for (int64_t c = 0; c < channels; c++) {
@@ -218,7 +218,7 @@ static void add_up(const weights *run, const float *sum, int64_t channels, int64
 /* One tile of outputs of a group, from the sums of one bundle: tap by tap, as the sums lie. */
 static void add_up_bundle(const weights *run, int64_t group, int64_t tile, int64_t first,
                           const float *sum) {
-  const cvy_igemm_weights_plan *plan = &run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t rows = plan->kernel->rows, volume = cvy_filter_volume(&plan->p);
   int64_t real = cvy_least(rows, plan->outputs - tile * rows);
   int64_t part_end = cvy_least(first / plan->part * plan->part + plan->part, plan->channels);
@@ -233,7 +233,7 @@ static void add_up_bundle(const weights *run, int64_t group, int64_t tile, int64
 
 static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const weights *run = arg;
-  const cvy_igemm_weights_plan *plan = &run->plan;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t floats = plan->sum_floats / plan->bundles;
   (void)slot;
   for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
@@ -248,9 +248,10 @@ static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   }
 }
 
-void cvy_igemm_weights(const cvy_cpu_call *call) {
-  weights self = {call, cvy_igemm_weights_plan_for(call->problem, call->facts), call->workspace};
-  const cvy_igemm_weights_plan *plan = &self.plan;
+void cvy_cpu_implicit_gemm_weights(const cvy_cpu_call *call) {
+  weights self = {call, cvy_cpu_implicit_gemm_weights_plan_for(call->problem, call->facts),
+                  call->workspace};
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &self.plan;
   cvy_parallel_items(call->threads, plan->p.groups * plan->parts * plan->slices, sum_pieces, &self);
   cvy_parallel_items(call->threads, plan->p.groups * plan->tiles, add_tiles, &self);
 }

@@ -9,7 +9,7 @@
 
 #include "cpu/row.h"
 
-typedef struct cvy_igemm_weights_plan {
+typedef struct cvy_cpu_implicit_gemm_weights_plan {
   cvy_problem p; /* merged */
   const cvy_microkernel *kernel;
   int64_t channels, outputs; /* per group */
@@ -28,10 +28,10 @@ typedef struct cvy_igemm_weights_plan {
   int64_t row_floats;    /* one row of x before it is turned, where a stride skips */
   int64_t sum_floats;    /* of one slice of one part of one group */
   int64_t slots, slot_floats;
-} cvy_igemm_weights_plan;
+} cvy_cpu_implicit_gemm_weights_plan;
 
-cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
-                                                  const cvy_facts *facts);
+cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
+    const cvy_problem *problem, const cvy_facts *facts);
 
 /* How a block of x lies after turning: places per axis, of which outputs are `stride` and taps
  * `dilation` apart, place e holding input e * step - pad. An axis without taps holds only what its

@@ -29,14 +29,14 @@ cvy_turned cvy_turned_of(const cvy_problem *block) {
 
 /* Sums that are large beside the outputs they come from are a matter of memory, which BLAS blocks
  * better for. */
-bool cvy_igemm_weights_are_large(const cvy_problem *p) {
+bool cvy_cpu_implicit_gemm_weights_are_large(const cvy_problem *p) {
   int64_t taps = cvy_filter_volume(p), sums = p->k / p->groups * (p->c / p->groups) * taps;
   int64_t pixels = p->n * cvy_out_volume(p);
   int64_t most = taps == 1 ? LARGE_1X1 : cvy_problem_strided(p) ? LARGE_STRIDED : INT64_MAX;
   return sums > cvy_times(most, pixels);
 }
 
-bool cvy_igemm_weights_takes(const cvy_problem *problem, cvy_text *reason) {
+bool cvy_cpu_implicit_gemm_weights_takes(const cvy_problem *problem, cvy_text *reason) {
   if (problem->c / problem->groups == 1 && problem->k / problem->groups == 1) {
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
     return false;
@@ -46,23 +46,23 @@ bool cvy_igemm_weights_takes(const cvy_problem *problem, cvy_text *reason) {
 
 /* ------------------------------------------------------------------------------------ units */
 
-static int64_t places(const cvy_igemm_weights_plan *plan) {
+static int64_t places(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t skip;
   cvy_problem sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
   cvy_turned t = cvy_turned_of(&sub);
   return cvy_times(cvy_times(t.extent[0], t.extent[1]), t.extent[2]);
 }
 
-static int64_t pixels(const cvy_igemm_weights_plan *plan) {
+static int64_t pixels(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   return cvy_out_volume(&plan->p) / plan->p.out[plan->axis] * plan->block;
 }
 
-static int64_t unit_floats(const cvy_igemm_weights_plan *plan) {
+static int64_t unit_floats(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   return cvy_times(plan->bundles * plan->bundle, places(plan)) +
          plan->tiles * plan->kernel->rows * pixels(plan);
 }
 
-static void cut_block(cvy_igemm_weights_plan *plan, int64_t blocks) {
+static void cut_block(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t blocks) {
   int64_t extent = plan->p.out[plan->axis];
   plan->block = cvy_parts_of(extent, blocks);
   plan->blocks = cvy_parts_of(extent, plan->block);
@@ -75,13 +75,13 @@ static int64_t reach(const cvy_problem *p, int axis) {
 
 /* Blocks that fit the cache repeat what their taps reach: of what a block turns no more than two thirds may
  * be its neighbours', or cutting costs more than the cache saves. */
-static int64_t least_block(const cvy_igemm_weights_plan *plan) {
+static int64_t least_block(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   const int64_t stride = plan->p.stride[plan->axis];
   return cvy_most(1, cvy_parts_of(reach(&plan->p, plan->axis), 2 * stride));
 }
 
 /* Blocks that fit the cache; images as they are, or several of them where they are small. */
-static void cut_units(cvy_igemm_weights_plan *plan) {
+static void cut_units(cvy_cpu_implicit_gemm_weights_plan *plan) {
   const int64_t least = least_block(plan);
   plan->images = 1;
   cut_block(plan, 1);
@@ -96,7 +96,7 @@ static void cut_units(cvy_igemm_weights_plan *plan) {
 
 /* ------------------------------------------------------------------------------- sharing out */
 
-static void cut_channels(cvy_igemm_weights_plan *plan, int64_t parts) {
+static void cut_channels(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts) {
   plan->part = cvy_parts_of(plan->channels, parts);
   if (parts > 1) plan->part = cvy_round_up(plan->part, CVY_LINE_FLOATS);
   plan->parts = cvy_parts_of(plan->channels, plan->part);
@@ -108,7 +108,7 @@ static void cut_channels(cvy_igemm_weights_plan *plan, int64_t parts) {
 
 /* Small sums: one for each of a few slices of the outputs. Large ones: the channels are shared out, as
  * far as they go. */
-static void share_out(cvy_igemm_weights_plan *plan) {
+static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t threads = plan->slots, groups = plan->p.groups;
   bool enough = groups % threads == 0 || groups >= 4 * threads;
   int64_t sums = plan->p.k * plan->channels * cvy_filter_volume(&plan->p);
@@ -124,7 +124,7 @@ static void share_out(cvy_igemm_weights_plan *plan) {
 }
 
 /* Slices come out even, or of so many units that it does not matter. */
-static void even_out(cvy_igemm_weights_plan *plan) {
+static void even_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
   const int64_t least = least_block(plan);
   while (plan->images == 1 && plan->block > least && plan->units % plan->slices != 0 &&
          plan->units < UNITS_PER_SLICE * plan->slices) {
@@ -136,7 +136,7 @@ static void even_out(cvy_igemm_weights_plan *plan) {
   plan->slices = cvy_most(cvy_least(plan->slices, plan->units), 1);
 }
 
-static void size_memory(cvy_igemm_weights_plan *plan) {
+static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t columns = plan->bundle * (plan->folded ? plan->p.filter[2] : 1);
   plan->pitch = cvy_round_up(columns, plan->kernel->width);
   plan->taps = cvy_filter_volume(&plan->p) / (plan->folded ? plan->p.filter[2] : 1);
@@ -155,7 +155,7 @@ static void size_memory(cvy_igemm_weights_plan *plan) {
 
 /* A filter n x 1 over wide rows, merged, is one whose taps are rows apart: blocks of its outputs would hold
  * little but each other's x. Not merged, columns can be cut, which no tap leaves. */
-static void choose_axis(const cvy_problem *problem, cvy_igemm_weights_plan *plan) {
+static void choose_axis(const cvy_problem *problem, cvy_cpu_implicit_gemm_weights_plan *plan) {
   plan->p = cvy_merged(problem);
   plan->axis = cvy_block_axis(&plan->p);
   if (cvy_times(reach(&plan->p, plan->axis), plan->p.c / plan->p.groups) <= UNIT_FLOATS / 2) return;
@@ -165,10 +165,10 @@ static void choose_axis(const cvy_problem *problem, cvy_igemm_weights_plan *plan
   plan->axis = 2;
 }
 
-cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
-                                                  const cvy_facts *facts) {
+cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
+    const cvy_problem *problem, const cvy_facts *facts) {
   const cvy_simd *simd = cvy_simd_best();
-  cvy_igemm_weights_plan plan = {.slots = facts->info.compute_units};
+  cvy_cpu_implicit_gemm_weights_plan plan = {.slots = facts->info.compute_units};
   choose_axis(problem, &plan);
   plan.channels = plan.p.c / plan.p.groups;
   plan.outputs = plan.p.k / plan.p.groups;
@@ -183,8 +183,8 @@ cvy_igemm_weights_plan cvy_igemm_weights_plan_for(const cvy_problem *problem,
   return plan;
 }
 
-int64_t cvy_igemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts) {
-  cvy_igemm_weights_plan plan = cvy_igemm_weights_plan_for(problem, facts);
+int64_t cvy_cpu_implicit_gemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts) {
+  cvy_cpu_implicit_gemm_weights_plan plan = cvy_cpu_implicit_gemm_weights_plan_for(problem, facts);
   int64_t sums = cvy_times(plan.p.groups * plan.parts * plan.slices, plan.sum_floats);
   return cvy_times(sums + cvy_times(plan.slots, plan.slot_floats), (int64_t)sizeof(float));
 }

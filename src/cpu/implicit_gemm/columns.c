@@ -4,8 +4,8 @@
 #include "cpu/shared/range.h"
 
 /* Splits `count` columns whose sources are neighbours at the ends of strips. */
-static void add_run(cvy_igemm_block *b, int64_t column, int64_t from, int64_t count) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void add_run(cvy_cpu_implicit_gemm_block *b, int64_t column, int64_t from, int64_t count) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t width = cvy_microkernel_columns(plan->kernel);
   while (count > 0) {
     int64_t strip = column / width, within = column % width;
@@ -15,8 +15,8 @@ static void add_run(cvy_igemm_block *b, int64_t column, int64_t from, int64_t co
   }
 }
 
-void cvy_igemm_runs(cvy_igemm_block *b) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+void cvy_cpu_implicit_gemm_runs(cvy_cpu_implicit_gemm_block *b) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   const int64_t *extent = b->layout.extent, *count = b->count;
   int64_t first = (b->from[0] * extent[1] + b->from[1]) * extent[2] + b->from[2], column = 0;
   b->run_count = 0;
@@ -27,14 +27,14 @@ void cvy_igemm_runs(cvy_igemm_block *b) {
 }
 
 /* Channel `first` of the block's source, first image. */
-static const float *source(const cvy_igemm_block *b, int64_t first) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static const float *source(const cvy_cpu_implicit_gemm_block *b, int64_t first) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t channel = b->image * plan->p.c + b->group * plan->channels + first;
   return b->run->call->a + channel * cvy_in_volume(&plan->p) + b->skip;
 }
 
-static void load(const cvy_igemm_block *b, int64_t first, int64_t count) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void load(const cvy_cpu_implicit_gemm_block *b, int64_t first, int64_t count) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t volume = cvy_in_volume(&plan->p);
   const float *x = source(b, first);
   for (int64_t i = 0; i < b->images; i++, x += plan->p.c * volume)
@@ -43,15 +43,16 @@ static void load(const cvy_igemm_block *b, int64_t first, int64_t count) {
                         b->x + c * plan->x_pitch + i * plan->x_image);
 }
 
-void cvy_igemm_source(cvy_igemm_block *b) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+void cvy_cpu_implicit_gemm_source(cvy_cpu_implicit_gemm_block *b) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   for (int64_t i = 0; i < plan->taps; i++)
-    b->taps[i] = plan->flat ? 0 : cvy_igemm_tap(plan, &b->layout, b->run->order[i]);
+    b->taps[i] = plan->flat ? 0 : cvy_cpu_implicit_gemm_tap(plan, &b->layout, b->run->order[i]);
   if (plan->resident) load(b, 0, plan->channels);
 }
 
-void cvy_igemm_panel(const cvy_igemm_block *b, int64_t first, int64_t count) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+void cvy_cpu_implicit_gemm_panel(const cvy_cpu_implicit_gemm_block *b, int64_t first,
+                                 int64_t count) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   const int64_t *begin = b->run->begin;
   /* Without taps all results are 0. */
   if (plan->shifted || begin[b->phase] == begin[b->phase + 1]) return;

@@ -5,7 +5,7 @@
 #include "cpu/shared/range.h"
 
 typedef struct packing {
-  const cvy_igemm_plan *plan;
+  const cvy_cpu_implicit_gemm_plan *plan;
   const cvy_simd *simd;
   const float *w;
   const int64_t *begin, *order;
@@ -13,13 +13,13 @@ typedef struct packing {
 } packing;
 
 /* How many rows of a tile are outputs. */
-static int64_t rows_of(const cvy_igemm_plan *plan, int64_t tile) {
+static int64_t rows_of(const cvy_cpu_implicit_gemm_plan *plan, int64_t tile) {
   return cvy_least(plan->kernel->rows, plan->outputs - tile * plan->kernel->rows);
 }
 
 /* A tile's outputs are rows of w as it lies, all channels and taps in a row. */
-static void pack_forward(const packing *pack, const cvy_igemm_filters *f) {
-  const cvy_igemm_plan *plan = pack->plan;
+static void pack_forward(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {
+  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
   int64_t rows = plan->kernel->rows, floats = plan->channels * plan->taps;
   for (int64_t i = f->tile; i < f->tile + f->tiles; i++)
     pack->simd->transpose(
@@ -42,7 +42,7 @@ static inline void pick(float *restrict to, const float *restrict from, int64_t 
 /* Outputs of one tile for one channel: neighbours but for their taps. */
 static void pack_taps(const packing *pack, int64_t phase, int64_t count, const float *from,
                       float *to) {
-  const cvy_igemm_plan *plan = pack->plan;
+  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
   int64_t rows = plan->kernel->rows, all = plan->taps;
   if (plan->phases == 1) {
     pack->simd->transpose(to, rows, from, all, count, all);
@@ -53,8 +53,8 @@ static void pack_taps(const packing *pack, int64_t phase, int64_t count, const f
 }
 
 /* Outputs are channels of w: all tiles of one, as they lie in memory, before the next. */
-static void pack_data(const packing *pack, const cvy_igemm_filters *f) {
-  const cvy_igemm_plan *plan = pack->plan;
+static void pack_data(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {
+  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
   int64_t rows = plan->kernel->rows, all = plan->taps;
   int64_t taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
   const float *from = pack->w + (f->group * plan->channels + f->first) * plan->outputs * all;
@@ -64,8 +64,8 @@ static void pack_data(const packing *pack, const cvy_igemm_filters *f) {
                 pack->to + (i - f->tile) * f->pitch + k * taps * rows);
 }
 
-static void pack_some(const packing *pack, const cvy_igemm_filters *f) {
-  const cvy_igemm_plan *plan = pack->plan;
+static void pack_some(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {
+  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
   int64_t rows = plan->kernel->rows, taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
   int64_t last = f->tiles - 1;
   if (rows_of(plan, f->tile + last) < rows)
@@ -76,7 +76,8 @@ static void pack_some(const packing *pack, const cvy_igemm_filters *f) {
     pack_forward(pack, f);
 }
 
-void cvy_igemm_pack_some(const cvy_igemm *run, const cvy_igemm_filters *filters, float *to) {
+void cvy_cpu_implicit_gemm_pack_some(const cvy_cpu_implicit_gemm_run *run,
+                                     const cvy_cpu_implicit_gemm_filters *filters, float *to) {
   packing pack = {&run->plan, run->call->simd, run->call->b, run->begin, run->order, to};
   pack_some(&pack, filters);
 }
@@ -84,7 +85,7 @@ void cvy_igemm_pack_some(const cvy_igemm *run, const cvy_igemm_filters *filters,
 /* Tiles of all groups and phases are numbered one after another; those of one group go together. */
 static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   packing pack = *(const packing *)arg;
-  const cvy_igemm_plan *plan = pack.plan;
+  const cvy_cpu_implicit_gemm_plan *plan = pack.plan;
   int64_t rows = plan->kernel->rows, all = plan->p.groups * plan->tiles, tiles;
   float *to = pack.to;
   (void)slot;
@@ -94,17 +95,18 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
     int64_t pitch = taps * plan->channels * rows;
     tiles = cvy_least(plan->tiles - first, end - i);
     pack.to = to + before * all * plan->channels * rows + tile * pitch;
-    pack_some(&pack, &(cvy_igemm_filters){.phase = phase,
-                                          .group = tile / plan->tiles,
-                                          .tile = first,
-                                          .tiles = tiles,
-                                          .count = plan->channels,
-                                          .pitch = pitch});
+    pack_some(&pack, &(cvy_cpu_implicit_gemm_filters){.phase = phase,
+                                                      .group = tile / plan->tiles,
+                                                      .tile = first,
+                                                      .tiles = tiles,
+                                                      .count = plan->channels,
+                                                      .pitch = pitch});
   }
 }
 
-void cvy_igemm_pack(const cvy_igemm_plan *plan, const cvy_cpu_call *call, const int64_t *begin,
-                    const int64_t *order, float *to) {
+void cvy_cpu_implicit_gemm_pack_filters(const cvy_cpu_implicit_gemm_plan *plan,
+                                        const cvy_cpu_call *call, const int64_t *begin,
+                                        const int64_t *order, float *to) {
   packing pack = {plan, call->simd, call->b, begin, order, to};
   cvy_parallel_items(call->threads, plan->phases * plan->p.groups * plan->tiles, pack_tiles, &pack);
 }

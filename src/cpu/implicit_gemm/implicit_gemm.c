@@ -11,29 +11,29 @@ static bool for_weights(const cvy_problem *problem) {
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
   (void)params;
-  if (for_weights(problem)) return cvy_igemm_weights_bytes(problem, facts);
-  cvy_igemm_plan plan = cvy_igemm_plan_for(problem, facts);
-  return cvy_igemm_bytes(&plan);
+  if (for_weights(problem)) return cvy_cpu_implicit_gemm_weights_bytes(problem, facts);
+  cvy_cpu_implicit_gemm_plan plan = cvy_cpu_implicit_gemm_plan_for(problem, facts);
+  return cvy_cpu_implicit_gemm_bytes(&plan);
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
-  bool takes = for_weights(problem) ? cvy_igemm_weights_takes(problem, reason)
-                                    : cvy_igemm_takes(problem, reason);
+  bool takes = for_weights(problem) ? cvy_cpu_implicit_gemm_weights_takes(problem, reason)
+                                    : cvy_cpu_implicit_gemm_takes(problem, reason);
   if (!takes) return false;
   return cvy_cpu_fits(workspace(problem, facts, NULL), facts, reason);
 }
 
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  const bool weak = for_weights(problem) ? cvy_igemm_weights_are_large(problem)
-                                         : cvy_igemm_packs_in_vain(problem);
+  const bool weak = for_weights(problem) ? cvy_cpu_implicit_gemm_weights_are_large(problem)
+                                         : cvy_cpu_implicit_gemm_packs_in_vain(problem);
   return !cvy_cpu_blas_leads(problem, facts) && !(weak && cvy_cpu_blas_takes(problem, facts));
 }
 
 static void run(const cvy_cpu_call *call) {
   if (for_weights(call->problem))
-    cvy_igemm_weights(call);
+    cvy_cpu_implicit_gemm_weights(call);
   else
-    cvy_igemm_maps(call);
+    cvy_cpu_implicit_gemm_maps(call);
 }
 
 const cvy_cpu_row cvy_cpu_implicit_gemm = {

@@ -11,24 +11,27 @@ typedef struct tiles {
 } tiles;
 
 /* Tiles of which all rows are outputs may write a strip where it belongs. */
-static bool writes(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t tile) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static bool writes(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_gemm_strip *s,
+                   int64_t tile) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   return s->direct && (tile + 1) * plan->kernel->rows <= plan->outputs;
 }
 
 /* Where the results of a tile wait that are not written where they belong. */
-static float *waiting(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t tile, tiles all) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static float *waiting(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_gemm_strip *s,
+                      int64_t tile, tiles all) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t before = (s - b->strips) * (all.last - all.first) + tile - all.first;
   return b->results + before * rows * width;
 }
 
 /* What a strip reads of channels [first, first + count). */
-static cvy_microkernel_tile columns_of(const cvy_igemm_block *b, const cvy_igemm_strip *s,
-                                       int64_t first, int64_t count, int64_t taps) {
+static cvy_microkernel_tile columns_of(const cvy_cpu_implicit_gemm_block *b,
+                                       const cvy_cpu_implicit_gemm_strip *s, int64_t first,
+                                       int64_t count, int64_t taps) {
   static const int64_t nowhere = 0;
-  const cvy_igemm_plan *plan = &b->run->plan;
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   if (plan->shifted)
     return (cvy_microkernel_tile){.x = b->x + first * plan->x_pitch + s->begin,
                                   .tap = b->taps + b->run->begin[b->phase],
@@ -50,8 +53,9 @@ static void expect(const cvy_microkernel_tile *tile, int64_t rows, int64_t colum
 }
 
 /* Packed filters of a tile for channels from `first` on; `some` are those packed together. */
-static const float *filters_of(const cvy_igemm_block *b, int64_t first, int64_t tile, tiles some) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static const float *filters_of(const cvy_cpu_implicit_gemm_block *b, int64_t first, int64_t tile,
+                               tiles some) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   const int64_t *begin = b->run->begin + b->phase;
   int64_t rows = plan->kernel->rows, taps = begin[1] - begin[0], all = plan->channels * taps;
   if (plan->once) return b->filters + (tile - some.first) * plan->tile_floats;
@@ -61,9 +65,9 @@ static const float *filters_of(const cvy_igemm_block *b, int64_t first, int64_t 
 }
 
 /* Channels [first, first + count) of a strip, for all of some tiles; `all` are those of the piece. */
-static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t first,
-                     int64_t count, tiles some, tiles all) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void multiply(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_gemm_strip *s,
+                     int64_t first, int64_t count, tiles some, tiles all) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t taps = b->run->begin[b->phase + 1] - b->run->begin[b->phase];
   int64_t vectors = (s->end - s->begin + plan->kernel->width - 1) / plan->kernel->width;
@@ -80,70 +84,73 @@ static void multiply(const cvy_igemm_block *b, const cvy_igemm_strip *s, int64_t
 }
 
 /* Channels [first, first + count) of a panel, for all tiles of the piece. */
-static void multiply_panel(const cvy_igemm_block *b, int64_t first, int64_t count, tiles all) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void multiply_panel(const cvy_cpu_implicit_gemm_block *b, int64_t first, int64_t count,
+                           tiles all) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   for (int64_t i = all.first; i < all.last; i += plan->together) {
     tiles some = {i, cvy_least(i + plan->together, all.last)};
     if (plan->once)
-      cvy_igemm_pack_some(b->run,
-                          &(cvy_igemm_filters){.phase = b->phase,
-                                               .group = b->group,
-                                               .tile = i,
-                                               .tiles = some.last - i,
-                                               .first = first,
-                                               .count = count,
-                                               .pitch = plan->tile_floats},
-                          b->filters);
+      cvy_cpu_implicit_gemm_pack_some(b->run,
+                                      &(cvy_cpu_implicit_gemm_filters){.phase = b->phase,
+                                                                       .group = b->group,
+                                                                       .tile = i,
+                                                                       .tiles = some.last - i,
+                                                                       .first = first,
+                                                                       .count = count,
+                                                                       .pitch = plan->tile_floats},
+                                      b->filters);
     for (int64_t j = 0; j < b->strip_count; j++, cvy_beat_on())
       multiply(b, &b->strips[j], first, count, some, all);
   }
 }
 
-static void finish(const cvy_igemm_block *b, const cvy_igemm_strip *s, tiles all) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void finish(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_gemm_strip *s,
+                   tiles all) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t rows = plan->kernel->rows, group = b->group * plan->outputs;
   for (int64_t i = all.first; i < all.last; i++) {
     int64_t first = i * rows, last = cvy_least(first + rows, plan->outputs);
     if (!writes(b, s, i))
-      cvy_igemm_put(b, first, last, s, waiting(b, s, i, all));
+      cvy_cpu_implicit_gemm_put(b, first, last, s, waiting(b, s, i, all));
     else
       for (int64_t k = first; k < last; k++)
         cvy_cpu_epilogue(b->run->call, s->direct + k * b->volume, group + k, s->end - s->begin);
   }
 }
 
-static void make_phase(cvy_igemm_block *b, int64_t phase, tiles all) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void make_phase(cvy_cpu_implicit_gemm_block *b, int64_t phase, tiles all) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t remainder[3];
   b->phase = phase;
-  cvy_igemm_phase(plan, phase, remainder);
+  cvy_cpu_implicit_gemm_phase(plan, phase, remainder);
   for (int i = 0; i < 3; i++) b->offset[i] = b->origin[i] + remainder[i];
-  cvy_igemm_columns(b);
-  cvy_igemm_strips(b);
-  if (!plan->shifted) cvy_igemm_runs(b);
-  int64_t at_once = cvy_igemm_at_once(plan, b->run->begin[phase + 1] - b->run->begin[phase]);
+  cvy_cpu_implicit_gemm_columns(b);
+  cvy_cpu_implicit_gemm_strips(b);
+  if (!plan->shifted) cvy_cpu_implicit_gemm_runs(b);
+  int64_t at_once =
+      cvy_cpu_implicit_gemm_at_once(plan, b->run->begin[phase + 1] - b->run->begin[phase]);
   for (int64_t c = 0; c < plan->channels; c += at_once) {
     int64_t count = cvy_least(at_once, plan->channels - c);
-    cvy_igemm_panel(b, c, count);
+    cvy_cpu_implicit_gemm_panel(b, c, count);
     multiply_panel(b, c, count, all);
   }
   for (int64_t j = 0; j < b->strip_count; j++) finish(b, &b->strips[j], all);
 }
 
-static void carve(cvy_igemm_block *b, float *memory) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void carve(cvy_cpu_implicit_gemm_block *b, float *memory) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   b->x = memory;
   b->panel = b->x + plan->plane_floats;
   b->results = b->panel + plan->panel_floats;
   b->filters = b->results + plan->result_floats;
   b->runs = (cvy_copy_run *)(b->filters + (plan->once ? plan->together * plan->tile_floats : 0));
-  b->strips = (cvy_igemm_strip *)(b->runs + plan->runs);
+  b->strips = (cvy_cpu_implicit_gemm_strip *)(b->runs + plan->runs);
   b->taps = (int64_t *)(b->strips + plan->strips);
 }
 
 /* The block that piece number `piece` of the work is about. */
-static void set_block(cvy_igemm_block *b, int64_t piece) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void set_block(cvy_cpu_implicit_gemm_block *b, int64_t piece) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t band_group = piece / plan->blocks;
   b->first = piece % plan->blocks * plan->block;
   b->p = cvy_block_of(&plan->p, plan->axis, b->first, plan->block, &b->skip);
@@ -161,14 +168,14 @@ static void set_block(cvy_igemm_block *b, int64_t piece) {
     b->origin[i] = plan->data ? start - plan->whole.pad[i] : 0;
     if (i == plan->axis) b->origin[i] += b->first * b->step[i];
   }
-  cvy_igemm_source(b);
+  cvy_cpu_implicit_gemm_source(b);
 }
 
 static void make_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_igemm *run = arg;
-  const cvy_igemm_plan *plan = &run->plan;
+  const cvy_cpu_implicit_gemm_run *run = arg;
+  const cvy_cpu_implicit_gemm_plan *plan = &run->plan;
   float *memory = (float *)run->call->workspace + plan->filter_floats + plan->order_floats;
-  cvy_igemm_block b = {.run = run};
+  cvy_cpu_implicit_gemm_block b = {.run = run};
   carve(&b, memory + slot * plan->slot_floats);
   for (int64_t i = begin; i < end; i++) {
     int64_t part = i % plan->parts;
@@ -178,14 +185,15 @@ static void make_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
   }
 }
 
-void cvy_igemm_maps(const cvy_cpu_call *call) {
-  cvy_igemm self = {.call = call, .plan = cvy_igemm_plan_for(call->problem, call->facts)};
-  const cvy_igemm_plan *plan = &self.plan;
+void cvy_cpu_implicit_gemm_maps(const cvy_cpu_call *call) {
+  cvy_cpu_implicit_gemm_run self = {
+      .call = call, .plan = cvy_cpu_implicit_gemm_plan_for(call->problem, call->facts)};
+  const cvy_cpu_implicit_gemm_plan *plan = &self.plan;
   float *filters = call->workspace;
   int64_t *begin = (int64_t *)(filters + plan->filter_floats), *order = begin + plan->phases + 1;
-  cvy_igemm_order(plan, begin, order);
+  cvy_cpu_implicit_gemm_order(plan, begin, order);
   self.filters = filters, self.begin = begin, self.order = order;
-  if (!plan->once) cvy_igemm_pack(plan, call, begin, order, filters);
+  if (!plan->once) cvy_cpu_implicit_gemm_pack_filters(plan, call, begin, order, filters);
   cvy_parallel_items(call->threads, plan->bands * plan->p.groups * plan->blocks * plan->parts,
                      make_pieces, &self);
 }

@@ -12,7 +12,7 @@
 #include "cpu/row.h"
 #include "cpu/shared/planes.h"
 
-typedef struct cvy_igemm_plan {
+typedef struct cvy_cpu_implicit_gemm_plan {
   cvy_problem whole; /* merged */
   cvy_problem p;     /* forward: source in, places of a phase out */
   bool data;         /* filters are read with channels swapped, results go to phases of x */
@@ -41,56 +41,62 @@ typedef struct cvy_igemm_plan {
   int64_t order_floats;     /* and the list of their taps */
   int64_t plane_floats, panel_floats, result_floats; /* in a slot */
   int64_t slots, slot_floats;
-} cvy_igemm_plan;
+} cvy_cpu_implicit_gemm_plan;
 
 /* False with a reason if the problem is not for it. */
-bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason);
+bool cvy_cpu_implicit_gemm_takes(const cvy_problem *problem, cvy_text *reason);
 /* 1x1 with few outputs for what is packed. */
-bool cvy_igemm_packs_in_vain(const cvy_problem *problem);
-cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *facts);
-int64_t cvy_igemm_bytes(const cvy_igemm_plan *plan);
+bool cvy_cpu_implicit_gemm_packs_in_vain(const cvy_problem *problem);
+cvy_cpu_implicit_gemm_plan cvy_cpu_implicit_gemm_plan_for(const cvy_problem *problem,
+                                                          const cvy_facts *facts);
+int64_t cvy_cpu_implicit_gemm_bytes(const cvy_cpu_implicit_gemm_plan *plan);
 /* Channels packed at a time for a phase of so many taps. */
-int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps);
+int64_t cvy_cpu_implicit_gemm_at_once(const cvy_cpu_implicit_gemm_plan *plan, int64_t taps);
 
-/* igemm_taps.c: remainder of phase `phase` along each axis. */
-void cvy_igemm_phase(const cvy_igemm_plan *plan, int64_t phase, int64_t remainder[3]);
+/* taps.c: remainder of phase `phase` along each axis. */
+void cvy_cpu_implicit_gemm_phase(const cvy_cpu_implicit_gemm_plan *plan, int64_t phase,
+                                 int64_t remainder[3]);
 /* Lists the taps phase by phase: order[begin[i]] to order[begin[i + 1] - 1] are numbers of taps within
  * a filter that phase i uses. */
-void cvy_igemm_order(const cvy_igemm_plan *plan, int64_t *begin, int64_t *order);
+void cvy_cpu_implicit_gemm_order(const cvy_cpu_implicit_gemm_plan *plan, int64_t *begin,
+                                 int64_t *order);
 /* Where tap number `tap` begins to read in planes laid out so. */
-int64_t cvy_igemm_tap(const cvy_igemm_plan *plan, const cvy_planes_layout *layout, int64_t tap);
+int64_t cvy_cpu_implicit_gemm_tap(const cvy_cpu_implicit_gemm_plan *plan,
+                                  const cvy_planes_layout *layout, int64_t tap);
 
-/* igemm_pack.c: the filters as the microkernel reads them, [phase][group][tile][channel][tap][row],
+/* filters.c: the filters as the microkernel reads them, [phase][group][tile][channel][tap][row],
  * rows beyond the last output 0. */
-void cvy_igemm_pack(const cvy_igemm_plan *plan, const cvy_cpu_call *call, const int64_t *begin,
-                    const int64_t *order, float *to);
+void cvy_cpu_implicit_gemm_pack_filters(const cvy_cpu_implicit_gemm_plan *plan,
+                                        const cvy_cpu_call *call, const int64_t *begin,
+                                        const int64_t *order, float *to);
 
 /* Filters of tiles [tile, tile + tiles) of a group's outputs for channels [first, first + count), packed
  * `pitch` floats from tile to tile. */
-typedef struct cvy_igemm_filters {
+typedef struct cvy_cpu_implicit_gemm_filters {
   int64_t phase, group, tile, tiles, first, count, pitch;
-} cvy_igemm_filters;
+} cvy_cpu_implicit_gemm_filters;
 
 /* A run of forward or backward_data. */
-typedef struct cvy_igemm {
+typedef struct cvy_cpu_implicit_gemm_run {
   const cvy_cpu_call *call;
-  cvy_igemm_plan plan;
+  cvy_cpu_implicit_gemm_plan plan;
   const float *filters;
   const int64_t *begin, *order; /* of the taps of each phase */
-} cvy_igemm;
+} cvy_cpu_implicit_gemm_run;
 
-/* igemm_pack.c: some of them, [tile][channel][tap][row]. */
-void cvy_igemm_pack_some(const cvy_igemm *run, const cvy_igemm_filters *filters, float *to);
+/* filters.c: some of them, [tile][channel][tap][row]. */
+void cvy_cpu_implicit_gemm_pack_some(const cvy_cpu_implicit_gemm_run *run,
+                                     const cvy_cpu_implicit_gemm_filters *filters, float *to);
 
 /* Columns [begin, end) of a block, as wide as the microkernel or less at the end. */
-typedef struct cvy_igemm_strip {
+typedef struct cvy_cpu_implicit_gemm_strip {
   int64_t begin, end;
   float *direct; /* where its results of the group's first output belong, if they are neighbours */
-} cvy_igemm_strip;
+} cvy_cpu_implicit_gemm_strip;
 
 /* A block of one group of some images, on its way. */
-typedef struct cvy_igemm_block {
-  const cvy_igemm *run;
+typedef struct cvy_cpu_implicit_gemm_block {
+  const cvy_cpu_implicit_gemm_run *run;
   cvy_problem p; /* of one image */
   cvy_planes_layout layout;
   int64_t group, image, images;
@@ -106,33 +112,34 @@ typedef struct cvy_igemm_block {
   /* In slot memory: */
   float *x, *panel, *results, *filters;
   cvy_copy_run *runs;
-  cvy_igemm_strip *strips;
+  cvy_cpu_implicit_gemm_strip *strips;
   int64_t run_count, strip_count, *taps;
-} cvy_igemm_block;
+} cvy_cpu_implicit_gemm_block;
 
-/* igemm_panel.c: where the taps of a block read; loads its planes if they are to stay. */
-void cvy_igemm_source(cvy_igemm_block *block);
+/* columns.c: where the taps of a block read; loads its planes if they are to stay. */
+void cvy_cpu_implicit_gemm_source(cvy_cpu_implicit_gemm_block *block);
 /* Lists the runs of the columns of its phase. */
-void cvy_igemm_runs(cvy_igemm_block *block);
+void cvy_cpu_implicit_gemm_runs(cvy_cpu_implicit_gemm_block *block);
 /* Packs the columns of channels [first, first + count) for the block's phase: strip by strip
  * [channel][tap][column]. */
-void cvy_igemm_panel(const cvy_igemm_block *block, int64_t first, int64_t count);
+void cvy_cpu_implicit_gemm_panel(const cvy_cpu_implicit_gemm_block *block, int64_t first,
+                                 int64_t count);
 
-/* igemm_results.c: the columns of a block for its phase, and the strips they make. */
-void cvy_igemm_columns(cvy_igemm_block *block);
-void cvy_igemm_strips(cvy_igemm_block *block);
+/* results.c: the columns of a block for its phase, and the strips they make. */
+void cvy_cpu_implicit_gemm_columns(cvy_cpu_implicit_gemm_block *block);
+void cvy_cpu_implicit_gemm_strips(cvy_cpu_implicit_gemm_block *block);
 /* Puts results of outputs [first, last) of a strip where they belong; each output has a row of the
  * microkernel's width. */
-void cvy_igemm_put(const cvy_igemm_block *block, int64_t first, int64_t last,
-                   const cvy_igemm_strip *strip, float *from);
+void cvy_cpu_implicit_gemm_put(const cvy_cpu_implicit_gemm_block *block, int64_t first,
+                               int64_t last, const cvy_cpu_implicit_gemm_strip *strip, float *from);
 
-/* igemm_maps.c: forward and backward_data. */
-void cvy_igemm_maps(const cvy_cpu_call *call);
+/* maps.c: forward and backward_data. */
+void cvy_cpu_implicit_gemm_maps(const cvy_cpu_call *call);
 
-/* igemm_weights.c: backward_weights. */
-bool cvy_igemm_weights_takes(const cvy_problem *problem, cvy_text *reason);
-bool cvy_igemm_weights_are_large(const cvy_problem *problem);
-int64_t cvy_igemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts);
-void cvy_igemm_weights(const cvy_cpu_call *call);
+/* weights.c: backward_weights. */
+bool cvy_cpu_implicit_gemm_weights_takes(const cvy_problem *problem, cvy_text *reason);
+bool cvy_cpu_implicit_gemm_weights_are_large(const cvy_problem *problem);
+int64_t cvy_cpu_implicit_gemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts);
+void cvy_cpu_implicit_gemm_weights(const cvy_cpu_call *call);
 
 #endif

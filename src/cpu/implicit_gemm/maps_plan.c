@@ -44,7 +44,7 @@ static bool is_flat(const cvy_problem *p) {
   return true;
 }
 
-bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
+bool cvy_cpu_implicit_gemm_takes(const cvy_problem *problem, cvy_text *reason) {
   cvy_problem p = cvy_merged(problem);
   bool data = p.direction == CONVOY_BACKWARD_DATA;
   cvy_problem map = data ? map_of_data(&p) : p;
@@ -63,7 +63,7 @@ bool cvy_igemm_takes(const cvy_problem *problem, cvy_text *reason) {
 }
 
 /* im2col reads them without packing. */
-bool cvy_igemm_packs_in_vain(const cvy_problem *problem) {
+bool cvy_cpu_implicit_gemm_packs_in_vain(const cvy_problem *problem) {
   const cvy_problem p = cvy_merged(problem);
   const int64_t results = p.direction == CONVOY_BACKWARD_DATA ? p.c : p.k;
   return is_flat(&p) && results / p.groups <= FEW_FLAT;
@@ -72,13 +72,13 @@ bool cvy_igemm_packs_in_vain(const cvy_problem *problem) {
 /* ------------------------------------------------------------------------------------ cuts */
 
 /* Channels at a time, even parts of all. */
-int64_t cvy_igemm_at_once(const cvy_igemm_plan *plan, int64_t taps) {
+int64_t cvy_cpu_implicit_gemm_at_once(const cvy_cpu_implicit_gemm_plan *plan, int64_t taps) {
   if (taps == 0) return plan->channels;
   return cvy_parts_of(plan->channels, cvy_parts_of(plan->channels * taps, DEPTH));
 }
 
 /* Even blocks of at most `most` places of the axis; of a single row, whole strips. */
-static void cut_axis(cvy_igemm_plan *plan, int64_t most) {
+static void cut_axis(cvy_cpu_implicit_gemm_plan *plan, int64_t most) {
   int64_t extent = plan->p.out[plan->axis];
   plan->block = cvy_parts_of(extent, cvy_parts_of(extent, cvy_most(most, 1)));
   if (plan->axis == 2)
@@ -87,7 +87,7 @@ static void cut_axis(cvy_igemm_plan *plan, int64_t most) {
   plan->blocks = cvy_parts_of(extent, plan->block);
 }
 
-static cvy_planes_layout first_layout(const cvy_igemm_plan *plan, cvy_problem *sub) {
+static cvy_planes_layout first_layout(const cvy_cpu_implicit_gemm_plan *plan, cvy_problem *sub) {
   int64_t skip;
   *sub = cvy_block_of(&plan->p, plan->axis, 0, plan->block, &skip);
   return cvy_planes_layout_of(sub);
@@ -95,7 +95,7 @@ static cvy_planes_layout first_layout(const cvy_igemm_plan *plan, cvy_problem *s
 
 /* Not packing means computing the gaps between the rows of planes, or idle places at the ends of rows.
  * For few outputs, that is less. */
-static bool shift_pays(cvy_igemm_plan *plan) {
+static bool shift_pays(cvy_cpu_implicit_gemm_plan *plan) {
   cvy_problem sub;
   cvy_planes_layout layout = first_layout(plan, &sub);
   if (cvy_times(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
@@ -110,7 +110,7 @@ static bool shift_pays(cvy_igemm_plan *plan) {
 }
 
 /* Tries to do without packing: blocks of one image whose planes are in cache. */
-static bool cut_shifted(cvy_igemm_plan *plan) {
+static bool cut_shifted(cvy_cpu_implicit_gemm_plan *plan) {
   if (plan->flat || plan->outputs > FEW_OUTPUTS) return false;
   plan->images = 1;
   plan->bands = plan->p.n;
@@ -127,7 +127,7 @@ static bool cut_shifted(cvy_igemm_plan *plan) {
 }
 
 /* Whole rows, or planes, or pieces of a single row; several images where they are small. */
-static void cut_packed(cvy_igemm_plan *plan) {
+static void cut_packed(cvy_cpu_implicit_gemm_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
   cut_axis(plan, COLUMNS / row);
@@ -138,7 +138,7 @@ static void cut_packed(cvy_igemm_plan *plan) {
   plan->strips = cvy_parts_of(plan->columns, cvy_microkernel_columns(plan->kernel));
 }
 
-static void cut_tiles(cvy_igemm_plan *plan) {
+static void cut_tiles(cvy_cpu_implicit_gemm_plan *plan) {
   int64_t pieces = plan->bands * plan->p.groups * plan->blocks;
   plan->parts = 1;
   while (plan->parts < plan->tiles && pieces * plan->parts % plan->slots != 0 &&
@@ -149,19 +149,19 @@ static void cut_tiles(cvy_igemm_plan *plan) {
 
 /* -------------------------------------------------------------------------------- together */
 
-static int64_t phases_of(const cvy_igemm_plan *plan) {
+static int64_t phases_of(const cvy_cpu_implicit_gemm_plan *plan) {
   const int64_t *s = plan->whole.stride;
   return plan->data ? cvy_times(cvy_times(s[0], s[1]), s[2]) : 1;
 }
 
-static void size_planes(cvy_igemm_plan *plan) {
+static void size_planes(cvy_cpu_implicit_gemm_plan *plan) {
   cvy_problem sub;
   plan->x_image = first_layout(plan, &sub).x_floats;
   plan->x_pitch = cvy_times(plan->images, plan->x_image);
   plan->resident = !plan->flat && cvy_times(plan->channels, plan->x_pitch) <= RESIDENT_FLOATS;
   /* An odd number of lines, so that the channels of a strip do not meet in one set of the cache. */
   plan->x_pitch = ((plan->x_pitch / CVY_LINE_FLOATS | 1) + 2) * CVY_LINE_FLOATS;
-  int64_t at_once = cvy_igemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
+  int64_t at_once = cvy_cpu_implicit_gemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
   if (plan->resident) at_once = plan->channels;
   int64_t beyond = cvy_microkernel_columns(plan->kernel);
   plan->plane_floats = cvy_round_up(cvy_times(at_once, plan->x_pitch) + beyond, CVY_LINE_FLOATS);
@@ -173,7 +173,7 @@ static void size_planes(cvy_igemm_plan *plan) {
   plan->runs = plan->shifted ? 0 : plan->images * sub.out[0] * sub.out[1] + plan->strips;
 }
 
-static void size_memory(cvy_igemm_plan *plan) {
+static void size_memory(cvy_cpu_implicit_gemm_plan *plan) {
   int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t all = plan->p.groups * plan->tiles * plan->channels * plan->taps * rows;
   plan->filter_floats = plan->once ? 0 : cvy_round_up(all, CVY_LINE_FLOATS);
@@ -188,15 +188,17 @@ static void size_memory(cvy_igemm_plan *plan) {
   plan->result_floats =
       cvy_times(plan->strips, cvy_parts_of(plan->tiles, plan->parts) * rows * width);
   int64_t runs = plan->runs * (int64_t)(sizeof(cvy_copy_run) / sizeof(float));
-  runs += plan->strips * (int64_t)(sizeof(cvy_igemm_strip) / sizeof(float));
+  runs += plan->strips * (int64_t)(sizeof(cvy_cpu_implicit_gemm_strip) / sizeof(float));
   int64_t floats = cvy_times(1, plan->plane_floats + plan->panel_floats);
   floats = cvy_times(1, floats + plan->result_floats + own + runs + INDEX_FLOATS * plan->taps);
   plan->slot_floats = cvy_round_up(floats, CVY_LINE_FLOATS);
 }
 
-cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
+cvy_cpu_implicit_gemm_plan cvy_cpu_implicit_gemm_plan_for(const cvy_problem *problem,
+                                                          const cvy_facts *facts) {
   const cvy_simd *simd = cvy_simd_best();
-  cvy_igemm_plan plan = {.whole = cvy_merged(problem), .slots = facts->info.compute_units};
+  cvy_cpu_implicit_gemm_plan plan = {.whole = cvy_merged(problem),
+                                     .slots = facts->info.compute_units};
   plan.data = plan.whole.direction == CONVOY_BACKWARD_DATA;
   plan.p = plan.data ? map_of_data(&plan.whole) : plan.whole;
   plan.channels = plan.p.c / plan.p.groups;
@@ -218,7 +220,7 @@ cvy_igemm_plan cvy_igemm_plan_for(const cvy_problem *problem, const cvy_facts *f
   return plan;
 }
 
-int64_t cvy_igemm_bytes(const cvy_igemm_plan *plan) {
+int64_t cvy_cpu_implicit_gemm_bytes(const cvy_cpu_implicit_gemm_plan *plan) {
   int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->filter_floats;
   return cvy_times(floats + plan->order_floats, (int64_t)sizeof(float));
 }

@@ -6,9 +6,9 @@
 #include "cpu/shared/range.h"
 
 /* `count` neighbouring places of outputs [first, last) of the group. */
-static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *from, float *y,
-                int64_t count) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static void put(const cvy_cpu_implicit_gemm_block *b, int64_t first, int64_t last, float *from,
+                float *y, int64_t count) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   const cvy_cpu_call *call = b->run->call;
   int64_t step = b->step[2], group = b->group * plan->outputs;
   int64_t width = cvy_microkernel_columns(plan->kernel);
@@ -24,7 +24,7 @@ static void put(const cvy_igemm_block *b, int64_t first, int64_t last, float *fr
 }
 
 /* The index in an output that place (z, h, w) stands for; -1: none. */
-static int64_t index_of(const cvy_igemm_block *b, int64_t z, int64_t h, int64_t w) {
+static int64_t index_of(const cvy_cpu_implicit_gemm_block *b, int64_t z, int64_t h, int64_t w) {
   const int64_t at[3] = {z, h, w};
   int64_t index = 0;
   for (int i = 0; i < 3; i++) {
@@ -36,21 +36,21 @@ static int64_t index_of(const cvy_igemm_block *b, int64_t z, int64_t h, int64_t 
 }
 
 /* Of the outputs of an image, how many lie before that of a column of the block. */
-static int64_t at_column(const cvy_igemm_block *b, int64_t column) {
+static int64_t at_column(const cvy_cpu_implicit_gemm_block *b, int64_t column) {
   int64_t row = column / b->width, z = row / b->height, h = row % b->height;
   return (z * b->p.out[1] + h) * b->p.out[2] + column % b->width;
 }
 
 /* The group's first output of an image of the block. */
-static float *outputs_of(const cvy_igemm_block *b, int64_t image) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static float *outputs_of(const cvy_cpu_implicit_gemm_block *b, int64_t image) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   return b->run->call->out +
          ((b->image + image) * plan->p.k + b->group * plan->outputs) * b->volume;
 }
 
 /* Without phases the results of a block lie in the order of its columns, but for gaps. */
-static float *direct(const cvy_igemm_block *b, int64_t begin, int64_t end) {
-  const cvy_igemm_plan *plan = &b->run->plan;
+static float *direct(const cvy_cpu_implicit_gemm_block *b, int64_t begin, int64_t end) {
+  const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t places = cvy_out_volume(&b->p), image = plan->shifted ? 0 : begin / places;
   if (plan->phases > 1 || (end - begin) % plan->kernel->width != 0) return NULL;
   float *first = outputs_of(b, image) + index_of(b, 0, 0, 0);
@@ -58,7 +58,7 @@ static float *direct(const cvy_igemm_block *b, int64_t begin, int64_t end) {
   return (end - 1) / places == image ? first + begin % places : NULL;
 }
 
-void cvy_igemm_columns(cvy_igemm_block *b) {
+void cvy_cpu_implicit_gemm_columns(cvy_cpu_implicit_gemm_block *b) {
   bool shifted = b->run->plan.shifted;
   const int64_t *out = b->p.out;
   for (int i = 0; i < 3; i++) {
@@ -72,17 +72,17 @@ void cvy_igemm_columns(cvy_igemm_block *b) {
   if (shifted) b->columns = b->layout.y_floats;
 }
 
-static void add_strips(cvy_igemm_block *b, int64_t begin, int64_t end) {
+static void add_strips(cvy_cpu_implicit_gemm_block *b, int64_t begin, int64_t end) {
   int64_t width = b->run->plan.kernel->width, vectors = (end - begin + width - 1) / width;
   int64_t strips = (vectors + CVY_MICROKERNEL_VECTORS - 1) / CVY_MICROKERNEL_VECTORS;
   for (int64_t i = 0; i < strips; i++) {
     int64_t from = begin + i * vectors / strips * width;
     int64_t to = cvy_least(begin + (i + 1) * vectors / strips * width, end);
-    b->strips[b->strip_count++] = (cvy_igemm_strip){from, to, direct(b, from, to)};
+    b->strips[b->strip_count++] = (cvy_cpu_implicit_gemm_strip){from, to, direct(b, from, to)};
   }
 }
 
-void cvy_igemm_strips(cvy_igemm_block *b) {
+void cvy_cpu_implicit_gemm_strips(cvy_cpu_implicit_gemm_block *b) {
   const int64_t *out = b->p.out;
   int64_t width = cvy_microkernel_columns(b->run->plan.kernel);
   b->strip_count = 0;
@@ -98,8 +98,8 @@ void cvy_igemm_strips(cvy_igemm_block *b) {
     add_strips(b, begin, cvy_least(begin + width, b->columns));
 }
 
-void cvy_igemm_put(const cvy_igemm_block *b, int64_t first, int64_t last, const cvy_igemm_strip *s,
-                   float *from) {
+void cvy_cpu_implicit_gemm_put(const cvy_cpu_implicit_gemm_block *b, int64_t first, int64_t last,
+                               const cvy_cpu_implicit_gemm_strip *s, float *from) {
   const int64_t *count = b->count, *skip = b->from;
   cvy_span real = cvy_span_of(b->limit[2], b->p.out[2], b->step[2], b->offset[2]);
   real.begin -= skip[2], real.end -= skip[2];

@@ -20,7 +20,8 @@ static cvy_problem problem_of(const char *text) {
   return problem;
 }
 
-static int64_t extent_of(const cvy_igemm_weights_plan *plan, int64_t first, int64_t count) {
+static int64_t extent_of(const cvy_cpu_implicit_gemm_weights_plan *plan, int64_t first,
+                         int64_t count) {
   int64_t skip;
   const cvy_problem block = cvy_block_of(&plan->p, plan->axis, first, count, &skip);
   return cvy_turned_of(&block).extent[plan->axis];
@@ -28,7 +29,8 @@ static int64_t extent_of(const cvy_igemm_weights_plan *plan, int64_t first, int6
 
 static void check(const cvy_problem *problem, int32_t threads) {
   const cvy_facts facts = {.info.compute_units = threads};
-  const cvy_igemm_weights_plan plan = cvy_igemm_weights_plan_for(problem, &facts);
+  const cvy_cpu_implicit_gemm_weights_plan plan =
+      cvy_cpu_implicit_gemm_weights_plan_for(problem, &facts);
   const int64_t whole = extent_of(&plan, 0, plan.p.out[plan.axis]);
   int64_t turned = 0;
   for (int64_t i = 0; i < plan.blocks; i++) turned += extent_of(&plan, i * plan.block, plan.block);
