@@ -11,42 +11,43 @@
 
 /* ------------------------------------------------------------------- forward, backward_data */
 
-static void sort_weights(const cvy_depthwise *d, const float *w, float *sorted) {
+static void sort_weights(const cvy_cpu_depthwise_run *d, const float *w, float *sorted) {
   int64_t taps = d->plan.inputs * cvy_filter_volume(&d->plan.p);
   for (int64_t i = 0; i < d->plan.outputs; i++, w += taps, sorted += taps)
     for (int64_t t = 0; t < taps; t++) sorted[t] = w[d->order[t]];
 }
 
 /* Rows whose results lie beside each other: one part for each phase of the last axis. */
-static void sum_rows(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *x,
-                     const float *w, float *side, float *out, cvy_prefetch *prefetch) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static void sum_rows(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *parts,
+                     const float *x, const float *w, float *side, float *out,
+                     cvy_prefetch *prefetch) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   if (parts->rows == 0) return;
   for (int64_t q = 0; q < plan->axis[2].phases; q++) {
-    cvy_stencil stencil = cvy_depthwise_stencil(d, &parts[q], x);
+    cvy_stencil stencil = cvy_cpu_depthwise_stencil(d, &parts[q], x);
     stencil.prefetch = prefetch;
     float *aside = side + q * plan->height * plan->side_row;
     d->call->simd->sums(&stencil, w + parts[q].list, plan->aside ? aside : out + parts[q].to,
                         plan->aside ? plan->side_row : parts[q].to_row);
   }
-  if (plan->aside) cvy_depthwise_move(d, parts, side, out);
+  if (plan->aside) cvy_cpu_depthwise_move(d, parts, side, out);
 }
 
 /* All results of one channel of the source, or of the channels that are summed. */
-static void sum_channel(const cvy_depthwise *d, const float *source, float *out,
-                        const cvy_depthwise_slot *slot) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static void sum_channel(const cvy_cpu_depthwise_run *d, const float *source, float *out,
+                        const cvy_cpu_depthwise_slot *slot) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t taps = plan->inputs * cvy_filter_volume(&plan->p);
   int64_t volume = plan->axis[0].result * plan->axis[1].result * plan->axis[2].result;
   int64_t chunk = plan->height * plan->axis[1].phases * plan->axis[2].result;
-  int64_t vectors = cvy_depthwise_vectors(d);
+  int64_t vectors = cvy_cpu_depthwise_vectors(d);
   for (int64_t s = 0; s < plan->strips; s++) {
-    const float *x = cvy_depthwise_strip(d, s, source, slot->x);
-    const cvy_depthwise_part *parts = &d->parts[s * plan->phases];
-    cvy_prefetch prefetch[2] = {cvy_depthwise_prefetch_next(d, s, source)};
+    const float *x = cvy_cpu_depthwise_strip(d, s, source, slot->x);
+    const cvy_cpu_depthwise_part *parts = &d->parts[s * plan->phases];
+    cvy_prefetch prefetch[2] = {cvy_cpu_depthwise_prefetch_next(d, s, source)};
     for (int64_t i = 0; i < plan->outputs; i++) {
       const float *next = out + i * volume + parts->to + chunk;
-      prefetch[1] = cvy_depthwise_prefetch(next, plan->stream ? 0 : chunk, vectors, true);
+      prefetch[1] = cvy_cpu_depthwise_prefetch(next, plan->stream ? 0 : chunk, vectors, true);
       for (int64_t q = 0; q < plan->phases; q += plan->axis[2].phases)
         sum_rows(d, &parts[q], x, slot->w + i * taps, slot->y, out + i * volume, prefetch);
     }
@@ -54,14 +55,14 @@ static void sum_channel(const cvy_depthwise *d, const float *source, float *out,
 }
 
 static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_depthwise *d = arg;
-  const cvy_depthwise_plan *plan = &d->plan;
+  const cvy_cpu_depthwise_run *d = arg;
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   const cvy_cpu_call *call = d->call;
   bool data = plan->p.direction == CONVOY_BACKWARD_DATA;
   int64_t x = cvy_in_volume(&plan->p), y = cvy_out_volume(&plan->p);
   int64_t from = data ? plan->inputs * y : x, to = data ? x : y, outputs = plan->outputs;
   int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
-  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
+  cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
     float *out = call->out + nc * outputs * to, *made = plan->stream ? memory.z : out;
     sort_weights(d, call->b + nc % plan->p.c * taps, memory.w);
@@ -76,7 +77,7 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
 /* ----------------------------------------------------- backward_data where dy's rows are short */
 
 /* Each row of dy, times tap s of a filter row, to the row of dx that it reads. */
-static void add_row(const cvy_depthwise *d, const float *w, const float *dy, float *dx) {
+static void add_row(const cvy_cpu_depthwise_run *d, const float *w, const float *dy, float *dx) {
   const cvy_problem *p = &d->plan.p;
   for (int64_t s = 0; s < p->filter[2]; s++) {
     int64_t offset = s * p->dilation[2] - p->pad[2], step = p->stride[2];
@@ -87,7 +88,7 @@ static void add_row(const cvy_depthwise *d, const float *w, const float *dy, flo
   }
 }
 
-static void add_output(const cvy_depthwise *d, const float *w, const float *dy, float *dx) {
+static void add_output(const cvy_cpu_depthwise_run *d, const float *w, const float *dy, float *dx) {
   const cvy_problem *p = &d->plan.p;
   for (int64_t t = 0; t < p->filter[0]; t++)
     for (int64_t r = 0; r < p->filter[1]; r++, w += p->filter[2]) {
@@ -103,7 +104,7 @@ static void add_output(const cvy_depthwise *d, const float *w, const float *dy, 
 }
 
 static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_depthwise *d = arg;
+  const cvy_cpu_depthwise_run *d = arg;
   const cvy_problem *p = &d->plan.p;
   int64_t volume = cvy_in_volume(p), pixels = cvy_out_volume(p), taps = cvy_filter_volume(p);
   (void)slot;
@@ -120,9 +121,10 @@ static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
 /* ----------------------------------------------------------------------- backward_weights */
 
 /* Adds what the rows of dy in one strip give. Short rows get zeros up to a vector's end. */
-static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *x,
-                     const float *dy, float *side, float *sums, cvy_prefetch *prefetch) {
-  cvy_stencil stencil = cvy_depthwise_stencil(d, part, x);
+static void dot_rows(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *part,
+                     const float *x, const float *dy, float *side, float *sums,
+                     cvy_prefetch *prefetch) {
+  cvy_stencil stencil = cvy_cpu_depthwise_stencil(d, part, x);
   const float *y = dy + part->to;
   int64_t pitch = part->to_row, width = d->call->simd->microkernel.width;
   if (part->length < CVY_WIDEST_VECTOR) {
@@ -138,20 +140,20 @@ static void dot_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, con
   }
   int64_t count = part->rows * part->to_row;
   prefetch[1] =
-      cvy_depthwise_prefetch(dy + part->to + count, count, cvy_depthwise_vectors(d), false);
+      cvy_cpu_depthwise_prefetch(dy + part->to + count, count, cvy_cpu_depthwise_vectors(d), false);
   stencil.prefetch = prefetch;
   d->call->simd->dots(&stencil, y, pitch, sums + part->list * CVY_WIDEST_VECTOR);
 }
 
 /* Of all outputs of channel c of image n. */
-static void dot_channel(const cvy_depthwise *d, int64_t n, int64_t c,
-                        const cvy_depthwise_slot *slot) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static void dot_channel(const cvy_cpu_depthwise_run *d, int64_t n, int64_t c,
+                        const cvy_cpu_depthwise_slot *slot) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t nc = n * plan->p.c + c, outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
   const float *source = d->call->a + nc * cvy_in_volume(&plan->p);
   for (int64_t s = 0; s < plan->strips; s++) {
-    const float *x = cvy_depthwise_strip(d, s, source, slot->x);
-    cvy_prefetch prefetch[2] = {cvy_depthwise_prefetch_next(d, s, source)};
+    const float *x = cvy_cpu_depthwise_strip(d, s, source, slot->x);
+    cvy_prefetch prefetch[2] = {cvy_cpu_depthwise_prefetch_next(d, s, source)};
     for (int64_t i = 0; i < outputs; i++)
       dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, slot->y,
                slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST_VECTOR, prefetch);
@@ -159,11 +161,11 @@ static void dot_channel(const cvy_depthwise *d, int64_t n, int64_t c,
 }
 
 static void dot_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_depthwise *d = arg;
+  const cvy_cpu_depthwise_run *d = arg;
   const cvy_problem *p = &d->plan.p;
   const cvy_cpu_call *call = d->call;
   int64_t taps = d->plan.outputs * cvy_filter_volume(p);
-  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
+  cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t c = begin; c < end; c++) {
     memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
     for (int64_t n = 0; n < p->n; n++, cvy_beat_on()) dot_channel(d, n, c, &memory);
@@ -179,36 +181,36 @@ static void dot_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
-  int64_t most =
-      problem->direction == CONVOY_BACKWARD_DATA ? CVY_DEPTHWISE_SUMMED : CVY_DEPTHWISE_OUTPUTS;
+  int64_t most = problem->direction == CONVOY_BACKWARD_DATA ? CVY_CPU_DEPTHWISE_SUMMED
+                                                            : CVY_CPU_DEPTHWISE_OUTPUTS;
   if (channels != 1 || outputs > most) {
     cvy_text_add(reason, "%lld input and %lld output channels per group, it is for 1 and 1 to %lld",
                  (long long)channels, (long long)outputs, (long long)most);
     return false;
   }
-  cvy_depthwise_plan plan;
-  cvy_depthwise_cut(problem, facts, &plan);
-  return cvy_cpu_fits(cvy_depthwise_bytes(&plan), facts, reason);
+  cvy_cpu_depthwise_plan plan;
+  cvy_cpu_depthwise_cut(problem, facts, &plan);
+  return cvy_cpu_fits(cvy_cpu_depthwise_bytes(&plan), facts, reason);
 }
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
-  cvy_depthwise_plan plan;
-  cvy_depthwise_cut(problem, facts, &plan);
+  cvy_cpu_depthwise_plan plan;
+  cvy_cpu_depthwise_cut(problem, facts, &plan);
   (void)params;
-  return cvy_depthwise_bytes(&plan);
+  return cvy_cpu_depthwise_bytes(&plan);
 }
 
 static void run(const cvy_cpu_call *call) {
-  cvy_depthwise d = {.call = call};
+  cvy_cpu_depthwise_run d = {.call = call};
   const cvy_problem *p = &d.plan.p;
-  cvy_depthwise_cut(call->problem, call->facts, &d.plan);
-  if (!d.plan.sparse) cvy_depthwise_list(&d);
+  cvy_cpu_depthwise_cut(call->problem, call->facts, &d.plan);
+  if (!d.plan.sparse) cvy_cpu_depthwise_list(&d);
   bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, interleaved = d.plan.width > 1;
   int64_t blocks = cvy_parts_of(p->c, d.plan.width);
   cvy_parallel_items(call->threads, weights ? blocks : p->n * blocks,
-                     weights         ? (interleaved ? cvy_depthwise_interleaved_dots : dot_channels)
-                     : interleaved   ? cvy_depthwise_interleaved_sums
+                     weights ? (interleaved ? cvy_cpu_depthwise_interleaved_dots : dot_channels)
+                     : interleaved   ? cvy_cpu_depthwise_interleaved_sums
                      : d.plan.sparse ? add_channels
                                      : sum_channels,
                      &d);

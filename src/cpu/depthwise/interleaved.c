@@ -11,21 +11,21 @@ typedef struct block {
   int64_t plane;           /* the first one's number among those of all images */
 } block;
 
-static block block_of(const cvy_depthwise *d, int64_t number, int64_t image) {
+static block block_of(const cvy_cpu_depthwise_run *d, int64_t number, int64_t image) {
   int64_t c = d->plan.p.c, first = number * d->plan.width;
   return (block){first, cvy_least(d->plan.width, c - first), image * c + first};
 }
 
-static void interleave_source(const cvy_depthwise *d, const block *b, float *to) {
-  const cvy_depthwise_axis *axis = d->plan.axis;
+static void interleave_source(const cvy_cpu_depthwise_run *d, const block *b, float *to) {
+  const cvy_cpu_depthwise_axis *axis = d->plan.axis;
   int64_t volume = axis[1].source * axis[2].source;
   cvy_interleaving planes = {
       .planes = b->channels, .pitch = volume, .count = volume, .place = d->x_place};
   d->call->simd->interleave(&planes, to, d->call->a + b->plane * volume);
 }
 
-static cvy_interleaving results_of(const cvy_depthwise *d, const block *b) {
-  const cvy_depthwise_axis *axis = d->plan.axis;
+static cvy_interleaving results_of(const cvy_cpu_depthwise_run *d, const block *b) {
+  const cvy_cpu_depthwise_axis *axis = d->plan.axis;
   int64_t volume = axis[1].result * axis[2].result;
   return (cvy_interleaving){.planes = b->channels,
                             .pitch = volume,
@@ -36,20 +36,21 @@ static cvy_interleaving results_of(const cvy_depthwise *d, const block *b) {
 
 /* ------------------------------------------------------------------- forward, backward_data */
 
-static void interleave_weights(const cvy_depthwise *d, const block *b, float *to) {
+static void interleave_weights(const cvy_cpu_depthwise_run *d, const block *b, float *to) {
   int64_t taps = cvy_filter_volume(&d->plan.p);
   const float *w = d->call->b + b->first * taps;
   for (int64_t l = 0; l < b->channels; l++, w += taps)
     for (int64_t t = 0; t < taps; t++) to[t * d->plan.width + l] = w[d->order[t]];
 }
 
-static void sum_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static void sum_block(const cvy_cpu_depthwise_run *d, const block *b,
+                      const cvy_cpu_depthwise_slot *slot) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   const cvy_cpu_call *call = d->call;
   interleave_source(d, b, slot->x);
   for (int64_t q = 0; q < plan->phases; q++) {
-    const cvy_depthwise_part *part = &d->parts[q];
-    cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
+    const cvy_cpu_depthwise_part *part = &d->parts[q];
+    cvy_stencil stencil = cvy_cpu_depthwise_stencil(d, part, slot->x);
     call->simd->sums(&stencil, slot->w + part->list * plan->width, slot->y + part->to * plan->width,
                      part->to_row * plan->width);
   }
@@ -60,10 +61,10 @@ static void sum_block(const cvy_depthwise *d, const block *b, const cvy_depthwis
     cvy_cpu_epilogue(call, out, b->first + l, results.count);
 }
 
-void cvy_depthwise_interleaved_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_depthwise *d = depthwise;
+void cvy_cpu_depthwise_interleaved_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
+  const cvy_cpu_depthwise_run *d = depthwise;
   int64_t images = d->plan.p.n;
-  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
+  cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
   for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
     block b = block_of(d, i / images, i % images);
@@ -74,11 +75,12 @@ void cvy_depthwise_interleaved_sums(void *depthwise, int64_t begin, int64_t end,
 
 /* ----------------------------------------------------------------------- backward_weights */
 
-static void dot_block(const cvy_depthwise *d, const block *b, const cvy_depthwise_slot *slot) {
-  const cvy_depthwise_part *part = &d->parts[0];
+static void dot_block(const cvy_cpu_depthwise_run *d, const block *b,
+                      const cvy_cpu_depthwise_slot *slot) {
+  const cvy_cpu_depthwise_part *part = &d->parts[0];
   int64_t width = d->plan.width;
   cvy_interleaving dy = results_of(d, b);
-  cvy_stencil stencil = cvy_depthwise_stencil(d, part, slot->x);
+  cvy_stencil stencil = cvy_cpu_depthwise_stencil(d, part, slot->x);
   interleave_source(d, b, slot->x);
   d->call->simd->interleave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
   d->call->simd->dots(&stencil, slot->y, part->to_row * width,
@@ -86,7 +88,7 @@ static void dot_block(const cvy_depthwise *d, const block *b, const cvy_depthwis
 }
 
 /* Every element of a vector has the sums of its own channel. */
-static void put_sums(const cvy_depthwise *d, const block *b, const float *sums) {
+static void put_sums(const cvy_cpu_depthwise_run *d, const block *b, const float *sums) {
   int64_t taps = cvy_filter_volume(&d->plan.p);
   float *dw = d->call->out + b->first * taps;
   bool add = d->plan.p.accumulate;
@@ -95,9 +97,9 @@ static void put_sums(const cvy_depthwise *d, const block *b, const float *sums) 
       *dw = add ? *dw + sums[t * CVY_WIDEST_VECTOR + l] : sums[t * CVY_WIDEST_VECTOR + l];
 }
 
-void cvy_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_depthwise *d = depthwise;
-  cvy_depthwise_slot memory = cvy_depthwise_clear(d, slot);
+void cvy_cpu_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot) {
+  const cvy_cpu_depthwise_run *d = depthwise;
+  cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t i = begin; i < end; i++) {
     memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
     for (int64_t n = 0; n < d->plan.p.n; n++, cvy_beat_on()) {

@@ -12,55 +12,56 @@
 
 /* ------------------------------------------------------------------------------------- axes */
 
-static cvy_depthwise_axis axis_of(const cvy_problem *p, int i) {
+static cvy_cpu_depthwise_axis axis_of(const cvy_problem *p, int i) {
   int64_t far = (p->filter[i] - 1) * p->dilation[i];
   if (p->direction != CONVOY_BACKWARD_DATA)
-    return (cvy_depthwise_axis){.source = p->in[i],
-                                .result = p->out[i],
-                                .left = p->pad[i],
-                                .step = p->stride[i],
-                                .phases = 1,
-                                .sums = p->out[i],
-                                .reach = far + 1};
+    return (cvy_cpu_depthwise_axis){.source = p->in[i],
+                                    .result = p->out[i],
+                                    .left = p->pad[i],
+                                    .step = p->stride[i],
+                                    .phases = 1,
+                                    .sums = p->out[i],
+                                    .reach = far + 1};
   /* Sums in front of the first result are left out. */
   int64_t last = far / p->stride[i], skip = cvy_least(p->pad[i] / p->stride[i], last);
   int64_t pad = p->pad[i] - skip * p->stride[i];
-  return (cvy_depthwise_axis){.source = p->out[i],
-                              .result = p->in[i],
-                              .left = last - skip,
-                              .step = 1,
-                              .phases = p->stride[i],
-                              .pad = pad,
-                              .sums = (p->in[i] - 1 + pad) / p->stride[i] + 1,
-                              .reach = last + 1};
+  return (cvy_cpu_depthwise_axis){.source = p->out[i],
+                                  .result = p->in[i],
+                                  .left = last - skip,
+                                  .step = 1,
+                                  .phases = p->stride[i],
+                                  .pad = pad,
+                                  .sums = (p->in[i] - 1 + pad) / p->stride[i] + 1,
+                                  .reach = last + 1};
 }
 
 /* backward_data reads dy the other way round. */
-int64_t cvy_depthwise_offset(const cvy_depthwise_plan *plan, int axis, int64_t phase, int64_t tap) {
+int64_t cvy_cpu_depthwise_offset(const cvy_cpu_depthwise_plan *plan, int axis, int64_t phase,
+                                 int64_t tap) {
   const cvy_problem *p = &plan->p;
   int64_t far = tap * p->dilation[axis], stride = p->stride[axis];
   if (p->direction != CONVOY_BACKWARD_DATA) return far;
   return far % stride == phase ? plan->axis[axis].reach - 1 - far / stride : -1;
 }
 
-static int64_t places(const cvy_depthwise_axis *axis) {
+static int64_t places(const cvy_cpu_depthwise_axis *axis) {
   return cvy_times(axis->sums - 1, axis->step) + axis->reach;
 }
 
 /* ------------------------------------------------------------------------------------ strips */
 
-static bool is_flat(const cvy_depthwise_plan *plan) {
+static bool is_flat(const cvy_cpu_depthwise_plan *plan) {
   for (int i = 0; i < 3; i++) {
-    const cvy_depthwise_axis *axis = &plan->axis[i];
+    const cvy_cpu_depthwise_axis *axis = &plan->axis[i];
     if (axis->left > 0 || places(axis) > axis->source) return false;
   }
-  const cvy_depthwise_axis *last = &plan->axis[2];
+  const cvy_cpu_depthwise_axis *last = &plan->axis[2];
   return last->step == 1 && last->result / last->phases >= CVY_WIDEST_VECTOR;
 }
 
 /* Short strips where the source has few rows: taps that read none of them are left out. */
-static int64_t height_of(const cvy_depthwise_plan *plan) {
-  const cvy_depthwise_axis *rows = &plan->axis[1];
+static int64_t height_of(const cvy_cpu_depthwise_plan *plan) {
+  const cvy_cpu_depthwise_axis *rows = &plan->axis[1];
   if (plan->flat || plan->width > 1) return rows->sums;
   int64_t fit = STRIP_FLOATS / cvy_times(cvy_times(plan->inputs, plan->axis[0].reach), plan->row);
   int64_t most = cvy_most((fit - rows->reach) / rows->step, STRIP_LEAST);
@@ -70,13 +71,13 @@ static int64_t height_of(const cvy_depthwise_plan *plan) {
 }
 
 /* Woven planes have a place for every element, whether a tap reads it or not. */
-static int64_t kept(const cvy_depthwise_plan *plan, const cvy_depthwise_axis *axis) {
+static int64_t kept(const cvy_cpu_depthwise_plan *plan, const cvy_cpu_depthwise_axis *axis) {
   int64_t read = places(axis);
   return plan->width > 1 ? cvy_most(read, axis->left + axis->source) : read;
 }
 
-static void cut_rows(cvy_depthwise_plan *plan) {
-  const cvy_depthwise_axis *axis = plan->axis;
+static void cut_rows(cvy_cpu_depthwise_plan *plan) {
+  const cvy_cpu_depthwise_axis *axis = plan->axis;
   bool interleaved = plan->width > 1,
        apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || interleaved);
   plan->split = apart ? axis[2].step : 1;
@@ -95,20 +96,20 @@ static void cut_rows(cvy_depthwise_plan *plan) {
 /* ------------------------------------------------------------------------------------ memory */
 
 /* Of one channel. */
-static int64_t results(const cvy_depthwise_plan *plan) {
+static int64_t results(const cvy_cpu_depthwise_plan *plan) {
   return plan->axis[0].result * plan->axis[1].result * plan->axis[2].result;
 }
 
-static bool streams(const cvy_depthwise_plan *plan) {
+static bool streams(const cvy_cpu_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t unit = results(plan) * plan->outputs * (int64_t)sizeof(float);
   bool plain = p->direction != CONVOY_BACKWARD_WEIGHTS && !p->accumulate && !plan->sparse;
   return plain && plan->width == 1 && cvy_stream_pays(p->n * p->c * unit, unit);
 }
 
-static void cut_memory(cvy_depthwise_plan *plan) {
+static void cut_memory(cvy_cpu_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
-  const cvy_depthwise_axis *w = &plan->axis[2];
+  const cvy_cpu_depthwise_axis *w = &plan->axis[2];
   int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
   bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, interleaved = plan->width > 1;
   plan->side_row = interleaved ? w->sums
@@ -126,26 +127,26 @@ static void cut_memory(cvy_depthwise_plan *plan) {
       plan->x_floats + plan->y_floats + plan->w_floats + plan->z_floats, CVY_LINE_FLOATS);
   int64_t lists = cvy_times(2 * (int64_t)sizeof(int64_t), taps);
   int64_t parts =
-      cvy_times((int64_t)sizeof(cvy_depthwise_part), cvy_times(plan->strips, plan->phases));
+      cvy_times((int64_t)sizeof(cvy_cpu_depthwise_part), cvy_times(plan->strips, plan->phases));
   int64_t elements = interleaved ? cvy_in_volume(p) + cvy_out_volume(p) : 0;
   plan->index_bytes = cvy_round_up(lists + parts + elements * (int64_t)sizeof(int32_t),
                                    CVY_LINE_FLOATS * (int64_t)sizeof(float));
 }
 
-cvy_depthwise_slot cvy_depthwise_clear(const cvy_depthwise *d, int32_t slot) {
-  const cvy_depthwise_plan *plan = &d->plan;
+cvy_cpu_depthwise_slot cvy_cpu_depthwise_clear(const cvy_cpu_depthwise_run *d, int32_t slot) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   float *x = d->slots + slot * plan->slot_floats, *y = x + plan->x_floats;
   memset(x, 0, (size_t)(plan->x_floats + plan->y_floats) * sizeof *x);
   float *w = y + plan->y_floats;
-  return (cvy_depthwise_slot){.x = x, .y = y, .w = w, .z = w + plan->w_floats};
+  return (cvy_cpu_depthwise_slot){.x = x, .y = y, .w = w, .z = w + plan->w_floats};
 }
 
 /* ------------------------------------------------------------------------------------ plan */
 
-static int64_t plane_bytes(const cvy_depthwise_plan *plan) {
+static int64_t plane_bytes(const cvy_cpu_depthwise_plan *plan) {
   int64_t read = sizeof(float), made = sizeof(float);
   for (int i = 0; i < 3; i++) {
-    const cvy_depthwise_axis *axis = &plan->axis[i];
+    const cvy_cpu_depthwise_axis *axis = &plan->axis[i];
     read = cvy_times(read, kept(plan, axis));
     made = cvy_times(made, cvy_times(axis->phases, axis->sums));
   }
@@ -153,7 +154,7 @@ static int64_t plane_bytes(const cvy_depthwise_plan *plan) {
 }
 
 /* Planes so small that what is done once for each takes as long as its sums are interleaved. */
-static int64_t lanes_of(const cvy_depthwise_plan *plan) {
+static int64_t lanes_of(const cvy_cpu_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t width = cvy_simd_best()->microkernel.width;
   bool flat_space = p->in[0] == 1 && p->out[0] == 1 && p->filter[0] == 1;
@@ -162,16 +163,16 @@ static int64_t lanes_of(const cvy_depthwise_plan *plan) {
   return plane_bytes(plan) <= INTERLEAVED_BYTES ? width : 1;
 }
 
-static void cut_with(cvy_depthwise_plan *plan, int64_t width) {
+static void cut_with(cvy_cpu_depthwise_plan *plan, int64_t width) {
   plan->width = width;
   plan->stream = streams(plan);
   cut_rows(plan);
   cut_memory(plan);
 }
 
-void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
-                       cvy_depthwise_plan *out) {
-  *out = (cvy_depthwise_plan){.p = cvy_merged(problem), .slots = facts->info.compute_units};
+void cvy_cpu_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
+                           cvy_cpu_depthwise_plan *out) {
+  *out = (cvy_cpu_depthwise_plan){.p = cvy_merged(problem), .slots = facts->info.compute_units};
   const cvy_problem *p = &out->p;
   bool data = p->direction == CONVOY_BACKWARD_DATA;
   out->phases = 1;
@@ -186,10 +187,10 @@ void cvy_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
       out->axis[2].phases > 1 || (p->accumulate && p->direction != CONVOY_BACKWARD_WEIGHTS);
   out->flat = is_flat(out);
   cut_with(out, lanes_of(out));
-  if (cvy_depthwise_bytes(out) > facts->workspace_limit) cut_with(out, 1);
+  if (cvy_cpu_depthwise_bytes(out) > facts->workspace_limit) cut_with(out, 1);
 }
 
-int64_t cvy_depthwise_bytes(const cvy_depthwise_plan *plan) {
+int64_t cvy_cpu_depthwise_bytes(const cvy_cpu_depthwise_plan *plan) {
   if (plan->sparse) return 0;
   int64_t floats = cvy_times(plan->slots, plan->slot_floats);
   return cvy_times(floats, (int64_t)sizeof(float)) + plan->index_bytes;

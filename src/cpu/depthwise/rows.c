@@ -8,46 +8,46 @@
 
 /* ---------------------------------------------------------------------------------- in time */
 
-cvy_prefetch cvy_depthwise_prefetch(const float *from, int64_t floats, int64_t vectors,
-                                    bool write) {
+cvy_prefetch cvy_cpu_depthwise_prefetch(const float *from, int64_t floats, int64_t vectors,
+                                        bool write) {
   int64_t step = cvy_parts_of(floats * TILE, cvy_most(vectors, TILE));
   return (cvy_prefetch){from, from + floats, cvy_round_up(step, CVY_LINE_FLOATS), write};
 }
 
-int64_t cvy_depthwise_vectors(const cvy_depthwise *d) {
-  const cvy_depthwise_plan *plan = &d->plan;
+int64_t cvy_cpu_depthwise_vectors(const cvy_cpu_depthwise_run *d) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t width = plan->width > 1 ? 1 : d->call->simd->microkernel.width;
   return plan->phases * plan->height * cvy_parts_of(plan->axis[2].sums, width);
 }
 
 /* The last row of this strip, in the plane that the next strip begins in. */
-static const float *end_of(const cvy_depthwise *d, int64_t strip, const float *source) {
-  const cvy_depthwise_plan *plan = &d->plan;
-  const cvy_depthwise_axis *h = &plan->axis[1];
+static const float *end_of(const cvy_cpu_depthwise_run *d, int64_t strip, const float *source) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
+  const cvy_cpu_depthwise_axis *h = &plan->axis[1];
   int64_t first = strip % plan->heights * plan->height;
   int64_t sums = cvy_least(plan->height, h->sums - first);
   return source + ((first + sums - 1) * h->step + h->reach - h->left) * plan->axis[2].source;
 }
 
-cvy_prefetch cvy_depthwise_prefetch_next(const cvy_depthwise *d, int64_t strip,
-                                         const float *source) {
-  const cvy_depthwise_plan *plan = &d->plan;
+cvy_prefetch cvy_cpu_depthwise_prefetch_next(const cvy_cpu_depthwise_run *d, int64_t strip,
+                                             const float *source) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   bool plane = plan->axis[0].sums == 1 && plan->axis[0].reach == 1 && plan->inputs == 1;
   int64_t floats = plane ? plan->height * plan->axis[1].step * plan->axis[2].source : 0;
-  return cvy_depthwise_prefetch(end_of(d, strip, source), floats,
-                                cvy_depthwise_vectors(d) * plan->outputs, false);
+  return cvy_cpu_depthwise_prefetch(end_of(d, strip, source), floats,
+                                    cvy_cpu_depthwise_vectors(d) * plan->outputs, false);
 }
 
 /* ------------------------------------------------------------------------------------- strips */
 
-static void zero_rows(const cvy_depthwise_plan *plan, float *to, int64_t begin, int64_t end) {
+static void zero_rows(const cvy_cpu_depthwise_plan *plan, float *to, int64_t begin, int64_t end) {
   if (begin < end)
     memset(to + begin * plan->row, 0, (size_t)((end - begin) * plan->row) * sizeof *to);
 }
 
 /* Rows of the source, each to the parts that any tap reads. */
-static void fill_rows(const cvy_depthwise *d, const cvy_copy_rows *rows) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static void fill_rows(const cvy_cpu_depthwise_run *d, const cvy_copy_rows *rows) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   const cvy_simd *simd = d->call->simd;
   int64_t left = plan->axis[2].left, step = plan->axis[2].step;
   if (step == 1) {
@@ -74,9 +74,9 @@ static void fill_rows(const cvy_depthwise *d, const cvy_copy_rows *rows) {
 }
 
 /* Rows of one slice from place `top` on; elements behind the last place that any tap reads have none. */
-static void fill_slice(const cvy_depthwise *d, int64_t top, int64_t rows, const float *slice,
-                       float *to) {
-  const cvy_depthwise_axis *h = &d->plan.axis[1], *w = &d->plan.axis[2];
+static void fill_slice(const cvy_cpu_depthwise_run *d, int64_t top, int64_t rows,
+                       const float *slice, float *to) {
+  const cvy_cpu_depthwise_axis *h = &d->plan.axis[1], *w = &d->plan.axis[2];
   int64_t begin = cvy_least(cvy_most(h->left - top, 0), rows);
   int64_t end = cvy_most(begin, cvy_least(h->left + h->source - top, rows));
   zero_rows(&d->plan, to, 0, begin);
@@ -90,10 +90,10 @@ static void fill_slice(const cvy_depthwise *d, int64_t top, int64_t rows, const 
                                 .length = cvy_most(cvy_least(last, w->source), 0)});
 }
 
-const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const float *source,
-                                 float *to) {
-  const cvy_depthwise_plan *plan = &d->plan;
-  const cvy_depthwise_axis *z = &plan->axis[0], *h = &plan->axis[1];
+const float *cvy_cpu_depthwise_strip(const cvy_cpu_depthwise_run *d, int64_t strip,
+                                     const float *source, float *to) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
+  const cvy_cpu_depthwise_axis *z = &plan->axis[0], *h = &plan->axis[1];
   int64_t deep = strip / plan->heights * z->step, first = strip % plan->heights * plan->height;
   int64_t top = first * h->step, plane = h->source * plan->axis[2].source;
   if (plan->flat) return source + deep * plan->slice + top * plan->row;
@@ -110,9 +110,9 @@ const float *cvy_depthwise_strip(const cvy_depthwise *d, int64_t strip, const fl
 /* ------------------------------------------------------------------------------------- out */
 
 /* Both phases of a stride of 2. */
-static void join(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *from,
-                 float *out) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static void join(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *parts,
+                 const float *from, float *out) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t even = plan->axis[2].pad % 2, odd = (1 - 2 * even) * plan->height * plan->side_row;
   d->call->simd->join_rows(&(cvy_copy_rows){.to = out + parts[even].to,
                                             .from = from + even * plan->height * plan->side_row,
@@ -123,16 +123,16 @@ static void join(const cvy_depthwise *d, const cvy_depthwise_part *parts, const 
                            odd);
 }
 
-static void add_rows(const cvy_depthwise *d, const cvy_depthwise_part *part, const float *from,
-                     float *out) {
+static void add_rows(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *part,
+                     const float *from, float *out) {
   for (int64_t i = 0; i < part->rows; i++, from += d->plan.side_row)
     d->call->simd->axpy(out + part->to + i * part->to_row, d->plan.axis[2].phases, from, 1, 1.0f,
                         part->length);
 }
 
-void cvy_depthwise_move(const cvy_depthwise *d, const cvy_depthwise_part *parts, const float *from,
-                        float *out) {
-  const cvy_depthwise_plan *plan = &d->plan;
+void cvy_cpu_depthwise_move(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *parts,
+                            const float *from, float *out) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t phases = plan->axis[2].phases;
   if (phases == 2 && !plan->p.accumulate) {
     join(d, parts, from, out);

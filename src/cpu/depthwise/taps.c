@@ -5,21 +5,21 @@
 /* ------------------------------------------------------------------------------------- taps */
 
 /* Place of a tap in a strip, the last axis in parts. */
-static int64_t place_of(const cvy_depthwise_plan *plan, int64_t z, int64_t h, int64_t w) {
+static int64_t place_of(const cvy_cpu_depthwise_plan *plan, int64_t z, int64_t h, int64_t w) {
   int64_t step = plan->axis[2].step;
   return z * plan->slice + h * plan->row + w % step * plan->part + w / step;
 }
 
 /* The taps at one place of the two leading axes, of all filters that are summed. */
-static int64_t list_row(cvy_depthwise *d, int64_t count, const int64_t *at, const int64_t *offset,
-                        int64_t phase) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static int64_t list_row(cvy_cpu_depthwise_run *d, int64_t count, const int64_t *at,
+                        const int64_t *offset, int64_t phase) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   const int64_t *f = plan->p.filter;
   bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
   for (int64_t i = 0; i < plan->inputs; i++)
     for (int64_t n = 0; n < f[2]; n++) {
       int64_t s = turned ? f[2] - 1 - n : n;
-      int64_t place = cvy_depthwise_offset(plan, 2, phase, s);
+      int64_t place = cvy_cpu_depthwise_offset(plan, 2, phase, s);
       if (place < 0) continue;
       d->order[count] = ((i * f[0] + at[0]) * f[1] + at[1]) * f[2] + s;
       d->shift[count++] =
@@ -29,15 +29,15 @@ static int64_t list_row(cvy_depthwise *d, int64_t count, const int64_t *at, cons
 }
 
 /* Sorted by where they read: depth, row, source channel, place in the row. */
-static int64_t list_phase(cvy_depthwise *d, int64_t count, const int64_t *phase) {
-  const cvy_depthwise_plan *plan = &d->plan;
+static int64_t list_phase(cvy_cpu_depthwise_run *d, int64_t count, const int64_t *phase) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
   const int64_t *f = plan->p.filter;
   bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
   for (int64_t n = 0; n < f[0] * f[1]; n++) {
     int64_t number = turned ? f[0] * f[1] - 1 - n : n;
     int64_t at[2] = {number / f[1], number % f[1]};
-    int64_t offset[2] = {cvy_depthwise_offset(plan, 0, phase[0], at[0]),
-                         cvy_depthwise_offset(plan, 1, phase[1], at[1])};
+    int64_t offset[2] = {cvy_cpu_depthwise_offset(plan, 0, phase[0], at[0]),
+                         cvy_cpu_depthwise_offset(plan, 1, phase[1], at[1])};
     if (offset[0] >= 0 && offset[1] >= 0) count = list_row(d, count, at, offset, phase[2]);
   }
   return count;
@@ -46,7 +46,7 @@ static int64_t list_phase(cvy_depthwise *d, int64_t count, const int64_t *phase)
 /* ------------------------------------------------------------------------------------ parts */
 
 /* Sums [first, first + count) of an axis: those that are results of a phase. */
-static cvy_span results_of(const cvy_depthwise_axis *axis, int64_t phase, cvy_span sums) {
+static cvy_span results_of(const cvy_cpu_depthwise_axis *axis, int64_t phase, cvy_span sums) {
   int64_t before = cvy_most(axis->pad - phase, 0) + axis->phases - 1;
   int64_t begin = cvy_most(sums.begin, before / axis->phases);
   int64_t end = (axis->result + axis->pad - phase + axis->phases - 1) / axis->phases;
@@ -54,15 +54,15 @@ static cvy_span results_of(const cvy_depthwise_axis *axis, int64_t phase, cvy_sp
 }
 
 /* The taps of a phase, numbered as they read, that meet the source in any of the sums. */
-static cvy_span taps_of(const cvy_depthwise_plan *plan, int axis, int64_t phase, cvy_span sums,
+static cvy_span taps_of(const cvy_cpu_depthwise_plan *plan, int axis, int64_t phase, cvy_span sums,
                         int64_t *all) {
-  const cvy_depthwise_axis *a = &plan->axis[axis];
+  const cvy_cpu_depthwise_axis *a = &plan->axis[axis];
   cvy_span met = {0, 0};
   *all = 0;
   for (int64_t n = 0; n < plan->p.filter[axis]; n++) {
     bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
     int64_t f = turned ? plan->p.filter[axis] - 1 - n : n;
-    int64_t offset = cvy_depthwise_offset(plan, axis, phase, f);
+    int64_t offset = cvy_cpu_depthwise_offset(plan, axis, phase, f);
     if (offset < 0) continue;
     if ((sums.end - 1) * a->step + offset < a->left) met.begin = *all + 1;
     if (sums.begin * a->step + offset < a->left + a->source) met.end = *all + 1;
@@ -73,8 +73,8 @@ static cvy_span taps_of(const cvy_depthwise_plan *plan, int axis, int64_t phase,
 }
 
 /* The taps that a part walks: all of a contiguous range of depths, or of rows. */
-static void choose_taps(const cvy_depthwise_plan *plan, const int64_t *phase, cvy_span depth,
-                        cvy_span rows, cvy_depthwise_part *part) {
+static void choose_taps(const cvy_cpu_depthwise_plan *plan, const int64_t *phase, cvy_span depth,
+                        cvy_span rows, cvy_cpu_depthwise_part *part) {
   int64_t all[3];
   cvy_span t = taps_of(plan, 0, phase[0], depth, &all[0]);
   cvy_span r = taps_of(plan, 1, phase[1], rows, &all[1]);
@@ -92,25 +92,25 @@ static void choose_taps(const cvy_depthwise_plan *plan, const int64_t *phase, cv
 }
 
 /* Of a result among the interleaved ones: phase by phase. */
-static int64_t interleaved_place(const cvy_depthwise_plan *plan, int64_t oh, int64_t ow) {
-  const cvy_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
+static int64_t interleaved_place(const cvy_cpu_depthwise_plan *plan, int64_t oh, int64_t ow) {
+  const cvy_cpu_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
   int64_t phase = (oh + h->pad) % h->phases * w->phases + (ow + w->pad) % w->phases;
   return phase * plan->side + (oh + h->pad) / h->phases * plan->side_row +
          (ow + w->pad) / w->phases;
 }
 
-static cvy_depthwise_part part_of(const cvy_depthwise_plan *plan, int64_t strip,
-                                  const int64_t *phase, int64_t list) {
-  const cvy_depthwise_axis *axis = plan->axis;
+static cvy_cpu_depthwise_part part_of(const cvy_cpu_depthwise_plan *plan, int64_t strip,
+                                      const int64_t *phase, int64_t list) {
+  const cvy_cpu_depthwise_axis *axis = plan->axis;
   int64_t z = strip / plan->heights, top = strip % plan->heights * plan->height;
   cvy_span depth = results_of(&axis[0], phase[0], (cvy_span){z, z + 1});
   cvy_span rows =
       results_of(&axis[1], phase[1], (cvy_span){top, cvy_least(top + plan->height, axis[1].sums)});
   cvy_span columns = results_of(&axis[2], phase[2], (cvy_span){0, axis[2].sums});
-  cvy_depthwise_part part = {.list = list,
-                             .rows = depth.begin < depth.end ? rows.end - rows.begin : 0,
-                             .length = columns.end - columns.begin,
-                             .to_row = axis[1].phases * axis[2].result};
+  cvy_cpu_depthwise_part part = {.list = list,
+                                 .rows = depth.begin < depth.end ? rows.end - rows.begin : 0,
+                                 .length = columns.end - columns.begin,
+                                 .to_row = axis[1].phases * axis[2].result};
   if (part.rows == 0) return part;
   choose_taps(plan, phase, depth, rows, &part);
   int64_t oz = z * axis[0].phases + phase[0] - axis[0].pad;
@@ -124,9 +124,9 @@ static cvy_depthwise_part part_of(const cvy_depthwise_plan *plan, int64_t strip,
   return part;
 }
 
-static void list_interleaved(cvy_depthwise *d) {
-  const cvy_depthwise_plan *plan = &d->plan;
-  const cvy_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
+static void list_interleaved(cvy_cpu_depthwise_run *d) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
+  const cvy_cpu_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
   for (int64_t i = 0; i < h->source * w->source; i++)
     d->x_place[i] = (int32_t)(plan->width *
                               place_of(plan, 0, h->left + i / w->source, w->left + i % w->source));
@@ -134,8 +134,8 @@ static void list_interleaved(cvy_depthwise *d) {
     d->y_place[i] = (int32_t)(plan->width * interleaved_place(plan, i / w->result, i % w->result));
 }
 
-cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_part *part,
-                                  const float *x) {
+cvy_stencil cvy_cpu_depthwise_stencil(const cvy_cpu_depthwise_run *d,
+                                      const cvy_cpu_depthwise_part *part, const float *x) {
   const int64_t *shift = d->shift + part->list;
   int64_t width = d->plan.width;
   return (cvy_stencil){.x = x + part->x * width,
@@ -150,13 +150,13 @@ cvy_stencil cvy_depthwise_stencil(const cvy_depthwise *d, const cvy_depthwise_pa
                        .interleaved = width > 1};
 }
 
-void cvy_depthwise_list(cvy_depthwise *d) {
-  const cvy_depthwise_plan *plan = &d->plan;
-  const cvy_depthwise_axis *axis = plan->axis;
+void cvy_cpu_depthwise_list(cvy_cpu_depthwise_run *d) {
+  const cvy_cpu_depthwise_plan *plan = &d->plan;
+  const cvy_cpu_depthwise_axis *axis = plan->axis;
   int64_t taps = cvy_filter_volume(&plan->p) * plan->inputs, count = 0;
   d->shift = d->call->workspace;
   d->order = d->shift + taps;
-  d->parts = (cvy_depthwise_part *)(d->order + taps);
+  d->parts = (cvy_cpu_depthwise_part *)(d->order + taps);
   d->x_place = (int32_t *)(d->parts + plan->strips * plan->phases);
   d->y_place = d->x_place + axis[1].source * axis[2].source;
   d->slots = (float *)((char *)d->call->workspace + plan->index_bytes);

@@ -15,6 +15,6 @@ static void make_biases(void *arg, int64_t begin, int64_t end, int32_t slot) {
   }
 }
 
-void cvy_direct_bias(const cvy_cpu_call *call) {
+void cvy_cpu_direct_backward_bias(const cvy_cpu_call *call) {
   cvy_parallel_items(call->threads, call->problem->k, make_biases, (void *)call);
 }

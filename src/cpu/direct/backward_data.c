@@ -8,7 +8,7 @@
 
 typedef struct data {
   const cvy_cpu_call *call;
-  cvy_line line; /* used with stride 1: then it is a convolution with the filter reversed */
+  cvy_filter_row line; /* used with stride 1: then it is a convolution with the filter reversed */
 } data;
 
 /* Whether output o with o stride - pad + tap dilation = i exists, and which. */
@@ -21,7 +21,7 @@ static bool reads(const cvy_problem *p, int axis, int64_t i, int64_t tap, int64_
 static void add_row(const data *d, float *dx, const float *dy, const float *w) {
   const cvy_problem *p = d->call->problem;
   if (p->stride[2] == 1) {
-    cvy_line_add(d->call->simd, &d->line, dx, dy, w);
+    cvy_filter_row_add(d->call->simd, &d->line, dx, dy, w);
     return;
   }
   for (int64_t s = 0; s < p->filter[2]; s++) {
@@ -68,8 +68,9 @@ static void make_rows(void *arg, int64_t begin, int64_t end, int32_t slot) {
   for (int64_t row = begin; row < end; row++, cvy_beat_on()) make_row(arg, row);
 }
 
-void cvy_direct_data(const cvy_cpu_call *call) {
+void cvy_cpu_direct_backward_data(const cvy_cpu_call *call) {
   const cvy_problem *p = call->problem;
-  data d = {call, cvy_line_make(p->out[2], p->in[2], 1, p->pad[2], -p->dilation[2], p->filter[2])};
+  data d = {call,
+            cvy_filter_row_make(p->out[2], p->in[2], 1, p->pad[2], -p->dilation[2], p->filter[2])};
   cvy_parallel_items(call->threads, p->n * p->c * p->in[0] * p->in[1], make_rows, &d);
 }

@@ -57,7 +57,7 @@ static void make_weights(void *arg, int64_t begin, int64_t end, int32_t slot) {
   }
 }
 
-void cvy_direct_weights(const cvy_cpu_call *call) {
+void cvy_cpu_direct_backward_weights(const cvy_cpu_call *call) {
   const cvy_problem *p = call->problem;
   cvy_parallel_items(call->threads, p->k * (p->c / p->groups) * cvy_filter_volume(p), make_weights,
                      (void *)call);

@@ -6,10 +6,10 @@
 
 static void run(const cvy_cpu_call *call) {
   static void (*const direction[CONVOY_DIRECTIONS])(const cvy_cpu_call *) = {
-      [CONVOY_FORWARD] = cvy_direct_forward,
-      [CONVOY_BACKWARD_DATA] = cvy_direct_data,
-      [CONVOY_BACKWARD_WEIGHTS] = cvy_direct_weights,
-      [CONVOY_BACKWARD_BIAS] = cvy_direct_bias,
+      [CONVOY_FORWARD] = cvy_cpu_direct_forward,
+      [CONVOY_BACKWARD_DATA] = cvy_cpu_direct_backward_data,
+      [CONVOY_BACKWARD_WEIGHTS] = cvy_cpu_direct_backward_weights,
+      [CONVOY_BACKWARD_BIAS] = cvy_cpu_direct_backward_bias,
   };
   cvy_problem merged = cvy_merged(call->problem);
   cvy_cpu_call with_merged = *call;

@@ -4,9 +4,9 @@
 
 #include "cpu/row.h"
 
-void cvy_direct_forward(const cvy_cpu_call *call);
-void cvy_direct_data(const cvy_cpu_call *call);
-void cvy_direct_weights(const cvy_cpu_call *call);
-void cvy_direct_bias(const cvy_cpu_call *call);
+void cvy_cpu_direct_forward(const cvy_cpu_call *call);
+void cvy_cpu_direct_backward_data(const cvy_cpu_call *call);
+void cvy_cpu_direct_backward_weights(const cvy_cpu_call *call);
+void cvy_cpu_direct_backward_bias(const cvy_cpu_call *call);
 
 #endif

@@ -1,29 +1,29 @@
 /* The inside of a row in one pass over all taps, its edges tap by tap. */
 #include "cpu/direct/filter_row.h"
 
-static cvy_span tap_span(const cvy_line *line, int64_t tap) {
+static cvy_span tap_span(const cvy_filter_row *line, int64_t tap) {
   return cvy_span_of(line->in, line->out, line->stride, line->offset + tap * line->step);
 }
 
 /* Offsets grow or fall with the tap, so the first and the last one bound all others. */
-cvy_line cvy_line_make(int64_t in, int64_t out, int64_t stride, int64_t offset, int64_t step,
-                       int64_t taps) {
-  cvy_line line = {in, out, stride, offset, step, taps, {0, 0}};
+cvy_filter_row cvy_filter_row_make(int64_t in, int64_t out, int64_t stride, int64_t offset,
+                                   int64_t step, int64_t taps) {
+  cvy_filter_row line = {in, out, stride, offset, step, taps, {0, 0}};
   cvy_span first = tap_span(&line, 0), last = tap_span(&line, taps - 1);
   int64_t begin = cvy_most(first.begin, last.begin);
   line.inner = (cvy_span){begin, cvy_most(begin, cvy_least(first.end, last.end))};
   return line;
 }
 
-static void add_part(const cvy_simd *simd, const cvy_line *line, float *y, const float *x, float w,
-                     int64_t offset, cvy_span part) {
+static void add_part(const cvy_simd *simd, const cvy_filter_row *line, float *y, const float *x,
+                     float w, int64_t offset, cvy_span part) {
   if (part.begin >= part.end) return;
   simd->axpy(y + part.begin, 1, x + part.begin * line->stride + offset, line->stride, w,
              part.end - part.begin);
 }
 
-void cvy_line_add(const cvy_simd *simd, const cvy_line *line, float *y, const float *x,
-                  const float *w) {
+void cvy_filter_row_add(const cvy_simd *simd, const cvy_filter_row *line, float *y, const float *x,
+                        const float *w) {
   cvy_span inner = line->inner;
   if (line->stride != 1) inner = (cvy_span){line->out, line->out};
   if (inner.begin < inner.end)

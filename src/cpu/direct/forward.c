@@ -7,7 +7,7 @@
 
 typedef struct forward {
   const cvy_cpu_call *call;
-  cvy_line line;
+  cvy_filter_row line;
 } forward;
 
 /* Adds one input channel to the row (oz, oh). */
@@ -20,8 +20,8 @@ static void add_channel(const forward *f, const float *x, const float *w, int64_
     for (int64_t r = 0; r < p->filter[1]; r++) {
       int64_t h = oh * p->stride[1] - p->pad[1] + r * p->dilation[1];
       if (h < 0 || h >= p->in[1]) continue;
-      cvy_line_add(f->call->simd, &f->line, y, x + (z * p->in[1] + h) * p->in[2],
-                   w + (t * p->filter[1] + r) * p->filter[2]);
+      cvy_filter_row_add(f->call->simd, &f->line, y, x + (z * p->in[1] + h) * p->in[2],
+                         w + (t * p->filter[1] + r) * p->filter[2]);
     }
   }
 }
@@ -46,9 +46,9 @@ static void make_rows(void *arg, int64_t begin, int64_t end, int32_t slot) {
   for (int64_t row = begin; row < end; row++, cvy_beat_on()) make_row(arg, row);
 }
 
-void cvy_direct_forward(const cvy_cpu_call *call) {
+void cvy_cpu_direct_forward(const cvy_cpu_call *call) {
   const cvy_problem *p = call->problem;
-  forward f = {call, cvy_line_make(p->in[2], p->out[2], p->stride[2], -p->pad[2], p->dilation[2],
-                                   p->filter[2])};
+  forward f = {call, cvy_filter_row_make(p->in[2], p->out[2], p->stride[2], -p->pad[2],
+                                         p->dilation[2], p->filter[2])};
   cvy_parallel_items(call->threads, p->n * p->k * p->out[0] * p->out[1], make_rows, &f);
 }

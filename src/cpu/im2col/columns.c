@@ -18,16 +18,16 @@ typedef struct stretch {
   int64_t at; /* in the block */
 } stretch;
 
-typedef void visit(const cvy_columns *block, const tap *at, const stretch *part, float *columns,
-                   float *plane);
+typedef void visit(const cvy_column_block *block, const tap *at, const stretch *part,
+                   float *columns, float *plane);
 
-static stretch first_stretch(const cvy_columns *block) {
+static stretch first_stretch(const cvy_column_block *block) {
   const int64_t *out = block->problem->out;
   int64_t row = block->begin / out[2], ow = block->begin % out[2];
   return (stretch){row / out[1], row % out[1], ow, cvy_least(out[2] - ow, block->count), 0};
 }
 
-static bool next_stretch(const cvy_columns *block, stretch *part) {
+static bool next_stretch(const cvy_column_block *block, stretch *part) {
   const int64_t *out = block->problem->out;
   part->at += part->length;
   if (part->at >= block->count) return false;
@@ -57,7 +57,7 @@ static void blank(float *to, int64_t count) {
   for (int64_t i = 0; i < count; i++) to[i] = 0;
 }
 
-static void fill_stretch(const cvy_columns *block, const tap *at, const stretch *part,
+static void fill_stretch(const cvy_column_block *block, const tap *at, const stretch *part,
                          float *columns, float *plane) {
   const cvy_problem *p = block->problem;
   float *to = columns + part->at;
@@ -71,7 +71,7 @@ static void fill_stretch(const cvy_columns *block, const tap *at, const stretch 
   blank(to + span.end, part->length - span.end);
 }
 
-static void add_stretch(const cvy_columns *block, const tap *at, const stretch *part,
+static void add_stretch(const cvy_column_block *block, const tap *at, const stretch *part,
                         float *columns, float *plane) {
   const cvy_problem *p = block->problem;
   int64_t row = input_row(p, at, part);
@@ -90,7 +90,7 @@ static bool is_shifted(const cvy_problem *p) {
   return true;
 }
 
-static void blank_padding(const cvy_columns *block, const tap *at, const stretch *part,
+static void blank_padding(const cvy_column_block *block, const tap *at, const stretch *part,
                           float *columns, float *plane) {
   const cvy_problem *p = block->problem;
   (void)plane;
@@ -100,7 +100,7 @@ static void blank_padding(const cvy_columns *block, const tap *at, const stretch
   blank(to + span.end, part->length - span.end);
 }
 
-static void for_stretches(const cvy_columns *block, const tap *at, visit *fn, float *columns,
+static void for_stretches(const cvy_column_block *block, const tap *at, visit *fn, float *columns,
                           float *plane) {
   stretch part = first_stretch(block);
   do fn(block, at, &part, columns, plane);
@@ -108,13 +108,14 @@ static void for_stretches(const cvy_columns *block, const tap *at, visit *fn, fl
 }
 
 /* Where the shifted line lies in the plane, and which part of it exists there. */
-static cvy_span shifted_span(const cvy_columns *block, const tap *at, int64_t *shift) {
+static cvy_span shifted_span(const cvy_column_block *block, const tap *at, int64_t *shift) {
   const cvy_problem *p = block->problem;
   *shift = block->begin + (at->z * p->in[1] + at->h) * p->in[2] + at->w;
   return cvy_span_of(cvy_in_volume(p), block->count, 1, *shift);
 }
 
-static void fill_shifted(const cvy_columns *block, const tap *at, float *columns, float *plane) {
+static void fill_shifted(const cvy_column_block *block, const tap *at, float *columns,
+                         float *plane) {
   int64_t shift;
   cvy_span span = shifted_span(block, at, &shift);
   if (span.begin < span.end)
@@ -123,7 +124,8 @@ static void fill_shifted(const cvy_columns *block, const tap *at, float *columns
   for_stretches(block, at, blank_padding, columns, plane);
 }
 
-static void add_shifted(const cvy_columns *block, const tap *at, float *columns, float *plane) {
+static void add_shifted(const cvy_column_block *block, const tap *at, float *columns,
+                        float *plane) {
   int64_t shift;
   cvy_span span = shifted_span(block, at, &shift);
   for_stretches(block, at, blank_padding, columns, plane);
@@ -132,19 +134,19 @@ static void add_shifted(const cvy_columns *block, const tap *at, float *columns,
                       span.end - span.begin);
 }
 
-static void fill_any(const cvy_columns *block, const tap *at, float *columns, float *plane) {
+static void fill_any(const cvy_column_block *block, const tap *at, float *columns, float *plane) {
   for_stretches(block, at, fill_stretch, columns, plane);
 }
 
-static void add_any(const cvy_columns *block, const tap *at, float *columns, float *plane) {
+static void add_any(const cvy_column_block *block, const tap *at, float *columns, float *plane) {
   for_stretches(block, at, add_stretch, columns, plane);
 }
 
 /* ------------------------------------------------------------------------------ all lines */
 
-typedef void line_fn(const cvy_columns *block, const tap *at, float *columns, float *plane);
+typedef void line_fn(const cvy_column_block *block, const tap *at, float *columns, float *plane);
 
-static void for_lines(const cvy_columns *block, line_fn *fn, float *columns, float *plane) {
+static void for_lines(const cvy_column_block *block, line_fn *fn, float *columns, float *plane) {
   const cvy_problem *p = block->problem;
   int64_t volume = cvy_in_volume(p);
   for (int64_t c = 0; c < block->channels; c++, plane += volume)
@@ -158,10 +160,10 @@ static void for_lines(const cvy_columns *block, line_fn *fn, float *columns, flo
 }
 
 /* Filling only reads the plane; it shares its walk with adding, which writes it. */
-void cvy_columns_fill(const cvy_columns *block, const float *x, float *columns) {
+void cvy_columns_fill(const cvy_column_block *block, const float *x, float *columns) {
   for_lines(block, is_shifted(block->problem) ? fill_shifted : fill_any, columns, (float *)x);
 }
 
-void cvy_columns_add(const cvy_columns *block, float *columns, float *dx) {
+void cvy_columns_add(const cvy_column_block *block, float *columns, float *dx) {
   for_lines(block, is_shifted(block->problem) ? add_shifted : add_any, columns, dx);
 }

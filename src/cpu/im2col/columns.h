@@ -7,16 +7,16 @@
 #include "conv/problem.h"
 #include "cpu/isa/simd.h"
 
-typedef struct cvy_columns {
+typedef struct cvy_column_block {
   const cvy_problem *problem;
   const cvy_simd *simd;
   int64_t channels;     /* consecutive ones */
   int64_t begin, count; /* outputs, in their order in memory */
-} cvy_columns;
+} cvy_column_block;
 
 /* columns [channels * filter volume][count] from x, the first channel's plane. */
-void cvy_columns_fill(const cvy_columns *block, const float *x, float *columns);
+void cvy_columns_fill(const cvy_column_block *block, const float *x, float *columns);
 /* dx += the transpose of fill. Destroys the columns. */
-void cvy_columns_add(const cvy_columns *block, float *columns, float *dx);
+void cvy_columns_add(const cvy_column_block *block, float *columns, float *dx);
 
 #endif

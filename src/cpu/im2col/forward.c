@@ -3,8 +3,9 @@
 #include "cpu/shared/epilogue.h"
 #include "cpu/shared/range.h"
 
-static void make_block(const cvy_im2col *run, int64_t image_group, int64_t begin, float *columns) {
-  const cvy_im2col_plan *plan = &run->plan;
+static void make_block(const cvy_cpu_im2col_run *run, int64_t image_group, int64_t begin,
+                       float *columns) {
+  const cvy_cpu_im2col_plan *plan = &run->plan;
   const cvy_problem *p = &plan->p;
   int64_t group = image_group % p->groups, rows = plan->channels * plan->taps;
   int64_t count = cvy_least(plan->block, plan->pixels - begin);
@@ -15,21 +16,22 @@ static void make_block(const cvy_im2col *run, int64_t image_group, int64_t begin
   if (plan->flat)
     right = (cvy_matrix){x + begin, plan->pixels, false};
   else
-    cvy_columns_fill(&(cvy_columns){p, run->call->simd, plan->channels, begin, count}, x, columns);
+    cvy_columns_fill(&(cvy_column_block){p, run->call->simd, plan->channels, begin, count}, x,
+                     columns);
   cvy_gemm(plan->outputs, count, rows, w, right, p->accumulate, y, plan->pixels);
   for (int64_t k = 0; k < plan->outputs; k++)
     cvy_cpu_epilogue(run->call, y + k * plan->pixels, group * plan->outputs + k, count);
 }
 
 static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const cvy_im2col *run = arg;
-  int64_t blocks = cvy_blocks(&run->plan);
+  const cvy_cpu_im2col_run *run = arg;
+  int64_t blocks = cvy_cpu_im2col_blocks(&run->plan);
   for (int64_t i = begin; i < end; i++)
-    make_block(run, i / blocks, i % blocks * run->plan.block, cvy_slot_memory(run, slot));
+    make_block(run, i / blocks, i % blocks * run->plan.block, cvy_cpu_im2col_slot(run, slot));
 }
 
-void cvy_im2col_forward(cvy_im2col *run) {
+void cvy_cpu_im2col_forward(cvy_cpu_im2col_run *run) {
   const cvy_problem *p = &run->plan.p;
-  cvy_parallel_items(run->call->threads, p->n * p->groups * cvy_blocks(&run->plan), make_blocks,
-                     run);
+  cvy_parallel_items(run->call->threads, p->n * p->groups * cvy_cpu_im2col_blocks(&run->plan),
+                     make_blocks, run);
 }

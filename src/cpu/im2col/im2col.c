@@ -22,7 +22,7 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   while (out->value[0] < 2048 && out->value[0] <= unpacked / 2) out->value[0] *= 2;
 }
 
-static bool fits_blas(const cvy_im2col_plan *plan) {
+static bool fits_blas(const cvy_cpu_im2col_plan *plan) {
   return plan->pixels <= CVY_GEMM_LARGEST && plan->outputs <= CVY_GEMM_LARGEST &&
          plan->channels <= CVY_GEMM_LARGEST / plan->taps;
 }
@@ -30,7 +30,7 @@ static bool fits_blas(const cvy_im2col_plan *plan) {
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   cvy_params some;
   defaults(problem, facts, &some);
-  cvy_im2col_plan plan = cvy_im2col_plan_for(problem, facts, &some);
+  cvy_cpu_im2col_plan plan = cvy_cpu_im2col_plan_for(problem, facts, &some);
   if (!fits_blas(&plan)) {
     cvy_text_add(reason, "a matrix of %lld outputs by %lld by %lld is too large for BLAS",
                  (long long)plan.pixels, (long long)plan.outputs,
@@ -49,17 +49,18 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *chosen) {
-  cvy_im2col_plan plan = cvy_im2col_plan_for(problem, facts, chosen);
+  cvy_cpu_im2col_plan plan = cvy_cpu_im2col_plan_for(problem, facts, chosen);
   return plan.slots * plan.slot_floats * (int64_t)sizeof(float);
 }
 
 static void run(const cvy_cpu_call *call) {
-  static void (*const direction[CONVOY_DIRECTIONS])(cvy_im2col *) = {
-      [CONVOY_FORWARD] = cvy_im2col_forward,
-      [CONVOY_BACKWARD_DATA] = cvy_im2col_data,
-      [CONVOY_BACKWARD_WEIGHTS] = cvy_im2col_weights,
+  static void (*const direction[CONVOY_DIRECTIONS])(cvy_cpu_im2col_run *) = {
+      [CONVOY_FORWARD] = cvy_cpu_im2col_forward,
+      [CONVOY_BACKWARD_DATA] = cvy_cpu_im2col_backward_data,
+      [CONVOY_BACKWARD_WEIGHTS] = cvy_cpu_im2col_backward_weights,
   };
-  cvy_im2col self = {call, cvy_im2col_plan_for(call->problem, call->facts, call->params)};
+  cvy_cpu_im2col_run self = {call,
+                             cvy_cpu_im2col_plan_for(call->problem, call->facts, call->params)};
   direction[call->problem->direction](&self);
 }
 

@@ -7,7 +7,7 @@
 #include "cpu/row.h"
 
 /* All counts are of one group of one image unless said otherwise. */
-typedef struct cvy_im2col_plan {
+typedef struct cvy_cpu_im2col_plan {
   cvy_problem p;             /* merged */
   bool flat;                 /* the columns are the input as it lies: 1x1, no stride, no padding */
   int64_t channels, outputs; /* per group */
@@ -18,33 +18,33 @@ typedef struct cvy_im2col_plan {
   bool private_sums;         /* backward_weights: each thread sums into its own dw */
   int64_t slots;             /* threads */
   int64_t slot_floats;       /* workspace of each */
-} cvy_im2col_plan;
+} cvy_cpu_im2col_plan;
 
 /* Enough for the largest block of columns of any slot: the workspace is one array of slots. */
-cvy_im2col_plan cvy_im2col_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                    const cvy_params *params);
+cvy_cpu_im2col_plan cvy_cpu_im2col_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                            const cvy_params *params);
 
 /* Channels [first, first + count) of piece `cut` of a group. */
-typedef struct cvy_channels {
+typedef struct cvy_cpu_im2col_part {
   int64_t first, count;
-} cvy_channels;
-cvy_channels cvy_im2col_channels(const cvy_im2col_plan *plan, int64_t cut);
+} cvy_cpu_im2col_part;
+cvy_cpu_im2col_part cvy_cpu_im2col_channels(const cvy_cpu_im2col_plan *plan, int64_t cut);
 
 /* A run: the call, its plan, and for each direction its own file. */
-typedef struct cvy_im2col {
+typedef struct cvy_cpu_im2col_run {
   const cvy_cpu_call *call;
-  cvy_im2col_plan plan;
-} cvy_im2col;
+  cvy_cpu_im2col_plan plan;
+} cvy_cpu_im2col_run;
 
-void cvy_im2col_forward(cvy_im2col *run);
-void cvy_im2col_data(cvy_im2col *run);
-void cvy_im2col_weights(cvy_im2col *run);
+void cvy_cpu_im2col_forward(cvy_cpu_im2col_run *run);
+void cvy_cpu_im2col_backward_data(cvy_cpu_im2col_run *run);
+void cvy_cpu_im2col_backward_weights(cvy_cpu_im2col_run *run);
 
-static inline int64_t cvy_blocks(const cvy_im2col_plan *plan) {
+static inline int64_t cvy_cpu_im2col_blocks(const cvy_cpu_im2col_plan *plan) {
   return (plan->pixels + plan->block - 1) / plan->block;
 }
 
-static inline float *cvy_slot_memory(const cvy_im2col *run, int32_t slot) {
+static inline float *cvy_cpu_im2col_slot(const cvy_cpu_im2col_run *run, int32_t slot) {
   return (float *)run->call->workspace + slot * run->plan.slot_floats;
 }
 

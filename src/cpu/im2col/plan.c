@@ -27,7 +27,7 @@ static int64_t cuts_for(int64_t pieces, int64_t threads, int64_t most) {
   return cuts;
 }
 
-static void cut_channels(cvy_im2col_plan *plan) {
+static void cut_channels(cvy_cpu_im2col_plan *plan) {
   const cvy_problem *p = &plan->p;
   plan->cuts = 1;
   if (p->direction == CONVOY_BACKWARD_DATA && !plan->flat)
@@ -41,17 +41,17 @@ static void cut_channels(cvy_im2col_plan *plan) {
 }
 
 /* Lines of the column matrix one slot holds, 0 where the input itself serves. */
-static int64_t lines(const cvy_im2col_plan *plan) {
+static int64_t lines(const cvy_cpu_im2col_plan *plan) {
   int64_t channels = (plan->channels + plan->cuts - 1) / plan->cuts;
   return plan->flat ? 0 : channels * plan->taps;
 }
 
-static int64_t sum_floats(const cvy_im2col_plan *plan) {
+static int64_t sum_floats(const cvy_cpu_im2col_plan *plan) {
   return plan->private_sums ? cvy_round_up(cvy_problem_count(&plan->p, CVY_W), CVY_LINE_FLOATS) : 0;
 }
 
 /* The largest block the limit allows; may be below LEAST_BLOCK or negative. */
-static int64_t block_within(const cvy_im2col_plan *plan, int64_t limit) {
+static int64_t block_within(const cvy_cpu_im2col_plan *plan, int64_t limit) {
   int64_t floats = limit / (int64_t)sizeof(float) / plan->slots - sum_floats(plan);
   int64_t per_output = lines(plan);
   if (per_output == 0) return floats >= 0 ? plan->pixels : -1;
@@ -59,7 +59,7 @@ static int64_t block_within(const cvy_im2col_plan *plan, int64_t limit) {
 }
 
 /* Even blocks, and enough of them where they are the pieces the threads share. */
-static void cut_pixels(cvy_im2col_plan *plan, int64_t wanted, int64_t most) {
+static void cut_pixels(cvy_cpu_im2col_plan *plan, int64_t wanted, int64_t most) {
   int64_t images = cvy_most(plan->p.n * plan->p.groups, 1);
   int64_t blocks = (plan->pixels + wanted - 1) / wanted;
   bool shared = plan->p.direction == CONVOY_FORWARD || plan->flat || plan->private_sums;
@@ -70,9 +70,9 @@ static void cut_pixels(cvy_im2col_plan *plan, int64_t wanted, int64_t most) {
   plan->block = cvy_most(cvy_least(cvy_least(block, most), plan->pixels), 1);
 }
 
-cvy_im2col_plan cvy_im2col_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                    const cvy_params *params) {
-  cvy_im2col_plan plan = {.p = cvy_merged(problem)};
+cvy_cpu_im2col_plan cvy_cpu_im2col_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                            const cvy_params *params) {
+  cvy_cpu_im2col_plan plan = {.p = cvy_merged(problem)};
   const cvy_problem *p = &plan.p;
   plan.flat = is_flat(p);
   plan.channels = p->c / p->groups;
@@ -92,8 +92,8 @@ cvy_im2col_plan cvy_im2col_plan_for(const cvy_problem *problem, const cvy_facts 
   return plan;
 }
 
-cvy_channels cvy_im2col_channels(const cvy_im2col_plan *plan, int64_t cut) {
+cvy_cpu_im2col_part cvy_cpu_im2col_channels(const cvy_cpu_im2col_plan *plan, int64_t cut) {
   int64_t size = (plan->channels + plan->cuts - 1) / plan->cuts;
   int64_t first = cvy_least(cut * size, plan->channels);
-  return (cvy_channels){first, cvy_least(size, plan->channels - first)};
+  return (cvy_cpu_im2col_part){first, cvy_least(size, plan->channels - first)};
 }
