@@ -20,7 +20,7 @@
 struct cvy_device {
   cvy_facts facts;
   cvy_threads *threads;
-  cvy_watch *watch; /* NULL: CONVOY_CPU_STALL=0 */
+  cvy_watchdog *watchdog; /* NULL: CONVOY_CPU_STALL=0 */
   const cvy_simd *simd;
   void *workspace; /* grows to the largest need and is kept: nothing is allocated per step */
   int64_t workspace_bytes;
@@ -68,18 +68,18 @@ static const cvy_facts *facts(const cvy_device *device) {
 static void close_device(cvy_device *device) {
   if (!device) return;
   cvy_threads_close(device->threads);
-  cvy_watch_close(device->watch);
+  cvy_watchdog_close(device->watchdog);
   free(device->workspace);
   free(device);
 }
 
-static convoy_status open_watch(cvy_device *device) {
+static convoy_status open_watchdog(cvy_device *device) {
   int64_t seconds = STALL_SECONDS;
   if (!cvy_env_int("CONVOY_CPU_STALL", 0, LONGEST_STALL, &seconds)) return CONVOY_ERR_ARGUMENT;
   if (seconds == 0) return CONVOY_OK;
   convoy_status status =
-      cvy_watch_open(cvy_threads_count(device->threads), (double)seconds, &device->watch);
-  if (status == CONVOY_OK) cvy_threads_watch(device->threads, device->watch);
+      cvy_watchdog_open(cvy_threads_count(device->threads), (double)seconds, &device->watchdog);
+  if (status == CONVOY_OK) cvy_threads_set_watchdog(device->threads, device->watchdog);
   return status;
 }
 
@@ -90,7 +90,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory for a device");
   convoy_status status = cvy_threads_open(options->threads, &device->threads);
   if (status == CONVOY_OK) cvy_threads_lend(device->threads, options->team);
-  if (status == CONVOY_OK) status = open_watch(device);
+  if (status == CONVOY_OK) status = open_watchdog(device);
   if (status) {
     close_device(device);
     return status;
@@ -132,7 +132,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
       algorithm->workspace ? algorithm->workspace(&job->problem, &device->facts, &job->params) : 0;
   convoy_status status = reserve(device, bytes);
   if (status) return status;
-  cvy_watch_begin(device->watch, &job->problem, algorithm->name);
+  cvy_watchdog_begin(device->watchdog, &job->problem, algorithm->name);
   uint64_t mode = cvy_denormals_flush();
   row->run(&(cvy_cpu_call){.problem = &job->problem,
                            .params = &job->params,
@@ -145,13 +145,13 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
                            .simd = device->simd,
                            .workspace = device->workspace});
   cvy_denormals_restore(mode);
-  cvy_watch_end(device->watch);
+  cvy_watchdog_end(device->watchdog);
   return CONVOY_OK;
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  *out =
-      (cvy_usage){.host_bytes = device->workspace_bytes, .stalls = cvy_watch_stalls(device->watch)};
+  *out = (cvy_usage){.host_bytes = device->workspace_bytes,
+                     .stalls = cvy_watchdog_stalls(device->watchdog)};
 }
 
 static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {

@@ -63,7 +63,7 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t from = data ? plan->inputs * y : x, to = data ? x : y, outputs = plan->outputs;
   int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
-  for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
+  for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
     float *out = call->out + nc * outputs * to, *made = plan->stream ? memory.z : out;
     sort_weights(d, call->b + nc % plan->p.c * taps, memory.w);
     sum_channel(d, call->a + nc * from, made, &memory);
@@ -108,7 +108,7 @@ static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_problem *p = &d->plan.p;
   int64_t volume = cvy_in_volume(p), pixels = cvy_out_volume(p), taps = cvy_filter_volume(p);
   (void)slot;
-  for (int64_t nc = begin; nc < end; nc++, cvy_beat_on()) {
+  for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
     float *dx = d->call->out + nc * volume;
     if (!p->accumulate) memset(dx, 0, (size_t)volume * sizeof *dx);
     for (int64_t i = 0; i < d->plan.inputs; i++)
@@ -168,7 +168,7 @@ static void dot_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t c = begin; c < end; c++) {
     memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
-    for (int64_t n = 0; n < p->n; n++, cvy_beat_on()) dot_channel(d, n, c, &memory);
+    for (int64_t n = 0; n < p->n; n++, cvy_heartbeat_tick()) dot_channel(d, n, c, &memory);
     for (int64_t t = 0; t < taps; t++) {
       float *dw = call->out + c * taps + t;
       float sum = (float)call->simd->sum(memory.w + t * CVY_WIDEST_VECTOR, CVY_WIDEST_VECTOR);

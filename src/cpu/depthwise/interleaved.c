@@ -66,7 +66,7 @@ void cvy_cpu_depthwise_interleaved_sums(void *depthwise, int64_t begin, int64_t 
   int64_t images = d->plan.p.n;
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
-  for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
     block b = block_of(d, i / images, i % images);
     if (i == begin || i % images == 0) interleave_weights(d, &b, memory.w);
     sum_block(d, &b, &memory);
@@ -102,7 +102,7 @@ void cvy_cpu_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t 
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t i = begin; i < end; i++) {
     memset(memory.w, 0, (size_t)d->plan.w_floats * sizeof *memory.w);
-    for (int64_t n = 0; n < d->plan.p.n; n++, cvy_beat_on()) {
+    for (int64_t n = 0; n < d->plan.p.n; n++, cvy_heartbeat_tick()) {
       block b = block_of(d, i, n);
       dot_block(d, &b, &memory);
     }

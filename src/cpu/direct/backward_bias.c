@@ -7,7 +7,7 @@ static void make_biases(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_problem *p = call->problem;
   int64_t volume = cvy_out_volume(p);
   (void)slot;
-  for (int64_t k = begin; k < end; k++, cvy_beat_on()) {
+  for (int64_t k = begin; k < end; k++, cvy_heartbeat_tick()) {
     double sum = p->accumulate ? (double)call->out[k] : 0;
     for (int64_t n = 0; n < p->n; n++)
       sum += call->simd->sum(call->a + (n * p->k + k) * volume, volume);

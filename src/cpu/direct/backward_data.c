@@ -65,7 +65,7 @@ static void make_row(const data *d, int64_t row) {
 
 static void make_rows(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)slot;
-  for (int64_t row = begin; row < end; row++, cvy_beat_on()) make_row(arg, row);
+  for (int64_t row = begin; row < end; row++, cvy_heartbeat_tick()) make_row(arg, row);
 }
 
 void cvy_cpu_direct_backward_data(const cvy_cpu_call *call) {

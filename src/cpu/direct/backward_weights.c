@@ -48,7 +48,7 @@ static void make_weights(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_problem *p = call->problem;
   const int64_t *f = p->filter;
   (void)slot;
-  for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
     int64_t plane = i / (f[0] * f[1] * f[2]), channels = p->c / p->groups;
     weight at = {plane / channels, plane % channels, i / (f[1] * f[2]) % f[0], i / f[2] % f[1],
                  i % f[2]};

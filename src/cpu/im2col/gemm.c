@@ -52,12 +52,12 @@ static bool takes_many(void) {
 
 static void enter(void) {
   pthread_once(&once, watch_forks);
-  cvy_step before = cvy_beat_enter((cvy_step){CVY_BLAS_TURN, {0}});
+  cvy_progress_point before = cvy_heartbeat_enter((cvy_progress_point){CVY_BLAS_TURN, {0}});
   if (takes_many())
     pthread_rwlock_rdlock(&inside);
   else
     pthread_rwlock_wrlock(&inside);
-  cvy_beat_leave(before);
+  cvy_heartbeat_leave(before);
 }
 
 /* ----------------------------------------------------------------------------- one product */
@@ -80,11 +80,11 @@ static void end(int threads) {
 void cvy_gemm(int64_t m, int64_t n, int64_t k, cvy_matrix a, cvy_matrix b, bool add, float *c,
               int64_t c_pitch) {
   int threads = begin();
-  cvy_step before = cvy_beat_enter((cvy_step){CVY_BLAS, {m, n, k}});
+  cvy_progress_point before = cvy_heartbeat_enter((cvy_progress_point){CVY_BLAS, {m, n, k}});
   cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
               b.transposed ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1.0f, a.at,
               (int)a.pitch, b.at, (int)b.pitch, add ? 1.0f : 0.0f, c, (int)c_pitch);
-  cvy_beat_leave(before);
+  cvy_heartbeat_leave(before);
   end(threads);
 }
 

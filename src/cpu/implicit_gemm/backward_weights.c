@@ -90,7 +90,7 @@ static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
 
 static void load(const unit *u) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
-  for (int64_t i = 0; i < u->images; i++, cvy_beat_on()) {
+  for (int64_t i = 0; i < u->images; i++, cvy_heartbeat_tick()) {
     for (int64_t b = 0; b < plan->bundles; b++)
       turn_x(u, i, bundle_of(u, b), u->x + (b * plan->images + i) * plan->x_floats);
     for (int64_t t = 0; t < plan->tiles; t++)
@@ -149,7 +149,7 @@ static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
   tile.y_pitch = plan->pitch;
   const float *x = u->x + number * plan->images * plan->x_floats;
   for (int64_t tap = 0; tap < plan->taps; tap++)
-    for (int64_t s = 0; s < strips; s++, cvy_beat_on()) {
+    for (int64_t s = 0; s < strips; s++, cvy_heartbeat_tick()) {
       int64_t first = s * all / strips, vectors = (s + 1) * all / strips - first;
       for (int64_t t = 0; t < plan->tiles; t++) {
         tile.y = sum + (tap * plan->tiles + t) * rows * plan->pitch + first * width;
@@ -236,7 +236,7 @@ static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t floats = plan->sum_floats / plan->bundles;
   (void)slot;
-  for (int64_t i = begin; i < end; i++, cvy_beat_on()) {
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
     int64_t group = i / plan->tiles, tile = i % plan->tiles;
     for (int64_t part = 0; part < plan->parts; part++) {
       const float *sums =

@@ -89,7 +89,7 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t rows = plan->kernel->rows, all = plan->p.groups * plan->tiles, tiles;
   float *to = pack.to;
   (void)slot;
-  for (int64_t i = begin; i < end; i += tiles, cvy_beat_on()) {
+  for (int64_t i = begin; i < end; i += tiles, cvy_heartbeat_tick()) {
     int64_t phase = i / all, tile = i % all, first = tile % plan->tiles;
     int64_t before = pack.begin[phase], taps = pack.begin[phase + 1] - before;
     int64_t pitch = taps * plan->channels * rows;

@@ -99,7 +99,7 @@ static void multiply_panel(const cvy_cpu_implicit_gemm_block *b, int64_t first, 
                                                                        .count = count,
                                                                        .pitch = plan->tile_floats},
                                       b->filters);
-    for (int64_t j = 0; j < b->strip_count; j++, cvy_beat_on())
+    for (int64_t j = 0; j < b->strip_count; j++, cvy_heartbeat_tick())
       multiply(b, &b->strips[j], first, count, some, all);
   }
 }

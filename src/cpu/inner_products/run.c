@@ -76,7 +76,7 @@ static void load_x(const unit *u, range channels) {
   bool dense = !plan->gaps && u->images == plan->images;
   int64_t used = dense ? plan->phases * u->layout.plane : 0;
   const float *x = x_of(u, channels.first);
-  for (int64_t c = 0; c < count; c++, x += volume, cvy_beat_on()) {
+  for (int64_t c = 0; c < count; c++, x += volume, cvy_heartbeat_tick()) {
     float *to = u->memory_x + c * plan->x_pitch;
     memset(to + used, 0, (size_t)(plan->x_pitch - used) * sizeof *to);
     for (int64_t i = 0; i < u->images; i++)
@@ -91,7 +91,8 @@ static void load_y(const unit *u, range outputs) {
   int64_t count = outputs.end - outputs.first, rows = plan->tile->rows;
   bool dense = !plan->gaps && u->images == plan->images;
   const float *y = y_of(u, outputs.first);
-  for (int64_t k = 0; k < (count + rows - 1) / rows * rows; k++, y += volume, cvy_beat_on()) {
+  for (int64_t k = 0; k < (count + rows - 1) / rows * rows;
+       k++, y += volume, cvy_heartbeat_tick()) {
     float *to = u->memory_y + k * plan->y_pitch;
     int64_t used = dense && k < count ? u->layout.plane : 0;
     memset(to + used, 0, (size_t)(plan->y_pitch - used) * sizeof *to);
@@ -143,7 +144,7 @@ static void multiply(const unit *u, const unit *next, range channels, range outp
   tile.sum_pitch = plan->channels * plan->taps;
   tile.length = (u->images - 1) * (u->layout.plane / plan->images) + u->layout.y_floats;
   sum += (u->group * plan->outputs + outputs.first) * tile.sum_pitch + channels.first * plan->taps;
-  for (int64_t j = 0; j < columns; j += wide, cvy_beat_on())
+  for (int64_t j = 0; j < columns; j += wide, cvy_heartbeat_tick())
     for (int64_t k = 0; k < rows; k += high, step++) {
       tile.column = u->columns + j;
       tile.y = y + k * plan->y_pitch;

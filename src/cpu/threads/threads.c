@@ -32,8 +32,8 @@ typedef struct loop {
 struct cvy_threads {
   int32_t count;
   int32_t started;
-  convoy_team *team; /* the program's own threads, which then do the work; NULL: the pool's */
-  cvy_watch *watch;  /* may be NULL */
+  convoy_team *team;      /* the program's own threads, which then do the work; NULL: the pool's */
+  cvy_watchdog *watchdog; /* may be NULL */
   pthread_t thread[CVY_MAX_THREADS];
   pthread_mutex_t caller; /* held while a loop runs: one loop at a time */
   pthread_mutex_t lock;   /* guards what follows */
@@ -76,14 +76,15 @@ static void work(loop *l, int32_t slot) {
     int64_t size = l->count / l->parts, rest = l->count % l->parts;
     int64_t begin = part * size + (part < rest ? part : rest);
     int64_t end = begin + size + (part < rest);
-    cvy_step before = cvy_beat_enter((cvy_step){CVY_PART, {part + 1, l->parts}});
+    cvy_progress_point before =
+        cvy_heartbeat_enter((cvy_progress_point){CVY_PART, {part + 1, l->parts}});
     l->task(l->arg, begin, end, l->slot_is_part ? (int32_t)part : slot);
-    cvy_beat_leave(before);
+    cvy_heartbeat_leave(before);
   }
 }
 
-static cvy_beat *beat_of(const cvy_threads *threads, int32_t thread) {
-  return threads && threads->watch ? cvy_watch_beat(threads->watch, thread) : NULL;
+static cvy_heartbeat *heartbeat_of(const cvy_threads *threads, int32_t thread) {
+  return threads && threads->watchdog ? cvy_watchdog_heartbeat(threads->watchdog, thread) : NULL;
 }
 
 /* On a thread that is not the pool's; inside a task it goes on beating where it did. */
@@ -93,9 +94,9 @@ static void work_here(const cvy_threads *threads, loop *l, int32_t slot) {
     return;
   }
   in_task = true;
-  cvy_beat *before = cvy_beat_attach(beat_of(threads, slot));
+  cvy_heartbeat *before = cvy_heartbeat_attach(heartbeat_of(threads, slot));
   work(l, slot);
-  cvy_beat_attach(before);
+  cvy_heartbeat_attach(before);
   in_task = false;
 }
 
@@ -120,7 +121,7 @@ static void *pool_thread(void *arg) {
   in_task = true;
   cvy_denormals_flush();
   cvy_affinity_unbind();
-  cvy_beat_attach(beat_of(threads, start.slot));
+  cvy_heartbeat_attach(heartbeat_of(threads, start.slot));
   unsigned seen = 0; /* a loop opened before the thread was there is looked at too */
   for (;;) {
     wait_for_loop(threads, seen);
@@ -251,7 +252,7 @@ static void make_idle(cvy_threads *threads) {
   threads->open = false;
   threads->stop = false;
   atomic_store(&threads->inside, 0);
-  if (threads->watch) cvy_watch_after_fork(threads->watch);
+  if (threads->watchdog) cvy_watchdog_after_fork(threads->watchdog);
 }
 
 static void before_fork(void) {
@@ -267,7 +268,7 @@ static void after_fork(void) {
 static void after_fork_in_child(void) {
   pthread_mutex_unlock(&pools_lock);
   in_task = false;
-  cvy_beat_attach(NULL);
+  cvy_heartbeat_attach(NULL);
   for (cvy_threads *threads = pools; threads; threads = threads->next) {
     threads->team = NULL;
     make_idle(threads);
@@ -327,8 +328,8 @@ void cvy_threads_lend(cvy_threads *threads, convoy_team *team) {
   threads->team = team;
 }
 
-void cvy_threads_watch(cvy_threads *threads, cvy_watch *watch) {
-  threads->watch = watch;
+void cvy_threads_set_watchdog(cvy_threads *threads, cvy_watchdog *watchdog) {
+  threads->watchdog = watchdog;
 }
 
 int32_t cvy_threads_count(const cvy_threads *threads) {

@@ -22,7 +22,7 @@ convoy_status cvy_threads_open(int32_t wanted, cvy_threads **out);
 /* Ends and joins the threads; no loop may be running. NULL is allowed. */
 void cvy_threads_close(cvy_threads *threads);
 /* The pool's threads beat on `watch`, which is for as many and outlives the pool. Before any loop. */
-void cvy_threads_watch(cvy_threads *threads, cvy_watch *watch);
+void cvy_threads_set_watchdog(cvy_threads *threads, cvy_watchdog *watchdog);
 /* From now on loops run on `team` (convoy.h) instead of the pool's threads; NULL: on those. Before any
  * loop. A child made by fork() has no team and uses a pool. */
 void cvy_threads_lend(cvy_threads *threads, convoy_team *team);

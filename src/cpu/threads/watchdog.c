@@ -1,4 +1,4 @@
-/* The watcher: compares the counts of all beats with those of its last look. */
+/* The watcher: compares the counts of all heartbeats with those of its last look. */
 #include "cpu/threads/watchdog.h"
 
 #include <pthread.h>
@@ -17,10 +17,10 @@ typedef struct note {
   double processor; /* the thread's processor time when the count was new */
 } note;
 
-struct cvy_watch {
+struct cvy_watchdog {
   int32_t threads;
   double seconds;
-  cvy_beat *beats;
+  cvy_heartbeat *heartbeats;
   note *notes;
   pthread_t thread;
   pthread_mutex_t lock; /* guards what follows */
@@ -36,13 +36,14 @@ struct cvy_watch {
 
 /* ------------------------------------------------------------------------------- one thread */
 
-static double processor_seconds(cvy_beat *beat) {
+static double processor_seconds(cvy_heartbeat *heartbeat) {
   struct timespec time;
-  if (clock_gettime(atomic_load_explicit(&beat->clock, memory_order_relaxed), &time) != 0) return 0;
+  if (clock_gettime(atomic_load_explicit(&heartbeat->clock, memory_order_relaxed), &time) != 0)
+    return 0;
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void name_step(cvy_beat *beat, cvy_text *text) {
+static void name_step(cvy_heartbeat *heartbeat, cvy_text *text) {
   static const char *const words[] = {
       [CVY_PART] = "part %lld of %lld of a loop",
       [CVY_BLAS_TURN] = "waiting for another thread's BLAS call",
@@ -50,47 +51,47 @@ static void name_step(cvy_beat *beat, cvy_text *text) {
   };
   long long number[3];
   for (int i = 0; i < 3; i++)
-    number[i] = atomic_load_explicit(&beat->number[i], memory_order_relaxed);
-  int activity = atomic_load_explicit(&beat->activity, memory_order_relaxed);
+    number[i] = atomic_load_explicit(&heartbeat->number[i], memory_order_relaxed);
+  int activity = atomic_load_explicit(&heartbeat->activity, memory_order_relaxed);
   if (activity != CVY_IDLE) cvy_text_add(text, words[activity], number[0], number[1], number[2]);
 }
 
-static void write_line(cvy_watch *watch, int32_t thread, cvy_text *text) {
+static void write_line(cvy_watchdog *watchdog, int32_t thread, cvy_text *text) {
   char problem[CONVOY_PROBLEM_TEXT];
-  cvy_beat *beat = &watch->beats[thread];
-  cvy_problem_key(&watch->problem, problem, sizeof problem);
-  cvy_text_add(text, "cpu: no progress for %g s in ", watch->seconds);
-  name_step(beat, text);
+  cvy_heartbeat *heartbeat = &watchdog->heartbeats[thread];
+  cvy_problem_key(&watchdog->problem, problem, sizeof problem);
+  cvy_text_add(text, "cpu: no progress for %g s in ", watchdog->seconds);
+  name_step(heartbeat, text);
   cvy_text_add(text,
                ", %s on %s, thread %d of %d (it used %.1f s of processor time meanwhile); the call "
                "waits on",
-               watch->algorithm, problem, (int)thread + 1, (int)watch->threads,
-               processor_seconds(beat) - watch->notes[thread].processor);
+               watchdog->algorithm, problem, (int)thread + 1, (int)watchdog->threads,
+               processor_seconds(heartbeat) - watchdog->notes[thread].processor);
 }
 
 /* True once per stall: the look at which it has lasted long enough. */
-static bool stalls_now(cvy_watch *watch, int32_t thread) {
-  cvy_beat *beat = &watch->beats[thread];
-  note *n = &watch->notes[thread];
-  uint64_t count = atomic_load_explicit(&beat->count, memory_order_relaxed);
-  bool idle = atomic_load_explicit(&beat->activity, memory_order_relaxed) == CVY_IDLE;
+static bool stalls_now(cvy_watchdog *watchdog, int32_t thread) {
+  cvy_heartbeat *heartbeat = &watchdog->heartbeats[thread];
+  note *n = &watchdog->notes[thread];
+  uint64_t count = atomic_load_explicit(&heartbeat->count, memory_order_relaxed);
+  bool idle = atomic_load_explicit(&heartbeat->activity, memory_order_relaxed) == CVY_IDLE;
   if (idle || count != n->count) {
-    *n = (note){count, 0, processor_seconds(beat)};
+    *n = (note){count, 0, processor_seconds(heartbeat)};
     return false;
   }
-  return ++n->looks == CVY_WATCH_LOOKS;
+  return ++n->looks == CVY_WATCHDOG_LOOKS;
 }
 
 /* The sink may take its time or call the library, so the lock is not held while a line is logged. */
-static void look(cvy_watch *watch, int32_t thread) {
+static void look(cvy_watchdog *watchdog, int32_t thread) {
   char line[512];
   cvy_text text = cvy_text_in(line, sizeof line);
-  if (!stalls_now(watch, thread)) return;
-  atomic_fetch_add(&watch->stalls, 1);
-  write_line(watch, thread, &text);
-  pthread_mutex_unlock(&watch->lock);
+  if (!stalls_now(watchdog, thread)) return;
+  atomic_fetch_add(&watchdog->stalls, 1);
+  write_line(watchdog, thread, &text);
+  pthread_mutex_unlock(&watchdog->lock);
   cvy_log(CONVOY_LOG_WARNING, "%s", line);
-  pthread_mutex_lock(&watch->lock);
+  pthread_mutex_lock(&watchdog->lock);
 }
 
 /* ------------------------------------------------------------------------------ the watcher */
@@ -104,115 +105,119 @@ static struct timespec after(double seconds) {
   return time;
 }
 
-static void sleep_until_job(cvy_watch *watch) {
-  watch->asleep = true;
-  while (!watch->stop && watch->asleep) pthread_cond_wait(&watch->wake, &watch->lock);
+static void sleep_until_job(cvy_watchdog *watchdog) {
+  watchdog->asleep = true;
+  while (!watchdog->stop && watchdog->asleep) pthread_cond_wait(&watchdog->wake, &watchdog->lock);
 }
 
-static void sleep_until_look(cvy_watch *watch) {
-  struct timespec until = after(watch->seconds / CVY_WATCH_LOOKS);
-  while (!watch->stop && pthread_cond_timedwait(&watch->wake, &watch->lock, &until) == 0) continue;
+static void sleep_until_look(cvy_watchdog *watchdog) {
+  struct timespec until = after(watchdog->seconds / CVY_WATCHDOG_LOOKS);
+  while (!watchdog->stop && pthread_cond_timedwait(&watchdog->wake, &watchdog->lock, &until) == 0)
+    continue;
 }
 
-static void *run_watcher(void *arg) {
-  cvy_watch *watch = arg;
+static void *run_watchdog(void *arg) {
+  cvy_watchdog *watchdog = arg;
   uint64_t seen = 0;
-  pthread_mutex_lock(&watch->lock);
-  while (!watch->stop) {
-    if (!watch->running && watch->jobs == seen) sleep_until_job(watch);
-    seen = watch->jobs;
-    sleep_until_look(watch);
-    for (int32_t i = 0; i < watch->threads && watch->running && !watch->stop; i++) look(watch, i);
+  pthread_mutex_lock(&watchdog->lock);
+  while (!watchdog->stop) {
+    if (!watchdog->running && watchdog->jobs == seen) sleep_until_job(watchdog);
+    seen = watchdog->jobs;
+    sleep_until_look(watchdog);
+    for (int32_t i = 0; i < watchdog->threads && watchdog->running && !watchdog->stop; i++)
+      look(watchdog, i);
   }
-  pthread_mutex_unlock(&watch->lock);
+  pthread_mutex_unlock(&watchdog->lock);
   return NULL;
 }
 
 /* ----------------------------------------------------------------------------- its life */
 
-static void make_idle(cvy_watch *watch) {
+static void make_idle(cvy_watchdog *watchdog) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_mutex_init(&watch->lock, NULL);
-  pthread_cond_init(&watch->wake, &monotonic);
+  pthread_mutex_init(&watchdog->lock, NULL);
+  pthread_cond_init(&watchdog->wake, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  watch->started = watch->stop = watch->asleep = watch->running = false;
+  watchdog->started = watchdog->stop = watchdog->asleep = watchdog->running = false;
 }
 
-convoy_status cvy_watch_open(int32_t threads, double seconds, cvy_watch **out) {
-  void *beats = NULL;
-  cvy_watch *watch = calloc(1, sizeof *watch);
+convoy_status cvy_watchdog_open(int32_t threads, double seconds, cvy_watchdog **out) {
+  void *heartbeats = NULL;
+  cvy_watchdog *watchdog = calloc(1, sizeof *watchdog);
   note *notes = calloc((size_t)threads, sizeof *notes);
-  if (!watch || !notes ||
-      posix_memalign(&beats, CACHE_LINE, (size_t)threads * sizeof(cvy_beat)) != 0) {
-    free(watch);
+  if (!watchdog || !notes ||
+      posix_memalign(&heartbeats, CACHE_LINE, (size_t)threads * sizeof(cvy_heartbeat)) != 0) {
+    free(watchdog);
     free(notes);
     return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory to watch %d threads", (int)threads);
   }
-  watch->threads = threads;
-  watch->seconds = seconds;
-  watch->beats = beats;
-  watch->notes = notes;
-  memset(beats, 0, (size_t)threads * sizeof(cvy_beat));
-  make_idle(watch);
-  *out = watch;
+  watchdog->threads = threads;
+  watchdog->seconds = seconds;
+  watchdog->heartbeats = heartbeats;
+  watchdog->notes = notes;
+  memset(heartbeats, 0, (size_t)threads * sizeof(cvy_heartbeat));
+  make_idle(watchdog);
+  *out = watchdog;
   return CONVOY_OK;
 }
 
-void cvy_watch_close(cvy_watch *watch) {
-  if (!watch) return;
-  pthread_mutex_lock(&watch->lock);
-  watch->stop = true;
-  pthread_cond_signal(&watch->wake);
-  pthread_mutex_unlock(&watch->lock);
-  if (watch->started) pthread_join(watch->thread, NULL);
-  pthread_cond_destroy(&watch->wake);
-  pthread_mutex_destroy(&watch->lock);
-  free(watch->beats);
-  free(watch->notes);
-  free(watch);
+void cvy_watchdog_close(cvy_watchdog *watchdog) {
+  if (!watchdog) return;
+  pthread_mutex_lock(&watchdog->lock);
+  watchdog->stop = true;
+  pthread_cond_signal(&watchdog->wake);
+  pthread_mutex_unlock(&watchdog->lock);
+  if (watchdog->started) pthread_join(watchdog->thread, NULL);
+  pthread_cond_destroy(&watchdog->wake);
+  pthread_mutex_destroy(&watchdog->lock);
+  free(watchdog->heartbeats);
+  free(watchdog->notes);
+  free(watchdog);
 }
 
-void cvy_watch_after_fork(cvy_watch *watch) {
-  make_idle(watch);
-  for (int32_t i = 0; i < watch->threads; i++) atomic_store(&watch->beats[i].activity, CVY_IDLE);
+void cvy_watchdog_after_fork(cvy_watchdog *watchdog) {
+  make_idle(watchdog);
+  for (int32_t i = 0; i < watchdog->threads; i++)
+    atomic_store(&watchdog->heartbeats[i].activity, CVY_IDLE);
 }
 
-cvy_beat *cvy_watch_beat(cvy_watch *watch, int32_t thread) {
-  return &watch->beats[thread];
+cvy_heartbeat *cvy_watchdog_heartbeat(cvy_watchdog *watchdog, int32_t thread) {
+  return &watchdog->heartbeats[thread];
 }
 
-int64_t cvy_watch_stalls(const cvy_watch *watch) {
-  return watch ? atomic_load(&((cvy_watch *)watch)->stalls) : 0;
+int64_t cvy_watchdog_stalls(const cvy_watchdog *watchdog) {
+  return watchdog ? atomic_load(&((cvy_watchdog *)watchdog)->stalls) : 0;
 }
 
 /* --------------------------------------------------------------------------------- jobs */
 
 /* Without a thread to watch, the work is done all the same; the next job tries again. */
-static void ensure_watcher(cvy_watch *watch) {
-  if (watch->started) {
-    if (watch->asleep) pthread_cond_signal(&watch->wake);
-    watch->asleep = false;
+static void ensure_thread(cvy_watchdog *watchdog) {
+  if (watchdog->started) {
+    if (watchdog->asleep) pthread_cond_signal(&watchdog->wake);
+    watchdog->asleep = false;
     return;
   }
-  watch->started = cvy_thread_start(&watch->thread, run_watcher, watch, "convoy-watch");
+  watchdog->started =
+      cvy_thread_start(&watchdog->thread, run_watchdog, watchdog, "convoy-watchdog");
 }
 
-void cvy_watch_begin(cvy_watch *watch, const cvy_problem *problem, const char *algorithm) {
-  if (!watch) return;
-  pthread_mutex_lock(&watch->lock);
-  watch->problem = *problem;
-  watch->algorithm = algorithm;
-  watch->running = true;
-  watch->jobs++;
-  ensure_watcher(watch);
-  pthread_mutex_unlock(&watch->lock);
+void cvy_watchdog_begin(cvy_watchdog *watchdog, const cvy_problem *problem, const char *algorithm) {
+  if (!watchdog) return;
+  pthread_mutex_lock(&watchdog->lock);
+  watchdog->problem = *problem;
+  watchdog->algorithm = algorithm;
+  watchdog->running = true;
+  watchdog->jobs++;
+  ensure_thread(watchdog);
+  pthread_mutex_unlock(&watchdog->lock);
 }
 
-void cvy_watch_end(cvy_watch *watch) {
-  if (!watch) return;
-  pthread_mutex_lock(&watch->lock);
-  watch->running = false;
-  pthread_mutex_unlock(&watch->lock);
+void cvy_watchdog_end(cvy_watchdog *watchdog) {
+  if (!watchdog) return;
+  pthread_mutex_lock(&watchdog->lock);
+  watchdog->running = false;
+  pthread_mutex_unlock(&watchdog->lock);
 }

@@ -3,7 +3,7 @@
  * BLAS cannot be ended, and what it may still write cannot be given to another
  * (docs/decisions/006).
  *
- * The watcher is a thread that looks CVY_WATCH_LOOKS times per limit while jobs come in, and sleeps
+ * The watcher is a thread that looks CVY_WATCHDOG_LOOKS times per limit while jobs come in, and sleeps
  * without a timeout as soon as a whole interval had none. It counts looks, not time: while the
  * machine is suspended or the program stopped there are none. */
 #ifndef CVY_CPU_THREADS_WATCHDOG_H
@@ -12,24 +12,24 @@
 #include "conv/problem.h"
 #include "cpu/threads/heartbeat.h"
 
-#define CVY_WATCH_LOOKS 12
+#define CVY_WATCHDOG_LOOKS 12
 
-typedef struct cvy_watch cvy_watch;
+typedef struct cvy_watchdog cvy_watchdog;
 
 /* For `threads` threads and a limit of `seconds`. Its own thread starts with the first job. */
-convoy_status cvy_watch_open(int32_t threads, double seconds, cvy_watch **out);
-void cvy_watch_close(cvy_watch *watch); /* NULL is allowed */
+convoy_status cvy_watchdog_open(int32_t threads, double seconds, cvy_watchdog **out);
+void cvy_watchdog_close(cvy_watchdog *watchdog); /* NULL is allowed */
 /* In the child, by the thread that called fork(): no thread is at work, and none watches yet. */
-void cvy_watch_after_fork(cvy_watch *watch);
+void cvy_watchdog_after_fork(cvy_watchdog *watchdog);
 
-/* Where thread `thread` beats: 0 is the caller of the job, unless the threads are a lent team's. */
-cvy_beat *cvy_watch_beat(cvy_watch *watch, int32_t thread);
+/* Where thread `thread` heartbeats: 0 is the caller of the job, unless the threads are a lent team's. */
+cvy_heartbeat *cvy_watchdog_heartbeat(cvy_watchdog *watchdog, int32_t thread);
 
 /* A job begins and ends, one at a time; `algorithm` lives on. A NULL watch does nothing. */
-void cvy_watch_begin(cvy_watch *watch, const cvy_problem *problem, const char *algorithm);
-void cvy_watch_end(cvy_watch *watch);
+void cvy_watchdog_begin(cvy_watchdog *watchdog, const cvy_problem *problem, const char *algorithm);
+void cvy_watchdog_end(cvy_watchdog *watchdog);
 
 /* Lines logged so far; 0 for NULL. */
-int64_t cvy_watch_stalls(const cvy_watch *watch);
+int64_t cvy_watchdog_stalls(const cvy_watchdog *watchdog);
 
 #endif

@@ -113,7 +113,7 @@ static void add_block(const block *b, bool add, float *sum) {
   cvy_microkernel_tile tile = {
       .tap = no_shift, .taps = 1, .channels = b->end - b->first, .add = add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
-  for (int64_t point = 0; point < s->points; point++, cvy_beat_on())
+  for (int64_t point = 0; point < s->points; point++, cvy_heartbeat_tick())
     for (int64_t at = 0; at < plan->pitch; at += columns)
       for (int64_t i = b->first_tile; i < b->last_tile; i++) {
         tile.x = b->source + point * plan->source_pitch + at;
@@ -140,7 +140,7 @@ static void sum_piece(const weights *run, int64_t number, float *memory) {
     b.first = first;
     b.end = cvy_least(first + plan->block, end);
     load_source(&b);
-    for (int64_t i = b.first_tile; i < b.last_tile; i++, cvy_beat_on()) load_dy(&b, i);
+    for (int64_t i = b.first_tile; i < b.last_tile; i++, cvy_heartbeat_tick()) load_dy(&b, i);
     add_block(&b, first > begin, sum);
   }
 }
@@ -185,7 +185,7 @@ static void put_outputs(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const weights *run = arg;
   const cvy_cpu_winograd_weights_plan *plan = &run->plan;
   float *slots = run->sums + plan->shape.p.groups * plan->slices * plan->sum_floats;
-  for (int64_t i = begin; i < end; i++, cvy_beat_on())
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
     put_output(run, i, slots + slot * plan->slot_floats);
 }
 

@@ -50,7 +50,7 @@ static void transform(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const filters *f = arg;
   const cvy_cpu_winograd_maps_plan *plan = f->plan;
   float *taps = f->to + plan->shared_floats + slot * plan->slot_floats;
-  for (int64_t i = begin; i < end; i++, cvy_beat_on())
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
     cvy_cpu_winograd_transform_filter(plan, f->call, i, 0, plan->shape.channels, taps,
                                       f->to + i * plan->filter_tile);
 }

@@ -145,7 +145,7 @@ static void make_block(const maps *run, int64_t number, float *memory) {
   const float *filters = run->call->workspace;
   filters += b.group * s->kernel_tiles * plan->filter_tile;
   for (int64_t c = 0; c < s->channels; c++) cvy_cpu_winograd_load(&b, c);
-  for (int64_t i = 0; i < s->kernel_tiles; i += plan->together, cvy_beat_on()) {
+  for (int64_t i = 0; i < s->kernel_tiles; i += plan->together, cvy_heartbeat_tick()) {
     int64_t last = cvy_least(i + plan->together, s->kernel_tiles);
     cvy_cpu_winograd_multiply(
         &b, &(cvy_cpu_winograd_product){.source = b.source,
@@ -160,7 +160,7 @@ static void make_block(const maps *run, int64_t number, float *memory) {
 static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const maps *run = arg;
   float *memory = (float *)run->call->workspace + run->plan.shared_floats;
-  for (int64_t i = begin; i < end; i++, cvy_beat_on())
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
     make_block(run, i, memory + slot * run->plan.slot_floats);
 }
 

@@ -24,7 +24,7 @@ static cvy_cpu_winograd_block block_of(const transient *t, int32_t slot) {
 
 static void load(void *arg, int64_t begin, int64_t end, int32_t slot) {
   cvy_cpu_winograd_block b = block_of(arg, slot);
-  for (int64_t c = begin; c < end; c++, cvy_beat_on()) cvy_cpu_winograd_load(&b, c);
+  for (int64_t c = begin; c < end; c++, cvy_heartbeat_tick()) cvy_cpu_winograd_load(&b, c);
 }
 
 /* Adds what channels from `first` on give to the products of a kernel tile. */
@@ -48,8 +48,9 @@ static void make(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_winograd_tiling *s = &t->plan->shape;
   cvy_cpu_winograd_block b = block_of(t, slot);
   for (int64_t c = 0; c < s->channels; c += t->plan->chunk)
-    for (int64_t i = begin; i < end; i++, cvy_beat_on()) multiply(t, &b, memory_of(t, slot), i, c);
-  for (int64_t i = begin; i < end; i++, cvy_beat_on())
+    for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
+      multiply(t, &b, memory_of(t, slot), i, c);
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
     cvy_cpu_winograd_put(&b, t->product + i * s->kernel->rows * t->plan->pitch, i, i + 1);
 }
 

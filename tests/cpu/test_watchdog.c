@@ -41,14 +41,14 @@ static void take_line(void *user, convoy_log_level level, const char *line) {
 
 typedef struct watched {
   cvy_threads *threads;
-  cvy_watch *watch;
+  cvy_watchdog *watchdog;
 } watched;
 
 static watched open_watched(double limit) {
   watched w;
   assert_int_equal(cvy_threads_open(3, &w.threads), CONVOY_OK);
-  assert_int_equal(cvy_watch_open(3, limit, &w.watch), CONVOY_OK);
-  cvy_threads_watch(w.threads, w.watch);
+  assert_int_equal(cvy_watchdog_open(3, limit, &w.watchdog), CONVOY_OK);
+  cvy_threads_set_watchdog(w.threads, w.watchdog);
   lines = 0;
   last_line[0] = '\0';
   return w;
@@ -56,17 +56,17 @@ static watched open_watched(double limit) {
 
 static void close_watched(watched *w) {
   cvy_threads_close(w->threads);
-  cvy_watch_close(w->watch);
+  cvy_watchdog_close(w->watchdog);
 }
 
 /* One job of three parts; returns how many stalls it added. */
 static int64_t run_job(watched *w, cvy_task *task) {
   cvy_problem problem = {.n = 5, .c = 77, .direction = CONVOY_FORWARD};
-  int64_t before = cvy_watch_stalls(w->watch);
-  cvy_watch_begin(w->watch, &problem, "cpu.test");
+  int64_t before = cvy_watchdog_stalls(w->watchdog);
+  cvy_watchdog_begin(w->watchdog, &problem, "cpu.test");
   cvy_parallel_for(w->threads, 3, task, NULL);
-  cvy_watch_end(w->watch);
-  return cvy_watch_stalls(w->watch) - before;
+  cvy_watchdog_end(w->watchdog);
+  return cvy_watchdog_stalls(w->watchdog) - before;
 }
 
 static void sleep_for(double seconds) {
@@ -106,9 +106,9 @@ static void members_of_a_team_are_watched(void **state) {
 }
 
 static void product_hangs(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  cvy_step before = cvy_beat_enter((cvy_step){CVY_BLAS, {64, 512, 288}});
+  cvy_progress_point before = cvy_heartbeat_enter((cvy_progress_point){CVY_BLAS, {64, 512, 288}});
   second_part_hangs(arg, begin, end, slot);
-  cvy_beat_leave(before);
+  cvy_heartbeat_leave(before);
 }
 
 static void hanging_products_are_named(void **state) {
@@ -173,7 +173,7 @@ static void slow_steps(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)begin;
   (void)end;
   (void)slot;
-  for (int i = 0; i < 60; i++, cvy_beat_on()) sleep_for(LIMIT / 20);
+  for (int i = 0; i < 60; i++, cvy_heartbeat_tick()) sleep_for(LIMIT / 20);
 }
 
 static void slow_work_is_no_stall(void **state) {
@@ -228,7 +228,7 @@ static bool is_watcher(const char *status) {
   FILE *file = fopen(status, "re");
   if (file && !fgets(name, sizeof name, file)) name[0] = 0;
   if (file) fclose(file);
-  return strncmp(name, "Name:\tconvoy-watch", 18) == 0;
+  return strncmp(name, "Name:\tconvoy-watchdog", 21) == 0;
 }
 
 /* How often the watcher went to sleep; -1: no watcher. */
