@@ -1,18 +1,19 @@
 /* The affinity mask, widened to all of OpenMP's places where OpenMP had narrowed it to one of them.
- * The places are what the process could use when the runtime was loaded, or what the user listed. */
+ * The places are what the process could use when the runtime was loaded, or what the user
+ * listed. */
 #include "cpu/threads/affinity.h"
 
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define SETS 64 /* of CPU_SETSIZE processors: more than any kernel is built for */
+#define SETS 64 /* sets of CPU_SETSIZE processors: more than any kernel is built for */
 
 typedef struct mask {
   cpu_set_t set[SETS];
 } mask;
 
-/* Only there with the OpenMP build of OpenBLAS; with others they are NULL. */
+/* The OpenMP build of OpenBLAS brings these along; with others they are NULL. */
 extern int omp_get_num_places(void) __attribute__((weak));
 extern int omp_get_place_num_procs(int place) __attribute__((weak));
 extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));
@@ -30,7 +31,7 @@ static void add_place(int place, mask *to) {
   free(ids);
 }
 
-/* Whether the mask is one of OpenMP's places; then `all` becomes their union. */
+/* Whether the mask is one of OpenMP's places. If it is, `all` becomes their union. */
 static bool bound_by_openmp(const mask *own, mask *all) {
   bool bound = false;
   *all = *own;

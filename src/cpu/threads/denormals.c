@@ -1,4 +1,4 @@
-/* The floating-point mode of a thread, per instruction set; elsewhere it stays as it is. */
+/* The floating-point mode of a thread. On processors that are not named here it stays as it is. */
 #include "cpu/threads/denormals.h"
 
 #if defined(__SSE2__)

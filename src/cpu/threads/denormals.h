@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* In this thread from now on; returns the mode to restore. */
+/* Lets denormals count as 0 in this thread from now on. Returns the mode to restore. */
 uint64_t cvy_denormals_flush(void);
 void cvy_denormals_restore(uint64_t mode);
 

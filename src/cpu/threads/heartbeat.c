@@ -1,4 +1,5 @@
-/* The heartbeat of the calling thread. Relaxed stores do: a reader compares counts that are seconds old. */
+/* The heartbeat of the calling thread. Relaxed stores are enough, because a reader compares counts
+ * that are seconds old. */
 #include "cpu/threads/heartbeat.h"
 
 #include <pthread.h>
@@ -23,20 +24,20 @@ void cvy_heartbeat_tick(void) {
   atomic_store_explicit(&here->count, count + 1, memory_order_relaxed);
 }
 
-static void put(const cvy_progress_point *step) {
+static void put(const cvy_progress_point *point) {
   for (int i = 0; i < 3; i++)
-    atomic_store_explicit(&here->number[i], step->number[i], memory_order_relaxed);
-  atomic_store_explicit(&here->activity, (int)step->activity, memory_order_relaxed);
+    atomic_store_explicit(&here->number[i], point->number[i], memory_order_relaxed);
+  atomic_store_explicit(&here->activity, (int)point->activity, memory_order_relaxed);
   cvy_heartbeat_tick();
 }
 
-cvy_progress_point cvy_heartbeat_enter(cvy_progress_point step) {
+cvy_progress_point cvy_heartbeat_enter(cvy_progress_point point) {
   cvy_progress_point before = {CVY_IDLE, {0}};
   if (!here) return before;
   before.activity = (cvy_activity)atomic_load_explicit(&here->activity, memory_order_relaxed);
   for (int i = 0; i < 3; i++)
     before.number[i] = atomic_load_explicit(&here->number[i], memory_order_relaxed);
-  put(&step);
+  put(&point);
   return before;
 }
 

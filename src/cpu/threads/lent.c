@@ -7,7 +7,8 @@ typedef struct visit {
   atomic_int joined; /* threads of the program that came to the loop */
 } visit;
 
-/* Runs on each thread of the program's team, which may have more of them than the loop has members. */
+/* Runs on each thread of the program's team, which may have more of them than the loop has
+ * members. */
 static void join(void *arg) {
   visit *v = arg;
   int32_t member = atomic_fetch_add_explicit(&v->joined, 1, memory_order_relaxed);
@@ -17,8 +18,8 @@ static void join(void *arg) {
   cvy_denormals_restore(mode);
 }
 
-/* All of the program's threads are called however few would do: OpenMP ends and starts threads when the
- * size of its team changes. */
+/* All of the program's threads are called however few would do: OpenMP ends and starts threads when
+ * the size of its team changes. */
 static void run(cvy_team *team, cvy_loop *loop, int64_t helpers) {
   const cvy_lent_team *lent = (const cvy_lent_team *)team;
   visit v = {.loop = loop};

@@ -1,5 +1,6 @@
-/* Processors this process may use. A container with a quota of two processors on a machine of 64
- * still sees 64 in its affinity mask; 64 threads there would be throttled most of the time. */
+/* The number of processors this process may use. A container with a quota of two processors on a
+ * machine of 64 still sees 64 in its affinity mask; 64 threads there would be throttled most of the
+ * time. */
 #include "cpu/threads/limits.h"
 
 #include <limits.h>
@@ -63,7 +64,7 @@ static bool names_cpu(const char *controllers) {
   return strstr(list, ",cpu,") != NULL;
 }
 
-/* One line: hierarchy-number ":" controllers ":" path; version 2 has no controllers. */
+/* A line has the form hierarchy-number ":" controllers ":" path. Version 2 has no controllers. */
 static int32_t line_quota(char *line, const char *root) {
   char mount[PATH_MAX];
   char *controllers = strchr(line, ':');

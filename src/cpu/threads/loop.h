@@ -1,5 +1,5 @@
-/* A parallel loop on its way. It is cut into parts, which the threads that carry it out claim from a counter
- * until none is left. */
+/* A parallel loop on its way. It is cut into parts, which the threads that carry it out claim from
+ * a counter until none is left. */
 #ifndef CVY_CPU_THREADS_LOOP_H
 #define CVY_CPU_THREADS_LOOP_H
 
@@ -15,9 +15,9 @@ typedef struct cvy_loop {
   atomic_int_fast64_t next;
 } cvy_loop;
 
-/* Claims parts and carries them out until none is left, as member `member`. Also for a thread that is a
- * member only now: until this returns, its heartbeat is that member's, and loops that its tasks start
- * run on this thread alone. */
+/* Claims parts and carries them out until none is left, as member `member`. Also for a thread that
+ * is a member only now: until this returns, its heartbeat is that member's, and loops that its
+ * tasks start run on this thread alone. */
 void cvy_loop_join(cvy_loop *loop, int32_t member);
 
 /* The same for a thread that has settled as a member, which costs less. */
@@ -27,7 +27,8 @@ void cvy_loop_settle(cvy_watchdog *watchdog, int32_t member);
 
 /* Whether the calling thread is a member of a loop that runs, or has settled as one. */
 bool cvy_loop_is_inside(void);
-/* Says in a child made by fork() that its only thread is no member, whatever it was in the parent. */
+/* Says in a child made by fork() that its only thread is no member, whatever it was in the
+ * parent. */
 void cvy_loop_after_fork(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* The pool: threads of our own. The caller and the pool's threads claim parts of a loop until none is
- * left. A thread that wakes up late finds the loop closed and sleeps on: the caller never waits for a
- * thread that has no work, which matters when processors are shared. */
+/* The pool: threads of our own. The caller and the pool's threads claim parts of a loop until none
+ * is left. A thread that wakes up late finds the loop closed and sleeps on: the caller never waits
+ * for a thread that has no work, which matters when processors are shared. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 /* Rounds of looking before a thread sleeps, some microseconds: enough to bridge the gap between two
  * loops of one operation, too short to be felt by others. */
 #define SPIN_ROUNDS 100
-/* Rounds of looking before the caller sleeps, for whom others still work: about as long as waking it up
- * takes. */
+/* Rounds of looking before the caller sleeps, for whom others still work: about as long as waking
+ * it up takes. */
 #define CLOSE_ROUNDS 1000
 
 typedef struct pool {

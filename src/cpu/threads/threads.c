@@ -65,8 +65,8 @@ static void after_fork(void) {
   pthread_mutex_unlock(&all_lock);
 }
 
-/* The child has none of the teams' threads, and locks are in whatever state they were, except the list's,
- * which is the forking thread's own. */
+/* The child has none of the teams' threads, and locks are in whatever state they were, except the
+ * list's, which is the forking thread's own. */
 static void after_fork_in_child(void) {
   pthread_mutex_unlock(&all_lock);
   cvy_loop_after_fork();

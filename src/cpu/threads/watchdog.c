@@ -1,4 +1,4 @@
-/* The watcher: compares the counts of all heartbeats with those of its last look. */
+/* The watchdog compares the counts of all heartbeats with those of its last look. */
 #include "cpu/threads/watchdog.h"
 
 #include <pthread.h>
@@ -10,23 +10,23 @@
 
 #define CACHE_LINE 64
 
-/* What the watcher remembers of a thread. */
-typedef struct note {
+/* What the watchdog remembers of a thread. */
+typedef struct last_look {
   uint64_t count;
-  int looks;        /* that found this count again */
+  int looks;        /* how many found this count again */
   double processor; /* the thread's processor time when the count was new */
-} note;
+} last_look;
 
 struct cvy_watchdog {
   int32_t threads;
   double seconds;
   cvy_heartbeat *heartbeats;
-  note *notes;
+  last_look *last;
   pthread_t thread;
   pthread_mutex_t lock; /* guards what follows */
   pthread_cond_t wake;
   bool started, stop;
-  bool asleep; /* without a timeout: the next job must wake it */
+  bool asleep; /* it sleeps without a timeout, so the next job must wake it */
   bool running;
   uint64_t jobs; /* begun so far */
   cvy_problem problem;
@@ -43,7 +43,7 @@ static double processor_seconds(cvy_heartbeat *heartbeat) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void name_step(cvy_heartbeat *heartbeat, cvy_text *text) {
+static void name_progress_point(cvy_heartbeat *heartbeat, cvy_text *text) {
   static const char *const words[] = {
       [CVY_PART] = "part %lld of %lld of a loop",
       [CVY_BLAS_TURN] = "waiting for another thread's BLAS call",
@@ -61,28 +61,29 @@ static void write_line(cvy_watchdog *watchdog, int32_t thread, cvy_text *text) {
   cvy_heartbeat *heartbeat = &watchdog->heartbeats[thread];
   cvy_problem_key(&watchdog->problem, problem, sizeof problem);
   cvy_text_add(text, "cpu: no progress for %g s in ", watchdog->seconds);
-  name_step(heartbeat, text);
+  name_progress_point(heartbeat, text);
   cvy_text_add(text,
                ", %s on %s, thread %d of %d (it used %.1f s of processor time meanwhile); the call "
                "waits on",
                watchdog->algorithm, problem, (int)thread + 1, (int)watchdog->threads,
-               processor_seconds(heartbeat) - watchdog->notes[thread].processor);
+               processor_seconds(heartbeat) - watchdog->last[thread].processor);
 }
 
-/* True once per stall: the look at which it has lasted long enough. */
+/* True once per stall, at the look by which it has lasted long enough. */
 static bool stalls_now(cvy_watchdog *watchdog, int32_t thread) {
   cvy_heartbeat *heartbeat = &watchdog->heartbeats[thread];
-  note *n = &watchdog->notes[thread];
+  last_look *n = &watchdog->last[thread];
   uint64_t count = atomic_load_explicit(&heartbeat->count, memory_order_relaxed);
   bool idle = atomic_load_explicit(&heartbeat->activity, memory_order_relaxed) == CVY_IDLE;
   if (idle || count != n->count) {
-    *n = (note){count, 0, processor_seconds(heartbeat)};
+    *n = (last_look){count, 0, processor_seconds(heartbeat)};
     return false;
   }
   return ++n->looks == CVY_WATCHDOG_LOOKS;
 }
 
-/* The sink may take its time or call the library, so the lock is not held while a line is logged. */
+/* Whoever takes the line may need time for it or call the library, so the lock is not held
+ * meanwhile. */
 static void look(cvy_watchdog *watchdog, int32_t thread) {
   char line[512];
   cvy_text text = cvy_text_in(line, sizeof line);
@@ -94,7 +95,7 @@ static void look(cvy_watchdog *watchdog, int32_t thread) {
   pthread_mutex_lock(&watchdog->lock);
 }
 
-/* ------------------------------------------------------------------------------ the watcher */
+/* ------------------------------------------------------------------------------ its thread */
 
 static struct timespec after(double seconds) {
   struct timespec time;
@@ -146,17 +147,17 @@ static void make_idle(cvy_watchdog *watchdog) {
 convoy_status cvy_watchdog_open(int32_t threads, double seconds, cvy_watchdog **out) {
   void *heartbeats = NULL;
   cvy_watchdog *watchdog = calloc(1, sizeof *watchdog);
-  note *notes = calloc((size_t)threads, sizeof *notes);
-  if (!watchdog || !notes ||
+  last_look *last = calloc((size_t)threads, sizeof *last);
+  if (!watchdog || !last ||
       posix_memalign(&heartbeats, CACHE_LINE, (size_t)threads * sizeof(cvy_heartbeat)) != 0) {
     free(watchdog);
-    free(notes);
+    free(last);
     return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory to watch %d threads", (int)threads);
   }
   watchdog->threads = threads;
   watchdog->seconds = seconds;
   watchdog->heartbeats = heartbeats;
-  watchdog->notes = notes;
+  watchdog->last = last;
   memset(heartbeats, 0, (size_t)threads * sizeof(cvy_heartbeat));
   make_idle(watchdog);
   *out = watchdog;
@@ -173,7 +174,7 @@ void cvy_watchdog_close(cvy_watchdog *watchdog) {
   pthread_cond_destroy(&watchdog->wake);
   pthread_mutex_destroy(&watchdog->lock);
   free(watchdog->heartbeats);
-  free(watchdog->notes);
+  free(watchdog->last);
   free(watchdog);
 }
 
@@ -193,7 +194,8 @@ int64_t cvy_watchdog_stalls(const cvy_watchdog *watchdog) {
 
 /* --------------------------------------------------------------------------------- jobs */
 
-/* Without a thread to watch, the work is done all the same; the next job tries again. */
+/* Where its thread cannot be started, the work is done all the same, and the next job tries
+ * again. */
 static void ensure_thread(cvy_watchdog *watchdog) {
   if (watchdog->started) {
     if (watchdog->asleep) pthread_cond_signal(&watchdog->wake);
