@@ -1,5 +1,5 @@
-/* Peak probes: multiply-adds from registers, and copying arrays larger than the caches. The best of a
- * few tries counts, for other programs can only slow a try down. */
+/* Peak probes: multiply-adds from registers, and copying arrays larger than the caches. The best of
+ * a few tries counts, for other programs can only slow a try down. */
 #include "cpu/peak.h"
 
 #include <stdlib.h>
@@ -56,9 +56,10 @@ static void copy(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 convoy_status cvy_peak_copy(cvy_threads *threads, double *gigabytes) {
   char *memory = malloc(2 * COPY_BYTES);
-  if (!memory)
+  if (!memory) {
     return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no %lld bytes to measure copying with",
                     (long long)(2 * COPY_BYTES));
+  }
   memset(memory, 1, 2 * COPY_BYTES); /* pages exist before the clock starts */
   copying c = {memory, memory + COPY_BYTES};
   double best = 0;

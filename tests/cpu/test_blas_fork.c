@@ -1,5 +1,5 @@
-/* A child made by fork() multiplies with BLAS, whatever the parent and its other threads did with it:
- * OpenMP's own loops never come back in such a child, so the engine must not enter one. */
+/* A child made by fork() multiplies with BLAS, whatever the parent and its other threads did with
+ * it: OpenMP's own loops never come back in such a child, so the engine must not enter one. */
 #include <cblas.h>
 #include <pthread.h>
 #include <stdatomic.h>

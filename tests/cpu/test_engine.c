@@ -1,5 +1,5 @@
-/* The backend object: determinism, outputs that may not be read, workspace limits, flat memory. What
- * the algorithms compute is tested in tests/algos. */
+/* The backend object: determinism, outputs that may not be read, workspace limits, flat memory.
+ * What the algorithms compute is tested in tests/algos. */
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
@@ -29,8 +29,8 @@ typedef void check_fn(cvy_device *device, cpu_work *w);
 /* Every row that accepts, every shape, every direction; returns how many there were. */
 static int for_all(cvy_device *device, float beta, check_fn *check) {
   int checked = 0;
-  for (size_t s = 0; s < CVY_COUNT(shapes); s++)
-    for (int d = beta == 0 ? 0 : 1; d < CONVOY_DIRECTIONS; d++)
+  for (size_t s = 0; s < CVY_COUNT(shapes); s++) {
+    for (int d = beta == 0 ? 0 : 1; d < CONVOY_DIRECTIONS; d++) {
       for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
         cpu_work w = cpu_work_new(shapes[s], d, beta, test_fill_reals);
         if (cpu_choose(device, &w, row)) {
@@ -39,6 +39,8 @@ static int for_all(cvy_device *device, float beta, check_fn *check) {
         }
         cpu_work_free(&w);
       }
+    }
+  }
   return checked;
 }
 
@@ -89,9 +91,10 @@ static void check_within_limit(cvy_device *device, cpu_work *w) {
   const cvy_algorithm *algorithm = cvy_backend_cpu.algorithms[w->job.algorithm];
   const cvy_facts *facts = cvy_backend_cpu.facts(device);
   cvy_usage usage;
-  if (algorithm->workspace)
+  if (algorithm->workspace) {
     assert_true(algorithm->workspace(&w->job.problem, facts, &w->job.params) <=
                 facts->workspace_limit);
+  }
   assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
   cvy_backend_cpu.usage(device, &usage);
   assert_true(usage.host_bytes <= facts->workspace_limit);
@@ -154,7 +157,7 @@ static void exhausted_memory_leaves_the_output(void **state) {
 static void empty_batches_clear_gradients(void **state) {
   (void)state;
   cvy_device *device = cpu_open(2, WORKSPACE);
-  for (int d = CONVOY_BACKWARD_WEIGHTS; d <= CONVOY_BACKWARD_BIAS; d++)
+  for (int d = CONVOY_BACKWARD_WEIGHTS; d <= CONVOY_BACKWARD_BIAS; d++) {
     for (int beta = 0; beta <= 1; beta++) {
       cpu_work w = cpu_work_new("n0c3h5w5 k4r3s3", d, (float)beta, test_fill_reals);
       for (int64_t i = 0; i < w.out.count; i++) w.out.values[i] = 5.0f;
@@ -162,6 +165,7 @@ static void empty_batches_clear_gradients(void **state) {
       for (int64_t i = 0; i < w.out.count; i++) assert_true(w.out.values[i] == 5.0f * (float)beta);
       cpu_work_free(&w);
     }
+  }
   cvy_backend_cpu.close(device);
 }
 
@@ -243,9 +247,10 @@ static void check_spread(cvy_device *device, cpu_work *w) {
     float *x = w->a.values + c * volume, *last = x + volume - 1, before[] = {*x, *last};
     *x = *last = INFINITY;
     assert_int_equal(cpu_run(device, w), CONVOY_OK);
-    for (int64_t i = 0; i < w->out.count; i++)
+    for (int64_t i = 0; i < w->out.count; i++) {
       if (i / taps % channels + i / taps / channels / (p->k / p->groups) * channels != c)
         assert_true(isfinite(w->out.values[i]));
+    }
     *x = before[0], *last = before[1];
   }
 }
@@ -253,12 +258,13 @@ static void check_spread(cvy_device *device, cpu_work *w) {
 static void what_is_not_finite_stays_in_its_channel(void **state) {
   (void)state;
   cvy_device *device = cpu_open(2, WORKSPACE);
-  for (size_t s = 0; s < CVY_COUNT(tight); s++)
+  for (size_t s = 0; s < CVY_COUNT(tight); s++) {
     for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
       cpu_work w = cpu_work_new(tight[s], CONVOY_BACKWARD_WEIGHTS, 0, test_fill_reals);
       if (cpu_choose(device, &w, row)) check_spread(device, &w);
       cpu_work_free(&w);
     }
+  }
   cvy_backend_cpu.close(device);
 }
 

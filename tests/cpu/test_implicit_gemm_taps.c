@@ -9,7 +9,8 @@
 #define MOST 128 /* taps, and phases: 5 x 5 x 5 at most */
 #define LARGE 128
 
-/* A phase has the taps whose distance from the first leaves its remainder of the stride, ascending. */
+/* A phase has the taps whose distance from the first leaves its remainder of the stride,
+ * ascending. */
 static bool belongs(const cvy_cpu_implicit_gemm_plan *plan, int64_t tap, int64_t phase) {
   const cvy_problem *p = &plan->whole;
   for (int i = 2; i >= 0; i--) {

@@ -1,6 +1,7 @@
-/* How cpu.implicit_gemm cuts backward_weights into units: what blocks turn again of their neighbours' x
- * stays in proportion, whatever the filter, its dilation and the width of rows. Where it did not, the
- * gradient of a filter n x 1 took thirty times as long as one row of pixels less. */
+/* How cpu.implicit_gemm cuts backward_weights into units: what blocks turn again of their
+ * neighbours' x stays in proportion, whatever the filter, its dilation and the width of rows. Where
+ * it did not, the gradient of a filter n x 1 took thirty times as long as one row of pixels
+ * less. */
 #include "common/case.h"
 #include "common/cmocka.h"
 #include "common/random.h"

@@ -1,5 +1,6 @@
-/* Bad settings of OpenMP and OpenBLAS: each in a child process whose engine must give right results,
- * start no thread too many and keep its speed. Both read their environment once, when loaded. */
+/* Bad settings of OpenMP and OpenBLAS: each in a child process whose engine must give right
+ * results, start no thread too many and keep its speed. Both read their environment once, when
+ * loaded. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>

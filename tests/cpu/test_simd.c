@@ -1,5 +1,5 @@
-/* The inner loops of every instruction set this processor has, against plain loops, on integers: the
- * results must be equal. Lengths go through all remainders of all register widths. */
+/* The inner loops of every instruction set this processor has, against plain loops, on integers:
+ * the results must be equal. Lengths go through all remainders of all register widths. */
 #include <math.h>
 #include <string.h>
 
@@ -83,9 +83,10 @@ static void check_dot(const cvy_simd *simd, int64_t length, int64_t stride) {
   fill();
   cvy_plane_pair planes = {x, y, length + 3, 211, stride, 3, length};
   double sum = 0;
-  for (int64_t r = 0; r < 3; r++)
+  for (int64_t r = 0; r < 3; r++) {
     for (int64_t i = 0; i < length; i++)
       sum += (double)x[r * (length + 3) + i] * (double)y[r * 211 + i * stride];
+  }
   assert_true(simd->dot(&planes) == sum);
 }
 
@@ -133,15 +134,17 @@ static void expect_prefetched(const cvy_prefetch *prefetch) {
 
 static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *weights) {
   fill();
-  for (int64_t o = 0; o < s->rows; o++)
+  for (int64_t o = 0; o < s->rows; o++) {
     for (int64_t i = 0; i < s->length; i++) {
       float *to = &expected[o * ROW + i];
       *to = 0;
-      for (int64_t t = 0; t < s->across * s->down; t++)
+      for (int64_t t = 0; t < s->across * s->down; t++) {
         *to += weights[s->interleaved ? t * simd->microkernel.width + i % simd->microkernel.width
                                       : t] *
                *tap(s, t, o, i);
+      }
     }
+  }
   ask(s->prefetch);
   simd->sums(s, weights, y, ROW);
   expect_equal();
@@ -157,9 +160,10 @@ static void check_dots(const cvy_simd *simd, const cvy_stencil *s) {
   expect_prefetched(s->prefetch);
   for (int64_t t = 0; t < s->across * s->down; t++) {
     double sum = 0;
-    for (int64_t o = 0; o < s->rows; o++)
+    for (int64_t o = 0; o < s->rows; o++) {
       for (int64_t i = 0; i < s->length; i++)
         sum += (double)y[o * ROW + i] * (double)*tap(s, t, o, i);
+    }
     assert_true(simd->sum(sums + t * CVY_WIDEST_VECTOR, CVY_WIDEST_VECTOR) == sum);
   }
 }
@@ -183,11 +187,14 @@ static void check_stencil(const cvy_simd *simd, int64_t down, int64_t rows, int6
 
 static void stencils_equal_plain_loops(void **state) {
   (void)state;
-  for (int set = 0; set < set_count; set++)
-    for (int64_t down = 1; down <= 8; down++)
-      for (int64_t rows = 1; rows <= 13; rows += 2)
+  for (int set = 0; set < set_count; set++) {
+    for (int64_t down = 1; down <= 8; down++) {
+      for (int64_t rows = 1; rows <= 13; rows += 2) {
         for (int64_t length = 1; length <= 57; length += length == 1 ? 3 : 4)
           check_stencil(sets[set], down, rows, length);
+      }
+    }
+  }
 }
 
 /* Planes of `count` elements, which go to places in reverse order with gaps between them. */
@@ -212,28 +219,32 @@ static void check_interleaving(const cvy_simd *simd, int64_t planes, int64_t cou
 
 static void interleaving_equals_plain_loops(void **state) {
   (void)state;
-  for (int s = 0; s < set_count; s++)
-    for (int64_t planes = 1; planes <= sets[s]->microkernel.width; planes++)
+  for (int s = 0; s < set_count; s++) {
+    for (int64_t planes = 1; planes <= sets[s]->microkernel.width; planes++) {
       for (int64_t count = 1; count < ROW; count++) {
         check_interleaving(sets[s], planes, count, false);
         check_interleaving(sets[s], planes, count, true);
       }
+    }
+  }
 }
 
 static void check_halves(const cvy_simd *simd, int64_t length) {
   const int64_t odd = 301;
   cvy_copy_rows rows = {y, x, ROW, 2 * ROW, 3, length};
   fill();
-  for (int64_t i = 0; i < 3 * length; i++)
+  for (int64_t i = 0; i < 3 * length; i++) {
     expected[i / length * ROW + i % length % 2 * odd + i % length / 2] =
         x[i / length * 2 * ROW + i % length];
+  }
   simd->split_rows(&rows, odd);
   expect_equal();
   rows = (cvy_copy_rows){y, x, 2 * ROW, ROW, 3, length};
   fill();
-  for (int64_t i = 0; i < 3 * length; i++)
+  for (int64_t i = 0; i < 3 * length; i++) {
     expected[i / length * 2 * ROW + i % length] =
         x[i / length * ROW + i % length % 2 * odd + i % length / 2];
+  }
   simd->join_rows(&rows, odd);
   expect_equal();
 }
@@ -244,19 +255,21 @@ static void check_pad(const cvy_simd *simd, int64_t length) {
   fill();
   for (int64_t i = 0; i < 3 * length; i++) expected[i / length * ROW + i % length] = x[i];
   simd->pad_rows(&rows);
-  for (int64_t o = 0; o < 3; o++)
+  for (int64_t o = 0; o < 3; o++) {
     for (int64_t i = length; i < simd->microkernel.width; i++)
       if (y[o * ROW + i] == 0) expected[o * ROW + i] = 0;
+  }
   expect_equal();
 }
 
 static void rows_equal_plain_loops(void **state) {
   (void)state;
-  for (int s = 0; s < set_count; s++)
+  for (int s = 0; s < set_count; s++) {
     for (int64_t length = 1; length < 2 * ROW; length++) {
       check_halves(sets[s], length);
       if (length < ROW) check_pad(sets[s], length);
     }
+  }
 }
 
 static void loops_equal_plain_ones(void **state) {
@@ -288,14 +301,16 @@ static void check_tile(const cvy_microkernel *kernel, int vectors, bool add) {
   test_random random = {5};
   fill();
   test_fill_integers(&random, filters, CHANNELS * TAPS * kernel->rows);
-  for (int64_t r = 0; r < kernel->rows; r++)
+  for (int64_t r = 0; r < kernel->rows; r++) {
     for (int64_t i = 0; i < columns; i++) {
       float *to = &expected[r * PITCH + i];
       if (!add) *to = 0;
-      for (int64_t c = 0; c < CHANNELS; c++)
+      for (int64_t c = 0; c < CHANNELS; c++) {
         for (int64_t t = 0; t < TAPS; t++)
           *to += filters[(c * TAPS + t) * kernel->rows + r] * x[c * PITCH + tap[t] + i];
+      }
     }
+  }
   cvy_microkernel_tile tile = {x, filters, y, tap, TAPS, CHANNELS, PITCH, PITCH, add};
   kernel->run[vectors - 1](&tile);
   expect_equal();
@@ -303,13 +318,14 @@ static void check_tile(const cvy_microkernel *kernel, int vectors, bool add) {
 
 static void tiles_equal_plain_loops(void **state) {
   (void)state;
-  for (int s = 0; s < set_count; s++)
+  for (int s = 0; s < set_count; s++) {
     for (int vectors = 1; vectors <= CVY_MICROKERNEL_VECTORS; vectors++) {
       check_tile(&sets[s]->microkernel, vectors, false);
       check_tile(&sets[s]->microkernel, vectors, true);
       check_tile(&sets[s]->narrow_microkernel, vectors, false);
       check_tile(&sets[s]->narrow_microkernel, vectors, true);
     }
+  }
 }
 
 /* Rows of the tile's own y, columns of x; what is beyond `rows` and `columns` stays as it was. */
@@ -321,12 +337,13 @@ static void check_inner_products(const cvy_inner_products_kernel *inner, int64_t
   test_random random = {7};
   fill();
   for (int64_t r = 0; r < inner->rows; r++) test_fill_integers(&random, slopes + r * pitch, length);
-  for (int64_t r = 0; r < rows; r++)
+  for (int64_t r = 0; r < rows; r++) {
     for (int64_t j = 0; j < columns; j++) {
       float *to = &expected[r * sum_pitch + j];
       if (!add) *to = 0;
       for (int64_t i = 0; i < length; i++) *to += slopes[r * pitch + i] * x[column[j] + i];
     }
+  }
   inner->run(&(cvy_inner_products_tile){x, slopes, column, y, pitch, sum_pitch, length,
                                         .rows = rows, .columns = columns, .add = add});
   expect_equal();
@@ -336,12 +353,14 @@ static void inner_products_equal_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++) {
     const cvy_inner_products_kernel *inner = &sets[s]->inner_products;
-    for (int64_t rows = 1; rows <= inner->rows; rows++)
-      for (int64_t columns = 1; columns <= inner->columns; columns++)
+    for (int64_t rows = 1; rows <= inner->rows; rows++) {
+      for (int64_t columns = 1; columns <= inner->columns; columns++) {
         for (int64_t length = 1; length < 60; length += 7) {
           check_inner_products(inner, rows, columns, length, false);
           check_inner_products(inner, rows, columns, length, true);
         }
+      }
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-/* Parallel loops: every item once, slots never shared, nested and concurrent calls, idle threads, and
- * the same on threads that the program lends. */
+/* Parallel loops: every item once, slots never shared, nested and concurrent calls, idle threads,
+ * and the same on threads that the program lends. */
 #include <float.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,11 +53,12 @@ static void items_are_done_once(void **state) {
   for (size_t s = 0; s < CVY_COUNT(sizes); s++) {
     cvy_threads *threads = open_threads(sizes[s]);
     assert_int_equal(cvy_threads_count(threads), sizes[s]);
-    for (int round = 0; round < 20; round++)
+    for (int round = 0; round < 20; round++) {
       for (size_t c = 0; c < CVY_COUNT(counts); c++) {
         check_loop(threads, cvy_parallel_for, counts[c]);
         check_loop(threads, cvy_parallel_items, counts[c]);
       }
+    }
     cvy_threads_close(threads);
   }
   check_loop(NULL, cvy_parallel_for, ITEMS);
@@ -195,7 +196,8 @@ static void look_at_masks(void *arg, int64_t begin, int64_t end, int32_t slot) {
     m->others_open += !sigismember(&blocked, others[i]);
 }
 
-/* The program's signals are not taken from its threads; a fault of the pool's own reaches its handler. */
+/* The program's signals are not taken from its threads; a fault of the pool's own reaches its
+ * handler. */
 static void signals_are_blocked_but_for_faults(void **state) {
   (void)state;
   masks m = {.caller = pthread_self()};

@@ -135,8 +135,9 @@ static void each_thread_is_told(void **state) {
   close_watched(&w);
 }
 
-/* The line tells a thread that computes from one that waits. On a loaded machine the one that computes has
- * the processor for a part of the time only, so it gets more time: what is told has one digit. */
+/* The line tells a thread that computes from one that waits. On a loaded machine the one that
+ * computes has the processor for a part of the time only, so it gets more time: what is told has
+ * one digit. */
 #define SPIN_LIMIT 2.4
 
 static void second_part_spins(void *arg, int64_t begin, int64_t end, int32_t slot) {

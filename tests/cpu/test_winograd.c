@@ -113,9 +113,10 @@ static void check_bound(convoy_context *context, const test_case *p, convoy_dire
     const double wide = ref_wide_magnitude(&p->conv, direction, p->x_shape, p->w_shape, a.values,
                                            b.values, i, plan.error_reach);
     const double bound = unit * (magnitude + plan.error_growth * wide);
-    if (!(fabs((double)out.values[i] - value) <= bound))
+    if (!(fabs((double)out.values[i] - value) <= bound)) {
       fail_msg("direction %d element %lld: %g, expected %g within %g", (int)direction, (long long)i,
                (double)out.values[i], value, bound);
+    }
   }
   test_array_free(&a);
   test_array_free(&b);
@@ -129,13 +130,14 @@ static void bound_holds_for_uneven_data(void **state) {
       "n3c9h7w7 k10r3s3 pad1 forward", "n1c5h12w19 k17r3s3 pad0:2,1:0 forward"};
   convoy_context *context = open_with(CONVOY_ON, "cpu.winograd");
   test_random random = {5};
-  for (int round = 0; round < 5; round++)
+  for (int round = 0; round < 5; round++) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
       test_case p;
       assert_true(test_case_parse(texts[i], &p));
       for (int d = CONVOY_FORWARD; d <= CONVOY_BACKWARD_WEIGHTS; d++)
         check_bound(context, &p, (convoy_direction)d, &random);
     }
+  }
   convoy_close(context);
 }
 
@@ -150,8 +152,8 @@ static test_array forward_of(convoy_context *context, const test_case *p, const 
   return y;
 }
 
-/* So many images are two blocks of tiles, each with filters transformed anew; the last image alone is
- * summed in the same order. */
+/* So many images are two blocks of tiles, each with filters transformed anew; the last image alone
+ * is summed in the same order. */
 static void blocks_of_tiles_do_not_matter(void **state) {
   (void)state;
   convoy_context *context = open_with(CONVOY_ON, "cpu.winograd");

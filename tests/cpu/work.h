@@ -30,8 +30,8 @@ bool cpu_choose_named(const cvy_device *device, cpu_work *work, const char *name
 /* Runs the work into an output filled with NaN. */
 convoy_status cpu_run(cvy_device *device, cpu_work *work);
 
-/* Whether `name` and cpu.direct give the same values for some problems of integers, in all directions
- * the row has; says on stderr what differs. For children too, so it asserts nothing. */
+/* Whether `name` and cpu.direct give the same values for some problems of integers, in all
+ * directions the row has; says on stderr what differs. For children too, so it asserts nothing. */
 bool cpu_row_is_right(cvy_device *device, const char *name);
 
 #endif

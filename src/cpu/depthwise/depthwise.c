@@ -1,5 +1,5 @@
-/* cpu.depthwise: one input channel per group. A strip of padded rows stays in the first level of cache;
- * results are summed in registers and go straight to where they belong. */
+/* cpu.depthwise: one input channel per group. A strip of padded rows stays in the first level of
+ * cache; results are summed in registers and go straight to where they belong. */
 #include <string.h>
 
 #include "cpu/depthwise/depthwise.h"
@@ -82,25 +82,28 @@ static void add_row(const cvy_cpu_depthwise_run *d, const float *w, const float 
   for (int64_t s = 0; s < p->filter[2]; s++) {
     int64_t offset = s * p->dilation[2] - p->pad[2], step = p->stride[2];
     cvy_span span = cvy_span_of(p->in[2], p->out[2], step, offset);
-    if (span.begin < span.end)
+    if (span.begin < span.end) {
       d->call->simd->axpy(dx + span.begin * step + offset, step, dy + span.begin, 1, w[s],
                           span.end - span.begin);
+    }
   }
 }
 
 static void add_output(const cvy_cpu_depthwise_run *d, const float *w, const float *dy, float *dx) {
   const cvy_problem *p = &d->plan.p;
-  for (int64_t t = 0; t < p->filter[0]; t++)
+  for (int64_t t = 0; t < p->filter[0]; t++) {
     for (int64_t r = 0; r < p->filter[1]; r++, w += p->filter[2]) {
       int64_t deep = t * p->dilation[0] - p->pad[0], top = r * p->dilation[1] - p->pad[1];
       cvy_span z = cvy_span_of(p->in[0], p->out[0], p->stride[0], deep);
       cvy_span h = cvy_span_of(p->in[1], p->out[1], p->stride[1], top);
-      for (int64_t oz = z.begin; oz < z.end; oz++)
+      for (int64_t oz = z.begin; oz < z.end; oz++) {
         for (int64_t oh = h.begin; oh < h.end; oh++) {
           int64_t row = (oz * p->stride[0] + deep) * p->in[1] + oh * p->stride[1] + top;
           add_row(d, w, dy + (oz * p->out[1] + oh) * p->out[2], dx + row * p->in[2]);
         }
+      }
     }
+  }
 }
 
 static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
@@ -111,9 +114,10 @@ static void add_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
     float *dx = d->call->out + nc * volume;
     if (!p->accumulate) memset(dx, 0, (size_t)volume * sizeof *dx);
-    for (int64_t i = 0; i < d->plan.inputs; i++)
+    for (int64_t i = 0; i < d->plan.inputs; i++) {
       add_output(d, d->call->b + (nc % p->c * d->plan.inputs + i) * taps,
                  d->call->a + (nc * d->plan.inputs + i) * pixels, dx);
+    }
     cvy_cpu_epilogue(d->call, dx, nc % p->c, volume);
   }
 }
@@ -154,9 +158,10 @@ static void dot_channel(const cvy_cpu_depthwise_run *d, int64_t n, int64_t c,
   for (int64_t s = 0; s < plan->strips; s++) {
     const float *x = cvy_cpu_depthwise_strip(d, s, source, slot->x);
     cvy_prefetch prefetch[2] = {cvy_cpu_depthwise_prefetch_next(d, s, source)};
-    for (int64_t i = 0; i < outputs; i++)
+    for (int64_t i = 0; i < outputs; i++) {
       dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, slot->y,
                slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST_VECTOR, prefetch);
+    }
   }
 }
 

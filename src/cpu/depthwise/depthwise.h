@@ -1,19 +1,19 @@
-/* How cpu.depthwise cuts a problem. All passes see a source (x, for backward_data dy) whose rows lie
- * in strips of padded rows, and results (y, dx, or the dy that backward_weights multiplies with), each
- * the sum over its taps of places of a strip. */
+/* How cpu.depthwise cuts a problem. All passes see a source (x, for backward_data dy) whose rows
+ * lie in strips of padded rows, and results (y, dx, or the dy that backward_weights multiplies
+ * with), each the sum over its taps of places of a strip. */
 #ifndef CVY_CPU_DEPTHWISE_DEPTHWISE_H
 #define CVY_CPU_DEPTHWISE_DEPTHWISE_H
 
 #include "cpu/row.h"
 
-/* Outputs per group, at most; with more, a matrix product is faster, except where they are summed into
- * one channel. */
+/* Outputs per group, at most; with more, a matrix product is faster, except where they are summed
+ * into one channel. */
 #define CVY_CPU_DEPTHWISE_OUTPUTS 2
 #define CVY_CPU_DEPTHWISE_SUMMED 64
 
 /* One axis. Tap f of sum j reads place j step + (its offset); the source's first element has place
- * `left`. Only backward_data has phases, one per remainder of the stride: sum j of phase q is result
- * j phases + q - pad. */
+ * `left`. Only backward_data has phases, one per remainder of the stride: sum j of phase q is
+ * result j phases + q - pad. */
 typedef struct cvy_cpu_depthwise_axis {
   int64_t source, result;
   int64_t left, step, phases, pad;
@@ -27,12 +27,12 @@ typedef struct cvy_cpu_depthwise_plan {
   int64_t inputs;  /* source channels that are summed: the outputs of a group in backward_data */
   int64_t outputs; /* result channels of the same source channel */
   int64_t phases;  /* of all axes */
-  int64_t
-      width; /* channels that are interleaved (interleave.h): all places below are so many floats; or 1 */
-  bool sparse;   /* most results have no tap: each tap is added where it goes */
-  bool flat;     /* nothing is padded, no row is short: taps read the source as it lies */
-  bool aside;    /* results are made beside `out` and moved there */
-  bool stream;   /* all results of a source channel are made beside `out`, and streamed there */
+  int64_t width;   /* channels that are interleaved (interleave.h): all places below are so many
+                      floats; or 1 */
+  bool sparse;     /* most results have no tap: each tap is added where it goes */
+  bool flat;       /* nothing is padded, no row is short: taps read the source as it lies */
+  bool aside;      /* results are made beside `out` and moved there */
+  bool stream;     /* all results of a source channel are made beside `out`, and streamed there */
   int64_t split; /* rows lie in so many parts: element u is in part u % stride, place u / stride */
   int64_t part;  /* floats of one */
   int64_t row, slice, image; /* floats from row to row, slice to slice, source channel to channel */
@@ -84,8 +84,8 @@ typedef struct cvy_cpu_depthwise_slot {
 
 cvy_cpu_depthwise_slot cvy_cpu_depthwise_clear(const cvy_cpu_depthwise_run *d, int32_t slot);
 
-/* Tasks where channels are interleaved: each item a block of channels of an image, image by image within a
- * block; for backward_weights a block of channels. */
+/* Tasks where channels are interleaved: each item a block of channels of an image, image by image
+ * within a block; for backward_weights a block of channels. */
 void cvy_cpu_depthwise_interleaved_sums(void *depthwise, int64_t begin, int64_t end, int32_t slot);
 void cvy_cpu_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot);
 

@@ -1,5 +1,5 @@
-/* cpu.depthwise where planes are small: a block of channels, as many as a vector is wide, is interleaved into
- * one plane of vectors, whose rows the stencils take like any others. */
+/* cpu.depthwise where planes are small: a block of channels, as many as a vector is wide, is
+ * interleaved into one plane of vectors, whose rows the stencils take like any others. */
 #include <string.h>
 
 #include "cpu/depthwise/depthwise.h"
@@ -92,9 +92,10 @@ static void put_sums(const cvy_cpu_depthwise_run *d, const block *b, const float
   int64_t taps = cvy_filter_volume(&d->plan.p);
   float *dw = d->call->out + b->first * taps;
   bool add = d->plan.p.accumulate;
-  for (int64_t l = 0; l < b->channels; l++)
+  for (int64_t l = 0; l < b->channels; l++) {
     for (int64_t t = 0; t < taps; t++, dw++)
       *dw = add ? *dw + sums[t * CVY_WIDEST_VECTOR + l] : sums[t * CVY_WIDEST_VECTOR + l];
+  }
 }
 
 void cvy_cpu_depthwise_interleaved_dots(void *depthwise, int64_t begin, int64_t end, int32_t slot) {

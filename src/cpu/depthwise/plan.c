@@ -14,7 +14,7 @@
 
 static cvy_cpu_depthwise_axis axis_of(const cvy_problem *p, int i) {
   int64_t far = (p->filter[i] - 1) * p->dilation[i];
-  if (p->direction != CONVOY_BACKWARD_DATA)
+  if (p->direction != CONVOY_BACKWARD_DATA) {
     return (cvy_cpu_depthwise_axis){.source = p->in[i],
                                     .result = p->out[i],
                                     .left = p->pad[i],
@@ -22,6 +22,7 @@ static cvy_cpu_depthwise_axis axis_of(const cvy_problem *p, int i) {
                                     .phases = 1,
                                     .sums = p->out[i],
                                     .reach = far + 1};
+  }
   /* Sums in front of the first result are left out. */
   int64_t last = far / p->stride[i], skip = cvy_least(p->pad[i] / p->stride[i], last);
   int64_t pad = p->pad[i] - skip * p->stride[i];

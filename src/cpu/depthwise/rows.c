@@ -73,7 +73,8 @@ static void fill_rows(const cvy_cpu_depthwise_run *d, const cvy_copy_rows *rows)
   }
 }
 
-/* Rows of one slice from place `top` on; elements behind the last place that any tap reads have none. */
+/* Rows of one slice from place `top` on; elements behind the last place that any tap reads have
+ * none. */
 static void fill_slice(const cvy_cpu_depthwise_run *d, int64_t top, int64_t rows,
                        const float *slice, float *to) {
   const cvy_cpu_depthwise_axis *h = &d->plan.axis[1], *w = &d->plan.axis[2];
@@ -98,12 +99,13 @@ const float *cvy_cpu_depthwise_strip(const cvy_cpu_depthwise_run *d, int64_t str
   int64_t top = first * h->step, plane = h->source * plan->axis[2].source;
   if (plan->flat) return source + deep * plan->slice + top * plan->row;
   int64_t rows = (cvy_least(plan->height, h->sums - first) - 1) * h->step + h->reach;
-  for (int64_t i = 0; i < plan->inputs; i++, source += z->source * plane)
+  for (int64_t i = 0; i < plan->inputs; i++, source += z->source * plane) {
     for (int64_t t = 0; t < z->reach; t++) {
       int64_t at = deep + t - z->left;
       if (at < 0 || at >= z->source) continue;
       fill_slice(d, top, rows, source + at * plane, to + i * plan->image + t * plan->slice);
     }
+  }
   return to;
 }
 
@@ -125,9 +127,10 @@ static void join(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *p
 
 static void add_rows(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *part,
                      const float *from, float *out) {
-  for (int64_t i = 0; i < part->rows; i++, from += d->plan.side_row)
+  for (int64_t i = 0; i < part->rows; i++, from += d->plan.side_row) {
     d->call->simd->axpy(out + part->to + i * part->to_row, d->plan.axis[2].phases, from, 1, 1.0f,
                         part->length);
+  }
 }
 
 void cvy_cpu_depthwise_move(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *parts,
@@ -141,7 +144,7 @@ void cvy_cpu_depthwise_move(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthw
   for (int64_t q = 0; q < phases; q++, from += plan->height * plan->side_row) {
     if (plan->p.accumulate)
       add_rows(d, &parts[q], from, out);
-    else
+    else {
       d->call->simd->scatter_rows(&(cvy_copy_rows){.to = out + parts[q].to,
                                                    .from = from,
                                                    .to_pitch = parts[q].to_row,
@@ -149,5 +152,6 @@ void cvy_cpu_depthwise_move(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthw
                                                    .rows = parts[q].rows,
                                                    .length = parts[q].length},
                                   phases);
+    }
   }
 }

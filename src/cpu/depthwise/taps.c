@@ -16,7 +16,7 @@ static int64_t list_row(cvy_cpu_depthwise_run *d, int64_t count, const int64_t *
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   const int64_t *f = plan->p.filter;
   bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
-  for (int64_t i = 0; i < plan->inputs; i++)
+  for (int64_t i = 0; i < plan->inputs; i++) {
     for (int64_t n = 0; n < f[2]; n++) {
       int64_t s = turned ? f[2] - 1 - n : n;
       int64_t place = cvy_cpu_depthwise_offset(plan, 2, phase, s);
@@ -25,6 +25,7 @@ static int64_t list_row(cvy_cpu_depthwise_run *d, int64_t count, const int64_t *
       d->shift[count++] =
           plan->width * (i * plan->image + place_of(plan, offset[0], offset[1], place));
     }
+  }
   return count;
 }
 
@@ -127,9 +128,10 @@ static cvy_cpu_depthwise_part part_of(const cvy_cpu_depthwise_plan *plan, int64_
 static void list_interleaved(cvy_cpu_depthwise_run *d) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   const cvy_cpu_depthwise_axis *h = &plan->axis[1], *w = &plan->axis[2];
-  for (int64_t i = 0; i < h->source * w->source; i++)
+  for (int64_t i = 0; i < h->source * w->source; i++) {
     d->x_place[i] = (int32_t)(plan->width *
                               place_of(plan, 0, h->left + i / w->source, w->left + i % w->source));
+  }
   for (int64_t i = 0; i < h->result * w->result; i++)
     d->y_place[i] = (int32_t)(plan->width * interleaved_place(plan, i / w->result, i % w->result));
 }

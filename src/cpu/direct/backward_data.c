@@ -1,5 +1,5 @@
-/* cpu.direct, backward_data: each input row gathers from the output rows that read it, so that no two
- * threads write the same row. */
+/* cpu.direct, backward_data: each input row gathers from the output rows that read it, so that no
+ * two threads write the same row. */
 #include <string.h>
 
 #include "cpu/direct/direct.h"
@@ -27,9 +27,10 @@ static void add_row(const data *d, float *dx, const float *dy, const float *w) {
   for (int64_t s = 0; s < p->filter[2]; s++) {
     int64_t offset = s * p->dilation[2] - p->pad[2];
     cvy_span span = cvy_span_of(p->in[2], p->out[2], p->stride[2], offset);
-    if (span.begin < span.end)
+    if (span.begin < span.end) {
       d->call->simd->axpy(dx + span.begin * p->stride[2] + offset, p->stride[2], dy + span.begin, 1,
                           w[s], span.end - span.begin);
+    }
   }
 }
 
@@ -40,10 +41,12 @@ static void add_channel(const data *d, const float *dy, const float *w, int64_t 
   int64_t oz, oh;
   for (int64_t t = 0; t < p->filter[0]; t++) {
     if (!reads(p, 0, z, t, &oz)) continue;
-    for (int64_t r = 0; r < p->filter[1]; r++)
-      if (reads(p, 1, h, r, &oh))
+    for (int64_t r = 0; r < p->filter[1]; r++) {
+      if (reads(p, 1, h, r, &oh)) {
         add_row(d, dx, dy + (oz * p->out[1] + oh) * p->out[2],
                 w + (t * p->filter[1] + r) * p->filter[2]);
+      }
+    }
   }
 }
 

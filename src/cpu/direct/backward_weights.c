@@ -36,9 +36,10 @@ static double weight_sum(const cvy_cpu_call *call, const weight *at) {
   for (int64_t n = 0; n < p->n; n++) {
     const float *dy = call->b + (n * p->k + at->k) * cvy_out_volume(p);
     const float *x = call->a + (n * p->c + group * channels + at->c) * cvy_in_volume(p);
-    for (int64_t oz = depth.begin; oz < depth.end; oz++)
+    for (int64_t oz = depth.begin; oz < depth.end; oz++) {
       sum += plane_sum(call, at, dy + oz * p->out[1] * p->out[2],
                        x + (oz * p->stride[0] + back) * p->in[1] * p->in[2]);
+    }
   }
   return sum;
 }

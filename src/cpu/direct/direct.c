@@ -1,5 +1,6 @@
 /* cpu.direct: the sums as they are written, a row at a time. Takes every problem, needs no scratch
- * memory, and is the fastest where there is little to sum over: depthwise and one-channel filters. */
+ * memory, and is the fastest where there is little to sum over: depthwise and one-channel
+ * filters. */
 #include "cpu/direct/direct.h"
 
 #include "cpu/shared/merge.h"

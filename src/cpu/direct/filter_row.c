@@ -26,9 +26,10 @@ void cvy_filter_row_add(const cvy_simd *simd, const cvy_filter_row *line, float 
                         const float *w) {
   cvy_span inner = line->inner;
   if (line->stride != 1) inner = (cvy_span){line->out, line->out};
-  if (inner.begin < inner.end)
+  if (inner.begin < inner.end) {
     simd->correlate(y + inner.begin, x + inner.begin + line->offset, w, line->taps, line->step,
                     inner.end - inner.begin);
+  }
   for (int64_t t = 0; t < line->taps; t++) {
     cvy_span span = tap_span(line, t);
     int64_t offset = line->offset + t * line->step;

@@ -1,4 +1,5 @@
-/* cpu.direct, forward: an output row stays in cache while all channels and filter rows add to it. */
+/* cpu.direct, forward: an output row stays in cache while all channels and filter rows add to
+ * it. */
 #include <string.h>
 
 #include "cpu/direct/direct.h"

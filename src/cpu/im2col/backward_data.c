@@ -1,6 +1,6 @@
-/* cpu.im2col, backward_data: columns = w^T dy, added back to dx. Blocks of outputs overlap in dx, so a
- * piece is a slice of channels and goes through all blocks in order; without a column matrix nothing
- * overlaps and pieces are blocks. */
+/* cpu.im2col, backward_data: columns = w^T dy, added back to dx. Blocks of outputs overlap in dx,
+ * so a piece is a slice of channels and goes through all blocks in order; without a column matrix
+ * nothing overlaps and pieces are blocks. */
 #include <string.h>
 
 #include "cpu/im2col/im2col.h"
@@ -69,9 +69,9 @@ static void make_flat_blocks(void *arg, int64_t begin, int64_t end, int32_t slot
 void cvy_cpu_im2col_backward_data(cvy_cpu_im2col_run *run) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   int64_t images = plan->p.n * plan->p.groups;
-  if (plan->flat)
+  if (plan->flat) {
     cvy_parallel_items(run->call->threads, images * cvy_cpu_im2col_blocks(plan), make_flat_blocks,
                        run);
-  else
+  } else
     cvy_parallel_items(run->call->threads, images * plan->cuts, make_slices, run);
 }

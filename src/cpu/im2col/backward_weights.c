@@ -18,9 +18,10 @@ static void add_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_cp
   cvy_matrix right = {columns, count, true};
   if (plan->flat)
     right = (cvy_matrix){x + begin, plan->pixels, true};
-  else
+  else {
     cvy_columns_fill(&(cvy_column_block){p, run->call->simd, slice.count, begin, count}, x,
                      columns);
+  }
   cvy_gemm(plan->outputs, slice.count * plan->taps, count, dy, right, add, dw,
            plan->channels * plan->taps);
 }
@@ -34,9 +35,10 @@ static void make_slice(const cvy_cpu_im2col_run *run, int64_t group, int64_t cut
   if (slice.count == 0) return;
   float *dw = run->call->out + (group * plan->outputs * plan->channels + slice.first) * plan->taps;
   bool add = p->accumulate;
-  for (int64_t n = 0; n < p->n; n++)
+  for (int64_t n = 0; n < p->n; n++) {
     for (int64_t begin = 0; begin < plan->pixels; begin += plan->block, add = true)
       add_block(run, n * p->groups + group, slice, begin, add, columns, dw);
+  }
 }
 
 static void make_slices(void *arg, int64_t begin, int64_t end, int32_t slot) {

@@ -1,6 +1,6 @@
-/* Filling and adding back column blocks, a run of outputs of one row at a time. Where input and output
- * have the same extents and no strides, a whole line of the matrix is one shifted copy of the channel,
- * of which just the elements in the padding must be blanked. */
+/* Filling and adding back column blocks, a run of outputs of one row at a time. Where input and
+ * output have the same extents and no strides, a whole line of the matrix is one shifted copy of
+ * the channel, of which just the elements in the padding must be blanked. */
 #include "cpu/im2col/columns.h"
 
 #include <string.h>
@@ -64,10 +64,11 @@ static void fill_stretch(const cvy_column_block *block, const tap *at, const str
   int64_t row = input_row(p, at, part);
   cvy_span span = row < 0 ? (cvy_span){0, 0} : inside(p, at, part);
   blank(to, span.begin);
-  if (span.begin < span.end)
+  if (span.begin < span.end) {
     block->simd->gather(to + span.begin,
                         plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
                         p->stride[2], span.end - span.begin);
+  }
   blank(to + span.end, part->length - span.end);
 }
 
@@ -76,10 +77,11 @@ static void add_stretch(const cvy_column_block *block, const tap *at, const stre
   const cvy_problem *p = block->problem;
   int64_t row = input_row(p, at, part);
   cvy_span span = row < 0 ? (cvy_span){0, 0} : inside(p, at, part);
-  if (span.begin < span.end)
+  if (span.begin < span.end) {
     block->simd->axpy(plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
                       p->stride[2], columns + part->at + span.begin, 1, 1.0f,
                       span.end - span.begin);
+  }
 }
 
 /* ----------------------------------------------------------------------- shifted geometry */
@@ -118,9 +120,10 @@ static void fill_shifted(const cvy_column_block *block, const tap *at, float *co
                          float *plane) {
   int64_t shift;
   cvy_span span = shifted_span(block, at, &shift);
-  if (span.begin < span.end)
+  if (span.begin < span.end) {
     memcpy(columns + span.begin, plane + shift + span.begin,
            (size_t)(span.end - span.begin) * sizeof *columns);
+  }
   for_stretches(block, at, blank_padding, columns, plane);
 }
 
@@ -129,9 +132,10 @@ static void add_shifted(const cvy_column_block *block, const tap *at, float *col
   int64_t shift;
   cvy_span span = shifted_span(block, at, &shift);
   for_stretches(block, at, blank_padding, columns, plane);
-  if (span.begin < span.end)
+  if (span.begin < span.end) {
     block->simd->axpy(plane + shift + span.begin, 1, columns + span.begin, 1, 1.0f,
                       span.end - span.begin);
+  }
 }
 
 static void fill_any(const cvy_column_block *block, const tap *at, float *columns, float *plane) {
@@ -149,14 +153,17 @@ typedef void line_fn(const cvy_column_block *block, const tap *at, float *column
 static void for_lines(const cvy_column_block *block, line_fn *fn, float *columns, float *plane) {
   const cvy_problem *p = block->problem;
   int64_t volume = cvy_in_volume(p);
-  for (int64_t c = 0; c < block->channels; c++, plane += volume)
-    for (int64_t t = 0; t < p->filter[0]; t++)
-      for (int64_t r = 0; r < p->filter[1]; r++)
+  for (int64_t c = 0; c < block->channels; c++, plane += volume) {
+    for (int64_t t = 0; t < p->filter[0]; t++) {
+      for (int64_t r = 0; r < p->filter[1]; r++) {
         for (int64_t s = 0; s < p->filter[2]; s++, columns += block->count) {
           tap at = {t * p->dilation[0] - p->pad[0], r * p->dilation[1] - p->pad[1],
                     s * p->dilation[2] - p->pad[2]};
           fn(block, &at, columns, plane);
         }
+      }
+    }
+  }
 }
 
 /* Filling only reads the plane; it shares its walk with adding, which writes it. */

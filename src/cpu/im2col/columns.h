@@ -1,6 +1,6 @@
-/* The column matrix of a block of outputs: one row per (channel, tap), one column per output, holding
- * the input that the output sees at that tap, 0 in the padding. Small enough to be used while it is
- * in cache. */
+/* The column matrix of a block of outputs: one row per (channel, tap), one column per output,
+ * holding the input that the output sees at that tap, 0 in the padding. Small enough to be used
+ * while it is in cache. */
 #ifndef CVY_CPU_IM2COL_COLUMNS_H
 #define CVY_CPU_IM2COL_COLUMNS_H
 

@@ -15,9 +15,10 @@ static void make_block(const cvy_cpu_im2col_run *run, int64_t image_group, int64
   cvy_matrix right = {columns, count, false};
   if (plan->flat)
     right = (cvy_matrix){x + begin, plan->pixels, false};
-  else
+  else {
     cvy_columns_fill(&(cvy_column_block){p, run->call->simd, plan->channels, begin, count}, x,
                      columns);
+  }
   cvy_gemm(plan->outputs, count, rows, w, right, p->accumulate, y, plan->pixels);
   for (int64_t k = 0; k < plan->outputs; k++)
     cvy_cpu_epilogue(run->call, y + k * plan->pixels, group * plan->outputs + k, count);

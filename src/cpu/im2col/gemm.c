@@ -15,17 +15,17 @@ extern void omp_set_num_threads(int count) __attribute__((weak));
 
 /* ------------------------------------------------------------------------ who may be inside */
 
-/* The OpenMP build takes calls from many threads. The serial build has no lock around its buffers (two
- * threads get wrong products), the pthread build would start its own threads for each of ours: one
- * call at a time. A fork takes the lock for itself, so that no call holds a lock of BLAS's own that
- * the child would wait for; readers let it pass first. */
+/* The OpenMP build takes calls from many threads. The serial build has no lock around its buffers
+ * (two threads get wrong products), the pthread build would start its own threads for each of ours:
+ * one call at a time. A fork takes the lock for itself, so that no call holds a lock of BLAS's own
+ * that the child would wait for; readers let it pass first. */
 #define LOCK_FREE PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static pthread_rwlock_t inside = LOCK_FREE;
 static _Thread_local bool fork_has_it;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-#define FORK_WAITS \
-  2 /* seconds: longer than a call takes, and a call that hangs must not stop a fork */
+/* Seconds: longer than a call takes, and a call that hangs must not stop a fork. */
+#define FORK_WAITS 2
 
 static void before_fork(void) {
   struct timespec until;

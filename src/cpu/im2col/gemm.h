@@ -14,8 +14,8 @@ typedef struct cvy_matrix {
 
 #define CVY_GEMM_LARGEST INT32_MAX /* of any extent or pitch */
 
-/* c [m][n] = a [m][k] b [k][n] + (add ? c : 0); without add, c is not read.
- * Products run at the same time with the OpenMP build of OpenBLAS, one after another with others. */
+/* c [m][n] = a [m][k] b [k][n] + (add ? c : 0); without add, c is not read. Products run at the
+ * same time with the OpenMP build of OpenBLAS, one after another with others. */
 void cvy_gemm(int64_t m, int64_t n, int64_t k, cvy_matrix a, cvy_matrix b, bool add, float *c,
               int64_t c_pitch);
 

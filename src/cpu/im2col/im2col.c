@@ -1,4 +1,5 @@
-/* cpu.im2col: convolution as a matrix product by OpenBLAS, on blocks of columns that stay in cache. */
+/* cpu.im2col: convolution as a matrix product by OpenBLAS, on blocks of columns that stay in
+ * cache. */
 #include "cpu/im2col/im2col.h"
 #include "cpu/shared/workspace.h"
 

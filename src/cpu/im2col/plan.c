@@ -1,5 +1,5 @@
-/* How cpu.im2col cuts its work: blocks of columns that stay in cache, pieces enough for all threads,
- * all within the workspace limit. */
+/* How cpu.im2col cuts its work: blocks of columns that stay in cache, pieces enough for all
+ * threads, all within the workspace limit. */
 #include "cpu/im2col/im2col.h"
 
 #include "cpu/shared/merge.h"
@@ -10,9 +10,10 @@
 #define LEAST_CUT 16        /* channels; thinner slices make poor matrices */
 
 static bool is_flat(const cvy_problem *p) {
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     if (p->filter[i] != 1 || p->stride[i] != 1 || p->pad[i] != 0 || p->in[i] != p->out[i])
       return false;
+  }
   return true;
 }
 
@@ -63,9 +64,10 @@ static void cut_pixels(cvy_cpu_im2col_plan *plan, int64_t wanted, int64_t most) 
   int64_t images = cvy_most(plan->p.n * plan->p.groups, 1);
   int64_t blocks = (plan->pixels + wanted - 1) / wanted;
   bool shared = plan->p.direction == CONVOY_FORWARD || plan->flat || plan->private_sums;
-  if (shared)
+  if (shared) {
     blocks += cuts_for(images * blocks, plan->slots, plan->pixels / LEAST_BLOCK / blocks) * blocks -
               blocks;
+  }
   int64_t block = cvy_round_up((plan->pixels + blocks - 1) / blocks, LEAST_BLOCK);
   plan->block = cvy_most(cvy_least(cvy_least(block, most), plan->pixels), 1);
 }

@@ -1,5 +1,6 @@
-/* Running cpu.implicit_gemm's backward_weights. Each slice of the outputs has a sum of its own, made
- * in one order by whichever thread; the sums are added up in order, so bits do not depend on timing. */
+/* Running cpu.implicit_gemm's backward_weights. Each slice of the outputs has a sum of its own,
+ * made in one order by whichever thread; the sums are added up in order, so bits do not depend on
+ * timing. */
 #include "cpu/implicit_gemm/backward_weights.h"
 
 #include <string.h>
@@ -64,7 +65,7 @@ static void turn_x(const unit *u, int64_t image, bundle some, float *to) {
   channel += u->first_channel + some.first;
   const float *x = u->run->call->a + channel * cvy_in_volume(whole) + u->skip;
   int64_t floats = extent[2] * u->run->plan.bundle;
-  for (int64_t z = 0; z < extent[0]; z++)
+  for (int64_t z = 0; z < extent[0]; z++) {
     for (int64_t h = 0; h < extent[1]; h++, to += floats) {
       int64_t iz = z * step[0] - p->pad[0], ih = h * step[1] - p->pad[1];
       bool inside = iz >= 0 && iz < p->in[0] && ih >= 0 && ih < p->in[1];
@@ -72,6 +73,7 @@ static void turn_x(const unit *u, int64_t image, bundle some, float *to) {
         memset(to, 0, (size_t)floats * sizeof *to);
       if (inside) turn_row(u, some.count, x + (iz * whole->in[1] + ih) * whole->in[2], to);
     }
+  }
 }
 
 /* A block of whole rows lies in one piece, one of columns row by row. */
@@ -117,25 +119,27 @@ static void add_tile(const unit *u, cvy_microkernel_tile tile, const float *x, i
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   const int64_t *extent = u->turned.extent, *out = u->p.out;
   int64_t plane = extent[1] * extent[2] * plan->bundle * u->turned.stride[0];
-  for (int64_t i = 0; i < u->images; i++)
+  for (int64_t i = 0; i < u->images; i++) {
     for (int64_t z = 0; z < out[0]; z++, tile.add = true) {
       tile.x = x + i * plan->x_floats + z * plane;
       tile.w = u->y + (number * plan->images + i) * plan->y_floats +
                z * out[1] * out[2] * plan->kernel->rows;
       plan->kernel->run[vectors - 1](&tile);
     }
+  }
 }
 
-/* What a tile sums over: rows of outputs or, where rows of x follow each other without gaps as for 1x1,
- * one row of all. */
+/* What a tile sums over: rows of outputs or, where rows of x follow each other without gaps as for
+ * 1x1, one row of all. */
 static cvy_microkernel_tile outputs_of(const unit *u) {
   const cvy_turned *turned = &u->turned;
   const int64_t *out = u->p.out;
   int64_t step = turned->stride[2] * u->run->plan.bundle;
   int64_t row = turned->extent[2] * turned->stride[1] * u->run->plan.bundle;
-  if (row == out[2] * step)
+  if (row == out[2] * step) {
     return (cvy_microkernel_tile){
         .tap = u->taps, .taps = 1, .channels = out[1] * out[2], .x_pitch = step};
+  }
   return (cvy_microkernel_tile){.tap = u->taps, .taps = out[2], .channels = out[1], .x_pitch = row};
 }
 
@@ -148,7 +152,7 @@ static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
   tile.add = add;
   tile.y_pitch = plan->pitch;
   const float *x = u->x + number * plan->images * plan->x_floats;
-  for (int64_t tap = 0; tap < plan->taps; tap++)
+  for (int64_t tap = 0; tap < plan->taps; tap++) {
     for (int64_t s = 0; s < strips; s++, cvy_heartbeat_tick()) {
       int64_t first = s * all / strips, vectors = (s + 1) * all / strips - first;
       for (int64_t t = 0; t < plan->tiles; t++) {
@@ -156,6 +160,7 @@ static void add_bundle(const unit *u, int64_t number, bool add, float *sum) {
         add_tile(u, tile, x + tap_place(u, tap) + first * width, t, vectors);
       }
     }
+  }
 }
 
 static void add_unit(const unit *u, bool add, float *sum) {
@@ -205,7 +210,7 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 static void add_up(const weights *run, const float *sum, int64_t channels, int64_t tap, float *dw) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t volume = cvy_filter_volume(&plan->p), width = plan->folded ? plan->p.filter[2] : 1;
-  for (int64_t s = 0; s < width; s++)
+  for (int64_t s = 0; s < width; s++) {
     for (int64_t c = 0; c < channels; c++) {
       float *to = dw + c * volume + tap * width + s;
       float value = plan->p.accumulate ? *to : 0.0f;
@@ -213,6 +218,7 @@ static void add_up(const weights *run, const float *sum, int64_t channels, int64
         value += sum[i * plan->sum_floats + s * plan->bundle + c];
       *to = value;
     }
+  }
 }
 
 /* One tile of outputs of a group, from the sums of one bundle: tap by tap, as the sums lie. */
@@ -223,12 +229,13 @@ static void add_up_bundle(const weights *run, int64_t group, int64_t tile, int64
   int64_t real = cvy_least(rows, plan->outputs - tile * rows);
   int64_t part_end = cvy_least(first / plan->part * plan->part + plan->part, plan->channels);
   int64_t channels = cvy_least(plan->bundle, part_end - first);
-  for (int64_t tap = 0; tap < plan->taps; tap++)
+  for (int64_t tap = 0; tap < plan->taps; tap++) {
     for (int64_t r = 0; r < real; r++) {
       int64_t k = group * plan->outputs + tile * rows + r;
       add_up(run, sum + ((tap * plan->tiles + tile) * rows + r) * plan->pitch, channels, tap,
              run->call->out + (k * plan->channels + first) * volume);
     }
+  }
 }
 
 static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {

@@ -73,8 +73,8 @@ static int64_t reach(const cvy_problem *p, int axis) {
   return cvy_times(p->filter[axis] - 1, p->dilation[axis]);
 }
 
-/* Blocks that fit the cache repeat what their taps reach: of what a block turns no more than two thirds may
- * be its neighbours', or cutting costs more than the cache saves. */
+/* Blocks that fit the cache repeat what their taps reach: of what a block turns no more than two
+ * thirds may be its neighbours', or cutting costs more than the cache saves. */
 static int64_t least_block(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   const int64_t stride = plan->p.stride[plan->axis];
   return cvy_most(1, cvy_parts_of(reach(&plan->p, plan->axis), 2 * stride));
@@ -106,8 +106,8 @@ static void cut_channels(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts
   plan->bundles = cvy_parts_of(plan->part, plan->bundle);
 }
 
-/* Small sums: one for each of a few slices of the outputs. Large ones: the channels are shared out, as
- * far as they go. */
+/* Small sums: one for each of a few slices of the outputs. Large ones: the channels are shared out,
+ * as far as they go. */
 static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t threads = plan->slots, groups = plan->p.groups;
   bool enough = groups % threads == 0 || groups >= 4 * threads;
@@ -153,8 +153,8 @@ static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
   plan->slot_floats = cvy_round_up(cvy_times(1, x + y + taps + plan->row_floats), CVY_LINE_FLOATS);
 }
 
-/* A filter n x 1 over wide rows, merged, is one whose taps are rows apart: blocks of its outputs would hold
- * little but each other's x. Not merged, columns can be cut, which no tap leaves. */
+/* A filter n x 1 over wide rows, merged, is one whose taps are rows apart: blocks of its outputs
+ * would hold little but each other's x. Not merged, columns can be cut, which no tap leaves. */
 static void choose_axis(const cvy_problem *problem, cvy_cpu_implicit_gemm_weights_plan *plan) {
   plan->p = cvy_merged(problem);
   plan->axis = cvy_block_axis(&plan->p);

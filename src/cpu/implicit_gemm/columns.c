@@ -20,10 +20,12 @@ void cvy_cpu_implicit_gemm_runs(cvy_cpu_implicit_gemm_block *b) {
   const int64_t *extent = b->layout.extent, *count = b->count;
   int64_t first = (b->from[0] * extent[1] + b->from[1]) * extent[2] + b->from[2], column = 0;
   b->run_count = 0;
-  for (int64_t i = 0; i < b->images; i++)
-    for (int64_t z = 0; z < count[0]; z++)
+  for (int64_t i = 0; i < b->images; i++) {
+    for (int64_t z = 0; z < count[0]; z++) {
       for (int64_t h = 0; h < count[1]; h++, column += count[2])
         add_run(b, column, i * plan->x_image + first + (z * extent[1] + h) * extent[2], count[2]);
+    }
+  }
 }
 
 /* Channel `first` of the block's source, first image. */
@@ -37,10 +39,12 @@ static void load(const cvy_cpu_implicit_gemm_block *b, int64_t first, int64_t co
   const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t volume = cvy_in_volume(&plan->p);
   const float *x = source(b, first);
-  for (int64_t i = 0; i < b->images; i++, x += plan->p.c * volume)
-    for (int64_t c = 0; c < count; c++)
+  for (int64_t i = 0; i < b->images; i++, x += plan->p.c * volume) {
+    for (int64_t c = 0; c < count; c++) {
       cvy_planes_load_x(&b->layout, b->run->call->simd, x + c * volume,
                         b->x + c * plan->x_pitch + i * plan->x_image);
+    }
+  }
 }
 
 void cvy_cpu_implicit_gemm_source(cvy_cpu_implicit_gemm_block *b) {
@@ -60,9 +64,10 @@ void cvy_cpu_implicit_gemm_panel(const cvy_cpu_implicit_gemm_block *b, int64_t f
   const float *x = plan->flat ? source(b, first) : b->x;
   if (plan->resident) x += first * plan->x_pitch;
   float *to = b->panel;
-  for (int64_t c = 0; c < count; c++, x += plan->x_pitch)
+  for (int64_t c = 0; c < count; c++, x += plan->x_pitch) {
     for (int64_t t = begin[b->phase]; t < begin[b->phase + 1]; t++) {
       b->run->call->simd->pack(to, x + b->taps[t], b->runs, b->run_count, !plan->flat);
       to += cvy_microkernel_columns(plan->kernel);
     }
+  }
 }

@@ -1,4 +1,5 @@
-/* Packing filters for the microkernel: once per call, shared by all threads, or where they are used. */
+/* Packing filters for the microkernel: once per call, shared by all threads, or where they are
+ * used. */
 #include <string.h>
 
 #include "cpu/implicit_gemm/maps.h"
@@ -21,11 +22,12 @@ static int64_t rows_of(const cvy_cpu_implicit_gemm_plan *plan, int64_t tile) {
 static void pack_forward(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {
   const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
   int64_t rows = plan->kernel->rows, floats = plan->channels * plan->taps;
-  for (int64_t i = f->tile; i < f->tile + f->tiles; i++)
+  for (int64_t i = f->tile; i < f->tile + f->tiles; i++) {
     pack->simd->transpose(
         pack->to + (i - f->tile) * f->pitch, rows,
         pack->w + (f->group * plan->outputs + i * rows) * floats + f->first * plan->taps, floats,
         rows_of(plan, i), f->count * plan->taps);
+  }
 }
 
 /* to[i] = from[i step], four loads at a time. */
@@ -58,10 +60,12 @@ static void pack_data(const packing *pack, const cvy_cpu_implicit_gemm_filters *
   int64_t rows = plan->kernel->rows, all = plan->taps;
   int64_t taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
   const float *from = pack->w + (f->group * plan->channels + f->first) * plan->outputs * all;
-  for (int64_t k = 0; k < f->count; k++, from += plan->outputs * all)
-    for (int64_t i = f->tile; i < f->tile + f->tiles; i++)
+  for (int64_t k = 0; k < f->count; k++, from += plan->outputs * all) {
+    for (int64_t i = f->tile; i < f->tile + f->tiles; i++) {
       pack_taps(pack, f->phase, rows_of(plan, i), from + i * rows * all,
                 pack->to + (i - f->tile) * f->pitch + k * taps * rows);
+    }
+  }
 }
 
 static void pack_some(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {

@@ -1,5 +1,5 @@
-/* Forward and backward_data of cpu.implicit_gemm: for each block of columns, channels are packed some
- * at a time; a strip of the panel stays close while the filters of many outputs pass by. */
+/* Forward and backward_data of cpu.implicit_gemm: for each block of columns, channels are packed
+ * some at a time; a strip of the panel stays close while the filters of many outputs pass by. */
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/epilogue.h"
@@ -32,12 +32,13 @@ static cvy_microkernel_tile columns_of(const cvy_cpu_implicit_gemm_block *b,
                                        int64_t count, int64_t taps) {
   static const int64_t nowhere = 0;
   const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
-  if (plan->shifted)
+  if (plan->shifted) {
     return (cvy_microkernel_tile){.x = b->x + first * plan->x_pitch + s->begin,
                                   .tap = b->taps + b->run->begin[b->phase],
                                   .taps = taps,
                                   .channels = count,
                                   .x_pitch = plan->x_pitch};
+  }
   return (cvy_microkernel_tile){.x = b->panel + (s - b->strips) * plan->strip_floats,
                                 .tap = &nowhere,
                                 .taps = 1,
@@ -45,11 +46,13 @@ static cvy_microkernel_tile columns_of(const cvy_cpu_implicit_gemm_block *b,
                                 .x_pitch = cvy_microkernel_columns(plan->kernel)};
 }
 
-/* Results leave the registers all at once: memory is asked for their lines while they are summed. */
+/* Results leave the registers all at once: memory is asked for their lines while they are
+ * summed. */
 static void expect(const cvy_microkernel_tile *tile, int64_t rows, int64_t columns) {
-  for (int64_t r = 0; r < rows; r++)
+  for (int64_t r = 0; r < rows; r++) {
     for (int64_t i = 0; i < columns; i += CVY_LINE_FLOATS)
       __builtin_prefetch(tile->y + r * tile->y_pitch + i, 1, 3);
+  }
 }
 
 /* Packed filters of a tile for channels from `first` on; `some` are those packed together. */
@@ -64,7 +67,8 @@ static const float *filters_of(const cvy_cpu_implicit_gemm_block *b, int64_t fir
   return b->run->filters + before * rows;
 }
 
-/* Channels [first, first + count) of a strip, for all of some tiles; `all` are those of the piece. */
+/* Channels [first, first + count) of a strip, for all of some tiles; `all` are those of the
+ * piece. */
 static void multiply(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_gemm_strip *s,
                      int64_t first, int64_t count, tiles some, tiles all) {
   const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
@@ -89,7 +93,7 @@ static void multiply_panel(const cvy_cpu_implicit_gemm_block *b, int64_t first, 
   const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   for (int64_t i = all.first; i < all.last; i += plan->together) {
     tiles some = {i, cvy_least(i + plan->together, all.last)};
-    if (plan->once)
+    if (plan->once) {
       cvy_cpu_implicit_gemm_pack_some(b->run,
                                       &(cvy_cpu_implicit_gemm_filters){.phase = b->phase,
                                                                        .group = b->group,
@@ -99,6 +103,7 @@ static void multiply_panel(const cvy_cpu_implicit_gemm_block *b, int64_t first, 
                                                                        .count = count,
                                                                        .pitch = plan->tile_floats},
                                       b->filters);
+    }
     for (int64_t j = 0; j < b->strip_count; j++, cvy_heartbeat_tick())
       multiply(b, &b->strips[j], first, count, some, all);
   }
@@ -112,9 +117,10 @@ static void finish(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_
     int64_t first = i * rows, last = cvy_least(first + rows, plan->outputs);
     if (!writes(b, s, i))
       cvy_cpu_implicit_gemm_put(b, first, last, s, waiting(b, s, i, all));
-    else
+    else {
       for (int64_t k = first; k < last; k++)
         cvy_cpu_epilogue(b->run->call, s->direct + k * b->volume, group + k, s->end - s->begin);
+    }
   }
 }
 

@@ -1,11 +1,12 @@
-/* How cpu.implicit_gemm cuts forward and backward_data into work for the microkernel. Both are maps,
- * matrix products of filters and columns: each result is a sum over channels and taps of a source. The
- * columns, all results of some images one after another, are packed block by block into panels that
- * stay in cache, from padded planes (cpu/shared/planes.h) or, for 1x1, from the source as it lies.
+/* How cpu.implicit_gemm cuts forward and backward_data into work for the microkernel. Both are
+ * maps, matrix products of filters and columns: each result is a sum over channels and taps of a
+ * source. The columns, all results of some images one after another, are packed block by block into
+ * panels that stay in cache, from padded planes (cpu/shared/planes.h) or, for 1x1, from the source
+ * as it lies.
  *
  * Backward_data with a stride falls into phases: inputs whose index + padding leaves the same
- * remainder see the same taps, the others are never touched. All phases read the same planes of dy, at
- * `place` = (index + padding) / stride of the first input, plus 0, 1, 2 ... */
+ * remainder see the same taps, the others are never touched. All phases read the same planes of dy,
+ * at `place` = (index + padding) / stride of the first input, plus 0, 1, 2 ... */
 #ifndef CVY_CPU_IMPLICIT_GEMM_MAPS_H
 #define CVY_CPU_IMPLICIT_GEMM_MAPS_H
 
@@ -56,8 +57,8 @@ int64_t cvy_cpu_implicit_gemm_at_once(const cvy_cpu_implicit_gemm_plan *plan, in
 /* taps.c: remainder of phase `phase` along each axis. */
 void cvy_cpu_implicit_gemm_phase(const cvy_cpu_implicit_gemm_plan *plan, int64_t phase,
                                  int64_t remainder[3]);
-/* Lists the taps phase by phase: order[begin[i]] to order[begin[i + 1] - 1] are numbers of taps within
- * a filter that phase i uses. */
+/* Lists the taps phase by phase: order[begin[i]] to order[begin[i + 1] - 1] are numbers of taps
+ * within a filter that phase i uses. */
 void cvy_cpu_implicit_gemm_order(const cvy_cpu_implicit_gemm_plan *plan, int64_t *begin,
                                  int64_t *order);
 /* Where tap number `tap` begins to read in planes laid out so. */
@@ -70,8 +71,8 @@ void cvy_cpu_implicit_gemm_pack_filters(const cvy_cpu_implicit_gemm_plan *plan,
                                         const cvy_cpu_call *call, const int64_t *begin,
                                         const int64_t *order, float *to);
 
-/* Filters of tiles [tile, tile + tiles) of a group's outputs for channels [first, first + count), packed
- * `pitch` floats from tile to tile. */
+/* Filters of tiles [tile, tile + tiles) of a group's outputs for channels [first, first + count),
+ * packed `pitch` floats from tile to tile. */
 typedef struct cvy_cpu_implicit_gemm_filters {
   int64_t phase, group, tile, tiles, first, count, pitch;
 } cvy_cpu_implicit_gemm_filters;

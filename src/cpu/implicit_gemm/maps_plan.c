@@ -1,5 +1,6 @@
-/* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the filters
- * it meets share the L2 cache; the filters of one tile, and on AVX2 a strip, stay in the L1 cache. */
+/* The cuts of cpu.implicit_gemm's forward and backward_data. A panel of packed columns and the
+ * filters it meets share the L2 cache; the filters of one tile, and on AVX2 a strip, stay in the L1
+ * cache. */
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/block.h"
 #include "cpu/shared/merge.h"
@@ -18,8 +19,9 @@
 
 /* ------------------------------------------------------------------------ what is laid out */
 
-/* dx is a sum of shifts of dy: place a = (index + pad) / stride of dx reads places a - tap dilation /
- * stride of dy. Counted from the first place and the last tap, that is a forward without stride. */
+/* dx is a sum of shifts of dy: place a = (index + pad) / stride of dx reads places a - tap dilation
+ * / stride of dy. Counted from the first place and the last tap, that is a forward without
+ * stride. */
 static cvy_problem map_of_data(const cvy_problem *p) {
   cvy_problem m = *p;
   m.direction = CONVOY_FORWARD;
@@ -38,9 +40,10 @@ static cvy_problem map_of_data(const cvy_problem *p) {
 }
 
 static bool is_flat(const cvy_problem *p) {
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     if (p->filter[i] != 1 || p->stride[i] != 1 || p->pad[i] != 0 || p->in[i] != p->out[i])
       return false;
+  }
   return true;
 }
 
@@ -48,12 +51,13 @@ bool cvy_cpu_implicit_gemm_takes(const cvy_problem *problem, cvy_text *reason) {
   cvy_problem p = cvy_merged(problem);
   bool data = p.direction == CONVOY_BACKWARD_DATA;
   cvy_problem map = data ? map_of_data(&p) : p;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     if (map.pad[i] < 0) {
       cvy_text_add(reason, "backward_data with padding %lld beyond the filter's reach",
                    (long long)p.pad[i]);
       return false;
     }
+  }
   int64_t channels = p.c / p.groups, outputs = p.k / p.groups;
   if (channels == 1 && outputs == 1) {
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
@@ -93,8 +97,8 @@ static cvy_planes_layout first_layout(const cvy_cpu_implicit_gemm_plan *plan, cv
   return cvy_planes_layout_of(sub);
 }
 
-/* Not packing means computing the gaps between the rows of planes, or idle places at the ends of rows.
- * For few outputs, that is less. */
+/* Not packing means computing the gaps between the rows of planes, or idle places at the ends of
+ * rows. For few outputs, that is less. */
 static bool shift_pays(cvy_cpu_implicit_gemm_plan *plan) {
   cvy_problem sub;
   cvy_planes_layout layout = first_layout(plan, &sub);

@@ -87,11 +87,12 @@ void cvy_cpu_implicit_gemm_strips(cvy_cpu_implicit_gemm_block *b) {
   int64_t width = cvy_microkernel_columns(b->run->plan.kernel);
   b->strip_count = 0;
   if (b->run->plan.by_rows && b->run->plan.shifted) {
-    for (int64_t z = 0; z < out[0]; z++)
+    for (int64_t z = 0; z < out[0]; z++) {
       for (int64_t h = 0; h < out[1]; h++) {
         int64_t begin = (z * b->height + h) * b->width;
         add_strips(b, begin, begin + out[2]);
       }
+    }
     return;
   }
   for (int64_t begin = 0; begin < b->columns; begin += width)
@@ -111,8 +112,9 @@ void cvy_cpu_implicit_gemm_put(const cvy_cpu_implicit_gemm_block *b, int64_t fir
     int64_t image = row / b->height / count[0], z = row / b->height % count[0];
     bool some = length > 0 && h < count[1];
     int64_t index = some ? index_of(b, z + skip[0], h + skip[1], w + skip[2]) : -1;
-    if (index >= 0)
+    if (index >= 0) {
       put(b, first, last, from + start + w - s->begin,
           outputs_of(b, image) + first * b->volume + index, length);
+    }
   }
 }

@@ -28,8 +28,8 @@ static int64_t phase_using(const cvy_cpu_implicit_gemm_plan *plan, int64_t tap) 
   return phase;
 }
 
-/* Sorts by counting: with strides as large as the filter there are as many phases as taps. Filled from
- * the last tap on, from each phase's end down to its begin. */
+/* Sorts by counting: with strides as large as the filter there are as many phases as taps. Filled
+ * from the last tap on, from each phase's end down to its begin. */
 void cvy_cpu_implicit_gemm_order(const cvy_cpu_implicit_gemm_plan *plan, int64_t *begin,
                                  int64_t *order) {
   memset(begin, 0, (size_t)(plan->phases + 1) * sizeof *begin);

@@ -7,7 +7,9 @@
 #define LARGE_SUMS 1024   /* for each place: memory is read and written for sums, not for rows */
 #define LEAST_PLACES 256  /* for which rows are long enough */
 #define MOST_STRIDE 2     /* rows of more are gathered one by one */
-#define FEW_COLUMNS 32 /* channels by taps of a filter row, most places of other vectors are idle */
+/* Channels times taps of a filter row, of which other algorithms would leave most of a vector
+ * idle. */
+#define FEW_COLUMNS 32
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
@@ -27,9 +29,10 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 /* 1x1 where nothing need be copied, or little beside the sums; first layers. Measured. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_cpu_inner_products_plan plan = cvy_cpu_inner_products_plan_for(problem, facts);
-  if (plan.taps > 1)
+  if (plan.taps > 1) {
     return plan.prefetches && plan.p.stride[2] <= MOST_STRIDE &&
            plan.channels * plan.p.filter[2] < FEW_COLUMNS;
+  }
   int64_t sums = plan.channels * plan.outputs, places = plan.p.n * cvy_out_volume(&plan.p);
   bool many = plan.channels >= LEAST_CHANNELS && plan.outputs >= LEAST_CHANNELS;
   return many && places >= LEAST_PLACES && (plan.flat || sums / LARGE_SUMS > places) &&

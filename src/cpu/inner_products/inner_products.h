@@ -1,6 +1,7 @@
-/* How cpu.inner_products cuts backward_weights: dw[k][c, tap] is the inner product of a row of dy and a
- * shifted row of x. Both are laid out by cpu/shared/planes.h, dy with zeros where x has more places; images
- * follow each other, so that small ones make long rows, too. Nothing is transposed. */
+/* How cpu.inner_products cuts backward_weights: dw[k][c, tap] is the inner product of a row of dy
+ * and a shifted row of x. Both are laid out by cpu/shared/planes.h, dy with zeros where x has more
+ * places; images follow each other, so that small ones make long rows, too. Nothing is
+ * transposed. */
 #ifndef CVY_CPU_INNER_PRODUCTS_INNER_PRODUCTS_H
 #define CVY_CPU_INNER_PRODUCTS_INNER_PRODUCTS_H
 
@@ -28,8 +29,8 @@ typedef struct cvy_cpu_inner_products_plan {
   int64_t slots, slot_floats;
 } cvy_cpu_inner_products_plan;
 
-/* Floats that tiles may read behind a channel. They are 0: the next channel's would, if infinite, make
- * NaN of the zeros behind dy. */
+/* Floats that tiles may read behind a channel. They are 0: the next channel's would, if infinite,
+ * make NaN of the zeros behind dy. */
 #define CVY_CPU_INNER_PRODUCTS_BEHIND 16
 
 cvy_cpu_inner_products_plan cvy_cpu_inner_products_plan_for(const cvy_problem *problem,

@@ -56,18 +56,20 @@ static void cut_units(cvy_cpu_inner_products_plan *plan) {
 }
 
 static bool has_gaps(const cvy_problem *p) {
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     if (p->filter[i] != 1 || p->pad[i] != 0 || (p->out[i] - 1) * p->stride[i] >= p->in[i])
       return true;
+  }
   return false;
 }
 
 /* Rows that end with whole vectors, and do not meet in few sets of the cache. */
 static bool is_flat(const cvy_cpu_inner_products_plan *plan) {
   const cvy_problem *p = &plan->p;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     if (p->filter[i] != 1 || p->pad[i] != 0 || p->stride[i] != 1 || p->in[i] != p->out[i])
       return false;
+  }
   return plan->images == 1 && plan->block % CVY_LINE_FLOATS == 0 &&
          p->out[2] % CVY_LINE_FLOATS == 0 && p->out[2] % FAR != 0 &&
          plan->outputs % plan->tile->rows == 0;

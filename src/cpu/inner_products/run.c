@@ -1,5 +1,5 @@
-/* Running cpu.inner_products. Where the units are sliced each slice has a sum of its own, made in one
- * order by whichever thread; they are added up in order, so bits do not depend on timing. */
+/* Running cpu.inner_products. Where the units are sliced each slice has a sum of its own, made in
+ * one order by whichever thread; they are added up in order, so bits do not depend on timing. */
 #include <string.h>
 
 #include "cpu/inner_products/inner_products.h"
@@ -106,11 +106,14 @@ static void list_columns(const unit *u, int64_t count) {
   const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   const int64_t *f = plan->p.filter;
   int64_t *to = u->columns;
-  for (int64_t c = 0; c < count; c++)
-    for (int64_t t = 0; t < f[0]; t++)
-      for (int64_t r = 0; r < f[1]; r++)
+  for (int64_t c = 0; c < count; c++) {
+    for (int64_t t = 0; t < f[0]; t++) {
+      for (int64_t r = 0; r < f[1]; r++) {
         for (int64_t s = 0; s < f[2]; s++)
           *to++ = c * plan->x_pitch + cvy_planes_tap(&u->layout, t, r, s);
+      }
+    }
+  }
   for (int64_t i = 0; i < plan->tile->columns; i++, to++) *to = to[-1];
 }
 
@@ -125,11 +128,12 @@ static void prefetch_floats(const float *from, int64_t floats) {
 static void prefetch_share(const unit *next, range channels, range outputs, int64_t step,
                            int64_t steps) {
   int64_t c = channels.end - channels.first, all = c + outputs.end - outputs.first;
-  for (int64_t i = step * all / steps; i < (step + 1) * all / steps; i++)
+  for (int64_t i = step * all / steps; i < (step + 1) * all / steps; i++) {
     if (i < c)
       prefetch_floats(x_of(next, channels.first + i), next->x_floats);
     else
       prefetch_floats(y_of(next, outputs.first + i - c), next->y_floats);
+  }
 }
 
 static void multiply(const unit *u, const unit *next, range channels, range outputs, bool add,
@@ -144,7 +148,7 @@ static void multiply(const unit *u, const unit *next, range channels, range outp
   tile.sum_pitch = plan->channels * plan->taps;
   tile.length = (u->images - 1) * (u->layout.plane / plan->images) + u->layout.y_floats;
   sum += (u->group * plan->outputs + outputs.first) * tile.sum_pitch + channels.first * plan->taps;
-  for (int64_t j = 0; j < columns; j += wide, cvy_heartbeat_tick())
+  for (int64_t j = 0; j < columns; j += wide, cvy_heartbeat_tick()) {
     for (int64_t k = 0; k < rows; k += high, step++) {
       tile.column = u->columns + j;
       tile.y = y + k * plan->y_pitch;
@@ -154,10 +158,11 @@ static void multiply(const unit *u, const unit *next, range channels, range outp
       if (next) prefetch_share(next, channels, outputs, step, steps);
       plan->tile->run(&tile);
     }
+  }
 }
 
-/* All inner products of some channels and outputs over the places of a unit. dy is loaded once if it
- * fits as a whole. `next` may be NULL. */
+/* All inner products of some channels and outputs over the places of a unit. dy is loaded once if
+ * it fits as a whole. `next` may be NULL. */
 static void add_unit(const unit *u, const unit *next, range channels, range outputs, bool add,
                      float *sum) {
   const cvy_cpu_inner_products_plan *plan = &u->run->plan;

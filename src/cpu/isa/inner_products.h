@@ -1,11 +1,12 @@
-/* The contract of the microkernel of inner products: the sums of a few rows with a few columns, which
- * lie as long rows too.
+/* The contract of the microkernel of inner products: the sums of a few rows with a few columns,
+ * which lie as long rows too.
  *
- *   sum[r][j] (+)= sum over i of y[r y_pitch + i] x[column[j] + i],  r < rows, j < columns, i < length
+ *   sum[r][j] (+)= sum over i of y[r y_pitch + i] x[column[j] + i],  r < rows, j < columns, i <
+ * length
  *
  * A whole tile is computed: y must hold, and `column` name, as many rows as the tile has; what is
- * beyond `rows` and `columns` is not written. Whole vectors are read: behind a row of y there must be
- * 0 up to the end of a vector, behind x any finite number. */
+ * beyond `rows` and `columns` is not written. Whole vectors are read: behind a row of y there must
+ * be 0 up to the end of a vector, behind x any finite number. */
 #ifndef CVY_CPU_ISA_INNER_PRODUCTS_H
 #define CVY_CPU_ISA_INNER_PRODUCTS_H
 

@@ -1,5 +1,5 @@
-/* The contract of interleaving: as many planes as a vector has elements become one plane of vectors, element l of
- * which is plane l, and back. */
+/* The contract of interleaving: as many planes as a vector has elements become one plane of
+ * vectors, element l of which is plane l, and back. */
 #ifndef CVY_CPU_ISA_INTERLEAVE_H
 #define CVY_CPU_ISA_INTERLEAVE_H
 

@@ -1,5 +1,5 @@
-/* Body of interleaving in GCC's vector extensions: four elements of all planes at a time, as squares of four
- * by four floats in each quarter of a register. */
+/* Body of interleaving in GCC's vector extensions: four elements of all planes at a time, as
+ * squares of four by four floats in each quarter of a register. */
 #include "cpu/isa/interleave.h"
 
 #if WIDTH == 16
@@ -89,9 +89,10 @@ ALWAYS void deinterleave_all(const cvy_interleaving *of, float *to, const float 
     UNROLL(4)
     for (int l = 0; l < 4; l++) store_quads(to + l * pitch + i, 4 * pitch, v[l], add);
   }
-  for (; i < of->count; i++)
+  for (; i < of->count; i++) {
     for (int64_t l = 0; l < of->planes; l++)
       to[l * pitch + i] = add ? to[l * pitch + i] + from[place[i] + l] : from[place[i] + l];
+  }
 }
 
 static void deinterleave(const cvy_interleaving *of, float *to, const float *from) {

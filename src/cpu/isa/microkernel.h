@@ -2,10 +2,11 @@
  *
  *   y[r][i] (+)= sum over c, t of w[c][t][r] x[c x_pitch + tap[t] + i],  r < rows, i < columns
  *
- * `rows` are output channels, `columns` neighbouring places of a plane laid out by cpu/shared/planes.h: one,
- * two or three vectors, of which the last strip of a plane takes as few as do. All rows and columns are
- * computed: what lies in w, x and y there must be readable and writable, and
- * what comes of places that are no output is dropped by the caller. Nothing need be aligned. */
+ * `rows` are output channels, `columns` neighbouring places of a plane laid out by
+ * cpu/shared/planes.h: one, two or three vectors, of which the last strip of a plane takes as few
+ * as do. All rows and columns are computed: what lies in w, x and y there must be readable and
+ * writable, and what comes of places that are no output is dropped by the caller. Nothing need be
+ * aligned. */
 #ifndef CVY_CPU_ISA_MICROKERNEL_H
 #define CVY_CPU_ISA_MICROKERNEL_H
 

@@ -5,8 +5,8 @@
 
 #define TILE_VECTORS 3
 
-/* Keeps a value alive up to here. Without, GCC puts a sum in the place of a factor that it needs no more,
- * and moves the sum back for the next products. */
+/* Keeps a value alive up to here. Without, GCC puts a sum in the place of a factor that it needs no
+ * more, and moves the sum back for the next products. */
 ALWAYS void needed(vector v) {
 #if IN_REGISTER
   __asm__("" : : "v"(v));
@@ -32,32 +32,39 @@ ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const 
   for (int v = 0; v < vectors; v++) needed(from[v]);
 }
 
-/* Unrolled in full, once for each number of vectors: the compiler keeps an array in registers only if
- * all its indices are constants. With one tap, AVX2 has few instructions to spare beside 12 products: the
- * list of taps is not looked at in the loop. */
+/* Unrolled in full, once for each number of vectors: the compiler keeps an array in registers only
+ * if all its indices are constants. With one tap, AVX2 has few instructions to spare beside 12
+ * products: the list of taps is not looked at in the loop. */
 ALWAYS void tile_of(const cvy_microkernel_tile *t, const int rows, const int vectors) {
   vector sum[TILE_ROWS][TILE_VECTORS];
   const float *x = t->x, *w = t->w;
   UNROLL(8)
-  for (int r = 0; r < rows; r++) UNROLL(8)
-  for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
+  for (int r = 0; r < rows; r++) {
+    UNROLL(8)
+    for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
+  }
   if (t->add) {
     UNROLL(8)
-    for (int r = 0; r < rows; r++) UNROLL(8)
-    for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * WIDTH);
+    for (int r = 0; r < rows; r++) {
+      UNROLL(8)
+      for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * WIDTH);
+    }
   }
   if (t->taps == 1) {
     x += t->tap[0];
     for (int64_t c = t->channels; c > 0; c--, x += t->x_pitch, w += rows)
       multiply(sum, x, w, rows, vectors);
   } else {
-    for (int64_t c = 0; c < t->channels; c++, x += t->x_pitch)
+    for (int64_t c = 0; c < t->channels; c++, x += t->x_pitch) {
       for (int64_t i = 0; i < t->taps; i++, w += rows)
         multiply(sum, x + t->tap[i], w, rows, vectors);
+    }
   }
   UNROLL(8)
-  for (int r = 0; r < rows; r++) UNROLL(8)
-  for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * WIDTH, sum[r][v]);
+  for (int r = 0; r < rows; r++) {
+    UNROLL(8)
+    for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * WIDTH, sum[r][v]);
+  }
 }
 
 static void tile_1(const cvy_microkernel_tile *t) {

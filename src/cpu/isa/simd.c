@@ -30,9 +30,10 @@ static void choose(void) {
   size_t i = first < CVY_COUNT(choices) ? first : 0;
   while (!choices[i].here) i++;
   best = choices[i].simd;
-  if (wanted && i != first)
+  if (wanted && i != first) {
     cvy_log(CONVOY_LOG_WARNING, "cpu: CONVOY_CPU_ISA is \"%s\", this processor runs %s", wanted,
             choices[i].name);
+  }
 }
 
 const cvy_simd *cvy_simd_best(void) {

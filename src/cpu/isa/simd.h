@@ -42,10 +42,11 @@ typedef struct cvy_simd {
   /* In each row to[i] = from[i stride], or to[i stride] = from[i]. */
   void (*gather_rows)(const cvy_copy_rows *rows, int64_t stride);
   void (*scatter_rows)(const cvy_copy_rows *rows, int64_t stride);
-  /* In each row to[i] = from[i]. Behind rows shorter than a vector, 0 may be written up to its end. */
+  /* In each row to[i] = from[i]. Behind rows shorter than a vector, 0 may be written up to its
+   * end. */
   void (*pad_rows)(const cvy_copy_rows *rows);
-  /* In each row to[i] = from[2 i], to[i + odd] = from[2 i + 1], as many as `length` has; or to[2 i] =
-   * from[i], to[2 i + 1] = from[i + odd]. */
+  /* In each row to[i] = from[2 i], to[i + odd] = from[2 i + 1], as many as `length` has; or to[2 i]
+   * = from[i], to[2 i + 1] = from[i + odd]. */
   void (*split_rows)(const cvy_copy_rows *rows, int64_t odd);
   void (*join_rows)(const cvy_copy_rows *rows, int64_t odd);
   /* to[i stride] = from[i]; what lies between may be read and written back */
@@ -61,8 +62,8 @@ typedef struct cvy_simd {
   /* to[j to_pitch + i] = from[i from_pitch + j], i < rows, j < columns */
   void (*transpose)(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
                     int64_t rows, int64_t columns);
-  /* Copies runs. loose: `from` may be read and `to` written up to the end of a vector beyond a run; the
-   * next run, where it follows, repairs what is written. */
+  /* Copies runs. loose: `from` may be read and `to` written up to the end of a vector beyond a run;
+   * the next run, where it follows, repairs what is written. */
   void (*pack)(float *to, const float *from, const cvy_copy_run *runs, int64_t count, bool loose);
   cvy_microkernel microkernel, narrow_microkernel; /* narrow: for few rows */
   cvy_inner_products_kernel inner_products;

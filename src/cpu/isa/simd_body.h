@@ -1,7 +1,7 @@
-/* Bodies of the inner loops in GCC's vector extensions. The including file sets WIDTH, the floats of
- * a native register, and the orders of elements that part two registers into even and odd elements and join
- * them in pairs, and is compiled with the flags of its instruction set and with contraction of
- * a b + c into fused multiply-adds. */
+/* Bodies of the inner loops in GCC's vector extensions. The including file sets WIDTH, the floats
+ * of a native register, and the orders of elements that part two registers into even and odd
+ * elements and join them in pairs, and is compiled with the flags of its instruction set and with
+ * contraction of a b + c into fused multiply-adds. */
 #include <string.h>
 
 #include "cpu/isa/simd.h"
@@ -79,25 +79,23 @@ static void correlate(float *y, const float *x, const float *w, int64_t taps, in
 /* Strides 1 and 2 are written out so that the compiler sees constants and can vectorise. */
 static void axpy(float *restrict y, int64_t ys, const float *restrict x, int64_t xs, float w,
                  int64_t length) {
-  if (ys == 1 && xs == 1) {
+  if (ys == 1 && xs == 1)
     for (int64_t i = 0; i < length; i++) y[i] += w * x[i];
-  } else if (ys == 1 && xs == 2) {
+  else if (ys == 1 && xs == 2)
     for (int64_t i = 0; i < length; i++) y[i] += w * x[2 * i];
-  } else if (ys == 2 && xs == 1) {
+  else if (ys == 2 && xs == 1)
     for (int64_t i = 0; i < length; i++) y[2 * i] += w * x[i];
-  } else {
+  else
     for (int64_t i = 0; i < length; i++) y[ys * i] += w * x[xs * i];
-  }
 }
 
 static void gather(float *restrict to, const float *restrict from, int64_t stride, int64_t length) {
-  if (stride == 1) {
+  if (stride == 1)
     for (int64_t i = 0; i < length; i++) to[i] = from[i];
-  } else if (stride == 2) {
+  else if (stride == 2)
     for (int64_t i = 0; i < length; i++) to[i] = from[2 * i];
-  } else {
+  else
     for (int64_t i = 0; i < length; i++) to[i] = from[stride * i];
-  }
 }
 
 /* Stride 2 keeps what lies between, four at a time, except behind the last. */
@@ -128,22 +126,26 @@ static inline void turn(float *to, int64_t to_pitch, const float *from, int64_t 
 
 static inline void turn_lines(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
                               int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < rows; i += 4)
+  for (int64_t i = 0; i < rows; i += 4) {
     for (int64_t j = 0; j < columns; j += 4)
       turn(to + j * to_pitch + i, to_pitch, from + i * from_pitch + j, from_pitch);
+  }
 }
 
 static void transpose(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
                       int64_t rows, int64_t columns) {
   int64_t square_rows = rows / 4 * 4, square_columns = columns / 4 * 4;
-  for (int64_t i = 0; i < square_rows; i += TURNED)
-    for (int64_t j = 0; j < square_columns; j += TURNED)
+  for (int64_t i = 0; i < square_rows; i += TURNED) {
+    for (int64_t j = 0; j < square_columns; j += TURNED) {
       turn_lines(to + j * to_pitch + i, to_pitch, from + i * from_pitch + j, from_pitch,
                  square_rows - i < TURNED ? square_rows - i : TURNED,
                  square_columns - j < TURNED ? square_columns - j : TURNED);
-  for (int64_t j = 0; j < columns; j++)
+    }
+  }
+  for (int64_t j = 0; j < columns; j++) {
     for (int64_t i = j < square_columns ? square_rows : 0; i < rows; i++)
       to[j * to_pitch + i] = from[i * from_pitch + j];
+  }
 }
 
 static void pack(float *to, const float *from, const cvy_copy_run *runs, int64_t count,
@@ -166,13 +168,12 @@ static inline void copy_row(float *to, const float *from, int64_t length) {
   } else if (length >= 4) {
     for (int64_t i = 0; i + 4 < length; i += 4) *(quad *)(to + i) = *(const quad *)(from + i);
     *(quad *)(to + length - 4) = *(const quad *)(from + length - 4);
-  } else {
+  } else
     for (int64_t i = 0; i < length; i++) to[i] = from[i];
-  }
 }
 
-/* AVX2 picks from two registers within their halves only. Pairs picked so, in the order of the floats: two
- * shuffles, of which GCC would make five if it saw both. */
+/* AVX2 picks from two registers within their halves only. Pairs picked so, in the order of the
+ * floats: two shuffles, of which GCC would make five if it saw both. */
 static inline vector in_order(vector v) {
 #if WIDTH == 8
   __asm__("" : "+v"(v));
@@ -207,9 +208,8 @@ static inline void gather_row(float *to, const float *from, int64_t stride, int6
   } else if (stride == 2 && length >= 4) {
     for (int64_t i = 0; i + 4 < length; i += 4) gather_four(to + i, from + 2 * i);
     gather_four(to + length - 4, from + 2 * (length - 4));
-  } else {
+  } else
     for (int64_t i = 0; i < length; i++) to[i] = from[i * stride];
-  }
 }
 
 static void gather_rows(const cvy_copy_rows *r, int64_t stride) {
@@ -368,12 +368,12 @@ static double sum(const float *x, int64_t length) {
   return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-/* ReLU tests for <= 0 and leaky ReLU multiplies, so that a NaN stays in both; ReLU does not multiply,
- * for 0 times -infinity would make one. */
+/* ReLU tests for <= 0 and leaky ReLU multiplies, so that a NaN stays in both; ReLU does not
+ * multiply, for 0 times -infinity would make one. */
 static void epilogue(float *y, float bias, float slope, int64_t length) {
-  if (slope == 1.0f) {
+  if (slope == 1.0f)
     for (int64_t i = 0; i < length; i++) y[i] += bias;
-  } else if (slope == 0.0f) {
+  else if (slope == 0.0f) {
     for (int64_t i = 0; i < length; i++) {
       float v = y[i] + bias;
       y[i] = v <= 0.0f ? 0.0f : v;

@@ -219,13 +219,16 @@ ALWAYS void dot_vectors(vector *sum, const cvy_stencil *s, int64_t k, const floa
   UNROLL(8)
   for (int o = 0; o < rows; o++) slope[o] = (vector)((vector_mask)load(y + o * y_pitch) & mask);
   UNROLL(24)
-  for (int i = 0; i < (rows - 1) * step + down; i++, x += pitch) UNROLL(8)
-  for (int b = 0; b < block; b++) {
-    vector v = load_once(x + s->shift[k + b]);
+  for (int i = 0; i < (rows - 1) * step + down; i++, x += pitch) {
     UNROLL(8)
-    for (int r = 0; r < down; r++)
-      if (tile_row(i, r, step, rows) >= 0)
-        sum[b * down + r] += slope[tile_row(i, r, step, rows)] * v;
+    for (int b = 0; b < block; b++) {
+      vector v = load_once(x + s->shift[k + b]);
+      UNROLL(8)
+      for (int r = 0; r < down; r++) {
+        if (tile_row(i, r, step, rows) >= 0)
+          sum[b * down + r] += slope[tile_row(i, r, step, rows)] * v;
+      }
+    }
   }
 }
 
@@ -239,12 +242,14 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
     int64_t at = i + WIDTH <= s->length ? i : s->length - WIDTH, o = 0;
     vector_mask mask = mask_from(i - at); /* what the last vector has again counts as 0 */
     prefetch_some(s);
-    for (; o + DOTS_ROWS <= s->rows; o += DOTS_ROWS)
+    for (; o + DOTS_ROWS <= s->rows; o += DOTS_ROWS) {
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask,
                   DOTS_ROWS, block, down, step);
-    for (; o < s->rows; o++)
+    }
+    for (; o < s->rows; o++) {
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask, 1,
                   block, down, step);
+    }
   }
   UNROLL(16)
   for (int t = 0; t < block * down; t++)

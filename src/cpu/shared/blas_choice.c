@@ -1,5 +1,5 @@
-/* Where OpenBLAS is ahead of the engine's own loops with some instruction set. Measured on processors with
- * AVX2 only (docs/kernels.md). */
+/* Where OpenBLAS is ahead of the engine's own loops with some instruction set. Measured on
+ * processors with AVX2 only (docs/kernels.md). */
 #include "cpu/shared/blas_choice.h"
 
 #include "base/build_config.h"

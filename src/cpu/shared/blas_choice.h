@@ -1,5 +1,5 @@
-/* What the engine's own loops have to know of cpu.im2col, which leaves its products to OpenBLAS: where
- * that row is the better choice they step aside. */
+/* What the engine's own loops have to know of cpu.im2col, which leaves its products to OpenBLAS:
+ * where that row is the better choice they step aside. */
 #ifndef CVY_CPU_SHARED_BLAS_CHOICE_H
 #define CVY_CPU_SHARED_BLAS_CHOICE_H
 

@@ -1,11 +1,12 @@
-/* A part of a convolution as a convolution of its own: some neighbouring outputs along one axis, and
- * the input that they see. */
+/* A part of a convolution as a convolution of its own: some neighbouring outputs along one axis,
+ * and the input that they see. */
 #ifndef CVY_CPU_SHARED_BLOCK_H
 #define CVY_CPU_SHARED_BLOCK_H
 
 #include "conv/problem.h"
 
-/* The axis along which outputs are cut: the first with any extent, so that blocks are whole in memory. */
+/* The axis along which outputs are cut: the first with any extent, so that blocks are whole in
+ * memory. */
 int cvy_block_axis(const cvy_problem *problem);
 
 /* Outputs [first, first + count) of an axis, fewer at the end, of a forward geometry. *skip gets

@@ -87,10 +87,12 @@ static bool has_gaps(const cvy_planes_layout *layout) {
 
 void cvy_planes_fill_x(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
                        float *to) {
-  for (int64_t w = 0; w < layout->phases[2]; w++)
-    for (int64_t z = 0; z < used(layout, 0); z++)
+  for (int64_t w = 0; w < layout->phases[2]; w++) {
+    for (int64_t z = 0; z < used(layout, 0); z++) {
       for (int64_t h = 0; h < layout->phases[1] && is_read(layout, 0, z); h++)
         load_rows(layout, simd, x, to, z, h, w);
+    }
+  }
 }
 
 void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
@@ -102,7 +104,7 @@ void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_simd *simd, co
 void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_simd *simd, const float *y,
                        float *to) {
   const cvy_problem *p = layout->problem;
-  for (int64_t z = 0; z < p->out[0]; z++)
+  for (int64_t z = 0; z < p->out[0]; z++) {
     simd->gather_rows(&(cvy_copy_rows){.from = y + z * p->out[1] * p->out[2],
                                        .from_pitch = p->out[2],
                                        .to = to + z * layout->extent[1] * layout->extent[2],
@@ -110,4 +112,5 @@ void cvy_planes_load_y(const cvy_planes_layout *layout, const cvy_simd *simd, co
                                        .rows = p->out[1],
                                        .length = p->out[2]},
                       1);
+  }
 }

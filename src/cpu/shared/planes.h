@@ -1,7 +1,7 @@
 /* Channels laid out so that a convolution is nothing but long shifted rows. x gets its padding, and
  * with a stride one plane per phase: element u = x index + pad goes to phase u % stride, place
- * u / stride. y gets the row pitch of x, with zeros in the gaps. Then the tap f of an axis reads place
- * o + f dilation / stride of phase f dilation % stride, whatever the geometry. */
+ * u / stride. y gets the row pitch of x, with zeros in the gaps. Then the tap f of an axis reads
+ * place o + f dilation / stride of phase f dilation % stride, whatever the geometry. */
 #ifndef CVY_CPU_SHARED_PLANES_H
 #define CVY_CPU_SHARED_PLANES_H
 
@@ -19,7 +19,8 @@ typedef struct cvy_planes_layout {
 
 cvy_planes_layout cvy_planes_layout_of(const cvy_problem *problem);
 
-/* Where the taps of one filter row begin: tap (t, r, s) reads x + cvy_planes_tap() + output place. */
+/* Where the taps of one filter row begin: tap (t, r, s) reads x + cvy_planes_tap() + output
+ * place. */
 int64_t cvy_planes_tap(const cvy_planes_layout *layout, int64_t t, int64_t r, int64_t s);
 
 void cvy_planes_load_x(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,

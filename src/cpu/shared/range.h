@@ -1,4 +1,5 @@
-/* Which outputs of an axis see a real input at one tap: hoists all tests for padding out of loops. */
+/* Which outputs of an axis see a real input at one tap: hoists all tests for padding out of
+ * loops. */
 #ifndef CVY_CPU_SHARED_RANGE_H
 #define CVY_CPU_SHARED_RANGE_H
 

@@ -1,5 +1,5 @@
-/* Copying past the caches, for results so large that nobody will find them there: the processor then
- * does not read the lines first that it is going to overwrite. */
+/* Copying past the caches, for results so large that nobody will find them there: the processor
+ * then does not read the lines first that it is going to overwrite. */
 #ifndef CVY_CPU_SHARED_STREAM_H
 #define CVY_CPU_SHARED_STREAM_H
 

@@ -1,6 +1,6 @@
-/* backward_weights of cpu.winograd. At each point dw is a matrix product, dy x^T, summed over tiles;
- * the sums of all blocks are turned back once. Slices of the tiles are added up in order, so bits do not
- * depend on timing. */
+/* backward_weights of cpu.winograd. At each point dw is a matrix product, dy x^T, summed over
+ * tiles; the sums of all blocks are turned back once. Slices of the tiles are added up in order, so
+ * bits do not depend on timing. */
 #include <string.h>
 
 #include "cpu/shared/range.h"
@@ -50,7 +50,7 @@ static void load_source(const block *b) {
     piece = cvy_cpu_winograd_piece_at(s, b->first, end, tile);
     int64_t row = (piece.count * s->m + s->n - s->m) * plan->pitch;
     for (int64_t i = 0; i < s->n; i++) turn_row(b, &piece, i, b->turned + i * row);
-    for (int64_t t = 0; t < piece.count; t++)
+    for (int64_t t = 0; t < piece.count; t++) {
       s->transform[CVY_WINOGRAD_INPUT](
           &(cvy_winograd_arrays){.from = b->turned + t * s->m * plan->pitch,
                                  .from_row = row,
@@ -59,6 +59,7 @@ static void load_source(const block *b) {
                                  .to_row = s->n * plan->source_pitch,
                                  .to_column = plan->source_pitch,
                                  .count = s->channels});
+    }
   }
 }
 
@@ -73,13 +74,14 @@ static void transpose_dy(const block *b, const cvy_cpu_winograd_piece *piece, in
   int64_t volume = cvy_out_volume(p), top = piece->row * s->m;
   const float *dy = b->run->call->b + (piece->image * p->k + b->group * s->outputs + k) * volume +
                     top * p->out[2];
-  for (int64_t i = 0; i < cvy_least(s->m, p->out[1] - top); i++, dy += p->out[2])
+  for (int64_t i = 0; i < cvy_least(s->m, p->out[1] - top); i++, dy += p->out[2]) {
     for (int64_t t = 0; t < piece->count; t++) {
       int64_t left = (piece->first + t) * s->m;
       b->run->call->simd->transpose(
           b->arrays + i * s->m * plan->array_pitch + (piece->at + t) * s->kernel->rows,
           plan->array_pitch, dy + left, volume, outputs, cvy_least(s->m, p->out[2] - left));
     }
+  }
 }
 
 static void load_dy(const block *b, int64_t number) {
@@ -113,14 +115,16 @@ static void add_block(const block *b, bool add, float *sum) {
   cvy_microkernel_tile tile = {
       .tap = no_shift, .taps = 1, .channels = b->end - b->first, .add = add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
-  for (int64_t point = 0; point < s->points; point++, cvy_heartbeat_tick())
-    for (int64_t at = 0; at < plan->pitch; at += columns)
+  for (int64_t point = 0; point < s->points; point++, cvy_heartbeat_tick()) {
+    for (int64_t at = 0; at < plan->pitch; at += columns) {
       for (int64_t i = b->first_tile; i < b->last_tile; i++) {
         tile.x = b->source + point * plan->source_pitch + at;
         tile.w = b->dy + point * plan->dy_pitch + (i - b->first_tile) * plan->dy_tile;
         tile.y = sum + point * plan->sum_pitch + i * rows * plan->pitch + at;
         s->kernel->run[(cvy_least(columns, plan->pitch - at) - 1) / width](&tile);
       }
+    }
+  }
 }
 
 /* Piece `number`: one slice of the tiles, for one part of the outputs of a group. */
@@ -161,10 +165,12 @@ static void put_output(const weights *run, int64_t number, float *memory) {
   const cvy_simd *simd = run->call->simd;
   int64_t group = number / s->outputs, k = number % s->outputs;
   float *sum = run->sums + group * plan->slices * plan->sum_floats + k * plan->pitch;
-  for (int64_t slice = 1; slice < plan->slices; slice++)
-    for (int64_t point = 0; point < s->points; point++)
+  for (int64_t slice = 1; slice < plan->slices; slice++) {
+    for (int64_t point = 0; point < s->points; point++) {
       simd->axpy(sum + point * plan->sum_pitch, 1,
                  sum + slice * plan->sum_floats + point * plan->sum_pitch, 1, 1.0f, s->channels);
+    }
+  }
   s->transform[CVY_WINOGRAD_DW](&(cvy_winograd_arrays){.from = sum,
                                                        .from_row = s->n * plan->sum_pitch,
                                                        .from_column = plan->sum_pitch,

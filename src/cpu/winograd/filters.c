@@ -1,10 +1,12 @@
-/* Transforming filters for cpu.winograd: once per call, shared by all threads, or where they are used. */
+/* Transforming filters for cpu.winograd: once per call, shared by all threads, or where they are
+ * used. */
 #include <string.h>
 
 #include "cpu/shared/range.h"
 #include "cpu/winograd/winograd.h"
 
-/* The taps of some channels of a kernel tile, [tap][channel][row]; rows beyond the last output 0. */
+/* The taps of some channels of a kernel tile, [tap][channel][row]; rows beyond the last output
+ * 0. */
 static void collect(const cvy_cpu_winograd_maps_plan *plan, const cvy_cpu_call *call, int64_t tile,
                     int64_t first, int64_t count, float *to) {
   const cvy_cpu_winograd_tiling *s = &plan->shape;
@@ -50,9 +52,10 @@ static void transform(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const filters *f = arg;
   const cvy_cpu_winograd_maps_plan *plan = f->plan;
   float *taps = f->to + plan->shared_floats + slot * plan->slot_floats;
-  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
     cvy_cpu_winograd_transform_filter(plan, f->call, i, 0, plan->shape.channels, taps,
                                       f->to + i * plan->filter_tile);
+  }
 }
 
 void cvy_cpu_winograd_transform_filters(const cvy_cpu_winograd_maps_plan *plan,

@@ -58,14 +58,16 @@ void cvy_cpu_winograd_multiply(const cvy_cpu_winograd_block *b,
   cvy_microkernel_tile tile = {
       .tap = no_shift, .taps = 1, .channels = product->channels, .add = product->add};
   tile.x_pitch = tile.y_pitch = plan->pitch;
-  for (int64_t point = 0; point < s->points; point++)
-    for (int64_t at = 0; at < count; at += columns)
+  for (int64_t point = 0; point < s->points; point++) {
+    for (int64_t at = 0; at < count; at += columns) {
       for (int64_t i = 0; i < product->kernel_tiles; i++) {
         tile.x = product->source + point * plan->source_pitch + at;
         tile.w = product->filters + point * plan->filter_pitch + i * plan->filter_tile;
         tile.y = product->to + point * plan->product_pitch + i * s->kernel->rows * plan->pitch + at;
         s->kernel->run[(cvy_least(columns, count - at) - 1) / width](&tile);
       }
+    }
+  }
 }
 
 /* -------------------------------------------------------------------------------- storing */

@@ -37,8 +37,8 @@ cvy_cpu_winograd_tiling cvy_cpu_winograd_tiling_of(const cvy_problem *p, int64_t
   return s;
 }
 
-/* Tiles at a time: as many as fit the cache, in whole vectors, of which no thread gets many more than
- * the others. A vector more costs less than a block more. */
+/* Tiles at a time: as many as fit the cache, in whole vectors, of which no thread gets many more
+ * than the others. A vector more costs less than a block more. */
 static void cut_blocks(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t width = s->kernel->width, outputs = plan->together * s->kernel->rows;
@@ -55,7 +55,8 @@ static void cut_blocks(cvy_cpu_winograd_maps_plan *plan) {
   plan->pitch = plan->block;
 }
 
-/* Filters of some channels, even parts of all, stay in cache together with the input that they meet. */
+/* Filters of some channels, even parts of all, stay in cache together with the input that they
+ * meet. */
 static void cut_transient(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *s = &plan->shape;
   plan->block = cvy_parts_of(s->tiles, cvy_parts_of(s->tiles, MOST_TILES));
@@ -85,8 +86,8 @@ static void size_memory(cvy_cpu_winograd_maps_plan *plan) {
   plan->slot_floats = cvy_round_up(own + plan->line_floats, CVY_LINE_FLOATS) + CVY_LINE_FLOATS;
 }
 
-/* Transforming filters for each block of tiles costs less than keeping them, if there is one block only
- * or they are more than fit any cache. */
+/* Transforming filters for each block of tiles costs less than keeping them, if there is one block
+ * only or they are more than fit any cache. */
 static bool is_transient(const cvy_cpu_winograd_tiling *s) {
   int64_t floats = cvy_times(s->points, s->channels * s->outputs);
   return s->tiles > 0 && s->p.groups == 1 &&

@@ -24,9 +24,10 @@ bool cvy_cpu_winograd_input_row(const cvy_cpu_winograd_tiling *shape,
   if (h < 0 || h >= p->in[1]) return false;
   cvy_span real = cvy_span_of(p->in[2], count, 1, left);
   memset(to, 0, (size_t)real.begin * sizeof *to);
-  if (real.begin < real.end)
+  if (real.begin < real.end) {
     memcpy(to + real.begin, channel + h * p->in[2] + left + real.begin,
            (size_t)(real.end - real.begin) * sizeof *to);
+  }
   memset(to + real.end, 0, (size_t)(count - real.end) * sizeof *to);
   return true;
 }

@@ -1,7 +1,8 @@
-/* Forward and backward_data of cpu.winograd with transient filters. Transformed filters are four times as
- * large, and where they are many would go through memory more often than they are worth: here a thread
- * transforms those of a kernel tile for some channels and multiplies with them while they are in cache,
- * for each block of tiles anew. Threads share a block's transformed input and have outputs of their own. */
+/* Forward and backward_data of cpu.winograd with transient filters. Transformed filters are four
+ * times as large, and where they are many would go through memory more often than they are worth:
+ * here a thread transforms those of a kernel tile for some channels and multiplies with them while
+ * they are in cache, for each block of tiles anew. Threads share a block's transformed input and
+ * have outputs of their own. */
 #include "cpu/shared/range.h"
 #include "cpu/winograd/winograd.h"
 
@@ -47,9 +48,10 @@ static void make(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const transient *t = arg;
   const cvy_cpu_winograd_tiling *s = &t->plan->shape;
   cvy_cpu_winograd_block b = block_of(t, slot);
-  for (int64_t c = 0; c < s->channels; c += t->plan->chunk)
+  for (int64_t c = 0; c < s->channels; c += t->plan->chunk) {
     for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
       multiply(t, &b, memory_of(t, slot), i, c);
+  }
   for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick())
     cvy_cpu_winograd_put(&b, t->product + i * s->kernel->rows * t->plan->pitch, i, i + 1);
 }

@@ -4,17 +4,19 @@
 #include "cpu/shared/workspace.h"
 
 #define ERROR_GROWTH 4
-#define ERROR_REACH 3 /* m - 1: as far as a tile's window goes beyond that of one of its outputs */
+#define ERROR_REACH 3 /* m - 1: so far a tile's window goes beyond that of one of its outputs */
 
 #define LEAST_CHANNELS 24
 #define LEAST_PLACES 128 /* of the result, for each thread */
 #define LEAST_TILES 8    /* for transient filters to be used often enough */
 
-/* Filters of 3 x 3 that move a place at a time over padding that both ways round is not negative. */
+/* Filters of 3 x 3 that move a place at a time over padding that both ways round is not
+ * negative. */
 static bool fits(const cvy_problem *p) {
-  for (int i = 1; i < 3; i++)
+  for (int i = 1; i < 3; i++) {
     if (p->filter[i] != 3 || p->stride[i] != 1 || p->dilation[i] != 1 || p->pad[i] > 2)
       return false;
+  }
   return p->filter[0] == 1 && p->in[0] == 1 && p->out[0] == 1 && p->stride[0] == 1 &&
          p->pad[0] == 0;
 }
@@ -37,8 +39,8 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   *out = (cvy_params){{4}};
 }
 
-/* With fewer channels on one side the transforms cost what the products save; with few tiles there is
- * not enough of either for all threads. Measured. */
+/* With fewer channels on one side the transforms cost what the products save; with few tiles there
+ * is not enough of either for all threads. Measured. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
   int64_t threads = facts->info.compute_units;

@@ -29,8 +29,8 @@ cvy_cpu_winograd_tiling cvy_cpu_winograd_tiling_of(const cvy_problem *p, int64_t
 cvy_cpu_winograd_piece cvy_cpu_winograd_piece_at(const cvy_cpu_winograd_tiling *shape,
                                                  int64_t first, int64_t end, int64_t tile);
 
-/* One row of the input under a piece, `n` - `m` more than count * m places from the first tile's left
- * on, zeros where there is padding. False if all of it is padding; then nothing is written. */
+/* One row of the input under a piece, `n` - `m` more than count * m places from the first tile's
+ * left on, zeros where there is padding. False if all of it is padding; then nothing is written. */
 bool cvy_cpu_winograd_input_row(const cvy_cpu_winograd_tiling *shape,
                                 const cvy_cpu_winograd_piece *piece, int64_t i,
                                 const float *channel, float *to);
