@@ -81,7 +81,7 @@ static void add_row(const cvy_cpu_depthwise_run *d, const float *w, const float 
   const cvy_problem *p = &d->plan.p;
   for (int64_t s = 0; s < p->filter[2]; s++) {
     int64_t offset = s * p->dilation[2] - p->pad[2], step = p->stride[2];
-    cvy_span span = cvy_span_of(p->in[2], p->out[2], step, offset);
+    cvy_range span = cvy_outputs_inside(p->in[2], p->out[2], step, offset);
     if (span.begin < span.end) {
       d->call->simd->axpy(dx + span.begin * step + offset, step, dy + span.begin, 1, w[s],
                           span.end - span.begin);
@@ -94,8 +94,8 @@ static void add_output(const cvy_cpu_depthwise_run *d, const float *w, const flo
   for (int64_t t = 0; t < p->filter[0]; t++) {
     for (int64_t r = 0; r < p->filter[1]; r++, w += p->filter[2]) {
       int64_t deep = t * p->dilation[0] - p->pad[0], top = r * p->dilation[1] - p->pad[1];
-      cvy_span z = cvy_span_of(p->in[0], p->out[0], p->stride[0], deep);
-      cvy_span h = cvy_span_of(p->in[1], p->out[1], p->stride[1], top);
+      cvy_range z = cvy_outputs_inside(p->in[0], p->out[0], p->stride[0], deep);
+      cvy_range h = cvy_outputs_inside(p->in[1], p->out[1], p->stride[1], top);
       for (int64_t oz = z.begin; oz < z.end; oz++) {
         for (int64_t oh = h.begin; oh < h.end; oh++) {
           int64_t row = (oz * p->stride[0] + deep) * p->in[1] + oh * p->stride[1] + top;
@@ -212,7 +212,7 @@ static void run(const cvy_cpu_call *call) {
   cvy_cpu_depthwise_cut(call->problem, call->facts, &d.plan);
   if (!d.plan.sparse) cvy_cpu_depthwise_list(&d);
   bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, interleaved = d.plan.width > 1;
-  int64_t blocks = cvy_parts_of(p->c, d.plan.width);
+  int64_t blocks = cvy_div_up(p->c, d.plan.width);
   cvy_parallel_items(call->threads, weights ? blocks : p->n * blocks,
                      weights ? (interleaved ? cvy_cpu_depthwise_interleaved_dots : dot_channels)
                      : interleaved   ? cvy_cpu_depthwise_interleaved_sums

@@ -13,7 +13,7 @@ typedef struct block {
 
 static block block_of(const cvy_cpu_depthwise_run *d, int64_t number, int64_t image) {
   int64_t c = d->plan.p.c, first = number * d->plan.width;
-  return (block){first, cvy_least(d->plan.width, c - first), image * c + first};
+  return (block){first, cvy_min(d->plan.width, c - first), image * c + first};
 }
 
 static void interleave_source(const cvy_cpu_depthwise_run *d, const block *b, float *to) {

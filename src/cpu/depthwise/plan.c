@@ -24,7 +24,7 @@ static cvy_cpu_depthwise_axis axis_of(const cvy_problem *p, int i) {
                                     .reach = far + 1};
   }
   /* Sums in front of the first result are left out. */
-  int64_t last = far / p->stride[i], skip = cvy_least(p->pad[i] / p->stride[i], last);
+  int64_t last = far / p->stride[i], skip = cvy_min(p->pad[i] / p->stride[i], last);
   int64_t pad = p->pad[i] - skip * p->stride[i];
   return (cvy_cpu_depthwise_axis){.source = p->out[i],
                                   .result = p->in[i],
@@ -46,7 +46,7 @@ int64_t cvy_cpu_depthwise_offset(const cvy_cpu_depthwise_plan *plan, int axis, i
 }
 
 static int64_t places(const cvy_cpu_depthwise_axis *axis) {
-  return cvy_times(axis->sums - 1, axis->step) + axis->reach;
+  return cvy_saturating_mul(axis->sums - 1, axis->step) + axis->reach;
 }
 
 /* ------------------------------------------------------------------------------------ strips */
@@ -64,9 +64,11 @@ static bool is_flat(const cvy_cpu_depthwise_plan *plan) {
 static int64_t height_of(const cvy_cpu_depthwise_plan *plan) {
   const cvy_cpu_depthwise_axis *rows = &plan->axis[1];
   if (plan->flat || plan->width > 1) return rows->sums;
-  int64_t fit = STRIP_FLOATS / cvy_times(cvy_times(plan->inputs, plan->axis[0].reach), plan->row);
-  int64_t most = cvy_most((fit - rows->reach) / rows->step, STRIP_LEAST);
-  if (plan->p.filter[1] > 1) most = cvy_least(most, rows->source);
+  int64_t fit =
+      STRIP_FLOATS /
+      cvy_saturating_mul(cvy_saturating_mul(plan->inputs, plan->axis[0].reach), plan->row);
+  int64_t most = cvy_max((fit - rows->reach) / rows->step, STRIP_LEAST);
+  if (plan->p.filter[1] > 1) most = cvy_min(most, rows->source);
   int64_t strips = (rows->sums + most - 1) / most;
   return (rows->sums + strips - 1) / strips;
 }
@@ -74,7 +76,7 @@ static int64_t height_of(const cvy_cpu_depthwise_plan *plan) {
 /* Woven planes have a place for every element, whether a tap reads it or not. */
 static int64_t kept(const cvy_cpu_depthwise_plan *plan, const cvy_cpu_depthwise_axis *axis) {
   int64_t read = places(axis);
-  return plan->width > 1 ? cvy_most(read, axis->left + axis->source) : read;
+  return plan->width > 1 ? cvy_max(read, axis->left + axis->source) : read;
 }
 
 static void cut_rows(cvy_cpu_depthwise_plan *plan) {
@@ -82,16 +84,16 @@ static void cut_rows(cvy_cpu_depthwise_plan *plan) {
   bool interleaved = plan->width > 1,
        apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || interleaved);
   plan->split = apart ? axis[2].step : 1;
-  plan->part = cvy_round_up(cvy_parts_of(kept(plan, &axis[2]), axis[2].step),
+  plan->part = cvy_align_up(cvy_div_up(kept(plan, &axis[2]), axis[2].step),
                             interleaved ? 1 : CVY_LINE_FLOATS);
-  plan->row = plan->flat ? axis[2].source : cvy_times(plan->split, plan->part);
+  plan->row = plan->flat ? axis[2].source : cvy_saturating_mul(plan->split, plan->part);
   plan->height = height_of(plan);
   plan->heights = (axis[1].sums + plan->height - 1) / plan->height;
-  plan->strips = cvy_times(plan->heights, axis[0].sums);
-  int64_t rows = cvy_times(plan->height - 1, axis[1].step) + axis[1].reach;
+  plan->strips = cvy_saturating_mul(plan->heights, axis[0].sums);
+  int64_t rows = cvy_saturating_mul(plan->height - 1, axis[1].step) + axis[1].reach;
   if (interleaved) rows = kept(plan, &axis[1]);
-  plan->slice = cvy_times(plan->flat ? axis[1].source : rows, plan->row);
-  plan->image = cvy_times(plan->flat ? axis[0].source : axis[0].reach, plan->slice);
+  plan->slice = cvy_saturating_mul(plan->flat ? axis[1].source : rows, plan->row);
+  plan->image = cvy_saturating_mul(plan->flat ? axis[0].source : axis[0].reach, plan->slice);
 }
 
 /* ------------------------------------------------------------------------------------ memory */
@@ -111,26 +113,27 @@ static bool streams(const cvy_cpu_depthwise_plan *plan) {
 static void cut_memory(cvy_cpu_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   const cvy_cpu_depthwise_axis *w = &plan->axis[2];
-  int64_t taps = cvy_times(cvy_filter_volume(p), cvy_most(plan->inputs, plan->outputs));
+  int64_t taps = cvy_saturating_mul(cvy_filter_volume(p), cvy_max(plan->inputs, plan->outputs));
   bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS, interleaved = plan->width > 1;
   plan->side_row = interleaved ? w->sums
                    : weights   ? CVY_WIDEST_VECTOR
-                               : cvy_round_up(w->sums, CVY_LINE_FLOATS);
-  plan->side = cvy_times(plan->height, plan->side_row);
+                               : cvy_align_up(w->sums, CVY_LINE_FLOATS);
+  plan->side = cvy_saturating_mul(plan->height, plan->side_row);
   int64_t sides = interleaved ? plan->phases : w->phases;
   plan->x_floats =
-      plan->flat ? 0 : cvy_times(plan->inputs, plan->image) * plan->width + CVY_WIDEST_VECTOR;
-  plan->y_floats = cvy_times(plan->side, sides) * plan->width;
-  plan->w_floats =
-      cvy_round_up(cvy_times(taps, weights ? CVY_WIDEST_VECTOR : plan->width), CVY_LINE_FLOATS);
-  plan->z_floats = plan->stream ? cvy_times(plan->outputs, results(plan)) : 0;
-  plan->slot_floats = cvy_round_up(
+      plan->flat ? 0
+                 : cvy_saturating_mul(plan->inputs, plan->image) * plan->width + CVY_WIDEST_VECTOR;
+  plan->y_floats = cvy_saturating_mul(plan->side, sides) * plan->width;
+  plan->w_floats = cvy_align_up(cvy_saturating_mul(taps, weights ? CVY_WIDEST_VECTOR : plan->width),
+                                CVY_LINE_FLOATS);
+  plan->z_floats = plan->stream ? cvy_saturating_mul(plan->outputs, results(plan)) : 0;
+  plan->slot_floats = cvy_align_up(
       plan->x_floats + plan->y_floats + plan->w_floats + plan->z_floats, CVY_LINE_FLOATS);
-  int64_t lists = cvy_times(2 * (int64_t)sizeof(int64_t), taps);
-  int64_t parts =
-      cvy_times((int64_t)sizeof(cvy_cpu_depthwise_part), cvy_times(plan->strips, plan->phases));
+  int64_t lists = cvy_saturating_mul(2 * (int64_t)sizeof(int64_t), taps);
+  int64_t parts = cvy_saturating_mul((int64_t)sizeof(cvy_cpu_depthwise_part),
+                                     cvy_saturating_mul(plan->strips, plan->phases));
   int64_t elements = interleaved ? cvy_in_volume(p) + cvy_out_volume(p) : 0;
-  plan->index_bytes = cvy_round_up(lists + parts + elements * (int64_t)sizeof(int32_t),
+  plan->index_bytes = cvy_align_up(lists + parts + elements * (int64_t)sizeof(int32_t),
                                    CVY_LINE_FLOATS * (int64_t)sizeof(float));
 }
 
@@ -148,8 +151,8 @@ static int64_t plane_bytes(const cvy_cpu_depthwise_plan *plan) {
   int64_t read = sizeof(float), made = sizeof(float);
   for (int i = 0; i < 3; i++) {
     const cvy_cpu_depthwise_axis *axis = &plan->axis[i];
-    read = cvy_times(read, kept(plan, axis));
-    made = cvy_times(made, cvy_times(axis->phases, axis->sums));
+    read = cvy_saturating_mul(read, kept(plan, axis));
+    made = cvy_saturating_mul(made, cvy_saturating_mul(axis->phases, axis->sums));
   }
   return read + made;
 }
@@ -179,7 +182,7 @@ void cvy_cpu_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
   out->phases = 1;
   for (int i = 0; i < 3; i++) {
     out->axis[i] = axis_of(p, i);
-    out->phases = cvy_times(out->phases, out->axis[i].phases);
+    out->phases = cvy_saturating_mul(out->phases, out->axis[i].phases);
   }
   out->inputs = data ? p->k / p->groups : 1;
   out->outputs = data ? 1 : p->k / p->groups;
@@ -193,6 +196,6 @@ void cvy_cpu_depthwise_cut(const cvy_problem *problem, const cvy_facts *facts,
 
 int64_t cvy_cpu_depthwise_bytes(const cvy_cpu_depthwise_plan *plan) {
   if (plan->sparse) return 0;
-  int64_t floats = cvy_times(plan->slots, plan->slot_floats);
-  return cvy_times(floats, (int64_t)sizeof(float)) + plan->index_bytes;
+  int64_t floats = cvy_saturating_mul(plan->slots, plan->slot_floats);
+  return cvy_saturating_mul(floats, (int64_t)sizeof(float)) + plan->index_bytes;
 }

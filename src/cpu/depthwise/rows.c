@@ -10,14 +10,14 @@
 
 cvy_prefetch cvy_cpu_depthwise_prefetch(const float *from, int64_t floats, int64_t vectors,
                                         bool write) {
-  int64_t step = cvy_parts_of(floats * TILE, cvy_most(vectors, TILE));
-  return (cvy_prefetch){from, from + floats, cvy_round_up(step, CVY_LINE_FLOATS), write};
+  int64_t step = cvy_div_up(floats * TILE, cvy_max(vectors, TILE));
+  return (cvy_prefetch){from, from + floats, cvy_align_up(step, CVY_LINE_FLOATS), write};
 }
 
 int64_t cvy_cpu_depthwise_vectors(const cvy_cpu_depthwise_run *d) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t width = plan->width > 1 ? 1 : d->call->simd->microkernel.width;
-  return plan->phases * plan->height * cvy_parts_of(plan->axis[2].sums, width);
+  return plan->phases * plan->height * cvy_div_up(plan->axis[2].sums, width);
 }
 
 /* The last row of this strip, in the plane that the next strip begins in. */
@@ -25,7 +25,7 @@ static const float *end_of(const cvy_cpu_depthwise_run *d, int64_t strip, const 
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   const cvy_cpu_depthwise_axis *h = &plan->axis[1];
   int64_t first = strip % plan->heights * plan->height;
-  int64_t sums = cvy_least(plan->height, h->sums - first);
+  int64_t sums = cvy_min(plan->height, h->sums - first);
   return source + ((first + sums - 1) * h->step + h->reach - h->left) * plan->axis[2].source;
 }
 
@@ -78,8 +78,8 @@ static void fill_rows(const cvy_cpu_depthwise_run *d, const cvy_copy_rows *rows)
 static void fill_slice(const cvy_cpu_depthwise_run *d, int64_t top, int64_t rows,
                        const float *slice, float *to) {
   const cvy_cpu_depthwise_axis *h = &d->plan.axis[1], *w = &d->plan.axis[2];
-  int64_t begin = cvy_least(cvy_most(h->left - top, 0), rows);
-  int64_t end = cvy_most(begin, cvy_least(h->left + h->source - top, rows));
+  int64_t begin = cvy_min(cvy_max(h->left - top, 0), rows);
+  int64_t end = cvy_max(begin, cvy_min(h->left + h->source - top, rows));
   zero_rows(&d->plan, to, 0, begin);
   zero_rows(&d->plan, to, end, rows);
   int64_t last = (w->sums - 1) * w->step + w->reach - w->left;
@@ -88,7 +88,7 @@ static void fill_slice(const cvy_cpu_depthwise_run *d, int64_t top, int64_t rows
                                 .to_pitch = d->plan.row,
                                 .from_pitch = w->source,
                                 .rows = end - begin,
-                                .length = cvy_most(cvy_least(last, w->source), 0)});
+                                .length = cvy_max(cvy_min(last, w->source), 0)});
 }
 
 const float *cvy_cpu_depthwise_strip(const cvy_cpu_depthwise_run *d, int64_t strip,
@@ -98,7 +98,7 @@ const float *cvy_cpu_depthwise_strip(const cvy_cpu_depthwise_run *d, int64_t str
   int64_t deep = strip / plan->heights * z->step, first = strip % plan->heights * plan->height;
   int64_t top = first * h->step, plane = h->source * plan->axis[2].source;
   if (plan->flat) return source + deep * plan->slice + top * plan->row;
-  int64_t rows = (cvy_least(plan->height, h->sums - first) - 1) * h->step + h->reach;
+  int64_t rows = (cvy_min(plan->height, h->sums - first) - 1) * h->step + h->reach;
   for (int64_t i = 0; i < plan->inputs; i++, source += z->source * plane) {
     for (int64_t t = 0; t < z->reach; t++) {
       int64_t at = deep + t - z->left;

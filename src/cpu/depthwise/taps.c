@@ -47,18 +47,18 @@ static int64_t list_phase(cvy_cpu_depthwise_run *d, int64_t count, const int64_t
 /* ------------------------------------------------------------------------------------ parts */
 
 /* Sums [first, first + count) of an axis: those that are results of a phase. */
-static cvy_span results_of(const cvy_cpu_depthwise_axis *axis, int64_t phase, cvy_span sums) {
-  int64_t before = cvy_most(axis->pad - phase, 0) + axis->phases - 1;
-  int64_t begin = cvy_most(sums.begin, before / axis->phases);
+static cvy_range results_of(const cvy_cpu_depthwise_axis *axis, int64_t phase, cvy_range sums) {
+  int64_t before = cvy_max(axis->pad - phase, 0) + axis->phases - 1;
+  int64_t begin = cvy_max(sums.begin, before / axis->phases);
   int64_t end = (axis->result + axis->pad - phase + axis->phases - 1) / axis->phases;
-  return (cvy_span){begin, cvy_most(begin, cvy_least(sums.end, end))};
+  return (cvy_range){begin, cvy_max(begin, cvy_min(sums.end, end))};
 }
 
 /* The taps of a phase, numbered as they read, that meet the source in any of the sums. */
-static cvy_span taps_of(const cvy_cpu_depthwise_plan *plan, int axis, int64_t phase, cvy_span sums,
-                        int64_t *all) {
+static cvy_range taps_of(const cvy_cpu_depthwise_plan *plan, int axis, int64_t phase,
+                         cvy_range sums, int64_t *all) {
   const cvy_cpu_depthwise_axis *a = &plan->axis[axis];
-  cvy_span met = {0, 0};
+  cvy_range met = {0, 0};
   *all = 0;
   for (int64_t n = 0; n < plan->p.filter[axis]; n++) {
     bool turned = plan->p.direction == CONVOY_BACKWARD_DATA;
@@ -69,17 +69,17 @@ static cvy_span taps_of(const cvy_cpu_depthwise_plan *plan, int axis, int64_t ph
     if (sums.begin * a->step + offset < a->left + a->source) met.end = *all + 1;
     ++*all;
   }
-  met.end = cvy_most(met.begin, met.end);
+  met.end = cvy_max(met.begin, met.end);
   return met;
 }
 
 /* The taps that a part walks: all of a contiguous range of depths, or of rows. */
-static void choose_taps(const cvy_cpu_depthwise_plan *plan, const int64_t *phase, cvy_span depth,
-                        cvy_span rows, cvy_cpu_depthwise_part *part) {
+static void choose_taps(const cvy_cpu_depthwise_plan *plan, const int64_t *phase, cvy_range depth,
+                        cvy_range rows, cvy_cpu_depthwise_part *part) {
   int64_t all[3];
-  cvy_span t = taps_of(plan, 0, phase[0], depth, &all[0]);
-  cvy_span r = taps_of(plan, 1, phase[1], rows, &all[1]);
-  taps_of(plan, 2, phase[2], (cvy_span){0, 1}, &all[2]);
+  cvy_range t = taps_of(plan, 0, phase[0], depth, &all[0]);
+  cvy_range r = taps_of(plan, 1, phase[1], rows, &all[1]);
+  taps_of(plan, 2, phase[2], (cvy_range){0, 1}, &all[2]);
   int64_t across = plan->inputs * all[2];
   if (plan->p.filter[0] > 1) {
     part->across = across * all[1] * (t.end - t.begin);
@@ -104,10 +104,10 @@ static cvy_cpu_depthwise_part part_of(const cvy_cpu_depthwise_plan *plan, int64_
                                       const int64_t *phase, int64_t list) {
   const cvy_cpu_depthwise_axis *axis = plan->axis;
   int64_t z = strip / plan->heights, top = strip % plan->heights * plan->height;
-  cvy_span depth = results_of(&axis[0], phase[0], (cvy_span){z, z + 1});
-  cvy_span rows =
-      results_of(&axis[1], phase[1], (cvy_span){top, cvy_least(top + plan->height, axis[1].sums)});
-  cvy_span columns = results_of(&axis[2], phase[2], (cvy_span){0, axis[2].sums});
+  cvy_range depth = results_of(&axis[0], phase[0], (cvy_range){z, z + 1});
+  cvy_range rows =
+      results_of(&axis[1], phase[1], (cvy_range){top, cvy_min(top + plan->height, axis[1].sums)});
+  cvy_range columns = results_of(&axis[2], phase[2], (cvy_range){0, axis[2].sums});
   cvy_cpu_depthwise_part part = {.list = list,
                                  .rows = depth.begin < depth.end ? rows.end - rows.begin : 0,
                                  .length = columns.end - columns.begin,

@@ -26,7 +26,7 @@ static void add_row(const data *d, float *dx, const float *dy, const float *w) {
   }
   for (int64_t s = 0; s < p->filter[2]; s++) {
     int64_t offset = s * p->dilation[2] - p->pad[2];
-    cvy_span span = cvy_span_of(p->in[2], p->out[2], p->stride[2], offset);
+    cvy_range span = cvy_outputs_inside(p->in[2], p->out[2], p->stride[2], offset);
     if (span.begin < span.end) {
       d->call->simd->axpy(dx + span.begin * p->stride[2] + offset, p->stride[2], dy + span.begin, 1,
                           w[s], span.end - span.begin);

@@ -12,8 +12,8 @@ static double plane_sum(const cvy_cpu_call *call, const weight *at, const float 
                         const float *x) {
   const cvy_problem *p = call->problem;
   int64_t up = at->r * p->dilation[1] - p->pad[1], left = at->s * p->dilation[2] - p->pad[2];
-  cvy_span rows = cvy_span_of(p->in[1], p->out[1], p->stride[1], up);
-  cvy_span row = cvy_span_of(p->in[2], p->out[2], p->stride[2], left);
+  cvy_range rows = cvy_outputs_inside(p->in[1], p->out[1], p->stride[1], up);
+  cvy_range row = cvy_outputs_inside(p->in[2], p->out[2], p->stride[2], left);
   if (rows.begin >= rows.end || row.begin >= row.end) return 0;
   cvy_plane_pair planes = {
       .a = dy + rows.begin * p->out[2] + row.begin,
@@ -31,7 +31,7 @@ static double weight_sum(const cvy_cpu_call *call, const weight *at) {
   const cvy_problem *p = call->problem;
   int64_t channels = p->c / p->groups, group = at->k / (p->k / p->groups);
   int64_t back = at->t * p->dilation[0] - p->pad[0];
-  cvy_span depth = cvy_span_of(p->in[0], p->out[0], p->stride[0], back);
+  cvy_range depth = cvy_outputs_inside(p->in[0], p->out[0], p->stride[0], back);
   double sum = 0;
   for (int64_t n = 0; n < p->n; n++) {
     const float *dy = call->b + (n * p->k + at->k) * cvy_out_volume(p);

@@ -9,7 +9,7 @@
 typedef struct cvy_filter_row {
   int64_t in, out; /* lengths of x and y */
   int64_t stride, offset, step, taps;
-  cvy_span inner; /* outputs for which every tap is inside; set by cvy_filter_row_make */
+  cvy_range inner; /* outputs for which every tap is inside; set by cvy_filter_row_make */
 } cvy_filter_row;
 
 cvy_filter_row cvy_filter_row_make(int64_t in, int64_t out, int64_t stride, int64_t offset,

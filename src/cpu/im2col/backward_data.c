@@ -31,7 +31,7 @@ static void make_slice(const cvy_cpu_im2col_run *run, int64_t image_group, int64
   float *dx = run->call->out + (image_group * plan->channels + slice.first) * volume;
   if (!p->accumulate) memset(dx, 0, (size_t)(slice.count * volume) * sizeof *dx);
   for (int64_t begin = 0; begin < plan->pixels; begin += plan->block) {
-    int64_t count = cvy_least(plan->block, plan->pixels - begin);
+    int64_t count = cvy_min(plan->block, plan->pixels - begin);
     cvy_column_block block = {p, run->call->simd, slice.count, begin, count};
     cvy_gemm(slice.count * plan->taps, count, plan->outputs, filter_of(run, group, slice.first),
              gradient_of(run, image_group, begin), false, columns, count);
@@ -50,7 +50,7 @@ static void make_slices(void *arg, int64_t begin, int64_t end, int32_t slot) {
 static void make_flat_block(const cvy_cpu_im2col_run *run, int64_t image_group, int64_t begin) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   int64_t group = image_group % plan->p.groups;
-  int64_t count = cvy_least(plan->block, plan->pixels - begin);
+  int64_t count = cvy_min(plan->block, plan->pixels - begin);
   float *dx = run->call->out + image_group * plan->channels * plan->pixels + begin;
   cvy_gemm(plan->channels, count, plan->outputs, filter_of(run, group, 0),
            gradient_of(run, image_group, begin), plan->p.accumulate, dx, plan->pixels);

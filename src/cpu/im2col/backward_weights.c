@@ -11,7 +11,7 @@ static void add_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_cp
                       int64_t begin, bool add, float *columns, float *dw) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   const cvy_problem *p = &plan->p;
-  int64_t count = cvy_least(plan->block, plan->pixels - begin);
+  int64_t count = cvy_min(plan->block, plan->pixels - begin);
   const float *x = run->call->a + (image_group * plan->channels + slice.first) * cvy_in_volume(p);
   cvy_matrix dy = {run->call->b + image_group * plan->outputs * plan->pixels + begin, plan->pixels,
                    false};
@@ -69,7 +69,7 @@ static int64_t piece_count(const cvy_cpu_im2col_plan *plan) {
 
 static void add_sums(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_im2col_run *run = arg;
-  int64_t parts = cvy_least(run->plan.slots, piece_count(&run->plan));
+  int64_t parts = cvy_min(run->plan.slots, piece_count(&run->plan));
   (void)slot;
   for (int64_t i = begin; i < end; i++) {
     float sum = run->plan.p.accumulate ? run->call->out[i] : 0.0f;

@@ -24,7 +24,7 @@ typedef void visit(const cvy_column_block *block, const tap *at, const stretch *
 static stretch first_stretch(const cvy_column_block *block) {
   const int64_t *out = block->problem->out;
   int64_t row = block->begin / out[2], ow = block->begin % out[2];
-  return (stretch){row / out[1], row % out[1], ow, cvy_least(out[2] - ow, block->count), 0};
+  return (stretch){row / out[1], row % out[1], ow, cvy_min(out[2] - ow, block->count), 0};
 }
 
 static bool next_stretch(const cvy_column_block *block, stretch *part) {
@@ -32,7 +32,7 @@ static bool next_stretch(const cvy_column_block *block, stretch *part) {
   part->at += part->length;
   if (part->at >= block->count) return false;
   part->ow = 0;
-  part->length = cvy_least(out[2], block->count - part->at);
+  part->length = cvy_min(out[2], block->count - part->at);
   if (++part->oh < out[1]) return true;
   part->oh = 0;
   part->oz++;
@@ -47,8 +47,8 @@ static int64_t input_row(const cvy_problem *p, const tap *at, const stretch *par
 }
 
 /* The part of a stretch that lies inside its input row, counted from the stretch's begin. */
-static cvy_span inside(const cvy_problem *p, const tap *at, const stretch *part) {
-  return cvy_span_of(p->in[2], part->length, p->stride[2], part->ow * p->stride[2] + at->w);
+static cvy_range inside(const cvy_problem *p, const tap *at, const stretch *part) {
+  return cvy_outputs_inside(p->in[2], part->length, p->stride[2], part->ow * p->stride[2] + at->w);
 }
 
 /* -------------------------------------------------------------------------- any geometry */
@@ -62,7 +62,7 @@ static void fill_stretch(const cvy_column_block *block, const tap *at, const str
   const cvy_problem *p = block->problem;
   float *to = columns + part->at;
   int64_t row = input_row(p, at, part);
-  cvy_span span = row < 0 ? (cvy_span){0, 0} : inside(p, at, part);
+  cvy_range span = row < 0 ? (cvy_range){0, 0} : inside(p, at, part);
   blank(to, span.begin);
   if (span.begin < span.end) {
     block->simd->gather(to + span.begin,
@@ -76,7 +76,7 @@ static void add_stretch(const cvy_column_block *block, const tap *at, const stre
                         float *columns, float *plane) {
   const cvy_problem *p = block->problem;
   int64_t row = input_row(p, at, part);
-  cvy_span span = row < 0 ? (cvy_span){0, 0} : inside(p, at, part);
+  cvy_range span = row < 0 ? (cvy_range){0, 0} : inside(p, at, part);
   if (span.begin < span.end) {
     block->simd->axpy(plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
                       p->stride[2], columns + part->at + span.begin, 1, 1.0f,
@@ -97,7 +97,7 @@ static void blank_padding(const cvy_column_block *block, const tap *at, const st
   const cvy_problem *p = block->problem;
   (void)plane;
   float *to = columns + part->at;
-  cvy_span span = input_row(p, at, part) < 0 ? (cvy_span){0, 0} : inside(p, at, part);
+  cvy_range span = input_row(p, at, part) < 0 ? (cvy_range){0, 0} : inside(p, at, part);
   blank(to, span.begin);
   blank(to + span.end, part->length - span.end);
 }
@@ -110,16 +110,16 @@ static void for_stretches(const cvy_column_block *block, const tap *at, visit *f
 }
 
 /* Where the shifted line lies in the plane, and which part of it exists there. */
-static cvy_span shifted_span(const cvy_column_block *block, const tap *at, int64_t *shift) {
+static cvy_range shifted_span(const cvy_column_block *block, const tap *at, int64_t *shift) {
   const cvy_problem *p = block->problem;
   *shift = block->begin + (at->z * p->in[1] + at->h) * p->in[2] + at->w;
-  return cvy_span_of(cvy_in_volume(p), block->count, 1, *shift);
+  return cvy_outputs_inside(cvy_in_volume(p), block->count, 1, *shift);
 }
 
 static void fill_shifted(const cvy_column_block *block, const tap *at, float *columns,
                          float *plane) {
   int64_t shift;
-  cvy_span span = shifted_span(block, at, &shift);
+  cvy_range span = shifted_span(block, at, &shift);
   if (span.begin < span.end) {
     memcpy(columns + span.begin, plane + shift + span.begin,
            (size_t)(span.end - span.begin) * sizeof *columns);
@@ -130,7 +130,7 @@ static void fill_shifted(const cvy_column_block *block, const tap *at, float *co
 static void add_shifted(const cvy_column_block *block, const tap *at, float *columns,
                         float *plane) {
   int64_t shift;
-  cvy_span span = shifted_span(block, at, &shift);
+  cvy_range span = shifted_span(block, at, &shift);
   for_stretches(block, at, blank_padding, columns, plane);
   if (span.begin < span.end) {
     block->simd->axpy(plane + shift + span.begin, 1, columns + span.begin, 1, 1.0f,

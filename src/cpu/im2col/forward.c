@@ -8,7 +8,7 @@ static void make_block(const cvy_cpu_im2col_run *run, int64_t image_group, int64
   const cvy_cpu_im2col_plan *plan = &run->plan;
   const cvy_problem *p = &plan->p;
   int64_t group = image_group % p->groups, rows = plan->channels * plan->taps;
-  int64_t count = cvy_least(plan->block, plan->pixels - begin);
+  int64_t count = cvy_min(plan->block, plan->pixels - begin);
   const float *x = run->call->a + image_group * plan->channels * cvy_in_volume(p);
   float *y = run->call->out + image_group * plan->outputs * plan->pixels + begin;
   cvy_matrix w = {run->call->b + group * plan->outputs * rows, rows, false};

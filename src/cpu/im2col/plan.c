@@ -34,7 +34,7 @@ static void cut_channels(cvy_cpu_im2col_plan *plan) {
   if (p->direction == CONVOY_BACKWARD_DATA && !plan->flat)
     plan->cuts = cuts_for(p->n * p->groups, plan->slots, plan->channels);
   if (p->direction == CONVOY_BACKWARD_WEIGHTS) {
-    int64_t most = cvy_most(plan->channels / LEAST_CUT, 1);
+    int64_t most = cvy_max(plan->channels / LEAST_CUT, 1);
     plan->cuts = cuts_for(p->groups, plan->slots, most);
     plan->private_sums = !even_enough(p->groups * plan->cuts, plan->slots);
     if (plan->private_sums) plan->cuts = 1;
@@ -48,7 +48,7 @@ static int64_t lines(const cvy_cpu_im2col_plan *plan) {
 }
 
 static int64_t sum_floats(const cvy_cpu_im2col_plan *plan) {
-  return plan->private_sums ? cvy_round_up(cvy_problem_count(&plan->p, CVY_W), CVY_LINE_FLOATS) : 0;
+  return plan->private_sums ? cvy_align_up(cvy_problem_count(&plan->p, CVY_W), CVY_LINE_FLOATS) : 0;
 }
 
 /* The largest block the limit allows; may be below LEAST_BLOCK or negative. */
@@ -61,15 +61,15 @@ static int64_t block_within(const cvy_cpu_im2col_plan *plan, int64_t limit) {
 
 /* Even blocks, and enough of them where they are the pieces the threads share. */
 static void cut_pixels(cvy_cpu_im2col_plan *plan, int64_t wanted, int64_t most) {
-  int64_t images = cvy_most(plan->p.n * plan->p.groups, 1);
+  int64_t images = cvy_max(plan->p.n * plan->p.groups, 1);
   int64_t blocks = (plan->pixels + wanted - 1) / wanted;
   bool shared = plan->p.direction == CONVOY_FORWARD || plan->flat || plan->private_sums;
   if (shared) {
     blocks += cuts_for(images * blocks, plan->slots, plan->pixels / LEAST_BLOCK / blocks) * blocks -
               blocks;
   }
-  int64_t block = cvy_round_up((plan->pixels + blocks - 1) / blocks, LEAST_BLOCK);
-  plan->block = cvy_most(cvy_least(cvy_least(block, most), plan->pixels), 1);
+  int64_t block = cvy_align_up((plan->pixels + blocks - 1) / blocks, LEAST_BLOCK);
+  plan->block = cvy_max(cvy_min(cvy_min(block, most), plan->pixels), 1);
 }
 
 cvy_cpu_im2col_plan cvy_cpu_im2col_plan_for(const cvy_problem *problem, const cvy_facts *facts,
@@ -90,12 +90,12 @@ cvy_cpu_im2col_plan cvy_cpu_im2col_plan_for(const cvy_problem *problem, const cv
     plan.block = plan.pixels;
   else
     cut_pixels(&plan, params->value[0], most);
-  plan.slot_floats = sum_floats(&plan) + cvy_round_up(lines(&plan) * plan.block, CVY_LINE_FLOATS);
+  plan.slot_floats = sum_floats(&plan) + cvy_align_up(lines(&plan) * plan.block, CVY_LINE_FLOATS);
   return plan;
 }
 
 cvy_cpu_im2col_part cvy_cpu_im2col_channels(const cvy_cpu_im2col_plan *plan, int64_t cut) {
   int64_t size = (plan->channels + plan->cuts - 1) / plan->cuts;
-  int64_t first = cvy_least(cut * size, plan->channels);
-  return (cvy_cpu_im2col_part){first, cvy_least(size, plan->channels - first)};
+  int64_t first = cvy_min(cut * size, plan->channels);
+  return (cvy_cpu_im2col_part){first, cvy_min(size, plan->channels - first)};
 }

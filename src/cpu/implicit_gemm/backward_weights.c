@@ -36,7 +36,7 @@ typedef struct bundle {
 
 static bundle bundle_of(const unit *u, int64_t number) {
   int64_t size = u->run->plan.bundle, first = number * size;
-  return (bundle){first, cvy_most(cvy_least(size, u->channels - first), 0)};
+  return (bundle){first, cvy_max(cvy_min(size, u->channels - first), 0)};
 }
 
 /* One row of the input. */
@@ -44,7 +44,7 @@ static void turn_row(const unit *u, int64_t channels, const float *from, float *
   const cvy_simd *simd = u->run->call->simd;
   int64_t volume = cvy_in_volume(&u->run->plan.p), size = u->run->plan.bundle;
   int64_t step = u->turned.step[2];
-  cvy_span real = cvy_span_of(u->p.in[2], u->turned.extent[2], step, -u->p.pad[2]);
+  cvy_range real = cvy_outputs_inside(u->p.in[2], u->turned.extent[2], step, -u->p.pad[2]);
   int64_t count = real.end - real.begin;
   if (count == 0) return;
   from += real.begin * step - u->p.pad[2];
@@ -81,7 +81,7 @@ static void turn_y(const unit *u, int64_t image, int64_t tile, float *to) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   int64_t rows = plan->kernel->rows, volume = cvy_out_volume(&plan->p),
           count = cvy_out_volume(&u->p);
-  int64_t real = cvy_least(rows, plan->outputs - tile * rows);
+  int64_t real = cvy_min(rows, plan->outputs - tile * rows);
   int64_t channel = ((u->image + image) * plan->p.groups + u->group) * plan->outputs + tile * rows;
   int64_t whole = plan->p.out[2], piece = u->p.out[2] == whole ? count : u->p.out[2];
   const float *from = u->run->call->b + channel * volume + u->place;
@@ -174,9 +174,9 @@ static unit unit_of(const weights *run, int64_t part_of_group, int64_t number, f
   int64_t first = number % plan->blocks * plan->block;
   unit u = {.run = run, .group = part_of_group / plan->parts};
   u.first_channel = part_of_group % plan->parts * plan->part;
-  u.channels = cvy_least(plan->part, plan->channels - u.first_channel);
+  u.channels = cvy_min(plan->part, plan->channels - u.first_channel);
   u.image = number / plan->blocks * plan->images;
-  u.images = cvy_least(plan->images, plan->p.n - u.image);
+  u.images = cvy_min(plan->images, plan->p.n - u.image);
   u.p = cvy_block_of(&plan->p, plan->axis, first, plan->block, &u.skip);
   u.turned = cvy_turned_of(&u.p);
   u.place = first;
@@ -226,9 +226,9 @@ static void add_up_bundle(const weights *run, int64_t group, int64_t tile, int64
                           const float *sum) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t rows = plan->kernel->rows, volume = cvy_filter_volume(&plan->p);
-  int64_t real = cvy_least(rows, plan->outputs - tile * rows);
-  int64_t part_end = cvy_least(first / plan->part * plan->part + plan->part, plan->channels);
-  int64_t channels = cvy_least(plan->bundle, part_end - first);
+  int64_t real = cvy_min(rows, plan->outputs - tile * rows);
+  int64_t part_end = cvy_min(first / plan->part * plan->part + plan->part, plan->channels);
+  int64_t channels = cvy_min(plan->bundle, part_end - first);
   for (int64_t tap = 0; tap < plan->taps; tap++) {
     for (int64_t r = 0; r < real; r++) {
       int64_t k = group * plan->outputs + tile * rows + r;
@@ -248,7 +248,7 @@ static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
     for (int64_t part = 0; part < plan->parts; part++) {
       const float *sums =
           run->sums + (group * plan->parts + part) * plan->slices * plan->sum_floats;
-      int64_t first = part * plan->part, count = cvy_least(plan->part, plan->channels - first);
+      int64_t first = part * plan->part, count = cvy_min(plan->part, plan->channels - first);
       for (int64_t b = 0; b * plan->bundle < count; b++)
         add_up_bundle(run, group, tile, first + b * plan->bundle, sums + b * floats);
     }

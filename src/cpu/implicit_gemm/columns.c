@@ -9,7 +9,7 @@ static void add_run(cvy_cpu_implicit_gemm_block *b, int64_t column, int64_t from
   int64_t width = cvy_microkernel_columns(plan->kernel);
   while (count > 0) {
     int64_t strip = column / width, within = column % width;
-    int64_t here = cvy_least(count, width - within);
+    int64_t here = cvy_min(count, width - within);
     b->runs[b->run_count++] = (cvy_copy_run){from, strip * plan->strip_floats + within, here};
     column += here, from += here, count -= here;
   }

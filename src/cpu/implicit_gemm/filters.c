@@ -15,7 +15,7 @@ typedef struct packing {
 
 /* How many rows of a tile are outputs. */
 static int64_t rows_of(const cvy_cpu_implicit_gemm_plan *plan, int64_t tile) {
-  return cvy_least(plan->kernel->rows, plan->outputs - tile * plan->kernel->rows);
+  return cvy_min(plan->kernel->rows, plan->outputs - tile * plan->kernel->rows);
 }
 
 /* A tile's outputs are rows of w as it lies, all channels and taps in a row. */
@@ -97,7 +97,7 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
     int64_t phase = i / all, tile = i % all, first = tile % plan->tiles;
     int64_t before = pack.begin[phase], taps = pack.begin[phase + 1] - before;
     int64_t pitch = taps * plan->channels * rows;
-    tiles = cvy_least(plan->tiles - first, end - i);
+    tiles = cvy_min(plan->tiles - first, end - i);
     pack.to = to + before * all * plan->channels * rows + tile * pitch;
     pack_some(&pack, &(cvy_cpu_implicit_gemm_filters){.phase = phase,
                                                       .group = tile / plan->tiles,

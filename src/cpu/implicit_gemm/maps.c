@@ -92,7 +92,7 @@ static void multiply_panel(const cvy_cpu_implicit_gemm_block *b, int64_t first, 
                            tiles all) {
   const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   for (int64_t i = all.first; i < all.last; i += plan->together) {
-    tiles some = {i, cvy_least(i + plan->together, all.last)};
+    tiles some = {i, cvy_min(i + plan->together, all.last)};
     if (plan->once) {
       cvy_cpu_implicit_gemm_pack_some(b->run,
                                       &(cvy_cpu_implicit_gemm_filters){.phase = b->phase,
@@ -114,7 +114,7 @@ static void finish(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_
   const cvy_cpu_implicit_gemm_plan *plan = &b->run->plan;
   int64_t rows = plan->kernel->rows, group = b->group * plan->outputs;
   for (int64_t i = all.first; i < all.last; i++) {
-    int64_t first = i * rows, last = cvy_least(first + rows, plan->outputs);
+    int64_t first = i * rows, last = cvy_min(first + rows, plan->outputs);
     if (!writes(b, s, i))
       cvy_cpu_implicit_gemm_put(b, first, last, s, waiting(b, s, i, all));
     else {
@@ -136,7 +136,7 @@ static void make_phase(cvy_cpu_implicit_gemm_block *b, int64_t phase, tiles all)
   int64_t at_once =
       cvy_cpu_implicit_gemm_at_once(plan, b->run->begin[phase + 1] - b->run->begin[phase]);
   for (int64_t c = 0; c < plan->channels; c += at_once) {
-    int64_t count = cvy_least(at_once, plan->channels - c);
+    int64_t count = cvy_min(at_once, plan->channels - c);
     cvy_cpu_implicit_gemm_panel(b, c, count);
     multiply_panel(b, c, count, all);
   }
@@ -163,7 +163,7 @@ static void set_block(cvy_cpu_implicit_gemm_block *b, int64_t piece) {
   b->layout = cvy_planes_layout_of(&b->p);
   b->group = band_group % plan->p.groups;
   b->image = band_group / plan->p.groups * plan->images;
-  b->images = cvy_least(plan->images, plan->p.n - b->image);
+  b->images = cvy_min(plan->images, plan->p.n - b->image);
   for (int i = 0; i < 3; i++) {
     b->step[i] = plan->data ? plan->whole.stride[i] : 1;
     b->limit[i] = plan->data ? plan->whole.in[i] : plan->whole.out[i];

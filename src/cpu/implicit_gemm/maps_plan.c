@@ -78,17 +78,17 @@ bool cvy_cpu_implicit_gemm_packs_in_vain(const cvy_problem *problem) {
 /* Channels at a time, even parts of all. */
 int64_t cvy_cpu_implicit_gemm_at_once(const cvy_cpu_implicit_gemm_plan *plan, int64_t taps) {
   if (taps == 0) return plan->channels;
-  return cvy_parts_of(plan->channels, cvy_parts_of(plan->channels * taps, DEPTH));
+  return cvy_div_up(plan->channels, cvy_div_up(plan->channels * taps, DEPTH));
 }
 
 /* Even blocks of at most `most` places of the axis; of a single row, whole strips. */
 static void cut_axis(cvy_cpu_implicit_gemm_plan *plan, int64_t most) {
   int64_t extent = plan->p.out[plan->axis];
-  plan->block = cvy_parts_of(extent, cvy_parts_of(extent, cvy_most(most, 1)));
+  plan->block = cvy_div_up(extent, cvy_div_up(extent, cvy_max(most, 1)));
   if (plan->axis == 2)
-    plan->block = cvy_round_up(plan->block, cvy_microkernel_columns(plan->kernel));
-  plan->block = cvy_least(plan->block, extent);
-  plan->blocks = cvy_parts_of(extent, plan->block);
+    plan->block = cvy_align_up(plan->block, cvy_microkernel_columns(plan->kernel));
+  plan->block = cvy_min(plan->block, extent);
+  plan->blocks = cvy_div_up(extent, plan->block);
 }
 
 static cvy_planes_layout first_layout(const cvy_cpu_implicit_gemm_plan *plan, cvy_problem *sub) {
@@ -102,14 +102,14 @@ static cvy_planes_layout first_layout(const cvy_cpu_implicit_gemm_plan *plan, cv
 static bool shift_pays(cvy_cpu_implicit_gemm_plan *plan) {
   cvy_problem sub;
   cvy_planes_layout layout = first_layout(plan, &sub);
-  if (cvy_times(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
+  if (cvy_saturating_mul(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
   int64_t width = plan->kernel->width, rows = sub.out[0] * sub.out[1];
-  int64_t through = cvy_round_up(layout.y_floats, width),
-          by_rows = rows * cvy_round_up(sub.out[2], width);
-  int64_t idle = cvy_least(through, by_rows) - rows * sub.out[2];
+  int64_t through = cvy_align_up(layout.y_floats, width),
+          by_rows = rows * cvy_align_up(sub.out[2], width);
+  int64_t idle = cvy_min(through, by_rows) - rows * sub.out[2];
   plan->by_rows = by_rows <= through;
   plan->columns = plan->by_rows ? rows * layout.extent[2] : layout.y_floats;
-  plan->strips = cvy_parts_of(plan->columns, cvy_microkernel_columns(plan->kernel)) + rows;
+  plan->strips = cvy_div_up(plan->columns, cvy_microkernel_columns(plan->kernel)) + rows;
   return idle * plan->outputs <= rows * sub.out[2] * PACKED_OUTPUTS;
 }
 
@@ -121,7 +121,7 @@ static bool cut_shifted(cvy_cpu_implicit_gemm_plan *plan) {
   cut_axis(plan, plan->p.out[plan->axis]);
   cvy_problem sub;
   while (plan->block > 1 &&
-         (cvy_times(plan->channels, first_layout(plan, &sub).x_floats) > SHIFTED_FLOATS ||
+         (cvy_saturating_mul(plan->channels, first_layout(plan, &sub).x_floats) > SHIFTED_FLOATS ||
           plan->bands * plan->p.groups * plan->blocks < PIECES_PER_THREAD * plan->slots)) {
     int64_t before = plan->block;
     cut_axis(plan, before / 2);
@@ -135,11 +135,11 @@ static void cut_packed(cvy_cpu_implicit_gemm_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t extent = p->out[plan->axis], row = cvy_out_volume(p) / extent;
   cut_axis(plan, COLUMNS / row);
-  int64_t images = plan->blocks == 1 ? cvy_most(COLUMNS / (row * extent), 1) : 1;
-  plan->images = cvy_most(cvy_parts_of(p->n, cvy_most(cvy_parts_of(p->n, images), 1)), 1);
-  plan->bands = cvy_parts_of(p->n, plan->images);
+  int64_t images = plan->blocks == 1 ? cvy_max(COLUMNS / (row * extent), 1) : 1;
+  plan->images = cvy_max(cvy_div_up(p->n, cvy_max(cvy_div_up(p->n, images), 1)), 1);
+  plan->bands = cvy_div_up(p->n, plan->images);
   plan->columns = plan->images * plan->block * row;
-  plan->strips = cvy_parts_of(plan->columns, cvy_microkernel_columns(plan->kernel));
+  plan->strips = cvy_div_up(plan->columns, cvy_microkernel_columns(plan->kernel));
 }
 
 static void cut_tiles(cvy_cpu_implicit_gemm_plan *plan) {
@@ -148,27 +148,29 @@ static void cut_tiles(cvy_cpu_implicit_gemm_plan *plan) {
   while (plan->parts < plan->tiles && pieces * plan->parts % plan->slots != 0 &&
          pieces * plan->parts < PIECES_PER_THREAD * plan->slots)
     plan->parts++;
-  plan->together = cvy_most(FILTER_FLOATS / (plan->depth * plan->kernel->rows), 1);
+  plan->together = cvy_max(FILTER_FLOATS / (plan->depth * plan->kernel->rows), 1);
 }
 
 /* -------------------------------------------------------------------------------- together */
 
 static int64_t phases_of(const cvy_cpu_implicit_gemm_plan *plan) {
   const int64_t *s = plan->whole.stride;
-  return plan->data ? cvy_times(cvy_times(s[0], s[1]), s[2]) : 1;
+  return plan->data ? cvy_saturating_mul(cvy_saturating_mul(s[0], s[1]), s[2]) : 1;
 }
 
 static void size_planes(cvy_cpu_implicit_gemm_plan *plan) {
   cvy_problem sub;
   plan->x_image = first_layout(plan, &sub).x_floats;
-  plan->x_pitch = cvy_times(plan->images, plan->x_image);
-  plan->resident = !plan->flat && cvy_times(plan->channels, plan->x_pitch) <= RESIDENT_FLOATS;
+  plan->x_pitch = cvy_saturating_mul(plan->images, plan->x_image);
+  plan->resident =
+      !plan->flat && cvy_saturating_mul(plan->channels, plan->x_pitch) <= RESIDENT_FLOATS;
   /* An odd number of lines, so that the channels of a strip do not meet in one set of the cache. */
   plan->x_pitch = ((plan->x_pitch / CVY_LINE_FLOATS | 1) + 2) * CVY_LINE_FLOATS;
   int64_t at_once = cvy_cpu_implicit_gemm_at_once(plan, plan->phases > 1 ? 1 : plan->taps);
   if (plan->resident) at_once = plan->channels;
   int64_t beyond = cvy_microkernel_columns(plan->kernel);
-  plan->plane_floats = cvy_round_up(cvy_times(at_once, plan->x_pitch) + beyond, CVY_LINE_FLOATS);
+  plan->plane_floats =
+      cvy_align_up(cvy_saturating_mul(at_once, plan->x_pitch) + beyond, CVY_LINE_FLOATS);
   if (plan->flat) {
     plan->x_pitch = cvy_in_volume(&plan->p);
     plan->x_image = plan->p.c * plan->x_pitch;
@@ -180,22 +182,23 @@ static void size_planes(cvy_cpu_implicit_gemm_plan *plan) {
 static void size_memory(cvy_cpu_implicit_gemm_plan *plan) {
   int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t all = plan->p.groups * plan->tiles * plan->channels * plan->taps * rows;
-  plan->filter_floats = plan->once ? 0 : cvy_round_up(all, CVY_LINE_FLOATS);
-  plan->tile_floats = cvy_round_up(plan->depth * rows, CVY_LINE_FLOATS);
+  plan->filter_floats = plan->once ? 0 : cvy_align_up(all, CVY_LINE_FLOATS);
+  plan->tile_floats = cvy_align_up(plan->depth * rows, CVY_LINE_FLOATS);
   int64_t own = plan->once ? plan->together * plan->tile_floats : 0;
-  plan->order_floats =
-      cvy_round_up(cvy_times(INDEX_FLOATS, plan->taps + plan->phases + 1), CVY_LINE_FLOATS);
+  plan->order_floats = cvy_align_up(cvy_saturating_mul(INDEX_FLOATS, plan->taps + plan->phases + 1),
+                                    CVY_LINE_FLOATS);
   /* Packing writes whole vectors, past the last column. */
   plan->strip_floats =
-      cvy_round_up(cvy_times(plan->depth, width) + plan->kernel->width, CVY_LINE_FLOATS);
-  plan->panel_floats = plan->shifted ? 0 : cvy_times(plan->strips, plan->strip_floats);
+      cvy_align_up(cvy_saturating_mul(plan->depth, width) + plan->kernel->width, CVY_LINE_FLOATS);
+  plan->panel_floats = plan->shifted ? 0 : cvy_saturating_mul(plan->strips, plan->strip_floats);
   plan->result_floats =
-      cvy_times(plan->strips, cvy_parts_of(plan->tiles, plan->parts) * rows * width);
+      cvy_saturating_mul(plan->strips, cvy_div_up(plan->tiles, plan->parts) * rows * width);
   int64_t runs = plan->runs * (int64_t)(sizeof(cvy_copy_run) / sizeof(float));
   runs += plan->strips * (int64_t)(sizeof(cvy_cpu_implicit_gemm_strip) / sizeof(float));
-  int64_t floats = cvy_times(1, plan->plane_floats + plan->panel_floats);
-  floats = cvy_times(1, floats + plan->result_floats + own + runs + INDEX_FLOATS * plan->taps);
-  plan->slot_floats = cvy_round_up(floats, CVY_LINE_FLOATS);
+  int64_t floats = cvy_saturating_mul(1, plan->plane_floats + plan->panel_floats);
+  floats =
+      cvy_saturating_mul(1, floats + plan->result_floats + own + runs + INDEX_FLOATS * plan->taps);
+  plan->slot_floats = cvy_align_up(floats, CVY_LINE_FLOATS);
 }
 
 cvy_cpu_implicit_gemm_plan cvy_cpu_implicit_gemm_plan_for(const cvy_problem *problem,
@@ -212,8 +215,8 @@ cvy_cpu_implicit_gemm_plan cvy_cpu_implicit_gemm_plan_for(const cvy_problem *pro
   plan.flat = is_flat(&plan.p) && plan.phases == 1;
   plan.kernel = plan.outputs <= simd->narrow_microkernel.rows ? &simd->narrow_microkernel
                                                               : &simd->microkernel;
-  plan.tiles = cvy_parts_of(plan.outputs, plan.kernel->rows);
-  plan.depth = cvy_least(DEPTH + plan.taps, plan.channels * plan.taps);
+  plan.tiles = cvy_div_up(plan.outputs, plan.kernel->rows);
+  plan.depth = cvy_min(DEPTH + plan.taps, plan.channels * plan.taps);
   plan.axis = cvy_block_axis(&plan.p);
   plan.shifted = cut_shifted(&plan);
   if (!plan.shifted) cut_packed(&plan);
@@ -225,6 +228,6 @@ cvy_cpu_implicit_gemm_plan cvy_cpu_implicit_gemm_plan_for(const cvy_problem *pro
 }
 
 int64_t cvy_cpu_implicit_gemm_bytes(const cvy_cpu_implicit_gemm_plan *plan) {
-  int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->filter_floats;
-  return cvy_times(floats + plan->order_floats, (int64_t)sizeof(float));
+  int64_t floats = cvy_saturating_mul(plan->slots, plan->slot_floats) + plan->filter_floats;
+  return cvy_saturating_mul(floats + plan->order_floats, (int64_t)sizeof(float));
 }

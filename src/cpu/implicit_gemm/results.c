@@ -62,7 +62,7 @@ void cvy_cpu_implicit_gemm_columns(cvy_cpu_implicit_gemm_block *b) {
   bool shifted = b->run->plan.shifted;
   const int64_t *out = b->p.out;
   for (int i = 0; i < 3; i++) {
-    cvy_span real = cvy_span_of(b->limit[i], out[i], b->step[i], b->offset[i]);
+    cvy_range real = cvy_outputs_inside(b->limit[i], out[i], b->step[i], b->offset[i]);
     b->from[i] = shifted ? 0 : real.begin;
     b->count[i] = shifted ? out[i] : real.end - real.begin;
   }
@@ -77,7 +77,7 @@ static void add_strips(cvy_cpu_implicit_gemm_block *b, int64_t begin, int64_t en
   int64_t strips = (vectors + CVY_MICROKERNEL_VECTORS - 1) / CVY_MICROKERNEL_VECTORS;
   for (int64_t i = 0; i < strips; i++) {
     int64_t from = begin + i * vectors / strips * width;
-    int64_t to = cvy_least(begin + (i + 1) * vectors / strips * width, end);
+    int64_t to = cvy_min(begin + (i + 1) * vectors / strips * width, end);
     b->strips[b->strip_count++] = (cvy_cpu_implicit_gemm_strip){from, to, direct(b, from, to)};
   }
 }
@@ -96,19 +96,19 @@ void cvy_cpu_implicit_gemm_strips(cvy_cpu_implicit_gemm_block *b) {
     return;
   }
   for (int64_t begin = 0; begin < b->columns; begin += width)
-    add_strips(b, begin, cvy_least(begin + width, b->columns));
+    add_strips(b, begin, cvy_min(begin + width, b->columns));
 }
 
 void cvy_cpu_implicit_gemm_put(const cvy_cpu_implicit_gemm_block *b, int64_t first, int64_t last,
                                const cvy_cpu_implicit_gemm_strip *s, float *from) {
   const int64_t *count = b->count, *skip = b->from;
-  cvy_span real = cvy_span_of(b->limit[2], b->p.out[2], b->step[2], b->offset[2]);
+  cvy_range real = cvy_outputs_inside(b->limit[2], b->p.out[2], b->step[2], b->offset[2]);
   real.begin -= skip[2], real.end -= skip[2];
   for (int64_t at = s->begin, next; at < s->end; at = next) {
     int64_t row = at / b->width, start = row * b->width, h = row % b->height;
-    next = cvy_least(start + b->width, s->end);
-    int64_t w = cvy_most(at - start, real.begin);
-    int64_t length = cvy_least(next - start, real.end) - w;
+    next = cvy_min(start + b->width, s->end);
+    int64_t w = cvy_max(at - start, real.begin);
+    int64_t length = cvy_min(next - start, real.end) - w;
     int64_t image = row / b->height / count[0], z = row / b->height % count[0];
     bool some = length > 0 && h < count[1];
     int64_t index = some ? index_of(b, z + skip[0], h + skip[1], w + skip[2]) : -1;

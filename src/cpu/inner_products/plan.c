@@ -31,10 +31,10 @@ static cvy_planes_layout layout_of_block(const cvy_cpu_inner_products_plan *plan
 
 static void cut_block(cvy_cpu_inner_products_plan *plan, int64_t blocks) {
   int64_t extent = plan->p.out[plan->axis];
-  plan->block = cvy_parts_of(extent, blocks);
+  plan->block = cvy_div_up(extent, blocks);
   if (plan->axis == 2 && blocks > 1)
-    plan->block = cvy_least(cvy_round_up(plan->block, CVY_LINE_FLOATS), extent);
-  plan->blocks = cvy_parts_of(extent, plan->block);
+    plan->block = cvy_min(cvy_align_up(plan->block, CVY_LINE_FLOATS), extent);
+  plan->blocks = cvy_div_up(extent, plan->block);
 }
 
 /* Rows as long as a tile's share of the cache: blocks of an image, or several images. */
@@ -49,9 +49,9 @@ static void cut_units(cvy_cpu_inner_products_plan *plan) {
   cvy_planes_layout layout = layout_of_block(plan, &block);
   plan->plane = layout.plane;
   plan->phases = layout.x_floats / layout.plane;
-  int64_t images = plan->blocks == 1 ? cvy_most(most / plan->plane, 1) : 1;
-  plan->images = cvy_parts_of(plan->p.n, cvy_parts_of(plan->p.n, images));
-  plan->bands = cvy_parts_of(plan->p.n, plan->images);
+  int64_t images = plan->blocks == 1 ? cvy_max(most / plan->plane, 1) : 1;
+  plan->images = cvy_div_up(plan->p.n, cvy_div_up(plan->p.n, images));
+  plan->bands = cvy_div_up(plan->p.n, plan->images);
   plan->units = plan->bands * plan->blocks;
 }
 
@@ -79,46 +79,47 @@ static bool is_flat(const cvy_cpu_inner_products_plan *plan) {
 
 /* As many even parts as are missing, not too thin. */
 static int64_t part_for(int64_t whole, int64_t missing, int64_t unit) {
-  int64_t parts = cvy_most(cvy_least(missing, whole / LEAST_PART), 1);
-  return cvy_least(cvy_round_up(cvy_parts_of(whole, parts), unit), whole);
+  int64_t parts = cvy_max(cvy_min(missing, whole / LEAST_PART), 1);
+  return cvy_min(cvy_align_up(cvy_div_up(whole, parts), unit), whole);
 }
 
 /* Small sums: one for each of a few slices of the units. Large ones: outputs are shared out, then
  * channels, and each part loads the other operand again. */
 static void share_out(cvy_cpu_inner_products_plan *plan) {
-  int64_t missing = cvy_parts_of(plan->slots, plan->p.groups);
+  int64_t missing = cvy_div_up(plan->slots, plan->p.groups);
   bool small = plan->p.k * plan->channels * plan->taps <= SUM_FLOATS;
   plan->slices = 1;
-  if (small && missing > 1) plan->slices = cvy_least(SLICES_PER_THREAD * missing, plan->units);
-  missing = cvy_parts_of(missing, plan->slices);
+  if (small && missing > 1) plan->slices = cvy_min(SLICES_PER_THREAD * missing, plan->units);
+  missing = cvy_div_up(missing, plan->slices);
   plan->output_part = part_for(plan->outputs, missing, plan->tile->rows);
-  plan->output_parts = cvy_parts_of(plan->outputs, plan->output_part);
-  missing = cvy_parts_of(missing, plan->output_parts);
+  plan->output_parts = cvy_div_up(plan->outputs, plan->output_part);
+  missing = cvy_div_up(missing, plan->output_parts);
   plan->channel_part = part_for(plan->channels, missing, 1);
-  plan->channel_parts = cvy_parts_of(plan->channels, plan->channel_part);
-  missing = cvy_parts_of(missing, plan->channel_parts);
-  if (missing > 1) plan->slices = cvy_least(plan->slices * missing, plan->units);
+  plan->channel_parts = cvy_div_up(plan->channels, plan->channel_part);
+  missing = cvy_div_up(missing, plan->channel_parts);
+  if (missing > 1) plan->slices = cvy_min(plan->slices * missing, plan->units);
 }
 
 static void size_memory(cvy_cpu_inner_products_plan *plan) {
-  int64_t places = cvy_times(plan->images, plan->plane);
-  plan->x_pitch = cvy_odd_lines(cvy_times(places, plan->phases) + CVY_CPU_INNER_PRODUCTS_BEHIND);
+  int64_t places = cvy_saturating_mul(plan->images, plan->plane);
+  plan->x_pitch =
+      cvy_odd_lines(cvy_saturating_mul(places, plan->phases) + CVY_CPU_INNER_PRODUCTS_BEHIND);
   plan->y_pitch = cvy_odd_lines(places);
   if (plan->flat) plan->x_pitch = plan->y_pitch = cvy_in_volume(&plan->p);
-  int64_t rows = cvy_most(SOME_FLOATS / places, 1), outputs = plan->output_part;
-  plan->y_some = cvy_parts_of(outputs, cvy_parts_of(outputs, rows));
-  plan->y_some = cvy_round_up(plan->y_some, plan->tile->rows);
-  int64_t most = cvy_most(SOME_FLOATS / cvy_times(places, plan->phases), 1),
+  int64_t rows = cvy_max(SOME_FLOATS / places, 1), outputs = plan->output_part;
+  plan->y_some = cvy_div_up(outputs, cvy_div_up(outputs, rows));
+  plan->y_some = cvy_align_up(plan->y_some, plan->tile->rows);
+  int64_t most = cvy_max(SOME_FLOATS / cvy_saturating_mul(places, plan->phases), 1),
           channels = plan->channel_part;
-  plan->x_some = cvy_parts_of(channels, cvy_parts_of(channels, most));
+  plan->x_some = cvy_div_up(channels, cvy_div_up(channels, most));
   plan->prefetches = !plan->flat && plan->images == 1 && plan->x_some == plan->channel_part &&
                      plan->output_part <= PREFETCHED * plan->y_some;
   plan->sum_floats =
-      plan->slices > 1 ? cvy_round_up(plan->p.k * plan->channels * plan->taps, CVY_LINE_FLOATS) : 0;
-  int64_t columns = cvy_round_up(plan->x_some * plan->taps + plan->tile->columns, CVY_LINE_FLOATS);
-  plan->x_floats = plan->flat ? 0 : cvy_times(plan->x_some, plan->x_pitch);
-  plan->y_floats = plan->flat ? 0 : cvy_times(plan->y_some, plan->y_pitch);
-  plan->slot_floats = cvy_times(
+      plan->slices > 1 ? cvy_align_up(plan->p.k * plan->channels * plan->taps, CVY_LINE_FLOATS) : 0;
+  int64_t columns = cvy_align_up(plan->x_some * plan->taps + plan->tile->columns, CVY_LINE_FLOATS);
+  plan->x_floats = plan->flat ? 0 : cvy_saturating_mul(plan->x_some, plan->x_pitch);
+  plan->y_floats = plan->flat ? 0 : cvy_saturating_mul(plan->y_some, plan->y_pitch);
+  plan->slot_floats = cvy_saturating_mul(
       1, plan->x_floats + plan->y_floats + 2 * columns); /* an offset is as large as two floats */
 }
 
@@ -138,7 +139,7 @@ cvy_cpu_inner_products_plan cvy_cpu_inner_products_plan_for(const cvy_problem *p
 }
 
 int64_t cvy_cpu_inner_products_bytes(const cvy_cpu_inner_products_plan *plan) {
-  int64_t floats = cvy_times(plan->slots, plan->slot_floats);
-  floats = cvy_times(1, floats + cvy_times(plan->slices, plan->sum_floats));
-  return cvy_times(floats, (int64_t)sizeof(float));
+  int64_t floats = cvy_saturating_mul(plan->slots, plan->slot_floats);
+  floats = cvy_saturating_mul(1, floats + cvy_saturating_mul(plan->slices, plan->sum_floats));
+  return cvy_saturating_mul(floats, (int64_t)sizeof(float));
 }

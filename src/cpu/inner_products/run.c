@@ -30,13 +30,13 @@ typedef struct unit {
 } unit;
 
 static range part_of(int64_t whole, int64_t part, int64_t number) {
-  return (range){number * part, cvy_least((number + 1) * part, whole)};
+  return (range){number * part, cvy_min((number + 1) * part, whole)};
 }
 
 /* Floats of a channel from the first to the last row that the outputs of a block see. */
 static int64_t seen(const cvy_problem *p, int axis) {
   int64_t reach = (p->out[axis] - 1) * p->stride[axis] + (p->filter[axis] - 1) * p->dilation[axis];
-  int64_t rows = cvy_most(cvy_least(reach + 1 - p->pad[axis], p->in[axis]), 0);
+  int64_t rows = cvy_max(cvy_min(reach + 1 - p->pad[axis], p->in[axis]), 0);
   for (int i = axis + 1; i < 3; i++) rows *= p->in[i];
   return rows;
 }
@@ -45,7 +45,7 @@ static void set_unit(unit *u, int64_t number) {
   const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   int64_t first = number % plan->blocks * plan->block;
   u->image = number / plan->blocks * plan->images;
-  u->images = cvy_least(plan->images, plan->p.n - u->image);
+  u->images = cvy_min(plan->images, plan->p.n - u->image);
   u->p = cvy_block_of(&plan->p, plan->axis, first, plan->block, &u->x_skip);
   u->layout = cvy_cpu_inner_products_layout(plan, &u->p);
   u->x_floats = seen(&u->p, plan->axis);
@@ -153,8 +153,8 @@ static void multiply(const unit *u, const unit *next, range channels, range outp
       tile.column = u->columns + j;
       tile.y = y + k * plan->y_pitch;
       tile.sum = sum + k * tile.sum_pitch + j;
-      tile.rows = cvy_least(high, rows - k);
-      tile.columns = cvy_least(wide, columns - j);
+      tile.rows = cvy_min(high, rows - k);
+      tile.columns = cvy_min(wide, columns - j);
       if (next) prefetch_share(next, channels, outputs, step, steps);
       plan->tile->run(&tile);
     }
@@ -168,11 +168,11 @@ static void add_unit(const unit *u, const unit *next, range channels, range outp
   const cvy_cpu_inner_products_plan *plan = &u->run->plan;
   int64_t loaded = -1;
   for (int64_t c = channels.first; c < channels.end; c += plan->x_some) {
-    range x = {c, cvy_least(c + plan->x_some, channels.end)};
+    range x = {c, cvy_min(c + plan->x_some, channels.end)};
     if (!plan->flat) load_x(u, x);
     list_columns(u, x.end - x.first);
     for (int64_t k = outputs.first; k < outputs.end; k += plan->y_some) {
-      range y = {k, cvy_least(k + plan->y_some, outputs.end)};
+      range y = {k, cvy_min(k + plan->y_some, outputs.end)};
       if (!plan->flat && k != loaded) load_y(u, y);
       loaded = k;
       multiply(u, next, x, y, add, sum);

@@ -11,12 +11,12 @@ cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
   for (int i = 0; i < 3; i++) {
     layout.extent[i] = p->out[i] + (p->filter[i] - 1) * p->dilation[i] / p->stride[i];
     layout.phases[i] = p->filter[i] == 1 ? 1 : p->stride[i];
-    layout.plane = cvy_times(layout.plane, layout.extent[i]);
-    phases = cvy_times(phases, layout.phases[i]);
+    layout.plane = cvy_saturating_mul(layout.plane, layout.extent[i]);
+    phases = cvy_saturating_mul(phases, layout.phases[i]);
   }
-  layout.x_floats = cvy_times(layout.plane, phases);
-  int64_t rows = cvy_times(p->out[0] - 1, layout.extent[1]) + p->out[1] - 1;
-  layout.y_floats = cvy_times(rows, layout.extent[2]) + p->out[2];
+  layout.x_floats = cvy_saturating_mul(layout.plane, phases);
+  int64_t rows = cvy_saturating_mul(p->out[0] - 1, layout.extent[1]) + p->out[1] - 1;
+  layout.y_floats = cvy_saturating_mul(rows, layout.extent[2]) + p->out[2];
   return layout;
 }
 
@@ -44,14 +44,14 @@ static run run_of(const cvy_planes_layout *layout, int64_t phase) {
   int64_t first = ((phase - pad) % stride + stride) % stride;
   int64_t place = (first + pad) / stride;
   int64_t count = first < p->in[2] ? (p->in[2] - 1 - first) / stride + 1 : 0;
-  return (run){first, cvy_most(cvy_least(count, layout->extent[2] - place), 0), place};
+  return (run){first, cvy_max(cvy_min(count, layout->extent[2] - place), 0), place};
 }
 
 /* Input rows of an axis that have a place: those behind the last one any tap reads have none. */
 static int64_t used(const cvy_planes_layout *layout, int axis) {
   const cvy_problem *p = layout->problem;
   int64_t places = layout->extent[axis] * p->stride[axis] - p->pad[axis];
-  return cvy_most(cvy_least(places, p->in[axis]), 0);
+  return cvy_max(cvy_min(places, p->in[axis]), 0);
 }
 
 static bool is_read(const cvy_planes_layout *layout, int axis, int64_t index) {

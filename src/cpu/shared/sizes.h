@@ -6,34 +6,35 @@
 
 #include "cpu/isa/cache.h"
 
-static inline int64_t cvy_least(int64_t a, int64_t b) {
+static inline int64_t cvy_min(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static inline int64_t cvy_most(int64_t a, int64_t b) {
+static inline int64_t cvy_max(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-/* Padding and dilation are not bound by the size of any array: a product too large becomes one that
- * no workspace limit allows. */
-static inline int64_t cvy_times(int64_t a, int64_t b) {
-  const int64_t most = INT64_MAX / 8;
-  int64_t product;
+/* Padding and dilation are not bound by the size of any array, so products of them may overflow.
+ * One that is too large becomes one that no limit of the workspace allows. */
+static inline int64_t cvy_saturating_mul(int64_t a, int64_t b) {
+  int64_t most = INT64_MAX / 8, product;
   return __builtin_mul_overflow(a, b, &product) || product > most ? most : product;
 }
 
-static inline int64_t cvy_round_up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
+/* a / b, rounded up. */
+static inline int64_t cvy_div_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
 }
 
-/* How many of `part` make `whole`, the last one perhaps smaller. */
-static inline int64_t cvy_parts_of(int64_t whole, int64_t part) {
-  return (whole + part - 1) / part;
+/* The least multiple of `unit` that is not below `value`. */
+static inline int64_t cvy_align_up(int64_t value, int64_t unit) {
+  return cvy_div_up(value, unit) * unit;
 }
 
-/* An odd number of lines, so that rows as far apart do not meet in one set of the cache. */
+/* An odd number of lines of cache, in floats, so that rows as far apart do not meet in one set of
+ * the cache. */
 static inline int64_t cvy_odd_lines(int64_t floats) {
-  return (cvy_parts_of(floats, CVY_LINE_FLOATS) | 1) * CVY_LINE_FLOATS;
+  return (cvy_div_up(floats, CVY_LINE_FLOATS) | 1) * CVY_LINE_FLOATS;
 }
 
 #endif

@@ -30,7 +30,7 @@ static void copy_line(float *to, const float *from) {
 
 void cvy_stream(float *to, const float *from, int64_t floats) {
   int64_t behind = (int64_t)((uintptr_t)to / sizeof *to % CVY_LINE_FLOATS);
-  int64_t i = cvy_least(behind ? CVY_LINE_FLOATS - behind : 0, floats);
+  int64_t i = cvy_min(behind ? CVY_LINE_FLOATS - behind : 0, floats);
   memcpy(to, from, (size_t)i * sizeof *to);
   for (; i + CVY_LINE_FLOATS <= floats; i += CVY_LINE_FLOATS) copy_line(to + i, from + i);
   memcpy(to + i, from + i, (size_t)(floats - i) * sizeof *to);

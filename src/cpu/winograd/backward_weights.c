@@ -30,8 +30,8 @@ static void turn_row(const block *b, const cvy_cpu_winograd_piece *piece, int64_
   const cvy_problem *p = &s->p;
   int64_t h = piece->row * s->m + i - p->pad[1], left = piece->first * s->m - p->pad[2];
   int64_t count = piece->count * s->m + s->n - s->m, volume = cvy_in_volume(p);
-  cvy_span real = cvy_span_of(p->in[2], count, 1, left);
-  if (h < 0 || h >= p->in[1]) real = (cvy_span){count, count};
+  cvy_range real = cvy_outputs_inside(p->in[2], count, 1, left);
+  if (h < 0 || h >= p->in[1]) real = (cvy_range){count, count};
   memset(to, 0, (size_t)(real.begin * plan->pitch) * sizeof *to);
   memset(to + real.end * plan->pitch, 0, (size_t)((count - real.end) * plan->pitch) * sizeof *to);
   if (real.begin == real.end) return;
@@ -46,7 +46,7 @@ static void load_source(const block *b) {
   const cvy_cpu_winograd_tiling *s = &plan->shape;
   cvy_cpu_winograd_piece piece;
   for (int64_t tile = b->first; tile < b->end; tile += piece.count) {
-    int64_t end = cvy_least(tile + CVY_CPU_WINOGRAD_TRANSPOSED, b->end);
+    int64_t end = cvy_min(tile + CVY_CPU_WINOGRAD_TRANSPOSED, b->end);
     piece = cvy_cpu_winograd_piece_at(s, b->first, end, tile);
     int64_t row = (piece.count * s->m + s->n - s->m) * plan->pitch;
     for (int64_t i = 0; i < s->n; i++) turn_row(b, &piece, i, b->turned + i * row);
@@ -74,12 +74,12 @@ static void transpose_dy(const block *b, const cvy_cpu_winograd_piece *piece, in
   int64_t volume = cvy_out_volume(p), top = piece->row * s->m;
   const float *dy = b->run->call->b + (piece->image * p->k + b->group * s->outputs + k) * volume +
                     top * p->out[2];
-  for (int64_t i = 0; i < cvy_least(s->m, p->out[1] - top); i++, dy += p->out[2]) {
+  for (int64_t i = 0; i < cvy_min(s->m, p->out[1] - top); i++, dy += p->out[2]) {
     for (int64_t t = 0; t < piece->count; t++) {
       int64_t left = (piece->first + t) * s->m;
       b->run->call->simd->transpose(
           b->arrays + i * s->m * plan->array_pitch + (piece->at + t) * s->kernel->rows,
-          plan->array_pitch, dy + left, volume, outputs, cvy_least(s->m, p->out[2] - left));
+          plan->array_pitch, dy + left, volume, outputs, cvy_min(s->m, p->out[2] - left));
     }
   }
 }
@@ -87,7 +87,7 @@ static void transpose_dy(const block *b, const cvy_cpu_winograd_piece *piece, in
 static void load_dy(const block *b, int64_t number) {
   const cvy_cpu_winograd_weights_plan *plan = &b->run->plan;
   const cvy_cpu_winograd_tiling *s = &plan->shape;
-  int64_t rows = s->kernel->rows, k = number * rows, outputs = cvy_least(rows, s->outputs - k);
+  int64_t rows = s->kernel->rows, k = number * rows, outputs = cvy_min(rows, s->outputs - k);
   cvy_cpu_winograd_piece piece;
   memset(b->arrays, 0, (size_t)(s->m * s->m * plan->array_pitch) * sizeof *b->arrays);
   for (int64_t tile = b->first; tile < b->end; tile += piece.count) {
@@ -121,7 +121,7 @@ static void add_block(const block *b, bool add, float *sum) {
         tile.x = b->source + point * plan->source_pitch + at;
         tile.w = b->dy + point * plan->dy_pitch + (i - b->first_tile) * plan->dy_tile;
         tile.y = sum + point * plan->sum_pitch + i * rows * plan->pitch + at;
-        s->kernel->run[(cvy_least(columns, plan->pitch - at) - 1) / width](&tile);
+        s->kernel->run[(cvy_min(columns, plan->pitch - at) - 1) / width](&tile);
       }
     }
   }
@@ -134,7 +134,7 @@ static void sum_piece(const weights *run, int64_t number, float *memory) {
   int64_t slice = number % plan->slices, part = number / plan->slices % plan->parts;
   block b = {.run = run, .group = number / plan->slices / plan->parts, .source = memory};
   b.first_tile = part * plan->part;
-  b.last_tile = cvy_least(b.first_tile + plan->part, s->kernel_tiles);
+  b.last_tile = cvy_min(b.first_tile + plan->part, s->kernel_tiles);
   b.dy = b.source + s->points * plan->source_pitch;
   b.turned = b.dy + s->points * plan->dy_pitch;
   b.arrays = b.turned + plan->turned_floats;
@@ -142,7 +142,7 @@ static void sum_piece(const weights *run, int64_t number, float *memory) {
   int64_t begin = slice * s->tiles / plan->slices, end = (slice + 1) * s->tiles / plan->slices;
   for (int64_t first = begin; first < end; first += plan->block) {
     b.first = first;
-    b.end = cvy_least(first + plan->block, end);
+    b.end = cvy_min(first + plan->block, end);
     load_source(&b);
     for (int64_t i = b.first_tile; i < b.last_tile; i++, cvy_heartbeat_tick()) load_dy(&b, i);
     add_block(&b, first > begin, sum);

@@ -12,7 +12,7 @@ static void collect(const cvy_cpu_winograd_maps_plan *plan, const cvy_cpu_call *
   const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t rows = s->kernel->rows, group = tile / s->kernel_tiles,
           pitch = CVY_CPU_WINOGRAD_CHANNELS * rows;
-  int64_t k = tile % s->kernel_tiles * rows, real = cvy_least(rows, s->outputs - k);
+  int64_t k = tile % s->kernel_tiles * rows, real = cvy_min(rows, s->outputs - k);
   /* In memory as [output][input] of the problem, which is mirrored for backward_data. */
   int64_t per_output = plan->mirrored ? 9 : 9 * s->channels;
   int64_t per_channel = plan->mirrored ? 9 * s->outputs : 9;
@@ -29,7 +29,7 @@ void cvy_cpu_winograd_transform_filter(const cvy_cpu_winograd_maps_plan *plan,
   int64_t rows = s->kernel->rows, pitch = CVY_CPU_WINOGRAD_CHANNELS * rows;
   bool mirrored = plan->mirrored; /* from the last tap to the first */
   for (int64_t c = 0; c < count; c += CVY_CPU_WINOGRAD_CHANNELS) {
-    int64_t some = cvy_least(CVY_CPU_WINOGRAD_CHANNELS, count - c);
+    int64_t some = cvy_min(CVY_CPU_WINOGRAD_CHANNELS, count - c);
     collect(plan, call, tile, first + c, some, taps);
     s->transform[CVY_WINOGRAD_FILTER](
         &(cvy_winograd_arrays){.from = mirrored ? taps + 8 * pitch : taps,

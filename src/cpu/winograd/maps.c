@@ -64,7 +64,7 @@ void cvy_cpu_winograd_multiply(const cvy_cpu_winograd_block *b,
         tile.x = product->source + point * plan->source_pitch + at;
         tile.w = product->filters + point * plan->filter_pitch + i * plan->filter_tile;
         tile.y = product->to + point * plan->product_pitch + i * s->kernel->rows * plan->pitch + at;
-        s->kernel->run[(cvy_least(columns, count - at) - 1) / width](&tile);
+        s->kernel->run[(cvy_min(columns, count - at) - 1) / width](&tile);
       }
     }
   }
@@ -79,8 +79,8 @@ static void put_piece(const cvy_cpu_winograd_block *b, const cvy_cpu_winograd_pi
   const cvy_cpu_winograd_tiling *s = &plan->shape;
   const cvy_cpu_call *call = b->call;
   const int64_t *out = s->p.out;
-  int64_t count = cvy_least(piece->count * s->m, out[2] - piece->first * s->m);
-  int64_t rows = cvy_least(s->m, out[1] - piece->row * s->m);
+  int64_t count = cvy_min(piece->count * s->m, out[2] - piece->first * s->m);
+  int64_t rows = cvy_min(s->m, out[1] - piece->row * s->m);
   float *y = call->out + ((piece->image * s->p.k + k) * out[1] + piece->row * s->m) * out[2] +
              piece->first * s->m;
   for (int64_t i = 0; i < rows; i++, y += out[2]) {
@@ -98,7 +98,7 @@ void cvy_cpu_winograd_put(const cvy_cpu_winograd_block *b, const float *product,
                           int64_t last) {
   const cvy_cpu_winograd_maps_plan *plan = b->plan;
   const cvy_cpu_winograd_tiling *s = &plan->shape;
-  int64_t begin = first * s->kernel->rows, end = cvy_least(last * s->kernel->rows, s->outputs);
+  int64_t begin = first * s->kernel->rows, end = cvy_min(last * s->kernel->rows, s->outputs);
   for (int64_t k = begin; k < end; k++) {
     s->transform[CVY_WINOGRAD_OUTPUT](
         &(cvy_winograd_arrays){.from = product + (k - begin) * plan->pitch,
@@ -127,7 +127,7 @@ cvy_cpu_winograd_block cvy_cpu_winograd_block_at(const cvy_cpu_call *call,
                                   .plan = plan,
                                   .group = number / plan->blocks,
                                   .first = first,
-                                  .end = cvy_least(first + plan->block, s->tiles),
+                                  .end = cvy_min(first + plan->block, s->tiles),
                                   .source = source,
                                   .arrays = memory,
                                   .line = memory + s->n * turned(s->n) * plan->array_pitch};
@@ -148,7 +148,7 @@ static void make_block(const maps *run, int64_t number, float *memory) {
   filters += b.group * s->kernel_tiles * plan->filter_tile;
   for (int64_t c = 0; c < s->channels; c++) cvy_cpu_winograd_load(&b, c);
   for (int64_t i = 0; i < s->kernel_tiles; i += plan->together, cvy_heartbeat_tick()) {
-    int64_t last = cvy_least(i + plan->together, s->kernel_tiles);
+    int64_t last = cvy_min(i + plan->together, s->kernel_tiles);
     cvy_cpu_winograd_multiply(
         &b, &(cvy_cpu_winograd_product){.source = b.source,
                                         .filters = filters + i * plan->filter_tile,

@@ -30,10 +30,10 @@ cvy_cpu_winograd_tiling cvy_cpu_winograd_tiling_of(const cvy_problem *p, int64_t
   s.transform = m == 4 ? simd->winograd.four : simd->winograd.two;
   s.channels = p->c / p->groups;
   s.outputs = p->k / p->groups;
-  s.down = cvy_parts_of(p->out[1], m);
-  s.across = cvy_parts_of(p->out[2], m);
+  s.down = cvy_div_up(p->out[1], m);
+  s.across = cvy_div_up(p->out[2], m);
   s.tiles = p->n * s.down * s.across;
-  s.kernel_tiles = cvy_parts_of(s.outputs, s.kernel->rows);
+  s.kernel_tiles = cvy_div_up(s.outputs, s.kernel->rows);
   return s;
 }
 
@@ -42,16 +42,16 @@ cvy_cpu_winograd_tiling cvy_cpu_winograd_tiling_of(const cvy_problem *p, int64_t
 static void cut_blocks(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t width = s->kernel->width, outputs = plan->together * s->kernel->rows;
-  int64_t most = cvy_least(BLOCK_FLOATS / s->points / (s->channels + outputs), MOST_TILES);
+  int64_t most = cvy_min(BLOCK_FLOATS / s->points / (s->channels + outputs), MOST_TILES);
   int64_t best = INT64_MAX;
   for (int64_t block = width; block == width || block <= most; block += width) {
-    int64_t pieces = cvy_parts_of(s->tiles, block) * s->p.groups;
-    int64_t cost = cvy_parts_of(pieces, plan->slots) * (4 * block / width + 1);
+    int64_t pieces = cvy_div_up(s->tiles, block) * s->p.groups;
+    int64_t cost = cvy_div_up(pieces, plan->slots) * (4 * block / width + 1);
     if (cost > best) continue;
     best = cost;
     plan->block = block;
   }
-  plan->blocks = cvy_parts_of(s->tiles, plan->block);
+  plan->blocks = cvy_div_up(s->tiles, plan->block);
   plan->pitch = plan->block;
 }
 
@@ -59,37 +59,37 @@ static void cut_blocks(cvy_cpu_winograd_maps_plan *plan) {
  * meet. */
 static void cut_transient(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *s = &plan->shape;
-  plan->block = cvy_parts_of(s->tiles, cvy_parts_of(s->tiles, MOST_TILES));
-  plan->block = plan->pitch = cvy_round_up(plan->block, s->kernel->width);
-  plan->blocks = cvy_parts_of(s->tiles, plan->block);
+  plan->block = cvy_div_up(s->tiles, cvy_div_up(s->tiles, MOST_TILES));
+  plan->block = plan->pitch = cvy_align_up(plan->block, s->kernel->width);
+  plan->blocks = cvy_div_up(s->tiles, plan->block);
   plan->together = s->kernel_tiles;
   int64_t most = BLOCK_FLOATS / s->points / (plan->pitch + s->kernel->rows);
-  plan->chunk = cvy_parts_of(s->channels, cvy_parts_of(s->channels, most));
+  plan->chunk = cvy_div_up(s->channels, cvy_div_up(s->channels, most));
 }
 
 static void size_memory(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *s = &plan->shape;
   int64_t rows = s->kernel->rows, channels = plan->transient ? plan->chunk : s->channels;
   int64_t kernel_tiles = plan->transient ? 1 : s->p.groups * s->kernel_tiles;
-  plan->filter_tile = cvy_round_up(channels * rows, s->kernel->width);
+  plan->filter_tile = cvy_align_up(channels * rows, s->kernel->width);
   plan->filter_pitch = cvy_odd_lines(kernel_tiles * plan->filter_tile);
   plan->source_pitch = cvy_odd_lines(s->channels * plan->pitch);
   plan->product_pitch = cvy_odd_lines(plan->together * rows * plan->pitch);
   plan->array_pitch = plan->pitch + CVY_LINE_FLOATS;
   plan->line_floats =
-      cvy_round_up(cvy_times(plan->block + INT64_C(2) * GROUP, s->m), CVY_LINE_FLOATS);
-  int64_t arrays = s->n * cvy_round_up(s->n, GROUP) * plan->array_pitch;
+      cvy_align_up(cvy_saturating_mul(plan->block + INT64_C(2) * GROUP, s->m), CVY_LINE_FLOATS);
+  int64_t arrays = s->n * cvy_align_up(s->n, GROUP) * plan->array_pitch;
   int64_t maps = s->points * (plan->source_pitch + plan->product_pitch);
   int64_t filters = s->points * plan->filter_pitch, taps = rows * CVY_CPU_WINOGRAD_CHANNELS * 9;
   plan->shared_floats = plan->transient ? maps : filters;
-  int64_t own = plan->transient ? filters + cvy_most(arrays, taps) : cvy_most(maps + arrays, taps);
-  plan->slot_floats = cvy_round_up(own + plan->line_floats, CVY_LINE_FLOATS) + CVY_LINE_FLOATS;
+  int64_t own = plan->transient ? filters + cvy_max(arrays, taps) : cvy_max(maps + arrays, taps);
+  plan->slot_floats = cvy_align_up(own + plan->line_floats, CVY_LINE_FLOATS) + CVY_LINE_FLOATS;
 }
 
 /* Transforming filters for each block of tiles costs less than keeping them, if there is one block
  * only or they are more than fit any cache. */
 static bool is_transient(const cvy_cpu_winograd_tiling *s) {
-  int64_t floats = cvy_times(s->points, s->channels * s->outputs);
+  int64_t floats = cvy_saturating_mul(s->points, s->channels * s->outputs);
   return s->tiles > 0 && s->p.groups == 1 &&
          floats > (s->tiles <= MOST_TILES ? KEPT_FLOATS : FAR_FLOATS);
 }
@@ -101,8 +101,8 @@ cvy_cpu_winograd_maps_plan cvy_cpu_winograd_maps_plan_for(const cvy_problem *pro
   cvy_problem p = plan.mirrored ? mirror(problem) : *problem;
   plan.shape = cvy_cpu_winograd_tiling_of(&p, params->value[0]);
   plan.slots = facts->info.compute_units;
-  plan.together = cvy_most(OUTPUTS / plan.shape.kernel->rows, 1);
-  plan.together = cvy_least(plan.together, plan.shape.kernel_tiles);
+  plan.together = cvy_max(OUTPUTS / plan.shape.kernel->rows, 1);
+  plan.together = cvy_min(plan.together, plan.shape.kernel_tiles);
   plan.transient = is_transient(&plan.shape);
   if (plan.transient)
     cut_transient(&plan);
@@ -113,6 +113,6 @@ cvy_cpu_winograd_maps_plan cvy_cpu_winograd_maps_plan_for(const cvy_problem *pro
 }
 
 int64_t cvy_cpu_winograd_maps_bytes(const cvy_cpu_winograd_maps_plan *plan) {
-  int64_t floats = cvy_times(plan->slots, plan->slot_floats) + plan->shared_floats;
-  return cvy_times(floats, (int64_t)sizeof(float));
+  int64_t floats = cvy_saturating_mul(plan->slots, plan->slot_floats) + plan->shared_floats;
+  return cvy_saturating_mul(floats, (int64_t)sizeof(float));
 }

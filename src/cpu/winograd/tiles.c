@@ -10,7 +10,7 @@ cvy_cpu_winograd_piece cvy_cpu_winograd_piece_at(const cvy_cpu_winograd_tiling *
   return (cvy_cpu_winograd_piece){.image = row / shape->down,
                                   .row = row % shape->down,
                                   .first = column,
-                                  .count = cvy_least(shape->across - column, end - tile),
+                                  .count = cvy_min(shape->across - column, end - tile),
                                   .at = tile - first};
 }
 
@@ -22,7 +22,7 @@ bool cvy_cpu_winograd_input_row(const cvy_cpu_winograd_tiling *shape,
   int64_t count = piece->count * shape->m + shape->n - shape->m;
   int64_t left = piece->first * shape->m - p->pad[2];
   if (h < 0 || h >= p->in[1]) return false;
-  cvy_span real = cvy_span_of(p->in[2], count, 1, left);
+  cvy_range real = cvy_outputs_inside(p->in[2], count, 1, left);
   memset(to, 0, (size_t)real.begin * sizeof *to);
   if (real.begin < real.end) {
     memcpy(to + real.begin, channel + h * p->in[2] + left + real.begin,

@@ -33,7 +33,7 @@ static void multiply(const transient *t, const cvy_cpu_winograd_block *b, float 
                      int64_t tile, int64_t first) {
   const cvy_cpu_winograd_maps_plan *plan = t->plan;
   const cvy_cpu_winograd_tiling *s = &plan->shape;
-  int64_t count = cvy_least(plan->chunk, s->channels - first);
+  int64_t count = cvy_min(plan->chunk, s->channels - first);
   cvy_cpu_winograd_transform_filter(plan, t->call, tile, first, count, b->arrays, filters);
   cvy_cpu_winograd_multiply(
       b, &(cvy_cpu_winograd_product){.source = t->source + first * plan->pitch,
