@@ -4,8 +4,8 @@
 
 #include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/epilogue.h"
+#include "cpu/shared/filter_row.h"
 #include "cpu/shared/merge.h"
-#include "cpu/shared/range.h"
 #include "cpu/shared/stream.h"
 #include "cpu/shared/workspace.h"
 
@@ -76,19 +76,6 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 /* ----------------------------------------------------- backward_data where dy's rows are short */
 
-/* Each row of dy, times tap s of a filter row, to the row of dx that it reads. */
-static void add_row(const cvy_cpu_depthwise_run *d, const float *w, const float *dy, float *dx) {
-  const cvy_problem *p = &d->plan.p;
-  for (int64_t s = 0; s < p->filter[2]; s++) {
-    int64_t offset = s * p->dilation[2] - p->pad[2], step = p->stride[2];
-    cvy_range span = cvy_outputs_inside(p->in[2], p->out[2], step, offset);
-    if (span.begin < span.end) {
-      d->call->simd->axpy(dx + span.begin * step + offset, step, dy + span.begin, 1, w[s],
-                          span.end - span.begin);
-    }
-  }
-}
-
 static void add_output(const cvy_cpu_depthwise_run *d, const float *w, const float *dy, float *dx) {
   const cvy_problem *p = &d->plan.p;
   for (int64_t t = 0; t < p->filter[0]; t++) {
@@ -99,7 +86,8 @@ static void add_output(const cvy_cpu_depthwise_run *d, const float *w, const flo
       for (int64_t oz = z.begin; oz < z.end; oz++) {
         for (int64_t oh = h.begin; oh < h.end; oh++) {
           int64_t row = (oz * p->stride[0] + deep) * p->in[1] + oh * p->stride[1] + top;
-          add_row(d, w, dy + (oz * p->out[1] + oh) * p->out[2], dx + row * p->in[2]);
+          cvy_filter_row_scatter(d->call->simd, p, dx + row * p->in[2],
+                                 dy + (oz * p->out[1] + oh) * p->out[2], w);
         }
       }
     }

@@ -1,8 +1,8 @@
-/* cpu.direct, backward_bias: dy summed over images and positions in float64, for there may be
+/* cpu.direct, backward_bias: dy summed over images and positions, in float64 because there may be
  * millions of terms. */
 #include "cpu/direct/direct.h"
 
-static void make_biases(void *arg, int64_t begin, int64_t end, int32_t slot) {
+static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_call *call = arg;
   const cvy_problem *p = call->problem;
   int64_t volume = cvy_out_volume(p);
@@ -16,5 +16,5 @@ static void make_biases(void *arg, int64_t begin, int64_t end, int32_t slot) {
 }
 
 void cvy_cpu_direct_backward_bias(const cvy_cpu_call *call) {
-  cvy_parallel_items(call->threads, call->problem->k, make_biases, (void *)call);
+  cvy_parallel_items(call->threads, call->problem->k, sum_channels, (void *)call);
 }

@@ -3,39 +3,32 @@
 #include <string.h>
 
 #include "cpu/direct/direct.h"
-#include "cpu/direct/filter_row.h"
 #include "cpu/shared/epilogue.h"
+#include "cpu/shared/filter_row.h"
 
-typedef struct data {
+typedef struct data_run {
   const cvy_cpu_call *call;
-  cvy_filter_row line; /* used with stride 1: then it is a convolution with the filter reversed */
-} data;
+  cvy_filter_row row; /* only for stride 1, where dx is a convolution with the filter reversed */
+} data_run;
 
-/* Whether output o with o stride - pad + tap dilation = i exists, and which. */
+/* Whether there is an output o with o stride - pad + tap dilation = i, and which it is. */
 static bool reads(const cvy_problem *p, int axis, int64_t i, int64_t tap, int64_t *o) {
   int64_t at = i + p->pad[axis] - tap * p->dilation[axis];
   *o = at / p->stride[axis];
   return at >= 0 && at % p->stride[axis] == 0 && *o < p->out[axis];
 }
 
-static void add_row(const data *d, float *dx, const float *dy, const float *w) {
+static void add_row(const data_run *d, float *dx, const float *dy, const float *w) {
   const cvy_problem *p = d->call->problem;
   if (p->stride[2] == 1) {
-    cvy_filter_row_add(d->call->simd, &d->line, dx, dy, w);
+    cvy_filter_row_add(d->call->simd, &d->row, dx, dy, w);
     return;
   }
-  for (int64_t s = 0; s < p->filter[2]; s++) {
-    int64_t offset = s * p->dilation[2] - p->pad[2];
-    cvy_range span = cvy_outputs_inside(p->in[2], p->out[2], p->stride[2], offset);
-    if (span.begin < span.end) {
-      d->call->simd->axpy(dx + span.begin * p->stride[2] + offset, p->stride[2], dy + span.begin, 1,
-                          w[s], span.end - span.begin);
-    }
-  }
+  cvy_filter_row_scatter(d->call->simd, p, dx, dy, w);
 }
 
-/* Adds one output channel to the input row (z, h). */
-static void add_channel(const data *d, const float *dy, const float *w, int64_t z, int64_t h,
+/* Adds what one output channel gives to the input row (z, h). */
+static void add_channel(const data_run *d, const float *dy, const float *w, int64_t z, int64_t h,
                         float *dx) {
   const cvy_problem *p = d->call->problem;
   int64_t oz, oh;
@@ -50,7 +43,7 @@ static void add_channel(const data *d, const float *dy, const float *w, int64_t 
   }
 }
 
-static void make_row(const data *d, int64_t row) {
+static void make_row(const data_run *d, int64_t row) {
   const cvy_cpu_call *call = d->call;
   const cvy_problem *p = call->problem;
   int64_t h = row % p->in[1], plane = row / p->in[1];
@@ -73,7 +66,7 @@ static void make_rows(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 void cvy_cpu_direct_backward_data(const cvy_cpu_call *call) {
   const cvy_problem *p = call->problem;
-  data d = {call,
-            cvy_filter_row_make(p->out[2], p->in[2], 1, p->pad[2], -p->dilation[2], p->filter[2])};
+  data_run d = {
+      call, cvy_filter_row_make(p->out[2], p->in[2], 1, p->pad[2], -p->dilation[2], p->filter[2])};
   cvy_parallel_items(call->threads, p->n * p->c * p->in[0] * p->in[1], make_rows, &d);
 }

@@ -1,14 +1,15 @@
-/* cpu.direct, backward_weights: each filter element is a sum of products of two planes per image,
- * float32 within a plane and float64 across planes, always in the same order. */
+/* cpu.direct, backward_weights: each filter element is a sum of products of two planes per image.
+ * It is summed in float32 within a plane and in float64 across planes, always in the same order. */
 #include "cpu/direct/direct.h"
 #include "cpu/shared/range.h"
 
-typedef struct weight {
+/* An element of the filters. */
+typedef struct filter_element {
   int64_t k, c, t, r, s; /* c within the group */
-} weight;
+} filter_element;
 
-/* The planes of one image and depth: dy against the x that this tap saw. */
-static double plane_sum(const cvy_cpu_call *call, const weight *at, const float *dy,
+/* The sum over one plane of dy and the plane of x that this tap saw. */
+static double plane_sum(const cvy_cpu_call *call, const filter_element *at, const float *dy,
                         const float *x) {
   const cvy_problem *p = call->problem;
   int64_t up = at->r * p->dilation[1] - p->pad[1], left = at->s * p->dilation[2] - p->pad[2];
@@ -27,7 +28,7 @@ static double plane_sum(const cvy_cpu_call *call, const weight *at, const float 
   return call->simd->dot(&planes);
 }
 
-static double weight_sum(const cvy_cpu_call *call, const weight *at) {
+static double weight_sum(const cvy_cpu_call *call, const filter_element *at) {
   const cvy_problem *p = call->problem;
   int64_t channels = p->c / p->groups, group = at->k / (p->k / p->groups);
   int64_t back = at->t * p->dilation[0] - p->pad[0];
@@ -51,8 +52,8 @@ static void make_weights(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)slot;
   for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
     int64_t plane = i / (f[0] * f[1] * f[2]), channels = p->c / p->groups;
-    weight at = {plane / channels, plane % channels, i / (f[1] * f[2]) % f[0], i / f[2] % f[1],
-                 i % f[2]};
+    filter_element at = {plane / channels, plane % channels, i / (f[1] * f[2]) % f[0],
+                         i / f[2] % f[1], i % f[2]};
     double sum = weight_sum(call, &at);
     call->out[i] = p->accumulate ? (float)((double)call->out[i] + sum) : (float)sum;
   }

@@ -1,4 +1,4 @@
-/* The four directions of cpu.direct, one file each. */
+/* The passes of cpu.direct, one file each. */
 #ifndef CVY_CPU_DIRECT_DIRECT_H
 #define CVY_CPU_DIRECT_DIRECT_H
 

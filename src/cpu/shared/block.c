@@ -3,12 +3,6 @@
 
 #include "cpu/shared/range.h"
 
-int cvy_block_axis(const cvy_problem *problem) {
-  int axis = 0;
-  while (axis < 2 && problem->in[axis] == 1 && problem->out[axis] == 1) axis++;
-  return axis;
-}
-
 cvy_problem cvy_block_of(const cvy_problem *problem, int axis, int64_t first, int64_t count,
                          int64_t *skip) {
   cvy_problem sub = *problem;

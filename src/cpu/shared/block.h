@@ -3,11 +3,7 @@
 #ifndef CVY_CPU_SHARED_BLOCK_H
 #define CVY_CPU_SHARED_BLOCK_H
 
-#include "conv/problem.h"
-
-/* The axis along which outputs are cut: the first with any extent, so that blocks are whole in
- * memory. */
-int cvy_block_axis(const cvy_problem *problem);
+#include "cpu/shared/blocks.h"
 
 /* Outputs [first, first + count) of an axis, fewer at the end, of a forward geometry. *skip gets
  * where its input begins in a channel. */
