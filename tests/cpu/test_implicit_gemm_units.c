@@ -1,15 +1,14 @@
-/* How cpu.implicit_gemm cuts backward_weights into units: what blocks turn again of their
+/* How cpu.implicit_gemm cuts backward_weights into units: what a unit transposes again of its
  * neighbours' x stays in proportion, whatever the filter, its dilation and the width of rows. Where
- * it did not, the gradient of a filter n x 1 took thirty times as long as one row of pixels
+ * it did not, the gradient of a filter n x 1 took thirty times as long as with one row of pixels
  * less. */
 #include "common/case.h"
 #include "common/cmocka.h"
 #include "common/random.h"
 #include "conv/problem.h"
 #include "cpu/implicit_gemm/backward_weights.h"
-#include "cpu/shared/block.h"
 
-enum { MOST_TIMES = 3 }; /* a block's own places and its neighbours', in blocks' own */
+enum { MOST_TIMES = 3 }; /* a unit's own places and its neighbours', in its own */
 
 static cvy_problem problem_of(const char *text) {
   test_case given;
@@ -21,23 +20,22 @@ static cvy_problem problem_of(const char *text) {
   return problem;
 }
 
-static int64_t extent_of(const cvy_cpu_implicit_gemm_weights_plan *plan, int64_t first,
-                         int64_t count) {
-  int64_t skip;
-  const cvy_problem block = cvy_block_of(&plan->p, plan->axis, first, count, &skip);
-  return cvy_turned_of(&block).extent[plan->axis];
+static int64_t extent_of(const cvy_problem *block, int axis) {
+  return cvy_cpu_implicit_gemm_transposed_of(block).extent[axis];
 }
 
 static void check(const cvy_problem *problem, int32_t threads) {
-  const cvy_facts facts = {.info.compute_units = threads};
-  const cvy_cpu_implicit_gemm_weights_plan plan =
-      cvy_cpu_implicit_gemm_weights_plan_for(problem, &facts);
-  const int64_t whole = extent_of(&plan, 0, plan.p.out[plan.axis]);
-  int64_t turned = 0;
-  for (int64_t i = 0; i < plan.blocks; i++) turned += extent_of(&plan, i * plan.block, plan.block);
-  if (turned <= MOST_TIMES * whole) return;
-  fail_msg("%lld blocks of %lld outputs turn %lld places of %lld", (long long)plan.blocks,
-           (long long)plan.block, (long long)turned, (long long)whole);
+  cvy_facts facts = {.info.compute_units = threads};
+  cvy_cpu_implicit_gemm_weights_plan plan = cvy_cpu_implicit_gemm_weights_plan_for(problem, &facts);
+  cvy_cut outputs = plan.units.outputs;
+  int64_t whole = extent_of(&plan.p, plan.units.axis), transposed = 0;
+  for (int64_t i = 0; i < outputs.count; i++) {
+    cvy_output_block block = cvy_output_block_at(&plan.units, &plan.p, i);
+    transposed += extent_of(&block.p, plan.units.axis);
+  }
+  if (transposed <= MOST_TIMES * whole) return;
+  fail_msg("%lld blocks of %lld outputs transpose %lld places of %lld", (long long)outputs.count,
+           (long long)outputs.size, (long long)transposed, (long long)whole);
 }
 
 static void wide_rows_and_far_taps(void **state) {
@@ -54,7 +52,7 @@ static void wide_rows_and_far_taps(void **state) {
       "n1c144h8w1000 k64r3s3 pad1 backward_weights",
   };
   for (size_t i = 0; i < CVY_COUNT(texts); i++) {
-    const cvy_problem problem = problem_of(texts[i]);
+    cvy_problem problem = problem_of(texts[i]);
     for (int32_t threads = 1; threads <= 64; threads *= 2) check(&problem, threads);
   }
 }

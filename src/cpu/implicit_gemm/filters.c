@@ -3,30 +3,22 @@
 #include <string.h>
 
 #include "cpu/implicit_gemm/maps.h"
-#include "cpu/shared/range.h"
-
-typedef struct packing {
-  const cvy_cpu_implicit_gemm_plan *plan;
-  const cvy_simd *simd;
-  const float *w;
-  const int64_t *begin, *order;
-  float *to;
-} packing;
 
 /* How many rows of a tile are outputs. */
-static int64_t rows_of(const cvy_cpu_implicit_gemm_plan *plan, int64_t tile) {
+static int64_t rows_of(const cvy_cpu_implicit_gemm_maps_plan *plan, int64_t tile) {
   return cvy_min(plan->kernel->rows, plan->outputs - tile * plan->kernel->rows);
 }
 
 /* A tile's outputs are rows of w as it lies, all channels and taps in a row. */
-static void pack_forward(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {
-  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
+static void pack_forward(const cvy_cpu_implicit_gemm_run *run,
+                         const cvy_cpu_implicit_gemm_filters *f, float *to) {
+  const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
   int64_t rows = plan->kernel->rows, floats = plan->channels * plan->taps;
-  for (int64_t i = f->tile; i < f->tile + f->tiles; i++) {
-    pack->simd->transpose(
-        pack->to + (i - f->tile) * f->pitch, rows,
-        pack->w + (f->group * plan->outputs + i * rows) * floats + f->first * plan->taps, floats,
-        rows_of(plan, i), f->count * plan->taps);
+  int64_t count = f->channels.end - f->channels.begin;
+  for (int64_t i = f->tiles.begin; i < f->tiles.end; i++, to += f->pitch) {
+    const float *from = run->call->b + (f->group * plan->outputs + i * rows) * floats;
+    run->call->simd->transpose(to, rows, from + f->channels.begin * plan->taps, floats,
+                               rows_of(plan, i), count * plan->taps);
   }
 }
 
@@ -41,76 +33,83 @@ static inline void pick(float *restrict to, const float *restrict from, int64_t 
   for (; i < count; i++, from += step) to[i] = *from;
 }
 
-/* Outputs of one tile for one channel: neighbours but for their taps. */
-static void pack_taps(const packing *pack, int64_t phase, int64_t count, const float *from,
-                      float *to) {
-  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
+/* Outputs of one tile for one channel, which are neighbours in w but for their taps. */
+static void pack_taps(const cvy_cpu_implicit_gemm_run *run, int64_t phase, int64_t count,
+                      const float *from, float *to) {
+  const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
   int64_t rows = plan->kernel->rows, all = plan->taps;
   if (plan->phases == 1) {
-    pack->simd->transpose(to, rows, from, all, count, all);
+    run->call->simd->transpose(to, rows, from, all, count, all);
     return;
   }
-  for (int64_t t = pack->begin[phase]; t < pack->begin[phase + 1]; t++, to += rows)
-    pick(to, from + pack->order[t], all, count);
+  for (int64_t t = run->begin[phase]; t < run->begin[phase + 1]; t++, to += rows)
+    pick(to, from + run->order[t], all, count);
 }
 
-/* Outputs are channels of w: all tiles of one, as they lie in memory, before the next. */
-static void pack_data(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {
-  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
+/* Outputs are channels of w: all tiles of one, as they lie in memory, come before the next. */
+static void pack_data(const cvy_cpu_implicit_gemm_run *run, const cvy_cpu_implicit_gemm_filters *f,
+                      float *to) {
+  const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
   int64_t rows = plan->kernel->rows, all = plan->taps;
-  int64_t taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
-  const float *from = pack->w + (f->group * plan->channels + f->first) * plan->outputs * all;
-  for (int64_t k = 0; k < f->count; k++, from += plan->outputs * all) {
-    for (int64_t i = f->tile; i < f->tile + f->tiles; i++) {
-      pack_taps(pack, f->phase, rows_of(plan, i), from + i * rows * all,
-                pack->to + (i - f->tile) * f->pitch + k * taps * rows);
+  int64_t taps = run->begin[f->phase + 1] - run->begin[f->phase];
+  const float *from =
+      run->call->b + (f->group * plan->channels + f->channels.begin) * plan->outputs * all;
+  for (int64_t k = f->channels.begin; k < f->channels.end; k++) {
+    for (int64_t i = f->tiles.begin; i < f->tiles.end; i++) {
+      pack_taps(run, f->phase, rows_of(plan, i), from + i * rows * all,
+                to + (i - f->tiles.begin) * f->pitch);
     }
+    from += plan->outputs * all;
+    to += taps * rows;
   }
-}
-
-static void pack_some(const packing *pack, const cvy_cpu_implicit_gemm_filters *f) {
-  const cvy_cpu_implicit_gemm_plan *plan = pack->plan;
-  int64_t rows = plan->kernel->rows, taps = pack->begin[f->phase + 1] - pack->begin[f->phase];
-  int64_t last = f->tiles - 1;
-  if (rows_of(plan, f->tile + last) < rows)
-    memset(pack->to + last * f->pitch, 0, (size_t)(f->count * taps * rows) * sizeof *pack->to);
-  if (plan->data)
-    pack_data(pack, f);
-  else
-    pack_forward(pack, f);
 }
 
 void cvy_cpu_implicit_gemm_pack_some(const cvy_cpu_implicit_gemm_run *run,
-                                     const cvy_cpu_implicit_gemm_filters *filters, float *to) {
-  packing pack = {&run->plan, run->call->simd, run->call->b, run->begin, run->order, to};
-  pack_some(&pack, filters);
+                                     const cvy_cpu_implicit_gemm_filters *f, float *to) {
+  const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
+  int64_t rows = plan->kernel->rows, last = f->tiles.end - 1;
+  int64_t taps = run->begin[f->phase + 1] - run->begin[f->phase];
+  int64_t floats = (f->channels.end - f->channels.begin) * taps * rows;
+  if (rows_of(plan, last) < rows)
+    memset(to + (last - f->tiles.begin) * f->pitch, 0, (size_t)floats * sizeof *to);
+  if (plan->data)
+    pack_data(run, f, to);
+  else
+    pack_forward(run, f, to);
 }
+
+typedef struct packing {
+  const cvy_cpu_implicit_gemm_run *run;
+  float *to;
+} packing;
 
 /* Tiles of all groups and phases are numbered one after another; those of one group go together. */
 static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  packing pack = *(const packing *)arg;
-  const cvy_cpu_implicit_gemm_plan *plan = pack.plan;
-  int64_t rows = plan->kernel->rows, all = plan->p.groups * plan->tiles, tiles;
-  float *to = pack.to;
+  const packing *pack = arg;
+  const cvy_cpu_implicit_gemm_run *run = pack->run;
+  const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
+  int64_t rows = plan->kernel->rows, all = plan->p.groups * plan->tiles.count, tiles;
   (void)slot;
   for (int64_t i = begin; i < end; i += tiles, cvy_heartbeat_tick()) {
-    int64_t phase = i / all, tile = i % all, first = tile % plan->tiles;
-    int64_t before = pack.begin[phase], taps = pack.begin[phase + 1] - before;
+    int64_t phase = i / all, tile = i % all, first = tile % plan->tiles.count;
+    int64_t before = run->begin[phase], taps = run->begin[phase + 1] - before;
     int64_t pitch = taps * plan->channels * rows;
-    tiles = cvy_min(plan->tiles - first, end - i);
-    pack.to = to + before * all * plan->channels * rows + tile * pitch;
-    pack_some(&pack, &(cvy_cpu_implicit_gemm_filters){.phase = phase,
-                                                      .group = tile / plan->tiles,
-                                                      .tile = first,
-                                                      .tiles = tiles,
-                                                      .count = plan->channels,
-                                                      .pitch = pitch});
+    float *to = pack->to + before * all * plan->channels * rows + tile * pitch;
+    tiles = cvy_min(plan->tiles.count - first, end - i);
+    cvy_cpu_implicit_gemm_pack_some(
+        run,
+        &(cvy_cpu_implicit_gemm_filters){.phase = phase,
+                                         .group = tile / plan->tiles.count,
+                                         .tiles = {first, first + tiles},
+                                         .channels = {0, plan->channels},
+                                         .pitch = pitch},
+        to);
   }
 }
 
-void cvy_cpu_implicit_gemm_pack_filters(const cvy_cpu_implicit_gemm_plan *plan,
-                                        const cvy_cpu_call *call, const int64_t *begin,
-                                        const int64_t *order, float *to) {
-  packing pack = {plan, call->simd, call->b, begin, order, to};
-  cvy_parallel_items(call->threads, plan->phases * plan->p.groups * plan->tiles, pack_tiles, &pack);
+void cvy_cpu_implicit_gemm_pack_filters(const cvy_cpu_implicit_gemm_run *run, float *to) {
+  const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
+  packing pack = {run, to};
+  cvy_parallel_items(run->call->threads, plan->phases * plan->p.groups * plan->tiles.count,
+                     pack_tiles, &pack);
 }

@@ -1,5 +1,6 @@
 /* cpu.implicit_gemm: convolution as matrix products on the engine's own microkernel, straight from
  * the arrays as they lie. */
+#include "cpu/implicit_gemm/backward_weights.h"
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/blas_choice.h"
 #include "cpu/shared/workspace.h"
@@ -12,20 +13,20 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
   (void)params;
   if (for_weights(problem)) return cvy_cpu_implicit_gemm_weights_bytes(problem, facts);
-  cvy_cpu_implicit_gemm_plan plan = cvy_cpu_implicit_gemm_plan_for(problem, facts);
-  return cvy_cpu_implicit_gemm_bytes(&plan);
+  cvy_cpu_implicit_gemm_maps_plan plan = cvy_cpu_implicit_gemm_maps_plan_for(problem, facts);
+  return cvy_cpu_implicit_gemm_maps_bytes(&plan);
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
-  bool takes = for_weights(problem) ? cvy_cpu_implicit_gemm_weights_takes(problem, reason)
-                                    : cvy_cpu_implicit_gemm_takes(problem, reason);
+  bool takes = for_weights(problem) ? cvy_cpu_implicit_gemm_takes_weights(problem, reason)
+                                    : cvy_cpu_implicit_gemm_takes_map(problem, reason);
   if (!takes) return false;
   return cvy_cpu_fits(workspace(problem, facts, NULL), facts, reason);
 }
 
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  const bool weak = for_weights(problem) ? cvy_cpu_implicit_gemm_weights_are_large(problem)
-                                         : cvy_cpu_implicit_gemm_packs_in_vain(problem);
+  bool weak = for_weights(problem) ? cvy_cpu_implicit_gemm_weights_are_large(problem)
+                                   : cvy_cpu_implicit_gemm_packs_in_vain(problem);
   return !cvy_cpu_blas_leads(problem, facts) && !(weak && cvy_cpu_blas_takes(problem, facts));
 }
 

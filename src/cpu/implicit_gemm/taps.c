@@ -3,7 +3,7 @@
 
 #include "cpu/implicit_gemm/maps.h"
 
-void cvy_cpu_implicit_gemm_phase(const cvy_cpu_implicit_gemm_plan *plan, int64_t phase,
+void cvy_cpu_implicit_gemm_phase(const cvy_cpu_implicit_gemm_maps_plan *plan, int64_t phase,
                                  int64_t remainder[3]) {
   for (int i = 2; i >= 0; i--) {
     int64_t stride = plan->data ? plan->whole.stride[i] : 1;
@@ -18,8 +18,8 @@ static void split(const cvy_problem *p, int64_t tap, int64_t at[3]) {
   at[0] = tap / p->filter[2] / p->filter[1];
 }
 
-/* The only phase that uses a tap; counted as in cvy_cpu_implicit_gemm_phase. */
-static int64_t phase_using(const cvy_cpu_implicit_gemm_plan *plan, int64_t tap) {
+/* The only phase that uses a tap, counted as in cvy_cpu_implicit_gemm_phase. */
+static int64_t phase_using(const cvy_cpu_implicit_gemm_maps_plan *plan, int64_t tap) {
   const cvy_problem *p = &plan->whole;
   int64_t at[3], phase = 0;
   split(p, tap, at);
@@ -30,7 +30,7 @@ static int64_t phase_using(const cvy_cpu_implicit_gemm_plan *plan, int64_t tap) 
 
 /* Sorts by counting: with strides as large as the filter there are as many phases as taps. Filled
  * from the last tap on, from each phase's end down to its begin. */
-void cvy_cpu_implicit_gemm_order(const cvy_cpu_implicit_gemm_plan *plan, int64_t *begin,
+void cvy_cpu_implicit_gemm_order(const cvy_cpu_implicit_gemm_maps_plan *plan, int64_t *begin,
                                  int64_t *order) {
   memset(begin, 0, (size_t)(plan->phases + 1) * sizeof *begin);
   for (int64_t tap = 0; tap < plan->taps; tap++) begin[phase_using(plan, tap)]++;
@@ -39,7 +39,7 @@ void cvy_cpu_implicit_gemm_order(const cvy_cpu_implicit_gemm_plan *plan, int64_t
 }
 
 /* In backward_data the last tap reads the first place. */
-int64_t cvy_cpu_implicit_gemm_tap(const cvy_cpu_implicit_gemm_plan *plan,
+int64_t cvy_cpu_implicit_gemm_tap(const cvy_cpu_implicit_gemm_maps_plan *plan,
                                   const cvy_planes_layout *layout, int64_t tap) {
   const cvy_problem *p = &plan->whole;
   int64_t at[3];

@@ -80,6 +80,12 @@ extern const cvy_simd cvy_simd_avx2;
 extern const cvy_simd cvy_simd_avx512;
 #endif
 
+/* The microkernel that leaves the fewest of its rows without an output. */
+static inline const cvy_microkernel *cvy_microkernel_for(const cvy_simd *simd, int64_t outputs) {
+  bool few = outputs <= simd->narrow_microkernel.rows;
+  return few ? &simd->narrow_microkernel : &simd->microkernel;
+}
+
 /* The widest set this processor has, or what CONVOY_CPU_ISA names: baseline, avx2, avx512. */
 const cvy_simd *cvy_simd_best(void);
 
