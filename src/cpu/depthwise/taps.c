@@ -82,12 +82,12 @@ static void choose_taps(const cvy_cpu_depthwise_plan *plan, const int64_t *phase
   taps_of(plan, 2, phase[2], (cvy_range){0, 1}, &all[2]);
   int64_t across = plan->inputs * all[2];
   if (plan->p.filter[0] > 1) {
-    part->across = across * all[1] * (t.end - t.begin);
+    part->across = across * all[1] * (cvy_range_length(t));
     part->down = 1;
     part->list += across * all[1] * t.begin;
   } else {
     part->across = across;
-    part->down = t.begin < t.end ? r.end - r.begin : 0;
+    part->down = t.begin < t.end ? cvy_range_length(r) : 0;
     part->list += across * r.begin;
   }
 }
@@ -109,8 +109,8 @@ static cvy_cpu_depthwise_part part_of(const cvy_cpu_depthwise_plan *plan, int64_
       results_of(&axis[1], phase[1], (cvy_range){top, cvy_min(top + plan->height, axis[1].sums)});
   cvy_range columns = results_of(&axis[2], phase[2], (cvy_range){0, axis[2].sums});
   cvy_cpu_depthwise_part part = {.list = list,
-                                 .rows = depth.begin < depth.end ? rows.end - rows.begin : 0,
-                                 .length = columns.end - columns.begin,
+                                 .rows = depth.begin < depth.end ? cvy_range_length(rows) : 0,
+                                 .length = cvy_range_length(columns),
                                  .to_row = axis[1].phases * axis[2].result};
   if (part.rows == 0) return part;
   choose_taps(plan, phase, depth, rows, &part);

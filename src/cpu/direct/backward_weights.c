@@ -22,8 +22,8 @@ static double plane_sum(const cvy_cpu_call *call, const filter_element *at, cons
       .a_pitch = p->out[2],
       .b_pitch = p->stride[1] * p->in[2],
       .b_stride = p->stride[2],
-      .rows = rows.end - rows.begin,
-      .length = row.end - row.begin,
+      .rows = cvy_range_length(rows),
+      .length = cvy_range_length(row),
   };
   return call->simd->dot(&planes);
 }

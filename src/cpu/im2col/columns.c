@@ -67,7 +67,7 @@ static void fill_stretch(const cvy_column_block *block, const tap *at, const str
   if (span.begin < span.end) {
     block->simd->gather(to + span.begin,
                         plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
-                        p->stride[2], span.end - span.begin);
+                        p->stride[2], cvy_range_length(span));
   }
   blank(to + span.end, part->length - span.end);
 }
@@ -80,7 +80,7 @@ static void add_stretch(const cvy_column_block *block, const tap *at, const stre
   if (span.begin < span.end) {
     block->simd->axpy(plane + row * p->in[2] + (part->ow + span.begin) * p->stride[2] + at->w,
                       p->stride[2], columns + part->at + span.begin, 1, 1.0f,
-                      span.end - span.begin);
+                      cvy_range_length(span));
   }
 }
 
@@ -122,7 +122,7 @@ static void fill_shifted(const cvy_column_block *block, const tap *at, float *co
   cvy_range span = shifted_span(block, at, &shift);
   if (span.begin < span.end) {
     memcpy(columns + span.begin, plane + shift + span.begin,
-           (size_t)(span.end - span.begin) * sizeof *columns);
+           (size_t)(cvy_range_length(span)) * sizeof *columns);
   }
   for_stretches(block, at, blank_padding, columns, plane);
 }
@@ -134,7 +134,7 @@ static void add_shifted(const cvy_column_block *block, const tap *at, float *col
   for_stretches(block, at, blank_padding, columns, plane);
   if (span.begin < span.end) {
     block->simd->axpy(plane + shift + span.begin, 1, columns + span.begin, 1, 1.0f,
-                      span.end - span.begin);
+                      cvy_range_length(span));
   }
 }
 

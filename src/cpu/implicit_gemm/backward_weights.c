@@ -26,7 +26,7 @@ typedef struct weights_unit {
 
 /* The channels of bundle `number` of a unit's part. */
 static cvy_range bundle_of(const weights_unit *u, int64_t number) {
-  int64_t count = u->channels.end - u->channels.begin;
+  int64_t count = cvy_range_length(u->channels);
   return cvy_cut_part(u->run->plan.columns.bundles, count, number);
 }
 
@@ -36,7 +36,7 @@ static void transpose_row(const weights_unit *u, int64_t channels, const float *
   int64_t volume = cvy_in_volume(&u->run->plan.p), size = u->run->plan.columns.bundles.size;
   int64_t step = u->transposed.step[2], pad = u->of.p.pad[2];
   cvy_range real = cvy_outputs_inside(u->of.p.in[2], u->transposed.extent[2], step, -pad);
-  int64_t count = real.end - real.begin;
+  int64_t count = cvy_range_length(real);
   if (count == 0) return;
   from += real.begin * step - pad;
   to += real.begin * size;
@@ -63,7 +63,7 @@ static void transpose_x(const weights_unit *u, int64_t image, cvy_range some, fl
       if (!inside || p->pad[2] > 0 || extent[2] * step[2] > p->in[2])
         memset(to, 0, (size_t)floats * sizeof *to);
       const float *row = x + (iz * whole->in[1] + ih) * whole->in[2];
-      if (inside) transpose_row(u, some.end - some.begin, row, to);
+      if (inside) transpose_row(u, cvy_range_length(some), row, to);
     }
   }
 }
@@ -117,7 +117,7 @@ static void add_tile(const weights_unit *u, cvy_microkernel_tile tile, const flo
   int64_t size = plan->columns.bundles.size;
   int64_t plane = extent[1] * extent[2] * size * u->transposed.stride[0];
   const float *y = u->y + number * plan->units.images.size * plan->floats.y;
-  for (int64_t i = 0; i < u->of.images.end - u->of.images.begin; i++) {
+  for (int64_t i = 0; i < cvy_range_length(u->of.images); i++) {
     for (int64_t z = 0; z < out[0]; z++, tile.add = true) {
       tile.x = x + i * plan->floats.x + z * plane;
       tile.w = y + i * plan->floats.y + z * out[1] * out[2] * plan->kernel->rows;
@@ -155,7 +155,7 @@ static void add_bundle(const weights_unit *u, int64_t number, bool add, float *s
       for (int64_t t = 0; t < plan->tiles; t++) {
         tile.y = sum + (tap * plan->tiles + t) * rows * pitch + vectors.begin * width;
         add_tile(u, tile, x + tap_place(u, tap) + vectors.begin * width, t,
-                 vectors.end - vectors.begin);
+                 cvy_range_length(vectors));
       }
     }
   }
@@ -231,7 +231,7 @@ static void add_up_bundle(const weights_run *run, int64_t group, int64_t tile, c
     for (int64_t r = 0; r < real; r++) {
       int64_t k = group * plan->outputs + tile * rows + r;
       const float *from = sum + ((tap * plan->tiles + tile) * rows + r) * plan->columns.pitch;
-      add_up(run, from, channels.end - channels.begin, tap,
+      add_up(run, from, cvy_range_length(channels), tap,
              run->call->out + (k * plan->channels + channels.begin) * volume);
     }
   }
@@ -247,8 +247,8 @@ static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
     for (int64_t p = 0; p < parts.count; p++) {
       const float *sums = run->sums + (group * parts.count + p) * plan->slices * plan->floats.sum;
       cvy_range part = cvy_cut_part(parts, plan->channels, p);
-      for (int64_t b = 0; b * bundles.size < part.end - part.begin; b++) {
-        cvy_range some = cvy_cut_part(bundles, part.end - part.begin, b);
+      for (int64_t b = 0; b * bundles.size < cvy_range_length(part); b++) {
+        cvy_range some = cvy_cut_part(bundles, cvy_range_length(part), b);
         cvy_range channels = {part.begin + some.begin, part.begin + some.end};
         add_up_bundle(run, group, tile, channels, sums + b * (plan->floats.sum / bundles.count));
       }

@@ -18,7 +18,7 @@ void cvy_cpu_implicit_gemm_runs(cvy_cpu_implicit_gemm_block *b) {
   const int64_t *extent = b->layout.extent, *from = b->columns.from, *count = b->columns.extent;
   int64_t first = (from[0] * extent[1] + from[1]) * extent[2] + from[2], column = 0;
   b->run_count = 0;
-  for (int64_t i = 0; i < b->of.images.end - b->of.images.begin; i++) {
+  for (int64_t i = 0; i < cvy_range_length(b->of.images); i++) {
     for (int64_t z = 0; z < count[0]; z++) {
       for (int64_t h = 0; h < count[1]; h++, column += count[2]) {
         int64_t row = (z * extent[1] + h) * extent[2];
@@ -37,9 +37,9 @@ static const float *source(const cvy_cpu_implicit_gemm_block *b, int64_t first) 
 
 static void load(const cvy_cpu_implicit_gemm_block *b, cvy_range channels) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  int64_t volume = cvy_in_volume(&plan->p), count = channels.end - channels.begin;
+  int64_t volume = cvy_in_volume(&plan->p), count = cvy_range_length(channels);
   const float *x = source(b, channels.begin);
-  for (int64_t i = 0; i < b->of.images.end - b->of.images.begin; i++, x += plan->p.c * volume) {
+  for (int64_t i = 0; i < cvy_range_length(b->of.images); i++, x += plan->p.c * volume) {
     for (int64_t c = 0; c < count; c++) {
       cvy_planes_load_x(&b->layout, b->run->call->simd, x + c * volume,
                         b->x + c * plan->pitch.channel + i * plan->pitch.image);

@@ -14,7 +14,7 @@ static void pack_forward(const cvy_cpu_implicit_gemm_run *run,
                          const cvy_cpu_implicit_gemm_filters *f, float *to) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
   int64_t rows = plan->kernel->rows, floats = plan->channels * plan->taps;
-  int64_t count = f->channels.end - f->channels.begin;
+  int64_t count = cvy_range_length(f->channels);
   for (int64_t i = f->tiles.begin; i < f->tiles.end; i++, to += f->pitch) {
     const float *from = run->call->b + (f->group * plan->outputs + i * rows) * floats;
     run->call->simd->transpose(to, rows, from + f->channels.begin * plan->taps, floats,
@@ -69,7 +69,7 @@ void cvy_cpu_implicit_gemm_pack_some(const cvy_cpu_implicit_gemm_run *run,
   const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
   int64_t rows = plan->kernel->rows, last = f->tiles.end - 1;
   int64_t taps = run->begin[f->phase + 1] - run->begin[f->phase];
-  int64_t floats = (f->channels.end - f->channels.begin) * taps * rows;
+  int64_t floats = (cvy_range_length(f->channels)) * taps * rows;
   if (rows_of(plan, last) < rows)
     memset(to + (last - f->tiles.begin) * f->pitch, 0, (size_t)floats * sizeof *to);
   if (plan->data)

@@ -17,7 +17,7 @@ static float *waiting(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implic
                       int64_t tile, cvy_range all) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
-  int64_t before = (s - b->strips) * (all.end - all.begin) + tile - all.begin;
+  int64_t before = (s - b->strips) * (cvy_range_length(all)) + tile - all.begin;
   return b->sums + before * rows * width;
 }
 
@@ -27,7 +27,7 @@ static cvy_microkernel_tile columns_of(const cvy_cpu_implicit_gemm_block *b,
                                        int64_t taps) {
   static const int64_t nowhere = 0;
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  int64_t count = channels.end - channels.begin;
+  int64_t count = cvy_range_length(channels);
   if (cvy_cpu_implicit_gemm_packs(plan)) {
     return (cvy_microkernel_tile){.x = b->panel + (s - b->strips) * plan->floats.strip,
                                   .tap = &nowhere,
@@ -71,7 +71,7 @@ static void multiply(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implici
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
   int64_t taps = b->run->begin[b->phase + 1] - b->run->begin[b->phase];
-  int64_t vectors = cvy_div_up(s->columns.end - s->columns.begin, plan->kernel->width);
+  int64_t vectors = cvy_div_up(cvy_range_length(s->columns), plan->kernel->width);
   int64_t volume = b->results.volume;
   cvy_microkernel_tile tile = columns_of(b, s, channels, taps);
   for (int64_t i = some.begin; i < some.end; i++) {
@@ -117,7 +117,7 @@ static void finish(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_
     }
     for (int64_t k = outputs.begin; k < outputs.end; k++) {
       cvy_cpu_epilogue(b->run->call, s->direct + k * b->results.volume, group + k,
-                       s->columns.end - s->columns.begin);
+                       cvy_range_length(s->columns));
     }
   }
 }

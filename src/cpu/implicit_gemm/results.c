@@ -54,7 +54,7 @@ static float *direct(const cvy_cpu_implicit_gemm_block *b, cvy_range columns) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   bool packed = cvy_cpu_implicit_gemm_packs(plan);
   int64_t places = cvy_out_volume(&b->of.p), image = packed ? columns.begin / places : 0;
-  if (plan->phases > 1 || (columns.end - columns.begin) % plan->kernel->width != 0) return NULL;
+  if (plan->phases > 1 || (cvy_range_length(columns)) % plan->kernel->width != 0) return NULL;
   if (plan->columns == CVY_COLUMNS_IN_PLANES) return NULL;
   float *first = outputs_of(b, image) + index_of(b, 0, 0, 0);
   if (plan->columns == CVY_COLUMNS_IN_ROWS) return first + at_column(b, columns.begin);
@@ -64,12 +64,12 @@ static float *direct(const cvy_cpu_implicit_gemm_block *b, cvy_range columns) {
 void cvy_cpu_implicit_gemm_set_columns(cvy_cpu_implicit_gemm_block *b) {
   bool packed = cvy_cpu_implicit_gemm_packs(&b->run->plan);
   const int64_t *out = b->of.p.out, *extent = b->columns.extent;
-  int64_t images = b->of.images.end - b->of.images.begin;
+  int64_t images = cvy_range_length(b->of.images);
   for (int i = 0; i < 3; i++) {
     cvy_range real =
         cvy_outputs_inside(b->results.limit[i], out[i], b->results.step[i], b->results.offset[i]);
     b->columns.from[i] = packed ? real.begin : 0;
-    b->columns.extent[i] = packed ? real.end - real.begin : out[i];
+    b->columns.extent[i] = packed ? cvy_range_length(real) : out[i];
   }
   b->columns.width = packed ? extent[2] : b->layout.extent[2];
   b->columns.height = packed ? extent[1] : b->layout.extent[1];

@@ -6,7 +6,7 @@
 #define LEAST_CHANNELS 64 /* in and out of 1x1 */
 #define LARGE_SUMS 1024   /* for each place: memory is read and written for sums, not for rows */
 #define LEAST_PLACES 256  /* for which rows are long enough */
-#define MOST_STRIDE 2     /* rows of more are gathered one by one */
+#define MOST_STRIDE 2     /* elements of rows with more are gathered one by one */
 /* Channels times taps of a filter row, of which other algorithms would leave most of a vector
  * idle. */
 #define FEW_COLUMNS 32
@@ -26,7 +26,8 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   return cvy_cpu_fits(workspace(problem, facts, NULL), facts, reason);
 }
 
-/* 1x1 where nothing need be copied, or little beside the sums; first layers. Measured. */
+/* It pays for 1x1 where nothing need be copied, or little beside the sums, and for first layers.
+ * This was measured. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_cpu_inner_products_plan plan = cvy_cpu_inner_products_plan_for(problem, facts);
   if (plan.taps > 1) {
@@ -34,8 +35,9 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
            plan.channels * plan.p.filter[2] < FEW_COLUMNS;
   }
   int64_t sums = plan.channels * plan.outputs, places = plan.p.n * cvy_out_volume(&plan.p);
+  bool lies = plan.rows == CVY_ROWS_AS_THEY_LIE;
   bool many = plan.channels >= LEAST_CHANNELS && plan.outputs >= LEAST_CHANNELS;
-  return many && places >= LEAST_PLACES && (plan.flat || sums / LARGE_SUMS > places) &&
+  return many && places >= LEAST_PLACES && (lies || sums / LARGE_SUMS > places) &&
          !cvy_cpu_blas_leads(problem, facts);
 }
 

@@ -21,7 +21,7 @@ cvy_output_block cvy_output_block_at(const cvy_output_blocks *blocks, const cvy_
                         .out_at = outputs.begin};
   b.p.in[axis] -= skipped;
   b.p.pad[axis] = cvy_max(-start, 0);
-  b.p.out[axis] = outputs.end - outputs.begin;
+  b.p.out[axis] = cvy_range_length(outputs);
   for (int i = axis + 1; i < 3; i++) {
     b.in_at *= problem->in[i];
     b.out_at *= problem->out[i];

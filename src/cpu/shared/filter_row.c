@@ -19,7 +19,7 @@ static void add_part(const cvy_simd *simd, const cvy_filter_row *row, float *y, 
                      float w, int64_t offset, cvy_range part) {
   if (part.begin >= part.end) return;
   simd->axpy(y + part.begin, 1, x + part.begin * row->stride + offset, row->stride, w,
-             part.end - part.begin);
+             cvy_range_length(part));
 }
 
 void cvy_filter_row_add(const cvy_simd *simd, const cvy_filter_row *row, float *y, const float *x,
@@ -28,7 +28,7 @@ void cvy_filter_row_add(const cvy_simd *simd, const cvy_filter_row *row, float *
   if (row->stride != 1) inner = (cvy_range){row->out, row->out};
   if (inner.begin < inner.end) {
     simd->correlate(y + inner.begin, x + inner.begin + row->offset, w, row->taps, row->step,
-                    inner.end - inner.begin);
+                    cvy_range_length(inner));
   }
   for (int64_t t = 0; t < row->taps; t++) {
     cvy_range outputs = outputs_of_tap(row, t);
@@ -48,7 +48,7 @@ void cvy_filter_row_scatter(const cvy_simd *simd, const cvy_problem *p, float *d
     cvy_range outputs = cvy_outputs_inside(p->in[2], p->out[2], stride, offset);
     if (outputs.begin < outputs.end) {
       simd->axpy(dx + outputs.begin * stride + offset, stride, dy + outputs.begin, 1, w[s],
-                 outputs.end - outputs.begin);
+                 cvy_range_length(outputs));
     }
   }
 }

@@ -9,6 +9,10 @@ typedef struct cvy_range {
   int64_t begin, end; /* begin <= end */
 } cvy_range;
 
+static inline int64_t cvy_range_length(cvy_range range) {
+  return range.end - range.begin;
+}
+
 /* The outputs o in [0, out) with 0 <= o stride + offset < in. */
 static inline cvy_range cvy_outputs_inside(int64_t in, int64_t out, int64_t stride,
                                            int64_t offset) {

@@ -38,7 +38,7 @@ static void turn_row(const block *b, const cvy_cpu_winograd_piece *piece, int64_
   const float *x = b->run->call->a + (piece->image * p->c + b->group * s->channels) * volume;
   b->run->call->simd->transpose(to + real.begin * plan->pitch, plan->pitch,
                                 x + h * p->in[2] + left + real.begin, volume, s->channels,
-                                real.end - real.begin);
+                                cvy_range_length(real));
 }
 
 static void load_source(const block *b) {

@@ -26,7 +26,7 @@ bool cvy_cpu_winograd_input_row(const cvy_cpu_winograd_tiling *shape,
   memset(to, 0, (size_t)real.begin * sizeof *to);
   if (real.begin < real.end) {
     memcpy(to + real.begin, channel + h * p->in[2] + left + real.begin,
-           (size_t)(real.end - real.begin) * sizeof *to);
+           (size_t)(cvy_range_length(real)) * sizeof *to);
   }
   memset(to + real.end, 0, (size_t)(count - real.end) * sizeof *to);
   return true;
