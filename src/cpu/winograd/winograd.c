@@ -1,7 +1,8 @@
 /* cpu.winograd: 3x3 convolution with stride 1 in 2.25 (2x2 tiles) or 4 (4x4 tiles) times fewer
  * products. Its results have a larger error bound than others: see convoy.h, Accuracy. */
-#include "cpu/winograd/winograd.h"
 #include "cpu/shared/workspace.h"
+#include "cpu/winograd/backward_weights.h"
+#include "cpu/winograd/maps.h"
 
 #define ERROR_GROWTH 4
 #define ERROR_REACH 3 /* m - 1: so far a tile's window goes beyond that of one of its outputs */
@@ -10,8 +11,8 @@
 #define LEAST_PLACES 128 /* of the result, for each thread */
 #define LEAST_TILES 8    /* for transient filters to be used often enough */
 
-/* Filters of 3 x 3 that move a place at a time over padding that both ways round is not
- * negative. */
+/* Whether filters are of 3 x 3 and move a place at a time, over padding that is not negative either
+ * way round. */
 static bool fits(const cvy_problem *p) {
   for (int i = 1; i < 3; i++) {
     if (p->filter[i] != 3 || p->stride[i] != 1 || p->dilation[i] != 1 || p->pad[i] > 2)
@@ -39,8 +40,8 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   *out = (cvy_params){{4}};
 }
 
-/* With fewer channels on one side the transforms cost what the products save; with few tiles there
- * is not enough of either for all threads. Measured. */
+/* With fewer channels on one side the transforms cost what the products save, and with few tiles
+ * there is not enough of either for all threads. This was measured. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
   int64_t threads = facts->info.compute_units;
@@ -50,7 +51,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
     defaults(problem, facts, &params);
     cvy_cpu_winograd_maps_plan plan = cvy_cpu_winograd_maps_plan_for(problem, facts, &params);
     if (plan.transient)
-      return plan.shape.tiles >= LEAST_TILES && plan.shape.kernel_tiles >= 2 * threads;
+      return plan.tiling.tiles >= LEAST_TILES && plan.tiling.kernel_tiles >= 2 * threads;
   }
   return problem->n * cvy_out_volume(problem) >= LEAST_PLACES * threads;
 }
