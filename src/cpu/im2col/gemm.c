@@ -1,4 +1,5 @@
-/* The only file that knows OpenBLAS. Nothing is configured globally: numpy and others share it. */
+/* The only file that knows OpenBLAS. Nothing is configured for the whole process, because numpy and
+ * others share the library. */
 #include "cpu/im2col/gemm.h"
 
 #include <cblas.h>
@@ -15,10 +16,10 @@ extern void omp_set_num_threads(int count) __attribute__((weak));
 
 /* ------------------------------------------------------------------------ who may be inside */
 
-/* The OpenMP build takes calls from many threads. The serial build has no lock around its buffers
- * (two threads get wrong products), the pthread build would start its own threads for each of ours:
- * one call at a time. A fork takes the lock for itself, so that no call holds a lock of BLAS's own
- * that the child would wait for; readers let it pass first. */
+/* The OpenMP build takes calls from many threads. The others get one call at a time: the serial
+ * build has no lock around its buffers, so that two threads get wrong products, and the pthread
+ * build would start its own threads for each of ours. A fork takes the lock for itself, so that no
+ * call holds a lock of BLAS's own that the child would wait for; readers let it pass first. */
 #define LOCK_FREE PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static pthread_rwlock_t inside = LOCK_FREE;
 static _Thread_local bool fork_has_it;
@@ -42,7 +43,7 @@ static void after_fork_in_child(void) {
   inside = (pthread_rwlock_t)LOCK_FREE;
 }
 
-static void watch_forks(void) {
+static void handle_forks(void) {
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
@@ -51,7 +52,7 @@ static bool takes_many(void) {
 }
 
 static void enter(void) {
-  pthread_once(&once, watch_forks);
+  pthread_once(&once, handle_forks);
   cvy_progress_point before = cvy_heartbeat_enter((cvy_progress_point){CVY_BLAS_TURN, {0}});
   if (takes_many())
     pthread_rwlock_rdlock(&inside);
@@ -62,8 +63,9 @@ static void enter(void) {
 
 /* ----------------------------------------------------------------------------- one product */
 
-/* The OpenMP build asks its runtime how many threads the calling thread may use: a setting of that
- * thread alone, put back afterwards. 0 threads: nothing was set. */
+/* The OpenMP build asks its runtime how many threads the calling thread may use. That is a setting
+ * of that thread alone, and is put back afterwards. Returns what it was, or 0 if nothing was
+ * set. */
 static int begin(void) {
   enter();
   if (!takes_many()) return 0;

@@ -3,8 +3,9 @@
 #include "cpu/im2col/im2col.h"
 #include "cpu/shared/workspace.h"
 
-/* Up to so many multiply-adds OpenBLAS multiplies without packing its operands first: worth smaller
- * blocks where these still hold LEAST_UNPACKED outputs. Measured on AVX-512, like USUAL_BLOCK. */
+/* Products of up to so many multiply-adds OpenBLAS makes without packing its operands first. That
+ * is worth smaller blocks where these still hold LEAST_UNPACKED outputs. Measured on AVX-512, like
+ * USUAL_BLOCK. */
 #define UNPACKED 1000000
 #define LEAST_UNPACKED 64
 #define USUAL_BLOCK 512
