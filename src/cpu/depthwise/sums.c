@@ -43,9 +43,9 @@ static void move(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *p
     return;
   }
   for (int64_t q = 0; q < phases; q++, from += plan->results.phase) {
-    if (plan->p.accumulate)
+    if (plan->p.accumulate) {
       add_rows(d, &parts[q], from, out);
-    else {
+    } else {
       d->call->simd->scatter_rows(&(cvy_copy_rows){.to = out + parts[q].to,
                                                    .from = from,
                                                    .to_pitch = parts[q].to_row,

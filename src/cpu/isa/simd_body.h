@@ -168,8 +168,9 @@ static inline void copy_row(float *to, const float *from, int64_t length) {
   } else if (length >= 4) {
     for (int64_t i = 0; i + 4 < length; i += 4) *(quad *)(to + i) = *(const quad *)(from + i);
     *(quad *)(to + length - 4) = *(const quad *)(from + length - 4);
-  } else
+  } else {
     for (int64_t i = 0; i < length; i++) to[i] = from[i];
+  }
 }
 
 /* AVX2 picks from two registers within their halves only. Pairs picked so, in the order of the
@@ -208,8 +209,9 @@ static inline void gather_row(float *to, const float *from, int64_t stride, int6
   } else if (stride == 2 && length >= 4) {
     for (int64_t i = 0; i + 4 < length; i += 4) gather_four(to + i, from + 2 * i);
     gather_four(to + length - 4, from + 2 * (length - 4));
-  } else
+  } else {
     for (int64_t i = 0; i < length; i++) to[i] = from[i * stride];
+  }
 }
 
 static void gather_rows(const cvy_copy_rows *r, int64_t stride) {
@@ -371,9 +373,9 @@ static double sum(const float *x, int64_t length) {
 /* ReLU tests for <= 0 and leaky ReLU multiplies, so that a NaN stays in both; ReLU does not
  * multiply, for 0 times -infinity would make one. */
 static void epilogue(float *y, float bias, float slope, int64_t length) {
-  if (slope == 1.0f)
+  if (slope == 1.0f) {
     for (int64_t i = 0; i < length; i++) y[i] += bias;
-  else if (slope == 0.0f) {
+  } else if (slope == 0.0f) {
     for (int64_t i = 0; i < length; i++) {
       float v = y[i] + bias;
       y[i] = v <= 0.0f ? 0.0f : v;
