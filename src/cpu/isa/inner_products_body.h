@@ -1,10 +1,10 @@
-/* Body of the microkernel of inner products in GCC's vector extensions. The including file sets
+/* Body of the microkernel of inner products. The including file sets
  * INNER_COLUMNS so that the sums, a vector of each row and one of a column fill the registers. */
 #include "cpu/isa/inner_products.h"
 
 #define INNER_ROWS 4 /* the floats of a quad, in which the sums of a column end */
 
-/* A vector as four floats of the same sum. */
+/* Adds up a vector to four floats of the same sum. */
 ALWAYS quad fold(vector v) {
 #if WIDTH == 16
   typedef float octet __attribute__((vector_size(32), aligned(4), may_alias));
@@ -19,7 +19,7 @@ ALWAYS quad fold(vector v) {
 #endif
 }
 
-/* The sums of the four rows of a column side by side. */
+/* Adds up the vectors of the four rows of a column to four sums side by side. */
 ALWAYS quad fold_rows(const vector *sums) {
   quad a = fold(sums[0]), b = fold(sums[1]), c = fold(sums[2]), d = fold(sums[3]);
   quad e = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);

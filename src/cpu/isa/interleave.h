@@ -1,5 +1,5 @@
 /* The contract of interleaving: as many planes as a vector has elements become one plane of
- * vectors, element l of which is plane l, and back. */
+ * vectors, whose elements l are plane l, and back. */
 #ifndef CVY_CPU_ISA_INTERLEAVE_H
 #define CVY_CPU_ISA_INTERLEAVE_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 typedef struct cvy_interleaving {
-  int64_t planes;       /* up to a vector's width; elements behind the last are left alone */
+  int64_t planes;       /* at most a vector's width; elements behind the last are left alone */
   int64_t pitch;        /* floats from plane to plane */
   int64_t count;        /* elements of a plane */
-  const int32_t *place; /* of each element: where its vector begins */
+  const int32_t *place; /* where the vector of each element begins */
   bool add;             /* deinterleaving adds to the planes */
 } cvy_interleaving;
 

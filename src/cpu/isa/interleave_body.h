@@ -1,5 +1,5 @@
-/* Body of interleaving in GCC's vector extensions: four elements of all planes at a time, as
- * squares of four by four floats in each quarter of a register. */
+/* Body of interleaving. Four elements of all planes are taken at a time, as squares of four by four
+ * floats in each quarter of a register. */
 #include "cpu/isa/interleave.h"
 
 #if WIDTH == 16
@@ -14,7 +14,7 @@
 
 typedef float octet __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* Four floats of every fourth plane. */
+/* Loads four floats of every fourth plane. */
 static inline vector load_quads(const float *from, int64_t pitch) {
   quad a = *(const quad *)from;
 #if WIDTH == 4
@@ -51,8 +51,8 @@ ALWAYS void store_quads(float *to, int64_t pitch, vector v, bool add) {
 #endif
 }
 
-/* Each quarter's square, rows for columns. */
-static inline void turn_quads(vector *v) {
+/* Transposes each quarter's square. */
+static inline void transpose_quads(vector *v) {
   vector a = __builtin_shufflevector(v[0], v[1], IN_QUADS(0, WIDTH, 1, WIDTH + 1));
   vector b = __builtin_shufflevector(v[0], v[1], IN_QUADS(2, WIDTH + 2, 3, WIDTH + 3));
   vector c = __builtin_shufflevector(v[2], v[3], IN_QUADS(0, WIDTH, 1, WIDTH + 1));
@@ -70,7 +70,7 @@ static void interleave(const cvy_interleaving *of, float *to, const float *from)
     vector v[4];
     UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load_quads(from + l * pitch + i, 4 * pitch);
-    turn_quads(v);
+    transpose_quads(v);
     UNROLL(4)
     for (int l = 0; l < 4; l++) store(to + place[i + l], v[l]);
   }
@@ -85,7 +85,7 @@ ALWAYS void deinterleave_all(const cvy_interleaving *of, float *to, const float 
     vector v[4];
     UNROLL(4)
     for (int l = 0; l < 4; l++) v[l] = load(from + place[i + l]);
-    turn_quads(v);
+    transpose_quads(v);
     UNROLL(4)
     for (int l = 0; l < 4; l++) store_quads(to + l * pitch + i, 4 * pitch, v[l], add);
   }

@@ -1,12 +1,12 @@
-/* Body of the microkernel in GCC's vector extensions. The including file sets TILE_ROWS so that the
- * accumulators, the vectors of x and one weight fill the registers there are, and NARROW_ROWS for
- * problems of so few outputs that most of these would be idle. */
+/* Body of the microkernel. The including file sets TILE_ROWS so that the sums, the vectors of x and
+ * one weight fill the registers there are, and NARROW_ROWS for problems of so few outputs that most
+ * of these would be idle. */
 #include "cpu/isa/microkernel.h"
 
 #define TILE_VECTORS 3
 
-/* Keeps a value alive up to here. Without, GCC puts a sum in the place of a factor that it needs no
- * more, and moves the sum back for the next products. */
+/* Keeps a value alive up to here. Without this, GCC puts a sum in the place of a factor that it
+ * needs no more, and moves the sum back for the next products. */
 ALWAYS void needed(vector v) {
 #if IN_REGISTER
   __asm__("" : : "v"(v));
@@ -15,7 +15,7 @@ ALWAYS void needed(vector v) {
 #endif
 }
 
-/* The products of one channel and tap. */
+/* Adds the products of one channel and tap. */
 ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const float *w,
                      const int rows, const int vectors) {
   vector from[TILE_VECTORS];
@@ -32,9 +32,9 @@ ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const 
   for (int v = 0; v < vectors; v++) needed(from[v]);
 }
 
-/* Unrolled in full, once for each number of vectors: the compiler keeps an array in registers only
- * if all its indices are constants. With one tap, AVX2 has few instructions to spare beside 12
- * products: the list of taps is not looked at in the loop. */
+/* This is unrolled in full, once for each number of vectors, because the compiler keeps an array in
+ * registers only if all its indices are constants. With one tap, AVX2 has few instructions to spare
+ * beside 12 products, so the list of taps is not looked at in the loop. */
 ALWAYS void tile_of(const cvy_microkernel_tile *t, const int rows, const int vectors) {
   vector sum[TILE_ROWS][TILE_VECTORS];
   const float *x = t->x, *w = t->w;

@@ -9,13 +9,14 @@
 typedef struct choice {
   const char *name;
   const cvy_simd *simd;
-  bool here; /* this processor has it */
+  bool here; /* whether this processor has it */
 } choice;
 
 static const cvy_simd *best;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The named set or, where the processor lacks it, the best below it; any name else is the best. */
+/* Chooses the named set or, where the processor lacks it, the best below it. Any other name means
+ * the best. */
 static void choose(void) {
   const choice choices[] = {
 #if defined(__x86_64__)

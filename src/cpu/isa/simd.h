@@ -1,5 +1,5 @@
-/* The inner loops, one set per instruction set. simd_body.h is compiled once for each with that
- * set's flags; cvy_simd_best() picks at run time. */
+/* The inner loops, one set for each instruction set. simd_body.h is compiled once for each with its
+ * flags, and cvy_simd_best() picks at run time. */
 #ifndef CVY_CPU_ISA_SIMD_H
 #define CVY_CPU_ISA_SIMD_H
 
@@ -9,8 +9,8 @@
 #include "cpu/isa/stencil.h"
 #include "cpu/isa/winograd.h"
 
-/* Two planes for a sum of products: `rows` rows of `length`, row starts `a_pitch` and `b_pitch`
- * floats apart; b's elements are `b_stride` apart. */
+/* Two planes whose products are summed: `rows` rows of `length`, which begin `a_pitch` and
+ * `b_pitch` floats apart. The elements of b are `b_stride` apart. */
 typedef struct cvy_plane_pair {
   const float *a, *b;
   int64_t a_pitch, b_pitch, b_stride;
@@ -32,46 +32,56 @@ typedef struct cvy_copy_rows {
 typedef struct cvy_simd {
   const char *name;
 
-  /* y[i] += sum over t of w[t] x[i + t step], i < length. */
+  /* Loops over one line. */
+
+  /* y[i] += sum over t of w[t] x[i + t step], i < length */
   void (*correlate)(float *y, const float *x, const float *w, int64_t taps, int64_t step,
                     int64_t length);
   /* y[i ys] += w x[i xs] */
   void (*axpy)(float *y, int64_t ys, const float *x, int64_t xs, float w, int64_t length);
   /* to[i] = from[i stride] */
   void (*gather)(float *to, const float *from, int64_t stride, int64_t length);
-  /* In each row to[i] = from[i stride], or to[i stride] = from[i]. */
-  void (*gather_rows)(const cvy_copy_rows *rows, int64_t stride);
-  void (*scatter_rows)(const cvy_copy_rows *rows, int64_t stride);
-  /* In each row to[i] = from[i]. Behind rows shorter than a vector, 0 may be written up to its
-   * end. */
-  void (*pad_rows)(const cvy_copy_rows *rows);
-  /* In each row to[i] = from[2 i], to[i + odd] = from[2 i + 1], as many as `length` has; or to[2 i]
-   * = from[i], to[2 i + 1] = from[i + odd]. */
-  void (*split_rows)(const cvy_copy_rows *rows, int64_t odd);
-  void (*join_rows)(const cvy_copy_rows *rows, int64_t odd);
   /* to[i stride] = from[i]; what lies between may be read and written back */
   void (*scatter)(float *to, int64_t stride, const float *from, int64_t length);
-  /* sum of a[r][i] b[r][i b_stride] */
-  double (*dot)(const cvy_plane_pair *planes);
   double (*sum)(const float *x, int64_t length);
-  /* y[i] = v > 0 ? v : v slope, v = y[i] + bias; a NaN stays. slope 1: no activation. */
+  /* y[i] = v > 0 ? v : v slope, where v = y[i] + bias. A NaN stays. Slope 1 means no activation. */
   void (*epilogue)(float *y, float bias, float slope, int64_t length);
-  /* `rounds` rounds of independent multiply-adds in registers; returns how many floating-point
-   * operations that were. `sink` keeps the compiler from dropping them. */
-  double (*fma_peak_loop)(int64_t rounds, float *sink);
+
+  /* Loops over rows. */
+
+  /* to[i] = from[i stride] in each row */
+  void (*gather_rows)(const cvy_copy_rows *rows, int64_t stride);
+  /* to[i stride] = from[i] in each row */
+  void (*scatter_rows)(const cvy_copy_rows *rows, int64_t stride);
+  /* to[i] = from[i] in each row. Behind rows shorter than a vector, 0 may be written up to its
+   * end. */
+  void (*pad_rows)(const cvy_copy_rows *rows);
+  /* to[i] = from[2 i] and to[i + odd] = from[2 i + 1] in each row, as far as its `length` goes */
+  void (*split_rows)(const cvy_copy_rows *rows, int64_t odd);
+  /* to[2 i] = from[i] and to[2 i + 1] = from[i + odd] in each row */
+  void (*join_rows)(const cvy_copy_rows *rows, int64_t odd);
+  /* The sum of a[r][i] b[r][i b_stride]. */
+  double (*dot)(const cvy_plane_pair *planes);
   /* to[j to_pitch + i] = from[i from_pitch + j], i < rows, j < columns */
   void (*transpose)(float *to, int64_t to_pitch, const float *from, int64_t from_pitch,
                     int64_t rows, int64_t columns);
-  /* Copies runs. loose: `from` may be read and `to` written up to the end of a vector beyond a run;
-   * the next run, where it follows, repairs what is written. */
+  /* Copies runs. If `loose`, `from` may be read and `to` written up to the end of a vector beyond a
+   * run: the run that follows there repairs what is written. */
   void (*pack)(float *to, const float *from, const cvy_copy_run *runs, int64_t count, bool loose);
-  cvy_microkernel microkernel, narrow_microkernel; /* narrow: for few rows */
+
+  /* Loops of the algorithms. */
+
+  cvy_microkernel microkernel, narrow_microkernel; /* the narrow one is for few rows */
   cvy_inner_products_kernel inner_products;
   cvy_stencil_sums *sums;
   cvy_stencil_dots *dots;
   cvy_interleave_planes *interleave;
   cvy_deinterleave_planes *deinterleave;
   cvy_winograd_tables winograd;
+
+  /* Runs `rounds` rounds of independent multiply-adds in registers, and returns how many
+   * floating-point operations that were. `sink` keeps the compiler from dropping them. */
+  double (*fma_peak_loop)(int64_t rounds, float *sink);
 } cvy_simd;
 
 extern const cvy_simd cvy_simd_baseline;

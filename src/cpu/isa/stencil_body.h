@@ -1,13 +1,13 @@
-/* Body of the stencils in GCC's vector extensions. Filters of up to 7 rows, as far apart as the
- * result rows or half as far, are unrolled over a tile of result rows: a vector of x is loaded once
- * for all results that it is a tap of. All others go through their list of taps. */
+/* Body of the stencils. Filters of up to 7 rows, as far apart as the result rows or half as far,
+ * are unrolled over a tile of result rows, so that a vector of x is loaded once for all results
+ * that it is a tap of. All others go through their list of taps. */
 #include "cpu/isa/cache.h"
 #include "cpu/isa/stencil.h"
 
 #define STENCIL_ROWS 8 /* of results, at most */
 #define STENCIL_DOWN 7 /* filter rows */
 
-/* A register for several uses: GCC would read memory again for each. */
+/* Loads a register for several uses. GCC alone would read memory again for each. */
 static inline vector load_once(const float *from) {
   vector v = load(from);
 #if IN_REGISTER
@@ -21,12 +21,12 @@ static inline vector weight_of(const cvy_stencil *s, const float *w, int64_t tap
   return w[tap] - (vector){0};
 }
 
-/* Result row of a tile for which x row i is tap row r, if there is one. */
+/* The result row of a tile for which x row i is tap row r, or -1 if there is none. */
 ALWAYS int tile_row(const int i, const int r, const int step, const int rows) {
   return i >= r && (i - r) % step == 0 && (i - r) / step < rows ? (i - r) / step : -1;
 }
 
-/* ------------------------------------------------------------------------------------ ahead */
+/* --------------------------------------------------------------------------------- prefetch */
 
 static inline void prefetch_step(cvy_prefetch *a) {
   const float *end = a->end - a->at > a->step ? a->at + a->step : a->end;
@@ -44,7 +44,8 @@ static inline void prefetch_some(const cvy_stencil *s) {
 
 /* ------------------------------------------------------------------------------------- sums */
 
-/* `rows` results above each other, x rows `pitch` apart, `step` of them from result to result. */
+/* Sums for `rows` results above each other. x rows are `pitch` apart, and `step` of them lie from
+ * result to result. */
 ALWAYS void sum_vectors(const cvy_stencil *s, const float *w, const float *x, int64_t pitch,
                         float *y, int64_t y_pitch, const int rows, const int down, const int step) {
   vector sum[STENCIL_ROWS], weight[STENCIL_DOWN];
@@ -66,7 +67,7 @@ ALWAYS void sum_vectors(const cvy_stencil *s, const float *w, const float *x, in
   for (int o = 0; o < rows; o++) store(y + o * y_pitch, sum[o]);
 }
 
-/* The last vector of a row overlaps the one before it; a row shorter than a vector goes through
+/* The last vector of a row overlaps the one before it. A row shorter than a vector goes through
  * memory. */
 ALWAYS void sum_rows(const cvy_stencil *s, const float *w, int64_t first, float *y, int64_t y_pitch,
                      const int rows, const int down, const int step) {
@@ -92,14 +93,15 @@ ALWAYS void sum_rows(const cvy_stencil *s, const float *w, int64_t first, float 
   }
 }
 
-/* In tiles, of which the last overlaps the one before it. */
+/* Goes in tiles of rows, of which the last overlaps the one before it. */
 ALWAYS void sum_tiles(const cvy_stencil *s, const float *w, float *y, int64_t y_pitch,
                       const int rows, const int down, const int step) {
   for (int64_t o = 0; o < s->rows; o += rows)
     sum_rows(s, w, o < s->rows - rows ? o : s->rows - rows, y, y_pitch, rows, down, step);
 }
 
-/* Planes of networks for ImageNet have 7, 14, 28, 56 or 112 rows; their filters are mostly 3x3. */
+/* Tiles of 7 rows are for networks on ImageNet, whose planes have 7, 14, 28, 56 or 112 rows, and
+ * whose filters are mostly 3x3. */
 ALWAYS void sum_all(const cvy_stencil *s, const float *w, float *y, int64_t y_pitch, const int down,
                     const int step) {
   if (s->rows % 7 == 0 && down <= 3)
@@ -148,13 +150,14 @@ static void sums_7_apart(const cvy_stencil *s, const float *w, float *y, int64_t
   sum_all(s, w, y, y_pitch, 7, 2);
 }
 
-/* Where the rows of the filter lie as the results do: 1, or half as far apart: 2; else 0. */
+/* 1 where the rows of the filter lie as the results do, 2 where they lie half as far apart, else
+ * 0. */
 static inline int stencil_step(const cvy_stencil *s) {
   if (s->down > STENCIL_DOWN) return 0;
   return s->x_step == s->tap_step ? 1 : s->x_step == 2 * s->tap_step ? 2 : 0;
 }
 
-/* All taps as one row of a filter. */
+/* The same with all taps in one row of a filter. */
 static inline cvy_stencil as_list(const cvy_stencil *s) {
   cvy_stencil list = *s;
   list.across = s->across * s->down;
@@ -162,7 +165,7 @@ static inline cvy_stencil as_list(const cvy_stencil *s) {
   return list;
 }
 
-/* A few long rows: vectors beside each other take the place of rows. */
+/* One long row, in which vectors beside each other take the place of rows. */
 static cvy_stencil as_vectors(const cvy_stencil *s, int64_t row) {
   cvy_stencil vectors = as_list(s);
   vectors.x = s->x + row * s->x_step;
@@ -172,7 +175,7 @@ static cvy_stencil as_vectors(const cvy_stencil *s, int64_t row) {
   return vectors;
 }
 
-static bool few_long(const cvy_stencil *s) {
+static bool has_few_long_rows(const cvy_stencil *s) {
   return s->rows < 4 && s->length >= 4 * WIDTH;
 }
 
@@ -193,7 +196,7 @@ static void stencil_sums(const cvy_stencil *s, const float *w, float *y, int64_t
       [2] = {NULL, NULL, NULL, sums_3_apart, NULL, sums_5_apart, NULL, sums_7_apart},
   };
   if (s->length <= 0 || s->rows <= 0) return;
-  if (few_long(s)) {
+  if (has_few_long_rows(s)) {
     sum_long(s, w, y, y_pitch);
     return;
   }
@@ -210,14 +213,14 @@ static void stencil_sums(const cvy_stencil *s, const float *w, float *y, int64_t
 
 #define DOTS_ROWS 4
 
-/* Taps k to k + block of each filter row meet `rows` rows of y. */
+/* Lets taps k to k + block of each filter row meet `rows` rows of y. */
 ALWAYS void dot_vectors(vector *sum, const cvy_stencil *s, int64_t k, const float *x,
                         const float *y, int64_t y_pitch, vector_mask mask, const int rows,
                         const int block, const int down, const int step) {
   int64_t pitch = down > 1 ? s->tap_step : s->x_step;
-  vector slope[DOTS_ROWS];
+  vector dy[DOTS_ROWS];
   UNROLL(8)
-  for (int o = 0; o < rows; o++) slope[o] = (vector)((vector_mask)load(y + o * y_pitch) & mask);
+  for (int o = 0; o < rows; o++) dy[o] = (vector)((vector_mask)load(y + o * y_pitch) & mask);
   UNROLL(24)
   for (int i = 0; i < (rows - 1) * step + down; i++, x += pitch) {
     UNROLL(8)
@@ -226,7 +229,7 @@ ALWAYS void dot_vectors(vector *sum, const cvy_stencil *s, int64_t k, const floa
       UNROLL(8)
       for (int r = 0; r < down; r++) {
         if (tile_row(i, r, step, rows) >= 0)
-          sum[b * down + r] += slope[tile_row(i, r, step, rows)] * v;
+          sum[b * down + r] += dy[tile_row(i, r, step, rows)] * v;
       }
     }
   }
@@ -240,7 +243,8 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
     sum[t] = load(sums + (t % down * s->across + k + t / down) * CVY_WIDEST_VECTOR);
   for (int64_t i = 0; i < s->length; i += WIDTH) {
     int64_t at = i + WIDTH <= s->length ? i : s->length - WIDTH, o = 0;
-    vector_mask mask = mask_from(i - at); /* what the last vector has again counts as 0 */
+    vector_mask mask =
+        mask_from(i - at); /* what the last vector has in common with the one before counts as 0 */
     prefetch_some(s);
     for (; o + DOTS_ROWS <= s->rows; o += DOTS_ROWS) {
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask,
@@ -291,12 +295,13 @@ static void dots_7_apart(const cvy_stencil *s, const float *y, int64_t y_pitch, 
   dot_all(s, y, y_pitch, sums, 1, 7, 2);
 }
 
-/* Vectors beside each other take the place of rows; then what is left of each row. */
+/* Vectors beside each other take the place of rows. Then comes what is left of each row. */
 static void dot_long(const cvy_stencil *s, const float *y, int64_t y_pitch, float *sums) {
   for (int64_t o = 0; o < s->rows; o++, y += y_pitch) {
     cvy_stencil vectors = as_vectors(s, o);
     dots_1(&vectors, y, WIDTH, sums);
-    /* The last two vectors of the row, the first of which counts already. */
+    /* The row ends with a part of a vector. It is taken as a whole one, of which what counts
+     * already is 0. */
     float rest[WIDTH] = {0};
     int64_t done = vectors.rows * WIDTH, left = s->length - done;
     for (int64_t i = 0; i < left; i++) rest[WIDTH - left + i] = y[done + i];
@@ -311,7 +316,7 @@ static void stencil_dots(const cvy_stencil *s, const float *y, int64_t y_pitch, 
       [1] = {NULL, dots_1, NULL, dots_3, NULL, dots_5, NULL, dots_7},
       [2] = {NULL, NULL, NULL, dots_3_apart, NULL, dots_5_apart, NULL, dots_7_apart},
   };
-  if (few_long(s)) {
+  if (has_few_long_rows(s)) {
     dot_long(s, y, y_pitch, sums);
     return;
   }

@@ -1,5 +1,6 @@
-/* UNROLL(rounds), in front of a loop of at most so many: compilers keep arrays in registers only if
- * no loop over them is left. Without it the inner loops take 2 to 4 times as long. */
+/* UNROLL(rounds) in front of a loop says that it has at most so many rounds and is to be unrolled
+ * in full. Compilers keep arrays in registers only if no loop over them is left: without this the
+ * inner loops take 2 to 4 times as long. */
 #ifndef CVY_CPU_ISA_UNROLL_H
 #define CVY_CPU_ISA_UNROLL_H
 

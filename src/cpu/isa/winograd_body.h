@@ -1,9 +1,9 @@
-/* Bodies of Winograd's transforms (cpu/isa/winograd.h) in GCC's vector extensions. */
+/* Bodies of Winograd's transforms (cpu/isa/winograd.h). */
 #include "cpu/isa/winograd.h"
 
 #define WINOGRAD_MOST 6 /* points per axis */
 
-/* One axis of a transform: `from` and `to` are arrays of at most WINOGRAD_MOST vectors. */
+/* A transform along one axis. `from` and `to` are arrays of at most WINOGRAD_MOST vectors. */
 typedef void winograd_line(const vector *from, vector *to);
 
 /* ----------------------------------------------------------------------------------- m = 2 */
@@ -47,7 +47,7 @@ ALWAYS void dw_two(const vector *t, vector *g) {
 #define B1 1.5f
 #define A2 (A1 * A1)
 #define B2 (B1 * B1)
-/* What divides the filter: products of the distances of a point from the others. */
+/* What the filter is divided by: products of the distances of a point from the others. */
 #define N0 (1.0f / (A2 * B2))
 #define NA (1.0f / (2 * A2 * (A2 - B2)))
 #define NB (1.0f / (2 * B2 * (B2 - A2)))
@@ -109,13 +109,13 @@ ALWAYS void both_axes(const cvy_winograd_arrays *a, winograd_line *line, const i
     vector half[WINOGRAD_MOST][WINOGRAD_MOST];
     UNROLL(6)
     for (int j = 0; j < from; j++) {
-      vector column[WINOGRAD_MOST], turned[WINOGRAD_MOST];
+      vector column[WINOGRAD_MOST], transformed[WINOGRAD_MOST];
       UNROLL(6)
       for (int i = 0; i < from; i++)
         column[i] = load(a->from + i * a->from_row + j * a->from_column + e);
-      line(column, turned);
+      line(column, transformed);
       UNROLL(6)
-      for (int i = 0; i < to; i++) half[i][j] = turned[i];
+      for (int i = 0; i < to; i++) half[i][j] = transformed[i];
     }
     UNROLL(6)
     for (int i = 0; i < to; i++) {
