@@ -1,4 +1,5 @@
-/* The CPU engine as a backend: one device, host memory, jobs done on return. */
+/* The CPU engine as a backend: it has one device, works on host memory, and a job is done on
+ * return. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@
 struct cvy_device {
   cvy_facts facts;
   cvy_threads *threads;
-  cvy_watchdog *watchdog; /* NULL: CONVOY_CPU_STALL=0 */
+  cvy_watchdog *watchdog; /* NULL with CONVOY_CPU_STALL=0 */
   const cvy_simd *simd;
   void *workspace; /* grows to the largest need and is kept: nothing is allocated per step */
   int64_t workspace_bytes;

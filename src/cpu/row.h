@@ -6,12 +6,12 @@
 #include "cpu/isa/simd.h"
 #include "cpu/threads/threads.h"
 
-/* What a run gets. Everything it needs is there, so it cannot fail: memory was found before. */
+/* What a run gets. It cannot fail, because all it needs is there: memory was found before. */
 typedef struct cvy_cpu_call {
   const cvy_problem *problem;
   const cvy_params *params;
   const cvy_facts *facts;
-  const float *a, *b, *bias; /* bias NULL if there is none */
+  const float *a, *b, *bias; /* bias is NULL if there is none */
   float *out;
   cvy_threads *threads;
   const cvy_simd *simd;
@@ -19,11 +19,12 @@ typedef struct cvy_cpu_call {
 } cvy_cpu_call;
 
 typedef struct cvy_cpu_row {
-  cvy_algorithm algorithm; /* first: the table lists these, the backend casts back */
+  cvy_algorithm algorithm; /* comes first: the table lists these, the backend casts back */
   void (*run)(const cvy_cpu_call *call);
 } cvy_cpu_row;
 
-/* table.c: preferred first, ended by NULL; each is the first member of a cvy_cpu_row. */
+/* table.c: the preferred row comes first, the list ends with NULL. Each is the first member of a
+ * cvy_cpu_row. */
 extern const cvy_algorithm *const cvy_cpu_algorithms[];
 
 extern const cvy_cpu_row cvy_cpu_depthwise;
@@ -31,6 +32,6 @@ extern const cvy_cpu_row cvy_cpu_direct;
 extern const cvy_cpu_row cvy_cpu_implicit_gemm;
 extern const cvy_cpu_row cvy_cpu_inner_products;
 extern const cvy_cpu_row cvy_cpu_winograd;
-extern const cvy_cpu_row cvy_cpu_im2col; /* only with OpenBLAS */
+extern const cvy_cpu_row cvy_cpu_im2col; /* only there with OpenBLAS */
 
 #endif

@@ -38,7 +38,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   bool lies = plan.rows == CVY_ROWS_AS_THEY_LIE;
   bool many = plan.channels >= LEAST_CHANNELS && plan.outputs >= LEAST_CHANNELS;
   return many && places >= LEAST_PLACES && (lies || sums / LARGE_SUMS > places) &&
-         !cvy_cpu_blas_leads(problem, facts);
+         !cvy_cpu_blas_is_faster(problem, facts);
 }
 
 const cvy_cpu_row cvy_cpu_inner_products = {{.name = "cpu.inner_products",

@@ -6,8 +6,8 @@
 #include "backend.h"
 
 /* Whether cpu.im2col accepts the problem. Never in a build without OpenBLAS. */
-bool cvy_cpu_blas_takes(const cvy_problem *problem, const cvy_facts *facts);
+bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts);
 /* Whether it is, besides, likely to be faster than the engine's own loops. */
-bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts);
+bool cvy_cpu_blas_is_faster(const cvy_problem *problem, const cvy_facts *facts);
 
 #endif

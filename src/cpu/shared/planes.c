@@ -1,4 +1,4 @@
-/* Moving channels into padded planes, a row at a time. */
+/* Moving channels into padded planes, row by row. */
 #include "cpu/shared/planes.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ cvy_planes_layout cvy_planes_layout_of(const cvy_problem *p) {
   return layout;
 }
 
-/* Begin of the row of padded coordinates z and h: the plane of its phase and phase `w` of the last
- * axis, and the place in it. */
+/* Where the row of padded coordinates z and h begins: in the plane of its phase and of phase `w` of
+ * the last axis, at its place there. */
 static int64_t row_place(const cvy_planes_layout *layout, int64_t z, int64_t h, int64_t w) {
   const int64_t *s = layout->problem->stride, *e = layout->extent, *f = layout->phases;
   int64_t phase = (z % s[0] * f[1] + h % s[1]) * f[2] + w;
@@ -33,21 +33,23 @@ int64_t cvy_planes_tap(const cvy_planes_layout *layout, int64_t t, int64_t r, in
   return row_place(layout, t * d[0], r * d[1], s * d[2] % stride) + s * d[2] / stride;
 }
 
-/* One phase of every input row: `count` elements from x index `first` on, a stride apart. */
-typedef struct run {
+/* The elements of an input row that belong to one phase: `count` from x index `first` on, a stride
+ * apart, of which the first has place `place`. */
+typedef struct phase_row {
   int64_t first, count, place;
-} run;
+} phase_row;
 
-static run run_of(const cvy_planes_layout *layout, int64_t phase) {
+static phase_row phase_row_of(const cvy_planes_layout *layout, int64_t phase) {
   const cvy_problem *p = layout->problem;
   int64_t stride = p->stride[2], pad = p->pad[2];
   int64_t first = ((phase - pad) % stride + stride) % stride;
   int64_t place = (first + pad) / stride;
   int64_t count = first < p->in[2] ? (p->in[2] - 1 - first) / stride + 1 : 0;
-  return (run){first, cvy_max(cvy_min(count, layout->extent[2] - place), 0), place};
+  return (phase_row){first, cvy_max(cvy_min(count, layout->extent[2] - place), 0), place};
 }
 
-/* Input rows of an axis that have a place: those behind the last one any tap reads have none. */
+/* How many input rows of an axis have a place. Those behind the last one that any tap reads have
+ * none. */
 static int64_t used(const cvy_planes_layout *layout, int axis) {
   const cvy_problem *p = layout->problem;
   int64_t places = layout->extent[axis] * p->stride[axis] - p->pad[axis];
@@ -59,13 +61,13 @@ static bool is_read(const cvy_planes_layout *layout, int axis, int64_t index) {
   return (index + p->pad[axis]) % p->stride[axis] < layout->phases[axis];
 }
 
-/* Rows of depth z that go to phase `phase` of the height, from h = first on. */
+/* Loads the rows of depth z that go to phase `phase` of the height. */
 static void load_rows(const cvy_planes_layout *layout, const cvy_simd *simd, const float *x,
                       float *to, int64_t z, int64_t phase, int64_t width_phase) {
   const cvy_problem *p = layout->problem;
   int64_t stride = p->stride[1], height = used(layout, 1);
   int64_t first = ((phase - p->pad[1]) % stride + stride) % stride;
-  run r = run_of(layout, width_phase);
+  phase_row r = phase_row_of(layout, width_phase);
   if (first >= height || r.count <= 0) return;
   int64_t place = row_place(layout, z + p->pad[0], first + p->pad[1], width_phase);
   simd->gather_rows(&(cvy_copy_rows){.from = x + (z * p->in[1] + first) * p->in[2] + r.first,
