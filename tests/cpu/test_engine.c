@@ -1,5 +1,6 @@
-/* The backend object: determinism, outputs that may not be read, workspace limits, flat memory.
- * What the algorithms compute is tested in tests/algos. */
+/* The backend object: it is deterministic, does not read outputs that it may not, keeps limits of
+ * the workspace, and its memory stays flat. What the algorithms compute is tested in
+ * tests/algos. */
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
@@ -26,7 +27,8 @@ static void run_into(cvy_device *device, cpu_work *w, float *result) {
 
 typedef void check_fn(cvy_device *device, cpu_work *w);
 
-/* Every row that accepts, every shape, every direction; returns how many there were. */
+/* Checks every row that accepts, for every shape and every direction. Returns how many there
+ * were. */
 static int for_all(cvy_device *device, float beta, check_fn *check) {
   int checked = 0;
   for (size_t s = 0; s < CVY_COUNT(shapes); s++) {
@@ -186,7 +188,8 @@ static void check_denormals(cvy_device *device, cpu_work *w) {
   assert_true(half(&smallest) > 0);
 }
 
-/* Inside a job they count as 0 in every row; the caller's arithmetic is afterwards as it was. */
+/* They count as 0 inside a job, in every row, and the caller's arithmetic is afterwards as it
+ * was. */
 static void denormals_count_as_zero_inside_only(void **state) {
   (void)state;
   for (int32_t threads = 1; threads <= 3; threads += 2) {
@@ -200,7 +203,7 @@ static void denormals_count_as_zero_inside_only(void **state) {
 
 static cvy_device *plain; /* never called but in the default mode */
 
-/* The first calls, which start the pool's threads, and all later ones. */
+/* Checks the first calls, which start the pool's threads, and later ones. */
 static void check_rounding(cvy_device *device, cpu_work *w) {
   size_t bytes = (size_t)w->out.count * sizeof(float);
   float *expected = malloc(bytes), *got = malloc(bytes);
@@ -239,7 +242,7 @@ static const char *const tight[] = {
     "n1c4w94 k4s3 stride2 pad1", "n1c6w46 k4s3 pad1 groups2", "n3c16h12w13 k8r3s3 pad1",
 };
 
-/* Sums of other channels neither read it nor multiply it by 0. */
+/* What is not finite in one channel is neither read by sums of others nor multiplied by 0 there. */
 static void check_spread(cvy_device *device, cpu_work *w) {
   const cvy_problem *p = &w->job.problem;
   int64_t channels = p->c / p->groups, taps = cvy_filter_volume(p), volume = cvy_in_volume(p);

@@ -34,8 +34,8 @@ static int sums_right(cvy_threads *threads) {
   return 1;
 }
 
-/* The child's verdict as its exit status. It may call no team that its parent was lent: the threads
- * of that are not there, and it might wait for them. */
+/* Lets a child compute, whose verdict is its exit status. It may call no team that its parent was
+ * lent: the threads of that are not there, and it might wait for them. */
 static void expect_child_computes(cvy_threads *threads) {
   int status = -1;
   pid_t child = fork();

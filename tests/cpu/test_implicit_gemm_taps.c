@@ -59,7 +59,7 @@ static void each_phase_has_its_taps(void **state) {
   }
 }
 
-/* Not phases times taps of work, which here would take seconds. */
+/* The work must not be phases times taps, which here would take seconds. */
 static void large_strides_cost_little(void **state) {
   (void)state;
   static int64_t begin[LARGE * LARGE + 1], order[LARGE * LARGE];

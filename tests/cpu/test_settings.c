@@ -1,6 +1,6 @@
-/* Bad settings of OpenMP and OpenBLAS: each in a child process whose engine must give right
- * results, start no thread too many and keep its speed. Both read their environment once, when
- * loaded. */
+/* Bad settings of OpenMP and OpenBLAS. Each is made in a child process, because both read their
+ * environment once, when they are loaded; the engine there must give right results, start no thread
+ * too many and keep its speed. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -115,7 +115,7 @@ static report run_child(const char *setting) {
   return r;
 }
 
-/* The engine's threads, the caller among them, and the watcher. */
+/* There may be the engine's threads, the caller among them, and the watchdog. */
 static void check_report(const report *r, int units) {
   assert_true(r->right);
   assert_int_equal(r->units, units);

@@ -1,5 +1,6 @@
-/* The inner loops of every instruction set this processor has, against plain loops, on integers:
- * the results must be equal. Lengths go through all remainders of all register widths. */
+/* The inner loops of every instruction set this processor has are compared with plain loops on
+ * integers, where results must be equal. Lengths go through all remainders of all register
+ * widths. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static void check_scatter(const cvy_simd *simd, int64_t length, int64_t stride) 
 }
 
 static void check_transpose(const cvy_simd *simd, int64_t rows, int64_t columns) {
-  const int64_t from_pitch = 53, to_pitch = 41;
+  int64_t from_pitch = 53, to_pitch = 41;
   fill();
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < columns; j++) expected[j * to_pitch + i] = x[i * from_pitch + j];
@@ -65,7 +66,7 @@ static void check_transpose(const cvy_simd *simd, int64_t rows, int64_t columns)
   expect_equal();
 }
 
-/* Runs of all lengths one after another; loose ones may write past the last of them only. */
+/* Packs runs of all lengths one after another. Loose ones may write past the last of them only. */
 static void check_pack(const cvy_simd *simd, bool loose) {
   cvy_copy_run runs[40];
   int64_t to = 0;
@@ -122,7 +123,7 @@ static const float *tap(const cvy_stencil *s, int64_t t, int64_t o, int64_t i) {
 
 #define AHEAD 40 /* floats, which end within a line */
 
-static void ask(cvy_prefetch *prefetch) {
+static void set_prefetch(cvy_prefetch *prefetch) {
   prefetch[0] = (cvy_prefetch){x, x + AHEAD, AHEAD, false};
   prefetch[1] = (cvy_prefetch){y, y + AHEAD, AHEAD, true};
 }
@@ -145,7 +146,7 @@ static void check_sums(const cvy_simd *simd, const cvy_stencil *s, const float *
       }
     }
   }
-  ask(s->prefetch);
+  set_prefetch(s->prefetch);
   simd->sums(s, weights, y, ROW);
   expect_equal();
   expect_prefetched(s->prefetch);
@@ -155,7 +156,7 @@ static void check_dots(const cvy_simd *simd, const cvy_stencil *s) {
   float sums[8 * 3 * CVY_WIDEST_VECTOR] = {0};
   if (s->length < simd->microkernel.width) return; /* the contract excludes it */
   fill();
-  ask(s->prefetch);
+  set_prefetch(s->prefetch);
   simd->dots(s, y, ROW, sums);
   expect_prefetched(s->prefetch);
   for (int64_t t = 0; t < s->across * s->down; t++) {
@@ -168,7 +169,7 @@ static void check_dots(const cvy_simd *simd, const cvy_stencil *s) {
   }
 }
 
-/* Filter rows as far apart as results, half as far, and otherwise. */
+/* Filter rows are as far apart as results, half as far, and neither. */
 static void check_stencil(const cvy_simd *simd, int64_t down, int64_t rows, int64_t length) {
   int64_t shift[8 * 3];
   float weights[8 * 3 * CVY_WIDEST_VECTOR];
@@ -230,7 +231,7 @@ static void interleaving_equals_plain_loops(void **state) {
 }
 
 static void check_halves(const cvy_simd *simd, int64_t length) {
-  const int64_t odd = 301;
+  int64_t odd = 301;
   cvy_copy_rows rows = {y, x, ROW, 2 * ROW, 3, length};
   fill();
   for (int64_t i = 0; i < 3 * length; i++) {
@@ -249,7 +250,7 @@ static void check_halves(const cvy_simd *simd, int64_t length) {
   expect_equal();
 }
 
-/* Behind short rows: what was there, or 0. */
+/* Behind short rows there may be what was there, or 0. */
 static void check_pad(const cvy_simd *simd, int64_t length) {
   cvy_copy_rows rows = {y, x, ROW, length, 3, length};
   fill();
@@ -328,23 +329,25 @@ static void tiles_equal_plain_loops(void **state) {
   }
 }
 
-/* Rows of the tile's own y, columns of x; what is beyond `rows` and `columns` stays as it was. */
+/* Rows come from a y of the tile's own, columns from x. What is beyond `rows` and `columns` must
+ * stay as it was. */
 static void check_inner_products(const cvy_inner_products_kernel *inner, int64_t rows,
                                  int64_t columns, int64_t length, bool add) {
   const int64_t column[8] = {0, 3, 7, 12, 19, 200, 301, 404};
-  const int64_t pitch = 160, sum_pitch = 11;
-  float slopes[4 * 160] = {0};
+  int64_t pitch = 160, sum_pitch = 11;
+  float rows_of_y[4 * 160] = {0};
   test_random random = {7};
   fill();
-  for (int64_t r = 0; r < inner->rows; r++) test_fill_integers(&random, slopes + r * pitch, length);
+  for (int64_t r = 0; r < inner->rows; r++)
+    test_fill_integers(&random, rows_of_y + r * pitch, length);
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t j = 0; j < columns; j++) {
       float *to = &expected[r * sum_pitch + j];
       if (!add) *to = 0;
-      for (int64_t i = 0; i < length; i++) *to += slopes[r * pitch + i] * x[column[j] + i];
+      for (int64_t i = 0; i < length; i++) *to += rows_of_y[r * pitch + i] * x[column[j] + i];
     }
   }
-  inner->run(&(cvy_inner_products_tile){x, slopes, column, y, pitch, sum_pitch, length,
+  inner->run(&(cvy_inner_products_tile){x, rows_of_y, column, y, pitch, sum_pitch, length,
                                         .rows = rows, .columns = columns, .add = add});
   expect_equal();
 }

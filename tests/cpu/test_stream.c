@@ -1,5 +1,5 @@
-/* Copies past the caches: alone, from and to any place, and where cpu.depthwise makes them, against
- * cpu.direct, which never does. */
+/* Copies past the caches are checked alone, from and to any place, and where cpu.depthwise makes
+ * them, against cpu.direct, which never does. */
 #include "cpu/shared/stream.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Parallel loops: every item once, slots never shared, nested and concurrent calls, idle threads,
- * and the same on threads that the program lends. */
+/* Parallel loops do every item once and never share a slot, nested or called by several threads;
+ * idle threads sleep; and all of it holds for threads that the program lends. */
 #include <float.h>
 #include <pthread.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ static void absurd_counts_are_cut(void **state) {
   cvy_threads_close(threads);
 }
 
-/* Parts belong to slots by their number, not by which thread came first. */
+/* A part belongs to the slot of its number, whichever thread comes first. */
 static void note_begin(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t *begins = arg;
   begins[2 * slot] = begin;
@@ -234,10 +234,10 @@ static void touch_page(void *arg, int64_t begin, int64_t end, int32_t slot) {
   p->touched++;
 }
 
-/* As a program does that fills its arrays when they are touched. */
+/* A program may fill its arrays when they are touched. */
 static void the_programs_handler_sees_faults(void **state) {
   (void)state;
-  const struct sigaction action = {.sa_sigaction = give_page, .sa_flags = SA_SIGINFO};
+  struct sigaction action = {.sa_sigaction = give_page, .sa_flags = SA_SIGINFO};
   struct sigaction before;
   page_size = (size_t)sysconf(_SC_PAGESIZE);
   pages p = {.caller = pthread_self()};
@@ -289,7 +289,8 @@ static void try_denormals(void *arg, int64_t begin, int64_t end, int32_t slot) {
   usleep(20000); /* so that the caller does not take all parts */
 }
 
-/* In the pool's threads, and not in the thread that merely calls; jobs switch it for themselves. */
+/* Denormals are flushed in the pool's threads, and not in the thread that merely calls: jobs do
+ * that for themselves. */
 static void denormals_are_flushed_in_the_pool_only(void **state) {
   (void)state;
   flushing f = {.caller = pthread_self()};
@@ -314,7 +315,7 @@ static cvy_threads *open_lent(int32_t wanted, int members) {
   return threads;
 }
 
-/* With as many members as slots, with fewer, with more, with the caller alone. */
+/* A team may have as many members as there are slots, fewer, more, or the caller alone. */
 static void a_team_does_items_once(void **state) {
   (void)state;
   const int members[] = {1, 2, 4, TEAM_MOST};
@@ -368,7 +369,7 @@ static void several_callers_share_a_team(void **state) {
 static convoy_team_member *lent_member;
 static atomic_int left_flushed;
 
-/* A member of the test's own: what the engine does to the thread must be undone when it leaves. */
+/* Looks at the thread after the engine: what that does to it must be undone when it leaves. */
 static void look_afterwards(void *arg) {
   volatile const float smallest = FLT_MIN;
   lent_member(arg);

@@ -1,4 +1,5 @@
-/* The watcher: what hangs is named once, what goes on is not, and idle watching costs nothing. */
+/* The watchdog names what hangs once, does not name what goes on, and costs nothing while it is
+ * idle. */
 #include "cpu/threads/watchdog.h"
 
 #include <dirent.h>
@@ -59,7 +60,7 @@ static void close_watched(watched *w) {
   cvy_watchdog_close(w->watchdog);
 }
 
-/* One job of three parts; returns how many stalls it added. */
+/* Runs a job of three parts. Returns how many stalls it added. */
 static int64_t run_job(watched *w, cvy_task *task) {
   cvy_problem problem = {.n = 5, .c = 77, .direction = CONVOY_FORWARD};
   int64_t before = cvy_watchdog_stalls(w->watchdog);
@@ -127,7 +128,7 @@ static void all_hang(void *arg, int64_t begin, int64_t end, int32_t slot) {
   sleep_for(4 * LIMIT);
 }
 
-static void each_thread_is_told(void **state) {
+static void each_thread_is_reported(void **state) {
   (void)state;
   watched w = open_watched(LIMIT);
   assert_int_equal(run_job(&w, all_hang), 3);
@@ -136,8 +137,8 @@ static void each_thread_is_told(void **state) {
 }
 
 /* The line tells a thread that computes from one that waits. On a loaded machine the one that
- * computes has the processor for a part of the time only, so it gets more time: what is told has
- * one digit. */
+ * computes has the processor for a part of the time only, so it gets more time: what is reported
+ * has one digit. */
 #define SPIN_LIMIT 2.4
 
 static void second_part_spins(void *arg, int64_t begin, int64_t end, int32_t slot) {
@@ -148,27 +149,27 @@ static void second_part_spins(void *arg, int64_t begin, int64_t end, int32_t slo
   while (begin == 1 && cvy_clock() - start < 1.5 * SPIN_LIMIT) continue;
 }
 
-static double told_processor_time(void) {
+static double reported_processor_time(void) {
   const char *at = strstr(last_line, "it used ");
   assert_non_null(at);
   return atof(at + strlen("it used "));
 }
 
-static void processor_time_is_told(void **state) {
+static void processor_time_is_reported(void **state) {
   (void)state;
   watched w = open_watched(LIMIT);
   assert_int_equal(run_job(&w, second_part_hangs), 1);
-  assert_true(told_processor_time() == 0);
+  assert_true(reported_processor_time() == 0);
   close_watched(&w);
   w = open_watched(SPIN_LIMIT);
   assert_int_equal(run_job(&w, second_part_spins), 1);
-  assert_true(told_processor_time() > 0);
+  assert_true(reported_processor_time() > 0);
   close_watched(&w);
 }
 
 /* ---------------------------------------------------------------------- what is no stall */
 
-/* Longer than the limit together, each step far shorter. */
+/* Together the steps take longer than the limit, each alone far less. */
 static void slow_steps(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)arg;
   (void)begin;
@@ -199,7 +200,7 @@ static int child_status(pid_t child) {
   return WEXITSTATUS(status);
 }
 
-/* A third of a second of the program's own time without a step. */
+/* Takes a third of a second of the program's own time without a sign of life. */
 static void steady(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)arg;
   (void)begin;
@@ -224,7 +225,7 @@ static void being_stopped_is_no_stall(void **state) {
 
 /* ------------------------------------------------------------------------------- manners */
 
-static bool is_watcher(const char *status) {
+static bool is_watchdog(const char *status) {
   char name[64] = "";
   FILE *file = fopen(status, "re");
   if (file && !fgets(name, sizeof name, file)) name[0] = 0;
@@ -232,15 +233,15 @@ static bool is_watcher(const char *status) {
   return strncmp(name, "Name:\tconvoy-watchdog", 21) == 0;
 }
 
-/* How often the watcher went to sleep; -1: no watcher. */
-static long watcher_sleeps(void) {
+/* How often the watchdog went to sleep, or -1 if there is none. */
+static long watchdog_sleeps(void) {
   char path[512];
   long sleeps = -1;
   DIR *folder = opendir("/proc/self/task");
   assert_non_null(folder);
   for (struct dirent *entry; (entry = readdir(folder));) {
     snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
-    if (is_watcher(path)) sleeps = test_sleeps(path);
+    if (is_watchdog(path)) sleeps = test_sleeps(path);
   }
   closedir(folder);
   return sleeps;
@@ -253,16 +254,16 @@ static void nothing(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)slot;
 }
 
-static void idle_watcher_sleeps(void **state) {
+static void idle_watchdog_sleeps(void **state) {
   (void)state;
   watched w = open_watched(LIMIT);
-  assert_int_equal(watcher_sleeps(), -1); /* there is none before the first job */
+  assert_int_equal(watchdog_sleeps(), -1); /* there is none before the first job */
   run_job(&w, nothing);
   sleep_for(LIMIT);
-  long before = watcher_sleeps();
+  long before = watchdog_sleeps();
   assert_true(before > 0);
   sleep_for(2 * LIMIT);
-  assert_int_equal(watcher_sleeps(), before);
+  assert_int_equal(watchdog_sleeps(), before);
   assert_int_equal(run_job(&w, second_part_hangs), 1); /* and wakes when needed */
   close_watched(&w);
 }
@@ -290,9 +291,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_hangs_is_named_once),   cmocka_unit_test(hanging_products_are_named),
       cmocka_unit_test(what_hangs_is_named_once),   cmocka_unit_test(members_of_a_team_are_watched),
-      cmocka_unit_test(hanging_products_are_named), cmocka_unit_test(each_thread_is_told),
-      cmocka_unit_test(processor_time_is_told),     cmocka_unit_test(slow_work_is_no_stall),
-      cmocka_unit_test(being_stopped_is_no_stall),  cmocka_unit_test(idle_watcher_sleeps),
+      cmocka_unit_test(hanging_products_are_named), cmocka_unit_test(each_thread_is_reported),
+      cmocka_unit_test(processor_time_is_reported), cmocka_unit_test(slow_work_is_no_stall),
+      cmocka_unit_test(being_stopped_is_no_stall),  cmocka_unit_test(idle_watchdog_sleeps),
       cmocka_unit_test(forked_child_is_watched),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

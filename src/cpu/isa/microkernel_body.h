@@ -23,7 +23,7 @@ ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const 
   for (int v = 0; v < vectors; v++) from[v] = load(x + v * WIDTH);
   UNROLL(8)
   for (int r = 0; r < rows; r++) {
-    const vector weight = w[r] - (vector){0};
+    vector weight = w[r] - (vector){0};
     UNROLL(8)
     for (int v = 0; v < vectors; v++) sum[r][v] += weight * from[v];
     needed(weight);

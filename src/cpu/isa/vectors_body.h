@@ -6,6 +6,8 @@ typedef float vector __attribute__((vector_size(4 * WIDTH), aligned(4), may_alia
 typedef int32_t vector_mask __attribute__((vector_size(4 * WIDTH), may_alias));
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 
+/* Of a function that is always inlined, parameters declared const are constants for each of its
+ * callers, and so are loops over them. */
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* Whether x86's compilers can be asked for a vector in a register. They cannot for AVX-512's
