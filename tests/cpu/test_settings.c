@@ -72,9 +72,7 @@ typedef struct seen {
 static void see_mask(void *arg, int64_t begin, int64_t end, int32_t slot) {
   seen *s = arg;
   cpu_set_t mask;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)begin, (void)end, (void)slot;
   usleep(20000); /* so that the caller does not take both parts */
   if (!pthread_equal(pthread_self(), s->caller) && !sched_getaffinity(0, sizeof mask, &mask))
     s->reach = CPU_COUNT(&mask);

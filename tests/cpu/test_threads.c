@@ -1,6 +1,5 @@
 /* Parallel loops do every item once and never share a slot, nested or called by several threads;
  * idle threads sleep; and all of it holds for threads that the program lends. */
-#include <float.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,7 +11,6 @@
 
 #include "common/cmocka.h"
 #include "cpu/team.h"
-#include "cpu/threads/denormals.h"
 #include "cpu/threads/threads.h"
 
 #define ITEMS 1000
@@ -157,8 +155,7 @@ static void idle_threads_sleep(void **state) {
 
 static void read_name(void *arg, int64_t begin, int64_t end, int32_t slot) {
   char(*names)[16] = arg;
-  (void)begin;
-  (void)end;
+  (void)begin, (void)end;
   pthread_getname_np(pthread_self(), names[slot], sizeof names[slot]);
   usleep(20000); /* so that the caller does not take both parts */
 }
@@ -184,9 +181,7 @@ static void look_at_masks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGPROF, SIGUSR1};
   masks *m = arg;
   sigset_t blocked;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)begin, (void)end, (void)slot;
   usleep(20000); /* so that the caller does not take all parts */
   if (pthread_equal(pthread_self(), m->caller)) return;
   pthread_sigmask(SIG_SETMASK, NULL, &blocked);
@@ -226,8 +221,7 @@ static void give_page(int number, siginfo_t *info, void *context) {
 
 static void touch_page(void *arg, int64_t begin, int64_t end, int32_t slot) {
   pages *p = arg;
-  (void)end;
-  (void)slot;
+  (void)end, (void)slot;
   usleep(20000); /* so that the caller does not take all parts */
   if (pthread_equal(pthread_self(), p->caller)) return;
   *(volatile char *)(p->memory + (size_t)begin * page_size) = 1;
@@ -250,59 +244,6 @@ static void the_programs_handler_sees_faults(void **state) {
   sigaction(SIGSEGV, &before, NULL);
   munmap(p.memory, 3 * page_size);
   assert_true(p.touched > 0);
-}
-
-static float half(volatile const float *value) {
-  return *value * 0.5f;
-}
-
-static void denormals_are_flushed_and_restored(void **state) {
-  (void)state;
-  volatile const float smallest = FLT_MIN;
-  assert_true(half(&smallest) > 0);
-  uint64_t mode = cvy_denormals_flush();
-#if defined(__SSE2__) || defined(__aarch64__)
-  assert_true(half(&smallest) == 0);
-#endif
-  cvy_denormals_restore(mode);
-  assert_true(half(&smallest) > 0);
-}
-
-typedef struct flushing {
-  pthread_t caller;
-  atomic_int pool_flushed, pool_kept, caller_kept;
-} flushing;
-
-static void try_denormals(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  flushing *f = arg;
-  volatile const float smallest = FLT_MIN;
-  bool kept = half(&smallest) > 0;
-  (void)begin;
-  (void)end;
-  (void)slot;
-  if (pthread_equal(pthread_self(), f->caller))
-    f->caller_kept += kept;
-  else if (kept)
-    f->pool_kept++;
-  else
-    f->pool_flushed++;
-  usleep(20000); /* so that the caller does not take all parts */
-}
-
-/* Denormals are flushed in the pool's threads, and not in the thread that merely calls: jobs do
- * that for themselves. */
-static void denormals_are_flushed_in_the_pool_only(void **state) {
-  (void)state;
-  flushing f = {.caller = pthread_self()};
-  cvy_threads *threads = open_threads(3);
-  for (int i = 0; i < 50 && f.pool_flushed == 0; i++)
-    cvy_parallel_for(threads, 3, try_denormals, &f);
-#if defined(__SSE2__) || defined(__aarch64__)
-  assert_true(f.pool_flushed > 0);
-  assert_int_equal(f.pool_kept, 0);
-#endif
-  assert_true(f.caller_kept > 0);
-  cvy_threads_close(threads);
 }
 
 /* ------------------------------------------------------------------------- a lent team */
@@ -333,9 +274,7 @@ static void a_team_does_items_once(void **state) {
 static void names_are_not_ours(void *arg, int64_t begin, int64_t end, int32_t slot) {
   atomic_int *ours = arg;
   char name[16] = "";
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)begin, (void)end, (void)slot;
   pthread_getname_np(pthread_self(), name, sizeof name);
   if (strstr(name, "convoy")) ++*ours;
   usleep(1000);
@@ -366,36 +305,6 @@ static void several_callers_share_a_team(void **state) {
   cvy_threads_close(n.threads);
 }
 
-static convoy_team_member *lent_member;
-static atomic_int left_flushed;
-
-/* Looks at the thread after the engine: what that does to it must be undone when it leaves. */
-static void look_afterwards(void *arg) {
-  volatile const float smallest = FLT_MIN;
-  lent_member(arg);
-  left_flushed += half(&smallest) == 0;
-}
-
-static void looking_team(convoy_team_member *member, void *arg, unsigned count, unsigned flags) {
-  lent_member = member;
-  team_of_test(look_afterwards, arg, count, flags);
-}
-
-static void a_team_gets_its_denormals_back(void **state) {
-  (void)state;
-  flushing f = {.caller = pthread_self()};
-  cvy_threads *threads = open_lent(3, 3);
-  cvy_threads_lend(threads, looking_team);
-  for (int i = 0; i < 50 && f.pool_flushed == 0; i++)
-    cvy_parallel_for(threads, 3, try_denormals, &f);
-#if defined(__SSE2__) || defined(__aarch64__)
-  assert_true(f.pool_flushed > 0);
-  assert_int_equal(f.pool_kept, 0);
-#endif
-  assert_int_equal(left_flushed, 0);
-  cvy_threads_close(threads);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(items_are_done_once),
@@ -407,12 +316,9 @@ int main(void) {
       cmocka_unit_test(threads_have_names),
       cmocka_unit_test(signals_are_blocked_but_for_faults),
       cmocka_unit_test(the_programs_handler_sees_faults),
-      cmocka_unit_test(denormals_are_flushed_and_restored),
-      cmocka_unit_test(denormals_are_flushed_in_the_pool_only),
       cmocka_unit_test(a_team_does_items_once),
       cmocka_unit_test(a_team_replaces_the_pool),
       cmocka_unit_test(several_callers_share_a_team),
-      cmocka_unit_test(a_team_gets_its_denormals_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

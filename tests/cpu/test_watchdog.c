@@ -78,9 +78,7 @@ static void sleep_for(double seconds) {
 /* -------------------------------------------------------------------------------- stalls */
 
 static void second_part_hangs(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  (void)arg;
-  (void)end;
-  (void)slot;
+  (void)arg, (void)end, (void)slot;
   if (begin == 1) sleep_for(4 * LIMIT);
 }
 
@@ -121,10 +119,7 @@ static void hanging_products_are_named(void **state) {
 }
 
 static void all_hang(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  (void)arg;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)arg, (void)begin, (void)end, (void)slot;
   sleep_for(4 * LIMIT);
 }
 
@@ -142,9 +137,7 @@ static void each_thread_is_reported(void **state) {
 #define SPIN_LIMIT 2.4
 
 static void second_part_spins(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  (void)arg;
-  (void)end;
-  (void)slot;
+  (void)arg, (void)end, (void)slot;
   double start = cvy_clock();
   while (begin == 1 && cvy_clock() - start < 1.5 * SPIN_LIMIT) continue;
 }
@@ -171,10 +164,7 @@ static void processor_time_is_reported(void **state) {
 
 /* Together the steps take longer than the limit, each alone far less. */
 static void slow_steps(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  (void)arg;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)arg, (void)begin, (void)end, (void)slot;
   for (int i = 0; i < 60; i++, cvy_heartbeat_tick()) sleep_for(LIMIT / 20);
 }
 
@@ -202,10 +192,7 @@ static int child_status(pid_t child) {
 
 /* Takes a third of a second of the program's own time without a sign of life. */
 static void steady(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  (void)arg;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)arg, (void)begin, (void)end, (void)slot;
   for (int i = 0; i < 33; i++) sleep_for(0.01);
 }
 
@@ -248,10 +235,7 @@ static long watchdog_sleeps(void) {
 }
 
 static void nothing(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  (void)arg;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)arg, (void)begin, (void)end, (void)slot;
 }
 
 static void idle_watchdog_sleeps(void **state) {
