@@ -2,15 +2,15 @@
 #include "cpu/threads/denormals.h"
 #include "cpu/threads/team.h"
 
-typedef struct visit {
+typedef struct lent_loop {
   cvy_loop *loop;
   atomic_int joined; /* threads of the program that came to the loop */
-} visit;
+} lent_loop;
 
 /* Runs on each thread of the program's team, which may have more of them than the loop has
  * members. */
 static void join(void *arg) {
-  visit *v = arg;
+  lent_loop *v = arg;
   int32_t member = atomic_fetch_add_explicit(&v->joined, 1, memory_order_relaxed);
   if (member >= v->loop->members) return;
   uint64_t mode = cvy_denormals_flush();
@@ -22,7 +22,7 @@ static void join(void *arg) {
  * the size of its team changes. */
 static void run(cvy_team *team, cvy_loop *loop, int64_t helpers) {
   const cvy_lent_team *lent = (const cvy_lent_team *)team;
-  visit v = {.loop = loop};
+  lent_loop v = {.loop = loop};
   (void)helpers;
   lent->call(join, &v, 0, 0);
 }
