@@ -28,27 +28,24 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
   return cvy_cpu_depthwise_bytes(&plan);
 }
 
+/* The task of each mode: first that of forward and backward_data, then that of backward_weights,
+ * which is never scattered. */
+static cvy_task *const tasks[][2] = {
+    [CVY_DEPTHWISE_STRIPS] = {cvy_cpu_depthwise_sum_channels, cvy_cpu_depthwise_dot_channels},
+    [CVY_DEPTHWISE_AS_IT_LIES] = {cvy_cpu_depthwise_sum_channels, cvy_cpu_depthwise_dot_channels},
+    [CVY_DEPTHWISE_INTERLEAVED] = {cvy_cpu_depthwise_sum_blocks, cvy_cpu_depthwise_dot_blocks},
+    [CVY_DEPTHWISE_SCATTERED] = {cvy_cpu_depthwise_scatter_channels, NULL},
+};
+
 static void run(const cvy_cpu_call *call) {
-  static cvy_task *const sums[] = {
-      [CVY_DEPTHWISE_STRIPS] = cvy_cpu_depthwise_sum_channels,
-      [CVY_DEPTHWISE_AS_IT_LIES] = cvy_cpu_depthwise_sum_channels,
-      [CVY_DEPTHWISE_INTERLEAVED] = cvy_cpu_depthwise_sum_blocks,
-      [CVY_DEPTHWISE_SCATTERED] = cvy_cpu_depthwise_scatter_channels,
-  };
-  static cvy_task *const dots[] = {
-      [CVY_DEPTHWISE_STRIPS] = cvy_cpu_depthwise_dot_channels,
-      [CVY_DEPTHWISE_AS_IT_LIES] = cvy_cpu_depthwise_dot_channels,
-      [CVY_DEPTHWISE_INTERLEAVED] = cvy_cpu_depthwise_dot_blocks,
-  };
   cvy_cpu_depthwise_run d = {.call = call,
                              .plan = cvy_cpu_depthwise_plan_for(call->problem, call->facts)};
   const cvy_problem *p = &d.plan.p;
+  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
   int64_t blocks = cvy_div_up(p->c, d.plan.width);
   if (d.plan.mode != CVY_DEPTHWISE_SCATTERED) cvy_cpu_depthwise_list(&d);
-  if (p->direction == CONVOY_BACKWARD_WEIGHTS)
-    cvy_parallel_items(call->threads, blocks, dots[d.plan.mode], &d);
-  else
-    cvy_parallel_items(call->threads, p->n * blocks, sums[d.plan.mode], &d);
+  cvy_parallel_items(call->threads, weights ? blocks : p->n * blocks, tasks[d.plan.mode][weights],
+                     &d);
 }
 
 const cvy_cpu_row cvy_cpu_depthwise = {
