@@ -62,7 +62,11 @@ static void close_watched(watched *w) {
 
 /* Runs a job of three parts. Returns how many stalls it added. */
 static int64_t run_job(watched *w, cvy_task *task) {
-  cvy_problem problem = {.n = 5, .c = 77, .direction = CONVOY_FORWARD};
+  const convoy_conv conv = CONVOY_CONV_INIT(1);
+  const int64_t x[] = {5, 77, 9}, filter[] = {2, 77, 3};
+  cvy_problem problem;
+  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, filter, 0, false, NULL, &problem),
+                   CONVOY_OK);
   int64_t before = cvy_watchdog_stalls(w->watchdog);
   cvy_watchdog_begin(w->watchdog, &problem, "cpu.test");
   cvy_parallel_for(w->threads, 3, task, NULL);
@@ -88,7 +92,7 @@ static void what_hangs_is_named_once(void **state) {
   assert_int_equal(run_job(&w, second_part_hangs), 1);
   assert_int_equal(lines, 1);
   assert_non_null(strstr(last_line, "part 2 of 3"));
-  assert_non_null(strstr(last_line, "cpu.test on n5c77"));
+  assert_non_null(strstr(last_line, "cpu.test on n5c77w9 k2s3 forward, thread "));
   assert_non_null(strstr(last_line, "no progress for 0.36 s"));
   assert_int_equal(run_job(&w, second_part_hangs), 1); /* another stall is another line */
   assert_int_equal(lines, 2);

@@ -59,7 +59,7 @@ static void name_progress_point(cvy_heartbeat *heartbeat, cvy_text *text) {
 static void write_line(cvy_watchdog *watchdog, int32_t thread, cvy_text *text) {
   char problem[CONVOY_PROBLEM_TEXT];
   cvy_heartbeat *heartbeat = &watchdog->heartbeats[thread];
-  cvy_problem_key(&watchdog->problem, problem, sizeof problem);
+  cvy_problem_text(&watchdog->problem, problem, sizeof problem);
   cvy_text_add(text, "cpu: no progress for %g s in ", watchdog->seconds);
   name_progress_point(heartbeat, text);
   cvy_text_add(text,
