@@ -1,6 +1,7 @@
 /* The module's one exported symbol: the OpenCL engine as a backend. */
 #include "base/build_id.h"
 #include "ocl/engine/engine.h"
+#include "os/os.h"
 
 static const cvy_facts *facts(const cvy_device *device) {
   return &device->facts;
@@ -42,7 +43,8 @@ static const cvy_backend engine = {
     .peak = engine_peak,
 };
 
-static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log, watch_set};
+static const cvy_module module = {cvy_build_id, &engine,   cvy_last_error,
+                                  cvy_set_log,  watch_set, cvy_start_in};
 
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 const cvy_module *cvy_module_entry(void) {
