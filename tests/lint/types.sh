@@ -6,7 +6,7 @@ set -eu
 cd "$1"
 
 # cvy_device: each backend defines its own. The others are to be renamed.
-exceptions='cvy_device cvy_block ll place tile_choice'
+exceptions='cvy_device cvy_block found ll place sweep tile_choice'
 
 definitions() { # files: the name and the place of each definition
   awk '
