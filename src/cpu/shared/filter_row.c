@@ -39,16 +39,3 @@ void cvy_filter_row_add(const cvy_simd *simd, const cvy_filter_row *row, float *
              (cvy_range){cvy_max(outputs.begin, inner.end), outputs.end});
   }
 }
-
-void cvy_filter_row_scatter(const cvy_simd *simd, const cvy_problem *p, float *dx, const float *dy,
-                            const float *w) {
-  int64_t stride = p->stride[2];
-  for (int64_t s = 0; s < p->filter[2]; s++) {
-    int64_t offset = s * p->dilation[2] - p->pad[2];
-    cvy_range outputs = cvy_outputs_inside(p->in[2], p->out[2], stride, offset);
-    if (outputs.begin < outputs.end) {
-      simd->axpy(dx + outputs.begin * stride + offset, stride, dy + outputs.begin, 1, w[s],
-                 cvy_range_length(outputs));
-    }
-  }
-}

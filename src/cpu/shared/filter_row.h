@@ -19,8 +19,19 @@ void cvy_filter_row_add(const cvy_simd *simd, const cvy_filter_row *row, float *
                         const float *w);
 
 /* The other way round: adds each element of a row of dy, times each tap of the filter row, to the
- * element of a row of dx that it reads. */
-void cvy_filter_row_scatter(const cvy_simd *simd, const cvy_problem *problem, float *dx,
-                            const float *dy, const float *w);
+ * element of a row of dx that it reads. It is inlined because rows may be short: a call for each
+ * took a seventh more instructions for 1x1 filters on 14 outputs. */
+static inline void cvy_filter_row_scatter(const cvy_simd *simd, const cvy_problem *p, float *dx,
+                                          const float *dy, const float *w) {
+  int64_t stride = p->stride[2];
+  for (int64_t s = 0; s < p->filter[2]; s++) {
+    int64_t offset = s * p->dilation[2] - p->pad[2];
+    cvy_range outputs = cvy_outputs_inside(p->in[2], p->out[2], stride, offset);
+    if (outputs.begin < outputs.end) {
+      simd->axpy(dx + outputs.begin * stride + offset, stride, dy + outputs.begin, 1, w[s],
+                 cvy_range_length(outputs));
+    }
+  }
+}
 
 #endif
