@@ -1,15 +1,16 @@
-/* The CPU engine as a backend: one device, host memory, jobs done on return. */
+/* The CPU engine as a backend: it has one device, works on host memory, and a job is done on
+ * return. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/build_config.h"
-#include "cpu/denormals.h"
 #include "cpu/host.h"
-#include "cpu/limits.h"
 #include "cpu/peak.h"
 #include "cpu/row.h"
+#include "cpu/threads/denormals.h"
+#include "cpu/threads/limits.h"
 #if CONVOY_HAVE_OPENBLAS
-#include "cpu/gemm.h"
+#include "cpu/im2col/gemm.h"
 #endif
 
 #define ALIGNMENT 4096
@@ -20,8 +21,8 @@
 struct cvy_device {
   cvy_facts facts;
   cvy_threads *threads;
-  cvy_watch *watch; /* NULL: CONVOY_CPU_STALL=0 */
-  const cvy_lanes *lanes;
+  cvy_watchdog *watchdog; /* NULL with CONVOY_CPU_STALL=0 */
+  const cvy_simd *simd;
   void *workspace; /* grows to the largest need and is kept: nothing is allocated per step */
   int64_t workspace_bytes;
 };
@@ -43,7 +44,7 @@ static void fill_facts(const cvy_open_options *options, int32_t threads, cvy_fac
   info->max_allocation_bytes = memory;
   cvy_text_copy(info->id, sizeof info->id, "cpu");
   cvy_host_name(info->name, sizeof info->name);
-  cvy_text_copy(info->platform, sizeof info->platform, cvy_lanes_best()->name);
+  cvy_text_copy(info->platform, sizeof info->platform, cvy_simd_best()->name);
 #if CONVOY_HAVE_OPENBLAS
   cvy_text_copy(info->driver, sizeof info->driver, cvy_gemm_config());
 #else
@@ -68,18 +69,18 @@ static const cvy_facts *facts(const cvy_device *device) {
 static void close_device(cvy_device *device) {
   if (!device) return;
   cvy_threads_close(device->threads);
-  cvy_watch_close(device->watch);
+  cvy_watchdog_close(device->watchdog);
   free(device->workspace);
   free(device);
 }
 
-static convoy_status open_watch(cvy_device *device) {
+static convoy_status open_watchdog(cvy_device *device) {
   int64_t seconds = STALL_SECONDS;
   if (!cvy_env_int("CONVOY_CPU_STALL", 0, LONGEST_STALL, &seconds)) return CONVOY_ERR_ARGUMENT;
   if (seconds == 0) return CONVOY_OK;
   convoy_status status =
-      cvy_watch_open(cvy_threads_count(device->threads), (double)seconds, &device->watch);
-  if (status == CONVOY_OK) cvy_threads_watch(device->threads, device->watch);
+      cvy_watchdog_open(cvy_threads_count(device->threads), (double)seconds, &device->watchdog);
+  if (status == CONVOY_OK) cvy_threads_set_watchdog(device->threads, device->watchdog);
   return status;
 }
 
@@ -90,12 +91,12 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory for a device");
   convoy_status status = cvy_threads_open(options->threads, &device->threads);
   if (status == CONVOY_OK) cvy_threads_lend(device->threads, options->team);
-  if (status == CONVOY_OK) status = open_watch(device);
+  if (status == CONVOY_OK) status = open_watchdog(device);
   if (status) {
     close_device(device);
     return status;
   }
-  device->lanes = cvy_lanes_best();
+  device->simd = cvy_simd_best();
   fill_facts(options, cvy_threads_count(device->threads), &device->facts);
   *out = device;
   return CONVOY_OK;
@@ -132,7 +133,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
       algorithm->workspace ? algorithm->workspace(&job->problem, &device->facts, &job->params) : 0;
   convoy_status status = reserve(device, bytes);
   if (status) return status;
-  cvy_watch_begin(device->watch, &job->problem, algorithm->name);
+  cvy_watchdog_begin(device->watchdog, &job->problem, algorithm->name);
   uint64_t mode = cvy_denormals_flush();
   row->run(&(cvy_cpu_call){.problem = &job->problem,
                            .params = &job->params,
@@ -142,20 +143,20 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
                            .bias = job->bias.host,
                            .out = job->out.host,
                            .threads = device->threads,
-                           .lanes = device->lanes,
+                           .simd = device->simd,
                            .workspace = device->workspace});
   cvy_denormals_restore(mode);
-  cvy_watch_end(device->watch);
+  cvy_watchdog_end(device->watchdog);
   return CONVOY_OK;
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  *out =
-      (cvy_usage){.host_bytes = device->workspace_bytes, .stalls = cvy_watch_stalls(device->watch)};
+  *out = (cvy_usage){.host_bytes = device->workspace_bytes,
+                     .stalls = cvy_watchdog_stalls(device->watchdog)};
 }
 
 static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
-  *gflops = cvy_peak_gflops(device->threads, device->lanes);
+  *gflops = cvy_peak_gflops(device->threads, device->simd);
   return cvy_peak_copy(device->threads, gigabytes);
 }
 

@@ -10,7 +10,7 @@
 
 #include "os/os.h"
 
-/* The value of the first line "key : value". */
+/* Finds the value of the first line "key : value". */
 static bool cpuinfo(const char *key, char *value, size_t size) {
   char line[512];
   bool found = false;

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "AMD EPYC ..." or the machine's architecture where the system names no model. */
+/* "AMD EPYC ...", or the machine's architecture where the system names no model. */
 void cvy_host_name(char *name, size_t size);
-int32_t cvy_host_mhz(void); /* 0 if unknown */
-int64_t cvy_host_memory(void);
+int32_t cvy_host_mhz(void);    /* 0 if unknown */
+int64_t cvy_host_memory(void); /* bytes */
 
 #endif

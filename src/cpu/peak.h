@@ -1,12 +1,13 @@
-/* What the processor can do at best, measured over all threads of a pool. */
+/* What the processor can do at best, measured over all threads of the engine. */
 #ifndef CVY_CPU_PEAK_H
 #define CVY_CPU_PEAK_H
 
-#include "cpu/lanes.h"
-#include "cpu/threads.h"
+#include "cpu/isa/simd.h"
+#include "cpu/threads/threads.h"
 
-double cvy_peak_gflops(cvy_threads *threads, const cvy_lanes *lanes);
-/* Read plus written; ERR_MEMORY if there is no room for arrays beyond the caches. */
+/* Multiply-adds from registers. */
+double cvy_peak_gflops(cvy_threads *threads, const cvy_simd *simd);
+/* Bytes read plus bytes written. ERR_MEMORY if there is no room for arrays beyond the caches. */
 convoy_status cvy_peak_copy(cvy_threads *threads, double *gigabytes);
 
 #endif

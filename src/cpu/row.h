@@ -3,27 +3,28 @@
 #define CVY_CPU_ROW_H
 
 #include "backend.h"
-#include "cpu/lanes.h"
-#include "cpu/threads.h"
+#include "cpu/isa/simd.h"
+#include "cpu/threads/threads.h"
 
-/* What a run gets. Everything it needs is there, so it cannot fail: memory was found before. */
+/* What a run gets. It cannot fail, because all it needs is there: memory was found before. */
 typedef struct cvy_cpu_call {
   const cvy_problem *problem;
   const cvy_params *params;
   const cvy_facts *facts;
-  const float *a, *b, *bias; /* bias NULL if there is none */
+  const float *a, *b, *bias; /* bias is NULL if there is none */
   float *out;
   cvy_threads *threads;
-  const cvy_lanes *lanes;
+  const cvy_simd *simd;
   void *workspace; /* as many bytes as the algorithm's workspace() said, aligned to 64 */
 } cvy_cpu_call;
 
 typedef struct cvy_cpu_row {
-  cvy_algorithm algorithm; /* first: the table lists these, the backend casts back */
+  cvy_algorithm algorithm; /* comes first: the table lists these, the backend casts back */
   void (*run)(const cvy_cpu_call *call);
 } cvy_cpu_row;
 
-/* table.c: preferred first, ended by NULL; each is the first member of a cvy_cpu_row. */
+/* table.c: the preferred row comes first, the list ends with NULL. Each is the first member of a
+ * cvy_cpu_row. */
 extern const cvy_algorithm *const cvy_cpu_algorithms[];
 
 extern const cvy_cpu_row cvy_cpu_depthwise;
@@ -31,16 +32,6 @@ extern const cvy_cpu_row cvy_cpu_direct;
 extern const cvy_cpu_row cvy_cpu_implicit_gemm;
 extern const cvy_cpu_row cvy_cpu_inner_products;
 extern const cvy_cpu_row cvy_cpu_winograd;
-extern const cvy_cpu_row cvy_cpu_im2col; /* only with OpenBLAS */
-
-/* fits.c: whether workspace of so many bytes is allowed; says in numbers if not. */
-bool cvy_cpu_fits(int64_t bytes, const cvy_facts *facts, cvy_text *reason);
-
-/* blas_leads.c: whether cpu.im2col takes it; whether it is likely to be faster too. */
-bool cvy_cpu_blas_takes(const cvy_problem *problem, const cvy_facts *facts);
-bool cvy_cpu_blas_leads(const cvy_problem *problem, const cvy_facts *facts);
-
-/* epilogue.c: bias and activation on `length` outputs of channel `channel`, while they are hot. */
-void cvy_cpu_epilogue(const cvy_cpu_call *call, float *out, int64_t channel, int64_t length);
+extern const cvy_cpu_row cvy_cpu_im2col; /* only there with OpenBLAS */
 
 #endif

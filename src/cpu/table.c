@@ -1,4 +1,4 @@
-/* The algorithms of the CPU engine, preferred first. */
+/* The algorithms of the CPU engine. The preferred one comes first. */
 #include "base/build_config.h"
 #include "cpu/row.h"
 

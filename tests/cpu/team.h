@@ -1,4 +1,5 @@
-/* A team as a program may lend it: `team_members` threads, the caller's included, made for each call. */
+/* A team as a program may lend it: `team_members` threads, the caller's included, made for each
+ * call. */
 #ifndef TESTS_CPU_TEAM_H
 #define TESTS_CPU_TEAM_H
 

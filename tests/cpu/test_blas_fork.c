@@ -1,5 +1,5 @@
-/* A child made by fork() multiplies with BLAS, whatever the parent and its other threads did with it:
- * OpenMP's own loops never come back in such a child, so the engine must not enter one. */
+/* A child made by fork() multiplies with BLAS, whatever the parent and its other threads did with
+ * it: OpenMP's own loops never come back in such a child, so the engine must not enter one. */
 #include <cblas.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,8 @@
 extern void omp_set_num_threads(int count) __attribute__((weak));
 extern int omp_get_max_threads(void) __attribute__((weak));
 
-/* The child's verdict as its exit status: with the engine it inherits, then with one of its own. */
+/* Lets a child compute with the engine it inherits, then with one of its own. Its verdict is its
+ * exit status. */
 static void expect_child_computes(cvy_device *inherited) {
   int status = -1;
   pid_t child = fork();
@@ -47,7 +48,7 @@ static void child_of_an_engine(void **state) {
   cvy_backend_cpu.close(device);
 }
 
-/* As numpy does it: the program's own products, on all of OpenMP's threads. */
+/* The program makes products of its own on all of OpenMP's threads, as numpy does. */
 static void child_of_a_program_with_openmp(void **state) {
   (void)state;
   float *matrix = calloc(3 * SIZE * SIZE, sizeof *matrix);

@@ -1,5 +1,6 @@
-/* The backend object: determinism, outputs that may not be read, workspace limits, flat memory. What
- * the algorithms compute is tested in tests/algos. */
+/* The backend object: it is deterministic, does not read outputs that it may not, keeps limits of
+ * the workspace, and its memory stays flat. What the algorithms compute is tested in
+ * tests/algos. */
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
@@ -26,11 +27,12 @@ static void run_into(cvy_device *device, cpu_work *w, float *result) {
 
 typedef void check_fn(cvy_device *device, cpu_work *w);
 
-/* Every row that accepts, every shape, every direction; returns how many there were. */
+/* Checks every row that accepts, for every shape and every direction. Returns how many there
+ * were. */
 static int for_all(cvy_device *device, float beta, check_fn *check) {
   int checked = 0;
-  for (size_t s = 0; s < CVY_COUNT(shapes); s++)
-    for (int d = beta == 0 ? 0 : 1; d < CONVOY_DIRECTIONS; d++)
+  for (size_t s = 0; s < CVY_COUNT(shapes); s++) {
+    for (int d = beta == 0 ? 0 : 1; d < CONVOY_DIRECTIONS; d++) {
       for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
         cpu_work w = cpu_work_new(shapes[s], d, beta, test_fill_reals);
         if (cpu_choose(device, &w, row)) {
@@ -39,6 +41,8 @@ static int for_all(cvy_device *device, float beta, check_fn *check) {
         }
         cpu_work_free(&w);
       }
+    }
+  }
   return checked;
 }
 
@@ -89,9 +93,10 @@ static void check_within_limit(cvy_device *device, cpu_work *w) {
   const cvy_algorithm *algorithm = cvy_backend_cpu.algorithms[w->job.algorithm];
   const cvy_facts *facts = cvy_backend_cpu.facts(device);
   cvy_usage usage;
-  if (algorithm->workspace)
+  if (algorithm->workspace) {
     assert_true(algorithm->workspace(&w->job.problem, facts, &w->job.params) <=
                 facts->workspace_limit);
+  }
   assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
   cvy_backend_cpu.usage(device, &usage);
   assert_true(usage.host_bytes <= facts->workspace_limit);
@@ -154,7 +159,7 @@ static void exhausted_memory_leaves_the_output(void **state) {
 static void empty_batches_clear_gradients(void **state) {
   (void)state;
   cvy_device *device = cpu_open(2, WORKSPACE);
-  for (int d = CONVOY_BACKWARD_WEIGHTS; d <= CONVOY_BACKWARD_BIAS; d++)
+  for (int d = CONVOY_BACKWARD_WEIGHTS; d <= CONVOY_BACKWARD_BIAS; d++) {
     for (int beta = 0; beta <= 1; beta++) {
       cpu_work w = cpu_work_new("n0c3h5w5 k4r3s3", d, (float)beta, test_fill_reals);
       for (int64_t i = 0; i < w.out.count; i++) w.out.values[i] = 5.0f;
@@ -162,6 +167,7 @@ static void empty_batches_clear_gradients(void **state) {
       for (int64_t i = 0; i < w.out.count; i++) assert_true(w.out.values[i] == 5.0f * (float)beta);
       cpu_work_free(&w);
     }
+  }
   cvy_backend_cpu.close(device);
 }
 
@@ -182,7 +188,8 @@ static void check_denormals(cvy_device *device, cpu_work *w) {
   assert_true(half(&smallest) > 0);
 }
 
-/* Inside a job they count as 0 in every row; the caller's arithmetic is afterwards as it was. */
+/* They count as 0 inside a job, in every row, and the caller's arithmetic is afterwards as it
+ * was. */
 static void denormals_count_as_zero_inside_only(void **state) {
   (void)state;
   for (int32_t threads = 1; threads <= 3; threads += 2) {
@@ -196,7 +203,7 @@ static void denormals_count_as_zero_inside_only(void **state) {
 
 static cvy_device *plain; /* never called but in the default mode */
 
-/* The first calls, which start the pool's threads, and all later ones. */
+/* Checks the first calls, which start the pool's threads, and later ones. */
 static void check_rounding(cvy_device *device, cpu_work *w) {
   size_t bytes = (size_t)w->out.count * sizeof(float);
   float *expected = malloc(bytes), *got = malloc(bytes);
@@ -235,7 +242,7 @@ static const char *const tight[] = {
     "n1c4w94 k4s3 stride2 pad1", "n1c6w46 k4s3 pad1 groups2", "n3c16h12w13 k8r3s3 pad1",
 };
 
-/* Sums of other channels neither read it nor multiply it by 0. */
+/* What is not finite in one channel is neither read by sums of others nor multiplied by 0 there. */
 static void check_spread(cvy_device *device, cpu_work *w) {
   const cvy_problem *p = &w->job.problem;
   int64_t channels = p->c / p->groups, taps = cvy_filter_volume(p), volume = cvy_in_volume(p);
@@ -243,9 +250,10 @@ static void check_spread(cvy_device *device, cpu_work *w) {
     float *x = w->a.values + c * volume, *last = x + volume - 1, before[] = {*x, *last};
     *x = *last = INFINITY;
     assert_int_equal(cpu_run(device, w), CONVOY_OK);
-    for (int64_t i = 0; i < w->out.count; i++)
+    for (int64_t i = 0; i < w->out.count; i++) {
       if (i / taps % channels + i / taps / channels / (p->k / p->groups) * channels != c)
         assert_true(isfinite(w->out.values[i]));
+    }
     *x = before[0], *last = before[1];
   }
 }
@@ -253,12 +261,13 @@ static void check_spread(cvy_device *device, cpu_work *w) {
 static void what_is_not_finite_stays_in_its_channel(void **state) {
   (void)state;
   cvy_device *device = cpu_open(2, WORKSPACE);
-  for (size_t s = 0; s < CVY_COUNT(tight); s++)
+  for (size_t s = 0; s < CVY_COUNT(tight); s++) {
     for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
       cpu_work w = cpu_work_new(tight[s], CONVOY_BACKWARD_WEIGHTS, 0, test_fill_reals);
       if (cpu_choose(device, &w, row)) check_spread(device, &w);
       cpu_work_free(&w);
     }
+  }
   cvy_backend_cpu.close(device);
 }
 

@@ -8,7 +8,7 @@
 #include "common/cmocka.h"
 #include "common/forks.h"
 #include "cpu/team.h"
-#include "cpu/threads.h"
+#include "cpu/threads/threads.h"
 
 enum { THREADS = 3 };
 #define CHILD_SECONDS 20 /* then SIGALRM ends a child that hangs */
@@ -34,8 +34,8 @@ static int sums_right(cvy_threads *threads) {
   return 1;
 }
 
-/* The child's verdict as its exit status. It may call no team that its parent was lent: the threads of
- * that are not there, and it might wait for them. */
+/* Lets a child compute, whose verdict is its exit status. It may call no team that its parent was
+ * lent: the threads of that are not there, and it might wait for them. */
 static void expect_child_computes(cvy_threads *threads) {
   int status = -1;
   pid_t child = fork();
@@ -65,7 +65,8 @@ static void note_slot(void *arg, int64_t begin, int64_t end, int32_t slot) {
   usleep(100); /* leaves the other threads something to do */
 }
 
-/* Returns when every thread of the pool has worked: it allocates while it starts, and never again. */
+/* Returns when every thread of the pool has worked: it allocates while it starts, and never
+ * again. */
 static void let_start(cvy_threads *threads) {
   atomic_uint seen = 0;
   while (seen != (1u << THREADS) - 1) cvy_parallel_items(threads, THREADS * 8, note_slot, &seen);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "cpu/limits.h"
+#include "cpu/threads/limits.h"
 #include "os/os.h"
 
 static char root[PATH_MAX];

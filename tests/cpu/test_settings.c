@@ -1,5 +1,6 @@
-/* Bad settings of OpenMP and OpenBLAS: each in a child process whose engine must give right results,
- * start no thread too many and keep its speed. Both read their environment once, when loaded. */
+/* Bad settings of OpenMP and OpenBLAS. Each is made in a child process, because both read their
+ * environment once, when they are loaded; the engine there must give right results, start no thread
+ * too many and keep its speed. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,8 +11,8 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "cpu/limits.h"
-#include "cpu/threads.h"
+#include "cpu/threads/limits.h"
+#include "cpu/threads/threads.h"
 #include "cpu/work.h"
 #include "os/os.h"
 
@@ -71,9 +72,7 @@ typedef struct seen {
 static void see_mask(void *arg, int64_t begin, int64_t end, int32_t slot) {
   seen *s = arg;
   cpu_set_t mask;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)begin, (void)end, (void)slot;
   usleep(20000); /* so that the caller does not take both parts */
   if (!pthread_equal(pthread_self(), s->caller) && !sched_getaffinity(0, sizeof mask, &mask))
     s->reach = CPU_COUNT(&mask);
@@ -114,7 +113,7 @@ static report run_child(const char *setting) {
   return r;
 }
 
-/* The engine's threads, the caller among them, and the watcher. */
+/* There may be the engine's threads, the caller among them, and the watchdog. */
 static void check_report(const report *r, int units) {
   assert_true(r->right);
   assert_int_equal(r->units, units);

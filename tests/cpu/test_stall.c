@@ -1,4 +1,4 @@
-/* A BLAS call that hangs: the line says where, the counter counts, and the result is right once the
+/* A BLAS call that hangs is reported with the place, and counted, and the result is right once the
  * call returns. This program's own cblas_sgemm takes the place of the library's. */
 #include <cblas.h>
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include "cpu/work.h"
 #include "os/os.h"
 
-#define PATIENCE 60 /* seconds until the line must be there; the limit is 1 */
+#define LINE_TIMEOUT 60 /* seconds until the line must be there; the limit is 1 */
 
 static atomic_bool hang;
 static char line[1024];
@@ -53,14 +53,14 @@ static int64_t stalls(const cvy_device *device) {
   return usage.stalls;
 }
 
-static void hanging_blas_is_told(void **state) {
+static void hanging_blas_is_reported(void **state) {
   (void)state;
   cvy_device *device = cpu_open(1, WORKSPACE);
   pthread_t runner;
   void *right;
   hang = true;
   assert_int_equal(pthread_create(&runner, NULL, run_engine, device), 0);
-  for (double start = cvy_clock(); lines == 0 && cvy_clock() - start < PATIENCE;) rest();
+  for (double start = cvy_clock(); lines == 0 && cvy_clock() - start < LINE_TIMEOUT;) rest();
   hang = false;
   pthread_join(runner, &right);
   assert_int_equal(lines, 1);
@@ -89,7 +89,7 @@ int main(void) {
   setenv("CONVOY_CPU_STALL", "1", 1);
   convoy_set_log(take_line, NULL, CONVOY_LOG_WARNING);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hanging_blas_is_told),
+      cmocka_unit_test(hanging_blas_is_reported),
       cmocka_unit_test(limits_are_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* Copies past the caches: alone, from and to any place, and where cpu.depthwise makes them, against
- * cpu.direct, which never does. */
-#include "cpu/stream.h"
+/* Copies past the caches are checked alone, from and to any place, and where cpu.depthwise makes
+ * them, against cpu.direct, which never does. */
+#include "cpu/shared/stream.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void copies_are_equal(void **state) {
   float from[ROOM], to[ROOM], expected[ROOM];
   test_random random = {3};
   test_fill_integers(&random, from, ROOM);
-  for (int64_t first = 0; first < 17; first++)
+  for (int64_t first = 0; first < 17; first++) {
     for (int64_t floats = 0; floats < 100; floats++) {
       memset(to, 0, sizeof to);
       memset(expected, 0, sizeof expected);
@@ -23,6 +23,7 @@ static void copies_are_equal(void **state) {
       cvy_stream_end();
       assert_memory_equal(to, expected, sizeof to);
     }
+  }
 }
 
 static cpu_work run_named(cvy_device *device, const char *name, const char *shape, int direction) {

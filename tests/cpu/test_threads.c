@@ -1,6 +1,5 @@
-/* Parallel loops: every item once, slots never shared, nested and concurrent calls, idle threads, and
- * the same on threads that the program lends. */
-#include <float.h>
+/* Parallel loops do every item once and never share a slot, nested or called by several threads;
+ * idle threads sleep; and all of it holds for threads that the program lends. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,9 +10,8 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "cpu/denormals.h"
 #include "cpu/team.h"
-#include "cpu/threads.h"
+#include "cpu/threads/threads.h"
 
 #define ITEMS 1000
 
@@ -53,11 +51,12 @@ static void items_are_done_once(void **state) {
   for (size_t s = 0; s < CVY_COUNT(sizes); s++) {
     cvy_threads *threads = open_threads(sizes[s]);
     assert_int_equal(cvy_threads_count(threads), sizes[s]);
-    for (int round = 0; round < 20; round++)
+    for (int round = 0; round < 20; round++) {
       for (size_t c = 0; c < CVY_COUNT(counts); c++) {
         check_loop(threads, cvy_parallel_for, counts[c]);
         check_loop(threads, cvy_parallel_items, counts[c]);
       }
+    }
     cvy_threads_close(threads);
   }
   check_loop(NULL, cvy_parallel_for, ITEMS);
@@ -74,7 +73,7 @@ static void absurd_counts_are_cut(void **state) {
   cvy_threads_close(threads);
 }
 
-/* Parts belong to slots by their number, not by which thread came first. */
+/* A part belongs to the slot of its number, whichever thread comes first. */
 static void note_begin(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t *begins = arg;
   begins[2 * slot] = begin;
@@ -156,8 +155,7 @@ static void idle_threads_sleep(void **state) {
 
 static void read_name(void *arg, int64_t begin, int64_t end, int32_t slot) {
   char(*names)[16] = arg;
-  (void)begin;
-  (void)end;
+  (void)begin, (void)end;
   pthread_getname_np(pthread_self(), names[slot], sizeof names[slot]);
   usleep(20000); /* so that the caller does not take both parts */
 }
@@ -183,9 +181,7 @@ static void look_at_masks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGPROF, SIGUSR1};
   masks *m = arg;
   sigset_t blocked;
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)begin, (void)end, (void)slot;
   usleep(20000); /* so that the caller does not take all parts */
   if (pthread_equal(pthread_self(), m->caller)) return;
   pthread_sigmask(SIG_SETMASK, NULL, &blocked);
@@ -195,7 +191,8 @@ static void look_at_masks(void *arg, int64_t begin, int64_t end, int32_t slot) {
     m->others_open += !sigismember(&blocked, others[i]);
 }
 
-/* The program's signals are not taken from its threads; a fault of the pool's own reaches its handler. */
+/* The program's signals are not taken from its threads; a fault of the pool's own reaches its
+ * handler. */
 static void signals_are_blocked_but_for_faults(void **state) {
   (void)state;
   masks m = {.caller = pthread_self()};
@@ -224,18 +221,17 @@ static void give_page(int number, siginfo_t *info, void *context) {
 
 static void touch_page(void *arg, int64_t begin, int64_t end, int32_t slot) {
   pages *p = arg;
-  (void)end;
-  (void)slot;
+  (void)end, (void)slot;
   usleep(20000); /* so that the caller does not take all parts */
   if (pthread_equal(pthread_self(), p->caller)) return;
   *(volatile char *)(p->memory + (size_t)begin * page_size) = 1;
   p->touched++;
 }
 
-/* As a program does that fills its arrays when they are touched. */
+/* A program may fill its arrays when they are touched. */
 static void the_programs_handler_sees_faults(void **state) {
   (void)state;
-  const struct sigaction action = {.sa_sigaction = give_page, .sa_flags = SA_SIGINFO};
+  struct sigaction action = {.sa_sigaction = give_page, .sa_flags = SA_SIGINFO};
   struct sigaction before;
   page_size = (size_t)sysconf(_SC_PAGESIZE);
   pages p = {.caller = pthread_self()};
@@ -250,58 +246,6 @@ static void the_programs_handler_sees_faults(void **state) {
   assert_true(p.touched > 0);
 }
 
-static float half(volatile const float *value) {
-  return *value * 0.5f;
-}
-
-static void denormals_are_flushed_and_restored(void **state) {
-  (void)state;
-  volatile const float smallest = FLT_MIN;
-  assert_true(half(&smallest) > 0);
-  uint64_t mode = cvy_denormals_flush();
-#if defined(__SSE2__) || defined(__aarch64__)
-  assert_true(half(&smallest) == 0);
-#endif
-  cvy_denormals_restore(mode);
-  assert_true(half(&smallest) > 0);
-}
-
-typedef struct flushing {
-  pthread_t caller;
-  atomic_int pool_flushed, pool_kept, caller_kept;
-} flushing;
-
-static void try_denormals(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  flushing *f = arg;
-  volatile const float smallest = FLT_MIN;
-  bool kept = half(&smallest) > 0;
-  (void)begin;
-  (void)end;
-  (void)slot;
-  if (pthread_equal(pthread_self(), f->caller))
-    f->caller_kept += kept;
-  else if (kept)
-    f->pool_kept++;
-  else
-    f->pool_flushed++;
-  usleep(20000); /* so that the caller does not take all parts */
-}
-
-/* In the pool's threads, and not in the thread that merely calls; jobs switch it for themselves. */
-static void denormals_are_flushed_in_the_pool_only(void **state) {
-  (void)state;
-  flushing f = {.caller = pthread_self()};
-  cvy_threads *threads = open_threads(3);
-  for (int i = 0; i < 50 && f.pool_flushed == 0; i++)
-    cvy_parallel_for(threads, 3, try_denormals, &f);
-#if defined(__SSE2__) || defined(__aarch64__)
-  assert_true(f.pool_flushed > 0);
-  assert_int_equal(f.pool_kept, 0);
-#endif
-  assert_true(f.caller_kept > 0);
-  cvy_threads_close(threads);
-}
-
 /* ------------------------------------------------------------------------- a lent team */
 
 static cvy_threads *open_lent(int32_t wanted, int members) {
@@ -312,7 +256,7 @@ static cvy_threads *open_lent(int32_t wanted, int members) {
   return threads;
 }
 
-/* With as many members as slots, with fewer, with more, with the caller alone. */
+/* A team may have as many members as there are slots, fewer, more, or the caller alone. */
 static void a_team_does_items_once(void **state) {
   (void)state;
   const int members[] = {1, 2, 4, TEAM_MOST};
@@ -330,9 +274,7 @@ static void a_team_does_items_once(void **state) {
 static void names_are_not_ours(void *arg, int64_t begin, int64_t end, int32_t slot) {
   atomic_int *ours = arg;
   char name[16] = "";
-  (void)begin;
-  (void)end;
-  (void)slot;
+  (void)begin, (void)end, (void)slot;
   pthread_getname_np(pthread_self(), name, sizeof name);
   if (strstr(name, "convoy")) ++*ours;
   usleep(1000);
@@ -363,36 +305,6 @@ static void several_callers_share_a_team(void **state) {
   cvy_threads_close(n.threads);
 }
 
-static convoy_team_member *lent_member;
-static atomic_int left_flushed;
-
-/* A member of the test's own: what the engine does to the thread must be undone when it leaves. */
-static void look_afterwards(void *arg) {
-  volatile const float smallest = FLT_MIN;
-  lent_member(arg);
-  left_flushed += half(&smallest) == 0;
-}
-
-static void looking_team(convoy_team_member *member, void *arg, unsigned count, unsigned flags) {
-  lent_member = member;
-  team_of_test(look_afterwards, arg, count, flags);
-}
-
-static void a_team_gets_its_denormals_back(void **state) {
-  (void)state;
-  flushing f = {.caller = pthread_self()};
-  cvy_threads *threads = open_lent(3, 3);
-  cvy_threads_lend(threads, looking_team);
-  for (int i = 0; i < 50 && f.pool_flushed == 0; i++)
-    cvy_parallel_for(threads, 3, try_denormals, &f);
-#if defined(__SSE2__) || defined(__aarch64__)
-  assert_true(f.pool_flushed > 0);
-  assert_int_equal(f.pool_kept, 0);
-#endif
-  assert_int_equal(left_flushed, 0);
-  cvy_threads_close(threads);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(items_are_done_once),
@@ -404,12 +316,9 @@ int main(void) {
       cmocka_unit_test(threads_have_names),
       cmocka_unit_test(signals_are_blocked_but_for_faults),
       cmocka_unit_test(the_programs_handler_sees_faults),
-      cmocka_unit_test(denormals_are_flushed_and_restored),
-      cmocka_unit_test(denormals_are_flushed_in_the_pool_only),
       cmocka_unit_test(a_team_does_items_once),
       cmocka_unit_test(a_team_replaces_the_pool),
       cmocka_unit_test(several_callers_share_a_team),
-      cmocka_unit_test(a_team_gets_its_denormals_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

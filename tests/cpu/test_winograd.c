@@ -1,5 +1,5 @@
-/* cpu.winograd: who gets it, who does not, and whether it keeps its bound on data made to break it:
- * values of very different size next to each other. */
+/* Which problems cpu.winograd is chosen for, and whether it keeps its bound on data made to break
+ * it: values of very different size next to each other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +74,8 @@ static test_array make_uneven(test_random *random, int64_t count) {
   test_array array = test_array_new(count);
   test_fill_reals(random, array.values, count);
   for (int64_t i = 0; i < count; i++) {
-    const int power = (int)test_between(random, -SIZES, SIZES);
-    const bool zero = test_between(random, 0, 3) == 0;
+    int power = (int)test_between(random, -SIZES, SIZES);
+    bool zero = test_between(random, 0, 3) == 0;
     array.values[i] = zero ? 0.0f : ldexpf(array.values[i], power);
   }
   return array;
@@ -91,7 +91,7 @@ static void check_bound(convoy_context *context, const test_case *p, convoy_dire
   for (int i = 0; i < 3; i++) count[i] = test_count(shapes[direction][i], p->conv.rank);
   test_array a = make_uneven(random, count[0]), b = make_uneven(random, count[1]);
   test_array out = test_array_new(count[2]);
-  const convoy_plan plan = plan_of(context, NULL, "n1c1h9w9 k1r3s3 pad1 forward");
+  convoy_plan plan = plan_of(context, NULL, "n1c1h9w9 k1r3s3 pad1 forward");
   convoy_status status =
       direction == CONVOY_FORWARD
           ? convoy_forward_host(context, &p->conv, p->x_shape, a.values, p->w_shape, b.values, NULL,
@@ -104,18 +104,19 @@ static void check_bound(convoy_context *context, const test_case *p, convoy_dire
   assert_int_equal(status, CONVOY_OK);
   const int64_t per_output[] = {p->x_shape[1] * 9, p->y_shape[1] * 9,
                                 p->y_shape[0] * p->y_shape[2] * p->y_shape[3]};
-  const double unit = 4 * ((double)per_output[direction] + 2) * 0x1p-24;
+  double unit = 4 * ((double)per_output[direction] + 2) * 0x1p-24;
   for (int64_t i = 0; i < count[2]; i++) {
     double value, magnitude;
     int64_t terms;
     ref_element(&p->conv, direction, p->x_shape, p->w_shape, a.values, b.values, i, &value,
                 &magnitude, &terms);
-    const double wide = ref_wide_magnitude(&p->conv, direction, p->x_shape, p->w_shape, a.values,
-                                           b.values, i, plan.error_reach);
-    const double bound = unit * (magnitude + plan.error_growth * wide);
-    if (!(fabs((double)out.values[i] - value) <= bound))
+    double wide = ref_wide_magnitude(&p->conv, direction, p->x_shape, p->w_shape, a.values,
+                                     b.values, i, plan.error_reach);
+    double bound = unit * (magnitude + plan.error_growth * wide);
+    if (!(fabs((double)out.values[i] - value) <= bound)) {
       fail_msg("direction %d element %lld: %g, expected %g within %g", (int)direction, (long long)i,
                (double)out.values[i], value, bound);
+    }
   }
   test_array_free(&a);
   test_array_free(&b);
@@ -129,13 +130,14 @@ static void bound_holds_for_uneven_data(void **state) {
       "n3c9h7w7 k10r3s3 pad1 forward", "n1c5h12w19 k17r3s3 pad0:2,1:0 forward"};
   convoy_context *context = open_with(CONVOY_ON, "cpu.winograd");
   test_random random = {5};
-  for (int round = 0; round < 5; round++)
+  for (int round = 0; round < 5; round++) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
       test_case p;
       assert_true(test_case_parse(texts[i], &p));
       for (int d = CONVOY_FORWARD; d <= CONVOY_BACKWARD_WEIGHTS; d++)
         check_bound(context, &p, (convoy_direction)d, &random);
     }
+  }
   convoy_close(context);
 }
 
@@ -150,8 +152,8 @@ static test_array forward_of(convoy_context *context, const test_case *p, const 
   return y;
 }
 
-/* So many images are two blocks of tiles, each with filters transformed anew; the last image alone is
- * summed in the same order. */
+/* So many images are two blocks of tiles, each with filters transformed anew. The last image alone
+ * is summed in the same order. */
 static void blocks_of_tiles_do_not_matter(void **state) {
   (void)state;
   convoy_context *context = open_with(CONVOY_ON, "cpu.winograd");

@@ -96,8 +96,9 @@ bool cpu_row_is_right(cvy_device *device, const char *name) {
                                        "n2c24h20w20 k24r3s3 pad1 groups2",
                                        "n1c64h24w24 k64r3s3 pad1"};
   bool right = true;
-  for (size_t s = 0; s < CVY_COUNT(shapes); s++)
+  for (size_t s = 0; s < CVY_COUNT(shapes); s++) {
     for (int d = CONVOY_FORWARD; d <= CONVOY_BACKWARD_WEIGHTS; d++)
       right = equals_direct(device, name, shapes[s], d) && right;
+  }
   return right;
 }

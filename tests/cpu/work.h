@@ -22,16 +22,17 @@ cvy_device *cpu_open(int32_t threads, int64_t limit);
 cpu_work cpu_work_new(const char *shape, int direction, float beta, cpu_fill *fill);
 void cpu_work_free(cpu_work *work);
 
-/* Chooses row `row` for the work; false if it refuses. */
+/* Chooses row `row` for the work. False if it refuses. */
 bool cpu_choose(const cvy_device *device, cpu_work *work, int row);
-/* The same by name. */
+/* Chooses a row by its name. */
 bool cpu_choose_named(const cvy_device *device, cpu_work *work, const char *name);
 
 /* Runs the work into an output filled with NaN. */
 convoy_status cpu_run(cvy_device *device, cpu_work *work);
 
-/* Whether `name` and cpu.direct give the same values for some problems of integers, in all directions
- * the row has; says on stderr what differs. For children too, so it asserts nothing. */
+/* Whether `name` and cpu.direct give the same values for some problems of integers, in all
+ * directions the row has. Says on stderr what differs. Children use it, too, so it asserts
+ * nothing. */
 bool cpu_row_is_right(cvy_device *device, const char *name);
 
 #endif

@@ -4,8 +4,9 @@
 set -eu
 cd "$1"
 
-# folder | what its includes may start with, besides files of the same folder. Of src/core's folders each is
-# checked by its own row too; which of their files may call which is for circles.sh.
+# folder | what its includes may start with, besides files of the same folder. A folder inside another may
+# have a row of its own; * stands for every folder without one, which may include itself but not the others.
+# Which files of src/core may call which is for circles.sh.
 rules='
 include/convoy | -
 cl             | -
@@ -13,6 +14,10 @@ src/base       | convoy/ base/
 src/os         | convoy/ base/ os/
 src/conv       | convoy/ base/ conv/
 src/cpu        | convoy/ base/ os/ conv/ backend.h cpu/
+src/cpu/isa    | base/ cpu/isa/
+src/cpu/threads | convoy/ base/ os/ conv/ cpu/threads/
+src/cpu/shared | base/ conv/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
+src/cpu/*      | base/ conv/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
 src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
@@ -51,29 +56,48 @@ check_file() { # file folder prefixes...
   file=$1 folder=$2
   shift 2
   for included in $(includes "$file"); do
-    # A file beside it, but never a way out of the folder.
-    case $included in
+    # A file beside it, but never a way out of the folder. In src a name with a slash begins there.
+    case $file:$included in
       *..*) fault "$file" "$included" ;;
+      src/*:*/*) is_allowed "$included" "$@" || fault "$file" "$included" ;;
       *) test -e "$(dirname "$file")/$included" || test -e "$folder/$included" ||
         is_allowed "$included" "$@" || fault "$file" "$included" ;;
     esac
   done
 }
 
+has_row() { # folder
+  echo "$rules" | grep -q "^$1 *|"
+}
+
+# The table with each * replaced by the folders that it stands for.
+expanded=$(echo "$rules" | while IFS='|' read -r folder prefixes; do
+  folder=$(echo "$folder" | tr -d ' ')
+  case $folder in
+    *'*') for inner in $folder/; do
+      inner=${inner%/}
+      has_row "$inner" || echo "$inner|$prefixes ${inner#src/}/"
+    done ;;
+    ?*) echo "$folder|$prefixes" ;;
+  esac
+done)
+
+set -f # the patterns below are find's
+without_inner_rows() { # folder: arguments of find that leave out folders inside with rows of their own
+  echo "$expanded" | cut -d '|' -f 1 | grep "^$1/" | sed 's/.*/! -path &\/*/'
+}
+
 checked=0
 while IFS='|' read -r folder prefixes; do
-  folder=$(echo "$folder" | tr -d ' ')
-  test -n "$folder" || continue
-  for file in $(find "$folder" -name '*.[ch]' -o -name '*.cl' | sort); do
-    # A folder inside with a row of its own.
-    case $folder:$file in tools:tools/isa/*) continue ;; esac
-    # shellcheck disable=SC2086 # one word per prefix
+  # shellcheck disable=SC2046,SC2086 # one word per argument and per prefix
+  for file in $(find "$folder" -name '*.[ch]' $(without_inner_rows "$folder") -o -name '*.cl' | sort); do
     check_file "$file" "$folder" $prefixes
     checked=$((checked + 1))
   done
 done << TABLE
-$rules
+$expanded
 TABLE
+set +f
 
 # api*.c see core only; backends.c is the only file that names backends.
 for file in src/api*.[ch]; do

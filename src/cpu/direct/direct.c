@@ -1,0 +1,25 @@
+/* cpu.direct: the sums as they are written, a row at a time. It takes every convolution, needs no
+ * scratch memory, and is the fastest where there is little to sum over: depthwise filters and
+ * filters of one channel. */
+#include "cpu/direct/direct.h"
+
+#include "cpu/shared/merge.h"
+
+static void run(const cvy_cpu_call *call) {
+  static void (*const pass[])(const cvy_cpu_call *) = {
+      [CONVOY_FORWARD] = cvy_cpu_direct_forward,
+      [CONVOY_BACKWARD_DATA] = cvy_cpu_direct_backward_data,
+      [CONVOY_BACKWARD_WEIGHTS] = cvy_cpu_direct_backward_weights,
+      [CONVOY_BACKWARD_BIAS] = cvy_cpu_direct_backward_bias,
+  };
+  cvy_problem merged = cvy_merged(call->problem);
+  cvy_cpu_call with_merged = *call;
+  with_merged.problem = &merged;
+  pass[merged.direction](&with_merged);
+}
+
+const cvy_cpu_row cvy_cpu_direct = {
+    {.name = "cpu.direct",
+     .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA |
+                   1u << CONVOY_BACKWARD_WEIGHTS | 1u << CONVOY_BACKWARD_BIAS},
+    run};

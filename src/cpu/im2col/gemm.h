@@ -1,0 +1,26 @@
+/* Matrix products by OpenBLAS. Each takes one thread, and any number of threads may ask for one. */
+#ifndef CVY_CPU_IM2COL_GEMM_H
+#define CVY_CPU_IM2COL_GEMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A row-major operand. From row to row of the array as it lies there are `pitch` floats. */
+typedef struct cvy_matrix {
+  const float *at;
+  int64_t pitch;
+  bool transposed; /* the array is the transpose of the operand */
+} cvy_matrix;
+
+#define CVY_GEMM_LARGEST INT32_MAX /* extent or pitch */
+
+/* c [m][n] = a [m][k] b [k][n] + (add ? c : 0). Without add, c is not read. Products of several
+ * threads run at the same time with the OpenMP build of OpenBLAS, and one after another with
+ * others. */
+void cvy_gemm(int64_t m, int64_t n, int64_t k, cvy_matrix a, cvy_matrix b, bool add, float *c,
+              int64_t c_pitch);
+
+/* Version, core and build of the library in use. */
+const char *cvy_gemm_config(void);
+
+#endif

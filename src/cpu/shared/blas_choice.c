@@ -1,0 +1,34 @@
+/* Where OpenBLAS is faster than the engine's own loops. Only processors with AVX2 and nothing wider
+ * were measured (docs/kernels.md). */
+#include "cpu/shared/blas_choice.h"
+
+#include "base/build_config.h"
+#include "cpu/row.h"
+
+#define AVX2_WIDTH 8
+#define LARGE_SUMS 65536 /* of backward_weights with a stride, whose x is unfolded for BLAS */
+
+static bool is_faster(const cvy_problem *p) {
+  int64_t taps = cvy_filter_volume(p);
+  bool strided = cvy_problem_strided(p);
+  if (p->direction == CONVOY_BACKWARD_WEIGHTS)
+    return taps == 1 || (strided && p->c * p->k * taps >= LARGE_SUMS);
+  return p->direction == CONVOY_BACKWARD_DATA && taps == 1 && strided;
+}
+
+bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts) {
+#if CONVOY_HAVE_OPENBLAS
+  char unread[192];
+  cvy_text refusal = cvy_text_in(unread, sizeof unread);
+  return cvy_cpu_im2col.algorithm.accepts(problem, facts, &refusal);
+#else
+  (void)problem;
+  (void)facts;
+  return false;
+#endif
+}
+
+bool cvy_cpu_blas_is_faster(const cvy_problem *problem, const cvy_facts *facts) {
+  bool measured = cvy_simd_best()->microkernel.width == AVX2_WIDTH && problem->groups == 1;
+  return measured && is_faster(problem) && cvy_cpu_blas_accepts(problem, facts);
+}
