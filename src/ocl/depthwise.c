@@ -1,6 +1,8 @@
 /* ocl.depthwise: one input channel per group. Bound by memory traffic: items compute a few neighbouring
  * results with the geometry compiled in, or one without. Its scratch is the partial results of the
  * slices of backward_weights. */
+#include "ocl/depthwise.h"
+
 #include "ocl/reach.h"
 
 /* ROWS, COLUMNS: results per item. SPACE: 1 = geometry in run-time arguments, one result per item;
@@ -17,27 +19,28 @@ static const cvy_param params_list[] = {
 /* Taps a work-group keeps sums of: all of a 3x3 or 4x4 filter. */
 #define MOST_TAPS 16
 static void cut_weights(const cvy_problem *problem, const cvy_facts *facts,
-                        cvy_depthwise_plan *plan) {
+                        cvy_ocl_depthwise_plan *plan) {
   const int64_t taps = cvy_filter_volume(problem), images = problem->n > 0 ? problem->n : 1;
   const int64_t terms = images * cvy_out_volume(problem);
-  const int64_t groups = problem->k * cvy_ceil_div(taps, plan->chunk);
-  const int64_t slices = cvy_ocl_slices(problem, facts, 8, groups, terms / (4 * plan->items));
-  plan->slice = cvy_ceil_div(terms, slices);
-  plan->slices = cvy_ceil_div(terms, plan->slice);
+  const int64_t groups = problem->k * cvy_ocl_ceil_div(taps, plan->chunk);
+  const int64_t slices = cvy_ocl_split_k(problem, facts, 8, groups, terms / (4 * plan->items));
+  plan->slice_length = cvy_ocl_ceil_div(terms, slices);
+  plan->slices = cvy_ocl_ceil_div(terms, plan->slice_length);
   plan->work_groups = groups * plan->slices;
   if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
 }
 
-cvy_depthwise_plan cvy_depthwise_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                          const cvy_params *params) {
+cvy_ocl_depthwise_plan cvy_ocl_depthwise_plan_for(const cvy_problem *problem,
+                                                  const cvy_facts *facts,
+                                                  const cvy_params *params) {
   const int64_t taps = cvy_filter_volume(problem);
-  cvy_depthwise_plan plan = {.compiled = params->value[SPACE] == 2,
-                             .rows = params->value[ROWS],
-                             .columns = params->value[COLUMNS],
-                             .items = cvy_ocl_group_items(facts),
-                             .chunk = taps < MOST_TAPS ? taps : MOST_TAPS};
+  cvy_ocl_depthwise_plan plan = {.compiled = params->value[SPACE] == 2,
+                                 .rows = params->value[ROWS],
+                                 .columns = params->value[COLUMNS],
+                                 .items = cvy_ocl_group_items(facts),
+                                 .chunk = taps < MOST_TAPS ? taps : MOST_TAPS};
   const int64_t maps = problem->direction == CONVOY_FORWARD ? problem->k : problem->c;
-  plan.elements = problem->n * maps * cvy_reach_items(problem, plan.rows, plan.columns);
+  plan.elements = problem->n * maps * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
   if (problem->direction == CONVOY_BACKWARD_WEIGHTS) cut_weights(problem, facts, &plan);
   return plan;
 }
@@ -67,7 +70,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
-  return cvy_depthwise_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
+  return cvy_ocl_depthwise_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
 static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
@@ -76,7 +79,7 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   if (v[ROWS] < 1 || v[COLUMNS] < 1 || v[SPACE] < 1 || v[SPACE] > 2) return false;
   if (v[SPACE] == 1 || problem->direction == CONVOY_BACKWARD_WEIGHTS)
     return v[ROWS] == 1 && v[COLUMNS] == 1;
-  return cvy_reach_fits(problem, v[ROWS], v[COLUMNS]);
+  return cvy_ocl_reach_fits(problem, v[ROWS], v[COLUMNS]);
 }
 
 /* Results that share taps belong to one item, the more the better, as long as enough items are left to
@@ -95,7 +98,7 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   for (size_t i = 0; i < CVY_COUNT(shapes); i++) {
     const cvy_params tried = {{shapes[i][0], shapes[i][1], 2}};
     if (!valid(&tried, problem, facts)) continue;
-    const int64_t items = cvy_depthwise_plan_for(problem, facts, &tried).elements;
+    const int64_t items = cvy_ocl_depthwise_plan_for(problem, facts, &tried).elements;
     if (shapes[i][1] > 1 && !shares_columns && items < 16 * enough) continue;
     *out = tried;
     if (items >= enough) return;

@@ -1,5 +1,7 @@
 /* ocl.few_channels: forward and backward_data where the input has few channels, as first layers have. A
  * tile of channels would be empty there, so items compute all of them for a few neighbouring results. */
+#include "ocl/few_channels.h"
+
 #include "ocl/reach.h"
 
 /* CHANNELS, ROWS, COLUMNS: results per item. */
@@ -24,21 +26,22 @@ static int64_t staged_bytes(const cvy_problem *problem, int64_t channels) {
   return cvy_filter_volume(problem) * (channels == 3 ? 4 : channels) * (int64_t)sizeof(float);
 }
 
-cvy_few_plan cvy_few_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                              const cvy_params *params) {
+cvy_ocl_few_channels_plan cvy_ocl_few_channels_plan_for(const cvy_problem *problem,
+                                                        const cvy_facts *facts,
+                                                        const cvy_params *params) {
   const bool forward = problem->direction == CONVOY_FORWARD;
   const int64_t sources = forward ? problem->c : problem->k;
-  cvy_few_plan plan = {.channels = params->value[CHANNELS],
-                       .rows = params->value[ROWS],
-                       .columns = params->value[COLUMNS],
-                       .items = cvy_ocl_group_items(facts)};
+  cvy_ocl_few_channels_plan plan = {.channels = params->value[CHANNELS],
+                                    .rows = params->value[ROWS],
+                                    .columns = params->value[COLUMNS],
+                                    .items = cvy_ocl_group_items(facts)};
   if (plan.items > MOST_ITEMS) plan.items = MOST_ITEMS;
-  plan.blocks = cvy_ceil_div(forward ? problem->k : problem->c, plan.channels);
+  plan.blocks = cvy_ocl_ceil_div(forward ? problem->k : problem->c, plan.channels);
   plan.sources = STAGED_BYTES / staged_bytes(problem, plan.channels);
   if (plan.sources > sources) plan.sources = sources;
   if (plan.sources < 1) plan.sources = 1;
-  plan.elements = problem->n * cvy_reach_items(problem, plan.rows, plan.columns);
-  plan.work_groups = plan.blocks * cvy_ceil_div(plan.elements, plan.items);
+  plan.elements = problem->n * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
+  plan.work_groups = plan.blocks * cvy_ocl_ceil_div(plan.elements, plan.items);
   return plan;
 }
 
@@ -49,8 +52,9 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   if (staged_bytes(problem, v[CHANNELS]) > MOST_STAGED_BYTES ||
       MOST_STAGED_BYTES > facts->local_memory_bytes)
     return false;
-  const cvy_few_plan plan = cvy_few_plan_for(problem, facts, params);
-  return plan.work_groups <= INT32_MAX / plan.items && cvy_reach_fits(problem, v[ROWS], v[COLUMNS]);
+  const cvy_ocl_few_channels_plan plan = cvy_ocl_few_channels_plan_for(problem, facts, params);
+  return plan.work_groups <= INT32_MAX / plan.items &&
+         cvy_ocl_reach_fits(problem, v[ROWS], v[COLUMNS]);
 }
 
 /* Wide items where taps share columns; with a stride of backward_data as many rows and columns as it

@@ -60,8 +60,8 @@ static const tile_list other_taps = {weights_tiles, CVY_COUNT(weights_tiles), 0,
                                      256,           {0, .42, .78, .89, 1}};
 
 static const tile_list *tiles_for(const cvy_problem *problem, const cvy_facts *facts) {
-  if (!cvy_of_weights(problem)) return facts->preferred_multiple < 64 ? &gather : &gather_of_64;
-  const bool narrow = cvy_gemm_sides_of(problem).columns <= 32;
+  if (!cvy_ocl_is_weights(problem)) return facts->preferred_multiple < 64 ? &gather : &gather_of_64;
+  const bool narrow = cvy_ocl_implicit_gemm_extents_of(problem).columns <= 32;
   return cvy_filter_volume(problem) % 9 == 0 && !narrow ? &nine_taps : &other_taps;
 }
 
@@ -80,14 +80,14 @@ typedef struct expectation {
   const cvy_problem *problem;
   const cvy_facts *facts;
   const tile_list *list;
-  cvy_gemm_sides sides;
-  double out;  /* elements of the result */
-  bool spread; /* even a single slice takes a launch more */
+  cvy_ocl_implicit_gemm_extents extents;
+  double out;    /* elements of the result */
+  bool scatters; /* even a single slice takes a launch more */
 } expectation;
 
 static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
-  return cvy_ceil_div(of->sides.rows, tile->bm) * cvy_ceil_div(of->sides.columns, tile->bn) *
-         of->problem->groups * of->sides.busy;
+  return cvy_ocl_ceil_div(of->extents.rows, tile->bm) *
+         cvy_ocl_ceil_div(of->extents.columns, tile->bn) * of->problem->groups * of->extents.busy;
 }
 
 /* AMD's compilers spill what does not go into 256 registers: an item's sums, and what it loads for the
@@ -95,7 +95,7 @@ static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
 #define REGISTERS_OF_ITEM 96
 static bool fits_registers(const tile_choice *tile, const cvy_facts *facts) {
   const int64_t items = (int64_t)(tile->bm / tile->tm) * (tile->bn / tile->tn);
-  const int64_t loaded = cvy_ceil_div((int64_t)(tile->bm + tile->bn) * tile->bk, items);
+  const int64_t loaded = cvy_ocl_ceil_div((int64_t)(tile->bm + tile->bn) * tile->bk, items);
   return facts->preferred_multiple < 64 ||
          (int64_t)tile->tm * tile->tn + loaded <= REGISTERS_OF_ITEM;
 }
@@ -103,24 +103,17 @@ static bool fits_registers(const tile_choice *tile, const cvy_facts *facts) {
 static double expected(const expectation *of, const tile_choice *tile, int64_t slices) {
   const double units = of->facts->info.compute_units,
                items = tile->bm / tile->tm * (tile->bn / tile->tn);
-  const double each = (double)cvy_ceil_div(tiles_of(of, tile) * slices, (int64_t)units);
-  const double group = (double)tile->bm * tile->bn *
-                       ((double)cvy_ceil_div(of->sides.terms, slices) + of->list->group_terms);
+  const double each = (double)cvy_ocl_ceil_div(tiles_of(of, tile) * slices, (int64_t)units);
+  const double group =
+      (double)tile->bm * tile->bn *
+      ((double)cvy_ocl_ceil_div(of->extents.terms, slices) + of->list->group_terms);
   const double together = of->list->together;
   const double resident = each * items < together ? each * items : together;
   const double share = cvy_filter_volume(of->problem) > 1 ? tile->share_of_taps : tile->share;
   const double loop = each * group / (share * filled(of->list, resident, of->facts));
-  if (slices == 1 && !of->spread) return loop;
+  if (slices == 1 && !of->scatters) return loop;
   return loop + of->list->launch +
          2.0 * (double)slices * of->out * sizeof(float) * of->list->byte / units;
-}
-
-/* The largest value of the list of SLICES that is at most `most`. */
-static int32_t listed_slices(int64_t most) {
-  int32_t value = 1;
-  for (const int32_t *v = cvy_ocl_implicit_gemm.params[GEMM_SLICES].values; *v; v++)
-    if (*v <= most) value = *v;
-  return value;
 }
 
 static void set(const tile_choice *tile, int64_t slices, cvy_params *out) {
@@ -136,21 +129,21 @@ static void set(const tile_choice *tile, int64_t slices, cvy_params *out) {
 /* Slices that make `each` work-groups per compute unit, as many as are worth starting. */
 static int64_t slices_for(const expectation *of, const tile_choice *tile, int64_t each) {
   const int64_t wanted = each * (int64_t)of->facts->info.compute_units / tiles_of(of, tile);
-  const int64_t most = cvy_ceil_div(of->sides.terms, 64);
+  const int64_t most = cvy_ocl_ceil_div(of->extents.terms, 64);
   const int64_t slices = wanted < most ? wanted : most;
   return slices < 1 ? 1 : slices;
 }
 
 /* The best number of slices for a tile, as the parameter, and the time it takes. */
 static double best_slices(const expectation *of, const tile_choice *tile, int32_t *best) {
-  const bool weights = cvy_of_weights(of->problem);
+  const bool weights = cvy_ocl_is_weights(of->problem);
   static const int32_t per_unit[] = {1, 2, 3, 4, 8, 12};
   double least = expected(of, tile, 1);
   *best = 1;
   if (weights && slices_for(of, tile, 1) > 1) least = 1e300;
   for (size_t i = 0; i < CVY_COUNT(per_unit); i++) {
     int64_t slices = slices_for(of, tile, per_unit[i]);
-    if (!weights) slices = listed_slices(slices);
+    if (!weights) slices = cvy_ocl_listed(&cvy_ocl_implicit_gemm.params[GEMM_SLICES], slices);
     const double time = expected(of, tile, slices);
     if (!(time < least)) continue;
     least = time;
@@ -162,19 +155,19 @@ static double best_slices(const expectation *of, const tile_choice *tile, int32_
 /* Channels per block: the most, up to the tile's, that wastes little on channels that are not there. */
 static int32_t block_channels(int64_t depth, int32_t most) {
   int32_t block = most;
-  while (block > 4 && cvy_round_up(depth, block) * 8 > depth * 9) block /= 2;
+  while (block > 4 && cvy_ocl_round_up(depth, block) * 8 > depth * 9) block /= 2;
   return block;
 }
 
 static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  const cvy_problem product = cvy_gemm_product(problem);
+  const cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
   const tile_list *list = tiles_for(problem, facts);
   const expectation of = {&product,
                           facts,
                           list,
-                          cvy_gemm_sides_of(&product),
+                          cvy_ocl_implicit_gemm_extents_of(&product),
                           (double)cvy_problem_count(&product, cvy_problem_operands(problem).out),
-                          cvy_gemm_is_spread(problem)};
+                          cvy_ocl_implicit_gemm_scatters(problem)};
   double least = 1e300;
   for (size_t i = 0; i < list->count; i++) {
     cvy_params tried;
@@ -182,9 +175,9 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
     const double time = best_slices(&of, &list->tiles[i], &slices);
     if (!(time < least) || !fits_registers(&list->tiles[i], facts)) continue;
     set(&list->tiles[i], slices, &tried);
-    if (!cvy_of_weights(problem))
-      tried.value[GEMM_BK] = block_channels(of.sides.depth, tried.value[GEMM_BK]);
-    if (!cvy_gemm_valid(&tried, problem, facts)) continue;
+    if (!cvy_ocl_is_weights(problem))
+      tried.value[GEMM_BK] = block_channels(of.extents.depth, tried.value[GEMM_BK]);
+    if (!cvy_ocl_implicit_gemm_valid(&tried, problem, facts)) continue;
     least = time;
     *out = tried;
   }
@@ -194,13 +187,13 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
  * all of it in its first cache. Few different programs, because its compiler takes seconds for each:
  * nothing is compiled in. */
 static void defaults_cpu(const cvy_problem *problem, cvy_params *out) {
-  const cvy_gemm_sides sides = cvy_gemm_sides_of(problem);
-  const bool weights = cvy_of_weights(problem);
-  const tile_choice tile = {.bm = sides.rows > 16             ? 32
-                                  : sides.rows > 4 || weights ? 16
-                                                              : 4,
+  const cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
+  const bool weights = cvy_ocl_is_weights(problem);
+  const tile_choice tile = {.bm = extents.rows > 16             ? 32
+                                  : extents.rows > 4 || weights ? 16
+                                                                : 4,
                             .bn = 32,
-                            .bk = weights || sides.depth > 4 ? 8 : 4,
+                            .bk = weights || extents.depth > 4 ? 8 : 4,
                             .tm = 4,
                             .tn = 8};
   set(&tile, weights ? 4 : 1, out);
@@ -210,12 +203,13 @@ static void defaults_cpu(const cvy_problem *problem, cvy_params *out) {
 /* What every device takes: 16 items, 2 KiB of local memory. */
 static const cvy_params least = {{16, 16, 8, 4, 4, 1, 1}};
 
-void cvy_gemm_defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+void cvy_ocl_implicit_gemm_defaults(const cvy_problem *problem, const cvy_facts *facts,
+                                    cvy_params *out) {
   *out = least;
   if (facts->info.type != CONVOY_DEVICE_CPU) {
     defaults_gpu(problem, facts, out);
     return;
   }
   defaults_cpu(problem, out);
-  if (!cvy_gemm_valid(out, problem, facts)) *out = least;
+  if (!cvy_ocl_implicit_gemm_valid(out, problem, facts)) *out = least;
 }

@@ -1,7 +1,7 @@
 /* ocl.long_rows: few input channels and long filter rows, as the first layers of networks for EEG, sound
  * and other series have: rows against rows. Its scratch is the partial results of the slices of
  * backward_weights. */
-#include "ocl/ocl.h"
+#include "ocl/long_rows.h"
 
 /* ITEMS: of a work-group, at most. CHANNELS, COLUMNS: results per item; backward_weights: output channels
  * and taps. LANES: forward, backward_data: items that share results. POSITIONS: backward_weights:
@@ -28,10 +28,6 @@ static const cvy_param params_list[] = {
 /* Local memory: several work-groups shall fit on a compute unit. */
 #define MOST_LOCAL 32768
 
-static bool of_weights(const cvy_problem *problem) {
-  return problem->direction == CONVOY_BACKWARD_WEIGHTS;
-}
-
 static int64_t larger(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
@@ -50,63 +46,67 @@ static int64_t lines_of(const cvy_problem *problem) {
 }
 
 static void cut_weights(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
-                        cvy_rows_plan *plan) {
+                        cvy_ocl_long_rows_plan *plan) {
   const int64_t *out = problem->out, taps = problem->filter[2];
   const int64_t rows_of_filter = problem->c * problem->filter[0] * problem->filter[1];
   const int64_t images = problem->n > 0 ? problem->n : 1;
-  plan->across = cvy_ceil_div(taps, plan->columns);
+  plan->across = cvy_ocl_ceil_div(taps, plan->columns);
   if (plan->across > plan->items / 4) plan->across = larger(plan->items / 4, 1);
   plan->along = plan->items / plan->across;
   plan->items = plan->across * plan->along;
-  plan->pieces = images * out[0] * out[1] * cvy_ceil_div(out[2], plan->positions);
+  plan->pieces = images * out[0] * out[1] * cvy_ocl_ceil_div(out[2], plan->positions);
   const int64_t tiles =
-      plan->blocks * cvy_ceil_div(taps, plan->across * plan->columns) * rows_of_filter;
-  const int64_t slices = cvy_ocl_slices(problem, facts, per_unit, tiles, plan->pieces);
-  plan->slice = cvy_ceil_div(plan->pieces, slices);
-  plan->slices = cvy_ceil_div(plan->pieces, plan->slice);
+      plan->blocks * cvy_ocl_ceil_div(taps, plan->across * plan->columns) * rows_of_filter;
+  const int64_t slices = cvy_ocl_split_k(problem, facts, per_unit, tiles, plan->pieces);
+  plan->slice_length = cvy_ocl_ceil_div(plan->pieces, slices);
+  plan->slices = cvy_ocl_ceil_div(plan->pieces, plan->slice_length);
   plan->work_groups = tiles * plan->slices;
   if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
 }
 
-cvy_rows_plan cvy_rows_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                const cvy_params *params) {
+cvy_ocl_long_rows_plan cvy_ocl_long_rows_plan_for(const cvy_problem *problem,
+                                                  const cvy_facts *facts,
+                                                  const cvy_params *params) {
   const int32_t *v = params->value;
   int64_t channels;
   const int64_t *extent = results(problem, &channels);
-  cvy_rows_plan plan = {.channels = v[CHANNELS],
-                        .columns = v[COLUMNS],
-                        .items = v[ITEMS],
-                        .blocks = cvy_ceil_div(channels, v[CHANNELS]),
-                        .lanes = v[LANES],
-                        .positions = v[POSITIONS],
-                        .slices = 1};
-  if (of_weights(problem)) {
+  cvy_ocl_long_rows_plan plan = {.channels = v[CHANNELS],
+                                 .columns = v[COLUMNS],
+                                 .items = v[ITEMS],
+                                 .blocks = cvy_ocl_ceil_div(channels, v[CHANNELS]),
+                                 .items_per_result = v[LANES],
+                                 .positions = v[POSITIONS],
+                                 .slices = 1};
+  if (cvy_ocl_is_weights(problem)) {
     cut_weights(problem, facts, v[SLICES], &plan);
     return plan;
   }
-  const int64_t tiles = cvy_ceil_div(extent[2], plan.items / plan.lanes * plan.columns);
+  const int64_t tiles =
+      cvy_ocl_ceil_div(extent[2], plan.items / plan.items_per_result * plan.columns);
   plan.work_groups = plan.blocks * tiles * extent[1] * extent[0] * problem->n;
   return plan;
 }
 
 /* The same sums as in the kernels. */
-static int64_t local_floats(const cvy_problem *problem, const cvy_rows_plan *plan) {
-  const int64_t columns = plan->columns, steps = cvy_ceil_div(problem->filter[2], columns);
-  if (of_weights(problem)) {
+static int64_t local_floats(const cvy_problem *problem, const cvy_ocl_long_rows_plan *plan) {
+  const int64_t columns = plan->columns, steps = cvy_ocl_ceil_div(problem->filter[2], columns);
+  if (cvy_ocl_is_weights(problem)) {
     const int64_t stride = problem->stride[2], dilation = problem->dilation[2];
     const int64_t x = (plan->positions - 4) * stride + (plan->across * columns - 4) * dilation +
                       3 * stride + 3 * dilation + 4;
     return larger(plan->channels * plan->positions + x, 2 * columns * plan->items);
   }
-  const int64_t line = (plan->items / plan->lanes + steps) * (columns % 8 ? columns : columns + 4);
-  return plan->lanes * (line + plan->channels * steps * columns);
+  const int64_t line =
+      (plan->items / plan->items_per_result + steps) * (columns % 8 ? columns : columns + 4);
+  return plan->items_per_result * (line + plan->channels * steps * columns);
 }
 
 static bool valid_rows(const cvy_problem *problem, const int32_t *v) {
-  const int64_t across = v[ITEMS] / v[LANES], steps = cvy_ceil_div(problem->filter[2], v[COLUMNS]);
+  const int64_t across = v[ITEMS] / v[LANES],
+                steps = cvy_ocl_ceil_div(problem->filter[2], v[COLUMNS]);
   return v[POSITIONS] == 1 && v[SLICES] == 1 && problem->stride[2] == 1 &&
          problem->dilation[2] == 1 && v[ITEMS] % v[LANES] == 0 && v[LANES] <= lines_of(problem) &&
-         cvy_ceil_div((across + steps) * v[COLUMNS], across) <= MOST_LOADS;
+         cvy_ocl_ceil_div((across + steps) * v[COLUMNS], across) <= MOST_LOADS;
 }
 
 static bool valid_weights(const cvy_problem *problem, const int32_t *v) {
@@ -120,21 +120,19 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
     if (v[i] < 1) return false;
   if (v[ITEMS] > facts->max_work_group || v[COLUMNS] % 4 != 0) return false;
   if ((int64_t)v[CHANNELS] * v[COLUMNS] > MOST_SUMS) return false;
-  if (!(of_weights(problem) ? valid_weights : valid_rows)(problem, v)) return false;
-  const cvy_rows_plan plan = cvy_rows_plan_for(problem, facts, params);
+  if (!(cvy_ocl_is_weights(problem) ? valid_weights : valid_rows)(problem, v)) return false;
+  const cvy_ocl_long_rows_plan plan = cvy_ocl_long_rows_plan_for(problem, facts, params);
   const int64_t most =
       facts->local_memory_bytes < MOST_LOCAL ? facts->local_memory_bytes : MOST_LOCAL;
-  const int64_t scratch = plan.scratch * (int64_t)sizeof(float);
   return local_floats(problem, &plan) * (int64_t)sizeof(float) <= most &&
-         plan.work_groups <= INT32_MAX / plan.items && plan.scratch <= INT32_MAX - 65536 &&
-         scratch <= facts->workspace_limit && scratch <= facts->max_allocation_bytes;
+         plan.work_groups <= INT32_MAX / plan.items && cvy_ocl_fits_scratch(plan.scratch, facts);
 }
 
 /* Output channels per item: the list's first that wastes least on channels that are not there. */
 static int32_t channels_for(int64_t channels, const int32_t *list) {
   int32_t best = *list;
   for (; *list; list++)
-    if (cvy_round_up(channels, *list) < cvy_round_up(channels, best)) best = *list;
+    if (cvy_ocl_round_up(channels, *list) < cvy_ocl_round_up(channels, best)) best = *list;
   return best;
 }
 
@@ -149,7 +147,7 @@ static void defaults_weights(const cvy_problem *problem, const cvy_facts *facts,
   while (positions < row && positions < 512) positions *= 2;
   *out = (cvy_params){{small ? 32 : 128, channels, taps > 12 ? 8 : 4, 1, positions, 4}};
   if (taps > 24 && channels <= 4 && !small) out->value[COLUMNS] = 16;
-  const cvy_rows_plan plan = cvy_rows_plan_for(problem, facts, out);
+  const cvy_ocl_long_rows_plan plan = cvy_ocl_long_rows_plan_for(problem, facts, out);
   if (positions == 512 && plan.work_groups < 2 * (int64_t)facts->info.compute_units)
     out->value[POSITIONS] = 256;
   while (!valid(out, problem, facts) && out->value[POSITIONS] > 32) out->value[POSITIONS] /= 2;
@@ -159,8 +157,8 @@ static void defaults_weights(const cvy_problem *problem, const cvy_facts *facts,
  * units of the device idle. */
 static double cost_of(const cvy_problem *problem, const cvy_facts *facts, const cvy_params *params,
                       double speed) {
-  const cvy_rows_plan plan = cvy_rows_plan_for(problem, facts, params);
-  const double tile = (double)(plan.items / plan.lanes * plan.columns);
+  const cvy_ocl_long_rows_plan plan = cvy_ocl_long_rows_plan_for(problem, facts, params);
+  const double tile = (double)(plan.items / plan.items_per_result * plan.columns);
   const double enough = 4.0 * facts->info.compute_units;
   const double groups = (double)plan.work_groups;
   return (groups < enough ? enough : groups) * (tile + .1 * (double)problem->filter[2]) / speed;
@@ -194,7 +192,7 @@ static void defaults_rows(const cvy_problem *problem, const cvy_facts *facts, cv
 }
 
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  (of_weights(problem) ? defaults_weights : defaults_rows)(problem, facts, out);
+  (cvy_ocl_is_weights(problem) ? defaults_weights : defaults_rows)(problem, facts, out);
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
@@ -218,7 +216,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
-  return cvy_rows_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
+  return cvy_ocl_long_rows_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
 /* A dozen taps of forward ocl.few_channels has in registers. */

@@ -14,7 +14,7 @@ static int64_t reach(const cvy_problem *problem, int axis, int64_t results, int6
   return (results + far) / stride + 2;
 }
 
-bool cvy_reach_fits(const cvy_problem *problem, int64_t rows, int64_t columns) {
+bool cvy_ocl_reach_fits(const cvy_problem *problem, int64_t rows, int64_t columns) {
   const int64_t *stride = problem->stride, *filter = problem->filter;
   const int64_t at_once = filter[2] < TAPS_AT_ONCE ? filter[2] : TAPS_AT_ONCE;
   if (reach(problem, 2, columns, at_once) > MOST_REACH) return false;
@@ -24,7 +24,7 @@ bool cvy_reach_fits(const cvy_problem *problem, int64_t rows, int64_t columns) {
   return rows % stride[1] == 0 && columns % stride[2] == 0;
 }
 
-int64_t cvy_reach_items(const cvy_problem *problem, int64_t rows, int64_t columns) {
+int64_t cvy_ocl_reach_items(const cvy_problem *problem, int64_t rows, int64_t columns) {
   const int64_t *extent = problem->direction == CONVOY_FORWARD ? problem->out : problem->in;
-  return extent[0] * cvy_ceil_div(extent[1], rows) * cvy_ceil_div(extent[2], columns);
+  return extent[0] * cvy_ocl_ceil_div(extent[1], rows) * cvy_ocl_ceil_div(extent[2], columns);
 }

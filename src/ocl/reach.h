@@ -2,13 +2,13 @@
 #ifndef CVY_OCL_REACH_H
 #define CVY_OCL_REACH_H
 
-#include "ocl/ocl.h"
+#include "ocl/plan.h"
 
 /* Whether such items can be compiled for the problem's direction: what is unrolled is short, strides
  * divide, and long columns of taps allow one row at a time only. */
-bool cvy_reach_fits(const cvy_problem *problem, int64_t rows, int64_t columns);
+bool cvy_ocl_reach_fits(const cvy_problem *problem, int64_t rows, int64_t columns);
 
 /* How many there are per map. */
-int64_t cvy_reach_items(const cvy_problem *problem, int64_t rows, int64_t columns);
+int64_t cvy_ocl_reach_items(const cvy_problem *problem, int64_t rows, int64_t columns);
 
 #endif

@@ -1,6 +1,6 @@
 /* ocl.strided_data: backward_data with a stride, all remainders modulo the stride in one work-group.
  * Its scratch is the partial results of slices of the sum; the packed weights are a derived form. */
-#include "ocl/ocl.h"
+#include "ocl/strided_data.h"
 
 /* SLICES: of the sum. */
 enum { BM, BN, BK, TM, SLICES };
@@ -37,27 +37,29 @@ static int64_t phases_of(const cvy_problem *problem) {
   return problem->stride[0] * problem->stride[1] * problem->stride[2];
 }
 
-cvy_strided_plan cvy_strided_plan_for(const cvy_problem *problem, const cvy_params *params) {
+cvy_ocl_strided_data_plan cvy_ocl_strided_data_plan_for(const cvy_problem *problem,
+                                                        const cvy_params *params) {
   const int32_t *v = params->value;
   const int64_t taps = cvy_filter_volume(problem);
-  cvy_strided_plan plan = {.bm = v[BM], .bn = v[BN], .bk = v[BK], .tm = v[TM]};
+  cvy_ocl_strided_data_plan plan = {.bm = v[BM], .bn = v[BN], .bk = v[BK], .tm = v[TM]};
+  cvy_ocl_product *product = &plan.product;
   plan.items = plan.bm / plan.tm * (plan.bn / 4);
   plan.sums = phases_of(problem) * plan.tm * 4;
-  plan.rows = problem->c / problem->groups;
-  plan.depth = problem->k / problem->groups;
+  product->rows = problem->c / problem->groups;
+  product->depth = problem->k / problem->groups;
   int64_t columns = problem->n;
   for (int axis = 0; axis < 3; axis++)
-    columns *= cvy_ceil_div(problem->in[axis], problem->stride[axis]);
-  plan.row_tiles = cvy_ceil_div(plan.rows, plan.bm);
-  plan.column_tiles = cvy_ceil_div(columns, plan.bn);
-  plan.rows_up = plan.row_tiles * plan.bm;
-  plan.depth_up = cvy_round_up(plan.depth, plan.bk);
-  const int64_t blocks = plan.depth_up / plan.bk;
-  plan.slice = cvy_ceil_div(blocks, v[SLICES]);
-  plan.slices = cvy_ceil_div(blocks, plan.slice);
-  plan.work_groups = plan.row_tiles * plan.column_tiles * problem->groups * plan.slices;
-  plan.packed = problem->groups * taps * plan.depth_up * plan.rows_up;
-  if (plan.slices > 1) plan.scratch = plan.slices * cvy_problem_count(problem, CVY_X);
+    columns *= cvy_ocl_ceil_div(problem->in[axis], problem->stride[axis]);
+  product->row_tiles = cvy_ocl_ceil_div(product->rows, plan.bm);
+  product->column_tiles = cvy_ocl_ceil_div(columns, plan.bn);
+  product->rows_up = product->row_tiles * plan.bm;
+  product->depth_up = cvy_ocl_round_up(product->depth, plan.bk);
+  const int64_t blocks = product->depth_up / plan.bk;
+  product->slice_length = cvy_ocl_ceil_div(blocks, v[SLICES]);
+  product->slices = cvy_ocl_ceil_div(blocks, product->slice_length);
+  plan.work_groups = product->row_tiles * product->column_tiles * problem->groups * product->slices;
+  plan.packed = problem->groups * taps * product->depth_up * product->rows_up;
+  if (product->slices > 1) plan.scratch = product->slices * cvy_problem_count(problem, CVY_X);
   return plan;
 }
 
@@ -78,28 +80,23 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   for (int i = BM; i <= SLICES; i++)
     if (v[i] < 1) return false;
   if (!divides(v) || local_bytes(problem, v) > facts->local_memory_bytes) return false;
-  const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
+  const cvy_ocl_strided_data_plan plan = cvy_ocl_strided_data_plan_for(problem, params);
   if (plan.sums > MOST_SUMS) return false;
   if (plan.items > facts->max_work_group || plan.work_groups > INT32_MAX / plan.items) return false;
-  if (plan.scratch > INT32_MAX - 65536 || plan.packed > INT32_MAX - 65536) return false;
-  const int64_t bytes = plan.scratch * (int64_t)sizeof(float);
-  return bytes <= facts->workspace_limit && bytes <= facts->max_allocation_bytes;
+  return plan.packed <= CVY_OCL_MOST_FLOATS && cvy_ocl_fits_scratch(plan.scratch, facts);
 }
 
 /* Slices of at least 256 channels, until each compute unit has two work-groups. */
 static int32_t wanted_slices(const cvy_problem *problem, const cvy_facts *facts,
                              const cvy_params *params) {
-  const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
+  const cvy_ocl_strided_data_plan plan = cvy_ocl_strided_data_plan_for(problem, params);
   int64_t wanted = 2 * (int64_t)facts->info.compute_units / plan.work_groups;
-  if (wanted > plan.depth / 256) wanted = plan.depth / 256;
-  int32_t slices = 1;
-  for (const int32_t *v = params_list[SLICES].values; *v; v++)
-    if (*v <= wanted) slices = *v;
-  return slices;
+  if (wanted > plan.product.depth / 256) wanted = plan.product.depth / 256;
+  return cvy_ocl_listed(&params_list[SLICES], wanted);
 }
 
 static bool is_few(const cvy_problem *problem, const cvy_facts *facts, const cvy_params *params) {
-  const int64_t work_groups = cvy_strided_plan_for(problem, params).work_groups;
+  const int64_t work_groups = cvy_ocl_strided_data_plan_for(problem, params).work_groups;
   return facts->info.type != CONVOY_DEVICE_CPU &&
          work_groups < 2 * (int64_t)facts->info.compute_units;
 }
@@ -157,7 +154,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
   (void)facts;
-  return cvy_strided_plan_for(problem, params).scratch * (int64_t)sizeof(float);
+  return cvy_ocl_strided_data_plan_for(problem, params).scratch * (int64_t)sizeof(float);
 }
 
 const cvy_algorithm cvy_ocl_strided_data = {

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend.h"
 #include "core/choose.h"
 #include "core/params.h"
 #include "core/tunedisk.h"
 #include "csv.h"
 #include "isa.h"
-#include "ocl/engine/engine.h"
 
 /* No backend is opened by name here; the module's engine is called as the worker calls it. */
 const cvy_backend *const cvy_backends[] = {NULL};

@@ -1,4 +1,5 @@
 /* Launches ocl.depthwise. */
+#include "ocl/depthwise.h"
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
 
@@ -17,7 +18,7 @@ static const char *const kernels[] = {
     [CONVOY_BACKWARD_WEIGHTS] = "depthwise_weights",
 };
 
-static void plain_options(const cvy_problem *problem, const cvy_depthwise_plan *plan,
+static void plain_options(const cvy_problem *problem, const cvy_ocl_depthwise_plan *plan,
                           cvy_text *text) {
   cvy_text_add(text, "-D WIDE=0 -D WG=%lld -D CHUNK=%lld", (long long)plan->items,
                (long long)plan->chunk);
@@ -27,7 +28,7 @@ static void plain_options(const cvy_problem *problem, const cvy_depthwise_plan *
                  (long long)problem->k);
 }
 
-static void tiles_options(const cvy_problem *problem, const cvy_depthwise_plan *plan,
+static void tiles_options(const cvy_problem *problem, const cvy_ocl_depthwise_plan *plan,
                           cvy_text *text) {
   cvy_text_add(text, "-D WIDE=0 -D WG=%lld -D ROWS=%lld -D COLUMNS=%lld -D DIRECTION=%d",
                (long long)plan->items, (long long)plan->rows, (long long)plan->columns,
@@ -36,9 +37,9 @@ static void tiles_options(const cvy_problem *problem, const cvy_depthwise_plan *
 }
 
 static convoy_status run_weights(cvy_device *device, const cvy_problem *problem, const launch *what,
-                                 conv_args args, const cvy_depthwise_plan *plan,
+                                 conv_args args, const cvy_ocl_depthwise_plan *plan,
                                  const bindings *arrays, span scratch) {
-  args.slice = plan->slice;
+  args.slice = plan->slice_length;
   args.slices = plan->slices;
   return launch_slices(device, problem, what, &args, arrays, scratch);
 }
@@ -47,7 +48,8 @@ convoy_status run_depthwise(cvy_device *device, const cvy_job *job, const bindin
                             span scratch) {
   const cvy_problem *problem = &job->problem;
   const bool weights = problem->direction == CONVOY_BACKWARD_WEIGHTS;
-  const cvy_depthwise_plan plan = cvy_depthwise_plan_for(problem, &device->facts, &job->params);
+  const cvy_ocl_depthwise_plan plan =
+      cvy_ocl_depthwise_plan_for(problem, &device->facts, &job->params);
   const bool tiles = plan.compiled && !weights;
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);

@@ -9,7 +9,7 @@
 
 #include "cl/conv_args.h"
 #include "ocl/engine/arena.h"
-#include "ocl/ocl.h"
+#include "ocl/plan.h"
 
 /* --------------------------------------------------------------------------- errors.c */
 
@@ -181,6 +181,8 @@ static inline span span_of(const arena_piece *piece) {
 
 /* The argument block of a problem; this launch's own fields are zero. */
 conv_args args_of(const cvy_problem *problem);
+/* The same with the extents and slices of a tiled product. */
+conv_args args_of_product(const cvy_problem *problem, const cvy_ocl_product *product);
 
 typedef struct launch {
   const program_source *source;

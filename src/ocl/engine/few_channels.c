@@ -1,4 +1,5 @@
 /* Launches ocl.few_channels. */
+#include "ocl/few_channels.h"
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
 
@@ -11,7 +12,8 @@ convoy_status run_few_channels(cvy_device *device, const cvy_job *job, const bin
                                span scratch) {
   (void)scratch;
   const cvy_problem *problem = &job->problem;
-  const cvy_few_plan plan = cvy_few_plan_for(problem, &device->facts, &job->params);
+  const cvy_ocl_few_channels_plan plan =
+      cvy_ocl_few_channels_plan_for(problem, &device->facts, &job->params);
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
   cvy_text_add(&text,

@@ -2,6 +2,7 @@
  * space in. */
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
+#include "ocl/implicit_gemm.h"
 
 static const program_source sides_source = {
     "gemm_sides.cl",
@@ -46,7 +47,7 @@ convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const 
   const launch what = {.source = &sides_source,
                        .options = options,
                        .kernel = kernel,
-                       .work_groups = cvy_ceil_div(items, group),
+                       .work_groups = cvy_ocl_ceil_div(items, group),
                        .items = group,
                        .work = (double)items};
   return launch_kernel(device, &what, *args, arrays);

@@ -1,5 +1,6 @@
 /* Launches ocl.im2col_clblast: per piece of the batch one im2col or col2im, per image and group one
  * product. */
+#include "ocl/im2col_clblast.h"
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
 
@@ -24,7 +25,7 @@ typedef struct columns_run {
   cvy_device *device;
   const cvy_problem *problem;
   const bindings *arrays;
-  cvy_columns_plan plan;
+  cvy_ocl_im2col_clblast_plan plan;
   launch what;
   conv_args args;
   span columns;
@@ -192,11 +193,11 @@ static convoy_status run_pieces(columns_run *run) {
 /* The part of the workspace behind the columns, as a buffer of its own: CLBlast takes no offset. */
 static convoy_status open_product(columns_run *run, span scratch) {
   if (run->device->rehearsing) return CONVOY_OK;
-  const int64_t from = scratch.at + cvy_round_up(run->plan.images * run->plan.image, 64);
+  const int64_t from = scratch.at + cvy_ocl_round_up(run->plan.images * run->plan.image, 64);
   cl_uint bits = 0;
   clGetDeviceInfo(run->device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
   const int64_t align = bits > 32 ? bits / 32 : 1; /* floats */
-  const int64_t start = cvy_round_up(from, align);
+  const int64_t start = cvy_ocl_round_up(from, align);
   run->product_bytes = (from + run->plan.product - start) * (int64_t)sizeof(float);
   if (run->product_bytes <= 0) return CONVOY_OK;
   const cl_buffer_region region = {(size_t)start * sizeof(float), (size_t)run->product_bytes};
@@ -206,7 +207,7 @@ static convoy_status open_product(columns_run *run, span scratch) {
   return run->product ? CONVOY_OK : cl_fail(code, "CLBlast's part of the workspace");
 }
 
-static span columns_of(const cvy_problem *problem, const cvy_columns_plan *plan,
+static span columns_of(const cvy_problem *problem, const cvy_ocl_im2col_clblast_plan *plan,
                        const bindings *arrays, span scratch) {
   if (!plan->plain) return scratch;
   return problem->direction == CONVOY_BACKWARD_DATA ? arrays->out : arrays->a;
@@ -222,7 +223,7 @@ convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const b
       .device = device,
       .problem = problem,
       .arrays = arrays,
-      .plan = cvy_columns_plan_for(problem, &device->facts),
+      .plan = cvy_ocl_im2col_clblast_plan_for(problem, &device->facts),
       .what = {.source = &source, .options = options},
       .args = args_of(problem),
       .rows = problem->k / problem->groups,

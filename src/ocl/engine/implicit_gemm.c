@@ -11,28 +11,16 @@ static const program_source weights_source = {
     "implicit_gemm_weights.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_space,
                                                       cvy_cl_implicit_gemm_weights, NULL}};
 
-static void write_options(const cvy_problem *problem, const cvy_gemm_plan *plan, cvy_text *text) {
-  const cvy_gemm_tile *tile = &plan->tile;
+static void write_options(const cvy_problem *problem, const cvy_ocl_implicit_gemm_plan *plan,
+                          cvy_text *text) {
+  const cvy_ocl_tile *tile = &plan->tile;
   cvy_text_add(text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld",
                (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
                (long long)tile->tn);
   add_space(text, problem, plan->compiled);
   if (problem->direction != CONVOY_BACKWARD_WEIGHTS)
     cvy_text_add(text, " -D DIRECTION=%d -D WHOLE=%d", problem->direction == CONVOY_BACKWARD_DATA,
-                 plan->compiled && plan->depth % tile->bk == 0);
-}
-
-static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan) {
-  conv_args args = args_of(problem);
-  args.rows = plan->rows;
-  args.depth = plan->depth;
-  args.rows_up = plan->rows_up;
-  args.depth_up = plan->depth_up;
-  args.row_tiles = plan->row_tiles;
-  args.column_tiles = plan->column_tiles;
-  args.slices = plan->slices;
-  args.slice = plan->slice;
-  return args;
+                 plan->compiled && plan->product.depth % tile->bk == 0);
 }
 
 /* Of the product without stride. */
@@ -51,9 +39,10 @@ convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bi
                                 span scratch) {
   const cvy_problem *problem = &job->problem;
   const bool weights = problem->direction == CONVOY_BACKWARD_WEIGHTS;
-  const cvy_gemm_plan plan = cvy_gemm_plan_for(problem, &device->facts, &job->params);
-  const cvy_problem product = cvy_gemm_product(problem);
-  const conv_args args = args_with(&product, &plan);
+  const cvy_ocl_implicit_gemm_plan plan =
+      cvy_ocl_implicit_gemm_plan_for(problem, &device->facts, &job->params);
+  const cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
+  const conv_args args = args_of_product(&product, &plan.product);
   bindings of = *arrays;
   if (!weights) {
     const convoy_status status = packed_weights(device, job, &args, plan.tile.bk, arrays, &of.b);
@@ -68,6 +57,6 @@ convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bi
                        .work_groups = plan.work_groups,
                        .items = plan.items,
                        .work = cvy_problem_flops(problem)};
-  if (plan.spread) return launch_product(device, problem, &what, args, &of, scratch);
+  if (plan.scatters) return launch_product(device, problem, &what, args, &of, scratch);
   return launch_slices(device, problem, &what, &args, &of, scratch);
 }

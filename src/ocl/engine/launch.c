@@ -40,6 +40,21 @@ conv_args args_of(const cvy_problem *p) {
   };
 }
 
+conv_args args_of_product(const cvy_problem *problem, const cvy_ocl_product *product) {
+  conv_args args = args_of(problem);
+  args.rows = product->rows;
+  args.columns = product->columns;
+  args.depth = product->depth;
+  args.rows_up = product->rows_up;
+  args.columns_up = product->columns_up;
+  args.depth_up = product->depth_up;
+  args.row_tiles = product->row_tiles;
+  args.column_tiles = product->column_tiles;
+  args.slices = product->slices;
+  args.slice = product->slice_length;
+  return args;
+}
+
 static cl_int set_block(cl_kernel kernel, const conv_args *args, bool wide) {
   if (wide) return clSetKernelArg(kernel, 0, sizeof *args, args);
   int64_t words[CONV_ARGS_WORDS];
@@ -84,7 +99,7 @@ static int64_t groups_at_once(const cvy_device *device, const launch *what, doub
   const double slices = what->work / (rate * device->dispatch);
   if (!(slices > 1)) return what->work_groups;
   const int64_t whole = slices < MOST_SLICES ? (int64_t)slices + 1 : MOST_SLICES;
-  return cvy_ceil_div(what->work_groups, whole);
+  return cvy_ocl_ceil_div(what->work_groups, whole);
 }
 
 convoy_status launch_found(cvy_device *device, const launch *what, program_kernel *kernel,
@@ -118,7 +133,7 @@ convoy_status launch_elements(cvy_device *device, const launch *what, const conv
                               const bindings *arrays) {
   launch sized = *what;
   sized.items = cvy_ocl_group_items(&device->facts);
-  sized.work_groups = cvy_ceil_div(args->items, sized.items);
+  sized.work_groups = cvy_ocl_ceil_div(args->items, sized.items);
   if (!(sized.work > 0)) sized.work = MOVED_WORK * (double)args->items;
   return launch_kernel(device, &sized, *args, arrays);
 }

@@ -1,4 +1,5 @@
 /* Launches ocl.long_rows. */
+#include "ocl/long_rows.h"
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
 
@@ -9,7 +10,8 @@ static const program_source weights_source = {
     "long_rows_weights.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
                                                   cvy_cl_space, cvy_cl_long_rows_weights, NULL}};
 
-static void write_options(const cvy_problem *problem, const cvy_rows_plan *plan, cvy_text *text) {
+static void write_options(const cvy_problem *problem, const cvy_ocl_long_rows_plan *plan,
+                          cvy_text *text) {
   cvy_text_add(text, "-D WIDE=0 -D CHANNELS=%lld -D COLUMNS=%lld", (long long)plan->channels,
                (long long)plan->columns);
   if (problem->direction == CONVOY_BACKWARD_WEIGHTS)
@@ -17,7 +19,7 @@ static void write_options(const cvy_problem *problem, const cvy_rows_plan *plan,
                  (long long)plan->along, (long long)plan->positions);
   else
     cvy_text_add(text, " -D ITEMS=%lld -D LANES=%lld -D DIRECTION=%d", (long long)plan->items,
-                 (long long)plan->lanes, problem->direction == CONVOY_BACKWARD_DATA);
+                 (long long)plan->items_per_result, problem->direction == CONVOY_BACKWARD_DATA);
   add_space(text, problem, true);
 }
 
@@ -25,7 +27,8 @@ convoy_status run_long_rows(cvy_device *device, const cvy_job *job, const bindin
                             span scratch) {
   const cvy_problem *problem = &job->problem;
   const bool weights = problem->direction == CONVOY_BACKWARD_WEIGHTS;
-  const cvy_rows_plan plan = cvy_rows_plan_for(problem, &device->facts, &job->params);
+  const cvy_ocl_long_rows_plan plan =
+      cvy_ocl_long_rows_plan_for(problem, &device->facts, &job->params);
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
   write_options(problem, &plan, &text);
@@ -39,7 +42,7 @@ convoy_status run_long_rows(cvy_device *device, const cvy_job *job, const bindin
   args.row_tiles = plan.blocks;
   if (!weights) return launch_kernel(device, &what, args, arrays);
   args.items = plan.pieces;
-  args.slice = plan.slice;
+  args.slice = plan.slice_length;
   args.slices = plan.slices;
   return launch_slices(device, problem, &what, &args, arrays, scratch);
 }

@@ -53,7 +53,7 @@ static convoy_status peak_copy(cvy_device *device, launch *what, const bindings 
                                int64_t bytes, double *gigabytes) {
   what->kernel = "peak_copy";
   const conv_args args = {.items = bytes / 16};
-  what->work_groups = cvy_ceil_div(args.items, what->items);
+  what->work_groups = cvy_ocl_ceil_div(args.items, what->items);
   double seconds = 0;
   const convoy_status status = time_launch(device, what, &args, arrays, &seconds);
   if (!status) *gigabytes = 2.0 * (double)bytes / seconds * 1e-9;

@@ -1,6 +1,14 @@
 /* Carries out a job: finds its arrays and workspace and calls the algorithm's launch code. */
 #include "base/build_config.h"
+#include "ocl/depthwise.h"
+#include "ocl/direct.h"
 #include "ocl/engine/engine.h"
+#include "ocl/few_channels.h"
+#include "ocl/im2col_clblast.h"
+#include "ocl/implicit_gemm.h"
+#include "ocl/long_rows.h"
+#include "ocl/strided_data.h"
+#include "ocl/winograd.h"
 
 /* Launch code by algorithm, not by row: the order is the table's business alone. */
 static const struct {

@@ -1,5 +1,6 @@
 /* Launches ocl.winograd: per piece of the batch one transform of each array, the products, and the
  * transform of their results. */
+#include "ocl/winograd.h"
 #include "cl/sources.h"
 #include "ocl/engine/engine.h"
 
@@ -33,7 +34,7 @@ typedef struct winograd_run {
   const cvy_job *job;
   const cvy_problem *problem;
   const bindings *arrays;
-  cvy_winograd_plan plan;
+  cvy_ocl_winograd_plan plan;
   cvy_problem convolution; /* carried out */
   conv_args args;          /* its, of a whole piece */
   span a, b, out;          /* of the products */
@@ -84,7 +85,7 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
 
 /* Work-groups for an item per element of a matrix per group of the problem. */
 static int64_t groups_for(const winograd_run *run, int64_t elements) {
-  return cvy_ceil_div(run->problem->groups * elements, group_items(run));
+  return cvy_ocl_ceil_div(run->problem->groups * elements, group_items(run));
 }
 
 /* Between an array and matrices: an item per tile and channel. */
@@ -99,8 +100,8 @@ static convoy_status transform_tiles(const winograd_run *run, const char *kernel
 /* A kernel of tiled products; `more`: options beside the tile's. */
 static launch of_tiles(const winograd_run *run, const program_source *source, const char *kernel,
                        const char *more, cvy_text *options) {
-  const cvy_winograd_plan *plan = &run->plan;
-  const cvy_gemm_tile *tile = &plan->product;
+  const cvy_ocl_winograd_plan *plan = &run->plan;
+  const cvy_ocl_tile *tile = &plan->product_tile;
   cvy_text_add(options, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld -D %s",
                (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
                (long long)tile->tn, more);
@@ -109,8 +110,8 @@ static launch of_tiles(const winograd_run *run, const program_source *source, co
                   .kernel = kernel,
                   .work_groups = plan->work_groups,
                   .items = plan->items,
-                  .work = 2.0 * (double)plan->matrices * (double)plan->rows_up *
-                          (double)plan->columns_up * (double)plan->depth_up};
+                  .work = 2.0 * (double)plan->matrices * (double)plan->product.rows_up *
+                          (double)plan->product.columns_up * (double)plan->product.depth_up};
 }
 
 static convoy_status multiply(const winograd_run *run) {
@@ -127,32 +128,35 @@ static convoy_status multiply(const winograd_run *run) {
 
 /* The transformed weights, made at their first use. */
 static convoy_status find_weights(winograd_run *run) {
-  const cvy_winograd_plan *plan = &run->plan;
-  const derived_form form = {&cvy_ocl_winograd,
-                             {run->problem->direction, plan->tile, run->problem->groups, plan->rows,
-                              plan->rows_up, plan->depth, plan->depth_up}};
+  const cvy_ocl_winograd_plan *plan = &run->plan;
+  const derived_form form = {
+      &cvy_ocl_winograd,
+      {run->problem->direction, plan->tile, run->problem->groups, plan->product.rows,
+       plan->product.rows_up, plan->product.depth, plan->product.depth_up}};
   bool fresh = false;
   const convoy_status status = derived_find(
       run->device, run->job->b.id, &form, plan->weights * (int64_t)sizeof(float), &run->a, &fresh);
   if (status || !fresh) return status;
   conv_args args = run->args;
-  args.items = run->problem->groups * plan->depth_up * plan->rows_up;
+  args.items = run->problem->groups * plan->product.depth_up * plan->product.rows_up;
   const bindings arrays = {.a = run->arrays->b, .out = run->a};
-  return transform(run, "winograd_weights", &args, cvy_ceil_div(args.items, group_items(run)),
+  return transform(run, "winograd_weights", &args, cvy_ocl_ceil_div(args.items, group_items(run)),
                    &arrays);
 }
 
 /* forward and backward_data of a piece. */
 static convoy_status run_gather(const winograd_run *run, const conv_args *piece) {
-  const cvy_winograd_plan *plan = &run->plan;
+  const cvy_ocl_winograd_plan *plan = &run->plan;
   const bindings in = {.a = run->arrays->a, .out = run->b};
   const bindings out = {.a = run->out, .bias = run->arrays->bias, .out = run->arrays->out};
   convoy_status status = transform_tiles(
-      run, "winograd_input", *piece, (extents){plan->depth, plan->depth_up, plan->columns_up}, &in);
+      run, "winograd_input", *piece,
+      (extents){plan->product.depth, plan->product.depth_up, plan->product.columns_up}, &in);
   if (!status) status = multiply(run);
   if (status) return status;
-  return transform_tiles(run, "winograd_output", *piece,
-                         (extents){plan->rows, plan->rows_up, plan->columns_up}, &out);
+  return transform_tiles(
+      run, "winograd_output", *piece,
+      (extents){plan->product.rows, plan->product.rows_up, plan->product.columns_up}, &out);
 }
 
 /* Items that share an element of the gradient: one where elements alone keep the device busy, each item
@@ -167,29 +171,29 @@ static int64_t lanes_for(const winograd_run *run, int64_t elements) {
 
 /* x and dy to the matrices of the products. */
 static convoy_status transform_operands(const winograd_run *run, const conv_args *piece) {
-  const cvy_winograd_plan *plan = &run->plan;
+  const cvy_ocl_winograd_plan *plan = &run->plan;
   const bindings arrays = {.a = run->arrays->a, .b = run->arrays->b, .out = run->a};
   conv_args args = *piece;
   args.items = plan->b_at;
   return transform(run, "winograd_operands", &args,
-                   groups_for(run, plan->columns_up * plan->depth_up) +
-                       groups_for(run, plan->rows_up * plan->depth_up),
+                   groups_for(run, plan->product.columns_up * plan->product.depth_up) +
+                       groups_for(run, plan->product.rows_up * plan->product.depth_up),
                    &arrays);
 }
 
 /* backward_weights of a piece: later pieces are added. */
 static convoy_status run_weights(const winograd_run *run, const conv_args *piece) {
-  const cvy_winograd_plan *plan = &run->plan;
+  const cvy_ocl_winograd_plan *plan = &run->plan;
   const bindings out = {.a = run->out, .out = run->arrays->out};
   convoy_status status = transform_operands(run, piece);
   if (!status) status = multiply(run);
   if (status) return status;
   conv_args args = *piece;
-  args.items = run->problem->groups * plan->rows * plan->columns;
+  args.items = run->problem->groups * plan->product.rows * plan->product.columns;
   args.accumulate = args.accumulate || piece->first > 0;
   args.slice = lanes_for(run, args.items);
   return transform(run, args.slice > 1 ? "winograd_filter_shared" : "winograd_filter", &args,
-                   cvy_ceil_div(args.items, group_items(run) / args.slice), &out);
+                   cvy_ocl_ceil_div(args.items, group_items(run) / args.slice), &out);
 }
 
 /* The whole pass, with the extents of space compiled in. `scratch`: for slices of a gradient. */
@@ -220,24 +224,10 @@ static convoy_status run_pieces(const winograd_run *run) {
   return status;
 }
 
-static conv_args args_with(const cvy_problem *convolution, const cvy_winograd_plan *plan) {
-  conv_args args = args_of(convolution);
-  args.rows = plan->rows;
-  args.columns = plan->columns;
-  args.depth = plan->depth;
-  args.rows_up = plan->rows_up;
-  args.columns_up = plan->columns_up;
-  args.depth_up = plan->depth_up;
-  args.row_tiles = plan->row_tiles;
-  args.column_tiles = plan->column_tiles;
-  args.slices = plan->slices;
-  args.slice = plan->slice;
-  return args;
-}
-
 convoy_status run_winograd(cvy_device *device, const cvy_job *job, const bindings *arrays,
                            span scratch) {
-  const cvy_winograd_plan plan = cvy_winograd_plan_for(&job->problem, &device->facts, &job->params);
+  const cvy_ocl_winograd_plan plan =
+      cvy_ocl_winograd_plan_for(&job->problem, &device->facts, &job->params);
   const cvy_problem convolution = carried_out(&job->problem);
   winograd_run run = {.device = device,
                       .job = job,
@@ -245,7 +235,7 @@ convoy_status run_winograd(cvy_device *device, const cvy_job *job, const binding
                       .arrays = arrays,
                       .plan = plan,
                       .convolution = convolution,
-                      .args = args_with(&convolution, &plan),
+                      .args = args_of_product(&convolution, &plan.product),
                       .a = scratch,
                       .b = {scratch.memory, scratch.at + plan.b_at},
                       .out = {scratch.memory, scratch.at + plan.out_at}};
