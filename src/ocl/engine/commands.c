@@ -99,7 +99,7 @@ convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_
 
 convoy_status fill_zero(cvy_device *device, span at, int64_t bytes) {
   if (bytes == 0) return CONVOY_OK;
-  recording_spoil(device);
+  capture_invalidate(device);
   const cl_float zero = 0.0f;
   const cl_int code =
       clEnqueueFillBuffer(device->queue, at.memory, &zero, sizeof zero,

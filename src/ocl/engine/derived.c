@@ -104,6 +104,6 @@ convoy_status derived_find(cvy_device *device, uint64_t id, const derived_form *
     if (status) return status;
   }
   *out = span_of(device->derived->piece);
-  recording_form(device, id, form, bytes, device->derived->piece, *fresh);
+  capture_form(device, id, form, bytes, device->derived->piece, *fresh);
   return CONVOY_OK;
 }

@@ -115,7 +115,7 @@ void engine_close(cvy_device *device) {
   marks_stop_resting(device);
   staging_close(device);
   pinned_close(device);
-  recipes_close(device);
+  captured_close(device);
   programs_close(device);
   product_cache_close();
   derived_forget_all(device);

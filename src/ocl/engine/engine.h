@@ -104,10 +104,10 @@ struct cvy_device {
   array_map arrays;
   struct derived *derived; /* most recently used first */
   program_cache *programs;
-  struct recipe_table *recipes;
-  struct recording *recording; /* of the job under way; NULL: none */
-  struct staging *staging;     /* host copies of writes under way, oldest first */
-  struct pinned *pinned;       /* host memory the driver knows */
+  struct captured_table *captured;
+  struct capture *capture; /* of the job under way; NULL: none */
+  struct staging *staging; /* host copies of writes under way, oldest first */
+  struct pinned *pinned;   /* host memory the driver knows */
   int64_t staging_bytes;
   int64_t programs_compiled, programs_cached;
   double dispatch;      /* seconds one launch should not exceed */
@@ -224,7 +224,7 @@ void derived_forget_all(cvy_device *device);
 /* Device memory for whatever purpose: derived forms make room for it. */
 convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out);
 
-/* ------------------------------------------------------------ recording.c, recipes.c */
+/* ------------------------------------------------------------ capture.c, captured.c */
 
 /* The arrays of a job that its launches are given; ORIGIN_FORM: a derived form of b. */
 enum {
@@ -239,58 +239,58 @@ enum {
 };
 
 /* One of them, `at` floats behind its start. */
-typedef struct recipe_array {
+typedef struct captured_array {
   int32_t origin;
   int64_t at;
-} recipe_array;
+} captured_array;
 
-typedef struct recipe_launch {
+typedef struct captured_launch {
   launch what;
   program_kernel *kernel;
   conv_args args;
-  recipe_array a, b, bias, out;
-} recipe_launch;
+  captured_array a, b, bias, out;
+} captured_launch;
 
 /* The launches of a job. Those that write the form make it, and are needed where it is fresh. */
-typedef struct recipe {
+typedef struct captured_job {
   derived_form form;
   int64_t form_bytes; /* 0: there is none */
   bool makes_form;    /* else it was there when this was written down */
   int64_t scratch_bytes;
   int32_t count;
-  const recipe_launch *launches;
-} recipe;
+  const captured_launch *launches;
+} captured_job;
 
 /* A job with more launches waits for the device, not for the host. */
-#define RECIPE_LAUNCHES 16
+#define CAPTURED_LAUNCHES 16
 
-typedef struct recording {
+typedef struct capture {
   uint64_t b; /* the array */
   const arena_piece *pieces[ORIGINS];
-  bool spoilt; /* something was done that depends on more than the job */
-  recipe recipe;
-  recipe_launch launches[RECIPE_LAUNCHES];
-} recording;
+  bool invalid; /* something was done that depends on more than the job */
+  captured_job job;
+  captured_launch launches[CAPTURED_LAUNCHES];
+} capture;
 
 /* Between begin and end, what is launched and which form is used is written down. end: whether all of it
  * could be. */
-void recording_begin(cvy_device *device, recording *new, const cvy_job *job, const bindings *arrays,
-                     const arena_piece *scratch);
-bool recording_end(cvy_device *device);
-void recording_launch(cvy_device *device, const launch *what, program_kernel *kernel,
-                      const conv_args *args, const bindings *arrays);
-void recording_form(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
-                    const arena_piece *piece, bool fresh);
+void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const bindings *arrays,
+                   const arena_piece *scratch);
+bool capture_end(cvy_device *device);
+void capture_launch(cvy_device *device, const launch *what, program_kernel *kernel,
+                    const conv_args *args, const bindings *arrays);
+void capture_form(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
+                  const arena_piece *piece, bool fresh);
 /* For commands that are no launches. */
-void recording_spoil(cvy_device *device);
+void capture_invalidate(cvy_device *device);
 
 /* NULL: the job has not come before. Serves until the next is kept. */
-const recipe *recipes_find(const cvy_device *device, const cvy_job *job);
-void recipes_keep(cvy_device *device, const cvy_job *job, const recording *of);
-void recipes_close(cvy_device *device);
+const captured_job *captured_find(const cvy_device *device, const cvy_job *job);
+void captured_keep(cvy_device *device, const cvy_job *job, const capture *of);
+void captured_close(cvy_device *device);
 /* Enqueues a job as before. False, with nothing enqueued: it needs more than is written down. */
-bool recipe_follow(cvy_device *device, const recipe *known, const cvy_job *job,
-                   const bindings *arrays, span scratch, convoy_status *status);
+bool captured_replay(cvy_device *device, const captured_job *known, const cvy_job *job,
+                     const bindings *arrays, span scratch, convoy_status *status);
 
 /* ----------------------------------------------------------------------- gemm_sides.c */
 

@@ -52,7 +52,7 @@ static CLBlastTranspose transpose(const matrix *m) {
 static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n, int64_t k,
                                    matrix a, matrix b, matrix c, float beta) {
   if (run->device->rehearsing) return CONVOY_OK; /* CLBlast's programs are its own business */
-  recording_spoil(run->device);                  /* CLBlast's launches are its own */
+  capture_invalidate(run->device);               /* CLBlast's launches are its own */
   cl_command_queue queue = run->device->queue;
   size_t needed = 0;
   CLBlastStatusCode code = CLBlastSGemmTempBufferSize(

@@ -125,7 +125,7 @@ convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args ar
   const convoy_status status =
       find_kernel(device, what->source, what->options, what->kernel, &kernel);
   if (status) return status;
-  recording_launch(device, what, kernel, &args, arrays);
+  capture_launch(device, what, kernel, &args, arrays);
   return launch_found(device, what, kernel, args, arrays);
 }
 

@@ -84,13 +84,13 @@ static convoy_status launch_job(cvy_device *device, const cvy_job *job,
   return CONVOY_ERR_UNSUPPORTED;
 }
 
-static convoy_status launch_recorded(cvy_device *device, const cvy_job *job, const bindings *arrays,
-                                     const arena_piece *piece) {
-  recording new;
-  recording_begin(device, &new, job, arrays, piece);
+static convoy_status launch_and_capture(cvy_device *device, const cvy_job *job,
+                                        const bindings *arrays, const arena_piece *piece) {
+  capture new;
+  capture_begin(device, &new, job, arrays, piece);
   const convoy_status status = launch_job(device, job, row(job->algorithm), arrays,
                                           piece ? span_of(piece) : (span){NULL, 0});
-  if (recording_end(device) && !status) recipes_keep(device, job, &new);
+  if (capture_end(device) && !status) captured_keep(device, job, &new);
   return status;
 }
 
@@ -101,15 +101,15 @@ static int64_t scratch_of(const cvy_device *device, const cvy_job *job) {
 }
 
 /* The workspace goes back as soon as its last user is enqueued: the queue is in order. */
-static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job, const recipe *known,
-                                      const bindings *arrays) {
+static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
+                                      const captured_job *known, const bindings *arrays) {
   arena_piece *piece = NULL;
   const int64_t bytes = known ? known->scratch_bytes : scratch_of(device, job);
   convoy_status status = bytes > 0 ? memory_take(device, bytes, &piece) : CONVOY_OK;
   if (status) return status;
   const span scratch = piece ? span_of(piece) : (span){NULL, 0};
-  if (!known || !recipe_follow(device, known, job, arrays, scratch, &status))
-    status = launch_recorded(device, job, arrays, piece);
+  if (!known || !captured_replay(device, known, job, arrays, scratch, &status))
+    status = launch_and_capture(device, job, arrays, piece);
   arena_give(device->memory, piece);
   return status;
 }
@@ -127,7 +127,7 @@ static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
 
 static convoy_status run(cvy_device *device, const cvy_job *job) {
   if (job->problem.n == 0) return run_empty(device, job);
-  const recipe *known = recipes_find(device, job);
+  const captured_job *known = captured_find(device, job);
   convoy_status status = known ? CONVOY_OK : check(device, job, row(job->algorithm));
   bindings arrays = {0};
   if (!status) status = bind_all(device, job, &arrays);

@@ -52,7 +52,7 @@ static int open_device(void **state) {
 
 static int close_device(void **state) {
   (void)state;
-  recipes_close(&device);
+  captured_close(&device);
   derived_forget_all(&device);
   arrays_clear(&device.arrays);
   arena_free(device.memory);
@@ -74,33 +74,33 @@ static bindings bindings_of(const cvy_job *job) {
 
 static void note(const bindings *arrays) {
   const conv_args args = {.items = 77};
-  recording_launch(&device, &some_launch, &some_kernel, &args, arrays);
+  capture_launch(&device, &some_launch, &some_kernel, &args, arrays);
 }
 
 /* As launch code does: a form of b, made if it is fresh, and a launch that reads it. */
-static bool record(const cvy_job *job, bool with_form, int times) {
-  recording new;
+static bool capture_one(const cvy_job *job, bool with_form, int times) {
+  capture new;
   const bindings all = bindings_of(job);
   bindings of = all;
-  recording_begin(&device, &new, job, &all, NULL);
+  capture_begin(&device, &new, job, &all, NULL);
   bool fresh = false;
   if (with_form) {
     assert_int_equal(derived_find(&device, job->b.id, &some_form, UNIT, &of.b, &fresh), CONVOY_OK);
     if (fresh) note(&(bindings){.a = all.b, .out = of.b});
   }
   for (int i = 0; i < times; i++) note(&of);
-  if (!recording_end(&device)) return false;
-  recipes_keep(&device, job, &new);
+  if (!capture_end(&device)) return false;
+  captured_keep(&device, job, &new);
   return true;
 }
 
-static bool follow(const cvy_job *job) {
-  const recipe *known = recipes_find(&device, job);
+static bool replay(const cvy_job *job) {
+  const captured_job *known = captured_find(&device, job);
   assert_non_null(known);
   const bindings arrays = bindings_of(job);
   convoy_status status = CONVOY_ERR_DEVICE;
   count_noted = 0;
-  const bool done = recipe_follow(&device, known, job, &arrays, (span){NULL, 0}, &status);
+  const bool done = captured_replay(&device, known, job, &arrays, (span){NULL, 0}, &status);
   if (done) assert_int_equal(status, CONVOY_OK);
   return done;
 }
@@ -115,11 +115,11 @@ static void a_job_is_found_by_all_but_its_operands(void **state) {
   const cvy_job one = job_of(1, 10), two = job_of(4, 10), other = job_of(1, 11);
   cvy_job tuned = one;
   tuned.params.value[11] = 3;
-  assert_null(recipes_find(&device, &one));
-  assert_true(record(&one, false, 1));
-  assert_null(recipes_find(&device, &other));
-  assert_null(recipes_find(&device, &tuned));
-  assert_true(follow(&two));
+  assert_null(captured_find(&device, &one));
+  assert_true(capture_one(&one, false, 1));
+  assert_null(captured_find(&device, &other));
+  assert_null(captured_find(&device, &tuned));
+  assert_true(replay(&two));
   assert_int_equal(count_noted, 1);
   assert_span(noted[0].a, array(4));
   assert_span(noted[0].b, array(5));
@@ -130,10 +130,10 @@ static void a_job_is_found_by_all_but_its_operands(void **state) {
 static void a_form_is_made_where_it_is_fresh(void **state) {
   (void)state;
   const cvy_job one = job_of(1, 10), two = job_of(4, 10);
-  assert_true(record(&one, true, 1));
-  assert_true(follow(&one));
+  assert_true(capture_one(&one, true, 1));
+  assert_true(replay(&one));
   assert_int_equal(count_noted, 1);
-  assert_true(follow(&two));
+  assert_true(replay(&two));
   assert_int_equal(count_noted, 2);
   assert_span(noted[0].a, array(5));
   assert_span(noted[0].out, noted[1].b);
@@ -143,34 +143,34 @@ static void a_form_is_made_where_it_is_fresh(void **state) {
 static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
   (void)state;
   const cvy_job first = job_of(1, 10), one = job_of(1, 11);
-  assert_true(record(&first, true, 1));
-  assert_true(record(&one, true, 1));
-  assert_true(follow(&one));
+  assert_true(capture_one(&first, true, 1));
+  assert_true(capture_one(&one, true, 1));
+  assert_true(replay(&one));
   derived_forget(&device, arrays_find(&device.arrays, 2));
-  assert_false(follow(&one));
+  assert_false(replay(&one));
   assert_int_equal(count_noted, 0);
-  assert_true(record(&one, true, 1)); /* the form is fresh again, this time it is written down */
+  assert_true(capture_one(&one, true, 1)); /* the form is fresh again, this time it is captured */
   derived_forget(&device, arrays_find(&device.arrays, 2));
-  assert_true(follow(&one));
+  assert_true(replay(&one));
   assert_int_equal(count_noted, 2);
 }
 
 static void what_depends_on_more_than_the_job_is_not_kept(void **state) {
   (void)state;
-  recording new;
+  capture new;
   cvy_job aliased = job_of(1, 10);
   aliased.b = aliased.a;
-  assert_false(record(&aliased, false, 1));
+  assert_false(capture_one(&aliased, false, 1));
   const cvy_job job = job_of(1, 10);
-  assert_false(record(&job, false, RECIPE_LAUNCHES + 1));
+  assert_false(capture_one(&job, false, CAPTURED_LAUNCHES + 1));
   const bindings arrays = bindings_of(&job), foreign = {.a = array(7), .out = arrays.out};
-  recording_begin(&device, &new, &job, &arrays, NULL);
+  capture_begin(&device, &new, &job, &arrays, NULL);
   note(&foreign);
-  assert_false(recording_end(&device));
-  recording_begin(&device, &new, &job, &arrays, NULL);
-  recording_spoil(&device);
-  assert_false(recording_end(&device));
-  assert_true(record(&job, false, RECIPE_LAUNCHES));
+  assert_false(capture_end(&device));
+  capture_begin(&device, &new, &job, &arrays, NULL);
+  capture_invalidate(&device);
+  assert_false(capture_end(&device));
+  assert_true(capture_one(&job, false, CAPTURED_LAUNCHES));
 }
 
 static void any_number_of_jobs_stays_bounded(void **state) {
@@ -178,12 +178,12 @@ static void any_number_of_jobs_stays_bounded(void **state) {
   int found = 0;
   for (int64_t n = 1; n <= 3000; n++) {
     const cvy_job job = job_of(1, n);
-    assert_true(record(&job, false, 1));
-    assert_non_null(recipes_find(&device, &job));
+    assert_true(capture_one(&job, false, 1));
+    assert_non_null(captured_find(&device, &job));
   }
   for (int64_t n = 1; n <= 3000; n++) {
     const cvy_job job = job_of(1, n);
-    found += recipes_find(&device, &job) != NULL;
+    found += captured_find(&device, &job) != NULL;
   }
   assert_in_range(found, 1, 1024);
 }

@@ -6,77 +6,77 @@
 #include "ocl/engine/engine.h"
 
 #define BUCKETS 256
-#define MOST_RECIPES 1024
+#define MOST_CAPTURED 1024
 /* A job up to its operands: what its launches depend on. */
 #define KEY_BYTES offsetof(cvy_job, a)
 
 typedef struct entry {
   struct entry *next;
   unsigned char key[KEY_BYTES];
-  recipe recipe;
-  recipe_launch launches[];
+  captured_job job;
+  captured_launch launches[];
 } entry;
 
-struct recipe_table {
+struct captured_table {
   entry *bucket[BUCKETS];
   int32_t count;
 };
 
-static entry **link_of(struct recipe_table *table, const cvy_job *job) {
+static entry **link_of(struct captured_table *table, const cvy_job *job) {
   entry **link = &table->bucket[cvy_hash_words(job, KEY_BYTES) % BUCKETS];
   while (*link && memcmp((*link)->key, job, KEY_BYTES) != 0) link = &(*link)->next;
   return link;
 }
 
-const recipe *recipes_find(const cvy_device *device, const cvy_job *job) {
-  const entry *found = device->recipes ? *link_of(device->recipes, job) : NULL;
-  return found ? &found->recipe : NULL;
+const captured_job *captured_find(const cvy_device *device, const cvy_job *job) {
+  const entry *found = device->captured ? *link_of(device->captured, job) : NULL;
+  return found ? &found->job : NULL;
 }
 
-static void drop(struct recipe_table *table, entry **link) {
+static void drop(struct captured_table *table, entry **link) {
   entry *gone = *link;
   *link = gone->next;
   free(gone);
   table->count--;
 }
 
-static void drop_all(struct recipe_table *table) {
+static void drop_all(struct captured_table *table) {
   for (size_t i = 0; i < BUCKETS; i++)
     while (table->bucket[i]) drop(table, &table->bucket[i]);
 }
 
-void recipes_close(cvy_device *device) {
-  if (device->recipes) drop_all(device->recipes);
-  free(device->recipes);
-  device->recipes = NULL;
+void captured_close(cvy_device *device) {
+  if (device->captured) drop_all(device->captured);
+  free(device->captured);
+  device->captured = NULL;
 }
 
 /* Without host memory the job is planned again next time. A table that is full is begun anew: whoever
  * has so many different jobs is looking for a good one. */
-void recipes_keep(cvy_device *device, const cvy_job *job, const recording *of) {
-  const size_t bytes = (size_t)of->recipe.count * sizeof *of->launches;
-  if (!device->recipes) device->recipes = calloc(1, sizeof *device->recipes);
-  entry *new = device->recipes ? malloc(sizeof *new + bytes) : NULL;
+void captured_keep(cvy_device *device, const cvy_job *job, const capture *of) {
+  const size_t bytes = (size_t)of->job.count * sizeof *of->launches;
+  if (!device->captured) device->captured = calloc(1, sizeof *device->captured);
+  entry *new = device->captured ? malloc(sizeof *new + bytes) : NULL;
   if (!new) return;
-  struct recipe_table *table = device->recipes;
-  if (table->count == MOST_RECIPES) drop_all(table);
+  struct captured_table *table = device->captured;
+  if (table->count == MOST_CAPTURED) drop_all(table);
   entry **link = link_of(table, job);
   if (*link) drop(table, link);
   new->next = *link;
   memcpy(new->key, job, KEY_BYTES);
-  new->recipe = of->recipe;
-  new->recipe.launches = new->launches;
+  new->job = of->job;
+  new->job.launches = new->launches;
   memcpy(new->launches, of->launches, bytes);
   *link = new;
   table->count++;
 }
 
-static span span_from(const span *origins, recipe_array array) {
+static span span_from(const span *origins, captured_array array) {
   const span from = origins[array.origin];
   return (span){from.memory, from.at + array.at};
 }
 
-static convoy_status launch_again(cvy_device *device, const recipe_launch *at,
+static convoy_status launch_again(cvy_device *device, const captured_launch *at,
                                   const span *origins) {
   const bindings arrays = {.a = span_from(origins, at->a),
                            .b = span_from(origins, at->b),
@@ -86,7 +86,7 @@ static convoy_status launch_again(cvy_device *device, const recipe_launch *at,
 }
 
 /* Launches that make the form are left out where it is there. */
-static convoy_status launch_all(cvy_device *device, const recipe *known, const span *origins,
+static convoy_status launch_all(cvy_device *device, const captured_job *known, const span *origins,
                                 bool fresh) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; !status && i < known->count; i++)
@@ -95,8 +95,8 @@ static convoy_status launch_all(cvy_device *device, const recipe *known, const s
   return status;
 }
 
-bool recipe_follow(cvy_device *device, const recipe *known, const cvy_job *job,
-                   const bindings *arrays, span scratch, convoy_status *status) {
+bool captured_replay(cvy_device *device, const captured_job *known, const cvy_job *job,
+                     const bindings *arrays, span scratch, convoy_status *status) {
   span origins[ORIGINS] = {
       [ORIGIN_A] = arrays->a,     [ORIGIN_B] = arrays->b,     [ORIGIN_BIAS] = arrays->bias,
       [ORIGIN_OUT] = arrays->out, [ORIGIN_SCRATCH] = scratch, [ORIGIN_FORM] = {NULL, 0}};

@@ -1,0 +1,81 @@
+/* Writes down what launch code does for a job: its launches, and which of the job's arrays each was given.
+ * What depends on more than the job cannot be written down and is left to the launch code. */
+#include <string.h>
+
+#include "ocl/engine/engine.h"
+
+void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const bindings *arrays,
+                   const arena_piece *scratch) {
+  const struct {
+    uint64_t id;
+    const void *memory;
+  } operands[] = {[ORIGIN_A] = {job->a.id, arrays->a.memory},
+                  [ORIGIN_B] = {job->b.id, arrays->b.memory},
+                  [ORIGIN_BIAS] = {job->bias.id, arrays->bias.memory},
+                  [ORIGIN_OUT] = {job->out.id, arrays->out.memory}};
+  memset(new, 0, offsetof(capture, launches));
+  new->b = job->b.id;
+  new->pieces[ORIGIN_SCRATCH] = scratch;
+  new->job.scratch_bytes = scratch ? scratch->bytes : 0;
+  for (size_t i = ORIGIN_A; i < CVY_COUNT(operands); i++)
+    if (operands[i].memory) new->pieces[i] = arrays_find(&device->arrays, operands[i].id)->piece;
+  device->capture = new;
+}
+
+bool capture_end(cvy_device *device) {
+  const capture *ended = device->capture;
+  device->capture = NULL;
+  return !ended->invalid;
+}
+
+void capture_invalidate(cvy_device *device) {
+  if (device->capture) device->capture->invalid = true;
+}
+
+void capture_form(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
+                  const arena_piece *piece, bool fresh) {
+  capture *on = device->capture;
+  if (!on) return;
+  if (id != on->b || on->pieces[ORIGIN_FORM]) on->invalid = true;
+  on->pieces[ORIGIN_FORM] = piece;
+  on->job.form = *form;
+  on->job.form_bytes = bytes;
+  on->job.makes_form = fresh;
+}
+
+static bool is_inside(const arena_piece *piece, span at) {
+  const int64_t byte = at.at * (int64_t)sizeof(float);
+  return piece && piece->memory == at.memory && byte >= piece->at &&
+         byte < piece->at + piece->bytes;
+}
+
+/* One array in two roles could be either. */
+static captured_array array_of(capture *on, span at) {
+  captured_array found = {0};
+  if (!at.memory) return found;
+  for (int32_t i = ORIGIN_A; i < ORIGINS; i++) {
+    if (!is_inside(on->pieces[i], at)) continue;
+    if (found.origin) on->invalid = true;
+    found = (captured_array){i, at.at - span_of(on->pieces[i]).at};
+  }
+  if (!found.origin) on->invalid = true;
+  return found;
+}
+
+void capture_launch(cvy_device *device, const launch *what, program_kernel *kernel,
+                    const conv_args *args, const bindings *arrays) {
+  capture *on = device->capture;
+  if (!on || on->invalid) return;
+  if (on->job.count == CAPTURED_LAUNCHES) {
+    on->invalid = true;
+    return;
+  }
+  on->launches[on->job.count++] = (captured_launch){.what = *what,
+                                                    .kernel = kernel,
+                                                    .args = *args,
+                                                    .a = array_of(on, arrays->a),
+                                                    .b = array_of(on, arrays->b),
+                                                    .bias = array_of(on, arrays->bias),
+                                                    .out = array_of(on, arrays->out)};
+  on->launches[on->job.count - 1].what.options = NULL; /* the caller's text */
+}
