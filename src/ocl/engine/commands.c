@@ -42,7 +42,7 @@ void flush_all(cvy_device *device) {
 convoy_status command_drained(cvy_device *device, cl_int code, const char *what) {
   if (code == CL_SUCCESS) {
     device->finished = device->ticket;
-    marks_drop(device);
+    completion_drop(device);
     watch_progress(device);
     return CONVOY_OK;
   }
@@ -139,7 +139,7 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
                           uint64_t *fault) {
   convoy_status status = CONVOY_OK;
   if (device->fault == 0 && ticket > device->finished) {
-    if (!interrupt) status = marks_wait(device, ticket);
+    if (!interrupt) status = completion_wait(device, ticket);
     if (!status && device->finished < ticket)
       status = interrupt
                    ? drain_interruptible(device, interrupt)
@@ -153,7 +153,7 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
 
 convoy_status engine_clear(cvy_device *device, bool *emptied) {
   (void)emptied; /* arrays outlive a fault */
-  marks_drop(device);
+  completion_drop(device);
   derived_forget_all(device); /* they do not: some may never have been made */
   const cl_int code = clFinish(device->queue);
   if (code != CL_SUCCESS) return cl_fail(code, "the device is gone for good");

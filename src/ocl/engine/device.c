@@ -19,7 +19,7 @@ static void *make_block(void *user, int64_t bytes) {
   if (!memory) return NULL;
   code = clEnqueueMigrateMemObjects(device->queue, 1, &memory,
                                     CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL);
-  if (code == CL_SUCCESS && marks_wait(device, UINT64_MAX)) code = CL_OUT_OF_RESOURCES;
+  if (code == CL_SUCCESS && completion_wait(device, UINT64_MAX)) code = CL_OUT_OF_RESOURCES;
   if (code == CL_SUCCESS) code = clFinish(device->queue);
   if (code == CL_SUCCESS) return memory;
   cvy_log(CONVOY_LOG_DEBUG, "a block of %lld bytes: %s", (long long)bytes, cl_error_name(code));
@@ -111,8 +111,8 @@ convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_de
 void engine_close(cvy_device *device) {
   if (!device) return;
   if (device->queue) clFinish(device->queue);
-  marks_drop(device);
-  marks_stop_resting(device);
+  completion_drop(device);
+  completion_forget_idle(device);
   staging_close(device);
   pinned_close(device);
   captured_close(device);

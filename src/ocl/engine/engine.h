@@ -62,35 +62,35 @@ cvy_phase watch_phase(cvy_phase phase);
 void watch_progress(const cvy_device *device);
 void watch_first_run(void);
 
-/* ---------------------------------------------------------------------------- marks.c */
+/* ---------------------------------------------------------------------------- completion.c */
 
 /* A kernel under way. */
-typedef struct mark {
+typedef struct completion_event {
   cl_event event;
   uint64_t ticket;
   double work;     /* floating-point operations */
   double enqueued; /* cvy_clock */
   double *rate;    /* of the kernel: operations per second */
-  bool alone;      /* the kernel before it has a mark too */
-} mark;
+  bool alone;      /* the kernel before it has an event too */
+} completion_event;
 
-#define MARKS 4096
-typedef struct marks {
-  mark mark[MARKS];
+#define COMPLETION_EVENTS 4096
+typedef struct completion {
+  completion_event event[COMPLETION_EVENTS];
   uint32_t first, count;
-  uint32_t unmarked; /* kernels since the newest mark, and how long they are expected to take */
-  double expected;   /* seconds */
-} marks;
+  uint32_t unseen; /* kernels since the newest event, and how long they are expected to take */
+  double expected; /* seconds */
+} completion;
 
-/* Whether the next kernel, expected to take so long, is to have a mark. */
-bool marks_due(cvy_device *device, double seconds);
+/* Whether the next kernel, expected to take so long, is to have an event. */
+bool completion_due(cvy_device *device, double seconds);
 /* Takes over the event of a kernel of the newest command. */
-void marks_add(cvy_device *device, cl_event event, double work, double *rate);
+void completion_add(cvy_device *device, cl_event event, double work, double *rate);
 /* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as a fault. */
-convoy_status marks_wait(cvy_device *device, uint64_t ticket);
-void marks_drop(cvy_device *device);
+convoy_status completion_wait(cvy_device *device, uint64_t ticket);
+void completion_drop(cvy_device *device);
 /* Forgets the marker of engine_poll. */
-void marks_stop_resting(cvy_device *device);
+void completion_forget_idle(cvy_device *device);
 
 /* ---------------------------------------------------------------------------- device */
 
@@ -114,10 +114,10 @@ struct cvy_device {
   double build_wait;    /* seconds to wait for another process that compiles the same program */
   bool tells_registers; /* its compiler can be told how many an item may have */
   bool rehearsing; /* launch code runs for its programs alone: nothing is allocated or enqueued */
-  marks marks;
+  completion completion;
   uint32_t unflushed, burst; /* jobs since the last flush; the next one is due after 2^burst */
-  cl_event resting;          /* marker behind command `rested`, NULL: none */
-  uint64_t rested;
+  cl_event idle_event;       /* marker behind command `idle_ticket`, NULL: none */
+  uint64_t idle_ticket;
   double unmeasured; /* the rate of kernels that are not ours to cut */
   uint64_t ticket;   /* commands accepted so far */
   uint64_t finished; /* tickets up to this one are known to be good */

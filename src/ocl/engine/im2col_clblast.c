@@ -69,7 +69,7 @@ static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n,
       a.at.memory, (size_t)a.at.at, (size_t)a.pitch, b.at.memory, (size_t)b.at.at, (size_t)b.pitch,
       beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
   watch_phase(before);
-  if (done) marks_add(run->device, done, 0, &run->device->unmeasured);
+  if (done) completion_add(run->device, done, 0, &run->device->unmeasured);
   return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
 }
 

@@ -83,14 +83,14 @@ static cl_int enqueue_slice(cvy_device *device, const launch *what, program_kern
                             const conv_args *args, int64_t groups) {
   cl_event done;
   const double work = what->work * (double)groups / (double)what->work_groups;
-  const bool marked = marks_due(device, work / kernel->rate);
+  const bool watched = completion_due(device, work / kernel->rate);
   const size_t local = (size_t)what->items, global = (size_t)groups * local;
   const size_t offset = (size_t)args->first_group * local;
   cl_int code = set_block(kernel->kernel, args, what->wide);
   if (code == CL_SUCCESS)
     code = clEnqueueNDRangeKernel(device->queue, kernel->kernel, 1, offset ? &offset : NULL,
-                                  &global, &local, 0, NULL, marked ? &done : NULL);
-  if (code == CL_SUCCESS && marked) marks_add(device, done, work, &kernel->rate);
+                                  &global, &local, 0, NULL, watched ? &done : NULL);
+  if (code == CL_SUCCESS && watched) completion_add(device, done, work, &kernel->rate);
   return code;
 }
 

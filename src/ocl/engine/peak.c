@@ -21,7 +21,7 @@ static convoy_status time_launch(cvy_device *device, const launch *what, const c
     if (status) return status;
     const cl_int code = clFinish(device->queue);
     if (code != CL_SUCCESS) return cl_fail(code, what->kernel);
-    marks_drop(device);
+    completion_drop(device);
     watch_progress(device);
     const double took = cvy_clock() - start;
     if (i == 0) continue;

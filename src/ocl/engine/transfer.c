@@ -64,7 +64,7 @@ static cl_int enqueue(cvy_device *device, place to, const void *from, int64_t by
 }
 
 static convoy_status write_blocking(cvy_device *device, place to, const void *from, int64_t bytes) {
-  const convoy_status status = marks_wait(device, UINT64_MAX);
+  const convoy_status status = completion_wait(device, UINT64_MAX);
   if (status) return status;
   const cl_int code = enqueue(device, to, from, bytes, CL_TRUE, NULL);
   return code == CL_SUCCESS ? CONVOY_OK : cl_fail(code, "writing to the device");
@@ -125,7 +125,7 @@ convoy_status engine_read_part(cvy_device *device, uint64_t id, int64_t offset, 
   convoy_status status = check_part(offset, bytes);
   if (!status) status = find_array(device, id, offset + bytes, &entry);
   if (status || bytes == 0) return status;
-  status = marks_wait(device, UINT64_MAX);
+  status = completion_wait(device, UINT64_MAX);
   if (status) return status;
   const place from = place_of(entry, offset);
   const cl_int code = clEnqueueReadBuffer(device->queue, from.memory, CL_TRUE, from.at,
