@@ -1,6 +1,6 @@
 /* ocl.implicit_gemm: a tiled matrix product that reads the source array in place, without a column
  * buffer. Its scratch is the partial results of the slices; the packed weights of forward and
- * backward_data are a derived form of the weights. */
+ * backward_data are a prepacked operand of the weights. */
 #include "ocl/implicit_gemm.h"
 
 static const cvy_param params_list[] = {

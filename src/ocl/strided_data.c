@@ -1,5 +1,5 @@
 /* ocl.strided_data: backward_data with a stride, all remainders modulo the stride in one work-group.
- * Its scratch is the partial results of slices of the sum; the packed weights are a derived form. */
+ * Its scratch is the partial results of slices of the sum; the packed weights are a prepacked operand. */
 #include "ocl/strided_data.h"
 
 /* SLICES: of the sum. */

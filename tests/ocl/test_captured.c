@@ -8,7 +8,7 @@
 enum { UNIT = 4096, MOST_NOTED = 32 };
 
 static const cvy_algorithm some_row = {.name = "ocl.some"};
-static const derived_form some_form = {&some_row, {1, 2, 3}};
+static const prepacked_form some_form = {&some_row, {1, 2, 3}};
 static const launch some_launch = {.kernel = "some_kernel", .work_groups = 5, .items = 64};
 static program_kernel some_kernel;
 static cvy_device device;
@@ -53,7 +53,7 @@ static int open_device(void **state) {
 static int close_device(void **state) {
   (void)state;
   captured_close(&device);
-  derived_forget_all(&device);
+  prepacked_forget_all(&device);
   arrays_clear(&device.arrays);
   arena_free(device.memory);
   return 0;
@@ -85,7 +85,8 @@ static bool capture_one(const cvy_job *job, bool with_form, int times) {
   capture_begin(&device, &new, job, &all, NULL);
   bool fresh = false;
   if (with_form) {
-    assert_int_equal(derived_find(&device, job->b.id, &some_form, UNIT, &of.b, &fresh), CONVOY_OK);
+    assert_int_equal(prepacked_find(&device, job->b.id, &some_form, UNIT, &of.b, &fresh),
+                     CONVOY_OK);
     if (fresh) note(&(bindings){.a = all.b, .out = of.b});
   }
   for (int i = 0; i < times; i++) note(&of);
@@ -146,11 +147,11 @@ static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
   assert_true(capture_one(&first, true, 1));
   assert_true(capture_one(&one, true, 1));
   assert_true(replay(&one));
-  derived_forget(&device, arrays_find(&device.arrays, 2));
+  prepacked_forget(&device, arrays_find(&device.arrays, 2));
   assert_false(replay(&one));
   assert_int_equal(count_noted, 0);
   assert_true(capture_one(&one, true, 1)); /* the form is fresh again, this time it is captured */
-  derived_forget(&device, arrays_find(&device.arrays, 2));
+  prepacked_forget(&device, arrays_find(&device.arrays, 2));
   assert_true(replay(&one));
   assert_int_equal(count_noted, 2);
 }

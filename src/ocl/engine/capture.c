@@ -32,7 +32,7 @@ void capture_invalidate(cvy_device *device) {
   if (device->capture) device->capture->invalid = true;
 }
 
-void capture_form(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
+void capture_form(cvy_device *device, uint64_t id, const prepacked_form *form, int64_t bytes,
                   const arena_piece *piece, bool fresh) {
   capture *on = device->capture;
   if (!on) return;

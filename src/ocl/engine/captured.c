@@ -103,10 +103,10 @@ bool captured_replay(cvy_device *device, const captured_job *known, const cvy_jo
   bool fresh = false;
   *status = CONVOY_OK;
   if (known->form_bytes > 0)
-    *status = derived_find(device, job->b.id, &known->form, known->form_bytes,
-                           &origins[ORIGIN_FORM], &fresh);
+    *status = prepacked_find(device, job->b.id, &known->form, known->form_bytes,
+                             &origins[ORIGIN_FORM], &fresh);
   if (!*status && fresh && !known->makes_form) {
-    derived_forget(device, arrays_find(&device->arrays, job->b.id));
+    prepacked_forget(device, arrays_find(&device->arrays, job->b.id));
     return false;
   }
   if (!*status) *status = launch_all(device, known, origins, fresh);

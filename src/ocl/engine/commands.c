@@ -73,7 +73,7 @@ convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
 convoy_status engine_release(cvy_device *device, uint64_t id) {
   array_entry *entry = arrays_find(&device->arrays, id);
   if (!entry) return CONVOY_OK;
-  derived_forget(device, entry);
+  prepacked_forget(device, entry);
   arena_give(device->memory, entry->piece);
   arrays_remove(&device->arrays, id);
   return CONVOY_OK;
@@ -84,7 +84,7 @@ static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_
   convoy_status status = find_array(device, from, bytes, &source);
   if (!status) status = find_array(device, to, bytes, &target);
   if (status || bytes == 0 || from == to) return status;
-  derived_forget(device, target);
+  prepacked_forget(device, target);
   const cl_int code = clEnqueueCopyBuffer(device->queue, source->piece->memory,
                                           target->piece->memory, (size_t)source->piece->at,
                                           (size_t)target->piece->at, (size_t)bytes, 0, NULL, NULL);
@@ -112,7 +112,7 @@ convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   if (status) return status;
   array_entry *entry;
   status = find_array(device, id, bytes, &entry);
-  if (!status) derived_forget(device, entry);
+  if (!status) prepacked_forget(device, entry);
   if (!status) status = fill_zero(device, span_of(entry->piece), bytes);
   return command_end(device, status);
 }
@@ -154,7 +154,7 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
 convoy_status engine_clear(cvy_device *device, bool *emptied) {
   (void)emptied; /* arrays outlive a fault */
   completion_drop(device);
-  derived_forget_all(device); /* they do not: some may never have been made */
+  prepacked_forget_all(device); /* they do not: some may never have been made */
   const cl_int code = clFinish(device->queue);
   if (code != CL_SUCCESS) return cl_fail(code, "the device is gone for good");
   device->fault = 0;

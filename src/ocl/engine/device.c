@@ -118,7 +118,7 @@ void engine_close(cvy_device *device) {
   captured_close(device);
   programs_close(device);
   product_cache_close();
-  derived_forget_all(device);
+  prepacked_forget_all(device);
   arrays_clear(&device->arrays);
   arena_free(device->memory);
   if (device->queue) clReleaseCommandQueue(device->queue);

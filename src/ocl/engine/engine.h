@@ -25,7 +25,7 @@ typedef struct array_entry {
   uint64_t id;
   int64_t bytes;
   arena_piece *piece;
-  bool derived; /* may have derived forms */
+  bool prepacked; /* may have prepacked operands */
   struct array_entry *next;
 } array_entry;
 
@@ -102,7 +102,7 @@ struct cvy_device {
   cl_command_queue queue;
   cvy_arena *memory;
   array_map arrays;
-  struct derived *derived; /* most recently used first */
+  struct prepacked_operand *prepacked; /* most recently used first */
   program_cache *programs;
   struct captured_table *captured;
   struct capture *capture; /* of the job under way; NULL: none */
@@ -113,7 +113,7 @@ struct cvy_device {
   double dispatch;      /* seconds one launch should not exceed */
   double build_wait;    /* seconds to wait for another process that compiles the same program */
   bool tells_registers; /* its compiler can be told how many an item may have */
-  bool rehearsing; /* launch code runs for its programs alone: nothing is allocated or enqueued */
+  bool dry_run; /* launch code runs for its programs alone: nothing is allocated or enqueued */
   completion completion;
   uint32_t unflushed, burst; /* jobs since the last flush; the next one is due after 2^burst */
   cl_event idle_event;       /* marker behind command `idle_ticket`, NULL: none */
@@ -205,28 +205,28 @@ convoy_status launch_found(cvy_device *device, const launch *what, program_kerne
 convoy_status launch_elements(cvy_device *device, const launch *what, const conv_args *args,
                               const bindings *arrays);
 
-/* -------------------------------------------------------------------------- derived.c */
+/* -------------------------------------------------------------------------- prepacked.c */
 
 /* What launch code makes of an array once and uses again, such as packed weights. Equal forms of an
  * array that nobody wrote to have equal contents. */
-typedef struct derived_form {
+typedef struct prepacked_form {
   const cvy_algorithm *of;
   int64_t number[8]; /* all that the contents depend on but the array; unused ones 0 */
-} derived_form;
+} prepacked_form;
 
 /* Memory of array `id` in a form. *fresh: it has no contents yet, the caller enqueues making them. The
  * span serves until memory is taken again. */
-convoy_status derived_find(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
-                           span *out, bool *fresh);
+convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_form *form,
+                             int64_t bytes, span *out, bool *fresh);
 /* The array's contents change, or it goes. */
-void derived_forget(cvy_device *device, array_entry *entry);
-void derived_forget_all(cvy_device *device);
-/* Device memory for whatever purpose: derived forms make room for it. */
+void prepacked_forget(cvy_device *device, array_entry *entry);
+void prepacked_forget_all(cvy_device *device);
+/* Device memory for whatever purpose: prepacked operands make room for it. */
 convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out);
 
 /* ------------------------------------------------------------ capture.c, captured.c */
 
-/* The arrays of a job that its launches are given; ORIGIN_FORM: a derived form of b. */
+/* The arrays of a job that its launches are given; ORIGIN_FORM: a prepacked operand of b. */
 enum {
   ORIGIN_NONE,
   ORIGIN_A,
@@ -253,7 +253,7 @@ typedef struct captured_launch {
 
 /* The launches of a job. Those that write the form make it, and are needed where it is fresh. */
 typedef struct captured_job {
-  derived_form form;
+  prepacked_form form;
   int64_t form_bytes; /* 0: there is none */
   bool makes_form;    /* else it was there when this was written down */
   int64_t scratch_bytes;
@@ -279,7 +279,7 @@ void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const b
 bool capture_end(cvy_device *device);
 void capture_launch(cvy_device *device, const launch *what, program_kernel *kernel,
                     const conv_args *args, const bindings *arrays);
-void capture_form(cvy_device *device, uint64_t id, const derived_form *form, int64_t bytes,
+void capture_form(cvy_device *device, uint64_t id, const prepacked_form *form, int64_t bytes,
                   const arena_piece *piece, bool fresh);
 /* For commands that are no launches. */
 void capture_invalidate(cvy_device *device);
@@ -302,7 +302,7 @@ void add_resident(cvy_text *text, const cvy_device *device, int64_t items);
 convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const char *kernel,
                           const conv_args *args, int64_t items, const bindings *arrays);
 /* The job's weights as tiles read them: [group][block of `block` channels][tap][block][rows_up], a
- * derived form. Takes the matrix's extents from `args`. */
+ * prepacked operand. Takes the matrix's extents from `args`. */
 convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_args *args,
                              int64_t block, const bindings *arrays, span *out);
 /* A product of args->slices slices: one writes the result, of several each its part of `scratch`,

@@ -93,14 +93,14 @@ convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_
                              int64_t block, const bindings *arrays, span *out) {
   const cvy_problem *problem = &job->problem;
   const int64_t taps = cvy_filter_volume(problem);
-  const derived_form form = {&cvy_ocl_implicit_gemm,
-                             {problem->direction, problem->groups, args->rows, args->depth, taps,
-                              args->rows_up, args->depth_up, block}};
+  const prepacked_form form = {&cvy_ocl_implicit_gemm,
+                               {problem->direction, problem->groups, args->rows, args->depth, taps,
+                                args->rows_up, args->depth_up, block}};
   conv_args sized = *args;
   sized.items = problem->groups * taps * args->depth_up * args->rows_up;
   bool fresh;
   const convoy_status status =
-      derived_find(device, job->b.id, &form, sized.items * (int64_t)sizeof(float), out, &fresh);
+      prepacked_find(device, job->b.id, &form, sized.items * (int64_t)sizeof(float), out, &fresh);
   return status || !fresh ? status : pack(device, problem, sized, block, arrays->b, *out);
 }
 

@@ -51,8 +51,8 @@ static CLBlastTranspose transpose(const matrix *m) {
 /* c = a b + beta c, row-major; m by n, k terms. */
 static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n, int64_t k,
                                    matrix a, matrix b, matrix c, float beta) {
-  if (run->device->rehearsing) return CONVOY_OK; /* CLBlast's programs are its own business */
-  capture_invalidate(run->device);               /* CLBlast's launches are its own */
+  if (run->device->dry_run) return CONVOY_OK; /* CLBlast's programs are its own business */
+  capture_invalidate(run->device);            /* CLBlast's launches are its own */
   cl_command_queue queue = run->device->queue;
   size_t needed = 0;
   CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
@@ -192,7 +192,7 @@ static convoy_status run_pieces(columns_run *run) {
 
 /* The part of the workspace behind the columns, as a buffer of its own: CLBlast takes no offset. */
 static convoy_status open_product(columns_run *run, span scratch) {
-  if (run->device->rehearsing) return CONVOY_OK;
+  if (run->device->dry_run) return CONVOY_OK;
   const int64_t from = scratch.at + cvy_ocl_round_up(run->plan.images * run->plan.image, 64);
   cl_uint bits = 0;
   clGetDeviceInfo(run->device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);

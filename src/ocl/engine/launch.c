@@ -121,7 +121,7 @@ convoy_status launch_found(cvy_device *device, const launch *what, program_kerne
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays) {
   program_kernel *kernel;
-  if (device->rehearsing) return prepare_program(device, what->source, what->options);
+  if (device->dry_run) return prepare_program(device, what->source, what->options);
   const convoy_status status =
       find_kernel(device, what->source, what->options, what->kernel, &kernel);
   if (status) return status;

@@ -72,7 +72,7 @@ static convoy_status bind_all(cvy_device *device, const cvy_job *job, bindings *
   if (!status && operands.has_b) status = bind(device, problem, operands.b, job->b, &out->b);
   if (!status && problem->has_bias) status = bind(device, problem, CVY_BIAS, job->bias, &out->bias);
   if (!status) status = bind(device, problem, operands.out, job->out, &out->out);
-  if (!status) derived_forget(device, arrays_find(&device->arrays, job->out.id));
+  if (!status) prepacked_forget(device, arrays_find(&device->arrays, job->out.id));
   return status;
 }
 
@@ -121,7 +121,7 @@ static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
   span at;
   const convoy_status status = bind(device, &job->problem, out, job->out, &at);
   if (status) return status;
-  derived_forget(device, arrays_find(&device->arrays, job->out.id));
+  prepacked_forget(device, arrays_find(&device->arrays, job->out.id));
   return fill_zero(device, at, cvy_problem_count(&job->problem, out) * (int64_t)sizeof(float));
 }
 
@@ -141,15 +141,15 @@ convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return status ? status : command_end(device, run(device, job));
 }
 
-/* A rehearsal: the launch code says which programs it needs, and nothing else happens. */
+/* In a dry run the launch code says which programs it needs, and nothing else happens. */
 convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)interrupt; /* a compiler cannot be interrupted; the lane ends its process */
   if (job->problem.n == 0) return CONVOY_OK;
   const cvy_algorithm *algorithm = row(job->algorithm);
   convoy_status status = check(device, job, algorithm);
   if (status) return status;
-  device->rehearsing = true;
+  device->dry_run = true;
   status = launch_job(device, job, algorithm, &(bindings){0}, (span){NULL, 0});
-  device->rehearsing = false;
+  device->dry_run = false;
   return status;
 }

@@ -103,7 +103,7 @@ convoy_status engine_write_part(cvy_device *device, uint64_t id, int64_t offset,
   array_entry *entry;
   status = check_part(offset, bytes);
   if (!status) status = find_array(device, id, offset + bytes, &entry);
-  if (!status) derived_forget(device, entry);
+  if (!status) prepacked_forget(device, entry);
   if (!status && bytes > 0) {
     const bool direct = bytes >= DIRECT_LEAST && pinned_has(device, from, bytes);
     const place to = place_of(entry, offset);

@@ -129,12 +129,12 @@ static convoy_status multiply(const winograd_run *run) {
 /* The transformed weights, made at their first use. */
 static convoy_status find_weights(winograd_run *run) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
-  const derived_form form = {
+  const prepacked_form form = {
       &cvy_ocl_winograd,
       {run->problem->direction, plan->tile, run->problem->groups, plan->product.rows,
        plan->product.rows_up, plan->product.depth, plan->product.depth_up}};
   bool fresh = false;
-  const convoy_status status = derived_find(
+  const convoy_status status = prepacked_find(
       run->device, run->job->b.id, &form, plan->weights * (int64_t)sizeof(float), &run->a, &fresh);
   if (status || !fresh) return status;
   conv_args args = run->args;
