@@ -39,14 +39,18 @@ typedef struct conv_args {
   conv_int a_at, b_at, bias_at, out_at;
   /* this launch */
   conv_int items;               /* elements to produce; winograd_operands: those of dy's matrices */
-  conv_int first_group;         /* work-groups that earlier slices of the launch have done */
+  conv_int first_group;         /* work-groups that earlier parts of the launch have done */
   conv_int first;               /* im2col: first image of this piece */
   conv_int rows, depth;         /* GEMM, per group: rows of the result, channels summed over */
   conv_int rows_up, depth_up;   /* the same rounded up to whole tiles: extents of packed weights */
   conv_int columns, columns_up; /* Winograd: columns of the result, and whole tiles of them */
   conv_int row_tiles, column_tiles;
-  conv_int slices,
-      slice; /* backward_weights: slices of the sum and terms per slice; direct: lanes */
+  /* Long sums are cut into slices (split-K), one partial result each. The unit of their length is the
+   * kernel's: terms, positions, blocks of BK channels or pieces of a row. */
+  conv_int slices, slice_length;
+  conv_int items_per_result; /* items of a work-group that share the sum of one result */
+  conv_int items_per_row;    /* direct_backward_weights: items that share a row of outputs */
+  conv_int block_channels;   /* pack_weights: channels of a block */
 } conv_args;
 
 #define CONV_ARGS_WORDS (sizeof(conv_args) / sizeof(conv_int))

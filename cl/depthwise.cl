@@ -110,7 +110,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
   float sum[CHUNK];
 #pragma unroll
   for (int i = 0; i < CHUNK; i++) sum[i] = 0.0f;
-  const int first = slice * args.slice, end = min(args.n * volume, first + args.slice);
+  const int first = slice * args.slice_length, end = min(args.n * volume, first + args.slice_length);
   for (int term = first + item; term < end; term += WG) {
     const int n = term / volume, o = term % volume;
     const int z0 = o / args.ow / args.oh * args.sz - args.pz;

@@ -100,8 +100,8 @@ static float group_sum(local float *part, int item, float value) {
   return part[0];
 }
 
-/* One work-group per weight. Its items form `slice` lanes along a row of outputs and WG / slice rows;
- * each row's part inside the input is found once. */
+/* One work-group per weight. `items_per_row` items share a row of outputs, so that there are
+ * WG / items_per_row rows at a time; each row's part inside the input is found once. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weights(
     const conv_args args, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict dw) {
@@ -119,18 +119,18 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weig
   const conv_int z0 = t * args.dz - args.pz, h0 = r * args.dh - args.ph;
   const conv_int w0 = s * args.dw - args.pw;
 
-  const conv_int lanes = args.slice, lane = item % lanes;
+  const conv_int together = args.items_per_row;
   const conv_int first = first_tap(w0, args.sw), end = end_tap(w0, args.iw, args.sw, args.ow);
 
   float sum = 0.0f;
-  for (conv_int row = item / lanes; row < args.n * args.oz * args.oh; row += WG / lanes) {
+  for (conv_int row = item / together; row < args.n * args.oz * args.oh; row += WG / together) {
     const conv_int oh = row % args.oh, plane = row / args.oh;
     const conv_int oz = plane % args.oz, n = plane / args.oz;
     const conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0;
     if (iz < 0 || iz >= args.iz || ih < 0 || ih >= args.ih) continue;
     const conv_int from = (((n * args.c + c) * args.iz + iz) * args.ih + ih) * args.iw + w0;
     const conv_int to = (((n * args.k + k) * args.oz + oz) * args.oh + oh) * args.ow;
-    for (conv_int ow = first + lane; ow < end; ow += lanes)
+    for (conv_int ow = first + item % together; ow < end; ow += together)
       sum += x[from + ow * args.sw] * dy[to + ow];
   }
   sum = group_sum(part, item, sum);

@@ -250,12 +250,12 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   /* Every round loads the next tiles into registers, multiplies these and puts the loaded ones into
    * the other half of local memory. The last round loads its own weights again and no source: no
    * branch, so that loads, arithmetic and stores are interleaved. */
-  const int blocks = min(args.slice, args.depth_up / BK - slice * args.slice);
+  const int blocks = min(args.slice_length, args.depth_up / BK - slice * args.slice_length);
   const int steps = blocks * taps_that_meet(args, first);
   if (steps > 0) {
     float4 a_next[A_LOADS];
     load b_next[B_UNITS * B_ROWS];
-    place at = {slice * args.slice, 0, 0, -1};
+    place at = {slice * args.slice_length, 0, 0, -1};
     at = next_place(args, first, at);
     load_weights(args, packed, at, item, a_next);
     int end = args.depth - at.block * BK;
@@ -296,8 +296,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     }
 #else
 #pragma unroll
-    for (int lane = 0; lane < 4; lane++) {
-      const int at = left + lane;
+    for (int component = 0; component < 4; component++) {
+      const int at = left + component;
       if (at < column_count) {
         const int w = axis_output(at % qw, args.sw, first.w);
         const int h = axis_output(at / qw % qh, args.sh, first.h);
@@ -310,7 +310,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
           const float4 v = sum[i * FRAGMENTS + j];
           if (row < args.rows)
             store(args, bias, out, to + channel * out_volume, channel,
-                  lane == 0 ? v.x : lane == 1 ? v.y : lane == 2 ? v.z : v.w);
+                  component == 0 ? v.x : component == 1 ? v.y : component == 2 ? v.z : v.w);
         }
       }
     }

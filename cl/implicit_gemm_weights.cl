@@ -1,6 +1,6 @@
 /* backward_weights as a tiled matrix product without a column buffer: rows are the output channels
  * of a group, columns its weights per row (channel, tap), terms the output positions of all images.
- * The long sum is cut into slices, one partial result each, added in order by add_slices; a single
+ * The long sum is cut into slices, one partial result each, added in order by reduce_split_k; a single
  * slice is the result.
  *
  * Both arrays lie in memory with positions innermost, so tiles are [row][position] as well: nothing
@@ -98,8 +98,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   const int taps = args.t * args.r * args.s, column_count = args.depth * taps;
   const int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
 
-  const int a_lane = item % (BK / A_WIDTH) * A_WIDTH, a_row0 = item / (BK / A_WIDTH);
-  const int b_lane = item % (BK / B_WIDTH) * B_WIDTH, b_row0 = item / (BK / B_WIDTH);
+  const int a_position = item % (BK / A_WIDTH) * A_WIDTH, a_row0 = item / (BK / A_WIDTH);
+  const int b_position = item % (BK / B_WIDTH) * B_WIDTH, b_row0 = item / (BK / B_WIDTH);
 #if TAP_BITS
   int from[B_LOADS];
   uint tap[B_LOADS]; /* its bit; none for a column that is not there */
@@ -131,11 +131,11 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   uint a_inside[(A_LOADS + 31) / 32], b_inside[(B_LOADS + 31) / 32]; /* one bit each */
 
   /* Round i loads tile i into registers, multiplies tile i - 1 and stores tile i. */
-  const int first = slice * args.slice, end = min(args.n * volume, first + args.slice);
+  const int first = slice * args.slice_length, end = min(args.n * volume, first + args.slice_length);
   const int row_item = item / COLUMNS_OF_ITEMS, column_item = item % COLUMNS_OF_ITEMS;
   for (int term = first; term < end + BK; term += BK) {
-    const spot a = spot_of(args, term + a_lane), b = spot_of(args, term + b_lane);
-    const int a_there = term + a_lane < end, b_there = term + b_lane < end;
+    const spot a = spot_of(args, term + a_position), b = spot_of(args, term + b_position);
+    const int a_there = term + a_position < end, b_there = term + b_position < end;
     const int a_from = (a.n * args.k + group * args.rows + row0) * volume + a.at;
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
@@ -194,14 +194,14 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
     for (int i = 0; i < A_LOADS; i++) {
       const int row = a_row0 + i * A_STEP;
       if (BM % A_STEP == 0 || row < BM)
-        *(local a_load *)(a_tile + row * PITCH + a_lane) =
+        *(local a_load *)(a_tile + row * PITCH + a_position) =
             KEPT(a_load, a_inside[i / 32] >> i % 32 & 1, a_next[i]);
     }
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
       const int column = b_row0 + i * B_STEP;
       if (BN % B_STEP == 0 || column < BN)
-        *(local b_load *)(b_tile + column * PITCH + b_lane) =
+        *(local b_load *)(b_tile + column * PITCH + b_position) =
             KEPT(b_load, b_inside[i / 32] >> i % 32 & 1, b_next[i]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -2,17 +2,17 @@
  * along the row. Both are one sum over the source rows that a row of results meets: lines.
  *
  * A work-group computes CHANNELS channels of TILE neighbours of one row of results. An item has COLUMNS of
- * them, LANES items share these and take turns at the lines. A line lies in local memory in blocks of
+ * them, ITEMS_PER_RESULT items share these and take turns at the lines. A line lies in local memory in blocks of
  * COLUMNS: with block b the item's results meet block b + 1 at the next COLUMNS taps, so two blocks in
  * registers, one of them loaded per step, serve COLUMNS * COLUMNS multiply-adds per channel. */
-#if !defined(ITEMS) || !defined(CHANNELS) || !defined(COLUMNS) || !defined(LANES)
-#error "a size is missing: ITEMS, CHANNELS, COLUMNS, LANES"
+#if !defined(ITEMS) || !defined(CHANNELS) || !defined(COLUMNS) || !defined(ITEMS_PER_RESULT)
+#error "a size is missing: ITEMS, CHANNELS, COLUMNS, ITEMS_PER_RESULT"
 #endif
 #ifndef DIRECTION
 #error "DIRECTION is missing: 0 = forward, 1 = backward_data"
 #endif
-#if ITEMS % LANES != 0 || COLUMNS % 4 != 0
-#error "LANES must divide ITEMS and 4 must divide COLUMNS"
+#if ITEMS % ITEMS_PER_RESULT != 0 || COLUMNS % 4 != 0
+#error "ITEMS_PER_RESULT must divide ITEMS and 4 must divide COLUMNS"
 #endif
 #if SPACE != 2 || STRIDE_2 != 1 || DILATION_2 != 1
 #error "the geometry must be compiled in, and have neither stride nor dilation along the row"
@@ -26,7 +26,7 @@
 #endif
 #define ROWS_OF_FILTER (FILTER_0 * FILTER_1)
 
-#define ACROSS (ITEMS / LANES)
+#define ACROSS (ITEMS / ITEMS_PER_RESULT)
 #define TILE (ACROSS * COLUMNS)
 #define TILES ((RESULT_W + TILE - 1) / TILE)
 /* Steps of COLUMNS taps: whole ones, and one with the rest. */
@@ -154,17 +154,17 @@ static void add_line(local const float *line, local const float *staged, float *
 #endif
 }
 
-/* The sums of LANES items meet in local memory, from where neighbours are stored together. */
+/* The sums of ITEMS_PER_RESULT items meet in local memory, from where neighbours are stored together. */
 static void store_row(const conv_args args, global const float *bias, global float *out, place p,
                       local float *lines, const float *sum) {
-  const int item = (int)get_local_id(0), across = item % ACROSS, lane = item / ACROSS;
+  const int item = (int)get_local_id(0), across = item % ACROSS, member = item / ACROSS;
   const int results = DIRECTION == 0 ? args.k : args.c;
 #pragma unroll
   for (int c = 0; c < CHANNELS; c++) {
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int i = 0; i < COLUMNS; i += 4)
-      *(local float4 *)(lines + lane * LINE + across * PITCH + i) =
+      *(local float4 *)(lines + member * LINE + across * PITCH + i) =
           (float4)(sum[c * COLUMNS + i], sum[c * COLUMNS + i + 1], sum[c * COLUMNS + i + 2],
                    sum[c * COLUMNS + i + 3]);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -174,7 +174,7 @@ static void store_row(const conv_args args, global const float *bias, global flo
       const int at = e / COLUMNS * PITCH + e % COLUMNS;
       float v = lines[at];
 #pragma unroll
-      for (int i = 1; i < LANES; i++) v += lines[i * LINE + at];
+      for (int i = 1; i < ITEMS_PER_RESULT; i++) v += lines[i * LINE + at];
       if (p.w + e < RESULT_W && p.channel + c < results)
         store(args, bias, out, to + e, p.channel + c, v);
     }
@@ -185,32 +185,32 @@ static void store_row(const conv_args args, global const float *bias, global flo
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows(
     const conv_args args, global const float *restrict source, global const float *restrict weights,
     global const float *restrict bias, global float *restrict out) {
-  local float lines[LANES * LINE] __attribute__((aligned(16)));
-  local float staged[LANES * CHANNELS * STAGED_TAPS] __attribute__((aligned(16)));
+  local float lines[ITEMS_PER_RESULT * LINE] __attribute__((aligned(16)));
+  local float staged[ITEMS_PER_RESULT * CHANNELS * STAGED_TAPS] __attribute__((aligned(16)));
   source += (size_t)args.a_at * CONV_ALIGN;
   weights += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
-  const int across = (int)get_local_id(0) % ACROSS, lane = (int)get_local_id(0) / ACROSS;
+  const int across = (int)get_local_id(0) % ACROSS, member = (int)get_local_id(0) / ACROSS;
   const int sources = DIRECTION == 0 ? args.c : args.k, count = sources * ROWS_OF_FILTER;
   const place p = find_place(args, args.first_group + (int)get_group_id(0));
   const int first = p.w + BEFORE + across;
-  local float *const own_line = lines + lane * LINE;
-  local float *const own_taps = staged + lane * CHANNELS * STAGED_TAPS;
+  local float *const own_line = lines + member * LINE;
+  local float *const own_taps = staged + member * CHANNELS * STAGED_TAPS;
 
   float sum[CHANNELS * COLUMNS], next[LOADS];
 #pragma unroll
   for (int i = 0; i < CHANNELS * COLUMNS; i++) sum[i] = 0.0f;
-  int line = find_line(p, sources, lane);
+  int line = find_line(p, sources, member);
   load_line(source, line, first, next);
-  for (int l = 0; l < count; l += LANES) {
+  for (int l = 0; l < count; l += ITEMS_PER_RESULT) {
     const int now = line;
     barrier(CLK_LOCAL_MEM_FENCE);
     keep_line(next, now >= 0, first, across, own_line);
-    stage_taps(args, weights, p.channel, l + lane, across, own_taps);
+    stage_taps(args, weights, p.channel, l + member, across, own_taps);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (l + LANES < count) {
-      line = find_line(p, sources, l + LANES + lane);
+    if (l + ITEMS_PER_RESULT < count) {
+      line = find_line(p, sources, l + ITEMS_PER_RESULT + member);
       load_line(source, line, first, next);
       STAY_IN_ORDER();
     }

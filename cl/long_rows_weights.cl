@@ -149,7 +149,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows_weights
   float sum[CHANNELS * COLUMNS];
 #pragma unroll
   for (int i = 0; i < CHANNELS * COLUMNS; i++) sum[i] = 0.0f;
-  const int begin = p.slice * args.slice, end = min(args.items, begin + args.slice);
+  const int begin = p.slice * args.slice_length, end = min(args.items, begin + args.slice_length);
   for (int piece = begin; piece < end; piece++) {
     const int first = piece % PIECES * POSITIONS, row = piece / PIECES;
     const int h = row % OUT_1, z = row / OUT_1 % OUT_0, n = row / OUT_1 / OUT_0;

@@ -193,8 +193,8 @@ static void put(const conv_args args, global const float *bias, global float *ou
     }
 #else
 #pragma unroll
-    for (int lane = 0; lane < 4; lane++) {
-      const int at = left + lane, n = at / Q_2 / Q_1 / Q_0;
+    for (int component = 0; component < 4; component++) {
+      const int at = left + component, n = at / Q_2 / Q_1 / Q_0;
       const int h = at / Q_2 % Q_1 * STRIDE_1 + line % STRIDE_1;
       const int z = at / Q_2 / Q_1 % Q_0 * STRIDE_0 + line / STRIDE_1;
       const int to = (((n * args.c + channel) * IN_0 + z) * IN_1 + h) * IN_2;
@@ -204,7 +204,7 @@ static void put(const conv_args args, global const float *bias, global float *ou
         const float4 v = of[f * TM];
         if (w < IN_2 && h < IN_1 && z < IN_0 && n < args.n)
           store(args, bias, out, to + w, channel,
-                lane == 0 ? v.x : lane == 1 ? v.y : lane == 2 ? v.z : v.w);
+                component == 0 ? v.x : component == 1 ? v.y : component == 2 ? v.z : v.w);
       }
     }
 #endif
@@ -240,8 +240,8 @@ kernel GROUP_OF(ITEMS) void strided_data(
   /* As in implicit_gemm.cl: no branch in the loop. */
   float4 a_next[A_LOADS];
   float b_next[B_COLUMNS * B_ROWS * SHIFTS];
-  int block = slice * args.slice;
-  const int last = min(args.slice, args.depth_up / BK - block) + block - 1;
+  int block = slice * args.slice_length;
+  const int last = min(args.slice_length, args.depth_up / BK - block) + block - 1;
   load_weights(args, packed, block, item, a_next);
   load_source(source, &column, block, item / BN, args.depth - block * BK, b_next);
   keep(a_next, b_next, item, a_tile, b_tile);

@@ -263,13 +263,13 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter(
   store_filters(args, bias, out, filters, first, WG, item);
 }
 
-/* The same where there are few elements: `slice` items share one, each adds every slice-th point, three
+/* The same where there are few elements: `items_per_result` items share one and add points that far apart, three
  * at a time so that loads overlap. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter_shared(
     const conv_args args, global const float *restrict products, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   local float sums[POINTS * WG];
-  const int item = (int)get_local_id(0), lanes = args.slice, width = WG / lanes;
+  const int item = (int)get_local_id(0), together = args.items_per_result, width = WG / together;
   const int first = (args.first_group + (int)get_group_id(0)) * width;
   const int mine = item % width, id = first + mine;
   products += (size_t)args.a_at * CONV_ALIGN;
@@ -278,18 +278,18 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter_shar
 
   const int matrices = spots(args), there = id < args.items;
   if (there) products += element_of_filter(args, id);
-  for (int point = item / width; point < POINTS; point += 3 * lanes) {
+  for (int point = item / width; point < POINTS; point += 3 * together) {
     float sum[3] = {0.0f, 0.0f, 0.0f};
 #pragma unroll 4
     for (int slice = 0; slice < args.slices; slice++) {
 #pragma unroll
       for (int i = 0; i < 3; i++)
-        if (there & (point + i * lanes < POINTS))
-          sum[i] += products[(slice * POINTS + point + i * lanes) * matrices];
+        if (there & (point + i * together < POINTS))
+          sum[i] += products[(slice * POINTS + point + i * together) * matrices];
     }
 #pragma unroll
     for (int i = 0; i < 3; i++)
-      if (point + i * lanes < POINTS) sums[(point + i * lanes) * width + mine] = sum[i];
+      if (point + i * together < POINTS) sums[(point + i * together) * width + mine] = sum[i];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   float filter[9];

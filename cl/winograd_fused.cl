@@ -55,11 +55,11 @@ kernel GROUP_OF(GROUP) void winograd_fused(
   const int column0 = index % args.column_tiles * BN, group = index / args.column_tiles;
 
   /* The item's column and first channel of a step, for loading and storing. */
-  const int column = item % BN, lane = item / BN;
+  const int column = item % BN, first_channel = item / BN;
   const spot at = spot_of(args, column0 + column);
   const uint inside = inside_of(args, at);
   const int volume = args.iz * args.ih * args.iw;
-  const int from = (at.image * args.groups * args.depth + group * args.depth + lane) * volume +
+  const int from = (at.image * args.groups * args.depth + group * args.depth + first_channel) * volume +
                    (at.z * args.ih + at.h - args.ph) * args.iw + at.w - args.pw;
 
   float4 sum[TM * FRAGMENTS];
@@ -74,7 +74,7 @@ kernel GROUP_OF(GROUP) void winograd_fused(
     for (int i = 0; i < PATCHES; i++) {
       const int channel = i * (GROUP / BN);
       load_patch(source + from + (term + channel) * volume, args.iw,
-                 term + lane + channel < args.depth ? inside : 0u, d[i]);
+                 term + first_channel + channel < args.depth ? inside : 0u, d[i]);
     }
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i++) {
@@ -86,7 +86,7 @@ kernel GROUP_OF(GROUP) void winograd_fused(
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int i = 0; i < PATCHES; i++)
-      transform_patch(d[i], b_tiles + (lane + i * (GROUP / BN)) * BN + column, B_POINT);
+      transform_patch(d[i], b_tiles + (first_channel + i * (GROUP / BN)) * BN + column, B_POINT);
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i++) {
       const int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
@@ -104,7 +104,7 @@ kernel GROUP_OF(GROUP) void winograd_fused(
       *(local float4 *)(room + (point * ROWS + tile_row(mine, i / FRAGMENTS)) * BN +
                         tile_column(mine, i % FRAGMENTS)) = sum[part * 4 * FRAGMENTS + i];
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int row = lane; row < ROWS; row += GROUP / BN) {
+    for (int row = first_channel; row < ROWS; row += GROUP / BN) {
       const int to = row0 + part * ROWS + row;
       if (at.there && to < args.rows)
         transform_back(args, at, group * args.rows + to, room + row * BN + column, bias, out);

@@ -63,12 +63,12 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused_we
   /* The item's tile of a step and its first channels. */
   const int tile = item % BK, row = row0 + item / BK, column = column0 + item / BK;
   const int in_volume = args.iz * args.ih * args.iw, out_volume = args.oz * args.oh * args.ow;
-  const int end = min(args.depth, (slice + 1) * args.slice);
+  const int end = min(args.depth, (slice + 1) * args.slice_length);
   float4 sum[TM * FRAGMENTS];
 #pragma unroll
   for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
   local float *a_tiles = room, *b_tiles = room + POINTS * A_POINT;
-  for (int term = slice * args.slice; term < end; term += BK) {
+  for (int term = slice * args.slice_length; term < end; term += BK) {
     /* What is loaded is on its way while others still multiply. */
     float a[A_LOADS][TILE][TILE], b[B_LOADS][SIDE][SIDE];
     const spot at = spot_of(args, term + tile);

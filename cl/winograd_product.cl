@@ -77,7 +77,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void winograd_product(
   const int column0 = index % args.column_tiles * BN;
   index /= args.column_tiles;
   const int matrix = index % args.groups, slice = index / args.groups;
-  const int first = slice * args.slice, end = min(args.depth_up, first + args.slice);
+  const int first = slice * args.slice_length, end = min(args.depth_up, first + args.slice_length);
 
   a += (size_t)args.a_at * CONV_ALIGN + matrix * args.depth_up * args.rows_up;
   b += (size_t)args.b_at * CONV_ALIGN + matrix * args.depth_up * args.columns_up;

@@ -1,5 +1,5 @@
 /* Kernels under way, oldest first. Waiting for them one by one instead of for the whole queue shows
- * the other side that the device gets on, and how fast, which is what slices are cut by. */
+ * the other side that the device gets on, and how fast, which is what launches are cut into parts by. */
 #include "ocl/engine/engine.h"
 #include "os/os.h"
 

@@ -39,9 +39,9 @@ static void tiles_options(const cvy_problem *problem, const cvy_ocl_depthwise_pl
 static convoy_status run_weights(cvy_device *device, const cvy_problem *problem, const launch *what,
                                  conv_args args, const cvy_ocl_depthwise_plan *plan,
                                  const bindings *arrays, span scratch) {
-  args.slice = plan->slice_length;
+  args.slice_length = plan->slice_length;
   args.slices = plan->slices;
-  return launch_slices(device, problem, what, &args, arrays, scratch);
+  return launch_split_k(device, problem, what, &args, arrays, scratch);
 }
 
 convoy_status run_depthwise(cvy_device *device, const cvy_job *job, const bindings *arrays,

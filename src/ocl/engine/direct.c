@@ -22,11 +22,11 @@ static const struct {
 
 /* Items of a work-group that share a row of outputs: neighbours read neighbours on a GPU, while on a
  * processor one item is best left to walk a row alone. */
-static int64_t lanes_of(const cvy_device *device, const cvy_problem *problem, int64_t items) {
-  int64_t lanes = 1;
-  if (device->facts.info.type == CONVOY_DEVICE_CPU) return lanes;
-  while (lanes < 32 && lanes * 2 <= problem->out[2] && lanes * 2 <= items) lanes *= 2;
-  return lanes;
+static int64_t items_per_row(const cvy_device *device, const cvy_problem *problem, int64_t items) {
+  int64_t together = 1;
+  if (device->facts.info.type == CONVOY_DEVICE_CPU) return together;
+  while (together < 32 && together * 2 <= problem->out[2] && together * 2 <= items) together *= 2;
+  return together;
 }
 
 convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings *arrays,
@@ -40,7 +40,7 @@ convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings 
   cvy_text_add(&text, "-D WIDE=%d -D WG=%lld", wide, (long long)items);
   conv_args args = args_of(problem);
   args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
-  args.slice = lanes_of(device, problem, items);
+  args.items_per_row = items_per_row(device, problem, items);
   launch what = {.source = &source,
                  .options = options,
                  .kernel = kernels[problem->direction].kernel,

@@ -298,7 +298,7 @@ bool captured_replay(cvy_device *device, const captured_job *known, const cvy_jo
 void add_space(cvy_text *text, const cvy_problem *problem, bool compiled);
 /* Registers for so many items at once on an NVIDIA multiprocessor, no more and no fewer; elsewhere nothing. */
 void add_resident(cvy_text *text, const cvy_device *device, int64_t items);
-/* A kernel of cl/gemm_sides.cl, at least `items` items. */
+/* A kernel of cl/pack_and_reduce.cl, at least `items` items. */
 convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const char *kernel,
                           const conv_args *args, int64_t items, const bindings *arrays);
 /* The job's weights as tiles read them: [group][block of `block` channels][tap][block][rows_up], a
@@ -307,16 +307,16 @@ convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_
                              int64_t block, const bindings *arrays, span *out);
 /* A product of args->slices slices: one writes the result, of several each its part of `scratch`,
  * which are then added, so that what happens to finished sums happens once. */
-convoy_status launch_slices(cvy_device *device, const cvy_problem *problem, const launch *what,
+convoy_status launch_split_k(cvy_device *device, const cvy_problem *problem, const launch *what,
                             const conv_args *args, const bindings *arrays, span scratch);
 /* out = the sum of the partial results, with the problem's epilogue. Many slices are shared by
  * several lanes of a work-group. */
-convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+convoy_status reduce_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
                          span partial, const bindings *arrays);
 
 /* The same for partial results of backward_data with a 1x1 filter, at the positions that dy has; zeros
  * go between them. */
-convoy_status spread_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+convoy_status scatter_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
                             span partial, const bindings *arrays);
 
 /* ------------------------------------------------------------- one per algorithm, run.c */

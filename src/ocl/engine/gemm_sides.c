@@ -5,12 +5,12 @@
 #include "ocl/implicit_gemm.h"
 
 static const program_source sides_source = {
-    "gemm_sides.cl",
-    (const char *const[]){cvy_cl_conv_args, cvy_cl_epilogue, cvy_cl_gemm_sides, NULL}};
+    "pack_and_reduce.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_epilogue, cvy_cl_pack_and_reduce, NULL}};
 
-static const program_source spread_source = {
-    "spread.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
-                                       cvy_cl_space, cvy_cl_spread, NULL}};
+static const program_source scatter_source = {
+    "scatter_split_k.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
+                                       cvy_cl_space, cvy_cl_scatter_split_k, NULL}};
 
 void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
   const struct {
@@ -53,22 +53,23 @@ convoy_status launch_side(cvy_device *device, const cvy_problem *problem, const 
   return launch_kernel(device, &what, *args, arrays);
 }
 
-convoy_status add_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+convoy_status reduce_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
                          span partial, const bindings *arrays) {
   const bool forward = problem->direction == CONVOY_FORWARD;
-  const int64_t lanes = slices >= 256 ? 32 : slices >= 16 ? 8 : 1;
+  const int64_t together = slices >= 256 ? 32 : slices >= 16 ? 8 : 1;
   const int64_t group = cvy_ocl_group_items(&device->facts);
   conv_args args = args_of(problem);
   args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
   args.slices = slices;
-  args.slice = lanes < group ? lanes : group;
+  args.items_per_result = together < group ? together : group;
   args.rows = forward ? args.k : args.c;
   args.depth = forward ? cvy_out_volume(problem) : cvy_in_volume(problem);
-  const bindings adds = {.a = partial, .bias = arrays->bias, .out = arrays->out};
-  return launch_side(device, problem, "add_slices", &args, args.items * args.slice, &adds);
+  const bindings sums = {.a = partial, .bias = arrays->bias, .out = arrays->out};
+  return launch_side(device, problem, "reduce_split_k", &args, args.items * args.items_per_result,
+                     &sums);
 }
 
-convoy_status spread_slices(cvy_device *device, const cvy_problem *problem, int64_t slices,
+convoy_status scatter_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
                             span partial, const bindings *arrays) {
   conv_args args = args_of(problem);
   args.items = problem->n * problem->c * cvy_out_volume(problem);
@@ -77,14 +78,14 @@ convoy_status spread_slices(cvy_device *device, const cvy_problem *problem, int6
   cvy_text text = cvy_text_in(options, sizeof options);
   cvy_text_add(&text, "-D WIDE=0 -D WG=%lld", (long long)cvy_ocl_group_items(&device->facts));
   add_space(&text, problem, device->facts.info.type != CONVOY_DEVICE_CPU);
-  const launch what = {.source = &spread_source, .options = options, .kernel = "spread_slices"};
-  const bindings spreads = {.a = partial, .bias = arrays->bias, .out = arrays->out};
-  return launch_elements(device, &what, &args, &spreads);
+  const launch what = {.source = &scatter_source, .options = options, .kernel = "scatter_split_k"};
+  const bindings scatters = {.a = partial, .bias = arrays->bias, .out = arrays->out};
+  return launch_elements(device, &what, &args, &scatters);
 }
 
 static convoy_status pack(cvy_device *device, const cvy_problem *problem, conv_args args,
                           int64_t block, span weights, span packed) {
-  args.slice = block;
+  args.block_channels = block;
   const bindings arrays = {.a = weights, .out = packed};
   return launch_side(device, problem, "pack_weights", &args, args.items, &arrays);
 }
@@ -104,7 +105,7 @@ convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_
   return status || !fresh ? status : pack(device, problem, sized, block, arrays->b, *out);
 }
 
-convoy_status launch_slices(cvy_device *device, const cvy_problem *problem, const launch *what,
+convoy_status launch_split_k(cvy_device *device, const cvy_problem *problem, const launch *what,
                             const conv_args *args, const bindings *arrays, span scratch) {
   if (args->slices == 1) return launch_kernel(device, what, *args, arrays);
   bindings partial = *arrays;
@@ -113,5 +114,5 @@ convoy_status launch_slices(cvy_device *device, const cvy_problem *problem, cons
   bare.accumulate = bare.has_bias = 0;
   bare.activation = CONVOY_IDENTITY;
   const convoy_status status = launch_kernel(device, what, bare, &partial);
-  return status ? status : add_slices(device, problem, args->slices, scratch, arrays);
+  return status ? status : reduce_split_k(device, problem, args->slices, scratch, arrays);
 }

@@ -32,7 +32,7 @@ static convoy_status launch_product(cvy_device *device, const cvy_problem *probl
   args.accumulate = args.has_bias = 0;
   args.activation = CONVOY_IDENTITY;
   const convoy_status status = launch_kernel(device, what, args, &partial);
-  return status ? status : spread_slices(device, problem, args.slices, scratch, arrays);
+  return status ? status : scatter_split_k(device, problem, args.slices, scratch, arrays);
 }
 
 convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bindings *arrays,
@@ -58,5 +58,5 @@ convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bi
                        .items = plan.items,
                        .work = cvy_problem_flops(problem)};
   if (plan.scatters) return launch_product(device, problem, &what, args, &of, scratch);
-  return launch_slices(device, problem, &what, &args, &of, scratch);
+  return launch_split_k(device, problem, &what, &args, &of, scratch);
 }

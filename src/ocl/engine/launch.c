@@ -3,7 +3,7 @@
 
 #include "ocl/engine/engine.h"
 
-#define MOST_SLICES 256
+#define MOST_PARTS 256
 /* What moving one element takes, in operations of a slow card: memory is what it waits for. */
 #define MOVED_WORK 32.0
 
@@ -51,7 +51,7 @@ conv_args args_of_product(const cvy_problem *problem, const cvy_ocl_product *pro
   args.row_tiles = product->row_tiles;
   args.column_tiles = product->column_tiles;
   args.slices = product->slices;
-  args.slice = product->slice_length;
+  args.slice_length = product->slice_length;
   return args;
 }
 
@@ -79,8 +79,8 @@ static cl_int set_arrays(cl_kernel kernel, const bindings *arrays) {
 }
 
 /* The next `groups` work-groups from args->first_group on. */
-static cl_int enqueue_slice(cvy_device *device, const launch *what, program_kernel *kernel,
-                            const conv_args *args, int64_t groups) {
+static cl_int enqueue_part(cvy_device *device, const launch *what, program_kernel *kernel,
+                           const conv_args *args, int64_t groups) {
   cl_event done;
   const double work = what->work * (double)groups / (double)what->work_groups;
   const bool watched = completion_due(device, work / kernel->rate);
@@ -96,9 +96,9 @@ static cl_int enqueue_slice(cvy_device *device, const launch *what, program_kern
 
 /* Work-groups that take about device->dispatch seconds together. */
 static int64_t groups_at_once(const cvy_device *device, const launch *what, double rate) {
-  const double slices = what->work / (rate * device->dispatch);
-  if (!(slices > 1)) return what->work_groups;
-  const int64_t whole = slices < MOST_SLICES ? (int64_t)slices + 1 : MOST_SLICES;
+  const double parts = what->work / (rate * device->dispatch);
+  if (!(parts > 1)) return what->work_groups;
+  const int64_t whole = parts < MOST_PARTS ? (int64_t)parts + 1 : MOST_PARTS;
   return cvy_ocl_ceil_div(what->work_groups, whole);
 }
 
@@ -113,7 +113,7 @@ convoy_status launch_found(cvy_device *device, const launch *what, program_kerne
   for (args.first_group = 0; code == CL_SUCCESS && args.first_group < what->work_groups;
        args.first_group += most) {
     const int64_t left = what->work_groups - args.first_group;
-    code = enqueue_slice(device, what, kernel, &args, left < most ? left : most);
+    code = enqueue_part(device, what, kernel, &args, left < most ? left : most);
   }
   return code == CL_SUCCESS ? CONVOY_OK : cl_fail(code, what->kernel);
 }

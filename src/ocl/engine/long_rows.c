@@ -18,8 +18,9 @@ static void write_options(const cvy_problem *problem, const cvy_ocl_long_rows_pl
     cvy_text_add(text, " -D ACROSS=%lld -D ALONG=%lld -D POSITIONS=%lld", (long long)plan->across,
                  (long long)plan->along, (long long)plan->positions);
   else
-    cvy_text_add(text, " -D ITEMS=%lld -D LANES=%lld -D DIRECTION=%d", (long long)plan->items,
-                 (long long)plan->items_per_result, problem->direction == CONVOY_BACKWARD_DATA);
+    cvy_text_add(text, " -D ITEMS=%lld -D ITEMS_PER_RESULT=%lld -D DIRECTION=%d",
+                 (long long)plan->items, (long long)plan->items_per_result,
+                 problem->direction == CONVOY_BACKWARD_DATA);
   add_space(text, problem, true);
 }
 
@@ -42,7 +43,7 @@ convoy_status run_long_rows(cvy_device *device, const cvy_job *job, const bindin
   args.row_tiles = plan.blocks;
   if (!weights) return launch_kernel(device, &what, args, arrays);
   args.items = plan.pieces;
-  args.slice = plan.slice_length;
+  args.slice_length = plan.slice_length;
   args.slices = plan.slices;
-  return launch_slices(device, problem, &what, &args, arrays, scratch);
+  return launch_split_k(device, problem, &what, &args, arrays, scratch);
 }

@@ -29,5 +29,5 @@ convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const bin
                        .work_groups = plan.work_groups,
                        .items = plan.items,
                        .work = cvy_problem_flops(problem)};
-  return launch_slices(device, problem, &what, &args, &of, scratch);
+  return launch_split_k(device, problem, &what, &args, &of, scratch);
 }

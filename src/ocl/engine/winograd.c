@@ -161,12 +161,13 @@ static convoy_status run_gather(const winograd_run *run, const conv_args *piece)
 
 /* Items that share an element of the gradient: one where elements alone keep the device busy, each item
  * loading all points at once; else as many as do, but neighbours read 8 neighbouring floats at least. */
-static int64_t lanes_for(const winograd_run *run, int64_t elements) {
+static int64_t items_per_filter(const winograd_run *run, int64_t elements) {
   const int64_t units = (int64_t)run->device->facts.info.compute_units;
   if (elements >= LONE_ITEMS_PER_UNIT * units || group_items(run) < 32) return 1;
-  int64_t lanes = 4;
-  while (elements * lanes < ITEMS_PER_UNIT * units && lanes * 16 <= group_items(run)) lanes *= 2;
-  return lanes;
+  int64_t together = 4;
+  while (elements * together < ITEMS_PER_UNIT * units && together * 16 <= group_items(run))
+    together *= 2;
+  return together;
 }
 
 /* x and dy to the matrices of the products. */
@@ -191,9 +192,10 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
   conv_args args = *piece;
   args.items = run->problem->groups * plan->product.rows * plan->product.columns;
   args.accumulate = args.accumulate || piece->first > 0;
-  args.slice = lanes_for(run, args.items);
-  return transform(run, args.slice > 1 ? "winograd_filter_shared" : "winograd_filter", &args,
-                   cvy_ocl_ceil_div(args.items, group_items(run) / args.slice), &out);
+  args.items_per_result = items_per_filter(run, args.items);
+  return transform(run, args.items_per_result > 1 ? "winograd_filter_shared" : "winograd_filter",
+                   &args, cvy_ocl_ceil_div(args.items, group_items(run) / args.items_per_result),
+                   &out);
 }
 
 /* The whole pass, with the extents of space compiled in. `scratch`: for slices of a gradient. */
@@ -208,7 +210,7 @@ static convoy_status run_fused(const winograd_run *run, span scratch) {
   if (!weights) add_resident(&text, run->device, 2 * run->plan.items);
   bindings arrays = *run->arrays;
   if (!weights) arrays.b = run->a;
-  return launch_slices(run->device, run->problem, &what, &run->args, &arrays, scratch);
+  return launch_split_k(run->device, run->problem, &what, &run->args, &arrays, scratch);
 }
 
 static convoy_status run_pieces(const winograd_run *run) {

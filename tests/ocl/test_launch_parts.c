@@ -7,19 +7,19 @@
 #include "counting.h"
 #include "engine.h"
 
-static test_engine whole, sliced;
+static test_engine whole, parted;
 
 /* The same device once more, with launches of a nanosecond. */
-static void open_sliced(void) {
+static void open_parted(void) {
   cvy_facts facts[16];
   const cvy_open_options options = {.workspace_limit = INT64_C(64) << 20, .dispatch = 1e-9};
   const char *name = whole.backend->facts(whole.device)->info.id;
   int32_t count = 0;
   assert_int_equal(whole.backend->list(&options, facts, 16, &count), CONVOY_OK);
-  sliced = whole;
+  parted = whole;
   for (int32_t i = 0; i < count && i < 16; i++)
     if (strcmp(facts[i].info.id, name) == 0)
-      assert_int_equal(whole.backend->open(i, &options, &sliced.device), CONVOY_OK);
+      assert_int_equal(whole.backend->open(i, &options, &parted.device), CONVOY_OK);
 }
 
 /* ---------------------------------------------------------------------------- launches */
@@ -59,7 +59,7 @@ static void compare(int32_t index, const cvy_problem *problem) {
   const uint64_t begin = launches();
   assert_int_equal(test_engine_run(&whole, problem, index, &params, a, b, NULL, one), CONVOY_OK);
   const uint64_t middle = launches();
-  assert_int_equal(test_engine_run(&sliced, problem, index, &params, a, b, NULL, many), CONVOY_OK);
+  assert_int_equal(test_engine_run(&parted, problem, index, &params, a, b, NULL, many), CONVOY_OK);
   if (launches() - middle <= 2 * (middle - begin)) /* some have few work-groups to cut */
     fail_msg("%s, direction %d: %d launches became %d", row->name, (int)problem->direction,
              (int)(middle - begin), (int)(launches() - middle));
@@ -71,7 +71,7 @@ static void compare(int32_t index, const cvy_problem *problem) {
   free(many);
 }
 
-static void slices_give_the_same_bits(void **state) {
+static void launch_parts_give_the_same_bits(void **state) {
   (void)state;
   int compared = 0;
   for (int32_t row = 0; whole.backend->algorithms[row]; row++)
@@ -89,7 +89,7 @@ static void slices_give_the_same_bits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(slices_give_the_same_bits),
+      cmocka_unit_test(launch_parts_give_the_same_bits),
   };
   layer = test_counting_begin();
   if (!layer) return 1;
@@ -98,9 +98,9 @@ int main(void) {
     test_counting_end(layer);
     return status;
   }
-  open_sliced();
+  open_parted();
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  test_engine_close(&sliced);
+  test_engine_close(&parted);
   test_engine_close(&whole);
   test_counting_end(layer);
   return failed;

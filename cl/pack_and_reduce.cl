@@ -6,8 +6,8 @@
 #error "DIRECTION is missing: 1 = weights are packed for backward_data, 0 = for forward"
 #endif
 
-/* One item per element of the packed weights: [group][block][tap][slice terms][rows_up]; a block is
- * `slice` channels. */
+/* One item per element of the packed weights: [group][block][tap][channel of the block][rows_up];
+ * a block has `block_channels` channels. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
     const conv_args args, global const float *restrict w, global const float *restrict b,
     global const float *restrict bias, global float *restrict packed) {
@@ -18,9 +18,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
 
   const int taps = args.t * args.r * args.s;
   const int row = id % args.rows_up, line = id / args.rows_up;
-  const int tap = line / args.slice % taps, block = line / args.slice / taps;
-  const int blocks = args.depth_up / args.slice;
-  const int term = block % blocks * args.slice + line % args.slice, group = block / blocks;
+  const int tap = line / args.block_channels % taps, block = line / args.block_channels / taps;
+  const int blocks = args.depth_up / args.block_channels;
+  const int term = block % blocks * args.block_channels + line % args.block_channels, group = block / blocks;
   float v = 0.0f;
   if (row < args.rows && term < args.depth) {
 #if DIRECTION == 0
@@ -32,14 +32,14 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
   packed[id] = v;
 }
 
-/* out = sum over the slices, in an order that depends on the numbers of slices and lanes only:
- * `slice` lanes of a work-group share an element, each adds every slice-th partial result. Elements
+/* out = sum over the slices, in an order that depends on the numbers of slices and of sharing items only:
+ * `items_per_result` items of a work-group share an element, each adds the partial results that far apart. Elements
  * are [..][rows channels][depth positions]. */
-kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void add_slices(
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void reduce_split_k(
     const conv_args args, global const float *restrict partial, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   local float part[WG];
-  const int item = (int)get_local_id(0), lanes = args.slice, width = WG / lanes;
+  const int item = (int)get_local_id(0), together = args.items_per_result, width = WG / together;
   const int id = (args.first_group + (int)get_group_id(0)) * width + item % width;
   partial += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
@@ -48,13 +48,13 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void add_slices(
   float sum = 0.0f;
   if (id < args.items) {
 #pragma unroll 4
-    for (int slice = item / width; slice < args.slices; slice += lanes)
+    for (int slice = item / width; slice < args.slices; slice += together)
       sum += partial[slice * args.items + id];
   }
   part[item] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (item < width && id < args.items) {
-    for (int lane = 1; lane < lanes; lane++) sum += part[lane * width + item];
+    for (int other = 1; other < together; other++) sum += part[other * width + item];
     store(args, bias, out, id, id / args.depth % args.rows, sum);
   }
 }

@@ -6,7 +6,7 @@
 
 /* The slices of one sum are added in order. An item writes a whole cell: the sum and the zeros up to the
  * next one. */
-kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void spread_slices(
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void scatter_split_k(
     const conv_args given, global const float *restrict partial, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   const conv_args args = in_space(given);
