@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "common/cmocka.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/capture.h"
+#include "ocl/engine/device.h"
 
 enum { UNIT = 4096, MOST_NOTED = 32 };
 
@@ -40,11 +41,11 @@ static int open_device(void **state) {
   const arena_source source = {NULL, give, take_back};
   const arena_limits limits = {.alignment = 256, .block_bytes = 16 * UNIT, .most_bytes = 16 * UNIT};
   device = (cvy_device){.facts.info.memory_bytes = INT64_C(1) << 30};
-  device.memory = arena_new(&source, &limits);
+  device.memory.arena = arena_new(&source, &limits);
   for (uint64_t id = 1; id <= 8; id++) {
-    array_entry *entry = arrays_add(&device.arrays, id);
+    array_entry *entry = arrays_add(&device.memory.arrays, id);
     entry->bytes = UNIT;
-    if (arena_take(device.memory, UNIT, &entry->piece)) return 1;
+    if (arena_take(device.memory.arena, UNIT, &entry->piece)) return 1;
   }
   count_noted = 0;
   return 0;
@@ -54,13 +55,13 @@ static int close_device(void **state) {
   (void)state;
   captured_close(&device);
   prepacked_forget_all(&device);
-  arrays_clear(&device.arrays);
-  arena_free(device.memory);
+  arrays_clear(&device.memory.arrays);
+  arena_free(device.memory.arena);
   return 0;
 }
 
 static span array(uint64_t id) {
-  return span_of(arrays_find(&device.arrays, id)->piece);
+  return span_of(arrays_find(&device.memory.arrays, id)->piece);
 }
 
 /* Operands first, first + 1, first + 2. */
@@ -91,7 +92,7 @@ static bool capture_one(const cvy_job *job, bool with_form, int times) {
   }
   for (int i = 0; i < times; i++) note(&of);
   if (!capture_end(&device)) return false;
-  captured_keep(&device, job, &new);
+  captured_keep(&device, job, &new.job);
   return true;
 }
 
@@ -147,11 +148,11 @@ static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
   assert_true(capture_one(&first, true, 1));
   assert_true(capture_one(&one, true, 1));
   assert_true(replay(&one));
-  prepacked_forget(&device, arrays_find(&device.arrays, 2));
+  prepacked_forget(&device, arrays_find(&device.memory.arrays, 2));
   assert_false(replay(&one));
   assert_int_equal(count_noted, 0);
   assert_true(capture_one(&one, true, 1)); /* the form is fresh again, this time it is captured */
-  prepacked_forget(&device, arrays_find(&device.arrays, 2));
+  prepacked_forget(&device, arrays_find(&device.memory.arrays, 2));
   assert_true(replay(&one));
   assert_int_equal(count_noted, 2);
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "common/cmocka.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/device.h"
 
 enum { UNIT = 4096, BLOCK = 4 * UNIT };
 
@@ -32,20 +32,20 @@ static int open_device(void **state) {
   const arena_limits limits = {.alignment = 256, .block_bytes = UNIT, .most_bytes = BLOCK};
   device = (cvy_device){.facts.info.memory_bytes = INT64_C(1) << 30};
   room = BLOCK;
-  device.memory = arena_new(&source, &limits);
-  return device.memory == NULL;
+  device.memory.arena = arena_new(&source, &limits);
+  return device.memory.arena == NULL;
 }
 
 static int close_device(void **state) {
   (void)state;
   prepacked_forget_all(&device);
-  arrays_clear(&device.arrays);
-  arena_free(device.memory);
+  arrays_clear(&device.memory.arrays);
+  arena_free(device.memory.arena);
   return room != BLOCK;
 }
 
 static array_entry *add_array(uint64_t id) {
-  array_entry *entry = arrays_add(&device.arrays, id);
+  array_entry *entry = arrays_add(&device.memory.arrays, id);
   entry->bytes = UNIT;
   return entry;
 }
@@ -60,7 +60,7 @@ static bool is_fresh(uint64_t id, const prepacked_form *form, int64_t bytes) {
 }
 
 static int64_t bytes_in_use(void) {
-  return arena_count(device.memory).bytes;
+  return arena_count(device.memory.arena).bytes;
 }
 
 static void a_form_is_made_once(void **state) {
@@ -125,7 +125,7 @@ static void forms_make_room_for_everything_else(void **state) {
   span at;
   bool fresh;
   assert_int_equal(prepacked_find(&device, 7, &some_form, UNIT, &at, &fresh), CONVOY_ERR_MEMORY);
-  arena_give(device.memory, piece);
+  arena_give(device.memory.arena, piece);
   assert_true(is_fresh(7, &some_form, UNIT));
 }
 

@@ -1,8 +1,10 @@
-/* Writes down what launch code does for a job: its launches, and which of the job's arrays each was given.
- * What depends on more than the job cannot be written down and is left to the launch code. */
+/* Takes down what launch code does for a job: its launches, and which of the job's arrays each was given.
+ * What depends on more than the job cannot be captured and is left to the launch code. */
+#include "ocl/engine/capture.h"
+
 #include <string.h>
 
-#include "ocl/engine/engine.h"
+#include "ocl/engine/device.h"
 
 void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const bindings *arrays,
                    const arena_piece *scratch) {
@@ -17,24 +19,27 @@ void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const b
   new->b = job->b.id;
   new->pieces[ORIGIN_SCRATCH] = scratch;
   new->job.scratch_bytes = scratch ? scratch->bytes : 0;
-  for (size_t i = ORIGIN_A; i < CVY_COUNT(operands); i++)
-    if (operands[i].memory) new->pieces[i] = arrays_find(&device->arrays, operands[i].id)->piece;
-  device->capture = new;
+  new->job.launches = new->launches;
+  for (size_t i = ORIGIN_A; i < CVY_COUNT(operands); i++) {
+    if (operands[i].memory)
+      new->pieces[i] = arrays_find(&device->memory.arrays, operands[i].id)->piece;
+  }
+  device->captured.capture = new;
 }
 
 bool capture_end(cvy_device *device) {
-  const capture *ended = device->capture;
-  device->capture = NULL;
+  const capture *ended = device->captured.capture;
+  device->captured.capture = NULL;
   return !ended->invalid;
 }
 
 void capture_invalidate(cvy_device *device) {
-  if (device->capture) device->capture->invalid = true;
+  if (device->captured.capture) device->captured.capture->invalid = true;
 }
 
 void capture_form(cvy_device *device, uint64_t id, const prepacked_form *form, int64_t bytes,
                   const arena_piece *piece, bool fresh) {
-  capture *on = device->capture;
+  capture *on = device->captured.capture;
   if (!on) return;
   if (id != on->b || on->pieces[ORIGIN_FORM]) on->invalid = true;
   on->pieces[ORIGIN_FORM] = piece;
@@ -44,12 +49,12 @@ void capture_form(cvy_device *device, uint64_t id, const prepacked_form *form, i
 }
 
 static bool is_inside(const arena_piece *piece, span at) {
-  const int64_t byte = at.at * (int64_t)sizeof(float);
+  int64_t byte = at.at * (int64_t)sizeof(float);
   return piece && piece->memory == at.memory && byte >= piece->at &&
          byte < piece->at + piece->bytes;
 }
 
-/* One array in two roles could be either. */
+/* Which of the job's arrays a span lies in. One array in two roles could be either, so it is not known. */
 static captured_array array_of(capture *on, span at) {
   captured_array found = {0};
   if (!at.memory) return found;
@@ -62,20 +67,22 @@ static captured_array array_of(capture *on, span at) {
   return found;
 }
 
+/* The options are the caller's text, and are not needed once the kernel is found. */
 void capture_launch(cvy_device *device, const launch *what, program_kernel *kernel,
                     const conv_args *args, const bindings *arrays) {
-  capture *on = device->capture;
+  capture *on = device->captured.capture;
   if (!on || on->invalid) return;
   if (on->job.count == CAPTURED_LAUNCHES) {
     on->invalid = true;
     return;
   }
-  on->launches[on->job.count++] = (captured_launch){.what = *what,
-                                                    .kernel = kernel,
-                                                    .args = *args,
-                                                    .a = array_of(on, arrays->a),
-                                                    .b = array_of(on, arrays->b),
-                                                    .bias = array_of(on, arrays->bias),
-                                                    .out = array_of(on, arrays->out)};
-  on->launches[on->job.count - 1].what.options = NULL; /* the caller's text */
+  captured_launch *new = &on->launches[on->job.count++];
+  *new = (captured_launch){.what = *what,
+                           .kernel = kernel,
+                           .args = *args,
+                           .a = array_of(on, arrays->a),
+                           .b = array_of(on, arrays->b),
+                           .bias = array_of(on, arrays->bias),
+                           .out = array_of(on, arrays->out)};
+  new->what.options = NULL;
 }

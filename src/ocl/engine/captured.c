@@ -1,13 +1,15 @@
-/* Jobs that came before: the same problem with the same parameters takes the same launches with other
- * arrays, so that planning, writing options and finding kernels are done once. */
+/* The same problem with the same parameters takes the same launches with other arrays, so that planning,
+ * writing options and finding kernels are done once. */
+#include "ocl/engine/captured.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "ocl/engine/engine.h"
+#include "ocl/engine/device.h"
 
 #define BUCKETS 256
 #define MOST_CAPTURED 1024
-/* A job up to its operands: what its launches depend on. */
+/* A job's launches depend on the job up to its operands. */
 #define KEY_BYTES offsetof(cvy_job, a)
 
 typedef struct entry {
@@ -29,7 +31,8 @@ static entry **link_of(struct captured_table *table, const cvy_job *job) {
 }
 
 const captured_job *captured_find(const cvy_device *device, const cvy_job *job) {
-  const entry *found = device->captured ? *link_of(device->captured, job) : NULL;
+  struct captured_table *table = device->captured.table;
+  const entry *found = table ? *link_of(table, job) : NULL;
   return found ? &found->job : NULL;
 }
 
@@ -46,42 +49,44 @@ static void drop_all(struct captured_table *table) {
 }
 
 void captured_close(cvy_device *device) {
-  if (device->captured) drop_all(device->captured);
-  free(device->captured);
-  device->captured = NULL;
+  if (device->captured.table) drop_all(device->captured.table);
+  free(device->captured.table);
+  device->captured.table = NULL;
 }
 
 /* Without host memory the job is planned again next time. A table that is full is begun anew: whoever
  * has so many different jobs is looking for a good one. */
-void captured_keep(cvy_device *device, const cvy_job *job, const capture *of) {
-  const size_t bytes = (size_t)of->job.count * sizeof *of->launches;
-  if (!device->captured) device->captured = calloc(1, sizeof *device->captured);
-  entry *new = device->captured ? malloc(sizeof *new + bytes) : NULL;
+void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *captured) {
+  size_t bytes = (size_t)captured->count * sizeof *captured->launches;
+  if (!device->captured.table) device->captured.table = calloc(1, sizeof *device->captured.table);
+  struct captured_table *table = device->captured.table;
+  entry *new = table ? malloc(sizeof *new + bytes) : NULL;
   if (!new) return;
-  struct captured_table *table = device->captured;
   if (table->count == MOST_CAPTURED) drop_all(table);
   entry **link = link_of(table, job);
   if (*link) drop(table, link);
   new->next = *link;
   memcpy(new->key, job, KEY_BYTES);
-  new->job = of->job;
+  new->job = *captured;
   new->job.launches = new->launches;
-  memcpy(new->launches, of->launches, bytes);
+  memcpy(new->launches, captured->launches, bytes);
   *link = new;
   table->count++;
 }
 
+/* --------------------------------------------------------------------------------- replay */
+
 static span span_from(const span *origins, captured_array array) {
-  const span from = origins[array.origin];
+  span from = origins[array.origin];
   return (span){from.memory, from.at + array.at};
 }
 
 static convoy_status launch_again(cvy_device *device, const captured_launch *at,
                                   const span *origins) {
-  const bindings arrays = {.a = span_from(origins, at->a),
-                           .b = span_from(origins, at->b),
-                           .bias = span_from(origins, at->bias),
-                           .out = span_from(origins, at->out)};
+  bindings arrays = {.a = span_from(origins, at->a),
+                     .b = span_from(origins, at->b),
+                     .bias = span_from(origins, at->bias),
+                     .out = span_from(origins, at->out)};
   return launch_found(device, &at->what, at->kernel, at->args, &arrays);
 }
 
@@ -102,11 +107,12 @@ bool captured_replay(cvy_device *device, const captured_job *known, const cvy_jo
       [ORIGIN_OUT] = arrays->out, [ORIGIN_SCRATCH] = scratch, [ORIGIN_FORM] = {NULL, 0}};
   bool fresh = false;
   *status = CONVOY_OK;
-  if (known->form_bytes > 0)
+  if (known->form_bytes > 0) {
     *status = prepacked_find(device, job->b.id, &known->form, known->form_bytes,
                              &origins[ORIGIN_FORM], &fresh);
+  }
   if (!*status && fresh && !known->makes_form) {
-    prepacked_forget(device, arrays_find(&device->arrays, job->b.id));
+    prepacked_forget(device, arrays_find(&device->memory.arrays, job->b.id));
     return false;
   }
   if (!*status) *status = launch_all(device, known, origins, fresh);

@@ -1,8 +1,14 @@
-/* Launches ocl.im2col_clblast: per piece of the batch one im2col or col2im, per image and group one
- * product. */
+/* Launches ocl.im2col_clblast: one im2col or col2im for a piece of the batch, and one product for each image
+ * and group. */
 #include "ocl/im2col_clblast.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/capture.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/observer.h"
+#include "ocl/engine/opencl/devices.h"
+#include "ocl/engine/opencl/memory.h"
 
 /* CLBlast's header sets this for itself. */
 #undef CL_TARGET_OPENCL_VERSION
@@ -12,9 +18,10 @@ static const program_source source = {
     "im2col.cl",
     (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_im2col, NULL}};
 
-#define COLUMNS_LEAST 128 /* fewer would leave a card's units idle */
+/* Fewer columns would leave a card's units idle. */
+#define COLUMNS_LEAST 128
 
-/* A matrix of a product: where it begins and the distance of its rows; taken transposed or not. */
+/* A matrix of a product: where it begins, how far apart its rows are, and whether it is taken transposed. */
 typedef struct matrix {
   span at;
   int64_t pitch;
@@ -29,9 +36,11 @@ typedef struct columns_run {
   launch what;
   conv_args args;
   span columns;
-  cl_mem product; /* CLBlast's temporary, inside our workspace */
+  cl_mem product; /* CLBlast's temporary memory, inside our workspace */
   int64_t product_bytes;
-  int64_t rows, row, volume; /* channels out and weights per channel of a group, positions */
+  int64_t rows;   /* output channels of a group */
+  int64_t row;    /* weights of one of them */
+  int64_t volume; /* positions of the output */
 } columns_run;
 
 static matrix at(span array, int64_t offset, int64_t pitch, bool transposed) {
@@ -41,47 +50,48 @@ static matrix at(span array, int64_t offset, int64_t pitch, bool transposed) {
 static convoy_status fail_clblast(CLBlastStatusCode code) {
   if (code >= CLBlastInvalidLocalMemUsage || code <= -1024)
     return cvy_fail(CONVOY_ERR_DEVICE, "CLBlast's GEMM failed with its own status %d", (int)code);
-  return cl_fail((cl_int)code, "CLBlast's GEMM");
+  return opencl_fail((cl_int)code, "CLBlast's GEMM");
 }
 
 static CLBlastTranspose transpose(const matrix *m) {
   return m->transposed ? CLBlastTransposeYes : CLBlastTransposeNo;
 }
 
-/* c = a b + beta c, row-major; m by n, k terms. */
+/* c = a b + beta c, row-major; m by n results of k terms. CLBlast's programs and launches are its own business,
+ * so a dry run prepares nothing, and the job cannot be captured. It compiles when it sees the need, and makes
+ * temporary memory where it is given none. */
 static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n, int64_t k,
                                    matrix a, matrix b, matrix c, float beta) {
-  if (run->device->dry_run) return CONVOY_OK; /* CLBlast's programs are its own business */
-  capture_invalidate(run->device);            /* CLBlast's launches are its own */
-  cl_command_queue queue = run->device->queue;
+  if (run->device->programs.dry_run) return CONVOY_OK;
+  capture_invalidate(run->device);
+  cl_command_queue queue = run->device->queue.commands;
   size_t needed = 0;
   CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
       CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k,
       (size_t)a.at.at, (size_t)a.pitch, (size_t)b.at.at, (size_t)b.pitch, (size_t)c.at.at,
       (size_t)c.pitch, &queue, &needed);
   if (code != CLBlastSuccess) return fail_clblast(code);
-  /* Without a temporary of ours CLBlast makes one itself. */
   cl_mem temporary = needed > 0 && (int64_t)needed <= run->product_bytes ? run->product : NULL;
-  const cvy_phase before = watch_phase(CVY_PHASE_COMPILING); /* it does so when it sees the need */
+  const cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
   cl_event done = NULL;
   code = CLBlastSgemmWithTempBuffer(
       CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k, 1.0f,
       a.at.memory, (size_t)a.at.at, (size_t)a.pitch, b.at.memory, (size_t)b.at.at, (size_t)b.pitch,
       beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
-  watch_phase(before);
-  if (done) completion_add(run->device, done, 0, &run->device->unmeasured);
+  observer_phase(before);
+  if (done) completion_add(run->device, done, 0, &run->device->completion.unmeasured);
   return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
 }
 
-/* Columns of c that a slow card computes in device->dispatch seconds. What was measured has no say: CLBlast
- * takes other kernels for other sizes, and the same call has to give the same bits. */
+/* Columns of c that a slow card computes in device->longest_launch seconds. What was measured has no say, as
+ * CLBlast takes other kernels for other sizes, and the same call has to give the same bits. */
 static int64_t columns_at_once(const columns_run *run, int64_t m, int64_t k) {
-  const double most = SLOW_RATE * run->device->dispatch / (2.0 * (double)m * (double)k);
+  const double most = SLOW_RATE * run->device->longest_launch / (2.0 * (double)m * (double)k);
   if (!(most < (double)INT32_MAX)) return INT32_MAX;
   return most > COLUMNS_LEAST ? (int64_t)most / COLUMNS_LEAST * COLUMNS_LEAST : COLUMNS_LEAST;
 }
 
-/* The same in pieces of columns, none of which keeps the card for long. */
+/* The same in pieces of columns, none of which keeps the card busy for long. */
 static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int64_t k, matrix a,
                               matrix b, matrix c, float beta) {
   const int64_t most = columns_at_once(run, m, k);
@@ -95,7 +105,7 @@ static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int6
   return status;
 }
 
-/* Start of a group of an image: in y, in w, and of its columns (which may be x or dx itself). */
+/* Where a group of an image begins in y, in w, and among its columns, which may be x or dx itself. */
 static int64_t y_offset(const columns_run *run, int64_t image, int64_t group) {
   return (image * run->problem->groups + group) * run->rows * run->volume;
 }
@@ -126,7 +136,7 @@ static convoy_status backward_data(const columns_run *run, int64_t image, int64_
   return multiply(run, run->row, run->volume, run->rows, w, dy, columns, add ? 1.0f : 0.0f);
 }
 
-/* Images add up in their order. */
+/* The images' sums are added in their order. */
 static convoy_status backward_weights(const columns_run *run, int64_t image, int64_t first,
                                       int64_t group) {
   const matrix dy = at(run->arrays->b, y_offset(run, image, group), run->volume, false);
@@ -167,7 +177,7 @@ static convoy_status run_piece(columns_run *run, int64_t first, int64_t images) 
       &(bindings){.a = run->columns, .bias = run->arrays->bias, .out = run->arrays->out});
 }
 
-/* col2im has applied it already. */
+/* What happens to finished sums; col2im has seen to it already. */
 static convoy_status run_epilogue(columns_run *run) {
   const cvy_problem *problem = run->problem;
   const bool back = problem->direction == CONVOY_BACKWARD_DATA;
@@ -190,21 +200,18 @@ static convoy_status run_pieces(columns_run *run) {
   return run_epilogue(run);
 }
 
-/* The part of the workspace behind the columns, as a buffer of its own: CLBlast takes no offset. */
+/* Makes the part of the workspace behind the columns a buffer of its own, because CLBlast takes no offset. */
 static convoy_status open_product(columns_run *run, span scratch) {
-  if (run->device->dry_run) return CONVOY_OK;
+  if (run->device->programs.dry_run) return CONVOY_OK;
   const int64_t from = scratch.at + cvy_ocl_round_up(run->plan.images * run->plan.image, 64);
-  cl_uint bits = 0;
-  clGetDeviceInfo(run->device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
-  const int64_t align = bits > 32 ? bits / 32 : 1; /* floats */
-  const int64_t start = cvy_ocl_round_up(from, align);
+  int64_t align = opencl_alignment(run->device->queue.device) / (int64_t)sizeof(float);
+  int64_t start = cvy_ocl_round_up(from, align > 1 ? align : 1);
   run->product_bytes = (from + run->plan.product - start) * (int64_t)sizeof(float);
   if (run->product_bytes <= 0) return CONVOY_OK;
-  const cl_buffer_region region = {(size_t)start * sizeof(float), (size_t)run->product_bytes};
   cl_int code;
-  run->product = clCreateSubBuffer(scratch.memory, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
-                                   &region, &code);
-  return run->product ? CONVOY_OK : cl_fail(code, "CLBlast's part of the workspace");
+  run->product = opencl_memory_part(scratch.memory, (size_t)start * sizeof(float),
+                                    (size_t)run->product_bytes, &code);
+  return run->product ? CONVOY_OK : opencl_fail(code, "CLBlast's part of the workspace");
 }
 
 static span columns_of(const cvy_problem *problem, const cvy_ocl_im2col_clblast_plan *plan,
@@ -233,10 +240,10 @@ convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const b
   run.columns = columns_of(problem, &run.plan, arrays, scratch);
   convoy_status status = open_product(&run, scratch);
   if (!status) status = run_pieces(&run);
-  if (run.product) clReleaseMemObject(run.product);
+  if (run.product) opencl_memory_release(run.product);
   return status;
 }
 
-void product_cache_close(void) {
+void clblast_close(void) {
   CLBlastClearCache();
 }

@@ -1,8 +1,12 @@
 /* From a problem to a kernel in the queue: the argument block, the four arrays, the sizes. */
+#include "ocl/engine/launch.h"
+
 #include <string.h>
 
-#include "ocl/engine/engine.h"
+#include "ocl/engine/capture.h"
+#include "ocl/engine/device.h"
 
+/* A launch is cut into so many parts at most. */
 #define MOST_PARTS 256
 /* What moving one element takes, in operations of a slow card: memory is what it waits for. */
 #define MOVED_WORK 32.0
@@ -56,18 +60,18 @@ conv_args args_of_product(const cvy_problem *problem, const cvy_ocl_product *pro
 }
 
 static cl_int set_block(cl_kernel kernel, const conv_args *args, bool wide) {
-  if (wide) return clSetKernelArg(kernel, 0, sizeof *args, args);
+  if (wide) return opencl_argument(kernel, 0, sizeof *args, args);
   int64_t words[CONV_ARGS_WORDS];
   int32_t narrow[CONV_ARGS_WORDS];
   memcpy(words, args, sizeof words);
   for (size_t i = 0; i < CONV_ARGS_WORDS; i++) narrow[i] = (int32_t)words[i];
-  return clSetKernelArg(kernel, 0, sizeof narrow, narrow);
+  return opencl_argument(kernel, 0, sizeof narrow, narrow);
 }
 
 /* A kernel never reads an absent array, but not every driver takes NULL: it gets `out`. */
 static cl_int set_array(cl_kernel kernel, cl_uint index, span array, span out) {
   cl_mem memory = array.memory ? array.memory : out.memory;
-  return clSetKernelArg(kernel, index, sizeof memory, &memory);
+  return opencl_argument(kernel, index, sizeof memory, &memory);
 }
 
 static cl_int set_arrays(cl_kernel kernel, const bindings *arrays) {
@@ -82,23 +86,22 @@ static cl_int set_arrays(cl_kernel kernel, const bindings *arrays) {
 static cl_int enqueue_part(cvy_device *device, const launch *what, program_kernel *kernel,
                            const conv_args *args, int64_t groups) {
   cl_event done;
-  const double work = what->work * (double)groups / (double)what->work_groups;
-  const bool watched = completion_due(device, work / kernel->rate);
-  const size_t local = (size_t)what->items, global = (size_t)groups * local;
-  const size_t offset = (size_t)args->first_group * local;
+  double work = what->work * (double)groups / (double)what->work_groups;
+  bool watched = completion_due(device, work / kernel->rate);
   cl_int code = set_block(kernel->kernel, args, what->wide);
-  if (code == CL_SUCCESS)
-    code = clEnqueueNDRangeKernel(device->queue, kernel->kernel, 1, offset ? &offset : NULL,
-                                  &global, &local, 0, NULL, watched ? &done : NULL);
+  if (code == CL_SUCCESS) {
+    code = opencl_launch(&device->queue, kernel->kernel, args->first_group, groups, what->items,
+                         watched ? &done : NULL);
+  }
   if (code == CL_SUCCESS && watched) completion_add(device, done, work, &kernel->rate);
   return code;
 }
 
-/* Work-groups that take about device->dispatch seconds together. */
+/* Work-groups that take about device->longest_launch seconds together. */
 static int64_t groups_at_once(const cvy_device *device, const launch *what, double rate) {
-  const double parts = what->work / (rate * device->dispatch);
+  double parts = what->work / (rate * device->longest_launch);
   if (!(parts > 1)) return what->work_groups;
-  const int64_t whole = parts < MOST_PARTS ? (int64_t)parts + 1 : MOST_PARTS;
+  int64_t whole = parts < MOST_PARTS ? (int64_t)parts + 1 : MOST_PARTS;
   return cvy_ocl_ceil_div(what->work_groups, whole);
 }
 
@@ -109,21 +112,20 @@ convoy_status launch_found(cvy_device *device, const launch *what, program_kerne
   args.bias_at = arrays->bias.at / CONV_ALIGN;
   args.out_at = arrays->out.at / CONV_ALIGN;
   cl_int code = set_arrays(kernel->kernel, arrays);
-  const int64_t most = groups_at_once(device, what, kernel->rate);
+  int64_t most = groups_at_once(device, what, kernel->rate);
   for (args.first_group = 0; code == CL_SUCCESS && args.first_group < what->work_groups;
        args.first_group += most) {
-    const int64_t left = what->work_groups - args.first_group;
+    int64_t left = what->work_groups - args.first_group;
     code = enqueue_part(device, what, kernel, &args, left < most ? left : most);
   }
-  return code == CL_SUCCESS ? CONVOY_OK : cl_fail(code, what->kernel);
+  return code == CL_SUCCESS ? CONVOY_OK : opencl_fail(code, what->kernel);
 }
 
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays) {
   program_kernel *kernel;
-  if (device->dry_run) return prepare_program(device, what->source, what->options);
-  const convoy_status status =
-      find_kernel(device, what->source, what->options, what->kernel, &kernel);
+  if (device->programs.dry_run) return prepare_program(device, what->source, what->options);
+  convoy_status status = find_kernel(device, what->source, what->options, what->kernel, &kernel);
   if (status) return status;
   capture_launch(device, what, kernel, &args, arrays);
   return launch_found(device, what, kernel, args, arrays);

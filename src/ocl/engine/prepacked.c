@@ -1,12 +1,15 @@
-/* Prepacked operands of arrays: kept until the array changes or goes, within a share of the device's memory,
- * the one not used for longest goes first. The queue is in order, so what takes over the memory of a
- * form comes after its last use. */
+/* Prepacked operands are kept until their array changes or goes, within a share of the device's memory;
+ * the one that was not used for longest goes first. The queue is in order, so what takes over the memory of
+ * an operand comes after its last use. */
+#include "ocl/engine/prepacked.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "ocl/engine/engine.h"
+#include "ocl/engine/capture.h"
+#include "ocl/engine/device.h"
 
-/* Forms may hold one part in so many of the device's memory. */
+/* Prepacked operands may hold one part in so many of the device's memory. */
 #define SHARE 8
 
 typedef struct prepacked_operand {
@@ -19,13 +22,13 @@ typedef struct prepacked_operand {
 static void drop(cvy_device *device, prepacked_operand **link) {
   prepacked_operand *gone = *link;
   *link = gone->next;
-  arena_give(device->memory, gone->piece);
+  arena_give(device->memory.arena, gone->piece);
   free(gone);
 }
 
 /* Keeps the most recently used ones, `bytes` of them at most. */
 static void trim(cvy_device *device, int64_t bytes) {
-  for (prepacked_operand **link = &device->prepacked; *link;) {
+  for (prepacked_operand **link = &device->prepacked.first; *link;) {
     bytes -= (*link)->piece->bytes;
     if (bytes < 0)
       drop(device, link);
@@ -41,7 +44,7 @@ void prepacked_forget_all(cvy_device *device) {
 void prepacked_forget(cvy_device *device, array_entry *entry) {
   if (!entry->prepacked) return;
   entry->prepacked = false;
-  for (prepacked_operand **link = &device->prepacked; *link;) {
+  for (prepacked_operand **link = &device->prepacked.first; *link;) {
     if ((*link)->id == entry->id)
       drop(device, link);
     else
@@ -50,20 +53,20 @@ void prepacked_forget(cvy_device *device, array_entry *entry) {
 }
 
 convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out) {
-  const convoy_status status = arena_take(device->memory, bytes, out);
-  if (status != CONVOY_ERR_MEMORY || !device->prepacked) return status;
+  convoy_status status = arena_take(device->memory.arena, bytes, out);
+  if (status != CONVOY_ERR_MEMORY || !device->prepacked.first) return status;
   prepacked_forget_all(device);
-  return arena_take(device->memory, bytes, out);
+  return arena_take(device->memory.arena, bytes, out);
 }
 
-static bool same(const prepacked_operand *a, uint64_t id, const prepacked_form *form) {
-  return a->id == id && a->form.of == form->of &&
-         memcmp(a->form.number, form->number, sizeof form->number) == 0;
+static bool is_it(const prepacked_operand *operand, uint64_t id, const prepacked_form *form) {
+  return operand->id == id && operand->form.of == form->of &&
+         memcmp(operand->form.number, form->number, sizeof form->number) == 0;
 }
 
-static void put_first(cvy_device *device, prepacked_operand *form) {
-  form->next = device->prepacked;
-  device->prepacked = form;
+static void put_first(cvy_device *device, prepacked_operand *operand) {
+  operand->next = device->prepacked.first;
+  device->prepacked.first = operand;
 }
 
 static convoy_status make(cvy_device *device, array_entry *entry, const prepacked_form *form,
@@ -71,7 +74,7 @@ static convoy_status make(cvy_device *device, array_entry *entry, const prepacke
   trim(device, device->facts.info.memory_bytes / SHARE - bytes);
   prepacked_operand *new = calloc(1, sizeof *new);
   if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a prepacked operand");
-  const convoy_status status = memory_take(device, bytes, &new->piece);
+  convoy_status status = memory_take(device, bytes, &new->piece);
   if (status) {
     free(new);
     return status;
@@ -85,13 +88,13 @@ static convoy_status make(cvy_device *device, array_entry *entry, const prepacke
 
 convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_form *form,
                              int64_t bytes, span *out, bool *fresh) {
-  if (device->dry_run) {
+  if (device->programs.dry_run) {
     *out = (span){NULL, 0};
     *fresh = true;
     return CONVOY_OK;
   }
-  prepacked_operand **link = &device->prepacked;
-  while (*link && !same(*link, id, form)) link = &(*link)->next;
+  prepacked_operand **link = &device->prepacked.first;
+  while (*link && !is_it(*link, id, form)) link = &(*link)->next;
   prepacked_operand *found = *link;
   *fresh = !found;
   if (found) {
@@ -103,7 +106,8 @@ convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_fo
     if (!status) status = make(device, entry, form, bytes);
     if (status) return status;
   }
-  *out = span_of(device->prepacked->piece);
-  capture_form(device, id, form, bytes, device->prepacked->piece, *fresh);
+  const arena_piece *piece = device->prepacked.first->piece;
+  *out = span_of(piece);
+  capture_form(device, id, form, bytes, piece, *fresh);
   return CONVOY_OK;
 }

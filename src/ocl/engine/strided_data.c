@@ -1,7 +1,12 @@
 /* Launches ocl.strided_data. */
 #include "ocl/strided_data.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/build_options.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/packed_weights.h"
+#include "ocl/engine/split_k.h"
 
 static const program_source source = {
     "strided_data.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
@@ -10,10 +15,10 @@ static const program_source source = {
 convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                span scratch) {
   const cvy_problem *problem = &job->problem;
-  const cvy_ocl_strided_data_plan plan = cvy_ocl_strided_data_plan_for(problem, &job->params);
-  const conv_args args = args_of_product(problem, &plan.product);
+  cvy_ocl_strided_data_plan plan = cvy_ocl_strided_data_plan_for(problem, &job->params);
+  conv_args args = args_of_product(problem, &plan.product);
   bindings of = *arrays;
-  const convoy_status status = packed_weights(device, job, &args, plan.bk, arrays, &of.b);
+  convoy_status status = packed_weights(device, job, &args, plan.bk, arrays, &of.b);
   if (status) return status;
 
   char options[PROGRAM_OPTIONS];
@@ -23,11 +28,11 @@ convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const bin
                plan.product.depth % plan.bk == 0);
   add_space(&text, problem, true);
   add_resident(&text, device, plan.sums <= 64 ? 384 : 256);
-  const launch what = {.source = &source,
-                       .options = options,
-                       .kernel = "strided_data",
-                       .work_groups = plan.work_groups,
-                       .items = plan.items,
-                       .work = cvy_problem_flops(problem)};
+  launch what = {.source = &source,
+                 .options = options,
+                 .kernel = "strided_data",
+                 .work_groups = plan.work_groups,
+                 .items = plan.items,
+                 .work = cvy_problem_flops(problem)};
   return launch_split_k(device, problem, &what, &args, &of, scratch);
 }

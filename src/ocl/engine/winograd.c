@@ -1,8 +1,13 @@
-/* Launches ocl.winograd: per piece of the batch one transform of each array, the products, and the
- * transform of their results. */
+/* Launches ocl.winograd: for each piece of the batch the transforms of both arrays, the products, and the
+ * transform of their results; or one kernel that does it all. */
 #include "ocl/winograd.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/build_options.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/prepacked.h"
+#include "ocl/engine/split_k.h"
 
 static const program_source transforms = {
     "winograd.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_epilogue, cvy_cl_winograd_points,
@@ -22,30 +27,32 @@ static const program_source fused_weights = {
 
 /* Transforms hold a tile in registers: larger groups would have to spill. */
 #define MOST_ITEMS 128
-/* Enough to hide the latency of memory. */
+/* So many items of a compute unit hide the latency of memory; items that load all their points at once do
+ * with fewer. */
 #define ITEMS_PER_UNIT 1024
 #define LONE_ITEMS_PER_UNIT 128
 /* What a transform does per point, in operations. */
 #define POINT_WORK 32.0
 
-/* One job on its way. */
+/* A job that is being enqueued. */
 typedef struct winograd_run {
   cvy_device *device;
   const cvy_job *job;
   const cvy_problem *problem;
   const bindings *arrays;
   cvy_ocl_winograd_plan plan;
-  cvy_problem convolution; /* carried out */
-  conv_args args;          /* its, of a whole piece */
-  span a, b, out;          /* of the products */
+  cvy_problem convolution; /* that is carried out */
+  conv_args args;          /* of this convolution, for a whole piece */
+  span a, b, out;          /* the matrices of the products */
 } winograd_run;
 
-/* A matrix as transforms see it: real rows, rows and columns in memory. */
+/* A matrix as the transforms see it: the rows there are, and rows and columns in memory. */
 typedef struct extents {
   int64_t rows, rows_up, columns_up;
 } extents;
 
-/* backward_data is a convolution of dy with the flipped filter: its extents, channels as they were. */
+/* backward_data is a convolution of dy with the flipped filter. It has the extents of that, while channels stay
+ * as they were. */
 static cvy_problem carried_out(const cvy_problem *problem) {
   cvy_problem convolution = *problem;
   if (problem->direction != CONVOY_BACKWARD_DATA) return convolution;
@@ -83,12 +90,12 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
   return launch_kernel(run->device, &what, *args, arrays);
 }
 
-/* Work-groups for an item per element of a matrix per group of the problem. */
+/* Work-groups where each group of the problem has a matrix of so many elements, and each of these an item. */
 static int64_t groups_for(const winograd_run *run, int64_t elements) {
   return cvy_ocl_ceil_div(run->problem->groups * elements, group_items(run));
 }
 
-/* Between an array and matrices: an item per tile and channel. */
+/* A transform between an array and matrices, with an item per tile and channel. */
 static convoy_status transform_tiles(const winograd_run *run, const char *kernel, conv_args args,
                                      extents of, const bindings *arrays) {
   args.rows = of.rows;
@@ -97,7 +104,7 @@ static convoy_status transform_tiles(const winograd_run *run, const char *kernel
   return transform(run, kernel, &args, groups_for(run, of.rows_up * of.columns_up), arrays);
 }
 
-/* A kernel of tiled products; `more`: options beside the tile's. */
+/* A kernel of tiled products; `more` are options beside the tile's. */
 static launch of_tiles(const winograd_run *run, const program_source *source, const char *kernel,
                        const char *more, cvy_text *options) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
@@ -159,8 +166,9 @@ static convoy_status run_gather(const winograd_run *run, const conv_args *piece)
       (extents){plan->product.rows, plan->product.rows_up, plan->product.columns_up}, &out);
 }
 
-/* Items that share an element of the gradient: one where elements alone keep the device busy, each item
- * loading all points at once; else as many as do, but neighbours read 8 neighbouring floats at least. */
+/* Items that share an element of the gradient: one where the elements alone keep the device busy, when each item
+ * loads all points at once, and otherwise as many as do; but neighbours shall read 8 neighbouring floats at
+ * least. */
 static int64_t items_per_filter(const winograd_run *run, int64_t elements) {
   const int64_t units = (int64_t)run->device->facts.info.compute_units;
   if (elements >= LONE_ITEMS_PER_UNIT * units || group_items(run) < 32) return 1;
@@ -170,7 +178,7 @@ static int64_t items_per_filter(const winograd_run *run, int64_t elements) {
   return together;
 }
 
-/* x and dy to the matrices of the products. */
+/* Transforms x and dy to the matrices of the products. */
 static convoy_status transform_operands(const winograd_run *run, const conv_args *piece) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
   const bindings arrays = {.a = run->arrays->a, .b = run->arrays->b, .out = run->a};
@@ -182,7 +190,7 @@ static convoy_status transform_operands(const winograd_run *run, const conv_args
                    &arrays);
 }
 
-/* backward_weights of a piece: later pieces are added. */
+/* backward_weights of a piece; what later pieces give is added. */
 static convoy_status run_weights(const winograd_run *run, const conv_args *piece) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
   const bindings out = {.a = run->out, .out = run->arrays->out};
@@ -198,7 +206,7 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
                    &out);
 }
 
-/* The whole pass, with the extents of space compiled in. `scratch`: for slices of a gradient. */
+/* The whole pass, with the extents of space compiled in. `scratch` is for the slices of a gradient. */
 static convoy_status run_fused(const winograd_run *run, span scratch) {
   const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
   char options[PROGRAM_OPTIONS];
