@@ -1,5 +1,5 @@
-/* ocl.direct: convolution by its definition. Takes every legal problem and needs no workspace, so
- * that nothing is ever unsupported; last in the table. */
+/* ocl.direct: convolution by its definition. It takes every legal problem and needs no workspace,
+ * so that nothing is ever unsupported, and is the last row of the table. */
 #include "ocl/direct.h"
 
 const cvy_algorithm cvy_ocl_direct = {

@@ -1,6 +1,6 @@
 /* ocl.implicit_gemm: a tiled matrix product that reads the source array in place, without a column
- * buffer. Its scratch is the partial results of the slices; the packed weights of forward and
- * backward_data are a prepacked operand of the weights. */
+ * buffer. Scratch memory holds the partial results of the slices; the packed weights of forward and
+ * backward_data are a prepacked operand. */
 #include "ocl/implicit_gemm.h"
 
 static const cvy_param params_list[] = {
@@ -38,8 +38,8 @@ cvy_problem cvy_ocl_implicit_gemm_product(const cvy_problem *problem) {
 static void cut_phases(const cvy_problem *problem, cvy_ocl_implicit_gemm_extents *extents) {
   extents->columns = problem->n;
   for (int axis = 0; axis < 3; axis++) {
-    const int64_t in = problem->in[axis], stride = problem->stride[axis];
-    const int64_t phases = in < stride ? in : stride, taps = problem->filter[axis];
+    int64_t in = problem->in[axis], stride = problem->stride[axis];
+    int64_t phases = in < stride ? in : stride, taps = problem->filter[axis];
     extents->phases *= phases;
     extents->busy *= phases < taps ? phases : taps;
     extents->columns *= cvy_ocl_ceil_div(in, stride);
@@ -47,8 +47,8 @@ static void cut_phases(const cvy_problem *problem, cvy_ocl_implicit_gemm_extents
 }
 
 cvy_ocl_implicit_gemm_extents cvy_ocl_implicit_gemm_extents_of(const cvy_problem *problem) {
-  const int64_t c = problem->c / problem->groups, k = problem->k / problem->groups;
-  const int64_t taps = cvy_filter_volume(problem), positions = problem->n * cvy_out_volume(problem);
+  int64_t c = problem->c / problem->groups, k = problem->k / problem->groups;
+  int64_t taps = cvy_filter_volume(problem), positions = problem->n * cvy_out_volume(problem);
   cvy_ocl_implicit_gemm_extents extents = {
       .rows = k, .columns = positions, .depth = c, .terms = c * taps, .phases = 1, .busy = 1};
   if (cvy_ocl_is_weights(problem)) {
@@ -63,25 +63,24 @@ cvy_ocl_implicit_gemm_extents cvy_ocl_implicit_gemm_extents_of(const cvy_problem
   return extents;
 }
 
-/* backward_weights: as many work-groups as run at once, not one more, but no slice shorter than is worth
- * starting, and no more partial results than the workspace takes. */
+/* backward_weights has as many work-groups as run at once, not one more, but no slice is shorter
+ * than is worth starting, and there are no more partial results than the workspace takes. */
 static void slice_positions(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
                             cvy_ocl_implicit_gemm_plan *plan) {
   cvy_ocl_product *product = &plan->product;
-  const int64_t images = problem->n > 0 ? problem->n : 1;
-  const int64_t terms = images * cvy_out_volume(problem);
-  const int64_t tiles = product->row_tiles * product->column_tiles * problem->groups;
-  const int64_t slices =
-      cvy_ocl_split_k(problem, facts, per_unit, tiles, cvy_ocl_ceil_div(terms, 64));
+  int64_t images = problem->n > 0 ? problem->n : 1;
+  int64_t terms = images * cvy_out_volume(problem);
+  int64_t tiles = product->row_tiles * product->column_tiles * problem->groups;
+  int64_t slices = cvy_ocl_split_k(problem, facts, per_unit, tiles, cvy_ocl_ceil_div(terms, 64));
   product->slice_length = cvy_ocl_round_up(cvy_ocl_ceil_div(terms, slices), plan->tile.bk);
   product->slices = cvy_ocl_ceil_div(terms, product->slice_length);
 }
 
-/* forward, backward_data: slices of whole blocks of channels. */
+/* Slices of forward and backward_data are whole blocks of channels. */
 static void slice_blocks(const cvy_problem *problem, int64_t slices,
                          cvy_ocl_implicit_gemm_plan *plan) {
   cvy_ocl_product *product = &plan->product;
-  const int64_t blocks = product->depth_up / plan->tile.bk;
+  int64_t blocks = product->depth_up / plan->tile.bk;
   product->slice_length = cvy_ocl_ceil_div(blocks, slices);
   product->slices = cvy_ocl_ceil_div(blocks, product->slice_length);
   plan->packed =
@@ -91,7 +90,7 @@ static void slice_blocks(const cvy_problem *problem, int64_t slices,
 static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const cvy_facts *facts,
                                                const cvy_params *params) {
   const int32_t *v = params->value;
-  const cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
+  cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
   cvy_ocl_implicit_gemm_plan plan = {
       .tile = {v[GEMM_BM], v[GEMM_BN], v[GEMM_BK], v[GEMM_TM], v[GEMM_TN]},
       .product = {.rows = extents.rows, .depth = extents.depth},
@@ -116,7 +115,7 @@ static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const
 cvy_ocl_implicit_gemm_plan cvy_ocl_implicit_gemm_plan_for(const cvy_problem *problem,
                                                           const cvy_facts *facts,
                                                           const cvy_params *params) {
-  const cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
+  cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
   cvy_ocl_implicit_gemm_plan plan = plan_product(&product, facts, params);
   plan.scatters = cvy_ocl_implicit_gemm_scatters(problem);
   if (plan.scatters) plan.scratch = plan.product.slices * cvy_problem_count(&product, CVY_X);
@@ -124,19 +123,19 @@ cvy_ocl_implicit_gemm_plan cvy_ocl_implicit_gemm_plan_for(const cvy_problem *pro
 }
 
 static int64_t local_bytes(const cvy_params *params, bool weights) {
-  const int64_t bm = params->value[GEMM_BM], bn = params->value[GEMM_BN];
-  const int64_t bk = params->value[GEMM_BK];
+  int64_t bm = params->value[GEMM_BM], bn = params->value[GEMM_BN];
+  int64_t bk = params->value[GEMM_BK];
   if (weights) return (bm + bn) * (bk + 4) * (int64_t)sizeof(float) + bn * 16;
-  const int64_t items = bm / params->value[GEMM_TM] * (bn / params->value[GEMM_TN]);
+  int64_t items = bm / params->value[GEMM_TM] * (bn / params->value[GEMM_TN]);
   return 2 * (cvy_ocl_round_up(bk * bm, 4 * items) + bk * bn) * (int64_t)sizeof(float);
 }
 
-/* The same divisibilities as the #error lines of the kernels. */
+/* It says the same as the #error lines of the kernels. */
 static bool divides(const cvy_params *params, bool weights) {
   const int32_t *v = params->value, bm = v[GEMM_BM], bn = v[GEMM_BN], bk = v[GEMM_BK];
-  const int32_t tm = v[GEMM_TM], tn = v[GEMM_TN];
+  int32_t tm = v[GEMM_TM], tn = v[GEMM_TN];
   if (bm % tm != 0 || bn % tn != 0) return false;
-  const int32_t items = bm / tm * (bn / tn);
+  int32_t items = bm / tm * (bn / tn);
   if (weights) return bk % 8 == 0 && items % bk == 0;
   if (tm % 4 != 0 || tn % 4 != 0 || (bn & (bn - 1)) != 0) return false;
   if (items < bn) return bn % items == 0;
@@ -149,23 +148,23 @@ bool cvy_ocl_implicit_gemm_valid(const cvy_params *params, const cvy_problem *pr
   for (int i = 0; i < GEMM_PARAMS; i++)
     if (v[i] < 1) return false;
   if (!divides(params, cvy_ocl_is_weights(problem))) return false;
-  const int32_t items = v[GEMM_BM] / v[GEMM_TM] * (v[GEMM_BN] / v[GEMM_TN]);
+  int32_t items = v[GEMM_BM] / v[GEMM_TM] * (v[GEMM_BN] / v[GEMM_TN]);
   if (items < 4 || items > facts->max_work_group) return false;
   if (v[GEMM_TM] * v[GEMM_TN] > 128) return false;
   if (local_bytes(params, cvy_ocl_is_weights(problem)) > facts->local_memory_bytes) return false;
-  const cvy_ocl_implicit_gemm_plan plan = cvy_ocl_implicit_gemm_plan_for(problem, facts, params);
+  cvy_ocl_implicit_gemm_plan plan = cvy_ocl_implicit_gemm_plan_for(problem, facts, params);
   if (plan.packed > CVY_OCL_MOST_FLOATS || plan.work_groups > INT32_MAX / plan.items) return false;
   return cvy_ocl_fits_scratch(plan.scratch, facts);
 }
 
-/* Below this most rows of the smallest tile would be empty. */
+/* With fewer rows most of the smallest tile would be empty. */
 static int64_t least_rows(const cvy_problem *problem) {
   return cvy_ocl_is_weights(problem) ? 4 : 2;
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
-  const cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
+  cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
   if (extents.rows < least_rows(problem)) {
     cvy_text_add(reason, "too thin for tiles: %lld channels out per group, needs %lld",
                  (long long)extents.rows, (long long)least_rows(problem));
@@ -174,7 +173,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   cvy_params params;
   cvy_ocl_implicit_gemm_defaults(problem, facts, &params);
   if (cvy_ocl_implicit_gemm_valid(&params, problem, facts)) return true;
-  const cvy_ocl_implicit_gemm_plan plan = cvy_ocl_implicit_gemm_plan_for(problem, facts, &params);
+  cvy_ocl_implicit_gemm_plan plan = cvy_ocl_implicit_gemm_plan_for(problem, facts, &params);
   cvy_text_add(
       reason,
       "needs %lld bytes of local memory, %lld elements of packed weights, %lld work-groups; "

@@ -1,4 +1,5 @@
-/* ocl.implicit_gemm: its row of the table, how it cuts up a problem, and which cut it begins with. */
+/* ocl.implicit_gemm: its row of the table, how it cuts up a problem, and which cut it
+ * begins with. */
 #ifndef CVY_OCL_IMPLICIT_GEMM_H
 #define CVY_OCL_IMPLICIT_GEMM_H
 
@@ -6,9 +7,10 @@
 
 extern const cvy_algorithm cvy_ocl_implicit_gemm;
 
-/* Its parameters, in the order of its list. SLICES of forward and backward_data is the number of slices
- * of the sum, of backward_weights the number of work-groups per compute unit that the slices shall make.
- * With SPACE 1 the extents of space are run-time arguments, with 2 they are compiled in. */
+/* Its parameters, in the order of its list. SLICES of forward and backward_data is the number of
+ * slices of the sum, of backward_weights the number of work-groups per compute unit that the slices
+ * shall make. With SPACE 1 the extents of space are run-time arguments, with 2 they are compiled
+ * in. */
 enum { GEMM_BM, GEMM_BN, GEMM_BK, GEMM_TM, GEMM_TN, GEMM_SLICES, GEMM_SPACE, GEMM_PARAMS };
 
 typedef struct cvy_ocl_implicit_gemm_plan {
@@ -18,9 +20,9 @@ typedef struct cvy_ocl_implicit_gemm_plan {
   bool compiled; /* the extents of space are compiled in */
   bool scatters; /* partial results are of the product without stride */
   int64_t work_groups;
-  int64_t packed; /* floats of the packed weights */
-  int64_t
-      scratch; /* floats: a partial result per slice, where there are several or they are scattered */
+  int64_t packed;  /* floats of the packed weights */
+  int64_t scratch; /* floats: a partial result per slice, where there are several or they are
+                      scattered */
 } cvy_ocl_implicit_gemm_plan;
 
 cvy_ocl_implicit_gemm_plan cvy_ocl_implicit_gemm_plan_for(const cvy_problem *problem,
@@ -37,8 +39,9 @@ typedef struct cvy_ocl_implicit_gemm_extents {
 
 cvy_ocl_implicit_gemm_extents cvy_ocl_implicit_gemm_extents_of(const cvy_problem *problem);
 
-/* Whether the problem is backward_data of a 1x1 filter with a stride, most of whose result is 0. Then the
- * product is made as if there were no stride, and its results are scattered over the array afterwards. */
+/* Whether the problem is backward_data of a 1x1 filter with a stride, most of whose result is 0.
+ * Then the product is made as if there were no stride, and its results are scattered over the array
+ * afterwards. */
 bool cvy_ocl_implicit_gemm_scatters(const cvy_problem *problem);
 /* The problem whose product is made: the problem itself, or the one without stride. */
 cvy_problem cvy_ocl_implicit_gemm_product(const cvy_problem *problem);

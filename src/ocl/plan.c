@@ -1,5 +1,5 @@
-/* What the OpenCL algorithms share: sizes of work-groups, slices of sums, and which problems their numbers
- * fit. */
+/* What the OpenCL algorithms share: sizes of work-groups, slices of sums, and which problems their
+ * numbers fit. */
 #include "ocl/plan.h"
 
 int64_t cvy_ocl_group_items(const cvy_facts *facts) {

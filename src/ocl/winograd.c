@@ -1,8 +1,8 @@
 /* ocl.winograd: 3x3 convolution without stride by Winograd's minimal filtering. Tiles of the result
- * are transformed, multiplied point by point in tiled matrix products and transformed back. That takes 4 (TILE 4)
- * or 2.25 (TILE 2) times fewer multiplications, and more memory traffic. Its scratch memory holds the transformed
- * arrays of as many images as fit, or the partial results of a fused gradient; transformed weights are a prepacked
- * operand. */
+ * are transformed, multiplied point by point in tiled matrix products and transformed back. That
+ * takes 4 (TILE 4) or 2.25 (TILE 2) times fewer multiplications, and more memory traffic. Its
+ * scratch memory holds the transformed arrays of as many images as fit, or the partial results of a
+ * fused gradient; transformed weights are a prepacked operand. */
 #include "ocl/winograd.h"
 
 static const cvy_param params_list[] = {
@@ -135,8 +135,8 @@ cvy_ocl_winograd_plan cvy_ocl_winograd_plan_for(const cvy_problem *problem, cons
     cut_products(problem, v[WINOGRAD_SLICES], &plan);
     lay_out(problem, &plan);
     if (images == 1 || fits(&plan, facts)) return plan;
-    /* Scratch memory shrinks with the images at most in proportion, so numbers of pieces that cannot fit
-     * are skipped. */
+    /* Scratch memory shrinks with the images at most in proportion, so numbers of pieces that
+     * cannot fit are skipped. */
     int64_t least = plan.scratch / (room(facts) + 1) * pieces;
     if (pieces < least) pieces = least;
     images = cvy_ocl_ceil_div(problem->n, pieces + 1);
@@ -189,17 +189,18 @@ bool cvy_ocl_winograd_valid(const cvy_params *params, const cvy_problem *problem
 static bool is_three_by_three(const cvy_problem *problem) {
   if (problem->filter[0] != 1 || problem->stride[0] != 1 || problem->in[0] != problem->out[0])
     return false;
-  for (int axis = 1; axis < 3; axis++)
+  for (int axis = 1; axis < 3; axis++) {
     if (problem->filter[axis] != 3 || problem->stride[axis] != 1 || problem->dilation[axis] != 1)
       return false;
+  }
   return problem->pad[0] == 0;
 }
 
-/* How far rounding errors of a tile of 4 grow: the transforms multiply an error of one unit by at most
- * 205 = max over outputs o and taps r of (sum over points i of |A[i][o]| |G[i][r]| sum |B[i]|)^2, and no
- * value goes through more than 24 roundings beside those of its sum. With sums of `terms` products, at
- * least 6 outputs each for the gradient of weights and 9 taps for the others, that stays within 4 (len +
- * 2) ERROR_GROWTH from LEAST_TERMS on. */
+/* How far rounding errors of a tile of 4 grow: the transforms multiply an error of one unit by at
+ * most 205 = max over outputs o and taps r of (sum over points i of |A[i][o]| |G[i][r]| sum
+ * |B[i]|)^2, and no value goes through more than 24 roundings beside those of its sum. With sums of
+ * `terms` products, at least 6 outputs each for the gradient of weights and 9 taps for the others,
+ * that stays within 4 (len + 2) ERROR_GROWTH from LEAST_TERMS on. */
 #define ERROR_GROWTH 32
 #define LEAST_TERMS 8
 #define LEAST_PLANE 4

@@ -6,10 +6,10 @@
 
 extern const cvy_algorithm cvy_ocl_winograd;
 
-/* Its parameters, in the order of its list. TILE is the number of outputs per tile and axis. SLICES is the
- * number of slices of the sum; of a fused gradient of weights the number of work-groups per compute unit
- * that they shall make. With FUSED 2 one kernel does it all, for TILE 2 and with the extents of space compiled
- * in; with 1 transforms and products are kernels of their own. */
+/* Its parameters, in the order of its list. TILE is the number of outputs per tile and axis. SLICES
+ * is the number of slices of the sum; of a fused gradient of weights the number of work-groups per
+ * compute unit that they shall make. With FUSED 2 one kernel does it all, for TILE 2 and with the
+ * extents of space compiled in; with 1 transforms and products are kernels of their own. */
 enum {
   WINOGRAD_TILE,
   WINOGRAD_BM,
@@ -23,7 +23,8 @@ enum {
 };
 
 /* The batch is cut into pieces. The matrix products of a piece are a [depth_up][rows_up] times
- * b [depth_up][columns_up] for each matrix; for backward_weights a is the gradient and b the input. */
+ * b [depth_up][columns_up] for each matrix; for backward_weights a is the gradient and b
+ * the input. */
 typedef struct cvy_ocl_winograd_plan {
   int64_t tile; /* outputs per tile and axis */
   bool fused;   /* all in one kernel; scratch memory is for slices of a gradient only */

@@ -1,5 +1,5 @@
-/* The cut that ocl.winograd begins with: the tile whose padded products take the least time, with as many
- * slices as run at once, or one fused kernel where that is likely to be faster. */
+/* The cut that ocl.winograd begins with: the tile whose padded products take the least time, with
+ * as many slices as run at once, or one fused kernel where that is likely to be faster. */
 #include "ocl/winograd.h"
 
 /* A tile of the products, and about which share of a GPU's peak they reach with it, in percent. */
@@ -19,15 +19,15 @@ static const tile_choice weights_tiles[] = {
     {48, 48, 4, 8, 60},  {16, 16, 4, 4, 40},
 };
 
-/* Work-groups for few channels, and where there is no scratch memory. For AMD's cards only the first one is:
- * nothing says yet how the others do there. */
+/* Work-groups for few channels, and where there is no scratch memory. For AMD's cards only the
+ * first one is: nothing says yet how the others do there. */
 static const cvy_params fused_gather[] = {{{2, 16, 64, 4, 8, 8, 1, 2}},
                                           {{2, 32, 32, 8, 8, 8, 1, 2}}};
 static const cvy_params fused_weights[] = {{{2, 16, 16, 8, 8, 8, 8, 2}},
                                            {{2, 32, 32, 8, 8, 8, 2, 2}}};
 
-/* AMD's cards are told apart: their compilers need tiles of a kind, and they compute much for each byte that
- * they move. */
+/* AMD's cards are told apart: their compilers need tiles of a kind, and they compute much for each
+ * byte that they move. */
 static bool is_amd(const cvy_facts *facts) {
   return facts->preferred_multiple >= 64;
 }
@@ -35,15 +35,15 @@ static bool is_amd(const cvy_facts *facts) {
 /* Terms of a step. */
 #define STEP 8
 
-/* Whether each item loads whole float4 of both tiles, and as many as the others. Otherwise a load is in a
- * branch, and AMD's compilers let nothing overlap it (tools/isa). */
+/* Whether each item loads whole float4 of both tiles, and as many as the others. Otherwise a load
+ * is in a branch, and AMD's compilers let nothing overlap it (tools/isa). */
 static bool loads_evenly(const tile_choice *tile, int32_t bk) {
   int32_t items = tile->bm / tile->tm * (tile->bn / tile->tn);
   return tile->bm * bk / 4 % items == 0 && tile->bn * bk / 4 % items == 0;
 }
 
-/* Chooses the tile whose padded products take the least time. With `deep` steps have twice the terms where
- * they load evenly. */
+/* Chooses the tile whose padded products take the least time. With `deep` steps have twice the
+ * terms where they load evenly. */
 static void choose_tile(const tile_choice *list, size_t count, const cvy_ocl_product *product,
                         const cvy_facts *facts, bool deep, cvy_params *out) {
   double least = 0;
@@ -71,7 +71,8 @@ static int64_t groups_at_once(const cvy_ocl_winograd_plan *plan, const cvy_facts
   return 65536 / (registers * items) * (int64_t)facts->info.compute_units;
 }
 
-/* As many slices as keep all work-groups of the products running at once, none shorter than 64 terms. */
+/* As many slices as keep all work-groups of the products running at once, none shorter than 64
+ * terms. */
 static void choose_slices(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   out->value[WINOGRAD_SLICES] = 1;
   cvy_ocl_winograd_plan plan = cvy_ocl_winograd_plan_for(problem, facts, out);
@@ -81,9 +82,9 @@ static void choose_slices(const cvy_problem *problem, const cvy_facts *facts, cv
       cvy_ocl_listed(&cvy_ocl_winograd.params[WINOGRAD_SLICES], slices < most ? slices : most);
 }
 
-/* What moving a byte takes, in operations at a GPU's peak, and what a kernel more than ocl.implicit_gemm
- * starts takes, per compute unit. An RX 5600 XT computes 31 operations where an H200 does 15
- * (docs/rdna1.md). */
+/* What moving a byte takes, in operations at a GPU's peak, and what a kernel more than
+ * ocl.implicit_gemm starts takes, per compute unit. An RX 5600 XT computes 31 operations where an
+ * H200 does 15 (docs/rdna1.md). */
 #define BYTE_WORK 18.0
 #define BYTE_WORK_AMD 38.0
 #define LAUNCH_WORK 0.6e6
@@ -100,9 +101,9 @@ static double cost_of_fused(const cvy_ocl_winograd_plan *plan, double sums, doub
   return sums / share * (double)rounds * units / (double)plan->work_groups;
 }
 
-/* Arithmetic against memory traffic, both as operations. The transforms read a tile's values, with their
- * neighbours, most of them from a cache, and write its points, or the reverse; the products read and
- * write the points. */
+/* Arithmetic against memory traffic, both as operations. The transforms read a tile's values, with
+ * their neighbours, most of them from a cache, and write its points, or the reverse; the products
+ * read and write the points. */
 static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
                       const cvy_params *params) {
   cvy_ocl_winograd_plan plan = cvy_ocl_winograd_plan_for(problem, facts, params);
@@ -159,7 +160,8 @@ void cvy_ocl_winograd_defaults(const cvy_problem *problem, const cvy_facts *fact
   if (!cvy_ocl_winograd_valid(out, problem, facts)) *out = least;
 }
 
-/* Whether one kernel is faster on AMD's cards is for the tuner to find out: no prediction covers it. */
+/* Whether one kernel is faster on AMD's cards is for the tuner to find out: no prediction covers
+ * it. */
 bool cvy_ocl_winograd_pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_params params;
   cvy_ocl_winograd_defaults(problem, facts, &params);

@@ -1,4 +1,5 @@
-/* What is written down of a job and found again, without OpenCL: launches are noted instead of enqueued. */
+/* What is captured of a job and replayed, without OpenCL: launches are noted instead
+ * of enqueued. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +39,8 @@ static void take_back(void *user, void *block) {
 
 static int open_device(void **state) {
   (void)state;
-  const arena_source source = {NULL, give, take_back};
-  const arena_limits limits = {.alignment = 256, .block_bytes = 16 * UNIT, .most_bytes = 16 * UNIT};
+  arena_source source = {NULL, give, take_back};
+  arena_limits limits = {.alignment = 256, .block_bytes = 16 * UNIT, .most_bytes = 16 * UNIT};
   device = (cvy_device){.facts.info.memory_bytes = INT64_C(1) << 30};
   device.memory.arena = arena_new(&source, &limits);
   for (uint64_t id = 1; id <= 8; id++) {
@@ -64,7 +65,7 @@ static span array(uint64_t id) {
   return span_of(arrays_find(&device.memory.arrays, id)->piece);
 }
 
-/* Operands first, first + 1, first + 2. */
+/* A job whose operands are the arrays first, first + 1 and first + 2. */
 static cvy_job job_of(uint64_t first, int64_t n) {
   return (cvy_job){.problem.n = n, .a.id = first, .b.id = first + 1, .out.id = first + 2};
 }
@@ -74,14 +75,15 @@ static bindings bindings_of(const cvy_job *job) {
 }
 
 static void note(const bindings *arrays) {
-  const conv_args args = {.items = 77};
+  conv_args args = {.items = 77};
   capture_launch(&device, &some_launch, &some_kernel, &args, arrays);
 }
 
-/* As launch code does: a form of b, made if it is fresh, and a launch that reads it. */
+/* Does what launch code does: it asks for a form of b, makes it if it is fresh, and launches what
+ * reads it. */
 static bool capture_one(const cvy_job *job, bool with_form, int times) {
   capture new;
-  const bindings all = bindings_of(job);
+  bindings all = bindings_of(job);
   bindings of = all;
   capture_begin(&device, &new, job, &all, NULL);
   bool fresh = false;
@@ -99,10 +101,10 @@ static bool capture_one(const cvy_job *job, bool with_form, int times) {
 static bool replay(const cvy_job *job) {
   const captured_job *known = captured_find(&device, job);
   assert_non_null(known);
-  const bindings arrays = bindings_of(job);
+  bindings arrays = bindings_of(job);
   convoy_status status = CONVOY_ERR_DEVICE;
   count_noted = 0;
-  const bool done = captured_replay(&device, known, job, &arrays, (span){NULL, 0}, &status);
+  bool done = captured_replay(&device, known, job, &arrays, (span){NULL, 0}, &status);
   if (done) assert_int_equal(status, CONVOY_OK);
   return done;
 }
@@ -114,7 +116,7 @@ static void assert_span(span is, span expected) {
 
 static void a_job_is_found_by_all_but_its_operands(void **state) {
   (void)state;
-  const cvy_job one = job_of(1, 10), two = job_of(4, 10), other = job_of(1, 11);
+  cvy_job one = job_of(1, 10), two = job_of(4, 10), other = job_of(1, 11);
   cvy_job tuned = one;
   tuned.params.value[11] = 3;
   assert_null(captured_find(&device, &one));
@@ -131,7 +133,7 @@ static void a_job_is_found_by_all_but_its_operands(void **state) {
 
 static void a_form_is_made_where_it_is_fresh(void **state) {
   (void)state;
-  const cvy_job one = job_of(1, 10), two = job_of(4, 10);
+  cvy_job one = job_of(1, 10), two = job_of(4, 10);
   assert_true(capture_one(&one, true, 1));
   assert_true(replay(&one));
   assert_int_equal(count_noted, 1);
@@ -144,14 +146,15 @@ static void a_form_is_made_where_it_is_fresh(void **state) {
 
 static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
   (void)state;
-  const cvy_job first = job_of(1, 10), one = job_of(1, 11);
+  cvy_job first = job_of(1, 10), one = job_of(1, 11);
   assert_true(capture_one(&first, true, 1));
   assert_true(capture_one(&one, true, 1));
   assert_true(replay(&one));
   prepacked_forget(&device, arrays_find(&device.memory.arrays, 2));
   assert_false(replay(&one));
   assert_int_equal(count_noted, 0);
-  assert_true(capture_one(&one, true, 1)); /* the form is fresh again, this time it is captured */
+  /* The form is fresh again, and this time making it is captured. */
+  assert_true(capture_one(&one, true, 1));
   prepacked_forget(&device, arrays_find(&device.memory.arrays, 2));
   assert_true(replay(&one));
   assert_int_equal(count_noted, 2);
@@ -163,9 +166,9 @@ static void what_depends_on_more_than_the_job_is_not_kept(void **state) {
   cvy_job aliased = job_of(1, 10);
   aliased.b = aliased.a;
   assert_false(capture_one(&aliased, false, 1));
-  const cvy_job job = job_of(1, 10);
+  cvy_job job = job_of(1, 10);
   assert_false(capture_one(&job, false, CAPTURED_LAUNCHES + 1));
-  const bindings arrays = bindings_of(&job), foreign = {.a = array(7), .out = arrays.out};
+  bindings arrays = bindings_of(&job), foreign = {.a = array(7), .out = arrays.out};
   capture_begin(&device, &new, &job, &arrays, NULL);
   note(&foreign);
   assert_false(capture_end(&device));
@@ -179,12 +182,12 @@ static void any_number_of_jobs_stays_bounded(void **state) {
   (void)state;
   int found = 0;
   for (int64_t n = 1; n <= 3000; n++) {
-    const cvy_job job = job_of(1, n);
+    cvy_job job = job_of(1, n);
     assert_true(capture_one(&job, false, 1));
     assert_non_null(captured_find(&device, &job));
   }
   for (int64_t n = 1; n <= 3000; n++) {
-    const cvy_job job = job_of(1, n);
+    cvy_job job = job_of(1, n);
     found += captured_find(&device, &job) != NULL;
   }
   assert_in_range(found, 1, 1024);

@@ -28,8 +28,8 @@ static void take_back(void *user, void *block) {
 
 static int open_device(void **state) {
   (void)state;
-  const arena_source source = {NULL, give, take_back};
-  const arena_limits limits = {.alignment = 256, .block_bytes = UNIT, .most_bytes = BLOCK};
+  arena_source source = {NULL, give, take_back};
+  arena_limits limits = {.alignment = 256, .block_bytes = UNIT, .most_bytes = BLOCK};
   device = (cvy_device){.facts.info.memory_bytes = INT64_C(1) << 30};
   room = BLOCK;
   device.memory.arena = arena_new(&source, &limits);
@@ -50,7 +50,7 @@ static array_entry *add_array(uint64_t id) {
   return entry;
 }
 
-/* Whether the form had to be made. */
+/* Finds the form; returns whether it had to be made. */
 static bool is_fresh(uint64_t id, const prepacked_form *form, int64_t bytes) {
   span at = {NULL, -1};
   bool fresh = false;
@@ -102,7 +102,7 @@ static void an_array_that_changes_takes_its_forms_along(void **state) {
 
 static void the_least_recently_used_make_room_in_the_share(void **state) {
   (void)state;
-  device.facts.info.memory_bytes = 8 * 2 * UNIT; /* forms may have two units */
+  device.facts.info.memory_bytes = 8 * 2 * UNIT; /* prepacked operands may have two units */
   for (uint64_t id = 1; id <= 3; id++) add_array(id);
   is_fresh(1, &some_form, UNIT);
   is_fresh(2, &some_form, UNIT);

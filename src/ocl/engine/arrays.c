@@ -1,5 +1,5 @@
-/* A hash table from array numbers to pieces of the arena. Numbers count up, so their low bits fill its
- * buckets evenly. */
+/* A hash table from array numbers to pieces of the arena. Numbers count up, so their low bits fill
+ * its buckets evenly. */
 #include "ocl/engine/arrays.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Options that programs of several algorithms are compiled with: the extents of space, and how many registers
- * an item may have. */
+/* Options that programs of several algorithms are compiled with: the extents of space, and how many
+ * registers an item may have. */
 #include "ocl/engine/build_options.h"
 
 #include "ocl/engine/device.h"
@@ -20,7 +20,8 @@ void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
   }
 }
 
-/* Registers of a multiprocessor, which are handed out in eights; an item cannot have more than the most. */
+/* Registers of a multiprocessor, which are handed out in eights; an item cannot have more than the
+ * most. */
 #define REGISTERS 65536
 #define MOST_REGISTERS 255
 

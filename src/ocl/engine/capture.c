@@ -1,5 +1,5 @@
-/* Takes down what launch code does for a job: its launches, and which of the job's arrays each was given.
- * What depends on more than the job cannot be captured and is left to the launch code. */
+/* Takes down what launch code does for a job: its launches, and which of the job's arrays each was
+ * given. What depends on more than the job cannot be captured and is left to the launch code. */
 #include "ocl/engine/capture.h"
 
 #include <string.h>
@@ -54,7 +54,8 @@ static bool is_inside(const arena_piece *piece, span at) {
          byte < piece->at + piece->bytes;
 }
 
-/* Which of the job's arrays a span lies in. One array in two roles could be either, so it is not known. */
+/* Which of the job's arrays a span lies in. One array in two roles could be either, so it is not
+ * known. */
 static captured_array array_of(capture *on, span at) {
   captured_array found = {0};
   if (!at.memory) return found;

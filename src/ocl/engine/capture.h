@@ -15,8 +15,8 @@ typedef struct capture {
   captured_launch launches[CAPTURED_LAUNCHES];
 } capture;
 
-/* Between begin and end, what is launched and which form is used is captured. capture_end: whether all of
- * it could be; then new->job can be kept. */
+/* Between begin and end, what is launched and which form is used is captured. capture_end: whether
+ * all of it could be; then new->job can be kept. */
 void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const bindings *arrays,
                    const arena_piece *scratch);
 bool capture_end(cvy_device *device);

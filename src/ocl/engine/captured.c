@@ -1,5 +1,5 @@
-/* The same problem with the same parameters takes the same launches with other arrays, so that planning,
- * writing options and finding kernels are done once. */
+/* The same problem with the same parameters takes the same launches with other arrays, so that
+ * planning, writing options and finding kernels are done once. */
 #include "ocl/engine/captured.h"
 
 #include <stdlib.h>
@@ -54,8 +54,8 @@ void captured_close(cvy_device *device) {
   device->captured.table = NULL;
 }
 
-/* Without host memory the job is planned again next time. A table that is full is begun anew: whoever
- * has so many different jobs is looking for a good one. */
+/* Without host memory the job is planned again next time. A table that is full is begun anew:
+ * whoever has so many different jobs is looking for a good one. */
 void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *captured) {
   size_t bytes = (size_t)captured->count * sizeof *captured->launches;
   if (!device->captured.table) device->captured.table = calloc(1, sizeof *device->captured.table);
@@ -94,9 +94,10 @@ static convoy_status launch_again(cvy_device *device, const captured_launch *at,
 static convoy_status launch_all(cvy_device *device, const captured_job *known, const span *origins,
                                 bool fresh) {
   convoy_status status = CONVOY_OK;
-  for (int32_t i = 0; !status && i < known->count; i++)
+  for (int32_t i = 0; !status && i < known->count; i++) {
     if (fresh || known->launches[i].out.origin != ORIGIN_FORM)
       status = launch_again(device, &known->launches[i], origins);
+  }
   return status;
 }
 

@@ -26,8 +26,8 @@ convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
   return status ? status : command_end(device, allocate(device, id, bytes));
 }
 
-/* It happens on a faulted device, too, or the memory would be lost. Whoever gets the memory next comes later
- * in the queue. An array that is not there went with a worker before this one. */
+/* It happens on a faulted device, too, or the memory would be lost. Whoever gets the memory next
+ * comes later in the queue. An array that is not there went with a worker before this one. */
 convoy_status engine_release(cvy_device *device, uint64_t id) {
   array_entry *entry = arrays_find(&device->memory.arrays, id);
   if (!entry) return CONVOY_OK;
@@ -75,7 +75,8 @@ convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   return command_end(device, status);
 }
 
-/* An event is asked again and again, so that the caller can be interrupted; a driver's own wait cannot. */
+/* An event is asked again and again, so that the caller can be interrupted; a driver's own wait
+ * cannot. */
 static convoy_status drain_interruptible(cvy_device *device, const volatile int *interrupt) {
   cl_event marker;
   cl_int code = opencl_marker(&device->queue, &marker);

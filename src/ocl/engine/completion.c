@@ -1,5 +1,6 @@
-/* Events of the kernels under way, oldest first. Waiting for them one by one instead of for the whole queue
- * shows the other side that the device gets on, and how fast, which is what launches are cut into parts by. */
+/* Events of the kernels under way, oldest first. Waiting for them one by one instead of for the
+ * whole queue shows the other side that the device gets on, and how fast, which is what launches
+ * are cut into parts by. */
 #include "ocl/engine/completion.h"
 
 #include "ocl/engine/device.h"
@@ -7,8 +8,8 @@
 #include "ocl/engine/opencl/events.h"
 #include "os/os.h"
 
-/* An event costs some drivers as much as a short kernel, so kernels that are expected to take less than
- * this together share one. */
+/* An event costs some drivers as much as a short kernel, so kernels that are expected to take less
+ * than this together share one. */
 #define EVENT_SECONDS 20e-3
 /* A launch that was shorter than this says little about how fast the kernel is. */
 #define TELLING_SECONDS 1e-3
@@ -155,9 +156,9 @@ static void ask_for_idle(cvy_device *device) {
   flush_all(device);
 }
 
-/* The first look after a job only brings it under way: often the next one is about to come. A failure is
- * left to the wait to find, which knows what was waited for. Where all is finished the observer is told
- * nevertheless, as it may not have heard of it since its own last command. */
+/* The first look after a job only brings it under way: often the next one is about to come. A
+ * failure is left to the wait to find, which knows what was waited for. Where all is finished the
+ * observer is told nevertheless, as it may not have heard of it since its own last command. */
 bool engine_poll(cvy_device *device) {
   device_completion *all = &device->completion;
   if (device->fault.ticket != 0) return false;

@@ -33,14 +33,15 @@ typedef struct device_completion {
 bool completion_due(cvy_device *device, double seconds);
 /* Takes over the event of a kernel of the newest command. */
 void completion_add(cvy_device *device, cl_event event, double work, double *rate);
-/* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as a fault. */
+/* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as
+ * a fault. */
 convoy_status completion_wait(cvy_device *device, uint64_t ticket);
 void completion_drop(cvy_device *device);
 /* Forgets the event of engine_poll. */
 void completion_forget_idle(cvy_device *device);
 
-/* A flush costs as much as half a kernel. Jobs are flushed in bursts, so that the device always has work;
- * whoever waits, rests or begins something slow flushes what is left. */
+/* A flush costs as much as half a kernel. Jobs are flushed in bursts, so that the device always has
+ * work; whoever waits, rests or begins something slow flushes what is left. */
 void flush_burst(cvy_device *device);
 void flush_all(cvy_device *device);
 

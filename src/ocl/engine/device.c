@@ -17,8 +17,8 @@
 /* A simulator keeps a record for every byte. */
 #define SIMULATOR_BLOCK_BYTES (INT64_C(64) << 10)
 
-/* Makes a block of the arena. Drivers tend to allocate at first use only, when the failure would hit some
- * innocent kernel, so the block is moved to the device at once. */
+/* Makes a block of the arena. Drivers tend to allocate at first use only, when the failure would
+ * hit some innocent kernel, so the block is moved to the device at once. */
 static void *make_block(void *user, int64_t bytes) {
   cvy_device *device = user;
   cl_int code;
@@ -38,7 +38,8 @@ static void drop_block(void *user, void *memory) {
   opencl_memory_release(memory);
 }
 
-/* Idle blocks worth keeping: a step's largest workspace and two blocks, at most a quarter of all. */
+/* Idle blocks worth keeping: a step's largest workspace and two blocks, at most a quarter
+ * of all. */
 static int64_t keep_bytes(const cvy_facts *facts) {
   int64_t most = facts->info.memory_bytes / 4;
   int64_t wanted = facts->workspace_limit + 2 * BLOCK_BYTES;

@@ -1,6 +1,6 @@
-/* An open device of the OpenCL engine, which lives in the module convoy-ocl.so and is called by one thread
- * at a time. A device has one in-order queue, so commands need no events between them, and memory may be
- * given back as soon as its last use is enqueued.
+/* An open device of the OpenCL engine, which lives in the module convoy-ocl.so and is called by one
+ * thread at a time. A device has one in-order queue, so commands need no events between them, and
+ * memory may be given back as soon as its last use is enqueued.
  *
  * Each part of a device belongs to the module whose header describes it. */
 #ifndef CVY_OCL_ENGINE_DEVICE_H

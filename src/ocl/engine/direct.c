@@ -23,8 +23,8 @@ static const struct {
     [CONVOY_BACKWARD_BIAS] = {"direct_backward_bias", true},
 };
 
-/* Items of a work-group that share a row of outputs. On a GPU neighbours shall read neighbours, while on a
- * processor one item is best left to walk a row alone. */
+/* Items of a work-group that share a row of outputs. On a GPU neighbours shall read neighbours,
+ * while on a processor one item is best left to walk a row alone. */
 static int64_t items_per_row(const cvy_device *device, const cvy_problem *problem, int64_t items) {
   int64_t together = 1;
   if (device->facts.info.type == CONVOY_DEVICE_CPU) return together;

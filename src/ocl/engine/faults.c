@@ -1,4 +1,5 @@
-/* The first command that failed is remembered with its sentence, so that every later one can fail as it did. */
+/* The first command that failed is remembered with its sentence, so that every later one can fail
+ * as it did. */
 #include "ocl/engine/faults.h"
 
 #include "ocl/engine/device.h"

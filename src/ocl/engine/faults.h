@@ -1,4 +1,5 @@
-/* The first command that failed. Nothing is carried out from then on until the device is cleared. */
+/* The first command that failed. Nothing is carried out from then on until the device
+ * is cleared. */
 #ifndef CVY_OCL_ENGINE_FAULTS_H
 #define CVY_OCL_ENGINE_FAULTS_H
 

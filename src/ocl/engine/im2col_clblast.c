@@ -1,5 +1,5 @@
-/* Launches ocl.im2col_clblast: one im2col or col2im for a piece of the batch, and one product for each image
- * and group. */
+/* Launches ocl.im2col_clblast: one im2col or col2im for a piece of the batch, and one product for
+ * each image and group. */
 #include "ocl/im2col_clblast.h"
 
 #include "cl/sources.h"
@@ -21,7 +21,8 @@ static const program_source source = {
 /* Fewer columns would leave a card's units idle. */
 #define COLUMNS_LEAST 128
 
-/* A matrix of a product: where it begins, how far apart its rows are, and whether it is taken transposed. */
+/* A matrix of a product: where it begins, how far apart its rows are, and whether it is taken
+ * transposed. */
 typedef struct matrix {
   span at;
   int64_t pitch;
@@ -57,9 +58,9 @@ static CLBlastTranspose transpose(const matrix *m) {
   return m->transposed ? CLBlastTransposeYes : CLBlastTransposeNo;
 }
 
-/* c = a b + beta c, row-major; m by n results of k terms. CLBlast's programs and launches are its own business,
- * so a dry run prepares nothing, and the job cannot be captured. It compiles when it sees the need, and makes
- * temporary memory where it is given none. */
+/* c = a b + beta c, row-major; m by n results of k terms. CLBlast's programs and launches are its
+ * own business, so a dry run prepares nothing, and the job cannot be captured. It compiles when it
+ * sees the need, and makes temporary memory where it is given none. */
 static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n, int64_t k,
                                    matrix a, matrix b, matrix c, float beta) {
   if (run->device->programs.dry_run) return CONVOY_OK;
@@ -72,7 +73,7 @@ static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n,
       (size_t)c.pitch, &queue, &needed);
   if (code != CLBlastSuccess) return fail_clblast(code);
   cl_mem temporary = needed > 0 && (int64_t)needed <= run->product_bytes ? run->product : NULL;
-  const cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
+  cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
   cl_event done = NULL;
   code = CLBlastSgemmWithTempBuffer(
       CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k, 1.0f,
@@ -83,10 +84,11 @@ static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n,
   return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
 }
 
-/* Columns of c that a slow card computes in device->longest_launch seconds. What was measured has no say, as
- * CLBlast takes other kernels for other sizes, and the same call has to give the same bits. */
+/* Columns of c that a slow card computes in device->longest_launch seconds. What was measured has
+ * no say, as CLBlast takes other kernels for other sizes, and the same call has to give the same
+ * bits. */
 static int64_t columns_at_once(const columns_run *run, int64_t m, int64_t k) {
-  const double most = SLOW_RATE * run->device->longest_launch / (2.0 * (double)m * (double)k);
+  double most = SLOW_RATE * run->device->longest_launch / (2.0 * (double)m * (double)k);
   if (!(most < (double)INT32_MAX)) return INT32_MAX;
   return most > COLUMNS_LEAST ? (int64_t)most / COLUMNS_LEAST * COLUMNS_LEAST : COLUMNS_LEAST;
 }
@@ -94,10 +96,10 @@ static int64_t columns_at_once(const columns_run *run, int64_t m, int64_t k) {
 /* The same in pieces of columns, none of which keeps the card busy for long. */
 static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int64_t k, matrix a,
                               matrix b, matrix c, float beta) {
-  const int64_t most = columns_at_once(run, m, k);
+  int64_t most = columns_at_once(run, m, k);
   convoy_status status = CONVOY_OK;
   for (int64_t done = 0; !status && done < n; done += most) {
-    const int64_t left = n - done;
+    int64_t left = n - done;
     status = multiply_once(run, m, left < most ? left : most, k, a, b, c, beta);
     b.at.at += b.transposed ? most * b.pitch : most;
     c.at.at += most;
@@ -105,7 +107,8 @@ static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int6
   return status;
 }
 
-/* Where a group of an image begins in y, in w, and among its columns, which may be x or dx itself. */
+/* Where a group of an image begins in y, in w, and among its columns, which may be x or
+ * dx itself. */
 static int64_t y_offset(const columns_run *run, int64_t image, int64_t group) {
   return (image * run->problem->groups + group) * run->rows * run->volume;
 }
@@ -113,37 +116,34 @@ static int64_t w_offset(const columns_run *run, int64_t group) {
   return group * run->rows * run->row;
 }
 static int64_t columns_offset(const columns_run *run, int64_t image, int64_t first, int64_t group) {
-  const int64_t from = run->plan.plain ? 0 : first;
+  int64_t from = run->plan.plain ? 0 : first;
   return ((image - from) * run->problem->groups + group) * run->row * run->volume;
 }
 
 static convoy_status forward(const columns_run *run, int64_t image, int64_t first, int64_t group) {
-  const matrix w = at(run->arrays->b, w_offset(run, group), run->row, false);
-  const matrix columns =
-      at(run->columns, columns_offset(run, image, first, group), run->volume, false);
-  const matrix y = at(run->arrays->out, y_offset(run, image, group), run->volume, false);
+  matrix w = at(run->arrays->b, w_offset(run, group), run->row, false);
+  matrix columns = at(run->columns, columns_offset(run, image, first, group), run->volume, false);
+  matrix y = at(run->arrays->out, y_offset(run, image, group), run->volume, false);
   return multiply(run, run->rows, run->volume, run->row, w, columns, y,
                   run->problem->accumulate ? 1.0f : 0.0f);
 }
 
 static convoy_status backward_data(const columns_run *run, int64_t image, int64_t first,
                                    int64_t group) {
-  const matrix w = at(run->arrays->b, w_offset(run, group), run->row, true);
-  const matrix dy = at(run->arrays->a, y_offset(run, image, group), run->volume, false);
-  const matrix columns =
-      at(run->columns, columns_offset(run, image, first, group), run->volume, false);
-  const bool add = run->plan.plain && run->problem->accumulate;
+  matrix w = at(run->arrays->b, w_offset(run, group), run->row, true);
+  matrix dy = at(run->arrays->a, y_offset(run, image, group), run->volume, false);
+  matrix columns = at(run->columns, columns_offset(run, image, first, group), run->volume, false);
+  bool add = run->plan.plain && run->problem->accumulate;
   return multiply(run, run->row, run->volume, run->rows, w, dy, columns, add ? 1.0f : 0.0f);
 }
 
 /* The images' sums are added in their order. */
 static convoy_status backward_weights(const columns_run *run, int64_t image, int64_t first,
                                       int64_t group) {
-  const matrix dy = at(run->arrays->b, y_offset(run, image, group), run->volume, false);
-  const matrix columns =
-      at(run->columns, columns_offset(run, image, first, group), run->volume, true);
-  const matrix dw = at(run->arrays->out, w_offset(run, group), run->row, false);
-  const bool add = image > 0 || run->problem->accumulate;
+  matrix dy = at(run->arrays->b, y_offset(run, image, group), run->volume, false);
+  matrix columns = at(run->columns, columns_offset(run, image, first, group), run->volume, true);
+  matrix dw = at(run->arrays->out, w_offset(run, group), run->row, false);
+  bool add = image > 0 || run->problem->accumulate;
   return multiply(run, run->rows, run->row, run->volume, dy, columns, dw, add ? 1.0f : 0.0f);
 }
 
@@ -162,15 +162,17 @@ static convoy_status launch_here(columns_run *run, const char *kernel, int64_t i
 
 static convoy_status run_piece(columns_run *run, int64_t first, int64_t images) {
   const cvy_problem *problem = run->problem;
-  const bool back = problem->direction == CONVOY_BACKWARD_DATA;
+  bool back = problem->direction == CONVOY_BACKWARD_DATA;
   run->args.first = first;
   convoy_status status = CONVOY_OK;
-  if (!run->plan.plain && !back)
+  if (!run->plan.plain && !back) {
     status = launch_here(run, "im2col", images * run->plan.image,
                          &(bindings){.a = run->arrays->a, .out = run->columns});
-  for (int64_t image = first; image < first + images; image++)
+  }
+  for (int64_t image = first; image < first + images; image++) {
     for (int64_t group = 0; !status && group < problem->groups; group++)
       status = products[problem->direction](run, image, first, group);
+  }
   if (status || run->plan.plain || !back) return status;
   return launch_here(
       run, "col2im", images * problem->c * cvy_in_volume(problem),
@@ -180,7 +182,7 @@ static convoy_status run_piece(columns_run *run, int64_t first, int64_t images) 
 /* What happens to finished sums; col2im has seen to it already. */
 static convoy_status run_epilogue(columns_run *run) {
   const cvy_problem *problem = run->problem;
-  const bool back = problem->direction == CONVOY_BACKWARD_DATA;
+  bool back = problem->direction == CONVOY_BACKWARD_DATA;
   if (!problem->has_bias && problem->activation == CONVOY_IDENTITY) return CONVOY_OK;
   if (back && !run->plan.plain) return CONVOY_OK;
   run->args.rows = back ? problem->c : problem->k;
@@ -190,20 +192,20 @@ static convoy_status run_epilogue(columns_run *run) {
 }
 
 static convoy_status run_pieces(columns_run *run) {
-  const int64_t n = run->problem->n;
+  int64_t n = run->problem->n;
   for (int64_t first = 0; first < n; first += run->plan.images) {
-    const int64_t left = n - first;
-    const convoy_status status =
-        run_piece(run, first, left < run->plan.images ? left : run->plan.images);
+    int64_t left = n - first;
+    convoy_status status = run_piece(run, first, left < run->plan.images ? left : run->plan.images);
     if (status) return status;
   }
   return run_epilogue(run);
 }
 
-/* Makes the part of the workspace behind the columns a buffer of its own, because CLBlast takes no offset. */
+/* Makes the part of the workspace behind the columns a buffer of its own, because CLBlast takes no
+ * offset. */
 static convoy_status open_product(columns_run *run, span scratch) {
   if (run->device->programs.dry_run) return CONVOY_OK;
-  const int64_t from = scratch.at + cvy_ocl_round_up(run->plan.images * run->plan.image, 64);
+  int64_t from = scratch.at + cvy_ocl_round_up(run->plan.images * run->plan.image, 64);
   int64_t align = opencl_alignment(run->device->queue.device) / (int64_t)sizeof(float);
   int64_t start = cvy_ocl_round_up(from, align > 1 ? align : 1);
   run->product_bytes = (from + run->plan.product - start) * (int64_t)sizeof(float);

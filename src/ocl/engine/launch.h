@@ -21,9 +21,9 @@ typedef struct launch {
   double work; /* floating-point operations of the whole launch, or what takes as long */
 } launch;
 
-/* Enqueues one kernel; the four offsets and first_group of `args` are filled in here. A launch that would
- * take long on this device becomes several: nothing can stop a kernel, and a desktop on the same card
- * stands still meanwhile. */
+/* Enqueues one kernel; the four offsets and first_group of `args` are filled in here. A launch that
+ * would take long on this device becomes several: nothing can stop a kernel, and a desktop on the
+ * same card stands still meanwhile. */
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays);
 /* Enqueues a kernel that was found already. */

@@ -1,5 +1,5 @@
-/* Each thread has an observer of its own: where workers are threads of one process, several engines run at a
- * time. */
+/* Each thread has an observer of its own: where workers are threads of one process, several engines
+ * run at a time. */
 #include "ocl/engine/observer.h"
 
 #include "ocl/engine/device.h"

@@ -1,5 +1,5 @@
-/* Launches the kernels that come before and after tiled products. They are one program, because most
- * networks need both. */
+/* Launches the kernels that come before and after tiled products. They are one program, because
+ * most networks need both. */
 #include "ocl/engine/pack_and_reduce.h"
 
 #include "cl/sources.h"

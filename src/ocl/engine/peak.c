@@ -14,8 +14,8 @@ static const program_source source = {
 #define ENOUGH_SECONDS 0.2
 #define COPY_BYTES (INT64_C(256) << 20)
 
-/* The least seconds of one launch. It is launched again until ENOUGH_SECONDS have passed, three times at
- * least; the first launch, for which the program is compiled, does not count. */
+/* The least seconds of one launch. It is launched again until ENOUGH_SECONDS have passed, three
+ * times at least; the first launch, for which the program is compiled, does not count. */
 static convoy_status time_launch(cvy_device *device, const launch *what, const conv_args *args,
                                  const bindings *arrays, double *seconds) {
   double least = 0, total = 0;

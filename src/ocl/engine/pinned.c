@@ -1,6 +1,6 @@
-/* Host memory that the driver has been told of, so that copies from and to it need no detour through the
- * driver's own: 55 GB/s were measured instead of 8 to 17 on a PCIe card. A buffer over it, kept mapped, is
- * how OpenCL says that. Where a driver refuses, copies go on as before. */
+/* Host memory that the driver has been told of, so that copies from and to it need no detour
+ * through the driver's own: 55 GB/s were measured instead of 8 to 17 on a PCIe card. A buffer over
+ * it, kept mapped, is how OpenCL says that. Where a driver refuses, copies go on as before. */
 #include "ocl/engine/pinned.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Prepacked operands are kept until their array changes or goes, within a share of the device's memory;
- * the one that was not used for longest goes first. The queue is in order, so what takes over the memory of
- * an operand comes after its last use. */
+/* Prepacked operands are kept until their array changes or goes, within a share of the device's
+ * memory; the one that was not used for longest goes first. The queue is in order, so what takes
+ * over the memory of an operand comes after its last use. */
 #include "ocl/engine/prepacked.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Prepacked operands: what launch code makes of an array once and uses again, such as packed weights. They
- * are kept until the array changes or goes. */
+/* Prepacked operands: what launch code makes of an array once and uses again, such as packed
+ * weights. They are kept until the array changes or goes. */
 #ifndef CVY_OCL_ENGINE_PREPACKED_H
 #define CVY_OCL_ENGINE_PREPACKED_H
 
@@ -18,8 +18,8 @@ typedef struct device_prepacked {
   struct prepacked_operand *first;
 } device_prepacked;
 
-/* Memory of array `id` in a form. With *fresh it has no contents yet, and the caller enqueues making them.
- * The span serves until memory is taken again. */
+/* Memory of array `id` in a form. With *fresh it has no contents yet, and the caller enqueues
+ * making them. The span serves until memory is taken again. */
 convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_form *form,
                              int64_t bytes, span *out, bool *fresh);
 /* The array's contents change, or it goes. */

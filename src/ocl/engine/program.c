@@ -63,8 +63,8 @@ static void keep_binary(uint64_t key, cl_program program) {
   free(binary);
 }
 
-/* PoCL has a cache of its own, unless told to have none. For a binary it compiles every kernel of the
- * program once more, for work-groups of any size, which takes longer than all the rest. */
+/* PoCL has a cache of its own, unless told to have none. For a binary it compiles every kernel of
+ * the program once more, for work-groups of any size, which takes longer than all the rest. */
 static bool driver_keeps_programs(const cvy_device *device) {
   const char *keeps = cvy_env("POCL_KERNEL_CACHE");
   return strcmp(device->facts.info.platform, "Portable Computing Language") == 0 &&

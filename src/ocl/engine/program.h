@@ -1,4 +1,5 @@
-/* Programs of a device and their kernels: built at first use, from the disk cache where it has them. */
+/* Programs of a device and their kernels: built at first use, from the disk cache where it has
+ * them. */
 #ifndef CVY_OCL_ENGINE_PROGRAM_H
 #define CVY_OCL_ENGINE_PROGRAM_H
 
@@ -21,14 +22,15 @@ typedef struct device_programs {
 /* Operations per second of a kernel that was not measured yet: a tenth of what a slow card does. */
 #define SLOW_RATE 20e9
 
-/* A kernel, and how fast it has been recently in operations per second: a guess for a slow card until
- * it has been measured. */
+/* A kernel, and how fast it has been recently in operations per second: a guess for a slow card
+ * until it has been measured. */
 typedef struct program_kernel {
   cl_kernel kernel;
   double rate;
 } program_kernel;
 
-/* A kernel of a program, which is built or taken from memory or disk at first use. The device owns it. */
+/* A kernel of a program, which is built or taken from memory or disk at first use. The device owns
+ * it. */
 convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,
                           const char *kernel, program_kernel **out);
 /* Leaves a program in the disk cache, unless it is there or another process is about to. */

@@ -48,16 +48,18 @@ static convoy_status check(const cvy_device *device, const cvy_job *job,
                            const cvy_algorithm *algorithm) {
   const cvy_problem *problem = &job->problem;
   if (!algorithm || problem->direction < 0 || problem->direction >= CONVOY_DIRECTIONS ||
-      !(algorithm->directions & 1u << problem->direction))
+      !(algorithm->directions & 1u << problem->direction)) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d has no direction %d",
                     (int)job->algorithm, (int)problem->direction);
+  }
   char buffer[192];
   cvy_text reason = cvy_text_in(buffer, sizeof buffer);
   if (algorithm->accepts && !algorithm->accepts(problem, &device->facts, &reason))
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s: %s", algorithm->name, buffer);
-  if (algorithm->valid && !algorithm->valid(&job->params, problem, &device->facts))
+  if (algorithm->valid && !algorithm->valid(&job->params, problem, &device->facts)) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s: these parameters cannot run here",
                     algorithm->name);
+  }
   return CONVOY_OK;
 }
 
@@ -152,8 +154,8 @@ convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return status ? status : command_end(device, run(device, job));
 }
 
-/* In a dry run the launch code says which programs it needs, and nothing else happens. A compiler cannot be
- * interrupted: the lane ends its process instead. */
+/* In a dry run the launch code says which programs it needs, and nothing else happens. A compiler
+ * cannot be interrupted: the lane ends its process instead. */
 convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)interrupt;
   if (job->problem.n == 0) return CONVOY_OK;

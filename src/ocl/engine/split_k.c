@@ -1,5 +1,5 @@
-/* Split-K: each slice of a sum leaves a partial result in scratch memory, and a second kernel adds these in
- * their order, so that the same inputs give the same bits. */
+/* Split-K: each slice of a sum leaves a partial result in scratch memory, and a second kernel adds
+ * these in their order, so that the same inputs give the same bits. */
 #include "ocl/engine/split_k.h"
 
 #include "cl/sources.h"
@@ -11,7 +11,8 @@ static const program_source scatter_source = {
     "scatter_split_k.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
                                                 cvy_cl_space, cvy_cl_scatter_split_k, NULL}};
 
-/* Items of a work-group that share an element: adding many partial results takes one item too long. */
+/* Items of a work-group that share an element: adding many partial results takes one item
+ * too long. */
 static int64_t items_per_result(int64_t slices, int64_t group) {
   int64_t items = slices >= 256 ? 32 : slices >= 16 ? 8 : 1;
   return items < group ? items : group;

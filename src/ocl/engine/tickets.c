@@ -1,5 +1,5 @@
-/* The book of commands: each has a number, and once it is known how far the device is, results up to there
- * are good. */
+/* The book of commands: each has a number, and once it is known how far the device is, results up
+ * to there are good. */
 #include "ocl/engine/tickets.h"
 
 #include "ocl/engine/device.h"

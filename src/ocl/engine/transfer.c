@@ -11,7 +11,8 @@
 
 /* Most bytes of copies under way. */
 #define STAGING_MOST (INT64_C(64) << 20)
-/* From pinned memory so many bytes are moved sooner than copied, even with a wait for the device. */
+/* From pinned memory so many bytes are moved sooner than copied, even with a wait for
+ * the device. */
 #define DIRECT_LEAST (INT64_C(1) << 20)
 
 struct staging {

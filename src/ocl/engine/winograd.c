@@ -1,5 +1,5 @@
-/* Launches ocl.winograd: for each piece of the batch the transforms of both arrays, the products, and the
- * transform of their results; or one kernel that does it all. */
+/* Launches ocl.winograd: for each piece of the batch the transforms of both arrays, the products,
+ * and the transform of their results; or one kernel that does it all. */
 #include "ocl/winograd.h"
 
 #include "cl/sources.h"
@@ -27,8 +27,8 @@ static const program_source fused_weights = {
 
 /* Transforms hold a tile in registers: larger groups would have to spill. */
 #define MOST_ITEMS 128
-/* So many items of a compute unit hide the latency of memory; items that load all their points at once do
- * with fewer. */
+/* So many items of a compute unit hide the latency of memory; items that load all their points at
+ * once do with fewer. */
 #define ITEMS_PER_UNIT 1024
 #define LONE_ITEMS_PER_UNIT 128
 /* What a transform does per point, in operations. */
@@ -51,8 +51,8 @@ typedef struct extents {
   int64_t rows, rows_up, columns_up;
 } extents;
 
-/* backward_data is a convolution of dy with the flipped filter. It has the extents of that, while channels stay
- * as they were. */
+/* backward_data is a convolution of dy with the flipped filter. It has the extents of that, while
+ * channels stay as they were. */
 static cvy_problem carried_out(const cvy_problem *problem) {
   cvy_problem convolution = *problem;
   if (problem->direction != CONVOY_BACKWARD_DATA) return convolution;
@@ -69,7 +69,7 @@ static int64_t points_of(const winograd_run *run) {
 }
 
 static int64_t group_items(const winograd_run *run) {
-  const int64_t items = cvy_ocl_group_items(&run->device->facts);
+  int64_t items = cvy_ocl_group_items(&run->device->facts);
   return items < MOST_ITEMS ? items : MOST_ITEMS;
 }
 
@@ -80,7 +80,7 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
   cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D TILE=%lld -D DIRECTION=%d",
                (long long)group_items(run), (long long)run->plan.tile,
                run->problem->direction == CONVOY_BACKWARD_DATA);
-  const launch what = {
+  launch what = {
       .source = &transforms,
       .options = options,
       .kernel = kernel,
@@ -90,7 +90,8 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
   return launch_kernel(run->device, &what, *args, arrays);
 }
 
-/* Work-groups where each group of the problem has a matrix of so many elements, and each of these an item. */
+/* Work-groups where each group of the problem has a matrix of so many elements, and each of these
+ * an item. */
 static int64_t groups_for(const winograd_run *run, int64_t elements) {
   return cvy_ocl_ceil_div(run->problem->groups * elements, group_items(run));
 }
@@ -122,31 +123,31 @@ static launch of_tiles(const winograd_run *run, const program_source *source, co
 }
 
 static convoy_status multiply(const winograd_run *run) {
-  const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  bool weights = cvy_ocl_is_weights(run->problem);
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
-  const launch what = of_tiles(run, &products, "winograd_product",
-                               weights ? "TRANSPOSED=1" : "TRANSPOSED=0", &text);
+  launch what = of_tiles(run, &products, "winograd_product",
+                         weights ? "TRANSPOSED=1" : "TRANSPOSED=0", &text);
   conv_args args = run->args;
   args.groups = run->plan.matrices;
-  const bindings arrays = {.a = run->a, .b = run->b, .out = run->out};
+  bindings arrays = {.a = run->a, .b = run->b, .out = run->out};
   return launch_kernel(run->device, &what, args, &arrays);
 }
 
 /* The transformed weights, made at their first use. */
 static convoy_status find_weights(winograd_run *run) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
-  const prepacked_form form = {
+  prepacked_form form = {
       &cvy_ocl_winograd,
       {run->problem->direction, plan->tile, run->problem->groups, plan->product.rows,
        plan->product.rows_up, plan->product.depth, plan->product.depth_up}};
   bool fresh = false;
-  const convoy_status status = prepacked_find(
-      run->device, run->job->b.id, &form, plan->weights * (int64_t)sizeof(float), &run->a, &fresh);
+  convoy_status status = prepacked_find(run->device, run->job->b.id, &form,
+                                        plan->weights * (int64_t)sizeof(float), &run->a, &fresh);
   if (status || !fresh) return status;
   conv_args args = run->args;
   args.items = run->problem->groups * plan->product.depth_up * plan->product.rows_up;
-  const bindings arrays = {.a = run->arrays->b, .out = run->a};
+  bindings arrays = {.a = run->arrays->b, .out = run->a};
   return transform(run, "winograd_weights", &args, cvy_ocl_ceil_div(args.items, group_items(run)),
                    &arrays);
 }
@@ -154,8 +155,8 @@ static convoy_status find_weights(winograd_run *run) {
 /* forward and backward_data of a piece. */
 static convoy_status run_gather(const winograd_run *run, const conv_args *piece) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
-  const bindings in = {.a = run->arrays->a, .out = run->b};
-  const bindings out = {.a = run->out, .bias = run->arrays->bias, .out = run->arrays->out};
+  bindings in = {.a = run->arrays->a, .out = run->b};
+  bindings out = {.a = run->out, .bias = run->arrays->bias, .out = run->arrays->out};
   convoy_status status = transform_tiles(
       run, "winograd_input", *piece,
       (extents){plan->product.depth, plan->product.depth_up, plan->product.columns_up}, &in);
@@ -166,11 +167,11 @@ static convoy_status run_gather(const winograd_run *run, const conv_args *piece)
       (extents){plan->product.rows, plan->product.rows_up, plan->product.columns_up}, &out);
 }
 
-/* Items that share an element of the gradient: one where the elements alone keep the device busy, when each item
- * loads all points at once, and otherwise as many as do; but neighbours shall read 8 neighbouring floats at
- * least. */
+/* Items that share an element of the gradient: one where the elements alone keep the device busy,
+ * when each item loads all points at once, and otherwise as many as do; but neighbours shall read 8
+ * neighbouring floats at least. */
 static int64_t items_per_filter(const winograd_run *run, int64_t elements) {
-  const int64_t units = (int64_t)run->device->facts.info.compute_units;
+  int64_t units = (int64_t)run->device->facts.info.compute_units;
   if (elements >= LONE_ITEMS_PER_UNIT * units || group_items(run) < 32) return 1;
   int64_t together = 4;
   while (elements * together < ITEMS_PER_UNIT * units && together * 16 <= group_items(run))
@@ -181,7 +182,7 @@ static int64_t items_per_filter(const winograd_run *run, int64_t elements) {
 /* Transforms x and dy to the matrices of the products. */
 static convoy_status transform_operands(const winograd_run *run, const conv_args *piece) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
-  const bindings arrays = {.a = run->arrays->a, .b = run->arrays->b, .out = run->a};
+  bindings arrays = {.a = run->arrays->a, .b = run->arrays->b, .out = run->a};
   conv_args args = *piece;
   args.items = plan->b_at;
   return transform(run, "winograd_operands", &args,
@@ -193,7 +194,7 @@ static convoy_status transform_operands(const winograd_run *run, const conv_args
 /* backward_weights of a piece; what later pieces give is added. */
 static convoy_status run_weights(const winograd_run *run, const conv_args *piece) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
-  const bindings out = {.a = run->out, .out = run->arrays->out};
+  bindings out = {.a = run->out, .out = run->arrays->out};
   convoy_status status = transform_operands(run, piece);
   if (!status) status = multiply(run);
   if (status) return status;
@@ -206,14 +207,14 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
                    &out);
 }
 
-/* The whole pass, with the extents of space compiled in. `scratch` is for the slices of a gradient. */
+/* The whole pass, with the extents of space compiled in. `scratch` is for the slices of
+ * a gradient. */
 static convoy_status run_fused(const winograd_run *run, span scratch) {
-  const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  bool weights = cvy_ocl_is_weights(run->problem);
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
-  const launch what =
-      of_tiles(run, weights ? &fused_weights : &fused,
-               weights ? "winograd_fused_weights" : "winograd_fused", "TILE=2", &text);
+  launch what = of_tiles(run, weights ? &fused_weights : &fused,
+                         weights ? "winograd_fused_weights" : "winograd_fused", "TILE=2", &text);
   add_space(&text, &run->convolution, true);
   if (!weights) add_resident(&text, run->device, 2 * run->plan.items);
   bindings arrays = *run->arrays;
@@ -222,8 +223,8 @@ static convoy_status run_fused(const winograd_run *run, span scratch) {
 }
 
 static convoy_status run_pieces(const winograd_run *run) {
-  const bool weights = run->problem->direction == CONVOY_BACKWARD_WEIGHTS;
-  const int64_t n = run->problem->n;
+  bool weights = cvy_ocl_is_weights(run->problem);
+  int64_t n = run->problem->n;
   convoy_status status = CONVOY_OK;
   for (int64_t first = 0; first < n && !status; first += run->plan.images) {
     conv_args piece = run->args;
@@ -236,9 +237,9 @@ static convoy_status run_pieces(const winograd_run *run) {
 
 convoy_status run_winograd(cvy_device *device, const cvy_job *job, const bindings *arrays,
                            span scratch) {
-  const cvy_ocl_winograd_plan plan =
+  cvy_ocl_winograd_plan plan =
       cvy_ocl_winograd_plan_for(&job->problem, &device->facts, &job->params);
-  const cvy_problem convolution = carried_out(&job->problem);
+  cvy_problem convolution = carried_out(&job->problem);
   winograd_run run = {.device = device,
                       .job = job,
                       .problem = &job->problem,
@@ -249,8 +250,7 @@ convoy_status run_winograd(cvy_device *device, const cvy_job *job, const binding
                       .a = scratch,
                       .b = {scratch.memory, scratch.at + plan.b_at},
                       .out = {scratch.memory, scratch.at + plan.out_at}};
-  const convoy_status status =
-      job->problem.direction == CONVOY_BACKWARD_WEIGHTS ? CONVOY_OK : find_weights(&run);
+  convoy_status status = cvy_ocl_is_weights(&job->problem) ? CONVOY_OK : find_weights(&run);
   if (status) return status;
   return plan.fused ? run_fused(&run, scratch) : run_pieces(&run);
 }

@@ -36,8 +36,9 @@ static int64_t device_size(cl_device_id id, cl_device_info what) {
 #define VENDOR_AMD 0x1002
 #define BOARD_NAME_AMD 0x4038 /* of cl_amd_device_attribute_query */
 
-/* AMD's driver names a chip, gfx1010:xnack-, which several cards have. The card is what people know, and
- * what tells apart how fast they are, so it is added: "gfx1010:xnack- (AMD Radeon RX 5600 XT)". */
+/* AMD's driver names a chip, gfx1010:xnack-, which several cards have. The card is what people
+ * know, and what tells apart how fast they are, so it is added: "gfx1010:xnack- (AMD Radeon RX 5600
+ * XT)". */
 static void device_name(cl_device_id id, char *to, size_t size) {
   char board[128] = "";
   device_text(id, CL_DEVICE_NAME, to, size);

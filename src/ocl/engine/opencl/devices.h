@@ -5,8 +5,8 @@
 #include "backend.h"
 #include "ocl/engine/opencl/errors.h"
 
-/* The devices of all platforms in order, with their facts; *count gets the number there are. `ids` may be
- * NULL. */
+/* The devices of all platforms in order, with their facts; *count gets the number there are. `ids`
+ * may be NULL. */
 convoy_status opencl_devices(const cvy_open_options *options, cvy_facts *out, cl_device_id *ids,
                              int32_t capacity, int32_t *count);
 /* Bytes to which parts of a buffer must be aligned. */

@@ -12,7 +12,8 @@ cl_int opencl_memory_move(const opencl_queue *queue, cl_mem memory);
 /* [byte, byte + bytes) of a buffer as a buffer of its own. */
 cl_mem opencl_memory_part(cl_mem memory, size_t byte, size_t bytes, cl_int *code);
 
-/* Tells the driver of host memory: a buffer over it that stays mapped. NULL with a code: it refuses. */
+/* Tells the driver of host memory: a buffer over it that stays mapped. NULL with a code: it
+ * refuses. */
 cl_mem opencl_pin(const opencl_queue *queue, void *memory, int64_t bytes, cl_int *code);
 void opencl_unpin(const opencl_queue *queue, cl_mem buffer, void *memory);
 
