@@ -1,4 +1,5 @@
-/* What comes before and after a tiled product: packing the weights, adding the slices of a sum. */
+/* What comes before and after a tiled product: packing the weights, and adding the slices of a
+ * sum. */
 #ifndef WG
 #error "WG is missing: items per work-group, a power of two"
 #endif
@@ -6,21 +7,22 @@
 #error "DIRECTION is missing: 1 = weights are packed for backward_data, 0 = for forward"
 #endif
 
-/* One item per element of the packed weights: [group][block][tap][channel of the block][rows_up];
- * a block has `block_channels` channels. */
+/* An item has one element of the packed weights: [group][block][tap][channel of the
+ * block][rows_up], where a block has `block_channels` channels. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
-    const conv_args args, global const float *restrict w, global const float *restrict b,
+    conv_args args, global const float *restrict w, global const float *restrict b,
     global const float *restrict bias, global float *restrict packed) {
-  const int id = (int)get_global_id(0);
+  int id = (int)get_global_id(0);
   if (id >= args.items) return;
   w += (size_t)args.a_at * CONV_ALIGN;
   packed += (size_t)args.out_at * CONV_ALIGN;
 
-  const int taps = args.t * args.r * args.s;
-  const int row = id % args.rows_up, line = id / args.rows_up;
-  const int tap = line / args.block_channels % taps, block = line / args.block_channels / taps;
-  const int blocks = args.depth_up / args.block_channels;
-  const int term = block % blocks * args.block_channels + line % args.block_channels, group = block / blocks;
+  int taps = args.t * args.r * args.s;
+  int row = id % args.rows_up, line = id / args.rows_up;
+  int tap = line / args.block_channels % taps, block = line / args.block_channels / taps;
+  int blocks = args.depth_up / args.block_channels;
+  int term = block % blocks * args.block_channels + line % args.block_channels,
+      group = block / blocks;
   float v = 0.0f;
   if (row < args.rows && term < args.depth) {
 #if DIRECTION == 0
@@ -32,15 +34,15 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
   packed[id] = v;
 }
 
-/* out = sum over the slices, in an order that depends on the numbers of slices and of sharing items only:
- * `items_per_result` items of a work-group share an element, each adds the partial results that far apart. Elements
- * are [..][rows channels][depth positions]. */
+/* out = the sum over the slices, in an order that depends on the numbers of slices and of sharing
+ * items only: `items_per_result` items of a work-group share an element, and each adds the partial
+ * results that far apart. Elements are [..][rows channels][depth positions]. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void reduce_split_k(
-    const conv_args args, global const float *restrict partial, global const float *restrict b,
+    conv_args args, global const float *restrict partial, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   local float part[WG];
-  const int item = (int)get_local_id(0), together = args.items_per_result, width = WG / together;
-  const int id = (args.first_group + (int)get_group_id(0)) * width + item % width;
+  int item = (int)get_local_id(0), together = args.items_per_result, width = WG / together;
+  int id = (args.first_group + (int)get_group_id(0)) * width + item % width;
   partial += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
