@@ -33,6 +33,24 @@ static conv_int target(conv_int at, conv_int tap, conv_int pad, conv_int dilatio
   return o < extent && o * stride == scaled ? o : -1;
 }
 
+/* The tile of a product that a work-group computes. Rows are counted first, so that neighbouring
+ * work-groups share columns; `rest` counts what lies around the product. */
+typedef struct group_tile {
+  conv_int row0, column0, rest;
+} group_tile;
+
+static group_tile find_group_tile(conv_args args, int rows, int columns) {
+  conv_int group = args.first_group + (conv_int)get_group_id(0);
+  conv_int column = group / args.row_tiles;
+  return (group_tile){group % args.row_tiles * rows, column % args.column_tiles * columns,
+                      column / args.column_tiles};
+}
+
+/* Component `i` of four. */
+static float component_of(float4 v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
 /* A load that may have no place gives 0 then, once it is kept: KEPT(LOADED()).
  *
  * NVIDIA's compiler makes one predicated instruction of it. AMD's compilers make a branch, and wait

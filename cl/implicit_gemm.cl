@@ -214,14 +214,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   conv_args args = in_space(given);
   int item = (int)get_local_id(0);
 
-  /* Rows are counted first, so that neighbouring groups share source positions. */
-  int index = args.first_group + (int)get_group_id(0);
-  int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  int column0 = index % args.column_tiles * BN;
-  index /= args.column_tiles;
-  int group = index % args.groups;
-  index /= args.groups;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0;
+  int group = tile.rest % args.groups, index = tile.rest / args.groups;
   int phases_w = axis_phases(args.iw, args.sw), phases_h = axis_phases(args.ih, args.sh);
   int phases_z = axis_phases(args.iz, args.sz);
   phase first;
@@ -329,11 +324,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
           int row = row0 + tile_row(item, i), channel = group * args.rows + row;
           float4 v = sum[i * FRAGMENTS + j];
           if (row < args.rows) {
-            store(args, bias, out, to + channel * out_volume, channel,
-                  component == 0   ? v.x
-                  : component == 1 ? v.y
-                  : component == 2 ? v.z
-                                   : v.w);
+            store(args, bias, out, to + channel * out_volume, channel, component_of(v, component));
           }
         }
       }

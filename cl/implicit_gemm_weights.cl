@@ -87,12 +87,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   dy += (size_t)args.b_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
 
-  int index = args.first_group + (int)get_group_id(0);
-  int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  int column0 = index % args.column_tiles * BN;
-  index /= args.column_tiles;
-  int group = index % args.groups, slice = index / args.groups;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0;
+  int group = tile.rest % args.groups, slice = tile.rest / args.groups;
 
   int taps = args.t * args.r * args.s, column_count = args.depth * taps;
   int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;

@@ -13,6 +13,9 @@
 #if !defined(ROWS) || !defined(COLUMNS) || !defined(WG)
 #error "a size is missing: ROWS, COLUMNS, WG"
 #endif
+#if !defined(WEIGHTS_IN) || !defined(WEIGHTS_PER_TAP)
+#error "the weights are missing: WEIGHTS_IN, global or local, and how many lie together for a tap"
+#endif
 #if SPACE != 2
 #error "the geometry must be compiled in"
 #endif
@@ -109,6 +112,35 @@ static void load_row(global const float *line, int there, int w0, int s0, float 
 #pragma unroll
   for (int i = 0; i < REACH_W; i++)
     values[i] = there & within(first + i, SOURCE_W) ? line[first + i] : 0.0f;
+}
+
+/* One row of the source meets one row of the filter, which each kernel has its own way for. */
+static void add_row(const float *values, WEIGHTS_IN const float *w, int s0, float *sum);
+
+/* Adds what one channel of the source and its weights give. */
+static void add_channel(global const float *source, WEIGHTS_IN const float *w, item_tile p,
+                        float *sum) {
+  for (int a = max(0, -p.z0); a < min(REACH_Z, SOURCE_Z - p.z0); a++) {
+    int t = tap_in_depth(p, a);
+    if (t < 0) continue;
+    int begin = ROWS > 1 ? 0 : max(0, -p.h0);
+    int end = ROWS > 1 ? REACH_H : min(REACH_H, SOURCE_H - p.h0);
+#pragma unroll UNROLLED_ROWS
+    for (int b = begin; b < end; b++) {
+      global const float *line = source + ((p.z0 + a) * SOURCE_H + p.h0 + b) * SOURCE_W;
+      for (int s0 = 0; s0 < FILTER_2; s0 += TAPS_AT_ONCE) {
+        float values[REACH_W];
+        load_row(line, within(p.h0 + b, SOURCE_H), p.w0, s0, values);
+#pragma unroll
+        for (int row = 0; row < ROWS; row++) {
+          int r =
+              tap_of(BETWEEN(row, b, FILTER_1, STRIDE_1, PAD_1, DILATION_1), DILATION_1, FILTER_1);
+          int tap = (t * FILTER_1 + r) * FILTER_2;
+          if (r >= 0) add_row(values, w + tap * WEIGHTS_PER_TAP, s0, sum + row * COLUMNS);
+        }
+      }
+    }
+  }
 }
 
 /* Stores an item's results of one map. */

@@ -4,21 +4,15 @@
  * of every phase, so that a source tile is loaded once for all phases, nothing is multiplied by
  * zeros, and the results of an item lie next to each other. Phases, taps and shifts are compiled
  * in; weights are packed as for implicit_gemm.cl. */
-#if !defined(BM) || !defined(BN) || !defined(BK) || !defined(TM)
-#error "a tile parameter is missing: BM, BN, BK, TM"
-#endif
 #ifndef WHOLE
 #error "WHOLE is missing: 1 = the channels summed over are a multiple of BK"
 #endif
 #if SPACE != 2
 #error "the extents of space must be compiled in"
 #endif
-#if BM % TM != 0 || TM % 4 != 0 || BN % 4 != 0
-#error "4 must divide TM and BN, and TM must divide BM"
+#if TN != 4
+#error "TN must be 4"
 #endif
-#define ROWS_OF_ITEMS (BM / TM)
-#define COLUMNS_OF_ITEMS (BN / 4)
-#define ITEMS (ROWS_OF_ITEMS * COLUMNS_OF_ITEMS)
 #if ITEMS % BN != 0 && BN % ITEMS != 0
 #error "BN must be a multiple or a divisor of the items per work-group"
 #endif
@@ -60,10 +54,6 @@
 
 /* Whether four neighbouring positions q of an item are eight neighbouring results. */
 #define STORE_EIGHTS (STRIDE_2 == 2 && IN_2 % 8 == 0)
-
-static int tile_row(int item, int i) {
-  return (item / COLUMNS_OF_ITEMS + i / 4 * ROWS_OF_ITEMS) * 4 + i % 4;
-}
 
 /* The source position of shift 0 of the columns that an item loads, and which shifts lie inside. */
 typedef struct columns {
@@ -202,11 +192,7 @@ static void put(conv_args args, global const float *bias, global float *out, int
         int w = at % Q_2 * STRIDE_2 + f;
         float4 v = of[f * TM];
         if (w < IN_2 && h < IN_1 && z < IN_0 && n < args.n) {
-          store(args, bias, out, to + w, channel,
-                component == 0   ? v.x
-                : component == 1 ? v.y
-                : component == 2 ? v.z
-                                 : v.w);
+          store(args, bias, out, to + w, channel, component_of(v, component));
         }
       }
     }
@@ -222,12 +208,9 @@ kernel GROUP_OF(ITEMS) void strided_data(conv_args args, global const float *res
   local float b_tile[2 * B_SIZE] __attribute__((aligned(16)));
   int item = (int)get_local_id(0);
 
-  int index = args.first_group + (int)get_group_id(0);
-  int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  int column0 = index % args.column_tiles * BN;
-  index /= args.column_tiles;
-  int group = index % args.groups, slice = index / args.groups;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0;
+  int group = tile.rest % args.groups, slice = tile.rest / args.groups;
 
   source += (size_t)args.a_at * CONV_ALIGN;
   packed += (size_t)args.b_at * CONV_ALIGN;

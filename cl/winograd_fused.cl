@@ -12,19 +12,13 @@
 /* Room for a point's tiles in local memory; the gap puts two points' on different banks. */
 #define A_POINT (BK * BM + 16)
 #define B_POINT (BK * BN + 16)
-/* So many rows of the results change hands at a time. */
-#define ROWS (ROWS_OF_ITEMS * 4)
-#define ROOM_FOR_TERMS (POINTS * (A_POINT + B_POINT))
-#define ROOM_FOR_RESULTS (POINTS * ROWS * BN)
-#define ROOM (ROOM_FOR_TERMS > ROOM_FOR_RESULTS ? ROOM_FOR_TERMS : ROOM_FOR_RESULTS)
 
 /* Transforms products in local memory to the outputs of a tile. */
 static void transform_back(conv_args args, tile_position at, int channel,
                            local const float *products, global const float *bias,
                            global float *out) {
   float m[SIDE][SIDE], y[TILE][TILE];
-#pragma unroll
-  for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] = products[i * ROWS * BN];
+  take_products(products, m);
   outputs_of_points(m, y);
   int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
 #pragma unroll
@@ -51,10 +45,8 @@ kernel GROUP_OF(GROUP) void winograd_fused(conv_args given, global const float *
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
 
-  int index = args.first_group + (int)get_group_id(0);
-  int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  int column0 = index % args.column_tiles * BN, group = index / args.column_tiles;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0, group = tile.rest;
 
   /* The item's column and first channel of a step, for loading and storing. */
   int column = item % BN, first_channel = item / BN;
@@ -101,11 +93,7 @@ kernel GROUP_OF(GROUP) void winograd_fused(conv_args given, global const float *
 
 #pragma unroll
   for (int part = 0; part < TM / 4; part++) {
-#pragma unroll
-    for (int i = 0; i < 4 * FRAGMENTS; i++) {
-      *(local float4 *)(room + (point * ROWS + tile_row(mine, i / FRAGMENTS)) * BN +
-                        tile_column(mine, i % FRAGMENTS)) = sum[part * 4 * FRAGMENTS + i];
-    }
+    hand_over(sum + part * 4 * FRAGMENTS, point, mine, room);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int row = first_channel; row < ROWS; row += GROUP / BN) {
       int to = row0 + part * ROWS + row;

@@ -17,11 +17,6 @@
 #define B_PITCH (BN + 4)
 #define A_POINT (BK * A_PITCH + ROWS_OF_ITEMS * 4)
 #define B_POINT (BK * B_PITCH + COLUMNS_OF_ITEMS * 4)
-/* So many rows of the results change hands at a time. */
-#define ROWS (ROWS_OF_ITEMS * 4)
-#define ROOM_FOR_TERMS (POINTS * (A_POINT + B_POINT))
-#define ROOM_FOR_RESULTS (POINTS * ROWS * BN)
-#define ROOM (ROOM_FOR_TERMS > ROOM_FOR_RESULTS ? ROOM_FOR_TERMS : ROOM_FOR_RESULTS)
 
 /* Loads the tile of dy that begins at `from`, with 0 where it ends outside. */
 static void load_tile(conv_args args, global const float *from, tile_position at, int there,
@@ -37,8 +32,7 @@ static void load_tile(conv_args args, global const float *from, tile_position at
 /* Transforms products in local memory to the gradient of an element, and stores it. */
 static void store_filter(conv_args args, local const float *products, global float *out) {
   float m[SIDE][SIDE], filter[9];
-#pragma unroll
-  for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] = products[i * ROWS * BN];
+  take_products(products, m);
   filter_of_all_points(m, filter);
 #pragma unroll
   for (int i = 0; i < 9; i++) out[i] = args.accumulate ? out[i] + filter[i] : filter[i];
@@ -54,15 +48,12 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused_we
   dy += (size_t)args.b_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
 
-  int index = args.first_group + (int)get_group_id(0);
-  int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  int column0 = index % args.column_tiles * BN;
-  index /= args.column_tiles;
-  int group = index % args.groups, slice = index / args.groups;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0;
+  int group = tile.rest % args.groups, slice = tile.rest / args.groups;
 
   /* The item's tile of a step and its first channels. */
-  int tile = item % BK, row = row0 + item / BK, column = column0 + item / BK;
+  int own_tile = item % BK, row = row0 + item / BK, column = column0 + item / BK;
   int in_volume = args.iz * args.ih * args.iw, out_volume = args.oz * args.oh * args.ow;
   int end = min(args.depth, (slice + 1) * args.slice_length);
   float4 sum[TM * FRAGMENTS];
@@ -72,8 +63,8 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused_we
   for (int term = slice * args.slice_length; term < end; term += BK) {
     /* What is loaded is on its way while others still multiply. */
     float a[A_LOADS][TILE][TILE], b[B_LOADS][SIDE][SIDE];
-    tile_position at = tile_position_of(args, term + tile);
-    int there = term + tile < end;
+    tile_position at = tile_position_of(args, term + own_tile);
+    int there = term + own_tile < end;
     uint inside = there ? inside_of(args, at) : 0u;
     global const float *b_from =
         x + ((at.image * args.groups + group) * args.columns + column) * in_volume +
@@ -95,12 +86,12 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused_we
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++)
-      transform_patch(b[i], b_tiles + tile * B_PITCH + item / BK + i * STEP, B_POINT);
+      transform_patch(b[i], b_tiles + own_tile * B_PITCH + item / BK + i * STEP, B_POINT);
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
       float v[SIDE][SIDE];
       points_of_tile(a[i], v);
-      keep_points(v, a_tiles + tile * A_PITCH + item / BK + i * STEP, A_POINT);
+      keep_points(v, a_tiles + own_tile * A_PITCH + item / BK + i * STEP, A_POINT);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     tile_multiply(a_tiles + point * A_POINT, A_PITCH, b_tiles + point * B_POINT, B_PITCH, mine,
@@ -111,11 +102,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused_we
   out += (slice * args.groups + group) * args.rows * args.columns * 9;
 #pragma unroll
   for (int part = 0; part < TM / 4; part++) {
-#pragma unroll
-    for (int i = 0; i < 4 * FRAGMENTS; i++) {
-      *(local float4 *)(room + (point * ROWS + tile_row(mine, i / FRAGMENTS)) * BN +
-                        tile_column(mine, i % FRAGMENTS)) = sum[part * 4 * FRAGMENTS + i];
-    }
+    hand_over(sum + part * 4 * FRAGMENTS, point, mine, room);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = item; i < ROWS * BN; i += GROUP) {
       int k = row0 + part * ROWS + i / BN, c = column0 + i % BN;

@@ -51,3 +51,27 @@ static void transform_patch(const float (*d)[SIDE], local float *to, int pitch) 
   points_of_patch(d, v);
   keep_points(v, to, pitch);
 }
+
+/* ----------------------------------------------------------------- products that change hands */
+
+/* So many rows of the results change hands at a time. */
+#define ROWS (ROWS_OF_ITEMS * 4)
+/* Local memory is for the terms first, and then for the products. */
+#define ROOM_FOR_TERMS (POINTS * (A_POINT + B_POINT))
+#define ROOM_FOR_RESULTS (POINTS * ROWS * BN)
+#define ROOM (ROOM_FOR_TERMS > ROOM_FOR_RESULTS ? ROOM_FOR_TERMS : ROOM_FOR_RESULTS)
+
+/* Stores four rows of an item's products of one point. */
+static void hand_over(const float4 *sum, int point, int item, local float *room) {
+#pragma unroll
+  for (int i = 0; i < 4 * FRAGMENTS; i++) {
+    *(local float4 *)(room + (point * ROWS + tile_row(item, i / FRAGMENTS)) * BN +
+                      tile_column(item, i % FRAGMENTS)) = sum[i];
+  }
+}
+
+/* Loads all points of one result. */
+static void take_products(local const float *products, float (*m)[SIDE]) {
+#pragma unroll
+  for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] = products[i * ROWS * BN];
+}

@@ -71,13 +71,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void winograd_product(
   local float b_tile[2 * BK * B_PITCH] __attribute__((aligned(16)));
   int item = (int)get_local_id(0);
 
-  /* Rows are counted first, so that neighbouring groups share columns. */
-  int index = args.first_group + (int)get_group_id(0);
-  int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  int column0 = index % args.column_tiles * BN;
-  index /= args.column_tiles;
-  int matrix = index % args.groups, slice = index / args.groups;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0;
+  int matrix = tile.rest % args.groups, slice = tile.rest / args.groups;
   int first = slice * args.slice_length, end = min(args.depth_up, first + args.slice_length);
 
   a += (size_t)args.a_at * CONV_ALIGN + matrix * args.depth_up * args.rows_up;

@@ -24,9 +24,14 @@ static const cvy_param params_list[] = {
 #define MOST_STAGED_BYTES 16384
 #define MOST_ITEMS 128
 
-/* Weights of one source channel in local memory, where three channels take the room of four. */
+/* Three channels are kept as four in local memory, so that their weights are read at once. */
+static int64_t weights_per_tap(int64_t channels) {
+  return channels == 3 ? 4 : channels;
+}
+
+/* The weights of one source channel in local memory. */
 static int64_t staged_bytes(const cvy_problem *problem, int64_t channels) {
-  return cvy_filter_volume(problem) * (channels == 3 ? 4 : channels) * (int64_t)sizeof(float);
+  return cvy_filter_volume(problem) * weights_per_tap(channels) * (int64_t)sizeof(float);
 }
 
 cvy_ocl_few_channels_plan cvy_ocl_few_channels_plan_for(const cvy_problem *problem,
@@ -37,6 +42,7 @@ cvy_ocl_few_channels_plan cvy_ocl_few_channels_plan_for(const cvy_problem *probl
   cvy_ocl_few_channels_plan plan = {.channels = params->value[CHANNELS],
                                     .rows = params->value[ROWS],
                                     .columns = params->value[COLUMNS],
+                                    .weights_per_tap = weights_per_tap(params->value[CHANNELS]),
                                     .items = cvy_ocl_group_items(facts)};
   if (plan.items > MOST_ITEMS) plan.items = MOST_ITEMS;
   plan.blocks = cvy_ocl_ceil_div(forward ? problem->k : problem->c, plan.channels);

@@ -10,6 +10,7 @@ typedef struct cvy_ocl_few_channels_plan {
   int64_t channels, rows, columns; /* results per item */
   int64_t blocks;                  /* of channels */
   int64_t sources;                 /* channels whose weights are in local memory together */
+  int64_t weights_per_tap;         /* of a source channel in local memory */
   int64_t elements;                /* items per block of channels */
   int64_t items;                   /* per work-group */
   int64_t work_groups;

@@ -35,7 +35,9 @@ static void plain_options(const cvy_problem *problem, const cvy_ocl_depthwise_pl
 
 static void tiles_options(const cvy_problem *problem, const cvy_ocl_depthwise_plan *plan,
                           cvy_text *text) {
-  cvy_text_add(text, "-D WIDE=0 -D WG=%lld -D ROWS=%lld -D COLUMNS=%lld -D DIRECTION=%d",
+  cvy_text_add(text,
+               "-D WIDE=0 -D WG=%lld -D ROWS=%lld -D COLUMNS=%lld -D DIRECTION=%d "
+               "-D WEIGHTS_IN=global -D WEIGHTS_PER_TAP=1",
                (long long)plan->items, (long long)plan->rows, (long long)plan->columns,
                problem->direction == CONVOY_BACKWARD_DATA);
   add_space(text, problem, true);

@@ -21,10 +21,10 @@ convoy_status run_few_channels(cvy_device *device, const cvy_job *job, const bin
   cvy_text text = cvy_text_in(options, sizeof options);
   cvy_text_add(&text,
                "-D WIDE=0 -D WG=%lld -D CHANNELS=%lld -D ROWS=%lld -D COLUMNS=%lld -D SOURCES=%lld "
-               "-D DIRECTION=%d",
+               "-D DIRECTION=%d -D WEIGHTS_IN=local -D WEIGHTS_PER_TAP=%lld",
                (long long)plan.items, (long long)plan.channels, (long long)plan.rows,
                (long long)plan.columns, (long long)plan.sources,
-               problem->direction == CONVOY_BACKWARD_DATA);
+               problem->direction == CONVOY_BACKWARD_DATA, (long long)plan.weights_per_tap);
   add_space(&text, problem, true);
   launch what = {.source = &source,
                  .options = options,

@@ -10,7 +10,7 @@
 
 static const program_source source = {
     "strided_data.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
-                                             cvy_cl_space, cvy_cl_strided_data, NULL}};
+                                             cvy_cl_space, cvy_cl_tile, cvy_cl_strided_data, NULL}};
 
 convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                span scratch) {
@@ -23,7 +23,7 @@ convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const bin
 
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
-  cvy_text_add(&text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D WHOLE=%d",
+  cvy_text_add(&text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=4 -D WHOLE=%d",
                (long long)plan.bm, (long long)plan.bn, (long long)plan.bk, (long long)plan.tm,
                plan.product.depth % plan.bk == 0);
   add_space(&text, problem, true);
