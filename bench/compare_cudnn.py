@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import statistics
 import sys
 from pathlib import Path
 
 import torch
+
+import bench_lines
 
 PASSES = ("forward", "backward_data", "backward_weights")
 
@@ -68,11 +69,9 @@ def layer_times(row: dict[str, str], samples: int) -> dict[str, float]:
 
 def convoy_times(path: Path) -> dict[tuple[str, str, str], float]:
     """Median milliseconds, operands resident, by table, layer and pass."""
-    lines = (json.loads(line) for line in path.read_text().splitlines())
     return {
         (line["table"], line["shape"], line["pass"]): line["median_ms"]
-        for line in lines
-        if line["type"] == "line" and line["status"] == "ok"
+        for line in bench_lines.timed(bench_lines.read_whole(path))
     }
 
 

@@ -11,9 +11,10 @@ launch costs is most of the time.
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Dict, List, NamedTuple, Tuple
+
+import bench_lines
 
 LARGE = 20e-6
 
@@ -31,14 +32,11 @@ class Layer(NamedTuple):
 def read(path: str) -> Dict[Tuple[str, str], List[Layer]]:
     """Layers per algorithm and pass."""
     layers: Dict[Tuple[str, str], List[Layer]] = {}
-    with open(path, encoding="utf-8") as file:
-        for line in map(json.loads, file):
-            if line["type"] != "line" or line["status"] != "ok":
-                continue
-            shares = line["flops_share"], line["copy_share"], 1.0  # of the device's peaks
-            times = (line["median_ms"] * 1e-3 * share for share in shares)
-            key = line["algorithm"], line["pass"]
-            layers.setdefault(key, []).append(Layer(line["count"], *times))
+    for line in bench_lines.timed(bench_lines.read_whole(path)):
+        shares = line["flops_share"], line["copy_share"], 1.0  # of the device's peaks
+        times = (line["median_ms"] * 1e-3 * share for share in shares)
+        key = line["algorithm"], line["pass"]
+        layers.setdefault(key, []).append(Layer(line["count"], *times))
     return layers
 
 
@@ -52,9 +50,10 @@ def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
+    rows = read(sys.argv[1])
     print("| row, pass | layers | arithmetic | traffic | measured | over floor | large ones |")
     print("|---|---|---|---|---|---|---|")
-    for (algorithm, direction), every in sorted(read(sys.argv[1]).items()):
+    for (algorithm, direction), every in sorted(rows.items()):
         large = [layer for layer in every if layer.floor() >= LARGE]
         fields = ("arithmetic", "traffic", "measured")
         sums = (sum(layer.count * getattr(layer, field) for layer in every) for field in fields)

@@ -9,9 +9,11 @@ passed over, so a report can be given as it is.
 """
 
 import argparse
-import json
 import os
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import bench_lines
 
 PASSES = ["forward", "backward_data", "backward_weights", "backward_bias"]
 # Okabe and Ito's colours, which also readers with colour vision deficiency tell apart.
@@ -32,43 +34,38 @@ def import_pyplot():
 
 
 def read_lines(path):
-    """The timed lines of one file, as dictionaries."""
-    lines = []
-    with open(path, encoding="utf-8") as file:
-        for text in file:
-            if not text.startswith("{"):
-                continue
-            try:
-                one = json.loads(text)
-            except ValueError as reason:
-                sys.exit(f"plot.py: {path}: {reason}")
-            if one.get("type") == "line" and one.get("status") == "ok":
-                lines.append(one)
-    if not lines:
-        sys.exit(f"plot.py: {path}: no timed line in it")
-    return lines
+    """The timed lines of one file, and whether it is a part: a figure of one says so."""
+    every = bench_lines.read(path)
+    why = bench_lines.why_incomplete(every)
+    if why:
+        print(f"plot.py: {path} is INCOMPLETE: {why}", file=sys.stderr)
+    found = bench_lines.timed(every)
+    if not found:
+        bench_lines.leave(f"{path}: no timed line in it")
+    return found, bool(why)
 
 
-def series_name(line, path, several_files):
+def series_name(line, path, several_files, is_part):
     """What a dot's colour stands for: device, algorithm if one was asked for, file if many."""
     name = f"{line['device']} {line['device_name']}"
     if line["requested"] != "auto":
         name += f", {line['requested']}"
     if several_files:
         name += f" ({os.path.splitext(os.path.basename(path))[0]})"
-    return name
+    return name + " INCOMPLETE" * is_part
 
 
 def collect(paths):
     """All lines with their series, and the names of tables and series in order of appearance."""
-    lines = []
+    every = []
     for path in paths:
-        for line in read_lines(path):
-            line["series"] = series_name(line, path, len(paths) > 1)
-            lines.append(line)
-    tables = list(dict.fromkeys(line["table"] for line in lines))
-    series = list(dict.fromkeys(line["series"] for line in lines))
-    return lines, tables, series
+        found, is_part = read_lines(path)
+        for line in found:
+            line["series"] = series_name(line, path, len(paths) > 1, is_part)
+        every += found
+    tables = list(dict.fromkeys(line["table"] for line in every))
+    series = list(dict.fromkeys(line["series"] for line in every))
+    return every, tables, series
 
 
 def draw_dots(axes, places, series, value_of, horizontal=False):
@@ -96,9 +93,9 @@ def put_legend(figure, axes, series):
                   ncol=1 if len(series) > 2 else len(series))
 
 
-def draw_table(pyplot, lines, table, series):
+def draw_table(pyplot, every, table, series):
     """GFLOP/s of each layer, a panel per pass; logarithmic, for devices differ a hundredfold."""
-    here = [line for line in lines if line["table"] == table]
+    here = [line for line in every if line["table"] == table]
     layers = list(dict.fromkeys(line["shape"] for line in here))
     passes = [name for name in PASSES if any(line["pass"] == name for line in here)]
     rate = {(line["pass"], line["shape"], line["series"]): line["gflops"] for line in here}
@@ -116,11 +113,11 @@ def draw_table(pyplot, lines, table, series):
     return figure
 
 
-def draw_sums(pyplot, lines, tables, series):
+def draw_sums(pyplot, every, tables, series):
     """Milliseconds of whole tables, each layer times its count, all passes together. A series with
     fewer layers than another has no dot: its sum would look better than it is."""
     total, parts = {}, {}
-    for line in lines:
+    for line in every:
         key = (line["table"], line["series"])
         total[key] = total.get(key, 0.0) + line["count"] * line["median_ms"]
         parts[key] = parts.get(key, 0) + 1
@@ -155,13 +152,13 @@ def main():
     parser.add_argument("files", nargs="+", help="JSON lines of convoy bench, or reports")
     parser.add_argument("--out", default="bench", help="path and beginning of the files' names")
     options = parser.parse_args()
-    lines, tables, series = collect(options.files)
+    every, tables, series = collect(options.files)
     pyplot = import_pyplot()
     os.makedirs(os.path.dirname(options.out) or ".", exist_ok=True)
     for table in tables:
-        figure = draw_table(pyplot, lines, table, series)
+        figure = draw_table(pyplot, every, table, series)
         save(pyplot, figure, f"{options.out}-{table}", series)
-    save(pyplot, draw_sums(pyplot, lines, tables, series), f"{options.out}-sums", series)
+    save(pyplot, draw_sums(pyplot, every, tables, series), f"{options.out}-sums", series)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+[ $# -le 1 ] || wrong_usage "one mode at most, not $*"
 mode=${1:-test}
 case $mode in
   build | test | ci | bench) ;;
-  *) die "unknown mode $mode: build, test, ci or bench" ;;
+  *) wrong_usage "unknown mode $mode: build, test, ci or bench" ;;
 esac
 
 # modes | need | packages, any one of which will do | what for

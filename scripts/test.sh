@@ -2,9 +2,27 @@
 # Installs what is needed, builds, and runs every test: CTest's, then those of the Python bindings.
 # Ends with the line "N passed, N failed, N skipped"; fails if a test fails.
 #
-#   scripts/test.sh [-R REGEX]...   arguments go to ctest; with any, the Python tests are left out
+#   scripts/test.sh [-R REGEX | -E REGEX | -L REGEX | -LE REGEX | -j N | -V | --output-on-failure]...
+#
+# Arguments go to ctest; with any, the Python tests are left out. ctest has more of them: see
+# `ctest --help`, and call it as tests/README.md says.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+end_on_signals
+
+check_arguments() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      -V | --output-on-failure) shift ;;
+      -R | -E | -L | -LE | -j)
+        [ $# -gt 1 ] || wrong_usage "$1 needs a value"
+        shift 2
+        ;;
+      *) wrong_usage "unknown argument $1" ;;
+    esac
+  done
+}
+check_arguments "$@"
 
 results=$root/build/results
 "$root/scripts/setup.sh" test

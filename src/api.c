@@ -33,25 +33,27 @@ const char *convoy_build_info(void) {
 
 /* -------------------------------------------------------------------------------- devices */
 
-enum { MOST_DEVICES = 64 };
-
 convoy_status convoy_devices(const convoy_options *options, convoy_device_info *out,
                              int32_t capacity, int32_t *count, char *why, size_t why_size) {
   if (!count) return cvy_fail(CONVOY_ERR_ARGUMENT, "count is NULL");
   if (capacity < 0) return cvy_fail(CONVOY_ERR_ARGUMENT, "capacity is %d", (int)capacity);
   convoy_status status = cvy_check_struct("out", out, sizeof(*out), capacity == 0);
   cvy_options resolved;
+  if (!status) status = cvy_stack_check("convoy_devices");
   if (!status) status = cvy_options_resolve(options, &resolved);
   if (status) return status;
-  cvy_facts facts[MOST_DEVICES];
-  char unused[1];
-  cvy_devices(&resolved.open, facts, MOST_DEVICES, count, why ? why : unused,
-              why ? why_size : sizeof(unused));
+  double budget = resolved.wait_budget;
+  resolved.open.budget = &budget;
+  cvy_survey seen;
+  cvy_devices(&resolved, &seen);
+  *count = seen.count;
+  if (why) cvy_devices_missing(&seen, why, why_size);
   uint32_t size = capacity ? out->struct_size : 0;
-  for (int32_t i = 0; i < *count && i < capacity && i < MOST_DEVICES; i++) {
+  for (int32_t i = 0; i < seen.count && i < capacity; i++) {
+    const convoy_device_info *info = &seen.facts[i].info;
     convoy_device_info *to = (convoy_device_info *)((char *)out + (size_t)i * size);
     to->struct_size = size;
-    cvy_struct_out(to, &facts[i].info, sizeof(facts[i].info), sizeof(facts[i].info));
+    cvy_struct_out(to, info, sizeof(*info), sizeof(*info));
   }
   return CONVOY_OK;
 }
@@ -60,7 +62,8 @@ convoy_status convoy_devices(const convoy_options *options, convoy_device_info *
 
 convoy_status convoy_open(const convoy_options *options, convoy_context **out) {
   if (!out) return cvy_fail(CONVOY_ERR_ARGUMENT, "out is NULL");
-  return cvy_open(options, out);
+  convoy_status status = cvy_stack_check("convoy_open");
+  return status ? status : cvy_open(options, out);
 }
 
 void convoy_close(convoy_context *context) {
@@ -73,6 +76,14 @@ convoy_status convoy_context_device(convoy_context *context, convoy_device_info 
   if (status) return status;
   const convoy_device_info *info = &cvy_context_engine(context)->facts.info;
   cvy_struct_out(out, info, sizeof(*info), sizeof(*info));
+  return cvy_leave(context, CONVOY_OK);
+}
+
+convoy_status convoy_context_describe(convoy_context *context, char *text, size_t size) {
+  if (!text) return cvy_fail(CONVOY_ERR_ARGUMENT, "text is NULL");
+  convoy_status status = cvy_enter(context);
+  if (status) return status;
+  cvy_context_describe(context, text, size);
   return cvy_leave(context, CONVOY_OK);
 }
 
@@ -119,7 +130,7 @@ static convoy_status make_problem(const convoy_conv *conv, convoy_direction dire
   const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
   convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
   if (status) return status;
-  return cvy_operation_problem(conv, direction, x_shape, w_shape, 0.0f, false, NULL, problem);
+  return cvy_problem_make(conv, direction, x_shape, w_shape, 0.0f, false, NULL, problem);
 }
 
 convoy_status convoy_plan_problem(convoy_context *context, const char *name,

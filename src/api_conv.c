@@ -17,7 +17,7 @@ double convoy_flops(const convoy_conv *conv, convoy_direction direction, const i
   const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
   cvy_problem problem;
   if (cvy_check_pointers(given, CVY_COUNT(given))) return 0.0;
-  if (cvy_operation_problem(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem)) {
+  if (cvy_problem_make(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem)) {
     return 0.0;
   }
   return cvy_problem_flops(&problem);

@@ -106,7 +106,8 @@ typedef struct cvy_open_options {
   convoy_team *team;       /* CPU engine: whose threads; NULL = its own. Of this process only */
   int32_t isolation;       /* lane: convoy_isolation, resolved */
   int64_t workspace_limit; /* bytes */
-  double until;            /* list and open wait no longer (cvy_clock seconds); 0: not bounded */
+  double *budget;          /* seconds the public call may still wait for the device: waits, also
+                              later ones, are taken off. NULL: not bounded. Of this process only */
   double dispatch;         /* seconds one kernel launch should not exceed; 0: the engine's choice */
   double build_wait;       /* seconds to wait for another process that compiles the same program */
 } cvy_open_options;
@@ -188,21 +189,17 @@ typedef struct cvy_backend {
 
   /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
    * and sentence (cvy_fail) and writes its number. `interrupt`, polled while waiting, may be
-   * NULL. */
+   * NULL. Like every wait it fails with ERR_DEADLINE once the options' budget is spent, and where
+   * the device makes no progress within the backend's own deadlines. */
   convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                         uint64_t *fault);
   /* [d] Looks, without waiting, how far the device is, and tells its watch. False: looking again
    * would show nothing new before the next command. NULL: it cannot say. */
   bool (*poll)(cvy_device *device);
-  /* [d] Until when (cvy_clock seconds) the calls that follow may wait for the device; core sets it at
-   * the beginning of each public call. A wait that reaches it fails with ERR_DEADLINE, as does one
-   * during which the device makes no progress within the backend's own deadlines. NULL: waits are
-   * not bounded. */
-  void (*limit)(cvy_device *device, double until);
   /* [d] Makes a faulted device usable again. *emptied becomes true, with any status, if what was on
-   * the device is lost: all arrays are gone, tickets go on counting. ERR_DEADLINE: not now (the limit
-   * is reached, or it was started anew too often lately); later calls may ask again. ERR_DEVICE: it
-   * is gone for good. */
+   * the device is lost: all arrays are gone, tickets go on counting. ERR_DEADLINE: not now (the
+   * budget is spent, or it was started anew too often lately); later calls may ask again.
+   * ERR_DEVICE: it is gone for good. */
   convoy_status (*clear)(cvy_device *device, bool *emptied);
 
   /* [d] Host memory that the device's process can reach without a copy; `read` and `write`

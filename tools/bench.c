@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "interrupt.h"
 #include "tool.h"
 
 static const usage about = {
@@ -18,6 +19,7 @@ static const usage about = {
     "  convoy bench --shapes resnet50_b8 --device cpu --algorithm all\n"
     "  convoy bench --shapes bench/shapes/*.csv --device all --json now.json\n"
     "  convoy bench --shapes eeg --json new.json --compare old.json\n"
+    "  convoy bench --shape 'n4c3h640w640 k16r3s3 stride2 pad1 forward' --algorithm all\n"
     "\n"
     "columns: workspc = scratch memory; error = largest |y - exact|; bound = that error as a part "
     "of\n"
@@ -37,21 +39,16 @@ static void join(int argc, char **argv, char *out, size_t size) {
 }
 
 static int run_to_files(const bench_options *options) {
-  FILE *json = NULL;
-  if (options->json && options->compare && strcmp(options->json, options->compare) == 0) {
+  output file = {.to = NULL};
+  if (options->json && options->compare && output_replaces(options->json, options->compare)) {
     fputs("convoy bench: --json would overwrite the file that --compare names\n", stderr);
     return EXIT_USAGE;
   }
-  if (options->json && !(json = fopen(options->json, "w"))) {
-    perror(options->json);
-    return EXIT_USAGE;
-  }
-  int status = bench_run(options, stdout, json);
-  if (json && fclose(json) != 0) {
-    perror(options->json);
-    status = EXIT_FAILED;
-  }
-  return status;
+  if (options->json && !output_open("bench", options->json, &file)) return EXIT_USAGE;
+  interrupt_catch();
+  const int status = bench_run(options, stdout, file.to);
+  const bool written = output_close("bench", &file, !interrupted());
+  return interrupt_status(written ? status : EXIT_FAILED);
 }
 
 int bench_main(int argc, char **argv) {
@@ -59,6 +56,8 @@ int bench_main(int argc, char **argv) {
   const option table[] = {
       {"--shapes", "FILE...", OPTION_FILES, &set.shapes,
        "shape tables, or names of installed ones (yolov8n_rx5600xt)"},
+      {"--shape", "TEXT...", OPTION_FILES, &set.texts,
+       "problems as logs and reports print them: 'n2c3h7w9 k5r3s2 pad1 forward'"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
       {"--pass", "NAME,...", OPTION_WORDS, &set.passes,
@@ -82,6 +81,6 @@ int bench_main(int argc, char **argv) {
   set.command = command;
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
-  if (set.shapes.count == 0) words_add(&set.shapes, "yolov8n_rx5600xt", 16);
+  if (set.shapes.count + set.texts.count == 0) words_add(&set.shapes, "yolov8n_rx5600xt", 16);
   return run_to_files(&set);
 }

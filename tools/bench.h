@@ -5,10 +5,11 @@
 #include "csv.h"
 #include "devices.h"
 #include "measure.h"
+#include "output.h"
 #include "record.h"
 
 typedef struct bench_options {
-  words shapes, devices, passes, algorithms;
+  words shapes, texts, devices, passes, algorithms;
   const char *json, *compare;
   int samples;             /* 0: as `quick` says */
   double min_time, budget; /* seconds; negative: as `quick` says */
@@ -19,9 +20,9 @@ typedef struct bench_options {
 /* All options at their defaults. */
 bench_options bench_defaults(void);
 
-/* Runs a bench: a terminal table to `out`, JSON lines to `json` unless it is NULL. Returns an exit
- * status. */
-int bench_run(const bench_options *options, FILE *out, FILE *json);
+/* Runs a bench: a terminal table to `out`, JSON lines to `lines` unless it is NULL. Returns an exit
+ * status. Interrupted, it writes what there is, as INCOMPLETE. */
+int bench_run(const bench_options *options, FILE *out, FILE *lines);
 
 /* bench_line.c: one problem with its data and reference, and one line of it on one device. */
 typedef struct bench_case {
@@ -42,8 +43,10 @@ void bench_print_line(FILE *out, const record *line, bool verbose);
 void bench_print_sums(FILE *out, const records *lines, const device_list *devices);
 
 /* bench_json.c: what a JSON file says besides its lines. */
-void bench_write_head(FILE *to, const char *command, const device_list *devices);
+output_state bench_write_head(FILE *to, const char *command, const device_list *devices);
 void bench_write_sums(FILE *to, const records *lines);
+/* `why_not`: why it is not complete, or NULL. */
+void bench_write_end(FILE *to, const output_state *state, const char *why_not);
 
 /* compare.c: the records of an older run in file `path`, and ratios old / new to them, per line and
  * per table. Each returns an exit status. */

@@ -43,7 +43,7 @@ static void write_device(json *out, const device *one) {
   json_close(out, '}');
 }
 
-void bench_write_head(FILE *to, const char *command, const device_list *devices) {
+output_state bench_write_head(FILE *to, const char *command, const device_list *devices) {
   char when[32] = "";
   const time_t now = time(NULL);
   struct tm utc;
@@ -51,6 +51,7 @@ void bench_write_head(FILE *to, const char *command, const device_list *devices)
   json out = {.to = to};
   json_open(&out, NULL, '{');
   json_text(&out, "type", "head");
+  const output_state state = output_begin_json(&out);
   json_text(&out, "version", convoy_version());
   json_text(&out, "time", when);
   char typed[4096];
@@ -62,6 +63,7 @@ void bench_write_head(FILE *to, const char *command, const device_list *devices)
   json_close(&out, ']');
   json_close(&out, '}');
   json_end_line(&out);
+  return state;
 }
 
 static void write_part(json *out, const char *key, const sum_part *part) {
@@ -96,4 +98,12 @@ void bench_write_sums(FILE *to, const records *lines) {
   const int count = sums_of(lines, sums);
   for (int i = 0; i < count; i++) write_sum(to, &sums[i]);
   free(sums);
+}
+
+void bench_write_end(FILE *to, const output_state *state, const char *why_not) {
+  json out = {.to = to};
+  output_end_json(&out, why_not);
+  json_close(&out, '}');
+  json_end_line(&out);
+  if (!why_not) output_finish(state);
 }

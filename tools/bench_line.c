@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "check.h"
+#include "interrupt.h"
 
 static record start_record(const bench_case *what, const device *where, const char *algorithm) {
   record out = record_new();
@@ -129,7 +130,9 @@ record bench_line(const bench_case *what, device *where, const char *algorithm,
   convoy_status status = convoy_set_algorithm(where->context, algorithm);
   if (status == CONVOY_OK && !accepted(what, where->context, algorithm, &plan, &line)) return line;
   bench_case own = *what;
+  interrupt_reaches(where->context);
   if (status == CONVOY_OK) status = check_and_time(&own, where, &plan, enough, &line);
+  interrupt_reaches(NULL);
   if (status != CONVOY_OK) set_status(&line, "error", convoy_last_error());
   if (status == CONVOY_ERR_DEVICE) device_reopen(where);
   return line;

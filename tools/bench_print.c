@@ -76,7 +76,10 @@ void bench_print_line(FILE *out, const record *line, bool verbose) {
   } else {
     fprintf(out, "%-20.20s %s: %s\n", line->algorithm, line->status, line->reason);
   }
-  if (verbose) print_details(out, line);
+  /* What failed is worth repeating alone, and a name may be cut in its column. */
+  const bool failed = !record_ok(line) && strcmp(line->status, "refused") != 0;
+  const bool cut = strlen(line->shape) > 20;
+  if (verbose || failed || cut) print_details(out, line);
 }
 
 static const device *find_device(const device_list *devices, const char *id) {

@@ -1,11 +1,11 @@
 /* The loops of the bench: tables, layers, passes; for each problem all devices and algorithms, so
  * that its data and its reference are made once and the devices stand side by side. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 #include "check.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "shapes.h"
 #include "tool.h"
@@ -16,9 +16,7 @@ typedef struct bench {
   const bench_options *options;
   FILE *out, *json;
   timing enough;
-  int table_count, direction_count;
-  layer_table *tables;
-  int directions[CONVOY_DIRECTIONS];
+  shapes shapes;
   device_list devices;
   records lines, old; /* of this run, of the one it is compared with */
   progress line;
@@ -32,40 +30,6 @@ static timing timing_of(const bench_options *options) {
   if (options->min_time >= 0.0) out.min_time = options->min_time;
   if (options->budget >= 0.0) out.budget = options->budget;
   return out;
-}
-
-static int complain(const char *what, int status) {
-  fprintf(stderr, "convoy bench: %s\n", what);
-  return status;
-}
-
-static int read_passes(const words *names, bench *out) {
-  if (names->count == 0) {
-    while (out->direction_count < 3) {
-      out->directions[out->direction_count] = out->direction_count;
-      out->direction_count++;
-    }
-  }
-  for (int i = 0; i < names->count; i++) {
-    const int direction = direction_find(names->item[i]);
-    if (direction < 0 || out->direction_count == CONVOY_DIRECTIONS)
-      return direction_refuse("bench", names->item[i]);
-    out->directions[out->direction_count++] = direction;
-  }
-  return EXIT_FINE;
-}
-
-static int read_tables(const words *names, bench *out) {
-  char why[512];
-  out->tables = calloc((size_t)names->count, sizeof *out->tables);
-  if (!out->tables) return complain("out of memory", EXIT_FAILED);
-  for (int i = 0; i < names->count; i++) {
-    if (!shapes_read(names->item[i], &out->tables[i], why, sizeof why)) {
-      return complain(why, EXIT_USAGE);
-    }
-    out->table_count++;
-  }
-  return EXIT_FINE;
 }
 
 /* The algorithms to run on a device; "" stands for its choice. Returns how many. */
@@ -90,6 +54,7 @@ static int algorithms_for(const bench *all, const device *where, const char **ou
 static void measure_peaks(device_list *devices) {
   for (int i = 0; i < devices->count; i++) {
     device *one = &devices->item[i];
+    if (interrupted()) return;
     if (convoy_measure_peak(one->context, &one->gflops, &one->gigabytes) == CONVOY_OK) continue;
     fprintf(stderr, "convoy bench: %s: no peak: %s\n", one->info.id, convoy_last_error());
     one->gflops = one->gigabytes = NAN;
@@ -98,6 +63,7 @@ static void measure_peaks(device_list *devices) {
 
 static void finish_line(bench *all, const record *line) {
   progress_clear(&all->line);
+  if (interrupted() && strcmp(line->status, "error") == 0) return; /* the signal was the error */
   bench_print_line(all->out, line, all->options->verbose);
   fflush(all->out);
   if (all->json) record_write(all->json, line);
@@ -110,9 +76,9 @@ static void run_devices(bench *all, const bench_case *what) {
     device *where = &all->devices.item[d];
     const char *names[ALGORITHMS_MOST];
     const int count = algorithms_for(all, where, names);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !interrupted(); i++) {
       char now[128];
-      snprintf(now, sizeof now, "%s %s %s %s", where->info.id, what->from->name,
+      snprintf(now, sizeof now, "%s %.40s %s %s", where->info.id, what->from->name,
                direction_roles[what->shape.direction].name, names[i]);
       progress_show(&all->line, now);
       const record line = bench_line(what, where, names[i][0] ? names[i] : NULL, &all->enough);
@@ -121,9 +87,10 @@ static void run_devices(bench *all, const bench_case *what) {
   }
 }
 
-static void run_case(bench *all, const layer_table *table, const layer *from, int direction) {
+static void run_case(bench *all, const layer_table *table, const layer *from,
+                     convoy_direction direction) {
   bench_case what = {.table = table->name, .from = from, .shape = from->shape};
-  what.shape.direction = (convoy_direction)direction;
+  what.shape.direction = direction;
   reference exact = {0, NULL};
   progress_show(&all->line, from->name);
   const bool made = operands_make(&what.shape, fill_real, false, &what.data);
@@ -137,55 +104,64 @@ static void run_case(bench *all, const layer_table *table, const layer *from, in
   }
   reference_free(&exact);
   operands_free(&what.data);
-  progress_step(&all->line);
+  if (!interrupted()) progress_step(&all->line);
 }
 
 static void run_table(bench *all, const layer_table *table) {
   bench_print_head(all->out, table->name);
+  fflush(all->out);
   for (int l = 0; l < table->count; l++) {
-    for (int d = 0; d < all->direction_count; d++) {
-      run_case(all, table, &table->layers[l], all->directions[d]);
-    }
+    const layer *from = &table->layers[l];
+    const passes each = shapes_passes(&all->shapes, table, from);
+    for (int d = 0; d < each.count && !interrupted(); d++) run_case(all, table, from, each.item[d]);
   }
 }
 
 static int prepare(bench *all) {
-  int status = read_passes(&all->options->passes, all);
-  if (status == EXIT_FINE) status = read_tables(&all->options->shapes, all);
-  if (status == EXIT_FINE && all->options->compare)
-    status = bench_read_old(all->options->compare, &all->old);
-  if (status == EXIT_FINE) status = devices_open(&all->options->devices, &all->devices);
-  if (status == EXIT_FINE)
-    status = devices_check_algorithms(&all->devices, &all->options->algorithms);
+  const bench_options *set = all->options;
+  int status = shapes_open("bench", &set->shapes, &set->texts, &set->passes, &all->shapes);
+  if (status == EXIT_FINE && set->compare) status = bench_read_old(set->compare, &all->old);
+  if (status == EXIT_FINE) status = devices_open(&set->devices, &all->devices);
+  if (status == EXIT_FINE) status = devices_check_algorithms(&all->devices, &set->algorithms);
   return status;
 }
 
+/* What there is: sums, and whether that is all. */
+static void conclude(bench *all, const output_state *state) {
+  char why[128];
+  snprintf(why, sizeof why, "%s after %d of %d problems", interrupt_text(), all->line.done,
+           all->line.total);
+  const char *why_not = interrupted() ? why : NULL;
+  bench_print_sums(all->out, &all->lines, &all->devices);
+  if (all->json) bench_write_sums(all->json, &all->lines);
+  if (all->json) bench_write_end(all->json, state, why_not);
+  if (why_not) fprintf(all->out, "\nbench INCOMPLETE: %s\n", why_not);
+}
+
 static int run(bench *all) {
+  output_state state = {.at = -1};
   all->failed = all->devices.failed > 0;
   measure_peaks(&all->devices);
   bench_print_devices(all->out, &all->devices);
-  if (all->json) bench_write_head(all->json, all->options->command, &all->devices);
-  int cases = 0;
-  for (int t = 0; t < all->table_count; t++) cases += all->tables[t].count * all->direction_count;
-  all->line = progress_start(cases, all->options->progress);
-  for (int t = 0; t < all->table_count; t++) run_table(all, &all->tables[t]);
-  bench_print_sums(all->out, &all->lines, &all->devices);
-  if (all->json) bench_write_sums(all->json, &all->lines);
+  if (all->json) state = bench_write_head(all->json, all->options->command, &all->devices);
+  all->line = progress_start(shapes_problems(&all->shapes), all->options->progress);
+  for (int t = 0; t < all->shapes.table_count && !interrupted(); t++)
+    run_table(all, &all->shapes.tables[t]);
+  conclude(all, &state);
   int status = all->failed ? EXIT_FAILED : EXIT_FINE;
   if (all->options->compare) {
     const int compared = bench_compare(all->out, all->options->compare, &all->old, &all->lines);
     if (status == EXIT_FINE) status = compared;
   }
-  return status;
+  return interrupt_status(status);
 }
 
-int bench_run(const bench_options *options, FILE *out, FILE *json) {
-  bench all = {.options = options, .out = out, .json = json, .enough = timing_of(options)};
+int bench_run(const bench_options *options, FILE *out, FILE *lines) {
+  bench all = {.options = options, .out = out, .json = lines, .enough = timing_of(options)};
   int status = prepare(&all);
   if (status == EXIT_FINE) status = run(&all);
   devices_close(&all.devices);
-  for (int t = 0; t < all.table_count; t++) csv_free(&all.tables[t]);
-  free(all.tables);
+  shapes_close(&all.shapes);
   records_free(&all.lines);
   records_free(&all.old);
   return status;

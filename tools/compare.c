@@ -19,9 +19,12 @@ int bench_read_old(const char *path, records *out) {
   while (room && getline(&line, &size, from) > 0) {
     record one;
     if (record_read(line, &one)) room = records_add(out, &one);
+    record_read_state(line, out->incomplete, sizeof out->incomplete); /* the last one counts */
   }
   free(line);
   fclose(from);
+  if (out->incomplete[0])
+    fprintf(stderr, "convoy bench: --compare %s: it is INCOMPLETE: %s\n", path, out->incomplete);
   if (room && out->count > 0) return EXIT_FINE;
   fprintf(stderr, "convoy bench: --compare %s: %s\n", path,
           room ? "no line of a bench in it" : "out of memory");
@@ -78,6 +81,7 @@ static void print_sums(FILE *out, const records *old, const records *now) {
 int bench_compare(FILE *out, const char *path, const records *old, const records *now) {
   records left = {0}, right = {0};
   fprintf(out, "\ncompared with %s: median ms then and now; above 1 is faster now\n", path);
+  if (old->incomplete[0]) fprintf(out, "%s is INCOMPLETE: %s\n", path, old->incomplete);
   const bool good = pair(out, now, old, &left, &right);
   print_sums(out, &left, &right);
   fprintf(out, "%d of %d lines are in both\n", right.count, now->count);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELLS = 16, LINE_MAX_BYTES = 1024 };
+enum { CELLS = 16, LINE_MAX_BYTES = 1024, NAME_MAX_BYTES = 64 };
 
 /* A line's numbers under the names of their columns. */
 typedef struct numbers {
@@ -85,7 +85,7 @@ static bool read_head(reader *at, char *line) {
 
 static bool read_name(const reader *at, const char *cell, layer *out) {
   const size_t length = strlen(cell);
-  if (length == 0 || length >= sizeof out->name) return complain(at, "bad layer name ", cell);
+  if (length == 0 || length >= NAME_MAX_BYTES) return complain(at, "bad layer name ", cell);
   memcpy(out->name, cell, length + 1);
   return true;
 }

@@ -7,13 +7,14 @@
 #include "problem.h"
 
 typedef struct layer {
-  char name[64];
+  char name[CONVOY_PROBLEM_TEXT];
   int64_t count; /* how often the layer occurs in its network: the weight of sums */
-  problem shape; /* rank 2; the direction is for the user to set */
+  problem shape; /* of a file: rank 2, and the direction is for the user to set */
 } layer;
 
 typedef struct layer_table {
   char name[64]; /* the file's name without folder and ".csv" */
+  bool directed; /* the problems have their directions */
   int count;
   layer *layers;
 } layer_table;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "tool.h"
 
 const char *device_type_name(int32_t type) {
@@ -39,6 +40,7 @@ convoy_status device_probe(const char *name, convoy_device_info *out) {
 }
 
 convoy_status device_reopen(device *one) {
+  interrupt_reaches(NULL);
   char id[sizeof one->info.id];
   memcpy(id, one->info.id, sizeof id);
   const double gflops = one->gflops, gigabytes = one->gigabytes;
@@ -74,23 +76,12 @@ static convoy_status add(const char *name, device_list *out) {
   return status;
 }
 
-/* CONVOY_DEVICE=cpu promises that no driver is loaded, so then none is asked. */
 convoy_status devices_list_all(device_survey *out) {
   *out = (device_survey){.item = {{.struct_size = sizeof out->item[0]}}};
-  const char *chosen = getenv("CONVOY_DEVICE");
-  if (!chosen || strcmp(chosen, "cpu") != 0) {
-    const convoy_status status =
-        convoy_devices(NULL, out->item, DEVICES_MOST, &out->count, out->why, sizeof out->why);
-    if (out->count > DEVICES_MOST) out->count = DEVICES_MOST;
-    return status;
-  }
-  device cpu;
-  const convoy_status status = open_named("cpu", &cpu);
-  if (status != CONVOY_OK) return status;
-  out->item[out->count++] = cpu.info;
-  snprintf(out->why, sizeof out->why, "not asked for, because CONVOY_DEVICE=cpu");
-  convoy_close(cpu.context);
-  return CONVOY_OK;
+  const convoy_status status =
+      convoy_devices(NULL, out->item, DEVICES_MOST, &out->count, out->why, sizeof out->why);
+  if (out->count > DEVICES_MOST) out->count = DEVICES_MOST;
+  return status;
 }
 
 void devices_beside_gpu(const device_survey *found, words *ids) {
@@ -110,7 +101,7 @@ static void add_all(device_list *out) {
     fprintf(stderr, "convoy: %s\n", convoy_last_error());
     out->failed++;
   }
-  if (found.why[0]) fprintf(stderr, "convoy: no OpenCL device: %s\n", found.why);
+  if (found.why[0]) fprintf(stderr, "convoy: no other device: %s\n", found.why);
   for (int32_t i = 0; i < found.count; i++) {
     if (!found.item[i].simulator) add(found.item[i].id, out);
   }

@@ -10,7 +10,7 @@ enum { DEVICES_MOST = 16 };
 typedef struct device_survey {
   int32_t count;
   convoy_device_info item[DEVICES_MOST];
-  char why[256]; /* why there is no OpenCL device */
+  char why[512]; /* why there are no others, "" */
 } device_survey;
 
 /* What devices there are, without opening them. */

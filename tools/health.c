@@ -113,7 +113,11 @@ int health_print(FILE *out, const char *name) {
 /* ------------------------------------------------------------------------------------ which */
 
 static bool is_id(const char *text) {
-  return strcmp(text, "ocl") == 0 || strncmp(text, "ocl:", 4) == 0;
+  return strcasecmp(text, "ocl") == 0 || strncasecmp(text, "ocl:", 4) == 0;
+}
+
+static bool is_cpu_engine(const char *text) {
+  return strcasecmp(text, "cpu") == 0 || strcasecmp(text, "cpu:0") == 0;
 }
 
 /* "ocl" is the first device of OpenCL, a GPU if there is one, as everywhere. */
@@ -121,8 +125,8 @@ static const convoy_device_info *find_id(const device_survey *found, const char 
   const convoy_device_info *first = NULL;
   for (int32_t i = 0; i < found->count; i++) {
     const convoy_device_info *one = &found->item[i];
-    if (strcmp(one->id, id) == 0) return one;
-    if (strcmp(id, "ocl") != 0 || strncmp(one->id, "ocl:", 4) != 0) continue;
+    if (strcasecmp(one->id, id) == 0) return one;
+    if (strcasecmp(id, "ocl") != 0 || strncmp(one->id, "ocl:", 4) != 0) continue;
     if (!first || (first->type != CONVOY_DEVICE_GPU && one->type == CONVOY_DEVICE_GPU)) first = one;
   }
   return first;
@@ -154,7 +158,7 @@ int health_main(int argc, char **argv) {
   };
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
-  if (name && strcmp(name, "cpu") == 0) { /* whose name may be part of PoCL's */
+  if (name && is_cpu_engine(name)) { /* whose name may be part of PoCL's */
     puts("no faults are recorded of the CPU engine");
     return EXIT_FINE;
   }

@@ -40,7 +40,7 @@ static int print_devices(FILE *out) {
   for (int32_t i = 0; i < found.count; i++) print_device(out, &found.item[i]);
   char why[sizeof found.why];
   if (found.why[0])
-    fprintf(out, "  no OpenCL device: %s\n", places_without_home(found.why, why, sizeof why));
+    fprintf(out, "  no other device: %s\n", places_without_home(found.why, why, sizeof why));
   return EXIT_FINE;
 }
 

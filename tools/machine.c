@@ -11,6 +11,7 @@ const char *const machine_variables[] = {
     "CONVOY_ALGORITHM",
     "CONVOY_ISOLATION",
     "CONVOY_FAILOVER",
+    "CONVOY_REQUIRE_DEVICE",
     "CONVOY_THREADS",
     "CONVOY_WORKSPACE_LIMIT",
     "CONVOY_TUNE",

@@ -34,7 +34,8 @@ static void print_help(FILE *out) {
       "\n"
       "Start with `convoy info`, then `convoy selftest`.\n"
       "\n"
-      "exit status: 0 fine, 1 something failed or was wrong, 2 bad usage, 3 no such device\n",
+      "exit status: 0 fine, 1 something failed or was wrong, 2 bad usage, 3 no such device,\n"
+      "130 or 143 ended by Ctrl-C or SIGTERM: what there is until then is told as INCOMPLETE\n",
       out);
 }
 

@@ -1,6 +1,7 @@
 /* Sampling until time and count suffice. */
 #include "measure.h"
 
+#include "interrupt.h"
 #include "progress.h"
 
 enum { SAMPLES_MOST = 1000, BATCH_MOST = 256 };
@@ -64,6 +65,7 @@ static convoy_status collect(operation *run, const subject *what, const timing *
     sample[count++] = seconds / (double)*batch;
     total += seconds;
     const bool suffices = count >= enough->samples && total >= enough->total_time;
+    if (interrupted()) return CONVOY_ERR_INTERRUPTED;
     if (suffices || count == SAMPLES_MOST || seconds_now() - start >= enough->budget) break;
     status = timed(run, what, *batch, &seconds);
   }

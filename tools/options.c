@@ -114,8 +114,10 @@ static void print_help(const usage *about, const option *table) {
     printf("  %-26s %s\n", head, table->help);
   }
   printf("  %-26s %s\n\n%s", "--help", "this text", about->examples);
-  fputs("\nexit status: 0 fine, 1 something failed or was wrong, 2 bad usage, 3 no such device\n",
-        stdout);
+  fputs(
+      "\nexit status: 0 fine, 1 something failed or was wrong, 2 bad usage, 3 no such device,\n"
+      "130 or 143 ended by Ctrl-C or SIGTERM\n",
+      stdout);
 }
 
 static bool refuse(const usage *about, const char *argument, const char *what, int *exit_status) {

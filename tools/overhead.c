@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "devices.h"
+#include "interrupt.h"
 #include "machine.h"
 #include "options.h"
 #include "shapes.h"
@@ -58,6 +59,7 @@ static convoy_status print_head(const sides *on) {
   if (status != CONVOY_OK) return status;
   printf("convoy %s\n%s  %s, %s\n%s, %d cores\n", convoy_version(), info.id, info.name, info.driver,
          here.cpu, here.cores);
+  fflush(stdout);
   return CONVOY_OK;
 }
 
@@ -78,15 +80,18 @@ static convoy_status report_table(const sides *on, const layer_table *table, con
   convoy_status status = overhead_step_make(on, table, &step);
   if (status != CONVOY_OK) return status;
   status = overhead_resident(&step, set->samples, &resident);
-  if (status == CONVOY_OK) status = overhead_host(&step, set->host_samples, &host, &verified);
+  if (status == CONVOY_OK) {
+    print_paired(table->name, "resident", &resident);
+    printf("\n");
+    status = overhead_host(&step, set->host_samples, &host, &verified);
+  }
+  if (status == CONVOY_OK) {
+    print_paired(table->name, "host", &host);
+    printf("  verification %.2f %%\n", 1e2 * verified);
+  }
   overhead_step_free(&step);
-  if (status != CONVOY_OK) return status;
-  print_paired(table->name, "resident", &resident);
-  printf("\n");
-  print_paired(table->name, "host", &host);
-  printf("  verification %.2f %%\n", 1e2 * verified);
   fflush(stdout);
-  return CONVOY_OK;
+  return interrupt_check(status);
 }
 
 static convoy_status report_calls(const sides *on) {
@@ -125,29 +130,26 @@ static convoy_status report(const sides *on, const layer_table *tables, const se
 
 static int work(const settings *set, const layer_table *tables) {
   sides on;
+  interrupt_catch();
   const int checked = check_device(set->device);
   if (checked != EXIT_FINE) return checked;
   convoy_status status = open_sides(set->device, &on);
   const int exit_status = status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
   if (status == CONVOY_OK) status = report(&on, tables, set);
-  if (status != CONVOY_OK)
+  if (interrupted())
+    printf("overhead INCOMPLETE: %s\n", interrupt_text());
+  else if (status != CONVOY_OK)
     fprintf(stderr, "convoy overhead: %s: %s\n", convoy_status_name(status), convoy_last_error());
   close_sides(&on);
-  return status == CONVOY_OK ? EXIT_FINE : exit_status;
+  return interrupt_status(status == CONVOY_OK ? EXIT_FINE : exit_status);
 }
 
 static int read_and_work(const settings *set) {
-  enum { TABLES_MOST = sizeof set->tables.item / sizeof set->tables.item[0] };
-  layer_table tables[TABLES_MOST];
-  int status = EXIT_FINE, count = 0;
-  for (; count < set->tables.count && status == EXIT_FINE; count += status == EXIT_FINE) {
-    char why[512];
-    if (shapes_read(set->tables.item[count], &tables[count], why, sizeof why)) continue;
-    fprintf(stderr, "convoy overhead: %s\n", why);
-    status = EXIT_USAGE;
-  }
-  if (status == EXIT_FINE) status = work(set, tables);
-  while (count > 0) csv_free(&tables[--count]);
+  static const words none;
+  shapes read;
+  int status = shapes_open("overhead", &set->tables, &none, &none, &read);
+  if (status == EXIT_FINE) status = work(set, read.tables);
+  shapes_close(&read);
   return status;
 }
 

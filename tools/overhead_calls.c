@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "interrupt.h"
 #include "overhead.h"
 #include "progress.h"
 
@@ -47,7 +48,7 @@ static convoy_status time_rounds(convoy_context *context, const problem *about, 
   double enqueue[ROUNDS], wait[ROUNDS], once[ROUNDS];
   convoy_status status = time_round(context, about, data, out);
   for (int i = 0; i < ROUNDS && status == CONVOY_OK; i++) {
-    status = time_round(context, about, data, out);
+    status = interrupt_check(time_round(context, about, data, out));
     enqueue[i] = out->enqueue;
     wait[i] = out->wait;
     once[i] = out->once;
@@ -83,7 +84,7 @@ static convoy_status time_transfer(convoy_context *context, const problem *about
   convoy_status status = call_host(context, about, data, 0.0f, NULL, NULL);
   for (int i = 0; i < TRANSFER_ROUNDS && status == CONVOY_OK; i++) {
     const double start = seconds_now();
-    status = call_host(context, about, data, 0.0f, NULL, NULL);
+    status = interrupt_check(call_host(context, about, data, 0.0f, NULL, NULL));
     seconds[i] = seconds_now() - start;
   }
   *out = (double)array_count(about, ARRAY_X) * sizeof(float) /
@@ -115,7 +116,7 @@ static convoy_status time_reads(convoy_context *context, const problem *about, t
     status = call_tensors(context, about, data, NULL);
     if (status == CONVOY_OK) status = convoy_sync(context);
     const double start = seconds_now();
-    if (status == CONVOY_OK) status = convoy_tensor_read(data->out, into, count);
+    if (status == CONVOY_OK) status = interrupt_check(convoy_tensor_read(data->out, into, count));
     seconds[i] = seconds_now() - start;
   }
   *out = (double)count * sizeof(float) / stats_of(seconds, TRANSFER_ROUNDS).median;

@@ -1,6 +1,7 @@
 /* A training step of a table's convolutions, timed on both sides turn about. */
 #include <stdlib.h>
 
+#include "interrupt.h"
 #include "overhead.h"
 #include "progress.h"
 
@@ -35,25 +36,37 @@ static convoy_status run_host(const overhead_step *step, int side) {
 }
 
 static convoy_status timed(step_fn *run, const overhead_step *step, int side, double *seconds) {
+  interrupt_reaches(step->on->context[side]);
   const double start = seconds_now();
   const convoy_status status = run(step, side);
   *seconds = seconds_now() - start;
-  return status;
+  interrupt_reaches(NULL);
+  return interrupt_check(status);
 }
 
 /* Which side begins alternates, so that a drift of the device's clock favours neither. */
-static convoy_status measure(step_fn *run, const overhead_step *step, int samples, paired *out) {
-  double seconds[SIDES][OVERHEAD_SAMPLES_MOST], ratio[OVERHEAD_SAMPLES_MOST];
-  for (int i = 0; i < samples; i++) {
-    for (int turn = 0; turn < SIDES; turn++) {
-      const int side = (i + turn) % SIDES;
-      const convoy_status status = timed(run, step, side, &seconds[side][i]);
-      if (status != CONVOY_OK) return status;
-    }
-    ratio[i] = seconds[SIDE_PROCESS][i] / seconds[SIDE_NONE][i];
+static convoy_status time_pair(step_fn *run, const overhead_step *step, int number,
+                               double seconds[SIDES]) {
+  convoy_status status = CONVOY_OK;
+  for (int turn = 0; turn < SIDES && status == CONVOY_OK; turn++) {
+    const int side = (number + turn) % SIDES;
+    status = timed(run, step, side, &seconds[side]);
   }
-  for (int side = 0; side < SIDES; side++) out->side[side] = stats_of(seconds[side], samples);
-  out->ratio = stats_of(ratio, samples);
+  return status;
+}
+
+/* A signal leaves the pairs there are. */
+static convoy_status measure(step_fn *run, const overhead_step *step, int samples, paired *out) {
+  double seconds[SIDES][OVERHEAD_SAMPLES_MOST], ratio[OVERHEAD_SAMPLES_MOST], pair[SIDES];
+  convoy_status status = CONVOY_OK;
+  int count = 0;
+  while (count < samples && (status = time_pair(run, step, count, pair)) == CONVOY_OK) {
+    for (int side = 0; side < SIDES; side++) seconds[side][count] = pair[side];
+    ratio[count++] = pair[SIDE_PROCESS] / pair[SIDE_NONE];
+  }
+  if (status != CONVOY_OK && !(status == CONVOY_ERR_INTERRUPTED && count > 0)) return status;
+  for (int side = 0; side < SIDES; side++) out->side[side] = stats_of(seconds[side], count);
+  out->ratio = stats_of(ratio, count);
   return CONVOY_OK;
 }
 
@@ -74,7 +87,7 @@ convoy_status overhead_host(const overhead_step *step, int samples, paired *out,
   if (status == CONVOY_OK) status = measure(run_host, step, samples, out);
   if (status == CONVOY_OK) status = verify_seconds(step, &after);
   if (status != CONVOY_OK) return status;
-  *verified = (after - before) / (out->side[SIDE_PROCESS].median * samples);
+  *verified = (after - before) / (out->side[SIDE_PROCESS].median * out->ratio.count);
   return CONVOY_OK;
 }
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool.h"
-
 const roles direction_roles[CONVOY_DIRECTIONS] = {
     [CONVOY_FORWARD] = {"forward", ARRAY_X, ARRAY_W, ARRAY_Y},
     [CONVOY_BACKWARD_DATA] = {"backward_data", ARRAY_Y, ARRAY_W, ARRAY_X},
@@ -19,15 +17,6 @@ int direction_find(const char *name) {
     if (strcmp(direction_roles[i].name, name) == 0) return i;
   }
   return -1;
-}
-
-int direction_refuse(const char *command, const char *name) {
-  const char *why = direction_find(name) < 0 ? "there is no such pass" : "one too many";
-  fprintf(stderr, "convoy %s: --pass %s: %s; there are", command, name, why);
-  for (int i = 0; i < CONVOY_DIRECTIONS; i++)
-    fprintf(stderr, "%s %s", i ? "," : "", direction_roles[i].name);
-  fputc('\n', stderr);
-  return EXIT_USAGE;
 }
 
 int array_shape(const problem *about, array which, int64_t *shape) {

@@ -22,8 +22,6 @@ extern const roles direction_roles[CONVOY_DIRECTIONS];
 
 /* The direction of that name, or -1. */
 int direction_find(const char *name);
-/* Says on stderr that --pass of a command cannot be `name`. Returns an exit status. */
-int direction_refuse(const char *command, const char *name);
 
 /* Extents of an array: writes 5 entries at most, returns how many. */
 int array_shape(const problem *about, array which, int64_t *shape);

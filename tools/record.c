@@ -96,6 +96,23 @@ bool record_read(const char *text, record *out) {
   return is_line;
 }
 
+bool record_read_state(const char *text, char *why, size_t size) {
+  bool said = false, complete = false;
+  char reason[160] = "it has no end";
+  json_member one;
+  while (json_next(&text, &one)) {
+    if (one.kind != JSON_TEXT) continue;
+    if (strcmp(one.key, "state") == 0) {
+      said = true;
+      complete = strcmp(one.text, "complete") == 0;
+    } else if (strcmp(one.key, "why") == 0) {
+      snprintf(reason, sizeof reason, "%.150s", one.text);
+    }
+  }
+  if (said) snprintf(why, size, "%s", complete ? "" : reason);
+  return said;
+}
+
 record record_new(void) {
   record out = {0};
   for (int i = 0; i < MEMBERS; i++) {

@@ -5,6 +5,7 @@
 #include "bench.h"
 #include "health.h"
 #include "info.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "selftest.h"
 #include "tool.h"
@@ -24,17 +25,7 @@ typedef struct report_options {
   bool progress;
 } report_options;
 
-static int write_bench(const report_options *set, FILE *out, FILE *json) {
-  bench_options bench = bench_defaults();
-  bench.shapes = set->shapes;
-  bench.devices = set->devices;
-  bench.quick = true;
-  bench.progress = set->progress;
-  bench.command = "convoy report";
-  return bench_run(&bench, out, json);
-}
-
-/* Where nothing is asked for. PoCL's selftest takes a quarter of an hour, and is no news of the GPU. */
+/* Where nothing is asked for. PoCL's selftest takes two minutes, and is no news of the GPU. */
 static void choose_devices(report_options *set) {
   static device_survey found;
   const char *chosen = getenv("CONVOY_DEVICE");
@@ -64,41 +55,62 @@ static void end_part(FILE *out, double start) {
   printf(" %.0f s\n", took);
 }
 
+static int write_selftest(const report_options *set, FILE *out) {
+  const selftest_options test = {.devices = set->devices, .progress = set->progress};
+  const double start = begin_part(out, "selftest");
+  const int status = selftest_run(&test, out);
+  end_part(out, start);
+  return status;
+}
+
+static int write_bench(const report_options *set, FILE *out) {
+  bench_options bench = bench_defaults();
+  FILE *lines = tmpfile();
+  if (!lines) return EXIT_FAILED;
+  bench.shapes = set->shapes;
+  bench.devices = set->devices;
+  bench.quick = true;
+  bench.progress = set->progress;
+  bench.command = "convoy report";
+  const double start = begin_part(out, "bench, quick");
+  const int status = bench_run(&bench, out, lines);
+  end_part(out, start);
+  fputs("\n## bench, JSON lines\n\n", out);
+  append(out, lines);
+  fclose(lines);
+  return status;
+}
+
 /* Each part is written however the one before ended: a report of a failure is what it is for. */
-static int write_all(const report_options *set, FILE *out, FILE *json) {
-  selftest_options test = {.devices = set->devices, .progress = set->progress};
-  int status[4];
-  fputs("# convoy report\n\n## info\n\n", out);
+static int write_all(const report_options *set, FILE *out) {
+  int status[4] = {EXIT_FINE};
+  fputs("# convoy report, ", out);
+  const output_state state = output_begin_text(out);
+  fputs("\n\n## info\n\n", out);
   status[0] = info_print(out);
   fputs("\n## health\n\n", out);
   status[1] = health_print(out, NULL);
   health_print_newest(out);
-  double start = begin_part(out, "selftest");
-  status[2] = selftest_run(&test, out);
-  end_part(out, start);
-  start = begin_part(out, "bench, quick");
-  status[3] = status[2] == EXIT_NO_DEVICE ? EXIT_NO_DEVICE : write_bench(set, out, json);
-  end_part(out, start);
-  fputs("\n## bench, JSON lines\n\n", out);
-  append(out, json);
+  if (!interrupted()) status[2] = write_selftest(set, out);
+  if (!interrupted() && status[2] != EXIT_NO_DEVICE) status[3] = write_bench(set, out);
+  if (interrupted())
+    fprintf(out, "\nINCOMPLETE: %s\n", interrupt_text());
+  else
+    output_finish(&state);
   int worst = EXIT_FINE;
   for (int i = 0; i < 4; i++) worst = status[i] > worst ? status[i] : worst;
-  return worst;
+  return interrupt_status(worst);
 }
 
 static int write_report(const report_options *set) {
-  FILE *json = tmpfile();
-  FILE *out = json ? fopen(set->output, "w") : NULL;
-  int status = EXIT_USAGE;
-  if (out) {
-    status = write_all(set, out, json);
-    if (fclose(out) != 0) status = EXIT_FAILED;
-    printf("%s written\n", set->output);
-  } else {
-    perror(set->output);
-  }
-  if (json) fclose(json);
-  return status;
+  output file;
+  if (!output_open("report", set->output, &file)) return EXIT_USAGE;
+  interrupt_catch();
+  const int status = write_all(set, file.to);
+  const bool whole = !interrupted();
+  const bool written = output_close("report", &file, whole);
+  if (written && whole) printf("%s written\n", set->output);
+  return interrupt_status(written ? status : EXIT_FAILED);
 }
 
 int report_main(int argc, char **argv) {

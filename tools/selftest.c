@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "devices.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "selftest_sample.h"
+#include "shapes.h"
 #include "tool.h"
 
 enum { ROWS_MOST = 32 };
@@ -29,21 +31,19 @@ typedef struct selftest {
 
 static void print_failure(selftest *test, const sample *what, const device *where,
                           const char *algorithm, const char *way, const char *why) {
-  char text[256] = "?";
-  const problem *shape = &what->shape;
-  convoy_format_problem(&shape->conv, shape->x_shape, shape->w_shape, shape->direction, text,
-                        sizeof text);
   progress_clear(&test->line);
   fprintf(test->out, "FAILED %s, %s: %s\n", algorithm, way, why);
-  fprintf(test->out, "  convoy selftest --device %s --algorithm %s --problem '%s'\n",
-          where->info.id, algorithm, text);
+  fprintf(test->out, "  convoy selftest --device %s --algorithm %s --shape '%s'\n", where->info.id,
+          algorithm, what->text);
 }
 
 static bool check_all_ways(selftest *test, sample *what, device *where, const convoy_plan *plan) {
   bool good = true;
-  for (int way = 0; way < SAMPLE_WAYS; way++) {
+  for (int way = 0; way < SAMPLE_WAYS && !interrupted(); way++) {
+    interrupt_reaches(where->context);
     const outcome result = sample_check(what, where, plan, way);
-    if (result.good) continue;
+    interrupt_reaches(NULL);
+    if (result.good || result.status == CONVOY_ERR_INTERRUPTED) continue;
     good = false;
     print_failure(test, what, where, plan->algorithm, sample_ways[way].name, result.why);
     if (result.status == CONVOY_ERR_DEVICE) device_reopen(where);
@@ -67,10 +67,9 @@ static void check_row(selftest *test, sample *what, device *where, const char *a
     to->refused++;
     if (!test->options->verbose) return;
     progress_clear(&test->line);
-    fprintf(test->out, "refused by %s (%s): %s\n", algorithm,
-            direction_roles[shape->direction].name, plan.reason);
+    fprintf(test->out, "refused by %s: %s: %s\n", algorithm, what->text, plan.reason);
   } else if (check_all_ways(test, what, where, &plan)) {
-    to->ran++;
+    to->ran += !interrupted();
   } else {
     to->failed++;
   }
@@ -87,7 +86,7 @@ static bool wanted(const words *names, const char *algorithm) {
 static void check_sample(selftest *test, sample *what) {
   for (int d = 0; d < test->devices.count; d++) {
     device *where = &test->devices.item[d];
-    for (int row = 0; row < test->rows[d]; row++) {
+    for (int row = 0; row < test->rows[d] && !interrupted(); row++) {
       const char *algorithm = test->names[d][row];
       tally *to = &test->tallies[d][row][what->shape.direction];
       if (wanted(&test->options->algorithms, algorithm)) {
@@ -100,12 +99,8 @@ static void check_sample(selftest *test, sample *what) {
 /* Parses and checks one line of the problem grammar. */
 static int check_problem(selftest *test, const char *text) {
   sample what = {0};
-  problem *shape = &what.shape;
-  shape->conv = (convoy_conv)CONVOY_CONV_INIT(2);
-  if (convoy_parse_problem(text, &shape->conv, shape->x_shape, shape->w_shape, &shape->direction) !=
-          CONVOY_OK ||
-      convoy_output_shape(&shape->conv, shape->x_shape, shape->w_shape, shape->y_shape) !=
-          CONVOY_OK) {
+  what.text = text;
+  if (!shapes_parse(text, &what.shape)) {
     fprintf(stderr, "convoy selftest: %s: %s\n", text, convoy_last_error());
     return EXIT_USAGE;
   }
@@ -116,19 +111,26 @@ static int check_problem(selftest *test, const char *text) {
   }
   check_sample(test, &what);
   sample_free(&what);
-  progress_step(&test->line);
+  if (!interrupted()) progress_step(&test->line);
   return EXIT_FINE;
 }
 
 static int check_list(selftest *test) {
   int status = EXIT_FINE;
   for (int i = 0; selftest_problems[i] && status == EXIT_FINE; i++) {
-    for (int d = 0; d < CONVOY_DIRECTIONS && status == EXIT_FINE; d++) {
-      char text[256];
+    for (int d = 0; d < CONVOY_DIRECTIONS && status == EXIT_FINE && !interrupted(); d++) {
+      char text[CONVOY_PROBLEM_TEXT];
       snprintf(text, sizeof text, "%s %s", selftest_problems[i], direction_roles[d].name);
       status = check_problem(test, text);
     }
   }
+  return status;
+}
+
+static int check_texts(selftest *test, const words *texts) {
+  int status = EXIT_FINE;
+  for (int i = 0; i < texts->count && status == EXIT_FINE && !interrupted(); i++)
+    status = check_problem(test, texts->item[i]);
   return status;
 }
 
@@ -162,7 +164,7 @@ static bool print_summary(const selftest *test) {
       idle += all.ran == 0;
     }
   }
-  return failed == 0 && ran > 0 && (idle == 0 || test->options->problem);
+  return failed == 0 && ran > 0 && (idle == 0 || test->options->texts.count > 0);
 }
 
 /* Names are kept, because a device that is lost can no longer be asked. */
@@ -176,6 +178,16 @@ static void list_rows(selftest *test) {
   }
 }
 
+static int conclude(const selftest *test) {
+  const bool good = print_summary(test) && test->devices.failed == 0;
+  if (interrupted())
+    fprintf(test->out, "selftest INCOMPLETE: %s after %d of %d problems\n", interrupt_text(),
+            test->line.done, test->line.total);
+  else
+    fprintf(test->out, "selftest %s\n", good ? "passed" : "FAILED");
+  return good ? EXIT_FINE : EXIT_FAILED;
+}
+
 int selftest_run(const selftest_options *options, FILE *out) {
   selftest test = {.options = options, .out = out};
   int status = devices_open(&options->devices, &test.devices);
@@ -183,20 +195,17 @@ int selftest_run(const selftest_options *options, FILE *out) {
   list_rows(&test);
   int problems = 0;
   while (selftest_problems[problems]) problems++;
+  const words *texts = &options->texts;
   test.line =
-      progress_start(options->problem ? 1 : problems * CONVOY_DIRECTIONS, options->progress);
+      progress_start(texts->count ? texts->count : problems * CONVOY_DIRECTIONS, options->progress);
   status = devices_check_algorithms(&test.devices, &options->algorithms);
   if (status == EXIT_FINE) {
-    status = options->problem ? check_problem(&test, options->problem) : check_list(&test);
+    status = texts->count ? check_texts(&test, texts) : check_list(&test);
     progress_clear(&test.line);
   }
-  if (status == EXIT_FINE) {
-    const bool good = print_summary(&test) && test.devices.failed == 0;
-    fprintf(out, "selftest %s\n", good ? "passed" : "FAILED");
-    status = good ? EXIT_FINE : EXIT_FAILED;
-  }
+  if (status == EXIT_FINE) status = conclude(&test);
   devices_close(&test.devices);
-  return status;
+  return interrupt_status(status);
 }
 
 static const usage about = {
@@ -208,7 +217,7 @@ static const usage about = {
     "  convoy selftest\n"
     "  convoy selftest --device cpu,ocl:0 --verbose\n"
     "  convoy selftest --device ocl:0 --algorithm ocl.direct \\\n"
-    "      --problem 'n2c3h7w9 k5r3s2 pad1 backward_data'\n",
+    "      --shape 'n2c3h7w9 k5r3s2 pad1 backward_data'\n",
 };
 
 int selftest_main(int argc, char **argv) {
@@ -217,7 +226,9 @@ int selftest_main(int argc, char **argv) {
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
       {"--algorithm", "all|NAME,...", OPTION_WORDS, &set.algorithms, "only these (all)"},
-      {"--problem", "TEXT", OPTION_TEXT, &set.problem, "this problem only, in the problem grammar"},
+      {"--shape", "TEXT...", OPTION_FILES, &set.texts,
+       "these problems only, as logs and reports print them"},
+      {"--problem", "TEXT...", OPTION_FILES, &set.texts, "the same, as older reports call it"},
       {"--verbose", NULL, OPTION_FLAG, &set.verbose, "show why a problem was refused"},
       {"--progress", NULL, OPTION_FLAG, &set.progress,
        "progress line even if stderr is not a terminal"},
@@ -225,5 +236,6 @@ int selftest_main(int argc, char **argv) {
   };
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
+  interrupt_catch();
   return selftest_run(&set, stdout);
 }

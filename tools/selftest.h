@@ -9,7 +9,7 @@
 
 typedef struct selftest_options {
   words devices, algorithms;
-  const char *problem; /* one problem in place of the built-in list */
+  words texts; /* problems in place of the built-in list */
   bool verbose, progress;
 } selftest_options;
 

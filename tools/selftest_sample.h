@@ -9,6 +9,7 @@
 /* Exact values of two forms of the operation. full: with beta 1, or forward with bias and leaky
  * ReLU. */
 typedef struct sample {
+  const char *text; /* in the problem grammar */
   problem shape;
   operands data;
   reference plain, full;

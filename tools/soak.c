@@ -1,14 +1,15 @@
 /* `convoy soak`: trains a small network while faults strike, and checks every step. */
 #include "soak.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "devices.h"
+#include "interrupt.h"
 #include "json.h"
+#include "output.h"
 #include "tool.h"
 
 typedef struct soak {
@@ -16,7 +17,9 @@ typedef struct soak {
   double hours;
   const char *device, *json_path;
   words fault_names;
-  FILE *log;
+  output file;
+  output_state state;
+  bool whole; /* the file has its end */
   char folder[32];
   soak_faults faults;
   soak_net net;
@@ -71,8 +74,8 @@ static void print_settings(const soak *all, const convoy_device_info *info) {
 /* --------------------------------------------------------------------------------- log */
 
 static void log_line(soak *all, const char *type, const char *key, const char *text) {
-  if (!all->log) return;
-  json out = {.to = all->log};
+  if (!all->file.to) return;
+  json out = {.to = all->file.to};
   json_open(&out, NULL, '{');
   json_text(&out, "type", type);
   json_integer(&out, "step", all->done);
@@ -82,10 +85,11 @@ static void log_line(soak *all, const char *type, const char *key, const char *t
 }
 
 static void log_head(soak *all, const convoy_device_info *info) {
-  if (!all->log) return;
-  json out = {.to = all->log};
+  if (!all->file.to) return;
+  json out = {.to = all->file.to};
   json_open(&out, NULL, '{');
   json_text(&out, "type", "head");
+  all->state = output_begin_json(&out);
   json_text(&out, "version", convoy_version());
   json_text(&out, "device", info->id);
   json_text(&out, "name", info->name);
@@ -97,13 +101,6 @@ static void log_head(soak *all, const convoy_device_info *info) {
 }
 
 /* ------------------------------------------------------------------------------ a step */
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int signal) {
-  (void)signal;
-  stopped = 1;
-}
 
 static void complain(soak *all, const char *what, const char *why) {
   progress_clear(&all->line);
@@ -146,7 +143,7 @@ static void judge(soak *all, int64_t wrong) {
 }
 
 static bool goes_on(soak *all) {
-  if (stopped) return false;
+  if (interrupted()) return false;
   if (all->hours <= 0.0) return all->done < all->steps;
   const double passed = seconds_now() - all->start;
   all->line.done = (int)passed;
@@ -183,10 +180,9 @@ static double on_device(const convoy_health *health) {
 }
 
 static void log_end(soak *all) {
-  if (!all->log) return;
-  json out = {.to = all->log};
-  json_open(&out, NULL, '{');
-  json_text(&out, "type", "end");
+  if (!all->file.to) return;
+  json out = {.to = all->file.to};
+  output_end_json(&out, interrupted() ? interrupt_text() : NULL);
   json_integer(&out, "steps", all->done);
   json_integer(&out, "faults", all->struck);
   json_integer(&out, "survived", all->survived);
@@ -204,6 +200,8 @@ static void log_end(soak *all) {
   json_integer(&out, "wrong_results", all->health.wrong_results);
   json_close(&out, '}');
   json_end_line(&out);
+  all->whole = !interrupted();
+  if (all->whole) output_finish(&all->state);
 }
 
 __attribute__((format(printf, 2, 3))) static void because(int *reasons, const char *format, ...) {
@@ -223,7 +221,7 @@ static void find_device_failures(const soak *all, int *reasons) {
     because(reasons, "the device failed %lld times by itself", (long long)health->faults);
   if (wanted && all->struck == 0 && all->done >= STEPS_FOR_A_FAULT)
     because(reasons, "no fault struck: the OpenCL loader seems to load no layers");
-  if (!(share >= 0.9))
+  if (all->done > 0 && !(share >= 0.9))
     because(reasons, "the device did %.1f %% of the operations, of 90 wanted", 1e2 * share);
 }
 
@@ -237,6 +235,14 @@ static int find_failures(const soak *all) {
   if (soak_usage_grew(&all->usage, why, sizeof why)) because(&reasons, "%s", why);
   if (reasons) fputc('\n', stdout);
   return reasons;
+}
+
+static void print_incomplete(const soak *all) {
+  printf("soak INCOMPLETE: %s after ", interrupt_text());
+  if (all->hours > 0.0)
+    printf("%.3g of %.3g hours\n", (seconds_now() - all->start) / 3600.0, all->hours);
+  else
+    printf("%d of %d steps\n", all->done, all->steps);
 }
 
 static int report(soak *all) {
@@ -256,7 +262,9 @@ static int report(soak *all) {
       "max_wait_s=%.3f rss_growth_kib=%lld fd_growth=%d\n",
       all->done, all->struck, all->survived, all->wrong, all->lost, share, all->net.longest,
       (long long)all->usage.rss_growth, all->usage.descriptors_growth);
-  return find_failures(all) ? EXIT_FAILED : EXIT_FINE;
+  const int reasons = find_failures(all);
+  if (interrupted()) print_incomplete(all);
+  return interrupt_status(reasons ? EXIT_FAILED : EXIT_FINE);
 }
 
 /* --------------------------------------------------------------------------- beginning */
@@ -278,7 +286,7 @@ static int find_device(const soak *all, convoy_device_info *out) {
     return refuse(all, status == CONVOY_ERR_ARGUMENT ? EXIT_USAGE : EXIT_NO_DEVICE,
                   convoy_last_error());
   if (out->type != CONVOY_DEVICE_CPU_ENGINE) return EXIT_FINE;
-  if (strcmp(wanted_device(all), "auto") == 0)
+  if (strcasecmp(wanted_device(all), "auto") == 0)
     return refuse(all, EXIT_NO_DEVICE,
                   "no GPU is seen; name a device with --device, `--device cpu` soaks the CPU");
   if (soak_faults_any(&all->faults))
@@ -334,17 +342,14 @@ static void remove_folder(const char *folder) {
 
 static int start(soak *all) {
   if (!soak_faults_read(&all->fault_names, &all->faults)) return EXIT_USAGE;
-  if (all->json_path && !(all->log = fopen(all->json_path, "w"))) {
-    fprintf(stderr, "convoy soak: cannot write %s\n", all->json_path);
-    return EXIT_USAGE;
-  }
+  if (all->json_path && !output_open("soak", all->json_path, &all->file)) return EXIT_USAGE;
   snprintf(all->folder, sizeof all->folder, "/tmp/convoy-soak-XXXXXX");
   if (!mkdtemp(all->folder)) {
     fprintf(stderr, "convoy soak: cannot make a folder in /tmp\n");
     return EXIT_FAILED;
   }
   set_environment(all);
-  signal(SIGINT, stop);
+  interrupt_catch();
   int status = EXIT_FAILED;
   if (soak_faults_start(&all->faults, all->folder, (uint64_t)all->seed)) status = work(all);
   soak_faults_end(&all->faults);
@@ -379,6 +384,6 @@ int soak_main(int argc, char **argv) {
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
   status = start(&all);
-  if (all.log) fclose(all.log);
-  return status;
+  const bool written = output_close("soak", &all.file, all.whole);
+  return interrupt_status(written ? status : EXIT_FAILED);
 }

@@ -1,10 +1,10 @@
 /* `convoy tune`: tables, layers, passes; each problem gets its share of the time that is left. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "convoy/convoy.h"
 #include "devices.h"
+#include "interrupt.h"
 #include "places.h"
 #include "progress.h"
 #include "shapes.h"
@@ -24,14 +24,12 @@ static const usage about = {
     "  CONVOY_LOG=debug convoy tune --shapes eeg            shows every candidate\n",
 };
 
-enum { PASSES_MOST = CONVOY_DIRECTIONS };
-
 typedef struct tuning {
-  words shapes, devices, passes;
+  words files, texts, devices, pass_names;
+  shapes shapes;
   double budget; /* seconds per table and device */
   bool progress;
   progress line;
-  int directions[PASSES_MOST], direction_count;
   int failed;
 } tuning;
 
@@ -39,30 +37,6 @@ typedef struct table_sums {
   int done, left;
   double untuned, tuned; /* ms, each layer as often as it occurs */
 } table_sums;
-
-/* What Ctrl-C reaches: the context at work. A second one ends the program. */
-static convoy_context *volatile at_work;
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
-  convoy_interrupt(at_work);
-}
-
-static int read_passes(tuning *all) {
-  static const char *const standard[] = {"forward", "backward_data", "backward_weights"};
-  if (all->passes.count == 0) {
-    for (int i = 0; i < 3; i++) words_add(&all->passes, standard[i], strlen(standard[i]));
-  }
-  for (int i = 0; i < all->passes.count; i++) {
-    const int direction = direction_find(all->passes.item[i]);
-    if (direction < 0 || all->direction_count == PASSES_MOST)
-      return direction_refuse("tune", all->passes.item[i]);
-    all->directions[all->direction_count++] = direction;
-  }
-  return EXIT_FINE;
-}
 
 static void print_found(const layer *from, const char *pass, const convoy_tuned *found) {
   if (!found->kept) {
@@ -74,25 +48,34 @@ static void print_found(const layer *from, const char *pass, const convoy_tuned 
   printf(found->failed ? ", %d failed)\n" : ")\n", (int)found->failed);
 }
 
-static void tune_problem(tuning *all, device *where, const layer *from, int direction,
+/* What failed is worth repeating alone. */
+static void print_problem(const problem *shape, convoy_direction direction) {
+  char text[CONVOY_PROBLEM_TEXT];
+  if (convoy_format_problem(&shape->conv, shape->x_shape, shape->w_shape, direction, text,
+                            sizeof text) == CONVOY_OK)
+    printf("    %s\n", text);
+}
+
+static void tune_problem(tuning *all, device *where, const layer *from, convoy_direction direction,
                          double seconds, table_sums *sums) {
   const problem *shape = &from->shape;
   const char *pass = direction_roles[direction].name;
   convoy_tuned found = {.struct_size = sizeof found};
   char now[128];
-  snprintf(now, sizeof now, "%s %s %s", where->info.id, from->name, pass);
+  snprintf(now, sizeof now, "%s %.40s %s", where->info.id, from->name, pass);
   progress_show(&all->line, now);
-  const convoy_status status =
-      convoy_tune(where->context, &shape->conv, (convoy_direction)direction, shape->x_shape,
-                  shape->w_shape, seconds, &found);
+  interrupt_reaches(where->context);
+  const convoy_status status = convoy_tune(where->context, &shape->conv, direction, shape->x_shape,
+                                           shape->w_shape, seconds, &found);
+  interrupt_reaches(NULL);
   progress_clear(&all->line);
-  progress_step(&all->line);
   if (status == CONVOY_ERR_INTERRUPTED) return;
+  progress_step(&all->line);
   if (status != CONVOY_OK) {
     printf("  %-24s %-16s failed: %s\n", from->name, pass, convoy_last_error());
+    print_problem(shape, direction);
     all->failed++;
     if (status == CONVOY_ERR_DEVICE) device_reopen(where);
-    at_work = where->context;
     return;
   }
   print_found(from, pass, &found);
@@ -107,53 +90,43 @@ static void tune_problem(tuning *all, device *where, const layer *from, int dire
 static void prepare_table(const tuning *all, const device *where, const layer_table *table) {
   for (int l = table->count - 1; l >= 0; l--) {
     const problem *shape = &table->layers[l].shape;
-    for (int d = all->direction_count - 1; d >= 0; d--)
-      convoy_prepare(where->context, &shape->conv, (convoy_direction)all->directions[d],
-                     shape->x_shape, shape->w_shape);
+    const passes each = shapes_passes(&all->shapes, table, &table->layers[l]);
+    for (int d = each.count - 1; d >= 0; d--)
+      convoy_prepare(where->context, &shape->conv, each.item[d], shape->x_shape, shape->w_shape);
   }
 }
 
 static void tune_table(tuning *all, device *where, const layer_table *table) {
   const double start = seconds_now();
-  table_sums sums = {.left = table->count * all->direction_count};
+  table_sums sums = {.left = shapes_problems_of(&all->shapes, table)};
   printf("%s on %s (%s), at most %.0f s\n", table->name, where->info.id, where->info.name,
          all->budget);
   prepare_table(all, where, table);
   for (int l = 0; l < table->count; l++) {
-    for (int d = 0; d < all->direction_count && where->context && !interrupted; d++) {
+    const passes each = shapes_passes(&all->shapes, table, &table->layers[l]);
+    for (int d = 0; d < each.count && where->context && !interrupted(); d++) {
       const double left = all->budget - (seconds_now() - start);
       const double share = left > 0.0 ? left / sums.left : 1e-3;
-      tune_problem(all, where, &table->layers[l], all->directions[d], share, &sums);
+      tune_problem(all, where, &table->layers[l], each.item[d], share, &sums);
       sums.left--;
     }
   }
   printf("%s: %d problems in %.1f s, together %.3f -> %.3f ms%s\n", table->name, sums.done,
          seconds_now() - start, sums.untuned, sums.tuned,
-         interrupted ? "; interrupted, what was found is kept" : "");
+         interrupted() ? "; interrupted, what was found is kept" : "");
 }
 
-static int tune_tables(tuning *all, device_list *devices, const layer_table *tables) {
-  int problems = 0;
-  for (int t = 0; t < all->shapes.count; t++) problems += tables[t].count * all->direction_count;
+static int tune_tables(tuning *all, device_list *devices) {
+  const int problems = shapes_problems(&all->shapes);
   all->line = progress_start(problems * devices->count, all->progress);
   for (int d = 0; d < devices->count; d++) {
-    for (int t = 0; t < all->shapes.count && !interrupted; t++) {
-      at_work = devices->item[d].context;
-      tune_table(all, &devices->item[d], &tables[t]);
-    }
+    for (int t = 0; t < all->shapes.table_count && !interrupted(); t++)
+      tune_table(all, &devices->item[d], &all->shapes.tables[t]);
   }
-  at_work = NULL;
-  return all->failed || interrupted ? EXIT_FAILED : EXIT_FINE;
-}
-
-static int read_tables(const words *names, layer_table *tables) {
-  char why[512];
-  for (int i = 0; i < names->count; i++) {
-    if (shapes_read(names->item[i], &tables[i], why, sizeof why)) continue;
-    fprintf(stderr, "convoy tune: %s\n", why);
-    return EXIT_USAGE;
-  }
-  return EXIT_FINE;
+  if (interrupted())
+    printf("tune INCOMPLETE: %s after %d of %d problems\n", interrupt_text(), all->line.done,
+           all->line.total);
+  return interrupt_status(all->failed ? EXIT_FAILED : EXIT_FINE);
 }
 
 /* Better known before hours of measuring than after. */
@@ -170,20 +143,15 @@ static int check_file(void) {
 
 static int run(tuning *all) {
   device_list devices = {0};
-  layer_table *tables = calloc((size_t)all->shapes.count, sizeof *tables);
-  if (!tables) return EXIT_FAILED;
-  int status = read_passes(all);
-  if (status == EXIT_FINE) status = read_tables(&all->shapes, tables);
+  int status = shapes_open("tune", &all->files, &all->texts, &all->pass_names, &all->shapes);
   if (status == EXIT_FINE) status = check_file();
+  interrupt_catch();
   if (status == EXIT_FINE) status = devices_open(&all->devices, &devices);
   if (status == EXIT_FINE) {
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND},
-              NULL);
-    status = tune_tables(all, &devices, tables);
+    status = tune_tables(all, &devices);
     devices_close(&devices);
   }
-  for (int t = 0; t < all->shapes.count; t++) csv_free(&tables[t]);
-  free(tables);
+  shapes_close(&all->shapes);
   return status;
 }
 
@@ -191,11 +159,12 @@ int tune_main(int argc, char **argv) {
   tuning all = {.budget = 240.0};
   const char *file = NULL;
   const option table[] = {
-      {"--shapes", "FILE...", OPTION_FILES, &all.shapes,
-       "shape tables, or names of installed ones"},
+      {"--shapes", "FILE...", OPTION_FILES, &all.files, "shape tables, or names of installed ones"},
+      {"--shape", "TEXT...", OPTION_FILES, &all.texts,
+       "problems as logs and reports print them: 'n2c3h7w9 k5r3s2 pad1 forward'"},
       {"--device", "all|NAME,...", OPTION_WORDS, &all.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else auto)"},
-      {"--pass", "NAME,...", OPTION_WORDS, &all.passes,
+      {"--pass", "NAME,...", OPTION_WORDS, &all.pass_names,
        "forward, backward_data, backward_weights, backward_bias (the first three)"},
       {"--budget", "S", OPTION_SECONDS, &all.budget, "seconds per table and device (240)"},
       {"--file", "FILE", OPTION_TEXT, &file, "tuning file (CONVOY_TUNE_FILE, else the user's)"},
@@ -205,8 +174,8 @@ int tune_main(int argc, char **argv) {
   };
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
-  if (all.shapes.count == 0) {
-    fputs("convoy tune: --shapes is needed; see `convoy tune --help`\n", stderr);
+  if (all.files.count + all.texts.count == 0) {
+    fputs("convoy tune: --shapes or --shape is needed; see `convoy tune --help`\n", stderr);
     return EXIT_USAGE;
   }
   if (file) setenv("CONVOY_TUNE_FILE", file, 1);

@@ -10,7 +10,8 @@
  *   rank 3   x [N][C][Z][H][W]   w [K][C/groups][T][R][S]     y [N][K][OZ][OH][OW]
  *   transposed:                  w [C][K/groups][T][R][S]     (as in PyTorch)
  * Shapes are int64_t arrays with rank + 2 entries. Geometry arrays (stride, ...) use their first
- * `rank` entries, outermost first: rank 2 is {h, w}.
+ * `rank` entries, outermost first: rank 2 is {h, w}. No extent of x, w or y, batch included, and no
+ * entry of the geometry may exceed 2^31 - 1 (2147483647).
  *
  * Errors. A function that can fail returns a convoy_status; convoy_last_error() then gives one
  * sentence with the offending numbers. On any status but CONVOY_OK outputs are untouched.
@@ -19,7 +20,8 @@
  *
  * Threads. Contexts and tensors may be used from any thread; operations of one context are executed
  * in one order, that of their calls. Different contexts are independent. After fork() the child may
- * use an inherited context: its operations run on the CPU.
+ * use an inherited context: its operations run on the CPU. A call needs 128 KiB of its thread's
+ * stack; convoy_open and convoy_devices check that they have it.
  *
  * Structs begin with struct_size, which the caller sets to their sizeof. They may grow at their end in
  * later versions; of a smaller one of an earlier header no field beyond is read or written.
@@ -58,7 +60,8 @@ typedef enum convoy_status {
   CONVOY_ERR_MEMORY = 3,      /* host or device memory is exhausted */
   CONVOY_ERR_DEVICE = 4,      /* a device failed, vanished, or its process died */
   CONVOY_ERR_UNSUPPORTED = 5, /* a named algorithm refuses the problem, or a part was not built */
-  CONVOY_ERR_IO = 6,          /* a file could not be read or written */
+  CONVOY_ERR_IO = 6,          /* a file could not be read or written, or what the worker process is
+                                 given got lost on the way to it: no fault of the device */
   CONVOY_ERR_NOT_FOUND = 7,   /* no device or algorithm of that name */
   CONVOY_ERR_INTERRUPTED = 8, /* convoy_interrupt() was called */
   CONVOY_ERR_DEADLINE = 9, /* a device made no progress within its deadline, or its budget ended */
@@ -89,9 +92,11 @@ typedef enum convoy_log_level {
 /* Called with one line, no newline. May be called from any thread; must not call Convoy. */
 typedef void convoy_log_fn(void *user, convoy_log_level level, const char *line);
 
-/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes "convoy: ..."
- * to stderr. Process-wide. Until the first call the level is CONVOY_LOG (off, error, warning, info,
- * debug), by default warning. */
+/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes them to stderr
+ * behind the time (UTC): "convoy: 2026-11-23T05:07:09Z: ...". One process of many says which, as
+ * convoy_open finds it in RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID or, for want of these,
+ * LOCAL_RANK: "convoy: 2026-11-23T05:07:09Z rank 3: ...". Process-wide. Until the first call the level
+ * is CONVOY_LOG (off, error, warning, info, debug), by default warning. */
 CONVOY_API void convoy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
 
 /* ----------------------------------------------------------------------------------- options */
@@ -127,13 +132,15 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   algorithm        CONVOY_ALGORITHM         (choose)  run only this row; others are refused
  *   isolation        CONVOY_ISOLATION         process   process, none
  *   failover         CONVOY_FAILOVER          1         0: a device fault is returned, not hidden
+ *   require_device   CONVOY_REQUIRE_DEVICE    0         1: convoy_open fails where it would open the CPU
+ *                                                       engine in place of what is asked for
  *   threads          CONVOY_THREADS           cores     threads of the CPU engine
  *   workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
  *   tune             CONVOY_TUNE              1         0: table order, no measured records
  *   device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may wait for a device,
- *                                                       all its attempts together; it begins when the
- *                                                       call has its turn, where several threads share
- *                                                       the context
+ *                                                       all its attempts together; not counted is
+ *                                                       what it computes, what calls ahead of it
+ *                                                       take, and while the program is stopped
  *   team             -                        (own)     a convoy_team: the threads the CPU engine takes
  *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a device
  *                                                       hangs: run=10,compile=30,transfer=10,
@@ -149,7 +156,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                       engine says what it hangs in; 0: never
  *   -                CONVOY_CPU_ISA           (best)    avx512, avx2, baseline: inner loops of the CPU
  *                                                       engine
- *   -                CONVOY_STATE_DIR         XDG       faults and markers: $XDG_STATE_HOME/convoy
+ *   -                CONVOY_STATE_DIR         XDG       faults, markers, devices that were seen:
+ *                                                       $XDG_STATE_HOME/convoy
  *   -                CONVOY_STRIKE_LIMIT      3         faults that take a device down a step (see
  *                                                       convoy_record); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
@@ -164,7 +172,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *
  * `auto` is a GPU through OpenCL if there is one, else the CPU engine. An OpenCL device of type CPU
  * is used only when named. With `cpu` no OpenCL library is loaded, no process started, no device
- * file opened. */
+ * file opened. Names of devices are taken without the blanks around them, in capitals or not; `cpu:0`
+ * is `cpu`, and any other number of a CPU engine there is not. */
 typedef struct convoy_options {
   uint32_t struct_size;    /* sizeof(convoy_options); the library reads no field beyond it */
   int32_t isolation;       /* convoy_isolation */
@@ -182,10 +191,12 @@ typedef struct convoy_options {
   int32_t winograd;          /* convoy_switch */
   int32_t reserved2;         /* 0 */
   convoy_team *team;         /* whose threads the CPU engine takes; NULL: its own */
+  int32_t require_device;    /* convoy_switch */
+  int32_t reserved3;         /* 0 */
 } convoy_options;
 
 #define CONVOY_OPTIONS_INIT \
-  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL }
+  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL, 0, 0 }
 
 /* ----------------------------------------------------------------------------------- devices */
 
@@ -217,7 +228,7 @@ typedef struct convoy_device_info {
  * there are. OpenCL is asked in a worker process unless `options` says isolation none; `options`
  * may be NULL. Where OpenCL cannot be asked, only the CPU engine is listed, and `why` (NULL, or
  * `why_size` bytes) receives the reason; it is "" otherwise. Blocking.
- * Returns OK, ERR_ARGUMENT. */
+ * Returns OK, ERR_ARGUMENT, ERR_MEMORY. */
 CONVOY_API convoy_status convoy_devices(const convoy_options *options, convoy_device_info *out,
                                         int32_t capacity, int32_t *count, char *why,
                                         size_t why_size);
@@ -230,11 +241,18 @@ CONVOY_API const char *convoy_build_info(void);
 
 typedef struct convoy_context convoy_context;
 
-/* Opens a device and returns a context for it. If the wanted device cannot be opened and failover
- * is on, the CPU engine is opened instead, with one line of log. `options` may be NULL.
+/* Opens a device and returns a context for it. `options` may be NULL.
+ * A name that no device bears, nor ever bore on this machine, is a mistake: ERR_NOT_FOUND, always, with
+ * what there is. (The devices that were seen are remembered in CONVOY_STATE_DIR/devices.txt; with a
+ * folder that cannot be written only those count that are there.) A device that was there and is gone, or
+ * is there and cannot be opened, is a fault: with failover on the CPU engine is opened in its place. A line
+ * of log says so, and again every hour in which a call uses the context; convoy_context_describe and
+ * fallback_seconds of the health query tell it all the time. So does `ocl` without any device of OpenCL;
+ * `auto` without a GPU is told at level info only.
  * Returns OK; ERR_ARGUMENT for a bad option or a bad value in the environment (the sentence names it;
- * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND if the device
- * named is not there and failover is off; ERR_DEVICE if it is there and cannot be opened, likewise.
+ * CONVOY_DEADLINE is not looked at with device cpu); ERR_NOT_FOUND for a mistake; with failover off or
+ * require_device on ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
+ * require_device also `auto`, finds nothing; ERR_MEMORY, in any case, if the thread's stack is too small.
  * Blocking: starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);
 
@@ -246,6 +264,13 @@ CONVOY_API void convoy_close(convoy_context *context);
 /* Describes the device the context runs on now (after a failover: the CPU engine); set
  * out->struct_size first. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_context_device(convoy_context *context, convoy_device_info *out);
+
+#define CONVOY_DESCRIPTION_TEXT 640 /* bytes that hold any context's description */
+
+/* Writes one line for people: the device the context runs on and why it is that one; where it is the CPU
+ * engine in place of another, of which, for how long and why. What does not fit into `size` bytes is
+ * cut. Returns OK, ERR_ARGUMENT. */
+CONVOY_API convoy_status convoy_context_describe(convoy_context *context, char *text, size_t size);
 
 /* Waits until everything enqueued on the context is done. Returns OK; ERR_MEMORY; ERR_DEVICE when
  * the device failed and failover is off; ERR_INTERRUPTED. */
@@ -296,8 +321,8 @@ typedef struct convoy_conv {
  *   transposed: o = (i - 1) stride - p + d (f - 1) + output_padding + 1
  * (PyTorch documentation of Conv2d and ConvTranspose2d, solved per side.)
  * Returns OK; ERR_ARGUMENT for an illegal field of conv; ERR_SHAPE if channels and groups do not
- * fit, an extent other than N is < 1, the filter is larger than the padded input, or a count of
- * bytes exceeds int64_t. N = 0 is legal. Any thread, no context. */
+ * fit, an extent other than N is < 1 or any exceeds 2^31 - 1, the filter is larger than the padded
+ * input, or a count of bytes exceeds int64_t. N = 0 is legal. Any thread, no context. */
 CONVOY_API convoy_status convoy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
                                              const int64_t *w_shape, int64_t *y_shape);
 
@@ -308,7 +333,9 @@ CONVOY_API double convoy_flops(const convoy_conv *conv, convoy_direction directi
 
 #define CONVOY_PROBLEM_TEXT 384 /* bytes that hold any problem as text */
 
-/* One line of text for a problem, and back. Grammar, words separated by one space:
+/* One line of text for a problem, and back. Logs, sentences, reports and the files that are kept put
+ * problems so; of a bias, which needs no filter, as one of a single element over one channel. Grammar,
+ * words separated by one space:
  *   n<N>c<C>[z<Z>][h<H>]w<W> k<K>[t<T>][r<R>]s<S> [stride<v>] [pad<p>] [dil<v>] [groups<g>]
  *   [transposed] [outpad<v>] <direction>
  * v: one number for all axes or one per axis, outermost first, joined by commas;
@@ -565,6 +592,7 @@ typedef struct convoy_health {
   int64_t history_bytes;      /* held only to recompute tensors that are on the device alone */
   int64_t retired_bytes;      /* memory a lost worker could still write; not reused */
   int64_t cpu_stalls;         /* times a thread of the CPU engine made no progress for too long */
+  int64_t fallback_seconds; /* the CPU engine in place of the device asked for; 0: it is not now */
 } convoy_health;
 
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */

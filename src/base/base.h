@@ -27,8 +27,12 @@ const char *cvy_status_name(convoy_status status);
 void cvy_log(convoy_log_level level, const char *format, ...) CVY_PRINTF(2, 3);
 bool cvy_log_wanted(convoy_log_level level);
 void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
-/* ERR_ARGUMENT if CONVOY_LOG is set and no level. */
+/* Reads the environment anew: ERR_ARGUMENT if CONVOY_LOG is set and no level; which process of a job
+ * this is. */
 convoy_status cvy_log_check(void);
+
+/* Seconds since 1970 as "2026-11-23T05:07:09Z". Takes no lock and no time zone. */
+void cvy_utc(int64_t seconds, char *text, size_t size);
 
 /* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
 typedef struct cvy_text {
@@ -51,6 +55,11 @@ const char *cvy_env(const char *name);
 /* A decimal integer of the environment within [low, high] (suffix K, M, G = 1024 powers); false
  * with a sentence by cvy_fail if it is set and is not one; `value` untouched if it is not set. */
 bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);
+
+/* What a thread that calls the library needs, as convoy.h says. No call was seen to use 80 KiB. */
+#define CVY_STACK_LEAST ((size_t)128 << 10)
+/* ERR_MEMORY with both numbers where the calling thread's stack has less left. */
+convoy_status cvy_stack_check(const char *function);
 
 /* What structs that have grown were in the first header: programs built with it pass so many bytes. */
 enum {

@@ -196,8 +196,9 @@ convoy_status cvy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
 
 /* ------------------------------------------------------------------------------ relabelling */
 
-static void fill_axes(int64_t to[3], const int64_t *from, int rank) {
-  for (int i = 0; i < 3; i++) to[i] = i < 3 - rank ? 1 : from[i - (3 - rank)];
+/* The axes of a call are the last of a problem's three; what is missing in front gets `missing`. */
+static void fill_axes(int64_t to[3], const int64_t *from, int rank, int64_t missing) {
+  for (int i = 0; i < 3; i++) to[i] = i < 3 - rank ? missing : from[i - (3 - rank)];
 }
 
 /* The problem's "in" is the array convolved over: x, or for a transposed convolution y. */
@@ -206,23 +207,18 @@ static void fill_geometry(const convoy_conv *conv, const int64_t *x_shape, const
   const int64_t *in = conv->transposed ? y_shape : x_shape;
   const int64_t *out = conv->transposed ? x_shape : y_shape;
   p->rank = conv->rank;
+  p->transposed = conv->transposed;
   p->n = x_shape[0];
   p->c = in[1];
   p->k = out[1];
   p->groups = conv->groups;
-  fill_axes(p->in, in + 2, conv->rank);
-  fill_axes(p->filter, w_shape + 2, conv->rank);
-  fill_axes(p->out, out + 2, conv->rank);
-  fill_axes(p->stride, conv->stride, conv->rank);
-  fill_axes(p->dilation, conv->dilation, conv->rank);
-  fill_axes(p->pad, conv->pad_begin, conv->rank);
-  for (int i = 0; i < 3 - conv->rank; i++) p->pad[i] = 0;
-}
-
-/* backward_bias sums an array [n][channels][volume]; it is put where y stands. */
-static void fill_bias(const cvy_problem *transposed, cvy_problem *p) {
-  memcpy(p->out, transposed->in, sizeof p->out);
-  p->k = transposed->c;
+  fill_axes(p->in, in + 2, conv->rank, 1);
+  fill_axes(p->filter, w_shape + 2, conv->rank, 1);
+  fill_axes(p->out, out + 2, conv->rank, 1);
+  fill_axes(p->stride, conv->stride, conv->rank, 1);
+  fill_axes(p->dilation, conv->dilation, conv->rank, 1);
+  fill_axes(p->pad, conv->pad_begin, conv->rank, 0);
+  fill_axes(p->pad_end, conv->pad_end, conv->rank, 0);
 }
 
 static const convoy_direction transposed_direction[CONVOY_DIRECTIONS] = {
@@ -266,12 +262,13 @@ convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction directi
                     CONVOY_DIRECTIONS - 1);
   convoy_status status = check_conv(conv, &checked);
   if (!status) status = output_shape(&checked, x_shape, w_shape, y_shape);
+  if (!status && direction == CONVOY_BACKWARD_BIAS)
+    return cvy_problem_bias(conv, y_shape, beta, out);
   if (!status) status = fill_beta(beta, &p);
   if (!status) status = fill_epilogue(has_bias, epilogue, &p);
   if (status) return status;
   p.direction = (int32_t)(checked.transposed ? transposed_direction[direction] : direction);
   fill_geometry(&checked, x_shape, w_shape, y_shape, &p);
-  if (direction == CONVOY_BACKWARD_BIAS && checked.transposed) fill_bias(&p, &p);
   *out = p;
   return CONVOY_OK;
 }
@@ -279,24 +276,65 @@ convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction directi
 convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
                                cvy_problem *out) {
   convoy_conv checked;
-  cvy_problem p = {.direction = CONVOY_BACKWARD_BIAS, .groups = 1};
+  cvy_problem p = {.direction = CONVOY_BACKWARD_BIAS};
   convoy_status status = check_conv(conv, &checked);
   if (!status) status = check_extents("dy", dy_shape, checked.rank + 2, 1);
   if (!status) status = check_bytes("dy", dy_shape, checked.rank + 2);
   if (!status) status = fill_beta(beta, &p);
   if (status) return status;
-  static const int64_t ones[3] = {1, 1, 1};
-  p.rank = checked.rank;
-  p.n = dy_shape[0];
-  p.c = 1;
-  p.k = dy_shape[1];
-  fill_axes(p.out, dy_shape + 2, checked.rank);
-  fill_axes(p.in, ones, 0);
-  fill_axes(p.filter, ones, 0);
-  fill_axes(p.stride, ones, 0);
-  fill_axes(p.dilation, ones, 0);
+  const convoy_conv point = CONVOY_CONV_INIT(checked.rank);
+  const int64_t w_shape[CONVOY_MAX_DIMS] = {dy_shape[1], 1, 1, 1, 1};
+  int64_t x_shape[CONVOY_MAX_DIMS];
+  memcpy(x_shape, dy_shape, (size_t)(checked.rank + 2) * sizeof *x_shape);
+  x_shape[1] = 1;
+  fill_geometry(&point, x_shape, w_shape, dy_shape, &p);
   *out = p;
   return CONVOY_OK;
+}
+
+/* ---------------------------------------------------------------------------------- and back */
+
+/* What a transposed convolution adds to the extent that follows from its other numbers. */
+static int64_t output_padding(const cvy_problem *p, int at) {
+  const int64_t filter = (p->filter[at] - 1) * p->dilation[at] + 1;
+  return p->in[at] - (p->out[at] - 1) * p->stride[at] - filter + p->pad[at] + p->pad_end[at];
+}
+
+void cvy_problem_spell(const cvy_problem *p, convoy_conv *conv, int64_t *x_shape, int64_t *w_shape,
+                       convoy_direction *direction) {
+  const int64_t *x = p->transposed ? p->out : p->in;
+  *conv = (convoy_conv)CONVOY_CONV_INIT(p->rank);
+  conv->transposed = (int32_t)p->transposed;
+  conv->groups = p->groups;
+  x_shape[0] = p->n;
+  x_shape[1] = p->transposed ? p->k : p->c;
+  w_shape[0] = p->k;
+  w_shape[1] = p->c / p->groups;
+  for (int i = 0, at = 3 - p->rank; at < 3; i++, at++) {
+    x_shape[2 + i] = x[at];
+    w_shape[2 + i] = p->filter[at];
+    conv->stride[i] = p->stride[at];
+    conv->dilation[i] = p->dilation[at];
+    conv->pad_begin[i] = p->pad[at];
+    conv->pad_end[i] = p->pad_end[at];
+    if (p->transposed) conv->output_padding[i] = output_padding(p, at);
+  }
+  *direction = (convoy_direction)p->direction;
+  if (p->transposed) *direction = transposed_direction[p->direction];
+}
+
+static cvy_problem geometry_of(const cvy_problem *p) {
+  cvy_problem bare = *p;
+  bare.accumulate = bare.has_bias = bare.activation = bare.rank = 0;
+  bare.slope = 0;
+  bare.transposed = 0;
+  memset(bare.pad_end, 0, sizeof bare.pad_end);
+  return bare;
+}
+
+bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b) {
+  const cvy_problem one = geometry_of(a), other = geometry_of(b);
+  return memcmp(&one, &other, sizeof one) == 0;
 }
 
 /* ------------------------------------------------------------------------------------ counts */

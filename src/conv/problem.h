@@ -17,11 +17,12 @@ typedef struct cvy_problem {
   int32_t has_bias; /* epilogue: out = act(result + bias[channel of out]); never with accumulate */
   int32_t activation; /* convoy_activation */
   float slope;
-  int32_t rank; /* as the caller gave it, for text only */
+  int32_t rank; /* this, transposed and pad_end: as the caller gave it, for text only */
   int64_t n, c, k, groups;
   int64_t in[3], filter[3], out[3]; /* z h w, t r s, oz oh ow */
   int64_t stride[3], dilation[3];
   int64_t pad[3]; /* at the beginning; the end's padding is already in `out` */
+  int64_t transposed, pad_end[3];
 } cvy_problem;
 
 /* Which array of a problem: x [n][c][in], w [k][c/groups][filter], y [n][k][out], bias [channels of
@@ -29,19 +30,30 @@ typedef struct cvy_problem {
 typedef enum cvy_array { CVY_X, CVY_W, CVY_Y, CVY_BIAS } cvy_array;
 
 /* Checks conv, shapes, beta and epilogue and relabels. x_shape and w_shape are those of the public
- * call (rank + 2 entries). epilogue and has_bias only for CONVOY_FORWARD. Fails with ERR_ARGUMENT
- * or ERR_SHAPE and a sentence with the numbers. */
+ * call (rank + 2 entries). epilogue and has_bias only for CONVOY_FORWARD. For CONVOY_BACKWARD_BIAS
+ * it is cvy_problem_bias with the extents of y. Fails with ERR_ARGUMENT or ERR_SHAPE and a sentence
+ * with the numbers. */
 convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction direction,
                                const int64_t *x_shape, const int64_t *w_shape, float beta,
                                bool has_bias, const convoy_epilogue *epilogue, cvy_problem *out);
 
-/* backward_bias needs only dy: makes its problem from dy's extents (rank + 2 entries). */
+/* backward_bias needs only dy: makes its problem from dy's extents (rank + 2 entries), as that of a
+ * filter of one element over one channel of dy's extents. */
 convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
                                cvy_problem *out);
 
 /* convoy_output_shape: see the public header. */
 convoy_status cvy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
                                const int64_t *w_shape, int64_t *y_shape);
+
+/* The public call that a problem stands for: writes conv, both shapes (5 entries each) and direction,
+ * such that cvy_problem_make gives the same problem, but for beta and the epilogue. */
+void cvy_problem_spell(const cvy_problem *problem, convoy_conv *conv, int64_t *x_shape,
+                       int64_t *w_shape, convoy_direction *direction);
+
+/* Whether two problems differ at most in what the choice of an algorithm must not depend on: bias,
+ * activation, beta, and how the caller put the geometry. */
+bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b);
 
 /* The operands of a problem in the order the backends take them: a, b, then out.
  *   forward           a = x    b = w    out = y
@@ -95,9 +107,11 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
                                  const int64_t *w_shape, convoy_direction direction, char *text,
                                  size_t size);
 
-/* conv/shape_text.c: a stable key of a problem for tuning records and logs: like the public grammar
- * but after relabelling; spaces become '_' so that it is one word; always fits
- * CONVOY_PROBLEM_TEXT bytes. */
-void cvy_problem_key(const cvy_problem *problem, char *text, size_t size);
+/* conv/shape_text.c: the direction of that name, or -1. */
+int32_t cvy_direction_named(const char *name);
+
+/* conv/shape_text.c: the problem as its caller put it, in that grammar: for logs, sentences, records.
+ * Always fits CONVOY_PROBLEM_TEXT bytes; "?" for what no call can have made. */
+void cvy_problem_text(const cvy_problem *problem, char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Problems as text, both ways: the one shape grammar of tests, bench, tuning files and logs. The
- * grammar stands in the public header at convoy_parse_problem. */
+/* Problems as text, both ways: the one grammar of logs, sentences, tools, tests and the files that
+ * are kept. It stands in the public header at convoy_parse_problem. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -79,14 +79,14 @@ static void extents(reader *r, convoy_conv *conv, int64_t *x_shape, int64_t *w_s
   *k = lettered(r, "k", "k");
   for (int i = first; i < 3; i++)
     w_shape[2 + i - first] = lettered(r, filter[i], "t, r and s like z, h and w");
-  expect(r, take(r, " "), "a space");
+  expect(r, take(r, " "), "a space, and a direction at the end");
 }
 
 /* An optional word with a value per axis, and the space behind it. */
 static void axes_word(reader *r, const char *word, int rank, int64_t *begin, int64_t *end) {
   if (!take(r, word)) return;
   per_axis(r, rank, begin, end);
-  expect(r, take(r, " "), "a space");
+  expect(r, take(r, " "), "a space, and a direction at the end");
 }
 
 static void options(reader *r, convoy_conv *conv) {
@@ -98,11 +98,16 @@ static void options(reader *r, convoy_conv *conv) {
   axes_word(r, "outpad", conv->rank, conv->output_padding, NULL);
 }
 
+int32_t cvy_direction_named(const char *name) {
+  for (int32_t d = 0; d < CONVOY_DIRECTIONS; d++)
+    if (!strcmp(name, direction_names[d])) return d;
+  return -1;
+}
+
 static convoy_direction direction_word(reader *r) {
-  for (int d = 0; d < CONVOY_DIRECTIONS && !r->fault; d++)
-    if (!strcmp(r->at, direction_names[d])) return (convoy_direction)d;
-  expect(r, false, "forward, backward_data, backward_weights or backward_bias at the end");
-  return CONVOY_FORWARD;
+  const int32_t direction = r->fault ? -1 : cvy_direction_named(r->at);
+  expect(r, direction >= 0, "forward, backward_data, backward_weights or backward_bias at the end");
+  return direction < 0 ? CONVOY_FORWARD : (convoy_direction)direction;
 }
 
 /* C and K are the channels of x and y; w's first two extents follow from them and the groups. */
@@ -201,18 +206,10 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
   return CONVOY_OK;
 }
 
-static void add_triple(cvy_text *text, const char *word, const int64_t v[3]) {
-  cvy_text_add(text, "_%s%lld,%lld,%lld", word, (ll)v[0], (ll)v[1], (ll)v[2]);
-}
-
-void cvy_problem_key(const cvy_problem *p, char *text, size_t size) {
-  cvy_text t = cvy_text_in(text, size);
-  cvy_text_add(&t, "n%lldc%lldk%lld", (ll)p->n, (ll)p->c, (ll)p->k);
-  add_triple(&t, "in", p->in);
-  add_triple(&t, "filter", p->filter);
-  add_triple(&t, "out", p->out);
-  add_triple(&t, "stride", p->stride);
-  add_triple(&t, "pad", p->pad);
-  add_triple(&t, "dil", p->dilation);
-  cvy_text_add(&t, "_groups%lld_%s", (ll)p->groups, direction_names[p->direction]);
+void cvy_problem_text(const cvy_problem *p, char *text, size_t size) {
+  convoy_conv conv;
+  int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
+  convoy_direction direction;
+  cvy_problem_spell(p, &conv, x, w, &direction);
+  if (cvy_format_problem(&conv, x, w, direction, text, size)) cvy_text_copy(text, size, "?");
 }

@@ -156,12 +156,12 @@ static bool first_use(cvy_blackbox *box, uint64_t hash) {
 
 static void name_kernel(cvy_marker *marker, const cvy_algorithm *algorithm,
                         const cvy_params *values, const cvy_problem *problem) {
-  char params[128], key[CONVOY_PROBLEM_TEXT];
+  char params[128], text[CONVOY_PROBLEM_TEXT];
   cvy_params_text(algorithm, values, params, sizeof(params));
-  cvy_problem_key(problem, key, sizeof(key));
+  cvy_problem_text(problem, text, sizeof(text));
   cvy_text_copy(marker->algorithm, sizeof(marker->algorithm), algorithm->name);
   snprintf(marker->first_use, sizeof(marker->first_use), "%s %s%s%s", algorithm->name, params,
-           *params ? " " : "", key);
+           *params ? " " : "", text);
 }
 
 static void forget_kernel(cvy_marker *marker) {

@@ -145,7 +145,6 @@ static int64_t compiled_by(const cvy_builders *all, const cvy_device *device) {
 
 static convoy_status build(cvy_builders *all, cvy_device *device, const cvy_job *job) {
   const int64_t before = compiled_by(all, device);
-  if (all->backend->limit) all->backend->limit(device, cvy_clock() + all->budget);
   const convoy_status status = all->backend->build(device, job, &all->closing);
   const int64_t more = compiled_by(all, device) - before;
   pthread_mutex_lock(&all->lock);
@@ -157,11 +156,15 @@ static convoy_status build(cvy_builders *all, cvy_device *device, const cvy_job 
 static convoy_status build_all(cvy_builders *all) {
   cvy_device *device;
   cvy_job job;
+  double budget = all->budget;
   cvy_open_options options = all->options;
-  options.until = cvy_clock() + all->budget;
+  options.budget = &budget; /* not the context's, whose calls go on meanwhile */
   convoy_status status = all->backend->open(all->index, &options, &device);
   if (status) return status;
-  while (!status && take(all, &job)) status = build(all, device, &job);
+  while (!status && take(all, &job)) {
+    budget = all->budget;
+    status = build(all, device, &job);
+  }
   all->backend->close(device);
   return status;
 }

@@ -103,12 +103,12 @@ static bool from_records(const cvy_records *records, bool shipped, const cvy_eng
   if (!records->count) return false;
   cvy_record here;
   cvy_record_place(&engine->facts, &here);
-  cvy_problem_key(problem, here.key, sizeof(here.key));
   const cvy_record *best = NULL;
   for (int32_t i = 0; i < records->count; i++) {
     const cvy_record *record = &records->list[i];
     cvy_choice choice;
-    if (strcmp(record->key, here.key) != 0 || strcmp(record->device, here.device) != 0) continue;
+    if (strcmp(record->device, here.device) != 0) continue;
+    if (!cvy_problem_same(&record->problem, problem)) continue;
     if (!shipped && !is_current(engine, record, here.driver)) continue;
     if (best && best->milliseconds <= record->milliseconds) continue;
     if (!cvy_record_runs(engine, record, problem, &choice)) continue;
@@ -146,7 +146,7 @@ static bool pays(const cvy_algorithm *algorithm, const cvy_engine *engine,
 
 static convoy_status first_row(const cvy_engine *engine, const cvy_problem *problem, cvy_rung rung,
                                cvy_choice *out) {
-  char reasons[400], key[CONVOY_PROBLEM_TEXT];
+  char reasons[400], about[CONVOY_PROBLEM_TEXT];
   cvy_text text = cvy_text_in(reasons, sizeof(reasons));
   for (int32_t row = 0; engine->backend->algorithms[row]; row++) {
     const cvy_algorithm *algorithm = engine->backend->algorithms[row];
@@ -155,19 +155,19 @@ static convoy_status first_row(const cvy_engine *engine, const cvy_problem *prob
     if (!cvy_row_takes(engine, row, problem, out, &text)) continue;
     if (pays(algorithm, engine, problem, &text)) return CONVOY_OK;
   }
-  cvy_problem_key(problem, key, sizeof(key));
+  cvy_problem_text(problem, about, sizeof(about));
   return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no algorithm of %s takes %s (%s)", engine->facts.info.id,
-                  key, reasons);
+                  about, reasons);
 }
 
 static convoy_status forced_row(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
                                 cvy_choice *out) {
-  char reason[192], key[CONVOY_PROBLEM_TEXT];
+  char reason[192], about[CONVOY_PROBLEM_TEXT];
   cvy_text text = cvy_text_in(reason, sizeof(reason));
   if (cvy_row_takes(engine, row, problem, out, &text)) return CONVOY_OK;
-  cvy_problem_key(problem, key, sizeof(key));
+  cvy_problem_text(problem, about, sizeof(about));
   return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s refuses %s: %s",
-                  engine->backend->algorithms[row]->name, key, reason);
+                  engine->backend->algorithms[row]->name, about, reason);
 }
 
 /* A row forced for the device does not bind the CPU engine that replaces it. */

@@ -44,23 +44,45 @@ static convoy_status open_device(convoy_context *context, const cvy_backend *bac
   return CONVOY_OK;
 }
 
-/* Opens the wanted device; without it the CPU engine serves, if failover is on. A setting that the device
- * cannot read, CONVOY_DEADLINE, is no fault of the device. */
+/* What is asked for is a mistake in the program or its settings, which no failover hides, or it may have
+ * no substitute. */
+static bool must_fail(const convoy_context *context, const cvy_device_choice *found,
+                      convoy_status status) {
+  const cvy_options *options = &context->options;
+  return found->mistaken || status == CONVOY_ERR_ARGUMENT || !options->failover ||
+         options->require_device;
+}
+
+/* The CPU engine serves in place of a device that is gone or does not open. Where there never was one, it is
+ * no fault that leaves a report. */
+static void fall_back(convoy_context *context, const cvy_device_choice *found,
+                      convoy_status status) {
+  convoy_device_info *info = &context->device.facts.info; /* for events */
+  const char *wanted = found->backend ? found->info.id : context->options.device;
+  char why[320];
+  cvy_text_copy(why, sizeof(why), cvy_last_error());
+  *info = found->info;
+  if (!info->id[0]) cvy_text_copy(info->id, sizeof(info->id), wanted);
+  cvy_fallback_begin(context, wanted, why);
+  cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
+             "%s cannot be opened, the CPU computes: %s", wanted, why);
+  if (status != CONVOY_ERR_NOT_FOUND && status != CONVOY_ERR_UNSUPPORTED)
+    cvy_report_fault(context, status, why);
+}
+
+/* Opens the wanted device. */
 static convoy_status open_wanted(convoy_context *context) {
-  const cvy_open_options *options = &context->options.open;
-  const char *wanted = context->options.device;
-  cvy_engine *device = &context->device;
   cvy_device_choice found;
-  convoy_status status = cvy_devices_find(wanted, options, &found);
+  convoy_status status = cvy_devices_find(&context->options, &found);
   context->wants_cpu = !status && found.backend->host_memory;
+  cvy_text_copy(context->chosen, sizeof(context->chosen), found.why);
+  if (context->wants_cpu && found.makeshift && context->options.require_device)
+    return cvy_fail(CONVOY_ERR_NOT_FOUND, "%s, which require_device forbids", found.why);
   if (context->wants_cpu) return CONVOY_OK;
   if (!status) status = cvy_blackbox_open(context, &found.info);
   if (!status) status = open_device(context, found.backend, found.index);
-  if (!status || !context->options.failover || status == CONVOY_ERR_ARGUMENT) return status;
-  const char *name = found.info.id[0] ? found.info.id : wanted;
-  cvy_text_copy(device->facts.info.id, sizeof(device->facts.info.id), name); /* for events */
-  cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
-             "%s cannot be opened, the CPU computes: %s", name, cvy_last_error());
+  if (!status || must_fail(context, &found, status)) return status;
+  fall_back(context, &found, status);
   return CONVOY_OK;
 }
 
@@ -82,6 +104,14 @@ static void load_records(convoy_context *context) {
   }
 }
 
+/* That another device serves than was asked for has been told. */
+static void tell_choice(const convoy_context *context) {
+  char line[CONVOY_DESCRIPTION_TEXT];
+  if (downgraded(context) || !cvy_log_wanted(CONVOY_LOG_INFO)) return;
+  cvy_context_describe(context, line, sizeof(line));
+  cvy_log(CONVOY_LOG_INFO, "computing on %s", line);
+}
+
 static convoy_status start(convoy_context *context) {
   convoy_status status = open_engine(cvy_cpu_backend(), 0, &context->options, &context->cpu);
   if (!status) status = open_wanted(context);
@@ -89,6 +119,7 @@ static convoy_status start(convoy_context *context) {
     status = cvy_force_algorithm(context, context->options.algorithm);
   }
   if (!status && context->options.tune) load_records(context);
+  if (!status) tell_choice(context);
   return status;
 }
 
@@ -111,6 +142,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
   convoy_context *context = cvy_pool_take();
   if (!context) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a context");
   context->options = options;
+  context->options.open.budget = &context->call.budget;
   cvy_lock(context);
   status = start(context);
   if (status) {
@@ -148,6 +180,9 @@ void cvy_close(convoy_context *context) {
 static void leave_parent(convoy_context *context) {
   context->forked = false;
   context->lost = false;
+  if (context->wants_cpu) return;
+  cvy_fallback_end(context); /* a child that goes on for weeks was not to have the device */
+  cvy_text_copy(context->chosen, sizeof(context->chosen), "after fork() the CPU computes");
   if (!context->device.device) return;
   cvy_device_forget(context);
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_OK, "",
@@ -160,7 +195,7 @@ void cvy_lock(convoy_context *context) {
   if (context->forked) leave_parent(context);
   memset(&context->call, 0, sizeof(context->call));
   context->call.start = cvy_clock();
-  cvy_device_limit(context);
+  context->call.budget = context->options.wait_budget;
 }
 
 void cvy_unlock(convoy_context *context) {
@@ -175,6 +210,7 @@ convoy_status cvy_enter(convoy_context *context) {
   cvy_lock(context);
   cvy_device_wake(context);
   cvy_blackbox_refresh(context);
+  cvy_fallback_remind(context);
   cvy_commits_take(context);
   return CONVOY_OK;
 }

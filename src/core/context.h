@@ -11,6 +11,7 @@
 
 #include "core/blackbox.h"
 #include "core/builders.h"
+#include "core/fallback.h"
 #include "core/options.h"
 #include "core/recycle.h"
 #include "core/report.h"
@@ -22,7 +23,7 @@ typedef struct cvy_block cvy_block;
 /* What the public call that holds the lock has done so far. */
 typedef struct cvy_call {
   double start;
-  double elsewhere;         /* seconds of it in which the CPU computed: no wait for the device */
+  double budget;            /* seconds it may still wait for the device, see cvy_open_options */
   const cvy_engine *engine; /* that carried out the last operation; NULL: nothing to carry out */
   cvy_choice choice;
   int32_t faults;
@@ -53,9 +54,11 @@ struct convoy_context {
   bool wants_cpu;    /* the CPU engine is what was asked for */
   bool lost;         /* the device failed for good and failover is off: operations fail */
   char lost_sentence[256];
-  uint64_t last_id;     /* of arrays */
-  uint64_t last_ticket; /* the device has accepted commands up to here */
-  int64_t step;         /* of the training, from convoy_mark_step */
+  cvy_fallback fallback; /* the CPU engine in place of what was asked for */
+  char chosen[320];      /* why it is this device */
+  uint64_t last_id;      /* of arrays */
+  uint64_t last_ticket;  /* the device has accepted commands up to here */
+  int64_t step;          /* of the training, from convoy_mark_step */
   volatile int interrupt;
 
   cvy_blackbox box;    /* of the device */

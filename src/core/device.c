@@ -6,7 +6,6 @@
 
 #include "core/commit.h"
 #include "core/foresight.h"
-#include "os/os.h"
 
 static void note(convoy_context *context, const char *what, const char *algorithm, int64_t bytes) {
   cvy_note_command(&context->ring, what, algorithm, context->last_ticket, bytes);
@@ -26,6 +25,7 @@ static void give_up(convoy_context *context, const char *sentence) {
   cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
   cvy_device_close(context);
   if (context->options.failover) {
+    cvy_fallback_begin(context, context->device.facts.info.id, sentence);
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_DEVICE, "",
                "%s is given up, from now on the CPU computes", context->device.facts.info.id);
     return;
@@ -44,6 +44,10 @@ static void mend(convoy_context *context, const char *sentence) {
   if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
   const bool rested = context->resting;
   context->resting = status == CONVOY_ERR_DEADLINE;
+  if (context->resting && context->options.failover)
+    cvy_fallback_begin(context, engine->facts.info.id, why);
+  else if (!status)
+    cvy_fallback_end(context);
   if (context->resting && !rested) {
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
                "%s rests, the CPU computes until a later call can mend it: %s",
@@ -75,19 +79,6 @@ static convoy_status failed(convoy_context *context, convoy_status status) {
   cvy_blackbox_done(context, UINT64_MAX);
   cvy_report_fault(context, status, sentence);
   return cvy_fail(status, "%s", sentence);
-}
-
-void cvy_device_limit(const convoy_context *context) {
-  const cvy_engine *engine = &context->device;
-  const cvy_call *call = &context->call;
-  if (!engine->device || !engine->backend->limit) return;
-  engine->backend->limit(engine->device,
-                         call->start + call->elsewhere + context->options.wait_budget);
-}
-
-void cvy_device_excuse(convoy_context *context, double began) {
-  context->call.elsewhere += cvy_clock() - began;
-  cvy_device_limit(context);
 }
 
 void cvy_device_wake(convoy_context *context) {

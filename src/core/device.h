@@ -21,12 +21,8 @@ convoy_status cvy_device_wrong(cvy_store *store, uint64_t first);
 convoy_status cvy_device_peak(convoy_context *context, double *gflops, double *gigabytes);
 /* ERR_DEVICE with the fault's sentence if the device was lost and failover is off, else OK. */
 convoy_status cvy_device_check(const convoy_context *context);
-/* A call begins: until when it may wait for the device. */
-void cvy_device_limit(const convoy_context *context);
 /* A device at rest is tried again. */
 void cvy_device_wake(convoy_context *context);
-/* The CPU has computed since `began`, which is no wait for the device. */
-void cvy_device_excuse(convoy_context *context, double began);
 /* Whether there is a device that takes commands now. */
 bool cvy_device_ready(const convoy_context *context);
 /* Never fails: without a device there is nothing to release. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MOST = 32 }; /* devices of one backend */
+#include "core/rosterfile.h"
 
 const cvy_backend *cvy_cpu_backend(void) {
   const cvy_backend *const *each = cvy_backends;
@@ -11,102 +11,192 @@ const cvy_backend *cvy_cpu_backend(void) {
   return *each;
 }
 
-static convoy_status list(const cvy_backend *backend, const cvy_open_options *options,
-                          cvy_facts facts[MOST], int32_t *count) {
-  *count = 0;
-  convoy_status status = backend->list(options, facts, MOST, count);
-  if (*count > MOST) *count = MOST;
-  return status;
+static bool same(const char *a, const char *b) {
+  return strcasecmp(a, b) == 0;
 }
 
-void cvy_devices(const cvy_open_options *options, cvy_facts *out, int32_t capacity, int32_t *count,
-                 char *why, size_t why_size) {
-  cvy_text_copy(why, why_size, "");
-  *count = 0;
-  for (const cvy_backend *const *each = cvy_backends; *each; each++) {
-    cvy_facts facts[MOST];
-    int32_t found;
-    if (list(*each, options, facts, &found)) {
-      cvy_text_copy(why, why_size, cvy_last_error());
-      continue;
-    }
-    for (int32_t i = 0; i < found; i++, ++*count) {
-      if (*count < capacity) out[*count] = facts[i];
-    }
+/* Whether a name can only mean the CPU engine, "cpu", or one of its kind by number. */
+static bool means_cpu(const char *wanted) {
+  const char *cpu = cvy_cpu_backend()->name;
+  const size_t length = strlen(cpu);
+  return strncasecmp(wanted, cpu, length) == 0 && (!wanted[length] || wanted[length] == ':');
+}
+
+/* ---------------------------------------------------------------------------------- listing */
+
+static void ask(const cvy_backend *backend, const cvy_open_options *options, cvy_survey *out) {
+  const int32_t room = CVY_MOST_DEVICES - out->count;
+  int32_t count = 0;
+  const convoy_status status = backend->list(options, &out->facts[out->count], room, &count);
+  if (status && !out->failed) {
+    out->failed = status;
+    cvy_text_copy(out->why, sizeof(out->why), cvy_last_error());
+  }
+  if (status) return;
+  if (count > room) count = room;
+  if (!backend->host_memory) cvy_roster_note(&out->facts[out->count], count);
+  for (int32_t i = 0; i < count; i++, out->count++) {
+    out->backend[out->count] = backend;
+    out->index[out->count] = i;
   }
 }
+
+void cvy_devices(const cvy_options *options, cvy_survey *out) {
+  const bool cpu_alone = means_cpu(options->device);
+  out->count = 0;
+  out->failed = CONVOY_OK;
+  out->asked = !cpu_alone;
+  cvy_text why = cvy_text_in(out->why, sizeof(out->why));
+  if (cpu_alone) cvy_text_add(&why, "not asked for, because the device is %s", options->device);
+  for (const cvy_backend *const *each = cvy_backends; *each; each++) {
+    if (!cpu_alone || (*each)->host_memory) ask(*each, &options->open, out);
+  }
+}
+
+void cvy_devices_missing(const cvy_survey *seen, char *text, size_t size) {
+  char names[320];
+  cvy_text out = cvy_text_in(text, size), gone = cvy_text_in(names, sizeof(names));
+  cvy_text_add(&out, "%s", seen->why);
+  if (seen->asked) cvy_roster_name_gone(seen->facts, seen->count, &gone);
+  if (gone.used)
+    cvy_text_add(&out, "%sthis machine has also had %s", out.used ? "; " : "", gone.at);
+}
+
+/* --------------------------------------------------------------------------------- choosing */
 
 /* How well a device fits what is wanted; 0: not at all. */
 static int fit(const char *wanted, const cvy_backend *backend, const convoy_device_info *info) {
   bool real_gpu = info->type == CONVOY_DEVICE_GPU && !info->simulator;
-  if (strcmp(wanted, "auto") == 0) return real_gpu;
-  if (strcmp(wanted, backend->name) == 0) return 1 + !info->simulator + real_gpu;
-  if (strcmp(wanted, info->id) == 0) return 4;
+  if (same(wanted, "auto")) return real_gpu;
+  if (same(wanted, backend->name)) return 1 + !info->simulator + real_gpu;
+  if (same(wanted, info->id)) return 4;
   return strcasestr(info->name, wanted) != NULL;
 }
 
-/* Takes the device of `backend` that fits best, if one fits at all. `seen` gets all that were looked at. */
-static convoy_status search(const cvy_backend *backend, const char *wanted,
-                            const cvy_open_options *options, cvy_device_choice *out,
-                            cvy_text *seen) {
-  cvy_facts facts[MOST];
-  int32_t count;
-  convoy_status status = list(backend, options, facts, &count);
-  if (status) return status;
+static void choose(const cvy_survey *seen, int32_t at, cvy_device_choice *out) {
+  out->backend = seen->backend[at];
+  out->index = seen->index[at];
+  out->info = seen->facts[at].info;
+}
+
+/* Takes the device that fits best, if one fits at all: the CPU engine, or one of the others. */
+static bool take(const char *wanted, const cvy_survey *seen, bool cpu, cvy_device_choice *out) {
   int best = 0;
-  for (int32_t i = 0; i < count; i++) {
-    const convoy_device_info *info = &facts[i].info;
-    cvy_text_add(seen, "%s%s (%s)", seen->used ? ", " : "", info->id, info->name);
-    int fits = fit(wanted, backend, info);
+  for (int32_t i = 0; i < seen->count; i++) {
+    if (seen->backend[i]->host_memory != cpu) continue;
+    const int fits = fit(wanted, seen->backend[i], &seen->facts[i].info);
     if (fits <= best) continue;
     best = fits;
-    out->backend = backend;
-    out->index = i;
-    out->info = *info;
+    choose(seen, i, out);
   }
+  return best > 0;
+}
+
+/* Names what was seen, the CPU engine last and only if that is asked for. */
+static void name_seen(const cvy_survey *seen, bool cpu_too, cvy_text *text) {
+  const char *comma = "";
+  for (int cpu = 0; cpu <= cpu_too; cpu++) {
+    for (int32_t i = 0; i < seen->count; i++) {
+      const convoy_device_info *info = &seen->facts[i].info;
+      if (seen->backend[i]->host_memory != cpu) continue;
+      cvy_text_add(text, "%s%s (%s)", comma, info->id, info->name);
+      comma = ", ";
+    }
+  }
+}
+
+/* ---------------------------------------------------------------- where no device is so called */
+
+/* `auto` where there is no GPU: what was seen instead, or why nothing was. */
+static convoy_status take_cpu(const cvy_survey *seen, cvy_device_choice *out) {
+  char names[320], missing[320];
+  cvy_text others = cvy_text_in(names, sizeof(names));
+  cvy_text why = cvy_text_in(out->why, sizeof(out->why));
+  name_seen(seen, false, &others);
+  cvy_devices_missing(seen, missing, sizeof(missing));
+  cvy_text_add(&why, "no GPU is seen through OpenCL, the CPU computes");
+  if (others.used) cvy_text_add(&why, ": there is only %s", names);
+  if (*missing) cvy_text_add(&why, "%s %s", others.used ? ";" : ":", missing);
+  out->makeshift = true;
+  take(cvy_cpu_backend()->name, seen, true, out);
   return CONVOY_OK;
 }
 
-#define NO_GPU "no GPU is seen through OpenCL, the CPU computes: "
-
-static const char *cut(const cvy_text *seen) {
-  return seen->overflow ? "..." : "";
+static convoy_status mistake(const char *wanted, const cvy_survey *seen, cvy_device_choice *out) {
+  char text[512], missing[320];
+  cvy_text sentence = cvy_text_in(text, sizeof(text));
+  out->mistaken = true;
+  cvy_text_add(&sentence, "no device is called \"%s\"; what there is: ", wanted);
+  name_seen(seen, true, &sentence);
+  cvy_devices_missing(seen, missing, sizeof(missing));
+  if (seen->asked && *missing) cvy_text_add(&sentence, "; %s", missing);
+  return cvy_fail(CONVOY_ERR_NOT_FOUND, "%s", text);
 }
 
-/* `auto` where there is no GPU: what was seen instead, or why nothing was. */
-static convoy_status take_cpu(convoy_status failed, const cvy_open_options *options,
-                              cvy_device_choice *out, cvy_text *seen) {
-  if (failed)
-    cvy_log(CONVOY_LOG_INFO, NO_GPU "%s", cvy_last_error());
-  else if (seen->used)
-    cvy_log(CONVOY_LOG_INFO, NO_GPU "there is only %s%s", seen->at, cut(seen));
-  else
-    cvy_log(CONVOY_LOG_INFO, NO_GPU "there is no device");
-  const cvy_backend *cpu = cvy_cpu_backend();
-  return search(cpu, cpu->name, options, out, seen);
+/* What was there once, and is not, or cannot be asked for. */
+static convoy_status gone(const char *wanted, const cvy_known *known, const cvy_survey *seen,
+                          cvy_device_choice *out) {
+  const bool unseen = !seen->failed || seen->failed == CONVOY_ERR_NOT_FOUND;
+  char text[512];
+  cvy_text sentence = cvy_text_in(text, sizeof(text));
+  cvy_text_copy(out->info.id, sizeof(out->info.id), known->id);
+  cvy_text_copy(out->info.name, sizeof(out->info.name), known->name);
+  cvy_text_copy(out->info.platform, sizeof(out->info.platform), known->platform);
+  cvy_text_copy(out->info.driver, sizeof(out->info.driver), known->driver);
+  cvy_text_add(&sentence, "\"%s\" was %s (%s), last seen on %s, and ", wanted, known->id,
+               known->name, known->last);
+  cvy_text_add(&sentence, unseen ? "is gone" : "cannot be asked for");
+  if (*seen->why) cvy_text_add(&sentence, ": %s", seen->why);
+  if (unseen) cvy_text_add(&sentence, "; what there is: ");
+  if (unseen) name_seen(seen, true, &sentence);
+  return cvy_fail(unseen ? CONVOY_ERR_DEVICE : seen->failed, "%s", text);
 }
 
-convoy_status cvy_devices_find(const char *wanted, const cvy_open_options *options,
-                               cvy_device_choice *out) {
-  const cvy_backend *cpu = cvy_cpu_backend();
-  bool automatic = strcmp(wanted, "auto") == 0;
-  convoy_status status = CONVOY_OK, first = CONVOY_OK;
-  char names[320];
-  cvy_text seen = cvy_text_in(names, sizeof(names));
+/* A part of its own name opens the CPU engine, but a device that has such a name goes first, also one
+ * that is gone: "5600" may be a card, and the processor beside it. */
+static convoy_status look_further(const char *wanted, const cvy_survey *seen,
+                                  cvy_device_choice *out) {
+  cvy_known known;
+  if (cvy_roster_recall(wanted, &known)) return gone(wanted, &known, seen, out);
+  if (!take(wanted, seen, true, out)) return mistake(wanted, seen, out);
+  cvy_log(CONVOY_LOG_WARNING,
+          "\"%s\" is part of the CPU's name and of no other device's, so the CPU computes; \"%s\" "
+          "says that without a look at others",
+          wanted, out->info.id);
+  return CONVOY_OK;
+}
+
+/* --------------------------------------------------------------------------------- finding */
+
+static convoy_status find_cpu(const char *wanted, const cvy_survey *seen, cvy_device_choice *out) {
+  const char *number = strchr(wanted, ':');
+  if (number && strcmp(number, ":0") != 0) return mistake(wanted, seen, out);
+  take(cvy_cpu_backend()->name, seen, true, out);
+  return CONVOY_OK;
+}
+
+/* Names that leave the choice open have no device that could be gone. */
+static bool is_open(const char *wanted) {
+  const cvy_backend *const *each = cvy_backends;
+  while (*each && !same(wanted, (*each)->name)) each++;
+  return *each || same(wanted, "auto");
+}
+
+convoy_status cvy_devices_find(const cvy_options *options, cvy_device_choice *out) {
+  const char *wanted = options->device;
+  const bool automatic = same(wanted, "auto");
+  cvy_survey seen;
   *out = (cvy_device_choice){0};
-  if (strcmp(wanted, cpu->name) == 0) return search(cpu, wanted, options, out, &seen);
-
-  for (const cvy_backend *const *each = cvy_backends; *each && !out->backend; each++) {
-    if ((*each)->host_memory) continue;
-    status = search(*each, wanted, options, out, &seen);
-    if (status && !first) first = status;
-  }
-  if (out->backend) return CONVOY_OK;
-  bool not_there = !first || first == CONVOY_ERR_UNSUPPORTED || first == CONVOY_ERR_NOT_FOUND;
-  if (automatic && not_there) return take_cpu(first, options, out, &seen);
-  if (first) return first;
-  search(cpu, wanted, options, out, &seen);
-  if (out->backend) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_NOT_FOUND, "no device is called \"%s\"; what there is: %s%s", wanted,
-                  names, cut(&seen));
+  cvy_devices(options, &seen);
+  cvy_text why = cvy_text_in(out->why, sizeof(out->why));
+  cvy_text_add(&why, automatic ? "the first GPU of OpenCL" : "asked for as \"%s\"", wanted);
+  if (!seen.asked) return find_cpu(wanted, &seen, out);
+  if (take(wanted, &seen, false, out)) return CONVOY_OK;
+  if (seen.failed == CONVOY_ERR_ARGUMENT) return cvy_fail(seen.failed, "%s", seen.why);
+  if (!is_open(wanted)) return look_further(wanted, &seen, out);
+  const bool nothing_there =
+      !seen.failed || seen.failed == CONVOY_ERR_UNSUPPORTED || seen.failed == CONVOY_ERR_NOT_FOUND;
+  if (automatic && nothing_there) return take_cpu(&seen, out);
+  if (seen.failed) return cvy_fail(seen.failed, "%s", seen.why);
+  return cvy_fail(CONVOY_ERR_NOT_FOUND, "\"%s\" has no device", wanted);
 }

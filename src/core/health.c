@@ -31,14 +31,16 @@ static convoy_event *next_event(convoy_context *context) {
 void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status status,
                 const char *algorithm, const char *format, ...) {
   convoy_event event = {sizeof(event), kind, status, 0, "", "", ""};
+  char line[1024]; /* the log has it whole, an event as much as it holds */
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(event.message, sizeof(event.message), format, arguments);
+  vsnprintf(line, sizeof(line), format, arguments);
   va_end(arguments);
+  cvy_text_copy(event.message, sizeof(event.message), line);
   cvy_text_copy(event.device, sizeof(event.device), context->device.facts.info.id);
   cvy_text_copy(event.algorithm, sizeof(event.algorithm), algorithm);
 
-  cvy_log(CONVOY_LOG_WARNING, "%s", event.message);
+  cvy_log(CONVOY_LOG_WARNING, "%s", line);
   int64_t *count = counter(&context->health, kind);
   if (count) ++*count;
   /* What happened while the context was opened is told when the callback is set. */
@@ -94,5 +96,6 @@ void cvy_health_collect(const convoy_context *context, convoy_health *out) {
       context->memory.live + context->memory.kept + cpu.host_bytes + device.host_bytes;
   out->worker_pid = device.process;
   out->cpu_stalls = cpu.stalls;
+  out->fallback_seconds = cvy_fallback_seconds(context);
   set_left_behind(out);
 }

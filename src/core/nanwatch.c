@@ -48,13 +48,13 @@ static void look(convoy_context *context, const cvy_problem *problem, int role,
   if (context->nonfinite_seen) return;
   int64_t at = find(values, cvy_problem_count(problem, array_of(problem, role)));
   if (at < 0) return;
-  char key[CONVOY_PROBLEM_TEXT];
-  cvy_problem_key(problem, key, sizeof(key));
+  char text[CONVOY_PROBLEM_TEXT];
+  cvy_problem_text(problem, text, sizeof(text));
   context->nonfinite_seen = true;
   cvy_report(context, CONVOY_EVENT_NONFINITE, CONVOY_OK, "",
              "%s[%lld] is %g, the first value that is not finite: step %lld, %s, %s",
              roles[problem->direction][role], (long long)at, (double)values[at],
-             (long long)context->step, cvy_context_engine(context)->facts.info.id, key);
+             (long long)context->step, cvy_context_engine(context)->facts.info.id, text);
 }
 
 static bool watching(const convoy_context *context) {

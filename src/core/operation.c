@@ -5,18 +5,6 @@
 
 #include "core/run.h"
 
-convoy_status cvy_operation_problem(const convoy_conv *conv, convoy_direction direction,
-                                    const int64_t *x_shape, const int64_t *w_shape, float beta,
-                                    bool has_bias, const convoy_epilogue *epilogue,
-                                    cvy_problem *out) {
-  if (direction != CONVOY_BACKWARD_BIAS) {
-    return cvy_problem_make(conv, direction, x_shape, w_shape, beta, has_bias, epilogue, out);
-  }
-  int64_t y_shape[CONVOY_MAX_DIMS];
-  convoy_status status = cvy_output_shape(conv, x_shape, w_shape, y_shape);
-  return status ? status : cvy_problem_bias(conv, y_shape, beta, out);
-}
-
 /* A transposed convolution's problem maps y to x, so what the public call names x is its y. Only
  * where both are read does that change the order. */
 static bool swapped(const convoy_conv *conv, convoy_direction direction) {
@@ -34,8 +22,8 @@ static bool zeroes_output(const cvy_problem *problem) {
 convoy_status cvy_operate_host(convoy_context *context, const cvy_host_operation *o,
                                convoy_run *run) {
   cvy_problem problem;
-  convoy_status status = cvy_operation_problem(o->conv, o->direction, o->x_shape, o->w_shape,
-                                               o->beta, o->bias != NULL, o->epilogue, &problem);
+  convoy_status status = cvy_problem_make(o->conv, o->direction, o->x_shape, o->w_shape, o->beta,
+                                          o->bias != NULL, o->epilogue, &problem);
   if (status) return status;
   if (problem.n == 0) {
     size_t count = (size_t)cvy_problem_count(&problem, cvy_problem_operands(&problem).out);

@@ -31,10 +31,5 @@ convoy_status cvy_operate_host(convoy_context *context, const cvy_host_operation
                                convoy_run *run);
 convoy_status cvy_operate_tensors(convoy_context *context, const cvy_tensor_operation *operation,
                                   convoy_run *run);
-/* The problem of a direction as it is run, from the shapes of x and w. */
-convoy_status cvy_operation_problem(const convoy_conv *conv, convoy_direction direction,
-                                    const int64_t *x_shape, const int64_t *w_shape, float beta,
-                                    bool has_bias, const convoy_epilogue *epilogue,
-                                    cvy_problem *out);
 
 #endif

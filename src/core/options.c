@@ -2,6 +2,7 @@
  */
 #include "core/options.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ enum {
   NAN_WATCH,
   HISTORY_LIMIT,
   WINOGRAD,
+  REQUIRE_DEVICE,
   NUMBERS
 };
 
@@ -54,6 +56,8 @@ static const number numbers[NUMBERS] = {
     [NAN_WATCH] = {"nan_watch", "CONVOY_NAN_WATCH", 2, CONVOY_NO, switch_words, "0, 1, off or on"},
     [HISTORY_LIMIT] = {"history_limit", "CONVOY_HISTORY_LIMIT", INT64_MAX, 1LL << 30, NULL, NULL},
     [WINOGRAD] = {"winograd", "CONVOY_WINOGRAD", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
+    [REQUIRE_DEVICE] = {"require_device", "CONVOY_REQUIRE_DEVICE", 2, CONVOY_NO, switch_words,
+                        "0, 1, off or on"},
     [WORKSPACE_LIMIT] = {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", INT64_MAX, 1LL << 30, NULL,
                          NULL},
 };
@@ -122,16 +126,29 @@ static convoy_status check_others(void) {
   return cvy_log_check();
 }
 
+/* A name without the blanks around it, which nobody means to be part of it; how long it is. */
+static const char *trimmed(const char *text, size_t *length) {
+  while (isspace((unsigned char)*text)) text++;
+  *length = strlen(text);
+  while (*length && isspace((unsigned char)text[*length - 1])) --*length;
+  return text;
+}
+
+/* What is blank counts as not given. */
 static convoy_status resolve_text(const char *field, const char *given, const char *env,
                                   const char *fallback, char *out, size_t size) {
-  const char *text = given && *given ? given : cvy_env(env);
-  if (!text) text = fallback;
-  if (strlen(text) >= size) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT,
-                    "the name for options.%s or %s has %zu characters; %zu fit", field, env,
-                    strlen(text), size - 1);
+  const char *const sources[] = {given, cvy_env(env), fallback};
+  const char *text = "";
+  size_t length = 0;
+  for (size_t i = 0; i < CVY_COUNT(sources) && !length; i++) {
+    if (sources[i]) text = trimmed(sources[i], &length);
   }
-  cvy_text_copy(out, size, text);
+  if (length >= size) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "the name for options.%s or %s has %zu characters; %zu fit", field, env, length,
+                    size - 1);
+  }
+  cvy_text_copy(out, length + 1, text);
   return CONVOY_OK;
 }
 
@@ -141,9 +158,10 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "options.struct_size is %u, at least %d are needed",
                     (unsigned)given->struct_size, (int)CVY_FIRST_OPTIONS);
   }
-  if (options.reserved != 0 || options.reserved2 != 0) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "options.reserved is %d and reserved2 %d, not 0",
-                    (int)options.reserved, (int)options.reserved2);
+  if (options.reserved != 0 || options.reserved2 != 0 || options.reserved3 != 0) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "options.reserved is %d, reserved2 %d and reserved3 %d, not 0",
+                    (int)options.reserved, (int)options.reserved2, (int)options.reserved3);
   }
   const int64_t fields[NUMBERS] = {[ISOLATION] = options.isolation,
                                    [FAILOVER] = options.failover,
@@ -153,6 +171,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                                    [NAN_WATCH] = options.nan_watch,
                                    [HISTORY_LIMIT] = options.history_limit,
                                    [WINOGRAD] = options.winograd,
+                                   [REQUIRE_DEVICE] = options.require_device,
                                    [WORKSPACE_LIMIT] = options.workspace_limit};
   int64_t values[NUMBERS];
   for (int i = 0; i < NUMBERS; i++) {
@@ -162,6 +181,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->failover = values[FAILOVER] == CONVOY_ON;
   out->tune = values[TUNE] == CONVOY_ON;
   out->winograd = values[WINOGRAD] == CONVOY_ON;
+  out->require_device = values[REQUIRE_DEVICE] == CONVOY_ON;
   out->nan_watch = values[NAN_WATCH] == CONVOY_ON;
   out->verify = (convoy_verify)values[VERIFY];
   out->history_limit = values[HISTORY_LIMIT];
@@ -174,7 +194,6 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   if (!status) status = check_others();
   if (!status) status = resolve_budget(options.device_wait_budget, &out->wait_budget);
   if (status) return status;
-  out->open.until = cvy_clock() + out->wait_budget;
   status = resolve_text("device", options.device, "CONVOY_DEVICE", "auto", out->device,
                         sizeof(out->device));
   if (status) return status;

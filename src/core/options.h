@@ -11,6 +11,7 @@ typedef struct cvy_options {
   bool tune;
   bool nan_watch;
   bool winograd;
+  bool require_device;
   convoy_verify verify;
   int64_t history_limit; /* bytes */
   double wait_budget;    /* seconds */

@@ -13,9 +13,9 @@ bool cvy_params_parse(const cvy_algorithm *algorithm, const char *text, cvy_para
 /* Changes whenever the algorithm's parameters or their values do: old records are then foreign. */
 uint64_t cvy_params_hash(const cvy_algorithm *algorithm);
 /* The same for what runs with one program of the device, so that a second choice with it compiles
- * nothing. `key`: of the problem (cvy_problem_key). */
+ * nothing. */
 uint64_t cvy_programs_hash(const cvy_algorithm *algorithm, const cvy_params *params,
-                           const char *key);
+                           const cvy_problem *problem);
 
 /* Parameters of the algorithm. */
 int cvy_params_count(const cvy_algorithm *algorithm);

@@ -39,9 +39,7 @@ static convoy_status run_here(convoy_context *context, const cvy_problem *proble
                        .out.host = out};
   const float *const inputs[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
   cvy_watch_arrays(context, problem, inputs);
-  const double began = cvy_clock();
   status = engine->backend->run(engine->device, &job, NULL);
-  cvy_device_excuse(context, began);
   if (status) return status;
   note_engine(context, engine, &choice);
   cvy_watch_result(context, problem, out);
@@ -83,10 +81,10 @@ static convoy_status compute_into(convoy_context *context, const cvy_op *op, cvy
 
 static void report_failover(convoy_context *context, const cvy_problem *problem) {
   const char *name = cvy_chosen(&context->cpu, &context->call.choice)->name;
-  char key[CONVOY_PROBLEM_TEXT];
-  cvy_problem_key(problem, key, sizeof(key));
+  char text[CONVOY_PROBLEM_TEXT];
+  cvy_problem_text(problem, text, sizeof(text));
   cvy_report(context, CONVOY_EVENT_FAILOVER, context->call.first_fault, name,
-             "computed by %s instead of %s: %s", name, context->device.facts.info.id, key);
+             "computed by %s instead of %s: %s", name, context->device.facts.info.id, text);
 }
 
 convoy_status cvy_recompute(convoy_context *context, const cvy_op *op, float *values) {

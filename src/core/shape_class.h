@@ -15,4 +15,12 @@
  * The batch is left out: it repeats the same work. */
 void cvy_shape_class(const cvy_problem *problem, char *text, size_t size);
 
+/* For people and files a class is one of its problems, as a line of the grammar, and behind it, after a
+ * comma and a blank, what the grammar has no words for: "n1c3w9 k4s3 pad1 forward, with bias or
+ * activation". */
+#define CVY_EXAMPLE_TEXT (CONVOY_PROBLEM_TEXT + 64)
+void cvy_class_example(const cvy_problem *problem, char *text, size_t size);
+/* The class of such a text; false if it is none that cvy_class_example writes. */
+bool cvy_class_of_example(const char *text, char *shape_class, size_t size);
+
 #endif

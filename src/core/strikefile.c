@@ -6,27 +6,10 @@
 #include <string.h>
 
 #include "core/downs.h"
+#include "core/statefile.h"
 #include "os/os.h"
 
-#define LOCK_SECONDS 1.0 /* nobody holds it for longer than a write takes */
-
-typedef struct place {
-  char file[4096], lock[4096];
-} place;
-
-static convoy_status find(place *out) {
-  char folder[3900];
-  if (!cvy_state_folder(folder, sizeof folder)) {
-    return cvy_fail(CONVOY_ERR_IO, "there is no state folder: neither CONVOY_STATE_DIR nor HOME");
-  }
-  cvy_text file = cvy_text_in(out->file, sizeof out->file);
-  cvy_text lock = cvy_text_in(out->lock, sizeof out->lock);
-  cvy_text_add(&file, "%s/faults.txt", folder);
-  cvy_text_add(&lock, "%s/faults.lock", folder);
-  return CONVOY_OK;
-}
-
-static void read_file(const place *at, cvy_strikes *out) {
+static void read_file(const cvy_statefile *at, cvy_strikes *out) {
   size_t count;
   char *text = cvy_file_read(at->file, &count);
   out->count = out->skipped = 0;
@@ -39,7 +22,7 @@ static void read_file(const place *at, cvy_strikes *out) {
   }
 }
 
-static convoy_status write_file(const place *at, const cvy_strikes *strikes) {
+static convoy_status write_file(const cvy_statefile *at, const cvy_strikes *strikes) {
   char *text = malloc(CVY_STRIKES_TEXT);
   if (!text) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for the record of faults");
   cvy_strikes_format(strikes, text, CVY_STRIKES_TEXT);
@@ -62,10 +45,10 @@ static void add_unwritten(cvy_strikes *to, const cvy_strikes *mine) {
 /* Changes the file while nobody else does: adds what it lacks of `mine`, or forgets `device`'s where
  * `mine` is NULL. `out` gets what the file has then. */
 static convoy_status change(const cvy_strikes *mine, const char *device, cvy_strikes *out) {
-  place at;
-  convoy_status status = find(&at);
+  cvy_statefile at;
+  convoy_status status = cvy_statefile_find("faults", &at);
   if (status) return status;
-  int lock = cvy_file_lock(at.lock, LOCK_SECONDS);
+  int lock = cvy_file_lock(at.lock, CVY_STATEFILE_LOCK_SECONDS);
   if (lock < 0) return cvy_fail(CONVOY_ERR_IO, "%s cannot be locked", at.lock);
   read_file(&at, out);
   if (mine)
@@ -85,9 +68,9 @@ int32_t cvy_strike_limit(void) {
 }
 
 void cvy_strikes_load(cvy_strikes *out) {
-  place at;
+  cvy_statefile at;
   out->count = 0;
-  if (!find(&at)) read_file(&at, out);
+  if (!cvy_statefile_find("faults", &at)) read_file(&at, out);
 }
 
 /* A disk that is full stays full: told once. */

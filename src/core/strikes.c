@@ -7,27 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fields.h"
+
 static const char version_line[] = "convoy-faults 1\n";
-static const char separator[] = " | ";
 static const char *const rung_names[CVY_RUNGS] = {"tuned", "conservative", "CPU"};
 
 /* ------------------------------------------------------------------------------- the list */
 
-/* Copies `from` without what would break a line apart; an empty text would be two separators in a
- * row. */
-static void copy_field(char *to, size_t size, const char *from) {
-  cvy_text_copy(to, size, *from ? from : "-");
-  for (char *at = to; *at; at++) {
-    if (*at == '|' || (unsigned char)*at < ' ') *at = '/';
-  }
-}
-
 static void copy_strike(cvy_strike *to, const cvy_strike *from) {
-  copy_field(to->device, sizeof to->device, from->device);
-  copy_field(to->driver, sizeof to->driver, from->driver);
-  copy_field(to->algorithm, sizeof to->algorithm, from->algorithm);
-  copy_field(to->shape_class, sizeof to->shape_class, from->shape_class);
-  copy_field(to->reason, sizeof to->reason, from->reason);
+  cvy_field_copy(to->device, sizeof to->device, from->device);
+  cvy_field_copy(to->driver, sizeof to->driver, from->driver);
+  cvy_field_copy(to->algorithm, sizeof to->algorithm, from->algorithm);
+  cvy_field_copy(to->shape_class, sizeof to->shape_class, from->shape_class);
+  cvy_field_copy(to->example, sizeof to->example,
+                 *from->example ? from->example : from->shape_class);
+  cvy_field_copy(to->reason, sizeof to->reason, from->reason);
   to->rung = from->rung;
   to->count = from->count;
   to->unwritten = from->unwritten;
@@ -125,28 +119,15 @@ cvy_rung cvy_strikes_rung(const cvy_strikes *strikes, const char *device, const 
                           const char *shape_class, int64_t now, int32_t limit,
                           const cvy_strike **why) {
   cvy_strike place;
-  copy_field(place.device, sizeof place.device, device);
-  copy_field(place.driver, sizeof place.driver, driver);
-  copy_field(place.shape_class, sizeof place.shape_class, shape_class);
+  cvy_field_copy(place.device, sizeof place.device, device);
+  cvy_field_copy(place.driver, sizeof place.driver, driver);
+  cvy_field_copy(place.shape_class, sizeof place.shape_class, shape_class);
   return rung_of(strikes, &place, now, limit, why);
 }
 
 /* -------------------------------------------------------------------------------- the text */
 
-enum { DEVICE, DRIVER, ALGORITHM, CLASS, RUNG, COUNT, LAST, REASON, FIELDS };
-
-/* Cuts the line at its separators; false unless there are exactly FIELDS fields. */
-static bool cut(char *line, char *fields[FIELDS]) {
-  for (int i = 0; i < FIELDS; i++) {
-    fields[i] = line;
-    char *end = strstr(line, separator);
-    if (i == FIELDS - 1) return !end;
-    if (!end) return false;
-    *end = '\0';
-    line = end + strlen(separator);
-  }
-  return false;
-}
+enum { DEVICE, DRIVER, ALGORITHM, EXAMPLE, RUNG, COUNT, LAST, REASON, FIELDS };
 
 static bool parse_number(const char *text, int64_t high, int64_t *out) {
   char *end;
@@ -164,16 +145,16 @@ static bool parse_rung(const char *text, cvy_rung *out) {
   return false;
 }
 
-/* A field is taken only as it would be written. */
-static bool parse_text(const char *text, char *to, size_t size) {
-  copy_field(to, size, text);
-  return strcmp(text, to) == 0;
+/* What is no example is the name of a class, or the "*" for all. */
+static bool find_class(const char *example, char *shape_class, size_t size) {
+  return cvy_class_of_example(example, shape_class, size) ||
+         cvy_field_take(shape_class, size, example);
 }
 
 static bool parse_strike(char *line, cvy_strike *out) {
   char *field[FIELDS];
   int64_t count;
-  if (!cut(line, field)) return false;
+  if (!cvy_fields_cut(line, field, FIELDS)) return false;
   const struct {
     int field;
     char *to;
@@ -182,13 +163,14 @@ static bool parse_strike(char *line, cvy_strike *out) {
       {DEVICE, out->device, sizeof out->device},
       {DRIVER, out->driver, sizeof out->driver},
       {ALGORITHM, out->algorithm, sizeof out->algorithm},
-      {CLASS, out->shape_class, sizeof out->shape_class},
+      {EXAMPLE, out->example, sizeof out->example},
       {REASON, out->reason, sizeof out->reason},
   };
   for (size_t i = 0; i < CVY_COUNT(texts); i++) {
-    if (!parse_text(field[texts[i].field], texts[i].to, texts[i].size)) return false;
+    if (!cvy_field_take(texts[i].to, texts[i].size, field[texts[i].field])) return false;
   }
-  if (!parse_rung(field[RUNG], &out->rung) || !parse_number(field[COUNT], INT32_MAX, &count) ||
+  if (!find_class(out->example, out->shape_class, sizeof out->shape_class) ||
+      !parse_rung(field[RUNG], &out->rung) || !parse_number(field[COUNT], INT32_MAX, &count) ||
       !parse_number(field[LAST], INT64_MAX / 2, &out->last)) {
     return false;
   }
@@ -230,7 +212,7 @@ void cvy_strikes_format(const cvy_strikes *strikes, char *text, size_t size) {
   for (int32_t i = 0; i < strikes->count; i++) {
     const cvy_strike *each = &strikes->list[i];
     cvy_text_add(&out, "%s | %s | %s | %s | %s | %d | %" PRId64 " | %s\n", each->device,
-                 each->driver, each->algorithm, each->shape_class, rung_names[each->rung],
+                 each->driver, each->algorithm, each->example, rung_names[each->rung],
                  (int)each->count, each->last, each->reason);
   }
 }
@@ -247,8 +229,8 @@ static void describe(const cvy_strikes *strikes, const cvy_strike *each, int64_t
   const int64_t left = forgiven ? 0 : each->last + CVY_STRIKE_QUIET - now;
   cvy_text out = cvy_text_in(line, size);
   cvy_text_add(&out, "%s (driver %s): %d with %s on %s: %s, forgiven in %.1f h; last: %s\n",
-               each->device, each->driver, (int)each->count, each->algorithm, each->shape_class,
-               state, (double)left / 3600.0, each->reason);
+               each->device, each->driver, (int)each->count, each->algorithm, each->example, state,
+               (double)left / 3600.0, each->reason);
 }
 
 void cvy_strikes_describe(const cvy_strikes *strikes, const char *device, int64_t now,

@@ -6,8 +6,9 @@
  * forgives those of a place.
  *
  * File: first line "convoy-faults 1", then one place per line,
- *   device | driver | algorithm | class | tuned | 2 | 1800000000 | what happened last
- * with the number of strikes and the time of the last one. */
+ *   device | driver | algorithm | problem | tuned | 2 | 1800000000 | what happened last
+ * with the number of strikes and the time of the last one. The problem stands for its class
+ * (cvy_class_example); older files have the class's name instead, which is kept as it is. */
 #ifndef CVY_STRIKES_H
 #define CVY_STRIKES_H
 
@@ -25,7 +26,8 @@ typedef enum cvy_rung { CVY_RUNG_TUNED, CVY_RUNG_CONSERVATIVE, CVY_RUNG_CPU, CVY
  * operation: it counts for all classes. */
 typedef struct cvy_strike {
   char device[128], driver[128], algorithm[32], shape_class[CVY_CLASS_TEXT];
-  cvy_rung rung; /* where the device stood; CVY_RUNG_CPU does not occur */
+  char example[CVY_EXAMPLE_TEXT]; /* of the class: the latest; its name where none is known */
+  cvy_rung rung;                  /* where the device stood; CVY_RUNG_CPU does not occur */
   int32_t count;
   int64_t last; /* seconds since 1970 */
   char reason[160];
@@ -39,7 +41,7 @@ typedef struct cvy_strikes {
   int32_t skipped; /* lines that were no strikes */
 } cvy_strikes;
 
-#define CVY_STRIKES_TEXT ((size_t)CVY_STRIKES * 640 + 64) /* bytes that hold any file */
+#define CVY_STRIKES_TEXT ((size_t)CVY_STRIKES * 1024 + 64) /* bytes that hold any file */
 
 /* Reads a whole file's text. Lines that are no strikes are counted and skipped; a text that does not
  * begin with the version line gives none and counts as one; what does not fit is left out. */

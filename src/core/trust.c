@@ -179,14 +179,11 @@ static convoy_status judge(cvy_store *store, const float *values, const plan *p,
                            values,
                            cvy_chosen(&context->device, &store->choice)};
   context->health.verified++;
-  const double began = cvy_clock();
   if (p->whole) {
-    status = cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
-  } else {
-    *right = cvy_verify_picks(&claim, &p->picks, found);
+    return cvy_verify_whole(&context->chooser, &context->cpu, &claim, right, found);
   }
-  cvy_device_excuse(context, began);
-  return status;
+  *right = cvy_verify_picks(&claim, &p->picks, found);
+  return CONVOY_OK;
 }
 
 static void note_right(const cvy_store *store) {
@@ -195,7 +192,7 @@ static void note_right(const cvy_store *store) {
   if (store->number < trust->verified) return;
   trust->verified = store->number;
   trust->verified_ticket = store->ticket;
-  cvy_shape_class(&store->history.problem, trust->verified_class, sizeof trust->verified_class);
+  trust->verified_problem = store->history.problem;
 }
 
 /* All that was computed since the last verified operation is suspect; at least this one is. */
@@ -204,16 +201,17 @@ static convoy_status note_wrong(cvy_store *store, const cvy_mismatch *found) {
   const cvy_trust *trust = &context->trust;
   bool later = trust->verified >= store->number;
   int64_t first = later ? store->number : trust->verified + 1;
-  char shape_class[CVY_CLASS_TEXT], last[CVY_CLASS_TEXT + 32] = "none was verified before";
-  cvy_shape_class(&store->history.problem, shape_class, sizeof shape_class);
+  char problem[CONVOY_PROBLEM_TEXT], known[CONVOY_PROBLEM_TEXT];
+  char last[CONVOY_PROBLEM_TEXT + 64] = "none was verified before";
+  cvy_problem_text(&store->history.problem, problem, sizeof problem);
   cvy_text text = cvy_text_in(last, sizeof last);
   if (trust->verified) {
-    cvy_text_add(&text, "%lld (%s) was the last verified", (long long)trust->verified,
-                 trust->verified_class);
+    cvy_problem_text(&trust->verified_problem, known, sizeof known);
+    cvy_text_add(&text, "%lld (%s) was the last verified", (long long)trust->verified, known);
   }
   cvy_fail(CONVOY_ERR_WRONG,
            "element %lld of %s is %.9g, not %.9g; suspect are operations %lld to %lld, %s",
-           (long long)found->index, shape_class, found->got, found->wanted, (long long)first,
+           (long long)found->index, problem, found->got, found->wanted, (long long)first,
            (long long)trust->operations, last);
   return cvy_device_wrong(store, later ? store->ticket : trust->verified_ticket + 1);
 }
@@ -272,13 +270,16 @@ bool cvy_trust_allows(convoy_context *context, const cvy_op *op) {
   const cvy_engine *engine = &context->device;
   cvy_rung rung = cvy_chooser_rung(&context->chooser, engine, &op->problem, &why);
   if (rung == CVY_RUNG_TUNED) return true;
-  char shape_class[CVY_CLASS_TEXT];
+  char shape_class[CVY_CLASS_TEXT], example[CVY_EXAMPLE_TEXT];
   cvy_shape_class(&op->problem, shape_class, sizeof shape_class);
   if (is_news(&context->trust, shape_class, rung)) {
-    cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_OK, "",
-               "%s for %s on %s: %s failed %d times, last: %s (`convoy health --clear` forgives)",
-               rung == CVY_RUNG_CPU ? "the CPU" : "only conservative algorithms", shape_class,
-               engine->facts.info.id, why->algorithm, (int)why->count, why->reason);
+    cvy_class_example(&op->problem, example, sizeof example);
+    cvy_report(
+        context, CONVOY_EVENT_DOWNGRADE, CONVOY_OK, "",
+        "%s for problems like %s on %s: %s failed %d times, last: %s (`convoy health --clear` "
+        "forgives)",
+        rung == CVY_RUNG_CPU ? "the CPU" : "only conservative algorithms", example,
+        engine->facts.info.id, why->algorithm, (int)why->count, why->reason);
   }
   return rung != CVY_RUNG_CPU;
 }
@@ -317,7 +318,9 @@ static cvy_rung rung_of(const convoy_context *context, const cvy_store *store,
 
 void cvy_trust_fault(convoy_context *context, uint64_t ticket, convoy_status status,
                      const char *sentence) {
-  if (!context->chooser.strike_limit || status == CONVOY_ERR_MEMORY) return;
+  /* A lack of memory, or of understanding between the processes, is nobody's fault. */
+  const bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
+  if (!context->chooser.strike_limit || is_nobodys) return;
   const cvy_engine *engine = &context->device;
   const cvy_store *store = store_of(context, ticket);
   cvy_strike strike = {.algorithm = "*", .shape_class = "*", .count = 1, .last = cvy_date()};
@@ -325,6 +328,7 @@ void cvy_trust_fault(convoy_context *context, uint64_t ticket, convoy_status sta
     const char *name = cvy_chosen(engine, &store->choice)->name;
     cvy_text_copy(strike.algorithm, sizeof strike.algorithm, name);
     cvy_shape_class(&store->history.problem, strike.shape_class, sizeof strike.shape_class);
+    cvy_class_example(&store->history.problem, strike.example, sizeof strike.example);
   }
   cvy_text_copy(strike.device, sizeof strike.device, engine->facts.info.name);
   cvy_text_copy(strike.driver, sizeof strike.driver, engine->facts.info.driver);

@@ -13,7 +13,7 @@ typedef struct cvy_trust {
   int64_t operations;
   int64_t verified;         /* number of the last one found right, 0: none */
   uint64_t verified_ticket; /* of its command */
-  char verified_class[CVY_CLASS_TEXT];
+  cvy_problem verified_problem;
   int32_t every;       /* one of so many operations is sampled */
   int32_t nesting;     /* verifying one result may need another */
   double since, spent; /* seconds: begin of the time looked back on, spent sampling since then */

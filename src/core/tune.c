@@ -21,7 +21,7 @@ static bool is_from_here(const cvy_search *search, const cvy_record *record) {
   cvy_record here;
   cvy_record_place(&search->bench->engine->facts, &here);
   return strcmp(record->device, here.device) == 0 && strcmp(record->driver, here.driver) == 0 &&
-         strcmp(record->key, search->key) != 0;
+         !cvy_problem_same(&record->problem, &search->bench->op.problem);
 }
 
 static convoy_status note_programs_in_use(const cvy_records *records, cvy_search *search,
@@ -36,7 +36,7 @@ static convoy_status note_programs_in_use(const cvy_records *records, cvy_search
     if (row < 0 || !is_from_here(search, record)) continue;
     const cvy_algorithm *algorithm = engine->backend->algorithms[row];
     if (!cvy_params_parse(algorithm, record->params, &params)) continue;
-    (*out)[search->in_use_count++] = cvy_programs_hash(algorithm, &params, record->key);
+    (*out)[search->in_use_count++] = cvy_programs_hash(algorithm, &params, &record->problem);
   }
   search->in_use = *out;
   return CONVOY_OK;
@@ -71,13 +71,13 @@ static void add_rows(const cvy_search *search, const char *forced, seeds *all) {
 /* The latest choices for other problems in this direction, and any for this one. */
 static void add_records(const cvy_search *search, const cvy_records *records, const char *forced,
                         seeds *all) {
-  const char *direction = cvy_key_direction(search->key);
+  const int32_t direction = search->bench->op.problem.direction;
   int taken = 0;
   for (int32_t i = records->count - 1; i >= 0 && taken < RECORDS_MOST; i--) {
     const cvy_record *record = &records->list[i];
     cvy_choice choice;
     if (forced[0] && strcmp(record->algorithm, forced) != 0) continue;
-    if (strcmp(cvy_key_direction(record->key), direction) != 0) continue;
+    if (record->problem.direction != direction) continue;
     if (!cvy_record_runs(search->bench->engine, record, &search->bench->op.problem, &choice)) {
       continue;
     }
@@ -123,11 +123,10 @@ static void fill(const cvy_search *search, int place, convoy_tuned *out) {
 static convoy_status write_down(convoy_context *context, const cvy_search *search,
                                 const convoy_tuned *found) {
   const cvy_engine *engine = search->bench->engine;
-  cvy_record record = {.milliseconds = found->milliseconds};
+  cvy_record record = {.problem = search->bench->op.problem, .milliseconds = found->milliseconds};
   const int32_t row = cvy_row_named(engine->backend, found->algorithm);
   record.hash = cvy_signature(engine, engine->backend->algorithms[row]);
   cvy_record_place(&engine->facts, &record);
-  cvy_text_copy(record.key, sizeof(record.key), search->key);
   cvy_text_copy(record.algorithm, sizeof(record.algorithm), found->algorithm);
   cvy_text_copy(record.params, sizeof(record.params), found->parameters);
   convoy_status status = cvy_records_save(&record);
@@ -189,7 +188,6 @@ static convoy_status tune(convoy_context *context, cvy_bench *bench, double seco
   search->bench = bench;
   search->end = start + SEARCH_SHARE * seconds;
   search->finish = start + seconds;
-  cvy_problem_key(&bench->op.problem, search->key, sizeof(search->key));
   uint64_t *in_use;
   convoy_status status = note_programs_in_use(&context->chooser.records, search, &in_use);
   if (!status) status = search_with(context, search, out);

@@ -105,8 +105,8 @@ static void judge(cvy_search *search, cvy_trial *trial, convoy_status status) {
 }
 
 static bool runs_in_use(const cvy_search *search, const cvy_choice *choice) {
-  uint64_t hash =
-      cvy_programs_hash(cvy_chosen(search->bench->engine, choice), &choice->params, search->key);
+  uint64_t hash = cvy_programs_hash(cvy_chosen(search->bench->engine, choice), &choice->params,
+                                    &search->bench->op.problem);
   for (int32_t i = 0; i < search->in_use_count; i++) {
     if (search->in_use[i] == hash) return true;
   }
@@ -125,11 +125,12 @@ static bool is_over(const cvy_search *search) {
 }
 
 static void tell(const cvy_search *search, const cvy_trial *trial) {
-  char params[128];
+  char params[128], problem[CONVOY_PROBLEM_TEXT];
   const cvy_algorithm *algorithm = cvy_chosen(search->bench->engine, &trial->choice);
   if (!cvy_log_wanted(CONVOY_LOG_DEBUG)) return;
+  cvy_problem_text(&search->bench->op.problem, problem, sizeof(problem));
   cvy_params_text(algorithm, &trial->choice.params, params, sizeof(params));
-  cvy_log(CONVOY_LOG_DEBUG, "tuning %s: %s %s %s %.6g ms", search->key, algorithm->name, params,
+  cvy_log(CONVOY_LOG_DEBUG, "tuning %s: %s %s %s %.6g ms", problem, algorithm->name, params,
           trial->failed ? "failed" : "took", 1e3 * trial->median);
 }
 

@@ -25,7 +25,6 @@ typedef struct cvy_search {
   char sentence[256];
   const uint64_t *in_use; /* cvy_programs_hash of the choices made */
   int32_t in_use_count;
-  char key[CONVOY_PROBLEM_TEXT];
   int count;
   cvy_trial trial[CVY_TRIALS]; /* the first is what is chosen untuned */
 } cvy_search;

@@ -8,13 +8,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "os/os.h"
 
 /* The value of the first line "key : value". */
 static bool cpuinfo(const char *key, char *value, size_t size) {
   char line[512];
   bool found = false;
-  FILE *file = fopen("/proc/cpuinfo", "re");
+  FILE *file = cvy_fd_stream("/proc/cpuinfo");
   if (!file) return false;
   while (!found && fgets(line, sizeof line, file)) {
     char *colon = strchr(line, ':');

@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "cpu/affinity.h"
+#include "os/os.h"
 
 static bool read_line(const char *path, char *line, size_t size) {
-  FILE *file = fopen(path, "re");
+  FILE *file = cvy_fd_stream(path);
   if (!file) return false;
   bool found = fgets(line, (int)size, file) != NULL;
   fclose(file);
@@ -81,7 +82,7 @@ static int32_t line_quota(char *line, const char *root) {
 int32_t cvy_cgroup_quota(const char *membership, const char *root) {
   char line[PATH_MAX];
   int32_t quota = 0;
-  FILE *file = fopen(membership, "re");
+  FILE *file = cvy_fd_stream(membership);
   if (!file) return 0;
   while (fgets(line, sizeof line, file)) quota = tighter(quota, line_quota(line, root));
   fclose(file);

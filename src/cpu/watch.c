@@ -58,7 +58,7 @@ static void name_step(cvy_beat *beat, cvy_text *text) {
 static void write_line(cvy_watch *watch, int32_t thread, cvy_text *text) {
   char problem[CONVOY_PROBLEM_TEXT];
   cvy_beat *beat = &watch->beats[thread];
-  cvy_problem_key(&watch->problem, problem, sizeof problem);
+  cvy_problem_text(&watch->problem, problem, sizeof problem);
   cvy_text_add(text, "cpu: no progress for %g s in ", watch->seconds);
   name_step(beat, text);
   cvy_text_add(text,

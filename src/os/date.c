@@ -8,7 +8,5 @@ int64_t cvy_date(void) {
 }
 
 void cvy_calendar(char *text, size_t size) {
-  time_t now = (time_t)cvy_date();
-  struct tm parts;
-  if (!gmtime_r(&now, &parts) || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts)) *text = '\0';
+  cvy_utc(cvy_date(), text, size);
 }

@@ -42,7 +42,7 @@ static void sync_parent(const char *path) {
   cvy_text_copy(folder, sizeof folder, path);
   char *slash = strrchr(folder, '/');
   if (slash) slash[slash == folder] = 0;
-  int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = cvy_fd_above(open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd < 0) return;
   fsync(fd);
   close(fd);
@@ -54,7 +54,7 @@ convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) 
   cvy_text_add(&text, "%s.XXXXXX", path);
   if (text.overflow) return cvy_fail(CONVOY_ERR_IO, "path of %zu bytes is too long", strlen(path));
   cvy_file_parents(path);
-  int fd = mkostemp(temporary, O_CLOEXEC);
+  int fd = cvy_fd_above(mkostemp(temporary, O_CLOEXEC));
   if (fd < 0) return io_error("create a file beside", path);
   bool good = write_all(fd, bytes, count) && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
   good = close(fd) == 0 && good;
@@ -96,7 +96,7 @@ void cvy_file_remove(const char *path) {
 }
 
 void *cvy_file_read(const char *path, size_t *count) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = cvy_fd_above(open(path, O_RDONLY | O_CLOEXEC));
   if (fd < 0) return NULL;
   char *bytes = read_all(fd, count);
   close(fd);

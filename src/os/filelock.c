@@ -18,7 +18,7 @@ static int try_lock(int fd) {
 
 int cvy_file_lock(const char *path, double seconds) {
   cvy_file_parents(path);
-  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  int fd = cvy_fd_above(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (fd < 0) return -1;
   double until = cvy_clock() + seconds;
   for (int why; (why = try_lock(fd)) != 0;) {

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "base/base.h"
 
@@ -30,6 +31,16 @@ typedef struct cvy_os_seam {
   void (*signal)(int watch, int number);        /* to the process of a pidfd */
 } cvy_os_seam;
 extern cvy_os_seam cvy_os;
+
+/* -------------------------------------------------------------------------------- fd.c */
+
+/* Every descriptor that is made goes through here: moves one that came to be 0, 1 or 2 above them;
+ * it is closed on exec then. -1: there was none, or cannot be; errno says why. */
+int cvy_fd_above(int fd);
+/* The same for both of a pair; false if one cannot be, then both are closed. */
+bool cvy_fd_pair_above(int pair[2]);
+/* A text file of the system's, to be read line by line and closed by fclose; NULL: there is none */
+FILE *cvy_fd_stream(const char *path);
 
 /* ------------------------------------------------------------------------------ date.c */
 
@@ -128,8 +139,9 @@ convoy_status cvy_pass_pair(int sockets[2]);
 convoy_status cvy_pass_send(int socket, const void *bytes, size_t count, int fd);
 /* Whether a packet, or the end of the other side, comes within `seconds`. */
 bool cvy_pass_waiting(int socket, double seconds);
-/* One packet of exactly `count` bytes; *fd becomes -1 if none came with it. Waits at most
- * `seconds`; fails at once when the other side is closed. */
+/* One packet of exactly `count` bytes, with at most one descriptor; *fd becomes -1 if none came.
+ * `fd` NULL: none may. What comes beyond that is closed and refused. Waits at most `seconds`; fails
+ * at once when the other side is closed. */
 convoy_status cvy_pass_receive(int socket, void *bytes, size_t count, int *fd, double seconds);
 
 /* --------------------------------------------------------------------------- process.c */
@@ -142,7 +154,8 @@ typedef struct cvy_process {
 } cvy_process;
 
 /* Starts a program in a session of its own, environment unchanged, signals at their defaults; it
- * finds `fd` as CVY_PROCESS_FD, and stdin, stdout, stderr as they are here. */
+ * finds `fd` as CVY_PROCESS_FD, and stdin, stdout, stderr as they are here, or /dev/null where one
+ * is closed: no file that it opens may come to be one of them. */
 #define CVY_PROCESS_FD 3
 convoy_status cvy_process_start(const char *path, char *const argv[], int fd, cvy_process *out);
 /* Waits at most `seconds` for its end and reaps it; true if it has ended, with a half-sentence such

@@ -33,6 +33,7 @@ void cvy_file_peek(const char *const paths[], int count, double seconds, char *t
   char how[64];
   *text = '\0';
   if (count == 0 || atomic_load(&stuck) || pipe2(ends, O_CLOEXEC)) return;
+  if (!cvy_fd_pair_above(ends)) return;
   for (int i = 0; i < count && i < MOST_PATHS; i++) arguments[4 + i] = paths[i];
   convoy_status status =
       cvy_process_start("/bin/sh", (char *const *)(uintptr_t)arguments, ends[1], &reader);

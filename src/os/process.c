@@ -1,6 +1,7 @@
 /* Child processes, watched through descriptors of their life: a number may be reused, and a host
  * program that reaps all its children must not confuse us. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -22,7 +23,7 @@ int cvy_process_id(void) {
 }
 
 int cvy_process_watch(int pid) {
-  return (int)syscall(SYS_pidfd_open, pid, 0);
+  return cvy_fd_above((int)syscall(SYS_pidfd_open, pid, 0));
 }
 
 static bool ends_within(int watch, double seconds) {
@@ -46,6 +47,15 @@ bool cvy_process_watch_end(int watch, int socket) {
   return ends_within(watch, ENDING_SECONDS);
 }
 
+/* Also for those that the program keeps to itself. */
+static void complete_streams(posix_spawn_file_actions_t *actions) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    const int flags = fcntl(fd, F_GETFD);
+    if (flags < 0 || (flags & FD_CLOEXEC))
+      posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
+  }
+}
+
 static int spawn(const char *path, char *const argv[], int fd, pid_t *pid) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
@@ -59,6 +69,7 @@ static int spawn(const char *path, char *const argv[], int fd, pid_t *pid) {
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawn_file_actions_adddup2(&actions, fd, CVY_PROCESS_FD);
+  complete_streams(&actions);
   int error = posix_spawn(pid, path, &actions, &attributes, argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,8 +27,22 @@ static convoy_status map(int fd, size_t bytes, bool inherit, cvy_shared *out) {
   return CONVOY_OK;
 }
 
+/* The limit on the size of files holds for these, too, and going beyond it is a signal that ends a
+ * program. */
+static convoy_status check_limit(size_t bytes) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_MEMORY,
+                  "cannot reserve %zu bytes of shared memory: the limit on the size of files "
+                  "(ulimit -f) is %llu bytes",
+                  bytes, (unsigned long long)limit.rlim_cur);
+}
+
 convoy_status cvy_shared_make(size_t bytes, bool inherit, cvy_shared *out) {
-  int fd = memfd_create("convoy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  *out = (cvy_shared){NULL, 0, -1};
+  convoy_status limited = check_limit(bytes);
+  if (limited) return limited;
+  int fd = cvy_fd_above(memfd_create("convoy", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd < 0) return memory_error("create", bytes);
   if (ftruncate(fd, (off_t)bytes) != 0) {
     convoy_status status = memory_error("reserve", bytes);

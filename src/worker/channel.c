@@ -3,13 +3,13 @@
  * again. */
 #include "worker/channel.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/build_id.h"
 #include "worker/abandoned.h"
 
-#define LOOK_SECONDS 0.005
 #define LEAVE_SECONDS 2.0       /* for a driver to close its device */
 #define HUNG_LEAVE_SECONDS 0.05 /* for one that has shown it does not answer */
 
@@ -25,7 +25,7 @@ static void end_peer(cvy_channel *channel, double patience) {
   atomic_store(&channel->wire->leave, 1);
   cvy_doorbell_ring(&channel->wire->work);
   channel->ended = true;
-  channel->left_behind = !cvy_peer_end(peer, channel->wire, patience);
+  channel->left_behind = !cvy_peer_end(peer, channel->wire, patience, channel->budget);
   if (!channel->left_behind) return;
   cvy_log(CONVOY_LOG_WARNING, "worker %s %d does not end; abandoned",
           peer->is_thread ? "thread of process" : "process",
@@ -35,11 +35,18 @@ static void end_peer(cvy_channel *channel, double patience) {
 static convoy_status give_up(cvy_channel *channel, convoy_status status, const char *why) {
   cvy_text_copy(channel->why, sizeof channel->why, why);
   channel->lost_status = status;
+  channel->by_accident |= status == CONVOY_ERR_IO;
   channel->lost = true;
   channel->completed = atomic_load(&channel->wire->completed);
   if (channel->completed > channel->posted) channel->completed = channel->posted;
   end_peer(channel, HUNG_LEAVE_SECONDS);
   return lost(channel);
+}
+
+/* The other side was found gone; `how` it went. */
+static convoy_status bury(cvy_channel *channel, const char *how) {
+  channel->by_accident = true;
+  return give_up(channel, CONVOY_ERR_DEVICE, how);
 }
 
 void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *why) {
@@ -59,7 +66,7 @@ static cvy_progress progress_of(const cvy_channel *channel) {
 static cvy_patience patience_of(cvy_channel *channel, const char *what) {
   const cvy_peer *peer = &channel->peer;
   cvy_patience patience = {.deadlines = channel->deadlines,
-                           .until = &channel->until,
+                           .budget = channel->budget,
                            .what = what,
                            .worker = peer->is_thread ? cvy_process_id() : peer->process.pid,
                            .worker_is_self = peer->is_thread,
@@ -72,8 +79,7 @@ static cvy_patience patience_of(cvy_channel *channel, const char *what) {
 /* Whether the other side is gone, or has had its time. */
 static convoy_status check_peer(cvy_channel *channel, cvy_patience *patience) {
   char why[sizeof channel->why];
-  if (cvy_peer_gone(&channel->peer, channel->wire, 0, why, sizeof why))
-    return give_up(channel, CONVOY_ERR_DEVICE, why);
+  if (cvy_peer_gone(&channel->peer, channel->wire, 0, why, sizeof why)) return bury(channel, why);
   const cvy_progress now = progress_of(channel);
   const convoy_status status = cvy_patience_check(patience, &now);
   if (!status) return CONVOY_OK;
@@ -88,26 +94,31 @@ static convoy_status look(cvy_channel *channel, _Atomic uint64_t *counter, uint6
   return give_up(channel, CONVOY_ERR_DEVICE, "worker counts commands it was never given");
 }
 
+static convoy_status check_interrupt(const volatile int *interrupt) {
+  if (!interrupt || !__atomic_load_n(interrupt, __ATOMIC_RELAXED)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
+}
+
 /* Waits until `counter` reaches `least`. The order matters: the bell's count first, then what it
  * announces, then whether anybody is left to ring it. */
 static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint64_t least,
                            const volatile int *interrupt, const char *what) {
-  cvy_patience patience;
-  bool begun = false;
+  uint64_t value;
   if (channel->lost) return lost(channel);
+  convoy_status status = look(channel, counter, &value);
+  if (status || value >= least) return status;
+  cvy_patience patience = patience_of(channel, what);
   for (;;) {
-    uint64_t value;
     uint32_t seen = cvy_doorbell_seen(&channel->wire->news);
-    convoy_status status = look(channel, counter, &value);
-    if (status || value >= least) return status;
-    if (interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED))
-      return cvy_fail(CONVOY_ERR_INTERRUPTED, "wait was interrupted");
-    if (!begun) patience = patience_of(channel, what);
-    begun = true;
-    status = check_peer(channel, &patience);
-    if (status) return status;
-    cvy_doorbell_wait(&channel->wire->news, seen, LOOK_SECONDS);
+    status = look(channel, counter, &value);
+    if (!status && value >= least) break;
+    if (!status) status = check_interrupt(interrupt);
+    if (!status) status = check_peer(channel, &patience);
+    if (status) break;
+    cvy_doorbell_wait(&channel->wire->news, seen, CVY_LOOK_SECONDS);
   }
+  cvy_patience_end(&patience);
+  return status;
 }
 
 convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket,
@@ -184,8 +195,10 @@ convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
 /* -------------------------------------------------------------------------- opening */
 
 static convoy_status send_hello(cvy_channel *channel) {
-  cvy_wire_hello hello = {
-      .magic = CVY_WIRE_MAGIC, .bytes = (int64_t)channel->ring.bytes, .process = cvy_process_id()};
+  cvy_wire_hello hello = {.frame = {.magic = CVY_WIRE_MAGIC,
+                                    .message = CVY_WIRE_HELLO,
+                                    .bytes = (int64_t)channel->ring.bytes},
+                          .process = cvy_process_id()};
   cvy_text_copy(hello.build_id, sizeof hello.build_id, cvy_build_id);
   convoy_status status = cvy_pass_send(channel->socket, &hello, sizeof hello, channel->ring.fd);
   cvy_shared_close_fd(&channel->ring);
@@ -196,32 +209,33 @@ static convoy_status send_hello(cvy_channel *channel) {
 static convoy_status unanswered(cvy_channel *channel, convoy_status status) {
   char how[sizeof channel->why];
   if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, how, sizeof how)) return status;
+  channel->by_accident = true;
   return cvy_fail(CONVOY_ERR_DEVICE, "%s before it answered", how);
 }
 
 static convoy_status await_answer(cvy_channel *channel) {
   cvy_patience patience = patience_of(channel, "the worker's greeting");
-  while (!cvy_pass_waiting(channel->socket, LOOK_SECONDS)) {
+  while (!cvy_pass_waiting(channel->socket, CVY_LOOK_SECONDS)) {
     cvy_progress now = progress_of(channel);
     now.phase = CVY_PHASE_OPENING;
     const convoy_status status = cvy_patience_check(&patience, &now);
     if (status) return status;
   }
+  cvy_patience_end(&patience);
   return CONVOY_OK;
 }
 
 static convoy_status greet(cvy_channel *channel) {
   cvy_wire_hello hello;
-  int fd;
   convoy_status status = send_hello(channel);
   if (!status) {
     status = await_answer(channel);
     if (status) return status;
-    status = cvy_pass_receive(channel->socket, &hello, sizeof hello, &fd, 0);
+    status = cvy_pass_receive(channel->socket, &hello, sizeof hello, NULL, 0);
   }
   if (status) return unanswered(channel, status);
-  if (!cvy_wire_check_hello(&hello))
-    return cvy_fail(CONVOY_ERR_DEVICE, "worker answered something that is no greeting");
+  status = cvy_wire_check_hello(&hello, CVY_WIRE_ANSWER);
+  if (status) return status;
   if (strcmp(hello.build_id, cvy_build_id) != 0)
     return cvy_fail(CONVOY_ERR_DEVICE, "worker is of build %s, the library of build %s",
                     hello.build_id, cvy_build_id);
@@ -256,11 +270,11 @@ static void drop(cvy_channel *channel) {
 }
 
 convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_deadlines *deadlines,
-                               double until, uint64_t begin) {
+                               double *budget, uint64_t begin) {
   memset(channel, 0, sizeof *channel);
   channel->socket = -1;
   channel->deadlines = deadlines;
-  channel->until = until;
+  channel->budget = budget;
   convoy_status status = cvy_shared_make(sizeof(cvy_wire), false, &channel->ring);
   if (status) return status;
   channel->wire = channel->ring.memory;
@@ -282,8 +296,13 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_dead
   return status;
 }
 
+static double leave_seconds(const cvy_channel *channel) {
+  const double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
+  return fmax(left, HUNG_LEAVE_SECONDS);
+}
+
 void cvy_channel_close(cvy_channel *channel) {
-  if (!channel->ended) end_peer(channel, LEAVE_SECONDS);
+  if (!channel->ended) end_peer(channel, leave_seconds(channel));
   drop(channel);
 }
 
@@ -298,16 +317,24 @@ static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
   return cvy_fail(CONVOY_ERR_MEMORY, "%d blocks of shared memory are in use", CVY_WIRE_BLOCKS);
 }
 
+/* Where memory and command do not find each other the two sides are out of step, and the next block
+ * would be taken for this one: nothing but a fresh start can be trusted then, and no device has
+ * failed. A worker that has no room for the block has understood. */
 static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
   cvy_wire_reply reply;
-  cvy_command command = {
+  const cvy_command command = {
       .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
+  const cvy_wire_frame frame = cvy_wire_memory_frame(&command, channel->posted + 1);
   char why[sizeof channel->why];
-  convoy_status status = cvy_pass_send(channel->socket, "", 1, block->shared.fd);
-  if (!status) return cvy_channel_ask(channel, &command, NULL, &reply);
+  convoy_status status = cvy_pass_send(channel->socket, &frame, sizeof frame, block->shared.fd);
   /* How the worker ended says more than that its socket is closed. */
-  if (!cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why)) return status;
-  return give_up(channel, CONVOY_ERR_DEVICE, why);
+  if (status && cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why))
+    return bury(channel, why);
+  if (!status) status = cvy_channel_ask(channel, &command, NULL, &reply);
+  if (!status || channel->lost || status == CONVOY_ERR_MEMORY) return status;
+  cvy_text text = cvy_text_in(why, sizeof why);
+  cvy_text_add(&text, "the worker was not given block %u: %s", block->number, cvy_last_error());
+  return give_up(channel, CONVOY_ERR_IO, why);
 }
 
 convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out) {

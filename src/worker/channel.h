@@ -13,9 +13,10 @@ typedef struct cvy_channel {
   uint64_t posted;
   uint64_t taken; /* as last seen */
   cvy_deadlines *deadlines;
-  double until;      /* cvy_clock seconds: no wait goes beyond it; 0: not bounded */
+  double *budget;    /* seconds that waits may take, as in cvy_open_options */
   bool on_processor; /* the device is one */
   bool lost;         /* the other side is gone, or hangs, or writes nonsense: for good */
+  bool by_accident;  /* it was gone, or something came between the two */
   convoy_status lost_status;
   char why[256];
   uint64_t completed;           /* when it was lost */
@@ -28,8 +29,8 @@ typedef struct cvy_channel {
 /* Starts the other side and greets it. Tickets go on from `begin`; the deadlines outlive the
  * channel. */
 convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_deadlines *deadlines,
-                               double until, uint64_t begin);
-/* Ends it, in bounded time. */
+                               double *budget, uint64_t begin);
+/* Ends it, in bounded time: no more than the budget, but for what killing takes. */
 void cvy_channel_close(cvy_channel *channel);
 /* A channel whose other side has failed to do what it must: ends that for good. */
 void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *why);

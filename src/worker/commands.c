@@ -23,7 +23,7 @@ static convoy_status list(cvy_server *server, const cvy_command *command) {
   reply->count = 0;
   convoy_status status = load(server);
   if (status) return status;
-  return relay(server, server->module->engine->list(&command->options, reply->facts,
+  return relay(server, server->module->engine->list(&command->options, server->wire->facts,
                                                     CVY_WIRE_DEVICES, &reply->count));
 }
 
@@ -34,7 +34,7 @@ static convoy_status open_device(cvy_server *server, const cvy_command *command)
   const cvy_backend *engine = server->module->engine;
   status = engine->open((int32_t)command->index, &command->options, &server->device);
   if (status) return relay(server, status);
-  server->wire->reply.facts[0] = *engine->facts(server->device);
+  server->wire->facts[0] = *engine->facts(server->device);
   return CONVOY_OK;
 }
 
@@ -58,15 +58,26 @@ static convoy_status peak(cvy_server *server, const cvy_command *command) {
   return relay(server, status);
 }
 
+/* The memory for this command, which is being carried out: its descriptor. */
+static convoy_status receive_memory(cvy_server *server, const cvy_command *command,
+                                    cvy_shared *block) {
+  const cvy_wire_frame expected = cvy_wire_memory_frame(command, server->taken + 1);
+  cvy_wire_frame frame;
+  *block = (cvy_shared){NULL, 0, -1};
+  convoy_status status = cvy_pass_receive(server->socket, &frame, sizeof frame, &block->fd, 1.0);
+  if (status) return status;
+  status = cvy_wire_check_frame(&frame, &expected);
+  if (!status && block->fd < 0)
+    status = cvy_fail(CONVOY_ERR_IO, "block %u came without memory", command->block);
+  if (status) cvy_shared_close_fd(block);
+  return status;
+}
+
 static convoy_status map(cvy_server *server, const cvy_command *command) {
   cvy_shared *block = &server->blocks[command->block];
-  char nothing;
-  int fd;
-  if (block->memory) return cvy_fail(CONVOY_ERR_DEVICE, "block %u is in use", command->block);
-  convoy_status status = cvy_pass_receive(server->socket, &nothing, sizeof nothing, &fd, 1.0);
-  if (status) return status;
-  if (fd < 0) return cvy_fail(CONVOY_ERR_DEVICE, "block %u came without memory", command->block);
-  status = cvy_shared_map(fd, (size_t)command->bytes, block);
+  if (block->memory) return cvy_fail(CONVOY_ERR_IO, "block %u is in use", command->block);
+  convoy_status status = receive_memory(server, command, block);
+  if (!status) status = cvy_shared_map(block->fd, (size_t)command->bytes, block);
   if (status) return status;
   cvy_shared_close_fd(block);
   if (server->device && server->module->engine->host_offer)
@@ -76,7 +87,8 @@ static convoy_status map(cvy_server *server, const cvy_command *command) {
 
 static convoy_status unmap(cvy_server *server, const cvy_command *command) {
   cvy_shared *block = &server->blocks[command->block];
-  if (block->memory && server->device && server->module->engine->host_withdraw)
+  if (!block->memory) return CONVOY_OK; /* nor has it a descriptor: its 0 is the program's */
+  if (server->device && server->module->engine->host_withdraw)
     server->module->engine->host_withdraw(server->device, block->memory);
   cvy_shared_drop(block);
   return CONVOY_OK;

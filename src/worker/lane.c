@@ -1,5 +1,6 @@
 /* The lane: a backend like any other, that forwards every call to the OpenCL engine on the other
  * side of a command ring. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,42 @@
 /* Of the deadline for compiling: as long a process may wait for another one's compiler, which may hang. */
 #define WAIT_SHARE 0.3
 
+/* ----------------------------------------------------------------------- fresh workers */
+
+/* Those that took the place of another lately. */
+typedef struct fresh_workers {
+  double window; /* cvy_clock when they began to be counted */
+  int32_t count;
+} fresh_workers;
+
+/* Whether another one may be started now: neither a driver that fails at once nor one that hangs
+ * for minutes may turn a run into a row of restarts. */
+static convoy_status may_restart(fresh_workers *lately, const cvy_deadlines *deadlines,
+                                 const double *budget) {
+  const double now = cvy_os.clock();
+  if (now - lately->window > CVY_RESTART_SECONDS) *lately = (fresh_workers){now, 0};
+  if (budget && *budget <= 0)
+    return cvy_fail(CONVOY_ERR_DEADLINE, "no time is left in this call for a fresh worker");
+  if (lately->count >= deadlines->restarts)
+    return cvy_fail(CONVOY_ERR_DEADLINE, "%d fresh workers within %.0f s are enough",
+                    (int)lately->count, CVY_RESTART_SECONDS);
+  ++lately->count;
+  return CONVOY_OK;
+}
+
+/* Whether to list or open once more, with a fresh worker: what befell the first may be an accident,
+ * and without its answer the device is not used for the rest of the run. */
+static bool try_again(const cvy_channel *channel, fresh_workers *lately,
+                      const cvy_deadlines *deadlines, const double *budget) {
+  char why[256];
+  if (!channel->by_accident) return false;
+  cvy_text_copy(why, sizeof why, cvy_last_error());
+  const bool may = may_restart(lately, deadlines, budget) == CONVOY_OK;
+  if (may) cvy_log(CONVOY_LOG_WARNING, "%s; another worker is started", why);
+  cvy_fail(CONVOY_ERR_DEVICE, "%s", why);
+  return may;
+}
+
 struct cvy_device {
   cvy_channel channel;
   cvy_staging staging, fetches;
@@ -19,29 +56,39 @@ struct cvy_device {
   int32_t index;
   cvy_open_options options;
   char marker[512]; /* as each worker is told */
-  double window;    /* cvy_clock when the fresh workers began to be counted */
-  int32_t restarts;
+  fresh_workers lately;
 };
 
 /* ------------------------------------------------------------------- list, open, close */
 
+static convoy_status ask_list(cvy_channel *channel, const cvy_open_options *options,
+                              cvy_deadlines *deadlines, cvy_facts *out, int32_t capacity,
+                              int32_t *count) {
+  cvy_wire_reply reply;
+  const cvy_command command = {.kind = CVY_WIRE_LIST, .options = *options};
+  convoy_status status =
+      cvy_channel_open(channel, options->isolation, deadlines, options->budget, 0);
+  if (status) return status;
+  status = cvy_channel_ask(channel, &command, NULL, &reply);
+  if (!status) *count = reply.count;
+  for (int32_t i = 0; i < *count && i < capacity; ++i)
+    cvy_wire_get_facts(channel->wire, i, &out[i]);
+  cvy_channel_close(channel);
+  return status;
+}
+
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
   cvy_channel channel;
-  cvy_wire_reply reply;
   cvy_deadlines deadlines;
-  cvy_command command = {.kind = CVY_WIRE_LIST, .options = *options};
+  fresh_workers lately = {0};
   *count = 0;
   convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &deadlines);
-  if (!status)
-    status = cvy_channel_open(&channel, options->isolation, &deadlines, options->until, 0);
   if (status) return status;
-  status = cvy_channel_ask(&channel, &command, NULL, &reply);
-  cvy_channel_close(&channel);
-  if (status) return status;
-  *count = reply.count;
-  for (int32_t i = 0; i < reply.count && i < capacity; ++i) out[i] = reply.facts[i];
-  return CONVOY_OK;
+  status = ask_list(&channel, options, &deadlines, out, capacity, count);
+  if (status && try_again(&channel, &lately, &deadlines, options->budget))
+    status = ask_list(&channel, options, &deadlines, out, capacity, count);
+  return status;
 }
 
 static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
@@ -51,7 +98,7 @@ static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   command.options.build_wait =
       WAIT_SHARE * cvy_deadline(&device->deadlines, CVY_STEP_COMPILE, false);
   convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
-  if (!status) *facts = reply.facts[0];
+  if (!status) cvy_wire_get_facts(device->channel.wire, 0, facts);
   return status;
 }
 
@@ -62,15 +109,23 @@ static void tell_marker(const cvy_device *device) {
 }
 
 /* Starts a worker and opens the device in it. */
-static convoy_status start(cvy_device *device, double until, uint64_t begin, cvy_facts *facts) {
+static convoy_status start(cvy_device *device, double *budget, uint64_t begin, cvy_facts *facts) {
   cvy_channel *channel = &device->channel;
   convoy_status status =
-      cvy_channel_open(channel, device->options.isolation, &device->deadlines, until, begin);
+      cvy_channel_open(channel, device->options.isolation, &device->deadlines, budget, begin);
   if (status) return status;
   status = ask_open(device, facts);
   if (status) cvy_channel_close(channel);
   tell_marker(device);
   channel->on_processor = !status && facts->info.type == CONVOY_DEVICE_CPU;
+  return status;
+}
+
+static convoy_status begin(cvy_device *device) {
+  double *const budget = device->options.budget;
+  convoy_status status = start(device, budget, 0, &device->facts);
+  if (status && try_again(&device->channel, &device->lately, &device->deadlines, budget))
+    status = start(device, budget, 0, &device->facts);
   return status;
 }
 
@@ -80,7 +135,8 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   device->index = index;
   device->options = *options;
   convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &device->deadlines);
-  if (!status) status = start(device, options->until, 0, &device->facts);
+  if (!status) status = cvy_staging_check();
+  if (!status) status = begin(device);
   if (status)
     free(device);
   else
@@ -153,28 +209,7 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
 }
 
-static void limit(cvy_device *device, double until) {
-  device->channel.until = until;
-}
-
 /* ------------------------------------------------------------------------------ mending */
-
-/* Whether another fresh worker may be started now: neither a driver that fails at once nor one that
- * hangs for minutes may turn a run into a row of restarts. */
-static convoy_status may_restart(cvy_device *device) {
-  const double now = cvy_os.clock();
-  if (now - device->window > CVY_RESTART_SECONDS) {
-    device->window = now;
-    device->restarts = 0;
-  }
-  if (device->channel.until > 0 && now >= device->channel.until)
-    return cvy_fail(CONVOY_ERR_DEADLINE, "no time is left in this call for a fresh worker");
-  if (device->restarts >= device->deadlines.restarts)
-    return cvy_fail(CONVOY_ERR_DEADLINE, "%d fresh workers within %.0f s are enough",
-                    (int)device->restarts, CVY_RESTART_SECONDS);
-  ++device->restarts;
-  return CONVOY_OK;
-}
 
 static bool is_same(const cvy_facts *a, const cvy_facts *b) {
   return strcmp(a->info.name, b->info.name) == 0 && strcmp(a->info.platform, b->info.platform) == 0;
@@ -191,12 +226,14 @@ static void stay_lost(cvy_device *device, convoy_status status, uint64_t posted)
 
 static convoy_status restart(cvy_device *device) {
   cvy_facts facts;
-  const double until = device->channel.until, soon = cvy_os.clock() + CVY_AFTER_FAULT_SECONDS;
+  double *const budget = device->options.budget;
+  const double most = budget ? fmin(*budget, CVY_AFTER_FAULT_SECONDS) : CVY_AFTER_FAULT_SECONDS;
+  double left = most;
   const uint64_t posted = device->channel.posted;
-  convoy_status status = may_restart(device);
+  convoy_status status = may_restart(&device->lately, &device->deadlines, budget);
   if (status) return status;
   end_worker(device);
-  status = start(device, until > 0 && until < soon ? until : soon, posted, &facts);
+  status = start(device, &left, posted, &facts);
   if (!status && !is_same(&facts, &device->facts)) {
     cvy_channel_close(&device->channel);
     status = cvy_fail(CONVOY_ERR_DEVICE, "device %d is another one now: %s", (int)device->index,
@@ -207,7 +244,8 @@ static convoy_status restart(cvy_device *device) {
     status = cvy_fail(CONVOY_ERR_DEADLINE, "%s", why); /* it may have come round by a later call */
   }
   if (status) stay_lost(device, status, posted);
-  device->channel.until = until;
+  device->channel.budget = budget;
+  if (budget) *budget -= most - left;
   if (status && status != CONVOY_ERR_DEADLINE) return CONVOY_ERR_DEVICE;
   return status;
 }
@@ -320,7 +358,6 @@ const cvy_backend cvy_backend_ocl = {
     .begun = begun,
     .wait = wait_for,
     .mark = mark,
-    .limit = limit,
     .clear = clear,
     .host_alloc = host_alloc,
     .host_free = host_free,

@@ -41,6 +41,8 @@ int main(int argc, char **argv) {
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ,
+         SIG_IGN); /* drivers keep files: one that grows too large is an error like others */
   cvy_process_close_others(); /* the trainer's files are not ours to keep open */
   if (cvy_serve_greet(CVY_PROCESS_FD, &ring, &trainer)) return 1;
   if (!watch_trainer(trainer, ring.memory)) return 1;

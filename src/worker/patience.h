@@ -4,6 +4,7 @@
 #define CVY_PATIENCE_H
 
 #include "worker/deadline.h"
+#include "worker/meter.h"
 
 /* Signs of progress, as shared memory shows them. */
 typedef struct cvy_progress {
@@ -14,16 +15,18 @@ typedef struct cvy_progress {
 
 typedef struct cvy_patience {
   cvy_deadlines *deadlines;
-  double *until;       /* the call's limit, moved on by what does not count; 0: none */
+  double *budget;      /* the call's, as in cvy_meter */
   const char *what;    /* is waited for: "the result" */
   int worker;          /* pid */
   bool worker_is_self; /* a thread of this process: its state and times are not to be told apart */
   bool on_processor;   /* the device is one: processor time is progress of a run too */
 
+  cvy_meter meter;
   cvy_progress seen;
-  double begin, last, asleep; /* clocks */
-  double still, in_phase;     /* seconds counted: without progress; in this phase */
-  double looked;              /* when /proc was read */
+  double begin, asleep;   /* clocks */
+  double still, in_phase; /* seconds counted: without progress; in this phase */
+  double looked;          /* when /proc was read */
+  double unlooked;        /* seconds counted since then */
   double cpu_seconds;
 } cvy_patience;
 
@@ -31,5 +34,7 @@ void cvy_patience_begin(cvy_patience *patience, const cvy_progress *now);
 /* Called again and again, at short intervals. ERR_DEADLINE with a sentence that says what
  * was waited for, how long, and what the worker was doing. */
 convoy_status cvy_patience_check(cvy_patience *patience, const cvy_progress *now);
+/* The wait is over, and was not in vain. */
+void cvy_patience_end(cvy_patience *patience);
 
 #endif

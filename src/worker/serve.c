@@ -15,20 +15,20 @@
 #define GREETING_SECONDS 3600.0 /* the end of the library ends the wait at once */
 
 static convoy_status check_hello(cvy_wire_hello *hello, int fd) {
-  if (!cvy_wire_check_hello(hello) || fd < 0)
-    return cvy_fail(CONVOY_ERR_DEVICE, "worker got a greeting it does not understand");
+  convoy_status status = cvy_wire_check_hello(hello, CVY_WIRE_HELLO);
+  if (status) return status;
   if (strcmp(hello->build_id, cvy_build_id) != 0)
     return cvy_fail(CONVOY_ERR_DEVICE, "worker is of build %s, the library of build %s",
                     cvy_build_id, hello->build_id);
-  if (hello->bytes != (int64_t)sizeof(cvy_wire))
-    return cvy_fail(CONVOY_ERR_DEVICE, "ring has %lld bytes, not %zu", (long long)hello->bytes,
-                    sizeof(cvy_wire));
-  return CONVOY_OK;
+  if (fd >= 0 && hello->frame.bytes == (int64_t)sizeof(cvy_wire)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO, "ring of %lld bytes with descriptor %d, %zu bytes expected",
+                  (long long)hello->frame.bytes, fd, sizeof(cvy_wire));
 }
 
 static convoy_status answer(int socket, convoy_status status) {
-  cvy_wire_hello hello = {
-      .magic = CVY_WIRE_MAGIC, .process = cvy_process_id(), .status = (int32_t)status};
+  cvy_wire_hello hello = {.frame = {.magic = CVY_WIRE_MAGIC, .message = CVY_WIRE_ANSWER},
+                          .process = cvy_process_id(),
+                          .status = (int32_t)status};
   cvy_text_copy(hello.build_id, sizeof hello.build_id, cvy_build_id);
   if (status) cvy_text_copy(hello.sentence, sizeof hello.sentence, cvy_last_error());
   convoy_status sent = cvy_pass_send(socket, &hello, sizeof hello, -1);

@@ -1,8 +1,11 @@
 /* Starting and ending the other side of a lane. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/build_config.h"
+#include "worker/meter.h"
 #include "worker/peer.h"
 #include "worker/serve.h"
 
@@ -14,26 +17,26 @@ typedef struct parts {
   char worker[4096], module[4096];
 } parts;
 
-static convoy_status must_exist(const char *path, int mode) {
+static convoy_status must_be_usable(const char *path, int mode) {
   if (access(path, mode) == 0) return CONVOY_OK;
+  const char *why = strerror(errno);
 #if CONVOY_HAVE_OPENCL
-  return cvy_fail(CONVOY_ERR_DEVICE, "%s is missing", path);
+  return cvy_fail(CONVOY_ERR_DEVICE, "cannot use %s: %s", path, why);
 #else
-  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "built without OpenCL (%s): %s is missing",
-                  CONVOY_WHY_OPENCL, path);
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "built without OpenCL (%s): cannot use %s: %s",
+                  CONVOY_WHY_OPENCL, path, why);
 #endif
 }
 
 static convoy_status find_parts(bool with_worker, parts *out) {
-  char folder[4000];
-  if (!cvy_libexec_folder(folder, sizeof folder))
+  static const char worker[] = "/convoy-worker", module[] = "/convoy-ocl.so";
+  char *folder = out->worker;
+  if (!cvy_libexec_folder(folder, sizeof out->worker - sizeof worker - sizeof module))
     return cvy_fail(CONVOY_ERR_DEVICE, "cannot tell where convoy-worker lies; set CONVOY_LIBEXEC");
-  cvy_text worker = cvy_text_in(out->worker, sizeof out->worker);
-  cvy_text module = cvy_text_in(out->module, sizeof out->module);
-  cvy_text_add(&worker, "%s/convoy-worker", folder);
-  cvy_text_add(&module, "%s/convoy-ocl.so", folder);
-  convoy_status status = must_exist(out->module, R_OK);
-  if (!status && with_worker) status = must_exist(out->worker, X_OK);
+  strcat(strcpy(out->module, folder), module);
+  strcat(out->worker, worker);
+  convoy_status status = must_be_usable(out->module, R_OK);
+  if (!status && with_worker) status = must_be_usable(out->worker, X_OK);
   return status;
 }
 
@@ -110,9 +113,21 @@ bool cvy_peer_gone(cvy_peer *peer, cvy_wire *wire, double seconds, char *how, si
   return true;
 }
 
-bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience) {
+/* Whether it goes by itself within so many seconds. */
+static bool goes(cvy_peer *peer, cvy_wire *wire, double seconds, cvy_meter *meter) {
   char how[192];
-  bool gone = cvy_peer_gone(peer, wire, patience, how, sizeof how);
+  double waited = 0;
+  while (!cvy_peer_gone(peer, wire, CVY_LOOK_SECONDS, how, sizeof how)) {
+    waited += cvy_meter_look(meter, CVY_LATE_SECONDS);
+    if (waited >= seconds) return false;
+  }
+  cvy_meter_end(meter);
+  return true;
+}
+
+bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience, double *budget) {
+  cvy_meter meter = cvy_meter_begin(budget);
+  bool gone = goes(peer, wire, patience, &meter);
   if (peer->is_thread) {
     if (gone)
       pthread_join(peer->thread, NULL);
@@ -121,6 +136,7 @@ bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience) {
     return gone;
   }
   gone = gone || cvy_process_kill(&peer->process, KILL_SECONDS);
+  cvy_meter_look(&meter, 2 * KILL_SECONDS);
   if (gone) cvy_process_drop(&peer->process);
   return gone;
 }

@@ -57,6 +57,13 @@ static convoy_status take(cvy_staging *staging, cvy_channel *channel, int64_t by
   return CONVOY_OK;
 }
 
+convoy_status cvy_staging_check(void) {
+  cvy_shared block;
+  const convoy_status status = cvy_shared_make(BLOCK_BYTES, false, &block);
+  if (!status) cvy_shared_drop(&block); /* nothing of it has been touched */
+  return status;
+}
+
 static convoy_status prepare(cvy_staging *staging, cvy_channel *channel) {
   if (staging->block.shared.memory) return CONVOY_OK;
   return cvy_channel_map(channel, BLOCK_BYTES, false, &staging->block);

@@ -21,6 +21,9 @@ typedef struct cvy_staging {
   uint32_t first, count; /* parts in use, oldest first */
 } cvy_staging;
 
+/* Whether a block can be made here; what forbids it now will do so later, at each transfer. */
+convoy_status cvy_staging_check(void);
+
 /* Copies `bytes` of host memory through the block to array `id`; returns when they are copied. */
 convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint64_t id,
                                 const char *from, int64_t bytes, uint64_t *ticket);

@@ -121,8 +121,9 @@ static int64_t at_least(int64_t value, int64_t least) {
   return value < least ? least : value;
 }
 
-static void tame_facts(cvy_facts *facts) {
+void cvy_wire_get_facts(const cvy_wire *wire, int32_t index, cvy_facts *facts) {
   convoy_device_info *info = &facts->info;
+  *facts = wire->facts[index];
   END(info->id);
   END(info->name);
   END(info->platform);
@@ -144,7 +145,6 @@ void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out) {
   out->status = known_status(out->status);
   if (out->count < 0) out->count = 0;
   if (out->count > CVY_WIRE_DEVICES) out->count = CVY_WIRE_DEVICES;
-  for (int i = 0; i < CVY_WIRE_DEVICES; ++i) tame_facts(&out->facts[i]);
 }
 
 convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size) {
@@ -187,11 +187,34 @@ void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage) {
     atomic_store_explicit(&wire->usage[i], *fields[i], memory_order_relaxed);
 }
 
-/* ------------------------------------------------------------------------- greeting */
+/* --------------------------------------------------------------------------- socket */
 
-bool cvy_wire_check_hello(cvy_wire_hello *hello) {
+cvy_wire_frame cvy_wire_memory_frame(const cvy_command *command, uint64_t number) {
+  return (cvy_wire_frame){CVY_WIRE_MAGIC, CVY_WIRE_MEMORY, command->block, command->bytes, number};
+}
+
+convoy_status cvy_wire_check_frame(const cvy_wire_frame *frame, const cvy_wire_frame *expected) {
+  if (frame->magic != expected->magic)
+    return cvy_fail(CONVOY_ERR_IO, "what came over the socket is not from Convoy: %016llx",
+                    (unsigned long long)frame->magic);
+  if (frame->message != expected->message)
+    return cvy_fail(CONVOY_ERR_IO, "message of kind %u where %u was expected", frame->message,
+                    expected->message);
+  if (frame->block == expected->block && frame->bytes == expected->bytes &&
+      frame->number == expected->number)
+    return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO,
+                  "message for block %u, %lld bytes, command %llu where block %u, %lld bytes, "
+                  "command %llu was expected",
+                  frame->block, (long long)frame->bytes, (unsigned long long)frame->number,
+                  expected->block, (long long)expected->bytes,
+                  (unsigned long long)expected->number);
+}
+
+convoy_status cvy_wire_check_hello(cvy_wire_hello *hello, cvy_wire_message message) {
+  const cvy_wire_frame expected = {CVY_WIRE_MAGIC, message, 0, hello->frame.bytes, 0};
   END(hello->build_id);
   END(hello->sentence);
   hello->status = known_status(hello->status);
-  return hello->magic == CVY_WIRE_MAGIC;
+  return cvy_wire_check_frame(&hello->frame, &expected);
 }

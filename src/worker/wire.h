@@ -47,7 +47,6 @@ typedef struct cvy_wire_reply {
   int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES */
   double gflops, gigabytes;
   char sentence[256];
-  cvy_facts facts[CVY_WIRE_DEVICES]; /* list; open: the first */
 } cvy_wire_reply;
 
 /* cvy_usage, so that it can be read while the worker writes it. */
@@ -76,17 +75,33 @@ typedef struct cvy_wire {
   int32_t fault_status;       /* convoy_status; written before `fault` */
   char fault_sentence[256];
   _Atomic int64_t usage[CVY_WIRE_USAGE];
-  cvy_wire_reply reply; /* written before `taken` passes the command that replies */
+  /* Both written before `taken` passes the command that replies. */
+  cvy_wire_reply reply;
+  cvy_facts facts[CVY_WIRE_DEVICES]; /* list; open: the first */
 
   cvy_command slots[CVY_WIRE_SLOTS];
 } cvy_wire;
 
-/* First message in each direction. The library's carries the ring's descriptor. */
-#define CVY_WIRE_MAGIC 0x314559564e4f43ull
-typedef struct cvy_wire_hello {
+/* What is on the socket says what it is: neither other bytes nor a message that belongs to another
+ * command are taken for it. */
+typedef enum cvy_wire_message {
+  CVY_WIRE_HELLO,  /* the library's first, with the ring's descriptor */
+  CVY_WIRE_ANSWER, /* the worker's only one */
+  CVY_WIRE_MEMORY  /* of a block, with its descriptor; the command that maps it is in the ring */
+} cvy_wire_message;
+
+#define CVY_WIRE_MAGIC 0x324559564e4f43ull
+typedef struct cvy_wire_frame {
   uint64_t magic;
+  uint32_t message; /* cvy_wire_message */
+  uint32_t block;   /* memory: its number */
+  int64_t bytes;    /* of the ring, or of the block */
+  uint64_t number;  /* memory: the command's */
+} cvy_wire_frame;
+
+typedef struct cvy_wire_hello {
+  cvy_wire_frame frame;
   char build_id[32];
-  int64_t bytes;   /* of the ring */
   int32_t process; /* the sender's */
   int32_t status;  /* answer: convoy_status */
   char sentence[256];
@@ -99,11 +114,17 @@ convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows);
 /* Copies a reply or usage out of shared memory and puts it in range: strings ended, statuses and
  * counts known. Whatever the memory holds, the copy is safe to use. */
 void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out);
+void cvy_wire_get_facts(const cvy_wire *wire, int32_t index, cvy_facts *out);
 convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size);
 cvy_phase cvy_wire_get_phase(const cvy_wire *wire);
 void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out);
 void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage);
-/* True if the message is a greeting; false whatever else it is. Ends its strings. */
-bool cvy_wire_check_hello(cvy_wire_hello *hello);
+/* The frame of the memory that command `number` maps. */
+cvy_wire_frame cvy_wire_memory_frame(const cvy_command *command, uint64_t number);
+/* ERR_IO with what came instead unless it is the frame that is expected. */
+convoy_status cvy_wire_check_frame(const cvy_wire_frame *frame, const cvy_wire_frame *expected);
+/* The same for a greeting, whatever the size of its ring: another build's may be another. Ends its
+ * strings. */
+convoy_status cvy_wire_check_hello(cvy_wire_hello *hello, cvy_wire_message message);
 
 #endif

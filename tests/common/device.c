@@ -22,7 +22,7 @@ static int find_pocl(char *id, size_t size) {
       return 0;
     }
   if (why[0] != '\0') {
-    fprintf(stderr, "OpenCL cannot be asked for devices: %s\n", why);
+    fprintf(stderr, "devices of OpenCL are missing: %s\n", why);
     return EXIT_FAILURE;
   }
   fprintf(stderr, "skipped: no OpenCL device of platform \"" POCL_PLATFORM "\"\n");

@@ -36,15 +36,13 @@ static void format(const char *algorithm, const char *params, char *line, size_t
   convoy_context *context;
   cvy_facts facts = {.local_memory_bytes = 0};
   cvy_record record = {.hash = 1, .milliseconds = 1};
-  cvy_problem about;
   assert_int_equal(test_open("pocl", &context, &facts.info), 0);
   convoy_close(context);
   cvy_record_place(&facts, &record);
   cvy_text_copy(record.driver, sizeof record.driver, "another");
   assert_int_equal(cvy_problem_make(&problem.conv, CONVOY_FORWARD, problem.x_shape, problem.w_shape,
-                                    0, false, NULL, &about),
+                                    0, false, NULL, &record.problem),
                    CONVOY_OK);
-  cvy_problem_key(&about, record.key, sizeof record.key);
   cvy_text_copy(record.algorithm, sizeof record.algorithm, algorithm);
   cvy_text_copy(record.params, sizeof record.params, params);
   assert_true(cvy_record_format(&record, line, size));

@@ -102,6 +102,7 @@ typedef struct command {
 struct cvy_device {
   cvy_facts facts;
   cvy_device *cpu;
+  double *budget;
   array *arrays;
   command *first, *last;
   fetched_copy *copies;
@@ -241,6 +242,7 @@ static convoy_status fault_status(const cvy_device *device) {
 static convoy_status post(cvy_device *device, command c, uint64_t *ticket) {
   command *queued = malloc(sizeof(*queued));
   if (!queued) abort();
+  fake_seen.budget = *device->budget;
   c.ticket = ++device->tickets;
   *queued = c;
   if (device->last) device->last->next = queued;
@@ -350,14 +352,10 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
     return CONVOY_ERR_INTERRUPTED;
   }
   drain(device);
+  *device->budget -= fake.wait_seconds;
   if (!device->fault || device->fault > ticket) return CONVOY_OK;
   *fault = device->fault;
   return fault_status(device);
-}
-
-static void limit(cvy_device *device, double until) {
-  (void)device;
-  __atomic_store(&fake_seen.until, &until, __ATOMIC_RELAXED); /* builders have limits too */
 }
 
 static convoy_status clear(cvy_device *device, bool *emptied) {
@@ -388,8 +386,9 @@ static void fill_facts(int32_t index, cvy_facts *out) {
                                    .simulator = index == 0 && fake.simulator,
                                    .id = "fake:0"};
   out->info.id[5] = (char)('0' + index);
-  cvy_text_copy(out->info.name, sizeof(out->info.name), index ? "Fake GPU One" : "Fake|Processor");
-  cvy_text_copy(out->info.driver, sizeof(out->info.driver), "1.0");
+  const char *one = fake.name ? fake.name : "Fake GPU One";
+  cvy_text_copy(out->info.name, sizeof(out->info.name), index ? one : "Fake|Processor");
+  cvy_text_copy(out->info.driver, sizeof(out->info.driver), fake.driver ? fake.driver : "1.0");
 }
 
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
@@ -397,8 +396,8 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
   (void)options;
   fake_seen.lists++;
   if (fake.list_status) return cvy_fail(fake.list_status, "the script refuses to list");
-  *count = 2;
-  for (int32_t i = 0; i < 2 && i < capacity; i++) fill_facts(i, &out[i]);
+  *count = 2 - fake.gone;
+  for (int32_t i = 0; i < *count && i < capacity; i++) fill_facts(i, &out[i]);
   return CONVOY_OK;
 }
 
@@ -408,6 +407,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   cvy_device *device = calloc(1, sizeof(*device));
   if (!device || cvy_backend_cpu.open(0, options, &device->cpu)) abort();
   fill_facts(index, &device->facts);
+  device->budget = options->budget;
   *out = device;
   return CONVOY_OK;
 }
@@ -436,7 +436,7 @@ static void *host_alloc(cvy_device *device, size_t bytes) {
 }
 
 static void host_free(cvy_device *device, void *memory) {
-  (void)device;
+  if (device) fake_seen.budget = *device->budget;
   fake_seen.host_blocks--;
   free(memory);
 }
@@ -481,7 +481,6 @@ static const cvy_backend fake_backend = {.name = "fake",
                                          .build = build,
                                          .begun = begun,
                                          .wait = wait_for,
-                                         .limit = limit,
                                          .clear = clear,
                                          .host_alloc = host_alloc,
                                          .host_free = host_free,

@@ -23,6 +23,9 @@ typedef struct fake_script {
   bool empties;         /* a clear loses all arrays */
   int64_t rests;        /* so many clears say: not now, and lose all arrays */
   bool worker_gone;     /* it lies in no process any more */
+  int32_t gone;         /* so many of its devices, the last first, are not there */
+  const char *name;     /* of fake:1; NULL: Fake GPU One */
+  const char *driver;   /* of all; NULL: 1.0 */
   bool no_gpu;          /* fake:1 is a processor too */
   bool simulator;       /* fake:0 is one */
   bool refuses_all;     /* no algorithm takes anything */
@@ -40,6 +43,7 @@ typedef struct fake_script {
   convoy_status build_status;         /* of each build */
   bool builds_hang;                   /* until they are interrupted */
   volatile int builds_stuck;          /* until this is 0 again, whatever happens */
+  double wait_seconds;                /* that it says each wait took */
   int64_t capacity; /* bytes of its memory, the workspace of a job included; 0: no end of it */
 } fake_script;
 
@@ -49,7 +53,7 @@ typedef struct fake_counts {
   int64_t arrays;                    /* alive on all devices */
   int64_t host_blocks;               /* alive */
   int64_t copies;                    /* fetched and not collected */
-  double until;                      /* as the last limit said */
+  double budget;                     /* that the newest command found */
 } fake_counts;
 
 extern fake_script fake;

@@ -1,6 +1,8 @@
 /* Helpers of the core tests; assertions end the test. */
 #include "core/open.h"
 
+#include <string.h>
+
 #include "common/cmocka.h"
 
 enum { MOST = 64 };
@@ -29,6 +31,16 @@ convoy_tensor *tensor_of(convoy_context *context, const int64_t *shape, const fl
   int64_t count = shape[0] * shape[1] * shape[2];
   if (values) assert_int_equal(convoy_tensor_write(tensor, values, count), CONVOY_OK);
   return tensor;
+}
+
+const char *description_of(convoy_context *context) {
+  static char text[CONVOY_DESCRIPTION_TEXT];
+  assert_int_equal(convoy_context_describe(context, text, sizeof(text)), CONVOY_OK);
+  return text;
+}
+
+void check_says(const char *text, const char *word) {
+  if (!strstr(text, word)) fail_msg("'%s' lacks '%s'", text, word);
 }
 
 void check_values(const float *values, const float *wanted, int64_t count) {

@@ -10,6 +10,10 @@ convoy_health health_of(convoy_context *context);
 /* Rank-1 tensors; values NULL: left as it is born, zeros. */
 convoy_tensor *tensor_of(convoy_context *context, const int64_t *shape, const float *values);
 void check_tensor(convoy_tensor *tensor, const float *wanted);
+/* The line that describes the context; valid until the next. */
+const char *description_of(convoy_context *context);
+/* The text has the word in it. */
+void check_says(const char *text, const char *word);
 void check_values(const float *values, const float *wanted, int64_t count);
 
 #endif

@@ -25,7 +25,7 @@ static void test_marker_is_kept(void **state) {
   box_enqueue(context);
   marker = box_marker();
   assert_string_equal(marker.algorithm, "fake.tiled");
-  assert_non_null(strstr(marker.first_use, "fake.tiled TILE=16 WORK=2 n1c1k1"));
+  assert_non_null(strstr(marker.first_use, "fake.tiled TILE=16 WORK=2 n1c1w4 k1s2 forward"));
   assert_int_equal(convoy_sync(context), CONVOY_OK);
   assert_string_equal(box_marker().first_use, ""); /* it is over */
 
@@ -121,14 +121,18 @@ static void test_fork(void **state) {
 static void test_each_kernel_is_named(void **state) {
   (void)state;
   enum { KERNELS = CVY_KERNELS + 50 };
-  const cvy_problem problem = {.n = 1, .c = 1, .k = 1, .groups = 1};
+  const convoy_conv conv = CONVOY_CONV_INIT(1);
+  const int64_t x[] = {1, 1, 9}, w[] = {1, 1, 3};
+  cvy_problem problem;
+  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &problem),
+                   CONVOY_OK);
   cvy_choice choice = {.row = 0};
-  char name[32];
+  char name[64];
   convoy_context *context = open_named("fake", CONVOY_NO);
   for (int i = 1; i <= KERNELS; i++) {
     choice.params.value[0] = i;
     cvy_blackbox_before(context, &choice, &problem);
-    snprintf(name, sizeof(name), "fake.tiled TILE=%d ", i);
+    snprintf(name, sizeof(name), "fake.tiled TILE=%d WORK=0 n1c1w9 k1s3 forward", i);
     assert_non_null(strstr(box_marker().first_use, name));
     cvy_blackbox_done(context, UINT64_MAX);
   }

@@ -1,4 +1,5 @@
 /* Which device a name opens, and what happens when it cannot be opened. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cmocka.h"
@@ -39,9 +40,11 @@ static void test_names(void **state) {
   (void)state;
   const struct {
     const char *wanted, *id;
-  } rows[] = {{"auto", "fake:1"},   {"cpu", "cpu"},       {"fake", "fake:1"},
-              {"fake:0", "fake:0"}, {"fake:1", "fake:1"}, {"gpu ONE", "fake:1"},
-              {"procESS", "fake:0"}};
+  } rows[] = {{"auto", "fake:1"},      {"cpu", "cpu"},       {"fake", "fake:1"},
+              {"fake:0", "fake:0"},    {"fake:1", "fake:1"}, {"gpu ONE", "fake:1"},
+              {"procESS", "fake:0"},   {"AUTO", "fake:1"},   {" auto\t", "fake:1"},
+              {"Fake", "fake:1"},      {"FAKE:0", "fake:0"}, {"\n fake:0 ", "fake:0"},
+              {" gpu one ", "fake:1"}, {" ", "fake:1"},      {"", "fake:1"}};
   for (size_t i = 0; i < CVY_COUNT(rows); i++) check_opens(rows[i].wanted, rows[i].id);
   assert_int_equal(open_status("no such device", CONVOY_NO), CONVOY_ERR_NOT_FOUND);
   assert_int_equal(open_status("fake:2", CONVOY_NO), CONVOY_ERR_NOT_FOUND);
@@ -62,23 +65,68 @@ static void test_cpu_by_name(void **state) {
   check_opens(info[0].name, "cpu");
 }
 
-/* With cpu the other backends are not even asked. */
+static const char *const cpu_names[] = {"cpu",   "CPU",   "Cpu",   "cpu ",    " cpu",
+                                        "cpu\n", "cpu:0", "CPU:0", "\tcpu:0 "};
+
+/* With cpu, however it is written, the other backends are not even asked. */
 static void test_cpu_asks_nobody(void **state) {
   (void)state;
-  convoy_context *context = open_named("cpu", CONVOY_ON);
-  float out[3];
-  assert_int_equal(
-      convoy_forward_host(context, &conv, x_shape, x, w_shape, w, NULL, NULL, out, NULL),
-      CONVOY_OK);
-  convoy_close(context);
+  for (size_t i = 0; i < CVY_COUNT(cpu_names); i++) {
+    convoy_context *context = open_named(cpu_names[i], CONVOY_ON);
+    float out[3];
+    assert_int_equal(
+        convoy_forward_host(context, &conv, x_shape, x, w_shape, w, NULL, NULL, out, NULL),
+        CONVOY_OK);
+    convoy_close(context);
+    check_opens(cpu_names[i], "cpu");
+    setenv("CONVOY_DEVICE", cpu_names[i], 1);
+    check_opens(" ", "cpu"); /* blank: not given here */
+    unsetenv("CONVOY_DEVICE");
+  }
   assert_int_equal(fake_seen.lists, 0);
   assert_int_equal(fake_seen.opens, 0);
+}
+
+/* There is but one CPU engine, and it is nobody else's to say so. */
+static void test_other_cpus_are_a_mistake(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"cpu:1", "CPU:1", "cpu:", "cpu:00", "cpu:-1", "cpu: 0"};
+  for (size_t i = 0; i < CVY_COUNT(wrong); i++) {
+    assert_int_equal(open_status(wrong[i], CONVOY_NO), CONVOY_ERR_NOT_FOUND);
+    assert_non_null(strstr(convoy_last_error(), wrong[i]));
+    assert_non_null(strstr(convoy_last_error(), "what there is: cpu ("));
+  }
+  assert_int_equal(fake_seen.lists, 0);
+}
+
+/* A list for a program that runs on the CPU engine asks no driver either. */
+static void test_cpu_lists_itself(void **state) {
+  (void)state;
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  convoy_device_info info[3] = {{.struct_size = sizeof(info[0])}};
+  char why[64];
+  int32_t count = 0;
+  for (size_t i = 0; i < CVY_COUNT(cpu_names); i++) {
+    options.device = cpu_names[i];
+    assert_int_equal(convoy_devices(&options, info, 3, &count, why, sizeof(why)), CONVOY_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(info[0].id, "cpu");
+    assert_non_null(strstr(why, "not asked for, because the device is "));
+  }
+  setenv("CONVOY_DEVICE", "CPU", 1);
+  assert_int_equal(convoy_devices(NULL, info, 3, &count, why, sizeof(why)), CONVOY_OK);
+  assert_int_equal(count, 1);
+  assert_int_equal(fake_seen.lists, 0);
+  options.device = "auto";
+  assert_int_equal(convoy_devices(&options, info, 3, &count, why, sizeof(why)), CONVOY_OK);
+  assert_int_equal(count, 3);
+  unsetenv("CONVOY_DEVICE");
 }
 
 static void test_list(void **state) {
   (void)state;
   convoy_device_info info[3] = {{.struct_size = sizeof(info[0])}};
-  char why[64] = "x";
+  char why[200] = "x";
   int32_t count = 0;
   assert_int_equal(convoy_devices(NULL, NULL, 0, &count, NULL, 0), CONVOY_OK);
   assert_int_equal(count, 3);
@@ -91,7 +139,7 @@ static void test_list(void **state) {
   fake.list_status = CONVOY_ERR_DEVICE;
   assert_int_equal(convoy_devices(NULL, info, 3, &count, why, sizeof(why)), CONVOY_OK);
   assert_int_equal(count, 1);
-  assert_string_equal(why, "the script refuses to list");
+  assert_non_null(strstr(why, "the script refuses to list; this machine has also had fake:0"));
   assert_int_equal(convoy_devices(NULL, info, -1, &count, NULL, 0), CONVOY_ERR_ARGUMENT);
   assert_int_equal(convoy_devices(NULL, info, 1, NULL, NULL, 0), CONVOY_ERR_ARGUMENT);
   assert_int_equal(convoy_devices(NULL, NULL, 1, &count, NULL, 0), CONVOY_ERR_ARGUMENT);
@@ -174,7 +222,7 @@ static void check_downgrade(const char *device, convoy_status status) {
 
 static void test_downgrade(void **state) {
   (void)state;
-  check_downgrade("no such device", CONVOY_ERR_NOT_FOUND);
+  assert_int_equal(open_status("no such device", CONVOY_ON), CONVOY_ERR_NOT_FOUND);
   fake.open_status = CONVOY_ERR_DEVICE;
   assert_int_equal(open_status("fake:1", CONVOY_NO), CONVOY_ERR_DEVICE);
   check_downgrade("fake:1", CONVOY_ERR_DEVICE);
@@ -194,6 +242,8 @@ int main(void) {
       cmocka_unit_test_setup(test_names, reset),
       cmocka_unit_test_setup(test_cpu_by_name, reset),
       cmocka_unit_test_setup(test_cpu_asks_nobody, reset),
+      cmocka_unit_test_setup(test_other_cpus_are_a_mistake, reset),
+      cmocka_unit_test_setup(test_cpu_lists_itself, reset),
       cmocka_unit_test_setup(test_list, reset),
       cmocka_unit_test_setup(test_unknown_name_tells_the_known, reset),
       cmocka_unit_test_setup(test_no_gpu_is_told, reset),

@@ -21,8 +21,20 @@ static void count_event(void *user, const convoy_event *event) {
   assert_true(event->message[0] != '\0');
 }
 
+/* Whoever reads of a failover can run that very problem. */
+static void check_problem(const char *line) {
+  const char *at = strstr(line, " instead of ");
+  convoy_conv conv;
+  int64_t x_shape[CONVOY_MAX_DIMS], w_shape[CONVOY_MAX_DIMS];
+  convoy_direction direction;
+  if (!at || !(at = strstr(at, ": "))) return;
+  if (convoy_parse_problem(at + 2, &conv, x_shape, w_shape, &direction))
+    fail_msg("%s: %s", line, convoy_last_error());
+}
+
 static void count_line(void *user, convoy_log_level level, const char *line) {
   log_state *seen = user;
+  check_problem(line);
   seen->lines += level == CONVOY_LOG_WARNING && line[0];
 }
 

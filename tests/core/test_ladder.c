@@ -110,6 +110,23 @@ static void faults_step_down_to_the_cpu(void **state) {
   convoy_close(context);
 }
 
+/* What went wrong between the processes is no algorithm's fault, nor the device's. */
+static void lost_messages_blame_nobody(void **state) {
+  char record[200];
+  (void)state;
+  convoy_context *context = open_fake(CONVOY_ON);
+  fake.fail_status = CONVOY_ERR_IO;
+  for (int i = 0; i < 4; i++) {
+    expect_device(context, "fake.tiled");
+    fake.fail_at = fake_seen.commands + 6;
+    expect_cpu(context, 2);
+  }
+  assert_int_equal(health_of(context).faults, 4); /* they are told all the same */
+  assert_int_equal(convoy_record(NULL, record, sizeof record), CONVOY_OK);
+  assert_string_equal(record, "");
+  convoy_close(context);
+}
+
 static void count_step_down(void *user, convoy_log_level level, const char *line) {
   (void)level;
   if (strstr(line, "failed 3 times")) ++*(int *)user;
@@ -231,7 +248,7 @@ static void the_record_outlives_the_context(void **state) {
   fake.lie = FAKE_HONEST;
   expect_device(context, "fake.direct");
   assert_int_equal(convoy_record("Fake GPU", text, sizeof text), CONVOY_OK);
-  assert_non_null(strstr(text, "3 with fake.tiled on forward_r1"));
+  assert_non_null(strstr(text, "3 with fake.tiled on n1c1"));
   convoy_close(context);
 
   date += CVY_STRIKE_QUIET; /* forgiven */
@@ -424,6 +441,7 @@ static void bad_arguments(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(faults_step_down_to_the_cpu, prepare, clean),
+      cmocka_unit_test_setup_teardown(lost_messages_blame_nobody, prepare, clean),
       cmocka_unit_test_setup_teardown(each_class_is_told_once, prepare, clean),
       cmocka_unit_test_setup_teardown(crashes_count_too, prepare, clean),
       cmocka_unit_test_setup_teardown(the_first_operation_in_doubt_is_blamed, prepare, clean),

@@ -167,16 +167,12 @@ static void description_says_what_follows(void **state) {
 
 static void check_class(const char *problem, const char *wanted) {
   convoy_conv conv;
-  int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS], y[CONVOY_MAX_DIMS];
+  int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
   convoy_direction direction;
   cvy_problem p;
   char got[CVY_CLASS_TEXT];
   assert_int_equal(cvy_parse_problem(problem, &conv, x, w, &direction), CONVOY_OK);
-  assert_int_equal(cvy_output_shape(&conv, x, w, y), CONVOY_OK);
-  assert_int_equal(direction == CONVOY_BACKWARD_BIAS
-                       ? cvy_problem_bias(&conv, y, 0, &p)
-                       : cvy_problem_make(&conv, direction, x, w, 0, false, NULL, &p),
-                   CONVOY_OK);
+  assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, false, NULL, &p), CONVOY_OK);
   cvy_shape_class(&p, got, sizeof got);
   if (strcmp(got, wanted) != 0) fail_msg("%s: %s, not %s", problem, got, wanted);
 }
@@ -225,9 +221,47 @@ static void a_class_always_fits(void **state) {
   assert_non_null(strstr(text, "_pad_sum_act"));
 }
 
+/* Files have a problem that can be run, and mean its class. */
+static void a_class_is_kept_as_one_of_its_problems(void **state) {
+  (void)state;
+  static const char plain[] = "n1c3w9 k4s3 pad1 forward",
+                    other_of_it[] = "n7c3w12 k3s2 pad1 forward",
+                    larger[] = "n1c3w17 k4s3 pad1 forward";
+  char class_of[3][CVY_CLASS_TEXT];
+  assert_true(cvy_class_of_example(plain, class_of[0], CVY_CLASS_TEXT));
+  assert_true(cvy_class_of_example(other_of_it, class_of[1], CVY_CLASS_TEXT));
+  assert_true(cvy_class_of_example(larger, class_of[2], CVY_CLASS_TEXT));
+  assert_string_equal(class_of[0], class_of[1]);
+  assert_string_not_equal(class_of[0], class_of[2]);
+  snprintf(text, sizeof text,
+           "convoy-faults 1\n"
+           "A GPU | 1.0 | t | %s | tuned | 2 | %lld | it hung\n"
+           "A GPU | 1.0 | t | %s | tuned | 2 | %lld | from an older file\n"
+           "A GPU | 1.0 | t | %s, with bias or activation | tuned | 9 | %lld | it hung\n",
+           plain, (long long)NOW, class_of[2], (long long)NOW, plain, (long long)NOW);
+  cvy_strikes_parse(text, &strikes);
+  assert_int_equal(strikes.count, 3);
+  cvy_strikes_format(&strikes, other, sizeof other);
+  assert_string_equal(other, text);
+  assert_int_equal(rung_at("1.0", class_of[0], NOW), CVY_RUNG_TUNED);
+  assert_int_equal(rung_at("1.0", class_of[2], NOW), CVY_RUNG_TUNED);
+
+  cvy_strike one_more = strikes.list[0];
+  one_more.count = 1;
+  strcpy(one_more.example, other_of_it);
+  cvy_strikes_add(&strikes, &one_more);
+  assert_int_equal(strikes.count, 3); /* the same place, with its latest problem */
+  assert_int_equal(rung_at("1.0", class_of[1], NOW), CVY_RUNG_CONSERVATIVE);
+  cvy_strikes_describe(&strikes, NULL, NOW, CVY_STRIKE_LIMIT, text, sizeof text);
+  assert_non_null(strstr(text, "3 with t on n7c3w12 k3s2 pad1 forward: conservative"));
+  add("t", class_of[2], CVY_RUNG_TUNED, 1, NOW);
+  assert_int_equal(rung_at("1.0", class_of[2], NOW), CVY_RUNG_CONSERVATIVE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(three_strikes_step_down, reset),
+      cmocka_unit_test_setup(a_class_is_kept_as_one_of_its_problems, reset),
       cmocka_unit_test_setup(a_strike_without_a_class_counts_for_all, reset),
       cmocka_unit_test_setup(a_quiet_day_forgives, reset),
       cmocka_unit_test_setup(strikes_of_the_future_are_of_now, reset),

@@ -9,11 +9,13 @@
 #include "core/options.h"
 #include "core/params.h"
 #include "core/tunedisk.h"
+#include "os/os.h"
 
 /* --------------------------------------------------------------------------------- records */
 
 static const char good_line[] =
-    "ocl.x | A card | 1.2 (b) | k=00000000deadbeef | n1c1 | A=1 B=2 | 0.412 ms";
+    "ocl.x | A card | 1.2 (b) | k=00000000deadbeef | n1c2h3w4 k5r1s2 pad0:1 forward | A=1 B=2 | "
+    "0.412 ms";
 
 static void test_record_there_and_back(void **state) {
   (void)state;
@@ -23,7 +25,7 @@ static void test_record_there_and_back(void **state) {
   assert_string_equal(record.algorithm, "ocl.x");
   assert_string_equal(record.device, "A card");
   assert_string_equal(record.driver, "1.2 (b)");
-  assert_string_equal(record.key, "n1c1");
+  assert_int_equal(record.problem.in[2], 4);
   assert_string_equal(record.params, "A=1 B=2");
   assert_true(record.hash == 0xdeadbeef);
   assert_true(record.milliseconds == 0.412);
@@ -31,6 +33,85 @@ static void test_record_there_and_back(void **state) {
   assert_int_equal(strlen(line), strlen(good_line) + 1);
   assert_int_equal(strncmp(line, good_line, strlen(good_line)), 0);
   assert_false(cvy_record_format(&record, line, 20));
+}
+
+/* What older files say in a word is the same problem, and is written as a line of the grammar. */
+static void test_words_of_older_files(void **state) {
+  (void)state;
+  static const char *const rows[][2] = {
+      {"n4c3k16_in1,640,640_filter1,3,3_out1,320,320_stride1,2,2_pad0,1,1_dil1,1,1_groups1_forward",
+       "n4c3h640w640 k16r3s3 stride2 pad1 forward"},
+      {"n2c6k4_in1,17,14_filter1,3,5_out1,5,3_stride1,2,5_pad0,1,3_dil1,4,2_groups2_backward_data",
+       "n2c6h17w14 k4r3s5 stride2,5 pad1:0,3 dil4,2 groups2 backward_data"},
+      {"n1c8k8_in1,1,40_filter1,1,16_out1,1,41_stride1,1,1_pad0,0,8_dil1,1,1_groups8_backward_"
+       "weights",
+       "n1c8w40 k8s16 pad8 groups8 backward_weights"},
+      {"n1c1k1_in1,1,8_filter1,1,3_out1,1,7_stride1,1,1_pad0,0,0_dil1,1,1_groups1_forward",
+       "n1c1w8 k1s3 pad0:1 forward"},
+      {"n2c1k4_in1,1,1_filter1,1,1_out1,5,3_stride1,1,1_pad0,0,0_dil1,1,1_groups1_backward_bias",
+       "n2c1h5w3 k4r1s1 backward_bias"},
+  };
+  for (size_t i = 0; i < CVY_COUNT(rows); i++) {
+    char line[1024], problem[CONVOY_PROBLEM_TEXT];
+    cvy_record old, record;
+    snprintf(line, sizeof(line), "a | b | c | k=1 | %s | A=1 | 1 ms", rows[i][0]);
+    if (!cvy_record_parse(line, &old)) fail_msg("refused: %s", line);
+    cvy_problem_text(&old.problem, problem, sizeof(problem));
+    assert_string_equal(problem, rows[i][1]);
+    assert_true(cvy_record_format(&old, line, sizeof(line)));
+    assert_non_null(strstr(line, rows[i][1]));
+    line[strlen(line) - 1] = '\0';
+    assert_true(cvy_record_parse(line, &record));
+    assert_true(cvy_problem_same(&old.problem, &record.problem));
+  }
+}
+
+/* To the last line, as it is. */
+static void test_the_shipped_file(void **state) {
+  (void)state;
+  cvy_records records;
+  size_t count;
+  char *text = cvy_file_read(SHIPPED, &count);
+  assert_non_null(text);
+  assert_int_equal(cvy_records_parse(text, &records), CONVOY_OK);
+  assert_int_equal(records.skipped, 0);
+  char *again = cvy_records_format(&records);
+  assert_non_null(again);
+  assert_string_equal(again, text);
+  cvy_records_free(&records);
+  free(again);
+  free(text);
+}
+
+static const char longest_problem[] =
+    "n99999999c2147483647z2h2w2 k2147483647t1r1s1 stride2147483647,2147483646,2147483647 "
+    "pad2147483647:2147483646,2147483646:2147483645,2147483647:2147483645 "
+    "dil2147483647,2147483646,2147483647 groups2147483647 transposed "
+    "outpad2147483646,2147483645,2147483645 backward_weights";
+
+/* Records of which everything is as long as it can be: none is lost. */
+static void test_the_longest_records(void **state) {
+  (void)state;
+  cvy_record record;
+  cvy_records records = {0}, again;
+  char line[CVY_RECORD_TEXT], name[128];
+  memset(name, 'x', 127);
+  name[127] = '\0';
+  snprintf(line, sizeof(line), "%.31s | %s | %s | k=00000000deadbeef | %s | %s | 1 ms", name, name,
+           name, longest_problem, name);
+  assert_true(cvy_record_parse(line, &record));
+  for (int i = 0; i < 3; i++) {
+    record.driver[0] = (char)('a' + i);
+    assert_int_equal(cvy_records_put(&records, &record), CONVOY_OK);
+  }
+  char *text = cvy_records_format(&records);
+  assert_non_null(text);
+  assert_int_equal(cvy_records_parse(text, &again), CONVOY_OK);
+  assert_int_equal(again.count, 3);
+  assert_non_null(strstr(text, longest_problem));
+  cvy_records_free(&records);
+  cvy_records_free(&again);
+  free(text);
 }
 
 /* A name may not break its line apart. */
@@ -50,26 +131,47 @@ static void test_record_with_bars(void **state) {
 
 static void test_record_refused(void **state) {
   (void)state;
+#define BEFORE "a | b | c | k=1 | "
+#define PROBLEM "n1c1w5 k1s3 forward"
+#define WORD(groups, direction) \
+  "n1c1k1_in1,1,5_filter1,1,3_out1,1,3_stride1,1,1_pad0,0,0_dil1,1,1_groups" groups "_" direction
+  static const char *const good[] = {BEFORE PROBLEM " | e | 1 ms",
+                                     BEFORE WORD("1", "forward") " | e | 1 ms"};
   static const char *const lines[] = {
       "",
       "nothing",
       " |  |  |  |  | ",
-      "a | b | c | k=1 | d | e",
-      "a | b | c | k=1 | d | e | 1 ms | f",
-      "a | b | c | 1 | d | e | 1 ms",
-      "a | b | c | k= | d | e | 1 ms",
-      "a | b | c | k=1x | d | e | 1 ms",
-      "a | b | c | k=12345678901234567 | d | e | 1 ms",
-      "a | b | c | k=1 | d | e | 1",
-      "a | b | c | k=1 | d | e | ms",
-      "a | b | c | k=1 | d | e | -1 ms",
-      "a | b | c | k=1 | d | e | nan ms",
-      "a | b | c | k=1 | d | e | inf ms",
-      "an.algorithm.with.far.too.long.a.name | b | c | k=1 | d | e | 1 ms",
+      BEFORE PROBLEM " | e",
+      BEFORE PROBLEM " | e | 1 ms | f",
+      "a | b | c | 1 | " PROBLEM " | e | 1 ms",
+      "a | b | c | k= | " PROBLEM " | e | 1 ms",
+      "a | b | c | k=1x | " PROBLEM " | e | 1 ms",
+      "a | b | c | k=12345678901234567 | " PROBLEM " | e | 1 ms",
+      BEFORE PROBLEM " | e | 1",
+      BEFORE PROBLEM " | e | ms",
+      BEFORE PROBLEM " | e | -1 ms",
+      BEFORE PROBLEM " | e | nan ms",
+      BEFORE PROBLEM " | e | inf ms",
+      BEFORE "d | e | 1 ms",
+      BEFORE PROBLEM "s | e | 1 ms",
+      BEFORE "n1c1w5 k1s6 forward | e | 1 ms",
+      BEFORE WORD("1", "sideways") " | e | 1 ms",
+      BEFORE WORD("0", "forward") " | e | 1 ms",
+      BEFORE WORD("2", "forward") " | e | 1 ms",
+      BEFORE WORD("-1", "forward") " | e | 1 ms",
+      BEFORE WORD("99999999999", "forward") " | e | 1 ms",
+      BEFORE
+      "n1c1k1_in1,1,5_filter1,1,3_out1,1,2_stride1,1,1_pad0,0,0_dil1,1,1_groups1_forward | e | "
+      "1 ms", /* a window less than fits */
+      BEFORE "n1c1k1_in1,1,5 | e | 1 ms",
+      "an.algorithm.with.far.too.long.a.name | b | c | k=1 | " PROBLEM " | e | 1 ms",
   };
   cvy_record record;
   for (size_t i = 0; i < CVY_COUNT(lines); i++) {
     if (cvy_record_parse(lines[i], &record)) fail_msg("accepted: %s", lines[i]);
+  }
+  for (size_t i = 0; i < CVY_COUNT(good); i++) {
+    if (!cvy_record_parse(good[i], &record)) fail_msg("refused: %s", good[i]);
   }
   char longest[2000];
   memset(longest, 'x', sizeof(longest) - 1);
@@ -198,7 +300,7 @@ static void test_option_defaults(void **state) {
   assert_int_equal(cvy_options_resolve(NULL, &options), CONVOY_OK);
   assert_string_equal(options.device, "auto");
   assert_string_equal(options.algorithm, "");
-  assert_true(options.failover && options.tune);
+  assert_true(options.failover && options.tune && !options.require_device);
   assert_int_equal(options.open.isolation, CONVOY_ISOLATION_PROCESS);
   assert_int_equal(options.open.threads, 0);
   assert_int_equal(options.open.workspace_limit, 1 << 30);
@@ -224,9 +326,16 @@ static void test_option_environment(void **state) {
   assert_int_equal(options.open.threads, 0);
   assert_int_equal(options.open.workspace_limit, 1 << 30);
 
+  /* Blanks around a name are no part of it, and nothing else is no name. */
+  setenv("CONVOY_DEVICE", " my card\n", 1);
+  setenv("CONVOY_ALGORITHM", " \t", 1);
+  assert_int_equal(cvy_options_resolve(&given, &options), CONVOY_OK);
+  assert_string_equal(options.device, "my card");
+  assert_string_equal(options.algorithm, "");
+
   /* The struct goes before the environment. */
-  given.device = "cpu";
-  given.algorithm = "cpu.direct";
+  given.device = " cpu";
+  given.algorithm = "cpu.direct ";
   given.failover = given.tune = CONVOY_ON;
   given.isolation = CONVOY_ISOLATION_PROCESS;
   given.threads = 5;
@@ -254,6 +363,10 @@ static void test_options_refused(void **state) {
   check_refused(&given, "struct_size");
   given = fresh, given.reserved = 1;
   check_refused(&given, "reserved");
+  given = fresh, given.reserved3 = 1;
+  check_refused(&given, "reserved3 1");
+  given = fresh, given.require_device = 3;
+  check_refused(&given, "require_device is 3");
   given = fresh, given.isolation = 3;
   check_refused(&given, "isolation");
   given = fresh, given.failover = -1;
@@ -286,6 +399,9 @@ static void test_options_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_record_there_and_back),
+      cmocka_unit_test(test_words_of_older_files),
+      cmocka_unit_test(test_the_shipped_file),
+      cmocka_unit_test(test_the_longest_records),
       cmocka_unit_test(test_record_with_bars),
       cmocka_unit_test(test_record_refused),
       cmocka_unit_test(test_files),

@@ -299,7 +299,7 @@ static void test_damaged_lines_go(void **state) {
   convoy_tuned found;
   write_text(
       "convoy-tune 1\nhalf a rec\n"
-      "a.b | Other card | 1 | k=0000000000000001 | n1 | A=1 | 1 ms\n");
+      "a.b | Other card | 1 | k=0000000000000001 | n1c1w5 k1s3 forward | A=1 | 1 ms\n");
   seconds_of = by_tile;
   convoy_context *context = open_tuned();
   assert_int_equal(tune(context, x_shape, 0.2, &found), CONVOY_OK);
@@ -315,11 +315,12 @@ static void test_two_processes(void **state) {
   for (int p = 0; p < WRITERS; p++) {
     writers[p] = fork();
     if (writers[p]) continue;
-    cvy_record record = {"a.b", "card", "1", "", "A=1", 1, 1.0};
+    cvy_record record = {.algorithm = "a.b", .device = "card", .driver = "1", .params = "A=1"};
     int failed = 0;
     for (int i = 0; i < EACH; i++) {
-      snprintf(record.key, sizeof(record.key), "n%dc%d", p, i);
-      failed += cvy_records_save(&record) != CONVOY_OK;
+      const int64_t x[] = {1 + p, 1 + i, 9}, w[] = {1, 1 + i, 3};
+      failed += cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &record.problem) ||
+                cvy_records_save(&record);
     }
     _exit(failed);
   }

@@ -61,7 +61,11 @@ static void close_watched(watched *w) {
 
 /* One job of three parts; returns how many stalls it added. */
 static int64_t run_job(watched *w, cvy_task *task) {
-  cvy_problem problem = {.n = 5, .c = 77, .direction = CONVOY_FORWARD};
+  const convoy_conv conv = CONVOY_CONV_INIT(1);
+  const int64_t x[] = {5, 77, 9}, filter[] = {2, 77, 3};
+  cvy_problem problem;
+  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, filter, 0, false, NULL, &problem),
+                   CONVOY_OK);
   int64_t before = cvy_watch_stalls(w->watch);
   cvy_watch_begin(w->watch, &problem, "cpu.test");
   cvy_parallel_for(w->threads, 3, task, NULL);
@@ -89,7 +93,7 @@ static void what_hangs_is_named_once(void **state) {
   assert_int_equal(run_job(&w, second_part_hangs), 1);
   assert_int_equal(lines, 1);
   assert_non_null(strstr(last_line, "part 2 of 3"));
-  assert_non_null(strstr(last_line, "cpu.test on n5c77"));
+  assert_non_null(strstr(last_line, "cpu.test on n5c77w9 k2s3 forward, thread "));
   assert_non_null(strstr(last_line, "no progress for 0.36 s"));
   assert_int_equal(run_job(&w, second_part_hangs), 1); /* another stall is another line */
   assert_int_equal(lines, 2);

@@ -43,11 +43,15 @@ clean() { # log what
 watch "$folder/log" "$tool" info
 traces "$folder/log" | grep -q convoy-worker || { echo "no worker seen where one starts"; exit 1; }
 
-export CONVOY_DEVICE=cpu
-watch "$folder/log" "$tool" bench --device cpu --shapes "$folder/tiny.csv" --quick
-clean "$folder/log" "convoy bench --device cpu"
-watch "$folder/log" "$tool" selftest --device cpu --problem "n1c3h9w8 k4r3s3 forward"
-clean "$folder/log" "convoy selftest --device cpu"
+for cpu in cpu CPU 'cpu ' ' Cpu' cpu:0; do
+  export CONVOY_DEVICE="$cpu"
+  watch "$folder/log" "$tool" info # which looks for drivers' files itself, to name traps
+  grep -q convoy-worker "$folder/log" && { echo "convoy info starts a worker: '$cpu'"; exit 1; }
+  watch "$folder/log" "$tool" bench --device "$cpu" --shapes "$folder/tiny.csv" --quick
+  clean "$folder/log" "convoy bench --device '$cpu'"
+  watch "$folder/log" "$tool" selftest --shape "n1c3h9w8 k4r3s3 forward"
+  clean "$folder/log" "convoy selftest with CONVOY_DEVICE='$cpu'"
+done
 if nm -D --undefined-only "$library" | grep -qE '__(asan|tsan)_init'; then
   echo "Python left out: it cannot load a library with a sanitizer"
 elif "$python" -c 'import numpy' 2> /dev/null; then
@@ -56,8 +60,9 @@ elif "$python" -c 'import numpy' 2> /dev/null; then
     x = numpy.ones((1, 3, 9, 8), numpy.float32)
     w = numpy.ones((4, 3, 3, 3), numpy.float32)
     with convoy.open() as context:
-        assert context.forward(x, w).shape == (1, 4, 7, 6)'
-  clean "$folder/log" "import convoy and a forward call"
+        assert context.forward(x, w).shape == (1, 4, 7, 6)
+    assert [device.id for device in convoy.devices()] == ["cpu"]'
+  clean "$folder/log" "import convoy, a forward call and a list of devices with '$CONVOY_DEVICE'"
 else
   echo "Python left out: no numpy"
 fi

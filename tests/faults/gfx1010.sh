@@ -13,17 +13,17 @@ export CONVOY_STATE_DIR="$folder"
 
 "$1" info > "$folder/info"
 grep -A1 'ocl:0  gfx1010:xnack- (AMD Radeon RX 5600 XT)$' "$folder/info" | grep -q 'GPU, 18 compute units' || {
-  grep -q 'no OpenCL device' "$folder/info" && { echo "skipped: no OpenCL device"; exit 77; }
+  grep -q 'no other device' "$folder/info" && { echo "skipped: no OpenCL device"; exit 77; }
   cat "$folder/info"
   exit 1
 }
 for device in 5600 'radeon rx 5600'; do
-  "$1" selftest --device "$device" --algorithm ocl.direct --problem "n1c2h5w5 k2r3s3 forward" > "$folder/out" 2>&1 ||
+  "$1" selftest --device "$device" --algorithm ocl.direct --shape "n1c2h5w5 k2r3s3 forward" > "$folder/out" 2>&1 ||
     { cat "$folder/out"; exit 1; }
   grep -q '^ocl:0 ' "$folder/out" || { echo "$device did not find it"; cat "$folder/out"; exit 1; }
 done
 for direction in forward backward_data backward_weights; do
-  "$1" selftest --device auto --problem "n2c12h17w14 k8r3s3 stride2 pad1 groups2 $direction" \
+  "$1" selftest --device auto --shape "n2c12h17w14 k8r3s3 stride2 pad1 groups2 $direction" \
     > "$folder/out" || { cat "$folder/out"; exit 1; }
   grep -q '^ocl:0 ' "$folder/out" || { echo "auto did not take it"; cat "$folder/out"; exit 1; }
 done

@@ -5,9 +5,8 @@
 
 #include "os/os.h"
 
-/* What the next greeting's receiver gets; `hello_bytes` of them, the rest is 0. */
-extern const uint8_t *fake_hello;
-extern size_t fake_hello_bytes;
+/* The next message on the socket, of exactly `count` bytes, with FAKE_FD; false: none comes. */
+extern bool (*fake_receive)(void *bytes, size_t count);
 
 /* Called where a side would fall asleep, with the bell it waits for: the target acts as the other. */
 extern void (*fake_sleep)(void);

@@ -61,7 +61,8 @@ bool cvy_peer_gone(cvy_peer *peer, cvy_wire *shared, double seconds, char *how, 
   return atomic_load(&shared->ended) == 7;
 }
 
-bool cvy_peer_end(cvy_peer *peer, cvy_wire *shared, double seconds) {
+bool cvy_peer_end(cvy_peer *peer, cvy_wire *shared, double seconds, double *budget) {
+  (void)budget;
   (void)peer;
   (void)shared;
   (void)seconds;
@@ -91,6 +92,10 @@ convoy_status cvy_patience_check(cvy_patience *of, const cvy_progress *now) {
   (void)of;
   if (now->phase < CVY_PHASE_IDLE || now->phase >= CVY_PHASES) abort();
   return --patience > 0 ? CONVOY_OK : cvy_fail(CONVOY_ERR_DEADLINE, "it takes too long");
+}
+
+void cvy_patience_end(cvy_patience *of) {
+  (void)of;
 }
 
 static double stopped_clock(void) {
@@ -168,16 +173,25 @@ static void use(cvy_device *device) {
   check(lane->wait(device, ticket, NULL, &fault));
 }
 
-/* A whole answer, or none: mutations would seldom keep its first bytes. */
+static cvy_wire_hello hello;
+
+static bool receive_hello(void *bytes, size_t count) {
+  require(count == sizeof hello, "a message that is no greeting is waited for");
+  memcpy(bytes, &hello, count);
+  return true;
+}
+
+/* A whole answer but for a byte of its frame, or none: mutations seldom keep its first bytes. */
 static size_t greeting(const uint8_t *bytes, size_t count) {
-  static cvy_wire_hello hello;
   const size_t wanted = sizeof hello.status + sizeof hello.sentence;
-  hello = (cvy_wire_hello){.magic = CVY_WIRE_MAGIC, .build_id = "fuzz"};
+  hello = (cvy_wire_hello){.frame = {.magic = CVY_WIRE_MAGIC, .message = CVY_WIRE_ANSWER},
+                           .build_id = "fuzz"};
   const size_t given = count < wanted ? count : wanted;
   const bool plain = count == 0 || bytes[0] % 4 != 0;
   if (!plain) memcpy((char *)&hello + offsetof(cvy_wire_hello, status), bytes, given);
-  fake_hello = (const uint8_t *)&hello;
-  fake_hello_bytes = sizeof hello;
+  if (!plain && count > 2 && bytes[0] % 8 == 4)
+    ((uint8_t *)&hello.frame)[bytes[1] % sizeof hello.frame] ^= bytes[2];
+  fake_receive = receive_hello;
   return plain ? count > 0 : given;
 }
 

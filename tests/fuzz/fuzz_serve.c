@@ -54,6 +54,34 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   return CONVOY_OK;
 }
 
+/* What the socket delivers for commands that map, in their order. */
+enum { MESSAGES = 2 * CVY_WIRE_SLOTS };
+static cvy_wire_frame messages[MESSAGES];
+static uint64_t sent, received;
+static bool is_own; /* the last one received is that of the command that is being carried out */
+
+static bool receive_frame(void *bytes, size_t count) {
+  const uint64_t number = atomic_load(&wire->taken) + 1;
+  require(count == sizeof messages[0], "a message that is no block's is waited for");
+  if (received == sent) return false;
+  memcpy(bytes, &messages[received++ % MESSAGES], count);
+  const cvy_wire_frame own = cvy_wire_memory_frame(&wire->slots[number % CVY_WIRE_SLOTS], number);
+  is_own = memcmp(bytes, &own, count) == 0;
+  return true;
+}
+
+static void host_offer(cvy_device *device, void *memory, int64_t bytes) {
+  (void)device;
+  (void)memory;
+  (void)bytes;
+  require(is_own, "memory was mapped that is not this command's");
+}
+
+static void host_withdraw(cvy_device *device, void *memory) {
+  (void)device;
+  require(memory != NULL, "a block that was never mapped is withdrawn");
+}
+
 static void close_device(cvy_device *device) {
   require(device != NULL, "a device that was never opened is closed");
 }
@@ -181,6 +209,8 @@ convoy_status cvy_module_load(const char *path, const cvy_module **out) {
                                      .build = build,
                                      .wait = wait_for,
                                      .clear = clear,
+                                     .host_offer = host_offer,
+                                     .host_withdraw = host_withdraw,
                                      .usage = usage,
                                      .peak = peak};
   static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log, set_watch};
@@ -230,7 +260,7 @@ static const struct {
     FIELD(cvy_command, job.problem.dilation[1]),
     FIELD(cvy_command, job.problem.pad[2]),
 };
-enum { FIELDS = (int)CVY_COUNT(fields), POST = 0, WANTED = FIELDS + 1, POSTED, CODES };
+enum { FIELDS = (int)CVY_COUNT(fields), POST = 0, WANTED = FIELDS + 1, POSTED, MESSAGE, CODES };
 enum { ASSIGNMENT = 9 };
 
 /* A command that would be accepted as any kind but for its numbers. */
@@ -249,8 +279,18 @@ static cvy_command plain_command(uint32_t kind) {
   return out;
 }
 
+/* In the frames of messages: which byte to change, and how. */
+static uint64_t change;
+
+static void send_frame(const cvy_command *command, uint64_t number) {
+  cvy_wire_frame *frame = &messages[sent++ % MESSAGES];
+  *frame = cvy_wire_memory_frame(command, number);
+  ((uint8_t *)frame)[change % sizeof *frame] ^= (uint8_t)(change >> 8);
+}
+
 static void post(cvy_command *command, uint64_t next_kind) {
   const uint64_t number = atomic_load(&wire->posted) + 1;
+  if (command->kind == CVY_WIRE_MAP) send_frame(command, number);
   wire->slots[number % CVY_WIRE_SLOTS] = *command;
   atomic_store(&wire->posted, number);
   *command = plain_command((uint32_t)next_kind);
@@ -268,6 +308,8 @@ static void read_input(const uint8_t *bytes, size_t count) {
       atomic_store(&wire->wanted, value);
     else if (code == POSTED)
       atomic_store(&wire->posted, value);
+    else if (code == MESSAGE)
+      change = value;
     else
       memcpy((char *)&command + fields[code - 1].at, &value, fields[code - 1].bytes);
   }
@@ -279,14 +321,30 @@ static void leave(void) {
   atomic_store(&wire->leave, 1);
 }
 
+/* A greeting, but for one byte that is changed. */
+static const uint8_t *input;
+static size_t input_bytes;
+
+static bool receive_hello(void *bytes, size_t count) {
+  cvy_wire_hello hello = {.frame = {CVY_WIRE_MAGIC, CVY_WIRE_HELLO, 0, sizeof(cvy_wire), 0},
+                          .build_id = "fuzz",
+                          .process = 1};
+  require(count == sizeof hello, "a message that is no greeting is waited for");
+  if (input_bytes > 2) ((uint8_t *)&hello)[(input[0] | input[1] << 8) % sizeof hello] ^= input[2];
+  memcpy(bytes, &hello, count);
+  return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   cvy_shared ring;
   int client;
   fake_sleep = leave;
-  fake_hello = bytes;
-  fake_hello_bytes = count;
-  tickets = late_fault = 0;
+  fake_receive = receive_hello;
+  input = bytes;
+  input_bytes = count;
+  tickets = late_fault = sent = received = change = 0;
   if (cvy_serve_greet(FAKE_FD, &ring, &client) == CONVOY_OK) cvy_shared_drop(&ring);
+  fake_receive = receive_frame;
   if (cvy_shared_make(sizeof(cvy_wire), false, &ring)) return 0;
   wire = ring.memory;
   read_input(bytes, count);

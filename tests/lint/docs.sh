@@ -1,7 +1,8 @@
 #!/bin/sh
 # docs.sh ROOT: what the documents name in back-quotes must exist: paths of the repository, functions
 # and constants of Convoy. A path is a word with a slash whose first folder is one of the repository;
-# NAME in it stands for something yet to be written.
+# NAME in it stands for something yet to be written. What they link to must exist too, with its heading.
+# Lines have 120 columns at most, rows of tables as many as they need.
 set -eu
 cd "$1"
 documents=$(find . -name '*.md' -not -path './build/*' -not -path './.venv/*' -not -path './.git/*' \
@@ -43,6 +44,31 @@ for document in $documents; do
     # shellcheck disable=SC2086 # one word per folder
     grep -rqwF -e "$name" $sources || fault "$document" "$name"
   done
+done
+links() { # document: what it links to, each on a line of its own, code blocks left out
+  awk '/^ *```/ { block = !block; next } !block' "$1" | grep -oE '\]\([^)]+\)' | sed 's/^](//; s/)$//'
+}
+
+anchors() { # document: its headings as GitHub calls them
+  awk '/^ *```/ { block = !block; next } !block && /^#+ /' "$1" | sed 's/^#* //' |
+    tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+for document in $documents; do
+  for link in $(links "$document"); do
+    case $link in http*) continue ;; esac
+    names=$((names + 1))
+    target=$(dirname "$document")/${link%%#*}
+    test -n "${link%%#*}" || target=$document
+    test -e "$target" || fault "$document" "$link"
+    case $link in
+      *'#'*) anchors "$target" | grep -qxF -e "${link#*#}" || fault "$document" "$link" ;;
+    esac
+  done
+  awk -v document="$document" -v most=120 '
+    /^ *\|/ || length($0) <= most { next }
+    { print document ":" FNR ": " length($0) " columns, at most " most " outside tables"; wide = 1 }
+    END { exit wide }' "$document" || faults=$((faults + 1))
 done
 echo "$names names in $(echo "$documents" | wc -w) documents, $faults faults"
 test "$faults" -eq 0

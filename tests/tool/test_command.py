@@ -35,6 +35,18 @@ def read_json(path):
     return [json.loads(line) for line in read_lines(path)]
 
 
+def wait_for_lines(path, count):
+    for _ in range(3000):
+        time.sleep(0.02)
+        if os.path.exists(path) and sum(line.endswith("\n") for line in read_lines(path)) >= count:
+            return
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
 class Usage(unittest.TestCase):
     def assert_status(self, wanted, *arguments, **environment):
         done = run(*arguments, **environment)
@@ -62,7 +74,7 @@ class Usage(unittest.TestCase):
         self.assertIn("no driver", self.assert_status(2, "overhead", "--device", "cpu").stderr)
         self.assert_status(2, "bench", "--algorithm", "cpu.none", "--device", "cpu")
         self.assert_status(2, "bench", "--device", "cpu", "--json", "/no/such/folder/file")
-        self.assert_status(2, "selftest", "--device", "cpu", "--problem", "n1c1w1")
+        self.assert_status(2, "selftest", "--device", "cpu", "--shape", "n1c1w1")
         self.assert_status(2, "selftest", "--device", "cpu", "--algorithm", "cpu.none")
         self.assert_status(2, "tune", "--device", "cpu")
         self.assert_status(2, "tune", "--device", "cpu", "--shapes", "no/such/file.csv")
@@ -89,10 +101,35 @@ class Info(unittest.TestCase):
         self.assertIn(f"no *.icd file in {empty}", done.stdout)
 
     def test_asks_no_driver_when_the_cpu_is_forced(self):
-        done = run("info", CONVOY_DEVICE="cpu")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("because CONVOY_DEVICE=cpu", done.stdout)
-        self.assertNotIn("ocl:", done.stdout)
+        for cpu in ("cpu", " CPU", "cpu:0"):
+            done = run("info", CONVOY_DEVICE=cpu)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("not asked for, because the device is " + cpu.strip(), done.stdout)
+            self.assertNotIn("ocl:", done.stdout)
+
+    def test_shows_a_device_that_is_gone(self):
+        try:
+            with open("/etc/machine-id", encoding="utf-8") as file:
+                machine = file.readline().strip() or "-"
+        except OSError:
+            machine = "-"
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "devices.txt"), "w", encoding="utf-8") as file:
+                file.write("convoy-devices 1\n")
+                for name, where in (("My Old Card", machine), ("Another's Card", "another")):
+                    file.write(f"{where} | ocl:77 | {name} | AMD | 1 | 2026-10-01 | 2026-11-20\n")
+            done = run("info", CONVOY_STATE_DIR=folder)
+            self.assertIn("this machine has also had ocl:77 (My Old Card) until 2026-11-20\n",
+                          done.stdout)
+            self.assertNotIn("Another's", done.stdout)
+            for device in ("ocl:77", "old card"):  # without failover, as the tool opens devices
+                done = run("selftest", "--device", device, CONVOY_STATE_DIR=folder)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn("was ocl:77 (My Old Card), last seen on 2026-11-20, and ",
+                              done.stderr)
+            done = run("selftest", "--device", "older card", CONVOY_STATE_DIR=folder)
+            self.assertEqual(done.returncode, 3, done.stdout)
+            self.assertIn("no device is called", done.stderr)
 
     def test_names_rusticl_and_missing_drivers(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -117,12 +154,20 @@ class Selftest(unittest.TestCase):
         self.assertTrue(all(int(row[5]) == 0 for row in rows))
 
     def test_environment_chooses_the_device(self):
-        done = run("selftest", "--problem", "n1c2w5 k3s2 forward", CONVOY_DEVICE="cpu")
+        done = run("selftest", "--shape", "n1c2w5 k3s2 forward", CONVOY_DEVICE="cpu")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertNotIn("ocl", done.stdout)
 
+    def test_says_which_problem_was_refused(self):
+        text = "n2c5h4w6 k3r3s2 stride2 transposed outpad1 backward_data"
+        done = run("selftest", "--device", "cpu", "--verbose", "--shape", text, "--problem",
+                   "n1c2w5 k3s2 forward")  # as older reports call it
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"refused by cpu.depthwise: {text}: ", done.stdout)
+        self.assertIn("refused by cpu.depthwise: n1c2w5 k3s2 forward: ", done.stdout)
+
     def test_only_what_is_asked_for(self):
-        done = run("selftest", "--device", "cpu", "--algorithm", "cpu.direct", "--problem",
+        done = run("selftest", "--device", "cpu", "--algorithm", "cpu.direct", "--shape",
                    "n1c2w5 k3s2 backward_data")
         rows = [line.split() for line in done.stdout.splitlines() if line.startswith("cpu ")]
         self.assertEqual(sum(int(row[3]) for row in rows), 1)
@@ -154,13 +199,15 @@ class Bench(unittest.TestCase):
                          [(shape, name) for shape in ("plain", "depthwise") for name in PASSES])
         for line in timed:
             self.check_line(line)
-        self.check_sum(lines[-1], timed)
+        self.check_sum(lines[-2], timed)
+        self.assertEqual(lines[-1], {"type": "end", "state": "complete"})
+        self.assertFalse(os.path.exists(self.path("old.json.incomplete")))
         again = self.bench("--json", self.path("new.json"), "--compare", self.path("old.json"))
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
         self.check_ratios(again.stdout, timed, read_json(self.path("new.json")))
 
     def check_head(self, head):
-        self.assertEqual(head["type"], "head")
+        self.assertEqual((head["type"], head["state"]), ("head", "complete"))
         self.assertIn("--quick", head["command"])
         self.assertEqual([device["id"] for device in head["devices"]], ["cpu"])
         self.assertGreater(head["devices"][0]["peak_gflops"], 0)
@@ -205,6 +252,33 @@ class Bench(unittest.TestCase):
             self.assertIn(line["status"], ("ok", "refused"))
             self.assertTrue(line["status"] == "ok" or line["reason"])
 
+    def test_problems_as_they_are_printed(self):
+        texts = ["n1c3h20w20 k4r3s3 pad1 forward", "n2c3w11 k5s3 backward_bias",
+                 "n2c5h4w6 k3r3s2 stride2 transposed outpad1 backward_data"]
+        path = self.path("shape.json")
+        done = run("bench", "--device", "cpu", "--quick", "--min-time", "0", "--json", path,
+                   "--shape", *texts)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = [line for line in read_json(path) if line["type"] == "line"]
+        self.assertEqual([line["problem"] for line in lines], texts)
+        self.assertEqual([f"{line['shape']} {line['pass']}" for line in lines], texts)
+        self.assertIn("\n    " + texts[2] + "\n", done.stdout)  # the column cuts it
+        again = run("bench", "--device", "cpu", "--quick", "--min-time", "0", "--compare", path,
+                    "--shape", texts[0])
+        self.assertIn("1 of 1 lines are in both", again.stdout)
+        both = run("bench", "--device", "cpu", "--quick", "--min-time", "0", "--shapes", self.table,
+                   "--pass", "forward", "--shape", texts[1])
+        self.assertRegex(both.stdout, r"(?m)^plain +forward .*\n.*depthwise +forward")
+        self.assertRegex(both.stdout, r"(?m)^n2c3w11 k5s3 +bias ")
+
+    def test_a_shape_that_is_none_is_2(self):
+        for arguments, why in ((["n1c3h20w20 k4r3s3 pad1"], "expected a space, and a direction"),
+                               (["n1c1w5 k1s6 forward"], "filter of axis w"),
+                               (["n1c1w5 k1s3 forward", "--pass", "forward"], "names its pass")):
+            done = run("bench", "--device", "cpu", "--shape", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(why, done.stderr)
+
     def test_installed_table_by_name_and_width(self):
         done = run("bench", "--shapes", "mobilenetv2_dw_b8", "--device", "cpu", "--quick",
                    "--min-time", "0", "--pass", "forward")
@@ -238,14 +312,9 @@ class Bench(unittest.TestCase):
 
     def kill_worker(self, bench, path):
         """Kills the tool's worker as soon as one line has been timed."""
-        for _ in range(3000):
-            time.sleep(0.02)
-            if os.path.exists(path) and sum(line.endswith("\n") for line in read_lines(path)) >= 2:
-                break
-        children = f"/proc/{bench.pid}/task/{bench.pid}/children"
-        with open(children, encoding="ascii") as file:
-            worker, = file.read().split()
-        os.kill(int(worker), signal.SIGKILL)
+        wait_for_lines(path + ".incomplete", 2)
+        worker, = children_of(bench.pid)
+        os.kill(worker, signal.SIGKILL)
 
     def test_compare_with_no_bench_is_1(self):
         for file, status, why in ((self.table, 1, "no line of a bench"), ("/no/such", 2, "No such")):
@@ -286,7 +355,7 @@ class Tune(unittest.TestCase):
         plain = [line for line in read_json(path) if line.get("shape") == "plain"]
         for line in plain:
             chosen = [name for key, name in kept
-                      if key.startswith("n2c3k4") and key.endswith("groups1_" + line["pass"])]
+                      if key.startswith("n2c3h17w19 k4") and key.endswith(" " + line["pass"])]
             self.assertIn(line["algorithm"], chosen or [line["algorithm"]])
 
     def test_tunes_the_passes_asked_for(self):
@@ -295,12 +364,21 @@ class Tune(unittest.TestCase):
         self.assertIn("backward_bias", done.stdout)
         self.assertNotIn("forward", done.stdout)
 
+    def test_problems_as_they_are_printed(self):
+        text = "n2c5h4w6 k3r3s2 stride2 transposed outpad1 backward_data"
+        done = run("tune", "--device", "cpu", "--shape", text, "--budget", "5", "--file", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"\n  {text}", done.stdout)
+        for fields in self.records():
+            self.assertEqual(fields[4], text)
+
     def test_leaves_a_foreign_file_alone(self):
         with open(self.file, "w", encoding="utf-8") as file:
             file.write("my diary\n")
         done = self.tune("--pass", "forward", "--budget", "1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no tuning file", done.stdout)
+        self.assertIn("\n    n2c3h17w19 k4r3s3 pad1 forward\n", done.stdout)  # to be tried alone
         self.assertEqual(read_lines(self.file), ["my diary\n"])
 
     def test_says_first_that_it_cannot_write(self):
@@ -320,8 +398,9 @@ class Tune(unittest.TestCase):
                 break
         tool.send_signal(signal.SIGINT)
         rest, errors = tool.communicate(timeout=120)
-        self.assertEqual(tool.returncode, 1, errors)
+        self.assertEqual(tool.returncode, 128 + signal.SIGINT, errors)
         self.assertIn("interrupted, what was found is kept", rest)
+        self.assertRegex(rest, r"(?m)^tune INCOMPLETE: ended by SIGINT after \d+ of \d+ problems$")
         self.assertGreaterEqual(len(self.records()), 1)
 
 
@@ -340,6 +419,7 @@ class Soak(unittest.TestCase):
                                             "lost_steps=0 on_device=1.0000"), last)
             head, end = read_json(path)
             self.assertEqual((head["type"], end["type"]), ("head", "end"))
+            self.assertEqual((head["state"], end["state"]), ("complete", "complete"))
             self.assertEqual(end["steps"], 6)
 
     def test_prints_its_settings_first(self):
@@ -379,7 +459,8 @@ class Soak(unittest.TestCase):
 
 
 class Health(unittest.TestCase):
-    LINE = ("{} | 1.0 | ocl.direct | forward_r2_c5_k6_in0,6,6_small_s1 | tuned | 3 | {} | it hung\n")
+    PROBLEM = "n4c32h64w60 k64r3s3 pad1 forward"
+    LINE = "{} | 1.0 | ocl.direct | " + PROBLEM + " | tuned | 3 | {} | it hung\n"
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -400,7 +481,8 @@ class Health(unittest.TestCase):
         self.assertEqual(self.health(), "no faults are recorded\n")
         self.record("Card A", "Card B")
         text = self.health("--device", "Card A")
-        for part in ("Card A", "ocl.direct", "it hung", "conservative algorithms only", "24.0 h"):
+        for part in ("Card A", f"3 with ocl.direct on {self.PROBLEM}: conservative algorithms only",
+                     "it hung", "24.0 h"):
             self.assertIn(part, text)
         self.assertNotIn("Card B", text)
 
@@ -456,12 +538,234 @@ class Report(unittest.TestCase):
             self.assertRegex(done.stdout, r"selftest \.\.\. \d+ s\n")
             with open(path, encoding="utf-8") as file:
                 text = file.read()
+        self.assertTrue(text.startswith("# convoy report, complete"))
         for part in ("## info", "## health", "no faults are recorded", "1 report of single faults in ~",
                      "convoy-fault 1", "## selftest", "selftest passed", "## bench", "JSON lines"):
             self.assertIn(part, text)
         self.assertNotIn(folder, text)
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         self.assertEqual([line["status"] for line in lines if line["type"] == "line"], ["ok"] * 6)
+
+
+class Interrupted(unittest.TestCase):
+    """Ctrl-C and SIGTERM: the exit status, what there is, and files that say that they are a part."""
+
+    # Many lines; and one whose single result takes cpu.direct half a minute, in which nothing is asked.
+    MANY = ["--shapes", "yolov8n_b4", "--device", "cpu", "--quick"]
+    LONG = ["--shape", "n1c64h128w128 k64r31s31 pad15 forward", "--device", "cpu", "--algorithm",
+            "cpu.direct"]
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def start(self, *arguments, **options):
+        tool = subprocess.Popen([TOOL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, **options)
+        self.addCleanup(tool.wait)
+        self.addCleanup(tool.kill)
+        return tool
+
+    def end(self, tool, number=signal.SIGINT):
+        """Sends the signal; what the tool says after it."""
+        tool.send_signal(number)
+        text, errors = tool.communicate(timeout=120)
+        self.assertEqual(tool.returncode, 128 + number, text + errors)
+        return text, errors
+
+    def wait_for(self, tool, pattern):
+        text = ""
+        for line in tool.stdout:
+            text += line
+            if re.search(pattern, line):
+                return text
+        self.fail(text + tool.stderr.read())
+
+    def wait_for_progress(self, tool, wanted):
+        shown = ""
+        while wanted not in shown:
+            shown += tool.stderr.read(1)
+            self.assertIsNone(tool.poll(), shown)
+
+    def test_bench_tells_what_there_is(self):
+        path = self.path("now.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("the complete one of yesterday\n")
+        tool = self.start("bench", *self.MANY, "--json", path)
+        wait_for_lines(path + ".incomplete", 3)
+        text, errors = self.end(tool)
+        self.assertRegex(text, r"(?m)^yolov8n_b4 +cpu +auto ")
+        self.assertRegex(text, r"\nbench INCOMPLETE: ended by SIGINT after \d+ of 120 problems\n$")
+        self.assertIn(f"INCOMPLETE: what there is lies in {path}.incomplete; {path} is left as it was",
+                      errors)
+        self.assertEqual(read_lines(path), ["the complete one of yesterday\n"])
+        lines = read_json(path + ".incomplete")
+        self.assertEqual((lines[0]["state"], lines[-1]["state"]), ("INCOMPLETE", "INCOMPLETE"))
+        self.assertRegex(lines[-1]["why"], r"^ended by SIGINT after \d+ of 120 problems$")
+        timed = [line for line in lines if line["type"] == "line"]
+        self.assertEqual({line["status"] for line in timed}, {"ok"})
+        self.assertEqual(lines[-2]["type"], "sum")
+        self.assertEqual(lines[-2]["total"]["lines"], len(timed))
+        self.assertIn(f"\n{lines[-2]['table']} ", text)
+        compared = run("bench", "--device", "cpu", "--quick", "--min-time", "0", "--compare",
+                       path + ".incomplete", "--shape", "n1c3w9 k4s3 forward")
+        self.assertIn(f"{path}.incomplete is INCOMPLETE: ended by SIGINT after", compared.stdout)
+        self.assertIn("it is INCOMPLETE", compared.stderr)
+
+    def test_a_complete_file_takes_the_place_of_all(self):
+        path = self.path("now.json")
+        for name in (path, path + ".incomplete"):
+            with open(name, "w", encoding="utf-8") as file:
+                file.write("older\n")
+        done = run("bench", "--device", "cpu", "--quick", "--json", path, "--shape",
+                   "n1c3w9 k4s3 forward")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = read_json(path)
+        self.assertEqual((lines[0]["state"], lines[-1]["state"]), ("complete", "complete"))
+        self.assertEqual(os.listdir(self.folder.name), ["now.json"])
+
+    def test_a_killed_bench_leaves_the_older_file(self):
+        path = self.path("now.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("older\n")
+        tool = self.start("bench", *self.MANY, "--json", path)
+        wait_for_lines(path + ".incomplete", 2)
+        tool.kill()
+        tool.communicate()
+        self.assertEqual(read_lines(path), ["older\n"])
+        self.assertEqual(read_json(path + ".incomplete")[0]["state"], "INCOMPLETE")
+        done = run("bench", "--device", "cpu", "--compare", path + ".incomplete", "--quick", "--shape",
+                   "n1c3w9 k4s3 forward")
+        self.assertIn(f"{path}.incomplete is INCOMPLETE: it has no end", done.stdout)
+
+    def test_what_is_compared_with_is_not_written_over(self):
+        path = self.path("now.json")
+        for old in (path, path + ".incomplete", os.path.join(self.folder.name, ".", "now.json")):
+            with open(old, "w", encoding="utf-8") as file:
+                file.write("older\n")
+            done = run("bench", "--device", "cpu", "--json", path, "--compare", old)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("would overwrite", done.stderr)
+            self.assertEqual(read_lines(old), ["older\n"])
+
+    def test_what_fails_early_leaves_the_older_file(self):
+        path = self.path("now.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("older\n")
+        self.assertEqual(run("bench", "--device", "no such", "--json", path).returncode, 3)
+        self.assertEqual(os.listdir(self.folder.name), ["now.json"])
+        self.assertEqual(read_lines(path), ["older\n"])
+
+    def test_what_is_no_file_is_written_in_place(self):
+        done = run("bench", "--device", "cpu", "--quick", "--json", "/dev/stdout", "--shape",
+                   "n1c3w9 k4s3 forward")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('{"type": "end", "state": "complete"}', done.stdout)
+        link, target = self.path("link.json"), self.path("target.json")
+        os.symlink(target, link)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write("older\n")
+        done = run("bench", "--device", "cpu", "--quick", "--json", link, "--shape",
+                   "n1c3w9 k4s3 forward")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(read_json(target)[0]["state"], "complete")
+
+    def test_sigterm_is_143(self):
+        tool = self.start("bench", *self.MANY)
+        self.wait_for(tool, r"^c3_640")
+        self.assertIn("bench INCOMPLETE: ended by SIGTERM", self.end(tool, signal.SIGTERM)[0])
+
+    def test_a_second_signal_ends_at_once(self):
+        for first, second in ((signal.SIGINT, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)):
+            tool = self.start("bench", *self.LONG)
+            self.wait_for(tool, "^layer ")
+            time.sleep(0.5)  # it is at the one result
+            tool.send_signal(first)
+            time.sleep(0.3)
+            self.assertIsNone(tool.poll())
+            tool.send_signal(second)
+            start = time.monotonic()
+            tool.communicate(timeout=60)
+            self.assertEqual(tool.returncode, -second)
+            self.assertLess(time.monotonic() - start, 2)
+
+    def test_what_ignores_ctrl_c_goes_on(self):
+        tool = self.start("soak", "--device", "cpu", "--steps", "200",
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        self.wait_for(tool, "CONVOY_VERIFY=")
+        tool.send_signal(signal.SIGINT)
+        text, errors = tool.communicate(timeout=120)
+        self.assertEqual((tool.returncode, errors), (0, ""), text)
+
+    def test_selftest(self):
+        tool = self.start("selftest", "--device", "cpu", "--progress")
+        self.wait_for_progress(tool, "20/")
+        text, _ = self.end(tool)
+        rows = [line.split() for line in text.splitlines() if line.startswith("cpu ")]
+        self.assertGreater(sum(int(row[3]) for row in rows), 0)
+        self.assertEqual(sum(int(row[5]) for row in rows), 0)
+        self.assertRegex(text, r"\nselftest INCOMPLETE: ended by SIGINT after \d+ of \d+ problems\n$")
+
+    def test_no_process_is_left(self):
+        if "ocl:0" not in run("info").stdout:
+            self.skipTest("no OpenCL device")
+        tool = self.start("selftest", "--device", "ocl:0", "--progress")
+        self.wait_for_progress(tool, "0/")
+        workers = children_of(tool.pid)
+        self.assertTrue(workers)
+        self.end(tool)
+        for _ in range(500):
+            if not any(os.path.exists(f"/proc/{worker}") for worker in workers):
+                return
+            time.sleep(0.02)
+        self.fail(f"still there: {workers}")
+
+    def test_overhead(self):
+        if "ocl:0" not in run("info").stdout:
+            self.skipTest("no OpenCL device")
+        tool = self.start("overhead", "--device", "ocl:0", "--shapes", "eeg", "--samples", "1000")
+        self.wait_for(tool, "cores$")
+        text, errors = self.end(tool)
+        self.assertRegex(text, r"(?m)^overhead INCOMPLETE: ended by SIGINT$")
+        self.assertNotIn("CONVOY_ERR", errors)
+
+    def test_soak(self):
+        path = self.path("soak.json")
+        tool = self.start("soak", "--device", "cpu", "--steps", "1000000", "--json", path)
+        folder = re.search(r"CONVOY_STATE_DIR=(\S+)", self.wait_for(tool, "CONVOY_VERIFY=")).group(1)
+        time.sleep(0.5)
+        text, _ = self.end(tool, signal.SIGTERM)
+        self.assertRegex(text, r"(?m)^soak: steps=[1-9]\d* faults=0 ")
+        self.assertRegex(text, r"\nsoak INCOMPLETE: ended by SIGTERM after \d+ of 1000000 steps\n$")
+        self.assertNotIn("FAILED", text)
+        self.assertFalse(os.path.exists(path) or os.path.exists(folder))
+        head, end = read_json(path + ".incomplete")
+        self.assertEqual((head["state"], end["state"]), ("INCOMPLETE", "INCOMPLETE"))
+        self.assertGreater(end["steps"], 0)
+
+    def test_report(self):
+        path = self.path("card.txt")
+        tool = self.start("report", "--device", "cpu", "--output", path, "--shapes", "yolov8n_b4")
+        while not os.path.exists(path + ".incomplete") or \
+                "yolov8n_b4\n" not in read_lines(path + ".incomplete"):  # the bench has begun
+            time.sleep(0.05)
+            self.assertIsNone(tool.poll())
+        text, errors = self.end(tool)
+        self.assertNotIn("written", text)
+        self.assertIn(f"{path} is not written", errors)
+        self.assertFalse(os.path.exists(path))
+        lines = read_lines(path + ".incomplete")
+        self.assertEqual(lines[0], "# convoy report, INCOMPLETE\n")
+        self.assertEqual(lines[-1], "INCOMPLETE: ended by SIGINT\n")
+        whole = "".join(lines)
+        self.assertIn("selftest passed", whole)
+        self.assertIn("bench INCOMPLETE: ended by SIGINT after", whole)
+        state = [json.loads(line)["state"] for line in lines if line.startswith("{") and "state" in line]
+        self.assertEqual(state, ["INCOMPLETE", "INCOMPLETE"])
 
 
 if __name__ == "__main__":

@@ -54,6 +54,19 @@ static void a_record_comes_back(void **state) {
   free(text);
 }
 
+/* A text of CONVOY_PROBLEM_TEXT bytes, as the longest problem may have. */
+static void the_longest_problem_comes_back(void **state) {
+  (void)state;
+  record line = example(), back;
+  memset(line.problem, 'p', sizeof line.problem - 1);
+  assert_int_equal(sizeof line.problem, CONVOY_PROBLEM_TEXT);
+  char *text = NULL;
+  written(&line, &text);
+  assert_true(record_read(text, &back));
+  assert_string_equal(back.problem, line.problem);
+  free(text);
+}
+
 static void one_record_is_one_line(void **state) {
   (void)state;
   const record line = example();
@@ -118,11 +131,9 @@ static void a_long_text_is_cut(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_record_comes_back),
-      cmocka_unit_test(one_record_is_one_line),
-      cmocka_unit_test(nested_members_are_passed_over),
-      cmocka_unit_test(other_text_is_no_record),
-      cmocka_unit_test(a_long_text_is_cut),
+      cmocka_unit_test(a_record_comes_back),     cmocka_unit_test(the_longest_problem_comes_back),
+      cmocka_unit_test(one_record_is_one_line),  cmocka_unit_test(nested_members_are_passed_over),
+      cmocka_unit_test(other_text_is_no_record), cmocka_unit_test(a_long_text_is_cut),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-"""bench/plot.py on a small sample, and without matplotlib. Usage: test_plot.py PLOT"""
+"""bench/plot.py on a small sample, and without matplotlib; files that are a part. Usage: test_plot.py PLOT"""
 
 import json
 import os
@@ -73,6 +73,56 @@ class Plot(unittest.TestCase):
             done = plot(path)
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"plot.py: {path}: ", done.stderr)
+
+
+class Incomplete(unittest.TestCase):
+    """A file of an interrupted bench: its head and its last line say so."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "part.json")
+
+    def write(self, head, end):
+        lines = [{"type": "head", **head}]
+        lines += [json.loads(line) for line in sample() if '"line"' in line]
+        for line in lines[1:]:
+            line.update(algorithm="ocl.x", flops_share=0.5, copy_share=0.5)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines + end)
+
+    def sum_up(self):
+        script = os.path.join(os.path.dirname(PLOT), "floors.py")
+        return subprocess.run([sys.executable, script, self.path], capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    def test_no_sums_are_made_of_a_part(self):
+        end = {"type": "end", "state": "INCOMPLETE", "why": "ended by SIGINT after 5 of 12 problems"}
+        for lines, why in (([end], end["why"]), ([], "it has no end")):
+            self.write({"state": "INCOMPLETE"}, lines)
+            done = self.sum_up()
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertEqual(done.stderr, f"floors.py: {self.path} is INCOMPLETE: {why}\n")
+
+    def test_the_end_counts_and_older_files_have_none(self):
+        for head, end in (({"state": "INCOMPLETE"}, [{"type": "end", "state": "complete"}]), ({}, [])):
+            self.write(head, end)
+            done = self.sum_up()
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("| ocl.x forward |", done.stdout)
+
+    def test_a_figure_says_that_it_is_of_a_part(self):
+        self.write({"state": "INCOMPLETE"}, [])
+        done = plot(self.path, before="sys.modules['matplotlib'] = None")
+        self.assertIn(f"plot.py: {self.path} is INCOMPLETE: it has no end\n", done.stderr)
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            return
+        out = os.path.join(os.path.dirname(self.path), "part")
+        self.assertEqual(plot(self.path, "--out", out).returncode, 0)
+        with open(f"{out}-sums.svg", encoding="utf-8") as file:
+            self.assertIn("INCOMPLETE", file.read())
 
 
 if __name__ == "__main__":

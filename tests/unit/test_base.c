@@ -2,8 +2,14 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common/cmocka.h"
 
@@ -227,6 +233,106 @@ static void log_goes_to_the_sink_up_to_its_level(void **state) {
   cvy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
 }
 
+static void the_calendar_is_that_of_the_system(void **state) {
+  (void)state;
+  static const int64_t days[] = {0, 58, 59, 365, 789, 11016, 11017, 20780, 47540, 2932896};
+  for (size_t i = 0; i < CVY_COUNT(days); i++) {
+    for (int64_t at = days[i] * 86400 - 1; at <= days[i] * 86400 + 1; at++) {
+      char text[24], wanted[24];
+      const time_t seconds = (time_t)(at < 0 ? 0 : at);
+      struct tm parts;
+      strftime(wanted, sizeof wanted, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+      cvy_utc(at, text, sizeof text);
+      assert_string_equal(text, wanted);
+    }
+  }
+  char text[24];
+  cvy_utc(INT64_MAX, text, sizeof text);
+  assert_string_equal(text, "9999-12-31T23:59:59Z");
+}
+
+/* What a line looks like on stderr where nobody has asked for lines. */
+static void log_once(const char *line, char *out, size_t size) {
+  const int saved = dup(STDERR_FILENO);
+  FILE *file = tmpfile();
+  assert_non_null(file);
+  cvy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
+  cvy_log_check();
+  dup2(fileno(file), STDERR_FILENO);
+  cvy_log(CONVOY_LOG_WARNING, "%s", line);
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+  rewind(file);
+  out[fread(out, 1, size - 1, file)] = '\0';
+  fclose(file);
+}
+
+static void lines_on_stderr_have_time_and_rank(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *value, *shown;
+  } cases[] = {
+      {"RANK", "3", " rank 3"},
+      {"RANK", "general", ""},
+      {"RANK", "-1", ""},
+      {"RANK", "12345678901", ""},
+      {"OMPI_COMM_WORLD_RANK", "0", " rank 0"},
+      {"PMI_RANK", "999999999", " rank 999999999"},
+      {"SLURM_PROCID", "17", " rank 17"},
+      {"LOCAL_RANK", "1", " local rank 1"},
+      {"UNRELATED", "1", ""},
+  };
+  for (size_t i = 0; i < CVY_COUNT(cases); i++) unsetenv(cases[i].name);
+  for (size_t i = 0; i < CVY_COUNT(cases); i++) {
+    char got[256], wanted[256], date[24];
+    setenv(cases[i].name, cases[i].value, 1);
+    int64_t now = (int64_t)time(NULL);
+    log_once("a device failed", got, sizeof got);
+    do { /* a second may have passed */
+      cvy_utc(now, date, sizeof date);
+      snprintf(wanted, sizeof wanted, "convoy: %s%s: a device failed\n", date, cases[i].shown);
+    } while (strcmp(got, wanted) != 0 && now++ < (int64_t)time(NULL));
+    assert_string_equal(got, wanted);
+    unsetenv(cases[i].name);
+  }
+}
+
+static void the_rank_of_the_job_goes_before_that_of_the_machine(void **state) {
+  (void)state;
+  char got[256];
+  setenv("LOCAL_RANK", "1", 1);
+  setenv("RANK", "9", 1);
+  log_once("x", got, sizeof got);
+  assert_non_null(strstr(got, "Z rank 9: x\n"));
+  unsetenv("RANK");
+  unsetenv("LOCAL_RANK");
+}
+
+/* stderr is a file, and the process may write no more into any (ulimit -f). */
+static void log_beyond_the_limit(void) {
+  char path[] = "/tmp/convoy-log-XXXXXX";
+  const struct rlimit none = {0, 0};
+  sigset_t left;
+  const int file = mkstemp(path);
+  unlink(path);
+  dup2(file, STDERR_FILENO);
+  setrlimit(RLIMIT_FSIZE, &none);
+  signal(SIGXFSZ, SIG_DFL);
+  for (int i = 0; i < 3; i++) cvy_log(CONVOY_LOG_ERROR, "line %d", i);
+  sigpending(&left);
+  _exit(sigismember(&left, SIGXFSZ) != 0);
+}
+
+static void a_log_that_may_not_grow_ends_nothing(void **state) {
+  int status;
+  (void)state;
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) log_beyond_the_limit();
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_status_has_its_name),
@@ -245,6 +351,10 @@ int main(void) {
       cmocka_unit_test(structs_too_small_are_refused),
       cmocka_unit_test(results_fill_no_more_than_the_caller_has),
       cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
+      cmocka_unit_test(the_calendar_is_that_of_the_system),
+      cmocka_unit_test(lines_on_stderr_have_time_and_rank),
+      cmocka_unit_test(the_rank_of_the_job_goes_before_that_of_the_machine),
+      cmocka_unit_test(a_log_that_may_not_grow_ends_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* src/conv: from the public call to a problem of rank 3 that is never transposed; its counts, work
- * and key. */
+ * and the call it stands for. */
 #include "conv/problem.h"
 
 #include <string.h>
@@ -135,24 +135,81 @@ static void work_of_the_example(void **state) {
   assert_true(cvy_problem_bytes(&p) == 4.0 * (120 + 4 + 4));
 }
 
-static void key_is_one_word_and_tells_problems_apart(void **state) {
+static void same(const cvy_problem *a, const cvy_problem *b, bool wanted) {
+  if (cvy_problem_same(a, b) != wanted) fail_msg("taken for %s", wanted ? "another" : "the same");
+}
+
+static void every_number_tells_problems_apart(void **state) {
   (void)state;
-  char key[CONVOY_PROBLEM_TEXT], other[CONVOY_PROBLEM_TEXT];
-  cvy_problem p;
+  cvy_problem p, q;
   make_example(CONVOY_BACKWARD_DATA, 0, &p);
-  cvy_problem_key(&p, key, sizeof key);
-  assert_null(strpbrk(key, " \t\n|"));
-  int64_t *const fields[] = {&p.n,         &p.c,      &p.k,      &p.groups,    &p.in[1],
-                             &p.filter[2], &p.out[0], &p.pad[1], &p.stride[2], &p.dilation[0]};
+  q = p;
+  int64_t *const fields[] = {&q.n,         &q.c,      &q.k,      &q.groups,    &q.in[1],
+                             &q.filter[2], &q.out[0], &q.pad[1], &q.stride[2], &q.dilation[0]};
+  same(&p, &q, true);
   for (size_t i = 0; i < CVY_COUNT(fields); i++) {
     ++*fields[i];
-    cvy_problem_key(&p, other, sizeof other);
-    assert_string_not_equal(key, other);
+    same(&p, &q, false);
     --*fields[i];
   }
-  p.direction = CONVOY_FORWARD;
-  cvy_problem_key(&p, other, sizeof other);
-  assert_string_not_equal(key, other);
+  q.direction = CONVOY_FORWARD;
+  same(&p, &q, false);
+}
+
+/* What a record of tuning says of one must hold for the others. */
+static void how_it_is_put_and_what_comes_on_top_do_not(void **state) {
+  (void)state;
+  const convoy_conv flat = CONVOY_CONV_INIT(1), deep = CONVOY_CONV_INIT(2);
+  convoy_conv wasteful = deep;
+  const int64_t x1[] = {2, 3, 9}, w1[] = {4, 3, 2}, x2[] = {2, 3, 1, 9}, w2[] = {4, 3, 1, 2};
+  cvy_problem p, q;
+  assert_int_equal(cvy_problem_make(&flat, CONVOY_FORWARD, x1, w1, 0, true, NULL, &p), CONVOY_OK);
+  assert_int_equal(cvy_problem_make(&deep, CONVOY_FORWARD, x2, w2, 0, false, NULL, &q), CONVOY_OK);
+  same(&p, &q, true);
+  const int64_t x[] = {2, 3, 1, 10}, y[] = {2, 4, 1, 5};
+  wasteful.stride[1] = 2;
+  assert_int_equal(cvy_problem_make(&wasteful, CONVOY_FORWARD, x, w2, 0, 0, NULL, &p), CONVOY_OK);
+  wasteful.pad_end[1] = 1; /* which no window reaches */
+  assert_int_equal(cvy_problem_make(&wasteful, CONVOY_FORWARD, x, w2, 0, 0, NULL, &q), CONVOY_OK);
+  same(&p, &q, true);
+  wasteful.transposed = 1; /* maps y to x */
+  wasteful.output_padding[1] = 1;
+  assert_int_equal(cvy_problem_make(&wasteful, CONVOY_BACKWARD_DATA, y, w2, 0, 0, NULL, &q),
+                   CONVOY_OK);
+  same(&p, &q, true);
+}
+
+/* Also transposed ones whose output padding no ordinary convolution has. */
+static void its_text_is_that_of_the_call(void **state) {
+  (void)state;
+  test_random random = {7};
+  int checked = 0;
+  for (int i = 0; i < 5000; i++) {
+    convoy_conv conv;
+    int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
+    cvy_problem p;
+    char text[CONVOY_PROBLEM_TEXT], wanted[CONVOY_PROBLEM_TEXT];
+    const convoy_direction direction = (convoy_direction)test_between(&random, 0, 2);
+    test_random_conv(&random, &conv, x, w);
+    if (cvy_problem_make(&conv, direction, x, w, 0, true, NULL, &p)) continue;
+    assert_int_equal(cvy_format_problem(&conv, x, w, direction, wanted, sizeof wanted), CONVOY_OK);
+    cvy_problem_text(&p, text, sizeof text);
+    assert_string_equal(text, wanted);
+    checked++;
+  }
+  assert_true(checked > 1000);
+}
+
+static void text_of_a_bias_has_what_dy_says(void **state) {
+  (void)state;
+  cvy_problem p;
+  char text[CONVOY_PROBLEM_TEXT];
+  make_example(CONVOY_BACKWARD_BIAS, 0, &p);
+  cvy_problem_text(&p, text, sizeof text);
+  assert_string_equal(text, "n2c1h5w3 k4r1s1 backward_bias");
+  make_example(CONVOY_BACKWARD_BIAS, 1, &p);
+  cvy_problem_text(&p, text, sizeof text);
+  assert_string_equal(text, "n2c1h16w13 k6r1s1 backward_bias");
 }
 
 int main(void) {
@@ -164,7 +221,10 @@ int main(void) {
       cmocka_unit_test(epilogue_is_carried_along),
       cmocka_unit_test(counts_are_those_of_the_shapes),
       cmocka_unit_test(work_of_the_example),
-      cmocka_unit_test(key_is_one_word_and_tells_problems_apart),
+      cmocka_unit_test(every_number_tells_problems_apart),
+      cmocka_unit_test(how_it_is_put_and_what_comes_on_top_do_not),
+      cmocka_unit_test(its_text_is_that_of_the_call),
+      cmocka_unit_test(text_of_a_bias_has_what_dy_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

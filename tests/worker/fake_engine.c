@@ -6,6 +6,7 @@
  *   refuse  the command returns an error
  *   kill, segv, abort, exit   the process ends that way
  *   hang    the command never returns
+ *   traced  a process of its own making holds it, as a debugger does, until it ends
  *   stop    the process is stopped, and carries the command out once it is continued
  *   slow    from this command on, every wait takes 600 ms
  *   steps   from this command on, every wait takes 2 s and shows progress every 200 ms
@@ -14,11 +15,16 @@
  *   build   it compiles for 1.5 s, using the processor
  * A program that is only to be built is a command too.
  * FAKE_ENGINE=list:0 or open:0: listing or opening never returns. FAKE_GPU: the device is a GPU.
+ * FAKE_DEATHS=<list or open>:<file>: as many processes are killed there as the file has bytes left.
  * FAKE_BUILD_ID: the build it claims to be of. A job computes out[i] = 2 a[i] + b[i]. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,12 +76,34 @@ static void compile(const cvy_device *device) {
   watch->phase(watch->user, before);
 }
 
+/* The tracer ends when nobody is left to hold. */
+static void be_traced(void) {
+  int ready[2], status;
+  char byte;
+  const pid_t self = getpid();
+  if (pipe(ready) != 0) return;
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where the system asks for that */
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    if (ptrace(PTRACE_SEIZE, self, NULL, NULL) != 0) _exit(1);
+    ptrace(PTRACE_INTERRUPT, self, NULL, NULL);
+    close(ready[0]);
+    close(ready[1]);
+    while (waitpid(self, &status, __WALL) == self && !WIFSIGNALED(status)) continue;
+    _exit(0);
+  }
+  close(ready[1]);
+  if (read(ready[0], &byte, 1) < 0) return; /* returns when the tracer is there, or has failed */
+  close(ready[0]);
+}
+
 static void misbehave(const cvy_device *device) {
   if (is_now(device, "kill")) raise(SIGKILL);
   if (is_now(device, "segv")) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
   if (is_now(device, "abort")) signal(SIGABRT, SIG_DFL), abort();
   if (is_now(device, "exit")) _exit(7);
   while (is_now(device, "hang")) pause();
+  if (is_now(device, "traced")) be_traced();
   if (is_now(device, "stop")) raise(SIGSTOP);
   while (is_now(device, "burn")) burn(1);
   compile(device);
@@ -240,9 +268,20 @@ static void hang_if(const char *script) {
   while (given && strcmp(given, script) == 0) pause();
 }
 
+/* Takes a byte off. */
+static void die_if(const char *when) {
+  const char *given = getenv("FAKE_DEATHS");
+  const size_t length = strlen(when);
+  struct stat about;
+  if (!given || strncmp(given, when, length) != 0 || given[length] != ':') return;
+  if (stat(given + length + 1, &about) != 0 || about.st_size == 0) return;
+  if (truncate(given + length + 1, about.st_size - 1) == 0) raise(SIGKILL);
+}
+
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
   hang_if("list:0");
+  die_if("list");
   *count = 2;
   for (int32_t i = 0; i < 2 && i < capacity; ++i) out[i] = make_facts(i, options);
   return CONVOY_OK;
@@ -250,6 +289,7 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
 
 static convoy_status open_device(int32_t index, const cvy_open_options *options, cvy_device **out) {
   hang_if("open:0");
+  die_if("open");
   if (index > 1) return fail(CONVOY_ERR_NOT_FOUND, "no fake device", (uint64_t)index);
   cvy_device *device = calloc(1, sizeof *device);
   const char *script = getenv("FAKE_ENGINE");

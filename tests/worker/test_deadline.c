@@ -92,7 +92,7 @@ typedef struct wait {
   cvy_deadlines deadlines;
   cvy_patience patience;
   cvy_progress progress;
-  double until;
+  double budget;
 } wait;
 
 static void wait_begin(wait *self, cvy_phase phase) {
@@ -104,8 +104,9 @@ static void wait_begin(wait *self, cvy_phase phase) {
   world.clock = 1000;
   world.worker.state = 'S';
   self->deadlines = parsed("run=2,compile=2,transfer=2,probe=2,start=2");
+  self->budget = 1e6;
   self->patience = (cvy_patience){
-      .deadlines = &self->deadlines, .until = &self->until, .what = "a test", .worker = WORKER};
+      .deadlines = &self->deadlines, .budget = &self->budget, .what = "a test", .worker = WORKER};
   self->progress.phase = phase;
   cvy_patience_begin(&self->patience, &self->progress);
 }
@@ -236,14 +237,30 @@ static void test_stopped_trainer(void **state) {
   wait own;
   (void)state;
   wait_begin(&own, CVY_PHASE_RUNNING);
-  own.until = world.clock + 10;
+  own.budget = 10;
   for (int i = 0; i < 5; ++i) {
     assert_true(wait_for(&own, 0.1) == 0.1);
     world.clock += 100;
     assert_int_equal(cvy_patience_check(&own.patience, &own.progress), CONVOY_OK);
   }
-  assert_true(own.until > world.clock + 8); /* nor does it use the call's budget up */
-  assert_true(wait_for(&own, 5) < 2);       /* 0.25 s of each jump count */
+  assert_true(own.budget > 8);        /* nor does it use the call's budget up */
+  assert_true(wait_for(&own, 5) < 2); /* 0.25 s of each jump count */
+}
+
+/* Whether the trainer was stopped or not: what comes while it is not looking costs it one look. */
+static void test_what_came_meanwhile(void **state) {
+  wait own;
+  (void)state;
+  for (int stopped = 0; stopped < 2; ++stopped) {
+    wait_begin(&own, CVY_PHASE_RUNNING);
+    own.budget = 1;
+    for (int i = 0; i < 100; ++i) {
+      cvy_patience_begin(&own.patience, &own.progress);
+      world.clock += stopped ? 100 : CVY_LOOK_SECONDS;
+      cvy_patience_end(&own.patience);
+      assert_true(fabs(own.budget - (1 - (i + 1) * CVY_LOOK_SECONDS)) < 1e-6);
+    }
+  }
 }
 
 static void test_debugger(void **state) {
@@ -251,17 +268,30 @@ static void test_debugger(void **state) {
   for (int on_worker = 0; on_worker < 2; ++on_worker) {
     wait own;
     wait_begin(&own, CVY_PHASE_RUNNING);
-    own.until = world.clock + 10;
     assert_true(wait_for(&own, 1.9) == 1.9);
+    const double left = own.budget;
     cvy_process_look *traced = on_worker ? &world.worker : &world.self;
     traced->tracer = 77;
     world.worker.state = 't';
     assert_true(wait_for(&own, 300) == 300);
     traced->tracer = 0;
     world.worker.state = 'S';
+    assert_true(fabs(own.budget - (on_worker ? left - 300 : left)) < 0.2);
     const double at = wait_for(&own, 5);
     assert_true(at > 1.85 && at < 2.05);
   }
+}
+
+/* It could be of the worker's own making. */
+static void test_debugger_on_worker_alone_is_bounded(void **state) {
+  wait own;
+  (void)state;
+  wait_begin(&own, CVY_PHASE_RUNNING);
+  own.budget = 20;
+  world.worker.tracer = 77;
+  world.worker.state = 't';
+  assert_fires_at(&own, 20);
+  assert_sentence_has("budget");
 }
 
 static void test_worker_alone_is_stopped(void **state) {
@@ -276,11 +306,11 @@ static void test_budget(void **state) {
   wait own;
   (void)state;
   wait_begin(&own, CVY_PHASE_RUNNING);
-  own.until = world.clock + 0.7;
+  own.budget = 0.7;
   assert_fires_at(&own, 0.7);
   assert_sentence_has("budget");
   wait_begin(&own, CVY_PHASE_RUNNING);
-  own.until = world.clock - 1;
+  own.budget = 0;
   assert_fires_at(&own, 0.005);
 }
 
@@ -300,7 +330,9 @@ int main(void) {
       cmocka_unit_test(test_share_of_a_processor),
       cmocka_unit_test(test_suspend),
       cmocka_unit_test(test_stopped_trainer),
+      cmocka_unit_test(test_what_came_meanwhile),
       cmocka_unit_test(test_debugger),
+      cmocka_unit_test(test_debugger_on_worker_alone_is_bounded),
       cmocka_unit_test(test_worker_alone_is_stopped),
       cmocka_unit_test(test_budget),
   };

@@ -110,7 +110,8 @@ static void test_open_hangs(void **state) {
   assert_int_equal(LANE->open(0, &options, &device), CONVOY_ERR_DEADLINE);
   assert_sentence_has("was opening the device");
   assert_true(cvy_clock() - start < 2.4);
-  options.until = cvy_clock() + 0.3;
+  double budget = 0.3;
+  options.budget = &budget;
   start = cvy_clock();
   assert_int_equal(LANE->open(0, &options, &device), CONVOY_ERR_DEADLINE);
   assert_sentence_has("budget");
@@ -121,13 +122,18 @@ static void test_open_hangs(void **state) {
 /* Every kind of call on a hung device, one after the other, within one budget. */
 static void test_budget_holds_for_all_attempts(void **state) {
   setenv("CONVOY_DEADLINE", "run=60,transfer=60,start=60", 1);
-  cvy_device *device = lane_open(CONVOY_ISOLATION_PROCESS, "hang:1");
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  double budget = 60;
+  options.budget = &budget;
+  setenv("FAKE_ENGINE", "hang:1", 1);
+  assert_int_equal(LANE->open(0, &options, &device), CONVOY_OK);
   char *bytes = calloc(1, 80 << 20);
   uint64_t ticket, fault;
   bool emptied;
   const double start = cvy_clock();
   (void)state;
-  LANE->limit(device, start + 0.6);
+  budget = 0.6;
   LANE->allocate(device, 1, 80 << 20, &ticket);
   assert_int_equal(LANE->write(device, 1, bytes, 80 << 20, &ticket), CONVOY_ERR_DEADLINE);
   assert_sentence_has("budget");
@@ -137,12 +143,38 @@ static void test_budget_holds_for_all_attempts(void **state) {
   assert_true(emptied);
   const double seconds = cvy_clock() - start;
   assert_true(seconds >= 0.6 && seconds < 2);
-  LANE->limit(device, cvy_clock() + 5); /* the next call may try again */
+  budget = 5; /* the next call may try again */
   setenv("FAKE_ENGINE", "", 1);
   assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
   lane_put(device, 1, 100, 1);
   LANE->close(device);
   free(bytes);
+}
+
+/* A debugger may take its time with a worker, unless the worker has brought it along: the budget
+ * ends the wait in any case. */
+static void test_worker_that_brings_its_debugger(void **state) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  double budget = 60, seconds;
+  (void)state;
+  options.budget = &budget;
+  setenv("CONVOY_DEADLINE", "run=0.3,transfer=0.3", 1);
+  setenv("FAKE_ENGINE", "traced:1", 1);
+  assert_int_equal(LANE->open(0, &options, &device), CONVOY_OK);
+  const int worker = lane_worker(device);
+  budget = 1.5;
+  if (!lane_use(device, &seconds)) {
+    LANE->close(device);
+    print_message("PTRACE_SEIZE is refused here\n");
+    skip();
+  }
+  assert_sentence_has("no more time in the call's budget");
+  assert_true(seconds >= 1.4 && seconds < 3);
+  assert_false(is_there(worker));
+  budget = 60;
+  check_mended(device, worker);
+  LANE->close(device);
 }
 
 static void test_ring_fills_behind_a_hang(void **state) {
@@ -284,6 +316,7 @@ int main(void) {
       cmocka_unit_test(test_list_hangs),
       cmocka_unit_test(test_open_hangs),
       cmocka_unit_test(test_budget_holds_for_all_attempts),
+      cmocka_unit_test(test_worker_that_brings_its_debugger),
       cmocka_unit_test(test_ring_fills_behind_a_hang),
       cmocka_unit_test(test_host_alloc_behind_a_hang),
       cmocka_unit_test(test_restarts_are_limited),

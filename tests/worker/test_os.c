@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -151,6 +153,22 @@ static void test_shared_memory(void **state) {
   cvy_shared_drop(&a);
 }
 
+/* Nor does it end the program, as writing beyond that limit does. */
+static void test_shared_memory_beyond_the_limit(void **state) {
+  cvy_shared shared;
+  struct rlimit before, limit;
+  (void)state;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  limit = (struct rlimit){1 << 20, before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  assert_int_equal(cvy_shared_make((1 << 20) + 1, false, &shared), CONVOY_ERR_MEMORY);
+  assert_sentence_has("1048577 bytes");
+  assert_sentence_has("is 1048576 bytes");
+  assert_int_equal(cvy_shared_make(1 << 20, false, &shared), CONVOY_OK);
+  setrlimit(RLIMIT_FSIZE, &before);
+  cvy_shared_drop(&shared);
+}
+
 static void *ring_later(void *bell) {
   usleep(50000);
   cvy_doorbell_ring(bell);
@@ -242,20 +260,67 @@ static void test_pass(void **state) {
   char got[8];
   (void)state;
   assert_int_equal(cvy_pass_pair(pair), CONVOY_OK);
-  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 0.02), CONVOY_ERR_DEVICE);
+  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 0.02), CONVOY_ERR_IO);
   assert_int_equal(cvy_pass_send(pair[1], "abcd", 4, 1), CONVOY_OK);
   assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 1.0), CONVOY_OK);
   assert_memory_equal(got, "abcd", 4);
   assert_true(fd > 2 && (fcntl(fd, F_GETFD) & FD_CLOEXEC));
   close(fd);
   cvy_pass_send(pair[1], "abcdef", 6, 1); /* longer than asked for: refused, nothing leaks */
-  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 1.0), CONVOY_ERR_DEVICE);
+  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 1.0), CONVOY_ERR_IO);
   assert_int_equal(fd, -1);
   close(pair[1]);
   double start = cvy_clock();
-  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 5.0), CONVOY_ERR_DEVICE);
+  assert_int_equal(cvy_pass_receive(pair[0], got, 4, &fd, 5.0), CONVOY_ERR_IO);
   assert_true(cvy_clock() - start < 1.0);
   close(pair[0]);
+}
+
+static int count_open(void) {
+  int count = 0;
+  for (int fd = 0; fd < 1024; ++fd) count += fcntl(fd, F_GETFD) >= 0;
+  return count;
+}
+
+/* Four bytes with so many descriptors, as a process may send them that is not ours. */
+static void send_many(int socket, int descriptors) {
+  enum { MOST = 20 };
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(MOST * sizeof(int))];
+  } room = {0};
+  char bytes[] = "abc";
+  const size_t size = (size_t)descriptors * sizeof(int);
+  int fds[MOST];
+  struct iovec part = {bytes, sizeof bytes};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = CMSG_SPACE(size)};
+  for (int i = 0; i < descriptors; ++i) fds[i] = 1;
+  room.header = (struct cmsghdr){
+      .cmsg_len = CMSG_LEN(size), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+  memcpy(CMSG_DATA(&room.header), fds, size);
+  assert_int_equal(sendmsg(socket, &message, 0), sizeof bytes);
+}
+
+/* However many come, none stays open that nobody knows of. */
+static void test_pass_more_than_asked(void **state) {
+  int pair[2], fd;
+  char got[4];
+  (void)state;
+  assert_int_equal(cvy_pass_pair(pair), CONVOY_OK);
+  const int before = count_open();
+  for (int descriptors = 1; descriptors <= 20; ++descriptors) {
+    send_many(pair[1], descriptors);
+    const convoy_status status = cvy_pass_receive(pair[0], got, sizeof got, &fd, 1.0);
+    assert_int_equal(status, descriptors == 1 ? CONVOY_OK : CONVOY_ERR_IO);
+    if (!status) close(fd);
+    assert_int_equal(count_open(), before);
+    send_many(pair[1], descriptors);
+    assert_int_equal(cvy_pass_receive(pair[0], got, sizeof got, NULL, 1.0), CONVOY_ERR_IO);
+    assert_int_equal(count_open(), before);
+  }
+  close(pair[0]);
+  close(pair[1]);
 }
 
 /* ------------------------------------------------------------------------ processes */
@@ -338,10 +403,12 @@ int main(void) {
       cmocka_unit_test(test_folders),
       cmocka_unit_test(test_libexec_folder),
       cmocka_unit_test(test_shared_memory),
+      cmocka_unit_test(test_shared_memory_beyond_the_limit),
       cmocka_unit_test(test_doorbell),
       cmocka_unit_test(test_no_ring_is_lost),
       cmocka_unit_test(test_lingering),
       cmocka_unit_test(test_pass),
+      cmocka_unit_test(test_pass_more_than_asked),
       cmocka_unit_test(test_process),
       cmocka_unit_test(test_process_signals_are_default),
   };

@@ -1,10 +1,10 @@
 /* The worker as a process: its death, and what it leaves behind. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -190,33 +190,10 @@ static void test_session_and_signals(void **state) {
   assert_int_equal(getsid(worker), worker);
   kill(worker, SIGINT);
   kill(worker, SIGPIPE);
+  kill(worker, SIGXFSZ); /* a file of the driver's has grown too large */
   lane_put(device, 1, 100, 1);
   lane_expect(device, 1, 100, 1);
   LANE->close(device);
-}
-
-static void test_inherits_no_files(void **state) {
-  int careless[20]; /* without close-on-exec */
-  (void)state;
-  for (int i = 0; i < 20; ++i) careless[i] = dup(1);
-  cvy_device *device = open_process(NULL);
-  lane_put(device, 1, 100, 1);
-  lane_expect(device, 1, 100, 1);
-  assert_in_range(count_files(worker_of(device)), 4, 6); /* std, socket, the trainer's pidfd */
-  LANE->close(device);
-  for (int i = 0; i < 20; ++i) close(careless[i]);
-}
-
-/* Whether anything has been transferred or not. Descriptor 0 is what zeroed memory names. */
-static void test_closes_no_file_of_the_host(void **state) {
-  (void)state;
-  assert_int_equal(dup2(1, 0), 0); /* whatever the test was started with, there is one now */
-  for (int used = 0; used < 2; ++used) {
-    cvy_device *device = open_process(NULL);
-    if (used) lane_put(device, 1, 100, 1);
-    LANE->close(device);
-    assert_true(fcntl(0, F_GETFD) >= 0);
-  }
 }
 
 static void test_fork_does_not_inherit_the_ring(void **state) {
@@ -332,8 +309,10 @@ static convoy_status greet(cvy_wire_hello *hello, bool with_ring, cvy_wire_hello
 }
 
 static cvy_wire_hello good_hello(void) {
-  cvy_wire_hello hello = {
-      .magic = CVY_WIRE_MAGIC, .bytes = (int64_t)sizeof(cvy_wire), .process = cvy_process_id()};
+  cvy_wire_hello hello = {.frame = {.magic = CVY_WIRE_MAGIC,
+                                    .message = CVY_WIRE_HELLO,
+                                    .bytes = (int64_t)sizeof(cvy_wire)},
+                          .process = cvy_process_id()};
   cvy_text_copy(hello.build_id, sizeof hello.build_id, cvy_build_id);
   return hello;
 }
@@ -350,17 +329,39 @@ static void test_other_build_is_refused(void **state) {
 }
 
 static void test_bad_greetings_are_refused(void **state) {
-  cvy_wire_hello answer, wrong_magic = good_hello(), wrong_size = good_hello(),
-                         no_ring = good_hello();
+  cvy_wire_hello answer, wrong_magic = good_hello(), wrong_message = good_hello(),
+                         wrong_size = good_hello(), no_ring = good_hello();
   (void)state;
-  wrong_magic.magic ^= 1;
-  wrong_size.bytes += 64;
-  assert_int_equal(greet(&wrong_magic, true, &answer), CONVOY_OK);
-  assert_int_equal(answer.status, CONVOY_ERR_DEVICE);
-  assert_int_equal(greet(&wrong_size, true, &answer), CONVOY_OK);
-  assert_int_equal(answer.status, CONVOY_ERR_DEVICE);
-  assert_int_equal(greet(&no_ring, false, &answer), CONVOY_OK);
-  assert_int_equal(answer.status, CONVOY_ERR_DEVICE);
+  wrong_magic.frame.magic ^= 1;
+  wrong_message.frame.message = CVY_WIRE_MEMORY;
+  wrong_size.frame.bytes += 64;
+  const struct {
+    cvy_wire_hello *hello;
+    bool with_ring;
+  } bad[] = {{&wrong_magic, true}, {&wrong_message, true}, {&wrong_size, true}, {&no_ring, false}};
+  for (size_t i = 0; i < CVY_COUNT(bad); ++i) {
+    assert_int_equal(greet(bad[i].hello, bad[i].with_ring, &answer), CONVOY_OK);
+    assert_int_equal(answer.status, CONVOY_ERR_IO);
+  }
+}
+
+/* What no transfer can do without is looked for when the device is opened. */
+static void test_limit_on_files(void **state) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  struct rlimit before, limit;
+  int32_t count = 0;
+  (void)state;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  limit = (struct rlimit){8 << 20, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const convoy_status listed = LANE->list(&options, NULL, 0, &count);
+  const convoy_status opened = LANE->open(0, &options, &device);
+  setrlimit(RLIMIT_FSIZE, &before);
+  assert_int_equal(listed, CONVOY_OK);
+  assert_int_equal(opened, CONVOY_ERR_MEMORY);
+  assert_sentence_has("cannot reserve 67108864 bytes of shared memory");
+  assert_no_children();
 }
 
 /* Another program in the worker's place: /bin/true ends without a word. */
@@ -378,6 +379,12 @@ static void test_no_worker_at_all(void **state) {
   convoy_status missing = CONVOY_HAVE_OPENCL ? CONVOY_ERR_DEVICE : CONVOY_ERR_UNSUPPORTED;
   assert_int_equal(LANE->list(&options, NULL, 0, &count), missing);
   assert_sentence_has(path);
+  assert_sentence_has("No such file or directory");
+  assert_int_equal(cvy_file_write(path, "", 0), CONVOY_OK); /* it is there, and no program */
+  assert_int_equal(LANE->list(&options, NULL, 0, &count), missing);
+  assert_sentence_has(path);
+  assert_sentence_has("Permission denied");
+  unlink(path);
   assert_int_equal(symlink("/bin/true", path), 0);
   assert_int_equal(LANE->list(&options, NULL, 0, &count), CONVOY_ERR_DEVICE);
   assert_sentence_has("exited with status 0 before it answered");
@@ -397,14 +404,13 @@ int main(void) {
       cmocka_unit_test(test_hung_worker_is_closed),
       cmocka_unit_test(test_stopped_worker_is_closed),
       cmocka_unit_test(test_session_and_signals),
-      cmocka_unit_test(test_inherits_no_files),
-      cmocka_unit_test(test_closes_no_file_of_the_host),
       cmocka_unit_test(test_fork_does_not_inherit_the_ring),
       cmocka_unit_test(test_no_growth_process),
       cmocka_unit_test(test_no_growth_thread),
       cmocka_unit_test(test_idle_is_not_woken),
       cmocka_unit_test(test_other_build_is_refused),
       cmocka_unit_test(test_bad_greetings_are_refused),
+      cmocka_unit_test(test_limit_on_files),
       cmocka_unit_test(test_no_worker_at_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

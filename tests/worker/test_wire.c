@@ -131,17 +131,19 @@ static void test_random_answers(void **state) {
     assert_in_range(reply.status, CONVOY_OK, CONVOY_ERR_INTERRUPTED);
     assert_ends(reply.sentence, sizeof reply.sentence);
     for (int j = 0; j < CVY_WIRE_DEVICES; ++j) {
-      assert_ends(reply.facts[j].info.name, sizeof reply.facts[j].info.name);
-      assert_in_range(reply.facts[j].info.type, CONVOY_DEVICE_GPU, CONVOY_DEVICE_ACCELERATOR);
-      assert_true(reply.facts[j].max_work_group >= 1);
-      assert_true(reply.facts[j].info.compute_units >= 1);
+      cvy_facts facts;
+      cvy_wire_get_facts(wire, j, &facts);
+      assert_ends(facts.info.name, sizeof facts.info.name);
+      assert_in_range(facts.info.type, CONVOY_DEVICE_GPU, CONVOY_DEVICE_ACCELERATOR);
+      assert_true(facts.max_work_group >= 1);
+      assert_true(facts.info.compute_units >= 1);
     }
     assert_in_range(cvy_wire_get_fault(wire, sentence, sizeof sentence), CONVOY_ERR_ARGUMENT,
                     CONVOY_ERR_INTERRUPTED);
     assert_ends(sentence, sizeof sentence);
     cvy_wire_get_usage(wire, &usage);
     random_bytes(&hello, sizeof hello);
-    assert_false(cvy_wire_check_hello(&hello));
+    assert_int_equal(cvy_wire_check_hello(&hello, CVY_WIRE_ANSWER), CONVOY_ERR_IO);
     assert_ends(hello.build_id, sizeof hello.build_id);
   }
   free(wire);
@@ -198,6 +200,13 @@ static void rig_post(cvy_wire *wire, const cvy_command *command) {
   }
 }
 
+/* Sends what goes with a command that is posted next: `fd` -1 for none. */
+static void rig_send(rig *self, const cvy_command *command, int fd) {
+  const cvy_wire *wire = self->ring.memory;
+  const cvy_wire_frame frame = cvy_wire_memory_frame(command, atomic_load(&wire->posted) + 1);
+  assert_int_equal(cvy_pass_send(self->socket, &frame, sizeof frame, fd), CONVOY_OK);
+}
+
 static bool rig_end(rig *self, cvy_wire *wire) {
   atomic_store(&wire->leave, 1);
   cvy_doorbell_ring(&wire->work);
@@ -241,7 +250,7 @@ static void test_loop_survives_random_commands(void **state) {
   (void)state;
   seed();
   assert_int_equal(cvy_shared_make(4096, false, &block), CONVOY_OK);
-  assert_int_equal(cvy_pass_send(own.socket, "", 1, block.fd), CONVOY_OK);
+  rig_send(&own, &command, block.fd);
   rig_post(wire, &command);
   assert_int_equal(wire->reply.status, CONVOY_OK);
   open_device(wire);
@@ -291,16 +300,54 @@ static void test_block_without_memory(void **state) {
   cvy_command command = {.kind = CVY_WIRE_MAP, .bytes = 1 << 20};
   cvy_shared small;
   (void)state;
-  assert_int_equal(cvy_pass_send(own.socket, "", 1, -1), CONVOY_OK);
+  rig_send(&own, &command, -1);
   rig_post(wire, &command);
-  assert_int_equal(wire->reply.status, CONVOY_ERR_DEVICE);
+  assert_int_equal(wire->reply.status, CONVOY_ERR_IO);
   assert_int_equal(cvy_shared_make(4096, false, &small), CONVOY_OK);
-  assert_int_equal(cvy_pass_send(own.socket, "", 1, small.fd), CONVOY_OK);
+  rig_send(&own, &command, small.fd);
   rig_post(wire, &command);
   assert_int_equal(wire->reply.status, CONVOY_ERR_DEVICE);
   assert_non_null(strstr(wire->reply.sentence, "is not 1048576 bytes large"));
   assert_int_equal(atomic_load(&wire->fault), 0);
   cvy_shared_drop(&small);
+  assert_true(rig_end(&own, wire));
+}
+
+/* Maps after another message than the command's own has been sent; returns the worker's answer. */
+static const char *map_after(rig *own, const void *message, size_t bytes, int fd) {
+  cvy_wire *wire = own->ring.memory;
+  const cvy_command command = {.kind = CVY_WIRE_MAP, .block = 5, .bytes = 4096};
+  assert_int_equal(cvy_pass_send(own->socket, message, bytes, fd), CONVOY_OK);
+  rig_post(wire, &command);
+  assert_int_equal(wire->reply.status, CONVOY_ERR_IO);
+  return wire->reply.sentence;
+}
+
+/* Nothing is mapped for a command but what was sent for it. */
+static void test_block_of_another_command(void **state) {
+  static const char printed[] = "loss 0.25\n";
+  static const struct {
+    uint32_t block;
+    int64_t bytes;
+    int ahead;
+  } wrong[] = {{4, 4096, 1}, {5, 8192, 1}, {5, 4096, 0}, {5, 4096, 2}};
+  rig own;
+  cvy_wire *wire = rig_start(&own);
+  cvy_shared block;
+  (void)state;
+  assert_int_equal(cvy_shared_make(8192, false, &block), CONVOY_OK);
+  for (size_t i = 0; i < CVY_COUNT(wrong); ++i) {
+    const cvy_command other = {
+        .kind = CVY_WIRE_MAP, .block = wrong[i].block, .bytes = wrong[i].bytes};
+    const uint64_t number = atomic_load(&wire->posted) + (uint64_t)wrong[i].ahead;
+    const cvy_wire_frame frame = cvy_wire_memory_frame(&other, number);
+    const char *answer = map_after(&own, &frame, sizeof frame, block.fd);
+    assert_non_null(strstr(answer, "where block 5, 4096 bytes"));
+  }
+  assert_non_null(strstr(map_after(&own, printed, sizeof printed, -1), "message of 11 bytes"));
+  char padded[sizeof(cvy_wire_frame)] = "a line as long as a frame is, 32";
+  assert_non_null(strstr(map_after(&own, padded, sizeof padded, block.fd), "not from Convoy"));
+  cvy_shared_drop(&block);
   assert_true(rig_end(&own, wire));
 }
 
@@ -314,6 +361,7 @@ int main(void) {
       cmocka_unit_test(test_loop_refuses_before_open),
       cmocka_unit_test(test_loop_ends_on_impossible_counts),
       cmocka_unit_test(test_block_without_memory),
+      cmocka_unit_test(test_block_of_another_command),
   };
   random_state = 12345;
   return cmocka_run_group_tests(tests, NULL, NULL);

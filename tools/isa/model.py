@@ -18,7 +18,6 @@ docs/rdna1.md says where each number comes from, and how far the model is off.
 
 import argparse
 import csv
-import json
 import math
 import os
 import statistics
@@ -27,6 +26,9 @@ import tempfile
 from dataclasses import dataclass
 
 import isa
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+import bench_lines
 
 
 @dataclass
@@ -190,11 +192,9 @@ def predict(device, tables, compiled, which=()):
 
 
 def read_results(path, tables, row):
-    with open(path, encoding="utf-8") as file:
-        lines = [json.loads(line) for line in file]
     return {(line["table"], line["shape"], line["pass"]): 1e-3 * line["median_ms"]
-            for line in lines if line["type"] == "line" and line["status"] == "ok"
-            and line["table"] in tables and line["algorithm"] == row}
+            for line in bench_lines.timed(bench_lines.read_whole(path))
+            if line["table"] in tables and line["algorithm"] == row}
 
 
 def check(path):

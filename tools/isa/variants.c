@@ -86,7 +86,7 @@ static bool perform_layer(run *all, const char *table, const layer *from) {
   for (int d = 0; d < 3; d++) {
     const struct problem *shape = &from->shape;
     cvy_problem p;
-    char label[256];
+    char label[CONVOY_PROBLEM_TEXT + 256];
     if (cvy_problem_make(&shape->conv, (convoy_direction)d, shape->x_shape, shape->w_shape, 0.0f,
                          false, NULL, &p))
       return false;

@@ -12,6 +12,14 @@ Arrays are numpy's, or anything numpy sees memory of: float32, NCHW (NCW, NCZHW)
 exceptions with the library's sentence. `python -m convoy` shows the devices.
 """
 
+try:
+    import numpy as _numpy  # noqa: F401
+except ImportError as error:  # `name`, so that python -m convoy tells it in a line
+    raise ImportError(
+        f"Convoy needs numpy, and it cannot be imported ({error}): python -m pip install numpy",
+        name=__name__,
+    ) from error
+
 from ._context import Context, open
 from ._conv import flops, format_problem, output_shape, parse_problem
 from ._devices import build_info, devices, list_devices, version

@@ -19,8 +19,17 @@ _POINTER = ctypes.POINTER(ctypes.c_float)
 _FLOAT32 = np.dtype(np.float32)
 
 
+def _seen(value: Any, name: str) -> np.ndarray:
+    """What numpy makes of it; what it cannot, the value's own library says why."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = type(value).__name__
+        raise argument_error(f"{name} is a {kind} that numpy cannot read: {error}") from error
+
+
 def _float32(value: Any, name: str) -> np.ndarray:
-    array = np.asarray(value)
+    array = _seen(value, name)
     if array.dtype != _FLOAT32 and array.dtype.newbyteorder("=") != _FLOAT32:
         raise argument_error(
             f"{name} is {array.dtype}, Convoy computes in float32: "

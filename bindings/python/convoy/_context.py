@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import numpy as np
 
-from . import _host, _queue
+from . import _host, _log, _queue
 from ._conv import Geometry, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
 from ._handle import Handle
 from ._hooks import EventHook, event_function
-from ._lib import DeviceStruct, HealthStruct, PlanStruct
+from ._keywords import keywords
+from ._lib import DESCRIPTION_TEXT, DeviceStruct, HealthStruct, PlanStruct
 from ._load import library
 from ._memory import shared_array
 from ._options import Options, options_struct
 from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
+from ._single import Single
 from ._tensor import Tensor
+from ._values import c_text, flag, integer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,7 +35,7 @@ def _operations(*operands: Any) -> Any:
     return _queue if any(isinstance(operand, Tensor) for operand in operands) else _host
 
 
-class Context:
+class Context(Single):
     """A device, opened. Use as `with convoy.open() as context:`, or close() it.
 
     May be used from any thread; its operations are carried out in the order of their calls. After
@@ -47,10 +50,14 @@ class Context:
 
     Keywords of every operation: stride, padding, dilation, groups, transposed, output_padding. One
     int serves all spatial axes; else one entry per axis, outermost first; an entry of padding may
-    be a pair (begin, end). `run`, a convoy.Run, is filled with how the call was carried out; with
-    tensors the call then waits. `out` receives the result and is returned.
+    be a pair (begin, end), and padding "same" or "valid" is PyTorch's. `run`, a convoy.Run, is
+    filled with how the call was carried out; with tensors the call then waits. `out` receives the
+    result and is returned.
     """
 
+    _instead = "it is an open device; any thread may use this one, or open another"
+
+    @keywords(Options)
     def __init__(self, device: Optional[str] = None, **options: Unpack[Options]) -> None:
         opened = ctypes.c_void_p()
         check(library.convoy_open(options_struct(device, **options), ctypes.byref(opened)))
@@ -67,7 +74,7 @@ class Context:
         self.close()
 
     def __repr__(self) -> str:
-        return "convoy.Context(closed)" if self.closed else f"convoy.Context({self.device.id!r})"
+        return "<convoy.Context, closed>" if self.closed else f"<convoy.Context: {self.description}>"
 
     def close(self) -> None:
         """Waits for calls in other threads and for what was enqueued, then gives the device back.
@@ -87,8 +94,18 @@ class Context:
             check(library.convoy_context_device(handle, struct))
         return Device(**values_of(Device, struct))
 
+    @property
+    def description(self) -> str:
+        """One line: the device the context runs on and why it is that one; where it is the CPU engine
+        in place of another, of which, for how long and why."""
+        text = ctypes.create_string_buffer(DESCRIPTION_TEXT)
+        with self._handle as handle:
+            check(library.convoy_context_describe(handle, text, DESCRIPTION_TEXT))
+        return text.value.decode("utf-8", "replace")
+
     # ------------------------------------------------------------------------- operations
 
+    @keywords(Geometry)
     def forward(
         self,
         x: Array,
@@ -111,6 +128,7 @@ class Context:
         operations = _operations(x, w, bias, out)
         return operations.forward(self, x, w, bias, epilogue, out, run, geometry)
 
+    @keywords(Geometry)
     def backward_data(
         self,
         dy: Array,
@@ -126,9 +144,10 @@ class Context:
 
         accumulate: adds to what `out` holds. Returns dx of shape x_shape.
         """
-        operations = _operations(dy, w, out)
-        return operations.backward_data(self, dy, w, x_shape, out, accumulate, run, geometry)
+        operations, add = _operations(dy, w, out), flag(accumulate, "accumulate")
+        return operations.backward_data(self, dy, w, x_shape, out, add, run, geometry)
 
+    @keywords(Geometry)
     def backward_weights(
         self,
         x: Array,
@@ -144,9 +163,10 @@ class Context:
 
         accumulate: adds to what `out` holds. Returns dw of shape w_shape.
         """
-        operations = _operations(x, dy, out)
-        return operations.backward_weights(self, x, dy, w_shape, out, accumulate, run, geometry)
+        operations, add = _operations(x, dy, out), flag(accumulate, "accumulate")
+        return operations.backward_weights(self, x, dy, w_shape, out, add, run, geometry)
 
+    @keywords()
     def backward_bias(
         self,
         dy: Array,
@@ -159,10 +179,12 @@ class Context:
 
         accumulate: adds to what `out` holds. Returns db [K].
         """
-        return _operations(dy, out).backward_bias(self, dy, out, accumulate, run)
+        add = flag(accumulate, "accumulate")
+        return _operations(dy, out).backward_bias(self, dy, out, add, run)
 
     # ---------------------------------------------------------------------------- memory
 
+    @keywords()
     def tensor(self, source: Any) -> Tensor:
         """A tensor with a copy of an array, or of zeros when `source` is a tuple: its shape."""
         if isinstance(source, tuple):
@@ -172,6 +194,7 @@ class Context:
         tensor.write(array)
         return tensor
 
+    @keywords()
     def shared_zeros(self, shape: Shape) -> np.ndarray:
         """An array of zeros that a worker process reads and writes without a copy in between.
         Children made by fork() share it; they do not get a copy on write."""
@@ -190,10 +213,11 @@ class Context:
         with self._handle as handle:
             library.convoy_interrupt(handle)
 
+    @keywords()
     def mark_step(self, step: int) -> None:
         """Tells the number of the training step that begins; reports of faults name it."""
         with self._handle as handle:
-            check(library.convoy_mark_step(handle, step))
+            check(library.convoy_mark_step(handle, integer(step, "step")))
 
     def algorithms(self) -> List[str]:
         """Names of the device's algorithms, preferred first."""
@@ -205,11 +229,13 @@ class Context:
                     return names
                 names.append(name.decode())
 
+    @keywords()
     def set_algorithm(self, name: Optional[str]) -> None:
         """From now on runs only this algorithm; None lets the context choose again."""
         with self._handle as handle:
-            check(library.convoy_set_algorithm(handle, (name or "").encode()))
+            check(library.convoy_set_algorithm(handle, c_text(name, "algorithm")))
 
+    @keywords(Geometry)
     def plan(
         self,
         direction: Union[str, int],
@@ -225,12 +251,13 @@ class Context:
         """
         at = layout(x_shape, w_shape, geometry)
         struct = PlanStruct()
-        name = None if algorithm is None else algorithm.encode()
+        name = c_text(algorithm, "algorithm")
         problem = at.conv, direction_of(direction), at.x_extents, at.w_extents
         with self._handle as handle:
             check(library.convoy_plan_problem(handle, name, *problem, struct))
         return Plan(**values_of(Plan, struct))
 
+    @keywords(Geometry)
     def prepare(
         self,
         direction: Union[str, int],
@@ -263,6 +290,7 @@ class Context:
             check(library.convoy_get_health(handle, struct))
         return Health(**values_of(Health, struct))
 
+    @keywords()
     def on_event(self, hook: Optional[EventHook]) -> None:
         """Calls `hook(event)` for every downgrade, fault and failover, on the thread of a call of
         this context; the hook may use Convoy but not close the context. None stops it."""
@@ -273,11 +301,19 @@ class Context:
             check(library.convoy_set_event_callback(handle, function, None))
 
 
-def open(device: Optional[str] = None, **options: Unpack[Options]) -> Context:
+@keywords(Options)
+def open(
+    device: Optional[str] = None, *, verbose: bool = False, **options: Unpack[Options]
+) -> Context:
     """Opens a device: "auto" (a GPU if there is one, else the CPU engine), "cpu", "ocl", "ocl:1" or
-    part of a device's name.
+    part of a device's name. A name that no device ever bore on this machine raises NotFoundError; a
+    device that is gone or does not open is computed for by the CPU, unless `require_device`.
 
-    Other keywords are the options of _options.py; what is left out comes from the environment, else
-    the default.
+    verbose: one line on stderr says which device it is, and why. Other keywords are the options of
+    _options.py; what is left out comes from the environment, else the default.
     """
-    return Context(device, **options)
+    wanted = flag(verbose, "verbose")
+    context = Context(device, **options)
+    if wanted:
+        _log.say(f"computing on {context.description}")
+    return context

@@ -1,7 +1,7 @@
 """The geometry keywords of every operation, and what follows from shapes alone.
 
 stride, dilation, output_padding: one int for all spatial axes, or one per axis, outermost first.
-padding: likewise; an entry may also be a pair (begin, end). In elements.
+padding: likewise; an entry may also be a pair (begin, end). In elements. Or "valid" or "same".
 groups: int. transposed: bool, weights then [C][K/groups][T][R][S], as in PyTorch.
 """
 
@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import operator
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, TypedDict, Union
 
 from ._errors import argument_error, check, shape_error
-from ._lib import MAX_DIMS, MAX_RANK, Activation, Axes, ConvStruct, Direction, EpilogueStruct
+from ._keywords import keywords
+from ._lib import (
+    MAX_DIMS,
+    MAX_RANK,
+    PROBLEM_TEXT,
+    Activation,
+    Axes,
+    ConvStruct,
+    Direction,
+    EpilogueStruct,
+)
 from ._load import library
+from ._padding import in_numbers
 from ._records import Problem
+from ._values import are_integers, c_text, finite, flag, integer, member, one_of, shape_of, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 PerAxis = Union[int, Sequence[int]]
-Padding = Union[int, Sequence[Union[int, Tuple[int, int]]]]
+Padding = Union[int, str, Sequence[Union[int, Tuple[int, int]]]]
 Shape = Sequence[int]
 
 
@@ -36,26 +47,17 @@ class Geometry(TypedDict, total=False):
     output_padding: PerAxis
 
 
-_FORMAT_SIZE = 256  # always suffices, convoy_format_problem says
-
-
-def integer(value: Any, name: str) -> int:
-    """An int that fits 64 bits: ctypes would cut a longer one without a word."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise argument_error(f"{name} is {value!r}, not an integer") from None
-    if not -(2**63) <= number < 2**63:
-        raise argument_error(f"{name} is {number}, which does not fit 64 bits")
-    return number
+def _has_entries(value: Any) -> bool:
+    scalar = isinstance(value, (str, bytes)) or getattr(value, "shape", None) == ()
+    return hasattr(value, "__len__") and not scalar
 
 
 def per_axis(value: Any, rank: int, name: str) -> List[Any]:
     """One entry per spatial axis."""
-    if not hasattr(value, "__len__") or getattr(value, "shape", None) == ():
+    if not _has_entries(value):
         return [value] * rank
     if len(value) != rank:
-        raise argument_error(f"{name} has {len(value)} entries for {rank} spatial axes: {value!r}")
+        raise argument_error(f"{name} has {len(value)} entries for {rank} axes: {shown(value)}")
     return list(value)
 
 
@@ -71,8 +73,18 @@ def _sides(padding: Any, rank: int) -> Tuple[Any, Any]:
     return Axes(*(pair[0] for pair in pairs)), Axes(*(pair[1] for pair in pairs))
 
 
+def _rank_of(x_shape: Shape, w_shape: Shape) -> int:
+    if not 3 <= len(x_shape) <= MAX_DIMS:
+        raise shape_error(
+            f"{len(x_shape)} extents: a convolution has 3, 4 or 5, batch and channels first"
+        )
+    if len(w_shape) != len(x_shape):
+        raise shape_error(f"x has shape {x_shape} and w {w_shape}: as many extents")
+    return len(x_shape) - 2
+
+
 def conv_struct(
-    rank: int,
+    filters: Sequence[int],
     stride: PerAxis = 1,
     padding: Padding = 0,
     dilation: PerAxis = 1,
@@ -80,15 +92,17 @@ def conv_struct(
     transposed: bool = False,
     output_padding: PerAxis = 0,
 ) -> ConvStruct:
-    """The keywords as the library's struct; what is legal is the library's to say."""
-    if not 1 <= rank <= MAX_RANK:
-        raise shape_error(
-            f"{rank + 2} extents: a convolution has 3, 4 or 5, batch and channels first"
-        )
+    """The keywords as the library's struct; what is legal is the library's to say.
+
+    filters: the extents of the filter, one per spatial axis."""
+    rank = len(filters)
+    if isinstance(padding, str):
+        steps = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
+        padding = in_numbers(padding, filters, *steps, transposed)
     begin, end = _sides(padding, rank)
     return ConvStruct(
         rank=rank,
-        transposed=bool(transposed),
+        transposed=transposed,
         groups=integer(groups, "groups"),
         stride=_axes(stride, rank, "stride"),
         pad_begin=begin,
@@ -106,27 +120,25 @@ _ACTIVATIONS = {
 
 
 def epilogue_struct(activation: Optional[str], slope: float) -> EpilogueStruct:
-    if activation not in _ACTIVATIONS:
-        raise argument_error(f'activation is {activation!r}, not None, "relu" or "leaky_relu"')
-    return EpilogueStruct(activation=_ACTIVATIONS[activation], slope=slope)
+    kind = one_of(activation, _ACTIVATIONS, "activation")
+    return EpilogueStruct(activation=kind, slope=finite(slope, "slope"))
 
 
 def extents(shape: Shape, name: str = "shape") -> Any:
     """A shape as the library reads it: at least 5 entries, so that none is read beyond."""
-    numbers = [integer(extent, name) for extent in shape]
+    numbers = shape_of(shape, name)
     return (ctypes.c_int64 * max(len(numbers), MAX_DIMS))(*numbers)
 
 
 class Layout:
     """One convolution with its shapes: checked by the library, ready to be passed to it."""
 
-    def __init__(self, x_shape: Shape, w_shape: Shape, geometry: Geometry) -> None:
-        self.x_shape = tuple(x_shape)
-        self.w_shape = tuple(w_shape)
-        rank = len(self.x_shape) - 2
-        self.conv = conv_struct(rank, **geometry)
-        if len(self.w_shape) != rank + 2:
-            raise shape_error(f"x has shape {self.x_shape} and w {self.w_shape}: as many extents")
+    def __init__(
+        self, x_shape: Tuple[int, ...], w_shape: Tuple[int, ...], geometry: Dict[str, Any]
+    ) -> None:
+        self.x_shape, self.w_shape = x_shape, w_shape
+        rank = _rank_of(x_shape, w_shape)
+        self.conv = conv_struct(w_shape[2:], **geometry)
         self.x_extents = extents(self.x_shape, "x_shape")
         self.w_extents = extents(self.w_shape, "w_shape")
         y_extents = (ctypes.c_int64 * MAX_DIMS)()
@@ -136,17 +148,33 @@ class Layout:
 
 @functools.lru_cache(maxsize=1024)
 def _remembered(x_shape: Tuple[int, ...], w_shape: Tuple[int, ...], **geometry: Any) -> Layout:
-    return Layout(x_shape, w_shape, cast(Geometry, geometry))
+    return Layout(x_shape, w_shape, geometry)
+
+
+def _integers(value: Any, name: str, levels: int = 2) -> Any:
+    """An integer, or a tuple of what its entries are; pairs of paddings are the second level."""
+    if type(value) is int or are_integers(value):
+        return value
+    if levels == 0 or not _has_entries(value):
+        return integer(value, name)
+    return tuple(_integers(entry, name, levels - 1) for entry in value)
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A keyword's value as it is remembered by: 1.0 equals 1, and shall not be taken for it."""
+    if name == "transposed":
+        return flag(value, name)
+    return value if name == "padding" and isinstance(value, str) else _integers(value, name)
 
 
 def layout(x_shape: Shape, w_shape: Shape, geometry: Geometry) -> Layout:
     """The layout of a call. A training repeats the same few: they are remembered."""
-    try:
-        return _remembered(tuple(x_shape), tuple(w_shape), **geometry)
-    except TypeError:  # a list in the geometry cannot be remembered
-        return Layout(x_shape, w_shape, geometry)
+    shapes = shape_of(x_shape, "x_shape"), shape_of(w_shape, "w_shape")
+    plain = {name: _plain(value, name) for name, value in geometry.items()}
+    return _remembered(*shapes, **plain)
 
 
+@keywords(Geometry)
 def output_shape(x_shape: Shape, w_shape: Shape, **geometry: Unpack[Geometry]) -> Tuple[int, ...]:
     """Shape of y for shapes of x and w: [N][K] and per spatial axis, with dilation d, filter f and
     both paddings p, floor((i + p - d (f - 1) - 1) / stride) + 1; transposed:
@@ -157,13 +185,10 @@ def output_shape(x_shape: Shape, w_shape: Shape, **geometry: Unpack[Geometry]) -
 
 def direction_of(value: Union[str, int]) -> Direction:
     """A direction by name ("backward_data") or value."""
-    try:
-        return Direction[value.upper()] if isinstance(value, str) else Direction(value)
-    except (KeyError, ValueError):
-        names = ", ".join(direction.name.lower() for direction in Direction)
-        raise argument_error(f"direction is {value!r}, not one of {names}") from None
+    return member(value, Direction, "direction")
 
 
+@keywords(Geometry)
 def flops(
     direction: Union[str, int], x_shape: Shape, w_shape: Shape, **geometry: Unpack[Geometry]
 ) -> float:
@@ -173,23 +198,26 @@ def flops(
     return float(library.convoy_flops(*problem))
 
 
+@keywords(Geometry)
 def format_problem(
     direction: Union[str, int], x_shape: Shape, w_shape: Shape, **geometry: Unpack[Geometry]
 ) -> str:
     """One line of the shape grammar, such as "n2c6h17w14 k4r3s4 stride2,5 forward"."""
     at = layout(x_shape, w_shape, geometry)
     problem = at.conv, at.x_extents, at.w_extents, direction_of(direction)
-    text = ctypes.create_string_buffer(_FORMAT_SIZE)
-    check(library.convoy_format_problem(*problem, text, _FORMAT_SIZE))
+    text = ctypes.create_string_buffer(PROBLEM_TEXT)
+    check(library.convoy_format_problem(*problem, text, PROBLEM_TEXT))
     return text.value.decode()
 
 
+@keywords()
 def parse_problem(text: str) -> Problem:
     """A line of the shape grammar (convoy.h has it) taken apart."""
     conv = ConvStruct()
     x_extents, w_extents = (ctypes.c_int64 * MAX_DIMS)(), (ctypes.c_int64 * MAX_DIMS)()
     direction = ctypes.c_int()
-    check(library.convoy_parse_problem(text.encode(), conv, x_extents, w_extents, direction))
+    line = c_text(text, "problem")
+    check(library.convoy_parse_problem(line, conv, x_extents, w_extents, direction))
     dims = conv.rank + 2
     shapes = tuple(x_extents[:dims]), tuple(w_extents[:dims])
     return Problem(Direction(direction.value), *shapes, _keywords(conv))

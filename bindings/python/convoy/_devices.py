@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, List, Tuple
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 from ._errors import check
+from ._keywords import keywords
 from ._lib import DeviceStruct
 from ._load import library
 from ._options import Options, options_struct
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 _WHY_SIZE = 512
 
 
-def list_devices(**options: Unpack[Options]) -> Tuple[List[Device], str]:
-    """The devices, and why OpenCL could not be asked for more of them ("" if it could)."""
-    asked = options_struct(**options)
+@keywords(Options)
+def list_devices(
+    device: Optional[str] = None, **options: Unpack[Options]
+) -> Tuple[List[Device], str]:
+    """The devices, and why OpenCL was not asked for more of them ("" if it was)."""
+    asked = options_struct(device, **options)
     why = ctypes.create_string_buffer(_WHY_SIZE)
     capacity, count = 16, ctypes.c_int32()
     while True:
@@ -33,10 +37,12 @@ def list_devices(**options: Unpack[Options]) -> Tuple[List[Device], str]:
     return devices, why.value.decode("utf-8", "replace")
 
 
-def devices(**options: Unpack[Options]) -> List[Device]:
+@keywords(Options)
+def devices(device: Optional[str] = None, **options: Unpack[Options]) -> List[Device]:
     """The CPU engine first, then every OpenCL device. OpenCL is asked in a process of its own
-    unless `isolation="none"`; keywords as in convoy.open(), without a device."""
-    return list_devices(**options)[0]
+    unless `isolation="none"`, and not at all where the device is "cpu"; arguments as in
+    convoy.open()."""
+    return list_devices(device, **options)[0]
 
 
 def version() -> str:

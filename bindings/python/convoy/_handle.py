@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Optional
 
 from ._errors import argument_error
 from ._load import library
+from ._single import Single
 
 
 def _is_running(codes: List[CodeType]) -> bool:
@@ -29,7 +30,7 @@ def _is_running(codes: List[CodeType]) -> bool:
     return frame is not None
 
 
-class Handle:
+class Handle(Single):
     """`with handle as pointer:` around every call that takes the context."""
 
     def __init__(self, pointer: int) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import atexit
 from typing import Any, Callable, List, Optional, Union
 
-from . import _lib
+from . import _lib, _log
 from ._errors import argument_error
+from ._keywords import keywords
 from ._lib import LogLevel
 from ._load import library
 from ._records import Event, values_of
 from ._release import inside_log_hook
+from ._values import member, shown
 
 LogHook = Callable[[LogLevel, str], Any]
 EventHook = Callable[[Event], Any]
@@ -23,15 +25,13 @@ EventHook = Callable[[Event], Any]
 _log_hooks: List[Any] = []
 
 
-def _level_of(level: Union[str, int]) -> LogLevel:
-    try:
-        return LogLevel[level.upper()] if isinstance(level, str) else LogLevel(level)
-    except (KeyError, ValueError):
-        names = ", ".join(each.name.lower() for each in LogLevel)
-        raise argument_error(f"log level is {level!r}, not one of {names}") from None
+def _check_hook(hook: Any) -> None:
+    if hook is not None and not callable(hook):
+        raise argument_error(f"hook is {shown(hook)}, neither a function nor None")
 
 
 def _log_function(hook: Optional[LogHook]) -> Any:
+    _check_hook(hook)
     if hook is None:
         return _lib.LogFunction(0)
     wanted = hook
@@ -43,14 +43,17 @@ def _log_function(hook: Optional[LogHook]) -> Any:
     return _lib.LogFunction(call)
 
 
+@keywords()
 def set_log(hook: Optional[LogHook], level: Union[str, int] = LogLevel.WARNING) -> None:
     """Sends log lines up to `level` to `hook(level, line)`; None writes them to stderr again.
 
     For the whole process. The hook may be called on any thread and must not call Convoy.
     """
     wrapped = _log_function(hook)
+    most = member(level, LogLevel, "level")
     _log_hooks.append(wrapped)
-    library.convoy_set_log(wrapped, None, _level_of(level))
+    library.convoy_set_log(wrapped, None, most)
+    _log.send_to(wrapped, most)
 
 
 # A library thread must not call into an interpreter that is gone.
@@ -59,6 +62,7 @@ atexit.register(set_log, None)
 
 def event_function(hook: Optional[EventHook]) -> Any:
     """`hook` as a C callback; None as a NULL one."""
+    _check_hook(hook)
     if hook is None:
         return _lib.EventFunction(0)
     wanted = hook

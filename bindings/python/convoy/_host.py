@@ -12,6 +12,7 @@ from ._errors import argument_error, check
 from ._lib import EpilogueStruct, RunStruct
 from ._load import library
 from ._records import Run, values_of
+from ._values import shown
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 def call(context: Context, function: Callable[..., int], run: Optional[Run], *args: Any) -> None:
     """Calls a C operation and fills `run`."""
+    if not isinstance(run, (Run, type(None))):
+        raise argument_error(f"run is {shown(run)}, not a convoy.Run to be filled")
     struct = None if run is None else RunStruct()
     with context._handle as handle:
         check(function(handle, *args, struct))

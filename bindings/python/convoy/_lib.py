@@ -25,6 +25,8 @@ from ctypes import (
 VERSION = (0, 1, 0)
 MAX_RANK = 3
 MAX_DIMS = 5
+DESCRIPTION_TEXT = 640
+PROBLEM_TEXT = 384  # bytes that hold any problem as text
 
 
 class Status(enum.IntEnum):
@@ -161,6 +163,8 @@ class OptionsStruct(Sized):
         ("winograd", c_int32),
         ("reserved2", c_int32),
         ("team", c_void_p),
+        ("require_device", c_int32),
+        ("reserved3", c_int32),
     ]
 
 
@@ -271,6 +275,7 @@ class HealthStruct(Sized):
         ("history_bytes", c_int64),
         ("retired_bytes", c_int64),
         ("cpu_stalls", c_int64),
+        ("fallback_seconds", c_int64),
     ]
 
 
@@ -338,6 +343,7 @@ FUNCTIONS = {
     "convoy_open": (_status, [_options, POINTER(_context)]),
     "convoy_close": (None, [_context]),
     "convoy_context_device": (_status, [_context, _device]),
+    "convoy_context_describe": (_status, [_context, c_char_p, c_size_t]),
     "convoy_sync": (_status, [_context]),
     "convoy_interrupt": (None, [_context]),
     "convoy_mark_step": (_status, [_context, c_int64]),

@@ -33,7 +33,8 @@ def _check_version(library: ctypes.CDLL, place: str) -> None:
     text = library.convoy_version().decode()
     wanted = "{}.{}.".format(*_lib.VERSION)
     if not text.startswith(wanted):
-        raise ImportError(f"{place} is Convoy {text}; this package needs {wanted}x")
+        sentence = f"{place} is Convoy {text}; this package needs {wanted}x"
+        raise ImportError(sentence, name=__package__)
 
 
 def _load() -> ctypes.CDLL:
@@ -48,7 +49,8 @@ def _load() -> ctypes.CDLL:
         return library
     raise ImportError(
         "libconvoy could not be loaded; build it (cmake --preset release && cmake --build --preset "
-        "release) or set CONVOY_LIBRARY to the file. Tried " + "; ".join(failures)
+        "release) or set CONVOY_LIBRARY to the file. Tried " + "; ".join(failures),
+        name=__package__,  # so that python -m convoy tells it in a line
     )
 
 

@@ -5,6 +5,7 @@
     algorithm           (choose)  run only this one; others are refused
     isolation           process   "process" or "none": where the driver lives
     failover            True      False: a device fault is raised, not hidden
+    require_device      False     True: an error where the CPU would be opened in place of the device
     tune                True      False: table order, no measured records
     threads             cores     threads of the CPU engine
     workspace_limit     1 GiB     bytes of scratch one operation may use
@@ -20,11 +21,11 @@ The environment variable of a keyword is CONVOY_ with its name in capitals; team
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, TypedDict
+from typing import Optional, TypedDict
 
-from ._conv import integer
-from ._errors import argument_error
 from ._lib import Isolation, OptionsStruct, Switch, Verify
+from ._values import address, c_text, integer, real
+from ._values import one_of as _one_of
 
 
 class Options(TypedDict, total=False):
@@ -33,6 +34,7 @@ class Options(TypedDict, total=False):
     algorithm: Optional[str]
     isolation: Optional[str]
     failover: Optional[bool]
+    require_device: Optional[bool]
     tune: Optional[bool]
     threads: int
     workspace_limit: int
@@ -54,33 +56,12 @@ _CHECKS = {
 }
 
 
-def _one_of(value: Any, table: Dict[Any, Any], name: str) -> int:
-    if value not in table:
-        known = ", ".join(repr(key) for key in table)
-        raise argument_error(f"{name} is {value!r}, not one of {known}")
-    return int(table[value])
-
-
-def _text(value: Optional[str], name: str) -> Optional[bytes]:
-    if value is None:
-        return None
-    if not isinstance(value, str) or "\0" in value:
-        raise argument_error(f"{name} is {value!r}, not a name")
-    return value.encode()
-
-
-def _threads(value: Any) -> int:
-    number = integer(value, "threads")
-    if not 0 <= number < 2**31:
-        raise argument_error(f"threads is {number}")
-    return number
-
-
 def options_struct(
     device: Optional[str] = None,
     algorithm: Optional[str] = None,
     isolation: Optional[str] = None,
     failover: Optional[bool] = None,
+    require_device: Optional[bool] = None,
     tune: Optional[bool] = None,
     threads: int = 0,
     workspace_limit: int = 0,
@@ -92,17 +73,18 @@ def options_struct(
     team: Optional[int] = None,
 ) -> OptionsStruct:
     return OptionsStruct(
-        device=_text(device, "device"),
-        algorithm=_text(algorithm, "algorithm"),
+        device=c_text(device, "device"),
+        algorithm=c_text(algorithm, "algorithm"),
         isolation=_one_of(isolation, _ISOLATIONS, "isolation"),
         failover=_one_of(failover, _SWITCHES, "failover"),
+        require_device=_one_of(require_device, _SWITCHES, "require_device"),
         tune=_one_of(tune, _SWITCHES, "tune"),
-        threads=_threads(threads),
+        threads=integer(threads, "threads", 32),
         workspace_limit=integer(workspace_limit, "workspace_limit"),
-        device_wait_budget=device_wait_budget,
+        device_wait_budget=real(device_wait_budget, "device_wait_budget"),
         history_limit=integer(history_limit, "history_limit"),
         verify=_one_of(verify, _CHECKS, "verify"),
         nan_watch=_one_of(nan_watch, _SWITCHES, "nan_watch"),
         winograd=_one_of(winograd, _SWITCHES, "winograd"),
-        team=team,
+        team=None if team is None else address(team, "team"),
     )

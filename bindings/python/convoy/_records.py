@@ -77,6 +77,7 @@ class Health:
     history_bytes: int  #: held only to recompute tensors that are on the device alone
     retired_bytes: int  #: memory a lost worker could still write; not used again
     cpu_stalls: int
+    fallback_seconds: int  #: of the CPU engine in place of the device asked for; 0: it is not now
 
 
 @dataclass(frozen=True)

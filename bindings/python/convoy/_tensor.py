@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
-from functools import partial
-from typing import TYPE_CHECKING, Any, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import as_input, as_output, pointer
 from ._conv import Shape, extents
 from ._errors import argument_error, check
+from ._keywords import keywords
 from ._load import library
-from ._release import release
+from ._single import Owned
+from ._values import shape_of
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -26,22 +28,40 @@ class Tensor:
     from being collected; after Context.close() it can only be dropped.
     """
 
+    @keywords()
     def __init__(self, context: Context, shape: Shape) -> None:
-        self._pointer: Optional[int] = None
         self._context = context
-        self._shape = tuple(shape)
-        made = ctypes.c_void_p()
-        with context._handle as handle:
-            check(
-                library.convoy_tensor_new(
-                    handle, len(self._shape), extents(self._shape), ctypes.byref(made)
-                )
-            )
-        self._pointer = made.value
+        self._shape = shape_of(shape, "shape")
+        self._owned = self._make()
 
-    def __del__(self) -> None:
-        if getattr(self, "_pointer", None) is not None:
-            release(partial(library.convoy_tensor_free, self._pointer))
+    def _make(self) -> Owned:
+        """Zeros on the device."""
+        made = ctypes.c_void_p()
+        with self._context._handle as handle:
+            dims = extents(self._shape)
+            check(library.convoy_tensor_new(handle, self.ndim, dims, ctypes.byref(made)))
+        return Owned(made.value, library.convoy_tensor_free)
+
+    def __copy__(self) -> Tensor:
+        """Another tensor of the context with the values of now, which it waits for."""
+        values = self.read()
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self), _owned=self._make())
+        other.write(values)
+        return other
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> Tensor:
+        """Likewise; what a subclass has added is copied deeply."""
+        other = memo[id(self)] = copy.copy(self)
+        for name in vars(self).keys() - {"_context", "_shape", "_owned"}:
+            setattr(other, name, copy.deepcopy(getattr(self, name), memo))
+        return other
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled: it lives where its context computes; "
+            "pickle its values, tensor.numpy()"
+        )
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -59,12 +79,14 @@ class Tensor:
             size *= extent
         return size
 
+    @keywords()
     def write(self, values: Any) -> None:
         """Copies `values`, an array of the tensor's shape, in; it may change afterwards."""
         array = as_input(values, "values", self._shape)
         with self._context._handle:
-            check(library.convoy_tensor_write(self._pointer, pointer(array), array.size))
+            check(library.convoy_tensor_write(self._owned.pointer, pointer(array), array.size))
 
+    @keywords()
     def read(self, out: Any = None) -> np.ndarray:
         """Waits for the values and copies them to `out`, or to a new array, which it returns."""
         if out is None:
@@ -72,7 +94,7 @@ class Tensor:
         else:
             array = as_output(out, "out", self._shape)
         with self._context._handle:
-            check(library.convoy_tensor_read(self._pointer, pointer(array), array.size))
+            check(library.convoy_tensor_read(self._owned.pointer, pointer(array), array.size))
         return array
 
     def numpy(self) -> np.ndarray:
@@ -89,7 +111,7 @@ class Tensor:
         """Has the host get the values, in the background. Once they have come, which
         :meth:`Context.sync` waits for, losing the device cannot lose them."""
         with self._context._handle:
-            check(library.convoy_commit(self._pointer))
+            check(library.convoy_commit(self._owned.pointer))
 
     def __repr__(self) -> str:
         return f"convoy.Tensor(shape={self._shape})"
@@ -101,4 +123,4 @@ def tensor_pointer(tensor: Any, context: Context, name: str) -> Optional[int]:
         raise argument_error(f"{name} is a {type(tensor).__name__}: tensors go with tensors only")
     if tensor._context is not context:
         raise argument_error(f"{name} belongs to another context")
-    return tensor._pointer
+    return tensor._owned.pointer

@@ -22,6 +22,24 @@ def private_state():
         yield
 
 
+def _machine_id():
+    """As the library reads it: its records have "-" for a machine without one."""
+    try:
+        with open("/etc/machine-id") as file:
+            return file.readline().strip() or "-"
+    except OSError:
+        return "-"
+
+
+@pytest.fixture
+def gone_device(tmp_path, monkeypatch):
+    """Part of the name of a device that this machine has had, and has not now. Its id is ocl:77."""
+    place = f"{_machine_id()} | ocl:77 | My Old Card | AMD | 1 | 2026-10-01 | 2026-11-20"
+    (tmp_path / "devices.txt").write_text(f"convoy-devices 1\n{place}\n")
+    monkeypatch.setenv("CONVOY_STATE_DIR", str(tmp_path))
+    return "old card"
+
+
 @pytest.fixture(scope="session")
 def context():
     with convoy.open(device="cpu", failover=False, tune=False, threads=2) as opened:

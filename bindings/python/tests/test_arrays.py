@@ -97,6 +97,31 @@ def test_other_dtypes_are_refused(context, operands, name, dtype):
         context.forward(**given)
 
 
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ([[1.0], [1.0, 2.0]], "x is a list that numpy cannot read: .*inhomogeneous"),
+        ("text", "x is <U4, Convoy computes in float32"),
+        (None, "x is object, Convoy computes in float32"),
+    ],
+)
+def test_what_is_no_array(context, operands, given, words):
+    with pytest.raises(convoy.ArgumentError, match=words):
+        context.forward(given, operands[1])
+
+
+def test_torch_tensors_that_numpy_does_not_read(context, operands):
+    torch = pytest.importorskip("torch", reason="PyTorch is not there")
+    x, w, _ = operands
+    for given, words in [
+        (torch.from_numpy(x).requires_grad_(), "x is a Tensor.*requires grad"),
+        (torch.from_numpy(x).bfloat16(), "x is a Tensor.*BFloat16"),
+        (torch.from_numpy(x).to_sparse(), "x is a Tensor.*[Ss]parse"),
+    ]:
+        with pytest.raises(convoy.ArgumentError, match=words):
+            context.forward(given, w)
+
+
 def test_read_only_output(context, operands):
     x, w, _ = operands
     out = numpy.zeros((2, 4, 6, 7), numpy.float32)

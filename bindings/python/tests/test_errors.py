@@ -112,11 +112,6 @@ def test_wrong_options(options, words):
         convoy.open(**{"device": "cpu", **options})
 
 
-def test_unknown_device():
-    with pytest.raises(convoy.NotFoundError, match="no such device"):
-        convoy.open("no such device", failover=False)
-
-
 def test_unknown_algorithm(context):
     with pytest.raises(convoy.NotFoundError, match="cpu.magic"):
         context.set_algorithm("cpu.magic")

@@ -50,6 +50,18 @@ def test_problems_there_and_back(name):
     assert {key: problem.geometry[key] for key in geometry} == geometry
 
 
+def test_the_longest_problem_there_and_back():
+    text = (
+        "n99999999c2147483647z2h2w2 k2147483647t1r1s1 stride2147483647,2147483646,2147483647 "
+        "pad2147483647:2147483646,2147483646:2147483645,2147483647:2147483645 "
+        "dil2147483647,2147483646,2147483647 groups2147483647 transposed "
+        "outpad2147483646,2147483645,2147483645 backward_weights"
+    )
+    assert len(text) > 256
+    problem = convoy.parse_problem(text)
+    assert convoy.format_problem(*problem[:3], **problem.geometry) == text
+
+
 def test_parse_nonsense():
     with pytest.raises(convoy.ArgumentError):
         convoy.parse_problem("n2c6h17w14 k4 sideways")
@@ -118,17 +130,63 @@ def test_main_prints_the_devices():
     assert convoy.version() in ended.stdout and "cpu " in ended.stdout
 
 
-def test_cpu_needs_no_opencl():
+@pytest.mark.parametrize("word", ["-h", "--help", "help"])
+def test_help(word):
+    ended = python("-m", "convoy", word)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    for each in "usage: python -m convoy", "  run ", "  routes ", "--version", "Exit status":
+        assert each in ended.stdout
+    for command in "run", "routes":
+        ended = python("-m", "convoy", command, word if word != "help" else "--help")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout.startswith(f"usage: python -m convoy {command}")
+
+
+def test_version_of_the_command():
+    assert python("-m", "convoy", "--version").stdout == f"convoy {convoy.version()}\n"
+
+
+@pytest.mark.parametrize(
+    "word, hint",
+    [
+        ("rnu", "; did you mean run?"),
+        ("route", "; did you mean routes?"),
+        ("--hlep", "; did you mean --help?"),
+        ("sideways", ""),
+        ("--device", ""),
+    ],
+)
+def test_unknown_command(word, hint):
+    ended = python("-m", "convoy", word, "x")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"convoy: there is no command {word!r}{hint}\nusage: ")
+
+
+def test_output_that_nobody_reads_to_its_end():
+    script = f"{sys.executable} -m convoy --help | true; exit ${{PIPESTATUS[0]}}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(convoy.__file__).parents[1])}
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
+    assert ended.returncode in (0, 1) and ended.stderr == ""
+
+
+def test_wrong_settings_of_the_command():
+    ended = python("-m", "convoy", CONVOY_LOG="loud")
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("convoy: CONVOY_LOG is \"loud\"")
+
+
+@pytest.mark.parametrize("cpu", ["cpu", "CPU", " cpu ", "cpu:0"])
+def test_cpu_needs_no_opencl(cpu):
     """CONVOY_DEVICE=cpu: no OpenCL library in the process, no child process, no device file."""
     script = (
-        "import convoy, numpy, os; c = convoy.open();"
+        "import convoy, numpy, os; c = convoy.open(); assert len(convoy.devices()) == 1;"
         "c.forward(numpy.ones((1, 2, 5), numpy.float32), numpy.ones((3, 2, 2), numpy.float32));"
         "print(open('/proc/self/maps').read());"
         "print([os.readlink(f'/proc/self/fd/{f}') for f in os.listdir('/proc/self/fd')"
         " if os.path.islink(f'/proc/self/fd/{f}')]);"
         "print('children', open(f'/proc/self/task/{os.getpid()}/children').read())"
     )
-    ended = python("-c", script, CONVOY_DEVICE="cpu")
+    ended = python("-c", script, CONVOY_DEVICE=cpu)
     assert ended.returncode == 0, ended.stderr
     assert "libOpenCL" not in ended.stdout and "convoy-ocl" not in ended.stdout
     assert "/dev/dri" not in ended.stdout and "/dev/kfd" not in ended.stdout
@@ -141,6 +199,18 @@ def test_library_named_by_the_environment(tmp_path):
     assert "CONVOY_LIBRARY" in ended.stderr and "ImportError" in ended.stderr
     ended = python("-m", "convoy", CONVOY_LIBRARY=_load.library._name)
     assert ended.returncode == 0 and _load.library._name in ended.stdout
+
+
+def test_without_a_library_or_numpy_the_command_says_so(tmp_path):
+    missing = str(tmp_path / "libother.so")
+    without = "import sys; sys.modules['numpy'] = None; import runpy;"
+    run = without + "runpy._run_module_as_main('convoy', alter_argv=False)"
+    for ended, words in (
+        (python("-m", "convoy", CONVOY_LIBRARY=missing), "libconvoy could not be loaded"),
+        (python("-c", run), "Convoy needs numpy"),
+    ):
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert words in ended.stderr and ended.stderr.count("\n") == 1
 
 
 def test_library_of_another_version(monkeypatch):

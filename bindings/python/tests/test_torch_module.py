@@ -82,6 +82,37 @@ def test_report():
     assert lines[-1] == ["1", "pytorch", "forward", "not", "float32"]
 
 
+def test_report_of_one_of_several_processes(monkeypatch):
+    with convoy.torch.enabled("cpu"):
+        conv()
+    alone = convoy.torch.report().splitlines()
+    monkeypatch.setenv("RANK", "3")
+    assert convoy.torch.report().splitlines() == [f"rank 3: {line}" for line in alone]
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"device": 5}, "device is 5"),
+        ({"device": "cpu\0x"}, "NUL"),
+        ({"route": "sideways"}, "'sideways'"),
+        ({"route": 0}, "route is 0"),
+        ({"route": ["convoy"]}, "route is"),
+    ],
+)
+def test_wrong_arguments(arguments, words):
+    for turn in (convoy.torch.enable, lambda **given: convoy.torch.enabled(**given).__enter__()):
+        with pytest.raises(convoy.ArgumentError, match=words):
+            turn(**arguments)
+    assert not through_convoy()
+
+
+@pytest.mark.parametrize("turn", [convoy.torch.enable, convoy.torch.enabled])
+def test_misspelt_keyword(turn):
+    with pytest.raises(TypeError, match="'devise'. Did you mean 'device'[?]"):
+        turn(devise="cpu")
+
+
 ILLEGAL = {
     "channels": ((1, 3, 4, 4), (3, 2, 3, 3), None, {}),
     "filter larger than input": ((1, 2, 2, 2), (3, 2, 3, 3), None, {}),
@@ -105,12 +136,53 @@ def test_errors_are_pytorchs(name):
     assert sentences[0] == sentences[1]
 
 
-def test_a_device_that_is_not_there(monkeypatch):
-    """Convoy's own errors come out of the convolution, with the library's sentence."""
-    monkeypatch.setenv("CONVOY_FAILOVER", "0")
-    convoy.torch.enable("no such device")
-    with pytest.raises(convoy.NotFoundError, match="no such device"):
-        conv()
+@pytest.mark.parametrize("failover", ["0", "1"])
+def test_a_device_that_never_was(monkeypatch, failover):
+    """Convoy's own errors come out of the convolution, with the library's sentence, each time."""
+    monkeypatch.setenv("CONVOY_FAILOVER", failover)
+    convoy.torch.enable("ocl:9")
+    for _ in range(2):
+        with pytest.raises(convoy.NotFoundError, match='no device is called "ocl:9"'):
+            conv()
+    assert convoy.torch.counts() == {}
+
+
+def test_a_device_that_is_gone(gone_device, capfd):
+    convoy.torch.enable(gone_device, verbose=True)
+    assert capfd.readouterr().err == ""
+    conv()
+    told = capfd.readouterr().err.splitlines()
+    assert len(told) == 2 and f"{gone_device} cannot be opened" in told[0]
+    assert told[1].startswith("convoy: convolutions run on cpu (")
+    conv()
+    assert capfd.readouterr().err == ""
+    for _ in range(2):
+        lines = convoy.torch.report().splitlines()
+        assert lines[0] == "2 of 2 convolution operations through Convoy"
+        assert lines[-1].startswith("  computing on cpu (")
+        assert f"in place of {gone_device} for " in lines[-1] and "My Old Card" in lines[-1]
+        convoy.torch.disable()  # and the same of the time before
+
+
+def test_a_device_is_required(gone_device):
+    with convoy.torch.enabled("cpu"):
+        with convoy.torch.enabled(gone_device, require_device=True):
+            with pytest.raises(convoy.ConvoyError, match="last seen on 2026-11-20"):
+                conv()
+        assert through_convoy()
+    with convoy.torch.enabled(gone_device, require_device=False):
+        assert through_convoy()
+
+
+def test_the_device_is_said(capfd):
+    convoy.torch.enable("cpu", verbose=True)
+    convoy.torch.enable("cpu", verbose=True)
+    conv()
+    conv()
+    told = capfd.readouterr().err
+    assert told.startswith("convoy: convolutions run on cpu (")
+    assert told.endswith('): asked for as "cpu"\n') and told.count("\n") == 1
+    assert "computing on" not in convoy.torch.report()
 
 
 def test_threads_compute_at_the_same_time():
@@ -283,6 +355,7 @@ class FakeDevice:
         (None, "1", "ocl:2"),
         (None, "2", "ocl:1"),
         ("ocl", "2", "ocl:2"),
+        (" OCL", "2", "ocl:2"),
         ("cpu", "1", "cpu"),
         ("ocl:0", "1", "ocl:0"),
     ],
@@ -296,7 +369,7 @@ def test_processes_share_the_devices_out(monkeypatch, asked, rank, chosen):
         FakeDevice("ocl:2", kinds.GPU),
         FakeDevice("ocl:3", kinds.GPU, simulator=True),
     ]
-    monkeypatch.setattr(_device, "devices", lambda: found)
+    monkeypatch.setattr(_device, "devices", lambda _: found)
     monkeypatch.delenv("CONVOY_DEVICE", raising=False)
     if rank is not None:
         monkeypatch.setenv("LOCAL_RANK", rank)

@@ -1,5 +1,7 @@
 """The measured choice between ways, the file that remembers it, and CONVOY_CHECK."""
 
+import os
+import threading
 import time
 
 import pytest
@@ -8,9 +10,10 @@ torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import convoy
 import convoy.torch
-from convoy.torch import _engine, _routes
+from convoy._routefile import read
+from convoy.torch import _disturbance, _engine, _race, _routes
+from convoy.torch._kept import Kept
 from convoy.torch._operation import Operation, admit
-from convoy.torch._routefile import RouteFile
 
 GEOMETRY = [1], [0], [1], False, [0], 1
 
@@ -37,6 +40,15 @@ def file(tmp_path, monkeypatch):
     return path
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    """The machine is not asked: tests run on busy ones. Holds what a measurement is told."""
+    told = [""]
+    monkeypatch.setattr(_disturbance.Observed, "disturbance", lambda self: told[0])
+    monkeypatch.setattr(_disturbance, "spread", lambda best, others: "")
+    return told
+
+
 def operation(width=5):
     x, w = torch.ones(1, 2, width, 5), torch.ones(3, 2, 3, 3)
     return Operation("forward", admit(x, w, GEOMETRY), GEOMETRY, x=x, w=w)
@@ -49,7 +61,7 @@ def test_what_comes_twice_is_measured_once(file):
     assert slow.calls == quick.calls == 0 and not file.exists()
     way, result = routes.choose(operation())
     assert way is quick and result is not None
-    assert (slow.calls, quick.calls) == (2, 1 + _routes._ROUNDS)  # hopeless after one round
+    assert (slow.calls, quick.calls) == (2, 1 + _race.ROUNDS)  # hopeless after one round
     assert routes.choose(operation()) == (quick, None)
 
     again = _routes.Measured([slow, quick])
@@ -64,13 +76,14 @@ def test_directions_and_layouts_are_problems_of_their_own(file):
     for op in (operation(), lasts, operation()._replace(direction="backward_weights")):
         for _ in range(3):
             routes.choose(op)
-    problems = [line.split("\t")[1] for line in file.read_text().splitlines()[1:]]
     shape = "n1c2h5w5 k3r3s3"
-    assert problems == [
-        f"{shape} forward",
-        f"{shape} forward channels_last",
-        f"{shape} backward_weights",
+    assert [route[1:3] for route in read(file)] == [
+        (f"{shape} forward", "contiguous"),
+        (f"{shape} forward", "channels_last"),
+        (f"{shape} backward_weights", "contiguous"),
     ]
+    for route in read(file):
+        assert convoy.parse_problem(route.problem).x_shape == (1, 2, 5, 5)
 
 
 @pytest.mark.parametrize("quick", ["device", "pytorch"])
@@ -100,23 +113,105 @@ def test_too_many_problems_are_not_measured(monkeypatch):
     assert routes.choose(operation(7)) == (first, None)
 
 
-def test_file_of_another_place_or_version(file):
-    here, there = RouteFile(file, "here"), RouteFile(file, "there")
-    here.add("p", "a", "a=1")
-    there.add("p", "b", "b=1")
-    here.add("p", "c", "c=1")  # the first stays
-    assert here.read() == {"p": "a"} and there.read() == {"p": "b"}
-    file.write_text(file.read_text().replace("routes 2", "routes 1") + "broken line\n")
-    assert here.read() == {}
-    here.add("p", "d", "d=1")
-    assert here.read() == {"p": "d"} and there.read() == {}
+@pytest.fixture
+def lines():
+    """What is logged at level info and below."""
+    logged = []
+    convoy.set_log(lambda level, line: logged.append((level.name, line)), "info")
+    yield logged
+    convoy.set_log(None)
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    broken = RouteFile(tmp_path / "file" / "routes.txt", "here")
-    broken.add("p", "a", "a=1")
-    assert broken.read() == {}
+def settled(routes, *operations):
+    """The names of the ways after each has come twice."""
+    for op in operations * 2:
+        routes.choose(op)
+    return [routes.choose(op)[0].name for op in operations]
+
+
+def test_what_was_disturbed_serves_for_now_and_is_not_kept(file, quiet, lines, monkeypatch):
+    slow, quick = Sleeper("slow", 0.02), Sleeper("quick", 0.001)
+    routes = _routes.Measured([slow, quick])
+    quiet[0] = "its threads waited"
+    assert settled(routes, operation(), operation(6)) == ["quick", "quick"]
+    assert not file.exists() and quick.calls == 2 * (1 + _race.ROUNDS)
+    assert [level for level, _ in lines] == ["WARNING", "INFO"]
+    assert "n1c2h5w5 k3r3s3 forward (its threads waited): quick for now, in 60 s" in lines[0][1]
+
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    slow.seconds, quick.seconds = 0.001, 0.02  # what was disturbed was wrong, too
+    assert routes.choose(operation())[0] is slow and not file.exists()
+    assert "in 120 s" in lines[-1][1]
+    assert routes.choose(operation()) == (slow, None)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 121)
+    quiet[0] = ""
+    way, result = routes.choose(operation())
+    assert way is slow and result is not None
+    assert [route.way for route in read(file)] == ["slow"]
+    monkeypatch.setattr(time, "monotonic", lambda: now + 10**6)
+    assert routes.choose(operation()) == (slow, None)
+
+
+def test_it_is_not_measured_again_all_the_time(quiet, monkeypatch):
+    quiet[0] = "busy"
+    way, now = Sleeper("way", 0), [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    routes = _routes.Measured([way])
+    for _ in range(24 * 60):  # a day, a step a minute
+        routes.choose(operation())
+        now[0] += 60
+    races = way.calls / (1 + _race.ROUNDS)
+    assert 24 <= races <= 24 + 8
+
+
+def test_threads_do_not_measure_the_same_again(quiet):
+    quiet[0] = "busy"
+    way = Sleeper("way", 0.005)
+    routes = _routes.Measured([way])
+    routes.choose(operation())
+    threads = [threading.Thread(target=routes.choose, args=(operation(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert way.calls == 1 + _race.ROUNDS
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "link", "garbage", "no home"])
+def test_a_hostile_file_costs_one_line(file, kind, lines, monkeypatch, tmp_path):
+    """And every operation goes on, by the fastest way."""
+    file.parent.mkdir()
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    elif kind == "link":
+        file.symlink_to(tmp_path / "elsewhere")
+    elif kind == "garbage":
+        file.write_text("precious")
+    else:
+        monkeypatch.delenv("CONVOY_ROUTE_FILE")
+        monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+        monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    slow, quick = Sleeper("slow", 0.02), Sleeper("quick", 0.001)
+    routes = _routes.Measured([slow, quick])
+    assert settled(routes, operation(), operation(6)) == ["quick", "quick"]
+    assert len(lines) == 1 and lines[0][0] == "WARNING"
+    assert lines[0][1].endswith(": measured routes are not kept")
+    assert not (tmp_path / "elsewhere").exists()
+    assert kind != "garbage" or file.read_text() == "precious"
+
+
+def test_routes_of_another_place(file):
+    here, there = Kept("here"), Kept("there")
+    here.add(("p", "contiguous"), "a", "a=1")
+    there.add(("p", "contiguous"), "b", "b=1")
+    Kept("here").add(("p", "contiguous"), "c", "c=1")  # the first stays
+    for place, way in ("here", "a"), ("there", "b"):
+        assert Kept(place).way(("p", "contiguous")) == way
+        assert Kept(place).way(("p", "channels_last")) is None
+    assert len(read(file)) == 2
 
 
 def test_route_of_enable(monkeypatch):
@@ -140,9 +235,9 @@ def test_steps_with_measured_routes(monkeypatch, winner):
 
     def race(ways, op, sent_anew):
         results = {way.name: way.compute(op)[0] for way in ways}
-        return {name: float(name != winner) for name in results}, results
+        return _race.Race({name: [float(name != winner)] for name in results}, results, "")
 
-    monkeypatch.setattr(_routes, "_race", race)
+    monkeypatch.setattr(_routes, "race", race)
     wanted = step()
     with convoy.torch.enabled("cpu", route="measured"):
         for _ in range(4):

@@ -2,6 +2,7 @@
 
 import os
 import py_compile
+import signal
 import subprocess
 import sys
 import zipfile
@@ -48,7 +49,7 @@ def test_script(script):
         f"['{script}',", "'0',", "'-m',", "'--report']", "__main__", str(script.parent)
     ]  # fmt: skip
     assert done.stderr.startswith("convoy: convolutions run on cpu (")
-    assert done.stderr.endswith("): asked for as 'cpu'\n") and done.stderr.count("\n") == 1
+    assert done.stderr.endswith('): asked for as "cpu"\n') and done.stderr.count("\n") == 1
 
 
 def test_module(script):
@@ -62,17 +63,42 @@ def test_module(script):
     ]
 
 
-@pytest.mark.parametrize(
-    "asked, why",
-    [("no such device", "'no such device' cannot be opened"), ("pocl", "asked for as 'ocl:")],
-)
-def test_says_which_device_and_why(script, asked, why, request):
-    if asked == "pocl":
-        asked = request.getfixturevalue("opencl_device")
-    done = run("-m", "convoy", "run", script, 0, CONVOY_DEVICE=asked)
+def test_lines_of_several_processes(script):
+    done = run("-m", "convoy", "run", "--device", "cpu", "--report", script, 0, RANK="1")
+    assert done.returncode == 0, done.stderr
+    first, *report = done.stderr.splitlines()
+    assert first.startswith("convoy: rank 1: convolutions run on cpu (")
+    assert report[0] == "rank 1: 1 of 1 convolution operations through Convoy"
+    assert all(line.startswith("rank 1: ") for line in report)
+
+
+def said(done):
+    return next(line for line in done.stderr.splitlines() if "convolutions run on" in line)
+
+
+def test_says_which_device_and_why(script, opencl_device):
+    done = run("-m", "convoy", "run", script, 0, CONVOY_DEVICE=opencl_device)
     assert done.returncode == 0
-    line = next(line for line in done.stderr.splitlines() if "convolutions run on" in line)
-    assert why in line
+    assert said(done).startswith(f"convoy: convolutions run on {opencl_device} (")
+    assert said(done).endswith(f'): asked for as "{opencl_device}"')
+
+
+def test_a_device_that_never_was(script):
+    """A sentence before the script begins."""
+    done = run("-m", "convoy", "run", "--device", "cuda", script, 0)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith('convoy: no device is called "cuda"; what there is: ')
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_device_that_is_gone(script, gone_device):
+    done = run("-m", "convoy", "run", "--device", gone_device, "--report", script, 0)
+    assert done.returncode == 0
+    assert "convolutions run on cpu (" in said(done) and f"in place of {gone_device}" in said(done)
+    assert done.stderr.splitlines()[-1].startswith("  computing on cpu (")
+    done = run("-m", "convoy", "run", "--device", gone_device, "--require-device", script, 0)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "last seen on 2026-11-20" in done.stderr and "Traceback" not in done.stderr
 
 
 RUNNER = "-m", "convoy", "run", "--device", "cpu"
@@ -159,13 +185,186 @@ def test_names_of_main_are_those_of_python(written, tmp_path, words):
     py_compile.compile(str(tmp_path / "train.py"), str(tmp_path / "train.pyc"))
     plain, done = run_it(*words), run_it(*RUNNER, *words)
     assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode)
-    assert done.stderr.splitlines()[1:] == plain.stderr.splitlines()
+    lines = [line for line in done.stderr.splitlines() if "convolutions run on" not in line]
+    assert lines == plain.stderr.splitlines()
     assert plain.stdout or "missing" in words[-1]
 
 
+@pytest.fixture
+def mistakes(tmp_path):
+    """What people give instead of a script that runs."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
+        archive.writestr("other.py", "")
+    (tmp_path / "syntax.py").write_text("x = (\n")
+    (tmp_path / "encoding.py").write_bytes(b"x = '\xff'\n")
+    (tmp_path / "name.py").write_text("import no_such_module_anywhere\n")
+    return tmp_path
+
+
+EARLY = ["missing.py", "folder", "empty.zip", "no/such/file.py", "syntax.py/x", "-m missing"]
+LATE = ["-m package", "-m missing.part", "-m package.py", "-m ..x", "-m folder", "syntax.py"]
+
+
+@pytest.mark.parametrize("words", [*EARLY, *LATE, "encoding.py", "name.py"])
+def test_mistakes_are_told_as_python_tells_them(mistakes, words):
+    """Without a line of Convoy's own code, and before anything is opened if they show at once."""
+    plain = run(*words.split(), FOLDER=mistakes)
+    done = run(*RUNNER, *words.split(), FOLDER=mistakes)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    assert plain.returncode in (1, 2)
+    if words in EARLY:
+        assert done.stderr == plain.stderr
+    assert str(PACKAGES) not in done.stderr and "runpy" not in done.stderr
+    assert done.stderr.splitlines()[-1] == plain.stderr.splitlines()[-1] or words == "encoding.py"
+
+
+def test_a_script_from_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["bash", "-c", f"echo 'print(42)' > {tmp_path}/pipe"]):
+        done = run(*RUNNER, "pipe", FOLDER=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "42\n")
+
+
+def test_a_script_that_goes_away(mistakes, monkeypatch):
+    """Between the check and the run."""
+    from convoy import _main_module
+
+    with pytest.raises(SystemExit) as ended:
+        _main_module._code_of(str(mistakes / "gone.py"))
+    assert ended.value.code == 2
+
+
+CALLS_CONVOY = """
+import sys, torch, convoy
+def f():
+    convoy.open("cpu").forward([1.0], [2.0])
+sys.excepthook = lambda *error: (print("hook", error[0].__name__), sys.__excepthook__(*error))
+f()
+"""
+
+
+def test_errors_of_convoy_in_the_script(written):
+    """Their traceback begins with the script and goes on into Convoy, as ever; hooks are called."""
+    done = written(CALLS_CONVOY)(*RUNNER, "train.py")
+    assert (done.returncode, done.stdout) == (1, "hook ArgumentError\n")
+    files = [line for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert "train.py" in files[0] and "train.py" in files[1] and "_context.py" in files[-4]
+
+
+WITHOUT = """
+import sys
+sys.modules["torch"] = None
+sys.argv = ["convoy", "run", *sys.argv[1:]]
+from convoy.__main__ import main
+main()
+"""
+
+
+def test_without_pytorch(script):
+    done = run("-c", WITHOUT, script, 0)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("convoy: run sends PyTorch's convolutions through Convoy, and ")
+    assert "pip install torch" in done.stderr and done.stderr.count("\n") == 1
+    done = run("-c", WITHOUT, "missing.py")
+    assert done.returncode == 2 and "missing.py" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "variable, value, words",
+    [
+        ("CONVOY_ROUTE", "sideways", "'sideways'"),
+        ("CONVOY_DEVICE_WAIT_BUDGET", "soon", "soon"),
+        ("CONVOY_LOG", "loud", "loud"),
+    ],
+)
+def test_wrong_settings(script, variable, value, words):
+    done = run("-m", "convoy", "run", script, 0, **{variable: value, "CONVOY_DEVICE": "cpu"})
+    assert done.returncode == 1 and done.stdout == ""
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("convoy: ") and words in last and "Traceback" not in done.stderr
+
+
+def test_a_device_that_is_not_there(script):
+    done = run(*RUNNER[:3], "--device", "no such", script, 0, CONVOY_FAILOVER="0")
+    assert done.returncode in (1, 3) and "Traceback" not in done.stderr
+    assert "no such" in done.stderr and done.stdout == ""
+
+
+def interrupt(*words, folder):
+    """Runs, sends what Ctrl-C sends once a line is there, and returns how it ended."""
+    variables = {**os.environ, "PYTHONPATH": str(PACKAGES), "CONVOY_ROUTE": "convoy"}
+    pipe = subprocess.PIPE
+    command = [sys.executable, *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, env=variables, cwd=folder
+    ) as program:
+        line = program.stdout.readline()
+        program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=120)
+    assert line == "ready\n", err
+    return program.returncode, out, err
+
+
+WAITS = """
+import time, torch
+def f():
+    print("ready", flush=True)
+    time.sleep(60)
+f()
+"""
+
+COMPUTES = """
+import torch
+x, w = torch.ones(2, 8, 64, 64), torch.ones(8, 8, 3, 3)
+torch.nn.functional.conv2d(x, w)
+print("ready", flush=True)
+while True:
+    torch.nn.functional.conv2d(x, w)
+"""
+
+
+@FORMS
+@pytest.mark.parametrize("script", [WAITS, COMPUTES], ids=["waits", "computes"])
+def test_interrupted(written, tmp_path, words, script):
+    """Where the script was is shown, of Convoy nothing; the report comes all the same."""
+    written(script)
+    options = *RUNNER, "--report", *words
+    status, out, err = interrupt(*options, folder=tmp_path)
+    assert status == 130, err
+    assert "KeyboardInterrupt" in err and str(PACKAGES) not in err
+    assert err.count("Traceback") == 1 and 'train.py", line' in err
+    assert "convolution operations through Convoy" in err
+
+
+def test_a_script_that_catches_ctrl_c(written, tmp_path):
+    indented = "    ".join(WAITS.splitlines(True))
+    written(f"try:\n{indented}except KeyboardInterrupt:\n    exit(5)\n")
+    status, out, err = interrupt(*RUNNER, "train.py", folder=tmp_path)
+    assert (status, err.count("\n")) == (5, 1)
+
+
+INTERRUPTED_BEFORE = """
+import sys
+import convoy._run
+def interrupted(): raise KeyboardInterrupt
+convoy._run._choice = interrupted
+sys.argv = ["convoy", "run", sys.argv[1], "0"]
+from convoy.__main__ import main
+main()
+"""
+
+
+def test_interrupted_before_the_script(script):
+    done = run("-c", INTERRUPTED_BEFORE, script)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "convoy: interrupted\n")
+
+
 def test_nonsense():
-    assert run("-m", "convoy", "sideways").returncode == 1
     assert run("-m", "convoy", "run").returncode == 2
+    assert run("-m", "convoy", "run", "--devise", "cpu", "x").returncode == 2
 
 
 SHOW = """

@@ -32,10 +32,10 @@ def device_of_process(asked: Optional[str] = None) -> str:
     """The device to open: what is asked for, here or by CONVOY_DEVICE. Where that leaves a choice
     and LOCAL_RANK is set, the processes share the devices out."""
     wanted = asked or os.environ.get("CONVOY_DEVICE") or "auto"
-    rank = _number("LOCAL_RANK")
-    if rank is None or wanted not in _CANDIDATES:
+    rank, open_to = _number("LOCAL_RANK"), _CANDIDATES.get(wanted.strip().lower())
+    if rank is None or open_to is None:
         return wanted
-    ids = [device.id for device in devices() if _CANDIDATES[wanted](device)]
+    ids = [device.id for device in devices(wanted) if open_to(device)]
     return ids[rank % len(ids)] if ids else wanted
 
 

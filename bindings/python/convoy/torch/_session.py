@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from .. import _log
 from .._context import Context
 from .._lib import DeviceType
-from .._records import Health
 from .._release import release
 from . import _native
 from ._check import check
 from ._device import open_device
 from ._operation import GRADIENTS, Operation, Tensor, admit
 from ._routes import Fixed, Measured, Routes, Way
-from ._statistics import PYTORCH, Statistics
+from ._statistics import PYTORCH, State, Statistics
 from ._ways import ConvoyWay, PytorchWay
 
 FORKED = "in a forked child"
@@ -28,29 +28,40 @@ def _close(contexts: List[Context]) -> None:
         release(context.close)
 
 
+class Settings(NamedTuple):
+    """What enable() was called with."""
+
+    device: Optional[str]
+    route: str
+    require_device: Optional[bool]
+    verbose: bool
+
+
 class _Devices:
     """Contexts and the choice between them. An operation holds this as long as it lasts: they are
     closed when the session and the last operation have let go."""
 
-    def __init__(self, device: Optional[str], route: str) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._contexts: List[Context] = []  # the device's first
         weakref.finalize(self, _close, self._contexts)
-        self.routes = self._make_routes(device, route)
+        self.routes = self._make_routes(settings)
 
-    def _open(self, device: Optional[str]) -> ConvoyWay:
-        way = ConvoyWay(open_device(device))
+    def _open(self, device: Optional[str], **options: Any) -> ConvoyWay:
+        way = ConvoyWay(open_device(device, **options))
         self._contexts.append(way.context)
         return way
 
-    def _make_routes(self, device: Optional[str], route: str) -> Routes:
-        first = self._open(device)
-        if route == "convoy":
+    def _make_routes(self, settings: Settings) -> Routes:
+        first = self._open(settings.device, require_device=settings.require_device)
+        if settings.verbose:
+            _log.say(f"convolutions run on {first.context.description}")
+        if settings.route == "convoy":
             return Fixed(first)
         here = [] if first.device.type == DeviceType.CPU_ENGINE else [self._open("cpu")]
         return Measured([first, *here, PytorchWay()])
 
-    def health(self) -> Health:
-        return self._contexts[0].health()
+    def state(self) -> State:
+        return State(self._contexts[0].health(), self._contexts[0].description)
 
 
 class Session:
@@ -60,12 +71,12 @@ class Session:
     trainer has started the processes it starts.
     """
 
-    def __init__(self, device: Optional[str], route: str) -> None:
-        self.settings = device, route
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.statistics = Statistics()
         self._devices: Optional[_Devices] = None
         self._closed = False
-        self._last_health: Optional[Health] = None
+        self._last_state: Optional[State] = None
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
@@ -74,7 +85,7 @@ class Session:
     def close(self) -> None:
         """Devices are given back, once operations of other threads that use them are over. Those
         that come later PyTorch computes."""
-        self._last_health = self.health()
+        self._last_state = self.state()
         self._closed = True
         self._devices = None
 
@@ -83,10 +94,10 @@ class Session:
         """Whether it was made by a process of which this one is a forked child."""
         return self._forked
 
-    def health(self) -> Optional[Health]:
-        """What befell the device; None before the first operation."""
+    def state(self) -> Optional[State]:
+        """How the device is, or was when it was closed; None before the first operation."""
         devices = self._devices
-        return self._last_health if devices is None else devices.health()
+        return self._last_state if devices is None else devices.state()
 
     def after_fork(self) -> None:
         """A child, such as a DataLoader's worker, leaves device and cores to its parent."""
@@ -99,7 +110,7 @@ class Session:
         devices = self._devices
         if devices is None and not self._closed:
             with self._opening:
-                devices = self._devices = self._devices or _Devices(*self.settings)
+                devices = self._devices = self._devices or _Devices(self.settings)
             if self._closed:  # meanwhile: this operation is the last
                 self._devices = None
         return devices

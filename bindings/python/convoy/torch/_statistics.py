@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Dict, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from .._records import Health
 
@@ -34,17 +34,26 @@ class Statistics:
             return dict(self._counts)
 
 
-def table(counts: Dict[Key, int], health: Optional[Health]) -> str:
+class State(NamedTuple):
+    """How the device is: its counters, and the line that describes its context."""
+
+    health: Health
+    description: str
+
+
+def table(counts: Dict[Key, int], state: Optional[State]) -> str:
     """The counts for people: a line that sums up, then one line per row."""
     through = sum(count for (where, _, _), count in counts.items() if where != PYTORCH)
     lines = [f"{through} of {sum(counts.values())} convolution operations through Convoy"]
     rows = sorted(counts.items(), key=lambda row: (row[0][0] == PYTORCH, -row[1], row[0]))
     lines += [_row(*key, count) for key, count in rows]
-    if health is not None and health.faults:
+    if state is not None and state.health.faults:
         lines.append(
-            f"  {health.faults} faults of the device; {health.failovers} operations computed "
-            "elsewhere because of them"
+            f"  {state.health.faults} faults of the device; {state.health.failovers} operations "
+            "computed elsewhere because of them"
         )
+    if state is not None and state.health.fallback_seconds:
+        lines.append(f"  computing on {state.description}")
     return "\n".join(lines)
 
 

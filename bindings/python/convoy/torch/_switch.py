@@ -6,9 +6,13 @@ import os
 from contextlib import contextmanager
 from typing import Dict, Iterator, Optional, Tuple
 
+from .. import _log
 from .._errors import argument_error
+from .._keywords import keywords
+from .._options import options_struct
+from .._values import flag, shown
 from . import _kernels
-from ._session import Session
+from ._session import Session, Settings
 from ._statistics import table
 
 ROUTES = ("measured", "convoy")
@@ -18,24 +22,40 @@ _last: Optional[Session] = None  # for report() after disable()
 _told = False  # whether enable() or disable() was called
 
 
-def enable(device: Optional[str] = None, route: Optional[str] = None) -> None:
+@keywords()
+def enable(
+    device: Optional[str] = None,
+    route: Optional[str] = None,
+    *,
+    require_device: Optional[bool] = None,
+    verbose: bool = False,
+) -> None:
     """Sends PyTorch's convolutions through Convoy. Enabling again with the same arguments changes
     nothing; with others they take effect.
 
-    device: as for convoy.open(). The device is opened by the first convolution.
+    device: as for convoy.open(). The device is opened by the first convolution, which raises
+    NotFoundError where none was ever called so on this machine.
+    require_device: that convolution also raises where the CPU would be used in place of the device.
+    verbose: then one line on stderr says which device it is, and why.
     route: "measured", per problem the fastest of the device with its transfers, the CPU engine and
     PyTorch itself, measured when it comes the second time, written down and used again; "convoy",
     always the device. What is left out comes from CONVOY_ROUTE, else is "measured".
     """
-    global _current, _last, _told
-    route = route or os.environ.get("CONVOY_ROUTE") or "measured"
+    if route is None:
+        route = os.environ.get("CONVOY_ROUTE") or "measured"
     if route not in ROUTES:
-        raise argument_error(f"route is {route!r}, not one of {', '.join(map(repr, ROUTES))}")
+        raise argument_error(f"route is {shown(route)}, not one of {', '.join(map(repr, ROUTES))}")
+    options_struct(device, require_device=require_device)  # what is wrong is told here
+    _enable(Settings(device, route, require_device, flag(verbose, "verbose")))
+
+
+def _enable(settings: Settings) -> None:
+    global _current, _last, _told
     _told = True
-    if _current is not None and not _current.inherited and _current.settings == (device, route):
+    if _current is not None and not _current.inherited and _current.settings == settings:
         return
     disable()
-    _current = _last = Session(device, route)
+    _current = _last = Session(settings)
     _kernels.override(lambda: _current)
 
 
@@ -55,18 +75,25 @@ def disable() -> None:
         ended.close()
 
 
+@keywords()
 @contextmanager
-def enabled(device: Optional[str] = None, route: Optional[str] = None) -> Iterator[None]:
+def enabled(
+    device: Optional[str] = None,
+    route: Optional[str] = None,
+    *,
+    require_device: Optional[bool] = None,
+    verbose: bool = False,
+) -> Iterator[None]:
     """enable() for the length of a with statement; then what was before."""
     before = _current
-    enable(device, route)
+    enable(device, route, require_device=require_device, verbose=verbose)
     try:
         yield
     finally:
         if before is None:
             disable()
         else:
-            enable(*before.settings)
+            _enable(before.settings)
 
 
 def counts() -> Dict[Tuple[str, str, str], int]:
@@ -77,7 +104,11 @@ def counts() -> Dict[Tuple[str, str, str], int]:
 
 def report() -> str:
     """What the convolutions since enable() ran on, as a table: how many through Convoy, on which
-    device, and why the others did not. After disable(), of the time before."""
+    device, and why the others did not; what befell the device, and whether the CPU is used in its
+    place. After disable(), of the time before. Where several processes train together each line
+    begins with the rank."""
     if _last is None:
         return "convoy.torch was not enabled"
-    return table(_last.statistics.counts(), _last.health())
+    rank = _log.rank()
+    lines = table(_last.statistics.counts(), _last.state()).splitlines()
+    return "\n".join(f"{rank}: {line}" if rank else line for line in lines)

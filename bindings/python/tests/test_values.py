@@ -1,0 +1,203 @@
+"""Whatever crosses to C arrives as it was or is refused with what it was: at every entry point."""
+
+import inspect
+
+import numpy
+import pytest
+
+import convoy
+
+
+def zeros(*shape):
+    return numpy.zeros(shape, numpy.float32)
+
+
+X, W, DY = zeros(2, 6, 7, 8), zeros(4, 6, 3, 3), zeros(2, 4, 5, 6)
+SHAPES = X.shape, W.shape
+
+
+def option(name):
+    return lambda context, value: convoy.open("cpu", **{name: value}).close()
+
+
+def geometry(name):
+    return lambda context, value: context.forward(X, W, **{name: value})
+
+
+# what is given: a call that gives it
+INTEGERS = {
+    **{name: option(name) for name in ("threads", "workspace_limit", "history_limit", "team")},
+    **{name: geometry(name) for name in ("stride", "dilation", "padding", "groups")},
+    "output_padding": geometry("output_padding"),
+    "one stride": lambda context, value: context.forward(X, W, stride=(1, value)),
+    "one side": lambda context, value: context.forward(X, W, padding=((0, value), 0)),
+    "step": lambda context, value: context.mark_step(value),
+    "x_shape": lambda context, value: context.backward_data(DY, W, (2, value, 7, 8)),
+    "w_shape": lambda context, value: context.backward_weights(X, DY, (4, value, 3, 3)),
+    "source": lambda context, value: context.tensor((value, 1)),
+    "shape": lambda context, value: context.shared_zeros((value,)),
+    "plan": lambda context, value: context.plan("forward", X.shape, (4, 6, value, 3)),
+    "prepare": lambda context, value: context.prepare("forward", (value, 6, 7, 8), W.shape),
+    "flops": lambda context, value: convoy.flops("forward", *SHAPES, stride=value),
+    "output_shape": lambda context, value: convoy.output_shape(X.shape, (4, 6, value, 3)),
+    "format": lambda context, value: convoy.format_problem("forward", *SHAPES, groups=value),
+}
+REALS = {
+    "device_wait_budget": option("device_wait_budget"),
+    "slope": lambda context, value: context.forward(X, W, activation="leaky_relu", slope=value),
+}
+TEXTS = {
+    "device": lambda context, value: convoy.open(value).close(),
+    "algorithm": option("algorithm"),
+    "name": lambda context, value: context.set_algorithm(value),
+    "plan's algorithm": lambda context, value: context.plan("forward", *SHAPES, algorithm=value),
+    "text": lambda context, value: convoy.parse_problem(value),
+}
+FLAGS = {
+    "transposed": geometry("transposed"),
+    "verbose": option("verbose"),
+    "accumulate": lambda context, value: context.backward_bias(DY, out=zeros(4), accumulate=value),
+    "data's": lambda context, value: context.backward_data(
+        DY, W, X.shape, out=X.copy(), accumulate=value
+    ),
+    "weights'": lambda context, value: context.backward_weights(
+        X, DY, W.shape, out=W.copy(), accumulate=value
+    ),
+}
+CHOICES = {
+    **{name: option(name) for name in ("isolation", "failover", "tune", "verify", "nan_watch")},
+    **{name: option(name) for name in ("winograd", "require_device")},
+    "activation": lambda context, value: context.forward(X, W, activation=value),
+    "direction": lambda context, value: context.plan(value, *SHAPES),
+    "level": lambda context, value: convoy.set_log(None, value),
+}
+OBJECTS = {
+    "run": lambda context, value: context.forward(X, W, run=value),
+    "hook": lambda context, value: convoy.set_log(value),
+    "event hook": lambda context, value: context.on_event(value),
+    "plan's x_shape": lambda context, value: context.plan("forward", value, W.shape),
+    "a tensor's shape": lambda context, value: convoy.Tensor(context, value),
+    "array's shape": lambda context, value: context.shared_zeros(value),
+}
+
+
+class Mute:
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+NOT_NUMBERS = ["3", b"3", 1j, object(), Mute()]
+LONG = [2**63, -(2**63) - 1, 2**70, -(2**70), 10**5000]
+# the calls, what all of them refuse
+HOSTILE = [
+    (INTEGERS, [*LONG, 1.5, 1.0, float("nan"), *NOT_NUMBERS]),
+    (REALS, [float("nan"), float("inf"), 10**999, zeros(2), *NOT_NUMBERS]),
+    (TEXTS, ["cpu.direct\0junk", "cpu\0", b"cpu", 0, 5, "\udc80", [], Mute()]),
+    (FLAGS, [2, -1, None, 0.5, 1.0, "", "no", zeros(2), Mute()]),
+    (CHOICES, [2**70, 10**5000, "sideways", [], {}, Mute()]),
+    (OBJECTS, [5, 2**70, 10**5000, Mute()]),
+]
+
+
+def word_of(value):
+    """What its sentence must have in it."""
+    if isinstance(value, Mute):
+        return "a Mute"
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"{value.bit_length()} bits"
+    return repr(value)
+
+
+@pytest.mark.parametrize(
+    "call, values", [(call, values) for table, values in HOSTILE for call in table.values()],
+    ids=[name for table, _ in HOSTILE for name in table],
+)  # fmt: skip
+def test_refused_with_what_it_was(context, call, values):
+    context.forward(X, W, stride=1, padding=0, dilation=1, groups=1, output_padding=0)
+    context.forward(X, W, stride=(1, 1), padding=((0, 0), 0))  # 1.0 is not to be found as 1
+    before = context.plan("forward", *SHAPES).algorithm
+    for value in values:
+        with pytest.raises(convoy.ArgumentError) as raised:
+            call(context, value)
+            pytest.fail(f"{word_of(value)} was taken")
+        assert word_of(value) in str(raised.value) and len(str(raised.value)) < 400
+    assert context.plan("forward", *SHAPES).algorithm == before
+
+
+def test_a_slope_that_float32_makes_infinite(context):
+    with pytest.raises(convoy.ArgumentError, match="1e[+]39"):
+        REALS["slope"](context, 1e39)
+
+
+def test_what_is_legal_passes(context):
+    context.mark_step(2**63 - 1)
+    context.mark_step(numpy.int32(-7))
+    context.forward(X, W, stride=numpy.int64(1), padding=[0, (0, 0)], transposed=numpy.bool_(False))
+    context.forward(X, W, stride=numpy.array([1, 1]))
+    context.forward(X, W, activation="leaky_relu", slope=numpy.float32(2))
+    context.set_algorithm("")
+    context.set_algorithm(None)
+    convoy.open("cpu", threads=numpy.int8(1), device_wait_budget=numpy.float32(5)).close()
+
+
+ARRAYS = {"x", "w", "bias", "dy", "out", "values"}  # test_arrays.py
+
+
+def functions():
+    """Everything people call, with the name it has for them."""
+    for name in convoy.__all__:
+        value = getattr(convoy, name)
+        if inspect.isfunction(value):
+            yield name, value
+    for owner in (convoy.Context, convoy.Tensor):
+        for name, value in vars(owner).items():
+            if inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
+                yield f"{owner.__name__}.{name}", value
+
+
+def test_no_parameter_is_forgotten():
+    tables = (INTEGERS, REALS, TEXTS, FLAGS, CHOICES, OBJECTS)
+    known = {name for table in tables for name in table} | ARRAYS
+    for name, function in functions():
+        parameters = inspect.signature(function).parameters.values()
+        given = {each.name for each in parameters if each.kind is not each.VAR_KEYWORD}
+        assert given - {"self", "context"} <= known, name
+    assert set(convoy._options.Options.__annotations__) <= known
+    assert set(convoy._conv.Geometry.__annotations__) <= known
+
+
+# what is misspelt: the word that is meant, a call
+MISSPELT = {
+    "strides": ("stride", lambda context, word: context.forward(X, W, **word)),
+    "pad": ("padding", lambda context, word: context.backward_data(DY, W, X.shape, **word)),
+    "accumulated": ("accumulate", lambda context, word: context.backward_bias(DY, **word)),
+    "group": ("groups", lambda context, word: context.plan("forward", *SHAPES, **word)),
+    "dilations": ("dilation", lambda context, word: convoy.output_shape(*SHAPES, **word)),
+    "treads": ("threads", lambda context, word: convoy.open("cpu", **word)),
+    "fail_over": ("failover", lambda context, word: convoy.devices(**word)),
+    "leval": ("level", lambda context, word: convoy.set_log(None, **word)),
+    "steps": ("step", lambda context, word: context.mark_step(**word)),
+    "shapes": ("shape", lambda context, word: convoy.Tensor(context, **word)),
+    "value": ("values", lambda context, word: context.tensor((3,)).write(**word)),
+}
+
+
+@pytest.mark.parametrize("word", MISSPELT)
+def test_misspelt_keyword(context, word):
+    meant, call = MISSPELT[word]
+    with pytest.raises(TypeError, match=f"{word!r}. Did you mean {meant!r}[?]"):
+        call(context, {word: 1})
+
+
+def test_every_function_tells_an_unknown_keyword():
+    for name, function in functions():
+        with pytest.raises(TypeError, match="unexpected keyword argument 'xyzzy'"):
+            function(xyzzy=1)
+        if len(inspect.signature(function).parameters) > 1:
+            with pytest.raises(TypeError, match=f"{name.split('.')[0]}.*There are "):
+                function(xyzzy=1)
+
+
+def test_keywords_keep_what_functions_say_of_themselves():
+    assert convoy.open.__doc__.startswith("Opens a device")
+    assert list(inspect.signature(convoy.open).parameters) == ["device", "options"]

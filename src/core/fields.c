@@ -1,0 +1,30 @@
+/* Writing and cutting lines of fields. */
+#include "core/fields.h"
+
+#include <string.h>
+
+static const char separator[] = " | ";
+
+void cvy_field_copy(char *to, size_t size, const char *from) {
+  cvy_text_copy(to, size, *from ? from : "-");
+  for (char *at = to; *at; at++) {
+    if (*at == '|' || (unsigned char)*at < ' ') *at = '/';
+  }
+}
+
+bool cvy_field_take(char *to, size_t size, const char *field) {
+  cvy_field_copy(to, size, field);
+  return strcmp(field, to) == 0;
+}
+
+bool cvy_fields_cut(char *line, char *fields[], int count) {
+  for (int i = 0; i < count; i++) {
+    fields[i] = line;
+    char *end = strstr(line, separator);
+    if (i == count - 1) return !end;
+    if (!end) return false;
+    *end = '\0';
+    line = end + strlen(separator);
+  }
+  return false;
+}
