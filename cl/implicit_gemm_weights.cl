@@ -76,6 +76,136 @@ static uint taps_inside(conv_args args, output_position p) {
 }
 #endif
 
+/* What an item loads: with load i this row of the tile of dy and this column of the tile of x, from
+ * this position of the step on. */
+static int loaded_row(int item, int i) {
+  return item / (BK / A_WIDTH) + i * A_STEP;
+}
+static int loaded_column(int item, int i) {
+  return item / (BK / B_WIDTH) + i * B_STEP;
+}
+static int row_position(int item) {
+  return item % (BK / A_WIDTH) * A_WIDTH;
+}
+static int column_position(int item) {
+  return item % (BK / B_WIDTH) * B_WIDTH;
+}
+
+/* How far the tap and the channel of a column lie from tap 0 of channel 0, as a position (z, h, w)
+ * and, in the fourth component, as an index of x. */
+static int4 shift_of(conv_args args, int column) {
+  int of = column % (args.t * args.r * args.s), channel = column / (args.t * args.r * args.s);
+  int z = of / args.s / args.r * args.dz, h = of / args.s % args.r * args.dh;
+  int w = of % args.s * args.dw;
+  return (int4)(z, h, w, channel * args.iz * args.ih * args.iw + (z * args.ih + h) * args.iw + w);
+}
+
+#if TAP_BITS
+/* Of a column that the item loads it is known how far its index is shifted, and the bit of its tap;
+ * a column that is not there has none. */
+typedef struct known_column {
+  int shift;
+  uint bit;
+} known_column;
+
+static void find_columns(conv_args args, int column0, int item, known_column *known) {
+  int taps = args.t * args.r * args.s;
+#pragma unroll
+  for (int i = 0; i < B_LOADS; i++) {
+    int column = column0 + loaded_column(item, i);
+    known[i].shift = shift_of(args, column).w;
+    known[i].bit = column < args.depth * taps ? 1u << column % taps : 0u;
+  }
+}
+#else
+/* Of all columns of the tile it is known how far they are shifted; a column that is not there lies
+ * nowhere. The work-group finds them together. */
+typedef int4 known_column;
+
+static void find_columns(conv_args args, int column0, int item, local known_column *known) {
+  for (int j = item; j < BN; j += ITEMS) {
+    int4 shift = shift_of(args, column0 + j);
+    if (column0 + j >= args.depth * args.t * args.r * args.s) shift.x = NOWHERE;
+    known[j] = shift;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+#endif
+
+/* Loads what the item loads of dy for the step that begins at output position `term`, of the sum
+ * that ends before `end`, and tells which loads had a place, one bit each. `dy` begins at the
+ * tile's first row in the first image. */
+static void load_rows(conv_args args, global const float *dy, int row0, int term, int end, int item,
+                      a_load *into, uint *inside) {
+  int volume = args.oz * args.oh * args.ow;
+  output_position at = output_position_of(args, term + row_position(item));
+  int from = at.n * args.k * volume + at.at;
+#pragma unroll
+  for (int i = 0; i < A_LOADS; i++) {
+    int row = loaded_row(item, i);
+    int there = (term + row_position(item) < end) & (row0 + row < args.rows) &
+                (BM % A_STEP == 0 || row < BM);
+    into[i] = LOADED(a_load, there, dy, from + row * volume);
+    if (i % 32 == 0) inside[i / 32] = 0;
+    inside[i / 32] |= (uint)there << i % 32;
+  }
+}
+
+/* Puts what was loaded into the tiles. */
+static void keep_rows(const a_load *loaded, const uint *inside, int item, local float *tile) {
+#pragma unroll
+  for (int i = 0; i < A_LOADS; i++) {
+    int row = loaded_row(item, i);
+    if (BM % A_STEP == 0 || row < BM) {
+      *(local a_load *)(tile + row * PITCH + row_position(item)) =
+          KEPT(a_load, inside[i / 32] >> i % 32 & 1, loaded[i]);
+    }
+  }
+}
+
+static void keep_columns(const b_load *loaded, const uint *inside, int item, local float *tile) {
+#pragma unroll
+  for (int i = 0; i < B_LOADS; i++) {
+    int column = loaded_column(item, i);
+    if (BN % B_STEP == 0 || column < BN) {
+      *(local b_load *)(tile + column * PITCH + column_position(item)) =
+          KEPT(b_load, inside[i / 32] >> i % 32 & 1, loaded[i]);
+    }
+  }
+}
+
+/* Row i and column j of the results of an item inside the tile. */
+static int result_row(int item, int i) {
+  return item / COLUMNS_OF_ITEMS + i * ROWS_OF_ITEMS;
+}
+static int result_column(int item, int j) {
+  return item % COLUMNS_OF_ITEMS + j * COLUMNS_OF_ITEMS;
+}
+
+/* sum[i][j] += row i * column j over the BK positions of a step. */
+static void multiply_tiles(local const float *rows, local const float *columns, int item,
+                           float *sum) {
+#pragma unroll
+  for (int k = 0; k < BK; k += 4) {
+    float4 row[TM];
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+      row[i] = *(local const float4 *)(rows + result_row(item, i) * PITCH + k);
+#pragma unroll
+    for (int j = 0; j < TN; j++) {
+      float4 column = *(local const float4 *)(columns + result_column(item, j) * PITCH + k);
+#pragma unroll
+      for (int i = 0; i < TM; i++) {
+        float v = sum[i * TN + j];
+        v = MULTIPLY_ADD(row[i].x, column.x, v);
+        v = MULTIPLY_ADD(row[i].y, column.y, v);
+        v = MULTIPLY_ADD(row[i].z, column.z, v);
+        sum[i * TN + j] = MULTIPLY_ADD(row[i].w, column.w, v);
+      }
+    }
+  }
+}
+
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_weights(
     conv_args given, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict out) {
@@ -90,34 +220,14 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   group_tile tile = find_group_tile(args, BM, BN);
   int row0 = tile.row0, column0 = tile.column0;
   int group = tile.rest % args.groups, slice = tile.rest / args.groups;
-
-  int taps = args.t * args.r * args.s, column_count = args.depth * taps;
   int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
-
-  int a_position = item % (BK / A_WIDTH) * A_WIDTH, a_row0 = item / (BK / A_WIDTH);
-  int b_position = item % (BK / B_WIDTH) * B_WIDTH, b_row0 = item / (BK / B_WIDTH);
+  dy += (group * args.rows + row0) * volume;
 #if TAP_BITS
-  int from[B_LOADS];
-  uint tap[B_LOADS]; /* its bit; none for a column that is not there */
-#pragma unroll
-  for (int i = 0; i < B_LOADS; i++) {
-    int column = column0 + b_row0 + i * B_STEP;
-    int of = column % taps;
-    int z = of / args.s / args.r * args.dz, h = of / args.s % args.r * args.dh;
-    from[i] = column / taps * in_volume + (z * args.ih + h) * args.iw + of % args.s * args.dw;
-    tap[i] = column < column_count ? 1u << of : 0u;
-  }
+  known_column known[B_LOADS];
 #else
-  local int4 shift[BN]; /* z, h, w of the column's tap and the offset of tap and channel in x */
-  for (int j = item; j < BN; j += ITEMS) {
-    int column = column0 + j, of = column % taps;
-    int z = of / args.s / args.r * args.dz, h = of / args.s % args.r * args.dh;
-    int w = of % args.s * args.dw;
-    int offset = column / taps * in_volume + (z * args.ih + h) * args.iw + w;
-    shift[j] = (int4)(column < column_count ? z : NOWHERE, h, w, offset);
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
+  local known_column known[BN];
 #endif
+  find_columns(args, column0, item, known);
 
   float sum[TM * TN];
 #pragma unroll
@@ -128,20 +238,11 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
 
   /* Round i loads tile i into registers, multiplies tile i - 1 and stores tile i. */
   int first = slice * args.slice_length, end = min(args.n * volume, first + args.slice_length);
-  int row_item = item / COLUMNS_OF_ITEMS, column_item = item % COLUMNS_OF_ITEMS;
   for (int term = first; term < end + BK; term += BK) {
-    output_position a = output_position_of(args, term + a_position),
-                    b = output_position_of(args, term + b_position);
-    int a_there = term + a_position < end, b_there = term + b_position < end;
-    int a_from = (a.n * args.k + group * args.rows + row0) * volume + a.at;
-#pragma unroll
-    for (int i = 0; i < A_LOADS; i++) {
-      int row = a_row0 + i * A_STEP;
-      int there = a_there & (row0 + row < args.rows) & (BM % A_STEP == 0 || row < BM);
-      a_next[i] = LOADED(a_load, there, dy, a_from + row * volume);
-      if (i % 32 == 0) a_inside[i / 32] = 0;
-      a_inside[i / 32] |= (uint)there << i % 32;
-    }
+    load_rows(args, dy, row0, term, end, item, a_next, a_inside);
+    /* As a function of its own this takes more registers on gfx1010, for 1x1 and for wide tiles. */
+    int b_position = term + column_position(item), b_there = b_position < end;
+    output_position b = output_position_of(args, b_position);
     int b_from =
         (b.n * args.c + group * args.depth) * in_volume + (b.z * args.ih + b.h) * args.iw + b.w;
 #if TAP_BITS
@@ -150,11 +251,10 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
 #if TAP_BITS
-      int inside = (bits & tap[i]) != 0;
-      int at = b_from + from[i];
+      int inside = (bits & known[i].bit) != 0;
+      int at = b_from + known[i].shift;
 #else
-      int column = min(b_row0 + i * B_STEP, BN - 1);
-      int4 by = shift[column];
+      int4 by = known[min(loaded_column(item, i), BN - 1)];
       int inside = b_there & within(b.z + by.x, args.iz) & within(b.h + by.y, args.ih) &
                    within(b.w + by.z, args.iw);
       int at = b_from + by.w;
@@ -164,54 +264,22 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
       b_inside[i / 32] |= (uint)inside << i % 32;
     }
     if (term > first) {
-#pragma unroll
-      for (int k = 0; k < BK; k += 4) {
-        float4 row[TM];
-#pragma unroll
-        for (int i = 0; i < TM; i++)
-          row[i] = *(local const float4 *)(a_tile + (row_item + i * ROWS_OF_ITEMS) * PITCH + k);
-#pragma unroll
-        for (int j = 0; j < TN; j++) {
-          float4 column =
-              *(local const float4 *)(b_tile + (column_item + j * COLUMNS_OF_ITEMS) * PITCH + k);
-#pragma unroll
-          for (int i = 0; i < TM; i++) {
-            float v = sum[i * TN + j];
-            v = MULTIPLY_ADD(row[i].x, column.x, v);
-            v = MULTIPLY_ADD(row[i].y, column.y, v);
-            v = MULTIPLY_ADD(row[i].z, column.z, v);
-            sum[i * TN + j] = MULTIPLY_ADD(row[i].w, column.w, v);
-          }
-        }
-      }
+      multiply_tiles(a_tile, b_tile, item, sum);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
-#pragma unroll
-    for (int i = 0; i < A_LOADS; i++) {
-      int row = a_row0 + i * A_STEP;
-      if (BM % A_STEP == 0 || row < BM) {
-        *(local a_load *)(a_tile + row * PITCH + a_position) =
-            KEPT(a_load, a_inside[i / 32] >> i % 32 & 1, a_next[i]);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < B_LOADS; i++) {
-      int column = b_row0 + i * B_STEP;
-      if (BN % B_STEP == 0 || column < BN) {
-        *(local b_load *)(b_tile + column * PITCH + b_position) =
-            KEPT(b_load, b_inside[i / 32] >> i % 32 & 1, b_next[i]);
-      }
-    }
+    keep_rows(a_next, a_inside, item, a_tile);
+    keep_columns(b_next, b_inside, item, b_tile);
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
+  int column_count = args.depth * args.t * args.r * args.s;
 #pragma unroll
   for (int i = 0; i < TM; i++) {
-    int row = row0 + row_item + i * ROWS_OF_ITEMS;
+    int row = row0 + result_row(item, 0) + i * ROWS_OF_ITEMS;
     int to = ((slice * args.groups + group) * args.rows + row) * column_count;
 #pragma unroll
     for (int j = 0; j < TN; j++) {
-      int column = column0 + column_item + j * COLUMNS_OF_ITEMS;
+      int column = column0 + result_column(item, 0) + j * COLUMNS_OF_ITEMS;
       if (row < args.rows && column < column_count)
         out[to + column] = args.accumulate ? out[to + column] + sum[i * TN + j] : sum[i * TN + j];
     }
