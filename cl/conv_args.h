@@ -1,8 +1,9 @@
 /* The argument block: what the host tells every kernel, passed by value as its first argument.
  *
- * Shared by host and kernels, and in one place only. All fields are of one integer type, so the
- * block is also an array of words: the host fills it in 64 bits and, for kernels compiled with
- * WIDE=0, narrows it word by word to 32 bits. Letters as everywhere in Convoy. */
+ * Host and kernels share this description, and there is no other. All fields are of one integer
+ * type, so the block is also an array of words: the host fills it in 64 bits and, for kernels
+ * compiled with WIDE=0, narrows it word by word to 32 bits. Letters are those of
+ * include/convoy/convoy.h. */
 #ifndef CONV_ARGS_H
 #define CONV_ARGS_H
 
@@ -20,11 +21,11 @@ typedef int conv_int;
 typedef int64_t conv_int;
 #endif
 
-/* Arrays start at multiples of this many floats, so offsets fit 32 bits up to 512 GiB. */
+/* Arrays begin at multiples of this many floats, so offsets fit 32 bits up to 512 GiB. */
 #define CONV_ALIGN 64
 
 typedef struct conv_args {
-  /* the problem */
+  /* The problem. */
   conv_int n, c, k, groups;
   conv_int iz, ih, iw; /* input */
   conv_int t, r, s;    /* filter */
@@ -35,18 +36,23 @@ typedef struct conv_args {
   conv_int accumulate; /* 1: out += result */
   conv_int has_bias, activation;
   conv_int slope; /* bits of a float */
-  /* where the four arrays start in their buffers, in units of CONV_ALIGN floats */
+  /* Where the four arrays begin in their buffers, in units of CONV_ALIGN floats. */
   conv_int a_at, b_at, bias_at, out_at;
-  /* this launch */
-  conv_int items;               /* elements to produce; winograd_operands: those of dy's matrices */
-  conv_int first_group;         /* work-groups that earlier slices of the launch have done */
-  conv_int first;               /* im2col: first image of this piece */
-  conv_int rows, depth;         /* GEMM, per group: rows of the result, channels summed over */
+  /* This launch. */
+  conv_int items;               /* elements to produce; winograd_operands: those of dy's matrices;
+                                   long_rows_weights: pieces of rows */
+  conv_int first_group;         /* work-groups that earlier parts of the launch have done */
+  conv_int first;               /* im2col, Winograd: first image of this piece of the batch */
+  conv_int rows, depth;         /* products, per group: rows of the result, channels summed over */
   conv_int rows_up, depth_up;   /* the same rounded up to whole tiles: extents of packed weights */
   conv_int columns, columns_up; /* Winograd: columns of the result, and whole tiles of them */
   conv_int row_tiles, column_tiles;
-  conv_int slices,
-      slice; /* backward_weights: slices of the sum and terms per slice; direct: lanes */
+  /* Long sums are cut into slices (split-K), one partial result each. The unit of their length is
+   * the kernel's: terms, positions, blocks of BK channels or pieces of a row. */
+  conv_int slices, slice_length;
+  conv_int items_per_result; /* items of a work-group that share the sum of one result */
+  conv_int items_per_row;    /* direct_backward_weights: items that share a row of outputs */
+  conv_int block_channels;   /* pack_weights: channels of a block */
 } conv_args;
 
 #define CONV_ARGS_WORDS (sizeof(conv_args) / sizeof(conv_int))

@@ -1,6 +1,6 @@
-/* Convolutions with one input channel per group: nothing is summed over channels, so all of it is
- * memory traffic. One item per output element, neighbours next to each other, so that every tap is a
- * coalesced load; with SPACE=2 taps, positions and channels are constants. */
+/* Convolutions with one input channel per group. Nothing is summed over channels, so all of it is
+ * memory traffic. An item has one output element, and neighbours lie next to each other, so that
+ * every tap is a coalesced load; with SPACE=2 taps, positions and channels are constants. */
 #ifndef WG
 #error "WG is missing: items per work-group, a power of two"
 #endif
@@ -17,35 +17,36 @@ static conv_args compiled(conv_args args) {
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
-    const conv_args given, global const float *restrict x, global const float *restrict w,
+    conv_args given, global const float *restrict x, global const float *restrict w,
     global const float *restrict bias, global float *restrict y) {
-  const conv_args args = compiled(given);
-  const int id = (int)get_global_id(0);
+  conv_args args = compiled(given);
+  int id = (int)get_global_id(0);
   if (id >= args.items) return;
   x += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   y += (size_t)args.out_at * CONV_ALIGN;
 
-  const position o = position_of_output(args, id);
-  const int k = o.map % args.k, n = o.map / args.k;
-  const int c = k / (args.k / args.c), taps = args.t * args.r * args.s;
-  const int z0 = o.z * args.sz - args.pz, h0 = o.h * args.sh - args.ph;
-  const int w0 = o.w * args.sw - args.pw;
+  position o = position_of_output(args, id);
+  int k = o.map % args.k, n = o.map / args.k;
+  int c = k / (args.k / args.c), taps = args.t * args.r * args.s;
+  int z0 = o.z * args.sz - args.pz, h0 = o.h * args.sh - args.ph;
+  int w0 = o.w * args.sw - args.pw;
   x += (n * args.c + c) * args.iz * args.ih * args.iw;
   w += k * taps;
 
   float sum = 0.0f;
   for (int t = 0; t < args.t; t++) {
-    const int z = z0 + t * args.dz;
+    int z = z0 + t * args.dz;
     for (int r = 0; r < args.r; r++) {
-      const int h = h0 + r * args.dh;
-      const int inside = within(z, args.iz) & within(h, args.ih);
+      int h = h0 + r * args.dh;
+      int inside = within(z, args.iz) & within(h, args.ih);
       for (int s = 0; s < args.s; s++) {
-        const int at = w0 + s * args.dw;
-        if (inside & within(at, args.iw))
-          sum = MULTIPLY_ADD(x[(z * args.ih + h) * args.iw + at],
-                             w[(t * args.r + r) * args.s + s], sum);
+        int at = w0 + s * args.dw;
+        if (inside & within(at, args.iw)) {
+          sum = MULTIPLY_ADD(x[(z * args.ih + h) * args.iw + at], w[(t * args.r + r) * args.s + s],
+                             sum);
+        }
       }
     }
   }
@@ -53,32 +54,32 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
-    const conv_args given, global const float *restrict dy, global const float *restrict w,
+    conv_args given, global const float *restrict dy, global const float *restrict w,
     global const float *restrict bias, global float *restrict dx) {
-  const conv_args args = compiled(given);
-  const int id = (int)get_global_id(0);
+  conv_args args = compiled(given);
+  int id = (int)get_global_id(0);
   if (id >= args.items) return;
   dy += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   dx += (size_t)args.out_at * CONV_ALIGN;
 
-  const position i = position_of_input(args, id);
-  const int c = i.map % args.c, n = i.map / args.c;
-  const int each = args.k / args.c, volume = args.oz * args.oh * args.ow;
-  const int taps = args.t * args.r * args.s;
+  position i = position_of_input(args, id);
+  int c = i.map % args.c, n = i.map / args.c;
+  int each = args.k / args.c, volume = args.oz * args.oh * args.ow;
+  int taps = args.t * args.r * args.s;
   dy += (n * args.k + c * each) * volume;
   w += c * each * taps;
 
   float sum = 0.0f;
   for (int t = 0; t < args.t; t++) {
-    const int z = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
+    int z = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
     for (int r = 0; r < args.r; r++) {
-      const int h = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
+      int h = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
       for (int s = 0; s < args.s; s++) {
-        const int at = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
+        int at = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
         if ((z >= 0) & (h >= 0) & (at >= 0)) {
-          const int from = (z * args.oh + h) * args.ow + at, tap = (t * args.r + r) * args.s + s;
+          int from = (z * args.oh + h) * args.ow + at, tap = (t * args.r + r) * args.s + s;
           for (int k = 0; k < each; k++)
             sum = MULTIPLY_ADD(dy[k * volume + from], w[k * taps + tap], sum);
         }
@@ -91,17 +92,17 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
 /* A work-group computes CHUNK taps of one output channel over one slice of the output positions of
  * all images. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
-    const conv_args given, global const float *restrict x, global const float *restrict dy,
+    conv_args given, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict out) {
   local float part[CHUNK * WG];
-  const conv_args args = compiled(given);
-  const int item = (int)get_local_id(0), taps = args.t * args.r * args.s;
-  const int group = args.first_group + (int)get_group_id(0);
-  const int chunks = (taps + CHUNK - 1) / CHUNK, chunk = group % chunks;
-  const int k = group / chunks % args.k;
-  const int slice = group / chunks / args.k;
-  const int c = k / (args.k / args.c);
-  const int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
+  conv_args args = compiled(given);
+  int item = (int)get_local_id(0), taps = args.t * args.r * args.s;
+  int group = args.first_group + (int)get_group_id(0);
+  int chunks = (taps + CHUNK - 1) / CHUNK, chunk = group % chunks;
+  int k = group / chunks % args.k;
+  int slice = group / chunks / args.k;
+  int c = k / (args.k / args.c);
+  int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
   x += (size_t)args.a_at * CONV_ALIGN;
   dy += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
@@ -110,21 +111,20 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
   float sum[CHUNK];
 #pragma unroll
   for (int i = 0; i < CHUNK; i++) sum[i] = 0.0f;
-  const int first = slice * args.slice, end = min(args.n * volume, first + args.slice);
+  int first = slice * args.slice_length, end = min(args.n * volume, first + args.slice_length);
   for (int term = first + item; term < end; term += WG) {
-    const int n = term / volume, o = term % volume;
-    const int z0 = o / args.ow / args.oh * args.sz - args.pz;
-    const int h0 = o / args.ow % args.oh * args.sh - args.ph, w0 = o % args.ow * args.sw - args.pw;
-    const int from = (n * args.c + c) * in_volume;
-    const float v = dy[(n * args.k + k) * volume + o];
+    int n = term / volume, o = term % volume;
+    int z0 = o / args.ow / args.oh * args.sz - args.pz;
+    int h0 = o / args.ow % args.oh * args.sh - args.ph, w0 = o % args.ow * args.sw - args.pw;
+    int from = (n * args.c + c) * in_volume;
+    float v = dy[(n * args.k + k) * volume + o];
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) {
-      const int tap = chunk * CHUNK + i;
-      const int z = z0 + tap / args.s / args.r * args.dz, h = h0 + tap / args.s % args.r * args.dh;
-      const int w = w0 + tap % args.s * args.dw;
-      const int inside = (tap < taps) & within(z, args.iz) & within(h, args.ih) &
-                         within(w, args.iw);
-      const float u = inside ? x[from + (z * args.ih + h) * args.iw + w] : 0.0f;
+      int tap = chunk * CHUNK + i;
+      int z = z0 + tap / args.s / args.r * args.dz, h = h0 + tap / args.s % args.r * args.dh;
+      int w = w0 + tap % args.s * args.dw;
+      int inside = (tap < taps) & within(z, args.iz) & within(h, args.ih) & within(w, args.iw);
+      float u = inside ? x[from + (z * args.ih + h) * args.iw + w] : 0.0f;
       sum[i] = MULTIPLY_ADD(u, inside ? v : 0.0f, sum[i]);
     }
   }
@@ -133,14 +133,14 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
   for (int i = 0; i < CHUNK; i++) part[i * WG + item] = sum[i];
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int half_way = WG / 2; half_way > 0; half_way /= 2) {
-    if (item < half_way) {
+    if (item < half_way)
       for (int i = 0; i < CHUNK; i++) part[i * WG + item] += part[i * WG + item + half_way];
-    }
+
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  const int weights = args.k * taps;
+  int weights = args.k * taps;
   for (int i = item; i < CHUNK; i += WG) {
-    const int tap = chunk * CHUNK + i;
+    int tap = chunk * CHUNK + i;
     if (tap < taps) store(args, bias, out, slice * weights + k * taps + tap, 0, part[i * WG]);
   }
 }

@@ -1,5 +1,5 @@
-/* Convolution by its definition: takes every legal problem. One item per output element, or one
- * work-group per element where the sum is long (weights, bias). */
+/* Convolution by its definition, which takes every legal problem. An output element takes one item,
+ * or one work-group where the sum is long (weights, bias). */
 #ifndef WG
 #error "WG is missing: items per work-group, a power of two"
 #endif
@@ -7,7 +7,7 @@
 #error "WG must be a power of two above 1"
 #endif
 
-/* Taps [first, end) of one axis whose position at + tap * dilation lies inside [0, extent). */
+/* The taps [first, end) of one axis whose position at + tap * dilation lies inside [0, extent). */
 static conv_int first_tap(conv_int at, conv_int dilation) {
   return at >= 0 ? 0 : (dilation - 1 - at) / dilation;
 }
@@ -17,35 +17,35 @@ static conv_int end_tap(conv_int at, conv_int extent, conv_int dilation, conv_in
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
-    const conv_args args, global const float *restrict x, global const float *restrict w,
+    conv_args args, global const float *restrict x, global const float *restrict w,
     global const float *restrict bias, global float *restrict y) {
-  const conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (conv_int)get_global_id(0);
   if (id >= args.items) return;
   x += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   y += (size_t)args.out_at * CONV_ALIGN;
 
-  const position o = position_of_output(args, id);
-  const conv_int k = o.map % args.k, n = o.map / args.k;
-  const conv_int depth = args.c / args.groups;
-  const conv_int c0 = k / (args.k / args.groups) * depth;
+  position o = position_of_output(args, id);
+  conv_int k = o.map % args.k, n = o.map / args.k;
+  conv_int depth = args.c / args.groups;
+  conv_int c0 = k / (args.k / args.groups) * depth;
 
-  const conv_int z0 = o.z * args.sz - args.pz, h0 = o.h * args.sh - args.ph;
-  const conv_int w0 = o.w * args.sw - args.pw;
-  const conv_int t0 = first_tap(z0, args.dz), t1 = end_tap(z0, args.iz, args.dz, args.t);
-  const conv_int r0 = first_tap(h0, args.dh), r1 = end_tap(h0, args.ih, args.dh, args.r);
-  const conv_int s0 = first_tap(w0, args.dw), s1 = end_tap(w0, args.iw, args.dw, args.s);
+  conv_int z0 = o.z * args.sz - args.pz, h0 = o.h * args.sh - args.ph;
+  conv_int w0 = o.w * args.sw - args.pw;
+  conv_int t0 = first_tap(z0, args.dz), t1 = end_tap(z0, args.iz, args.dz, args.t);
+  conv_int r0 = first_tap(h0, args.dh), r1 = end_tap(h0, args.ih, args.dh, args.r);
+  conv_int s0 = first_tap(w0, args.dw), s1 = end_tap(w0, args.iw, args.dw, args.s);
 
   float sum = 0.0f;
   for (conv_int c = 0; c < depth; c++) {
     for (conv_int t = t0; t < t1; t++) {
       for (conv_int r = r0; r < r1; r++) {
-        const conv_int from =
+        conv_int from =
             (((n * args.c + c0 + c) * args.iz + z0 + t * args.dz) * args.ih + h0 + r * args.dh) *
                 args.iw +
             w0;
-        const conv_int tap = (((k * depth + c) * args.t + t) * args.r + r) * args.s;
+        conv_int tap = (((k * depth + c) * args.t + t) * args.r + r) * args.s;
         for (conv_int s = s0; s < s1; s++) sum += x[from + s * args.dw] * w[tap + s];
       }
     }
@@ -54,30 +54,30 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data(
-    const conv_args args, global const float *restrict dy, global const float *restrict w,
+    conv_args args, global const float *restrict dy, global const float *restrict w,
     global const float *restrict bias, global float *restrict dx) {
-  const conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (conv_int)get_global_id(0);
   if (id >= args.items) return;
   dy += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   dx += (size_t)args.out_at * CONV_ALIGN;
 
-  const position i = position_of_input(args, id);
-  const conv_int c = i.map % args.c, n = i.map / args.c;
-  const conv_int width = args.c / args.groups, depth = args.k / args.groups;
-  const conv_int k0 = c / width * depth;
-  const conv_int taps = args.t * args.r * args.s, volume = args.oz * args.oh * args.ow;
+  position i = position_of_input(args, id);
+  conv_int c = i.map % args.c, n = i.map / args.c;
+  conv_int width = args.c / args.groups, depth = args.k / args.groups;
+  conv_int k0 = c / width * depth;
+  conv_int taps = args.t * args.r * args.s, volume = args.oz * args.oh * args.ow;
 
   float sum = 0.0f;
   for (conv_int t = 0; t < args.t; t++) {
-    const conv_int oz = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
+    conv_int oz = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
     if (oz < 0) continue;
     for (conv_int r = 0; r < args.r; r++) {
-      const conv_int oh = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
+      conv_int oh = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
       if (oh < 0) continue;
       for (conv_int s = 0; s < args.s; s++) {
-        const conv_int ow = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
+        conv_int ow = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
         if (ow < 0) continue;
         conv_int from = (n * args.k + k0) * volume + (oz * args.oh + oh) * args.ow + ow;
         conv_int tap = (k0 * width + c % width) * taps + (t * args.r + r) * args.s + s;
@@ -89,7 +89,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data
   store(args, bias, dx, id, c, sum);
 }
 
-/* Sum over the work-group in a fixed order; the result is valid in item 0. */
+/* The sum over the work-group in a fixed order; the result is valid in item 0. */
 static float group_sum(local float *part, int item, float value) {
   part[item] = value;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -100,58 +100,58 @@ static float group_sum(local float *part, int item, float value) {
   return part[0];
 }
 
-/* One work-group per weight. Its items form `slice` lanes along a row of outputs and WG / slice rows;
- * each row's part inside the input is found once. */
+/* A work-group computes one weight. `items_per_row` of its items share a row of outputs, so that
+ * there are WG / items_per_row rows at a time; each row's part inside the input is found once. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weights(
-    const conv_args args, global const float *restrict x, global const float *restrict dy,
+    conv_args args, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict dw) {
   local float part[WG];
-  const conv_int id = args.first_group + (conv_int)get_group_id(0);
-  const int item = (int)get_local_id(0);
+  conv_int id = args.first_group + (conv_int)get_group_id(0);
+  int item = (int)get_local_id(0);
   x += (size_t)args.a_at * CONV_ALIGN;
   dy += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   dw += (size_t)args.out_at * CONV_ALIGN;
 
-  const conv_int s = id % args.s, r = id / args.s % args.r, t = id / (args.s * args.r) % args.t;
-  const conv_int depth = args.c / args.groups, map = id / (args.s * args.r * args.t);
-  const conv_int k = map / depth, c = k / (args.k / args.groups) * depth + map % depth;
-  const conv_int z0 = t * args.dz - args.pz, h0 = r * args.dh - args.ph;
-  const conv_int w0 = s * args.dw - args.pw;
+  conv_int s = id % args.s, r = id / args.s % args.r, t = id / (args.s * args.r) % args.t;
+  conv_int depth = args.c / args.groups, map = id / (args.s * args.r * args.t);
+  conv_int k = map / depth, c = k / (args.k / args.groups) * depth + map % depth;
+  conv_int z0 = t * args.dz - args.pz, h0 = r * args.dh - args.ph;
+  conv_int w0 = s * args.dw - args.pw;
 
-  const conv_int lanes = args.slice, lane = item % lanes;
-  const conv_int first = first_tap(w0, args.sw), end = end_tap(w0, args.iw, args.sw, args.ow);
+  conv_int together = args.items_per_row;
+  conv_int first = first_tap(w0, args.sw), end = end_tap(w0, args.iw, args.sw, args.ow);
 
   float sum = 0.0f;
-  for (conv_int row = item / lanes; row < args.n * args.oz * args.oh; row += WG / lanes) {
-    const conv_int oh = row % args.oh, plane = row / args.oh;
-    const conv_int oz = plane % args.oz, n = plane / args.oz;
-    const conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0;
+  for (conv_int row = item / together; row < args.n * args.oz * args.oh; row += WG / together) {
+    conv_int oh = row % args.oh, plane = row / args.oh;
+    conv_int oz = plane % args.oz, n = plane / args.oz;
+    conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0;
     if (iz < 0 || iz >= args.iz || ih < 0 || ih >= args.ih) continue;
-    const conv_int from = (((n * args.c + c) * args.iz + iz) * args.ih + ih) * args.iw + w0;
-    const conv_int to = (((n * args.k + k) * args.oz + oz) * args.oh + oh) * args.ow;
-    for (conv_int ow = first + lane; ow < end; ow += lanes)
+    conv_int from = (((n * args.c + c) * args.iz + iz) * args.ih + ih) * args.iw + w0;
+    conv_int to = (((n * args.k + k) * args.oz + oz) * args.oh + oh) * args.ow;
+    for (conv_int ow = first + item % together; ow < end; ow += together)
       sum += x[from + ow * args.sw] * dy[to + ow];
   }
   sum = group_sum(part, item, sum);
   if (item == 0) store(args, bias, dw, id, 0, sum);
 }
 
-/* One work-group per channel. */
+/* A work-group computes the sum of one channel. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_bias(
-    const conv_args args, global const float *restrict dy, global const float *restrict unused,
+    conv_args args, global const float *restrict dy, global const float *restrict unused,
     global const float *restrict bias, global float *restrict db) {
   local float part[WG];
-  const conv_int k = args.first_group + (conv_int)get_group_id(0);
-  const int item = (int)get_local_id(0);
-  const conv_int volume = args.oz * args.oh * args.ow;
+  conv_int k = args.first_group + (conv_int)get_group_id(0);
+  int item = (int)get_local_id(0);
+  conv_int volume = args.oz * args.oh * args.ow;
   dy += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   db += (size_t)args.out_at * CONV_ALIGN;
 
   float sum = 0.0f;
   for (conv_int n = 0; n < args.n; n++) {
-    const conv_int map = (n * args.k + k) * volume;
+    conv_int map = (n * args.k + k) * volume;
     for (conv_int o = item; o < volume; o += WG) sum += dy[map + o];
   }
   sum = group_sum(part, item, sum);

@@ -1,18 +1,18 @@
-/* What happens to a finished sum on its way to memory: added to what is there, or biased and
- * activated. A NaN stays a NaN: comparisons are written so that it takes the first branch. Most sums
- * are stored as they are, which is decided first. */
+/* What happens to a finished sum on its way to memory: it is added to what is there, or gets a bias
+ * and an activation. A NaN stays a NaN: comparisons are written so that it takes the first branch.
+ * Most sums are stored as they are, which is decided first. */
 
-static float activate(const conv_args args, float v) {
+static float activate(conv_args args, float v) {
   if (args.activation == 1) return v < 0.0f ? 0.0f : v;
   if (args.activation == 2) return v > 0.0f ? v : v * as_float((int)args.slope);
   return v;
 }
 
-static int is_bare(const conv_args args) {
+static int is_bare(conv_args args) {
   return !(args.accumulate | args.has_bias | args.activation);
 }
 
-static void store(const conv_args args, global const float *bias, global float *out, conv_int at,
+static void store(conv_args args, global const float *bias, global float *out, conv_int at,
                   conv_int channel, float v) {
   if (is_bare(args)) {
     out[at] = v;
@@ -27,8 +27,8 @@ static void store(const conv_args args, global const float *bias, global float *
 }
 
 /* The same for four neighbours; `at` is a multiple of 4. */
-static void store_four(const conv_args args, global const float *bias, global float *out,
-                       conv_int at, conv_int channel, float4 v) {
+static void store_four(conv_args args, global const float *bias, global float *out, conv_int at,
+                       conv_int channel, float4 v) {
   global float4 *to = (global float4 *)(out + at);
   if (is_bare(args)) {
     *to = v;
@@ -39,5 +39,6 @@ static void store_four(const conv_args args, global const float *bias, global fl
     return;
   }
   if (args.has_bias) v += bias[channel];
-  *to = (float4)(activate(args, v.x), activate(args, v.y), activate(args, v.z), activate(args, v.w));
+  *to =
+      (float4)(activate(args, v.x), activate(args, v.y), activate(args, v.z), activate(args, v.w));
 }

@@ -1,91 +1,69 @@
-/* forward and backward_data of layers with few input channels: an item computes CHANNELS channels of
- * ROWS by COLUMNS neighbouring results, so that a loaded row serves all of them. Weights pass through
- * local memory as [source channel][tap][PITCH], SOURCES channels at a time. See reach.cl. */
+/* forward and backward_data of layers with few input channels. An item computes CHANNELS channels
+ * of ROWS by COLUMNS neighbouring results, so that a loaded row serves all of them; see reach.cl.
+ * Weights pass through local memory as [source channel][tap][WEIGHTS_PER_TAP], SOURCES channels at
+ * a time. */
 #if !defined(CHANNELS) || !defined(SOURCES)
 #error "a size is missing: CHANNELS of an item, SOURCES in local memory"
 #endif
 #define RESULTS (ROWS * COLUMNS)
-/* Three are kept as four, so that they are read at once. */
-#define PITCH (CHANNELS == 3 ? 4 : CHANNELS)
 
-/* Weights of source channels [c0, c0 + SOURCES) for result channels [k0, k0 + CHANNELS). */
-static void stage_weights(const conv_args args, global const float *weights, int k0, int c0,
+/* Brings the weights of source channels [c0, c0 + SOURCES) for result channels [k0, k0 + CHANNELS)
+ * to local memory. */
+static void stage_weights(conv_args args, global const float *weights, int k0, int c0,
                           local float *staged) {
 #if DIRECTION == 0
-  const int sources = args.c, results = args.k;
+  int sources = args.c, results = args.k;
 #else
-  const int sources = args.k, results = args.c;
+  int sources = args.k, results = args.c;
 #endif
-  for (int e = (int)get_local_id(0); e < SOURCES * TAPS * PITCH; e += WG) {
-    const int k = k0 + e % PITCH, tap = e / PITCH % TAPS, c = c0 + e / PITCH / TAPS;
-    const int from = DIRECTION == 0 ? k * sources + c : c * results + k;
+  for (int e = (int)get_local_id(0); e < SOURCES * TAPS * WEIGHTS_PER_TAP; e += WG) {
+    int k = k0 + e % WEIGHTS_PER_TAP, tap = e / WEIGHTS_PER_TAP % TAPS,
+        c = c0 + e / WEIGHTS_PER_TAP / TAPS;
+    int from = DIRECTION == 0 ? k * sources + c : c * results + k;
     staged[e] = k < results && c < sources ? weights[from * TAPS + tap] : 0.0f;
   }
 }
 
-/* One row of the source meets one row of the filter: sum[channel][result]. */
-static void add_row(const float *values, local const float *w, int s0, float *sum) {
+/* sum[channel][column] += row of the source * row of the filter of the channel. */
+static void add_row(const float *values, WEIGHTS_IN const float *w, int s0, float *sum) {
 #pragma unroll
   for (int s = 0; s < TAPS_AT_ONCE; s++) {
     if (WHOLE_ROUNDS || s0 + s < FILTER_2) {
 #pragma unroll
       for (int k = 0; k < CHANNELS; k++) {
-        const float weight = w[(s0 + s) * PITCH + k];
+        float weight = w[(s0 + s) * WEIGHTS_PER_TAP + k];
 #pragma unroll
-        for (int column = 0; column < COLUMNS; column++)
-          if (COLUMN_MEETS(column, s))
-            sum[k * RESULTS + column] = MULTIPLY_ADD(values[COLUMN_MEETING(column, s)], weight,
-                                                     sum[k * RESULTS + column]);
-      }
-    }
-  }
-}
-
-/* One channel of the source and its staged weights. */
-static void add_channel(global const float *source, local const float *w, place_of_item p,
-                        float *sum) {
-  for (int a = max(0, -p.z0); a < min(REACH_Z, SOURCE_Z - p.z0); a++) {
-    const int t = tap_in_depth(p, a);
-    if (t < 0) continue;
-    const int begin = ROWS > 1 ? 0 : max(0, -p.h0);
-    const int end = ROWS > 1 ? REACH_H : min(REACH_H, SOURCE_H - p.h0);
-#pragma unroll UNROLLED_ROWS
-    for (int b = begin; b < end; b++) {
-      global const float *line = source + ((p.z0 + a) * SOURCE_H + p.h0 + b) * SOURCE_W;
-      for (int s0 = 0; s0 < FILTER_2; s0 += TAPS_AT_ONCE) {
-        float values[REACH_W];
-        load_row(line, within(p.h0 + b, SOURCE_H), p.w0, s0, values);
-#pragma unroll
-        for (int row = 0; row < ROWS; row++) {
-          const int r = tap_of(BETWEEN(row, b, FILTER_1, STRIDE_1, PAD_1, DILATION_1), DILATION_1,
-                               FILTER_1);
-          if (r >= 0)
-            add_row(values, w + (t * FILTER_1 + r) * FILTER_2 * PITCH, s0, sum + row * COLUMNS);
+        for (int column = 0; column < COLUMNS; column++) {
+          if (COLUMN_MEETS(column, s)) {
+            sum[k * RESULTS + column] =
+                MULTIPLY_ADD(values[COLUMN_MEETING(column, s)], weight, sum[k * RESULTS + column]);
+          }
         }
       }
     }
   }
 }
 
-/* Work-groups: blocks of CHANNELS result channels fastest, then WG items of all images. */
+/* Work-groups are counted over blocks of CHANNELS result channels first, then over WG items of all
+ * images. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void few_channels(
-    const conv_args args, global const float *restrict source, global const float *restrict weights,
+    conv_args args, global const float *restrict source, global const float *restrict weights,
     global const float *restrict bias, global float *restrict out) {
-  local float staged[SOURCES * TAPS * PITCH] __attribute__((aligned(16)));
+  local float staged[SOURCES * TAPS * WEIGHTS_PER_TAP] __attribute__((aligned(16)));
   source += (size_t)args.a_at * CONV_ALIGN;
   weights += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
 #if DIRECTION == 0
-  const int sources = args.c, results = args.k;
+  int sources = args.c, results = args.k;
 #else
-  const int sources = args.k, results = args.c;
+  int sources = args.k, results = args.c;
 #endif
-  const int group = args.first_group + (int)get_group_id(0);
-  const int k0 = group % args.row_tiles * CHANNELS;
-  const int id = group / args.row_tiles * WG + (int)get_local_id(0);
-  const int there = id < args.items, volume = SOURCE_Z * SOURCE_H * SOURCE_W;
-  const place_of_item p = find_place(there ? id : 0);
+  int group = args.first_group + (int)get_group_id(0);
+  int k0 = group % args.row_tiles * CHANNELS;
+  int id = group / args.row_tiles * WG + (int)get_local_id(0);
+  int there = id < args.items, volume = SOURCE_Z * SOURCE_H * SOURCE_W;
+  item_tile p = find_item_tile(there ? id : 0);
 
   float sum[CHANNELS * RESULTS];
 #pragma unroll
@@ -94,12 +72,14 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void few_channels(
     if (c0 > 0) barrier(CLK_LOCAL_MEM_FENCE);
     stage_weights(args, weights, k0, c0, staged);
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int c = 0; c < min(SOURCES, sources - c0); c++)
-      add_channel(source + (p.outer * sources + c0 + c) * volume, staged + c * TAPS * PITCH, p,
-                  sum);
+    for (int c = 0; c < min(SOURCES, sources - c0); c++) {
+      add_channel(source + (p.outer * sources + c0 + c) * volume,
+                  staged + c * TAPS * WEIGHTS_PER_TAP, p, sum);
+    }
   }
 #pragma unroll
-  for (int k = 0; k < CHANNELS; k++)
+  for (int k = 0; k < CHANNELS; k++) {
     if (there && k0 + k < results)
       store_tile(args, bias, out, p.outer * results + k0 + k, k0 + k, p, sum + k * RESULTS);
+  }
 }

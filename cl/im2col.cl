@@ -1,24 +1,24 @@
-/* Columns for a matrix product: im2col, its transpose col2im in gather form (each input element
- * collects what belongs to it, so no atomics), and the epilogue as a pass of its own.
+/* Columns for a matrix product: im2col, its transpose col2im, and the epilogue as a pass of its
+ * own. col2im gathers: each input element collects what belongs to it, so there are no atomics.
  * Columns are [image of the piece][c][t][r][s][oz][oh][ow]. */
 #ifndef WG
 #error "WG is missing: items per work-group"
 #endif
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void im2col(
-    const conv_args args, global const float *restrict x, global const float *restrict b,
+    conv_args args, global const float *restrict x, global const float *restrict b,
     global const float *restrict bias, global float *restrict columns) {
-  const conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (conv_int)get_global_id(0);
   if (id >= args.items) return;
   x += (size_t)args.a_at * CONV_ALIGN;
   columns += (size_t)args.out_at * CONV_ALIGN;
 
-  const position o = position_of_output(args, id);
-  const conv_int tap = o.map, s = tap % args.s, r = tap / args.s % args.r;
-  const conv_int t = tap / args.s / args.r % args.t, map = tap / args.s / args.r / args.t;
-  const conv_int iz = o.z * args.sz - args.pz + t * args.dz;
-  const conv_int ih = o.h * args.sh - args.ph + r * args.dh;
-  const conv_int iw = o.w * args.sw - args.pw + s * args.dw;
+  position o = position_of_output(args, id);
+  conv_int tap = o.map, s = tap % args.s, r = tap / args.s % args.r;
+  conv_int t = tap / args.s / args.r % args.t, map = tap / args.s / args.r / args.t;
+  conv_int iz = o.z * args.sz - args.pz + t * args.dz;
+  conv_int ih = o.h * args.sh - args.ph + r * args.dh;
+  conv_int iw = o.w * args.sw - args.pw + s * args.dw;
 
   float v = 0.0f;
   if (iz >= 0 && iz < args.iz && ih >= 0 && ih < args.ih && iw >= 0 && iw < args.iw)
@@ -27,40 +27,40 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void im2col(
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void col2im(
-    const conv_args args, global const float *restrict columns, global const float *restrict b,
+    conv_args args, global const float *restrict columns, global const float *restrict b,
     global const float *restrict bias, global float *restrict dx) {
-  const conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (conv_int)get_global_id(0);
   if (id >= args.items) return;
   columns += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   dx += (size_t)args.out_at * CONV_ALIGN;
 
-  const position i = position_of_input(args, id);
+  position i = position_of_input(args, id);
 
   float sum = 0.0f;
   for (conv_int t = 0; t < args.t; t++) {
-    const conv_int oz = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
+    conv_int oz = target(i.z, t, args.pz, args.dz, args.sz, args.oz);
     if (oz < 0) continue;
     for (conv_int r = 0; r < args.r; r++) {
-      const conv_int oh = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
+      conv_int oh = target(i.h, r, args.ph, args.dh, args.sh, args.oh);
       if (oh < 0) continue;
       for (conv_int s = 0; s < args.s; s++) {
-        const conv_int ow = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
+        conv_int ow = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
         if (ow < 0) continue;
-        const conv_int tap = ((i.map * args.t + t) * args.r + r) * args.s + s;
+        conv_int tap = ((i.map * args.t + t) * args.r + r) * args.s + s;
         sum += columns[((tap * args.oz + oz) * args.oh + oh) * args.ow + ow];
       }
     }
   }
-  const conv_int skipped = args.first * args.c * args.iz * args.ih * args.iw;
+  conv_int skipped = args.first * args.c * args.iz * args.ih * args.iw;
   store(args, bias, dx, skipped + id, i.map % args.c, sum);
 }
 
-/* out = activation(out + bias[channel]); `rows` channels of `depth` elements each. */
+/* out = activation(out + bias[channel]), with `rows` channels of `depth` elements each. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void epilogue_pass(
-    const conv_args args, global const float *restrict a, global const float *restrict b,
+    conv_args args, global const float *restrict a, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
-  const conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (conv_int)get_global_id(0);
   if (id >= args.items) return;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;

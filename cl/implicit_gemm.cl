@@ -1,12 +1,13 @@
-/* forward and backward_data as a tiled matrix product without a column buffer: rows are output
- * channels of a group, columns are output positions, terms are (channel, tap) of the source, which
- * is read in place. Weights are packed first, [group][block of BK channels][tap][BK][rows_up],
- * zero-filled to whole tiles, so that they load as float4 without tests. Terms are summed block by
- * block, tap by tap; slices are ranges of blocks.
+/* forward and backward_data as a tiled matrix product without a column buffer. Rows are output
+ * channels of a group, columns are output positions, and terms are (channel, tap) of the source,
+ * which is read in place. Weights are packed first, as [group][block of BK
+ * channels][tap][BK][rows_up] with zeros up to whole tiles, so that they load as float4 without
+ * tests. Terms are summed block by block, tap by tap; slices are ranges of blocks.
  *
  * backward_data with a stride: input positions of equal remainder modulo the stride form a phase.
- * All positions of a phase meet the same taps, the others are skipped by the whole work-group, and
- * within a phase source positions are consecutive: no test or division per element, no scatter. */
+ * All positions of a phase meet the same taps, and the whole work-group skips the others. Within a
+ * phase source positions are consecutive, so there is no test or division per element and no
+ * scatter. */
 #ifndef DIRECTION
 #error "DIRECTION is missing: 0 = forward, 1 = backward_data"
 #endif
@@ -14,8 +15,8 @@
 #error "WHOLE is missing: 1 = the channels summed over are a multiple of BK"
 #endif
 
-
-/* Items without weights to load have a place of their own behind the tile: no branch. */
+/* Items without weights to load store to a place of their own behind the tile, so that there is no
+ * branch. */
 #define A_LOADS ((BK * BM / 4 + ITEMS - 1) / ITEMS)
 #define A_ROOM (A_LOADS * ITEMS * 4)
 
@@ -44,19 +45,29 @@ typedef float load;
 #endif
 #define B_ROWS (BK / B_STEP)
 
-/* Neighbouring columns of the result are neighbours in memory. */
+/* Whether neighbouring columns of the result are neighbours in memory. */
 #define STORE_FOURS (DIRECTION == 0 ? FOURS_OUT : UNIT_STRIDE && FOURS_IN)
 
-/* Outside every extent, and still so after adding any shift. */
+/* A position outside every extent, and still so after adding any shift. */
 #define NOWHERE (-(1 << 30))
 
-/* Positions: `q` counts an axis of the phase, `first` is the phase's first position on it. */
+/* Positions of one axis: `q` counts those of the phase, whose first one is `first`. */
 #if DIRECTION == 0
-static int axis_extent(int in, int out, int stride, int first) { return out; }
-static int axis_phases(int in, int stride) { return 1; }
-static int axis_output(int q, int stride, int first) { return q; }
-static int axis_source(int q, int stride, int pad) { return q * stride - pad; }
-static int axis_meets(int tap, int stride, int pad, int dilation, int first) { return 1; }
+static int axis_extent(int in, int out, int stride, int first) {
+  return out;
+}
+static int axis_phases(int in, int stride) {
+  return 1;
+}
+static int axis_output(int q, int stride, int first) {
+  return q;
+}
+static int axis_source(int q, int stride, int pad) {
+  return q * stride - pad;
+}
+static int axis_meets(int tap, int stride, int pad, int dilation, int first) {
+  return 1;
+}
 static int axis_shift(int tap, int stride, int pad, int dilation, int first) {
   return tap * dilation;
 }
@@ -64,9 +75,15 @@ static int axis_shift(int tap, int stride, int pad, int dilation, int first) {
 static int axis_extent(int in, int out, int stride, int first) {
   return (in - first + stride - 1) / stride;
 }
-static int axis_phases(int in, int stride) { return min(in, stride); }
-static int axis_output(int q, int stride, int first) { return first + q * stride; }
-static int axis_source(int q, int stride, int pad) { return q; }
+static int axis_phases(int in, int stride) {
+  return min(in, stride);
+}
+static int axis_output(int q, int stride, int first) {
+  return first + q * stride;
+}
+static int axis_source(int q, int stride, int pad) {
+  return q;
+}
 static int axis_meets(int tap, int stride, int pad, int dilation, int first) {
   return (first + pad - tap * dilation) % stride == 0;
 }
@@ -75,7 +92,7 @@ static int axis_shift(int tap, int stride, int pad, int dilation, int first) {
 }
 #endif
 
-/* Extents of the array that is gathered from and of the one written. */
+/* The extents of the array that is gathered from and of the one that is written. */
 #if DIRECTION == 0
 #define SOURCE(in, out) in
 #define RESULT(in, out) out
@@ -84,25 +101,26 @@ static int axis_shift(int tap, int stride, int pad, int dilation, int first) {
 #define RESULT(in, out) in
 #endif
 
-/* A phase: its first position. The columns an item loads: where their tap 0 lies in the source, as
- * a position and as an index. A place in the sum. */
+/* A phase is known by its first position. Of the columns that an item loads it is known where their
+ * tap 0 lies in the source, as a position and as an index. A step of the sum is one block of
+ * channels at one tap. */
 typedef struct phase {
   int z, h, w;
 } phase;
-typedef struct columns {
+typedef struct loaded_columns {
   int z[B_UNITS], h[B_UNITS], w[B_UNITS], from[B_UNITS];
-} columns;
-typedef struct place {
+} loaded_columns;
+typedef struct sum_step {
   int block, t, r, s;
-} place;
+} sum_step;
 
-static int meets(const conv_args args, phase first, place at) {
+static int meets(conv_args args, phase first, sum_step at) {
   return axis_meets(at.t, args.sz, args.pz, args.dz, first.z) &&
          axis_meets(at.r, args.sh, args.ph, args.dh, first.h) &&
          axis_meets(at.s, args.sw, args.pw, args.dw, first.w);
 }
 
-static int taps_that_meet(const conv_args args, phase first) {
+static int taps_that_meet(conv_args args, phase first) {
   int z = 0, h = 0, w = 0;
   for (int t = 0; t < args.t; t++) z += axis_meets(t, args.sz, args.pz, args.dz, first.z);
   for (int r = 0; r < args.r; r++) h += axis_meets(r, args.sh, args.ph, args.dh, first.h);
@@ -110,62 +128,62 @@ static int taps_that_meet(const conv_args args, phase first) {
   return z * h * w;
 }
 
-/* The next tap that meets the phase; there must be one. */
-static place next_place(const conv_args args, phase first, place at) {
+/* The next step whose tap meets the phase; there must be one. */
+static sum_step next_step(conv_args args, phase first, sum_step at) {
   do {
     at.s++;
-    const int row_done = at.s == args.s;
+    int row_done = at.s == args.s;
     at.s = row_done ? 0 : at.s;
     at.r += row_done;
-    const int plane_done = at.r == args.r;
+    int plane_done = at.r == args.r;
     at.r = plane_done ? 0 : at.r;
     at.t += plane_done;
-    const int all_done = at.t == args.t;
+    int all_done = at.t == args.t;
     at.t = all_done ? 0 : at.t;
     at.block += all_done;
   } while (!meets(args, first, at));
   return at;
 }
 
-static void load_weights(const conv_args args, global const float *packed, place at, int item,
+static void load_weights(conv_args args, global const float *packed, sum_step at, int item,
                          float4 *into) {
-  const int tap = (at.t * args.r + at.r) * args.s + at.s;
+  int tap = (at.t * args.r + at.r) * args.s + at.s;
   packed += (at.block * args.t * args.r * args.s + tap) * BK * args.rows_up;
 #pragma unroll
   for (int i = 0; i < A_LOADS; i++) {
-    const int e = item + i * ITEMS;
+    int e = item + i * ITEMS;
     into[i] = LOADED(float4, BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4, packed,
                      e / (BM / 4) * args.rows_up + e % (BM / 4) * 4);
   }
 }
 
-/* Whether row i of an item's loads is one of the sum's. */
+/* Whether row i of what an item loads is one of the sum's. */
 static int has_row(int i, int row0, int end) {
   return WHOLE ? end > 0 : row0 + i * B_STEP < end;
 }
 
-/* `end`: terms of the sum from this place's block on; 0: nothing is read. Returns which of the columns
- * have a source, one bit each. */
-static uint load_source(const conv_args args, global const float *source, phase first,
-                        const columns *column, place at, int row0, int end, load *into) {
-  const int uz = SOURCE(args.iz, args.oz), uh = SOURCE(args.ih, args.oh);
-  const int uw = SOURCE(args.iw, args.ow), volume = uz * uh * uw;
-  const int shift_z = axis_shift(at.t, args.sz, args.pz, args.dz, first.z);
-  const int shift_h = axis_shift(at.r, args.sh, args.ph, args.dh, first.h);
-  const int shift_w = axis_shift(at.s, args.sw, args.pw, args.dw, first.w);
-  const int shift = at.block * BK * volume + (shift_z * uh + shift_h) * uw + shift_w;
+/* Loads the source of a step. `end` is the number of terms of the sum from this step's block on;
+ * with 0 nothing is read. Returns which of the columns have a source, one bit each. */
+static uint load_source(conv_args args, global const float *source, phase first,
+                        const loaded_columns *column, sum_step at, int row0, int end, load *into) {
+  int uz = SOURCE(args.iz, args.oz), uh = SOURCE(args.ih, args.oh);
+  int uw = SOURCE(args.iw, args.ow), volume = uz * uh * uw;
+  int shift_z = axis_shift(at.t, args.sz, args.pz, args.dz, first.z);
+  int shift_h = axis_shift(at.r, args.sh, args.ph, args.dh, first.h);
+  int shift_w = axis_shift(at.s, args.sw, args.pw, args.dw, first.w);
+  int shift = at.block * BK * volume + (shift_z * uh + shift_h) * uw + shift_w;
   uint all_inside = 0;
 #pragma unroll
   for (int j = 0; j < B_UNITS; j++) {
-    const int inside = within(column->z[j] + shift_z, uz) &
-                       within(column->h[j] + shift_h, uh) &
-                       within(column->w[j] + shift_w, uw);
-    const int from = column->from[j] + shift;
+    int inside = within(column->z[j] + shift_z, uz) & within(column->h[j] + shift_h, uh) &
+                 within(column->w[j] + shift_w, uw);
+    int from = column->from[j] + shift;
     all_inside |= (uint)inside << j;
 #pragma unroll
-    for (int i = 0; i < B_ROWS; i++)
-      into[j * B_ROWS + i] = LOADED(load, inside & has_row(i, row0, end), source,
-                                        from + i * B_STEP * volume);
+    for (int i = 0; i < B_ROWS; i++) {
+      into[j * B_ROWS + i] =
+          LOADED(load, inside & has_row(i, row0, end), source, from + i * B_STEP * volume);
+    }
   }
   return all_inside;
 }
@@ -181,47 +199,43 @@ static void keep_source(const load *loaded, uint inside, int row0, int end, int 
 #pragma unroll
   for (int j = 0; j < B_UNITS; j++) {
 #pragma unroll
-    for (int i = 0; i < B_ROWS; i++)
+    for (int i = 0; i < B_ROWS; i++) {
       *(local load *)(tile + i * B_STEP * BN + j * ITEMS * LOAD_WIDTH) =
           KEPT(load, (inside >> j & 1) & has_row(i, row0, end), loaded[j * B_ROWS + i]);
+    }
   }
 }
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
-    const conv_args given, global const float *restrict source, global const float *restrict packed,
+    conv_args given, global const float *restrict source, global const float *restrict packed,
     global const float *restrict bias, global float *restrict out) {
   local float a_tile[2 * A_ROOM] __attribute__((aligned(16)));
   local float b_tile[2 * BK * BN] __attribute__((aligned(16)));
-  const conv_args args = in_space(given);
-  const int item = (int)get_local_id(0);
+  conv_args args = in_space(given);
+  int item = (int)get_local_id(0);
 
-  /* Which tile: rows fastest, so that neighbouring groups share source positions. */
-  int index = args.first_group + (int)get_group_id(0);
-  const int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  const int column0 = index % args.column_tiles * BN;
-  index /= args.column_tiles;
-  const int group = index % args.groups;
-  index /= args.groups;
-  const int phases_w = axis_phases(args.iw, args.sw), phases_h = axis_phases(args.ih, args.sh);
-  const int phases_z = axis_phases(args.iz, args.sz);
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0;
+  int group = tile.rest % args.groups, index = tile.rest / args.groups;
+  int phases_w = axis_phases(args.iw, args.sw), phases_h = axis_phases(args.ih, args.sh);
+  int phases_z = axis_phases(args.iz, args.sz);
   phase first;
   first.w = index % phases_w;
   first.h = index / phases_w % phases_h;
   first.z = index / phases_w / phases_h % phases_z;
-  const int slice = index / phases_w / phases_h / phases_z;
+  int slice = index / phases_w / phases_h / phases_z;
 
-  const int qz = axis_extent(args.iz, args.oz, args.sz, first.z);
-  const int qh = axis_extent(args.ih, args.oh, args.sh, first.h);
-  const int qw = axis_extent(args.iw, args.ow, args.sw, first.w);
-  const int column_count = args.n * qz * qh * qw;
+  int qz = axis_extent(args.iz, args.oz, args.sz, first.z);
+  int qh = axis_extent(args.ih, args.oh, args.sh, first.h);
+  int qw = axis_extent(args.iw, args.ow, args.sw, first.w);
+  int column_count = args.n * qz * qh * qw;
   if (column0 >= column_count) return;
 
-  const int uh = SOURCE(args.ih, args.oh), uw = SOURCE(args.iw, args.ow);
-  const int source_volume = SOURCE(args.iz, args.oz) * uh * uw;
-  const int vh = RESULT(args.ih, args.oh), vw = RESULT(args.iw, args.ow);
-  const int out_volume = RESULT(args.iz, args.oz) * vh * vw;
-  const int source_channels = SOURCE(args.c, args.k), out_channels = RESULT(args.c, args.k);
+  int uh = SOURCE(args.ih, args.oh), uw = SOURCE(args.iw, args.ow);
+  int source_volume = SOURCE(args.iz, args.oz) * uh * uw;
+  int vh = RESULT(args.ih, args.oh), vw = RESULT(args.iw, args.ow);
+  int out_volume = RESULT(args.iz, args.oz) * vh * vw;
+  int source_channels = SOURCE(args.c, args.k), out_channels = RESULT(args.c, args.k);
 
   source += (size_t)args.a_at * CONV_ALIGN;
   packed += (size_t)args.b_at * CONV_ALIGN;
@@ -230,12 +244,12 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   out += (size_t)args.out_at * CONV_ALIGN;
   out += (size_t)slice * (args.n * out_channels * out_volume);
 
-  columns column;
-  const int b_row0 = item / UNITS;
+  loaded_columns column;
+  int b_row0 = item / UNITS;
 #pragma unroll
   for (int j = 0; j < B_UNITS; j++) {
-    const int at = column0 + (item % UNITS + j * ITEMS) * LOAD_WIDTH;
-    const int n = at / qw / qh / qz;
+    int at = column0 + (item % UNITS + j * ITEMS) * LOAD_WIDTH;
+    int n = at / qw / qh / qz;
     column.z[j] = axis_source(at / qw / qh % qz, args.sz, args.pz);
     column.h[j] = axis_source(at / qw % qh, args.sh, args.ph);
     column.w[j] = at < column_count ? axis_source(at % qw, args.sw, args.pw) : NOWHERE;
@@ -250,13 +264,13 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   /* Every round loads the next tiles into registers, multiplies these and puts the loaded ones into
    * the other half of local memory. The last round loads its own weights again and no source: no
    * branch, so that loads, arithmetic and stores are interleaved. */
-  const int blocks = min(args.slice, args.depth_up / BK - slice * args.slice);
-  const int steps = blocks * taps_that_meet(args, first);
+  int blocks = min(args.slice_length, args.depth_up / BK - slice * args.slice_length);
+  int steps = blocks * taps_that_meet(args, first);
   if (steps > 0) {
     float4 a_next[A_LOADS];
     load b_next[B_UNITS * B_ROWS];
-    place at = {slice * args.slice, 0, 0, -1};
-    at = next_place(args, first, at);
+    sum_step at = {slice * args.slice_length, 0, 0, -1};
+    at = next_step(args, first, at);
     load_weights(args, packed, at, item, a_next);
     int end = args.depth - at.block * BK;
     uint inside = load_source(args, source, first, &column, at, b_row0, end, b_next);
@@ -264,8 +278,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     keep_source(b_next, inside, b_row0, end, item, b_tile);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = 0; step < steps; step++) {
-      const int now = step & 1, more = step + 1 < steps;
-      const place following = next_place(args, first, at);
+      int now = step & 1, more = step + 1 < steps;
+      sum_step following = next_step(args, first, at);
       if (more) at = following;
       load_weights(args, packed, at, item, a_next);
       end = more ? args.depth - at.block * BK : 0;
@@ -281,36 +295,37 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
 
 #pragma unroll
   for (int j = 0; j < FRAGMENTS; j++) {
-    const int left = column0 + tile_column(item, j);
+    int left = column0 + tile_column(item, j);
 #if STORE_FOURS
     if (left < column_count) {
-      const int n = left / out_volume;
-      const int to = (n * out_channels + group * args.rows) * out_volume + left % out_volume;
+      int n = left / out_volume;
+      int to = (n * out_channels + group * args.rows) * out_volume + left % out_volume;
 #pragma unroll
       for (int i = 0; i < TM; i++) {
-        const int row = row0 + tile_row(item, i);
-        if (row < args.rows)
+        int row = row0 + tile_row(item, i);
+        if (row < args.rows) {
           store_four(args, bias, out, to + row * out_volume, group * args.rows + row,
                      sum[i * FRAGMENTS + j]);
+        }
       }
     }
 #else
 #pragma unroll
-    for (int lane = 0; lane < 4; lane++) {
-      const int at = left + lane;
+    for (int component = 0; component < 4; component++) {
+      int at = left + component;
       if (at < column_count) {
-        const int w = axis_output(at % qw, args.sw, first.w);
-        const int h = axis_output(at / qw % qh, args.sh, first.h);
-        const int z = axis_output(at / qw / qh % qz, args.sz, first.z);
-        const int n = at / qw / qh / qz;
-        const int to = n * out_channels * out_volume + (z * vh + h) * vw + w;
+        int w = axis_output(at % qw, args.sw, first.w);
+        int h = axis_output(at / qw % qh, args.sh, first.h);
+        int z = axis_output(at / qw / qh % qz, args.sz, first.z);
+        int n = at / qw / qh / qz;
+        int to = n * out_channels * out_volume + (z * vh + h) * vw + w;
 #pragma unroll
         for (int i = 0; i < TM; i++) {
-          const int row = row0 + tile_row(item, i), channel = group * args.rows + row;
-          const float4 v = sum[i * FRAGMENTS + j];
-          if (row < args.rows)
-            store(args, bias, out, to + channel * out_volume, channel,
-                  lane == 0 ? v.x : lane == 1 ? v.y : lane == 2 ? v.z : v.w);
+          int row = row0 + tile_row(item, i), channel = group * args.rows + row;
+          float4 v = sum[i * FRAGMENTS + j];
+          if (row < args.rows) {
+            store(args, bias, out, to + channel * out_volume, channel, component_of(v, component));
+          }
         }
       }
     }

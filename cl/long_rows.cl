@@ -1,54 +1,56 @@
-/* forward and backward_data of few input channels whose filter rows are long, without stride and dilation
- * along the row. Both are one sum over the source rows that a row of results meets: lines.
+/* forward and backward_data of few input channels whose filter rows are long, without stride and
+ * dilation along the row. Both are one sum over the source rows that a row of results meets; these
+ * are called lines.
  *
- * A work-group computes CHANNELS channels of TILE neighbours of one row of results. An item has COLUMNS of
- * them, LANES items share these and take turns at the lines. A line lies in local memory in blocks of
- * COLUMNS: with block b the item's results meet block b + 1 at the next COLUMNS taps, so two blocks in
- * registers, one of them loaded per step, serve COLUMNS * COLUMNS multiply-adds per channel. */
-#if !defined(ITEMS) || !defined(CHANNELS) || !defined(COLUMNS) || !defined(LANES)
-#error "a size is missing: ITEMS, CHANNELS, COLUMNS, LANES"
+ * A work-group computes CHANNELS channels of TILE neighbours of one row of results. An item has
+ * COLUMNS of them, and ITEMS_PER_RESULT items share these and take turns at the lines. A line lies
+ * in local memory in blocks of COLUMNS. If the item's results meet block b at some COLUMNS taps,
+ * they meet block b + 1 at the next ones, so two blocks in registers, one of them loaded per step,
+ * serve COLUMNS * COLUMNS multiply-adds per channel. */
+#if !defined(ITEMS) || !defined(CHANNELS) || !defined(COLUMNS) || !defined(ITEMS_PER_RESULT)
+#error "a size is missing: ITEMS, CHANNELS, COLUMNS, ITEMS_PER_RESULT"
 #endif
 #ifndef DIRECTION
 #error "DIRECTION is missing: 0 = forward, 1 = backward_data"
 #endif
-#if ITEMS % LANES != 0 || COLUMNS % 4 != 0
-#error "LANES must divide ITEMS and 4 must divide COLUMNS"
+#if ITEMS % ITEMS_PER_RESULT != 0 || COLUMNS % 4 != 0
+#error "ITEMS_PER_RESULT must divide ITEMS and 4 must divide COLUMNS"
 #endif
 #if SPACE != 2 || STRIDE_2 != 1 || DILATION_2 != 1
 #error "the geometry must be compiled in, and have neither stride nor dilation along the row"
 #endif
 
 #if DIRECTION == 0
-/* Source position at which result 0 meets its first tap. */
+/* The source position at which result 0 meets its first tap. */
 #define BEFORE (-PAD_2)
 #else
 #define BEFORE (PAD_2 - FILTER_2 + 1)
 #endif
 #define ROWS_OF_FILTER (FILTER_0 * FILTER_1)
 
-#define ACROSS (ITEMS / LANES)
+#define ACROSS (ITEMS / ITEMS_PER_RESULT)
 #define TILE (ACROSS * COLUMNS)
 #define TILES ((RESULT_W + TILE - 1) / TILE)
-/* Steps of COLUMNS taps: whole ones, and one with the rest. */
+/* A line takes whole steps of COLUMNS taps, and one with the rest. */
 #define WHOLE (FILTER_2 / COLUMNS)
 #define REST (FILTER_2 % COLUMNS)
 #define STEPS (WHOLE + (REST > 0))
 #define UNROLLED (WHOLE <= 4 ? 4 : 2)
-/* Neighbours read float4: no two of eight on the same banks. */
+/* Neighbours read float4, and no two of eight read the same banks. */
 #define PITCH (COLUMNS % 8 == 0 ? COLUMNS + 4 : COLUMNS)
 #define SPAN ((ACROSS + STEPS) * COLUMNS)
 #define LINE ((ACROSS + STEPS) * PITCH)
 #define LOADS ((SPAN + ACROSS - 1) / ACROSS)
-/* Of one line, [channel][tap in the order in which results meet them]. */
+/* Taps of one line in local memory: [channel][tap, in the order in which results meet them]. */
 #define STAGED_TAPS (STEPS * COLUMNS)
 
-/* Which work a work-group has. */
-typedef struct place {
+/* The part of the result that a work-group computes. */
+typedef struct row_tile {
   int channel, w, h, z, n;
-} place;
+} row_tile;
 
-static place find_place(const conv_args args, int group) {
-  place p;
+static row_tile find_tile(conv_args args, int group) {
+  row_tile p;
   p.channel = group % args.row_tiles * CHANNELS;
   group /= args.row_tiles;
   p.w = group % TILES * TILE;
@@ -60,18 +62,18 @@ static place find_place(const conv_args args, int group) {
 
 static int source_at(int at, int tap, int pad, int dilation, int stride, int extent) {
 #if DIRECTION == 0
-  const int i = at * stride - pad + tap * dilation;
+  int i = at * stride - pad + tap * dilation;
   return within(i, extent) ? i : -1;
 #else
   return target(at, tap, pad, dilation, stride, extent);
 #endif
 }
 
-/* Where line `index` begins in the source; -1 where it lies outside, and behind the last line. */
-static int find_line(place p, int sources, int index) {
-  const int channel = index / ROWS_OF_FILTER, row = index % ROWS_OF_FILTER;
-  const int z = source_at(p.z, row / FILTER_1, PAD_0, DILATION_0, STRIDE_0, SOURCE_Z);
-  const int h = source_at(p.h, row % FILTER_1, PAD_1, DILATION_1, STRIDE_1, SOURCE_H);
+/* Where line `index` begins in the source, or -1 where it lies outside or behind the last line. */
+static int find_line(row_tile p, int sources, int index) {
+  int channel = index / ROWS_OF_FILTER, row = index % ROWS_OF_FILTER;
+  int z = source_at(p.z, row / FILTER_1, PAD_0, DILATION_0, STRIDE_0, SOURCE_Z);
+  int h = source_at(p.h, row % FILTER_1, PAD_1, DILATION_1, STRIDE_1, SOURCE_H);
   if (channel >= sources || z < 0 || h < 0) return -1;
   return (((p.n * sources + channel) * SOURCE_Z + z) * SOURCE_H + h) * SOURCE_W;
 }
@@ -79,7 +81,7 @@ static int find_line(place p, int sources, int index) {
 static void load_line(global const float *source, int line, int first, float *next) {
 #pragma unroll
   for (int i = 0; i < LOADS; i++) {
-    const int at = first + i * ACROSS;
+    int at = first + i * ACROSS;
     next[i] = LOADED(float, (line >= 0) & within(at, SOURCE_W), source, line + at);
   }
 }
@@ -87,22 +89,23 @@ static void load_line(global const float *source, int line, int first, float *ne
 static void keep_line(const float *next, int there, int first, int across, local float *line) {
 #pragma unroll
   for (int i = 0; i < LOADS; i++) {
-    const int j = across + i * ACROSS;
-    if (SPAN % ACROSS == 0 || j < SPAN)
+    int j = across + i * ACROSS;
+    if (SPAN % ACROSS == 0 || j < SPAN) {
       line[j / COLUMNS * PITCH + j % COLUMNS] =
-          KEPT(float, there & within(first + i * ACROSS, SOURCE_W), next[i]);
+          KEPT(float, there &within(first + i * ACROSS, SOURCE_W), next[i]);
+    }
   }
 }
 
-static void stage_taps(const conv_args args, global const float *weights, int channel0, int index,
+static void stage_taps(conv_args args, global const float *weights, int channel0, int index,
                        int across, local float *staged) {
-  const int sources = DIRECTION == 0 ? args.c : args.k, results = DIRECTION == 0 ? args.k : args.c;
-  const int source = index / ROWS_OF_FILTER, row = index % ROWS_OF_FILTER;
+  int sources = DIRECTION == 0 ? args.c : args.k, results = DIRECTION == 0 ? args.k : args.c;
+  int source = index / ROWS_OF_FILTER, row = index % ROWS_OF_FILTER;
   for (int e = across; e < CHANNELS * STAGED_TAPS; e += ACROSS) {
-    const int tap = e % STAGED_TAPS, channel = channel0 + e / STAGED_TAPS;
-    const int s = DIRECTION == 0 ? tap : FILTER_2 - 1 - tap;
-    const int map = DIRECTION == 0 ? channel * args.c + source : source * args.c + channel;
-    const int there = (tap < FILTER_2) & (channel < results) & (source < sources);
+    int tap = e % STAGED_TAPS, channel = channel0 + e / STAGED_TAPS;
+    int s = DIRECTION == 0 ? tap : FILTER_2 - 1 - tap;
+    int map = DIRECTION == 0 ? channel * args.c + source : source * args.c + channel;
+    int there = (tap < FILTER_2) & (channel < results) & (source < sources);
     staged[e] = there ? weights[(map * ROWS_OF_FILTER + row) * FILTER_2 + s] : 0.0f;
   }
 }
@@ -110,7 +113,7 @@ static void stage_taps(const conv_args args, global const float *weights, int ch
 static void load_block(local const float *from, float *block) {
 #pragma unroll
   for (int i = 0; i < COLUMNS; i += 4) {
-    const float4 four = *(local const float4 *)(from + i);
+    float4 four = *(local const float4 *)(from + i);
     block[i] = four.x, block[i + 1] = four.y, block[i + 2] = four.z, block[i + 3] = four.w;
   }
 }
@@ -122,17 +125,19 @@ static void add_step(const float *low, const float *high, local const float *sta
   for (int c = 0; c < CHANNELS; c++) {
 #pragma unroll
     for (int s0 = 0; s0 < taps; s0 += 4) {
-      const float4 four = *(local const float4 *)(staged + c * STAGED_TAPS + s0);
+      float4 four = *(local const float4 *)(staged + c * STAGED_TAPS + s0);
       const float weight[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const int s = s0 + i;
+        int s = s0 + i;
 #pragma unroll
-        for (int column = 0; column < COLUMNS; column++)
-          if (s < taps)
+        for (int column = 0; column < COLUMNS; column++) {
+          if (s < taps) {
             sum[c * COLUMNS + column] =
                 MULTIPLY_ADD(column + s < COLUMNS ? low[column + s] : high[column + s - COLUMNS],
                              weight[i], sum[c * COLUMNS + column]);
+          }
+        }
       }
     }
   }
@@ -154,63 +159,66 @@ static void add_line(local const float *line, local const float *staged, float *
 #endif
 }
 
-/* The sums of LANES items meet in local memory, from where neighbours are stored together. */
-static void store_row(const conv_args args, global const float *bias, global float *out, place p,
+/* The sums of ITEMS_PER_RESULT items meet in local memory, from where neighbours are stored
+ * together. */
+static void store_row(conv_args args, global const float *bias, global float *out, row_tile p,
                       local float *lines, const float *sum) {
-  const int item = (int)get_local_id(0), across = item % ACROSS, lane = item / ACROSS;
-  const int results = DIRECTION == 0 ? args.k : args.c;
+  int item = (int)get_local_id(0), across = item % ACROSS, member = item / ACROSS;
+  int results = DIRECTION == 0 ? args.k : args.c;
 #pragma unroll
   for (int c = 0; c < CHANNELS; c++) {
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-    for (int i = 0; i < COLUMNS; i += 4)
-      *(local float4 *)(lines + lane * LINE + across * PITCH + i) =
+    for (int i = 0; i < COLUMNS; i += 4) {
+      *(local float4 *)(lines + member * LINE + across * PITCH + i) =
           (float4)(sum[c * COLUMNS + i], sum[c * COLUMNS + i + 1], sum[c * COLUMNS + i + 2],
                    sum[c * COLUMNS + i + 3]);
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int map = p.n * results + p.channel + c;
-    const int to = ((map * RESULT_Z + p.z) * RESULT_H + p.h) * RESULT_W + p.w;
+    int map = p.n * results + p.channel + c;
+    int to = ((map * RESULT_Z + p.z) * RESULT_H + p.h) * RESULT_W + p.w;
     for (int e = item; e < TILE; e += ITEMS) {
-      const int at = e / COLUMNS * PITCH + e % COLUMNS;
+      int at = e / COLUMNS * PITCH + e % COLUMNS;
       float v = lines[at];
 #pragma unroll
-      for (int i = 1; i < LANES; i++) v += lines[i * LINE + at];
+      for (int i = 1; i < ITEMS_PER_RESULT; i++) v += lines[i * LINE + at];
       if (p.w + e < RESULT_W && p.channel + c < results)
         store(args, bias, out, to + e, p.channel + c, v);
     }
   }
 }
 
-/* Work-groups: blocks of CHANNELS result channels fastest, then tiles of a row, then rows. */
+/* Work-groups are counted over blocks of CHANNELS result channels first, then over tiles of a row,
+ * then over rows. */
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows(
-    const conv_args args, global const float *restrict source, global const float *restrict weights,
+    conv_args args, global const float *restrict source, global const float *restrict weights,
     global const float *restrict bias, global float *restrict out) {
-  local float lines[LANES * LINE] __attribute__((aligned(16)));
-  local float staged[LANES * CHANNELS * STAGED_TAPS] __attribute__((aligned(16)));
+  local float lines[ITEMS_PER_RESULT * LINE] __attribute__((aligned(16)));
+  local float staged[ITEMS_PER_RESULT * CHANNELS * STAGED_TAPS] __attribute__((aligned(16)));
   source += (size_t)args.a_at * CONV_ALIGN;
   weights += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
-  const int across = (int)get_local_id(0) % ACROSS, lane = (int)get_local_id(0) / ACROSS;
-  const int sources = DIRECTION == 0 ? args.c : args.k, count = sources * ROWS_OF_FILTER;
-  const place p = find_place(args, args.first_group + (int)get_group_id(0));
-  const int first = p.w + BEFORE + across;
-  local float *const own_line = lines + lane * LINE;
-  local float *const own_taps = staged + lane * CHANNELS * STAGED_TAPS;
+  int across = (int)get_local_id(0) % ACROSS, member = (int)get_local_id(0) / ACROSS;
+  int sources = DIRECTION == 0 ? args.c : args.k, count = sources * ROWS_OF_FILTER;
+  row_tile p = find_tile(args, args.first_group + (int)get_group_id(0));
+  int first = p.w + BEFORE + across;
+  local float *own_line = lines + member * LINE;
+  local float *own_taps = staged + member * CHANNELS * STAGED_TAPS;
 
   float sum[CHANNELS * COLUMNS], next[LOADS];
 #pragma unroll
   for (int i = 0; i < CHANNELS * COLUMNS; i++) sum[i] = 0.0f;
-  int line = find_line(p, sources, lane);
+  int line = find_line(p, sources, member);
   load_line(source, line, first, next);
-  for (int l = 0; l < count; l += LANES) {
-    const int now = line;
+  for (int l = 0; l < count; l += ITEMS_PER_RESULT) {
+    int now = line;
     barrier(CLK_LOCAL_MEM_FENCE);
     keep_line(next, now >= 0, first, across, own_line);
-    stage_taps(args, weights, p.channel, l + lane, across, own_taps);
+    stage_taps(args, weights, p.channel, l + member, across, own_taps);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (l + LANES < count) {
-      line = find_line(p, sources, l + LANES + lane);
+    if (l + ITEMS_PER_RESULT < count) {
+      line = find_line(p, sources, l + ITEMS_PER_RESULT + member);
       load_line(source, line, first, next);
       STAY_IN_ORDER();
     }

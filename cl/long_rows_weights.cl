@@ -1,9 +1,9 @@
-/* backward_weights of few input channels whose filter rows are long: rows of dy against shifted rows of
- * x. A work-group computes CHANNELS output channels by ACROSS * COLUMNS taps of one filter row over a
- * slice of the rows of dy, taken in pieces of POSITIONS. An item has COLUMNS taps of all the channels, for
- * four of every 4 * ALONG positions: fours of taps, ACROSS fours apart, so that what neighbours read
- * lies side by side. With four taps and four positions the item holds a window of x, every value of
- * which meets several of both. */
+/* backward_weights of few input channels whose filter rows are long: rows of dy meet shifted rows
+ * of x. A work-group computes CHANNELS output channels by ACROSS * COLUMNS taps of one filter row
+ * over a slice of the rows of dy, which are taken in pieces of POSITIONS. An item has COLUMNS taps
+ * of all the channels, for four of every 4 * ALONG positions. Its taps are fours, ACROSS fours
+ * apart, so that what neighbours read lies side by side. For four taps and four positions the item
+ * holds a window of x, every value of which meets several of both. */
 #if !defined(CHANNELS) || !defined(COLUMNS) || !defined(ACROSS) || !defined(ALONG) || \
     !defined(POSITIONS)
 #error "a size is missing: CHANNELS, COLUMNS, ACROSS, ALONG, POSITIONS"
@@ -19,24 +19,25 @@
 #define TILES ((FILTER_2 + TILE - 1) / TILE)
 #define PIECES ((OUT_2 + POSITIONS - 1) / POSITIONS)
 #define ROWS_OF_FILTER (FILTER_0 * FILTER_1)
-/* x that four taps meet at four positions, loaded as float4. */
+/* The float4 that hold what of x four taps meet at four positions. */
 #define FOURS ((3 * STRIDE_2 + 3 * DILATION_2 + 4) / 4)
 #define X_COUNT ((POSITIONS - 4) * STRIDE_2 + (TILE - 4) * DILATION_2 + 4 * FOURS)
-/* Channels whose sums are added up together at the end. */
+/* So many channels' sums are added up together at the end. */
 #define TOGETHER (CHANNELS % 2 == 0 ? 2 : 1)
 #define PARTS (TOGETHER * COLUMNS * ITEMS)
 #define TILE_FLOATS (CHANNELS * POSITIONS + X_COUNT)
 #define LOCAL_FLOATS (TILE_FLOATS > PARTS ? TILE_FLOATS : PARTS)
-/* Loads on their way at a time. */
+/* An item has so many loads under way at a time. */
 #define AT_ONCE 8
 
-/* Which weights a work-group computes: channels from k on, taps from s on of row (c, t, r). */
-typedef struct place {
+/* The weights that a work-group computes: channels from k on, taps from s on of filter row (c, t,
+ * r). */
+typedef struct weights_tile {
   int k, s, c, t, r, slice;
-} place;
+} weights_tile;
 
-static place find_place(const conv_args args, int group) {
-  place p;
+static weights_tile find_tile(conv_args args, int group) {
+  weights_tile p;
   p.k = group % args.row_tiles * CHANNELS;
   group /= args.row_tiles;
   p.s = group % TILES * TILE;
@@ -48,30 +49,30 @@ static place find_place(const conv_args args, int group) {
   return p;
 }
 
-/* POSITIONS of CHANNELS rows of dy, from `first` on; zeros behind their end. */
+/* Brings POSITIONS of CHANNELS rows of dy to local memory, from `first` on, with zeros behind their
+ * end. */
 static void stage_dy(global const float *dy, int row, int volume, int channels, int first,
                      local float *staged) {
   for (int e0 = (int)get_local_id(0); e0 < CHANNELS * POSITIONS; e0 += AT_ONCE * ITEMS) {
     float v[AT_ONCE];
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
-      const int e = e0 + i * ITEMS, k = e / POSITIONS, w = first + e % POSITIONS;
+      int e = e0 + i * ITEMS, k = e / POSITIONS, w = first + e % POSITIONS;
       v[i] = LOADED(float, (k < channels) & (w < OUT_2), dy, row + k * volume + w);
     }
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
-      const int e = e0 + i * ITEMS, k = e / POSITIONS, w = first + e % POSITIONS;
-      if (e < CHANNELS * POSITIONS)
-        staged[e] = KEPT(float, (k < channels) & (w < OUT_2), v[i]);
+      int e = e0 + i * ITEMS, k = e / POSITIONS, w = first + e % POSITIONS;
+      if (e < CHANNELS * POSITIONS) staged[e] = KEPT(float, (k < channels) & (w < OUT_2), v[i]);
     }
   }
 }
 
-/* What of a row of x they meet. */
+/* Brings what they meet of a row of x. */
 static void stage_x(global const float *x, int row, int first, local float *staged) {
   for (int e = (int)get_local_id(0); e < X_COUNT; e += ITEMS) {
-    const int there = within(first + e, IN_2);
-    const float v = LOADED(float, there, x, row + first + e);
+    int there = within(first + e, IN_2);
+    float v = LOADED(float, there, x, row + first + e);
     staged[e] = KEPT(float, there, v);
   }
 }
@@ -79,14 +80,14 @@ static void stage_x(global const float *x, int row, int first, local float *stag
 static void load_fours(local const float *from, int count, float *out) {
 #pragma unroll
   for (int i = 0; i < count; i++) {
-    const float4 four = *(local const float4 *)(from + 4 * i);
+    float4 four = *(local const float4 *)(from + 4 * i);
     out[4 * i] = four.x, out[4 * i + 1] = four.y, out[4 * i + 2] = four.z, out[4 * i + 3] = four.w;
   }
 }
 
-/* `count` positions, four at a time. */
+/* Adds what `count` positions give, four at a time. */
 static void add_piece(local const float *dy, local const float *x, int count, float *sum) {
-  const int across = (int)get_local_id(0) % ACROSS, along = (int)get_local_id(0) / ACROSS;
+  int across = (int)get_local_id(0) % ACROSS, along = (int)get_local_id(0) / ACROSS;
   for (int w = 4 * along; w < count; w += 4 * ALONG) {
     float gradient[CHANNELS * 4];
 #pragma unroll
@@ -100,21 +101,22 @@ static void add_piece(local const float *dy, local const float *x, int count, fl
 #pragma unroll
         for (int s = 0; s < 4; s++) {
 #pragma unroll
-          for (int k = 0; k < CHANNELS; k++)
+          for (int k = 0; k < CHANNELS; k++) {
             sum[k * COLUMNS + block + s] =
                 MULTIPLY_ADD(gradient[k * 4 + i], window[i * STRIDE_2 + s * DILATION_2],
                              sum[k * COLUMNS + block + s]);
+          }
         }
       }
     }
   }
 }
 
-/* Adds up what the items along the positions have, in their order. */
-static void store_weights(const conv_args args, global const float *bias, global float *out,
-                          place p, local float *parts, const float *sum) {
-  const int item = (int)get_local_id(0);
-  const int row = (p.c * FILTER_0 + p.t) * FILTER_1 + p.r, rows = args.c * ROWS_OF_FILTER;
+/* Adds up what the items along the positions have, in their order, and stores it. */
+static void store_weights(conv_args args, global const float *bias, global float *out,
+                          weights_tile p, local float *parts, const float *sum) {
+  int item = (int)get_local_id(0);
+  int row = (p.c * FILTER_0 + p.t) * FILTER_1 + p.r, rows = args.c * ROWS_OF_FILTER;
 #pragma unroll
   for (int k = 0; k < CHANNELS; k += TOGETHER) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -122,9 +124,9 @@ static void store_weights(const conv_args args, global const float *bias, global
     for (int i = 0; i < TOGETHER * COLUMNS; i++) parts[i * ITEMS + item] = sum[k * COLUMNS + i];
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int e = item; e < TOGETHER * COLUMNS * ACROSS; e += ITEMS) {
-      const int i = e / ACROSS, across = e % ACROSS, column = i % COLUMNS;
-      const int channel = p.k + k + i / COLUMNS;
-      const int s = p.s + (column / 4 * ACROSS + across) * 4 + column % 4;
+      int i = e / ACROSS, across = e % ACROSS, column = i % COLUMNS;
+      int channel = p.k + k + i / COLUMNS;
+      int s = p.s + (column / 4 * ACROSS + across) * 4 + column % 4;
       float v = parts[i * ITEMS + across];
 #pragma unroll 4
       for (int along = 1; along < ALONG; along++) v += parts[i * ITEMS + along * ACROSS + across];
@@ -134,30 +136,31 @@ static void store_weights(const conv_args args, global const float *bias, global
   }
 }
 
-/* Work-groups: blocks of channels fastest, then tiles of a filter row, filter rows, slices of pieces. */
+/* Work-groups are counted over blocks of channels first, then over tiles of a filter row, then over
+ * filter rows, then over slices of pieces. */
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows_weights(
-    const conv_args args, global const float *restrict x, global const float *restrict dy,
+    conv_args args, global const float *restrict x, global const float *restrict dy,
     global const float *restrict bias, global float *restrict out) {
   local float memory[LOCAL_FLOATS] __attribute__((aligned(16)));
-  local float *const staged_x = memory + CHANNELS * POSITIONS;
+  local float *staged_x = memory + CHANNELS * POSITIONS;
   x += (size_t)args.a_at * CONV_ALIGN;
   dy += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
-  const place p = find_place(args, args.first_group + (int)get_group_id(0));
+  weights_tile p = find_tile(args, args.first_group + (int)get_group_id(0));
 
   float sum[CHANNELS * COLUMNS];
 #pragma unroll
   for (int i = 0; i < CHANNELS * COLUMNS; i++) sum[i] = 0.0f;
-  const int begin = p.slice * args.slice, end = min(args.items, begin + args.slice);
+  int begin = p.slice * args.slice_length, end = min(args.items, begin + args.slice_length);
   for (int piece = begin; piece < end; piece++) {
-    const int first = piece % PIECES * POSITIONS, row = piece / PIECES;
-    const int h = row % OUT_1, z = row / OUT_1 % OUT_0, n = row / OUT_1 / OUT_0;
-    const int in_z = z * STRIDE_0 - PAD_0 + p.t * DILATION_0;
-    const int in_h = h * STRIDE_1 - PAD_1 + p.r * DILATION_1;
-    const int there = within(in_z, IN_0) & within(in_h, IN_1); /* for the whole work-group */
-    const int of_dy = (((n * args.k + p.k) * OUT_0 + z) * OUT_1 + h) * OUT_2;
-    const int of_x = (((n * args.c + p.c) * IN_0 + in_z) * IN_1 + in_h) * IN_2;
+    int first = piece % PIECES * POSITIONS, row = piece / PIECES;
+    int h = row % OUT_1, z = row / OUT_1 % OUT_0, n = row / OUT_1 / OUT_0;
+    int in_z = z * STRIDE_0 - PAD_0 + p.t * DILATION_0;
+    int in_h = h * STRIDE_1 - PAD_1 + p.r * DILATION_1;
+    int there = within(in_z, IN_0) & within(in_h, IN_1); /* for the whole work-group */
+    int of_dy = (((n * args.k + p.k) * OUT_0 + z) * OUT_1 + h) * OUT_2;
+    int of_x = (((n * args.c + p.c) * IN_0 + in_z) * IN_1 + in_h) * IN_2;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (there) {
       stage_dy(dy, of_dy, OUT_0 * OUT_1 * OUT_2, args.k - p.k, first, memory);

@@ -6,15 +6,15 @@
 #error "CHAINS is missing: independent float4 accumulators per item"
 #endif
 
-/* `items` rounds of CHAINS float4 multiply-adds. The factors come from memory and the sum goes
- * back there, so that nothing can be folded away. */
+/* Makes `items` rounds of CHAINS float4 multiply-adds. The factors come from memory and the sum
+ * goes back there, so that nothing can be folded away. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void peak_multiply_add(
-    const conv_args args, global const float *restrict a, global const float *restrict b,
+    conv_args args, global const float *restrict a, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
-  const size_t id = get_global_id(0);
+  size_t id = get_global_id(0);
   a += (size_t)args.a_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
-  const float4 factor = (float4)(a[0]), term = (float4)(a[1]);
+  float4 factor = (float4)(a[0]), term = (float4)(a[1]);
   float4 sum[CHAINS];
 #pragma unroll
   for (int i = 0; i < CHAINS; i++) sum[i] = (float4)((float)id + i, (float)id - i, i, 1.0f);
@@ -29,9 +29,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void peak_multiply_add(
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void peak_copy(
-    const conv_args args, global const float *restrict a, global const float *restrict b,
+    conv_args args, global const float *restrict a, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
-  const size_t id = get_global_id(0);
+  size_t id = get_global_id(0);
   a += (size_t)args.a_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
   if (id < (size_t)args.items) vstore4(vload4(id, a), id, out);

@@ -18,13 +18,13 @@ static conv_args in_space(conv_args args) {
 #define TAPS (FILTER_0 * FILTER_1 * FILTER_2)
 #define UNIT_STRIDE (STRIDE_0 == 1 && STRIDE_1 == 1 && STRIDE_2 == 1)
 /* 1x1 without stride and padding: x and y have the same positions. */
-#define PLAIN \
+#define PLAIN                                                                                   \
   (TAPS == 1 && UNIT_STRIDE && IN_0 == OUT_0 && IN_1 == OUT_1 && IN_2 == OUT_2 && PAD_0 == 0 && \
    PAD_1 == 0 && PAD_2 == 0)
 /* Whole float4 never straddle two images or channels. */
 #define FOURS_IN (IN_0 * IN_1 * IN_2 % 4 == 0)
 #define FOURS_OUT (OUT_0 * OUT_1 * OUT_2 % 4 == 0)
-/* What forward and backward_data read and write. */
+/* The arrays that forward and backward_data read and write. */
 #if defined(DIRECTION) && DIRECTION == 1
 #define SOURCE_Z OUT_0
 #define SOURCE_H OUT_1
@@ -41,7 +41,9 @@ static conv_args in_space(conv_args args) {
 #define RESULT_W OUT_2
 #endif
 #else
-static conv_args in_space(conv_args args) { return args; }
+static conv_args in_space(conv_args args) {
+  return args;
+}
 #define TAPS 0
 #define UNIT_STRIDE 0
 #define PLAIN 0
@@ -49,5 +51,7 @@ static conv_args in_space(conv_args args) { return args; }
 #define FOURS_OUT 0
 #endif
 
-/* 0 <= at < extent. */
-static int within(int at, int extent) { return (uint)at < (uint)extent; }
+/* Whether 0 <= at < extent. */
+static int within(int at, int extent) {
+  return (uint)at < (uint)extent;
+}

@@ -1,30 +1,25 @@
-/* backward_data with a stride, all phases at once. Input positions of equal remainder modulo the stride
- * form a phase. A tap belongs to one phase and one shift: position q of its phase takes what the tap
- * makes of source position q + shift. A work-group computes BM channels by BN positions q of every
- * phase, so that a source tile is loaded once for all phases, nothing is multiplied by zeros, and the
- * results of an item lie next to each other. Phases, taps and shifts are compiled in; weights are
- * packed as for implicit_gemm.cl. */
-#if !defined(BM) || !defined(BN) || !defined(BK) || !defined(TM)
-#error "a tile parameter is missing: BM, BN, BK, TM"
-#endif
+/* backward_data with a stride, all phases at once. Input positions of equal remainder modulo the
+ * stride form a phase. A tap belongs to one phase and one shift: position q of its phase takes what
+ * the tap makes of source position q + shift. A work-group computes BM channels by BN positions q
+ * of every phase, so that a source tile is loaded once for all phases, nothing is multiplied by
+ * zeros, and the results of an item lie next to each other. Phases, taps and shifts are compiled
+ * in; weights are packed as for implicit_gemm.cl. */
 #ifndef WHOLE
 #error "WHOLE is missing: 1 = the channels summed over are a multiple of BK"
 #endif
 #if SPACE != 2
 #error "the extents of space must be compiled in"
 #endif
-#if BM % TM != 0 || TM % 4 != 0 || BN % 4 != 0
-#error "4 must divide TM and BN, and TM must divide BM"
+#if TN != 4
+#error "TN must be 4"
 #endif
-#define ROWS_OF_ITEMS (BM / TM)
-#define COLUMNS_OF_ITEMS (BN / 4)
-#define ITEMS (ROWS_OF_ITEMS * COLUMNS_OF_ITEMS)
 #if ITEMS % BN != 0 && BN % ITEMS != 0
 #error "BN must be a multiple or a divisor of the items per work-group"
 #endif
 
 /* Of one axis: the phase of a tap and its shift, which falls from tap to tap. */
-#define AXIS_PHASE(tap, stride, pad, dilation) (((tap) * (dilation) + (pad) * (stride - 1)) % (stride))
+#define AXIS_PHASE(tap, stride, pad, dilation) \
+  (((tap) * (dilation) + (pad) * (stride - 1)) % (stride))
 #define AXIS_SHIFT(tap, stride, pad, dilation) \
   ((AXIS_PHASE(tap, stride, pad, dilation) + (pad) - (tap) * (dilation)) / (stride))
 #define PHASE_Z(t) AXIS_PHASE(t, STRIDE_0, PAD_0, DILATION_0)
@@ -41,13 +36,13 @@
 #define SHIFTS_W (SHIFT_W(0) - LEAST_W + 1)
 #define SHIFTS (SHIFTS_Z * SHIFTS_H * SHIFTS_W)
 #define PHASES (STRIDE_0 * STRIDE_1 * STRIDE_2)
-/* Positions of the longest phase. */
+/* Positions of the longest phase, per axis. */
 #define Q_0 ((IN_0 + STRIDE_0 - 1) / STRIDE_0)
 #define Q_1 ((IN_1 + STRIDE_1 - 1) / STRIDE_1)
 #define Q_2 ((IN_2 + STRIDE_2 - 1) / STRIDE_2)
 
-/* What an item loads of a block of BK channels: float4 of the weights of all taps, and of one column
- * every B_STEP-th row, for all shifts. */
+/* What an item loads of a block of BK channels: float4 of the weights of all taps, and of one
+ * column every B_STEP-th row, for all shifts. */
 #define A_FOURS (TAPS * BK * BM / 4)
 #define A_LOADS ((A_FOURS + ITEMS - 1) / ITEMS)
 #define B_COLUMNS (BN > ITEMS ? BN / ITEMS : 1)
@@ -57,67 +52,63 @@
 #define A_SIZE (TAPS * BK * BM)
 #define B_SIZE (SHIFTS * BK * BN)
 
-/* Four neighbouring positions q of an item are eight neighbouring results. */
+/* Whether four neighbouring positions q of an item are eight neighbouring results. */
 #define STORE_EIGHTS (STRIDE_2 == 2 && IN_2 % 8 == 0)
 
-static int tile_row(int item, int i) {
-  return (item / COLUMNS_OF_ITEMS + i / 4 * ROWS_OF_ITEMS) * 4 + i % 4;
-}
-
-/* The source position of shift 0 of the columns an item loads, and which shifts lie inside. */
+/* The source position of shift 0 of the columns that an item loads, and which shifts lie inside. */
 typedef struct columns {
   int from[B_COLUMNS];
   uint inside[B_COLUMNS];
 } columns;
 
-static columns find_columns(const conv_args args, int column0, int item, int channel0) {
+static columns find_columns(conv_args args, int column0, int item, int channel0) {
   columns found;
-  const int count = args.n * Q_0 * Q_1 * Q_2;
+  int count = args.n * Q_0 * Q_1 * Q_2;
 #pragma unroll
   for (int j = 0; j < B_COLUMNS; j++) {
-    const int at = column0 + item % BN + j * ITEMS;
-    const int w = at % Q_2 + LEAST_W, h = at / Q_2 % Q_1 + LEAST_H;
-    const int z = at / Q_2 / Q_1 % Q_0 + LEAST_Z, n = at / Q_2 / Q_1 / Q_0;
+    int at = column0 + item % BN + j * ITEMS;
+    int w = at % Q_2 + LEAST_W, h = at / Q_2 % Q_1 + LEAST_H;
+    int z = at / Q_2 / Q_1 % Q_0 + LEAST_Z, n = at / Q_2 / Q_1 / Q_0;
     found.from[j] = (n * args.k + channel0) * OUT_VOLUME + (z * OUT_1 + h) * OUT_2 + w;
     uint inside = 0;
 #pragma unroll
-    for (int u = 0; u < SHIFTS; u++)
+    for (int u = 0; u < SHIFTS; u++) {
       inside |= (uint)(within(z + u / SHIFTS_W / SHIFTS_H, OUT_0) &
-                       within(h + u / SHIFTS_W % SHIFTS_H, OUT_1) &
-                       within(w + u % SHIFTS_W, OUT_2))
+                       within(h + u / SHIFTS_W % SHIFTS_H, OUT_1) & within(w + u % SHIFTS_W, OUT_2))
                 << u;
+    }
     found.inside[j] = at < count ? inside : 0u;
   }
   return found;
 }
 
-/* `end`: channels of the sum from this block on; 0: nothing is read. */
+/* Loads the source of a block. `end` is the number of channels of the sum from this block on; with
+ * 0 nothing is read. */
 static void load_source(global const float *source, const columns *column, int block, int row0,
                         int end, float *into) {
 #pragma unroll
   for (int j = 0; j < B_COLUMNS; j++) {
 #pragma unroll
     for (int i = 0; i < B_ROWS; i++) {
-      const int row = row0 + i * B_STEP;
-      const int there = (WHOLE ? end > 0 : row < end) & (BK % B_STEP == 0 || row < BK);
-      const uint inside = there ? column->inside[j] : 0u;
-      const int from = column->from[j] + (block * BK + row) * OUT_VOLUME;
+      int row = row0 + i * B_STEP;
+      int there = (WHOLE ? end > 0 : row < end) & (BK % B_STEP == 0 || row < BK);
+      uint inside = there ? column->inside[j] : 0u;
+      int from = column->from[j] + (block * BK + row) * OUT_VOLUME;
 #pragma unroll
       for (int u = 0; u < SHIFTS; u++) {
-        const int by = (u / SHIFTS_W / SHIFTS_H * OUT_1 + u / SHIFTS_W % SHIFTS_H) * OUT_2 +
-                       u % SHIFTS_W;
+        int by = (u / SHIFTS_W / SHIFTS_H * OUT_1 + u / SHIFTS_W % SHIFTS_H) * OUT_2 + u % SHIFTS_W;
         into[(j * B_ROWS + i) * SHIFTS + u] = inside >> u & 1u ? source[from + by] : 0.0f;
       }
     }
   }
 }
 
-static void load_weights(const conv_args args, global const float *packed, int block, int item,
+static void load_weights(conv_args args, global const float *packed, int block, int item,
                          float4 *into) {
   packed += block * TAPS * BK * args.rows_up;
 #pragma unroll
   for (int i = 0; i < A_LOADS; i++) {
-    const int e = item + i * ITEMS;
+    int e = item + i * ITEMS;
     if (A_FOURS % ITEMS == 0 || e < A_FOURS)
       into[i] = *(global const float4 *)(packed + e / (BM / 4) * args.rows_up + e % (BM / 4) * 4);
   }
@@ -127,14 +118,14 @@ static void keep(const float4 *weights, const float *source, int item, local flo
                  local float *b) {
 #pragma unroll
   for (int i = 0; i < A_LOADS; i++) {
-    const int e = item + i * ITEMS;
+    int e = item + i * ITEMS;
     if (A_FOURS % ITEMS == 0 || e < A_FOURS) *(local float4 *)(a + e * 4) = weights[i];
   }
 #pragma unroll
   for (int j = 0; j < B_COLUMNS; j++) {
 #pragma unroll
     for (int i = 0; i < B_ROWS; i++) {
-      const int row = item / BN + i * B_STEP;
+      int row = item / BN + i * B_STEP;
       if (BK % B_STEP == 0 || row < BK) {
 #pragma unroll
         for (int u = 0; u < SHIFTS; u++)
@@ -152,18 +143,16 @@ static void multiply(local const float *a, local const float *b, int item, float
   for (int term = 0; term < BK; term++) {
     float4 column[SHIFTS];
 #pragma unroll
-    for (int u = 0; u < SHIFTS; u++)
-      column[u] = *(local const float4 *)(b + (u * BK + term) * BN);
+    for (int u = 0; u < SHIFTS; u++) column[u] = *(local const float4 *)(b + (u * BK + term) * BN);
 #pragma unroll
     for (int tap = 0; tap < TAPS; tap++) {
-      const int t = tap / FILTER_2 / FILTER_1, r = tap / FILTER_2 % FILTER_1, s = tap % FILTER_2;
-      const int phase = (PHASE_Z(t) * STRIDE_1 + PHASE_H(r)) * STRIDE_2 + PHASE_W(s);
-      const int shift = ((SHIFT_Z(t) - LEAST_Z) * SHIFTS_H + SHIFT_H(r) - LEAST_H) * SHIFTS_W +
-                        SHIFT_W(s) - LEAST_W;
+      int t = tap / FILTER_2 / FILTER_1, r = tap / FILTER_2 % FILTER_1, s = tap % FILTER_2;
+      int phase = (PHASE_Z(t) * STRIDE_1 + PHASE_H(r)) * STRIDE_2 + PHASE_W(s);
+      int shift = ((SHIFT_Z(t) - LEAST_Z) * SHIFTS_H + SHIFT_H(r) - LEAST_H) * SHIFTS_W +
+                  SHIFT_W(s) - LEAST_W;
 #pragma unroll
       for (int i = 0; i < TM / 4; i++) {
-        const float4 row = *(local const float4 *)(a + (tap * BK + term) * BM +
-                                                   i * ROWS_OF_ITEMS * 4);
+        float4 row = *(local const float4 *)(a + (tap * BK + term) * BM + i * ROWS_OF_ITEMS * 4);
         float4 *to = sum + phase * TM + i * 4;
         to[0] = MULTIPLY_ADD((float4)(row.x), column[shift], to[0]);
         to[1] = MULTIPLY_ADD((float4)(row.y), column[shift], to[1]);
@@ -174,56 +163,54 @@ static void multiply(local const float *a, local const float *b, int item, float
   }
 }
 
-/* The results of four positions q from `left` on, of one channel in all phases. `sum` has the phases
- * TM apart. */
-static void put(const conv_args args, global const float *bias, global float *out, int left,
-                int channel, const float4 *sum) {
+/* Stores the results of four positions q from `left` on, of one channel in all phases. `sum` has
+ * the phases TM apart. */
+static void put(conv_args args, global const float *bias, global float *out, int left, int channel,
+                const float4 *sum) {
 #pragma unroll
   for (int line = 0; line < STRIDE_0 * STRIDE_1; line++) {
     const float4 *of = sum + line * STRIDE_2 * TM;
 #if STORE_EIGHTS
-    const int h = left / Q_2 % Q_1 * STRIDE_1 + line % STRIDE_1;
-    const int z = left / Q_2 / Q_1 % Q_0 * STRIDE_0 + line / STRIDE_1;
-    const int n = left / Q_2 / Q_1 / Q_0, w = left % Q_2 * 2;
+    int h = left / Q_2 % Q_1 * STRIDE_1 + line % STRIDE_1;
+    int z = left / Q_2 / Q_1 % Q_0 * STRIDE_0 + line / STRIDE_1;
+    int n = left / Q_2 / Q_1 / Q_0, w = left % Q_2 * 2;
     if (h < IN_1 && z < IN_0 && n < args.n) {
-      const int to = (((n * args.c + channel) * IN_0 + z) * IN_1 + h) * IN_2 + w;
-      const float4 even = of[0], odd = of[TM];
+      int to = (((n * args.c + channel) * IN_0 + z) * IN_1 + h) * IN_2 + w;
+      float4 even = of[0], odd = of[TM];
       store_four(args, bias, out, to, channel, (float4)(even.x, odd.x, even.y, odd.y));
       store_four(args, bias, out, to + 4, channel, (float4)(even.z, odd.z, even.w, odd.w));
     }
 #else
 #pragma unroll
-    for (int lane = 0; lane < 4; lane++) {
-      const int at = left + lane, n = at / Q_2 / Q_1 / Q_0;
-      const int h = at / Q_2 % Q_1 * STRIDE_1 + line % STRIDE_1;
-      const int z = at / Q_2 / Q_1 % Q_0 * STRIDE_0 + line / STRIDE_1;
-      const int to = (((n * args.c + channel) * IN_0 + z) * IN_1 + h) * IN_2;
+    for (int component = 0; component < 4; component++) {
+      int at = left + component, n = at / Q_2 / Q_1 / Q_0;
+      int h = at / Q_2 % Q_1 * STRIDE_1 + line % STRIDE_1;
+      int z = at / Q_2 / Q_1 % Q_0 * STRIDE_0 + line / STRIDE_1;
+      int to = (((n * args.c + channel) * IN_0 + z) * IN_1 + h) * IN_2;
 #pragma unroll
       for (int f = 0; f < STRIDE_2; f++) {
-        const int w = at % Q_2 * STRIDE_2 + f;
-        const float4 v = of[f * TM];
-        if (w < IN_2 && h < IN_1 && z < IN_0 && n < args.n)
-          store(args, bias, out, to + w, channel,
-                lane == 0 ? v.x : lane == 1 ? v.y : lane == 2 ? v.z : v.w);
+        int w = at % Q_2 * STRIDE_2 + f;
+        float4 v = of[f * TM];
+        if (w < IN_2 && h < IN_1 && z < IN_0 && n < args.n) {
+          store(args, bias, out, to + w, channel, component_of(v, component));
+        }
       }
     }
 #endif
   }
 }
 
-kernel GROUP_OF(ITEMS) void strided_data(
-    const conv_args args, global const float *restrict source, global const float *restrict packed,
-    global const float *restrict bias, global float *restrict out) {
+kernel GROUP_OF(ITEMS) void strided_data(conv_args args, global const float *restrict source,
+                                         global const float *restrict packed,
+                                         global const float *restrict bias,
+                                         global float *restrict out) {
   local float a_tile[2 * A_SIZE] __attribute__((aligned(16)));
   local float b_tile[2 * B_SIZE] __attribute__((aligned(16)));
-  const int item = (int)get_local_id(0);
+  int item = (int)get_local_id(0);
 
-  int index = args.first_group + (int)get_group_id(0);
-  const int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  const int column0 = index % args.column_tiles * BN;
-  index /= args.column_tiles;
-  const int group = index % args.groups, slice = index / args.groups;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0;
+  int group = tile.rest % args.groups, slice = tile.rest / args.groups;
 
   source += (size_t)args.a_at * CONV_ALIGN;
   packed += (size_t)args.b_at * CONV_ALIGN;
@@ -232,24 +219,25 @@ kernel GROUP_OF(ITEMS) void strided_data(
   out += (size_t)args.out_at * CONV_ALIGN;
   out += (size_t)slice * (args.n * args.c * IN_0 * IN_1 * IN_2);
 
-  const columns column = find_columns(args, column0, item, group * args.depth);
+  columns column = find_columns(args, column0, item, group * args.depth);
   float4 sum[PHASES * TM];
 #pragma unroll
   for (int i = 0; i < PHASES * TM; i++) sum[i] = (float4)(0.0f);
 
-  /* As in implicit_gemm.cl: no branch in the loop. */
+  /* As in implicit_gemm.cl there is no branch in the loop. */
   float4 a_next[A_LOADS];
   float b_next[B_COLUMNS * B_ROWS * SHIFTS];
-  int block = slice * args.slice;
-  const int last = min(args.slice, args.depth_up / BK - block) + block - 1;
+  int block = slice * args.slice_length;
+  int last = min(args.slice_length, args.depth_up / BK - block) + block - 1;
   load_weights(args, packed, block, item, a_next);
   load_source(source, &column, block, item / BN, args.depth - block * BK, b_next);
   keep(a_next, b_next, item, a_tile, b_tile);
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int now = 0; block <= last; now = 1 - now) {
-    const int next = min(block + 1, last);
+    int next = min(block + 1, last);
     load_weights(args, packed, next, item, a_next);
-    load_source(source, &column, next, item / BN, block < last ? args.depth - next * BK : 0, b_next);
+    load_source(source, &column, next, item / BN, block < last ? args.depth - next * BK : 0,
+                b_next);
     multiply(a_tile + now * A_SIZE, b_tile + now * B_SIZE, item, sum);
     keep(a_next, b_next, item, a_tile + (1 - now) * A_SIZE, b_tile + (1 - now) * B_SIZE);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -258,7 +246,7 @@ kernel GROUP_OF(ITEMS) void strided_data(
 
 #pragma unroll
   for (int i = 0; i < TM; i++) {
-    const int row = row0 + tile_row(item, i);
+    int row = row0 + tile_row(item, i);
     if (row < args.rows)
       put(args, bias, out, column0 + item % COLUMNS_OF_ITEMS * 4, group * args.rows + row, sum + i);
   }

@@ -1,6 +1,6 @@
-/* The tiled matrix product of forward and backward_data: a work-group computes BM
- * rows by BN columns, an item TM by TN of them as float4 fragments, in steps of BK terms.
- * Tiles lie in local memory as [term][row] and [term][column]. */
+/* The tiled matrix product of forward and backward_data. A work-group computes BM rows by BN
+ * columns, an item TM by TN of them as float4 fragments, in steps of BK terms. Tiles lie in local
+ * memory as [term][row] and [term][column]. */
 #if !defined(BM) || !defined(BN) || !defined(BK) || !defined(TM) || !defined(TN)
 #error "a tile parameter is missing: BM, BN, BK, TM, TN"
 #endif
@@ -17,7 +17,8 @@
 #define FRAGMENTS (TN / 4)
 
 /* Row i (0 .. TM-1) and first column of fragment j (0 .. FRAGMENTS-1) of an item inside the tile.
- * Neighbouring items own neighbouring float4: no bank conflicts, coalesced stores. */
+ * Neighbouring items own neighbouring float4, so there are no bank conflicts and stores are
+ * coalesced. */
 static int tile_row(int item, int i) {
   return (item / COLUMNS_OF_ITEMS + i / 4 * ROWS_OF_ITEMS) * 4 + i % 4;
 }
@@ -43,7 +44,7 @@ static void tile_multiply(local const float *a, int a_pitch, local const float *
     for (int i = 0; i < TM / 4; i++) {
 #pragma unroll
       for (int j = 0; j < FRAGMENTS; j++) {
-        const int at = i * 4 * FRAGMENTS + j;
+        int at = i * 4 * FRAGMENTS + j;
         sum[at] = MULTIPLY_ADD((float4)(row[i].x), column[j], sum[at]);
         sum[at + FRAGMENTS] = MULTIPLY_ADD((float4)(row[i].y), column[j], sum[at + FRAGMENTS]);
         sum[at + 2 * FRAGMENTS] =

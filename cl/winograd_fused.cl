@@ -1,34 +1,29 @@
-/* Winograd's convolution with tiles of 2 x 2 in one kernel, forward and backward_data, without scratch
- * memory: a work-group does BM rows (output channels) by BN columns (tiles) of all 16 products, ITEMS
- * items each. In steps of BK channels it transforms patches of the source into local memory, where
- * transformed weights join them; at the end the products change hands in local memory to be transformed
- * back. Arguments as in winograd.cl. */
+/* Winograd's convolution with tiles of 2 x 2 in one kernel, forward and backward_data, without
+ * scratch memory. A work-group does BM rows (output channels) by BN columns (tiles) of all 16
+ * products, with ITEMS items each. In steps of BK channels it transforms patches of the source into
+ * local memory, where transformed weights join them; at the end the products change hands in local
+ * memory to be transformed back. Arguments are as in winograd.cl. */
 #define GROUP (POINTS * ITEMS)
 #if GROUP % BN != 0 || BK * BN % GROUP != 0 || POINTS * BK * BM / 4 % GROUP != 0
 #error "items must share patches and weights evenly"
 #endif
 #define PATCHES (BK * BN / GROUP)
 #define WEIGHTS (POINTS * BK * BM / 4 / GROUP)
-/* A point's tiles in local memory; the gap puts two points' on different banks. */
+/* Room for a point's tiles in local memory; the gap puts two points' on different banks. */
 #define A_POINT (BK * BM + 16)
 #define B_POINT (BK * BN + 16)
-/* Rows of the results that change hands at a time. */
-#define ROWS (ROWS_OF_ITEMS * 4)
-#define ROOM_FOR_TERMS (POINTS * (A_POINT + B_POINT))
-#define ROOM_FOR_RESULTS (POINTS * ROWS * BN)
-#define ROOM (ROOM_FOR_TERMS > ROOM_FOR_RESULTS ? ROOM_FOR_TERMS : ROOM_FOR_RESULTS)
 
-/* Products in local memory -> the outputs of a tile. */
-static void transform_back(const conv_args args, spot at, int channel, local const float *products,
-                           global const float *bias, global float *out) {
+/* Transforms products in local memory to the outputs of a tile. */
+static void transform_back(conv_args args, tile_position at, int channel,
+                           local const float *products, global const float *bias,
+                           global float *out) {
   float m[SIDE][SIDE], y[TILE][TILE];
-#pragma unroll
-  for (int i = 0; i < POINTS; i++) m[i / SIDE][i % SIDE] = products[i * ROWS * BN];
+  take_products(products, m);
   outputs_of_points(m, y);
-  const int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
+  int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
 #pragma unroll
   for (int i = 0; i < TILE; i++) {
-    const int to = (plane * args.oh + at.h + i) * args.ow + at.w;
+    int to = (plane * args.oh + at.h + i) * args.ow + at.w;
     if (at.h + i < args.oh && is_bare(args) && args.ow % 2 == 0) {
       *(global float2 *)(out + to) = (float2)(y[i][0], y[i][1]);
     } else if (at.h + i < args.oh) {
@@ -38,29 +33,28 @@ static void transform_back(const conv_args args, spot at, int channel, local con
   }
 }
 
-kernel GROUP_OF(GROUP) void winograd_fused(
-    const conv_args given, global const float *restrict source, global const float *restrict weights,
-    global const float *restrict bias, global float *restrict out) {
-  const conv_args args = in_space(given);
+kernel GROUP_OF(GROUP) void winograd_fused(conv_args given, global const float *restrict source,
+                                           global const float *restrict weights,
+                                           global const float *restrict bias,
+                                           global float *restrict out) {
+  conv_args args = in_space(given);
   local float room[ROOM] __attribute__((aligned(16)));
-  const int item = (int)get_local_id(0), point = item / ITEMS, mine = item % ITEMS;
+  int item = (int)get_local_id(0), point = item / ITEMS, mine = item % ITEMS;
   source += (size_t)args.a_at * CONV_ALIGN;
   weights += (size_t)args.b_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;
 
-  int index = args.first_group + (int)get_group_id(0);
-  const int row0 = index % args.row_tiles * BM;
-  index /= args.row_tiles;
-  const int column0 = index % args.column_tiles * BN, group = index / args.column_tiles;
+  group_tile tile = find_group_tile(args, BM, BN);
+  int row0 = tile.row0, column0 = tile.column0, group = tile.rest;
 
   /* The item's column and first channel of a step, for loading and storing. */
-  const int column = item % BN, lane = item / BN;
-  const spot at = spot_of(args, column0 + column);
-  const uint inside = inside_of(args, at);
-  const int volume = args.iz * args.ih * args.iw;
-  const int from = (at.image * args.groups * args.depth + group * args.depth + lane) * volume +
-                   (at.z * args.ih + at.h - args.ph) * args.iw + at.w - args.pw;
+  int column = item % BN, first_channel = item / BN;
+  tile_position at = tile_position_of(args, column0 + column);
+  uint inside = inside_of(args, at);
+  int volume = args.iz * args.ih * args.iw;
+  int from = (at.image * args.groups * args.depth + group * args.depth + first_channel) * volume +
+             (at.z * args.ih + at.h - args.ph) * args.iw + at.w - args.pw;
 
   float4 sum[TM * FRAGMENTS];
 #pragma unroll
@@ -72,24 +66,24 @@ kernel GROUP_OF(GROUP) void winograd_fused(
     float4 u[WEIGHTS];
 #pragma unroll
     for (int i = 0; i < PATCHES; i++) {
-      const int channel = i * (GROUP / BN);
+      int channel = i * (GROUP / BN);
       load_patch(source + from + (term + channel) * volume, args.iw,
-                 term + lane + channel < args.depth ? inside : 0u, d[i]);
+                 term + first_channel + channel < args.depth ? inside : 0u, d[i]);
     }
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i++) {
-      const int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
-      const int line = (of * args.groups + group) * args.depth_up + term + rest / (BM / 4);
+      int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
+      int line = (of * args.groups + group) * args.depth_up + term + rest / (BM / 4);
       u[i] = *(global const float4 *)(weights + line * args.rows_up + row0 + rest % (BM / 4) * 4);
     }
     STAY_IN_ORDER();
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (int i = 0; i < PATCHES; i++)
-      transform_patch(d[i], b_tiles + (lane + i * (GROUP / BN)) * BN + column, B_POINT);
+      transform_patch(d[i], b_tiles + (first_channel + i * (GROUP / BN)) * BN + column, B_POINT);
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i++) {
-      const int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
+      int four = item + i * GROUP, of = four / (BK * BM / 4), rest = four % (BK * BM / 4);
       *(local float4 *)(a_tiles + of * A_POINT + rest * 4) = u[i];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -99,13 +93,10 @@ kernel GROUP_OF(GROUP) void winograd_fused(
 
 #pragma unroll
   for (int part = 0; part < TM / 4; part++) {
-#pragma unroll
-    for (int i = 0; i < 4 * FRAGMENTS; i++)
-      *(local float4 *)(room + (point * ROWS + tile_row(mine, i / FRAGMENTS)) * BN +
-                        tile_column(mine, i % FRAGMENTS)) = sum[part * 4 * FRAGMENTS + i];
+    hand_over(sum + part * 4 * FRAGMENTS, point, mine, room);
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int row = lane; row < ROWS; row += GROUP / BN) {
-      const int to = row0 + part * ROWS + row;
+    for (int row = first_channel; row < ROWS; row += GROUP / BN) {
+      int to = row0 + part * ROWS + row;
       if (at.there && to < args.rows)
         transform_back(args, at, group * args.rows + to, room + row * BN + column, bias, out);
     }

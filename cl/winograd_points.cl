@@ -1,9 +1,10 @@
 /* Winograd's minimal filtering in one dimension: from an input line of SIDE = TILE + 2 values and a
- * filter of 3 to TILE outputs by SIDE products, one per interpolation point. In two dimensions rows and
- * columns are transformed one after the other.
+ * filter of 3 to TILE outputs by SIDE products, one per interpolation point. In two dimensions rows
+ * and columns are transformed one after the other.
  *
- * Points for TILE 2: 0, 1, -1, infinity. For TILE 4: 0, P, -P, Q, -Q, infinity with P = 3/4, Q = 3/2:
- * exact in binary like the usual 1 and 2, and rounding errors are 2 to 7 times smaller. */
+ * The points for TILE 2 are 0, 1, -1 and infinity; for TILE 4 they are 0, P, -P, Q, -Q and infinity
+ * with P = 3/4 and Q = 3/2. These are exact in binary like the usual 1 and 2, and rounding errors
+ * are 2 to 7 times smaller. */
 #ifndef TILE
 #error "TILE is missing: outputs per tile and axis, 2 or 4"
 #endif
@@ -23,8 +24,8 @@
 #define WQ (32.0f / 243.0f)
 
 static void points_of_input(const float *d, float *v) {
-  const float even_p = d[4] - QQ * d[2], odd_p = P * (d[3] - QQ * d[1]);
-  const float even_q = d[4] - PP * d[2], odd_q = Q * (d[3] - PP * d[1]);
+  float even_p = d[4] - QQ * d[2], odd_p = P * (d[3] - QQ * d[1]);
+  float even_q = d[4] - PP * d[2], odd_q = Q * (d[3] - PP * d[1]);
   v[0] = PP * QQ * d[0] - (PP + QQ) * d[2] + d[4];
   v[1] = even_p + odd_p;
   v[2] = even_p - odd_p;
@@ -34,8 +35,8 @@ static void points_of_input(const float *d, float *v) {
 }
 
 static void points_of_filter(const float *g, float *u) {
-  const float even_p = WP * (g[0] + PP * g[2]), odd_p = WP * P * g[1];
-  const float even_q = WQ * (g[0] + QQ * g[2]), odd_q = WQ * Q * g[1];
+  float even_p = WP * (g[0] + PP * g[2]), odd_p = WP * P * g[1];
+  float even_q = WQ * (g[0] + QQ * g[2]), odd_q = WQ * Q * g[1];
   u[0] = W0 * g[0];
   u[1] = even_p + odd_p;
   u[2] = even_p - odd_p;
@@ -45,19 +46,19 @@ static void points_of_filter(const float *g, float *u) {
 }
 
 static void output_of_points(const float *m, float *y) {
-  const float even_p = m[1] + m[2], odd_p = m[1] - m[2];
-  const float even_q = m[3] + m[4], odd_q = m[3] - m[4];
+  float even_p = m[1] + m[2], odd_p = m[1] - m[2];
+  float even_q = m[3] + m[4], odd_q = m[3] - m[4];
   y[0] = m[0] + even_p + even_q;
   y[1] = P * odd_p + Q * odd_q;
   y[2] = PP * even_p + QQ * even_q;
   y[3] = PPP * odd_p + QQQ * odd_q + m[5];
 }
 
-/* The gradient of the filter is a filtering too, by the gradient of the output: the transposes of the
- * matrices of output and filter. */
+/* The gradient of the filter is a filtering too, by the gradient of the output. It takes the
+ * transposes of the matrices of output and filter. */
 static void points_of_gradient(const float *d, float *v) {
-  const float even_p = d[0] + PP * d[2], odd_p = P * d[1] + PPP * d[3];
-  const float even_q = d[0] + QQ * d[2], odd_q = Q * d[1] + QQQ * d[3];
+  float even_p = d[0] + PP * d[2], odd_p = P * d[1] + PPP * d[3];
+  float even_q = d[0] + QQ * d[2], odd_q = Q * d[1] + QQQ * d[3];
   v[0] = d[0];
   v[1] = even_p + odd_p;
   v[2] = even_p - odd_p;
@@ -67,8 +68,8 @@ static void points_of_gradient(const float *d, float *v) {
 }
 
 static void filter_of_points(const float *m, float *g) {
-  const float even_p = WP * (m[1] + m[2]), odd_p = WP * P * (m[1] - m[2]);
-  const float even_q = WQ * (m[3] + m[4]), odd_q = WQ * Q * (m[3] - m[4]);
+  float even_p = WP * (m[1] + m[2]), odd_p = WP * P * (m[1] - m[2]);
+  float even_q = WQ * (m[3] + m[4]), odd_q = WQ * Q * (m[3] - m[4]);
   g[0] = W0 * m[0] + even_p + even_q;
   g[1] = odd_p + odd_q;
   g[2] = PP * even_p + QQ * even_q + m[5];
@@ -103,7 +104,7 @@ static void points_of_gradient(const float *d, float *v) {
 }
 
 static void filter_of_points(const float *m, float *g) {
-  const float even = 0.5f * (m[1] + m[2]);
+  float even = 0.5f * (m[1] + m[2]);
   g[0] = m[0] + even;
   g[1] = 0.5f * (m[1] - m[2]);
   g[2] = even + m[3];
@@ -113,7 +114,7 @@ static void filter_of_points(const float *m, float *g) {
 #error "TILE must be 2 or 4"
 #endif
 
-/* In two dimensions. */
+/* The same in two dimensions. */
 static void points_of_patch(const float (*d)[SIDE], float (*v)[SIDE]) {
   float column[SIDE], points[SIDE];
 #pragma unroll

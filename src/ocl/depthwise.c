@@ -1,10 +1,12 @@
-/* ocl.depthwise: one input channel per group. Bound by memory traffic: items compute a few neighbouring
- * results with the geometry compiled in, or one without. Its scratch is the partial results of the
- * slices of backward_weights. */
+/* ocl.depthwise: convolutions with one input channel per group. They are bound by memory traffic,
+ * so items compute a few neighbouring results with the geometry compiled in, or one without.
+ * Scratch memory holds the partial results of backward_weights. */
+#include "ocl/depthwise.h"
+
 #include "ocl/reach.h"
 
-/* ROWS, COLUMNS: results per item. SPACE: 1 = geometry in run-time arguments, one result per item;
- * 2 = compiled in. */
+/* ROWS and COLUMNS are results per item. With SPACE 1 the geometry is in run-time arguments and an
+ * item has one result, with 2 it is compiled in. */
 enum { ROWS, COLUMNS, SPACE };
 
 static const cvy_param params_list[] = {
@@ -14,37 +16,44 @@ static const cvy_param params_list[] = {
     {NULL, {0}},
 };
 
-/* Taps a work-group keeps sums of: all of a 3x3 or 4x4 filter. */
+/* A work-group keeps sums of so many taps at most: of all that a 3x3 or 4x4 filter has. */
 #define MOST_TAPS 16
+/* backward_weights shall have so many work-groups per compute unit. */
+#define WEIGHTS_GROUPS_PER_UNIT 8
+/* And each item of these shall have so many terms at least. */
+#define LEAST_TERMS 4
+
 static void cut_weights(const cvy_problem *problem, const cvy_facts *facts,
-                        cvy_depthwise_plan *plan) {
-  const int64_t taps = cvy_filter_volume(problem), images = problem->n > 0 ? problem->n : 1;
-  const int64_t terms = images * cvy_out_volume(problem);
-  const int64_t groups = problem->k * cvy_ceil_div(taps, plan->chunk);
-  const int64_t slices = cvy_ocl_slices(problem, facts, 8, groups, terms / (4 * plan->items));
-  plan->slice = cvy_ceil_div(terms, slices);
-  plan->slices = cvy_ceil_div(terms, plan->slice);
+                        cvy_ocl_depthwise_plan *plan) {
+  int64_t taps = cvy_filter_volume(problem), images = problem->n > 0 ? problem->n : 1;
+  int64_t terms = images * cvy_out_volume(problem);
+  int64_t groups = problem->k * cvy_ocl_ceil_div(taps, plan->chunk);
+  int64_t slices = cvy_ocl_split_k(problem, facts, WEIGHTS_GROUPS_PER_UNIT, groups,
+                                   terms / (LEAST_TERMS * plan->items));
+  plan->slice_length = cvy_ocl_ceil_div(terms, slices);
+  plan->slices = cvy_ocl_ceil_div(terms, plan->slice_length);
   plan->work_groups = groups * plan->slices;
   if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
 }
 
-cvy_depthwise_plan cvy_depthwise_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                          const cvy_params *params) {
-  const int64_t taps = cvy_filter_volume(problem);
-  cvy_depthwise_plan plan = {.compiled = params->value[SPACE] == 2,
-                             .rows = params->value[ROWS],
-                             .columns = params->value[COLUMNS],
-                             .items = cvy_ocl_group_items(facts),
-                             .chunk = taps < MOST_TAPS ? taps : MOST_TAPS};
-  const int64_t maps = problem->direction == CONVOY_FORWARD ? problem->k : problem->c;
-  plan.elements = problem->n * maps * cvy_reach_items(problem, plan.rows, plan.columns);
+cvy_ocl_depthwise_plan cvy_ocl_depthwise_plan_for(const cvy_problem *problem,
+                                                  const cvy_facts *facts,
+                                                  const cvy_params *params) {
+  int64_t taps = cvy_filter_volume(problem);
+  cvy_ocl_depthwise_plan plan = {.compiled = params->value[SPACE] == 2,
+                                 .rows = params->value[ROWS],
+                                 .columns = params->value[COLUMNS],
+                                 .items = cvy_ocl_group_items(facts),
+                                 .chunk = taps < MOST_TAPS ? taps : MOST_TAPS};
+  int64_t maps = problem->direction == CONVOY_FORWARD ? problem->k : problem->c;
+  plan.elements = problem->n * maps * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
   if (problem->direction == CONVOY_BACKWARD_WEIGHTS) cut_weights(problem, facts, &plan);
   return plan;
 }
 
 static int64_t local_bytes(const cvy_problem *problem, const cvy_facts *facts) {
   if (problem->direction != CONVOY_BACKWARD_WEIGHTS) return 0;
-  const int64_t taps = cvy_filter_volume(problem);
+  int64_t taps = cvy_filter_volume(problem);
   return (taps < MOST_TAPS ? taps : MOST_TAPS) * cvy_ocl_group_items(facts) *
          (int64_t)sizeof(float);
 }
@@ -56,7 +65,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
                  (long long)problem->c, (long long)problem->groups);
     return false;
   }
-  const int64_t local = local_bytes(problem, facts);
+  int64_t local = local_bytes(problem, facts);
   if (local > facts->local_memory_bytes) {
     cvy_text_add(reason, "needs %lld bytes of local memory, there are %lld", (long long)local,
                  (long long)facts->local_memory_bytes);
@@ -67,7 +76,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
-  return cvy_depthwise_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
+  return cvy_ocl_depthwise_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
 static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
@@ -76,11 +85,12 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   if (v[ROWS] < 1 || v[COLUMNS] < 1 || v[SPACE] < 1 || v[SPACE] > 2) return false;
   if (v[SPACE] == 1 || problem->direction == CONVOY_BACKWARD_WEIGHTS)
     return v[ROWS] == 1 && v[COLUMNS] == 1;
-  return cvy_reach_fits(problem, v[ROWS], v[COLUMNS]);
+  return cvy_ocl_reach_fits(problem, v[ROWS], v[COLUMNS]);
 }
 
-/* Results that share taps belong to one item, the more the better, as long as enough items are left to
- * fill the device. A processor's compiler takes seconds for each program. */
+/* Results that share taps belong to one item, the more the better, as long as enough items are left
+ * to fill the device. A processor's compiler takes seconds for each program, so nothing is compiled
+ * in there. */
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   static const int32_t shapes[][2] = {{4, 4}, {2, 4}, {1, 4}, {2, 2},
                                       {1, 2}, {4, 1}, {2, 1}, {1, 1}};
@@ -90,12 +100,12 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
     out->value[SPACE] = 2;
     return;
   }
-  const bool shares_columns = problem->filter[2] > 1 || problem->stride[2] > 1;
-  const int64_t enough = 1024 * (int64_t)facts->info.compute_units;
+  bool shares_columns = problem->filter[2] > 1 || problem->stride[2] > 1;
+  int64_t enough = 1024 * (int64_t)facts->info.compute_units;
   for (size_t i = 0; i < CVY_COUNT(shapes); i++) {
-    const cvy_params tried = {{shapes[i][0], shapes[i][1], 2}};
+    cvy_params tried = {{shapes[i][0], shapes[i][1], 2}};
     if (!valid(&tried, problem, facts)) continue;
-    const int64_t items = cvy_depthwise_plan_for(problem, facts, &tried).elements;
+    int64_t items = cvy_ocl_depthwise_plan_for(problem, facts, &tried).elements;
     if (shapes[i][1] > 1 && !shares_columns && items < 16 * enough) continue;
     *out = tried;
     if (items >= enough) return;

@@ -1,6 +1,6 @@
-/* ocl.direct: convolution by its definition. Takes every legal problem and needs no workspace, so
- * that nothing is ever unsupported; last in the table. */
-#include "ocl/ocl.h"
+/* ocl.direct: convolution by its definition. It takes every legal problem and needs no workspace,
+ * so that nothing is ever unsupported, and is the last row of the table. */
+#include "ocl/direct.h"
 
 const cvy_algorithm cvy_ocl_direct = {
     .name = "ocl.direct",

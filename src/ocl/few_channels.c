@@ -1,8 +1,11 @@
-/* ocl.few_channels: forward and backward_data where the input has few channels, as first layers have. A
- * tile of channels would be empty there, so items compute all of them for a few neighbouring results. */
+/* ocl.few_channels: forward and backward_data where the input has few channels, as in first layers.
+ * A tile of channels would be almost empty there, so items compute all of them for a few
+ * neighbouring results. */
+#include "ocl/few_channels.h"
+
 #include "ocl/reach.h"
 
-/* CHANNELS, ROWS, COLUMNS: results per item. */
+/* Results per item. */
 enum { CHANNELS, ROWS, COLUMNS };
 
 static const cvy_param params_list[] = {
@@ -13,32 +16,41 @@ static const cvy_param params_list[] = {
 };
 
 #define MOST_CHANNELS 4
-/* Results per item that registers hold. */
+/* The registers of an item hold so many results. */
 #define MOST_RESULTS 64
-/* Local memory for weights: many work-groups shall fit on a compute unit. */
+/* Local memory for weights: what is aimed at, so that many work-groups fit on a compute unit, and
+ * the most. */
 #define STAGED_BYTES 8192
 #define MOST_STAGED_BYTES 16384
 #define MOST_ITEMS 128
 
-static int64_t staged_bytes(const cvy_problem *problem, int64_t channels) {
-  return cvy_filter_volume(problem) * (channels == 3 ? 4 : channels) * (int64_t)sizeof(float);
+/* Three channels are kept as four in local memory, so that their weights are read at once. */
+static int64_t weights_per_tap(int64_t channels) {
+  return channels == 3 ? 4 : channels;
 }
 
-cvy_few_plan cvy_few_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                              const cvy_params *params) {
-  const bool forward = problem->direction == CONVOY_FORWARD;
-  const int64_t sources = forward ? problem->c : problem->k;
-  cvy_few_plan plan = {.channels = params->value[CHANNELS],
-                       .rows = params->value[ROWS],
-                       .columns = params->value[COLUMNS],
-                       .items = cvy_ocl_group_items(facts)};
+/* The weights of one source channel in local memory. */
+static int64_t staged_bytes(const cvy_problem *problem, int64_t channels) {
+  return cvy_filter_volume(problem) * weights_per_tap(channels) * (int64_t)sizeof(float);
+}
+
+cvy_ocl_few_channels_plan cvy_ocl_few_channels_plan_for(const cvy_problem *problem,
+                                                        const cvy_facts *facts,
+                                                        const cvy_params *params) {
+  bool forward = problem->direction == CONVOY_FORWARD;
+  int64_t sources = forward ? problem->c : problem->k;
+  cvy_ocl_few_channels_plan plan = {.channels = params->value[CHANNELS],
+                                    .rows = params->value[ROWS],
+                                    .columns = params->value[COLUMNS],
+                                    .weights_per_tap = weights_per_tap(params->value[CHANNELS]),
+                                    .items = cvy_ocl_group_items(facts)};
   if (plan.items > MOST_ITEMS) plan.items = MOST_ITEMS;
-  plan.blocks = cvy_ceil_div(forward ? problem->k : problem->c, plan.channels);
+  plan.blocks = cvy_ocl_ceil_div(forward ? problem->k : problem->c, plan.channels);
   plan.sources = STAGED_BYTES / staged_bytes(problem, plan.channels);
   if (plan.sources > sources) plan.sources = sources;
   if (plan.sources < 1) plan.sources = 1;
-  plan.elements = problem->n * cvy_reach_items(problem, plan.rows, plan.columns);
-  plan.work_groups = plan.blocks * cvy_ceil_div(plan.elements, plan.items);
+  plan.elements = problem->n * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
+  plan.work_groups = plan.blocks * cvy_ocl_ceil_div(plan.elements, plan.items);
   return plan;
 }
 
@@ -49,14 +61,16 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   if (staged_bytes(problem, v[CHANNELS]) > MOST_STAGED_BYTES ||
       MOST_STAGED_BYTES > facts->local_memory_bytes)
     return false;
-  const cvy_few_plan plan = cvy_few_plan_for(problem, facts, params);
-  return plan.work_groups <= INT32_MAX / plan.items && cvy_reach_fits(problem, v[ROWS], v[COLUMNS]);
+  cvy_ocl_few_channels_plan plan = cvy_ocl_few_channels_plan_for(problem, facts, params);
+  return plan.work_groups <= INT32_MAX / plan.items &&
+         cvy_ocl_reach_fits(problem, v[ROWS], v[COLUMNS]);
 }
 
-/* Wide items where taps share columns; with a stride of backward_data as many rows and columns as it
- * skips. Small ones where a processor's compiler takes seconds for what is unrolled. */
+/* Items are wide where taps share columns. With a stride, those of backward_data have as many rows
+ * and columns as it skips. They are small where a processor's compiler takes seconds for what is
+ * unrolled. */
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  const bool small = facts->info.type == CONVOY_DEVICE_CPU;
+  bool small = facts->info.type == CONVOY_DEVICE_CPU;
   const int64_t *stride = problem->stride, k = problem->k;
   if (problem->direction == CONVOY_FORWARD) {
     *out = (cvy_params){{k < 8 || small ? 4 : k < 16 ? 8 : 16, 1, small ? 2 : 4}};

@@ -1,49 +1,52 @@
-/* ocl.im2col_clblast: columns in a buffer, one matrix product of CLBlast per image and group. Only
- * CLBlast's GEMM is used; the geometry never leaves our own checks. */
-#include "ocl/ocl.h"
+/* ocl.im2col_clblast: columns are written to a buffer, and CLBlast makes one matrix product per
+ * image and group. Only CLBlast's GEMM is used; the geometry never leaves our own checks. */
+#include "ocl/im2col_clblast.h"
 
-/* Multiples CLBlast's tuned kernels pad matrices to are at most this on the devices it knows. */
+/* CLBlast's tuned kernels pad matrices to multiples of this at most on the devices that
+ * it knows. */
 #define PADDED_TO 128
 
 static bool is_plain(const cvy_problem *problem) {
-  for (int axis = 0; axis < 3; axis++)
+  for (int axis = 0; axis < 3; axis++) {
     if (problem->filter[axis] != 1 || problem->stride[axis] != 1 || problem->pad[axis] != 0 ||
         problem->out[axis] != problem->in[axis])
       return false;
+  }
   return true;
 }
 
-/* Terms of a group's weights per output channel. */
+/* Weights that an output channel has. */
 static int64_t row_length(const cvy_problem *problem) {
   return problem->c / problem->groups * cvy_filter_volume(problem);
 }
 
 static int64_t product_scratch(const cvy_problem *problem) {
-  const int64_t k = cvy_round_up(problem->k / problem->groups, PADDED_TO);
-  const int64_t row = cvy_round_up(row_length(problem), PADDED_TO);
-  const int64_t volume = cvy_round_up(cvy_out_volume(problem), PADDED_TO);
+  int64_t k = cvy_ocl_round_up(problem->k / problem->groups, PADDED_TO);
+  int64_t row = cvy_ocl_round_up(row_length(problem), PADDED_TO);
+  int64_t volume = cvy_ocl_round_up(cvy_out_volume(problem), PADDED_TO);
   return k * row + k * volume + row * volume;
 }
 
-cvy_columns_plan cvy_columns_plan_for(const cvy_problem *problem, const cvy_facts *facts) {
-  cvy_columns_plan plan = {.plain = is_plain(problem), .images = problem->n};
+cvy_ocl_im2col_clblast_plan cvy_ocl_im2col_clblast_plan_for(const cvy_problem *problem,
+                                                            const cvy_facts *facts) {
+  cvy_ocl_im2col_clblast_plan plan = {.plain = is_plain(problem), .images = problem->n};
   plan.product = product_scratch(problem);
   if (plan.plain) return plan;
   plan.image = problem->groups * row_length(problem) * cvy_out_volume(problem);
-  int64_t bytes = facts->workspace_limit;
-  if (bytes > facts->max_allocation_bytes) bytes = facts->max_allocation_bytes;
-  const int64_t room = bytes / (int64_t)sizeof(float) - plan.product - 64;
+  int64_t room = cvy_ocl_scratch_limit(facts) / (int64_t)sizeof(float) - plan.product - 64;
   if (plan.images > room / plan.image) plan.images = room / plan.image;
   if (plan.images > 2000000000 / plan.image) plan.images = 2000000000 / plan.image;
   return plan;
 }
 
-/* A product needs some work per element it moves: rows of the result and terms of the sum. */
+/* A product needs some work for each element that it moves: rows of the result, and terms of the
+ * sum. */
 static bool is_thin(const cvy_problem *problem) {
   return problem->k / problem->groups < 4 || row_length(problem) < 4;
 }
 
-/* CLBlast's kernels have work-groups of eight by eight items at least, whatever the device can. */
+/* CLBlast's kernels have work-groups of eight by eight items at least, whatever the device
+ * can do. */
 #define LEAST_ITEMS 64
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
@@ -58,16 +61,15 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
                  (long long)(problem->k / problem->groups), (long long)row_length(problem));
     return false;
   }
-  const double columns =
+  double columns =
       (double)problem->groups * (double)row_length(problem) * (double)cvy_out_volume(problem);
   if (!is_plain(problem) && columns > 2e9) {
     cvy_text_add(reason, "the columns of one image are %.0f elements, above 2000000000", columns);
     return false;
   }
-  const cvy_columns_plan plan = cvy_columns_plan_for(problem, facts);
-  const int64_t product = plan.product * (int64_t)sizeof(float);
-  if (plan.images < 1 || product > facts->workspace_limit ||
-      product > facts->max_allocation_bytes) {
+  cvy_ocl_im2col_clblast_plan plan = cvy_ocl_im2col_clblast_plan_for(problem, facts);
+  int64_t product = plan.product * (int64_t)sizeof(float);
+  if (plan.images < 1 || product > cvy_ocl_scratch_limit(facts)) {
     cvy_text_add(reason, "one image's columns are %.0f bytes, the workspace limit is %lld",
                  columns * sizeof(float), (long long)facts->workspace_limit);
     return false;
@@ -78,8 +80,8 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
   (void)params;
-  const cvy_columns_plan plan = cvy_columns_plan_for(problem, facts);
-  return (cvy_round_up(plan.images * plan.image, 64) + plan.product) * (int64_t)sizeof(float);
+  cvy_ocl_im2col_clblast_plan plan = cvy_ocl_im2col_clblast_plan_for(problem, facts);
+  return (cvy_ocl_round_up(plan.images * plan.image, 64) + plan.product) * (int64_t)sizeof(float);
 }
 
 const cvy_algorithm cvy_ocl_im2col_clblast = {

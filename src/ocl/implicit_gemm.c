@@ -1,6 +1,6 @@
 /* ocl.implicit_gemm: a tiled matrix product that reads the source array in place, without a column
- * buffer. Its scratch is the partial results of the slices; the packed weights of forward and
- * backward_data are a derived form of the weights. */
+ * buffer. Scratch memory holds the partial results of the slices; the packed weights of forward and
+ * backward_data are a prepacked operand. */
 #include "ocl/implicit_gemm.h"
 
 static const cvy_param params_list[] = {
@@ -14,7 +14,7 @@ static const cvy_param params_list[] = {
     [GEMM_PARAMS] = {NULL, {0}},
 };
 
-bool cvy_gemm_is_spread(const cvy_problem *problem) {
+bool cvy_ocl_implicit_gemm_scatters(const cvy_problem *problem) {
   bool strided = false;
   if (problem->direction != CONVOY_BACKWARD_DATA || cvy_filter_volume(problem) != 1) return false;
   for (int axis = 0; axis < 3; axis++) {
@@ -24,9 +24,9 @@ bool cvy_gemm_is_spread(const cvy_problem *problem) {
   return strided;
 }
 
-cvy_problem cvy_gemm_product(const cvy_problem *problem) {
+cvy_problem cvy_ocl_implicit_gemm_product(const cvy_problem *problem) {
   cvy_problem product = *problem;
-  if (!cvy_gemm_is_spread(problem)) return product;
+  if (!cvy_ocl_implicit_gemm_scatters(problem)) return product;
   for (int axis = 0; axis < 3; axis++) {
     product.in[axis] = problem->out[axis];
     product.stride[axis] = 1;
@@ -35,152 +35,157 @@ cvy_problem cvy_gemm_product(const cvy_problem *problem) {
 }
 
 /* Input positions with the same remainder modulo the stride form a phase of backward_data. */
-static void cut_phases(const cvy_problem *problem, cvy_gemm_sides *sides) {
-  sides->columns = problem->n;
+static void cut_phases(const cvy_problem *problem, cvy_ocl_implicit_gemm_extents *extents) {
+  extents->columns = problem->n;
   for (int axis = 0; axis < 3; axis++) {
-    const int64_t in = problem->in[axis], stride = problem->stride[axis];
-    const int64_t phases = in < stride ? in : stride, taps = problem->filter[axis];
-    sides->phases *= phases;
-    sides->busy *= phases < taps ? phases : taps;
-    sides->columns *= cvy_ceil_div(in, stride);
+    int64_t in = problem->in[axis], stride = problem->stride[axis];
+    int64_t phases = in < stride ? in : stride, taps = problem->filter[axis];
+    extents->phases *= phases;
+    extents->busy *= phases < taps ? phases : taps;
+    extents->columns *= cvy_ocl_ceil_div(in, stride);
   }
 }
 
-cvy_gemm_sides cvy_gemm_sides_of(const cvy_problem *problem) {
-  const int64_t c = problem->c / problem->groups, k = problem->k / problem->groups;
-  const int64_t taps = cvy_filter_volume(problem), positions = problem->n * cvy_out_volume(problem);
-  cvy_gemm_sides sides = {
+cvy_ocl_implicit_gemm_extents cvy_ocl_implicit_gemm_extents_of(const cvy_problem *problem) {
+  int64_t c = problem->c / problem->groups, k = problem->k / problem->groups;
+  int64_t taps = cvy_filter_volume(problem), positions = problem->n * cvy_out_volume(problem);
+  cvy_ocl_implicit_gemm_extents extents = {
       .rows = k, .columns = positions, .depth = c, .terms = c * taps, .phases = 1, .busy = 1};
-  if (cvy_of_weights(problem)) {
-    sides.columns = c * taps;
-    sides.terms = positions;
+  if (cvy_ocl_is_weights(problem)) {
+    extents.columns = c * taps;
+    extents.terms = positions;
   } else if (problem->direction == CONVOY_BACKWARD_DATA) {
-    sides.rows = c;
-    sides.depth = k;
-    cut_phases(problem, &sides);
-    sides.terms = cvy_ceil_div(k * taps, sides.busy);
+    extents.rows = c;
+    extents.depth = k;
+    cut_phases(problem, &extents);
+    extents.terms = cvy_ocl_ceil_div(k * taps, extents.busy);
   }
-  return sides;
+  return extents;
 }
 
-/* backward_weights: as many work-groups as run at once, not one more, but no slice shorter than is worth
- * starting, and no more partial results than the workspace takes. */
+/* backward_weights has as many work-groups as run at once, not one more, but no slice is shorter
+ * than is worth starting, and there are no more partial results than the workspace takes. */
 static void slice_positions(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
-                            cvy_gemm_plan *plan) {
-  const int64_t images = problem->n > 0 ? problem->n : 1;
-  const int64_t terms = images * cvy_out_volume(problem);
-  const int64_t tiles = plan->row_tiles * plan->column_tiles * problem->groups;
-  const int64_t slices = cvy_ocl_slices(problem, facts, per_unit, tiles, cvy_ceil_div(terms, 64));
-  plan->slice = cvy_round_up(cvy_ceil_div(terms, slices), plan->tile.bk);
-  plan->slices = cvy_ceil_div(terms, plan->slice);
+                            cvy_ocl_implicit_gemm_plan *plan) {
+  cvy_ocl_product *product = &plan->product;
+  int64_t images = problem->n > 0 ? problem->n : 1;
+  int64_t terms = images * cvy_out_volume(problem);
+  int64_t tiles = product->row_tiles * product->column_tiles * problem->groups;
+  int64_t slices = cvy_ocl_split_k(problem, facts, per_unit, tiles, cvy_ocl_ceil_div(terms, 64));
+  product->slice_length = cvy_ocl_round_up(cvy_ocl_ceil_div(terms, slices), plan->tile.bk);
+  product->slices = cvy_ocl_ceil_div(terms, product->slice_length);
 }
 
-/* forward, backward_data: slices of whole blocks of channels. */
-static void slice_blocks(const cvy_problem *problem, int64_t slices, cvy_gemm_plan *plan) {
-  const int64_t blocks = plan->depth_up / plan->tile.bk;
-  plan->slice = cvy_ceil_div(blocks, slices);
-  plan->slices = cvy_ceil_div(blocks, plan->slice);
-  plan->packed = problem->groups * cvy_filter_volume(problem) * plan->depth_up * plan->rows_up;
+/* Slices of forward and backward_data are whole blocks of channels. */
+static void slice_blocks(const cvy_problem *problem, int64_t slices,
+                         cvy_ocl_implicit_gemm_plan *plan) {
+  cvy_ocl_product *product = &plan->product;
+  int64_t blocks = product->depth_up / plan->tile.bk;
+  product->slice_length = cvy_ocl_ceil_div(blocks, slices);
+  product->slices = cvy_ocl_ceil_div(blocks, product->slice_length);
+  plan->packed =
+      problem->groups * cvy_filter_volume(problem) * product->depth_up * product->rows_up;
 }
 
-static cvy_gemm_plan plan_product(const cvy_problem *problem, const cvy_facts *facts,
-                                  const cvy_params *params) {
+static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const cvy_facts *facts,
+                                               const cvy_params *params) {
   const int32_t *v = params->value;
-  const cvy_gemm_sides sides = cvy_gemm_sides_of(problem);
-  cvy_gemm_plan plan = {.tile = {v[GEMM_BM], v[GEMM_BN], v[GEMM_BK], v[GEMM_TM], v[GEMM_TN]},
-                        .rows = sides.rows,
-                        .depth = sides.depth,
-                        .compiled = v[GEMM_SPACE] == 2};
+  cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
+  cvy_ocl_implicit_gemm_plan plan = {
+      .tile = {v[GEMM_BM], v[GEMM_BN], v[GEMM_BK], v[GEMM_TM], v[GEMM_TN]},
+      .product = {.rows = extents.rows, .depth = extents.depth},
+      .compiled = v[GEMM_SPACE] == 2};
+  cvy_ocl_product *product = &plan.product;
   plan.items = plan.tile.bm / plan.tile.tm * (plan.tile.bn / plan.tile.tn);
-  plan.row_tiles = cvy_ceil_div(sides.rows, plan.tile.bm);
-  plan.column_tiles = cvy_ceil_div(sides.columns, plan.tile.bn);
-  plan.rows_up = plan.row_tiles * plan.tile.bm;
-  plan.depth_up = cvy_round_up(sides.depth, plan.tile.bk);
-  if (cvy_of_weights(problem))
+  product->row_tiles = cvy_ocl_ceil_div(extents.rows, plan.tile.bm);
+  product->column_tiles = cvy_ocl_ceil_div(extents.columns, plan.tile.bn);
+  product->rows_up = product->row_tiles * plan.tile.bm;
+  product->depth_up = cvy_ocl_round_up(extents.depth, plan.tile.bk);
+  if (cvy_ocl_is_weights(problem))
     slice_positions(problem, facts, v[GEMM_SLICES], &plan);
   else
     slice_blocks(problem, v[GEMM_SLICES], &plan);
-  plan.work_groups =
-      plan.row_tiles * plan.column_tiles * problem->groups * sides.phases * plan.slices;
-  if (plan.slices > 1)
-    plan.scratch = plan.slices * cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  plan.work_groups = product->row_tiles * product->column_tiles * problem->groups * extents.phases *
+                     product->slices;
+  if (product->slices > 1)
+    plan.scratch = product->slices * cvy_problem_count(problem, cvy_problem_operands(problem).out);
   return plan;
 }
 
-cvy_gemm_plan cvy_gemm_plan_for(const cvy_problem *problem, const cvy_facts *facts,
-                                const cvy_params *params) {
-  const cvy_problem product = cvy_gemm_product(problem);
-  cvy_gemm_plan plan = plan_product(&product, facts, params);
-  plan.spread = cvy_gemm_is_spread(problem);
-  if (plan.spread) plan.scratch = plan.slices * cvy_problem_count(&product, CVY_X);
+cvy_ocl_implicit_gemm_plan cvy_ocl_implicit_gemm_plan_for(const cvy_problem *problem,
+                                                          const cvy_facts *facts,
+                                                          const cvy_params *params) {
+  cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
+  cvy_ocl_implicit_gemm_plan plan = plan_product(&product, facts, params);
+  plan.scatters = cvy_ocl_implicit_gemm_scatters(problem);
+  if (plan.scatters) plan.scratch = plan.product.slices * cvy_problem_count(&product, CVY_X);
   return plan;
 }
 
 static int64_t local_bytes(const cvy_params *params, bool weights) {
-  const int64_t bm = params->value[GEMM_BM], bn = params->value[GEMM_BN];
-  const int64_t bk = params->value[GEMM_BK];
+  int64_t bm = params->value[GEMM_BM], bn = params->value[GEMM_BN];
+  int64_t bk = params->value[GEMM_BK];
   if (weights) return (bm + bn) * (bk + 4) * (int64_t)sizeof(float) + bn * 16;
-  const int64_t items = bm / params->value[GEMM_TM] * (bn / params->value[GEMM_TN]);
-  return 2 * (cvy_round_up(bk * bm, 4 * items) + bk * bn) * (int64_t)sizeof(float);
+  int64_t items = bm / params->value[GEMM_TM] * (bn / params->value[GEMM_TN]);
+  return 2 * (cvy_ocl_round_up(bk * bm, 4 * items) + bk * bn) * (int64_t)sizeof(float);
 }
 
-/* The same divisibilities as the #error lines of the kernels. */
+/* It says the same as the #error lines of the kernels. */
 static bool divides(const cvy_params *params, bool weights) {
   const int32_t *v = params->value, bm = v[GEMM_BM], bn = v[GEMM_BN], bk = v[GEMM_BK];
-  const int32_t tm = v[GEMM_TM], tn = v[GEMM_TN];
+  int32_t tm = v[GEMM_TM], tn = v[GEMM_TN];
   if (bm % tm != 0 || bn % tn != 0) return false;
-  const int32_t items = bm / tm * (bn / tn);
+  int32_t items = bm / tm * (bn / tn);
   if (weights) return bk % 8 == 0 && items % bk == 0;
   if (tm % 4 != 0 || tn % 4 != 0 || (bn & (bn - 1)) != 0) return false;
   if (items < bn) return bn % items == 0;
   return items % bn == 0 && bk % (items / bn) == 0;
 }
 
-bool cvy_gemm_valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
+bool cvy_ocl_implicit_gemm_valid(const cvy_params *params, const cvy_problem *problem,
+                                 const cvy_facts *facts) {
   const int32_t *v = params->value;
   for (int i = 0; i < GEMM_PARAMS; i++)
     if (v[i] < 1) return false;
-  if (!divides(params, cvy_of_weights(problem))) return false;
-  const int32_t items = v[GEMM_BM] / v[GEMM_TM] * (v[GEMM_BN] / v[GEMM_TN]);
+  if (!divides(params, cvy_ocl_is_weights(problem))) return false;
+  int32_t items = v[GEMM_BM] / v[GEMM_TM] * (v[GEMM_BN] / v[GEMM_TN]);
   if (items < 4 || items > facts->max_work_group) return false;
   if (v[GEMM_TM] * v[GEMM_TN] > 128) return false;
-  if (local_bytes(params, cvy_of_weights(problem)) > facts->local_memory_bytes) return false;
-  const cvy_gemm_plan plan = cvy_gemm_plan_for(problem, facts, params);
-  const int64_t bytes = plan.scratch * (int64_t)sizeof(float);
-  if (plan.scratch > INT32_MAX - 65536 || plan.packed > INT32_MAX - 65536) return false;
-  if (plan.work_groups > INT32_MAX / plan.items) return false;
-  return bytes <= facts->workspace_limit && bytes <= facts->max_allocation_bytes;
+  if (local_bytes(params, cvy_ocl_is_weights(problem)) > facts->local_memory_bytes) return false;
+  cvy_ocl_implicit_gemm_plan plan = cvy_ocl_implicit_gemm_plan_for(problem, facts, params);
+  if (plan.packed > CVY_OCL_MOST_FLOATS || plan.work_groups > INT32_MAX / plan.items) return false;
+  return cvy_ocl_fits_scratch(plan.scratch, facts);
 }
 
-/* Below this most rows of the smallest tile would be empty. */
+/* With fewer rows most of the smallest tile would be empty. */
 static int64_t least_rows(const cvy_problem *problem) {
-  return cvy_of_weights(problem) ? 4 : 2;
+  return cvy_ocl_is_weights(problem) ? 4 : 2;
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
-  const cvy_gemm_sides sides = cvy_gemm_sides_of(problem);
-  if (sides.rows < least_rows(problem)) {
+  cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
+  if (extents.rows < least_rows(problem)) {
     cvy_text_add(reason, "too thin for tiles: %lld channels out per group, needs %lld",
-                 (long long)sides.rows, (long long)least_rows(problem));
+                 (long long)extents.rows, (long long)least_rows(problem));
     return false;
   }
   cvy_params params;
-  cvy_gemm_defaults(problem, facts, &params);
-  if (cvy_gemm_valid(&params, problem, facts)) return true;
-  const cvy_gemm_plan plan = cvy_gemm_plan_for(problem, facts, &params);
+  cvy_ocl_implicit_gemm_defaults(problem, facts, &params);
+  if (cvy_ocl_implicit_gemm_valid(&params, problem, facts)) return true;
+  cvy_ocl_implicit_gemm_plan plan = cvy_ocl_implicit_gemm_plan_for(problem, facts, &params);
   cvy_text_add(
       reason,
       "needs %lld bytes of local memory, %lld elements of packed weights, %lld work-groups; "
       "has %lld bytes and 32-bit numbers",
-      (long long)local_bytes(&params, cvy_of_weights(problem)), (long long)plan.packed,
+      (long long)local_bytes(&params, cvy_ocl_is_weights(problem)), (long long)plan.packed,
       (long long)plan.work_groups, (long long)facts->local_memory_bytes);
   return false;
 }
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
-  return cvy_gemm_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
+  return cvy_ocl_implicit_gemm_plan_for(problem, facts, params).scratch * (int64_t)sizeof(float);
 }
 
 const cvy_algorithm cvy_ocl_implicit_gemm = {
@@ -191,6 +196,6 @@ const cvy_algorithm cvy_ocl_implicit_gemm = {
     .params = params_list,
     .launch_params = 1u << GEMM_SLICES,
     .space_params = 1u << GEMM_SPACE,
-    .defaults = cvy_gemm_defaults,
-    .valid = cvy_gemm_valid,
+    .defaults = cvy_ocl_implicit_gemm_defaults,
+    .valid = cvy_ocl_implicit_gemm_valid,
 };

@@ -1,8 +1,10 @@
-/* ocl.strided_data: backward_data with a stride, all remainders modulo the stride in one work-group.
- * Its scratch is the partial results of slices of the sum; the packed weights are a derived form. */
-#include "ocl/ocl.h"
+/* ocl.strided_data: backward_data with a stride, with all remainders modulo the stride in one
+ * work-group. Scratch memory holds the partial results of the slices; the packed weights are a
+ * prepacked operand. */
+#include "ocl/strided_data.h"
 
-/* SLICES: of the sum. */
+/* BM, BN and BK are the tile's, as in plan.h; an item has TM rows and 4 columns. SLICES are those
+ * of the sum. */
 enum { BM, BN, BK, TM, SLICES };
 
 static const cvy_param params_list[] = {
@@ -14,20 +16,19 @@ static const cvy_param params_list[] = {
     {NULL, {0}},
 };
 
-/* An item has TM x 4 results of each phase; more leave no registers. */
+/* An item has TM x 4 results of each phase, and registers for no more than this. */
 #define MOST_SUMS 128
-/* All taps are unrolled; which shifts lie inside the source is a bit each. */
+/* All taps are unrolled, and whether a shift lies inside the source is one bit of a word. */
 #define MOST_TAPS 32
 
-/* Source positions that some tap reaches from one position of a phase, per axis, as the kernel has
- * them. */
+/* Source positions that some tap reaches from one position of a phase, as the kernel has them. */
 static int64_t shifts_of(const cvy_problem *problem) {
   int64_t shifts = 1;
   for (int axis = 0; axis < 3; axis++) {
-    const int64_t stride = problem->stride[axis], pad = problem->pad[axis];
-    const int64_t far = (problem->filter[axis] - 1) * problem->dilation[axis];
-    const int64_t first = pad * (stride - 1) % stride + pad;
-    const int64_t last = (far + pad * (stride - 1)) % stride + pad - far;
+    int64_t stride = problem->stride[axis], pad = problem->pad[axis];
+    int64_t far = (problem->filter[axis] - 1) * problem->dilation[axis];
+    int64_t first = pad * (stride - 1) % stride + pad;
+    int64_t last = (far + pad * (stride - 1)) % stride + pad - far;
     shifts *= (first - last) / stride + 1;
   }
   return shifts;
@@ -37,39 +38,41 @@ static int64_t phases_of(const cvy_problem *problem) {
   return problem->stride[0] * problem->stride[1] * problem->stride[2];
 }
 
-cvy_strided_plan cvy_strided_plan_for(const cvy_problem *problem, const cvy_params *params) {
+cvy_ocl_strided_data_plan cvy_ocl_strided_data_plan_for(const cvy_problem *problem,
+                                                        const cvy_params *params) {
   const int32_t *v = params->value;
-  const int64_t taps = cvy_filter_volume(problem);
-  cvy_strided_plan plan = {.bm = v[BM], .bn = v[BN], .bk = v[BK], .tm = v[TM]};
+  int64_t taps = cvy_filter_volume(problem);
+  cvy_ocl_strided_data_plan plan = {.bm = v[BM], .bn = v[BN], .bk = v[BK], .tm = v[TM]};
+  cvy_ocl_product *product = &plan.product;
   plan.items = plan.bm / plan.tm * (plan.bn / 4);
   plan.sums = phases_of(problem) * plan.tm * 4;
-  plan.rows = problem->c / problem->groups;
-  plan.depth = problem->k / problem->groups;
+  product->rows = problem->c / problem->groups;
+  product->depth = problem->k / problem->groups;
   int64_t columns = problem->n;
   for (int axis = 0; axis < 3; axis++)
-    columns *= cvy_ceil_div(problem->in[axis], problem->stride[axis]);
-  plan.row_tiles = cvy_ceil_div(plan.rows, plan.bm);
-  plan.column_tiles = cvy_ceil_div(columns, plan.bn);
-  plan.rows_up = plan.row_tiles * plan.bm;
-  plan.depth_up = cvy_round_up(plan.depth, plan.bk);
-  const int64_t blocks = plan.depth_up / plan.bk;
-  plan.slice = cvy_ceil_div(blocks, v[SLICES]);
-  plan.slices = cvy_ceil_div(blocks, plan.slice);
-  plan.work_groups = plan.row_tiles * plan.column_tiles * problem->groups * plan.slices;
-  plan.packed = problem->groups * taps * plan.depth_up * plan.rows_up;
-  if (plan.slices > 1) plan.scratch = plan.slices * cvy_problem_count(problem, CVY_X);
+    columns *= cvy_ocl_ceil_div(problem->in[axis], problem->stride[axis]);
+  product->row_tiles = cvy_ocl_ceil_div(product->rows, plan.bm);
+  product->column_tiles = cvy_ocl_ceil_div(columns, plan.bn);
+  product->rows_up = product->row_tiles * plan.bm;
+  product->depth_up = cvy_ocl_round_up(product->depth, plan.bk);
+  int64_t blocks = product->depth_up / plan.bk;
+  product->slice_length = cvy_ocl_ceil_div(blocks, v[SLICES]);
+  product->slices = cvy_ocl_ceil_div(blocks, product->slice_length);
+  plan.work_groups = product->row_tiles * product->column_tiles * problem->groups * product->slices;
+  plan.packed = problem->groups * taps * product->depth_up * product->rows_up;
+  if (product->slices > 1) plan.scratch = product->slices * cvy_problem_count(problem, CVY_X);
   return plan;
 }
 
 static int64_t local_bytes(const cvy_problem *problem, const int32_t *v) {
-  const int64_t elements = cvy_filter_volume(problem) * v[BM] + shifts_of(problem) * v[BN];
+  int64_t elements = cvy_filter_volume(problem) * v[BM] + shifts_of(problem) * v[BN];
   return (int64_t)sizeof(float) * 2 * v[BK] * elements;
 }
 
-/* The same divisibilities as the #error lines of the kernel. */
+/* It says the same as the #error lines of the kernel. */
 static bool divides(const int32_t *v) {
   if (v[BM] % v[TM] != 0 || v[TM] % 4 != 0 || v[BN] % 4 != 0) return false;
-  const int32_t items = v[BM] / v[TM] * (v[BN] / 4);
+  int32_t items = v[BM] / v[TM] * (v[BN] / 4);
   return items % v[BN] == 0 || v[BN] % items == 0;
 }
 
@@ -78,46 +81,42 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   for (int i = BM; i <= SLICES; i++)
     if (v[i] < 1) return false;
   if (!divides(v) || local_bytes(problem, v) > facts->local_memory_bytes) return false;
-  const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
+  cvy_ocl_strided_data_plan plan = cvy_ocl_strided_data_plan_for(problem, params);
   if (plan.sums > MOST_SUMS) return false;
   if (plan.items > facts->max_work_group || plan.work_groups > INT32_MAX / plan.items) return false;
-  if (plan.scratch > INT32_MAX - 65536 || plan.packed > INT32_MAX - 65536) return false;
-  const int64_t bytes = plan.scratch * (int64_t)sizeof(float);
-  return bytes <= facts->workspace_limit && bytes <= facts->max_allocation_bytes;
+  return plan.packed <= CVY_OCL_MOST_FLOATS && cvy_ocl_fits_scratch(plan.scratch, facts);
 }
 
-/* Slices of at least 256 channels, until each compute unit has two work-groups. */
+/* As many slices as give each compute unit two work-groups, none of fewer than 256 channels. */
 static int32_t wanted_slices(const cvy_problem *problem, const cvy_facts *facts,
                              const cvy_params *params) {
-  const cvy_strided_plan plan = cvy_strided_plan_for(problem, params);
+  cvy_ocl_strided_data_plan plan = cvy_ocl_strided_data_plan_for(problem, params);
   int64_t wanted = 2 * (int64_t)facts->info.compute_units / plan.work_groups;
-  if (wanted > plan.depth / 256) wanted = plan.depth / 256;
-  int32_t slices = 1;
-  for (const int32_t *v = params_list[SLICES].values; *v; v++)
-    if (*v <= wanted) slices = *v;
-  return slices;
+  if (wanted > plan.product.depth / 256) wanted = plan.product.depth / 256;
+  return cvy_ocl_listed(&params_list[SLICES], wanted);
 }
 
 static bool is_few(const cvy_problem *problem, const cvy_facts *facts, const cvy_params *params) {
-  const int64_t work_groups = cvy_strided_plan_for(problem, params).work_groups;
+  int64_t work_groups = cvy_ocl_strided_data_plan_for(problem, params).work_groups;
   return facts->info.type != CONVOY_DEVICE_CPU &&
          work_groups < 2 * (int64_t)facts->info.compute_units;
 }
 
-/* Sums of phases without taps are constants, so 1x1 takes as many rows as one phase allows. Few
- * channels: short tiles, so that no row is empty. Many channels of few positions: small tiles, so that
- * no unit is idle. Blocks of channels as deep as local memory takes, with room for a second work-group.
- * Small tiles where a compiler takes seconds for what is unrolled. */
+/* Sums of phases without taps are constants, so a 1x1 filter takes as many rows as one phase
+ * allows. Tiles are short for few channels, so that no row is empty, small for many channels of few
+ * positions, so that no unit is idle, and small where a compiler takes seconds for what is
+ * unrolled. Blocks of channels are as deep as local memory takes, with room for a second
+ * work-group. */
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  const int64_t rows = problem->c / problem->groups;
-  const bool two_rows = rows > 32 && phases_of(problem) <= 2;
+  int64_t rows = problem->c / problem->groups;
+  bool two_rows = rows > 32 && phases_of(problem) <= 2;
   int32_t *v = out->value;
   *out = (cvy_params){{rows > 16 ? 32 : rows > 4 ? 16 : 4, rows > 4 ? 64 : 128, 4, 4, 1}};
   if (two_rows) *out = (cvy_params){{64, 64, 4, 8, 1}};
   if (rows > 32 && cvy_filter_volume(problem) == 1 && phases_of(problem) <= 4)
     *out = (cvy_params){{64, 64, 8, 8, 1}};
   if (facts->info.type == CONVOY_DEVICE_CPU) *out = (cvy_params){{rows > 4 ? 8 : 4, 16, 1, 4, 1}};
-  /* AMD's compilers spill what few items load at once (tools/isa). */
+  /* Where few items load a tile, AMD's compilers spill what each loads at once (tools/isa). */
   if (facts->preferred_multiple >= 64 && v[BM] == 16) v[BK] = 2;
   while (v[BK] > 1 && 2 * local_bytes(problem, v) > facts->local_memory_bytes) v[BK] /= 2;
   if (rows > 32 && phases_of(problem) <= 4 && is_few(problem, facts, out))
@@ -129,7 +128,7 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
-  const double phases =
+  double phases =
       (double)problem->stride[0] * (double)problem->stride[1] * (double)problem->stride[2];
   if (phases < 2 || phases > 8 || cvy_filter_volume(problem) > MOST_TAPS) {
     cvy_text_add(reason, "a stride of %.0f positions and %lld taps; takes 2 to 8 and at most %d",
@@ -157,7 +156,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
   (void)facts;
-  return cvy_strided_plan_for(problem, params).scratch * (int64_t)sizeof(float);
+  return cvy_ocl_strided_data_plan_for(problem, params).scratch * (int64_t)sizeof(float);
 }
 
 const cvy_algorithm cvy_ocl_strided_data = {

@@ -110,6 +110,13 @@ if [ -n "$naming" ]; then
   faults=$((faults + 1))
 fi
 
+# The seam at which another runtime could take OpenCL's place.
+calling=$(grep -lE '\bcl[A-Z][A-Za-z]*\(' -r src --include='*.c' | grep -v '^src/ocl/engine/opencl/' || true)
+if [ -n "$calling" ]; then
+  echo "only src/ocl/engine/opencl calls OpenCL, but so does: $calling"
+  faults=$((faults + 1))
+fi
+
 test "$checked" -gt 20 || { echo "only $checked files found under $1"; exit 1; }
 echo "$checked files, $faults faults"
 test "$faults" -eq 0

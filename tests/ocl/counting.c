@@ -1,4 +1,4 @@
-/* Counts calls of OpenCL. */
+/* The fault layer counts calls of OpenCL where it makes none fail. */
 #include "counting.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 faults_control *test_counting_begin(void) {
   char path[] = "/tmp/convoy-counting-XXXXXX";
-  const int fd = mkstemp(path);
+  int fd = mkstemp(path);
   if (fd < 0) return NULL;
   close(fd);
   setenv("OPENCL_LAYERS", TEST_LAYER, 1);

@@ -41,8 +41,8 @@ int test_engine_open_waiting(test_engine *engine, int64_t workspace_limit, doubl
   if (!entry) return 1;
   engine->module = entry();
   engine->backend = engine->module->engine;
-  const cvy_open_options options = {.workspace_limit = workspace_limit, .build_wait = build_wait};
-  const int32_t index = find_device(engine->backend, &options, platform);
+  cvy_open_options options = {.workspace_limit = workspace_limit, .build_wait = build_wait};
+  int32_t index = find_device(engine->backend, &options, platform);
   if (index < 0) return skip("no OpenCL platform", platform);
   if (engine->backend->open(index, &options, &engine->device)) {
     fprintf(stderr, "%s\n", engine->module->last_error());
@@ -73,8 +73,8 @@ float *test_engine_values(int64_t count, int seed) {
 }
 
 uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count) {
-  const uint64_t id = ++engine->last_id;
-  const int64_t bytes = count * (int64_t)sizeof(float);
+  uint64_t id = ++engine->last_id;
+  int64_t bytes = count * (int64_t)sizeof(float);
   engine->backend->allocate(engine->device, id, bytes, NULL);
   engine->backend->write(engine->device, id, values, bytes, NULL);
   return id;
@@ -83,8 +83,8 @@ uint64_t test_engine_array(test_engine *engine, const float *values, int64_t cou
 convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
                               const cvy_params *params, const float *a, const float *b,
                               const float *bias, float *out) {
-  const cvy_operands operands = cvy_problem_operands(problem);
-  const int64_t outs = cvy_problem_count(problem, operands.out);
+  cvy_operands operands = cvy_problem_operands(problem);
+  int64_t outs = cvy_problem_count(problem, operands.out);
   cvy_job job = {.problem = *problem, .algorithm = algorithm, .params = *params};
   job.a.id = test_engine_array(engine, a, cvy_problem_count(problem, operands.a));
   if (operands.has_b)

@@ -1,5 +1,6 @@
-/* What the tests of the OpenCL engine share: the module, one of its devices, and running one problem
- * on it. The platform is the environment's CONVOY_TEST_PLATFORM, part of a name, else PoCL's. */
+/* What the tests of the OpenCL engine share: the module, one of its devices, and running one
+ * problem on it. CONVOY_TEST_PLATFORM in the environment is a part of the platform's name; without
+ * it the platform is PoCL's. */
 #ifndef TEST_OCL_ENGINE_H
 #define TEST_OCL_ENGINE_H
 
@@ -15,7 +16,7 @@ typedef struct test_engine {
 
 /* 0, or 77 with a line on stderr when there is no such platform or no module. */
 int test_engine_open(test_engine *engine, int64_t workspace_limit);
-/* The same with a limit for waiting for another process's compiler. */
+/* The same with a limit in seconds for waiting for another process's compiler. */
 int test_engine_open_waiting(test_engine *engine, int64_t workspace_limit, double build_wait);
 void test_engine_close(test_engine *engine);
 
@@ -23,7 +24,7 @@ void test_engine_close(test_engine *engine);
 bool test_engine_takes(const test_engine *engine, const cvy_algorithm *row,
                        const cvy_problem *problem);
 
-/* Values between -1 and 1 that differ from neighbour to neighbour; malloc'ed, NULL: no memory. */
+/* Values between -1 and 1 that differ from neighbour to neighbour, malloc'ed. NULL: no memory. */
 float *test_engine_values(int64_t count, int seed);
 /* A new device array with these values. */
 uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count);

@@ -33,8 +33,8 @@ static void drop(void *user, void *memory) {
 }
 
 static cvy_arena *new_arena(fake_source *source, int64_t keep) {
-  const arena_source calls = {source, make, drop};
-  const arena_limits limits = {
+  arena_source calls = {source, make, drop};
+  arena_limits limits = {
       .alignment = 256, .block_bytes = 4096, .most_bytes = 16384, .keep_bytes = keep};
   return arena_new(&calls, &limits);
 }
@@ -63,7 +63,7 @@ static void small_pieces_share_a_block(void **state) {
   assert_int_equal(source.dropped, 2);
 }
 
-/* Freed in any order, a block is one piece again. */
+/* In whatever order its pieces are freed, a block is one piece again. */
 static void freed_neighbours_become_one(void **state) {
   (void)state;
   static const int orders[4][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}, {2, 0, 3, 1}};
@@ -161,7 +161,7 @@ static void pieces_never_overlap(void **state) {
   uint32_t seed = 7;
   for (int i = 0; i < 4000; i++) {
     seed = seed * 1664525u + 1013904223u;
-    const int slot = (int)(seed >> 16) % 40;
+    int slot = (int)(seed >> 16) % 40;
     arena_give(arena, live[slot]);
     live[slot] = take(arena, 1 + (seed >> 8) % 6000);
     for (int j = 0; j < 40; j++) {

@@ -24,7 +24,7 @@ static void drop(uint64_t id) {
 
 static void what_is_written_is_read(void **state) {
   (void)state;
-  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  uint64_t id = test_engine_array(&engine, ramp, COUNT);
   assert_int_equal(engine.backend->read(engine.device, id, got, sizeof got), CONVOY_OK);
   assert_memory_equal(ramp, got, sizeof got);
   drop(id);
@@ -62,11 +62,11 @@ static void ignore_first_run(void *user) {
   (void)user;
 }
 
-/* That the device is done is seen without waiting for it. */
+/* It is seen without a wait that the device is done. */
 static void looking_shows_the_end(void **state) {
   (void)state;
-  const cvy_engine_watch watch = {NULL, keep_phase, note_progress, ignore_first_run};
-  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  cvy_engine_watch watch = {NULL, keep_phase, note_progress, ignore_first_run};
+  uint64_t id = test_engine_array(&engine, ramp, COUNT);
   uint64_t ticket = 0;
   assert_int_equal(engine.backend->zero(engine.device, id, sizeof ramp, &ticket), CONVOY_OK);
   engine.module->set_watch(&watch);
@@ -82,8 +82,8 @@ static void looking_shows_the_end(void **state) {
 static void commands_happen_in_order(void **state) {
   (void)state;
   const cvy_backend *b = engine.backend;
-  const uint64_t first = test_engine_array(&engine, ramp, COUNT);
-  const uint64_t second = test_engine_array(&engine, ramp, COUNT);
+  uint64_t first = test_engine_array(&engine, ramp, COUNT);
+  uint64_t second = test_engine_array(&engine, ramp, COUNT);
   uint64_t before = 0, after = 0;
   assert_int_equal(b->zero(engine.device, second, 400, &before), CONVOY_OK);
   assert_int_equal(b->copy(engine.device, second, first, 800, &after), CONVOY_OK);
@@ -97,13 +97,13 @@ static void commands_happen_in_order(void **state) {
 static void a_fault_stops_what_follows_until_cleared(void **state) {
   (void)state;
   const cvy_backend *b = engine.backend;
-  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  uint64_t id = test_engine_array(&engine, ramp, COUNT);
   uint64_t good = 0, bad = 0, later = 0, fault = 0;
   assert_int_equal(b->zero(engine.device, id, 4, &good), CONVOY_OK);
   assert_int_equal(b->zero(engine.device, 999999, 4, &bad), CONVOY_ERR_ARGUMENT);
   assert_int_equal(b->zero(engine.device, id, 400, &later), CONVOY_ERR_ARGUMENT);
   assert_true(good < bad && bad < later);
-  assert_false(engine.backend->poll(engine.device)); /* nothing goes on */
+  assert_false(engine.backend->poll(engine.device)); /* a faulted device does nothing more */
   assert_int_equal(b->wait(engine.device, good, NULL, &fault), CONVOY_OK);
   assert_int_equal(b->wait(engine.device, later, NULL, &fault), CONVOY_ERR_ARGUMENT);
   assert_int_equal(fault, bad);
@@ -128,10 +128,10 @@ static void an_interrupted_wait_says_so(void **state) {
   (void)state;
   const cvy_backend *b = engine.backend;
   uint64_t ticket = 0, fault = 0;
-  const uint64_t id = test_engine_array(&engine, ramp, COUNT);
+  uint64_t id = test_engine_array(&engine, ramp, COUNT);
   volatile int interrupt = 1;
   b->zero(engine.device, id, 4, &ticket);
-  const convoy_status status = b->wait(engine.device, ticket, &interrupt, &fault);
+  convoy_status status = b->wait(engine.device, ticket, &interrupt, &fault);
   assert_true(status == CONVOY_ERR_INTERRUPTED || status == CONVOY_OK);
   interrupt = 0;
   assert_int_equal(b->wait(engine.device, ticket, &interrupt, &fault), CONVOY_OK);
@@ -150,11 +150,11 @@ static cvy_problem small_problem(void) {
   return problem;
 }
 
-/* A row that is not there, and parameters no kernel would compile with. */
+/* A job may name a row that is not there, or parameters that no kernel would compile with. */
 static void jobs_are_checked_again(void **state) {
   (void)state;
-  const cvy_problem problem = small_problem();
-  const cvy_params wrong = {{7, 13, 3, 5, 1}};
+  cvy_problem problem = small_problem();
+  cvy_params wrong = {{7, 13, 3, 5, 1}};
   assert_int_equal(test_engine_run(&engine, &problem, 77, &wrong, ramp, ramp, NULL, got),
                    CONVOY_ERR_UNSUPPORTED);
   reset(NULL);
@@ -180,7 +180,7 @@ static void nothing_is_left(void **state) {
 }
 
 int main(void) {
-  const int ready = test_engine_open(&engine, INT64_C(64) << 20);
+  int ready = test_engine_open(&engine, INT64_C(64) << 20);
   if (ready) return ready;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(what_is_written_is_read, reset),
@@ -194,7 +194,7 @@ int main(void) {
       cmocka_unit_test_setup(peaks_are_measured, reset),
       cmocka_unit_test_setup(nothing_is_left, reset),
   };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
   test_engine_close(&engine);
   return failed;
 }

@@ -36,12 +36,11 @@ static int32_t last_row(void) {
 /* Runs one small problem on ocl.direct, the last row, on a freshly opened device. */
 static cvy_usage run_on_a_new_device(void) {
   assert_int_equal(test_engine_open_waiting(&engine, 1 << 20, build_wait), 0);
-  const cvy_problem problem = small_problem();
+  cvy_problem problem = small_problem();
   const float x[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-  const cvy_params none = {{0}};
+  cvy_params none = {{0}};
   float y = 0;
-  const convoy_status status =
-      test_engine_run(&engine, &problem, last_row(), &none, x, w, NULL, &y);
+  convoy_status status = test_engine_run(&engine, &problem, last_row(), &none, x, w, NULL, &y);
   if (status) fail_msg("%s", engine.module->last_error());
   assert_true(y == 45);
   cvy_usage usage;
@@ -50,7 +49,7 @@ static cvy_usage run_on_a_new_device(void) {
   return usage;
 }
 
-/* Path of the cache's only entry. */
+/* Writes the path of the cache's only entry. */
 static void only_entry(char *path, size_t size) {
   char folder[300];
   snprintf(folder, sizeof folder, "%s/ocl", cache);
@@ -133,7 +132,7 @@ static void what_killed_its_loader_is_rebuilt(void **state) {
   assert_int_equal(access(trial, F_OK), -1);
 }
 
-/* What PoCL keeps is not kept twice. */
+/* PoCL keeps what it compiles, so it is not kept twice. */
 static void what_the_driver_keeps_is_left_to_it(void **state) {
   (void)state;
   char path[600];
@@ -141,7 +140,7 @@ static void what_the_driver_keeps_is_left_to_it(void **state) {
   assert_int_equal(unlink(path), 0);
   setenv("POCL_KERNEL_CACHE", "1", 1);
   for (int i = 0; i < 2; i++) {
-    const cvy_usage usage = run_on_a_new_device();
+    cvy_usage usage = run_on_a_new_device();
     assert_int_equal(usage.programs_compiled, 1);
     assert_int_equal(usage.programs_cached, 0);
     assert_int_equal(access(path, F_OK), -1);
@@ -151,10 +150,11 @@ static void what_the_driver_keeps_is_left_to_it(void **state) {
 
 /* ------------------------------------------------------------------------------- building */
 
-/* The same problem, built on a fresh device without being run; returns how many programs it compiled. */
+/* Builds the same problem on a fresh device without running it; returns how many programs it
+ * compiled. */
 static int64_t build_on_a_new_device(void) {
   assert_int_equal(test_engine_open(&engine, 1 << 20), 0);
-  const cvy_job job = {.problem = small_problem(), .algorithm = last_row()};
+  cvy_job job = {.problem = small_problem(), .algorithm = last_row()};
   if (engine.backend->build(engine.device, &job, NULL)) fail_msg("%s", engine.module->last_error());
   cvy_usage usage;
   engine.backend->usage(engine.device, &usage);
@@ -174,12 +174,13 @@ static void what_is_built_is_there_for_others(void **state) {
   assert_int_equal(unlink(path), 0);
   assert_int_equal(build_on_a_new_device(), 1);
   assert_int_equal(build_on_a_new_device(), 0);
-  const cvy_usage usage = run_on_a_new_device();
+  cvy_usage usage = run_on_a_new_device();
   assert_int_equal(usage.programs_compiled, 0);
   assert_int_equal(usage.programs_cached, 1);
 }
 
-/* A process that compiles the program: holds its lock for a second, and leaves the entry in the end or dies. */
+/* Starts a process that seems to compile the program: it holds the lock for a second, and leaves
+ * the entry in the end or dies. */
 static pid_t compile_elsewhere(const char *entry, bool dies) {
   char lock[600], hidden[620];
   int ready[2];
@@ -187,9 +188,9 @@ static pid_t compile_elsewhere(const char *entry, bool dies) {
   snprintf(hidden, sizeof hidden, "%s.hidden", entry);
   assert_int_equal(rename(entry, hidden), 0);
   assert_int_equal(pipe(ready), 0);
-  const pid_t other = fork();
+  pid_t other = fork();
   if (other == 0) {
-    const int held = cvy_file_lock(lock, 0);
+    int held = cvy_file_lock(lock, 0);
     if (held < 0 || write(ready[1], "", 1) != 1) _exit(1);
     sleep(1);
     if (dies) raise(SIGKILL);
@@ -213,9 +214,9 @@ static void nobody_compiles_what_another_is_compiling(void **state) {
   char path[600];
   only_entry(path, sizeof path);
   build_wait = 60;
-  const pid_t other = compile_elsewhere(path, false);
+  pid_t other = compile_elsewhere(path, false);
   assert_int_equal(build_on_a_new_device(), 0); /* it does not even wait */
-  const cvy_usage usage = run_on_a_new_device();
+  cvy_usage usage = run_on_a_new_device();
   assert_int_equal(usage.programs_compiled, 0);
   assert_int_equal(usage.programs_cached, 1);
   check_end(other, false);
@@ -234,7 +235,7 @@ static void who_dies_compiling_holds_nobody_up(void **state) {
   char path[600];
   only_entry(path, sizeof path);
   build_wait = 60;
-  const pid_t other = compile_elsewhere(path, true);
+  pid_t other = compile_elsewhere(path, true);
   assert_int_equal(run_on_a_new_device().programs_compiled, 1);
   check_end(other, true);
   remove_hidden(path);
@@ -245,12 +246,12 @@ static void who_takes_too_long_is_not_waited_for(void **state) {
   char path[600];
   only_entry(path, sizeof path);
   build_wait = 0.1;
-  const pid_t other = compile_elsewhere(path, true);
+  pid_t other = compile_elsewhere(path, true);
   assert_int_equal(run_on_a_new_device().programs_compiled, 1);
   check_end(other, true);
   char lock[600];
   lock_path(path, lock, sizeof lock);
-  assert_int_equal(unlink(lock), 0); /* of the one that died */
+  assert_int_equal(unlink(lock), 0); /* the one that died left it */
   remove_hidden(path);
 }
 
@@ -327,7 +328,7 @@ int main(void) {
   if (!mkdtemp(cache)) return 1;
   setenv("CONVOY_CACHE_DIR", cache, 1);
   setenv("POCL_KERNEL_CACHE", "0", 1); /* so that programs are Convoy's to keep */
-  const int ready = test_engine_open(&engine, 1 << 20);
+  int ready = test_engine_open(&engine, 1 << 20);
   if (ready) return ready;
   test_engine_close(&engine);
   const struct CMUnitTest tests[] = {
@@ -346,7 +347,7 @@ int main(void) {
       cmocka_unit_test(what_the_driver_keeps_is_left_to_it),
       cmocka_unit_test(without_a_cache_folder_it_compiles),
   };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
   char command[300];
   snprintf(command, sizeof command, "rm -r %s", cache);
   return system(command) != 0 || failed;

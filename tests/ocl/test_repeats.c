@@ -1,5 +1,6 @@
-/* Jobs that come again: with other arrays, with changed weights, with one array in two roles they give the
- * bits of a device that never saw them before. And jobs are flushed in bursts, none is forgotten. */
+/* Jobs that come again, with other arrays, with changed weights or with one array in two roles,
+ * give the bits of a device that never saw them before. And jobs are flushed in bursts, but none is
+ * forgotten. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +24,13 @@ static void make_problem(convoy_direction direction, int64_t groups, bool bias, 
 static uint64_t new_values(int64_t count, int seed) {
   float *values = test_engine_values(count, seed);
   assert_non_null(values);
-  const uint64_t id = test_engine_array(&engine, values, count);
+  uint64_t id = test_engine_array(&engine, values, count);
   free(values);
   return id;
 }
 
 static cvy_job new_job(const cvy_problem *problem, int32_t row, int seed) {
-  const cvy_operands operands = cvy_problem_operands(problem);
+  cvy_operands operands = cvy_problem_operands(problem);
   const cvy_algorithm *algorithm = engine.backend->algorithms[row];
   cvy_job job = {.problem = *problem, .algorithm = row};
   if (algorithm->defaults)
@@ -42,8 +43,7 @@ static cvy_job new_job(const cvy_problem *problem, int32_t row, int seed) {
 }
 
 static float *result_of(const cvy_job *job) {
-  const int64_t bytes =
-      cvy_problem_count(&job->problem, cvy_problem_operands(&job->problem).out) * 4;
+  int64_t bytes = cvy_problem_count(&job->problem, cvy_problem_operands(&job->problem).out) * 4;
   float *out = malloc((size_t)bytes);
   assert_non_null(out);
   assert_int_equal(engine.backend->run(engine.device, job, NULL), CONVOY_OK);
@@ -51,9 +51,9 @@ static float *result_of(const cvy_job *job) {
   return out;
 }
 
-/* On a device of its own, where nothing came before. */
+/* The result on a device of its own, where nothing came before. */
 static float *first_result(const cvy_problem *problem, int32_t row, int seed, bool alias) {
-  const test_engine before = engine;
+  test_engine before = engine;
   assert_int_equal(test_engine_open(&engine, INT64_C(64) << 20), 0);
   cvy_job job = new_job(problem, row, seed);
   if (alias) job.b = job.a;
@@ -65,11 +65,12 @@ static float *first_result(const cvy_problem *problem, int32_t row, int seed, bo
 
 static void assert_same(const cvy_problem *problem, int32_t row, float *one, float *other,
                         const char *what) {
-  const size_t bytes =
+  size_t bytes =
       (size_t)cvy_problem_count(problem, cvy_problem_operands(problem).out) * sizeof *one;
-  if (memcmp(one, other, bytes) != 0)
+  if (memcmp(one, other, bytes) != 0) {
     fail_msg("%s, direction %d: other bits %s", engine.backend->algorithms[row]->name,
              (int)problem->direction, what);
+  }
   free(one);
   free(other);
 }
@@ -79,18 +80,18 @@ static uint64_t launches(void) {
 }
 
 static void compare(const cvy_problem *problem, int32_t row) {
-  const uint64_t begin = launches();
+  uint64_t begin = launches();
   cvy_job one = new_job(problem, row, 1);
   free(result_of(&one));
-  const uint64_t middle = launches();
-  const cvy_job two = new_job(problem, row, 20);
+  uint64_t middle = launches();
+  cvy_job two = new_job(problem, row, 20);
   float *again = result_of(&two);
   assert_int_equal(launches() - middle, middle - begin);
   assert_same(problem, row, again, first_result(problem, row, 20, false), "with other arrays");
 
-  const cvy_operands operands = cvy_problem_operands(problem);
-  const int64_t weights = cvy_problem_count(problem, operands.b);
-  const uint64_t changed = new_values(weights, 21);
+  cvy_operands operands = cvy_problem_operands(problem);
+  int64_t weights = cvy_problem_count(problem, operands.b);
+  uint64_t changed = new_values(weights, 21);
   one.a = two.a;
   one.bias = two.bias;
   assert_int_equal(engine.backend->copy(engine.device, changed, one.b.id, weights * 4, NULL), 0);
@@ -101,8 +102,8 @@ static void compare(const cvy_problem *problem, int32_t row) {
 static void repeated_jobs_give_the_same_bits(void **state) {
   (void)state;
   int compared = 0;
-  for (int32_t row = 0; engine.backend->algorithms[row]; row++)
-    for (int direction = CONVOY_FORWARD; direction <= CONVOY_BACKWARD_WEIGHTS; direction++)
+  for (int32_t row = 0; engine.backend->algorithms[row]; row++) {
+    for (int direction = CONVOY_FORWARD; direction <= CONVOY_BACKWARD_WEIGHTS; direction++) {
       for (int64_t groups = 1; groups <= 16; groups *= 16) {
         cvy_problem problem;
         make_problem((convoy_direction)direction, groups, direction == CONVOY_FORWARD, &problem);
@@ -110,18 +111,20 @@ static void repeated_jobs_give_the_same_bits(void **state) {
         compare(&problem, row);
         compared++;
       }
+    }
+  }
   print_message("%d cases\n", compared);
   assert_true(compared >= 6);
 }
 
-/* Which of its roles an array was used in cannot be told then. */
+/* With one array in two roles it cannot be told in which of them a launch used it. */
 static void one_array_in_two_roles_is_no_model_for_two(void **state) {
   (void)state;
   cvy_problem problem;
   make_problem(CONVOY_BACKWARD_WEIGHTS, 1, false, &problem);
   for (int32_t row = 0; engine.backend->algorithms[row]; row++) {
     if (!test_engine_takes(&engine, engine.backend->algorithms[row], &problem)) continue;
-    const cvy_job two = new_job(&problem, row, 7);
+    cvy_job two = new_job(&problem, row, 7);
     cvy_job one = two;
     one.b = one.a;
     assert_same(&problem, row, result_of(&one), first_result(&problem, row, 7, true), "of one");
@@ -144,7 +147,7 @@ static void jobs_are_flushed_in_bursts_and_when_the_engine_rests(void **state) {
   make_problem(CONVOY_FORWARD, 16, false, &problem);
   int32_t row = 0;
   while (!test_engine_takes(&engine, engine.backend->algorithms[row], &problem)) row++;
-  const cvy_job job = new_job(&problem, row, 3);
+  cvy_job job = new_job(&problem, row, 3);
   uint64_t ticket = 0;
   free(result_of(&job));
   uint64_t before = flushes();
@@ -169,12 +172,12 @@ int main(void) {
   };
   layer = test_counting_begin();
   if (!layer) return 1;
-  const int status = test_engine_open(&engine, INT64_C(64) << 20);
+  int status = test_engine_open(&engine, INT64_C(64) << 20);
   if (status) {
     test_counting_end(layer);
     return status;
   }
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
   test_engine_close(&engine);
   test_counting_end(layer);
   return failed;

@@ -1,7 +1,8 @@
-/* Every row of the OpenCL table on every direction over shapes with all numbers different, integer
- * data, against the reference, tolerance 0 or the bound of a row that has its own; with bias,
- * activation or accumulation; results poisoned beforehand; the same bits twice. With the argument
- * `tiny`, a few small shapes; with the name of a row, that row alone. */
+/* Runs every row of the OpenCL table on every direction over shapes with all numbers different, on
+ * integer data and with bias, activation or accumulation. Results are poisoned beforehand; they
+ * must be those of the reference, with tolerance 0 or the bound of a row that has its own, and have
+ * the same bits twice. With the argument `tiny` there are a few small shapes; with the name of a
+ * row it runs that row alone. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,79 +11,9 @@
 #include "common/cmocka.h"
 #include "engine.h"
 #include "ref/ref.h"
+#include "row_shapes.h"
 
-static const char *const shapes[] = {
-    "n2c6h7w5 k8r3s2 stride2,1 pad1:0,0:1 dil1,2 groups2 forward",
-    "n1c5h5w6 k4r2s3 stride1,2 pad1,1 forward",
-    "n1c9w13 k5s4 stride3 pad2:1 forward",
-    "n1c4h3w3 k4r1s1 groups4 forward",
-    "n2c3z4h5w6 k5t2r3s2 stride1,2,3 pad1,0,1 forward",
-    "n2c16h17w14 k24r3s3 pad1 forward",
-    "n2c6h17w14 k4r4s3 stride2,5 pad1:0,3 dil4,2 groups2 forward",
-    "n3c40h9w11 k36r1s1 forward",
-    "n2c20h7w11 k18r1s1 stride2,3 pad0:3,0 groups2 forward",
-    "n1c33h20w19 k70r3s3 stride2 pad1 forward",
-    "n2c12h10w9 k12r5s3 pad2,1 groups12 forward",
-    "n2c7h8w9 k14r3s3 pad1 groups7 forward",
-    "n1c1h28w28 k16r3s3 stride2 pad1 forward",
-    "n4c3h15w16 k20r7s7 stride2 pad3 forward",
-    "n1c8h6w7 k9r6s7 forward",
-    "n2c10h3w2 k6r2s2 stride7,9 forward",
-    "n1c130w17 k40s3 pad1 dil3 forward",
-    "n1c4z6h7w8 k8t3r3s3 stride2 pad1 groups2 forward",
-    "n5c64h4w4 k64r3s3 pad1 forward",
-    "n1c20h31w3 k18r3s1 stride3,1 pad0:2,0 forward",
-    "n2c4h7w5 k4r3s2 stride600000000,700000000 forward", /* beyond 32-bit positions */
-    "n2c5h9w8 k6r3s4 stride2,3 pad1,2 transposed outpad1,2 forward",
-    "n3c20h13w9 k18r3s3 pad0:2,3:1 groups2 forward",
-    "n2c9z2h10w7 k8t1r3s3 pad0,1,1 forward",
-    "n2c8h9w8 k10r3s3 pad1 transposed forward",
-    "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
-    "n2c1h3w70 k5r1s13 pad0,6 forward",
-    "n1c3h4w40 k7r3s17 stride2,1 pad1:2,9 dil2,1 forward",
-};
-
-/* For simulators, which carry out a million instructions a second. */
-static const char *const tiny_shapes[] = {
-    "n1c4h3w2 k5r2s2 stride2,1 pad1:0,0:1 dil1,2 forward",
-    "n2c8w3 k8s2 stride2 pad1 groups2 forward",
-    "n1c3h3w2 k6r2s2 stride2,1 pad1 groups3 forward",
-    "n1c8h4w5 k2r3s3 pad1 forward",
-    "n1c5h3w4 k4r1s1 stride2 forward",
-    "n2c2h7w8 k2r3s3 pad1 forward",
-    "n1c2h3w4 k4r3s2 stride2,1 pad1 forward",
-    "n1c1h2w9 k3r1s9 pad0,4 forward",
-    "n2c2w10 k5s8 pad3:2 forward",
-};
-
-/* Run with the parameters a GPU gets, one or several programs each: few, with whole and broken
- * tiles, groups, phases, taps of both kinds, slices. */
-static const char *const gpu_shapes[] = {
-    "n2c6h7w5 k8r3s2 stride2,1 pad1:0,0:1 dil1,2 groups2 forward",
-    "n2c16h6w10 k24r3s3 pad1 forward",
-    "n3c40h6w6 k36r1s1 forward",
-    "n2c68h7w6 k90r1s1 stride2 forward",
-    "n1c40z3h7w8 k36t1r1s1 stride2,3,1 pad0,0:2,0 groups2 forward",
-    "n1c33h10w9 k70r3s3 stride2 pad1 forward",
-    "n1c64z2h3w4 k17t2r1s3 stride1,2,1 pad1,0,1 forward",
-    "n2c3w50 k20s40 pad3 forward",
-    "n3c4h11w20 k4r3s3 pad1 groups4 forward",
-    "n2c5h8w9 k10r5s4 stride2 pad1 groups5 forward",
-    "n2c40h9w10 k72r3s3 pad0:2,1:0 forward",
-    "n3c70h18w7 k16r3s3 pad1 groups2 forward",
-    "n2c2h20w9 k4r20s1 groups2 forward",
-    "n1c3h2w50 k3r1s40 pad0,20 groups3 forward",
-    "n1c2h9w12 k2r3s3 pad2 dil2 groups2 forward",
-    "n1c3h12w16 k17r3s3 stride2 pad1 forward",
-    "n2c1h3w30 k8r1s20 pad0,10 forward",
-    "n2c1h3w150 k9r1s33 pad0,20:7 forward",
-    "n1c3h4w70 k5r3s17 stride2,1 pad1:2,9 dil2,1 forward",
-    "n2c2w300 k11s65 stride3 pad40 dil2 forward",
-    "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
-    "n2c3z7h5w6 k6t3r2s3 stride3,2,1 pad2:1,1,1 dil2,1,1 groups3 forward",
-};
-
-/* Of every row, in whichever list. */
+/* Every row runs so many cases at least, in whichever list. */
 #define LEAST_CASES 5
 
 static test_engine engine;
@@ -104,7 +35,7 @@ static float *integers(int64_t count) {
   return values;
 }
 
-/* The variants of a direction: plain, accumulating, and for forward the epilogues. */
+/* A variant of a direction: plain, accumulating, or for forward with an epilogue. */
 typedef struct variant {
   float beta;
   bool bias;
@@ -133,13 +64,13 @@ static bool make_case(const char *text, int direction, variant how, one_case *ou
   out->direction = (convoy_direction)direction;
   out->variant = how;
   assert_int_equal(cvy_parse_problem(text, &out->conv, out->x_shape, out->w_shape, &ignored), 0);
-  const bool forward = direction == CONVOY_FORWARD;
+  bool forward = direction == CONVOY_FORWARD;
   if (!forward && (how.bias || how.activation != CONVOY_IDENTITY)) return false;
   if (forward && how.beta != 0) return false;
   convoy_epilogue epilogue = CONVOY_EPILOGUE_INIT;
   epilogue.activation = how.activation;
   epilogue.slope = 0.5f;
-  const convoy_status status =
+  convoy_status status =
       cvy_problem_make(&out->conv, out->direction, out->x_shape, out->w_shape, how.beta, how.bias,
                        forward ? &epilogue : NULL, &out->problem);
   if (status) fail_msg("%s: %s", text, cvy_last_error());
@@ -148,58 +79,61 @@ static bool make_case(const char *text, int direction, variant how, one_case *ou
 
 static float expected(const one_case *c, double sum, float before, float bias) {
   if (c->variant.beta != 0) return (float)(sum + before);
-  const double v = sum + (c->variant.bias ? bias : 0);
+  double v = sum + (c->variant.bias ? bias : 0);
   if (c->variant.activation == CONVOY_RELU && v < 0) return 0;
   if (c->variant.activation == CONVOY_LEAKY_RELU && v < 0) return (float)(v * 0.5);
   return (float)v;
 }
 
-/* What the row may err by; small integers are exact elsewhere. */
+/* How far the row may be from the exact result. Rows without a bound of their own are exact on
+ * small integers. */
 static double tolerance(const one_case *c, const cvy_algorithm *row, const float *a, const float *b,
                         int64_t index, double magnitude) {
   if (!(row->error_growth > 0)) return 0;
-  const double wide = ref_wide_magnitude(&c->conv, c->direction, c->x_shape, c->w_shape, a, b,
-                                         index, row->error_reach);
+  double wide = ref_wide_magnitude(&c->conv, c->direction, c->x_shape, c->w_shape, a, b, index,
+                                   row->error_reach);
   return 4 * ((double)cvy_problem_terms(&c->problem) + 2) * 0x1p-24 *
          (magnitude + row->error_growth * wide);
 }
 
 static void compare(const one_case *c, const cvy_algorithm *row, const float *a, const float *b,
                     const float *bias, const float *before, const float *out, int64_t count) {
-  const int64_t per_channel = count / c->problem.n / cvy_problem_count(&c->problem, CVY_BIAS);
+  int64_t per_channel = count / c->problem.n / cvy_problem_count(&c->problem, CVY_BIAS);
   for (int64_t i = 0; i < count; i++) {
     double sum, magnitude;
     int64_t terms;
     /* A transposed convolution's weights come from (dy, x) after relabelling. */
-    const bool swap = c->conv.transposed && c->direction == CONVOY_BACKWARD_WEIGHTS;
+    bool swap = c->conv.transposed && c->direction == CONVOY_BACKWARD_WEIGHTS;
     const float *first = swap ? b : a, *second = swap ? a : b;
     ref_element(&c->conv, c->direction, c->x_shape, c->w_shape, first, second, i, &sum, &magnitude,
                 &terms);
-    const int64_t channels = cvy_problem_count(&c->problem, CVY_BIAS);
-    const float shift = c->variant.bias ? bias[i / per_channel % channels] : 0;
-    const float want = expected(c, sum, before[i], shift);
-    if (!((double)fabsf(out[i] - want) <= tolerance(c, row, first, second, i, magnitude)))
+    int64_t channels = cvy_problem_count(&c->problem, CVY_BIAS);
+    float shift = c->variant.bias ? bias[i / per_channel % channels] : 0;
+    float want = expected(c, sum, before[i], shift);
+    if (!((double)fabsf(out[i] - want) <= tolerance(c, row, first, second, i, magnitude))) {
       fail_msg("%s: %s, direction %d, beta %g, bias %d, activation %d: element %lld is %g, not %g",
                row->name, c->text, (int)c->direction, (double)c->variant.beta, c->variant.bias,
                (int)c->variant.activation, (long long)i, (double)out[i], (double)want);
+    }
   }
 }
 
-/* Runs twice, each time on a poisoned or prepared output. */
+/* Runs a case twice, each time on a poisoned or prepared output. */
 static void run_case(const one_case *c, int32_t row, const cvy_params *params) {
   const cvy_problem *problem = &c->problem;
   const char *name = engine.backend->algorithms[row]->name;
-  const cvy_operands operands = cvy_problem_operands(problem);
-  const int64_t count = cvy_problem_count(problem, operands.out);
+  cvy_operands operands = cvy_problem_operands(problem);
+  int64_t count = cvy_problem_count(problem, operands.out);
   float *a = integers(cvy_problem_count(problem, operands.a));
   float *b = integers(operands.has_b ? cvy_problem_count(problem, operands.b) : 0);
   float *bias = integers(cvy_problem_count(problem, CVY_BIAS));
   float *before = integers(count), *out[2] = {integers(count), integers(count)};
   for (int i = 0; i < 2; i++) {
     for (int64_t j = 0; j < count; j++) out[i][j] = c->variant.beta != 0 ? before[j] : NAN;
-    if (test_engine_run(&engine, problem, row, params, a, b, bias, out[i]))
+    if (test_engine_run(&engine, problem, row, params, a, b, bias, out[i])) {
       fail_msg("%s: %s, direction %d: %s", name, c->text, (int)c->direction,
                engine.module->last_error());
+    }
   }
   assert_memory_equal(out[0], out[1], (size_t)count * sizeof(float));
   compare(c, engine.backend->algorithms[row], a, b, bias, before, out[0], count);
@@ -216,7 +150,7 @@ static bool takes(const cvy_algorithm *algorithm, const cvy_problem *problem) {
   cvy_text reason = cvy_text_in(buffer, sizeof buffer);
   if (!(algorithm->directions & 1u << problem->direction)) return false;
   const cvy_facts *facts = engine.backend->facts(engine.device);
-  const bool accepts = !algorithm->accepts || algorithm->accepts(problem, facts, &reason);
+  bool accepts = !algorithm->accepts || algorithm->accepts(problem, facts, &reason);
   if (!accepts) assert_true(buffer[0] != 0);
   return accepts;
 }
@@ -224,8 +158,8 @@ static bool takes(const cvy_algorithm *algorithm, const cvy_problem *problem) {
 static void every_shape(int32_t row) {
   const cvy_algorithm *algorithm = engine.backend->algorithms[row];
   int ran = 0;
-  for (size_t s = 0; s < shape_count; s++)
-    for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++)
+  for (size_t s = 0; s < shape_count; s++) {
+    for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++) {
       for (size_t v = 0; v < CVY_COUNT(variants); v++) {
         one_case c;
         if (!make_case(chosen[s], direction, variants[v], &c)) continue;
@@ -236,6 +170,8 @@ static void every_shape(int32_t row) {
         run_case(&c, row, &params);
         ran++;
       }
+    }
+  }
   printf("%s: %d cases\n", algorithm->name, ran);
   assert_true(ran >= LEAST_CASES);
 }
@@ -246,14 +182,14 @@ static void rows_compute_what_the_reference_says(void **state) {
     if (wanted(engine.backend->algorithms[row])) every_shape(row);
 }
 
-/* The other kind of device: its tiles, with the geometry compiled in. */
+/* What a GPU gets: larger tiles, with the geometry compiled in. */
 static void tiles_of_a_gpu_compute_the_same(void **state) {
   (void)state;
   cvy_facts facts = *engine.backend->facts(engine.device);
   facts.info.type = CONVOY_DEVICE_GPU;
   facts.info.compute_units = 20;
-  for (int32_t row = 0; engine.backend->algorithms[row]; row++)
-    for (size_t s = 0; s < gpu_shape_count; s++)
+  for (int32_t row = 0; engine.backend->algorithms[row]; row++) {
+    for (size_t s = 0; s < gpu_shape_count; s++) {
       for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++) {
         const cvy_algorithm *algorithm = engine.backend->algorithms[row];
         one_case c;
@@ -265,10 +201,12 @@ static void tiles_of_a_gpu_compute_the_same(void **state) {
         algorithm->defaults(&c.problem, &facts, &params);
         run_case(&c, row, &params);
       }
+    }
+  }
 }
 
-/* What no default chooses on these shapes, and a tuner may: one kernel for a gradient, with whole and broken
- * tiles of channels, one slice and several; steps of many terms. */
+/* What no default chooses on these shapes, but a tuner may: one kernel for a gradient, with whole
+ * and broken tiles of channels and with one slice and several; steps of many terms. */
 static const struct {
   const char *row, *shape;
   convoy_direction direction;
@@ -301,11 +239,11 @@ static const struct {
     {"ocl.implicit_gemm", "n3c40h6w6 k36r1s1 forward", CONVOY_FORWARD, {{64, 64, 32, 8, 4, 1, 2}}},
 };
 
-/* Tiles need up to 40 KiB of local memory; the simulator has 32. */
+/* Tiles need up to 40 KiB of local memory, of which the simulator has 32. */
 static bool can_run(const cvy_algorithm *algorithm, const cvy_params *params,
                     const cvy_problem *problem) {
   const cvy_facts *facts = engine.backend->facts(engine.device);
-  const bool valid = algorithm->valid(params, problem, facts);
+  bool valid = algorithm->valid(params, problem, facts);
   assert_true(valid || facts->local_memory_bytes < 40 << 10);
   return valid;
 }
@@ -335,12 +273,13 @@ static void the_last_row_takes_everything(void **state) {
   (void)state;
   int32_t last = 0;
   while (engine.backend->algorithms[last + 1]) last++;
-  for (size_t s = 0; s < CVY_COUNT(shapes); s++)
+  for (size_t s = 0; s < CVY_COUNT(shapes); s++) {
     for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++) {
       one_case c;
       assert_true(make_case(shapes[s], direction, variants[0], &c));
       assert_true(takes(engine.backend->algorithms[last], &c.problem));
     }
+  }
 }
 
 /* OpenCL lets a device have work-groups of one item. */
@@ -380,7 +319,7 @@ int main(int count, char **arguments) {
     gpu_chosen = tiny_shapes;
     shape_count = gpu_shape_count = CVY_COUNT(tiny_shapes);
   }
-  const int ready = test_engine_open(&engine, INT64_C(64) << 20);
+  int ready = test_engine_open(&engine, INT64_C(64) << 20);
   if (ready) return ready;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_compute_what_the_reference_says),
@@ -390,7 +329,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(clblast_needs_room_for_a_work_group),
       cmocka_unit_test(nothing_is_left_in_device_memory),
   };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
   test_engine_close(&engine);
   return failed;
 }

@@ -84,7 +84,7 @@ def take_down(device, folder, tables, which):
     environment = {**os.environ, "CONVOY_CACHE_DIR": os.path.join(folder, "cache")}
     subprocess.run(command, check=True, env=environment)
     names = ("table", "layer", "pass", "count", "flops", "bytes", "program", "kernel", "groups",
-             "items", "slices", "slice")
+             "items", "slices", "slice_length", "items_per_result")
     with open(os.path.join(folder, "launches.tsv"), encoding="utf-8") as file:
         launches = [dict(zip(names, line.rstrip("\n").split("\t"))) for line in file]
     for launch in launches:

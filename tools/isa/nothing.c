@@ -3,7 +3,7 @@
 #include <CL/cl.h>
 
 #include "base/build_config.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
 
 static char thing;
 
@@ -152,5 +152,5 @@ convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const b
 }
 
 #if CONVOY_HAVE_CLBLAST
-void product_cache_close(void) {}
+void clblast_close(void) {}
 #endif

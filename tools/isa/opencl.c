@@ -121,7 +121,7 @@ struct _cl_program {
 struct _cl_kernel {
   int program;
   char name[64];
-  long long slices, slice;
+  long long slices, slice_length, items_per_result;
 };
 
 static char *join(cl_uint count, const char **parts) {
@@ -184,7 +184,8 @@ static long long field(const void *block, size_t bytes, size_t place) {
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const void *value) {
   if (index > 0) return CL_SUCCESS;
   kernel->slices = field(value, bytes, offsetof(conv_args, slices));
-  kernel->slice = field(value, bytes, offsetof(conv_args, slice));
+  kernel->slice_length = field(value, bytes, offsetof(conv_args, slice_length));
+  kernel->items_per_result = field(value, bytes, offsetof(conv_args, items_per_result));
   return CL_SUCCESS;
 }
 
@@ -196,8 +197,9 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   (void)offset;
   (void)waits;
   (void)events;
-  fprintf(launches, "%s\t%d\t%s\t%zu\t%zu\t%lld\t%lld\n", label, kernel->program, kernel->name,
-          global[0] / local[0], local[0], kernel->slices, kernel->slice);
+  fprintf(launches, "%s\t%d\t%s\t%zu\t%zu\t%lld\t%lld\t%lld\n", label, kernel->program,
+          kernel->name, global[0] / local[0], local[0], kernel->slices, kernel->slice_length,
+          kernel->items_per_result);
   if (done) *done = (cl_event)&devices;
   return CL_SUCCESS;
 }

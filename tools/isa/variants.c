@@ -1,18 +1,18 @@
-/* isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...: runs every layer of the tables, forward and both
- * gradients, through the real choice and the real engine on a pretended device, so that the programs and
- * launches it would make are written to FOLDER (see opencl.c). With --near also what the tuner tries
- * first: each row, and each parameter one step from its default; with --row that row alone, where it
- * takes the problem; with --tuned what the records of CONVOY_TUNE_FILE say, as if the pretended driver had been
- * tuned. */
+/* isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...: runs every layer of the
+ * tables, forward and both gradients, through the real choice and the real engine on a pretended
+ * device, so that the programs and launches it would make are written to FOLDER (see opencl.c).
+ * With --near also what the tuner tries first: each row, and each parameter one step from its
+ * default; with --row that row alone, where it takes the problem; with --tuned what the records of
+ * CONVOY_TUNE_FILE say, as if the pretended driver had been tuned. */
 #include <stdio.h>
 #include <string.h>
 
+#include "backend.h"
 #include "core/tune/choose.h"
 #include "core/tune/params.h"
 #include "core/tune/tunedisk.h"
 #include "csv.h"
 #include "isa.h"
-#include "ocl/engine/engine.h"
 
 /* No backend is opened by name here; the module's engine is called as the worker calls it. */
 const cvy_backend *const cvy_backends[] = {NULL};

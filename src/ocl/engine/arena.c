@@ -1,5 +1,6 @@
-/* Best fit over all blocks; pieces of a block are a list by address, neighbours merge when freed. A
- * training step asks for the same sizes again and again, and best fit keeps finding their places. */
+/* Best fit over all blocks. The pieces of a block are a list by address, and neighbours merge when
+ * they are freed. A training step asks for the same sizes again and again, and best fit keeps
+ * finding their places. */
 #include "ocl/engine/arena.h"
 
 #include <stdlib.h>
@@ -91,15 +92,16 @@ static arena_piece *find_free(const cvy_arena *arena, int64_t bytes) {
   arena_piece *best = NULL;
   for (arena_block *block = arena->blocks; block; block = block->next) {
     if (block->bytes - block->used < bytes) continue;
-    for (arena_piece *piece = block->first; piece; piece = piece->after)
+    for (arena_piece *piece = block->first; piece; piece = piece->after) {
       if (!piece->used && piece->bytes >= bytes && (!best || piece->bytes < best->bytes))
         best = piece;
+    }
   }
   return best;
 }
 
-/* A free piece of at least `bytes` from a new block: a full-sized one, else one that just fits, and
- * if there is none, the same again after returning what lies idle. */
+/* A free piece of at least `bytes` from a new block: a full-sized one, if need be after returning
+ * what lies idle, or else one that just fits. */
 static arena_piece *grow(cvy_arena *arena, int64_t bytes) {
   int64_t wanted = bytes > arena->limits.block_bytes ? bytes : arena->limits.block_bytes;
   if (wanted > arena->limits.most_bytes) wanted = arena->limits.most_bytes;
@@ -113,7 +115,7 @@ static arena_piece *grow(cvy_arena *arena, int64_t bytes) {
   return block ? block->first : NULL;
 }
 
-/* Cuts the rest off; without host memory for that the piece stays larger than asked for. */
+/* Cuts off the rest of a piece. Without host memory for that it stays larger than asked for. */
 static void split(arena_piece *piece, int64_t bytes) {
   if (piece->bytes == bytes) return;
   arena_piece *rest = new_piece(piece->block, piece->at + bytes, piece->bytes - bytes);
@@ -126,18 +128,19 @@ static void split(arena_piece *piece, int64_t bytes) {
 }
 
 convoy_status arena_take(cvy_arena *arena, int64_t bytes, arena_piece **out) {
-  const int64_t mask = arena->limits.alignment - 1;
+  int64_t mask = arena->limits.alignment - 1;
   if (bytes > INT64_MAX - mask)
     return cvy_fail(CONVOY_ERR_MEMORY, "no device memory for %lld bytes", (long long)bytes);
-  const int64_t rounded = (bytes + mask) & ~mask;
+  int64_t rounded = (bytes + mask) & ~mask;
   arena_piece *piece = find_free(arena, rounded);
   if (!piece) piece = grow(arena, rounded);
-  if (!piece)
+  if (!piece) {
     return cvy_fail(CONVOY_ERR_MEMORY,
                     "no device memory for %lld bytes: %lld are in use, %lld held, one allocation "
                     "may have %lld",
                     (long long)bytes, (long long)arena->counts.bytes, (long long)arena->counts.held,
                     (long long)arena->limits.most_bytes);
+  }
   split(piece, rounded);
   piece->used = true;
   piece->block->used += piece->bytes;

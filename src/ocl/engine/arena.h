@@ -1,10 +1,11 @@
-/* Device memory in big blocks, cut into pieces. Knows no OpenCL: blocks come from a source. */
+/* Device memory in big blocks, which are cut into pieces. The arena knows no OpenCL: blocks come
+ * from a source. */
 #ifndef CVY_OCL_ARENA_H
 #define CVY_OCL_ARENA_H
 
 #include "base/base.h"
 
-/* Where blocks come from. make returns NULL when there is no memory. */
+/* Where blocks come from. `make` returns NULL when there is no memory. */
 typedef struct arena_source {
   void *user;
   void *(*make)(void *user, int64_t bytes);
@@ -30,15 +31,19 @@ typedef struct arena_piece {
 } arena_piece;
 
 typedef struct arena_counts {
-  int64_t bytes, peak, held; /* in pieces, most ever in pieces, in blocks */
+  int64_t bytes; /* in pieces now */
+  int64_t peak;  /* the most that ever were in pieces */
+  int64_t held;  /* in blocks now */
 } arena_counts;
 
-cvy_arena *arena_new(const arena_source *source,
-                     const arena_limits *limits); /* NULL: host memory */
+/* NULL: host memory is exhausted. */
+cvy_arena *arena_new(const arena_source *source, const arena_limits *limits);
 void arena_free(cvy_arena *arena);
-/* ERR_MEMORY with the numbers if neither free pieces nor the source have `bytes` > 0. */
+/* A piece of `bytes` > 0. Fails with ERR_MEMORY and the numbers if neither free pieces nor the
+ * source have so many. */
 convoy_status arena_take(cvy_arena *arena, int64_t bytes, arena_piece **out);
-void arena_give(cvy_arena *arena, arena_piece *piece); /* NULL is allowed */
+/* Gives a piece back; NULL is allowed. */
+void arena_give(cvy_arena *arena, arena_piece *piece);
 arena_counts arena_count(const cvy_arena *arena);
 
 #endif

@@ -1,8 +1,10 @@
-/* A hash table from array numbers to pieces of the arena. Numbers count up, so their low bits
- * spread evenly. */
+/* A hash table from array numbers to pieces of the arena. Numbers count up, so their low bits fill
+ * its buckets evenly. */
+#include "ocl/engine/arrays.h"
+
 #include <stdlib.h>
 
-#include "ocl/engine/engine.h"
+#include "ocl/engine/device.h"
 
 static array_entry **link_of(array_map *map, uint64_t id) {
   array_entry **link = &map->bucket[id % ARRAY_BUCKETS];
@@ -38,11 +40,12 @@ void arrays_clear(array_map *map) {
 }
 
 convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out) {
-  *out = arrays_find(&device->arrays, id);
+  *out = arrays_find(&device->memory.arrays, id);
   if (!*out)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "there is no device array %llu", (unsigned long long)id);
-  if (bytes < 0 || bytes > (*out)->bytes)
+  if (bytes < 0 || bytes > (*out)->bytes) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "device array %llu has %lld bytes, not %lld",
                     (unsigned long long)id, (long long)(*out)->bytes, (long long)bytes);
+  }
   return CONVOY_OK;
 }

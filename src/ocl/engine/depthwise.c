@@ -1,6 +1,11 @@
 /* Launches ocl.depthwise. */
+#include "ocl/depthwise.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/build_options.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/split_k.h"
 
 /* One result per item, and backward_weights. */
 static const program_source plain_source = {
@@ -17,49 +22,46 @@ static const char *const kernels[] = {
     [CONVOY_BACKWARD_WEIGHTS] = "depthwise_weights",
 };
 
-static void plain_options(const cvy_problem *problem, const cvy_depthwise_plan *plan,
+static void plain_options(const cvy_problem *problem, const cvy_ocl_depthwise_plan *plan,
                           cvy_text *text) {
   cvy_text_add(text, "-D WIDE=0 -D WG=%lld -D CHUNK=%lld", (long long)plan->items,
                (long long)plan->chunk);
   add_space(text, problem, plan->compiled);
-  if (plan->compiled)
+  if (plan->compiled) {
     cvy_text_add(text, " -D CHANNELS=%lld -D MAPS=%lld", (long long)problem->c,
                  (long long)problem->k);
+  }
 }
 
-static void tiles_options(const cvy_problem *problem, const cvy_depthwise_plan *plan,
+static void tiles_options(const cvy_problem *problem, const cvy_ocl_depthwise_plan *plan,
                           cvy_text *text) {
-  cvy_text_add(text, "-D WIDE=0 -D WG=%lld -D ROWS=%lld -D COLUMNS=%lld -D DIRECTION=%d",
+  cvy_text_add(text,
+               "-D WIDE=0 -D WG=%lld -D ROWS=%lld -D COLUMNS=%lld -D DIRECTION=%d "
+               "-D WEIGHTS_IN=global -D WEIGHTS_PER_TAP=1",
                (long long)plan->items, (long long)plan->rows, (long long)plan->columns,
                problem->direction == CONVOY_BACKWARD_DATA);
   add_space(text, problem, true);
 }
 
-static convoy_status run_weights(cvy_device *device, const cvy_problem *problem, const launch *what,
-                                 conv_args args, const cvy_depthwise_plan *plan,
-                                 const bindings *arrays, span scratch) {
-  args.slice = plan->slice;
-  args.slices = plan->slices;
-  return launch_slices(device, problem, what, &args, arrays, scratch);
-}
-
 convoy_status run_depthwise(cvy_device *device, const cvy_job *job, const bindings *arrays,
                             span scratch) {
   const cvy_problem *problem = &job->problem;
-  const bool weights = problem->direction == CONVOY_BACKWARD_WEIGHTS;
-  const cvy_depthwise_plan plan = cvy_depthwise_plan_for(problem, &device->facts, &job->params);
-  const bool tiles = plan.compiled && !weights;
+  bool weights = cvy_ocl_is_weights(problem);
+  cvy_ocl_depthwise_plan plan = cvy_ocl_depthwise_plan_for(problem, &device->facts, &job->params);
+  bool tiles = plan.compiled && !weights;
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
   (tiles ? tiles_options : plain_options)(problem, &plan, &text);
-  const launch what = {.source = tiles ? &tiles_source : &plain_source,
-                       .options = options,
-                       .kernel = tiles ? "depthwise_tiles" : kernels[problem->direction],
-                       .work_groups = plan.work_groups,
-                       .items = plan.items,
-                       .work = cvy_problem_flops(problem)};
+  launch what = {.source = tiles ? &tiles_source : &plain_source,
+                 .options = options,
+                 .kernel = tiles ? "depthwise_tiles" : kernels[problem->direction],
+                 .work_groups = plan.work_groups,
+                 .items = plan.items,
+                 .work = cvy_problem_flops(problem)};
   conv_args args = args_of(problem);
-  if (weights) return run_weights(device, problem, &what, args, &plan, arrays, scratch);
   args.items = plan.elements;
-  return launch_elements(device, &what, &args, arrays);
+  if (!weights) return launch_elements(device, &what, &args, arrays);
+  args.slices = plan.slices;
+  args.slice_length = plan.slice_length;
+  return launch_split_k(device, problem, &what, &args, arrays, scratch);
 }

@@ -1,6 +1,9 @@
 /* Launches ocl.direct. */
+#include "ocl/direct.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/device.h"
 
 static const program_source source = {
     "direct.cl",
@@ -9,7 +12,7 @@ static const program_source source = {
 /* Without reuse of what it reads an operation takes about so many times as long as it could. */
 #define DIRECT_COST 8.0
 
-/* One work-group per output element, or one item. */
+/* An output element takes one work-group, or one item. */
 static const struct {
   const char *kernel;
   bool group_per_element;
@@ -20,27 +23,27 @@ static const struct {
     [CONVOY_BACKWARD_BIAS] = {"direct_backward_bias", true},
 };
 
-/* Items of a work-group that share a row of outputs: neighbours read neighbours on a GPU, while on a
- * processor one item is best left to walk a row alone. */
-static int64_t lanes_of(const cvy_device *device, const cvy_problem *problem, int64_t items) {
-  int64_t lanes = 1;
-  if (device->facts.info.type == CONVOY_DEVICE_CPU) return lanes;
-  while (lanes < 32 && lanes * 2 <= problem->out[2] && lanes * 2 <= items) lanes *= 2;
-  return lanes;
+/* Items of a work-group that share a row of outputs. On a GPU neighbours shall read neighbours,
+ * while on a processor one item is best left to walk a row alone. */
+static int64_t items_per_row(const cvy_device *device, const cvy_problem *problem, int64_t items) {
+  int64_t together = 1;
+  if (device->facts.info.type == CONVOY_DEVICE_CPU) return together;
+  while (together < 32 && together * 2 <= problem->out[2] && together * 2 <= items) together *= 2;
+  return together;
 }
 
 convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings *arrays,
                          span scratch) {
   (void)scratch;
   const cvy_problem *problem = &job->problem;
-  const int64_t items = cvy_ocl_group_items(&device->facts);
+  int64_t items = cvy_ocl_group_items(&device->facts);
   char options[64];
   cvy_text text = cvy_text_in(options, sizeof options);
-  const bool wide = cvy_ocl_is_wide(problem);
+  bool wide = cvy_ocl_is_wide(problem);
   cvy_text_add(&text, "-D WIDE=%d -D WG=%lld", wide, (long long)items);
   conv_args args = args_of(problem);
   args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
-  args.slice = lanes_of(device, problem, items);
+  args.items_per_row = items_per_row(device, problem, items);
   launch what = {.source = &source,
                  .options = options,
                  .kernel = kernels[problem->direction].kernel,

@@ -1,6 +1,10 @@
 /* Launches ocl.few_channels. */
+#include "ocl/few_channels.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/build_options.h"
+#include "ocl/engine/device.h"
 
 static const program_source source = {
     "few_channels.cl",
@@ -11,22 +15,23 @@ convoy_status run_few_channels(cvy_device *device, const cvy_job *job, const bin
                                span scratch) {
   (void)scratch;
   const cvy_problem *problem = &job->problem;
-  const cvy_few_plan plan = cvy_few_plan_for(problem, &device->facts, &job->params);
+  cvy_ocl_few_channels_plan plan =
+      cvy_ocl_few_channels_plan_for(problem, &device->facts, &job->params);
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
   cvy_text_add(&text,
                "-D WIDE=0 -D WG=%lld -D CHANNELS=%lld -D ROWS=%lld -D COLUMNS=%lld -D SOURCES=%lld "
-               "-D DIRECTION=%d",
+               "-D DIRECTION=%d -D WEIGHTS_IN=local -D WEIGHTS_PER_TAP=%lld",
                (long long)plan.items, (long long)plan.channels, (long long)plan.rows,
                (long long)plan.columns, (long long)plan.sources,
-               problem->direction == CONVOY_BACKWARD_DATA);
+               problem->direction == CONVOY_BACKWARD_DATA, (long long)plan.weights_per_tap);
   add_space(&text, problem, true);
-  const launch what = {.source = &source,
-                       .options = options,
-                       .kernel = "few_channels",
-                       .work_groups = plan.work_groups,
-                       .items = plan.items,
-                       .work = cvy_problem_flops(problem)};
+  launch what = {.source = &source,
+                 .options = options,
+                 .kernel = "few_channels",
+                 .work_groups = plan.work_groups,
+                 .items = plan.items,
+                 .work = cvy_problem_flops(problem)};
   conv_args args = args_of(problem);
   args.items = plan.elements;
   args.row_tiles = plan.blocks;

@@ -1,7 +1,12 @@
 /* Launches ocl.implicit_gemm. */
 #include "ocl/implicit_gemm.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/build_options.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/packed_weights.h"
+#include "ocl/engine/split_k.h"
 
 static const program_source gather_source = {
     "implicit_gemm.cl",
@@ -11,63 +16,41 @@ static const program_source weights_source = {
     "implicit_gemm_weights.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_space,
                                                       cvy_cl_implicit_gemm_weights, NULL}};
 
-static void write_options(const cvy_problem *problem, const cvy_gemm_plan *plan, cvy_text *text) {
-  const cvy_gemm_tile *tile = &plan->tile;
+static void write_options(const cvy_problem *problem, const cvy_ocl_implicit_gemm_plan *plan,
+                          cvy_text *text) {
+  const cvy_ocl_tile *tile = &plan->tile;
   cvy_text_add(text, "-D WIDE=0 -D BM=%lld -D BN=%lld -D BK=%lld -D TM=%lld -D TN=%lld",
                (long long)tile->bm, (long long)tile->bn, (long long)tile->bk, (long long)tile->tm,
                (long long)tile->tn);
   add_space(text, problem, plan->compiled);
-  if (problem->direction != CONVOY_BACKWARD_WEIGHTS)
+  if (!cvy_ocl_is_weights(problem)) {
     cvy_text_add(text, " -D DIRECTION=%d -D WHOLE=%d", problem->direction == CONVOY_BACKWARD_DATA,
-                 plan->compiled && plan->depth % tile->bk == 0);
-}
-
-static conv_args args_with(const cvy_problem *problem, const cvy_gemm_plan *plan) {
-  conv_args args = args_of(problem);
-  args.rows = plan->rows;
-  args.depth = plan->depth;
-  args.rows_up = plan->rows_up;
-  args.depth_up = plan->depth_up;
-  args.row_tiles = plan->row_tiles;
-  args.column_tiles = plan->column_tiles;
-  args.slices = plan->slices;
-  args.slice = plan->slice;
-  return args;
-}
-
-/* Of the product without stride. */
-static convoy_status launch_product(cvy_device *device, const cvy_problem *problem,
-                                    const launch *what, conv_args args, const bindings *arrays,
-                                    span scratch) {
-  bindings partial = *arrays;
-  partial.out = scratch;
-  args.accumulate = args.has_bias = 0;
-  args.activation = CONVOY_IDENTITY;
-  const convoy_status status = launch_kernel(device, what, args, &partial);
-  return status ? status : spread_slices(device, problem, args.slices, scratch, arrays);
+                 plan->compiled && plan->product.depth % tile->bk == 0);
+  }
 }
 
 convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bindings *arrays,
                                 span scratch) {
   const cvy_problem *problem = &job->problem;
-  const bool weights = problem->direction == CONVOY_BACKWARD_WEIGHTS;
-  const cvy_gemm_plan plan = cvy_gemm_plan_for(problem, &device->facts, &job->params);
-  const cvy_problem product = cvy_gemm_product(problem);
-  const conv_args args = args_with(&product, &plan);
+  bool weights = cvy_ocl_is_weights(problem);
+  cvy_ocl_implicit_gemm_plan plan =
+      cvy_ocl_implicit_gemm_plan_for(problem, &device->facts, &job->params);
+  cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
+  conv_args args = args_of_product(&product, &plan.product);
   bindings of = *arrays;
   if (!weights) {
-    const convoy_status status = packed_weights(device, job, &args, plan.tile.bk, arrays, &of.b);
+    convoy_status status = packed_weights(device, job, &args, plan.tile.bk, arrays, &of.b);
     if (status) return status;
   }
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
   write_options(&product, &plan, &text);
-  const launch what = {.source = weights ? &weights_source : &gather_source,
-                       .options = options,
-                       .kernel = weights ? "implicit_gemm_weights" : "implicit_gemm",
-                       .work_groups = plan.work_groups,
-                       .items = plan.items,
-                       .work = cvy_problem_flops(problem)};
-  if (plan.spread) return launch_product(device, problem, &what, args, &of, scratch);
-  return launch_slices(device, problem, &what, &args, &of, scratch);
+  launch what = {.source = weights ? &weights_source : &gather_source,
+                 .options = options,
+                 .kernel = weights ? "implicit_gemm_weights" : "implicit_gemm",
+                 .work_groups = plan.work_groups,
+                 .items = plan.items,
+                 .work = cvy_problem_flops(problem)};
+  if (plan.scatters) return launch_scattered(device, problem, &what, &args, &of, scratch);
+  return launch_split_k(device, problem, &what, &args, &of, scratch);
 }

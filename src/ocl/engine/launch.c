@@ -1,9 +1,13 @@
 /* From a problem to a kernel in the queue: the argument block, the four arrays, the sizes. */
+#include "ocl/engine/launch.h"
+
 #include <string.h>
 
-#include "ocl/engine/engine.h"
+#include "ocl/engine/capture.h"
+#include "ocl/engine/device.h"
 
-#define MOST_SLICES 256
+/* A launch is cut into so many parts at most. */
+#define MOST_PARTS 256
 /* What moving one element takes, in operations of a slow card: memory is what it waits for. */
 #define MOVED_WORK 32.0
 
@@ -40,19 +44,34 @@ conv_args args_of(const cvy_problem *p) {
   };
 }
 
+conv_args args_of_product(const cvy_problem *problem, const cvy_ocl_product *product) {
+  conv_args args = args_of(problem);
+  args.rows = product->rows;
+  args.columns = product->columns;
+  args.depth = product->depth;
+  args.rows_up = product->rows_up;
+  args.columns_up = product->columns_up;
+  args.depth_up = product->depth_up;
+  args.row_tiles = product->row_tiles;
+  args.column_tiles = product->column_tiles;
+  args.slices = product->slices;
+  args.slice_length = product->slice_length;
+  return args;
+}
+
 static cl_int set_block(cl_kernel kernel, const conv_args *args, bool wide) {
-  if (wide) return clSetKernelArg(kernel, 0, sizeof *args, args);
+  if (wide) return opencl_argument(kernel, 0, sizeof *args, args);
   int64_t words[CONV_ARGS_WORDS];
   int32_t narrow[CONV_ARGS_WORDS];
   memcpy(words, args, sizeof words);
   for (size_t i = 0; i < CONV_ARGS_WORDS; i++) narrow[i] = (int32_t)words[i];
-  return clSetKernelArg(kernel, 0, sizeof narrow, narrow);
+  return opencl_argument(kernel, 0, sizeof narrow, narrow);
 }
 
 /* A kernel never reads an absent array, but not every driver takes NULL: it gets `out`. */
 static cl_int set_array(cl_kernel kernel, cl_uint index, span array, span out) {
   cl_mem memory = array.memory ? array.memory : out.memory;
-  return clSetKernelArg(kernel, index, sizeof memory, &memory);
+  return opencl_argument(kernel, index, sizeof memory, &memory);
 }
 
 static cl_int set_arrays(cl_kernel kernel, const bindings *arrays) {
@@ -64,27 +83,26 @@ static cl_int set_arrays(cl_kernel kernel, const bindings *arrays) {
 }
 
 /* The next `groups` work-groups from args->first_group on. */
-static cl_int enqueue_slice(cvy_device *device, const launch *what, program_kernel *kernel,
-                            const conv_args *args, int64_t groups) {
+static cl_int enqueue_part(cvy_device *device, const launch *what, program_kernel *kernel,
+                           const conv_args *args, int64_t groups) {
   cl_event done;
-  const double work = what->work * (double)groups / (double)what->work_groups;
-  const bool marked = marks_due(device, work / kernel->rate);
-  const size_t local = (size_t)what->items, global = (size_t)groups * local;
-  const size_t offset = (size_t)args->first_group * local;
+  double work = what->work * (double)groups / (double)what->work_groups;
+  bool watched = completion_due(device, work / kernel->rate);
   cl_int code = set_block(kernel->kernel, args, what->wide);
-  if (code == CL_SUCCESS)
-    code = clEnqueueNDRangeKernel(device->queue, kernel->kernel, 1, offset ? &offset : NULL,
-                                  &global, &local, 0, NULL, marked ? &done : NULL);
-  if (code == CL_SUCCESS && marked) marks_add(device, done, work, &kernel->rate);
+  if (code == CL_SUCCESS) {
+    code = opencl_launch(&device->queue, kernel->kernel, args->first_group, groups, what->items,
+                         watched ? &done : NULL);
+  }
+  if (code == CL_SUCCESS && watched) completion_add(device, done, work, &kernel->rate);
   return code;
 }
 
-/* Work-groups that take about device->dispatch seconds together. */
+/* Work-groups that take about device->longest_launch seconds together. */
 static int64_t groups_at_once(const cvy_device *device, const launch *what, double rate) {
-  const double slices = what->work / (rate * device->dispatch);
-  if (!(slices > 1)) return what->work_groups;
-  const int64_t whole = slices < MOST_SLICES ? (int64_t)slices + 1 : MOST_SLICES;
-  return cvy_ceil_div(what->work_groups, whole);
+  double parts = what->work / (rate * device->longest_launch);
+  if (!(parts > 1)) return what->work_groups;
+  int64_t whole = parts < MOST_PARTS ? (int64_t)parts + 1 : MOST_PARTS;
+  return cvy_ocl_ceil_div(what->work_groups, whole);
 }
 
 convoy_status launch_found(cvy_device *device, const launch *what, program_kernel *kernel,
@@ -94,23 +112,22 @@ convoy_status launch_found(cvy_device *device, const launch *what, program_kerne
   args.bias_at = arrays->bias.at / CONV_ALIGN;
   args.out_at = arrays->out.at / CONV_ALIGN;
   cl_int code = set_arrays(kernel->kernel, arrays);
-  const int64_t most = groups_at_once(device, what, kernel->rate);
+  int64_t most = groups_at_once(device, what, kernel->rate);
   for (args.first_group = 0; code == CL_SUCCESS && args.first_group < what->work_groups;
        args.first_group += most) {
-    const int64_t left = what->work_groups - args.first_group;
-    code = enqueue_slice(device, what, kernel, &args, left < most ? left : most);
+    int64_t left = what->work_groups - args.first_group;
+    code = enqueue_part(device, what, kernel, &args, left < most ? left : most);
   }
-  return code == CL_SUCCESS ? CONVOY_OK : cl_fail(code, what->kernel);
+  return code == CL_SUCCESS ? CONVOY_OK : opencl_fail(code, what->kernel);
 }
 
 convoy_status launch_kernel(cvy_device *device, const launch *what, conv_args args,
                             const bindings *arrays) {
   program_kernel *kernel;
-  if (device->rehearsing) return prepare_program(device, what->source, what->options);
-  const convoy_status status =
-      find_kernel(device, what->source, what->options, what->kernel, &kernel);
+  if (device->programs.dry_run) return prepare_program(device, what->source, what->options);
+  convoy_status status = find_kernel(device, what->source, what->options, what->kernel, &kernel);
   if (status) return status;
-  recording_launch(device, what, kernel, &args, arrays);
+  capture_launch(device, what, kernel, &args, arrays);
   return launch_found(device, what, kernel, args, arrays);
 }
 
@@ -118,7 +135,7 @@ convoy_status launch_elements(cvy_device *device, const launch *what, const conv
                               const bindings *arrays) {
   launch sized = *what;
   sized.items = cvy_ocl_group_items(&device->facts);
-  sized.work_groups = cvy_ceil_div(args->items, sized.items);
+  sized.work_groups = cvy_ocl_ceil_div(args->items, sized.items);
   if (!(sized.work > 0)) sized.work = MOVED_WORK * (double)args->items;
   return launch_kernel(device, &sized, *args, arrays);
 }

@@ -1,26 +1,37 @@
 /* The module's one exported symbol: the OpenCL engine as a backend. */
 #include "base/build_id.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/commands.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/observer.h"
+#include "ocl/engine/opencl/devices.h"
+#include "ocl/engine/peak.h"
+#include "ocl/engine/pinned.h"
+#include "ocl/engine/run.h"
 #include "os/os.h"
+
+static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
+                          int32_t *count) {
+  return opencl_devices(options, out, NULL, capacity, count);
+}
 
 static const cvy_facts *facts(const cvy_device *device) {
   return &device->facts;
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  const arena_counts counts = arena_count(device->memory);
+  arena_counts counts = arena_count(device->memory.arena);
   *out = (cvy_usage){.bytes = counts.bytes,
                      .bytes_peak = counts.peak,
                      .bytes_held = counts.held,
-                     .programs_compiled = device->programs_compiled,
-                     .programs_cached = device->programs_cached,
-                     .host_bytes = device->staging_bytes};
+                     .programs_compiled = device->programs.compiled,
+                     .programs_cached = device->programs.cached,
+                     .host_bytes = device->transfers.staged_bytes};
 }
 
 static const cvy_backend engine = {
     .name = "ocl",
     .algorithms = cvy_ocl_algorithms,
-    .list = engine_list,
+    .list = list,
     .open = engine_open,
     .close = engine_close,
     .facts = facts,
@@ -43,8 +54,8 @@ static const cvy_backend engine = {
     .peak = engine_peak,
 };
 
-static const cvy_module module = {cvy_build_id, &engine,   cvy_last_error,
-                                  cvy_set_log,  watch_set, cvy_start_in};
+static const cvy_module module = {cvy_build_id, &engine,      cvy_last_error,
+                                  cvy_set_log,  observer_set, cvy_start_in};
 
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 const cvy_module *cvy_module_entry(void) {

@@ -1,6 +1,10 @@
 /* Measures what the device can do at best, with two small kernels and the host's clock. */
+#include "ocl/engine/peak.h"
+
 #include "cl/sources.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/commands.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/observer.h"
 #include "os/os.h"
 
 static const program_source source = {
@@ -10,20 +14,20 @@ static const program_source source = {
 #define ENOUGH_SECONDS 0.2
 #define COPY_BYTES (INT64_C(256) << 20)
 
-/* The least seconds of one launch: launches again until ENOUGH_SECONDS have passed, three times at
- * least, the first one, which compiles, not counted. */
+/* The least seconds of one launch. It is launched again until ENOUGH_SECONDS have passed, three
+ * times at least; the first launch, for which the program is compiled, does not count. */
 static convoy_status time_launch(cvy_device *device, const launch *what, const conv_args *args,
                                  const bindings *arrays, double *seconds) {
   double least = 0, total = 0;
   for (int i = 0; i < 4 || total < ENOUGH_SECONDS; i++) {
-    const double start = cvy_clock();
-    const convoy_status status = launch_kernel(device, what, *args, arrays);
+    double start = cvy_clock();
+    convoy_status status = launch_kernel(device, what, *args, arrays);
     if (status) return status;
-    const cl_int code = clFinish(device->queue);
-    if (code != CL_SUCCESS) return cl_fail(code, what->kernel);
-    marks_drop(device);
-    watch_progress(device);
-    const double took = cvy_clock() - start;
+    cl_int code = opencl_finish(&device->queue);
+    if (code != CL_SUCCESS) return opencl_fail(code, what->kernel);
+    completion_drop(device);
+    observer_progress(device);
+    double took = cvy_clock() - start;
     if (i == 0) continue;
     total += took;
     if (i == 1 || took < least) least = took;
@@ -32,7 +36,7 @@ static convoy_status time_launch(cvy_device *device, const launch *what, const c
   return CONVOY_OK;
 }
 
-/* Doubles the rounds until one launch takes long enough for its start not to count. */
+/* Multiplies the rounds until one launch takes long enough for its start not to count. */
 static convoy_status peak_multiply_add(cvy_device *device, launch *what, const bindings *arrays,
                                        double *gflops) {
   what->kernel = "peak_multiply_add";
@@ -40,11 +44,11 @@ static convoy_status peak_multiply_add(cvy_device *device, launch *what, const b
   double seconds = 0;
   conv_args args = {.items = 64};
   for (; args.items < 1 << 24; args.items *= 4) {
-    const convoy_status status = time_launch(device, what, &args, arrays, &seconds);
+    convoy_status status = time_launch(device, what, &args, arrays, &seconds);
     if (status) return status;
     if (seconds > 0.01) break;
   }
-  const double flops = 2.0 * 4 * CHAINS * (double)args.items * (double)what->items;
+  double flops = 2.0 * 4 * CHAINS * (double)args.items * (double)what->items;
   *gflops = flops * (double)what->work_groups / seconds * 1e-9;
   return CONVOY_OK;
 }
@@ -52,10 +56,10 @@ static convoy_status peak_multiply_add(cvy_device *device, launch *what, const b
 static convoy_status peak_copy(cvy_device *device, launch *what, const bindings *arrays,
                                int64_t bytes, double *gigabytes) {
   what->kernel = "peak_copy";
-  const conv_args args = {.items = bytes / 16};
-  what->work_groups = cvy_ceil_div(args.items, what->items);
+  conv_args args = {.items = bytes / 16};
+  what->work_groups = cvy_ocl_ceil_div(args.items, what->items);
   double seconds = 0;
-  const convoy_status status = time_launch(device, what, &args, arrays, &seconds);
+  convoy_status status = time_launch(device, what, &args, arrays, &seconds);
   if (!status) *gigabytes = 2.0 * (double)bytes / seconds * 1e-9;
   return status;
 }
@@ -74,17 +78,18 @@ static convoy_status measure(cvy_device *device, const bindings *arrays, int64_t
 }
 
 convoy_status engine_peak(cvy_device *device, double *gflops, double *gigabytes) {
+  cvy_arena *arena = device->memory.arena;
   int64_t bytes = COPY_BYTES;
   while (bytes > device->facts.max_allocation_bytes || bytes > device->facts.info.memory_bytes / 8)
     bytes /= 2;
   arena_piece *from = NULL, *to = NULL;
-  convoy_status status = arena_take(device->memory, bytes, &from);
-  if (!status) status = arena_take(device->memory, bytes, &to);
+  convoy_status status = arena_take(arena, bytes, &from);
+  if (!status) status = arena_take(arena, bytes, &to);
   if (!status) {
-    const bindings arrays = {.a = span_of(from), .out = span_of(to)};
+    bindings arrays = {.a = span_of(from), .out = span_of(to)};
     status = measure(device, &arrays, bytes, gflops, gigabytes);
   }
-  arena_give(device->memory, to);
-  arena_give(device->memory, from);
+  arena_give(arena, to);
+  arena_give(arena, from);
   return status;
 }

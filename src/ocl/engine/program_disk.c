@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ocl/engine/engine.h"
+#include "ocl/engine/program_disk.h"
 #include "os/os.h"
 
 typedef struct disk_header {

@@ -1,5 +1,5 @@
-/* Launches that would take long are cut: a device that may be kept for next to no time is given many of
- * them, and the same bits come back. */
+/* Launches that would take long are cut into parts: a device that may be kept busy for next to no
+ * time is given many of them, and the same bits come back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,24 +7,25 @@
 #include "counting.h"
 #include "engine.h"
 
-static test_engine whole, sliced;
+static test_engine whole, parted;
 
-/* The same device once more, with launches of a nanosecond. */
-static void open_sliced(void) {
+/* Opens the same device once more, with launches of a nanosecond. */
+static void open_parted(void) {
   cvy_facts facts[16];
-  const cvy_open_options options = {.workspace_limit = INT64_C(64) << 20, .dispatch = 1e-9};
+  cvy_open_options options = {.workspace_limit = INT64_C(64) << 20, .dispatch = 1e-9};
   const char *name = whole.backend->facts(whole.device)->info.id;
   int32_t count = 0;
   assert_int_equal(whole.backend->list(&options, facts, 16, &count), CONVOY_OK);
-  sliced = whole;
-  for (int32_t i = 0; i < count && i < 16; i++)
+  parted = whole;
+  for (int32_t i = 0; i < count && i < 16; i++) {
     if (strcmp(facts[i].info.id, name) == 0)
-      assert_int_equal(whole.backend->open(i, &options, &sliced.device), CONVOY_OK);
+      assert_int_equal(whole.backend->open(i, &options, &parted.device), CONVOY_OK);
+  }
 }
 
 /* ---------------------------------------------------------------------------- launches */
 
-/* The layer counts them. */
+/* The layer counts the launches. */
 static faults_control *layer;
 
 static uint64_t launches(void) {
@@ -49,20 +50,21 @@ static void make_problem(convoy_direction direction, int64_t groups, cvy_problem
 
 static void compare(int32_t index, const cvy_problem *problem) {
   const cvy_algorithm *row = whole.backend->algorithms[index];
-  const cvy_operands operands = cvy_problem_operands(problem);
-  const int64_t count = cvy_problem_count(problem, operands.out);
+  cvy_operands operands = cvy_problem_operands(problem);
+  int64_t count = cvy_problem_count(problem, operands.out);
   float *a = values(cvy_problem_count(problem, operands.a));
   float *b = values(cvy_problem_count(problem, operands.b));
   float *one = values(count), *many = values(count);
   cvy_params params = {{0}};
   if (row->defaults) row->defaults(problem, whole.backend->facts(whole.device), &params);
-  const uint64_t begin = launches();
+  uint64_t begin = launches();
   assert_int_equal(test_engine_run(&whole, problem, index, &params, a, b, NULL, one), CONVOY_OK);
-  const uint64_t middle = launches();
-  assert_int_equal(test_engine_run(&sliced, problem, index, &params, a, b, NULL, many), CONVOY_OK);
-  if (launches() - middle <= 2 * (middle - begin)) /* some have few work-groups to cut */
+  uint64_t middle = launches();
+  assert_int_equal(test_engine_run(&parted, problem, index, &params, a, b, NULL, many), CONVOY_OK);
+  if (launches() - middle <= 2 * (middle - begin)) { /* some have few work-groups to cut */
     fail_msg("%s, direction %d: %d launches became %d", row->name, (int)problem->direction,
              (int)(middle - begin), (int)(launches() - middle));
+  }
   if (memcmp(one, many, (size_t)count * sizeof *one) != 0)
     fail_msg("%s, direction %d: other bits", row->name, (int)problem->direction);
   free(a);
@@ -71,11 +73,11 @@ static void compare(int32_t index, const cvy_problem *problem) {
   free(many);
 }
 
-static void slices_give_the_same_bits(void **state) {
+static void launch_parts_give_the_same_bits(void **state) {
   (void)state;
   int compared = 0;
-  for (int32_t row = 0; whole.backend->algorithms[row]; row++)
-    for (int direction = CONVOY_FORWARD; direction <= CONVOY_BACKWARD_WEIGHTS; direction++)
+  for (int32_t row = 0; whole.backend->algorithms[row]; row++) {
+    for (int direction = CONVOY_FORWARD; direction <= CONVOY_BACKWARD_WEIGHTS; direction++) {
       for (int64_t groups = 1; groups <= 16; groups *= 16) {
         cvy_problem problem;
         make_problem((convoy_direction)direction, groups, &problem);
@@ -83,24 +85,26 @@ static void slices_give_the_same_bits(void **state) {
         compare(row, &problem);
         compared++;
       }
+    }
+  }
   print_message("%d cases\n", compared);
   assert_true(compared >= 6);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(slices_give_the_same_bits),
+      cmocka_unit_test(launch_parts_give_the_same_bits),
   };
   layer = test_counting_begin();
   if (!layer) return 1;
-  const int status = test_engine_open(&whole, INT64_C(64) << 20);
+  int status = test_engine_open(&whole, INT64_C(64) << 20);
   if (status) {
     test_counting_end(layer);
     return status;
   }
-  open_sliced();
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  test_engine_close(&sliced);
+  open_parted();
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  test_engine_close(&parted);
   test_engine_close(&whole);
   test_counting_end(layer);
   return failed;

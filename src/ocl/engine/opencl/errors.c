@@ -1,5 +1,5 @@
 /* OpenCL's error codes as names and statuses. */
-#include "ocl/engine/engine.h"
+#include "ocl/engine/opencl/errors.h"
 
 static const struct {
   cl_int code;
@@ -40,14 +40,14 @@ static const struct {
     {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
 };
 
-const char *cl_error_name(cl_int code) {
+const char *opencl_error_name(cl_int code) {
   for (size_t i = 0; i < CVY_COUNT(names); i++)
     if (names[i].code == code) return names[i].name;
   return "unnamed OpenCL error";
 }
 
-convoy_status cl_fail(cl_int code, const char *what) {
-  const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
+convoy_status opencl_fail(cl_int code, const char *what) {
+  bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
   return cvy_fail(memory ? CONVOY_ERR_MEMORY : CONVOY_ERR_DEVICE, "%s: %s (%d)", what,
-                  cl_error_name(code), (int)code);
+                  opencl_error_name(code), (int)code);
 }

@@ -1,13 +1,13 @@
-/* Derived forms without OpenCL: memory comes from a source that counts and can refuse. */
+/* Prepacked operands without OpenCL: memory comes from a source that counts and can refuse. */
 #include <stdlib.h>
 
 #include "common/cmocka.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/device.h"
 
 enum { UNIT = 4096, BLOCK = 4 * UNIT };
 
 static const cvy_algorithm some_row = {.name = "ocl.some"}, other_row = {.name = "ocl.other"};
-static const derived_form some_form = {&some_row, {1, 2, 3}};
+static const prepacked_form some_form = {&some_row, {1, 2, 3}};
 static cvy_device device;
 static int64_t room; /* bytes the source will still give */
 
@@ -28,39 +28,39 @@ static void take_back(void *user, void *block) {
 
 static int open_device(void **state) {
   (void)state;
-  const arena_source source = {NULL, give, take_back};
-  const arena_limits limits = {.alignment = 256, .block_bytes = UNIT, .most_bytes = BLOCK};
+  arena_source source = {NULL, give, take_back};
+  arena_limits limits = {.alignment = 256, .block_bytes = UNIT, .most_bytes = BLOCK};
   device = (cvy_device){.facts.info.memory_bytes = INT64_C(1) << 30};
   room = BLOCK;
-  device.memory = arena_new(&source, &limits);
-  return device.memory == NULL;
+  device.memory.arena = arena_new(&source, &limits);
+  return device.memory.arena == NULL;
 }
 
 static int close_device(void **state) {
   (void)state;
-  derived_forget_all(&device);
-  arrays_clear(&device.arrays);
-  arena_free(device.memory);
+  prepacked_forget_all(&device);
+  arrays_clear(&device.memory.arrays);
+  arena_free(device.memory.arena);
   return room != BLOCK;
 }
 
 static array_entry *add_array(uint64_t id) {
-  array_entry *entry = arrays_add(&device.arrays, id);
+  array_entry *entry = arrays_add(&device.memory.arrays, id);
   entry->bytes = UNIT;
   return entry;
 }
 
-/* Whether the form had to be made. */
-static bool is_fresh(uint64_t id, const derived_form *form, int64_t bytes) {
+/* Finds the form; returns whether it had to be made. */
+static bool is_fresh(uint64_t id, const prepacked_form *form, int64_t bytes) {
   span at = {NULL, -1};
   bool fresh = false;
-  assert_int_equal(derived_find(&device, id, form, bytes, &at, &fresh), CONVOY_OK);
+  assert_int_equal(prepacked_find(&device, id, form, bytes, &at, &fresh), CONVOY_OK);
   assert_non_null(at.memory);
   return fresh;
 }
 
 static int64_t bytes_in_use(void) {
-  return arena_count(device.memory).bytes;
+  return arena_count(device.memory.arena).bytes;
 }
 
 static void a_form_is_made_once(void **state) {
@@ -77,7 +77,7 @@ static void a_form_is_made_once(void **state) {
 static void forms_differ_by_row_and_by_every_number(void **state) {
   (void)state;
   add_array(7);
-  derived_form form = some_form;
+  prepacked_form form = some_form;
   assert_true(is_fresh(7, &form, 256));
   form.of = &other_row;
   assert_true(is_fresh(7, &form, 256));
@@ -94,7 +94,7 @@ static void an_array_that_changes_takes_its_forms_along(void **state) {
   add_array(8);
   is_fresh(7, &some_form, UNIT);
   is_fresh(8, &some_form, UNIT);
-  derived_forget(&device, first);
+  prepacked_forget(&device, first);
   assert_int_equal(bytes_in_use(), UNIT);
   assert_false(is_fresh(8, &some_form, UNIT));
   assert_true(is_fresh(7, &some_form, UNIT));
@@ -102,7 +102,7 @@ static void an_array_that_changes_takes_its_forms_along(void **state) {
 
 static void the_least_recently_used_make_room_in_the_share(void **state) {
   (void)state;
-  device.facts.info.memory_bytes = 8 * 2 * UNIT; /* forms may have two units */
+  device.facts.info.memory_bytes = 8 * 2 * UNIT; /* prepacked operands may have two units */
   for (uint64_t id = 1; id <= 3; id++) add_array(id);
   is_fresh(1, &some_form, UNIT);
   is_fresh(2, &some_form, UNIT);
@@ -124,8 +124,8 @@ static void forms_make_room_for_everything_else(void **state) {
   assert_int_equal(bytes_in_use(), BLOCK);
   span at;
   bool fresh;
-  assert_int_equal(derived_find(&device, 7, &some_form, UNIT, &at, &fresh), CONVOY_ERR_MEMORY);
-  arena_give(device.memory, piece);
+  assert_int_equal(prepacked_find(&device, 7, &some_form, UNIT, &at, &fresh), CONVOY_ERR_MEMORY);
+  arena_give(device.memory.arena, piece);
   assert_true(is_fresh(7, &some_form, UNIT));
 }
 
@@ -133,7 +133,7 @@ static void an_unknown_array_has_no_forms(void **state) {
   (void)state;
   span at;
   bool fresh;
-  assert_int_equal(derived_find(&device, 99, &some_form, UNIT, &at, &fresh), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(prepacked_find(&device, 99, &some_form, UNIT, &at, &fresh), CONVOY_ERR_ARGUMENT);
   assert_int_equal(bytes_in_use(), 0);
 }
 

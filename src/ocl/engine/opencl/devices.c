@@ -1,7 +1,8 @@
 /* The OpenCL devices there are, in the order the platforms give them. */
-#include <string.h>
+#include "ocl/engine/opencl/devices.h"
 
-#include "ocl/engine/engine.h"
+#include <stdlib.h>
+#include <string.h>
 
 #define MOST_PLATFORMS 16
 #define MOST_DEVICES 64 /* per platform */
@@ -35,20 +36,21 @@ static int64_t device_size(cl_device_id id, cl_device_info what) {
 #define VENDOR_AMD 0x1002
 #define BOARD_NAME_AMD 0x4038 /* of cl_amd_device_attribute_query */
 
-/* AMD's driver names a chip, gfx1010:xnack-, which several cards have: the card is what people know,
- * and what tells apart how fast they are. "gfx1010:xnack- (AMD Radeon RX 5600 XT)". */
+/* AMD's driver names a chip, gfx1010:xnack-, which several cards have. The card is what people
+ * know, and what tells apart how fast they are, so it is added: "gfx1010:xnack- (AMD Radeon RX 5600
+ * XT)". */
 static void device_name(cl_device_id id, char *to, size_t size) {
   char board[128] = "";
   device_text(id, CL_DEVICE_NAME, to, size);
   if (device_uint(id, CL_DEVICE_VENDOR_ID) == VENDOR_AMD)
     device_text(id, BOARD_NAME_AMD, board, sizeof board);
   if (!board[0] || strstr(to, board)) return;
-  const size_t used = strlen(to);
+  size_t used = strlen(to);
   cvy_text text = cvy_text_in(to + used, size - used);
   cvy_text_add(&text, used ? " (%s)" : "%s", board);
 }
 
-/* A simulator may claim to be everything; it is a processor. */
+/* A simulator may claim to be of every type; it is a processor. */
 static int32_t device_type(cl_device_id id) {
   cl_device_type type = 0;
   clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
@@ -93,7 +95,7 @@ static void list_platform(cl_platform_id platform, const cvy_open_options *optio
   if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, devices, &there) != CL_SUCCESS)
     return;
   if (there > MOST_DEVICES) there = MOST_DEVICES;
-  for (cl_uint i = 0; i < there; i++, ++*count) {
+  for (cl_uint i = 0; i < there; i++, (*count)++) {
     if (*count >= capacity) continue;
     memset(&out[*count], 0, sizeof out[*count]);
     fill_facts(platform, devices[i], *count, &out[*count]);
@@ -102,23 +104,43 @@ static void list_platform(cl_platform_id platform, const cvy_open_options *optio
   }
 }
 
-convoy_status devices_list(const cvy_open_options *options, cvy_facts *out, cl_device_id *ids,
-                           int32_t capacity, int32_t *count) {
+convoy_status opencl_devices(const cvy_open_options *options, cvy_facts *out, cl_device_id *ids,
+                             int32_t capacity, int32_t *count) {
   *count = 0;
   cl_platform_id platforms[MOST_PLATFORMS];
   cl_uint there = 0;
-  const cl_int code = clGetPlatformIDs(MOST_PLATFORMS, platforms, &there);
+  cl_int code = clGetPlatformIDs(MOST_PLATFORMS, platforms, &there);
   if (code == -1001)
-    there = 0; /* the loader found no driver: no devices, not an error */
+    there = 0; /* The loader found no driver, so there are no devices, which is no error. */
   else if (code != CL_SUCCESS)
-    return cl_fail(code, "cannot list OpenCL platforms");
+    return opencl_fail(code, "cannot list OpenCL platforms");
   if (there > MOST_PLATFORMS) there = MOST_PLATFORMS;
   for (cl_uint i = 0; i < there; i++)
     list_platform(platforms[i], options, out, ids, capacity, count);
   return CONVOY_OK;
 }
 
-convoy_status engine_list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
-                          int32_t *count) {
-  return devices_list(options, out, NULL, capacity, count);
+int64_t opencl_alignment(cl_device_id id) {
+  return device_uint(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+}
+
+static bool has_extension(cl_device_id id, const char *name) {
+  size_t size = 0;
+  if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS) return false;
+  char *all = calloc(1, size + 1);
+  if (!all) return false;
+  clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, size, all, NULL);
+  bool found = strstr(all, name) != NULL;
+  free(all);
+  return found;
+}
+
+bool opencl_takes_registers(cl_device_id id) {
+  return has_extension(id, "cl_nv_compiler_options");
+}
+
+void opencl_platform_version(cl_device_id id, char *to, size_t size) {
+  cl_platform_id platform = NULL;
+  clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+  clGetPlatformInfo(platform, CL_PLATFORM_VERSION, size - 1, to, NULL);
 }

@@ -1,14 +1,16 @@
-/* What is written down of a job and found again, without OpenCL: launches are noted instead of enqueued. */
+/* What is captured of a job and replayed, without OpenCL: launches are noted instead
+ * of enqueued. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cmocka.h"
-#include "ocl/engine/engine.h"
+#include "ocl/engine/capture.h"
+#include "ocl/engine/device.h"
 
 enum { UNIT = 4096, MOST_NOTED = 32 };
 
 static const cvy_algorithm some_row = {.name = "ocl.some"};
-static const derived_form some_form = {&some_row, {1, 2, 3}};
+static const prepacked_form some_form = {&some_row, {1, 2, 3}};
 static const launch some_launch = {.kernel = "some_kernel", .work_groups = 5, .items = 64};
 static program_kernel some_kernel;
 static cvy_device device;
@@ -37,14 +39,14 @@ static void take_back(void *user, void *block) {
 
 static int open_device(void **state) {
   (void)state;
-  const arena_source source = {NULL, give, take_back};
-  const arena_limits limits = {.alignment = 256, .block_bytes = 16 * UNIT, .most_bytes = 16 * UNIT};
+  arena_source source = {NULL, give, take_back};
+  arena_limits limits = {.alignment = 256, .block_bytes = 16 * UNIT, .most_bytes = 16 * UNIT};
   device = (cvy_device){.facts.info.memory_bytes = INT64_C(1) << 30};
-  device.memory = arena_new(&source, &limits);
+  device.memory.arena = arena_new(&source, &limits);
   for (uint64_t id = 1; id <= 8; id++) {
-    array_entry *entry = arrays_add(&device.arrays, id);
+    array_entry *entry = arrays_add(&device.memory.arrays, id);
     entry->bytes = UNIT;
-    if (arena_take(device.memory, UNIT, &entry->piece)) return 1;
+    if (arena_take(device.memory.arena, UNIT, &entry->piece)) return 1;
   }
   count_noted = 0;
   return 0;
@@ -52,18 +54,18 @@ static int open_device(void **state) {
 
 static int close_device(void **state) {
   (void)state;
-  recipes_close(&device);
-  derived_forget_all(&device);
-  arrays_clear(&device.arrays);
-  arena_free(device.memory);
+  captured_close(&device);
+  prepacked_forget_all(&device);
+  arrays_clear(&device.memory.arrays);
+  arena_free(device.memory.arena);
   return 0;
 }
 
 static span array(uint64_t id) {
-  return span_of(arrays_find(&device.arrays, id)->piece);
+  return span_of(arrays_find(&device.memory.arrays, id)->piece);
 }
 
-/* Operands first, first + 1, first + 2. */
+/* A job whose operands are the arrays first, first + 1 and first + 2. */
 static cvy_job job_of(uint64_t first, int64_t n) {
   return (cvy_job){.problem.n = n, .a.id = first, .b.id = first + 1, .out.id = first + 2};
 }
@@ -73,34 +75,36 @@ static bindings bindings_of(const cvy_job *job) {
 }
 
 static void note(const bindings *arrays) {
-  const conv_args args = {.items = 77};
-  recording_launch(&device, &some_launch, &some_kernel, &args, arrays);
+  conv_args args = {.items = 77};
+  capture_launch(&device, &some_launch, &some_kernel, &args, arrays);
 }
 
-/* As launch code does: a form of b, made if it is fresh, and a launch that reads it. */
-static bool record(const cvy_job *job, bool with_form, int times) {
-  recording new;
-  const bindings all = bindings_of(job);
+/* Does what launch code does: it asks for a form of b, makes it if it is fresh, and launches what
+ * reads it. */
+static bool capture_one(const cvy_job *job, bool with_form, int times) {
+  capture new;
+  bindings all = bindings_of(job);
   bindings of = all;
-  recording_begin(&device, &new, job, &all, NULL);
+  capture_begin(&device, &new, job, &all, NULL);
   bool fresh = false;
   if (with_form) {
-    assert_int_equal(derived_find(&device, job->b.id, &some_form, UNIT, &of.b, &fresh), CONVOY_OK);
+    assert_int_equal(prepacked_find(&device, job->b.id, &some_form, UNIT, &of.b, &fresh),
+                     CONVOY_OK);
     if (fresh) note(&(bindings){.a = all.b, .out = of.b});
   }
   for (int i = 0; i < times; i++) note(&of);
-  if (!recording_end(&device)) return false;
-  recipes_keep(&device, job, &new);
+  if (!capture_end(&device)) return false;
+  captured_keep(&device, job, &new.job);
   return true;
 }
 
-static bool follow(const cvy_job *job) {
-  const recipe *known = recipes_find(&device, job);
+static bool replay(const cvy_job *job) {
+  const captured_job *known = captured_find(&device, job);
   assert_non_null(known);
-  const bindings arrays = bindings_of(job);
+  bindings arrays = bindings_of(job);
   convoy_status status = CONVOY_ERR_DEVICE;
   count_noted = 0;
-  const bool done = recipe_follow(&device, known, job, &arrays, (span){NULL, 0}, &status);
+  bool done = captured_replay(&device, known, job, &arrays, (span){NULL, 0}, &status);
   if (done) assert_int_equal(status, CONVOY_OK);
   return done;
 }
@@ -112,14 +116,14 @@ static void assert_span(span is, span expected) {
 
 static void a_job_is_found_by_all_but_its_operands(void **state) {
   (void)state;
-  const cvy_job one = job_of(1, 10), two = job_of(4, 10), other = job_of(1, 11);
+  cvy_job one = job_of(1, 10), two = job_of(4, 10), other = job_of(1, 11);
   cvy_job tuned = one;
   tuned.params.value[11] = 3;
-  assert_null(recipes_find(&device, &one));
-  assert_true(record(&one, false, 1));
-  assert_null(recipes_find(&device, &other));
-  assert_null(recipes_find(&device, &tuned));
-  assert_true(follow(&two));
+  assert_null(captured_find(&device, &one));
+  assert_true(capture_one(&one, false, 1));
+  assert_null(captured_find(&device, &other));
+  assert_null(captured_find(&device, &tuned));
+  assert_true(replay(&two));
   assert_int_equal(count_noted, 1);
   assert_span(noted[0].a, array(4));
   assert_span(noted[0].b, array(5));
@@ -129,11 +133,11 @@ static void a_job_is_found_by_all_but_its_operands(void **state) {
 
 static void a_form_is_made_where_it_is_fresh(void **state) {
   (void)state;
-  const cvy_job one = job_of(1, 10), two = job_of(4, 10);
-  assert_true(record(&one, true, 1));
-  assert_true(follow(&one));
+  cvy_job one = job_of(1, 10), two = job_of(4, 10);
+  assert_true(capture_one(&one, true, 1));
+  assert_true(replay(&one));
   assert_int_equal(count_noted, 1);
-  assert_true(follow(&two));
+  assert_true(replay(&two));
   assert_int_equal(count_noted, 2);
   assert_span(noted[0].a, array(5));
   assert_span(noted[0].out, noted[1].b);
@@ -142,48 +146,49 @@ static void a_form_is_made_where_it_is_fresh(void **state) {
 
 static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
   (void)state;
-  const cvy_job first = job_of(1, 10), one = job_of(1, 11);
-  assert_true(record(&first, true, 1));
-  assert_true(record(&one, true, 1));
-  assert_true(follow(&one));
-  derived_forget(&device, arrays_find(&device.arrays, 2));
-  assert_false(follow(&one));
+  cvy_job first = job_of(1, 10), one = job_of(1, 11);
+  assert_true(capture_one(&first, true, 1));
+  assert_true(capture_one(&one, true, 1));
+  assert_true(replay(&one));
+  prepacked_forget(&device, arrays_find(&device.memory.arrays, 2));
+  assert_false(replay(&one));
   assert_int_equal(count_noted, 0);
-  assert_true(record(&one, true, 1)); /* the form is fresh again, this time it is written down */
-  derived_forget(&device, arrays_find(&device.arrays, 2));
-  assert_true(follow(&one));
+  /* The form is fresh again, and this time making it is captured. */
+  assert_true(capture_one(&one, true, 1));
+  prepacked_forget(&device, arrays_find(&device.memory.arrays, 2));
+  assert_true(replay(&one));
   assert_int_equal(count_noted, 2);
 }
 
 static void what_depends_on_more_than_the_job_is_not_kept(void **state) {
   (void)state;
-  recording new;
+  capture new;
   cvy_job aliased = job_of(1, 10);
   aliased.b = aliased.a;
-  assert_false(record(&aliased, false, 1));
-  const cvy_job job = job_of(1, 10);
-  assert_false(record(&job, false, RECIPE_LAUNCHES + 1));
-  const bindings arrays = bindings_of(&job), foreign = {.a = array(7), .out = arrays.out};
-  recording_begin(&device, &new, &job, &arrays, NULL);
+  assert_false(capture_one(&aliased, false, 1));
+  cvy_job job = job_of(1, 10);
+  assert_false(capture_one(&job, false, CAPTURED_LAUNCHES + 1));
+  bindings arrays = bindings_of(&job), foreign = {.a = array(7), .out = arrays.out};
+  capture_begin(&device, &new, &job, &arrays, NULL);
   note(&foreign);
-  assert_false(recording_end(&device));
-  recording_begin(&device, &new, &job, &arrays, NULL);
-  recording_spoil(&device);
-  assert_false(recording_end(&device));
-  assert_true(record(&job, false, RECIPE_LAUNCHES));
+  assert_false(capture_end(&device));
+  capture_begin(&device, &new, &job, &arrays, NULL);
+  capture_invalidate(&device);
+  assert_false(capture_end(&device));
+  assert_true(capture_one(&job, false, CAPTURED_LAUNCHES));
 }
 
 static void any_number_of_jobs_stays_bounded(void **state) {
   (void)state;
   int found = 0;
   for (int64_t n = 1; n <= 3000; n++) {
-    const cvy_job job = job_of(1, n);
-    assert_true(record(&job, false, 1));
-    assert_non_null(recipes_find(&device, &job));
+    cvy_job job = job_of(1, n);
+    assert_true(capture_one(&job, false, 1));
+    assert_non_null(captured_find(&device, &job));
   }
   for (int64_t n = 1; n <= 3000; n++) {
-    const cvy_job job = job_of(1, n);
-    found += recipes_find(&device, &job) != NULL;
+    cvy_job job = job_of(1, n);
+    found += captured_find(&device, &job) != NULL;
   }
   assert_in_range(found, 1, 1024);
 }

@@ -1,0 +1,62 @@
+/* What comes before and after a tiled product: packing the weights, and adding the slices of a
+ * sum. */
+#ifndef WG
+#error "WG is missing: items per work-group, a power of two"
+#endif
+#ifndef DIRECTION
+#error "DIRECTION is missing: 1 = weights are packed for backward_data, 0 = for forward"
+#endif
+
+/* An item has one element of the packed weights: [group][block][tap][channel of the
+ * block][rows_up], where a block has `block_channels` channels. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
+    conv_args args, global const float *restrict w, global const float *restrict b,
+    global const float *restrict bias, global float *restrict packed) {
+  int id = (int)get_global_id(0);
+  if (id >= args.items) return;
+  w += (size_t)args.a_at * CONV_ALIGN;
+  packed += (size_t)args.out_at * CONV_ALIGN;
+
+  int taps = args.t * args.r * args.s;
+  int row = id % args.rows_up, line = id / args.rows_up;
+  int tap = line / args.block_channels % taps, block = line / args.block_channels / taps;
+  int blocks = args.depth_up / args.block_channels;
+  int term = block % blocks * args.block_channels + line % args.block_channels,
+      group = block / blocks;
+  float v = 0.0f;
+  if (row < args.rows && term < args.depth) {
+#if DIRECTION == 0
+    v = w[((group * args.rows + row) * args.depth + term) * taps + tap];
+#else
+    v = w[((group * args.depth + term) * args.rows + row) * taps + tap];
+#endif
+  }
+  packed[id] = v;
+}
+
+/* out = the sum over the slices, in an order that depends on the numbers of slices and of sharing
+ * items only: `items_per_result` items of a work-group share an element, and each adds the partial
+ * results that far apart. Elements are [..][rows channels][depth positions]. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void reduce_split_k(
+    conv_args args, global const float *restrict partial, global const float *restrict b,
+    global const float *restrict bias, global float *restrict out) {
+  local float part[WG];
+  int item = (int)get_local_id(0), together = args.items_per_result, width = WG / together;
+  int id = (args.first_group + (int)get_group_id(0)) * width + item % width;
+  partial += (size_t)args.a_at * CONV_ALIGN;
+  bias += (size_t)args.bias_at * CONV_ALIGN;
+  out += (size_t)args.out_at * CONV_ALIGN;
+
+  float sum = 0.0f;
+  if (id < args.items) {
+#pragma unroll 4
+    for (int slice = item / width; slice < args.slices; slice += together)
+      sum += partial[slice * args.items + id];
+  }
+  part[item] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item < width && id < args.items) {
+    for (int other = 1; other < together; other++) sum += part[other * width + item];
+    store(args, bias, out, id, id / args.depth % args.rows, sum);
+  }
+}

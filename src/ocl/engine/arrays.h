@@ -1,0 +1,34 @@
+/* Device arrays by number. */
+#ifndef CVY_OCL_ENGINE_ARRAYS_H
+#define CVY_OCL_ENGINE_ARRAYS_H
+
+#include "backend.h"
+#include "ocl/engine/arena.h"
+
+typedef struct array_entry {
+  uint64_t id;
+  int64_t bytes;
+  arena_piece *piece;
+  bool prepacked; /* it may have prepacked operands */
+  struct array_entry *next;
+} array_entry;
+
+#define ARRAY_BUCKETS 1024
+typedef struct array_map {
+  array_entry *bucket[ARRAY_BUCKETS];
+} array_map;
+
+/* A device's part of this module: its memory and the arrays in it. */
+typedef struct device_memory {
+  cvy_arena *arena;
+  array_map arrays;
+} device_memory;
+
+array_entry *arrays_find(const array_map *map, uint64_t id);
+array_entry *arrays_add(array_map *map, uint64_t id); /* NULL: host memory exhausted */
+void arrays_remove(array_map *map, uint64_t id);
+void arrays_clear(array_map *map);
+/* The array of a number with at least `bytes`; fails with a sentence. */
+convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out);
+
+#endif

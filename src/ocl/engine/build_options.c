@@ -1,0 +1,33 @@
+/* Options that programs of several algorithms are compiled with: the extents of space, and how many
+ * registers an item may have. */
+#include "ocl/engine/build_options.h"
+
+#include "ocl/engine/device.h"
+
+void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
+  const struct {
+    const char *name;
+    const int64_t *values;
+  } extents[] = {{"IN", problem->in},   {"FILTER", problem->filter},
+                 {"OUT", problem->out}, {"STRIDE", problem->stride},
+                 {"PAD", problem->pad}, {"DILATION", problem->dilation}};
+  cvy_text_add(text, " -D SPACE=%d", compiled ? 2 : 1);
+  for (size_t i = 0; compiled && i < CVY_COUNT(extents); i++) {
+    for (int axis = 0; axis < 3; axis++) {
+      cvy_text_add(text, " -D %s_%d=%lld", extents[i].name, axis,
+                   (long long)extents[i].values[axis]);
+    }
+  }
+}
+
+/* Registers of a multiprocessor, which are handed out in eights; an item cannot have more than the
+ * most. */
+#define REGISTERS 65536
+#define MOST_REGISTERS 255
+
+void add_resident(cvy_text *text, const cvy_device *device, int64_t items) {
+  if (!device->programs.takes_registers) return;
+  int64_t each = REGISTERS / items / 8 * 8;
+  cvy_text_add(text, " -cl-nv-maxrregcount=%lld",
+               (long long)(each < MOST_REGISTERS ? each : MOST_REGISTERS));
+}

@@ -1,0 +1,20 @@
+/* The commands on arrays, and waiting, as backend.h says. */
+#ifndef CVY_OCL_ENGINE_COMMANDS_H
+#define CVY_OCL_ENGINE_COMMANDS_H
+
+#include "backend.h"
+#include "ocl/engine/bindings.h"
+
+convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
+convoy_status engine_release(cvy_device *device, uint64_t id);
+convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
+                          uint64_t *ticket);
+convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
+convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
+                          uint64_t *fault);
+convoy_status engine_clear(cvy_device *device, bool *emptied);
+
+/* Sets `bytes` of a span to 0. */
+convoy_status fill_zero(cvy_device *device, span at, int64_t bytes);
+
+#endif

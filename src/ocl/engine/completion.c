@@ -1,0 +1,180 @@
+/* Events of the kernels under way, oldest first. Waiting for them one by one instead of for the
+ * whole queue shows the other side that the device gets on, and how fast, which is what launches
+ * are cut into parts by. */
+#include "ocl/engine/completion.h"
+
+#include "ocl/engine/device.h"
+#include "ocl/engine/observer.h"
+#include "ocl/engine/opencl/events.h"
+#include "os/os.h"
+
+/* An event costs some drivers as much as a short kernel, so kernels that are expected to take less
+ * than this together share one. */
+#define EVENT_SECONDS 20e-3
+/* A launch that was shorter than this says little about how fast the kernel is. */
+#define TELLING_SECONDS 1e-3
+
+bool completion_due(cvy_device *device, double seconds) {
+  device_completion *all = &device->completion;
+  all->expected += seconds;
+  if (!(all->expected < EVENT_SECONDS)) return true;
+  all->unseen++;
+  return false;
+}
+
+static completion_event *event_at(device_completion *all, uint32_t index) {
+  return &all->event[(all->first + index) % COMPLETION_EVENTS];
+}
+
+/* Where there is no room for the event, the wait for the whole queue covers the kernel. */
+void completion_add(cvy_device *device, cl_event event, double work, double *rate) {
+  device_completion *all = &device->completion;
+  bool alone = all->unseen == 0;
+  all->unseen = 0;
+  all->expected = 0;
+  if (all->count == COMPLETION_EVENTS) {
+    opencl_event_release(event);
+    return;
+  }
+  *event_at(all, all->count++) =
+      (completion_event){event, device->tickets.issued, work, cvy_clock(), rate, alone};
+}
+
+static void drop_oldest(device_completion *all) {
+  opencl_event_release(all->event[all->first].event);
+  all->first = (all->first + 1) % COMPLETION_EVENTS;
+  all->count--;
+}
+
+void completion_drop(cvy_device *device) {
+  device_completion *all = &device->completion;
+  while (all->count > 0) drop_oldest(all);
+  all->unseen = 0;
+  all->expected = 0;
+}
+
+/* CL_COMPLETE, more while the command is under way, less if it failed or the question did. */
+static cl_int state_of(cl_event event) {
+  cl_int state = CL_QUEUED;
+  cl_int code = opencl_event_state(event, &state);
+  return code == CL_SUCCESS ? state : code;
+}
+
+static bool is_complete(cl_event event) {
+  return state_of(event) == CL_COMPLETE;
+}
+
+/* The kernel ran from when the one before ended, or from when it was enqueued, until now. The older
+ * rate counts as much as the new one, so that a disturbed launch does not decide alone. Of a short
+ * kernel, or one that shared the time with others, only the least rate it can have is learnt. */
+static void learn(const completion_event *done, double since) {
+  double start = since > done->enqueued ? since : done->enqueued;
+  double seconds = cvy_clock() - start;
+  double rate = done->work / (seconds > TELLING_SECONDS ? seconds : TELLING_SECONDS);
+  if (seconds >= TELLING_SECONDS && done->alone)
+    *done->rate = (*done->rate + rate) / 2;
+  else if (rate > *done->rate)
+    *done->rate = rate;
+}
+
+/* All kernels of earlier commands are done when one of this command is. */
+static void retire_oldest(cvy_device *device) {
+  device_completion *all = &device->completion;
+  uint64_t before = all->event[all->first].ticket - 1;
+  drop_oldest(all);
+  tickets_finish(device, before);
+}
+
+static const completion_event *newest_until(device_completion *all, uint64_t ticket) {
+  uint32_t count = all->count;
+  while (count > 0 && event_at(all, count - 1)->ticket > ticket) count--;
+  return count > 0 ? event_at(all, count - 1) : NULL;
+}
+
+/* Often all are done when somebody asks: then one question does instead of one for each. */
+static void retire_if_done(cvy_device *device, uint64_t ticket) {
+  device_completion *all = &device->completion;
+  const completion_event *newest = newest_until(all, ticket);
+  if (!newest || !is_complete(newest->event)) return;
+  uint64_t last = newest->ticket;
+  while (all->count > 0 && all->event[all->first].ticket <= last) drop_oldest(all);
+  tickets_finish(device, last - 1);
+}
+
+/* An event that is late was done before it was asked: when it ended is not known. */
+convoy_status completion_wait(cvy_device *device, uint64_t ticket) {
+  device_completion *all = &device->completion;
+  double since = 0;
+  flush_all(device);
+  retire_if_done(device, ticket);
+  while (all->count > 0 && all->event[all->first].ticket <= ticket) {
+    const completion_event *oldest = &all->event[all->first];
+    bool late = is_complete(oldest->event);
+    if (!late) {
+      cl_int code = opencl_event_wait(oldest->event);
+      if (code != CL_SUCCESS) return command_drained(device, code, "waiting for the device");
+      if (since > 0) learn(oldest, since);
+    }
+    since = cvy_clock();
+    retire_oldest(device);
+  }
+  return CONVOY_OK;
+}
+
+/* -------------------------------------------------------------------------------- flushes */
+
+#define MOST_BURST 4
+
+/* The first jobs are flushed at once, then fewer times. */
+void flush_burst(cvy_device *device) {
+  device_completion *all = &device->completion;
+  if (++all->unflushed >> all->burst == 0) return;
+  opencl_flush(&device->queue);
+  all->unflushed = 0;
+  if (all->burst < MOST_BURST) all->burst++;
+}
+
+void flush_all(cvy_device *device) {
+  opencl_flush(&device->queue);
+  device->completion.unflushed = device->completion.burst = 0;
+}
+
+/* -------------------------------------------------------------------------- the idle event */
+
+void completion_forget_idle(cvy_device *device) {
+  device_completion *all = &device->completion;
+  if (all->idle_event) opencl_event_release(all->idle_event);
+  all->idle_event = NULL;
+}
+
+/* An event behind everything enqueued: once it is complete, the device is idle. */
+static void ask_for_idle(cvy_device *device) {
+  device_completion *all = &device->completion;
+  cl_int code = opencl_marker(&device->queue, &all->idle_event);
+  if (code != CL_SUCCESS) all->idle_event = NULL;
+  all->idle_ticket = device->tickets.issued;
+  flush_all(device);
+}
+
+/* The first look after a job only brings it under way: often the next one is about to come. A
+ * failure is left to the wait to find, which knows what was waited for. Where all is finished the
+ * observer is told nevertheless, as it may not have heard of it since its own last command. */
+bool engine_poll(cvy_device *device) {
+  device_completion *all = &device->completion;
+  if (device->fault.ticket != 0) return false;
+  if (device->tickets.finished == device->tickets.issued) {
+    observer_progress(device);
+    return false;
+  }
+  if (all->unflushed > 0) {
+    flush_all(device);
+    return true;
+  }
+  if (all->idle_event && all->idle_ticket != device->tickets.issued) completion_forget_idle(device);
+  if (!all->idle_event) ask_for_idle(device);
+  cl_int state = all->idle_event ? state_of(all->idle_event) : CL_INVALID_EVENT;
+  if (state != CL_COMPLETE) return state > CL_COMPLETE;
+  completion_forget_idle(device);
+  command_drained(device, CL_SUCCESS, "looking how far the device is");
+  return false;
+}

@@ -1,0 +1,95 @@
+/* Programs: from source, from a binary and into one. */
+#include "ocl/engine/opencl/programs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Cuts a log to its first three lines, on one line. */
+static void shorten(char *log) {
+  int lines = 0;
+  for (char *c = log; *c; c++) {
+    if (*c == '\n') lines++;
+    if (lines == 3) *c = 0;
+    if (*c == '\n' || *c == '\r') *c = ' ';
+    if (!*c) return;
+  }
+}
+
+static convoy_status fail_build(cl_device_id device, const program_source *source,
+                                const char *options, cl_program program, cl_int code) {
+  size_t size = 0;
+  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  char *log = calloc(1, size + 1);
+  if (log) clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+  cvy_log(CONVOY_LOG_DEBUG, "building %s (%s):\n%s", source->name, options, log ? log : "");
+  if (log) shorten(log);
+  convoy_status status =
+      cvy_fail(CONVOY_ERR_DEVICE, "%s does not compile with '%s': %s (%d): %.300s", source->name,
+               options, opencl_error_name(code), (int)code, log && *log ? log : "no log");
+  free(log);
+  return status;
+}
+
+static cl_uint count_parts(const program_source *source) {
+  cl_uint count = 0;
+  while (source->parts[count]) count++;
+  return count;
+}
+
+convoy_status opencl_compile(const opencl_queue *queue, const program_source *source,
+                             const char *options, cl_program *out) {
+  cl_int code;
+  cl_program program = clCreateProgramWithSource(queue->context, count_parts(source),
+                                                 (const char **)source->parts, NULL, &code);
+  if (!program) return opencl_fail(code, "cannot create a program");
+  code = clBuildProgram(program, 1, &queue->device, options, NULL, NULL);
+  if (code != CL_SUCCESS) {
+    convoy_status status = fail_build(queue->device, source, options, program, code);
+    clReleaseProgram(program);
+    return status;
+  }
+  *out = program;
+  return CONVOY_OK;
+}
+
+cl_program opencl_load(const opencl_queue *queue, const char *options, const void *binary,
+                       size_t bytes, cl_int *code) {
+  cl_int state = CL_SUCCESS;
+  const unsigned char *binaries[] = {binary};
+  cl_program program =
+      clCreateProgramWithBinary(queue->context, 1, &queue->device, &bytes, binaries, &state, code);
+  if (*code == CL_SUCCESS) *code = state;
+  if (program && *code == CL_SUCCESS)
+    *code = clBuildProgram(program, 1, &queue->device, options, NULL, NULL);
+  if (*code == CL_SUCCESS) return program;
+  if (program) clReleaseProgram(program);
+  return NULL;
+}
+
+void *opencl_save(cl_program program, size_t *bytes) {
+  *bytes = 0;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *bytes, bytes, NULL) != CL_SUCCESS)
+    return NULL;
+  unsigned char *binary = *bytes ? malloc(*bytes) : NULL;
+  if (!binary) return NULL;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+    return binary;
+  free(binary);
+  return NULL;
+}
+
+void opencl_program_release(cl_program program) {
+  clReleaseProgram(program);
+}
+
+cl_kernel opencl_kernel(cl_program program, const char *name, cl_int *code) {
+  return clCreateKernel(program, name, code);
+}
+
+void opencl_kernel_release(cl_kernel kernel) {
+  clReleaseKernel(kernel);
+}
+
+cl_int opencl_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value) {
+  return clSetKernelArg(kernel, index, bytes, value);
+}

@@ -1,0 +1,29 @@
+/* Weights are packed at their first use, and kept as a prepacked operand. */
+#include "ocl/engine/packed_weights.h"
+
+#include "ocl/engine/pack_and_reduce.h"
+#include "ocl/engine/prepacked.h"
+#include "ocl/implicit_gemm.h"
+
+static convoy_status pack(cvy_device *device, const cvy_problem *problem, const conv_args *args,
+                          span weights, span packed) {
+  bindings arrays = {.a = weights, .out = packed};
+  return launch_pack_or_reduce(device, problem, "pack_weights", args, args->items, &arrays);
+}
+
+convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_args *args,
+                             int64_t block_channels, const bindings *arrays, span *out) {
+  const cvy_problem *problem = &job->problem;
+  int64_t taps = cvy_filter_volume(problem);
+  /* All algorithms that pack weights pack them alike, so they share what one of them has packed. */
+  prepacked_form form = {&cvy_ocl_implicit_gemm,
+                         {problem->direction, problem->groups, args->rows, args->depth, taps,
+                          args->rows_up, args->depth_up, block_channels}};
+  conv_args sized = *args;
+  sized.items = problem->groups * taps * args->depth_up * args->rows_up;
+  sized.block_channels = block_channels;
+  bool fresh;
+  convoy_status status =
+      prepacked_find(device, job->b.id, &form, sized.items * (int64_t)sizeof(float), out, &fresh);
+  return status || !fresh ? status : pack(device, problem, &sized, arrays->b, *out);
+}

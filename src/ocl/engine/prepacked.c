@@ -1,0 +1,113 @@
+/* Prepacked operands are kept until their array changes or goes, within a share of the device's
+ * memory; the one that was not used for longest goes first. The queue is in order, so what takes
+ * over the memory of an operand comes after its last use. */
+#include "ocl/engine/prepacked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ocl/engine/capture.h"
+#include "ocl/engine/device.h"
+
+/* Prepacked operands may hold one part in so many of the device's memory. */
+#define SHARE 8
+
+typedef struct prepacked_operand {
+  uint64_t id; /* of the array */
+  prepacked_form form;
+  arena_piece *piece;
+  struct prepacked_operand *next;
+} prepacked_operand;
+
+static void drop(cvy_device *device, prepacked_operand **link) {
+  prepacked_operand *gone = *link;
+  *link = gone->next;
+  arena_give(device->memory.arena, gone->piece);
+  free(gone);
+}
+
+/* Keeps the most recently used ones, `bytes` of them at most. */
+static void trim(cvy_device *device, int64_t bytes) {
+  for (prepacked_operand **link = &device->prepacked.first; *link;) {
+    bytes -= (*link)->piece->bytes;
+    if (bytes < 0)
+      drop(device, link);
+    else
+      link = &(*link)->next;
+  }
+}
+
+void prepacked_forget_all(cvy_device *device) {
+  trim(device, 0);
+}
+
+void prepacked_forget(cvy_device *device, array_entry *entry) {
+  if (!entry->prepacked) return;
+  entry->prepacked = false;
+  for (prepacked_operand **link = &device->prepacked.first; *link;) {
+    if ((*link)->id == entry->id)
+      drop(device, link);
+    else
+      link = &(*link)->next;
+  }
+}
+
+convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out) {
+  convoy_status status = arena_take(device->memory.arena, bytes, out);
+  if (status != CONVOY_ERR_MEMORY || !device->prepacked.first) return status;
+  prepacked_forget_all(device);
+  return arena_take(device->memory.arena, bytes, out);
+}
+
+static bool is_it(const prepacked_operand *operand, uint64_t id, const prepacked_form *form) {
+  return operand->id == id && operand->form.of == form->of &&
+         memcmp(operand->form.number, form->number, sizeof form->number) == 0;
+}
+
+static void put_first(cvy_device *device, prepacked_operand *operand) {
+  operand->next = device->prepacked.first;
+  device->prepacked.first = operand;
+}
+
+static convoy_status make(cvy_device *device, array_entry *entry, const prepacked_form *form,
+                          int64_t bytes) {
+  trim(device, device->facts.info.memory_bytes / SHARE - bytes);
+  prepacked_operand *new = calloc(1, sizeof *new);
+  if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a prepacked operand");
+  convoy_status status = memory_take(device, bytes, &new->piece);
+  if (status) {
+    free(new);
+    return status;
+  }
+  new->id = entry->id;
+  new->form = *form;
+  put_first(device, new);
+  entry->prepacked = true;
+  return CONVOY_OK;
+}
+
+convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_form *form,
+                             int64_t bytes, span *out, bool *fresh) {
+  if (device->programs.dry_run) {
+    *out = (span){NULL, 0};
+    *fresh = true;
+    return CONVOY_OK;
+  }
+  prepacked_operand **link = &device->prepacked.first;
+  while (*link && !is_it(*link, id, form)) link = &(*link)->next;
+  prepacked_operand *found = *link;
+  *fresh = !found;
+  if (found) {
+    *link = found->next;
+    put_first(device, found);
+  } else {
+    array_entry *entry;
+    convoy_status status = find_array(device, id, 0, &entry);
+    if (!status) status = make(device, entry, form, bytes);
+    if (status) return status;
+  }
+  const arena_piece *piece = device->prepacked.first->piece;
+  *out = span_of(piece);
+  capture_form(device, id, form, bytes, piece, *fresh);
+  return CONVOY_OK;
+}

@@ -1,0 +1,41 @@
+/* Programs of a device and their kernels: built at first use, from the disk cache where it has
+ * them. */
+#ifndef CVY_OCL_ENGINE_PROGRAM_H
+#define CVY_OCL_ENGINE_PROGRAM_H
+
+#include "backend.h"
+#include "ocl/engine/opencl/programs.h"
+
+/* Room for the options of a program. */
+#define PROGRAM_OPTIONS 640
+
+/* A device's part of this module. */
+typedef struct device_programs {
+  struct program_entry *first;
+  int64_t compiled, cached; /* how many were compiled here, and taken from the disk cache */
+  char platform_version[128];
+  double build_wait;    /* seconds to wait for another process that compiles the same program */
+  bool takes_registers; /* the compiler can be told how many registers an item may have */
+  bool dry_run; /* launch code runs for its programs alone: nothing is allocated or enqueued */
+} device_programs;
+
+/* Operations per second of a kernel that was not measured yet: a tenth of what a slow card does. */
+#define SLOW_RATE 20e9
+
+/* A kernel, and how fast it has been recently in operations per second: a guess for a slow card
+ * until it has been measured. */
+typedef struct program_kernel {
+  cl_kernel kernel;
+  double rate;
+} program_kernel;
+
+/* A kernel of a program, which is built or taken from memory or disk at first use. The device owns
+ * it. */
+convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,
+                          const char *kernel, program_kernel **out);
+/* Leaves a program in the disk cache, unless it is there or another process is about to. */
+convoy_status prepare_program(cvy_device *device, const program_source *source,
+                              const char *options);
+void programs_close(cvy_device *device);
+
+#endif

@@ -1,0 +1,38 @@
+/* The book of commands: each has a number, and once it is known how far the device is, results up
+ * to there are good. */
+#include "ocl/engine/tickets.h"
+
+#include "ocl/engine/device.h"
+#include "ocl/engine/observer.h"
+
+convoy_status command_begin(cvy_device *device, uint64_t *ticket) {
+  device->tickets.issued++;
+  if (ticket) *ticket = device->tickets.issued;
+  return fault_check(device);
+}
+
+convoy_status command_end(cvy_device *device, convoy_status status) {
+  if (status) fault_record(device, device->tickets.issued, status);
+  return status;
+}
+
+void tickets_finish(cvy_device *device, uint64_t ticket) {
+  if (ticket > device->tickets.finished) device->tickets.finished = ticket;
+  observer_progress(device);
+}
+
+void tickets_finish_all(cvy_device *device) {
+  device->tickets.finished = device->tickets.issued;
+}
+
+convoy_status command_drained(cvy_device *device, cl_int code, const char *what) {
+  if (code == CL_SUCCESS) {
+    tickets_finish_all(device);
+    completion_drop(device);
+    observer_progress(device);
+    return CONVOY_OK;
+  }
+  convoy_status status = opencl_fail(code, what);
+  fault_record(device, device->tickets.finished + 1, status);
+  return status;
+}

@@ -1,0 +1,28 @@
+/* Commands by number: how many were accepted, and which of them are known to be good. */
+#ifndef CVY_OCL_ENGINE_TICKETS_H
+#define CVY_OCL_ENGINE_TICKETS_H
+
+#include "backend.h"
+#include "ocl/engine/opencl/errors.h"
+
+/* A device's part of this module. */
+typedef struct device_tickets {
+  uint64_t issued;   /* number of the newest command */
+  uint64_t finished; /* commands up to this one are known to be good */
+} device_tickets;
+
+/* Every command begins with command_begin, which counts it and refuses it while the device is
+ * faulted, and ends with command_end, which records a fault. */
+convoy_status command_begin(cvy_device *device, uint64_t *ticket);
+convoy_status command_end(cvy_device *device, convoy_status status);
+
+/* After a call that waited for everything enqueued: remembers how far results are good, or that
+ * some command after that failed. */
+convoy_status command_drained(cvy_device *device, cl_int code, const char *what);
+
+/* Commands up to `ticket` are good, and the observer hears of it. */
+void tickets_finish(cvy_device *device, uint64_t ticket);
+/* Nothing is under way any more. */
+void tickets_finish_all(cvy_device *device);
+
+#endif
