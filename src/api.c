@@ -8,6 +8,7 @@
 #include "core/operation.h"
 #include "core/tune/precompile.h"
 #include "core/tune/tune.h"
+#include "problem/conv/conv.h"
 
 /* ------------------------------------------------------------------------- status and log */
 
@@ -137,7 +138,7 @@ static convoy_status make_problem(const convoy_conv *conv, convoy_direction dire
   const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
   convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
   if (status) return status;
-  return cvy_problem_make(conv, direction, x_shape, w_shape, 0.0f, false, NULL, problem);
+  return cvy_conv_make(conv, direction, x_shape, w_shape, 0.0f, false, NULL, problem);
 }
 
 convoy_status convoy_plan_problem(convoy_context *context, const char *name,

@@ -1,6 +1,7 @@
 /* Public functions on convolutions: shapes and text, operations on host memory and on tensors. */
 #include "api_check.h"
 #include "core/operation.h"
+#include "problem/conv/conv.h"
 
 /* ------------------------------------------------------------------------ shapes and text */
 
@@ -17,7 +18,7 @@ double convoy_flops(const convoy_conv *conv, convoy_direction direction, const i
   const cvy_pointer given[] = {{"conv", conv}, {"x_shape", x_shape}, {"w_shape", w_shape}};
   cvy_problem problem;
   if (cvy_check_pointers(given, CVY_COUNT(given))) return 0.0;
-  if (cvy_problem_make(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem)) {
+  if (cvy_conv_make(conv, direction, x_shape, w_shape, 0.0f, false, NULL, &problem)) {
     return 0.0;
   }
   return cvy_problem_flops(&problem);

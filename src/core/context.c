@@ -182,7 +182,7 @@ static bool plan_free(convoy_context *context, const cvy_engine *engine, const c
 convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *asked,
                        convoy_plan *out) {
   cvy_problem some = *asked;
-  if (some.n == 0) some.n = 1;
+  if (some.conv.n == 0) some.conv.n = 1;
   const cvy_engine *engine = cvy_context_engine(context);
   convoy_plan plan = {.struct_size = sizeof(plan)};
   cvy_choice choice;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/exec/run.h"
+#include "problem/conv/conv.h"
 
 /* A transposed convolution's problem maps y to x, so what the public call names x is its y. Only
  * where both are read does that change the order. */
@@ -13,7 +14,7 @@ static bool swapped(const convoy_conv *conv, convoy_direction direction) {
 
 /* With N = 0 nothing is computed; what is summed over N becomes 0. */
 static bool zeroes_output(const cvy_problem *problem) {
-  cvy_array out = cvy_problem_operands(problem).out;
+  cvy_conv_array out = cvy_conv_operands_of(problem).out;
   return (out == CVY_W || out == CVY_BIAS) && !problem->accumulate;
 }
 
@@ -22,11 +23,11 @@ static bool zeroes_output(const cvy_problem *problem) {
 convoy_status cvy_operate_host(convoy_context *context, const cvy_host_operation *o,
                                convoy_run *run) {
   cvy_problem problem;
-  convoy_status status = cvy_problem_make(o->conv, o->direction, o->x_shape, o->w_shape, o->beta,
-                                          o->bias != NULL, o->epilogue, &problem);
+  convoy_status status = cvy_conv_make(o->conv, o->direction, o->x_shape, o->w_shape, o->beta,
+                                       o->bias != NULL, o->epilogue, &problem);
   if (status) return status;
-  if (problem.n == 0) {
-    size_t count = (size_t)cvy_problem_count(&problem, cvy_problem_operands(&problem).out);
+  if (problem.conv.n == 0) {
+    size_t count = (size_t)cvy_conv_count(&problem, cvy_conv_operands_of(&problem).out);
     if (zeroes_output(&problem)) memset(o->out, 0, count * sizeof(float));
   } else {
     bool swap = swapped(o->conv, o->direction);
@@ -101,8 +102,8 @@ static convoy_status check_ranks(const cvy_tensor_operation *o) {
 }
 
 static convoy_status bias_problem(const cvy_tensor_operation *o, cvy_problem *problem) {
-  convoy_status status = cvy_problem_bias(o->conv, o->first->shape, o->beta, problem);
-  return status ? status : check_shape("db", o->out, 1, &problem->k);
+  convoy_status status = cvy_conv_make_bias(o->conv, o->first->shape, o->beta, problem);
+  return status ? status : check_shape("db", o->out, 1, &problem->conv.k);
 }
 
 /* Makes the problem and checks that every operand has the shape it implies. */
@@ -114,11 +115,11 @@ static convoy_status tensor_problem(const cvy_tensor_operation *o, cvy_problem *
   const convoy_tensor *const operands[] = {o->first, o->second, o->out};
   int role = roles[o->direction].y;
   const convoy_tensor *x = operands[roles[o->direction].x], *w = operands[roles[o->direction].w];
-  status = cvy_problem_make(o->conv, o->direction, x->shape, w->shape, o->beta, o->bias != NULL,
-                            o->epilogue, problem);
+  status = cvy_conv_make(o->conv, o->direction, x->shape, w->shape, o->beta, o->bias != NULL,
+                         o->epilogue, problem);
   if (status) return status;
   int64_t y_shape[CONVOY_MAX_DIMS];
-  int64_t channels = cvy_problem_count(problem, CVY_BIAS);
+  int64_t channels = cvy_conv_count(problem, CVY_BIAS);
   status = cvy_output_shape(o->conv, x->shape, w->shape, y_shape);
   if (!status) {
     status =
@@ -140,12 +141,12 @@ static convoy_status operate(convoy_context *context, const cvy_tensor_operation
                .b = store_of(swap ? o->first : o->second),
                .bias = store_of(o->bias),
                .prior = problem->accumulate ? o->out->store : NULL};
-  if (problem->n && cvy_may_overwrite(context, &op, o->out->store)) {
+  if (problem->conv.n && cvy_may_overwrite(context, &op, o->out->store)) {
     return cvy_perform_over(context, &op, o->out->store);
   }
   cvy_store *out = cvy_store_new(context, o->out->store->bytes);
   if (!out) return CONVOY_ERR_MEMORY;
-  convoy_status status = problem->n ? cvy_perform(context, &op, out) : CONVOY_OK;
+  convoy_status status = problem->conv.n ? cvy_perform(context, &op, out) : CONVOY_OK;
   if (!status && wait) status = cvy_settle(out);
   if (status) {
     cvy_store_drop(out);
@@ -161,7 +162,7 @@ convoy_status cvy_operate_tensors(convoy_context *context, const cvy_tensor_oper
   convoy_status status = check_owners(context, operation);
   if (!status) status = tensor_problem(operation, &problem);
   if (status) return status;
-  bool nothing = problem.n == 0 && !zeroes_output(&problem);
+  bool nothing = problem.conv.n == 0 && !zeroes_output(&problem);
   if (!nothing) status = operate(context, operation, &problem, run != NULL);
   if (!status && run) cvy_fill_run(context, run);
   return status;

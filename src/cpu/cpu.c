@@ -11,6 +11,7 @@
 #include "cpu/threads/limits.h"
 #if CONVOY_HAVE_OPENBLAS
 #include "cpu/im2col/gemm.h"
+#include "problem/conv/conv.h"
 #endif
 
 #define ALIGNMENT 4096
@@ -117,15 +118,15 @@ static convoy_status reserve(cvy_device *device, int64_t bytes) {
 
 /* Without images there is nothing to sum: gradients of parameters are 0, the rest is empty. */
 static void run_empty(const cvy_problem *problem, float *out) {
-  cvy_array array = cvy_problem_operands(problem).out;
-  if (!problem->accumulate) memset(out, 0, (size_t)cvy_problem_count(problem, array) * sizeof *out);
+  cvy_conv_array array = cvy_conv_operands_of(problem).out;
+  if (!problem->accumulate) memset(out, 0, (size_t)cvy_conv_count(problem, array) * sizeof *out);
 }
 
 static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
   const cvy_cpu_row *row = (const cvy_cpu_row *)cvy_cpu_algorithms[job->algorithm];
   const cvy_algorithm *algorithm = &row->algorithm;
   if (ticket) *ticket = 0;
-  if (job->problem.n == 0) {
+  if (job->problem.conv.n == 0) {
     run_empty(&job->problem, job->out.host);
     return CONVOY_OK;
   }

@@ -4,6 +4,7 @@
 #include "ocl/depthwise.h"
 
 #include "ocl/reach.h"
+#include "problem/conv/conv.h"
 
 /* ROWS and COLUMNS are results per item. With SPACE 1 the geometry is in run-time arguments and an
  * item has one result, with 2 it is compiled in. */
@@ -25,15 +26,15 @@ static const cvy_param params_list[] = {
 
 static void cut_weights(const cvy_problem *problem, const cvy_facts *facts,
                         cvy_ocl_depthwise_plan *plan) {
-  int64_t taps = cvy_filter_volume(problem), images = problem->n > 0 ? problem->n : 1;
+  int64_t taps = cvy_filter_volume(problem), images = problem->conv.n > 0 ? problem->conv.n : 1;
   int64_t terms = images * cvy_out_volume(problem);
-  int64_t groups = problem->k * cvy_ocl_ceil_div(taps, plan->chunk);
+  int64_t groups = problem->conv.k * cvy_ocl_ceil_div(taps, plan->chunk);
   int64_t slices = cvy_ocl_split_k(problem, facts, WEIGHTS_GROUPS_PER_UNIT, groups,
                                    terms / (LEAST_TERMS * plan->items));
   plan->slice_length = cvy_ocl_ceil_div(terms, slices);
   plan->slices = cvy_ocl_ceil_div(terms, plan->slice_length);
   plan->work_groups = groups * plan->slices;
-  if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
+  if (plan->slices > 1) plan->scratch = plan->slices * cvy_conv_count(problem, CVY_W);
 }
 
 cvy_ocl_depthwise_plan cvy_ocl_depthwise_plan_for(const cvy_problem *problem,
@@ -45,14 +46,14 @@ cvy_ocl_depthwise_plan cvy_ocl_depthwise_plan_for(const cvy_problem *problem,
                                  .columns = params->value[COLUMNS],
                                  .items = cvy_ocl_group_items(facts),
                                  .chunk = taps < MOST_TAPS ? taps : MOST_TAPS};
-  int64_t maps = problem->direction == CONVOY_FORWARD ? problem->k : problem->c;
-  plan.elements = problem->n * maps * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
-  if (problem->direction == CONVOY_BACKWARD_WEIGHTS) cut_weights(problem, facts, &plan);
+  int64_t maps = problem->operation == CONVOY_FORWARD ? problem->conv.k : problem->conv.c;
+  plan.elements = problem->conv.n * maps * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
+  if (problem->operation == CONVOY_BACKWARD_WEIGHTS) cut_weights(problem, facts, &plan);
   return plan;
 }
 
 static int64_t local_bytes(const cvy_problem *problem, const cvy_facts *facts) {
-  if (problem->direction != CONVOY_BACKWARD_WEIGHTS) return 0;
+  if (problem->operation != CONVOY_BACKWARD_WEIGHTS) return 0;
   int64_t taps = cvy_filter_volume(problem);
   return (taps < MOST_TAPS ? taps : MOST_TAPS) * cvy_ocl_group_items(facts) *
          (int64_t)sizeof(float);
@@ -60,9 +61,9 @@ static int64_t local_bytes(const cvy_problem *problem, const cvy_facts *facts) {
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
-  if (problem->groups != problem->c || problem->groups < 2) {
+  if (problem->conv.groups != problem->conv.c || problem->conv.groups < 2) {
     cvy_text_add(reason, "%lld channels in %lld groups, takes one channel per group",
-                 (long long)problem->c, (long long)problem->groups);
+                 (long long)problem->conv.c, (long long)problem->conv.groups);
     return false;
   }
   int64_t local = local_bytes(problem, facts);
@@ -83,7 +84,7 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   (void)facts;
   const int32_t *v = params->value;
   if (v[ROWS] < 1 || v[COLUMNS] < 1 || v[SPACE] < 1 || v[SPACE] > 2) return false;
-  if (v[SPACE] == 1 || problem->direction == CONVOY_BACKWARD_WEIGHTS)
+  if (v[SPACE] == 1 || problem->operation == CONVOY_BACKWARD_WEIGHTS)
     return v[ROWS] == 1 && v[COLUMNS] == 1;
   return cvy_ocl_reach_fits(problem, v[ROWS], v[COLUMNS]);
 }
@@ -96,11 +97,11 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
                                       {1, 2}, {4, 1}, {2, 1}, {1, 1}};
   *out = (cvy_params){{1, 1, 1}};
   if (facts->info.type == CONVOY_DEVICE_CPU) return;
-  if (problem->direction == CONVOY_BACKWARD_WEIGHTS) {
+  if (problem->operation == CONVOY_BACKWARD_WEIGHTS) {
     out->value[SPACE] = 2;
     return;
   }
-  bool shares_columns = problem->filter[2] > 1 || problem->stride[2] > 1;
+  bool shares_columns = problem->conv.filter[2] > 1 || problem->conv.stride[2] > 1;
   int64_t enough = 1024 * (int64_t)facts->info.compute_units;
   for (size_t i = 0; i < CVY_COUNT(shapes); i++) {
     cvy_params tried = {{shapes[i][0], shapes[i][1], 2}};

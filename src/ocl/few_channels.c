@@ -4,6 +4,7 @@
 #include "ocl/few_channels.h"
 
 #include "ocl/reach.h"
+#include "problem/conv/conv.h"
 
 /* Results per item. */
 enum { CHANNELS, ROWS, COLUMNS };
@@ -37,19 +38,19 @@ static int64_t staged_bytes(const cvy_problem *problem, int64_t channels) {
 cvy_ocl_few_channels_plan cvy_ocl_few_channels_plan_for(const cvy_problem *problem,
                                                         const cvy_facts *facts,
                                                         const cvy_params *params) {
-  bool forward = problem->direction == CONVOY_FORWARD;
-  int64_t sources = forward ? problem->c : problem->k;
+  bool forward = problem->operation == CONVOY_FORWARD;
+  int64_t sources = forward ? problem->conv.c : problem->conv.k;
   cvy_ocl_few_channels_plan plan = {.channels = params->value[CHANNELS],
                                     .rows = params->value[ROWS],
                                     .columns = params->value[COLUMNS],
                                     .weights_per_tap = weights_per_tap(params->value[CHANNELS]),
                                     .items = cvy_ocl_group_items(facts)};
   if (plan.items > MOST_ITEMS) plan.items = MOST_ITEMS;
-  plan.blocks = cvy_ocl_ceil_div(forward ? problem->k : problem->c, plan.channels);
+  plan.blocks = cvy_ocl_ceil_div(forward ? problem->conv.k : problem->conv.c, plan.channels);
   plan.sources = STAGED_BYTES / staged_bytes(problem, plan.channels);
   if (plan.sources > sources) plan.sources = sources;
   if (plan.sources < 1) plan.sources = 1;
-  plan.elements = problem->n * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
+  plan.elements = problem->conv.n * cvy_ocl_reach_items(problem, plan.rows, plan.columns);
   plan.work_groups = plan.blocks * cvy_ocl_ceil_div(plan.elements, plan.items);
   return plan;
 }
@@ -71,29 +72,29 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
  * unrolled. */
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   bool small = facts->info.type == CONVOY_DEVICE_CPU;
-  const int64_t *stride = problem->stride, k = problem->k;
-  if (problem->direction == CONVOY_FORWARD) {
+  const int64_t *stride = problem->conv.stride, k = problem->conv.k;
+  if (problem->operation == CONVOY_FORWARD) {
     *out = (cvy_params){{k < 8 || small ? 4 : k < 16 ? 8 : 16, 1, small ? 2 : 4}};
     return;
   }
-  *out = (cvy_params){{(int32_t)problem->c, stride[1] <= 4 ? (int32_t)stride[1] : 1, 4}};
+  *out = (cvy_params){{(int32_t)problem->conv.c, stride[1] <= 4 ? (int32_t)stride[1] : 1, 4}};
   if (stride[2] == 1) out->value[COLUMNS] = small ? 2 : 8;
   if (stride[2] == 2 && small) out->value[COLUMNS] = 2;
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
-  if (problem->groups != 1 || problem->c > MOST_CHANNELS) {
+  if (problem->conv.groups != 1 || problem->conv.c > MOST_CHANNELS) {
     cvy_text_add(reason, "%lld channels in %lld groups, takes up to %d in one",
-                 (long long)problem->c, (long long)problem->groups, MOST_CHANNELS);
+                 (long long)problem->conv.c, (long long)problem->conv.groups, MOST_CHANNELS);
     return false;
   }
   cvy_params params;
   defaults(problem, facts, &params);
   if (valid(&params, problem, facts)) return true;
   cvy_text_add(reason, "%lld taps or strides %lld, %lld are beyond its items",
-               (long long)cvy_filter_volume(problem), (long long)problem->stride[1],
-               (long long)problem->stride[2]);
+               (long long)cvy_filter_volume(problem), (long long)problem->conv.stride[1],
+               (long long)problem->conv.stride[2]);
   return false;
 }
 

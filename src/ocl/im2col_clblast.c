@@ -1,6 +1,7 @@
 /* ocl.im2col_clblast: columns are written to a buffer, and CLBlast makes one matrix product per
  * image and group. Only CLBlast's GEMM is used; the geometry never leaves our own checks. */
 #include "ocl/im2col_clblast.h"
+#include "problem/conv/conv.h"
 
 /* CLBlast's tuned kernels pad matrices to multiples of this at most on the devices that
  * it knows. */
@@ -8,8 +9,8 @@
 
 static bool is_plain(const cvy_problem *problem) {
   for (int axis = 0; axis < 3; axis++) {
-    if (problem->filter[axis] != 1 || problem->stride[axis] != 1 || problem->pad[axis] != 0 ||
-        problem->out[axis] != problem->in[axis])
+    if (problem->conv.filter[axis] != 1 || problem->conv.stride[axis] != 1 ||
+        problem->conv.pad[axis] != 0 || problem->conv.out[axis] != problem->conv.in[axis])
       return false;
   }
   return true;
@@ -17,11 +18,11 @@ static bool is_plain(const cvy_problem *problem) {
 
 /* Weights that an output channel has. */
 static int64_t row_length(const cvy_problem *problem) {
-  return problem->c / problem->groups * cvy_filter_volume(problem);
+  return problem->conv.c / problem->conv.groups * cvy_filter_volume(problem);
 }
 
 static int64_t product_scratch(const cvy_problem *problem) {
-  int64_t k = cvy_ocl_round_up(problem->k / problem->groups, PADDED_TO);
+  int64_t k = cvy_ocl_round_up(problem->conv.k / problem->conv.groups, PADDED_TO);
   int64_t row = cvy_ocl_round_up(row_length(problem), PADDED_TO);
   int64_t volume = cvy_ocl_round_up(cvy_out_volume(problem), PADDED_TO);
   return k * row + k * volume + row * volume;
@@ -29,10 +30,10 @@ static int64_t product_scratch(const cvy_problem *problem) {
 
 cvy_ocl_im2col_clblast_plan cvy_ocl_im2col_clblast_plan_for(const cvy_problem *problem,
                                                             const cvy_facts *facts) {
-  cvy_ocl_im2col_clblast_plan plan = {.plain = is_plain(problem), .images = problem->n};
+  cvy_ocl_im2col_clblast_plan plan = {.plain = is_plain(problem), .images = problem->conv.n};
   plan.product = product_scratch(problem);
   if (plan.plain) return plan;
-  plan.image = problem->groups * row_length(problem) * cvy_out_volume(problem);
+  plan.image = problem->conv.groups * row_length(problem) * cvy_out_volume(problem);
   int64_t room = cvy_ocl_scratch_limit(facts) / (int64_t)sizeof(float) - plan.product - 64;
   if (plan.images > room / plan.image) plan.images = room / plan.image;
   if (plan.images > 2000000000 / plan.image) plan.images = 2000000000 / plan.image;
@@ -42,7 +43,7 @@ cvy_ocl_im2col_clblast_plan cvy_ocl_im2col_clblast_plan_for(const cvy_problem *p
 /* A product needs some work for each element that it moves: rows of the result, and terms of the
  * sum. */
 static bool is_thin(const cvy_problem *problem) {
-  return problem->k / problem->groups < 4 || row_length(problem) < 4;
+  return problem->conv.k / problem->conv.groups < 4 || row_length(problem) < 4;
 }
 
 /* CLBlast's kernels have work-groups of eight by eight items at least, whatever the device
@@ -58,11 +59,12 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   }
   if (is_thin(problem)) {
     cvy_text_add(reason, "too thin for a matrix product: %lld channels out, %lld terms per group",
-                 (long long)(problem->k / problem->groups), (long long)row_length(problem));
+                 (long long)(problem->conv.k / problem->conv.groups),
+                 (long long)row_length(problem));
     return false;
   }
   double columns =
-      (double)problem->groups * (double)row_length(problem) * (double)cvy_out_volume(problem);
+      (double)problem->conv.groups * (double)row_length(problem) * (double)cvy_out_volume(problem);
   if (!is_plain(problem) && columns > 2e9) {
     cvy_text_add(reason, "the columns of one image are %.0f elements, above 2000000000", columns);
     return false;

@@ -2,6 +2,7 @@
  * buffer. Scratch memory holds the partial results of the slices; the packed weights of forward and
  * backward_data are a prepacked operand. */
 #include "ocl/implicit_gemm.h"
+#include "problem/conv/conv.h"
 
 static const cvy_param params_list[] = {
     [GEMM_BM] = {"BM", {4, 16, 32, 48, 64, 80, 96, 128, 0}},
@@ -16,10 +17,10 @@ static const cvy_param params_list[] = {
 
 bool cvy_ocl_implicit_gemm_scatters(const cvy_problem *problem) {
   bool strided = false;
-  if (problem->direction != CONVOY_BACKWARD_DATA || cvy_filter_volume(problem) != 1) return false;
+  if (problem->operation != CONVOY_BACKWARD_DATA || cvy_filter_volume(problem) != 1) return false;
   for (int axis = 0; axis < 3; axis++) {
-    if (problem->pad[axis] != 0) return false;
-    strided = strided || problem->stride[axis] > 1;
+    if (problem->conv.pad[axis] != 0) return false;
+    strided = strided || problem->conv.stride[axis] > 1;
   }
   return strided;
 }
@@ -28,18 +29,18 @@ cvy_problem cvy_ocl_implicit_gemm_product(const cvy_problem *problem) {
   cvy_problem product = *problem;
   if (!cvy_ocl_implicit_gemm_scatters(problem)) return product;
   for (int axis = 0; axis < 3; axis++) {
-    product.in[axis] = problem->out[axis];
-    product.stride[axis] = 1;
+    product.conv.in[axis] = problem->conv.out[axis];
+    product.conv.stride[axis] = 1;
   }
   return product;
 }
 
 /* Input positions with the same remainder modulo the stride form a phase of backward_data. */
 static void cut_phases(const cvy_problem *problem, cvy_ocl_implicit_gemm_extents *extents) {
-  extents->columns = problem->n;
+  extents->columns = problem->conv.n;
   for (int axis = 0; axis < 3; axis++) {
-    int64_t in = problem->in[axis], stride = problem->stride[axis];
-    int64_t phases = in < stride ? in : stride, taps = problem->filter[axis];
+    int64_t in = problem->conv.in[axis], stride = problem->conv.stride[axis];
+    int64_t phases = in < stride ? in : stride, taps = problem->conv.filter[axis];
     extents->phases *= phases;
     extents->busy *= phases < taps ? phases : taps;
     extents->columns *= cvy_ocl_ceil_div(in, stride);
@@ -47,14 +48,14 @@ static void cut_phases(const cvy_problem *problem, cvy_ocl_implicit_gemm_extents
 }
 
 cvy_ocl_implicit_gemm_extents cvy_ocl_implicit_gemm_extents_of(const cvy_problem *problem) {
-  int64_t c = problem->c / problem->groups, k = problem->k / problem->groups;
-  int64_t taps = cvy_filter_volume(problem), positions = problem->n * cvy_out_volume(problem);
+  int64_t c = problem->conv.c / problem->conv.groups, k = problem->conv.k / problem->conv.groups;
+  int64_t taps = cvy_filter_volume(problem), positions = problem->conv.n * cvy_out_volume(problem);
   cvy_ocl_implicit_gemm_extents extents = {
       .rows = k, .columns = positions, .depth = c, .terms = c * taps, .phases = 1, .busy = 1};
   if (cvy_ocl_is_weights(problem)) {
     extents.columns = c * taps;
     extents.terms = positions;
-  } else if (problem->direction == CONVOY_BACKWARD_DATA) {
+  } else if (problem->operation == CONVOY_BACKWARD_DATA) {
     extents.rows = c;
     extents.depth = k;
     cut_phases(problem, &extents);
@@ -68,9 +69,9 @@ cvy_ocl_implicit_gemm_extents cvy_ocl_implicit_gemm_extents_of(const cvy_problem
 static void slice_positions(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
                             cvy_ocl_implicit_gemm_plan *plan) {
   cvy_ocl_product *product = &plan->product;
-  int64_t images = problem->n > 0 ? problem->n : 1;
+  int64_t images = problem->conv.n > 0 ? problem->conv.n : 1;
   int64_t terms = images * cvy_out_volume(problem);
-  int64_t tiles = product->row_tiles * product->column_tiles * problem->groups;
+  int64_t tiles = product->row_tiles * product->column_tiles * problem->conv.groups;
   int64_t slices = cvy_ocl_split_k(problem, facts, per_unit, tiles, cvy_ocl_ceil_div(terms, 64));
   product->slice_length = cvy_ocl_round_up(cvy_ocl_ceil_div(terms, slices), plan->tile.bk);
   product->slices = cvy_ocl_ceil_div(terms, product->slice_length);
@@ -84,7 +85,7 @@ static void slice_blocks(const cvy_problem *problem, int64_t slices,
   product->slice_length = cvy_ocl_ceil_div(blocks, slices);
   product->slices = cvy_ocl_ceil_div(blocks, product->slice_length);
   plan->packed =
-      problem->groups * cvy_filter_volume(problem) * product->depth_up * product->rows_up;
+      problem->conv.groups * cvy_filter_volume(problem) * product->depth_up * product->rows_up;
 }
 
 static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const cvy_facts *facts,
@@ -105,10 +106,10 @@ static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const
     slice_positions(problem, facts, v[GEMM_SLICES], &plan);
   else
     slice_blocks(problem, v[GEMM_SLICES], &plan);
-  plan.work_groups = product->row_tiles * product->column_tiles * problem->groups * extents.phases *
-                     product->slices;
+  plan.work_groups = product->row_tiles * product->column_tiles * problem->conv.groups *
+                     extents.phases * product->slices;
   if (product->slices > 1)
-    plan.scratch = product->slices * cvy_problem_count(problem, cvy_problem_operands(problem).out);
+    plan.scratch = product->slices * cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
   return plan;
 }
 
@@ -118,7 +119,7 @@ cvy_ocl_implicit_gemm_plan cvy_ocl_implicit_gemm_plan_for(const cvy_problem *pro
   cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
   cvy_ocl_implicit_gemm_plan plan = plan_product(&product, facts, params);
   plan.scatters = cvy_ocl_implicit_gemm_scatters(problem);
-  if (plan.scatters) plan.scratch = plan.product.slices * cvy_problem_count(&product, CVY_X);
+  if (plan.scatters) plan.scratch = plan.product.slices * cvy_conv_count(&product, CVY_X);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 /* The cut that ocl.implicit_gemm begins with: of a list of tiles and numbers of slices the one that
  * a simple model of a GPU expects to be fastest. Times are in multiply-adds of one compute unit. */
 #include "ocl/implicit_gemm.h"
+#include "problem/conv/conv.h"
 
 /* `share` is the speed of the tile's loop as a part of what the best tile reaches, with one tap and
  * with several. */
@@ -90,7 +91,8 @@ typedef struct expectation {
 
 static int64_t tiles_of(const expectation *of, const tile_choice *tile) {
   return cvy_ocl_ceil_div(of->extents.rows, tile->bm) *
-         cvy_ocl_ceil_div(of->extents.columns, tile->bn) * of->problem->groups * of->extents.busy;
+         cvy_ocl_ceil_div(of->extents.columns, tile->bn) * of->problem->conv.groups *
+         of->extents.busy;
 }
 
 /* AMD's compilers spill what does not go into 256 registers: an item's sums, and what it loads for
@@ -168,7 +170,7 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
                     facts,
                     list,
                     cvy_ocl_implicit_gemm_extents_of(&product),
-                    (double)cvy_problem_count(&product, cvy_problem_operands(problem).out),
+                    (double)cvy_conv_count(&product, cvy_conv_operands_of(problem).out),
                     cvy_ocl_implicit_gemm_scatters(problem)};
   double least = 1e300;
   for (size_t i = 0; i < list->count; i++) {

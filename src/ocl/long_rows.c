@@ -2,6 +2,7 @@
  * EEG, sound and other series. Rows of one array meet rows of the other. Scratch memory holds the
  * partial results of backward_weights. */
 #include "ocl/long_rows.h"
+#include "problem/conv/conv.h"
 
 /* ITEMS are those of a work-group, at most. CHANNELS and COLUMNS are results per item, for
  * backward_weights output channels and taps. LANES, of forward and backward_data, are items that
@@ -35,22 +36,23 @@ static int64_t larger(int64_t a, int64_t b) {
 
 /* The extents of the array whose positions are the items' results, and its channels. */
 static const int64_t *results(const cvy_problem *problem, int64_t *channels) {
-  bool data = problem->direction == CONVOY_BACKWARD_DATA;
-  *channels = data ? problem->c : problem->k;
-  return data ? problem->in : problem->out;
+  bool data = problem->operation == CONVOY_BACKWARD_DATA;
+  *channels = data ? problem->conv.c : problem->conv.k;
+  return data ? problem->conv.in : problem->conv.out;
 }
 
 /* Rows of the source that a row of results meets. */
 static int64_t lines_of(const cvy_problem *problem) {
-  bool forward = problem->direction == CONVOY_FORWARD;
-  return (forward ? problem->c : problem->k) * problem->filter[0] * problem->filter[1];
+  bool forward = problem->operation == CONVOY_FORWARD;
+  return (forward ? problem->conv.c : problem->conv.k) * problem->conv.filter[0] *
+         problem->conv.filter[1];
 }
 
 static void cut_weights(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
                         cvy_ocl_long_rows_plan *plan) {
-  const int64_t *out = problem->out, taps = problem->filter[2];
-  int64_t rows_of_filter = problem->c * problem->filter[0] * problem->filter[1];
-  int64_t images = problem->n > 0 ? problem->n : 1;
+  const int64_t *out = problem->conv.out, taps = problem->conv.filter[2];
+  int64_t rows_of_filter = problem->conv.c * problem->conv.filter[0] * problem->conv.filter[1];
+  int64_t images = problem->conv.n > 0 ? problem->conv.n : 1;
   plan->across = cvy_ocl_ceil_div(taps, plan->columns);
   if (plan->across > plan->items / 4) plan->across = larger(plan->items / 4, 1);
   plan->along = plan->items / plan->across;
@@ -62,7 +64,7 @@ static void cut_weights(const cvy_problem *problem, const cvy_facts *facts, int6
   plan->slice_length = cvy_ocl_ceil_div(plan->pieces, slices);
   plan->slices = cvy_ocl_ceil_div(plan->pieces, plan->slice_length);
   plan->work_groups = tiles * plan->slices;
-  if (plan->slices > 1) plan->scratch = plan->slices * cvy_problem_count(problem, CVY_W);
+  if (plan->slices > 1) plan->scratch = plan->slices * cvy_conv_count(problem, CVY_W);
 }
 
 cvy_ocl_long_rows_plan cvy_ocl_long_rows_plan_for(const cvy_problem *problem,
@@ -83,15 +85,15 @@ cvy_ocl_long_rows_plan cvy_ocl_long_rows_plan_for(const cvy_problem *problem,
     return plan;
   }
   int64_t tiles = cvy_ocl_ceil_div(extent[2], plan.items / plan.items_per_result * plan.columns);
-  plan.work_groups = plan.blocks * tiles * extent[1] * extent[0] * problem->n;
+  plan.work_groups = plan.blocks * tiles * extent[1] * extent[0] * problem->conv.n;
   return plan;
 }
 
 /* Local memory in floats, counted as in the kernels. */
 static int64_t local_floats(const cvy_problem *problem, const cvy_ocl_long_rows_plan *plan) {
-  int64_t columns = plan->columns, steps = cvy_ocl_ceil_div(problem->filter[2], columns);
+  int64_t columns = plan->columns, steps = cvy_ocl_ceil_div(problem->conv.filter[2], columns);
   if (cvy_ocl_is_weights(problem)) {
-    int64_t stride = problem->stride[2], dilation = problem->dilation[2];
+    int64_t stride = problem->conv.stride[2], dilation = problem->conv.dilation[2];
     int64_t x = (plan->positions - 4) * stride + (plan->across * columns - 4) * dilation +
                 3 * stride + 3 * dilation + 4;
     return larger(plan->channels * plan->positions + x, 2 * columns * plan->items);
@@ -102,15 +104,17 @@ static int64_t local_floats(const cvy_problem *problem, const cvy_ocl_long_rows_
 }
 
 static bool valid_rows(const cvy_problem *problem, const int32_t *v) {
-  int64_t across = v[ITEMS] / v[LANES], steps = cvy_ocl_ceil_div(problem->filter[2], v[COLUMNS]);
-  return v[POSITIONS] == 1 && v[SLICES] == 1 && problem->stride[2] == 1 &&
-         problem->dilation[2] == 1 && v[ITEMS] % v[LANES] == 0 && v[LANES] <= lines_of(problem) &&
+  int64_t across = v[ITEMS] / v[LANES],
+          steps = cvy_ocl_ceil_div(problem->conv.filter[2], v[COLUMNS]);
+  return v[POSITIONS] == 1 && v[SLICES] == 1 && problem->conv.stride[2] == 1 &&
+         problem->conv.dilation[2] == 1 && v[ITEMS] % v[LANES] == 0 &&
+         v[LANES] <= lines_of(problem) &&
          cvy_ocl_ceil_div((across + steps) * v[COLUMNS], across) <= MOST_LOADS;
 }
 
 static bool valid_weights(const cvy_problem *problem, const int32_t *v) {
   return v[LANES] == 1 && v[POSITIONS] % 4 == 0 &&
-         3 * problem->stride[2] + 3 * problem->dilation[2] + 1 <= MOST_WINDOW;
+         3 * problem->conv.stride[2] + 3 * problem->conv.dilation[2] + 1 <= MOST_WINDOW;
 }
 
 static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
@@ -139,9 +143,9 @@ static int32_t channels_for(int64_t channels, const int32_t *list) {
  * three others multiply. */
 static void defaults_weights(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
   static const int32_t list[] = {8, 6, 5, 4, 3, 2, 1, 0};
-  int64_t taps = problem->filter[2], row = problem->out[2];
+  int64_t taps = problem->conv.filter[2], row = problem->conv.out[2];
   bool small = facts->info.type == CONVOY_DEVICE_CPU;
-  int32_t channels = channels_for(problem->k, list);
+  int32_t channels = channels_for(problem->conv.k, list);
   int32_t positions = 32;
   while (positions < row && positions < 512) positions *= 2;
   *out = (cvy_params){{small ? 32 : 128, channels, taps > 12 ? 8 : 4, 1, positions, 4}};
@@ -160,7 +164,8 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts, const 
   double tile = (double)(plan.items / plan.items_per_result * plan.columns);
   double enough = 4.0 * facts->info.compute_units;
   double groups = (double)plan.work_groups;
-  return (groups < enough ? enough : groups) * (tile + .1 * (double)problem->filter[2]) / speed;
+  return (groups < enough ? enough : groups) * (tile + .1 * (double)problem->conv.filter[2]) /
+         speed;
 }
 
 static void defaults_rows(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
@@ -169,9 +174,9 @@ static void defaults_rows(const cvy_problem *problem, const cvy_facts *facts, cv
     double speed;
   } list[] = {{16, 1}, {12, .97}, {8, .97}, {4, .7}};
   static const int32_t outputs[] = {4, 5, 6, 3, 2, 1, 0};
-  bool forward = problem->direction == CONVOY_FORWARD;
+  bool forward = problem->operation == CONVOY_FORWARD;
   bool small = facts->info.type == CONVOY_DEVICE_CPU;
-  int32_t channels = forward ? channels_for(problem->k, outputs) : (int32_t)problem->c;
+  int32_t channels = forward ? channels_for(problem->conv.k, outputs) : (int32_t)problem->conv.c;
   int32_t sharing = 4;
   while (sharing > lines_of(problem)) sharing /= 2;
   if (forward) sharing = 1;
@@ -197,20 +202,21 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
-  if (problem->groups != 1 || problem->c > MOST_CHANNELS || problem->filter[2] < LEAST_TAPS) {
+  if (problem->conv.groups != 1 || problem->conv.c > MOST_CHANNELS ||
+      problem->conv.filter[2] < LEAST_TAPS) {
     cvy_text_add(reason,
                  "%lld channels in %lld groups, %lld taps in a row, takes up to %d channels in one "
                  "and from %d taps on",
-                 (long long)problem->c, (long long)problem->groups, (long long)problem->filter[2],
-                 MOST_CHANNELS, LEAST_TAPS);
+                 (long long)problem->conv.c, (long long)problem->conv.groups,
+                 (long long)problem->conv.filter[2], MOST_CHANNELS, LEAST_TAPS);
     return false;
   }
   cvy_params params;
   defaults(problem, facts, &params);
   if (valid(&params, problem, facts)) return true;
   cvy_text_add(reason, "stride %lld or dilation %lld along the row, or %lld taps, are beyond it",
-               (long long)problem->stride[2], (long long)problem->dilation[2],
-               (long long)problem->filter[2]);
+               (long long)problem->conv.stride[2], (long long)problem->conv.dilation[2],
+               (long long)problem->conv.filter[2]);
   return false;
 }
 
@@ -222,7 +228,7 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
 /* For a dozen taps of forward ocl.few_channels is faster, which has them in registers. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   if (facts->info.type == CONVOY_DEVICE_CPU) return false;
-  return problem->direction != CONVOY_FORWARD || problem->filter[2] >= 16;
+  return problem->operation != CONVOY_FORWARD || problem->conv.filter[2] >= 16;
 }
 
 const cvy_algorithm cvy_ocl_long_rows = {

@@ -1,6 +1,7 @@
 /* What the OpenCL algorithms share: sizes of work-groups, slices of sums, and which problems their
  * numbers fit. */
 #include "ocl/plan.h"
+#include "problem/conv/conv.h"
 
 int64_t cvy_ocl_group_items(const cvy_facts *facts) {
   int64_t wanted = facts->info.type == CONVOY_DEVICE_CPU ? 64 : 256;
@@ -11,7 +12,7 @@ int64_t cvy_ocl_group_items(const cvy_facts *facts) {
 
 int64_t cvy_ocl_split_k(const cvy_problem *problem, const cvy_facts *facts, int64_t per_unit,
                         int64_t tiles, int64_t most) {
-  int64_t weights = cvy_problem_count(problem, CVY_W);
+  int64_t weights = cvy_conv_count(problem, CVY_W);
   int64_t room = facts->workspace_limit / (int64_t)sizeof(float) / weights;
   int64_t slices = per_unit * (int64_t)facts->info.compute_units / tiles;
   if (slices > most) slices = most;
@@ -40,19 +41,19 @@ int32_t cvy_ocl_listed(const cvy_param *param, int64_t most) {
 static int64_t farthest_position(const cvy_problem *problem) {
   double most = 0;
   for (int axis = 0; axis < 3; axis++) {
-    double at = (double)problem->in[axis] + (double)problem->pad[axis] +
-                (double)problem->out[axis] * (double)problem->stride[axis] +
-                (double)problem->filter[axis] * (double)problem->dilation[axis];
+    double at = (double)problem->conv.in[axis] + (double)problem->conv.pad[axis] +
+                (double)problem->conv.out[axis] * (double)problem->conv.stride[axis] +
+                (double)problem->conv.filter[axis] * (double)problem->conv.dilation[axis];
     if (at > most) most = at;
   }
   return most < 9e18 ? (int64_t)most : INT64_MAX;
 }
 
 static int64_t largest_count(const cvy_problem *problem) {
-  int64_t most = cvy_problem_count(problem, CVY_X);
-  const cvy_array others[] = {CVY_W, CVY_Y};
+  int64_t most = cvy_conv_count(problem, CVY_X);
+  const cvy_conv_array others[] = {CVY_W, CVY_Y};
   for (size_t i = 0; i < CVY_COUNT(others); i++) {
-    int64_t count = cvy_problem_count(problem, others[i]);
+    int64_t count = cvy_conv_count(problem, others[i]);
     if (count > most) most = count;
   }
   return most;

@@ -19,7 +19,7 @@ static inline int64_t cvy_ocl_round_up(int64_t a, int64_t b) {
 }
 
 static inline bool cvy_ocl_is_weights(const cvy_problem *problem) {
-  return problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  return problem->operation == CONVOY_BACKWARD_WEIGHTS;
 }
 
 /* Items per work-group, for kernels that need no particular number. */

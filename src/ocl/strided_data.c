@@ -2,6 +2,7 @@
  * work-group. Scratch memory holds the partial results of the slices; the packed weights are a
  * prepacked operand. */
 #include "ocl/strided_data.h"
+#include "problem/conv/conv.h"
 
 /* BM, BN and BK are the tile's, as in plan.h; an item has TM rows and 4 columns. SLICES are those
  * of the sum. */
@@ -25,8 +26,8 @@ static const cvy_param params_list[] = {
 static int64_t shifts_of(const cvy_problem *problem) {
   int64_t shifts = 1;
   for (int axis = 0; axis < 3; axis++) {
-    int64_t stride = problem->stride[axis], pad = problem->pad[axis];
-    int64_t far = (problem->filter[axis] - 1) * problem->dilation[axis];
+    int64_t stride = problem->conv.stride[axis], pad = problem->conv.pad[axis];
+    int64_t far = (problem->conv.filter[axis] - 1) * problem->conv.dilation[axis];
     int64_t first = pad * (stride - 1) % stride + pad;
     int64_t last = (far + pad * (stride - 1)) % stride + pad - far;
     shifts *= (first - last) / stride + 1;
@@ -35,7 +36,7 @@ static int64_t shifts_of(const cvy_problem *problem) {
 }
 
 static int64_t phases_of(const cvy_problem *problem) {
-  return problem->stride[0] * problem->stride[1] * problem->stride[2];
+  return problem->conv.stride[0] * problem->conv.stride[1] * problem->conv.stride[2];
 }
 
 cvy_ocl_strided_data_plan cvy_ocl_strided_data_plan_for(const cvy_problem *problem,
@@ -46,11 +47,11 @@ cvy_ocl_strided_data_plan cvy_ocl_strided_data_plan_for(const cvy_problem *probl
   cvy_ocl_product *product = &plan.product;
   plan.items = plan.bm / plan.tm * (plan.bn / 4);
   plan.sums = phases_of(problem) * plan.tm * 4;
-  product->rows = problem->c / problem->groups;
-  product->depth = problem->k / problem->groups;
-  int64_t columns = problem->n;
+  product->rows = problem->conv.c / problem->conv.groups;
+  product->depth = problem->conv.k / problem->conv.groups;
+  int64_t columns = problem->conv.n;
   for (int axis = 0; axis < 3; axis++)
-    columns *= cvy_ocl_ceil_div(problem->in[axis], problem->stride[axis]);
+    columns *= cvy_ocl_ceil_div(problem->conv.in[axis], problem->conv.stride[axis]);
   product->row_tiles = cvy_ocl_ceil_div(product->rows, plan.bm);
   product->column_tiles = cvy_ocl_ceil_div(columns, plan.bn);
   product->rows_up = product->row_tiles * plan.bm;
@@ -58,9 +59,10 @@ cvy_ocl_strided_data_plan cvy_ocl_strided_data_plan_for(const cvy_problem *probl
   int64_t blocks = product->depth_up / plan.bk;
   product->slice_length = cvy_ocl_ceil_div(blocks, v[SLICES]);
   product->slices = cvy_ocl_ceil_div(blocks, product->slice_length);
-  plan.work_groups = product->row_tiles * product->column_tiles * problem->groups * product->slices;
-  plan.packed = problem->groups * taps * product->depth_up * product->rows_up;
-  if (product->slices > 1) plan.scratch = product->slices * cvy_problem_count(problem, CVY_X);
+  plan.work_groups =
+      product->row_tiles * product->column_tiles * problem->conv.groups * product->slices;
+  plan.packed = problem->conv.groups * taps * product->depth_up * product->rows_up;
+  if (product->slices > 1) plan.scratch = product->slices * cvy_conv_count(problem, CVY_X);
   return plan;
 }
 
@@ -108,7 +110,7 @@ static bool is_few(const cvy_problem *problem, const cvy_facts *facts, const cvy
  * unrolled. Blocks of channels are as deep as local memory takes, with room for a second
  * work-group. */
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  int64_t rows = problem->c / problem->groups;
+  int64_t rows = problem->conv.c / problem->conv.groups;
   bool two_rows = rows > 32 && phases_of(problem) <= 2;
   int32_t *v = out->value;
   *out = (cvy_params){{rows > 16 ? 32 : rows > 4 ? 16 : 4, rows > 4 ? 64 : 128, 4, 4, 1}};
@@ -128,8 +130,8 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   if (!cvy_ocl_fits_int(problem, reason)) return false;
-  double phases =
-      (double)problem->stride[0] * (double)problem->stride[1] * (double)problem->stride[2];
+  double phases = (double)problem->conv.stride[0] * (double)problem->conv.stride[1] *
+                  (double)problem->conv.stride[2];
   if (phases < 2 || phases > 8 || cvy_filter_volume(problem) > MOST_TAPS) {
     cvy_text_add(reason, "a stride of %.0f positions and %lld taps; takes 2 to 8 and at most %d",
                  phases, (long long)cvy_filter_volume(problem), MOST_TAPS);

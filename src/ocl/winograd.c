@@ -4,6 +4,7 @@
  * scratch memory holds the transformed arrays of as many images as fit, or the partial results of a
  * fused gradient; transformed weights are a prepacked operand. */
 #include "ocl/winograd.h"
+#include "problem/conv/conv.h"
 
 static const cvy_param params_list[] = {
     [WINOGRAD_TILE] = {"TILE", {2, 4, 0}},
@@ -25,13 +26,14 @@ static const cvy_param params_list[] = {
 #define FEWEST_TILES 64
 
 int64_t cvy_ocl_winograd_tiles(const cvy_problem *problem, int64_t tile) {
-  const int64_t *out = problem->direction == CONVOY_BACKWARD_DATA ? problem->in : problem->out;
+  const int64_t *out =
+      problem->operation == CONVOY_BACKWARD_DATA ? problem->conv.in : problem->conv.out;
   return out[0] * cvy_ocl_ceil_div(out[1], tile) * cvy_ocl_ceil_div(out[2], tile);
 }
 
 /* The extents of the products for a piece of `images` images. */
 static void measure(const cvy_problem *problem, int64_t images, cvy_ocl_winograd_plan *plan) {
-  int64_t c = problem->c / problem->groups, k = problem->k / problem->groups;
+  int64_t c = problem->conv.c / problem->conv.groups, k = problem->conv.k / problem->conv.groups;
   int64_t tiles = images * cvy_ocl_winograd_tiles(problem, plan->tile);
   const struct {
     int64_t rows, columns, depth;
@@ -41,9 +43,9 @@ static void measure(const cvy_problem *problem, int64_t images, cvy_ocl_winograd
       [CONVOY_BACKWARD_WEIGHTS] = {k, c, tiles},
   };
   plan->images = images;
-  plan->product.rows = extents[problem->direction].rows;
-  plan->product.columns = extents[problem->direction].columns;
-  plan->product.depth = extents[problem->direction].depth;
+  plan->product.rows = extents[problem->operation].rows;
+  plan->product.columns = extents[problem->operation].columns;
+  plan->product.depth = extents[problem->operation].depth;
 }
 
 cvy_ocl_winograd_plan cvy_ocl_winograd_extents(const cvy_problem *problem, int64_t tile,
@@ -57,7 +59,7 @@ static void cut_products(const cvy_problem *problem, int64_t slices, cvy_ocl_win
   const cvy_ocl_tile *tile = &plan->product_tile;
   cvy_ocl_product *product = &plan->product;
   int64_t points = (plan->tile + 2) * (plan->tile + 2);
-  plan->matrices = points * problem->groups;
+  plan->matrices = points * problem->conv.groups;
   plan->items = tile->bm / tile->tm * (tile->bn / tile->tn);
   product->row_tiles = cvy_ocl_ceil_div(product->rows, tile->bm);
   product->column_tiles = cvy_ocl_ceil_div(product->columns, tile->bn);
@@ -72,13 +74,13 @@ static void cut_products(const cvy_problem *problem, int64_t slices, cvy_ocl_win
 /* Makes it the plan of one kernel, whose work-groups do all points of their tiles. */
 static void fuse(const cvy_problem *problem, cvy_ocl_winograd_plan *plan) {
   const cvy_ocl_product *product = &plan->product;
-  int64_t points = plan->matrices / problem->groups;
+  int64_t points = plan->matrices / problem->conv.groups;
   plan->fused = true;
   plan->items *= points;
   plan->work_groups /= points;
   plan->weights =
       cvy_ocl_is_weights(problem) ? 0 : plan->matrices * product->rows_up * product->depth_up;
-  if (product->slices > 1) plan->scratch = product->slices * cvy_problem_count(problem, CVY_W);
+  if (product->slices > 1) plan->scratch = product->slices * cvy_conv_count(problem, CVY_W);
   plan->largest = plan->weights > plan->scratch ? plan->weights : plan->scratch;
 }
 
@@ -87,7 +89,7 @@ static int64_t fused_slices(const cvy_problem *problem, const cvy_facts *facts, 
                             const cvy_ocl_winograd_plan *plan) {
   int64_t rows = cvy_ocl_ceil_div(plan->product.rows, plan->product_tile.bm);
   int64_t columns = cvy_ocl_ceil_div(plan->product.columns, plan->product_tile.bn);
-  return cvy_ocl_split_k(problem, facts, per_unit, rows * columns * problem->groups,
+  return cvy_ocl_split_k(problem, facts, per_unit, rows * columns * problem->conv.groups,
                          cvy_ocl_ceil_div(plan->product.depth, FEWEST_TILES));
 }
 
@@ -121,7 +123,7 @@ cvy_ocl_winograd_plan cvy_ocl_winograd_plan_for(const cvy_problem *problem, cons
   cvy_ocl_winograd_plan plan = {.tile = v[WINOGRAD_TILE],
                                 .product_tile = {v[WINOGRAD_BM], v[WINOGRAD_BN], v[WINOGRAD_BK],
                                                  v[WINOGRAD_TM], v[WINOGRAD_TN]}};
-  int64_t images = problem->n > 0 ? problem->n : 1;
+  int64_t images = problem->conv.n > 0 ? problem->conv.n : 1;
   if (v[WINOGRAD_FUSED] == 2) {
     measure(problem, images, &plan);
     int64_t slices =
@@ -139,7 +141,7 @@ cvy_ocl_winograd_plan cvy_ocl_winograd_plan_for(const cvy_problem *problem, cons
      * cannot fit are skipped. */
     int64_t least = plan.scratch / (room(facts) + 1) * pieces;
     if (pieces < least) pieces = least;
-    images = cvy_ocl_ceil_div(problem->n, pieces + 1);
+    images = cvy_ocl_ceil_div(problem->conv.n, pieces + 1);
   }
 }
 
@@ -187,13 +189,15 @@ bool cvy_ocl_winograd_valid(const cvy_params *params, const cvy_problem *problem
 }
 
 static bool is_three_by_three(const cvy_problem *problem) {
-  if (problem->filter[0] != 1 || problem->stride[0] != 1 || problem->in[0] != problem->out[0])
+  if (problem->conv.filter[0] != 1 || problem->conv.stride[0] != 1 ||
+      problem->conv.in[0] != problem->conv.out[0])
     return false;
   for (int axis = 1; axis < 3; axis++) {
-    if (problem->filter[axis] != 3 || problem->stride[axis] != 1 || problem->dilation[axis] != 1)
+    if (problem->conv.filter[axis] != 3 || problem->conv.stride[axis] != 1 ||
+        problem->conv.dilation[axis] != 1)
       return false;
   }
-  return problem->pad[0] == 0;
+  return problem->conv.pad[0] == 0;
 }
 
 /* How far rounding errors of a tile of 4 grow: the transforms multiply an error of one unit by at
@@ -206,8 +210,9 @@ static bool is_three_by_three(const cvy_problem *problem) {
 #define LEAST_PLANE 4
 
 static bool is_large_enough(const cvy_problem *problem, cvy_text *reason) {
-  const int64_t *out = problem->direction == CONVOY_BACKWARD_DATA ? problem->in : problem->out;
-  int64_t images = problem->n > 0 ? problem->n : 1;
+  const int64_t *out =
+      problem->operation == CONVOY_BACKWARD_DATA ? problem->conv.in : problem->conv.out;
+  int64_t images = problem->conv.n > 0 ? problem->conv.n : 1;
   int64_t depth = cvy_ocl_winograd_extents(problem, 4, images).product.depth;
   if (depth >= LEAST_TERMS && out[1] >= LEAST_PLANE && out[2] >= LEAST_PLANE) return true;
   cvy_text_add(reason,

@@ -112,10 +112,10 @@ static double cost_of(const cvy_problem *problem, const cvy_facts *facts,
                 (double)product->columns_up * (double)product->depth_up;
   double units = facts->info.compute_units;
   if (plan.fused) return cost_of_fused(&plan, sums, units);
-  double pieces = (double)cvy_ocl_ceil_div(problem->n, plan.images);
+  double pieces = (double)cvy_ocl_ceil_div(problem->conv.n, plan.images);
   double values = (double)plan.images * (double)cvy_ocl_winograd_tiles(problem, plan.tile) *
-                  (double)(problem->c + problem->k);
-  double points = (double)plan.matrices / (double)problem->groups;
+                  (double)(problem->conv.c + problem->conv.k);
+  double points = (double)plan.matrices / (double)problem->conv.groups;
   double byte = is_amd(facts) ? BYTE_WORK_AMD : BYTE_WORK;
   double moved = 4 * values * (points + (double)(plan.tile * plan.tile)) * byte;
   double streamed = 4 * values * points * byte;
@@ -137,7 +137,7 @@ static void try_fused(const cvy_problem *problem, const cvy_facts *facts, cvy_pa
 }
 
 static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  int64_t images = problem->n > 0 ? problem->n : 1;
+  int64_t images = problem->conv.n > 0 ? problem->conv.n : 1;
   cvy_ocl_product product = cvy_ocl_winograd_extents(problem, 4, images).product;
   out->value[WINOGRAD_TILE] = 4;
   out->value[WINOGRAD_FUSED] = 1;

@@ -5,41 +5,9 @@
 
 /* ------------------------------------------------------------------------ commands */
 
-static bool positive(const int64_t *values, int count) {
-  for (int i = 0; i < count; ++i)
-    if (values[i] < 1) return false;
-  return true;
-}
-
-/* Whether the product of `count` positive extents times 4 bytes fits int64_t. */
-static bool bytes_fit(int64_t a, int64_t b, const int64_t *extents) {
-  int64_t bytes = sizeof(float);
-  const int64_t factors[] = {a, b, extents[0], extents[1], extents[2]};
-  for (size_t i = 0; i < CVY_COUNT(factors); ++i)
-    if (__builtin_mul_overflow(bytes, factors[i], &bytes)) return false;
-  return true;
-}
-
-static bool switches_legal(const cvy_problem *p) {
-  return p->direction >= 0 && p->direction < CONVOY_DIRECTIONS && (p->accumulate & ~1) == 0 &&
-         (p->has_bias & ~1) == 0 && p->activation >= CONVOY_IDENTITY &&
-         p->activation <= CONVOY_LEAKY_RELU && p->rank >= 1 && p->rank <= CONVOY_MAX_RANK;
-}
-
-static bool extents_legal(const cvy_problem *p) {
-  if (p->n < 0 || p->c < 1 || p->k < 1 || p->groups < 1) return false;
-  if (p->c % p->groups != 0 || p->k % p->groups != 0) return false;
-  if (!positive(p->in, 3) || !positive(p->filter, 3) || !positive(p->out, 3)) return false;
-  if (!positive(p->stride, 3) || !positive(p->dilation, 3)) return false;
-  for (int i = 0; i < 3; ++i)
-    if (p->pad[i] < 0) return false;
-  return bytes_fit(p->n, p->c, p->in) && bytes_fit(p->n, p->k, p->out) &&
-         bytes_fit(p->k, p->c / p->groups, p->filter);
-}
-
 static convoy_status check_build(const cvy_command *command, int32_t rows) {
   const cvy_job *job = &command->job;
-  if (!switches_legal(&job->problem) || !extents_legal(&job->problem))
+  if (!cvy_problem_legal(&job->problem))
     return cvy_fail(CONVOY_ERR_DEVICE, "job with an impossible problem");
   if (job->algorithm < 0 || job->algorithm >= rows)
     return cvy_fail(CONVOY_ERR_DEVICE, "job for algorithm %d of %d", job->algorithm, rows);

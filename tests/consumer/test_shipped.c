@@ -1,5 +1,5 @@
-/* Tuning files that come with the library, in share/convoy/tune beside it: here beside this program, which
- * has the library inside. */
+/* Tuning files that come with the library, in share/convoy/tune beside it: here beside this
+ * program, which has the library inside. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "common/device.h"
 #include "core/tune/tunefile.h"
 #include "os/os.h"
+#include "problem/conv/conv.h"
 
 static const char problem_text[] = "n1c4h6w6 k8r3s3 pad1 forward";
 static test_case problem;
@@ -40,8 +41,8 @@ static void format(const char *algorithm, const char *params, char *line, size_t
   convoy_close(context);
   cvy_record_place(&facts, &record);
   cvy_text_copy(record.driver, sizeof record.driver, "another");
-  assert_int_equal(cvy_problem_make(&problem.conv, CONVOY_FORWARD, problem.x_shape, problem.w_shape,
-                                    0, false, NULL, &record.problem),
+  assert_int_equal(cvy_conv_make(&problem.conv, CONVOY_FORWARD, problem.x_shape, problem.w_shape, 0,
+                                 false, NULL, &record.problem),
                    CONVOY_OK);
   cvy_text_copy(record.algorithm, sizeof record.algorithm, algorithm);
   cvy_text_copy(record.params, sizeof record.params, params);

@@ -1,5 +1,6 @@
 /* The fake device: a queue of commands over arrays in memory. */
 #include "core/fake.h"
+#include "problem/conv/conv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ void fake_reset(void) {
 
 static bool takes_stride_1(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   (void)facts;
-  if (!fake.refuses_all && problem->stride[2] == 1) return true;
-  cvy_text_add(reason, "stride %lld is not 1", (long long)problem->stride[2]);
+  if (!fake.refuses_all && problem->conv.stride[2] == 1) return true;
+  cvy_text_add(reason, "stride %lld is not 1", (long long)problem->conv.stride[2]);
   return false;
 }
 
@@ -158,7 +159,7 @@ static bool lies_at(int64_t element) {
 }
 
 static void falsify(const cvy_problem *problem, float *out) {
-  int64_t count = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  int64_t count = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
   for (int64_t i = 0; i < count; i++) {
     if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
     if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
@@ -331,7 +332,7 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
 /* Compile workers call it, with a device each: only what they count is shared. */
 static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)device;
-  __atomic_fetch_add(&fake_seen.builds[job->problem.direction], 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&fake_seen.builds[job->problem.operation], 1, __ATOMIC_RELAXED);
   while (__atomic_load_n(&fake.builds_stuck, __ATOMIC_RELAXED)) usleep(1000);
   while (fake.builds_hang && !__atomic_load_n(interrupt, __ATOMIC_RELAXED)) usleep(1000);
   if (fake.builds_hang) return CONVOY_ERR_INTERRUPTED;

@@ -13,6 +13,7 @@
 #include "core/fake.h"
 #include "core/open.h"
 #include "os/os.h"
+#include "problem/conv/conv.h"
 
 static void test_marker_is_kept(void **state) {
   (void)state;
@@ -124,8 +125,7 @@ static void test_each_kernel_is_named(void **state) {
   const convoy_conv conv = CONVOY_CONV_INIT(1);
   const int64_t x[] = {1, 1, 9}, w[] = {1, 1, 3};
   cvy_problem problem;
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &problem),
-                   CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &problem), CONVOY_OK);
   cvy_choice choice = {.row = 0};
   char name[64];
   convoy_context *context = open_named("fake", CONVOY_NO);

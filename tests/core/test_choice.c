@@ -10,6 +10,7 @@
 #include "core/tune/choose.h"
 #include "core/tune/params.h"
 #include "core/tune/tunefile.h"
+#include "problem/conv/conv.h"
 
 static const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2};
 static const float x[] = {1, 2, 3, 4}, w[] = {1, 10};
@@ -183,7 +184,7 @@ static uint64_t tiled_hash(void) {
 static cvy_record record_for(const char *algorithm, const char *params, double milliseconds) {
   cvy_record record = {.hash = tiled_hash(), .milliseconds = milliseconds};
   assert_int_equal(
-      cvy_problem_make(&conv, CONVOY_FORWARD, x_shape, w_shape, 0, false, NULL, &record.problem),
+      cvy_conv_make(&conv, CONVOY_FORWARD, x_shape, w_shape, 0, false, NULL, &record.problem),
       CONVOY_OK);
   strcpy(record.algorithm, algorithm);
   strcpy(record.params, params);

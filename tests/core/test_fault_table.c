@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "problem/conv/conv.h"
 
 static cvy_fault_table table;
 static char text[CVY_FAULT_TABLE_TEXT], other[CVY_FAULT_TABLE_TEXT];
@@ -173,7 +174,7 @@ static void check_class(const char *problem, const char *wanted) {
   cvy_problem p;
   char got[CVY_CLASS_TEXT];
   assert_int_equal(cvy_parse_problem(problem, &conv, x, w, &direction), CONVOY_OK);
-  assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, false, NULL, &p), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, direction, x, w, 0, false, NULL, &p), CONVOY_OK);
   cvy_shape_class(&p, got, sizeof got);
   if (strcmp(got, wanted) != 0) fail_msg("%s: %s, not %s", problem, got, wanted);
 }
@@ -199,11 +200,10 @@ static void what_comes_on_top_is_part_of_the_class(void **state) {
   const convoy_epilogue relu = {sizeof relu, CONVOY_RELU, 0.0f, 0};
   const int64_t x[] = {1, 1, 5}, w[] = {1, 1, 1};
   cvy_problem p;
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, &relu, &p), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, false, &relu, &p), CONVOY_OK);
   cvy_shape_class(&p, text, sizeof text);
   assert_string_equal(text, "forward_r1_c0_k0_in0,0,3_point_s1_act");
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_BACKWARD_DATA, x, w, 1, false, NULL, &p),
-                   CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_BACKWARD_DATA, x, w, 1, false, NULL, &p), CONVOY_OK);
   cvy_shape_class(&p, text, sizeof text);
   assert_string_equal(text, "data_r1_c0_k0_in0,0,3_point_s1_sum");
 }
@@ -213,11 +213,12 @@ static void a_class_always_fits(void **state) {
   (void)state;
   cvy_problem p;
   memset(&p, 0x7f, sizeof p);
-  p.direction = CONVOY_BACKWARD_WEIGHTS;
-  p.rank = 3;
-  p.groups = 2;
-  for (int i = 0; i < 3; i++) p.out[i] = p.stride[i] = p.dilation[i] = p.filter[i] = 1 << 30;
-  p.pad[0] = 1;
+  p.operation = CONVOY_BACKWARD_WEIGHTS;
+  p.conv.rank = 3;
+  p.conv.groups = 2;
+  for (int i = 0; i < 3; i++)
+    p.conv.out[i] = p.conv.stride[i] = p.conv.dilation[i] = p.conv.filter[i] = 1 << 30;
+  p.conv.pad[0] = 1;
   cvy_shape_class(&p, text, CVY_CLASS_TEXT);
   assert_non_null(strstr(text, "_pad_sum_act"));
 }

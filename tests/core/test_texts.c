@@ -25,7 +25,7 @@ static void test_record_there_and_back(void **state) {
   assert_string_equal(record.algorithm, "ocl.x");
   assert_string_equal(record.device, "A card");
   assert_string_equal(record.driver, "1.2 (b)");
-  assert_int_equal(record.problem.in[2], 4);
+  assert_int_equal(record.problem.conv.in[2], 4);
   assert_string_equal(record.params, "A=1 B=2");
   assert_true(record.hash == 0xdeadbeef);
   assert_true(record.milliseconds == 0.412);

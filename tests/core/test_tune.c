@@ -1,5 +1,5 @@
-/* Tuning on the fake device, by a clock that its jobs move on as the script says: what is found, what
- * is never chosen, what is written down, who else sees it. */
+/* Tuning on the fake device, by a clock that its jobs move on as the script says: what is found,
+ * what is never chosen, what is written down, who else sees it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "core/open.h"
 #include "core/tune/tunedisk.h"
 #include "os/os.h"
+#include "problem/conv/conv.h"
 
 static const int64_t x_shape[] = {1, 1, 40}, w_shape[] = {1, 1, 2};
 static const convoy_conv conv = CONVOY_CONV_INIT(1);
@@ -320,7 +321,7 @@ static void test_two_processes(void **state) {
     int failed = 0;
     for (int i = 0; i < EACH; i++) {
       const int64_t x[] = {1 + p, 1 + i, 9}, w[] = {1, 1 + i, 3};
-      failed += cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &record.problem) ||
+      failed += cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &record.problem) ||
                 cvy_records_save(&record);
     }
     _exit(failed);

@@ -45,16 +45,16 @@ static void parts_cover_the_whole_once(void **state) {
 
 /* Where tap `tap` of output `o` of an axis reads in the whole, or -1 in the padding. */
 static int64_t reads(const cvy_problem *p, int axis, int64_t o, int64_t tap) {
-  int64_t i = o * p->stride[axis] - p->pad[axis] + tap * p->dilation[axis];
-  return i >= 0 && i < p->in[axis] ? i : -1;
+  int64_t i = o * p->conv.stride[axis] - p->conv.pad[axis] + tap * p->conv.dilation[axis];
+  return i >= 0 && i < p->conv.in[axis] ? i : -1;
 }
 
 static void check_block(const cvy_problem *p, const cvy_output_block *block, int axis) {
   int64_t in_row = 1, out_row = 1;
-  for (int i = axis + 1; i < 3; i++) in_row *= p->in[i], out_row *= p->out[i];
+  for (int i = axis + 1; i < 3; i++) in_row *= p->conv.in[i], out_row *= p->conv.out[i];
   assert_int_equal(block->out_at, block->first * out_row);
-  for (int64_t o = 0; o < block->p.out[axis]; o++) {
-    for (int64_t tap = 0; tap < p->filter[axis]; tap++) {
+  for (int64_t o = 0; o < block->p.conv.out[axis]; o++) {
+    for (int64_t tap = 0; tap < p->conv.filter[axis]; tap++) {
       int64_t here = reads(&block->p, axis, o, tap);
       int64_t there = reads(p, axis, block->first + o, tap);
       assert_int_equal(here < 0, there < 0);
@@ -67,25 +67,25 @@ static void blocks_see_the_input_of_their_outputs(void **state) {
   (void)state;
   test_random random = {9};
   for (int round = 0; round < ROUNDS; round++) {
-    cvy_problem p = {.n = test_between(&random, 1, 9)};
+    cvy_problem p = {.conv.n = test_between(&random, 1, 9)};
     for (int i = 0; i < 3; i++) {
-      p.in[i] = test_between(&random, 1, 12);
-      p.filter[i] = test_between(&random, 1, 4);
-      p.stride[i] = test_between(&random, 1, 3);
-      p.dilation[i] = test_between(&random, 1, 3);
-      p.pad[i] = test_between(&random, 0, 5);
-      p.out[i] = test_between(&random, 1, 12);
+      p.conv.in[i] = test_between(&random, 1, 12);
+      p.conv.filter[i] = test_between(&random, 1, 4);
+      p.conv.stride[i] = test_between(&random, 1, 3);
+      p.conv.dilation[i] = test_between(&random, 1, 3);
+      p.conv.pad[i] = test_between(&random, 0, 5);
+      p.conv.out[i] = test_between(&random, 1, 12);
     }
     cvy_output_blocks blocks = {.axis = (int)test_between(&random, 0, 2)};
-    int64_t extent = p.out[blocks.axis], outputs = 0;
+    int64_t extent = p.conv.out[blocks.axis], outputs = 0;
     blocks.outputs = cvy_cut_into(extent, test_between(&random, 1, 12), 1);
-    blocks.images = cvy_cut_into(p.n, test_between(&random, 1, 9), 1);
+    blocks.images = cvy_cut_into(p.conv.n, test_between(&random, 1, 9), 1);
     for (int64_t i = 0; i < cvy_output_blocks_count(&blocks); i++) {
       cvy_output_block block = cvy_output_block_at(&blocks, &p, i);
       check_block(&p, &block, blocks.axis);
-      outputs += block.p.out[blocks.axis] * cvy_range_length(block.images);
+      outputs += block.p.conv.out[blocks.axis] * cvy_range_length(block.images);
     }
-    assert_int_equal(outputs, extent * p.n);
+    assert_int_equal(outputs, extent * p.conv.n);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/cmocka.h"
 #include "cpu/work.h"
+#include "problem/conv/conv.h"
 
 static const char *const shapes[] = {
     "n3c5h17w14 k8r3s4 stride2,1 pad1:0,3 dil1,2",
@@ -245,13 +246,14 @@ static const char *const tight[] = {
 /* What is not finite in one channel is neither read by sums of others nor multiplied by 0 there. */
 static void check_spread(cvy_device *device, cpu_work *w) {
   const cvy_problem *p = &w->job.problem;
-  int64_t channels = p->c / p->groups, taps = cvy_filter_volume(p), volume = cvy_in_volume(p);
-  for (int64_t c = 0; c < p->c; c++) {
+  int64_t channels = p->conv.c / p->conv.groups, taps = cvy_filter_volume(p),
+          volume = cvy_in_volume(p);
+  for (int64_t c = 0; c < p->conv.c; c++) {
     float *x = w->a.values + c * volume, *last = x + volume - 1, before[] = {*x, *last};
     *x = *last = INFINITY;
     assert_int_equal(cpu_run(device, w), CONVOY_OK);
     for (int64_t i = 0; i < w->out.count; i++) {
-      if (i / taps % channels + i / taps / channels / (p->k / p->groups) * channels != c)
+      if (i / taps % channels + i / taps / channels / (p->conv.k / p->conv.groups) * channels != c)
         assert_true(isfinite(w->out.values[i]));
     }
     *x = before[0], *last = before[1];

@@ -14,9 +14,9 @@
 static bool belongs(const cvy_cpu_implicit_gemm_maps_plan *plan, int64_t tap, int64_t phase) {
   const cvy_problem *p = &plan->whole;
   for (int i = 2; i >= 0; i--) {
-    int64_t at = tap % p->filter[i], stride = plan->data ? p->stride[i] : 1;
-    if (at * p->dilation[i] % stride != phase % stride) return false;
-    tap /= p->filter[i];
+    int64_t at = tap % p->conv.filter[i], stride = plan->data ? p->conv.stride[i] : 1;
+    if (at * p->conv.dilation[i] % stride != phase % stride) return false;
+    tap /= p->conv.filter[i];
     phase /= stride;
   }
   return true;
@@ -38,9 +38,9 @@ static cvy_cpu_implicit_gemm_maps_plan plan_of(const int64_t filter[3], const in
                                                const int64_t dilation[3], bool data) {
   cvy_cpu_implicit_gemm_maps_plan plan = {.data = data, .taps = 1, .phases = 1};
   for (int i = 0; i < 3; i++) {
-    plan.whole.filter[i] = filter[i];
-    plan.whole.stride[i] = stride[i];
-    plan.whole.dilation[i] = dilation[i];
+    plan.whole.conv.filter[i] = filter[i];
+    plan.whole.conv.stride[i] = stride[i];
+    plan.whole.conv.dilation[i] = dilation[i];
     plan.taps *= filter[i];
     if (data) plan.phases *= stride[i];
   }

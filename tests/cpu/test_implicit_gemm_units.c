@@ -5,8 +5,8 @@
 #include "common/case.h"
 #include "common/cmocka.h"
 #include "common/random.h"
-#include "conv/problem.h"
 #include "cpu/implicit_gemm/backward_weights.h"
+#include "problem/conv/conv.h"
 
 enum { MOST_TIMES = 3 }; /* a unit's own places and its neighbours', in its own */
 
@@ -14,8 +14,8 @@ static cvy_problem problem_of(const char *text) {
   test_case given;
   cvy_problem problem;
   assert_true(test_case_parse(text, &given));
-  assert_int_equal(cvy_problem_make(&given.conv, CONVOY_BACKWARD_WEIGHTS, given.x_shape,
-                                    given.w_shape, 0.0f, false, NULL, &problem),
+  assert_int_equal(cvy_conv_make(&given.conv, CONVOY_BACKWARD_WEIGHTS, given.x_shape, given.w_shape,
+                                 0.0f, false, NULL, &problem),
                    CONVOY_OK);
   return problem;
 }
@@ -62,15 +62,16 @@ static void any_geometry(void **state) {
   test_random random = {5};
   for (int round = 0; round < 20000; round++) {
     cvy_problem p = problem_of("n1c1z1h1w1 k1t1r1s1 backward_weights");
-    p.n = test_between(&random, 1, 4);
-    p.c = test_between(&random, 1, 300);
-    p.k = test_between(&random, 2, 300);
+    p.conv.n = test_between(&random, 1, 4);
+    p.conv.c = test_between(&random, 1, 300);
+    p.conv.k = test_between(&random, 2, 300);
     for (int i = 0; i < 3; i++) {
-      p.filter[i] = test_between(&random, 1, 4) == 1 ? test_between(&random, 2, 20) : 1;
-      p.dilation[i] = p.filter[i] > 1 ? test_between(&random, 1, 40) : 1;
-      p.stride[i] = test_between(&random, 1, 3);
-      p.out[i] = test_between(&random, 1, i == 2 ? 4000 : 40);
-      p.in[i] = (p.out[i] - 1) * p.stride[i] + (p.filter[i] - 1) * p.dilation[i] + 1;
+      p.conv.filter[i] = test_between(&random, 1, 4) == 1 ? test_between(&random, 2, 20) : 1;
+      p.conv.dilation[i] = p.conv.filter[i] > 1 ? test_between(&random, 1, 40) : 1;
+      p.conv.stride[i] = test_between(&random, 1, 3);
+      p.conv.out[i] = test_between(&random, 1, i == 2 ? 4000 : 40);
+      p.conv.in[i] =
+          (p.conv.out[i] - 1) * p.conv.stride[i] + (p.conv.filter[i] - 1) * p.conv.dilation[i] + 1;
     }
     check(&p, (int32_t)test_between(&random, 1, 16));
   }

@@ -28,7 +28,7 @@ static void copies_are_equal(void **state) {
 
 static cpu_work run_named(cvy_device *device, const char *name, const char *shape, int direction) {
   cpu_work work = cpu_work_new(shape, direction, 0, test_fill_integers);
-  if (direction == CONVOY_FORWARD) work.job.problem.activation = CONVOY_RELU;
+  if (direction == CONVOY_FORWARD) work.job.problem.conv.activation = CONVOY_RELU;
   assert_true(cpu_choose_named(device, &work, name));
   assert_int_equal(cpu_run(device, &work), CONVOY_OK);
   return work;

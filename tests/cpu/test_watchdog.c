@@ -17,6 +17,7 @@
 #include "cpu/team.h"
 #include "cpu/threads/threads.h"
 #include "os/os.h"
+#include "problem/conv/conv.h"
 
 #define LIMIT 0.36 /* seconds: a look every 30 ms */
 #define CHILD_SECONDS 30
@@ -65,7 +66,7 @@ static int64_t run_job(watched *w, cvy_task *task) {
   const convoy_conv conv = CONVOY_CONV_INIT(1);
   const int64_t x[] = {5, 77, 9}, filter[] = {2, 77, 3};
   cvy_problem problem;
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, filter, 0, false, NULL, &problem),
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, filter, 0, false, NULL, &problem),
                    CONVOY_OK);
   int64_t before = cvy_watchdog_stalls(w->watchdog);
   cvy_watchdog_begin(w->watchdog, &problem, "cpu.test");

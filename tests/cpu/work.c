@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "problem/conv/conv.h"
 
 const char *const cpu_directions[CONVOY_DIRECTIONS] = {"forward", "backward_data",
                                                        "backward_weights", "backward_bias"};
@@ -26,12 +27,11 @@ cpu_work cpu_work_new(const char *shape, int direction, float beta, cpu_fill *fi
   snprintf(text, sizeof text, "%s %s", shape, cpu_directions[direction]);
   assert_int_equal(cvy_parse_problem(text, &conv, x_shape, w_shape, &parsed), CONVOY_OK);
   cvy_problem *p = &w.job.problem;
-  assert_int_equal(cvy_problem_make(&conv, parsed, x_shape, w_shape, beta, false, NULL, p),
-                   CONVOY_OK);
-  cvy_operands operands = cvy_problem_operands(p);
-  w.a = test_array_new(cvy_problem_count(p, operands.a));
-  w.b = test_array_new(operands.has_b ? cvy_problem_count(p, operands.b) : 1);
-  w.out = test_array_new(cvy_problem_count(p, operands.out));
+  assert_int_equal(cvy_conv_make(&conv, parsed, x_shape, w_shape, beta, false, NULL, p), CONVOY_OK);
+  cvy_conv_operands operands = cvy_conv_operands_of(p);
+  w.a = test_array_new(cvy_conv_count(p, operands.a));
+  w.b = test_array_new(operands.has_b ? cvy_conv_count(p, operands.b) : 1);
+  w.out = test_array_new(cvy_conv_count(p, operands.out));
   fill(&random, w.a.values, w.a.count);
   fill(&random, w.b.values, w.b.count);
   w.job.a.host = w.a.values, w.job.b.host = w.b.values, w.job.out.host = w.out.values;
@@ -50,7 +50,7 @@ bool cpu_choose(const cvy_device *device, cpu_work *work, int row) {
   const cvy_facts *facts = cvy_backend_cpu.facts(device);
   char reason[256] = "";
   cvy_text text = cvy_text_in(reason, sizeof reason);
-  if (!(algorithm->directions & 1u << work->job.problem.direction)) return false;
+  if (!(algorithm->directions & 1u << work->job.problem.operation)) return false;
   if (algorithm->accepts && !algorithm->accepts(&work->job.problem, facts, &text)) {
     assert_true(strlen(reason) > 10);
     return false;

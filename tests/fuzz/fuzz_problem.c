@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 

@@ -1,13 +1,14 @@
-/* Any bytes as what a library writes into the ring: the worker's command loop refuses what is impossible,
- * and hands its engine nothing that is outside of a block or cannot be counted.
+/* Any bytes as what a library writes into the ring: the worker's command loop refuses what is
+ * impossible, and hands its engine nothing that is outside of a block or cannot be counted.
  *
- * The input is a list of assignments, a byte for the field and eight for its value; field 0 posts the
- * command made so far. So the corpus stays good when structs change. */
+ * The input is a list of assignments, a byte for the field and eight for its value; field 0 posts
+ * the command made so far. So the corpus stays good when structs change. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fake_os.h"
+#include "problem/conv/conv.h"
 #include "worker/module.h"
 #include "worker/serve.h"
 #include "worker/server.h"
@@ -138,11 +139,11 @@ static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
 
 static void require_possible(const cvy_job *job) {
   const cvy_problem *problem = &job->problem;
-  for (cvy_array array = CVY_X; array <= CVY_BIAS; array++) {
-    const int64_t elements = cvy_problem_count(problem, array);
+  for (cvy_conv_array array = CVY_X; array <= CVY_BIAS; array++) {
+    const int64_t elements = cvy_conv_count(problem, array);
     require(elements >= 0 && elements <= INT64_MAX / (int64_t)sizeof(float), "too many elements");
   }
-  require(cvy_problem_operands(problem).out <= CVY_BIAS, "no such direction");
+  require(cvy_conv_operands_of(problem).out <= CVY_BIAS, "no such direction");
   require(job->algorithm == 0, "a row beyond the table");
 }
 
@@ -242,27 +243,27 @@ static const struct {
     FIELD(cvy_command, job.algorithm),
     FIELD(cvy_command, job.a.id),
     FIELD(cvy_command, job.out.id),
-    FIELD(cvy_command, job.problem.direction),
-    FIELD(cvy_command, job.problem.rank),
+    FIELD(cvy_command, job.problem.operation),
+    FIELD(cvy_command, job.problem.conv.rank),
     FIELD(cvy_command, job.problem.accumulate),
-    FIELD(cvy_command, job.problem.has_bias),
-    FIELD(cvy_command, job.problem.activation),
-    FIELD(cvy_command, job.problem.n),
-    FIELD(cvy_command, job.problem.c),
-    FIELD(cvy_command, job.problem.k),
-    FIELD(cvy_command, job.problem.groups),
-    FIELD(cvy_command, job.problem.in[0]),
-    FIELD(cvy_command, job.problem.in[1]),
-    FIELD(cvy_command, job.problem.in[2]),
-    FIELD(cvy_command, job.problem.filter[0]),
-    FIELD(cvy_command, job.problem.filter[1]),
-    FIELD(cvy_command, job.problem.filter[2]),
-    FIELD(cvy_command, job.problem.out[0]),
-    FIELD(cvy_command, job.problem.out[1]),
-    FIELD(cvy_command, job.problem.out[2]),
-    FIELD(cvy_command, job.problem.stride[0]),
-    FIELD(cvy_command, job.problem.dilation[1]),
-    FIELD(cvy_command, job.problem.pad[2]),
+    FIELD(cvy_command, job.problem.conv.has_bias),
+    FIELD(cvy_command, job.problem.conv.activation),
+    FIELD(cvy_command, job.problem.conv.n),
+    FIELD(cvy_command, job.problem.conv.c),
+    FIELD(cvy_command, job.problem.conv.k),
+    FIELD(cvy_command, job.problem.conv.groups),
+    FIELD(cvy_command, job.problem.conv.in[0]),
+    FIELD(cvy_command, job.problem.conv.in[1]),
+    FIELD(cvy_command, job.problem.conv.in[2]),
+    FIELD(cvy_command, job.problem.conv.filter[0]),
+    FIELD(cvy_command, job.problem.conv.filter[1]),
+    FIELD(cvy_command, job.problem.conv.filter[2]),
+    FIELD(cvy_command, job.problem.conv.out[0]),
+    FIELD(cvy_command, job.problem.conv.out[1]),
+    FIELD(cvy_command, job.problem.conv.out[2]),
+    FIELD(cvy_command, job.problem.conv.stride[0]),
+    FIELD(cvy_command, job.problem.conv.dilation[1]),
+    FIELD(cvy_command, job.problem.conv.pad[2]),
 };
 enum { FIELDS = (int)CVY_COUNT(fields), POST = 0, WANTED = FIELDS + 1, POSTED, MESSAGE, CODES };
 enum { ASSIGNMENT = 9 };
@@ -272,12 +273,12 @@ static cvy_command plain_command(uint32_t kind) {
   const int64_t one[3] = {1, 1, 1};
   cvy_command out = {.kind = kind, .id = 1, .to = 2, .bytes = 64};
   cvy_problem *problem = &out.job.problem;
-  *problem = (cvy_problem){.rank = 2, .n = 1, .c = 1, .k = 1, .groups = 1};
-  memcpy(problem->in, one, sizeof one);
-  memcpy(problem->filter, one, sizeof one);
-  memcpy(problem->out, one, sizeof one);
-  memcpy(problem->stride, one, sizeof one);
-  memcpy(problem->dilation, one, sizeof one);
+  *problem = (cvy_problem){.conv.rank = 2, .conv.n = 1, .conv.c = 1, .conv.k = 1, .conv.groups = 1};
+  memcpy(problem->conv.in, one, sizeof one);
+  memcpy(problem->conv.filter, one, sizeof one);
+  memcpy(problem->conv.out, one, sizeof one);
+  memcpy(problem->conv.stride, one, sizeof one);
+  memcpy(problem->conv.dilation, one, sizeof one);
   out.job.a.id = 1;
   out.job.out.id = 2;
   return out;

@@ -12,24 +12,24 @@ include/convoy | -
 cl             | -
 src/base       | convoy/ base/
 src/os         | convoy/ base/ os/
-src/conv       | convoy/ base/ conv/
-src/cpu        | convoy/ base/ os/ conv/ backend.h cpu/
+src/problem    | convoy/ base/ problem/
+src/cpu        | convoy/ base/ os/ problem/ backend.h cpu/
 src/cpu/isa    | base/ cpu/isa/
-src/cpu/threads | convoy/ base/ os/ conv/ cpu/threads/
-src/cpu/shared | base/ conv/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
-src/cpu/*      | base/ conv/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
-src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
-src/worker     | convoy/ base/ os/ conv/ backend.h worker/
-src/core       | convoy/ base/ os/ conv/ backend.h core/
+src/cpu/threads | convoy/ base/ os/ problem/ cpu/threads/
+src/cpu/shared | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
+src/cpu/*      | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
+src/ocl        | convoy/ base/ os/ problem/ backend.h ocl/ cl/ CL/
+src/worker     | convoy/ base/ os/ problem/ backend.h worker/
+src/core       | convoy/ base/ os/ problem/ backend.h core/
 src/core/state | convoy/ base/ os/ core/state/
-src/core/faults | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choose.h core/tune/params.h core/verify/shape_class.h
-src/core/verify | convoy/ base/ os/ conv/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
-src/core/tune  | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
-src/core/exec  | convoy/ base/ os/ conv/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
+src/core/faults | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choose.h core/tune/params.h
+src/core/verify | convoy/ base/ os/ problem/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
+src/core/tune  | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
+src/core/exec  | convoy/ base/ os/ problem/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
 tests/ref      | convoy/
 tests/faults/layer | -
 tools          | convoy/ ref/ faults/layer/
-tools/isa      | convoy/ base/ conv/ backend.h core/ ocl/ cl/ CL/ csv.h
+tools/isa      | convoy/ base/ problem/ backend.h core/ ocl/ cl/ CL/ csv.h
 examples       | convoy/
 '
 
@@ -99,9 +99,9 @@ $expanded
 TABLE
 set +f
 
-# api*.c see core only; backends.c is the only file that names backends.
+# api*.c see problems and core only; backends.c is the only file that names backends.
 for file in src/api*.[ch]; do
-  check_file "$file" src convoy/ base/ core/ api_check.h
+  check_file "$file" src convoy/ base/ problem/ core/ api_check.h
 done
 naming=$(grep -lE 'cvy_backend_(cpu|ocl)\b' -r src --include='*.c' |
   grep -vE '^src/(backends\.c|cpu/|ocl/|worker/)' || true)

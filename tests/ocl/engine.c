@@ -1,5 +1,6 @@
 /* Loads the module as the worker does and runs problems on one of its devices. */
 #include "engine.h"
+#include "problem/conv/conv.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ bool test_engine_takes(const test_engine *engine, const cvy_algorithm *row,
                        const cvy_problem *problem) {
   char reason[192];
   cvy_text text = cvy_text_in(reason, sizeof reason);
-  return (row->directions & 1u << problem->direction) &&
+  return (row->directions & 1u << problem->operation) &&
          (!row->accepts || row->accepts(problem, engine->backend->facts(engine->device), &text));
 }
 
@@ -83,14 +84,13 @@ uint64_t test_engine_array(test_engine *engine, const float *values, int64_t cou
 convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
                               const cvy_params *params, const float *a, const float *b,
                               const float *bias, float *out) {
-  cvy_operands operands = cvy_problem_operands(problem);
-  int64_t outs = cvy_problem_count(problem, operands.out);
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
+  int64_t outs = cvy_conv_count(problem, operands.out);
   cvy_job job = {.problem = *problem, .algorithm = algorithm, .params = *params};
-  job.a.id = test_engine_array(engine, a, cvy_problem_count(problem, operands.a));
-  if (operands.has_b)
-    job.b.id = test_engine_array(engine, b, cvy_problem_count(problem, operands.b));
-  if (problem->has_bias)
-    job.bias.id = test_engine_array(engine, bias, cvy_problem_count(problem, CVY_BIAS));
+  job.a.id = test_engine_array(engine, a, cvy_conv_count(problem, operands.a));
+  if (operands.has_b) job.b.id = test_engine_array(engine, b, cvy_conv_count(problem, operands.b));
+  if (problem->conv.has_bias)
+    job.bias.id = test_engine_array(engine, bias, cvy_conv_count(problem, CVY_BIAS));
   job.out.id = test_engine_array(engine, out, outs);
   uint64_t ticket = 0, fault = 0;
   convoy_status status = engine->backend->run(engine->device, &job, &ticket);

@@ -67,7 +67,7 @@ static span array(uint64_t id) {
 
 /* A job whose operands are the arrays first, first + 1 and first + 2. */
 static cvy_job job_of(uint64_t first, int64_t n) {
-  return (cvy_job){.problem.n = n, .a.id = first, .b.id = first + 1, .out.id = first + 2};
+  return (cvy_job){.problem.conv.n = n, .a.id = first, .b.id = first + 1, .out.id = first + 2};
 }
 
 static bindings bindings_of(const cvy_job *job) {

@@ -4,6 +4,7 @@
 
 #include "common/cmocka.h"
 #include "engine.h"
+#include "problem/conv/conv.h"
 
 static test_engine engine;
 
@@ -145,8 +146,7 @@ static cvy_problem small_problem(void) {
   cvy_problem problem;
   assert_int_equal(
       cvy_parse_problem("n1c4h6w5 k4r2s3 forward", &conv, x_shape, w_shape, &direction), 0);
-  assert_int_equal(cvy_problem_make(&conv, direction, x_shape, w_shape, 0, false, NULL, &problem),
-                   0);
+  assert_int_equal(cvy_conv_make(&conv, direction, x_shape, w_shape, 0, false, NULL, &problem), 0);
   return problem;
 }
 

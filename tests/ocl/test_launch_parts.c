@@ -6,6 +6,7 @@
 #include "common/cmocka.h"
 #include "counting.h"
 #include "engine.h"
+#include "problem/conv/conv.h"
 
 static test_engine whole, parted;
 
@@ -45,15 +46,15 @@ static void make_problem(convoy_direction direction, int64_t groups, cvy_problem
   const int64_t x[] = {4, 16, 40, 40}, w[] = {16, 16 / groups, 3, 3};
   conv.groups = groups;
   for (int axis = 0; axis < 2; axis++) conv.pad_begin[axis] = conv.pad_end[axis] = 1;
-  assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, false, NULL, out), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, direction, x, w, 0, false, NULL, out), CONVOY_OK);
 }
 
 static void compare(int32_t index, const cvy_problem *problem) {
   const cvy_algorithm *row = whole.backend->algorithms[index];
-  cvy_operands operands = cvy_problem_operands(problem);
-  int64_t count = cvy_problem_count(problem, operands.out);
-  float *a = values(cvy_problem_count(problem, operands.a));
-  float *b = values(cvy_problem_count(problem, operands.b));
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
+  int64_t count = cvy_conv_count(problem, operands.out);
+  float *a = values(cvy_conv_count(problem, operands.a));
+  float *b = values(cvy_conv_count(problem, operands.b));
   float *one = values(count), *many = values(count);
   cvy_params params = {{0}};
   if (row->defaults) row->defaults(problem, whole.backend->facts(whole.device), &params);
@@ -62,11 +63,11 @@ static void compare(int32_t index, const cvy_problem *problem) {
   uint64_t middle = launches();
   assert_int_equal(test_engine_run(&parted, problem, index, &params, a, b, NULL, many), CONVOY_OK);
   if (launches() - middle <= 2 * (middle - begin)) { /* some have few work-groups to cut */
-    fail_msg("%s, direction %d: %d launches became %d", row->name, (int)problem->direction,
+    fail_msg("%s, direction %d: %d launches became %d", row->name, (int)problem->operation,
              (int)(middle - begin), (int)(launches() - middle));
   }
   if (memcmp(one, many, (size_t)count * sizeof *one) != 0)
-    fail_msg("%s, direction %d: other bits", row->name, (int)problem->direction);
+    fail_msg("%s, direction %d: other bits", row->name, (int)problem->operation);
   free(a);
   free(b);
   free(one);

@@ -12,6 +12,7 @@
 #include "common/cmocka.h"
 #include "engine.h"
 #include "os/os.h"
+#include "problem/conv/conv.h"
 
 static test_engine engine;
 static char cache[] = "/tmp/convoy-cache-XXXXXX";
@@ -23,7 +24,7 @@ static cvy_problem small_problem(void) {
   convoy_direction direction;
   cvy_problem problem;
   cvy_parse_problem("n1c1h3w3 k1r3s3 forward", &conv, x_shape, w_shape, &direction);
-  cvy_problem_make(&conv, direction, x_shape, w_shape, 0, false, NULL, &problem);
+  cvy_conv_make(&conv, direction, x_shape, w_shape, 0, false, NULL, &problem);
   return problem;
 }
 
@@ -259,7 +260,8 @@ static void others_may(mode_t mode, const char *path) {
   assert_int_equal(chmod(path, mode), 0);
 }
 
-/* Programs are native code: what others could have put there is not run, and nothing is put there. */
+/* Programs are native code: what others could have put there is not run, and nothing is put there.
+ */
 static void what_others_may_write_is_not_run(void **state) {
   (void)state;
   char path[600], folder[600];

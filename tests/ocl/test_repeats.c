@@ -7,6 +7,7 @@
 #include "common/cmocka.h"
 #include "counting.h"
 #include "engine.h"
+#include "problem/conv/conv.h"
 
 static test_engine engine;
 static faults_control *layer; /* counts calls of OpenCL */
@@ -18,7 +19,7 @@ static void make_problem(convoy_direction direction, int64_t groups, bool bias, 
   const int64_t x[] = {2, 16, 12, 12}, w[] = {16, 16 / groups, 3, 3};
   conv.groups = groups;
   for (int axis = 0; axis < 2; axis++) conv.pad_begin[axis] = conv.pad_end[axis] = 1;
-  assert_int_equal(cvy_problem_make(&conv, direction, x, w, 0, bias, NULL, out), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, direction, x, w, 0, bias, NULL, out), CONVOY_OK);
 }
 
 static uint64_t new_values(int64_t count, int seed) {
@@ -30,20 +31,20 @@ static uint64_t new_values(int64_t count, int seed) {
 }
 
 static cvy_job new_job(const cvy_problem *problem, int32_t row, int seed) {
-  cvy_operands operands = cvy_problem_operands(problem);
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
   const cvy_algorithm *algorithm = engine.backend->algorithms[row];
   cvy_job job = {.problem = *problem, .algorithm = row};
   if (algorithm->defaults)
     algorithm->defaults(problem, engine.backend->facts(engine.device), &job.params);
-  job.a.id = new_values(cvy_problem_count(problem, operands.a), seed);
-  job.b.id = new_values(cvy_problem_count(problem, operands.b), seed + 1);
-  if (problem->has_bias) job.bias.id = new_values(cvy_problem_count(problem, CVY_BIAS), seed + 2);
-  job.out.id = new_values(cvy_problem_count(problem, operands.out), seed + 3);
+  job.a.id = new_values(cvy_conv_count(problem, operands.a), seed);
+  job.b.id = new_values(cvy_conv_count(problem, operands.b), seed + 1);
+  if (problem->conv.has_bias) job.bias.id = new_values(cvy_conv_count(problem, CVY_BIAS), seed + 2);
+  job.out.id = new_values(cvy_conv_count(problem, operands.out), seed + 3);
   return job;
 }
 
 static float *result_of(const cvy_job *job) {
-  int64_t bytes = cvy_problem_count(&job->problem, cvy_problem_operands(&job->problem).out) * 4;
+  int64_t bytes = cvy_conv_count(&job->problem, cvy_conv_operands_of(&job->problem).out) * 4;
   float *out = malloc((size_t)bytes);
   assert_non_null(out);
   assert_int_equal(engine.backend->run(engine.device, job, NULL), CONVOY_OK);
@@ -65,11 +66,10 @@ static float *first_result(const cvy_problem *problem, int32_t row, int seed, bo
 
 static void assert_same(const cvy_problem *problem, int32_t row, float *one, float *other,
                         const char *what) {
-  size_t bytes =
-      (size_t)cvy_problem_count(problem, cvy_problem_operands(problem).out) * sizeof *one;
+  size_t bytes = (size_t)cvy_conv_count(problem, cvy_conv_operands_of(problem).out) * sizeof *one;
   if (memcmp(one, other, bytes) != 0) {
     fail_msg("%s, direction %d: other bits %s", engine.backend->algorithms[row]->name,
-             (int)problem->direction, what);
+             (int)problem->operation, what);
   }
   free(one);
   free(other);
@@ -89,8 +89,8 @@ static void compare(const cvy_problem *problem, int32_t row) {
   assert_int_equal(launches() - middle, middle - begin);
   assert_same(problem, row, again, first_result(problem, row, 20, false), "with other arrays");
 
-  cvy_operands operands = cvy_problem_operands(problem);
-  int64_t weights = cvy_problem_count(problem, operands.b);
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
+  int64_t weights = cvy_conv_count(problem, operands.b);
   uint64_t changed = new_values(weights, 21);
   one.a = two.a;
   one.bias = two.bias;

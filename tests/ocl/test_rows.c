@@ -10,6 +10,7 @@
 
 #include "common/cmocka.h"
 #include "engine.h"
+#include "problem/conv/conv.h"
 #include "ref/ref.h"
 #include "row_shapes.h"
 
@@ -71,8 +72,8 @@ static bool make_case(const char *text, int direction, variant how, one_case *ou
   epilogue.activation = how.activation;
   epilogue.slope = 0.5f;
   convoy_status status =
-      cvy_problem_make(&out->conv, out->direction, out->x_shape, out->w_shape, how.beta, how.bias,
-                       forward ? &epilogue : NULL, &out->problem);
+      cvy_conv_make(&out->conv, out->direction, out->x_shape, out->w_shape, how.beta, how.bias,
+                    forward ? &epilogue : NULL, &out->problem);
   if (status) fail_msg("%s: %s", text, cvy_last_error());
   return true;
 }
@@ -98,7 +99,7 @@ static double tolerance(const one_case *c, const cvy_algorithm *row, const float
 
 static void compare(const one_case *c, const cvy_algorithm *row, const float *a, const float *b,
                     const float *bias, const float *before, const float *out, int64_t count) {
-  int64_t per_channel = count / c->problem.n / cvy_problem_count(&c->problem, CVY_BIAS);
+  int64_t per_channel = count / c->problem.conv.n / cvy_conv_count(&c->problem, CVY_BIAS);
   for (int64_t i = 0; i < count; i++) {
     double sum, magnitude;
     int64_t terms;
@@ -107,7 +108,7 @@ static void compare(const one_case *c, const cvy_algorithm *row, const float *a,
     const float *first = swap ? b : a, *second = swap ? a : b;
     ref_element(&c->conv, c->direction, c->x_shape, c->w_shape, first, second, i, &sum, &magnitude,
                 &terms);
-    int64_t channels = cvy_problem_count(&c->problem, CVY_BIAS);
+    int64_t channels = cvy_conv_count(&c->problem, CVY_BIAS);
     float shift = c->variant.bias ? bias[i / per_channel % channels] : 0;
     float want = expected(c, sum, before[i], shift);
     if (!((double)fabsf(out[i] - want) <= tolerance(c, row, first, second, i, magnitude))) {
@@ -122,11 +123,11 @@ static void compare(const one_case *c, const cvy_algorithm *row, const float *a,
 static void run_case(const one_case *c, int32_t row, const cvy_params *params) {
   const cvy_problem *problem = &c->problem;
   const char *name = engine.backend->algorithms[row]->name;
-  cvy_operands operands = cvy_problem_operands(problem);
-  int64_t count = cvy_problem_count(problem, operands.out);
-  float *a = integers(cvy_problem_count(problem, operands.a));
-  float *b = integers(operands.has_b ? cvy_problem_count(problem, operands.b) : 0);
-  float *bias = integers(cvy_problem_count(problem, CVY_BIAS));
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
+  int64_t count = cvy_conv_count(problem, operands.out);
+  float *a = integers(cvy_conv_count(problem, operands.a));
+  float *b = integers(operands.has_b ? cvy_conv_count(problem, operands.b) : 0);
+  float *bias = integers(cvy_conv_count(problem, CVY_BIAS));
   float *before = integers(count), *out[2] = {integers(count), integers(count)};
   for (int i = 0; i < 2; i++) {
     for (int64_t j = 0; j < count; j++) out[i][j] = c->variant.beta != 0 ? before[j] : NAN;
@@ -148,7 +149,7 @@ static bool wanted(const cvy_algorithm *algorithm) {
 static bool takes(const cvy_algorithm *algorithm, const cvy_problem *problem) {
   char buffer[192];
   cvy_text reason = cvy_text_in(buffer, sizeof buffer);
-  if (!(algorithm->directions & 1u << problem->direction)) return false;
+  if (!(algorithm->directions & 1u << problem->operation)) return false;
   const cvy_facts *facts = engine.backend->facts(engine.device);
   bool accepts = !algorithm->accepts || algorithm->accepts(problem, facts, &reason);
   if (!accepts) assert_true(buffer[0] != 0);

@@ -1,5 +1,5 @@
-/* src/conv/problem.c: what is legal, which extents follow, and the sentences of refusals. */
-#include "conv/problem.h"
+/* src/problem/conv/legality.c: what is legal, which extents follow, and the sentences of refusals. */
+#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -287,7 +287,7 @@ static void faults_get_status_and_numbers(void **state) {
     memset(&before, 0x5a, sizeof before);
     problem = before;
     const convoy_status status =
-        cvy_problem_make(&f->conv, CONVOY_FORWARD, f->x, f->w, 0.0f, false, NULL, &problem);
+        cvy_conv_make(&f->conv, CONVOY_FORWARD, f->x, f->w, 0.0f, false, NULL, &problem);
     if (status != f->status)
       fail_msg("%s: %s, %s", f->name, cvy_status_name(status), cvy_last_error());
     if (strstr(cvy_last_error(), f->mentions) == NULL)
@@ -311,16 +311,16 @@ static void beta_direction_and_epilogue_are_checked(void **state) {
   const int64_t x[] = {1, 1, 5}, w[] = {1, 1, 2};
   convoy_epilogue epilogue = CONVOY_EPILOGUE_INIT;
   cvy_problem p;
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_BACKWARD_DATA, x, w, 0.5f, false, NULL, &p),
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_BACKWARD_DATA, x, w, 0.5f, false, NULL, &p),
                    CONVOY_ERR_ARGUMENT);
   assert_non_null(strstr(cvy_last_error(), "0.5"));
-  assert_int_equal(cvy_problem_make(&conv, (convoy_direction)4, x, w, 0, false, NULL, &p),
+  assert_int_equal(cvy_conv_make(&conv, (convoy_direction)4, x, w, 0, false, NULL, &p),
                    CONVOY_ERR_ARGUMENT);
   epilogue.activation = 3;
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, &epilogue, &p),
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, false, &epilogue, &p),
                    CONVOY_ERR_ARGUMENT);
   epilogue = (convoy_epilogue){4, CONVOY_RELU, 0, 0};
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, &epilogue, &p),
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, false, &epilogue, &p),
                    CONVOY_ERR_ARGUMENT);
   assert_non_null(strstr(cvy_last_error(), "struct_size is 4"));
 }

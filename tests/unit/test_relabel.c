@@ -1,6 +1,6 @@
-/* src/conv: from the public call to a problem of rank 3 that is never transposed; its counts, work
+/* src/problem/conv: from the public call to a problem of rank 3 that is never transposed; its counts, work
  * and the call it stands for. */
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -20,8 +20,8 @@ static void make_example(convoy_direction direction, int32_t transposed, cvy_pro
   conv.pad_begin[0] = 1;
   conv.pad_begin[1] = conv.pad_end[1] = 3;
   const int64_t x[] = {2, 6, 17, 14}, y[] = {2, 4, 5, 3}, w[] = {4, 3, 3, 5};
-  assert_int_equal(
-      cvy_problem_make(&conv, direction, transposed ? y : x, w, 0.0f, false, NULL, out), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, direction, transposed ? y : x, w, 0.0f, false, NULL, out),
+                   CONVOY_OK);
 }
 
 static void missing_axes_are_ones_in_front(void **state) {
@@ -30,13 +30,13 @@ static void missing_axes_are_ones_in_front(void **state) {
   make_example(CONVOY_FORWARD, 0, &p);
   const int64_t in[] = {1, 17, 14}, filter[] = {1, 3, 5}, out[] = {1, 5, 3};
   const int64_t stride[] = {1, 2, 5}, dilation[] = {1, 4, 2}, pad[] = {0, 1, 3};
-  assert_memory_equal(p.in, in, sizeof in);
-  assert_memory_equal(p.filter, filter, sizeof filter);
-  assert_memory_equal(p.out, out, sizeof out);
-  assert_memory_equal(p.stride, stride, sizeof stride);
-  assert_memory_equal(p.dilation, dilation, sizeof dilation);
-  assert_memory_equal(p.pad, pad, sizeof pad);
-  assert_int_equal(p.rank, 2);
+  assert_memory_equal(p.conv.in, in, sizeof in);
+  assert_memory_equal(p.conv.filter, filter, sizeof filter);
+  assert_memory_equal(p.conv.out, out, sizeof out);
+  assert_memory_equal(p.conv.stride, stride, sizeof stride);
+  assert_memory_equal(p.conv.dilation, dilation, sizeof dilation);
+  assert_memory_equal(p.conv.pad, pad, sizeof pad);
+  assert_int_equal(p.conv.rank, 2);
 }
 
 /* The transposed problem of y to x is the ordinary one of x to y, read the other way. */
@@ -48,10 +48,10 @@ static void transposed_is_the_same_problem_backwards(void **state) {
     cvy_problem transposed, ordinary;
     make_example((convoy_direction)d, 1, &transposed);
     make_example(mirrored[d], 0, &ordinary);
-    assert_int_equal(transposed.direction, ordinary.direction);
-    assert_int_equal(transposed.c, ordinary.c);
-    assert_int_equal(transposed.k, ordinary.k);
-    assert_memory_equal(transposed.out, ordinary.out, sizeof ordinary.out);
+    assert_int_equal(transposed.operation, ordinary.operation);
+    assert_int_equal(transposed.conv.c, ordinary.conv.c);
+    assert_int_equal(transposed.conv.k, ordinary.conv.k);
+    assert_memory_equal(transposed.conv.out, ordinary.conv.out, sizeof ordinary.conv.out);
   }
 }
 
@@ -59,9 +59,9 @@ static void bias_of_transposed_sums_over_its_own_output(void **state) {
   (void)state;
   cvy_problem p;
   make_example(CONVOY_BACKWARD_BIAS, 1, &p);
-  assert_int_equal(p.direction, CONVOY_BACKWARD_BIAS);
-  assert_int_equal(p.k, 6);
-  assert_int_equal(cvy_problem_count(&p, CVY_BIAS), 6);
+  assert_int_equal(p.operation, CONVOY_BACKWARD_BIAS);
+  assert_int_equal(p.conv.k, 6);
+  assert_int_equal(cvy_conv_count(&p, CVY_BIAS), 6);
 }
 
 static void bias_problem_needs_only_dy(void **state) {
@@ -69,12 +69,12 @@ static void bias_problem_needs_only_dy(void **state) {
   const convoy_conv conv = CONVOY_CONV_INIT(2);
   const int64_t dy[] = {2, 4, 5, 3}, flat[] = {2, 4, 0, 3};
   cvy_problem p;
-  assert_int_equal(cvy_problem_bias(&conv, dy, 1.0f, &p), CONVOY_OK);
+  assert_int_equal(cvy_conv_make_bias(&conv, dy, 1.0f, &p), CONVOY_OK);
   assert_int_equal(p.accumulate, 1);
-  assert_int_equal(cvy_problem_count(&p, CVY_Y), 120);
-  assert_int_equal(cvy_problem_count(&p, CVY_BIAS), 4);
-  assert_int_equal(cvy_problem_bias(&conv, flat, 1.0f, &p), CONVOY_ERR_SHAPE);
-  assert_int_equal(cvy_problem_bias(&conv, dy, 2.0f, &p), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(cvy_conv_count(&p, CVY_Y), 120);
+  assert_int_equal(cvy_conv_count(&p, CVY_BIAS), 4);
+  assert_int_equal(cvy_conv_make_bias(&conv, flat, 1.0f, &p), CONVOY_ERR_SHAPE);
+  assert_int_equal(cvy_conv_make_bias(&conv, dy, 2.0f, &p), CONVOY_ERR_ARGUMENT);
 }
 
 static void epilogue_is_carried_along(void **state) {
@@ -84,13 +84,13 @@ static void epilogue_is_carried_along(void **state) {
   const convoy_epilogue relu = {sizeof relu, CONVOY_RELU, 0.25f, 0};
   const int64_t x[] = {1, 1, 5}, w[] = {1, 1, 2};
   cvy_problem p;
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, true, &leaky, &p), CONVOY_OK);
-  assert_true(p.has_bias && p.activation == CONVOY_LEAKY_RELU && p.slope == 0.25f);
-  assert_int_equal(cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, &relu, &p), CONVOY_OK);
-  assert_true(!p.has_bias && p.activation == CONVOY_RELU && p.slope == 0.0f);
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, true, &leaky, &p), CONVOY_OK);
+  assert_true(p.conv.has_bias && p.conv.activation == CONVOY_LEAKY_RELU && p.conv.slope == 0.25f);
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, false, &relu, &p), CONVOY_OK);
+  assert_true(!p.conv.has_bias && p.conv.activation == CONVOY_RELU && p.conv.slope == 0.0f);
 }
 
-static cvy_array public_array(const convoy_conv *conv, cvy_array array) {
+static cvy_conv_array public_array(const convoy_conv *conv, cvy_conv_array array) {
   if (!conv->transposed) return array;
   return array == CVY_X ? CVY_Y : array == CVY_Y ? CVY_X : array;
 }
@@ -109,13 +109,13 @@ static void counts_are_those_of_the_shapes(void **state) {
     int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS], y[CONVOY_MAX_DIMS];
     cvy_problem p;
     test_random_conv(&random, &conv, x, w);
-    if (cvy_problem_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &p)) continue;
+    if (cvy_conv_make(&conv, CONVOY_FORWARD, x, w, 0, false, NULL, &p)) continue;
     ref_output_shape(&conv, x, w, y);
     const int dims = conv.rank + 2;
-    assert_int_equal(cvy_problem_count(&p, public_array(&conv, CVY_X)), product(x, dims));
-    assert_int_equal(cvy_problem_count(&p, public_array(&conv, CVY_Y)), product(y, dims));
-    assert_int_equal(cvy_problem_count(&p, CVY_W), product(w, dims));
-    assert_int_equal(cvy_problem_count(&p, CVY_BIAS), y[1]);
+    assert_int_equal(cvy_conv_count(&p, public_array(&conv, CVY_X)), product(x, dims));
+    assert_int_equal(cvy_conv_count(&p, public_array(&conv, CVY_Y)), product(y, dims));
+    assert_int_equal(cvy_conv_count(&p, CVY_W), product(w, dims));
+    assert_int_equal(cvy_conv_count(&p, CVY_BIAS), y[1]);
   }
 }
 
@@ -144,15 +144,16 @@ static void every_number_tells_problems_apart(void **state) {
   cvy_problem p, q;
   make_example(CONVOY_BACKWARD_DATA, 0, &p);
   q = p;
-  int64_t *const fields[] = {&q.n,         &q.c,      &q.k,      &q.groups,    &q.in[1],
-                             &q.filter[2], &q.out[0], &q.pad[1], &q.stride[2], &q.dilation[0]};
+  int64_t *const fields[] = {&q.conv.n,         &q.conv.c,          &q.conv.k,      &q.conv.groups,
+                             &q.conv.in[1],     &q.conv.filter[2],  &q.conv.out[0], &q.conv.pad[1],
+                             &q.conv.stride[2], &q.conv.dilation[0]};
   same(&p, &q, true);
   for (size_t i = 0; i < CVY_COUNT(fields); i++) {
     ++*fields[i];
     same(&p, &q, false);
     --*fields[i];
   }
-  q.direction = CONVOY_FORWARD;
+  q.operation = CONVOY_FORWARD;
   same(&p, &q, false);
 }
 
@@ -163,18 +164,18 @@ static void how_it_is_put_and_what_comes_on_top_do_not(void **state) {
   convoy_conv wasteful = deep;
   const int64_t x1[] = {2, 3, 9}, w1[] = {4, 3, 2}, x2[] = {2, 3, 1, 9}, w2[] = {4, 3, 1, 2};
   cvy_problem p, q;
-  assert_int_equal(cvy_problem_make(&flat, CONVOY_FORWARD, x1, w1, 0, true, NULL, &p), CONVOY_OK);
-  assert_int_equal(cvy_problem_make(&deep, CONVOY_FORWARD, x2, w2, 0, false, NULL, &q), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&flat, CONVOY_FORWARD, x1, w1, 0, true, NULL, &p), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&deep, CONVOY_FORWARD, x2, w2, 0, false, NULL, &q), CONVOY_OK);
   same(&p, &q, true);
   const int64_t x[] = {2, 3, 1, 10}, y[] = {2, 4, 1, 5};
   wasteful.stride[1] = 2;
-  assert_int_equal(cvy_problem_make(&wasteful, CONVOY_FORWARD, x, w2, 0, 0, NULL, &p), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&wasteful, CONVOY_FORWARD, x, w2, 0, 0, NULL, &p), CONVOY_OK);
   wasteful.pad_end[1] = 1; /* which no window reaches */
-  assert_int_equal(cvy_problem_make(&wasteful, CONVOY_FORWARD, x, w2, 0, 0, NULL, &q), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&wasteful, CONVOY_FORWARD, x, w2, 0, 0, NULL, &q), CONVOY_OK);
   same(&p, &q, true);
   wasteful.transposed = 1; /* maps y to x */
   wasteful.output_padding[1] = 1;
-  assert_int_equal(cvy_problem_make(&wasteful, CONVOY_BACKWARD_DATA, y, w2, 0, 0, NULL, &q),
+  assert_int_equal(cvy_conv_make(&wasteful, CONVOY_BACKWARD_DATA, y, w2, 0, 0, NULL, &q),
                    CONVOY_OK);
   same(&p, &q, true);
 }
@@ -191,7 +192,7 @@ static void its_text_is_that_of_the_call(void **state) {
     char text[CONVOY_PROBLEM_TEXT], wanted[CONVOY_PROBLEM_TEXT];
     const convoy_direction direction = (convoy_direction)test_between(&random, 0, 2);
     test_random_conv(&random, &conv, x, w);
-    if (cvy_problem_make(&conv, direction, x, w, 0, true, NULL, &p)) continue;
+    if (cvy_conv_make(&conv, direction, x, w, 0, true, NULL, &p)) continue;
     assert_int_equal(cvy_format_problem(&conv, x, w, direction, wanted, sizeof wanted), CONVOY_OK);
     cvy_problem_text(&p, text, sizeof text);
     assert_string_equal(text, wanted);

@@ -1,9 +1,9 @@
-/* src/conv/shape_text.c: problems as text, both ways. */
+/* src/problem/conv/shape_text.c: problems as text, both ways. */
 #include <string.h>
 
 #include "common/cmocka.h"
 #include "common/random_case.h"
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 static void assert_same(const convoy_conv *a, const convoy_conv *b) {
   const size_t axes = (size_t)a->rank * sizeof(int64_t);

@@ -39,16 +39,16 @@ convoy_status lane_use(cvy_device *device, double *seconds) {
 }
 
 cvy_job lane_job(uint64_t a, uint64_t b, uint64_t out) {
-  cvy_job job = {.problem = {.rank = 2,
-                             .n = 1,
-                             .c = 1,
-                             .k = 1,
-                             .groups = 1,
-                             .in = {1, 1, 1},
-                             .filter = {1, 1, 1},
-                             .out = {1, 1, 1},
-                             .stride = {1, 1, 1},
-                             .dilation = {1, 1, 1}}};
+  cvy_job job = {.problem = {.conv.rank = 2,
+                             .conv.n = 1,
+                             .conv.c = 1,
+                             .conv.k = 1,
+                             .conv.groups = 1,
+                             .conv.in = {1, 1, 1},
+                             .conv.filter = {1, 1, 1},
+                             .conv.out = {1, 1, 1},
+                             .conv.stride = {1, 1, 1},
+                             .conv.dilation = {1, 1, 1}}};
   job.a.id = a;
   job.b.id = b;
   job.out.id = out;

@@ -75,20 +75,20 @@ static void test_bad_fields_are_refused(void **state) {
   BAD(CVY_WIRE_RUN, job.algorithm, -1);
   BAD(CVY_WIRE_RUN, job.a.id, 0);
   BAD(CVY_WIRE_RUN, job.out.id, 0);
-  BAD(CVY_WIRE_RUN, job.problem.direction, CONVOY_DIRECTIONS);
+  BAD(CVY_WIRE_RUN, job.problem.operation, CONVOY_DIRECTIONS);
   BAD(CVY_WIRE_RUN, job.problem.accumulate, 2);
-  BAD(CVY_WIRE_RUN, job.problem.has_bias, -1);
-  BAD(CVY_WIRE_RUN, job.problem.activation, 3);
-  BAD(CVY_WIRE_RUN, job.problem.rank, 4);
-  BAD(CVY_WIRE_RUN, job.problem.n, -1);
-  BAD(CVY_WIRE_RUN, job.problem.n, INT64_MAX);
-  BAD(CVY_WIRE_RUN, job.problem.groups, 0);
-  BAD(CVY_WIRE_RUN, job.problem.groups, 2);
-  BAD(CVY_WIRE_RUN, job.problem.in[1], 0);
-  BAD(CVY_WIRE_RUN, job.problem.filter[2], INT64_MAX / 2);
-  BAD(CVY_WIRE_RUN, job.problem.stride[0], 0);
-  BAD(CVY_WIRE_RUN, job.problem.dilation[0], -3);
-  BAD(CVY_WIRE_RUN, job.problem.pad[2], -1);
+  BAD(CVY_WIRE_RUN, job.problem.conv.has_bias, -1);
+  BAD(CVY_WIRE_RUN, job.problem.conv.activation, 3);
+  BAD(CVY_WIRE_RUN, job.problem.conv.rank, 4);
+  BAD(CVY_WIRE_RUN, job.problem.conv.n, -1);
+  BAD(CVY_WIRE_RUN, job.problem.conv.n, INT64_MAX);
+  BAD(CVY_WIRE_RUN, job.problem.conv.groups, 0);
+  BAD(CVY_WIRE_RUN, job.problem.conv.groups, 2);
+  BAD(CVY_WIRE_RUN, job.problem.conv.in[1], 0);
+  BAD(CVY_WIRE_RUN, job.problem.conv.filter[2], INT64_MAX / 2);
+  BAD(CVY_WIRE_RUN, job.problem.conv.stride[0], 0);
+  BAD(CVY_WIRE_RUN, job.problem.conv.dilation[0], -3);
+  BAD(CVY_WIRE_RUN, job.problem.conv.pad[2], -1);
 #undef BAD
   assert_int_equal(count, CVY_COUNT(bad));
   for (size_t i = 0; i < count; ++i)

@@ -13,6 +13,7 @@
 #include "core/tune/tunedisk.h"
 #include "csv.h"
 #include "isa.h"
+#include "problem/conv/conv.h"
 
 /* No backend is opened by name here; the module's engine is called as the worker calls it. */
 const cvy_backend *const cvy_backends[] = {NULL};
@@ -30,15 +31,15 @@ static int fail(const char *what) {
   return 1;
 }
 
-static bool make_array(run *all, const cvy_problem *p, cvy_array which, uint64_t *id) {
+static bool make_array(run *all, const cvy_problem *p, cvy_conv_array which, uint64_t *id) {
   uint64_t ticket;
-  const int64_t bytes = cvy_problem_count(p, which) * (int64_t)sizeof(float);
+  const int64_t bytes = cvy_conv_count(p, which) * (int64_t)sizeof(float);
   *id = ++all->last_id;
   return !all->engine.backend->allocate(all->engine.device, *id, bytes, &ticket);
 }
 
 static bool perform(run *all, const cvy_problem *p, const cvy_choice *choice) {
-  const cvy_operands order = cvy_problem_operands(p);
+  const cvy_conv_operands order = cvy_conv_operands_of(p);
   const cvy_backend *backend = all->engine.backend;
   cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
   uint64_t ticket;
@@ -87,8 +88,8 @@ static bool perform_layer(run *all, const char *table, const layer *from) {
     const struct problem *shape = &from->shape;
     cvy_problem p;
     char label[CONVOY_PROBLEM_TEXT + 256];
-    if (cvy_problem_make(&shape->conv, (convoy_direction)d, shape->x_shape, shape->w_shape, 0.0f,
-                         false, NULL, &p))
+    if (cvy_conv_make(&shape->conv, (convoy_direction)d, shape->x_shape, shape->w_shape, 0.0f,
+                      false, NULL, &p))
       return false;
     snprintf(label, sizeof label, "%s\t%s\t%s\t%lld\t%.0f\t%.0f", table, from->name,
              direction_roles[d].name, (long long)from->count, cvy_problem_flops(&p),

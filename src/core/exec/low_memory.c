@@ -8,6 +8,7 @@
 #include "core/exec/device.h"
 #include "core/exec/launch.h"
 #include "core/exec/values.h"
+#include "problem/conv/conv.h"
 
 enum { MOST_PIECES = 64 };
 
@@ -28,15 +29,15 @@ static void evict(convoy_context *context) {
 }
 
 /* Whether the array has a part for each image; the others are the same for all of them. */
-static bool per_image(cvy_array array) {
+static bool per_image(cvy_conv_array array) {
   return array == CVY_X || array == CVY_Y;
 }
 
 /* The images' part of an operand, with a reference; NULL if there is none, or no memory. */
-static cvy_store *part_of(const cvy_problem *problem, cvy_store *whole, cvy_array array,
+static cvy_store *part_of(const cvy_problem *problem, cvy_store *whole, cvy_conv_array array,
                           image_range images) {
-  if (!whole || !per_image(array) || images.count == problem->n) return cvy_store_keep(whole);
-  int64_t bytes = whole->bytes / problem->n;
+  if (!whole || !per_image(array) || images.count == problem->conv.n) return cvy_store_keep(whole);
+  int64_t bytes = whole->bytes / problem->conv.n;
   const char *from = (const char *)whole->host + images.first * bytes;
   return cvy_store_borrow(whole->context, (const float *)(const void *)from, images.count * bytes);
 }
@@ -73,16 +74,16 @@ static convoy_status run_part(convoy_context *context, const cvy_op *part, bool 
  * before the first piece; *out gets the piece's result. */
 static convoy_status run_piece(convoy_context *context, const cvy_op *op, image_range images,
                                cvy_store *sum, bool least, cvy_store **out) {
-  cvy_operands operands = cvy_problem_operands(&op->problem);
+  cvy_conv_operands operands = cvy_conv_operands_of(&op->problem);
   cvy_op part = {
       .problem = op->problem,
       .a = part_of(&op->problem, op->a, operands.a, images),
       .b = part_of(&op->problem, op->b, operands.b, images),
       .bias = cvy_store_keep(op->bias),
       .prior = sum ? cvy_store_keep(sum) : part_of(&op->problem, op->prior, operands.out, images)};
-  part.problem.n = images.count;
+  part.problem.conv.n = images.count;
   part.problem.accumulate = part.prior != NULL;
-  int64_t count = cvy_problem_count(&part.problem, operands.out);
+  int64_t count = cvy_conv_count(&part.problem, operands.out);
   *out = cvy_store_new(context, count * (int64_t)sizeof(float));
   bool complete = *out && !part.a == !op->a && !part.b == !op->b && (!op->prior || part.prior);
   convoy_status status = complete ? run_part(context, &part, least, *out) : CONVOY_ERR_MEMORY;
@@ -92,8 +93,8 @@ static convoy_status run_piece(convoy_context *context, const cvy_op *op, image_
 
 static convoy_status run_pieces(convoy_context *context, const cvy_op *op, effort how,
                                 float *values) {
-  bool sums = !per_image(cvy_problem_operands(&op->problem).out);
-  int64_t n = op->problem.n, each = (n + how.pieces - 1) / how.pieces;
+  bool sums = !per_image(cvy_conv_operands_of(&op->problem).out);
+  int64_t n = op->problem.conv.n, each = (n + how.pieces - 1) / how.pieces;
   cvy_store *sum = NULL;
   convoy_status status = CONVOY_OK;
   for (int64_t first = 0; first < n && !status; first += each) {
@@ -121,7 +122,7 @@ static convoy_status try_harder(convoy_context *context, const cvy_op *op, effor
     if (status != CONVOY_ERR_MEMORY) break;
     if (how->least_workspace) how->pieces *= 2;
     how->least_workspace = true;
-    if (how->pieces > op->problem.n || how->pieces > MOST_PIECES) break;
+    if (how->pieces > op->problem.conv.n || how->pieces > MOST_PIECES) break;
   }
   return status;
 }

@@ -11,6 +11,7 @@
 #include "core/tune/precompile.h"
 #include "core/verify/nan_watch.h"
 #include "os/os.h"
+#include "problem/conv/conv.h"
 
 static void count(convoy_context *context, bool as_asked) {
   context->health.operations++;
@@ -102,13 +103,13 @@ convoy_status cvy_settle(cvy_store *out) {
 /* The caller's arrays as stores; false if memory ran out, the caller drops what there is. */
 static bool borrow(convoy_context *context, const cvy_problem *problem, const float *const from[],
                    cvy_op *op) {
-  cvy_operands operands = cvy_problem_operands(problem);
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
   cvy_store **const to[CVY_OP_INPUTS] = {&op->a, &op->b, &op->bias, &op->prior};
-  const cvy_array arrays[CVY_OP_INPUTS] = {operands.a, operands.b, CVY_BIAS, operands.out};
+  const cvy_conv_array arrays[CVY_OP_INPUTS] = {operands.a, operands.b, CVY_BIAS, operands.out};
   bool complete = true;
   for (int i = 0; i < CVY_OP_INPUTS; i++) {
     if (!from[i]) continue;
-    int64_t bytes = cvy_problem_count(problem, arrays[i]) * (int64_t)sizeof(float);
+    int64_t bytes = cvy_conv_count(problem, arrays[i]) * (int64_t)sizeof(float);
     *to[i] = cvy_store_borrow(context, from[i], bytes);
     complete = complete && *to[i];
   }
@@ -119,8 +120,8 @@ static bool borrow(convoy_context *context, const cvy_problem *problem, const fl
  * itself. */
 static convoy_status perform_borrowed(convoy_context *context, cvy_op *op,
                                       const float *const from[], float *out) {
-  cvy_array array = cvy_problem_operands(&op->problem).out;
-  int64_t bytes = cvy_problem_count(&op->problem, array) * (int64_t)sizeof(float);
+  cvy_conv_array array = cvy_conv_operands_of(&op->problem).out;
+  int64_t bytes = cvy_conv_count(&op->problem, array) * (int64_t)sizeof(float);
   cvy_store *result = cvy_store_new(context, bytes);
   bool complete = borrow(context, &op->problem, from, op) && result;
   convoy_status status = complete ? cvy_perform(context, op, result) : CONVOY_ERR_MEMORY;

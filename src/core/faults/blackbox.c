@@ -140,7 +140,7 @@ bool cvy_blackbox_first_use(convoy_context *context, const cvy_problem *problem,
   cvy_blackbox *box = &context->box;
   uint64_t hash = cvy_hash(0, &choice->row, sizeof(choice->row));
   hash = cvy_hash(hash, &choice->params, sizeof(choice->params));
-  hash = cvy_hash(hash, &problem->direction, sizeof(problem->direction));
+  hash = cvy_hash(hash, &problem->operation, sizeof(problem->operation));
   *before = 0;
   if (!first_use(box, hash) || !own(box)) return false;
   if (!box->marker.first_use[0]) return true;

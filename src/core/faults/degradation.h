@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conv/problem.h"
+#include "problem/problem.h"
 
 /* Classes of shapes that have been reported: more than a network has, or with each operation that
  * goes round them the oldest would be reported again. */

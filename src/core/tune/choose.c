@@ -24,7 +24,7 @@ int32_t cvy_row_named(const cvy_backend *backend, const char *name) {
 
 static bool accepts(const cvy_algorithm *algorithm, const cvy_problem *problem,
                     const cvy_facts *facts, cvy_text *reason) {
-  if (!(algorithm->directions & (1u << problem->direction))) {
+  if (!(algorithm->directions & (1u << problem->operation))) {
     cvy_text_add(reason, "it does not do this direction");
     return false;
   }

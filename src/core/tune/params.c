@@ -53,24 +53,16 @@ uint64_t cvy_params_hash(const cvy_algorithm *algorithm) {
   return hash;
 }
 
-/* What an algorithm may have compiled in of a problem: everything but the batch and the
- * channels. */
-static uint64_t hash_space(uint64_t hash, const cvy_problem *p) {
-  const int64_t *const axes[] = {p->in, p->filter, p->out, p->stride, p->pad, p->dilation};
-  for (size_t i = 0; i < CVY_COUNT(axes); i++) hash = cvy_hash(hash, axes[i], sizeof(p->in));
-  return cvy_hash(hash, &p->groups, sizeof(p->groups));
-}
-
 uint64_t cvy_programs_hash(const cvy_algorithm *algorithm, const cvy_params *params,
                            const cvy_problem *problem) {
   uint64_t hash = cvy_hash(0, algorithm->name, strlen(algorithm->name));
-  hash = cvy_hash(hash, &problem->direction, sizeof(problem->direction));
+  hash = cvy_hash(hash, &problem->operation, sizeof(problem->operation));
   const cvy_param *list = params_of(algorithm);
   for (int i = 0; list[i].name; i++) {
     if (algorithm->launch_params >> i & 1) continue;
     hash = cvy_hash(hash, &params->value[i], sizeof(params->value[i]));
     if (!(algorithm->space_params >> i & 1) || params->value[i] != 2) continue;
-    hash = hash_space(hash, problem);
+    hash = cvy_problem_space_hash(problem, hash);
   }
   return hash;
 }

@@ -14,10 +14,10 @@ static void look(convoy_context *context) {
 /* The same layer in another direction, as training usually has it. */
 static cvy_problem pass_of(const cvy_problem *problem, convoy_direction direction) {
   cvy_problem pass = *problem;
-  pass.direction = direction;
-  pass.accumulate = pass.has_bias = 0;
-  pass.activation = CONVOY_IDENTITY;
-  pass.slope = 0;
+  pass.operation = direction;
+  pass.accumulate = pass.conv.has_bias = 0;
+  pass.conv.activation = CONVOY_IDENTITY;
+  pass.conv.slope = 0;
   return pass;
 }
 
@@ -30,9 +30,9 @@ static void add(convoy_context *context, const cvy_problem *problem) {
 static void add_other_passes(convoy_context *context, const cvy_problem *problem) {
   static const convoy_direction passes[] = {CONVOY_FORWARD, CONVOY_BACKWARD_DATA,
                                             CONVOY_BACKWARD_WEIGHTS};
-  if (problem->direction == CONVOY_BACKWARD_BIAS) return; /* it knows no filter */
+  if (problem->operation == CONVOY_BACKWARD_BIAS) return; /* it knows no filter */
   for (size_t i = 0; i < CVY_COUNT(passes); i++) {
-    if ((int32_t)passes[i] == problem->direction) continue;
+    if ((int32_t)passes[i] == problem->operation) continue;
     cvy_problem pass = pass_of(problem, passes[i]);
     add(context, &pass);
   }
@@ -47,7 +47,7 @@ void cvy_precompile_passes(convoy_context *context, const cvy_problem *problem,
 }
 
 void cvy_precompile_problem(convoy_context *context, const cvy_problem *problem) {
-  if (context->compile_workers && problem->n) add(context, problem);
+  if (context->compile_workers && problem->conv.n) add(context, problem);
 }
 
 void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,

@@ -71,13 +71,13 @@ static void add_rows(const cvy_search *search, const char *forced, seeds *all) {
 /* The latest choices for other problems in this direction, and any for this one. */
 static void add_records(const cvy_search *search, const cvy_records *records, const char *forced,
                         seeds *all) {
-  int32_t direction = search->bench->op.problem.direction;
+  int32_t direction = search->bench->op.problem.operation;
   int taken = 0;
   for (int32_t i = records->count - 1; i >= 0 && taken < RECORDS_MOST; i--) {
     const cvy_record *record = &records->list[i];
     cvy_choice choice;
     if (forced[0] && strcmp(record->algorithm, forced) != 0) continue;
-    if (record->problem.direction != direction) continue;
+    if (record->problem.operation != direction) continue;
     if (!cvy_record_runs(search->bench->engine, record, &search->bench->op.problem, &choice)) {
       continue;
     }
@@ -201,7 +201,7 @@ convoy_status cvy_tune(convoy_context *context, const cvy_problem *problem, doub
   convoy_tuned found = {.struct_size = sizeof(found)};
   cvy_bench bench;
   if (!(seconds >= 0)) return cvy_fail(CONVOY_ERR_ARGUMENT, "seconds is %g", seconds);
-  if (problem->n == 0) return cvy_fail(CONVOY_ERR_SHAPE, "n is 0: there is nothing to time");
+  if (problem->conv.n == 0) return cvy_fail(CONVOY_ERR_SHAPE, "n is 0: there is nothing to time");
   convoy_status status = cvy_device_check(context);
   if (!status) status = cvy_records_check();
   if (!status) status = check_level(context, cvy_context_engine(context), problem);

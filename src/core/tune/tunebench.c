@@ -9,6 +9,7 @@
 #include "core/exec/launch.h"
 #include "core/exec/values.h"
 #include "os/os.h"
+#include "problem/conv/conv.h"
 
 /* By their definition: enough that an engine that is its own reference cannot err unseen. */
 enum { SAMPLES = 64 };
@@ -26,8 +27,8 @@ static void fill(float *values, int64_t count, uint32_t seed) {
   }
 }
 
-static convoy_status new_store(cvy_bench *bench, cvy_array array, cvy_store **out) {
-  int64_t count = cvy_problem_count(&bench->op.problem, array);
+static convoy_status new_store(cvy_bench *bench, cvy_conv_array array, cvy_store **out) {
+  int64_t count = cvy_conv_count(&bench->op.problem, array);
   float *values;
   *out = cvy_store_new(bench->context, count * (int64_t)sizeof(float));
   if (!*out) return CONVOY_ERR_MEMORY;
@@ -39,14 +40,14 @@ static convoy_status new_store(cvy_bench *bench, cvy_array array, cvy_store **ou
 }
 
 convoy_status cvy_bench_open(convoy_context *context, const cvy_problem *problem, cvy_bench *out) {
-  cvy_operands operands = cvy_problem_operands(problem);
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
   *out = (cvy_bench){.context = context, .engine = cvy_context_engine(context)};
   out->op.problem = *problem;
   convoy_status status = new_store(out, operands.a, &out->op.a);
   if (!status && operands.has_b) status = new_store(out, operands.b, &out->op.b);
   if (!status) status = new_store(out, operands.out, &out->result);
   if (status) return status;
-  cvy_values from = {out->op.a->host, out->op.b ? out->op.b->host : NULL, NULL, NULL};
+  cvy_values from = {{out->op.a->host, out->op.b ? out->op.b->host : NULL}};
   return cvy_expect(&context->chooser, &context->cpu, problem, &from, &out->expected);
 }
 

@@ -47,65 +47,6 @@ static bool parse_time(const char *text, double *out) {
   return end != text && strcmp(end, " ms") == 0 && isfinite(*out) && *out >= 0;
 }
 
-/* ------------------------------------------------------------------------------ the problem */
-
-static bool parse_text(const char *text, cvy_problem *out) {
-  convoy_conv conv;
-  int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
-  convoy_direction direction;
-  return !cvy_parse_problem(text, &conv, x, w, &direction) &&
-         !cvy_problem_make(&conv, direction, x, w, 0.0f, false, NULL, out);
-}
-
-static bool is_trivial(const cvy_problem *p, int axis) {
-  return p->in[axis] == 1 && p->filter[axis] == 1 && p->out[axis] == 1 && p->stride[axis] == 1 &&
-         p->dilation[axis] == 1 && p->pad[axis] == 0;
-}
-
-/* Padding at the end that gives `out`: as much as at the beginning if that does, else the least. */
-static int64_t end_of(const cvy_problem *p, int axis) {
-  int64_t least = (p->out[axis] - 1) * p->stride[axis] + (p->filter[axis] - 1) * p->dilation[axis] +
-                  1 - p->in[axis] - p->pad[axis];
-  bool even = p->pad[axis] >= least && p->pad[axis] < least + p->stride[axis];
-  return even ? p->pad[axis] : least > 0 ? least : 0;
-}
-
-/* The word of older files: every number of a problem but its rank and its padding at the end. None
- * has more than nine digits, so that nothing overflows; whether they fit together shows when the
- * problem is put as text and read again. */
-static bool parse_word(const char *word, cvy_problem *out) {
-  static const char format[] =
-      "n%9lldc%9lldk%9lld_in%9lld,%9lld,%9lld_filter%9lld,%9lld,%9lld_out%9lld,%9lld,%9lld_"
-      "stride%9lld,%9lld,%9lld_pad%9lld,%9lld,%9lld_dil%9lld,%9lld,%9lld_groups%9lld_%n";
-  long long v[22];
-  int end = 0;
-  if (sscanf(word, format, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[8], &v[9],
-             &v[10], &v[11], &v[12], &v[13], &v[14], &v[15], &v[16], &v[17], &v[18], &v[19], &v[20],
-             &v[21], &end) != 22)
-    return false;
-  cvy_problem p = {.n = v[0], .c = v[1], .k = v[2], .groups = v[21], .rank = 3};
-  for (int i = 0; i < 3; i++) {
-    p.in[i] = v[3 + i];
-    p.filter[i] = v[6 + i];
-    p.out[i] = v[9 + i];
-    p.stride[i] = v[12 + i];
-    p.pad[i] = v[15 + i];
-    p.dilation[i] = v[18 + i];
-  }
-  p.direction = cvy_direction_named(word + end);
-  if (p.direction < 0 || p.groups < 1) return false;
-  if (p.direction == CONVOY_BACKWARD_BIAS) memcpy(p.in, p.out, sizeof(p.in)); /* it had none */
-  while (p.rank > 1 && is_trivial(&p, 3 - p.rank)) p.rank--;
-  for (int i = 0; i < 3; i++) p.pad_end[i] = end_of(&p, i);
-  char text[CONVOY_PROBLEM_TEXT];
-  cvy_problem_text(&p, text, sizeof(text));
-  return parse_text(text, out) && cvy_problem_same(&p, out);
-}
-
-static bool parse_problem(const char *text, cvy_problem *out) {
-  return strchr(text, ' ') ? parse_text(text, out) : parse_word(text, out);
-}
-
 /* ---------------------------------------------------------------------------------- records */
 
 bool cvy_record_parse(const char *line, cvy_record *out) {
@@ -129,7 +70,7 @@ bool cvy_record_parse(const char *line, cvy_record *out) {
     strcpy(texts[i].to, field[texts[i].field]);
   }
   return parse_hash(field[HASH], &out->hash) && parse_time(field[TIME], &out->milliseconds) &&
-         parse_problem(field[PROBLEM], &out->problem);
+         cvy_problem_read(field[PROBLEM], &out->problem);
 }
 
 bool cvy_record_format(const cvy_record *record, char *line, size_t size) {

@@ -1,5 +1,6 @@
 /* Judging results. Comparisons are written so that a NaN fails. */
 #include "core/verify/check.h"
+#include "problem/conv/conv.h"
 
 #include <float.h>
 #include <math.h>
@@ -48,12 +49,13 @@ void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_
 
 void cvy_sample_corners(const cvy_problem *p, cvy_samples *samples) {
   const int64_t extents[][5] = {
-      [CVY_X] = {p->n, p->c, p->in[0], p->in[1], p->in[2]},
-      [CVY_W] = {p->k, p->c / p->groups, p->filter[0], p->filter[1], p->filter[2]},
-      [CVY_Y] = {p->n, p->k, p->out[0], p->out[1], p->out[2]},
-      [CVY_BIAS] = {1, 1, 1, 1, cvy_problem_count(p, CVY_BIAS)},
+      [CVY_X] = {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]},
+      [CVY_W] = {p->conv.k, p->conv.c / p->conv.groups, p->conv.filter[0], p->conv.filter[1],
+                 p->conv.filter[2]},
+      [CVY_Y] = {p->conv.n, p->conv.k, p->conv.out[0], p->conv.out[1], p->conv.out[2]},
+      [CVY_BIAS] = {1, 1, 1, 1, cvy_conv_count(p, CVY_BIAS)},
   };
-  const int64_t *extent = extents[cvy_problem_operands(p).out];
+  const int64_t *extent = extents[cvy_conv_operands_of(p).out];
   for (int corner = 0; corner < 32; corner++) {
     int64_t index = 0;
     for (int axis = 0; axis < 5; axis++) {
@@ -74,8 +76,7 @@ static double bound_of(const cvy_problem *problem, double magnitude) {
 static double widened(const cvy_claim *claim, int64_t index, double bound) {
   const cvy_algorithm *row = claim->row;
   if (!row || !(row->error_growth > 0)) return bound;
-  double magnitude =
-      cvy_problem_wide_magnitude(claim->problem, &claim->from, index, row->error_reach);
+  double magnitude = cvy_conv_wide_magnitude(claim->problem, &claim->from, index, row->error_reach);
   return bound + row->error_growth * bound_of(claim->problem, magnitude);
 }
 
@@ -91,17 +92,17 @@ typedef enum kind { UNKNOWN, FINITE, NOT_FINITE } kind;
  * operand is not finite, a result that is not proves nothing. */
 static bool may_be_lost(const cvy_claim *claim, kind *operands) {
   const cvy_problem *p = claim->problem;
-  cvy_operands of = cvy_problem_operands(p);
+  cvy_conv_operands of = cvy_conv_operands_of(p);
   if (*operands == UNKNOWN)
-    *operands = all_finite(claim->from.a, cvy_problem_count(p, of.a)) &&
-                        (!of.has_b || all_finite(claim->from.b, cvy_problem_count(p, of.b)))
+    *operands = all_finite(claim->from.in[0], cvy_conv_count(p, of.a)) &&
+                        (!of.has_b || all_finite(claim->from.in[1], cvy_conv_count(p, of.b)))
                     ? FINITE
                     : NOT_FINITE;
   return *operands == NOT_FINITE;
 }
 
 static bool is_right(const cvy_claim *claim, int64_t index, kind *operands, cvy_mismatch *out) {
-  cvy_element wanted = cvy_problem_element(claim->problem, &claim->from, index);
+  cvy_element wanted = cvy_problem_element(claim->problem, &claim->from, 0, index);
   double bound = bound_of(claim->problem, wanted.magnitude);
   double got = (double)claim->result[index], error = fabs(got - wanted.value);
   if (!(wanted.magnitude <= TOO_LARGE) || error <= bound) return true;
@@ -131,9 +132,9 @@ static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu,
   cvy_job job = {.problem = *problem,
                  .algorithm = choice.row,
                  .params = choice.params,
-                 .a.host = (float *)(uintptr_t)from->a,
-                 .b.host = (float *)(uintptr_t)from->b,
-                 .bias.host = (float *)(uintptr_t)from->bias,
+                 .a.host = (float *)(uintptr_t)from->in[0],
+                 .b.host = (float *)(uintptr_t)from->in[1],
+                 .bias.host = (float *)(uintptr_t)from->in[2],
                  .out.host = out};
   return cpu->backend->run(cpu->device, &job, NULL);
 }
@@ -153,24 +154,25 @@ static bool copy_absolute(const float *from, int64_t count, float **out) {
 }
 
 static bool make_absolutes(const cvy_problem *p, const cvy_values *from, absolutes *out) {
-  cvy_operands operands = cvy_problem_operands(p);
-  return copy_absolute(from->a, cvy_problem_count(p, operands.a), &out->a) &&
-         copy_absolute(from->b, cvy_problem_count(p, operands.b), &out->b) &&
-         copy_absolute(from->bias, cvy_problem_count(p, CVY_BIAS), &out->bias);
+  cvy_conv_operands operands = cvy_conv_operands_of(p);
+  return copy_absolute(from->in[0], cvy_conv_count(p, operands.a), &out->a) &&
+         copy_absolute(from->in[1], cvy_conv_count(p, operands.b), &out->b) &&
+         copy_absolute(from->in[2], cvy_conv_count(p, CVY_BIAS), &out->bias);
 }
 
 /* The values, and the sums of absolute values: the same problem on absolute operands. */
 static convoy_status compute(cvy_chooser *chooser, const cvy_engine *cpu, const absolutes *s,
                              cvy_expected *out) {
   cvy_problem linear = out->problem;
-  linear.activation = CONVOY_IDENTITY;
-  linear.slope = 0.0f;
-  const float *prior = out->from.prior;
+  linear.conv.activation = CONVOY_IDENTITY;
+  linear.conv.slope = 0.0f;
+  const float *prior =
+      out->problem.accumulate ? out->from.in[cvy_problem_inputs(&out->problem)] : NULL;
   for (int64_t i = 0; prior && i < out->count; i++) out->magnitude[i] = fabsf(prior[i]);
   if (prior) memcpy(out->value, prior, (size_t)out->count * sizeof(float));
   convoy_status status = run_cpu(chooser, cpu, &out->problem, &out->from, out->value);
   if (status) return status;
-  cvy_values absolute = {s->a, s->b, s->bias, NULL};
+  cvy_values absolute = {{s->a, s->b, s->bias}};
   return run_cpu(chooser, cpu, &linear, &absolute, out->magnitude);
 }
 
@@ -178,7 +180,7 @@ convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_
                          const cvy_values *from, cvy_expected *out) {
   absolutes s = {NULL, NULL, NULL};
   *out = (cvy_expected){.problem = *problem, .from = *from};
-  out->count = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  out->count = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
   out->value = calloc((size_t)out->count, sizeof(float));
   out->magnitude = calloc((size_t)out->count, sizeof(float));
   convoy_status status = out->value && out->magnitude && make_absolutes(problem, from, &s)

@@ -1,6 +1,7 @@
 /* Looks for values that are not finite. A float32 is one of them if all bits of its exponent are
  * set; asking the bits is immune to the compiler's mathematics and as fast as memory. */
 #include "core/verify/nan_watch.h"
+#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -37,23 +38,23 @@ static const char *const roles[CONVOY_DIRECTIONS][CVY_OP_INPUTS] = {
 };
 enum { RESULT = CVY_OP_INPUTS - 1 }; /* what is added to has the result's name */
 
-static cvy_array array_of(const cvy_problem *problem, int role) {
-  cvy_operands operands = cvy_problem_operands(problem);
-  const cvy_array arrays[CVY_OP_INPUTS] = {operands.a, operands.b, CVY_BIAS, operands.out};
+static cvy_conv_array array_of(const cvy_problem *problem, int role) {
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
+  const cvy_conv_array arrays[CVY_OP_INPUTS] = {operands.a, operands.b, CVY_BIAS, operands.out};
   return arrays[role];
 }
 
 static void look(convoy_context *context, const cvy_problem *problem, int role,
                  const float *values) {
   if (context->nonfinite_seen) return;
-  int64_t at = find(values, cvy_problem_count(problem, array_of(problem, role)));
+  int64_t at = find(values, cvy_conv_count(problem, array_of(problem, role)));
   if (at < 0) return;
   char text[CONVOY_PROBLEM_TEXT];
   cvy_problem_text(problem, text, sizeof(text));
   context->nonfinite_seen = true;
   cvy_report(context, CONVOY_EVENT_NONFINITE, CONVOY_OK, "",
              "%s[%lld] is %g, the first value that is not finite: step %lld, %s, %s",
-             roles[problem->direction][role], (long long)at, (double)values[at],
+             roles[problem->operation][role], (long long)at, (double)values[at],
              (long long)context->step, cvy_context_engine(context)->facts.info.id, text);
 }
 

@@ -188,9 +188,10 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
   convoy_context *context = store->context;
   const cvy_op *op = &store->history;
   cvy_claim claim = {&op->problem,
-                     {host_of(op->a), host_of(op->b), host_of(op->bias), host_of(op->prior)},
+                     {{host_of(op->a), host_of(op->b), host_of(op->bias)}},
                      values,
                      cvy_chosen(&context->device, &store->choice)};
+  if (op->prior) claim.from.in[cvy_problem_inputs(&op->problem)] = op->prior->host;
   context->health.verified++;
   if (plan->whole) return cvy_check_whole(&context->chooser, &context->cpu, &claim, right, found);
   *right = cvy_check_samples(&claim, &plan->samples, found);

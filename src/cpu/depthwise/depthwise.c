@@ -10,8 +10,9 @@
 #define MOST_SUMMED 64
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
-  int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
-  int64_t most = problem->direction == CONVOY_BACKWARD_DATA ? MOST_SUMMED : MOST_OUTPUTS;
+  int64_t channels = problem->conv.c / problem->conv.groups,
+          outputs = problem->conv.k / problem->conv.groups;
+  int64_t most = problem->operation == CONVOY_BACKWARD_DATA ? MOST_SUMMED : MOST_OUTPUTS;
   if (channels != 1 || outputs > most) {
     cvy_text_add(reason, "%lld input and %lld output channels per group, it is for 1 and 1 to %lld",
                  (long long)channels, (long long)outputs, (long long)most);
@@ -41,11 +42,11 @@ static void run(const cvy_cpu_call *call) {
   cvy_cpu_depthwise_run d = {.call = call,
                              .plan = cvy_cpu_depthwise_plan_for(call->problem, call->facts)};
   const cvy_problem *p = &d.plan.p;
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
-  int64_t blocks = cvy_div_up(p->c, d.plan.width);
+  bool weights = p->operation == CONVOY_BACKWARD_WEIGHTS;
+  int64_t blocks = cvy_div_up(p->conv.c, d.plan.width);
   if (d.plan.mode != CVY_DEPTHWISE_SCATTERED) cvy_cpu_depthwise_list(&d);
-  cvy_parallel_items(call->threads, weights ? blocks : p->n * blocks, tasks[d.plan.mode][weights],
-                     &d);
+  cvy_parallel_items(call->threads, weights ? blocks : p->conv.n * blocks,
+                     tasks[d.plan.mode][weights], &d);
 }
 
 const cvy_cpu_row cvy_cpu_depthwise = {

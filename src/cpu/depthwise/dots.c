@@ -3,6 +3,7 @@
 
 #include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/sizes.h"
+#include "problem/conv/conv.h"
 
 /* Adds what the rows of dy in one strip give. Short rows get zeros up to a vector's end. */
 static void dot_rows(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_part *part,
@@ -33,7 +34,7 @@ static void dot_rows(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_par
 static void dot_channel(const cvy_cpu_depthwise_run *d, int64_t n, int64_t c,
                         const cvy_cpu_depthwise_slot *slot) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
-  int64_t nc = n * plan->p.c + c, outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
+  int64_t nc = n * plan->p.conv.c + c, outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
   const float *source = d->call->a + nc * cvy_in_volume(&plan->p);
   for (int64_t s = 0; s < plan->strip.count; s++) {
     const float *x = cvy_cpu_depthwise_strip(d, s, source, slot->x);
@@ -53,7 +54,7 @@ void cvy_cpu_depthwise_dot_channels(void *run, int64_t begin, int64_t end, int32
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t c = begin; c < end; c++) {
     memset(memory.w, 0, (size_t)d->plan.floats.w * sizeof *memory.w);
-    for (int64_t n = 0; n < p->n; n++, cvy_heartbeat_tick()) dot_channel(d, n, c, &memory);
+    for (int64_t n = 0; n < p->conv.n; n++, cvy_heartbeat_tick()) dot_channel(d, n, c, &memory);
     for (int64_t t = 0; t < taps; t++) {
       float *dw = call->out + c * taps + t;
       float sum = (float)call->simd->sum(memory.w + t * CVY_WIDEST_VECTOR, CVY_WIDEST_VECTOR);

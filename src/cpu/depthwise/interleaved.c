@@ -5,6 +5,7 @@
 #include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/epilogue.h"
 #include "cpu/shared/sizes.h"
+#include "problem/conv/conv.h"
 
 typedef struct channel_block {
   int64_t first, count; /* channels of the block */
@@ -12,7 +13,7 @@ typedef struct channel_block {
 } channel_block;
 
 static channel_block block_of(const cvy_cpu_depthwise_run *d, int64_t number, int64_t image) {
-  int64_t c = d->plan.p.c, first = number * d->plan.width;
+  int64_t c = d->plan.p.conv.c, first = number * d->plan.width;
   return (channel_block){first, cvy_min(d->plan.width, c - first), image * c + first};
 }
 
@@ -64,7 +65,7 @@ static void sum_block(const cvy_cpu_depthwise_run *d, const channel_block *b,
 
 void cvy_cpu_depthwise_sum_blocks(void *run, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_depthwise_run *d = run;
-  int64_t images = d->plan.p.n;
+  int64_t images = d->plan.p.conv.n;
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   memset(memory.w, 0, (size_t)d->plan.floats.w * sizeof *memory.w);
   for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
@@ -105,7 +106,7 @@ void cvy_cpu_depthwise_dot_blocks(void *run, int64_t begin, int64_t end, int32_t
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t i = begin; i < end; i++) {
     memset(memory.w, 0, (size_t)d->plan.floats.w * sizeof *memory.w);
-    for (int64_t n = 0; n < d->plan.p.n; n++, cvy_heartbeat_tick()) {
+    for (int64_t n = 0; n < d->plan.p.conv.n; n++, cvy_heartbeat_tick()) {
       channel_block b = block_of(d, i, n);
       dot_block(d, &b, &memory);
     }

@@ -5,6 +5,7 @@
 #include "cpu/shared/cut.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/stream.h"
+#include "problem/conv/conv.h"
 
 #define STRIP_FLOATS 1024      /* half of the smallest level of cache there is */
 #define STRIP_LEAST 8          /* rows of sums: what a tile takes at once */
@@ -13,26 +14,26 @@
 /* ------------------------------------------------------------------------------------- axes */
 
 static cvy_cpu_depthwise_axis axis_of(const cvy_problem *p, int i) {
-  int64_t far = (p->filter[i] - 1) * p->dilation[i];
-  if (p->direction != CONVOY_BACKWARD_DATA) {
-    return (cvy_cpu_depthwise_axis){.source = p->in[i],
-                                    .result = p->out[i],
-                                    .left = p->pad[i],
-                                    .step = p->stride[i],
+  int64_t far = (p->conv.filter[i] - 1) * p->conv.dilation[i];
+  if (p->operation != CONVOY_BACKWARD_DATA) {
+    return (cvy_cpu_depthwise_axis){.source = p->conv.in[i],
+                                    .result = p->conv.out[i],
+                                    .left = p->conv.pad[i],
+                                    .step = p->conv.stride[i],
                                     .phases = 1,
-                                    .sums = p->out[i],
+                                    .sums = p->conv.out[i],
                                     .reach = far + 1};
   }
   /* Sums in front of the first result are left out. */
-  int64_t last = far / p->stride[i], skip = cvy_min(p->pad[i] / p->stride[i], last);
-  int64_t pad = p->pad[i] - skip * p->stride[i];
-  return (cvy_cpu_depthwise_axis){.source = p->out[i],
-                                  .result = p->in[i],
+  int64_t last = far / p->conv.stride[i], skip = cvy_min(p->conv.pad[i] / p->conv.stride[i], last);
+  int64_t pad = p->conv.pad[i] - skip * p->conv.stride[i];
+  return (cvy_cpu_depthwise_axis){.source = p->conv.out[i],
+                                  .result = p->conv.in[i],
                                   .left = last - skip,
                                   .step = 1,
-                                  .phases = p->stride[i],
+                                  .phases = p->conv.stride[i],
                                   .pad = pad,
-                                  .sums = (p->in[i] - 1 + pad) / p->stride[i] + 1,
+                                  .sums = (p->conv.in[i] - 1 + pad) / p->conv.stride[i] + 1,
                                   .reach = last + 1};
 }
 
@@ -40,8 +41,8 @@ static cvy_cpu_depthwise_axis axis_of(const cvy_problem *p, int i) {
 int64_t cvy_cpu_depthwise_offset(const cvy_cpu_depthwise_plan *plan, int axis, int64_t phase,
                                  int64_t tap) {
   const cvy_problem *p = &plan->p;
-  int64_t far = tap * p->dilation[axis], stride = p->stride[axis];
-  if (p->direction != CONVOY_BACKWARD_DATA) return far;
+  int64_t far = tap * p->conv.dilation[axis], stride = p->conv.stride[axis];
+  if (p->operation != CONVOY_BACKWARD_DATA) return far;
   return far % stride == phase ? plan->axis[axis].reach - 1 - far / stride : -1;
 }
 
@@ -74,15 +75,15 @@ static int64_t plane_bytes(const cvy_cpu_depthwise_plan *plan) {
  * sums. */
 static bool interleaves(const cvy_cpu_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
-  bool flat_space = p->in[0] == 1 && p->out[0] == 1 && p->filter[0] == 1;
+  bool flat_space = p->conv.in[0] == 1 && p->conv.out[0] == 1 && p->conv.filter[0] == 1;
   bool alone = plan->inputs == 1 && plan->outputs == 1;
-  return flat_space && alone && p->c >= cvy_simd_best()->microkernel.width &&
+  return flat_space && alone && p->conv.c >= cvy_simd_best()->microkernel.width &&
          plane_bytes(plan) <= INTERLEAVED_BYTES;
 }
 
 static cvy_cpu_depthwise_mode mode_of(const cvy_cpu_depthwise_plan *plan) {
   const cvy_cpu_depthwise_axis *last = &plan->axis[2];
-  bool data = plan->p.direction == CONVOY_BACKWARD_DATA;
+  bool data = plan->p.operation == CONVOY_BACKWARD_DATA;
   if (data && last->sums > 2 * last->source) return CVY_DEPTHWISE_SCATTERED;
   if (may_lie(plan)) return CVY_DEPTHWISE_AS_IT_LIES;
   return interleaves(plan) ? CVY_DEPTHWISE_INTERLEAVED : CVY_DEPTHWISE_STRIPS;
@@ -99,7 +100,7 @@ static int64_t height_of(const cvy_cpu_depthwise_plan *plan) {
   int64_t planes = cvy_saturating_mul(plan->inputs, plan->axis[0].reach);
   int64_t fit = STRIP_FLOATS / cvy_saturating_mul(planes, plan->strip.row);
   int64_t most = cvy_max((fit - rows->reach) / rows->step, STRIP_LEAST);
-  if (plan->p.filter[1] > 1) most = cvy_min(most, rows->source);
+  if (plan->p.conv.filter[1] > 1) most = cvy_min(most, rows->source);
   return cvy_cut_into(rows->sums, cvy_div_up(rows->sums, most), 1).size;
 }
 
@@ -114,7 +115,7 @@ static void cut_rows(cvy_cpu_depthwise_plan *plan) {
   const cvy_cpu_depthwise_axis *axis = plan->axis;
   bool interleaved = plan->mode == CVY_DEPTHWISE_INTERLEAVED;
   bool lies = plan->mode == CVY_DEPTHWISE_AS_IT_LIES;
-  bool apart = axis[2].step > 1 && (plan->p.filter[2] > 1 || interleaved);
+  bool apart = axis[2].step > 1 && (plan->p.conv.filter[2] > 1 || interleaved);
   plan->strip.split = apart ? axis[2].step : 1;
   plan->strip.part = cvy_align_up(cvy_div_up(kept(plan, &axis[2]), axis[2].step),
                                   interleaved ? 1 : CVY_LINE_FLOATS);
@@ -139,14 +140,14 @@ static bool streams(const cvy_cpu_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t unit = result_volume(plan) * plan->outputs * (int64_t)sizeof(float);
   bool by_channel = plan->mode == CVY_DEPTHWISE_STRIPS || plan->mode == CVY_DEPTHWISE_AS_IT_LIES;
-  bool plain = p->direction != CONVOY_BACKWARD_WEIGHTS && !p->accumulate;
-  return plain && by_channel && cvy_stream_pays(p->n * p->c * unit, unit);
+  bool plain = p->operation != CONVOY_BACKWARD_WEIGHTS && !p->accumulate;
+  return plain && by_channel && cvy_stream_pays(p->conv.n * p->conv.c * unit, unit);
 }
 
 static void place_results(cvy_cpu_depthwise_plan *plan) {
   const cvy_problem *p = &plan->p;
   const cvy_cpu_depthwise_axis *w = &plan->axis[2];
-  bool weights = p->direction == CONVOY_BACKWARD_WEIGHTS;
+  bool weights = p->operation == CONVOY_BACKWARD_WEIGHTS;
   plan->results.aside = w->phases > 1 || (p->accumulate && !weights);
   plan->results.stream = streams(plan);
   plan->results.row = plan->mode == CVY_DEPTHWISE_INTERLEAVED ? w->sums
@@ -156,7 +157,7 @@ static void place_results(cvy_cpu_depthwise_plan *plan) {
 }
 
 static void size_slot(cvy_cpu_depthwise_plan *plan, int64_t taps) {
-  bool weights = plan->p.direction == CONVOY_BACKWARD_WEIGHTS;
+  bool weights = plan->p.operation == CONVOY_BACKWARD_WEIGHTS;
   bool interleaved = plan->mode == CVY_DEPTHWISE_INTERLEAVED;
   int64_t strip = cvy_saturating_mul(plan->inputs, plan->strip.image) * plan->width;
   int64_t sides = interleaved ? plan->phases : plan->axis[2].phases;
@@ -206,14 +207,14 @@ cvy_cpu_depthwise_plan cvy_cpu_depthwise_plan_for(const cvy_problem *problem,
                                                   const cvy_facts *facts) {
   cvy_cpu_depthwise_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
   const cvy_problem *p = &plan.p;
-  bool data = p->direction == CONVOY_BACKWARD_DATA;
+  bool data = p->operation == CONVOY_BACKWARD_DATA;
   plan.phases = 1;
   for (int i = 0; i < 3; i++) {
     plan.axis[i] = axis_of(p, i);
     plan.phases = cvy_saturating_mul(plan.phases, plan.axis[i].phases);
   }
-  plan.inputs = data ? p->k / p->groups : 1;
-  plan.outputs = data ? 1 : p->k / p->groups;
+  plan.inputs = data ? p->conv.k / p->conv.groups : 1;
+  plan.outputs = data ? 1 : p->conv.k / p->conv.groups;
   cut(&plan, mode_of(&plan));
   bool fits = cvy_cpu_depthwise_bytes(&plan) <= facts->workspace_limit;
   if (!fits && plan.mode == CVY_DEPTHWISE_INTERLEAVED) cut(&plan, CVY_DEPTHWISE_STRIPS);

@@ -2,6 +2,7 @@
 #include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/epilogue.h"
 #include "cpu/shared/stream.h"
+#include "problem/conv/conv.h"
 
 static void sort_weights(const cvy_cpu_depthwise_run *d, const float *w, float *sorted) {
   int64_t taps = d->plan.inputs * cvy_filter_volume(&d->plan.p);
@@ -103,17 +104,17 @@ void cvy_cpu_depthwise_sum_channels(void *run, int64_t begin, int64_t end, int32
   const cvy_cpu_depthwise_run *d = run;
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   const cvy_cpu_call *call = d->call;
-  bool data = plan->p.direction == CONVOY_BACKWARD_DATA, stream = plan->results.stream;
+  bool data = plan->p.operation == CONVOY_BACKWARD_DATA, stream = plan->results.stream;
   int64_t x = cvy_in_volume(&plan->p), y = cvy_out_volume(&plan->p);
   int64_t from = data ? plan->inputs * y : x, to = data ? x : y, outputs = plan->outputs;
   int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
     float *out = call->out + nc * outputs * to, *made = stream ? memory.z : out;
-    sort_weights(d, call->b + nc % plan->p.c * taps, memory.w);
+    sort_weights(d, call->b + nc % plan->p.conv.c * taps, memory.w);
     sum_channel(d, call->a + nc * from, made, &memory);
     for (int64_t i = 0; i < outputs; i++)
-      cvy_cpu_epilogue(call, made + i * to, nc % plan->p.c * outputs + i, to);
+      cvy_cpu_epilogue(call, made + i * to, nc % plan->p.conv.c * outputs + i, to);
     if (stream) cvy_stream(out, made, outputs * to);
   }
   cvy_stream_end();

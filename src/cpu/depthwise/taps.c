@@ -1,6 +1,7 @@
 /* What cpu.depthwise knows before it starts: where each tap reads, and what each strip holds. */
 #include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/range.h"
+#include "problem/conv/conv.h"
 
 /* ------------------------------------------------------------------------------------- taps */
 
@@ -12,14 +13,14 @@ static int64_t place_of(const cvy_cpu_depthwise_plan *plan, int64_t z, int64_t h
 
 /* Tap number `n` of `count` in the order in which they read. */
 static int64_t in_order(const cvy_cpu_depthwise_plan *plan, int64_t n, int64_t count) {
-  return plan->p.direction == CONVOY_BACKWARD_DATA ? count - 1 - n : n;
+  return plan->p.operation == CONVOY_BACKWARD_DATA ? count - 1 - n : n;
 }
 
 /* Lists the taps at one place of the two leading axes, of all filters that are summed. */
 static int64_t list_row(cvy_cpu_depthwise_run *d, int64_t count, const int64_t *at,
                         const int64_t *offset, int64_t phase) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
-  const int64_t *f = plan->p.filter;
+  const int64_t *f = plan->p.conv.filter;
   for (int64_t i = 0; i < plan->inputs; i++) {
     for (int64_t n = 0; n < f[2]; n++) {
       int64_t s = in_order(plan, n, f[2]);
@@ -36,7 +37,7 @@ static int64_t list_row(cvy_cpu_depthwise_run *d, int64_t count, const int64_t *
 /* Lists them sorted by where they read: depth, row, source channel, place in the row. */
 static int64_t list_phase(cvy_cpu_depthwise_run *d, int64_t count, const int64_t *phase) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
-  const int64_t *f = plan->p.filter;
+  const int64_t *f = plan->p.conv.filter;
   for (int64_t n = 0; n < f[0] * f[1]; n++) {
     int64_t number = in_order(plan, n, f[0] * f[1]);
     int64_t at[2] = {number / f[1], number % f[1]};
@@ -62,7 +63,7 @@ static cvy_range results_of(const cvy_cpu_depthwise_axis *axis, int64_t phase, c
 static cvy_range taps_of(const cvy_cpu_depthwise_plan *plan, int axis, int64_t phase,
                          cvy_range sums, int64_t *all) {
   const cvy_cpu_depthwise_axis *a = &plan->axis[axis];
-  int64_t filter = plan->p.filter[axis], count = 0;
+  int64_t filter = plan->p.conv.filter[axis], count = 0;
   cvy_range met = {0, 0};
   for (int64_t n = 0; n < filter; n++) {
     int64_t offset = cvy_cpu_depthwise_offset(plan, axis, phase, in_order(plan, n, filter));
@@ -84,7 +85,7 @@ static void choose_taps(const cvy_cpu_depthwise_plan *plan, const int64_t *phase
   cvy_range r = taps_of(plan, 1, phase[1], rows, &all[1]);
   taps_of(plan, 2, phase[2], (cvy_range){0, 1}, &all[2]);
   int64_t across = plan->inputs * all[2];
-  if (plan->p.filter[0] > 1) {
+  if (plan->p.conv.filter[0] > 1) {
     part->across = across * all[1] * cvy_range_length(t);
     part->down = 1;
     part->taps += across * all[1] * t.begin;

@@ -1,6 +1,7 @@
 /* cpu.direct, backward_bias: dy summed over images and positions, in float64 because there may be
  * millions of terms. */
 #include "cpu/direct/direct.h"
+#include "problem/conv/conv.h"
 
 static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_call *call = arg;
@@ -9,12 +10,12 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   (void)slot;
   for (int64_t k = begin; k < end; k++, cvy_heartbeat_tick()) {
     double sum = p->accumulate ? (double)call->out[k] : 0;
-    for (int64_t n = 0; n < p->n; n++)
-      sum += call->simd->sum(call->a + (n * p->k + k) * volume, volume);
+    for (int64_t n = 0; n < p->conv.n; n++)
+      sum += call->simd->sum(call->a + (n * p->conv.k + k) * volume, volume);
     call->out[k] = (float)sum;
   }
 }
 
 void cvy_cpu_direct_backward_bias(const cvy_cpu_call *call) {
-  cvy_parallel_items(call->threads, call->problem->k, sum_channels, (void *)call);
+  cvy_parallel_items(call->threads, call->problem->conv.k, sum_channels, (void *)call);
 }

@@ -15,7 +15,7 @@ static void run(const cvy_cpu_call *call) {
   cvy_problem merged = cvy_merged(call->problem);
   cvy_cpu_call with_merged = *call;
   with_merged.problem = &merged;
-  pass[merged.direction](&with_merged);
+  pass[merged.operation](&with_merged);
 }
 
 const cvy_cpu_row cvy_cpu_direct = {

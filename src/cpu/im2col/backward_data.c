@@ -5,6 +5,7 @@
 
 #include "cpu/im2col/im2col.h"
 #include "cpu/shared/epilogue.h"
+#include "problem/conv/conv.h"
 
 /* The transposed filter of a group's channels from `first` on. */
 static cvy_matrix filter_of(const cvy_cpu_im2col_run *run, int64_t group, int64_t first) {
@@ -24,7 +25,7 @@ static void make_part(const cvy_cpu_im2col_run *run, int64_t image_group, int64_
                       float *columns) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   const cvy_problem *p = &plan->p;
-  int64_t group = image_group % p->groups, volume = cvy_in_volume(p);
+  int64_t group = image_group % p->conv.groups, volume = cvy_in_volume(p);
   cvy_range channels = cvy_cut_part(plan->parts, plan->channels, number);
   int64_t some = cvy_range_length(channels);
   float *dx = run->call->out + (image_group * plan->channels + channels.begin) * volume;
@@ -52,7 +53,7 @@ static void make_parts(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 static void make_flat_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_range pixels) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
-  int64_t group = image_group % plan->p.groups, count = cvy_range_length(pixels);
+  int64_t group = image_group % plan->p.conv.groups, count = cvy_range_length(pixels);
   float *dx = run->call->out + image_group * plan->channels * plan->pixels + pixels.begin;
   cvy_gemm(plan->channels, count, plan->outputs, filter_of(run, group, 0),
            gradient_of(run, image_group, pixels.begin), plan->p.accumulate, dx, plan->pixels);
@@ -72,7 +73,7 @@ static void make_flat_blocks(void *arg, int64_t begin, int64_t end, int32_t slot
 
 void cvy_cpu_im2col_backward_data(cvy_cpu_im2col_run *run) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
-  int64_t images = plan->p.n * plan->p.groups;
+  int64_t images = plan->p.conv.n * plan->p.conv.groups;
   if (plan->flat)
     cvy_parallel_items(run->call->threads, images * plan->blocks.count, make_flat_blocks, run);
   else

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/im2col/im2col.h"
+#include "problem/conv/conv.h"
 
 /* Adds one block of outputs to the filter gradient `dw` of some channels of a group. */
 static void add_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_range channels,
@@ -32,10 +33,10 @@ static void make_part(const cvy_cpu_im2col_run *run, int64_t group, int64_t numb
   cvy_range channels = cvy_cut_part(plan->parts, plan->channels, number);
   int64_t first = group * plan->outputs * plan->channels + channels.begin;
   bool add = p->accumulate;
-  for (int64_t n = 0; n < p->n; n++) {
+  for (int64_t n = 0; n < p->conv.n; n++) {
     for (int64_t i = 0; i < plan->blocks.count; i++, add = true) {
       cvy_range pixels = cvy_cut_part(plan->blocks, plan->pixels, i);
-      add_block(run, n * p->groups + group, channels, pixels, add, columns,
+      add_block(run, n * p->conv.groups + group, channels, pixels, add, columns,
                 run->call->out + first * plan->taps);
     }
   }
@@ -53,13 +54,13 @@ static void make_parts(void *arg, int64_t begin, int64_t end, int32_t slot) {
 static void sum_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_im2col_run *run = arg;
   const cvy_cpu_im2col_plan *plan = &run->plan;
-  int64_t count = cvy_problem_count(&plan->p, CVY_W), blocks = plan->blocks.count;
+  int64_t count = cvy_conv_count(&plan->p, CVY_W), blocks = plan->blocks.count;
   float *sum = cvy_cpu_im2col_slot(run, slot);
   float *columns = sum + cvy_align_up(count, CVY_LINE_FLOATS);
   cvy_range all = {0, plan->channels};
   memset(sum, 0, (size_t)count * sizeof *sum);
   for (int64_t i = begin; i < end; i++) {
-    int64_t image_group = i / blocks, group = image_group % plan->p.groups;
+    int64_t image_group = i / blocks, group = image_group % plan->p.conv.groups;
     cvy_range pixels = cvy_cut_part(plan->blocks, plan->pixels, i % blocks);
     add_block(run, image_group, all, pixels, true, columns,
               sum + group * plan->outputs * plan->channels * plan->taps);
@@ -67,7 +68,7 @@ static void sum_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
 }
 
 static int64_t piece_count(const cvy_cpu_im2col_plan *plan) {
-  return plan->p.n * plan->p.groups * plan->blocks.count;
+  return plan->p.conv.n * plan->p.conv.groups * plan->blocks.count;
 }
 
 static void add_sums(void *arg, int64_t begin, int64_t end, int32_t slot) {
@@ -85,9 +86,9 @@ void cvy_cpu_im2col_backward_weights(cvy_cpu_im2col_run *run) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   cvy_threads *threads = run->call->threads;
   if (!plan->private_sums) {
-    cvy_parallel_items(threads, plan->p.groups * plan->parts.count, make_parts, run);
+    cvy_parallel_items(threads, plan->p.conv.groups * plan->parts.count, make_parts, run);
     return;
   }
   cvy_parallel_for(threads, piece_count(plan), sum_blocks, run);
-  cvy_parallel_for(threads, cvy_problem_count(&plan->p, CVY_W), add_sums, run);
+  cvy_parallel_for(threads, cvy_conv_count(&plan->p, CVY_W), add_sums, run);
 }

@@ -2,6 +2,7 @@
  * output have the same extents and no strides, a whole line of the matrix is one shifted copy of
  * the channel, of which just the elements in the padding must be blanked. */
 #include "cpu/im2col/columns.h"
+#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -20,14 +21,14 @@ typedef void visit(const cvy_column_block *block, const column_tap *at, const ro
                    float *columns, float *plane);
 
 static row_part first_part(const cvy_column_block *block) {
-  const int64_t *out = block->problem->out;
+  const int64_t *out = block->problem->conv.out;
   int64_t row = block->pixels.begin / out[2], ow = block->pixels.begin % out[2];
   int64_t length = cvy_min(out[2] - ow, cvy_range_length(block->pixels));
   return (row_part){row / out[1], row % out[1], ow, length, 0};
 }
 
 static bool next_part(const cvy_column_block *block, row_part *part) {
-  const int64_t *out = block->problem->out;
+  const int64_t *out = block->problem->conv.out;
   int64_t count = cvy_range_length(block->pixels);
   part->at += part->length;
   if (part->at >= count) return false;
@@ -42,9 +43,9 @@ static bool next_part(const cvy_column_block *block, row_part *part) {
 
 /* The input row that a part sees, or -1 if it lies in the padding. */
 static int64_t input_row(const cvy_problem *p, const column_tap *at, const row_part *part) {
-  int64_t z = part->oz * p->stride[0] + at->z, h = part->oh * p->stride[1] + at->h;
-  bool inside = z >= 0 && z < p->in[0] && h >= 0 && h < p->in[1];
-  return inside ? z * p->in[1] + h : -1;
+  int64_t z = part->oz * p->conv.stride[0] + at->z, h = part->oh * p->conv.stride[1] + at->h;
+  bool inside = z >= 0 && z < p->conv.in[0] && h >= 0 && h < p->conv.in[1];
+  return inside ? z * p->conv.in[1] + h : -1;
 }
 
 /* Which outputs of a part lie inside its input row, counted from the part's begin. None do if there
@@ -52,13 +53,14 @@ static int64_t input_row(const cvy_problem *p, const column_tap *at, const row_p
 static cvy_range inside(const cvy_problem *p, const column_tap *at, const row_part *part,
                         int64_t row) {
   if (row < 0) return (cvy_range){0, 0};
-  return cvy_outputs_inside(p->in[2], part->length, p->stride[2], part->ow * p->stride[2] + at->w);
+  return cvy_outputs_inside(p->conv.in[2], part->length, p->conv.stride[2],
+                            part->ow * p->conv.stride[2] + at->w);
 }
 
 /* The input that output number `output` of a part sees. */
 static float *input_at(const cvy_problem *p, const column_tap *at, const row_part *part,
                        int64_t row, int64_t output, float *plane) {
-  return plane + row * p->in[2] + (part->ow + output) * p->stride[2] + at->w;
+  return plane + row * p->conv.in[2] + (part->ow + output) * p->conv.stride[2] + at->w;
 }
 
 /* -------------------------------------------------------------------------- any geometry */
@@ -76,7 +78,7 @@ static void fill_part(const cvy_column_block *block, const column_tap *at, const
   blank(to, real.begin);
   if (real.begin < real.end) {
     block->simd->gather(to + real.begin, input_at(p, at, part, row, real.begin, plane),
-                        p->stride[2], cvy_range_length(real));
+                        p->conv.stride[2], cvy_range_length(real));
   }
   blank(to + real.end, part->length - real.end);
 }
@@ -87,7 +89,7 @@ static void add_part(const cvy_column_block *block, const column_tap *at, const 
   int64_t row = input_row(p, at, part);
   cvy_range real = inside(p, at, part, row);
   if (real.begin < real.end) {
-    block->simd->axpy(input_at(p, at, part, row, real.begin, plane), p->stride[2],
+    block->simd->axpy(input_at(p, at, part, row, real.begin, plane), p->conv.stride[2],
                       columns + part->at + real.begin, 1, 1.0f, cvy_range_length(real));
   }
 }
@@ -96,7 +98,7 @@ static void add_part(const cvy_column_block *block, const column_tap *at, const 
 
 static bool is_shifted(const cvy_problem *p) {
   for (int i = 0; i < 3; i++)
-    if (p->stride[i] != 1 || p->in[i] != p->out[i]) return false;
+    if (p->conv.stride[i] != 1 || p->conv.in[i] != p->conv.out[i]) return false;
   return true;
 }
 
@@ -121,7 +123,7 @@ static void for_parts(const cvy_column_block *block, const column_tap *at, visit
 static cvy_range shifted_columns(const cvy_column_block *block, const column_tap *at,
                                  int64_t *shift) {
   const cvy_problem *p = block->problem;
-  *shift = block->pixels.begin + (at->z * p->in[1] + at->h) * p->in[2] + at->w;
+  *shift = block->pixels.begin + (at->z * p->conv.in[1] + at->h) * p->conv.in[2] + at->w;
   return cvy_outputs_inside(cvy_in_volume(p), cvy_range_length(block->pixels), 1, *shift);
 }
 
@@ -166,11 +168,12 @@ static void for_lines(const cvy_column_block *block, line_fn *fn, float *columns
   const cvy_problem *p = block->problem;
   int64_t volume = cvy_in_volume(p), count = cvy_range_length(block->pixels);
   for (int64_t c = 0; c < block->channels; c++, plane += volume) {
-    for (int64_t t = 0; t < p->filter[0]; t++) {
-      for (int64_t r = 0; r < p->filter[1]; r++) {
-        for (int64_t s = 0; s < p->filter[2]; s++, columns += count) {
-          column_tap at = {t * p->dilation[0] - p->pad[0], r * p->dilation[1] - p->pad[1],
-                           s * p->dilation[2] - p->pad[2]};
+    for (int64_t t = 0; t < p->conv.filter[0]; t++) {
+      for (int64_t r = 0; r < p->conv.filter[1]; r++) {
+        for (int64_t s = 0; s < p->conv.filter[2]; s++, columns += count) {
+          column_tap at = {t * p->conv.dilation[0] - p->conv.pad[0],
+                           r * p->conv.dilation[1] - p->conv.pad[1],
+                           s * p->conv.dilation[2] - p->conv.pad[2]};
           fn(block, &at, columns, plane);
         }
       }

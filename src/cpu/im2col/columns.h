@@ -4,9 +4,9 @@
 #ifndef CVY_CPU_IM2COL_COLUMNS_H
 #define CVY_CPU_IM2COL_COLUMNS_H
 
-#include "conv/problem.h"
 #include "cpu/isa/simd.h"
 #include "cpu/shared/range.h"
+#include "problem/conv/conv.h"
 
 typedef struct cvy_column_block {
   const cvy_problem *problem;

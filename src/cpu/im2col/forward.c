@@ -1,12 +1,13 @@
 /* cpu.im2col, forward: y block = w columns, for each block of outputs of each image and group. */
 #include "cpu/im2col/im2col.h"
 #include "cpu/shared/epilogue.h"
+#include "problem/conv/conv.h"
 
 static void make_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_range pixels,
                        float *columns) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   const cvy_problem *p = &plan->p;
-  int64_t group = image_group % p->groups, rows = plan->channels * plan->taps;
+  int64_t group = image_group % p->conv.groups, rows = plan->channels * plan->taps;
   int64_t count = cvy_range_length(pixels);
   const float *x = run->call->a + image_group * plan->channels * cvy_in_volume(p);
   float *y = run->call->out + image_group * plan->outputs * plan->pixels + pixels.begin;
@@ -32,6 +33,6 @@ static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 void cvy_cpu_im2col_forward(cvy_cpu_im2col_run *run) {
   const cvy_problem *p = &run->plan.p;
-  cvy_parallel_items(run->call->threads, p->n * p->groups * run->plan.blocks.count, make_blocks,
-                     run);
+  cvy_parallel_items(run->call->threads, p->conv.n * p->conv.groups * run->plan.blocks.count,
+                     make_blocks, run);
 }

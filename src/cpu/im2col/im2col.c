@@ -2,6 +2,7 @@
  * cache. */
 #include "cpu/im2col/im2col.h"
 #include "cpu/shared/workspace.h"
+#include "problem/conv/conv.h"
 
 /* Products of up to so many multiply-adds OpenBLAS makes without packing its operands first. That
  * is worth smaller blocks where these still hold LEAST_UNPACKED outputs. Measured on AVX-512, like
@@ -14,9 +15,9 @@ static const cvy_param params[] = {{"PIXELS", {16, 32, 64, 128, 256, 512, 1024, 
                                    {NULL, {0}}};
 
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  int64_t taps = cvy_filter_volume(problem), rows = problem->c / problem->groups * taps;
-  int64_t unpacked = UNPACKED / rows / (problem->k / problem->groups);
-  bool pays = problem->direction == CONVOY_FORWARD || taps == 1;
+  int64_t taps = cvy_filter_volume(problem), rows = problem->conv.c / problem->conv.groups * taps;
+  int64_t unpacked = UNPACKED / rows / (problem->conv.k / problem->conv.groups);
+  bool pays = problem->operation == CONVOY_FORWARD || taps == 1;
   (void)facts;
   *out = (cvy_params){{USUAL_BLOCK}};
   if (!pays || unpacked < LEAST_UNPACKED) return;
@@ -63,7 +64,7 @@ static void run(const cvy_cpu_call *call) {
   };
   cvy_cpu_im2col_run self = {call,
                              cvy_cpu_im2col_plan_for(call->problem, call->facts, call->params)};
-  direction[call->problem->direction](&self);
+  direction[call->problem->operation](&self);
 }
 
 const cvy_cpu_row cvy_cpu_im2col = {

@@ -3,6 +3,7 @@
 #include "cpu/im2col/im2col.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/pointwise.h"
+#include "problem/conv/conv.h"
 
 #define LEAST_BLOCK 16      /* outputs: fewer than a GEMM tile is wide are not worth a call */
 #define PIECES_PER_THREAD 4 /* from here on the threads end at about the same time */
@@ -23,12 +24,12 @@ static int64_t parts_for(int64_t pieces, int64_t threads, int64_t most) {
 static void cut_channels(cvy_cpu_im2col_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t parts = 1;
-  if (p->direction == CONVOY_BACKWARD_DATA && !plan->flat)
-    parts = parts_for(p->n * p->groups, plan->slots, plan->channels);
-  if (p->direction == CONVOY_BACKWARD_WEIGHTS) {
+  if (p->operation == CONVOY_BACKWARD_DATA && !plan->flat)
+    parts = parts_for(p->conv.n * p->conv.groups, plan->slots, plan->channels);
+  if (p->operation == CONVOY_BACKWARD_WEIGHTS) {
     int64_t most = cvy_max(plan->channels / LEAST_PART, 1);
-    parts = parts_for(p->groups, plan->slots, most);
-    plan->private_sums = !even_enough(p->groups * parts, plan->slots);
+    parts = parts_for(p->conv.groups, plan->slots, most);
+    plan->private_sums = !even_enough(p->conv.groups * parts, plan->slots);
     if (plan->private_sums) parts = 1;
   }
   plan->parts = cvy_cut_into(plan->channels, parts, 1);
@@ -40,7 +41,7 @@ static int64_t lines(const cvy_cpu_im2col_plan *plan) {
 }
 
 static int64_t sum_floats(const cvy_cpu_im2col_plan *plan) {
-  int64_t count = cvy_problem_count(&plan->p, CVY_W);
+  int64_t count = cvy_conv_count(&plan->p, CVY_W);
   return plan->private_sums ? cvy_align_up(count, CVY_LINE_FLOATS) : 0;
 }
 
@@ -54,9 +55,9 @@ static int64_t block_within(const cvy_cpu_im2col_plan *plan, int64_t limit) {
 
 /* Blocks are even, and there are enough of them where they are the pieces the threads share. */
 static int64_t block_size(const cvy_cpu_im2col_plan *plan, int64_t wanted, int64_t most) {
-  int64_t images = cvy_max(plan->p.n * plan->p.groups, 1);
+  int64_t images = cvy_max(plan->p.conv.n * plan->p.conv.groups, 1);
   int64_t blocks = cvy_div_up(plan->pixels, wanted);
-  bool shared = plan->p.direction == CONVOY_FORWARD || plan->flat || plan->private_sums;
+  bool shared = plan->p.operation == CONVOY_FORWARD || plan->flat || plan->private_sums;
   if (shared)
     blocks *= parts_for(images * blocks, plan->slots, plan->pixels / LEAST_BLOCK / blocks);
   int64_t block = cvy_align_up(cvy_div_up(plan->pixels, blocks), LEAST_BLOCK);
@@ -68,8 +69,8 @@ cvy_cpu_im2col_plan cvy_cpu_im2col_plan_for(const cvy_problem *problem, const cv
   cvy_cpu_im2col_plan plan = {.p = cvy_merged(problem)};
   const cvy_problem *p = &plan.p;
   plan.flat = cvy_is_pointwise(p);
-  plan.channels = p->c / p->groups;
-  plan.outputs = p->k / p->groups;
+  plan.channels = p->conv.c / p->conv.groups;
+  plan.outputs = p->conv.k / p->conv.groups;
   plan.taps = cvy_filter_volume(p);
   plan.pixels = cvy_out_volume(p);
   plan.slots = facts->info.compute_units;
@@ -77,7 +78,7 @@ cvy_cpu_im2col_plan cvy_cpu_im2col_plan_for(const cvy_problem *problem, const cv
   if (plan.private_sums && block_within(&plan, facts->workspace_limit) < LEAST_BLOCK)
     plan.private_sums = false;
   int64_t most = block_within(&plan, facts->workspace_limit);
-  bool whole = p->direction == CONVOY_BACKWARD_WEIGHTS && plan.flat && !plan.private_sums;
+  bool whole = p->operation == CONVOY_BACKWARD_WEIGHTS && plan.flat && !plan.private_sums;
   int64_t block = whole ? plan.pixels : block_size(&plan, params->value[0], most);
   plan.blocks = cvy_cut_by(plan.pixels, block);
   plan.slot_floats = sum_floats(&plan) + cvy_align_up(lines(&plan) * block, CVY_LINE_FLOATS);

@@ -2,6 +2,7 @@
  * in one order by whichever thread, and the sums are added up in order, so bits do not depend on
  * timing. */
 #include "cpu/implicit_gemm/backward_weights.h"
+#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -34,8 +35,8 @@ static cvy_range bundle_of(const weights_unit *u, int64_t number) {
 static void transpose_row(const weights_unit *u, int64_t channels, const float *from, float *to) {
   const cvy_simd *simd = u->run->call->simd;
   int64_t volume = cvy_in_volume(&u->run->plan.p), size = u->run->plan.columns.bundles.size;
-  int64_t step = u->transposed.step[2], pad = u->of.p.pad[2];
-  cvy_range real = cvy_outputs_inside(u->of.p.in[2], u->transposed.extent[2], step, -pad);
+  int64_t step = u->transposed.step[2], pad = u->of.p.conv.pad[2];
+  cvy_range real = cvy_outputs_inside(u->of.p.conv.in[2], u->transposed.extent[2], step, -pad);
   int64_t count = cvy_range_length(real);
   if (count == 0) return;
   from += real.begin * step - pad;
@@ -52,17 +53,17 @@ static void transpose_row(const weights_unit *u, int64_t channels, const float *
 static void transpose_x(const weights_unit *u, int64_t image, cvy_range some, float *to) {
   const cvy_problem *p = &u->of.p, *whole = &u->run->plan.p;
   const int64_t *extent = u->transposed.extent, *step = u->transposed.step;
-  int64_t channel = (image * whole->groups + u->group) * u->run->plan.channels;
+  int64_t channel = (image * whole->conv.groups + u->group) * u->run->plan.channels;
   channel += u->channels.begin + some.begin;
   const float *x = u->run->call->a + channel * cvy_in_volume(whole) + u->of.in_at;
   int64_t floats = extent[2] * u->run->plan.columns.bundles.size;
   for (int64_t z = 0; z < extent[0]; z++) {
     for (int64_t h = 0; h < extent[1]; h++, to += floats) {
-      int64_t iz = z * step[0] - p->pad[0], ih = h * step[1] - p->pad[1];
-      bool inside = iz >= 0 && iz < p->in[0] && ih >= 0 && ih < p->in[1];
-      if (!inside || p->pad[2] > 0 || extent[2] * step[2] > p->in[2])
+      int64_t iz = z * step[0] - p->conv.pad[0], ih = h * step[1] - p->conv.pad[1];
+      bool inside = iz >= 0 && iz < p->conv.in[0] && ih >= 0 && ih < p->conv.in[1];
+      if (!inside || p->conv.pad[2] > 0 || extent[2] * step[2] > p->conv.in[2])
         memset(to, 0, (size_t)floats * sizeof *to);
-      const float *row = x + (iz * whole->in[1] + ih) * whole->in[2];
+      const float *row = x + (iz * whole->conv.in[1] + ih) * whole->conv.in[2];
       if (inside) transpose_row(u, cvy_range_length(some), row, to);
     }
   }
@@ -74,8 +75,8 @@ static void transpose_y(const weights_unit *u, int64_t image, int64_t tile, floa
   int64_t rows = plan->kernel->rows, volume = cvy_out_volume(&plan->p);
   int64_t count = cvy_out_volume(&u->of.p);
   int64_t real = cvy_min(rows, plan->outputs - tile * rows);
-  int64_t channel = (image * plan->p.groups + u->group) * plan->outputs + tile * rows;
-  int64_t whole = plan->p.out[2], across = u->of.p.out[2];
+  int64_t channel = (image * plan->p.conv.groups + u->group) * plan->outputs + tile * rows;
+  int64_t whole = plan->p.conv.out[2], across = u->of.p.conv.out[2];
   int64_t piece = across == whole ? count : across;
   const float *from = u->run->call->b + channel * volume + u->of.out_at;
   if (real < rows) memset(to, 0, (size_t)(count * rows) * sizeof *to);
@@ -94,7 +95,7 @@ static void load(const weights_unit *u) {
       transpose_y(u, i, t, u->y + (t * images + i - first) * plan->floats.y);
   }
   int64_t step = u->transposed.stride[2] * plan->columns.bundles.size;
-  for (int64_t i = 0; i < u->of.p.out[2]; i++) u->taps[i] = i * step;
+  for (int64_t i = 0; i < u->of.p.conv.out[2]; i++) u->taps[i] = i * step;
 }
 
 /* ------------------------------------------------------------------------------ multiplying */
@@ -102,10 +103,10 @@ static void load(const weights_unit *u) {
 /* Where the columns of tap number `tap` begin in the transposed x. */
 static int64_t tap_place(const weights_unit *u, int64_t tap) {
   const cvy_problem *p = &u->of.p;
-  const int64_t *extent = u->transposed.extent, *d = p->dilation;
+  const int64_t *extent = u->transposed.extent, *d = p->conv.dilation;
   int64_t s = 0;
-  if (!u->run->plan.columns.folded) s = tap % p->filter[2] * d[2], tap /= p->filter[2];
-  int64_t r = tap % p->filter[1] * d[1], t = tap / p->filter[1] * d[0];
+  if (!u->run->plan.columns.folded) s = tap % p->conv.filter[2] * d[2], tap /= p->conv.filter[2];
+  int64_t r = tap % p->conv.filter[1] * d[1], t = tap / p->conv.filter[1] * d[0];
   return ((t * extent[1] + r) * extent[2] + s) * u->run->plan.columns.bundles.size;
 }
 
@@ -113,7 +114,7 @@ static int64_t tap_place(const weights_unit *u, int64_t tap) {
 static void add_tile(const weights_unit *u, cvy_microkernel_tile tile, const float *x,
                      int64_t number, int64_t vectors) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
-  const int64_t *extent = u->transposed.extent, *out = u->of.p.out;
+  const int64_t *extent = u->transposed.extent, *out = u->of.p.conv.out;
   int64_t size = plan->columns.bundles.size;
   int64_t plane = extent[1] * extent[2] * size * u->transposed.stride[0];
   const float *y = u->y + number * plan->units.images.size * plan->floats.y;
@@ -130,7 +131,7 @@ static void add_tile(const weights_unit *u, cvy_microkernel_tile tile, const flo
  * 1x1, one row of all. */
 static cvy_microkernel_tile outputs_of(const weights_unit *u) {
   const cvy_cpu_implicit_gemm_transposed *t = &u->transposed;
-  const int64_t *out = u->of.p.out;
+  const int64_t *out = u->of.p.conv.out;
   int64_t step = t->stride[2] * u->run->plan.columns.bundles.size;
   int64_t row = t->extent[2] * t->stride[1] * u->run->plan.columns.bundles.size;
   if (row == out[2] * step) {
@@ -178,7 +179,7 @@ static weights_unit unit_of(const weights_run *run, int64_t part_of_group, int64
   u.of = cvy_output_block_at(&plan->units, &plan->p, number);
   u.transposed = cvy_cpu_implicit_gemm_transposed_of(&u.of.p);
   u.taps = (int64_t *)memory;
-  u.y = memory + 2 * plan->p.out[2];
+  u.y = memory + 2 * plan->p.conv.out[2];
   u.x = u.y + images * plan->tiles * plan->floats.y;
   u.row = u.x + bundles * images * plan->floats.x + plan->columns.pitch;
   return u;
@@ -188,7 +189,7 @@ static weights_unit unit_of(const weights_run *run, int64_t part_of_group, int64
 static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const weights_run *run = arg;
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
-  int64_t slices = plan->p.groups * plan->columns.parts.count * plan->slices;
+  int64_t slices = plan->p.conv.groups * plan->columns.parts.count * plan->slices;
   int64_t units = cvy_output_blocks_count(&plan->units);
   float *memory = run->sums + slices * plan->floats.sum + slot * plan->floats.slot;
   for (int64_t i = begin; i < end; i++) {
@@ -209,7 +210,7 @@ static void add_up(const weights_run *run, const float *sum, int64_t channels, i
                    float *dw) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t volume = cvy_filter_volume(&plan->p);
-  int64_t across = plan->columns.folded ? plan->p.filter[2] : 1;
+  int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
   for (int64_t s = 0; s < across; s++) {
     for (int64_t c = 0; c < channels; c++) {
       float *to = dw + c * volume + tap * across + s;
@@ -260,7 +261,7 @@ void cvy_cpu_implicit_gemm_weights(const cvy_cpu_call *call) {
   weights_run self = {call, cvy_cpu_implicit_gemm_weights_plan_for(call->problem, call->facts),
                       call->workspace};
   const cvy_cpu_implicit_gemm_weights_plan *plan = &self.plan;
-  int64_t slices = plan->p.groups * plan->columns.parts.count * plan->slices;
+  int64_t slices = plan->p.conv.groups * plan->columns.parts.count * plan->slices;
   cvy_parallel_items(call->threads, slices, sum_pieces, &self);
-  cvy_parallel_items(call->threads, plan->p.groups * plan->tiles, add_tiles, &self);
+  cvy_parallel_items(call->threads, plan->p.conv.groups * plan->tiles, add_tiles, &self);
 }

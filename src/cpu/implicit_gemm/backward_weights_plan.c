@@ -1,6 +1,7 @@
 /* The cuts of cpu.implicit_gemm's backward_weights. */
 #include "cpu/implicit_gemm/backward_weights.h"
 #include "cpu/shared/merge.h"
+#include "problem/conv/conv.h"
 
 #define UNIT_FLOATS 131072  /* x and dy of a unit, in the L2 cache */
 #define SUM_FLOATS 131072   /* up to here a sum per slice costs less than transposing dy again */
@@ -14,24 +15,25 @@
 cvy_cpu_implicit_gemm_transposed cvy_cpu_implicit_gemm_transposed_of(const cvy_problem *block) {
   cvy_cpu_implicit_gemm_transposed t;
   for (int i = 0; i < 3; i++) {
-    bool still = block->filter[i] == 1;
-    t.step[i] = still ? block->stride[i] : 1;
-    t.stride[i] = still ? 1 : block->stride[i];
-    t.extent[i] =
-        (block->out[i] - 1) * t.stride[i] + (block->filter[i] - 1) * block->dilation[i] + 1;
+    bool still = block->conv.filter[i] == 1;
+    t.step[i] = still ? block->conv.stride[i] : 1;
+    t.stride[i] = still ? 1 : block->conv.stride[i];
+    t.extent[i] = (block->conv.out[i] - 1) * t.stride[i] +
+                  (block->conv.filter[i] - 1) * block->conv.dilation[i] + 1;
   }
   return t;
 }
 
 bool cvy_cpu_implicit_gemm_weights_are_large(const cvy_problem *p) {
-  int64_t taps = cvy_filter_volume(p), sums = p->k / p->groups * (p->c / p->groups) * taps;
-  int64_t pixels = p->n * cvy_out_volume(p);
-  int64_t most = taps == 1 ? LARGE_1X1 : cvy_problem_strided(p) ? LARGE_STRIDED : INT64_MAX;
+  int64_t taps = cvy_filter_volume(p),
+          sums = p->conv.k / p->conv.groups * (p->conv.c / p->conv.groups) * taps;
+  int64_t pixels = p->conv.n * cvy_out_volume(p);
+  int64_t most = taps == 1 ? LARGE_1X1 : cvy_conv_strided(p) ? LARGE_STRIDED : INT64_MAX;
   return sums > cvy_saturating_mul(most, pixels);
 }
 
 bool cvy_cpu_implicit_gemm_takes_weights(const cvy_problem *problem, cvy_text *reason) {
-  if (problem->c / problem->groups == 1 && problem->k / problem->groups == 1) {
+  if (problem->conv.c / problem->conv.groups == 1 && problem->conv.k / problem->conv.groups == 1) {
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
     return false;
   }
@@ -49,7 +51,7 @@ static int64_t places(const cvy_cpu_implicit_gemm_weights_plan *plan) {
 
 /* Outputs in one image of a unit. */
 static int64_t pixels(const cvy_cpu_implicit_gemm_weights_plan *plan) {
-  return cvy_out_volume(&plan->p) / plan->p.out[plan->units.axis] * plan->units.outputs.size;
+  return cvy_out_volume(&plan->p) / plan->p.conv.out[plan->units.axis] * plan->units.outputs.size;
 }
 
 static int64_t unit_floats(const cvy_cpu_implicit_gemm_weights_plan *plan) {
@@ -59,12 +61,12 @@ static int64_t unit_floats(const cvy_cpu_implicit_gemm_weights_plan *plan) {
 }
 
 static void cut_outputs(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts) {
-  plan->units.outputs = cvy_cut_into(plan->p.out[plan->units.axis], parts, 1);
+  plan->units.outputs = cvy_cut_into(plan->p.conv.out[plan->units.axis], parts, 1);
 }
 
 /* How far the taps of a block's last output reach beyond it, along an axis that is cut. */
 static int64_t reach(const cvy_problem *p, int axis) {
-  return cvy_saturating_mul(p->filter[axis] - 1, p->dilation[axis]);
+  return cvy_saturating_mul(p->conv.filter[axis] - 1, p->conv.dilation[axis]);
 }
 
 /* The fewest outputs along the axis. Units that fit the cache repeat what their taps reach: of what
@@ -72,7 +74,7 @@ static int64_t reach(const cvy_problem *p, int axis) {
  * cache saves. */
 static int64_t least_outputs(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   int axis = plan->units.axis;
-  return cvy_max(1, cvy_div_up(reach(&plan->p, axis), 2 * plan->p.stride[axis]));
+  return cvy_max(1, cvy_div_up(reach(&plan->p, axis), 2 * plan->p.conv.stride[axis]));
 }
 
 /* Units fit the cache; images stay whole, or several of them are one unit where they are small. */
@@ -83,9 +85,9 @@ static void cut_units(cvy_cpu_implicit_gemm_weights_plan *plan) {
     cut_outputs(plan, 2 * plan->units.outputs.count);
   if (plan->units.outputs.count == 1) {
     int64_t wanted = cvy_div_up(LEAST_PIXELS, pixels(plan));
-    images = cvy_max(cvy_min(wanted, cvy_div_up(plan->p.n, plan->slices)), 1);
+    images = cvy_max(cvy_min(wanted, cvy_div_up(plan->p.conv.n, plan->slices)), 1);
   }
-  plan->units.images = cvy_cut_by(plan->p.n, images);
+  plan->units.images = cvy_cut_by(plan->p.conv.n, images);
 }
 
 /* ------------------------------------------------------------------------------- sharing out */
@@ -102,9 +104,9 @@ static void cut_channels(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts
 /* If the sums are small, each of a few slices of the outputs has one. If they are large, the
  * channels are shared out as far as they go. */
 static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
-  int64_t threads = plan->slots, groups = plan->p.groups;
+  int64_t threads = plan->slots, groups = plan->p.conv.groups;
   bool enough = groups % threads == 0 || groups >= 4 * threads;
-  int64_t sums = plan->p.k * plan->channels * cvy_filter_volume(&plan->p);
+  int64_t sums = plan->p.conv.k * plan->channels * cvy_filter_volume(&plan->p);
   cut_channels(plan, 1);
   plan->slices = 1;
   if (enough) return;
@@ -130,7 +132,7 @@ static void even_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
 }
 
 static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
-  int64_t across = plan->columns.folded ? plan->p.filter[2] : 1;
+  int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
   int64_t bundles = plan->columns.bundles.count, images = plan->units.images.size;
   plan->columns.pitch = cvy_align_up(plan->columns.bundles.size * across, plan->kernel->width);
   plan->columns.taps = cvy_filter_volume(&plan->p) / across;
@@ -138,12 +140,12 @@ static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
                                         plan->tiles * plan->kernel->rows * plan->columns.pitch);
   plan->floats.x = cvy_saturating_mul(plan->columns.bundles.size, places(plan));
   plan->floats.y = plan->kernel->rows * pixels(plan);
-  bool skips = plan->p.filter[2] == 1 && plan->p.stride[2] > 1;
-  plan->floats.row = skips ? plan->columns.parts.size * plan->p.out[2] : 0;
+  bool skips = plan->p.conv.filter[2] == 1 && plan->p.conv.stride[2] > 1;
+  plan->floats.row = skips ? plan->columns.parts.size * plan->p.conv.out[2] : 0;
   int64_t behind = plan->columns.pitch; /* the last place's columns are read as whole vectors */
   int64_t x = cvy_saturating_mul(bundles * images, plan->floats.x) + behind;
   int64_t y = images * plan->tiles * plan->floats.y;
-  int64_t taps = 2 * plan->p.out[2]; /* an offset is as large as two floats */
+  int64_t taps = 2 * plan->p.conv.out[2]; /* an offset is as large as two floats */
   plan->floats.slot =
       cvy_align_up(cvy_saturating_mul(1, x + y + taps + plan->floats.row), CVY_LINE_FLOATS);
 }
@@ -153,10 +155,11 @@ static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
 static void choose_axis(const cvy_problem *problem, cvy_cpu_implicit_gemm_weights_plan *plan) {
   plan->p = cvy_merged(problem);
   plan->units.axis = cvy_block_axis(&plan->p);
-  int64_t reached = reach(&plan->p, plan->units.axis), channels = plan->p.c / plan->p.groups;
+  int64_t reached = reach(&plan->p, plan->units.axis),
+          channels = plan->p.conv.c / plan->p.conv.groups;
   if (cvy_saturating_mul(reached, channels) <= UNIT_FLOATS / 2) return;
   cvy_problem still = cvy_merged_still(problem);
-  if (still.filter[2] > 1 || still.stride[2] > 1) return;
+  if (still.conv.filter[2] > 1 || still.conv.stride[2] > 1) return;
   plan->p = still;
   plan->units.axis = 2;
 }
@@ -165,13 +168,13 @@ cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
     const cvy_problem *problem, const cvy_facts *facts) {
   cvy_cpu_implicit_gemm_weights_plan plan = {.slots = facts->info.compute_units};
   choose_axis(problem, &plan);
-  plan.channels = plan.p.c / plan.p.groups;
-  plan.outputs = plan.p.k / plan.p.groups;
+  plan.channels = plan.p.conv.c / plan.p.conv.groups;
+  plan.outputs = plan.p.conv.k / plan.p.conv.groups;
   plan.kernel = cvy_microkernel_for(cvy_simd_best(), plan.outputs);
   plan.tiles = cvy_div_up(plan.outputs, plan.kernel->rows);
   share_out(&plan);
-  plan.columns.folded =
-      plan.columns.bundles.count == 1 && (plan.p.dilation[2] == 1 || plan.p.filter[2] == 1);
+  plan.columns.folded = plan.columns.bundles.count == 1 &&
+                        (plan.p.conv.dilation[2] == 1 || plan.p.conv.filter[2] == 1);
   cut_units(&plan);
   even_out(&plan);
   size_memory(&plan);
@@ -180,7 +183,7 @@ cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
 
 int64_t cvy_cpu_implicit_gemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_cpu_implicit_gemm_weights_plan plan = cvy_cpu_implicit_gemm_weights_plan_for(problem, facts);
-  int64_t slices = plan.p.groups * plan.columns.parts.count * plan.slices;
+  int64_t slices = plan.p.conv.groups * plan.columns.parts.count * plan.slices;
   int64_t sums = cvy_saturating_mul(slices, plan.floats.sum);
   return cvy_saturating_mul(sums + cvy_saturating_mul(plan.slots, plan.floats.slot),
                             (int64_t)sizeof(float));

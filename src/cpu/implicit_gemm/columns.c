@@ -1,6 +1,7 @@
 /* Packing columns: what the results of a block multiply the filters with. Columns follow each other
  * without gaps, over the ends of rows and of images, so that no element of a vector is idle. */
 #include "cpu/implicit_gemm/maps.h"
+#include "problem/conv/conv.h"
 
 /* Cuts `count` columns whose sources are neighbours at the ends of strips. */
 static void add_run(cvy_cpu_implicit_gemm_block *b, int64_t column, int64_t from, int64_t count) {
@@ -31,7 +32,7 @@ void cvy_cpu_implicit_gemm_runs(cvy_cpu_implicit_gemm_block *b) {
 /* Channel `first` of the block's source in the first image. */
 static const float *source(const cvy_cpu_implicit_gemm_block *b, int64_t first) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  int64_t channel = b->of.images.begin * plan->p.c + b->group * plan->channels + first;
+  int64_t channel = b->of.images.begin * plan->p.conv.c + b->group * plan->channels + first;
   return b->run->call->a + channel * cvy_in_volume(&plan->p) + b->of.in_at;
 }
 
@@ -39,7 +40,7 @@ static void load(const cvy_cpu_implicit_gemm_block *b, cvy_range channels) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   int64_t volume = cvy_in_volume(&plan->p), count = cvy_range_length(channels);
   const float *x = source(b, channels.begin);
-  for (int64_t i = 0; i < cvy_range_length(b->of.images); i++, x += plan->p.c * volume) {
+  for (int64_t i = 0; i < cvy_range_length(b->of.images); i++, x += plan->p.conv.c * volume) {
     for (int64_t c = 0; c < count; c++) {
       cvy_planes_load_x(&b->layout, b->run->call->simd, x + c * volume,
                         b->x + c * plan->pitch.channel + i * plan->pitch.image);

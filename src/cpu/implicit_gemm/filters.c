@@ -88,7 +88,7 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const packing *pack = arg;
   const cvy_cpu_implicit_gemm_run *run = pack->run;
   const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
-  int64_t rows = plan->kernel->rows, all = plan->p.groups * plan->tiles.count, tiles;
+  int64_t rows = plan->kernel->rows, all = plan->p.conv.groups * plan->tiles.count, tiles;
   (void)slot;
   for (int64_t i = begin; i < end; i += tiles, cvy_heartbeat_tick()) {
     int64_t phase = i / all, tile = i % all, first = tile % plan->tiles.count;
@@ -110,6 +110,6 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
 void cvy_cpu_implicit_gemm_pack_filters(const cvy_cpu_implicit_gemm_run *run, float *to) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &run->plan;
   packing pack = {run, to};
-  cvy_parallel_items(run->call->threads, plan->phases * plan->p.groups * plan->tiles.count,
+  cvy_parallel_items(run->call->threads, plan->phases * plan->p.conv.groups * plan->tiles.count,
                      pack_tiles, &pack);
 }

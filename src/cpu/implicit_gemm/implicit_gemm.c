@@ -6,7 +6,7 @@
 #include "cpu/shared/workspace.h"
 
 static bool for_weights(const cvy_problem *problem) {
-  return problem->direction == CONVOY_BACKWARD_WEIGHTS;
+  return problem->operation == CONVOY_BACKWARD_WEIGHTS;
 }
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,

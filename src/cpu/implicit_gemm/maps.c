@@ -59,7 +59,7 @@ static const float *filters_of(const cvy_cpu_implicit_gemm_block *b, int64_t fir
   const int64_t *begin = b->run->begin + b->phase;
   int64_t rows = plan->kernel->rows, taps = begin[1] - begin[0], all = plan->channels * taps;
   if (plan->tiles.pack_at_use) return b->filters + (tile - some.begin) * plan->floats.tile;
-  int64_t before = begin[0] * plan->p.groups * plan->tiles.count * plan->channels;
+  int64_t before = begin[0] * plan->p.conv.groups * plan->tiles.count * plan->channels;
   before += (b->group * plan->tiles.count + tile) * all + first * taps;
   return b->run->filters + before * rows;
 }
@@ -159,10 +159,10 @@ static void set_results(cvy_cpu_implicit_gemm_block *b) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   const cvy_problem *whole = &plan->whole;
   for (int i = 0; i < 3; i++) {
-    int64_t start = whole->pad[i] / whole->stride[i] * whole->stride[i];
-    b->results.step[i] = plan->data ? whole->stride[i] : 1;
-    b->results.limit[i] = plan->data ? whole->in[i] : whole->out[i];
-    b->results.origin[i] = plan->data ? start - whole->pad[i] : 0;
+    int64_t start = whole->conv.pad[i] / whole->conv.stride[i] * whole->conv.stride[i];
+    b->results.step[i] = plan->data ? whole->conv.stride[i] : 1;
+    b->results.limit[i] = plan->data ? whole->conv.in[i] : whole->conv.out[i];
+    b->results.origin[i] = plan->data ? start - whole->conv.pad[i] : 0;
     if (i == plan->blocks.axis) b->results.origin[i] += b->of.first * b->results.step[i];
   }
   b->results.volume = b->results.limit[0] * b->results.limit[1] * b->results.limit[2];
@@ -172,7 +172,7 @@ static void set_results(cvy_cpu_implicit_gemm_block *b) {
  * same images follow each other, then come the other groups. */
 static void set_block(cvy_cpu_implicit_gemm_block *b, int64_t piece) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  int64_t blocks = plan->blocks.outputs.count, groups = plan->p.groups;
+  int64_t blocks = plan->blocks.outputs.count, groups = plan->p.conv.groups;
   int64_t images_group = piece / blocks;
   b->group = images_group % groups;
   b->of =
@@ -206,6 +206,6 @@ void cvy_cpu_implicit_gemm_maps(const cvy_cpu_call *call) {
   self.begin = begin;
   self.order = order;
   if (!plan->tiles.pack_at_use) cvy_cpu_implicit_gemm_pack_filters(&self, filters);
-  int64_t blocks = cvy_output_blocks_count(&plan->blocks) * plan->p.groups;
+  int64_t blocks = cvy_output_blocks_count(&plan->blocks) * plan->p.conv.groups;
   cvy_parallel_items(call->threads, blocks * plan->tiles.shares, make_pieces, &self);
 }

@@ -5,6 +5,7 @@
 #include "cpu/shared/merge.h"
 #include "cpu/shared/mirror.h"
 #include "cpu/shared/pointwise.h"
+#include "problem/conv/conv.h"
 
 #define DEPTH 256   /* channels times taps of a panel: sums are walked once for so many */
 #define FEW_FLAT 32 /* outputs of pointwise filters, measured */
@@ -21,16 +22,16 @@
 
 bool cvy_cpu_implicit_gemm_takes_map(const cvy_problem *problem, cvy_text *reason) {
   cvy_problem p = cvy_merged(problem);
-  bool data = p.direction == CONVOY_BACKWARD_DATA;
+  bool data = p.operation == CONVOY_BACKWARD_DATA;
   cvy_problem map = data ? cvy_mirrored(&p) : p;
   for (int i = 0; i < 3; i++) {
-    if (map.pad[i] < 0) {
+    if (map.conv.pad[i] < 0) {
       cvy_text_add(reason, "backward_data with padding %lld beyond the filter's reach",
-                   (long long)p.pad[i]);
+                   (long long)p.conv.pad[i]);
       return false;
     }
   }
-  int64_t channels = p.c / p.groups, outputs = p.k / p.groups;
+  int64_t channels = p.conv.c / p.conv.groups, outputs = p.conv.k / p.conv.groups;
   if (channels == 1 && outputs == 1) {
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
     return false;
@@ -40,8 +41,8 @@ bool cvy_cpu_implicit_gemm_takes_map(const cvy_problem *problem, cvy_text *reaso
 
 bool cvy_cpu_implicit_gemm_packs_in_vain(const cvy_problem *problem) {
   cvy_problem p = cvy_merged(problem);
-  int64_t results = p.direction == CONVOY_BACKWARD_DATA ? p.c : p.k;
-  return cvy_is_pointwise(&p) && results / p.groups <= FEW_FLAT;
+  int64_t results = p.operation == CONVOY_BACKWARD_DATA ? p.conv.c : p.conv.k;
+  return cvy_is_pointwise(&p) && results / p.conv.groups <= FEW_FLAT;
 }
 
 /* ------------------------------------------------------------------------------------ cuts */
@@ -54,7 +55,7 @@ int64_t cvy_cpu_implicit_gemm_at_once(const cvy_cpu_implicit_gemm_maps_plan *pla
 
 /* Even blocks of at most `most` places of the axis. Of a single row they are whole strips. */
 static void cut_axis(cvy_cpu_implicit_gemm_maps_plan *plan, int64_t most) {
-  int64_t extent = plan->p.out[plan->blocks.axis];
+  int64_t extent = plan->p.conv.out[plan->blocks.axis];
   int64_t unit = plan->blocks.axis == 2 ? cvy_microkernel_columns(plan->kernel) : 1;
   plan->blocks.outputs = cvy_cut_into(extent, cvy_div_up(extent, cvy_max(most, 1)), unit);
 }
@@ -73,29 +74,29 @@ static bool shift_pays(cvy_cpu_implicit_gemm_maps_plan *plan) {
   cvy_problem block;
   cvy_planes_layout layout = first_layout(plan, &block);
   if (cvy_saturating_mul(plan->channels, layout.x_floats) > RESIDENT_FLOATS) return false;
-  int64_t width = plan->kernel->width, rows = block.out[0] * block.out[1];
+  int64_t width = plan->kernel->width, rows = block.conv.out[0] * block.conv.out[1];
   int64_t through = cvy_align_up(layout.y_floats, width);
-  int64_t by_rows = rows * cvy_align_up(block.out[2], width);
-  int64_t idle = cvy_min(through, by_rows) - rows * block.out[2];
+  int64_t by_rows = rows * cvy_align_up(block.conv.out[2], width);
+  int64_t idle = cvy_min(through, by_rows) - rows * block.conv.out[2];
   plan->columns = by_rows <= through ? CVY_COLUMNS_IN_ROWS : CVY_COLUMNS_IN_PLANES;
   int64_t columns = by_rows <= through ? rows * layout.extent[2] : layout.y_floats;
   plan->strips = cvy_div_up(columns, cvy_microkernel_columns(plan->kernel)) + rows;
-  return idle * plan->outputs <= rows * block.out[2] * PACKED_OUTPUTS;
+  return idle * plan->outputs <= rows * block.conv.out[2] * PACKED_OUTPUTS;
 }
 
 /* Whether the planes of a block are too large to be read without packing, or the blocks too few. */
 static bool wants_smaller_blocks(const cvy_cpu_implicit_gemm_maps_plan *plan) {
   cvy_problem block;
   int64_t floats = cvy_saturating_mul(plan->channels, first_layout(plan, &block).x_floats);
-  int64_t pieces = cvy_output_blocks_count(&plan->blocks) * plan->p.groups;
+  int64_t pieces = cvy_output_blocks_count(&plan->blocks) * plan->p.conv.groups;
   return floats > SHIFTED_FLOATS || pieces < PIECES_PER_THREAD * plan->slots;
 }
 
 /* Tries to do without packing, in blocks of one image whose planes are in cache. */
 static bool cut_shifted(cvy_cpu_implicit_gemm_maps_plan *plan) {
   if (plan->columns == CVY_COLUMNS_FROM_SOURCE || plan->outputs > FEW_OUTPUTS) return false;
-  plan->blocks.images = cvy_cut_by(plan->p.n, 1);
-  cut_axis(plan, plan->p.out[plan->blocks.axis]);
+  plan->blocks.images = cvy_cut_by(plan->p.conv.n, 1);
+  cut_axis(plan, plan->p.conv.out[plan->blocks.axis]);
   while (plan->blocks.outputs.size > 1 && wants_smaller_blocks(plan)) {
     int64_t before = plan->blocks.outputs.size;
     cut_axis(plan, before / 2);
@@ -108,10 +109,10 @@ static bool cut_shifted(cvy_cpu_implicit_gemm_maps_plan *plan) {
  * are small. */
 static void cut_packed(cvy_cpu_implicit_gemm_maps_plan *plan) {
   const cvy_problem *p = &plan->p;
-  int64_t extent = p->out[plan->blocks.axis], row = cvy_out_volume(p) / extent;
+  int64_t extent = p->conv.out[plan->blocks.axis], row = cvy_out_volume(p) / extent;
   cut_axis(plan, COLUMNS / row);
   int64_t images = plan->blocks.outputs.count == 1 ? cvy_max(COLUMNS / (row * extent), 1) : 1;
-  plan->blocks.images = cvy_cut_into(p->n, cvy_div_up(p->n, images), 1);
+  plan->blocks.images = cvy_cut_into(p->conv.n, cvy_div_up(p->conv.n, images), 1);
   int64_t columns = plan->blocks.images.size * plan->blocks.outputs.size * row;
   plan->strips = cvy_div_up(columns, cvy_microkernel_columns(plan->kernel));
 }
@@ -127,7 +128,7 @@ static void choose_columns(cvy_cpu_implicit_gemm_maps_plan *plan) {
 }
 
 static void cut_tiles(cvy_cpu_implicit_gemm_maps_plan *plan) {
-  int64_t pieces = cvy_output_blocks_count(&plan->blocks) * plan->p.groups, shares = 1;
+  int64_t pieces = cvy_output_blocks_count(&plan->blocks) * plan->p.conv.groups, shares = 1;
   while (shares < plan->tiles.count && pieces * shares % plan->slots != 0 &&
          pieces * shares < PIECES_PER_THREAD * plan->slots)
     shares++;
@@ -139,7 +140,7 @@ static void cut_tiles(cvy_cpu_implicit_gemm_maps_plan *plan) {
 /* -------------------------------------------------------------------------------- together */
 
 static int64_t phases_of(const cvy_cpu_implicit_gemm_maps_plan *plan) {
-  const int64_t *s = plan->whole.stride;
+  const int64_t *s = plan->whole.conv.stride;
   return plan->data ? cvy_saturating_mul(cvy_saturating_mul(s[0], s[1]), s[2]) : 1;
 }
 
@@ -160,16 +161,16 @@ static void size_planes(cvy_cpu_implicit_gemm_maps_plan *plan) {
       cvy_align_up(cvy_saturating_mul(at_once, plan->pitch.channel) + beyond, CVY_LINE_FLOATS);
   if (plan->columns == CVY_COLUMNS_FROM_SOURCE) {
     plan->pitch.channel = cvy_in_volume(&plan->p);
-    plan->pitch.image = plan->p.c * plan->pitch.channel;
+    plan->pitch.image = plan->p.conv.c * plan->pitch.channel;
     plan->floats.planes = 0;
   }
   if (cvy_cpu_implicit_gemm_packs(plan))
-    plan->runs = plan->blocks.images.size * block.out[0] * block.out[1] + plan->strips;
+    plan->runs = plan->blocks.images.size * block.conv.out[0] * block.conv.out[1] + plan->strips;
 }
 
 static void size_memory(cvy_cpu_implicit_gemm_maps_plan *plan) {
   int64_t rows = plan->kernel->rows, width = cvy_microkernel_columns(plan->kernel);
-  int64_t all = plan->p.groups * plan->tiles.count * plan->channels * plan->taps * rows;
+  int64_t all = plan->p.conv.groups * plan->tiles.count * plan->channels * plan->taps * rows;
   bool at_use = plan->tiles.pack_at_use;
   plan->floats.filters = at_use ? 0 : cvy_align_up(all, CVY_LINE_FLOATS);
   plan->floats.tile = cvy_align_up(plan->depth * rows, CVY_LINE_FLOATS);
@@ -195,10 +196,10 @@ cvy_cpu_implicit_gemm_maps_plan cvy_cpu_implicit_gemm_maps_plan_for(const cvy_pr
                                                                     const cvy_facts *facts) {
   cvy_cpu_implicit_gemm_maps_plan plan = {.whole = cvy_merged(problem),
                                           .slots = facts->info.compute_units};
-  plan.data = plan.whole.direction == CONVOY_BACKWARD_DATA;
+  plan.data = plan.whole.operation == CONVOY_BACKWARD_DATA;
   plan.p = plan.data ? cvy_mirrored(&plan.whole) : plan.whole;
-  plan.channels = plan.p.c / plan.p.groups;
-  plan.outputs = plan.p.k / plan.p.groups;
+  plan.channels = plan.p.conv.c / plan.p.conv.groups;
+  plan.outputs = plan.p.conv.k / plan.p.conv.groups;
   plan.taps = cvy_filter_volume(&plan.whole);
   plan.phases = phases_of(&plan);
   plan.kernel = cvy_microkernel_for(cvy_simd_best(), plan.outputs);

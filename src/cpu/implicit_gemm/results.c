@@ -3,6 +3,7 @@
 
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/epilogue.h"
+#include "problem/conv/conv.h"
 
 /* Puts `count` neighbouring results of some outputs of the group, the first output's to `y`. */
 static void put(const cvy_cpu_implicit_gemm_block *b, cvy_range outputs, float *from, float *y,
@@ -38,13 +39,13 @@ static int64_t index_of(const cvy_cpu_implicit_gemm_block *b, int64_t z, int64_t
 static int64_t at_column(const cvy_cpu_implicit_gemm_block *b, int64_t column) {
   int64_t row = column / b->columns.width;
   int64_t z = row / b->columns.height, h = row % b->columns.height;
-  return (z * b->of.p.out[1] + h) * b->of.p.out[2] + column % b->columns.width;
+  return (z * b->of.p.conv.out[1] + h) * b->of.p.conv.out[2] + column % b->columns.width;
 }
 
 /* The group's first output of an image of the block. */
 static float *outputs_of(const cvy_cpu_implicit_gemm_block *b, int64_t image) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  int64_t channel = (b->of.images.begin + image) * plan->p.k + b->group * plan->outputs;
+  int64_t channel = (b->of.images.begin + image) * plan->p.conv.k + b->group * plan->outputs;
   return b->run->call->out + channel * b->results.volume;
 }
 
@@ -63,7 +64,7 @@ static float *direct(const cvy_cpu_implicit_gemm_block *b, cvy_range columns) {
 
 void cvy_cpu_implicit_gemm_set_columns(cvy_cpu_implicit_gemm_block *b) {
   bool packed = cvy_cpu_implicit_gemm_packs(&b->run->plan);
-  const int64_t *out = b->of.p.out, *extent = b->columns.extent;
+  const int64_t *out = b->of.p.conv.out, *extent = b->columns.extent;
   int64_t images = cvy_range_length(b->of.images);
   for (int i = 0; i < 3; i++) {
     cvy_range real =
@@ -87,7 +88,7 @@ static void add_strips(cvy_cpu_implicit_gemm_block *b, int64_t begin, int64_t en
 }
 
 void cvy_cpu_implicit_gemm_set_strips(cvy_cpu_implicit_gemm_block *b) {
-  const int64_t *out = b->of.p.out;
+  const int64_t *out = b->of.p.conv.out;
   int64_t width = cvy_microkernel_columns(b->run->plan.kernel);
   b->strip_count = 0;
   if (b->run->plan.columns == CVY_COLUMNS_IN_ROWS) {
@@ -108,7 +109,7 @@ void cvy_cpu_implicit_gemm_put(const cvy_cpu_implicit_gemm_block *b, cvy_range o
                                const cvy_cpu_implicit_gemm_strip *s, float *from) {
   const int64_t *count = b->columns.extent, *skip = b->columns.from;
   int64_t width = b->columns.width, height = b->columns.height;
-  cvy_range real = cvy_outputs_inside(b->results.limit[2], b->of.p.out[2], b->results.step[2],
+  cvy_range real = cvy_outputs_inside(b->results.limit[2], b->of.p.conv.out[2], b->results.step[2],
                                       b->results.offset[2]);
   real.begin -= skip[2], real.end -= skip[2];
   for (int64_t at = s->columns.begin, next; at < s->columns.end; at = next) {

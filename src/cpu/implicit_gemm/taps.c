@@ -6,16 +6,16 @@
 void cvy_cpu_implicit_gemm_phase(const cvy_cpu_implicit_gemm_maps_plan *plan, int64_t phase,
                                  int64_t remainder[3]) {
   for (int i = 2; i >= 0; i--) {
-    int64_t stride = plan->data ? plan->whole.stride[i] : 1;
+    int64_t stride = plan->data ? plan->whole.conv.stride[i] : 1;
     remainder[i] = phase % stride;
     phase /= stride;
   }
 }
 
 static void split(const cvy_problem *p, int64_t tap, int64_t at[3]) {
-  at[2] = tap % p->filter[2];
-  at[1] = tap / p->filter[2] % p->filter[1];
-  at[0] = tap / p->filter[2] / p->filter[1];
+  at[2] = tap % p->conv.filter[2];
+  at[1] = tap / p->conv.filter[2] % p->conv.filter[1];
+  at[0] = tap / p->conv.filter[2] / p->conv.filter[1];
 }
 
 /* The only phase that uses a tap, counted as in cvy_cpu_implicit_gemm_phase. */
@@ -24,7 +24,7 @@ static int64_t phase_using(const cvy_cpu_implicit_gemm_maps_plan *plan, int64_t 
   int64_t at[3], phase = 0;
   split(p, tap, at);
   for (int i = 0; i < 3 && plan->data; i++)
-    phase = phase * p->stride[i] + at[i] * p->dilation[i] % p->stride[i];
+    phase = phase * p->conv.stride[i] + at[i] * p->conv.dilation[i] % p->conv.stride[i];
   return phase;
 }
 
@@ -45,6 +45,6 @@ int64_t cvy_cpu_implicit_gemm_tap(const cvy_cpu_implicit_gemm_maps_plan *plan,
   int64_t at[3];
   split(p, tap, at);
   for (int i = 0; i < 3 && plan->data; i++)
-    at[i] = plan->p.filter[i] - 1 - at[i] * p->dilation[i] / p->stride[i];
+    at[i] = plan->p.conv.filter[i] - 1 - at[i] * p->conv.dilation[i] / p->conv.stride[i];
   return cvy_planes_tap(layout, at[0], at[1], at[2]);
 }

@@ -2,6 +2,7 @@
 #include "cpu/inner_products/inner_products.h"
 #include "cpu/shared/blas_choice.h"
 #include "cpu/shared/workspace.h"
+#include "problem/conv/conv.h"
 
 #define LEAST_CHANNELS 64 /* in and out of 1x1 */
 #define LARGE_SUMS 1024   /* for each place: memory is read and written for sums, not for rows */
@@ -19,7 +20,7 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
-  if (problem->c / problem->groups == 1 && problem->k / problem->groups == 1) {
+  if (problem->conv.c / problem->conv.groups == 1 && problem->conv.k / problem->conv.groups == 1) {
     cvy_text_add(reason, "one channel in, one out per group make no matrix product");
     return false;
   }
@@ -31,10 +32,10 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_cpu_inner_products_plan plan = cvy_cpu_inner_products_plan_for(problem, facts);
   if (plan.taps > 1) {
-    return plan.prefetches && plan.p.stride[2] <= MOST_STRIDE &&
-           plan.channels * plan.p.filter[2] < FEW_COLUMNS;
+    return plan.prefetches && plan.p.conv.stride[2] <= MOST_STRIDE &&
+           plan.channels * plan.p.conv.filter[2] < FEW_COLUMNS;
   }
-  int64_t sums = plan.channels * plan.outputs, places = plan.p.n * cvy_out_volume(&plan.p);
+  int64_t sums = plan.channels * plan.outputs, places = plan.p.conv.n * cvy_out_volume(&plan.p);
   bool lies = plan.rows == CVY_ROWS_AS_THEY_LIE;
   bool many = plan.channels >= LEAST_CHANNELS && plan.outputs >= LEAST_CHANNELS;
   return many && places >= LEAST_PLACES && (lies || sums / LARGE_SUMS > places) &&

@@ -2,6 +2,7 @@
 #include "cpu/inner_products/inner_products.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/pointwise.h"
+#include "problem/conv/conv.h"
 
 #define PLACES 1600       /* of a row: the rows of a tile share the L1 cache. They are */
 #define PLACES_1X1 800    /* fewer where no two columns are the same channel's */
@@ -29,7 +30,8 @@ static cvy_planes_layout first_layout(const cvy_cpu_inner_products_plan *plan, c
 
 static void cut_outputs(cvy_cpu_inner_products_plan *plan, int64_t parts) {
   int axis = plan->units.axis;
-  plan->units.outputs = cvy_cut_into(plan->p.out[axis], parts, axis == 2 ? CVY_LINE_FLOATS : 1);
+  plan->units.outputs =
+      cvy_cut_into(plan->p.conv.out[axis], parts, axis == 2 ? CVY_LINE_FLOATS : 1);
 }
 
 /* Rows are as long as a tile's share of the cache: blocks of an image, or several images. */
@@ -44,13 +46,13 @@ static void cut_units(cvy_cpu_inner_products_plan *plan) {
   plan->row.plane = layout.plane;
   plan->row.phases = layout.x_floats / layout.plane;
   int64_t images = plan->units.outputs.count == 1 ? cvy_max(most / layout.plane, 1) : 1;
-  plan->units.images = cvy_cut_into(plan->p.n, cvy_div_up(plan->p.n, images), 1);
+  plan->units.images = cvy_cut_into(plan->p.conv.n, cvy_div_up(plan->p.conv.n, images), 1);
 }
 
 static bool is_dense(const cvy_problem *p) {
   for (int i = 0; i < 3; i++) {
-    bool past_the_end = (p->out[i] - 1) * p->stride[i] >= p->in[i];
-    if (p->filter[i] != 1 || p->pad[i] != 0 || past_the_end) return false;
+    bool past_the_end = (p->conv.out[i] - 1) * p->conv.stride[i] >= p->conv.in[i];
+    if (p->conv.filter[i] != 1 || p->conv.pad[i] != 0 || past_the_end) return false;
   }
   return true;
 }
@@ -58,7 +60,7 @@ static bool is_dense(const cvy_problem *p) {
 /* Rows may be read as they lie if they end with whole vectors, and do not meet in few sets of the
  * cache. */
 static bool may_lie(const cvy_cpu_inner_products_plan *plan) {
-  int64_t row = plan->p.out[2];
+  int64_t row = plan->p.conv.out[2];
   bool whole = plan->units.outputs.size % CVY_LINE_FLOATS == 0 && row % CVY_LINE_FLOATS == 0;
   return cvy_is_pointwise(&plan->p) && plan->units.images.size == 1 && whole && row % FAR != 0 &&
          plan->outputs % plan->kernel->rows == 0;
@@ -74,9 +76,9 @@ static cvy_cut parts_for(int64_t whole, int64_t missing, int64_t unit) {
 /* If the sums are small, each of a few slices of the units has one. If they are large, outputs are
  * shared out, then channels, and each part loads the other operand again. */
 static void share_out(cvy_cpu_inner_products_plan *plan) {
-  int64_t missing = cvy_div_up(plan->slots, plan->p.groups);
+  int64_t missing = cvy_div_up(plan->slots, plan->p.conv.groups);
   int64_t units = cvy_output_blocks_count(&plan->units);
-  bool small = plan->p.k * plan->channels * plan->taps <= SUM_FLOATS;
+  bool small = plan->p.conv.k * plan->channels * plan->taps <= SUM_FLOATS;
   plan->slices = 1;
   if (small && missing > 1) plan->slices = cvy_min(SLICES_PER_THREAD * missing, units);
   missing = cvy_div_up(missing, plan->slices);
@@ -107,7 +109,7 @@ static void cut_parts(cvy_cpu_inner_products_plan *plan, int64_t places) {
 
 static void size_memory(cvy_cpu_inner_products_plan *plan) {
   bool lies = plan->rows == CVY_ROWS_AS_THEY_LIE;
-  int64_t sum = plan->p.k * plan->channels * plan->taps;
+  int64_t sum = plan->p.conv.k * plan->channels * plan->taps;
   plan->floats.sum = plan->slices > 1 ? cvy_align_up(sum, CVY_LINE_FLOATS) : 0;
   plan->floats.x = lies ? 0 : cvy_saturating_mul(plan->channels_at_once, plan->row.x_pitch);
   plan->floats.y = lies ? 0 : cvy_saturating_mul(plan->outputs_at_once, plan->row.y_pitch);
@@ -121,8 +123,8 @@ cvy_cpu_inner_products_plan cvy_cpu_inner_products_plan_for(const cvy_problem *p
                                                             const cvy_facts *facts) {
   cvy_cpu_inner_products_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
   plan.kernel = &cvy_simd_best()->inner_products;
-  plan.channels = plan.p.c / plan.p.groups;
-  plan.outputs = plan.p.k / plan.p.groups;
+  plan.channels = plan.p.conv.c / plan.p.conv.groups;
+  plan.outputs = plan.p.conv.k / plan.p.conv.groups;
   plan.taps = cvy_filter_volume(&plan.p);
   cut_units(&plan);
   plan.rows = is_dense(&plan.p) ? CVY_ROWS_DENSE : CVY_ROWS_WITH_GAPS;

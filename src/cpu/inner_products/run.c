@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/inner_products/inner_products.h"
+#include "problem/conv/conv.h"
 
 typedef struct inner_run {
   const cvy_cpu_call *call;
@@ -23,9 +24,10 @@ typedef struct inner_unit {
 
 /* Floats of a channel from the first to the last row that the outputs of a block see. */
 static int64_t seen(const cvy_problem *p, int axis) {
-  int64_t reach = (p->out[axis] - 1) * p->stride[axis] + (p->filter[axis] - 1) * p->dilation[axis];
-  int64_t rows = cvy_max(cvy_min(reach + 1 - p->pad[axis], p->in[axis]), 0);
-  for (int i = axis + 1; i < 3; i++) rows *= p->in[i];
+  int64_t reach = (p->conv.out[axis] - 1) * p->conv.stride[axis] +
+                  (p->conv.filter[axis] - 1) * p->conv.dilation[axis];
+  int64_t rows = cvy_max(cvy_min(reach + 1 - p->conv.pad[axis], p->conv.in[axis]), 0);
+  for (int i = axis + 1; i < 3; i++) rows *= p->conv.in[i];
   return rows;
 }
 
@@ -42,13 +44,14 @@ static void set_unit(inner_unit *u, int64_t number) {
 /* Where the block begins in one of the group's channels, or outputs, of the first image. */
 static const float *x_of(const inner_unit *u, int64_t channel) {
   const cvy_problem *p = &u->run->plan.p;
-  int64_t before = (u->of.images.begin * p->groups + u->group) * u->run->plan.channels + channel;
+  int64_t before =
+      (u->of.images.begin * p->conv.groups + u->group) * u->run->plan.channels + channel;
   return u->run->call->a + u->of.in_at + before * cvy_in_volume(p);
 }
 
 static const float *y_of(const inner_unit *u, int64_t output) {
   const cvy_problem *p = &u->run->plan.p;
-  int64_t before = (u->of.images.begin * p->groups + u->group) * u->run->plan.outputs + output;
+  int64_t before = (u->of.images.begin * p->conv.groups + u->group) * u->run->plan.outputs + output;
   return u->run->call->b + u->of.out_at + before * cvy_out_volume(p);
 }
 
@@ -68,7 +71,8 @@ static void load_x(const inner_unit *u, cvy_range channels) {
     float *to = u->memory_x + c * plan->row.x_pitch;
     memset(to + used, 0, (size_t)(plan->row.x_pitch - used) * sizeof *to);
     for (int64_t i = 0; i < cvy_range_length(u->of.images); i++)
-      cvy_planes_fill_x(&u->layout, u->run->call->simd, x + i * plan->p.c * volume, to + i * plane);
+      cvy_planes_fill_x(&u->layout, u->run->call->simd, x + i * plan->p.conv.c * volume,
+                        to + i * plane);
   }
 }
 
@@ -84,14 +88,15 @@ static void load_y(const inner_unit *u, cvy_range outputs) {
     int64_t used = fills && k < count ? u->layout.plane : 0;
     memset(to + used, 0, (size_t)(plan->row.y_pitch - used) * sizeof *to);
     for (int64_t i = 0; i < cvy_range_length(u->of.images) && k < count; i++)
-      cvy_planes_load_y(&u->layout, u->run->call->simd, y + i * plan->p.k * volume, to + i * plane);
+      cvy_planes_load_y(&u->layout, u->run->call->simd, y + i * plan->p.conv.k * volume,
+                        to + i * plane);
   }
 }
 
 /* Lists where the columns of `count` channels begin. The last is repeated up to a whole tile. */
 static void list_columns(const inner_unit *u, int64_t count) {
   const cvy_cpu_inner_products_plan *plan = &u->run->plan;
-  const int64_t *f = plan->p.filter;
+  const int64_t *f = plan->p.conv.filter;
   int64_t *to = u->columns;
   for (int64_t c = 0; c < count; c++) {
     for (int64_t t = 0; t < f[0]; t++) {
@@ -223,7 +228,7 @@ void cvy_cpu_inner_products_run(const cvy_cpu_call *call) {
   const cvy_cpu_inner_products_plan *plan = &self.plan;
   self.slots = self.sums + plan->slices * plan->floats.sum;
   int64_t parts = plan->channel_parts.count * plan->output_parts.count;
-  cvy_parallel_items(call->threads, plan->p.groups * parts * plan->slices, sum_pieces, &self);
+  cvy_parallel_items(call->threads, plan->p.conv.groups * parts * plan->slices, sum_pieces, &self);
   if (plan->floats.sum > 0)
-    cvy_parallel_for(call->threads, cvy_problem_count(&plan->p, CVY_W), add_slices, &self);
+    cvy_parallel_for(call->threads, cvy_conv_count(&plan->p, CVY_W), add_slices, &self);
 }

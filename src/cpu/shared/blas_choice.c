@@ -4,16 +4,17 @@
 
 #include "base/build_config.h"
 #include "cpu/row.h"
+#include "problem/conv/conv.h"
 
 #define AVX2_WIDTH 8
 #define LARGE_SUMS 65536 /* of backward_weights with a stride, whose x is unfolded for BLAS */
 
 static bool is_faster(const cvy_problem *p) {
   int64_t taps = cvy_filter_volume(p);
-  bool strided = cvy_problem_strided(p);
-  if (p->direction == CONVOY_BACKWARD_WEIGHTS)
-    return taps == 1 || (strided && p->c * p->k * taps >= LARGE_SUMS);
-  return p->direction == CONVOY_BACKWARD_DATA && taps == 1 && strided;
+  bool strided = cvy_conv_strided(p);
+  if (p->operation == CONVOY_BACKWARD_WEIGHTS)
+    return taps == 1 || (strided && p->conv.c * p->conv.k * taps >= LARGE_SUMS);
+  return p->operation == CONVOY_BACKWARD_DATA && taps == 1 && strided;
 }
 
 bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts) {
@@ -29,6 +30,6 @@ bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts) {
 }
 
 bool cvy_cpu_blas_is_faster(const cvy_problem *problem, const cvy_facts *facts) {
-  bool measured = cvy_simd_best()->microkernel.width == AVX2_WIDTH && problem->groups == 1;
+  bool measured = cvy_simd_best()->microkernel.width == AVX2_WIDTH && problem->conv.groups == 1;
   return measured && is_faster(problem) && cvy_cpu_blas_accepts(problem, facts);
 }

@@ -3,7 +3,7 @@
 
 int cvy_block_axis(const cvy_problem *problem) {
   int axis = 0;
-  while (axis < 2 && problem->in[axis] == 1 && problem->out[axis] == 1) axis++;
+  while (axis < 2 && problem->conv.in[axis] == 1 && problem->conv.out[axis] == 1) axis++;
   return axis;
 }
 
@@ -11,20 +11,20 @@ cvy_output_block cvy_output_block_at(const cvy_output_blocks *blocks, const cvy_
                                      int64_t number) {
   int axis = blocks->axis;
   int64_t band = number / blocks->outputs.count, part = number % blocks->outputs.count;
-  cvy_range outputs = cvy_cut_part(blocks->outputs, problem->out[axis], part);
-  int64_t start = outputs.begin * problem->stride[axis] - problem->pad[axis];
-  int64_t skipped = cvy_min(cvy_max(start, 0), problem->in[axis]);
+  cvy_range outputs = cvy_cut_part(blocks->outputs, problem->conv.out[axis], part);
+  int64_t start = outputs.begin * problem->conv.stride[axis] - problem->conv.pad[axis];
+  int64_t skipped = cvy_min(cvy_max(start, 0), problem->conv.in[axis]);
   cvy_output_block b = {.p = *problem,
-                        .images = cvy_cut_part(blocks->images, problem->n, band),
+                        .images = cvy_cut_part(blocks->images, problem->conv.n, band),
                         .first = outputs.begin,
                         .in_at = skipped,
                         .out_at = outputs.begin};
-  b.p.in[axis] -= skipped;
-  b.p.pad[axis] = cvy_max(-start, 0);
-  b.p.out[axis] = cvy_range_length(outputs);
+  b.p.conv.in[axis] -= skipped;
+  b.p.conv.pad[axis] = cvy_max(-start, 0);
+  b.p.conv.out[axis] = cvy_range_length(outputs);
   for (int i = axis + 1; i < 3; i++) {
-    b.in_at *= problem->in[i];
-    b.out_at *= problem->out[i];
+    b.in_at *= problem->conv.in[i];
+    b.out_at *= problem->conv.out[i];
   }
   return b;
 }

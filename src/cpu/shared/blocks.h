@@ -3,8 +3,8 @@
 #ifndef CVY_CPU_SHARED_BLOCKS_H
 #define CVY_CPU_SHARED_BLOCKS_H
 
-#include "conv/problem.h"
 #include "cpu/shared/cut.h"
+#include "problem/conv/conv.h"
 
 typedef struct cvy_output_blocks {
   int axis;        /* along which outputs are cut */

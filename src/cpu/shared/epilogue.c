@@ -3,9 +3,9 @@
 
 void cvy_cpu_epilogue(const cvy_cpu_call *call, float *out, int64_t channel, int64_t length) {
   const cvy_problem *p = call->problem;
-  if (!p->has_bias && p->activation == CONVOY_IDENTITY) return;
-  float slope = p->activation == CONVOY_IDENTITY     ? 1.0f
-                : p->activation == CONVOY_LEAKY_RELU ? p->slope
-                                                     : 0.0f;
-  call->simd->epilogue(out, p->has_bias ? call->bias[channel] : 0.0f, slope, length);
+  if (!p->conv.has_bias && p->conv.activation == CONVOY_IDENTITY) return;
+  float slope = p->conv.activation == CONVOY_IDENTITY     ? 1.0f
+                : p->conv.activation == CONVOY_LEAKY_RELU ? p->conv.slope
+                                                          : 0.0f;
+  call->simd->epilogue(out, p->conv.has_bias ? call->bias[channel] : 0.0f, slope, length);
 }

@@ -2,9 +2,9 @@
 #ifndef CVY_CPU_SHARED_FILTER_ROW_H
 #define CVY_CPU_SHARED_FILTER_ROW_H
 
-#include "conv/problem.h"
 #include "cpu/isa/simd.h"
 #include "cpu/shared/range.h"
+#include "problem/conv/conv.h"
 
 /* y[i] += sum over t of w[t] x[i stride + offset + t step] */
 typedef struct cvy_filter_row {
@@ -23,10 +23,10 @@ void cvy_filter_row_add(const cvy_simd *simd, const cvy_filter_row *row, float *
  * took a seventh more instructions for 1x1 filters on 14 outputs. */
 static inline void cvy_filter_row_scatter(const cvy_simd *simd, const cvy_problem *p, float *dx,
                                           const float *dy, const float *w) {
-  int64_t stride = p->stride[2];
-  for (int64_t s = 0; s < p->filter[2]; s++) {
-    int64_t offset = s * p->dilation[2] - p->pad[2];
-    cvy_range outputs = cvy_outputs_inside(p->in[2], p->out[2], stride, offset);
+  int64_t stride = p->conv.stride[2];
+  for (int64_t s = 0; s < p->conv.filter[2]; s++) {
+    int64_t offset = s * p->conv.dilation[2] - p->conv.pad[2];
+    cvy_range outputs = cvy_outputs_inside(p->conv.in[2], p->conv.out[2], stride, offset);
     if (outputs.begin < outputs.end) {
       simd->axpy(dx + outputs.begin * stride + offset, stride, dy + outputs.begin, 1, w[s],
                  cvy_range_length(outputs));

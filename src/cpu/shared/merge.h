@@ -5,7 +5,7 @@
 #ifndef CVY_CPU_SHARED_MERGE_H
 #define CVY_CPU_SHARED_MERGE_H
 
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 cvy_problem cvy_merged(const cvy_problem *problem);
 /* Does the same, but an axis along which the filter moves stays an axis. The one after it, along

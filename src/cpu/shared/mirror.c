@@ -3,17 +3,18 @@
 
 cvy_problem cvy_mirrored(const cvy_problem *p) {
   cvy_problem m = *p;
-  m.direction = CONVOY_FORWARD;
-  m.c = p->k;
-  m.k = p->c;
+  m.operation = CONVOY_FORWARD;
+  m.conv.c = p->conv.k;
+  m.conv.k = p->conv.c;
   for (int i = 0; i < 3; i++) {
-    int64_t first = p->pad[i] / p->stride[i], last = (p->pad[i] + p->in[i] - 1) / p->stride[i];
-    int64_t farthest = (p->filter[i] - 1) * p->dilation[i] / p->stride[i];
-    m.in[i] = p->out[i];
-    m.out[i] = last - first + 1;
-    m.filter[i] = farthest + 1;
-    m.stride[i] = m.dilation[i] = 1;
-    m.pad[i] = farthest - first;
+    int64_t first = p->conv.pad[i] / p->conv.stride[i],
+            last = (p->conv.pad[i] + p->conv.in[i] - 1) / p->conv.stride[i];
+    int64_t farthest = (p->conv.filter[i] - 1) * p->conv.dilation[i] / p->conv.stride[i];
+    m.conv.in[i] = p->conv.out[i];
+    m.conv.out[i] = last - first + 1;
+    m.conv.filter[i] = farthest + 1;
+    m.conv.stride[i] = m.conv.dilation[i] = 1;
+    m.conv.pad[i] = farthest - first;
   }
   return m;
 }

@@ -2,7 +2,7 @@
 #ifndef CVY_CPU_SHARED_MIRROR_H
 #define CVY_CPU_SHARED_MIRROR_H
 
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 /* dx is a sum of shifts of dy: place a = (index + pad) / stride of dx reads the places a - tap
  * dilation / stride of dy. Counted from the first place and from the last tap, that is a forward

@@ -5,8 +5,8 @@
 #ifndef CVY_CPU_SHARED_PLANES_H
 #define CVY_CPU_SHARED_PLANES_H
 
-#include "conv/problem.h"
 #include "cpu/isa/simd.h"
+#include "problem/conv/conv.h"
 
 typedef struct cvy_planes_layout {
   const cvy_problem *problem;

@@ -3,12 +3,12 @@
 #ifndef CVY_CPU_SHARED_POINTWISE_H
 #define CVY_CPU_SHARED_POINTWISE_H
 
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 static inline bool cvy_is_pointwise(const cvy_problem *p) {
   for (int i = 0; i < 3; i++) {
-    bool moves = p->filter[i] != 1 || p->stride[i] != 1;
-    if (moves || p->pad[i] != 0 || p->in[i] != p->out[i]) return false;
+    bool moves = p->conv.filter[i] != 1 || p->conv.stride[i] != 1;
+    if (moves || p->conv.pad[i] != 0 || p->conv.in[i] != p->conv.out[i]) return false;
   }
   return true;
 }

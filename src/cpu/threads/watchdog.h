@@ -9,8 +9,8 @@
 #ifndef CVY_CPU_THREADS_WATCHDOG_H
 #define CVY_CPU_THREADS_WATCHDOG_H
 
-#include "conv/problem.h"
 #include "cpu/threads/heartbeat.h"
+#include "problem/problem.h"
 
 #define CVY_WATCHDOG_LOOKS 12
 

@@ -1,6 +1,7 @@
 /* Running backward_weights of cpu.winograd. Slices of the tiles are added up in order, so bits do
  * not depend on timing. */
 #include "cpu/winograd/backward_weights.h"
+#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -30,16 +31,16 @@ static void transpose_row(const gradient_block *b, const cvy_cpu_winograd_piece 
   const cvy_cpu_winograd_tiling *t = &b->run->plan.tiling;
   const cvy_problem *p = &t->p;
   int64_t pitch = b->run->plan.row;
-  int64_t h = piece->row * t->m + i - p->pad[1], left = piece->first * t->m - p->pad[2];
+  int64_t h = piece->row * t->m + i - p->conv.pad[1], left = piece->first * t->m - p->conv.pad[2];
   int64_t count = piece->count * t->m + t->n - t->m, volume = cvy_in_volume(p);
-  cvy_range real = cvy_outputs_inside(p->in[2], count, 1, left);
-  if (h < 0 || h >= p->in[1]) real = (cvy_range){count, count};
+  cvy_range real = cvy_outputs_inside(p->conv.in[2], count, 1, left);
+  if (h < 0 || h >= p->conv.in[1]) real = (cvy_range){count, count};
   memset(to, 0, (size_t)(real.begin * pitch) * sizeof *to);
   memset(to + real.end * pitch, 0, (size_t)((count - real.end) * pitch) * sizeof *to);
   if (real.begin == real.end) return;
-  const float *x = b->run->call->a + (piece->image * p->c + b->group * t->channels) * volume;
+  const float *x = b->run->call->a + (piece->image * p->conv.c + b->group * t->channels) * volume;
   b->run->call->simd->transpose(to + real.begin * pitch, pitch,
-                                x + h * p->in[2] + left + real.begin, volume, t->channels,
+                                x + h * p->conv.in[2] + left + real.begin, volume, t->channels,
                                 cvy_range_length(real));
 }
 
@@ -73,14 +74,15 @@ static void transpose_dy(const gradient_block *b, const cvy_cpu_winograd_piece *
   const cvy_cpu_winograd_tiling *t = &b->run->plan.tiling;
   const cvy_problem *p = &t->p;
   int64_t volume = cvy_out_volume(p), top = piece->row * t->m, pitch = b->run->plan.pitch.array;
-  const float *dy = b->run->call->b + (piece->image * p->k + b->group * t->outputs + k) * volume +
-                    top * p->out[2];
-  for (int64_t i = 0; i < cvy_min(t->m, p->out[1] - top); i++, dy += p->out[2]) {
+  const float *dy = b->run->call->b +
+                    (piece->image * p->conv.k + b->group * t->outputs + k) * volume +
+                    top * p->conv.out[2];
+  for (int64_t i = 0; i < cvy_min(t->m, p->conv.out[1] - top); i++, dy += p->conv.out[2]) {
     for (int64_t j = 0; j < piece->count; j++) {
       int64_t left = (piece->first + j) * t->m;
       float *to = b->arrays + i * t->m * pitch + (piece->at + j) * t->kernel->rows;
       b->run->call->simd->transpose(to, pitch, dy + left, volume, outputs,
-                                    cvy_min(t->m, p->out[2] - left));
+                                    cvy_min(t->m, p->conv.out[2] - left));
     }
   }
 }
@@ -150,7 +152,7 @@ static void sum_piece(const gradient_run *run, int64_t number, float *memory) {
 
 static float *slot_of(const gradient_run *run, int32_t slot) {
   const cvy_cpu_winograd_weights_plan *plan = &run->plan;
-  int64_t sums = plan->tiling.p.groups * plan->slices * plan->floats.sum;
+  int64_t sums = plan->tiling.p.conv.groups * plan->slices * plan->floats.sum;
   return run->sums + sums + slot * plan->floats.slot;
 }
 
@@ -201,7 +203,7 @@ void cvy_cpu_winograd_weights(const cvy_cpu_call *call) {
                        cvy_cpu_winograd_weights_plan_for(call->problem, call->facts, call->params),
                        call->workspace};
   const cvy_cpu_winograd_weights_plan *plan = &self.plan;
-  int64_t pieces = plan->tiling.p.groups * plan->parts.count * plan->slices;
+  int64_t pieces = plan->tiling.p.conv.groups * plan->parts.count * plan->slices;
   cvy_parallel_items(call->threads, pieces, sum_pieces, &self);
-  cvy_parallel_items(call->threads, plan->tiling.p.k, put_outputs, &self);
+  cvy_parallel_items(call->threads, plan->tiling.p.conv.k, put_outputs, &self);
 }

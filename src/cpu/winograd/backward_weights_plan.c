@@ -9,7 +9,7 @@
  * are shared out, and each part transforms the input again. */
 static void share_out(cvy_cpu_winograd_weights_plan *plan) {
   const cvy_cpu_winograd_tiling *t = &plan->tiling;
-  int64_t missing = cvy_div_up(plan->slots, t->p.groups);
+  int64_t missing = cvy_div_up(plan->slots, t->p.conv.groups);
   bool small = cvy_saturating_mul(t->points * t->outputs, t->channels) <= SUM_FLOATS;
   plan->slices = small ? cvy_min(missing, t->tiles) : 1;
   plan->parts = cvy_cut_into(t->kernel_tiles, small ? 1 : cvy_min(missing, t->kernel_tiles), 1);
@@ -55,7 +55,7 @@ cvy_cpu_winograd_weights_plan cvy_cpu_winograd_weights_plan_for(const cvy_proble
 }
 
 int64_t cvy_cpu_winograd_weights_bytes(const cvy_cpu_winograd_weights_plan *plan) {
-  int64_t sums = cvy_saturating_mul(plan->slices * plan->tiling.p.groups, plan->floats.sum);
+  int64_t sums = cvy_saturating_mul(plan->slices * plan->tiling.p.conv.groups, plan->floats.sum);
   int64_t floats = cvy_saturating_mul(plan->slots, plan->floats.slot) + sums;
   return cvy_saturating_mul(floats, (int64_t)sizeof(float));
 }

@@ -61,6 +61,6 @@ static void transform(void *arg, int64_t begin, int64_t end, int32_t slot) {
 void cvy_cpu_winograd_transform_filters(const cvy_cpu_winograd_maps_plan *plan,
                                         const cvy_cpu_call *call, float *to) {
   filters_run f = {plan, call, to};
-  cvy_parallel_items(call->threads, plan->tiling.p.groups * plan->tiling.kernel_tiles, transform,
-                     &f);
+  cvy_parallel_items(call->threads, plan->tiling.p.conv.groups * plan->tiling.kernel_tiles,
+                     transform, &f);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/shared/epilogue.h"
+#include "problem/conv/conv.h"
 
 /* Transposing goes by fours. */
 static int64_t in_fours(int64_t count) {
@@ -32,7 +33,7 @@ void cvy_cpu_winograd_load(const cvy_cpu_winograd_block *b, int64_t c) {
   cvy_cpu_winograd_piece piece;
   for (int64_t tile = b->tiles.begin; tile < b->tiles.end; tile += piece.count) {
     piece = cvy_cpu_winograd_piece_at(t, b->tiles, tile);
-    int64_t channel = piece.image * t->p.c + b->group * t->channels + c;
+    int64_t channel = piece.image * t->p.conv.c + b->group * t->channels + c;
     for (int64_t i = 0; i < t->n; i++)
       load_row(b, &piece, i, b->call->a + channel * cvy_in_volume(&t->p));
   }
@@ -77,11 +78,11 @@ static void put_piece(const cvy_cpu_winograd_block *b, const cvy_cpu_winograd_pi
                       int64_t k) {
   const cvy_cpu_winograd_tiling *t = &b->plan->tiling;
   const cvy_cpu_call *call = b->call;
-  const int64_t *out = t->p.out;
+  const int64_t *out = t->p.conv.out;
   int64_t pitch = b->plan->pitch.array;
   int64_t count = cvy_min(piece->count * t->m, out[2] - piece->first * t->m);
   int64_t rows = cvy_min(t->m, out[1] - piece->row * t->m);
-  int64_t first = ((piece->image * t->p.k + k) * out[1] + piece->row * t->m) * out[2];
+  int64_t first = ((piece->image * t->p.conv.k + k) * out[1] + piece->row * t->m) * out[2];
   float *y = call->out + first + piece->first * t->m;
   for (int64_t i = 0; i < rows; i++, y += out[2]) {
     call->simd->transpose(b->line, t->m, b->arrays + i * t->m * pitch + piece->at, pitch, t->m,
@@ -174,5 +175,6 @@ void cvy_cpu_winograd_maps(const cvy_cpu_call *call) {
     return;
   }
   cvy_cpu_winograd_transform_filters(plan, call, call->workspace);
-  cvy_parallel_items(call->threads, plan->tiling.p.groups * plan->blocks.count, make_blocks, &self);
+  cvy_parallel_items(call->threads, plan->tiling.p.conv.groups * plan->blocks.count, make_blocks,
+                     &self);
 }

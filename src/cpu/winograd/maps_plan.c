@@ -17,7 +17,7 @@ static int64_t block_size(const cvy_cpu_winograd_maps_plan *plan) {
   int64_t most = cvy_min(BLOCK_FLOATS / t->points / (t->channels + outputs), MOST_TILES);
   int64_t least_cost = INT64_MAX, best = width;
   for (int64_t size = width; size == width || size <= most; size += width) {
-    int64_t pieces = cvy_div_up(t->tiles, size) * t->p.groups;
+    int64_t pieces = cvy_div_up(t->tiles, size) * t->p.conv.groups;
     int64_t cost = cvy_div_up(pieces, plan->slots) * (4 * size / width + 1);
     if (cost > least_cost) continue;
     least_cost = cost;
@@ -40,7 +40,7 @@ static void cut_transient(cvy_cpu_winograd_maps_plan *plan) {
 static void set_pitches(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *t = &plan->tiling;
   int64_t rows = t->kernel->rows, channels = plan->transient ? plan->chunk : t->channels;
-  int64_t kernel_tiles = plan->transient ? 1 : t->p.groups * t->kernel_tiles;
+  int64_t kernel_tiles = plan->transient ? 1 : t->p.conv.groups * t->kernel_tiles;
   plan->pitch.filter_tile = cvy_align_up(channels * rows, t->kernel->width);
   plan->pitch.filter = cvy_odd_lines(kernel_tiles * plan->pitch.filter_tile);
   plan->pitch.source = cvy_odd_lines(t->channels * plan->blocks.size);
@@ -65,14 +65,14 @@ static void size_memory(cvy_cpu_winograd_maps_plan *plan) {
  * only or they are more than fit any cache. */
 static bool is_transient(const cvy_cpu_winograd_tiling *t) {
   int64_t floats = cvy_saturating_mul(t->points, t->channels * t->outputs);
-  return t->tiles > 0 && t->p.groups == 1 &&
+  return t->tiles > 0 && t->p.conv.groups == 1 &&
          floats > (t->tiles <= MOST_TILES ? KEPT_FLOATS : FAR_FLOATS);
 }
 
 cvy_cpu_winograd_maps_plan cvy_cpu_winograd_maps_plan_for(const cvy_problem *problem,
                                                           const cvy_facts *facts,
                                                           const cvy_params *params) {
-  cvy_cpu_winograd_maps_plan plan = {.mirrored = problem->direction == CONVOY_BACKWARD_DATA};
+  cvy_cpu_winograd_maps_plan plan = {.mirrored = problem->operation == CONVOY_BACKWARD_DATA};
   cvy_problem p = plan.mirrored ? cvy_mirrored(problem) : *problem;
   plan.tiling = cvy_cpu_winograd_tiling_of(&p, params->value[0]);
   plan.slots = facts->info.compute_units;

@@ -8,11 +8,11 @@ cvy_cpu_winograd_tiling cvy_cpu_winograd_tiling_of(const cvy_problem *p, int64_t
   cvy_cpu_winograd_tiling t = {
       .p = *p, .kernel = &simd->microkernel, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
   t.transform = m == 4 ? simd->winograd.four : simd->winograd.two;
-  t.channels = p->c / p->groups;
-  t.outputs = p->k / p->groups;
-  t.down = cvy_div_up(p->out[1], m);
-  t.across = cvy_div_up(p->out[2], m);
-  t.tiles = p->n * t.down * t.across;
+  t.channels = p->conv.c / p->conv.groups;
+  t.outputs = p->conv.k / p->conv.groups;
+  t.down = cvy_div_up(p->conv.out[1], m);
+  t.across = cvy_div_up(p->conv.out[2], m);
+  t.tiles = p->conv.n * t.down * t.across;
   t.kernel_tiles = cvy_div_up(t.outputs, t.kernel->rows);
   return t;
 }
@@ -31,14 +31,14 @@ bool cvy_cpu_winograd_input_row(const cvy_cpu_winograd_tiling *t,
                                 const cvy_cpu_winograd_piece *piece, int64_t i,
                                 const float *channel, float *to) {
   const cvy_problem *p = &t->p;
-  int64_t h = piece->row * t->m + i - p->pad[1];
+  int64_t h = piece->row * t->m + i - p->conv.pad[1];
   int64_t count = piece->count * t->m + t->n - t->m;
-  int64_t left = piece->first * t->m - p->pad[2];
-  if (h < 0 || h >= p->in[1]) return false;
-  cvy_range real = cvy_outputs_inside(p->in[2], count, 1, left);
+  int64_t left = piece->first * t->m - p->conv.pad[2];
+  if (h < 0 || h >= p->conv.in[1]) return false;
+  cvy_range real = cvy_outputs_inside(p->conv.in[2], count, 1, left);
   memset(to, 0, (size_t)real.begin * sizeof *to);
   if (real.begin < real.end) {
-    memcpy(to + real.begin, channel + h * p->in[2] + left + real.begin,
+    memcpy(to + real.begin, channel + h * p->conv.in[2] + left + real.begin,
            (size_t)cvy_range_length(real) * sizeof *to);
   }
   memset(to + real.end, 0, (size_t)(count - real.end) * sizeof *to);

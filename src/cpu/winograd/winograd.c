@@ -3,6 +3,7 @@
 #include "cpu/shared/workspace.h"
 #include "cpu/winograd/backward_weights.h"
 #include "cpu/winograd/maps.h"
+#include "problem/conv/conv.h"
 
 #define ERROR_GROWTH 4
 #define ERROR_REACH 3 /* m - 1: so far a tile's window goes beyond that of one of its outputs */
@@ -15,16 +16,17 @@
  * way round. */
 static bool fits(const cvy_problem *p) {
   for (int i = 1; i < 3; i++) {
-    if (p->filter[i] != 3 || p->stride[i] != 1 || p->dilation[i] != 1 || p->pad[i] > 2)
+    if (p->conv.filter[i] != 3 || p->conv.stride[i] != 1 || p->conv.dilation[i] != 1 ||
+        p->conv.pad[i] > 2)
       return false;
   }
-  return p->filter[0] == 1 && p->in[0] == 1 && p->out[0] == 1 && p->stride[0] == 1 &&
-         p->pad[0] == 0;
+  return p->conv.filter[0] == 1 && p->conv.in[0] == 1 && p->conv.out[0] == 1 &&
+         p->conv.stride[0] == 1 && p->conv.pad[0] == 0;
 }
 
 static int64_t bytes_for(const cvy_problem *problem, const cvy_facts *facts,
                          const cvy_params *params) {
-  if (problem->direction == CONVOY_BACKWARD_WEIGHTS) {
+  if (problem->operation == CONVOY_BACKWARD_WEIGHTS) {
     cvy_cpu_winograd_weights_plan plan = cvy_cpu_winograd_weights_plan_for(problem, facts, params);
     return cvy_cpu_winograd_weights_bytes(&plan);
   }
@@ -43,17 +45,18 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
 /* With fewer channels on one side the transforms cost what the products save, and with few tiles
  * there is not enough of either for all threads. This was measured. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  int64_t channels = problem->c / problem->groups, outputs = problem->k / problem->groups;
+  int64_t channels = problem->conv.c / problem->conv.groups,
+          outputs = problem->conv.k / problem->conv.groups;
   int64_t threads = facts->info.compute_units;
   if (channels < LEAST_CHANNELS || outputs < LEAST_CHANNELS) return false;
-  if (problem->direction != CONVOY_BACKWARD_WEIGHTS) {
+  if (problem->operation != CONVOY_BACKWARD_WEIGHTS) {
     cvy_params params;
     defaults(problem, facts, &params);
     cvy_cpu_winograd_maps_plan plan = cvy_cpu_winograd_maps_plan_for(problem, facts, &params);
     if (plan.transient)
       return plan.tiling.tiles >= LEAST_TILES && plan.tiling.kernel_tiles >= 2 * threads;
   }
-  return problem->n * cvy_out_volume(problem) >= LEAST_PLACES * threads;
+  return problem->conv.n * cvy_out_volume(problem) >= LEAST_PLACES * threads;
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
@@ -67,7 +70,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 }
 
 static void run(const cvy_cpu_call *call) {
-  if (call->problem->direction == CONVOY_BACKWARD_WEIGHTS)
+  if (call->problem->operation == CONVOY_BACKWARD_WEIGHTS)
     cvy_cpu_winograd_weights(call);
   else
     cvy_cpu_winograd_maps(call);

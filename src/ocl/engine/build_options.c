@@ -8,9 +8,9 @@ void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
   const struct {
     const char *name;
     const int64_t *values;
-  } extents[] = {{"IN", problem->in},   {"FILTER", problem->filter},
-                 {"OUT", problem->out}, {"STRIDE", problem->stride},
-                 {"PAD", problem->pad}, {"DILATION", problem->dilation}};
+  } extents[] = {{"IN", problem->conv.in},   {"FILTER", problem->conv.filter},
+                 {"OUT", problem->conv.out}, {"STRIDE", problem->conv.stride},
+                 {"PAD", problem->conv.pad}, {"DILATION", problem->conv.dilation}};
   cvy_text_add(text, " -D SPACE=%d", compiled ? 2 : 1);
   for (size_t i = 0; compiled && i < CVY_COUNT(extents); i++) {
     for (int axis = 0; axis < 3; axis++) {

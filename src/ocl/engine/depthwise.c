@@ -28,8 +28,8 @@ static void plain_options(const cvy_problem *problem, const cvy_ocl_depthwise_pl
                (long long)plan->chunk);
   add_space(text, problem, plan->compiled);
   if (plan->compiled) {
-    cvy_text_add(text, " -D CHANNELS=%lld -D MAPS=%lld", (long long)problem->c,
-                 (long long)problem->k);
+    cvy_text_add(text, " -D CHANNELS=%lld -D MAPS=%lld", (long long)problem->conv.c,
+                 (long long)problem->conv.k);
   }
 }
 
@@ -39,7 +39,7 @@ static void tiles_options(const cvy_problem *problem, const cvy_ocl_depthwise_pl
                "-D WIDE=0 -D WG=%lld -D ROWS=%lld -D COLUMNS=%lld -D DIRECTION=%d "
                "-D WEIGHTS_IN=global -D WEIGHTS_PER_TAP=1",
                (long long)plan->items, (long long)plan->rows, (long long)plan->columns,
-               problem->direction == CONVOY_BACKWARD_DATA);
+               problem->operation == CONVOY_BACKWARD_DATA);
   add_space(text, problem, true);
 }
 
@@ -54,7 +54,7 @@ convoy_status run_depthwise(cvy_device *device, const cvy_job *job, const bindin
   (tiles ? tiles_options : plain_options)(problem, &plan, &text);
   launch what = {.source = tiles ? &tiles_source : &plain_source,
                  .options = options,
-                 .kernel = tiles ? "depthwise_tiles" : kernels[problem->direction],
+                 .kernel = tiles ? "depthwise_tiles" : kernels[problem->operation],
                  .work_groups = plan.work_groups,
                  .items = plan.items,
                  .work = cvy_problem_flops(problem)};

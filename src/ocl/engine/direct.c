@@ -4,6 +4,7 @@
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"
 #include "ocl/engine/device.h"
+#include "problem/conv/conv.h"
 
 static const program_source source = {
     "direct.cl",
@@ -28,7 +29,8 @@ static const struct {
 static int64_t items_per_row(const cvy_device *device, const cvy_problem *problem, int64_t items) {
   int64_t together = 1;
   if (device->facts.info.type == CONVOY_DEVICE_CPU) return together;
-  while (together < 32 && together * 2 <= problem->out[2] && together * 2 <= items) together *= 2;
+  while (together < 32 && together * 2 <= problem->conv.out[2] && together * 2 <= items)
+    together *= 2;
   return together;
 }
 
@@ -42,16 +44,16 @@ convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings 
   bool wide = cvy_ocl_is_wide(problem);
   cvy_text_add(&text, "-D WIDE=%d -D WG=%lld", wide, (long long)items);
   conv_args args = args_of(problem);
-  args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  args.items = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
   args.items_per_row = items_per_row(device, problem, items);
   launch what = {.source = &source,
                  .options = options,
-                 .kernel = kernels[problem->direction].kernel,
+                 .kernel = kernels[problem->operation].kernel,
                  .wide = wide,
                  .work_groups = args.items,
                  .items = items,
                  .work = DIRECT_COST * cvy_problem_flops(problem)};
-  if (kernels[problem->direction].group_per_element)
+  if (kernels[problem->operation].group_per_element)
     return launch_kernel(device, &what, args, arrays);
   return launch_elements(device, &what, &args, arrays);
 }

@@ -24,7 +24,7 @@ convoy_status run_few_channels(cvy_device *device, const cvy_job *job, const bin
                "-D DIRECTION=%d -D WEIGHTS_IN=local -D WEIGHTS_PER_TAP=%lld",
                (long long)plan.items, (long long)plan.channels, (long long)plan.rows,
                (long long)plan.columns, (long long)plan.sources,
-               problem->direction == CONVOY_BACKWARD_DATA, (long long)plan.weights_per_tap);
+               problem->operation == CONVOY_BACKWARD_DATA, (long long)plan.weights_per_tap);
   add_space(&text, problem, true);
   launch what = {.source = &source,
                  .options = options,

@@ -9,6 +9,7 @@
 #include "ocl/engine/observer.h"
 #include "ocl/engine/opencl/devices.h"
 #include "ocl/engine/opencl/memory.h"
+#include "problem/conv/conv.h"
 
 /* CLBlast's header sets this for itself. */
 #undef CL_TARGET_OPENCL_VERSION
@@ -110,14 +111,14 @@ static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int6
 /* Where a group of an image begins in y, in w, and among its columns, which may be x or
  * dx itself. */
 static int64_t y_offset(const columns_run *run, int64_t image, int64_t group) {
-  return (image * run->problem->groups + group) * run->rows * run->volume;
+  return (image * run->problem->conv.groups + group) * run->rows * run->volume;
 }
 static int64_t w_offset(const columns_run *run, int64_t group) {
   return group * run->rows * run->row;
 }
 static int64_t columns_offset(const columns_run *run, int64_t image, int64_t first, int64_t group) {
   int64_t from = run->plan.plain ? 0 : first;
-  return ((image - from) * run->problem->groups + group) * run->row * run->volume;
+  return ((image - from) * run->problem->conv.groups + group) * run->row * run->volume;
 }
 
 static convoy_status forward(const columns_run *run, int64_t image, int64_t first, int64_t group) {
@@ -162,7 +163,7 @@ static convoy_status launch_here(columns_run *run, const char *kernel, int64_t i
 
 static convoy_status run_piece(columns_run *run, int64_t first, int64_t images) {
   const cvy_problem *problem = run->problem;
-  bool back = problem->direction == CONVOY_BACKWARD_DATA;
+  bool back = problem->operation == CONVOY_BACKWARD_DATA;
   run->args.first = first;
   convoy_status status = CONVOY_OK;
   if (!run->plan.plain && !back) {
@@ -170,29 +171,29 @@ static convoy_status run_piece(columns_run *run, int64_t first, int64_t images) 
                          &(bindings){.a = run->arrays->a, .out = run->columns});
   }
   for (int64_t image = first; image < first + images; image++) {
-    for (int64_t group = 0; !status && group < problem->groups; group++)
-      status = products[problem->direction](run, image, first, group);
+    for (int64_t group = 0; !status && group < problem->conv.groups; group++)
+      status = products[problem->operation](run, image, first, group);
   }
   if (status || run->plan.plain || !back) return status;
   return launch_here(
-      run, "col2im", images * problem->c * cvy_in_volume(problem),
+      run, "col2im", images * problem->conv.c * cvy_in_volume(problem),
       &(bindings){.a = run->columns, .bias = run->arrays->bias, .out = run->arrays->out});
 }
 
 /* What happens to finished sums; col2im has seen to it already. */
 static convoy_status run_epilogue(columns_run *run) {
   const cvy_problem *problem = run->problem;
-  bool back = problem->direction == CONVOY_BACKWARD_DATA;
-  if (!problem->has_bias && problem->activation == CONVOY_IDENTITY) return CONVOY_OK;
+  bool back = problem->operation == CONVOY_BACKWARD_DATA;
+  if (!problem->conv.has_bias && problem->conv.activation == CONVOY_IDENTITY) return CONVOY_OK;
   if (back && !run->plan.plain) return CONVOY_OK;
-  run->args.rows = back ? problem->c : problem->k;
+  run->args.rows = back ? problem->conv.c : problem->conv.k;
   run->args.depth = run->volume;
-  return launch_here(run, "epilogue_pass", cvy_problem_count(problem, back ? CVY_X : CVY_Y),
+  return launch_here(run, "epilogue_pass", cvy_conv_count(problem, back ? CVY_X : CVY_Y),
                      &(bindings){.bias = run->arrays->bias, .out = run->arrays->out});
 }
 
 static convoy_status run_pieces(columns_run *run) {
-  int64_t n = run->problem->n;
+  int64_t n = run->problem->conv.n;
   for (int64_t first = 0; first < n; first += run->plan.images) {
     int64_t left = n - first;
     convoy_status status = run_piece(run, first, left < run->plan.images ? left : run->plan.images);
@@ -219,7 +220,7 @@ static convoy_status open_product(columns_run *run, span scratch) {
 static span columns_of(const cvy_problem *problem, const cvy_ocl_im2col_clblast_plan *plan,
                        const bindings *arrays, span scratch) {
   if (!plan->plain) return scratch;
-  return problem->direction == CONVOY_BACKWARD_DATA ? arrays->out : arrays->a;
+  return problem->operation == CONVOY_BACKWARD_DATA ? arrays->out : arrays->a;
 }
 
 convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const bindings *arrays,
@@ -235,8 +236,8 @@ convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const b
       .plan = cvy_ocl_im2col_clblast_plan_for(problem, &device->facts),
       .what = {.source = &source, .options = options},
       .args = args_of(problem),
-      .rows = problem->k / problem->groups,
-      .row = problem->c / problem->groups * cvy_filter_volume(problem),
+      .rows = problem->conv.k / problem->conv.groups,
+      .row = problem->conv.c / problem->conv.groups * cvy_filter_volume(problem),
       .volume = cvy_out_volume(problem),
   };
   run.columns = columns_of(problem, &run.plan, arrays, scratch);

@@ -24,7 +24,7 @@ static void write_options(const cvy_problem *problem, const cvy_ocl_implicit_gem
                (long long)tile->tn);
   add_space(text, problem, plan->compiled);
   if (!cvy_ocl_is_weights(problem)) {
-    cvy_text_add(text, " -D DIRECTION=%d -D WHOLE=%d", problem->direction == CONVOY_BACKWARD_DATA,
+    cvy_text_add(text, " -D DIRECTION=%d -D WHOLE=%d", problem->operation == CONVOY_BACKWARD_DATA,
                  plan->compiled && plan->product.depth % tile->bk == 0);
   }
 }

@@ -24,7 +24,7 @@ static void write_options(const cvy_problem *problem, const cvy_ocl_long_rows_pl
   } else {
     cvy_text_add(text, " -D ITEMS=%lld -D ITEMS_PER_RESULT=%lld -D DIRECTION=%d",
                  (long long)plan->items, (long long)plan->items_per_result,
-                 problem->direction == CONVOY_BACKWARD_DATA);
+                 problem->operation == CONVOY_BACKWARD_DATA);
   }
   add_space(text, problem, true);
 }

@@ -16,7 +16,7 @@ convoy_status launch_pack_or_reduce(cvy_device *device, const cvy_problem *probl
   char options[64];
   cvy_text text = cvy_text_in(options, sizeof options);
   cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D DIRECTION=%d", (long long)group,
-               problem->direction == CONVOY_BACKWARD_DATA);
+               problem->operation == CONVOY_BACKWARD_DATA);
   launch what = {.source = &source,
                  .options = options,
                  .kernel = kernel,

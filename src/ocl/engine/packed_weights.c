@@ -4,6 +4,7 @@
 #include "ocl/engine/pack_and_reduce.h"
 #include "ocl/engine/prepacked.h"
 #include "ocl/implicit_gemm.h"
+#include "problem/conv/conv.h"
 
 static convoy_status pack(cvy_device *device, const cvy_problem *problem, const conv_args *args,
                           span weights, span packed) {
@@ -17,10 +18,10 @@ convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_
   int64_t taps = cvy_filter_volume(problem);
   /* All algorithms that pack weights pack them alike, so they share what one of them has packed. */
   prepacked_form form = {&cvy_ocl_implicit_gemm,
-                         {problem->direction, problem->groups, args->rows, args->depth, taps,
+                         {problem->operation, problem->conv.groups, args->rows, args->depth, taps,
                           args->rows_up, args->depth_up, block_channels}};
   conv_args sized = *args;
-  sized.items = problem->groups * taps * args->depth_up * args->rows_up;
+  sized.items = problem->conv.groups * taps * args->depth_up * args->rows_up;
   sized.block_channels = block_channels;
   bool fresh;
   convoy_status status =

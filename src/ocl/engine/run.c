@@ -14,6 +14,7 @@
 #include "ocl/long_rows.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
+#include "problem/conv/conv.h"
 
 /* Launch code by algorithm, not by row: the order is the table's business alone. */
 static const struct {
@@ -47,10 +48,10 @@ static const cvy_algorithm *algorithm_at(int32_t row) {
 static convoy_status check(const cvy_device *device, const cvy_job *job,
                            const cvy_algorithm *algorithm) {
   const cvy_problem *problem = &job->problem;
-  if (!algorithm || problem->direction < 0 || problem->direction >= CONVOY_DIRECTIONS ||
-      !(algorithm->directions & 1u << problem->direction)) {
+  if (!algorithm || problem->operation < 0 || problem->operation >= CONVOY_DIRECTIONS ||
+      !(algorithm->directions & 1u << problem->operation)) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d has no direction %d",
-                    (int)job->algorithm, (int)problem->direction);
+                    (int)job->algorithm, (int)problem->operation);
   }
   char buffer[192];
   cvy_text reason = cvy_text_in(buffer, sizeof buffer);
@@ -63,10 +64,10 @@ static convoy_status check(const cvy_device *device, const cvy_job *job,
   return CONVOY_OK;
 }
 
-static convoy_status bind(cvy_device *device, const cvy_problem *problem, cvy_array array,
+static convoy_status bind(cvy_device *device, const cvy_problem *problem, cvy_conv_array array,
                           cvy_operand operand, span *out) {
   array_entry *entry;
-  int64_t bytes = cvy_problem_count(problem, array) * (int64_t)sizeof(float);
+  int64_t bytes = cvy_conv_count(problem, array) * (int64_t)sizeof(float);
   convoy_status status = find_array(device, operand.id, bytes, &entry);
   if (!status) *out = span_of(entry->piece);
   return status;
@@ -79,10 +80,11 @@ static void forget_result(cvy_device *device, const cvy_job *job) {
 
 static convoy_status bind_all(cvy_device *device, const cvy_job *job, bindings *out) {
   const cvy_problem *problem = &job->problem;
-  cvy_operands operands = cvy_problem_operands(problem);
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
   convoy_status status = bind(device, problem, operands.a, job->a, &out->a);
   if (!status && operands.has_b) status = bind(device, problem, operands.b, job->b, &out->b);
-  if (!status && problem->has_bias) status = bind(device, problem, CVY_BIAS, job->bias, &out->bias);
+  if (!status && problem->conv.has_bias)
+    status = bind(device, problem, CVY_BIAS, job->bias, &out->bias);
   if (!status) status = bind(device, problem, operands.out, job->out, &out->out);
   if (!status) forget_result(device, job);
   return status;
@@ -128,8 +130,8 @@ static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
 
 /* Without images there is nothing to sum: gradients of weights and bias are zero or stay. */
 static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
-  cvy_array out = cvy_problem_operands(&job->problem).out;
-  int64_t count = cvy_problem_count(&job->problem, out);
+  cvy_conv_array out = cvy_conv_operands_of(&job->problem).out;
+  int64_t count = cvy_conv_count(&job->problem, out);
   if (job->problem.accumulate || count == 0) return CONVOY_OK;
   span at;
   convoy_status status = bind(device, &job->problem, out, job->out, &at);
@@ -139,7 +141,7 @@ static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
 }
 
 static convoy_status run(cvy_device *device, const cvy_job *job) {
-  if (job->problem.n == 0) return run_empty(device, job);
+  if (job->problem.conv.n == 0) return run_empty(device, job);
   const captured_job *known = captured_find(device, job);
   convoy_status status = known ? CONVOY_OK : check(device, job, algorithm_at(job->algorithm));
   bindings arrays = {0};
@@ -158,7 +160,7 @@ convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticke
  * cannot be interrupted: the lane ends its process instead. */
 convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)interrupt;
-  if (job->problem.n == 0) return CONVOY_OK;
+  if (job->problem.conv.n == 0) return CONVOY_OK;
   const cvy_algorithm *algorithm = algorithm_at(job->algorithm);
   convoy_status status = check(device, job, algorithm);
   if (status) return status;

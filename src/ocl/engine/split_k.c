@@ -6,6 +6,7 @@
 #include "ocl/engine/build_options.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/pack_and_reduce.h"
+#include "problem/conv/conv.h"
 
 static const program_source scatter_source = {
     "scatter_split_k.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
@@ -21,9 +22,9 @@ static int64_t items_per_result(int64_t slices, int64_t group) {
 /* out = the sum of the partial results, with the problem's epilogue. */
 static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
                                     span partial, const bindings *arrays) {
-  bool forward = problem->direction == CONVOY_FORWARD;
+  bool forward = problem->operation == CONVOY_FORWARD;
   conv_args args = args_of(problem);
-  args.items = cvy_problem_count(problem, cvy_problem_operands(problem).out);
+  args.items = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
   args.slices = slices;
   args.items_per_result = items_per_result(slices, cvy_ocl_group_items(&device->facts));
   args.rows = forward ? args.k : args.c;
@@ -37,7 +38,7 @@ static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *probl
 static convoy_status scatter_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
                                      span partial, const bindings *arrays) {
   conv_args args = args_of(problem);
-  args.items = problem->n * problem->c * cvy_out_volume(problem);
+  args.items = problem->conv.n * problem->conv.c * cvy_out_volume(problem);
   args.slices = slices;
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);

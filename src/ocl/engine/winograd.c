@@ -55,11 +55,11 @@ typedef struct extents {
  * channels stay as they were. */
 static cvy_problem carried_out(const cvy_problem *problem) {
   cvy_problem convolution = *problem;
-  if (problem->direction != CONVOY_BACKWARD_DATA) return convolution;
+  if (problem->operation != CONVOY_BACKWARD_DATA) return convolution;
   for (int axis = 0; axis < 3; axis++) {
-    convolution.in[axis] = problem->out[axis];
-    convolution.out[axis] = problem->in[axis];
-    convolution.pad[axis] = problem->filter[axis] - 1 - problem->pad[axis];
+    convolution.conv.in[axis] = problem->conv.out[axis];
+    convolution.conv.out[axis] = problem->conv.in[axis];
+    convolution.conv.pad[axis] = problem->conv.filter[axis] - 1 - problem->conv.pad[axis];
   }
   return convolution;
 }
@@ -79,7 +79,7 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
   cvy_text text = cvy_text_in(options, sizeof options);
   cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D TILE=%lld -D DIRECTION=%d",
                (long long)group_items(run), (long long)run->plan.tile,
-               run->problem->direction == CONVOY_BACKWARD_DATA);
+               run->problem->operation == CONVOY_BACKWARD_DATA);
   launch what = {
       .source = &transforms,
       .options = options,
@@ -93,7 +93,7 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
 /* Work-groups where each group of the problem has a matrix of so many elements, and each of these
  * an item. */
 static int64_t groups_for(const winograd_run *run, int64_t elements) {
-  return cvy_ocl_ceil_div(run->problem->groups * elements, group_items(run));
+  return cvy_ocl_ceil_div(run->problem->conv.groups * elements, group_items(run));
 }
 
 /* A transform between an array and matrices, with an item per tile and channel. */
@@ -139,14 +139,14 @@ static convoy_status find_weights(winograd_run *run) {
   const cvy_ocl_winograd_plan *plan = &run->plan;
   prepacked_form form = {
       &cvy_ocl_winograd,
-      {run->problem->direction, plan->tile, run->problem->groups, plan->product.rows,
+      {run->problem->operation, plan->tile, run->problem->conv.groups, plan->product.rows,
        plan->product.rows_up, plan->product.depth, plan->product.depth_up}};
   bool fresh = false;
   convoy_status status = prepacked_find(run->device, run->job->b.id, &form,
                                         plan->weights * (int64_t)sizeof(float), &run->a, &fresh);
   if (status || !fresh) return status;
   conv_args args = run->args;
-  args.items = run->problem->groups * plan->product.depth_up * plan->product.rows_up;
+  args.items = run->problem->conv.groups * plan->product.depth_up * plan->product.rows_up;
   bindings arrays = {.a = run->arrays->b, .out = run->a};
   return transform(run, "winograd_weights", &args, cvy_ocl_ceil_div(args.items, group_items(run)),
                    &arrays);
@@ -199,7 +199,7 @@ static convoy_status run_weights(const winograd_run *run, const conv_args *piece
   if (!status) status = multiply(run);
   if (status) return status;
   conv_args args = *piece;
-  args.items = run->problem->groups * plan->product.rows * plan->product.columns;
+  args.items = run->problem->conv.groups * plan->product.rows * plan->product.columns;
   args.accumulate = args.accumulate || piece->first > 0;
   args.items_per_result = items_per_filter(run, args.items);
   return transform(run, args.items_per_result > 1 ? "winograd_filter_shared" : "winograd_filter",
@@ -224,7 +224,7 @@ static convoy_status run_fused(const winograd_run *run, span scratch) {
 
 static convoy_status run_pieces(const winograd_run *run) {
   bool weights = cvy_ocl_is_weights(run->problem);
-  int64_t n = run->problem->n;
+  int64_t n = run->problem->conv.n;
   convoy_status status = CONVOY_OK;
   for (int64_t first = 0; first < n && !status; first += run->plan.images) {
     conv_args piece = run->args;

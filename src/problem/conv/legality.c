@@ -1,5 +1,5 @@
 /* Legality, extents, overflow and relabelling of a convolution: the only place that knows them. */
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -206,19 +206,19 @@ static void fill_geometry(const convoy_conv *conv, const int64_t *x_shape, const
                           const int64_t *y_shape, cvy_problem *p) {
   const int64_t *in = conv->transposed ? y_shape : x_shape;
   const int64_t *out = conv->transposed ? x_shape : y_shape;
-  p->rank = conv->rank;
-  p->transposed = conv->transposed;
-  p->n = x_shape[0];
-  p->c = in[1];
-  p->k = out[1];
-  p->groups = conv->groups;
-  fill_axes(p->in, in + 2, conv->rank, 1);
-  fill_axes(p->filter, w_shape + 2, conv->rank, 1);
-  fill_axes(p->out, out + 2, conv->rank, 1);
-  fill_axes(p->stride, conv->stride, conv->rank, 1);
-  fill_axes(p->dilation, conv->dilation, conv->rank, 1);
-  fill_axes(p->pad, conv->pad_begin, conv->rank, 0);
-  fill_axes(p->pad_end, conv->pad_end, conv->rank, 0);
+  p->conv.rank = conv->rank;
+  p->conv.transposed = conv->transposed;
+  p->conv.n = x_shape[0];
+  p->conv.c = in[1];
+  p->conv.k = out[1];
+  p->conv.groups = conv->groups;
+  fill_axes(p->conv.in, in + 2, conv->rank, 1);
+  fill_axes(p->conv.filter, w_shape + 2, conv->rank, 1);
+  fill_axes(p->conv.out, out + 2, conv->rank, 1);
+  fill_axes(p->conv.stride, conv->stride, conv->rank, 1);
+  fill_axes(p->conv.dilation, conv->dilation, conv->rank, 1);
+  fill_axes(p->conv.pad, conv->pad_begin, conv->rank, 0);
+  fill_axes(p->conv.pad_end, conv->pad_end, conv->rank, 0);
 }
 
 static const convoy_direction transposed_direction[CONVOY_DIRECTIONS] = {
@@ -236,7 +236,7 @@ static convoy_status fill_beta(float beta, cvy_problem *p) {
 }
 
 static convoy_status fill_epilogue(bool has_bias, const convoy_epilogue *given, cvy_problem *p) {
-  p->has_bias = has_bias;
+  p->conv.has_bias = has_bias;
   if (!given) return CONVOY_OK;
   convoy_epilogue epilogue = CONVOY_EPILOGUE_INIT;
   if (!cvy_struct_in(&epilogue, sizeof epilogue, given, sizeof epilogue))
@@ -246,14 +246,14 @@ static convoy_status fill_epilogue(bool has_bias, const convoy_epilogue *given, 
   if (epilogue.activation < CONVOY_IDENTITY || epilogue.activation > CONVOY_LEAKY_RELU)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "activation is %d, legal are %d to %d",
                     epilogue.activation, CONVOY_IDENTITY, CONVOY_LEAKY_RELU);
-  p->activation = epilogue.activation;
-  p->slope = epilogue.activation == CONVOY_LEAKY_RELU ? epilogue.slope : 0.0f;
+  p->conv.activation = epilogue.activation;
+  p->conv.slope = epilogue.activation == CONVOY_LEAKY_RELU ? epilogue.slope : 0.0f;
   return CONVOY_OK;
 }
 
-convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction direction,
-                               const int64_t *x_shape, const int64_t *w_shape, float beta,
-                               bool has_bias, const convoy_epilogue *epilogue, cvy_problem *out) {
+convoy_status cvy_conv_make(const convoy_conv *conv, convoy_direction direction,
+                            const int64_t *x_shape, const int64_t *w_shape, float beta,
+                            bool has_bias, const convoy_epilogue *epilogue, cvy_problem *out) {
   convoy_conv checked;
   cvy_problem p = {0};
   int64_t y_shape[CONVOY_MAX_DIMS];
@@ -263,20 +263,20 @@ convoy_status cvy_problem_make(const convoy_conv *conv, convoy_direction directi
   convoy_status status = check_conv(conv, &checked);
   if (!status) status = output_shape(&checked, x_shape, w_shape, y_shape);
   if (!status && direction == CONVOY_BACKWARD_BIAS)
-    return cvy_problem_bias(conv, y_shape, beta, out);
+    return cvy_conv_make_bias(conv, y_shape, beta, out);
   if (!status) status = fill_beta(beta, &p);
   if (!status) status = fill_epilogue(has_bias, epilogue, &p);
   if (status) return status;
-  p.direction = (int32_t)(checked.transposed ? transposed_direction[direction] : direction);
+  p.operation = (int32_t)(checked.transposed ? transposed_direction[direction] : direction);
   fill_geometry(&checked, x_shape, w_shape, y_shape, &p);
   *out = p;
   return CONVOY_OK;
 }
 
-convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
-                               cvy_problem *out) {
+convoy_status cvy_conv_make_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
+                                 cvy_problem *out) {
   convoy_conv checked;
-  cvy_problem p = {.direction = CONVOY_BACKWARD_BIAS};
+  cvy_problem p = {.operation = CONVOY_BACKWARD_BIAS};
   convoy_status status = check_conv(conv, &checked);
   if (!status) status = check_extents("dy", dy_shape, checked.rank + 2, 1);
   if (!status) status = check_bytes("dy", dy_shape, checked.rank + 2);
@@ -296,57 +296,48 @@ convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape,
 
 /* What a transposed convolution adds to the extent that follows from its other numbers. */
 static int64_t output_padding(const cvy_problem *p, int at) {
-  const int64_t filter = (p->filter[at] - 1) * p->dilation[at] + 1;
-  return p->in[at] - (p->out[at] - 1) * p->stride[at] - filter + p->pad[at] + p->pad_end[at];
+  const int64_t filter = (p->conv.filter[at] - 1) * p->conv.dilation[at] + 1;
+  return p->conv.in[at] - (p->conv.out[at] - 1) * p->conv.stride[at] - filter + p->conv.pad[at] +
+         p->conv.pad_end[at];
 }
 
-void cvy_problem_spell(const cvy_problem *p, convoy_conv *conv, int64_t *x_shape, int64_t *w_shape,
-                       convoy_direction *direction) {
-  const int64_t *x = p->transposed ? p->out : p->in;
-  *conv = (convoy_conv)CONVOY_CONV_INIT(p->rank);
-  conv->transposed = (int32_t)p->transposed;
-  conv->groups = p->groups;
-  x_shape[0] = p->n;
-  x_shape[1] = p->transposed ? p->k : p->c;
-  w_shape[0] = p->k;
-  w_shape[1] = p->c / p->groups;
-  for (int i = 0, at = 3 - p->rank; at < 3; i++, at++) {
+void cvy_conv_spell(const cvy_problem *p, convoy_conv *conv, int64_t *x_shape, int64_t *w_shape,
+                    convoy_direction *direction) {
+  const int64_t *x = p->conv.transposed ? p->conv.out : p->conv.in;
+  *conv = (convoy_conv)CONVOY_CONV_INIT(p->conv.rank);
+  conv->transposed = (int32_t)p->conv.transposed;
+  conv->groups = p->conv.groups;
+  x_shape[0] = p->conv.n;
+  x_shape[1] = p->conv.transposed ? p->conv.k : p->conv.c;
+  w_shape[0] = p->conv.k;
+  w_shape[1] = p->conv.c / p->conv.groups;
+  for (int i = 0, at = 3 - p->conv.rank; at < 3; i++, at++) {
     x_shape[2 + i] = x[at];
-    w_shape[2 + i] = p->filter[at];
-    conv->stride[i] = p->stride[at];
-    conv->dilation[i] = p->dilation[at];
-    conv->pad_begin[i] = p->pad[at];
-    conv->pad_end[i] = p->pad_end[at];
-    if (p->transposed) conv->output_padding[i] = output_padding(p, at);
+    w_shape[2 + i] = p->conv.filter[at];
+    conv->stride[i] = p->conv.stride[at];
+    conv->dilation[i] = p->conv.dilation[at];
+    conv->pad_begin[i] = p->conv.pad[at];
+    conv->pad_end[i] = p->conv.pad_end[at];
+    if (p->conv.transposed) conv->output_padding[i] = output_padding(p, at);
   }
-  *direction = (convoy_direction)p->direction;
-  if (p->transposed) *direction = transposed_direction[p->direction];
-}
-
-static cvy_problem geometry_of(const cvy_problem *p) {
-  cvy_problem bare = *p;
-  bare.accumulate = bare.has_bias = bare.activation = bare.rank = 0;
-  bare.slope = 0;
-  bare.transposed = 0;
-  memset(bare.pad_end, 0, sizeof bare.pad_end);
-  return bare;
-}
-
-bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b) {
-  const cvy_problem one = geometry_of(a), other = geometry_of(b);
-  return memcmp(&one, &other, sizeof one) == 0;
+  *direction = (convoy_direction)p->operation;
+  if (p->conv.transposed) *direction = transposed_direction[p->operation];
 }
 
 /* ------------------------------------------------------------------------------------ counts */
 
-cvy_operands cvy_problem_operands(const cvy_problem *problem) {
-  static const cvy_operands table[CONVOY_DIRECTIONS] = {
+cvy_conv_operands cvy_conv_operands_of(const cvy_problem *problem) {
+  static const cvy_conv_operands table[CONVOY_DIRECTIONS] = {
       [CONVOY_FORWARD] = {CVY_X, CVY_W, CVY_Y, true},
       [CONVOY_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_X, true},
       [CONVOY_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y, CVY_W, true},
       [CONVOY_BACKWARD_BIAS] = {CVY_Y, CVY_Y, CVY_BIAS, false},
   };
-  return table[problem->direction];
+  return table[problem->operation];
+}
+
+cvy_conv_array cvy_conv_out(const cvy_problem *problem) {
+  return cvy_conv_operands_of(problem).out;
 }
 
 static int64_t volume(const int64_t extent[3]) {
@@ -354,28 +345,28 @@ static int64_t volume(const int64_t extent[3]) {
 }
 
 int64_t cvy_in_volume(const cvy_problem *problem) {
-  return volume(problem->in);
+  return volume(problem->conv.in);
 }
 
 int64_t cvy_filter_volume(const cvy_problem *problem) {
-  return volume(problem->filter);
+  return volume(problem->conv.filter);
 }
 
 int64_t cvy_out_volume(const cvy_problem *problem) {
-  return volume(problem->out);
+  return volume(problem->conv.out);
 }
 
-bool cvy_problem_strided(const cvy_problem *problem) {
-  const int64_t *stride = problem->stride;
+bool cvy_conv_strided(const cvy_problem *problem) {
+  const int64_t *stride = problem->conv.stride;
   return stride[0] != 1 || stride[1] != 1 || stride[2] != 1;
 }
 
-int64_t cvy_problem_count(const cvy_problem *p, cvy_array array) {
+int64_t cvy_conv_count(const cvy_problem *p, cvy_conv_array array) {
   const int64_t counts[] = {
-      [CVY_X] = p->n * p->c * volume(p->in),
-      [CVY_W] = p->k * (p->c / p->groups) * volume(p->filter),
-      [CVY_Y] = p->n * p->k * volume(p->out),
-      [CVY_BIAS] = p->direction == CONVOY_BACKWARD_DATA ? p->c : p->k,
+      [CVY_X] = p->conv.n * p->conv.c * volume(p->conv.in),
+      [CVY_W] = p->conv.k * (p->conv.c / p->conv.groups) * volume(p->conv.filter),
+      [CVY_Y] = p->conv.n * p->conv.k * volume(p->conv.out),
+      [CVY_BIAS] = p->operation == CONVOY_BACKWARD_DATA ? p->conv.c : p->conv.k,
   };
   return counts[array];
 }

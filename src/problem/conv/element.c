@@ -2,7 +2,7 @@
  * loops run over the terms only, so an element costs what one output costs, whatever the array. */
 #include <math.h>
 
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 /* The arrays of a problem by their letters. */
 typedef struct arrays {
@@ -40,8 +40,9 @@ static int64_t index_of(const place *p, const int64_t extent[3]) {
 /* The input under output `o` and tap `f`; false if it is padding. */
 static bool input_at(const cvy_problem *p, const place *o, const place *f, place *in) {
   for (int axis = 0; axis < 3; axis++) {
-    in->at[axis] = o->at[axis] * p->stride[axis] - p->pad[axis] + f->at[axis] * p->dilation[axis];
-    if (in->at[axis] < 0 || in->at[axis] >= p->in[axis]) return false;
+    in->at[axis] = o->at[axis] * p->conv.stride[axis] - p->conv.pad[axis] +
+                   f->at[axis] * p->conv.dilation[axis];
+    if (in->at[axis] < 0 || in->at[axis] >= p->conv.in[axis]) return false;
   }
   return true;
 }
@@ -49,23 +50,24 @@ static bool input_at(const cvy_problem *p, const place *o, const place *f, place
 /* The output that reads input `in` through tap `f`; false if there is none. */
 static bool output_at(const cvy_problem *p, const place *in, const place *f, place *o) {
   for (int axis = 0; axis < 3; axis++) {
-    int64_t from = in->at[axis] + p->pad[axis] - f->at[axis] * p->dilation[axis];
-    o->at[axis] = from / p->stride[axis];
-    if (from < 0 || from % p->stride[axis] || o->at[axis] >= p->out[axis]) return false;
+    int64_t from = in->at[axis] + p->conv.pad[axis] - f->at[axis] * p->conv.dilation[axis];
+    o->at[axis] = from / p->conv.stride[axis];
+    if (from < 0 || from % p->conv.stride[axis] || o->at[axis] >= p->conv.out[axis]) return false;
   }
   return true;
 }
 
 static sum forward(const cvy_problem *p, const arrays *v, int64_t index) {
-  int64_t volume = cvy_out_volume(p), taps = cvy_filter_volume(p), per_group = p->c / p->groups;
-  int64_t k = index / volume % p->k, n = index / volume / p->k;
-  int64_t first = k / (p->k / p->groups) * per_group;
-  place o = place_of(index % volume, p->out);
+  int64_t volume = cvy_out_volume(p), taps = cvy_filter_volume(p),
+          per_group = p->conv.c / p->conv.groups;
+  int64_t k = index / volume % p->conv.k, n = index / volume / p->conv.k;
+  int64_t first = k / (p->conv.k / p->conv.groups) * per_group;
+  place o = place_of(index % volume, p->conv.out);
   sum total = {0, 0};
   for (int64_t tap = 0; tap < taps; tap++) {
-    place f = place_of(tap, p->filter), in;
+    place f = place_of(tap, p->conv.filter), in;
     if (!input_at(p, &o, &f, &in)) continue;
-    const float *x = v->x + (n * p->c + first) * cvy_in_volume(p) + index_of(&in, p->in);
+    const float *x = v->x + (n * p->conv.c + first) * cvy_in_volume(p) + index_of(&in, p->conv.in);
     const float *w = v->w + k * per_group * taps + tap;
     for (int64_t c = 0; c < per_group; c++) add(&total, x[c * cvy_in_volume(p)], w[c * taps]);
   }
@@ -73,15 +75,17 @@ static sum forward(const cvy_problem *p, const arrays *v, int64_t index) {
 }
 
 static sum backward_data(const cvy_problem *p, const arrays *v, int64_t index) {
-  int64_t volume = cvy_in_volume(p), taps = cvy_filter_volume(p), per_group = p->c / p->groups;
-  int64_t c = index / volume % p->c, n = index / volume / p->c, outs = p->k / p->groups;
+  int64_t volume = cvy_in_volume(p), taps = cvy_filter_volume(p),
+          per_group = p->conv.c / p->conv.groups;
+  int64_t c = index / volume % p->conv.c, n = index / volume / p->conv.c,
+          outs = p->conv.k / p->conv.groups;
   int64_t first = c / per_group * outs;
-  place in = place_of(index % volume, p->in);
+  place in = place_of(index % volume, p->conv.in);
   sum total = {0, 0};
   for (int64_t tap = 0; tap < taps; tap++) {
-    place f = place_of(tap, p->filter), o;
+    place f = place_of(tap, p->conv.filter), o;
     if (!output_at(p, &in, &f, &o)) continue;
-    const float *y = v->y + (n * p->k + first) * cvy_out_volume(p) + index_of(&o, p->out);
+    const float *y = v->y + (n * p->conv.k + first) * cvy_out_volume(p) + index_of(&o, p->conv.out);
     const float *w = v->w + (first * per_group + c % per_group) * taps + tap;
     for (int64_t k = 0; k < outs; k++)
       add(&total, y[k * cvy_out_volume(p)], w[k * per_group * taps]);
@@ -102,36 +106,38 @@ static void add_plane(const cvy_problem *p, const float *x, const float *y, cons
                       sum *total) {
   int64_t offset[3], begin[3], end[3];
   for (int axis = 0; axis < 3; axis++) {
-    offset[axis] = f->at[axis] * p->dilation[axis] - p->pad[axis];
-    range_of(p->in[axis], p->out[axis], p->stride[axis], offset[axis], &begin[axis], &end[axis]);
+    offset[axis] = f->at[axis] * p->conv.dilation[axis] - p->conv.pad[axis];
+    range_of(p->conv.in[axis], p->conv.out[axis], p->conv.stride[axis], offset[axis], &begin[axis],
+             &end[axis]);
   }
   for (int64_t oz = begin[0]; oz < end[0]; oz++) {
     for (int64_t oh = begin[1]; oh < end[1]; oh++) {
-      int64_t z = oz * p->stride[0] + offset[0], h = oh * p->stride[1] + offset[1];
-      const float *from = x + (z * p->in[1] + h) * p->in[2] + offset[2];
-      const float *row = y + (oz * p->out[1] + oh) * p->out[2];
-      for (int64_t ow = begin[2]; ow < end[2]; ow++) add(total, from[ow * p->stride[2]], row[ow]);
+      int64_t z = oz * p->conv.stride[0] + offset[0], h = oh * p->conv.stride[1] + offset[1];
+      const float *from = x + (z * p->conv.in[1] + h) * p->conv.in[2] + offset[2];
+      const float *row = y + (oz * p->conv.out[1] + oh) * p->conv.out[2];
+      for (int64_t ow = begin[2]; ow < end[2]; ow++)
+        add(total, from[ow * p->conv.stride[2]], row[ow]);
     }
   }
 }
 
 static sum backward_weights(const cvy_problem *p, const arrays *v, int64_t index) {
-  int64_t taps = cvy_filter_volume(p), per_group = p->c / p->groups;
+  int64_t taps = cvy_filter_volume(p), per_group = p->conv.c / p->conv.groups;
   int64_t k = index / taps / per_group;
-  int64_t c = k / (p->k / p->groups) * per_group + index / taps % per_group;
-  place f = place_of(index % taps, p->filter);
+  int64_t c = k / (p->conv.k / p->conv.groups) * per_group + index / taps % per_group;
+  place f = place_of(index % taps, p->conv.filter);
   sum total = {0, 0};
-  for (int64_t n = 0; n < p->n; n++) {
-    add_plane(p, v->x + (n * p->c + c) * cvy_in_volume(p),
-              v->y + (n * p->k + k) * cvy_out_volume(p), &f, &total);
+  for (int64_t n = 0; n < p->conv.n; n++) {
+    add_plane(p, v->x + (n * p->conv.c + c) * cvy_in_volume(p),
+              v->y + (n * p->conv.k + k) * cvy_out_volume(p), &f, &total);
   }
   return total;
 }
 
 static sum backward_bias(const cvy_problem *p, const arrays *v, int64_t index) {
   sum total = {0, 0};
-  for (int64_t n = 0; n < p->n; n++) {
-    const float *y = v->y + (n * p->k + index) * cvy_out_volume(p);
+  for (int64_t n = 0; n < p->conv.n; n++) {
+    const float *y = v->y + (n * p->conv.k + index) * cvy_out_volume(p);
     for (int64_t i = 0; i < cvy_out_volume(p); i++) add(&total, y[i], 1.0f);
   }
   return total;
@@ -148,7 +154,7 @@ static element_fn *const directions[CONVOY_DIRECTIONS] = {
 
 static arrays arrays_of(const cvy_problem *problem, const float *a, const float *b) {
   const float *values[] = {[CVY_X] = NULL, [CVY_W] = NULL, [CVY_Y] = NULL};
-  cvy_operands operands = cvy_problem_operands(problem);
+  cvy_conv_operands operands = cvy_conv_operands_of(problem);
   values[operands.a] = a;
   if (operands.has_b) values[operands.b] = b;
   return (arrays){values[CVY_X], values[CVY_W], values[CVY_Y]};
@@ -156,37 +162,39 @@ static arrays arrays_of(const cvy_problem *problem, const float *a, const float 
 
 /* The channel of the result's element, whose bias is added. */
 static int64_t channel_of(const cvy_problem *p, int64_t index) {
-  return p->direction == CONVOY_BACKWARD_DATA ? index / cvy_in_volume(p) % p->c
-                                              : index / cvy_out_volume(p) % p->k;
+  return p->operation == CONVOY_BACKWARD_DATA ? index / cvy_in_volume(p) % p->conv.c
+                                              : index / cvy_out_volume(p) % p->conv.k;
 }
 
 static double activated(const cvy_problem *problem, double value) {
-  double slope = problem->activation == CONVOY_LEAKY_RELU ? (double)problem->slope : 0.0;
-  if (problem->activation == CONVOY_IDENTITY || value > 0 || isnan(value)) return value;
+  double slope = problem->conv.activation == CONVOY_LEAKY_RELU ? (double)problem->conv.slope : 0.0;
+  if (problem->conv.activation == CONVOY_IDENTITY || value > 0 || isnan(value)) return value;
   return slope * value;
 }
 
-cvy_element cvy_problem_element(const cvy_problem *problem, const cvy_values *from, int64_t index) {
-  arrays values = arrays_of(problem, from->a, from->b);
-  sum total = directions[problem->direction](problem, &values, index);
-  double bias = problem->has_bias ? (double)from->bias[channel_of(problem, index)] : 0.0;
-  double prior = problem->accumulate ? (double)from->prior[index] : 0.0;
-  double steepest = fmax(1.0, fabs((double)problem->slope));
+cvy_element cvy_conv_element(const cvy_problem *problem, const cvy_values *from, int32_t output,
+                             int64_t index) {
+  (void)output;
+  arrays values = arrays_of(problem, from->in[0], from->in[1]);
+  sum total = directions[problem->operation](problem, &values, index);
+  double bias = problem->conv.has_bias ? (double)from->in[2][channel_of(problem, index)] : 0.0;
+  double prior = problem->accumulate ? (double)from->in[cvy_problem_inputs(problem)][index] : 0.0;
+  double steepest = fmax(1.0, fabs((double)problem->conv.slope));
   return (cvy_element){activated(problem, total.value + bias + prior),
                        steepest * (total.magnitude + fabs(bias) + fabs(prior))};
 }
 
-int64_t cvy_problem_terms(const cvy_problem *p) {
+int64_t cvy_conv_terms(const cvy_problem *p) {
   const int64_t terms[CONVOY_DIRECTIONS] = {
-      [CONVOY_FORWARD] = p->c / p->groups * cvy_filter_volume(p),
-      [CONVOY_BACKWARD_DATA] = p->k / p->groups * cvy_filter_volume(p),
-      [CONVOY_BACKWARD_WEIGHTS] = p->n * cvy_out_volume(p),
-      [CONVOY_BACKWARD_BIAS] = p->n * cvy_out_volume(p),
+      [CONVOY_FORWARD] = p->conv.c / p->conv.groups * cvy_filter_volume(p),
+      [CONVOY_BACKWARD_DATA] = p->conv.k / p->conv.groups * cvy_filter_volume(p),
+      [CONVOY_BACKWARD_WEIGHTS] = p->conv.n * cvy_out_volume(p),
+      [CONVOY_BACKWARD_BIAS] = p->conv.n * cvy_out_volume(p),
   };
-  return terms[p->direction];
+  return terms[p->operation];
 }
 
-double cvy_problem_bound(const cvy_problem *problem, double magnitude) {
-  double terms = (double)cvy_problem_terms(problem) + 2.0;
+double cvy_conv_bound(const cvy_problem *problem, double magnitude) {
+  double terms = (double)cvy_conv_terms(problem) + 2.0;
   return 4.0 * terms * 0x1p-24 * magnitude;
 }

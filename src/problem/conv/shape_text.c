@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conv/problem.h"
+#include "problem/conv/conv.h"
 
 typedef long long ll;
 
@@ -206,10 +206,35 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
   return CONVOY_OK;
 }
 
-void cvy_problem_text(const cvy_problem *p, char *text, size_t size) {
+void cvy_conv_print(const cvy_problem *p, char *text, size_t size) {
   convoy_conv conv;
   int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
   convoy_direction direction;
-  cvy_problem_spell(p, &conv, x, w, &direction);
+  cvy_conv_spell(p, &conv, x, w, &direction);
   if (cvy_format_problem(&conv, x, w, direction, text, size)) cvy_text_copy(text, size, "?");
+}
+
+static const char epilogue[] = ", with bias or activation";
+
+const char *cvy_conv_remark(const cvy_problem *problem) {
+  return problem->conv.has_bias || problem->conv.activation ? epilogue : "";
+}
+
+static bool parse_line(char *line, cvy_problem *out) {
+  convoy_conv conv;
+  int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
+  convoy_direction direction;
+  char *rest = strstr(line, ", ");
+  bool has_bias = rest && strcmp(rest, epilogue) == 0;
+  if (rest && !has_bias) return false;
+  if (rest) *rest = '\0';
+  return !cvy_parse_problem(line, &conv, x, w, &direction) &&
+         !cvy_conv_make(&conv, direction, x, w, 0.0f, has_bias, NULL, out);
+}
+
+bool cvy_conv_parse(const char *text, cvy_problem *out) {
+  char line[CVY_EXAMPLE_TEXT];
+  if (!strchr(text, ' ')) return cvy_conv_parse_old(text, out);
+  cvy_text_copy(line, sizeof line, text);
+  return parse_line(line, out);
 }

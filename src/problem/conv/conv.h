@@ -1,0 +1,95 @@
+/* The family of convolutions: four operations, one for each convoy_direction.
+ *
+ * There is only one kind of them below the public call: rank 3 (missing leading axes have extent,
+ * filter and stride 1) and never transposed. A transposed convolution is a relabelling: its forward
+ * is backward_data of the convolution that maps y to x, and so on, so there is no second set of
+ * kernels. The functions are for problems of this family only. */
+#ifndef CVY_CONV_H
+#define CVY_CONV_H
+
+#include "problem/operation.h"
+
+extern const cvy_operation cvy_conv_forward, cvy_conv_backward_data, cvy_conv_backward_weights,
+    cvy_conv_backward_bias;
+
+/* Which array of a problem: x [n][c][in], w [k][c/groups][filter], y [n][k][out], bias [channels of
+ * the direction's output]. */
+typedef enum cvy_conv_array { CVY_X, CVY_W, CVY_Y, CVY_BIAS } cvy_conv_array;
+
+/* Checks conv, shapes, beta and epilogue and relabels. x_shape and w_shape are those of the public
+ * call (rank + 2 entries). epilogue and has_bias only for CONVOY_FORWARD. For CONVOY_BACKWARD_BIAS
+ * it is cvy_conv_make_bias with the extents of y. Fails with ERR_ARGUMENT or ERR_SHAPE and a
+ * sentence with the numbers. */
+convoy_status cvy_conv_make(const convoy_conv *conv, convoy_direction direction,
+                            const int64_t *x_shape, const int64_t *w_shape, float beta,
+                            bool has_bias, const convoy_epilogue *epilogue, cvy_problem *out);
+
+/* backward_bias needs only dy: makes its problem from dy's extents (rank + 2 entries), as that of a
+ * filter of one element over one channel of dy's extents. */
+convoy_status cvy_conv_make_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
+                                 cvy_problem *out);
+
+/* convoy_output_shape: see the public header. */
+convoy_status cvy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
+                               const int64_t *w_shape, int64_t *y_shape);
+
+/* The public call that a problem stands for: writes conv, both shapes (5 entries each) and
+ * direction, such that cvy_conv_make gives the same problem, but for beta and the epilogue. */
+void cvy_conv_spell(const cvy_problem *problem, convoy_conv *conv, int64_t *x_shape,
+                    int64_t *w_shape, convoy_direction *direction);
+
+/* The operands of a problem in the order the backends take them: a, b, then out.
+ *   forward           a = x    b = w    out = y
+ *   backward_data     a = y    b = w    out = x
+ *   backward_weights  a = x    b = y    out = w
+ *   backward_bias     a = y    none     out = bias */
+typedef struct cvy_conv_operands {
+  cvy_conv_array a, b, out;
+  bool has_b;
+} cvy_conv_operands;
+cvy_conv_operands cvy_conv_operands_of(const cvy_problem *problem);
+/* Which array the result is. */
+cvy_conv_array cvy_conv_out(const cvy_problem *problem);
+
+/* Elements of an array of the problem. Cannot overflow: cvy_conv_make checked it. CVY_BIAS is
+ * the channel count of `out` (forward, backward_bias: k; backward_data: c). */
+int64_t cvy_conv_count(const cvy_problem *problem, cvy_conv_array array);
+
+/* Products of extents, for kernels. */
+int64_t cvy_in_volume(const cvy_problem *problem);     /* z h w */
+int64_t cvy_filter_volume(const cvy_problem *problem); /* t r s */
+int64_t cvy_out_volume(const cvy_problem *problem);    /* oz oh ow */
+bool cvy_conv_strided(const cvy_problem *problem);     /* along any axis */
+
+/* conv/element.c: one element of the result, whose magnitude is the sum of the absolute values of
+ * all that is added, times the slope of the activation where that is above 1. */
+cvy_element cvy_conv_element(const cvy_problem *problem, const cvy_values *from, int32_t output,
+                             int64_t index);
+/* The most products that any element of the result sums. */
+int64_t cvy_conv_terms(const cvy_problem *problem);
+/* The promise of convoy.h. */
+double cvy_conv_bound(const cvy_problem *problem, double magnitude);
+/* conv/window.c: stride 1; not for backward_bias. */
+double cvy_conv_wide_magnitude(const cvy_problem *problem, const cvy_values *from, int64_t index,
+                               int64_t reach);
+
+/* conv/shape_text.c: convoy_parse_problem and convoy_format_problem, see the public header. */
+convoy_status cvy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_shape,
+                                int64_t *w_shape, convoy_direction *direction);
+convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape,
+                                 const int64_t *w_shape, convoy_direction direction, char *text,
+                                 size_t size);
+/* The direction of that name, or -1. */
+int32_t cvy_direction_named(const char *name);
+/* The problem as its caller put it, in that grammar. */
+void cvy_conv_print(const cvy_problem *problem, char *text, size_t size);
+/* Such a text, with beta 0 and without an epilogue, and perhaps with what cvy_conv_remark says. */
+bool cvy_conv_parse(const char *text, cvy_problem *out);
+const char *cvy_conv_remark(const cvy_problem *problem);
+/* conv/old_text.c: the word that files of tuning once had instead. */
+bool cvy_conv_parse_old(const char *word, cvy_problem *out);
+
+/* conv/shape_class.c */
+void cvy_conv_class(const cvy_problem *problem, cvy_text *text);
+
+#endif

@@ -1,0 +1,259 @@
+/* The four rows of the family. */
+#include <string.h>
+
+#include "problem/conv/conv.h"
+
+/* ----------------------------------------------------------------------------------- arrays */
+
+static int32_t with_bias(const cvy_problem *problem) {
+  return 2 + problem->conv.has_bias;
+}
+
+static int32_t two(const cvy_problem *problem) {
+  (void)problem;
+  return 2;
+}
+
+static int32_t one(const cvy_problem *problem) {
+  (void)problem;
+  return 1;
+}
+
+static cvy_array array(const cvy_problem *p, cvy_conv_array which) {
+  switch (which) {
+    case CVY_X:
+      return (cvy_array){
+          CVY_FLOAT32, true, {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]}};
+    case CVY_W:
+      return (cvy_array){CVY_FLOAT32,
+                         false,
+                         {p->conv.k, p->conv.c / p->conv.groups, p->conv.filter[0],
+                          p->conv.filter[1], p->conv.filter[2]}};
+    case CVY_Y:
+      return (cvy_array){CVY_FLOAT32,
+                         true,
+                         {p->conv.n, p->conv.k, p->conv.out[0], p->conv.out[1], p->conv.out[2]}};
+    default:
+      return (cvy_array){CVY_FLOAT32, false, {1, 1, 1, 1, cvy_conv_count(p, CVY_BIAS)}};
+  }
+}
+
+static const cvy_conv_array reads[][3] = {
+    [CVY_CONV_FORWARD] = {CVY_X, CVY_W, CVY_BIAS},
+    [CVY_CONV_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_BIAS},
+    [CVY_CONV_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y},
+    [CVY_CONV_BACKWARD_BIAS] = {CVY_Y},
+};
+
+static cvy_array input(const cvy_problem *problem, int32_t i) {
+  return array(problem, reads[problem->operation][i]);
+}
+
+static cvy_array output(const cvy_problem *problem, int32_t i) {
+  (void)i;
+  return array(problem, cvy_conv_out(problem));
+}
+
+/* --------------------------------------------------------------------------------- legality */
+
+static bool positive(const int64_t *values, int count) {
+  for (int i = 0; i < count; i++)
+    if (values[i] < 1) return false;
+  return true;
+}
+
+/* Whether the product of `count` positive extents times 4 bytes fits int64_t. */
+static bool bytes_fit(int64_t a, int64_t b, const int64_t *extents) {
+  int64_t bytes = sizeof(float);
+  const int64_t factors[] = {a, b, extents[0], extents[1], extents[2]};
+  for (size_t i = 0; i < CVY_COUNT(factors); i++)
+    if (__builtin_mul_overflow(bytes, factors[i], &bytes)) return false;
+  return true;
+}
+
+static bool switches_legal(const cvy_problem *p) {
+  return (p->conv.has_bias & ~1) == 0 && p->conv.activation >= CONVOY_IDENTITY &&
+         p->conv.activation <= CONVOY_LEAKY_RELU && p->conv.rank >= 1 &&
+         p->conv.rank <= CONVOY_MAX_RANK;
+}
+
+static bool extents_legal(const cvy_problem *p) {
+  if (p->conv.n < 0 || p->conv.c < 1 || p->conv.k < 1 || p->conv.groups < 1) return false;
+  if (p->conv.c % p->conv.groups != 0 || p->conv.k % p->conv.groups != 0) return false;
+  if (!positive(p->conv.in, 3) || !positive(p->conv.filter, 3) || !positive(p->conv.out, 3))
+    return false;
+  if (!positive(p->conv.stride, 3) || !positive(p->conv.dilation, 3)) return false;
+  for (int i = 0; i < 3; i++)
+    if (p->conv.pad[i] < 0) return false;
+  return bytes_fit(p->conv.n, p->conv.c, p->conv.in) &&
+         bytes_fit(p->conv.n, p->conv.k, p->conv.out) &&
+         bytes_fit(p->conv.k, p->conv.c / p->conv.groups, p->conv.filter);
+}
+
+static bool legal(const cvy_problem *problem) {
+  return switches_legal(problem) && extents_legal(problem);
+}
+
+/* ------------------------------------------------------------------------------------ batch */
+
+static int64_t images(const cvy_problem *problem) {
+  return problem->conv.n;
+}
+
+static void set_images(cvy_problem *problem, int64_t count) {
+  problem->conv.n = count;
+}
+
+/* ----------------------------------------------------------------------- work and judgement */
+
+static double flops(const cvy_problem *p) {
+  double outputs = (double)p->conv.n * (double)p->conv.k * (double)cvy_out_volume(p);
+  if (p->operation == CVY_CONV_BACKWARD_BIAS) return outputs;
+  return 2.0 * outputs * (double)(p->conv.c / p->conv.groups) * (double)cvy_filter_volume(p);
+}
+
+/* Without its activation a convolution is linear. */
+static void absolute(const cvy_problem *problem, cvy_problem *out) {
+  cvy_problem_copy(out, problem);
+  out->conv.activation = CONVOY_IDENTITY;
+  out->conv.slope = 0.0f;
+}
+
+/* ----------------------------------------------------------------------------------- choice */
+
+static void bare(const cvy_problem *problem, cvy_problem *out) {
+  cvy_problem_copy(out, problem);
+  out->conv.has_bias = out->conv.activation = out->conv.rank = 0;
+  out->conv.slope = 0;
+  out->conv.transposed = 0;
+  memset(out->conv.pad_end, 0, sizeof out->conv.pad_end);
+}
+
+static uint64_t space_hash(const cvy_problem *p, uint64_t hash) {
+  const int64_t *const axes[] = {p->conv.in,     p->conv.filter, p->conv.out,
+                                 p->conv.stride, p->conv.pad,    p->conv.dilation};
+  for (size_t i = 0; i < CVY_COUNT(axes); i++) hash = cvy_hash(hash, axes[i], sizeof(p->conv.in));
+  return cvy_hash(hash, &p->conv.groups, sizeof(p->conv.groups));
+}
+
+/* The same layer in its other directions, as training usually has it. */
+static bool other_pass(const cvy_problem *problem, int32_t i, cvy_problem *out) {
+  static const int32_t others[][2] = {
+      [CVY_CONV_FORWARD] = {CVY_CONV_BACKWARD_DATA, CVY_CONV_BACKWARD_WEIGHTS},
+      [CVY_CONV_BACKWARD_DATA] = {CVY_CONV_FORWARD, CVY_CONV_BACKWARD_WEIGHTS},
+      [CVY_CONV_BACKWARD_WEIGHTS] = {CVY_CONV_FORWARD, CVY_CONV_BACKWARD_DATA},
+  };
+  if (i >= 2) return false;
+  absolute(problem, out);
+  out->operation = others[problem->operation][i];
+  out->accumulate = out->conv.has_bias = 0;
+  return true;
+}
+
+/* ------------------------------------------------------------------------------------- rows */
+
+enum { SIZE = offsetof(cvy_problem, conv) + sizeof(cvy_conv_problem) };
+
+const cvy_operation cvy_conv_forward = {
+    .name = "forward",
+    .input_names = {"x", "w", "bias"},
+    .output_names = {"y"},
+    .size = SIZE,
+    .batch = CVY_BATCH_INDEPENDENT,
+    .inputs = with_bias,
+    .input = input,
+    .output = output,
+    .legal = legal,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_conv_element,
+    .terms = cvy_conv_terms,
+    .bound = cvy_conv_bound,
+    .absolute = absolute,
+    .wide_magnitude = cvy_conv_wide_magnitude,
+    .flops = flops,
+    .print = cvy_conv_print,
+    .remark = cvy_conv_remark,
+    .parse = cvy_conv_parse,
+    .shape_class = cvy_conv_class,
+    .bare = bare,
+    .space_hash = space_hash,
+    .related = other_pass,
+};
+
+const cvy_operation cvy_conv_backward_data = {
+    .name = "backward_data",
+    .input_names = {"dy", "w", "bias"},
+    .output_names = {"dx"},
+    .size = SIZE,
+    .batch = CVY_BATCH_INDEPENDENT,
+    .inputs = with_bias,
+    .input = input,
+    .output = output,
+    .legal = legal,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_conv_element,
+    .terms = cvy_conv_terms,
+    .bound = cvy_conv_bound,
+    .absolute = absolute,
+    .wide_magnitude = cvy_conv_wide_magnitude,
+    .flops = flops,
+    .print = cvy_conv_print,
+    .remark = cvy_conv_remark,
+    .shape_class = cvy_conv_class,
+    .bare = bare,
+    .space_hash = space_hash,
+    .related = other_pass,
+};
+
+const cvy_operation cvy_conv_backward_weights = {
+    .name = "backward_weights",
+    .input_names = {"x", "dy"},
+    .output_names = {"dw"},
+    .size = SIZE,
+    .batch = CVY_BATCH_SUMMED,
+    .inputs = two,
+    .input = input,
+    .output = output,
+    .legal = legal,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_conv_element,
+    .terms = cvy_conv_terms,
+    .bound = cvy_conv_bound,
+    .absolute = absolute,
+    .wide_magnitude = cvy_conv_wide_magnitude,
+    .flops = flops,
+    .print = cvy_conv_print,
+    .remark = cvy_conv_remark,
+    .shape_class = cvy_conv_class,
+    .bare = bare,
+    .space_hash = space_hash,
+    .related = other_pass,
+};
+
+/* It knows no filter, so nothing follows from it. */
+const cvy_operation cvy_conv_backward_bias = {
+    .name = "backward_bias",
+    .input_names = {"dy"},
+    .output_names = {"db"},
+    .size = SIZE,
+    .batch = CVY_BATCH_SUMMED,
+    .inputs = one,
+    .input = input,
+    .output = output,
+    .legal = legal,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_conv_element,
+    .terms = cvy_conv_terms,
+    .bound = cvy_conv_bound,
+    .absolute = absolute,
+    .flops = flops,
+    .print = cvy_conv_print,
+    .remark = cvy_conv_remark,
+    .shape_class = cvy_conv_class,
+    .bare = bare,
+    .space_hash = space_hash,
+};

@@ -1,0 +1,96 @@
+/* An operation: what can be asked. A row of a table, with everything that is known of its problems
+ * without a device: core, the worker's checks and the tests read it, and know no operation by name.
+ *
+ * Adding one: its attributes in problem/NAME/attributes.h and in the union of cvy_problem, its
+ * functions in problem/NAME/, its row there, in the table and in the numbers below. */
+#ifndef CVY_OPERATION_ROW_H
+#define CVY_OPERATION_ROW_H
+
+#include "problem/problem.h"
+
+/* What a problem's number says, which files of tuning and faults do not hold: names do. */
+enum {
+  CVY_CONV_FORWARD = CONVOY_FORWARD, /* the four of them are numbered like convoy_direction */
+  CVY_CONV_BACKWARD_DATA = CONVOY_BACKWARD_DATA,
+  CVY_CONV_BACKWARD_WEIGHTS = CONVOY_BACKWARD_WEIGHTS,
+  CVY_CONV_BACKWARD_BIAS = CONVOY_BACKWARD_BIAS,
+  CVY_CONV_OPERATIONS,
+  CVY_MAX_OPERATIONS = 64 /* sets of them are masks */
+};
+#define CVY_OPERATION_BIT(number) (UINT64_C(1) << (number))
+
+/* What the images of a batch are to one another. */
+typedef enum cvy_batch {
+  CVY_BATCH_INDEPENDENT, /* each has its part of every output */
+  CVY_BATCH_SUMMED,      /* output 0 is a sum over them, and there is no other */
+  CVY_BATCH_COUPLED      /* one's result depends on the others: never computed in pieces */
+} cvy_batch;
+
+typedef struct cvy_operation {
+  const char *name; /* a word, as in texts: "forward", "backward_data" */
+  const char *input_names[CVY_MAX_INPUTS], *output_names[CVY_MAX_OUTPUTS];
+  size_t size; /* bytes of a cvy_problem that count, a multiple of 8 */
+  cvy_batch batch;
+
+  /* Which arrays a problem is given, all of them there, and which it makes. What is added to is not
+   * counted. `outputs` NULL: one. */
+  int32_t (*inputs)(const cvy_problem *problem);
+  int32_t (*outputs)(const cvy_problem *problem);
+  cvy_array (*input)(const cvy_problem *problem, int32_t i);
+  cvy_array (*output)(const cvy_problem *problem, int32_t i);
+
+  /* Whether bytes of this size are a problem that a call could have made; the number and
+   * `accumulate` have been checked. All later functions rely on it. */
+  bool (*legal)(const cvy_problem *problem);
+
+  /* Images of the batch, and the same problem with another number of them. Both NULL where there is
+   * no batch: CVY_BATCH_COUPLED. */
+  int64_t (*images)(const cvy_problem *problem);
+  void (*set_images)(cvy_problem *problem, int64_t images);
+
+  /* The definition of one element, and how results are judged by it. bound NULL: EXACT, a result
+   * has the definition's bits, whoever computed it; any NaN is as good as any other, and denormals
+   * may be 0. Else a result may be off by bound(magnitude). */
+  cvy_element (*element)(const cvy_problem *problem, const cvy_values *from, int32_t output,
+                         int64_t index);
+  int64_t (*terms)(const cvy_problem *problem);
+  double (*bound)(const cvy_problem *problem, double magnitude);
+  /* The problem that makes the magnitudes of output 0, the only one, of the operands' absolute
+   * values, so that whole results can be judged by the CPU engine. NULL where the operation is not
+   * linear: there, each element that has not the bits of the CPU engine's is judged by its
+   * definition. */
+  void (*absolute)(const cvy_problem *problem, cvy_problem *out);
+  /* The magnitude for algorithms with an error_growth, which mix what lies within `reach` of the
+   * element's window. NULL: there are none. */
+  double (*wide_magnitude)(const cvy_problem *problem, const cvy_values *from, int64_t index,
+                           int64_t reach);
+
+  double (*flops)(const cvy_problem *problem);
+
+  void (*print)(const cvy_problem *problem, char *text, size_t size);
+  /* What print has no words for, but the shape class has, beginning with ", "; else "". NULL: there
+   * is nothing. What all operations have in common is seen to by whoever calls. */
+  const char *(*remark)(const cvy_problem *problem);
+  /* The problem of such a text, the remark perhaps behind it, for any operation of the family. Its
+   * first row has it, the others NULL. */
+  bool (*parse)(const char *text, cvy_problem *out);
+  void (*shape_class)(const cvy_problem *problem, cvy_text *text);
+
+  /* What the choice of an algorithm depends on, the rest 0. NULL: on all but `accumulate`. */
+  void (*bare)(const cvy_problem *problem, cvy_problem *out);
+  /* Goes on from `seed` with what algorithms may have compiled in. NULL: nothing. */
+  uint64_t (*space_hash)(const cvy_problem *problem, uint64_t seed);
+  /* The `i`-th problem that usually follows this one, to be compiled ahead; false: there are no
+   * more. NULL: none. */
+  bool (*related)(const cvy_problem *problem, int32_t i, cvy_problem *out);
+} cvy_operation;
+
+/* problem/table.c: by number, and how many there are. */
+extern const cvy_operation *const cvy_operations[];
+extern const int32_t cvy_operation_count;
+
+static inline const cvy_operation *cvy_operation_of(const cvy_problem *problem) {
+  return cvy_operations[problem->operation];
+}
+
+#endif

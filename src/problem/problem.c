@@ -1,0 +1,196 @@
+/* What is common to the problems of all operations. */
+#include "problem/problem.h"
+
+#include <string.h>
+
+#include "problem/operation.h"
+
+/* ------------------------------------------------------------------------------- plain data */
+
+size_t cvy_problem_size(const cvy_problem *problem) {
+  return cvy_operation_of(problem)->size;
+}
+
+void cvy_problem_copy(cvy_problem *to, const cvy_problem *from) {
+  memcpy(to, from, cvy_problem_size(from));
+}
+
+bool cvy_problem_equal(const cvy_problem *a, const cvy_problem *b) {
+  return a->operation == b->operation && memcmp(a, b, cvy_problem_size(a)) == 0;
+}
+
+uint64_t cvy_problem_hash(const cvy_problem *problem) {
+  return cvy_hash_words(problem, cvy_problem_size(problem));
+}
+
+static void bare(const cvy_problem *problem, cvy_problem *out) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  if (row->bare)
+    row->bare(problem, out);
+  else
+    cvy_problem_copy(out, problem);
+  out->accumulate = 0;
+}
+
+bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b) {
+  cvy_problem one, other;
+  if (a->operation != b->operation) return false;
+  bare(a, &one);
+  bare(b, &other);
+  return cvy_problem_equal(&one, &other);
+}
+
+uint64_t cvy_problem_space_hash(const cvy_problem *problem, uint64_t seed) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->space_hash ? row->space_hash(problem, seed) : seed;
+}
+
+bool cvy_problem_legal(const cvy_problem *problem) {
+  if (problem->operation < 0 || problem->operation >= cvy_operation_count) return false;
+  return (problem->accumulate & ~1) == 0 && cvy_operation_of(problem)->legal(problem);
+}
+
+/* ----------------------------------------------------------------------------------- arrays */
+
+int32_t cvy_problem_inputs(const cvy_problem *problem) {
+  return cvy_operation_of(problem)->inputs(problem);
+}
+
+int32_t cvy_problem_reads(const cvy_problem *problem) {
+  return cvy_problem_inputs(problem) + problem->accumulate;
+}
+
+int32_t cvy_problem_outputs(const cvy_problem *problem) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->outputs ? row->outputs(problem) : 1;
+}
+
+cvy_array cvy_problem_input(const cvy_problem *problem, int32_t i) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return i < row->inputs(problem) ? row->input(problem, i) : row->output(problem, 0);
+}
+
+cvy_array cvy_problem_output(const cvy_problem *problem, int32_t i) {
+  return cvy_operation_of(problem)->output(problem, i);
+}
+
+const char *cvy_problem_input_name(const cvy_problem *problem, int32_t i) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return i < row->inputs(problem) ? row->input_names[i] : row->output_names[0];
+}
+
+const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i) {
+  return cvy_operation_of(problem)->output_names[i];
+}
+
+int64_t cvy_array_count(const cvy_array *array) {
+  int64_t count = 1;
+  for (size_t i = 0; i < CVY_COUNT(array->extent); i++) count *= array->extent[i];
+  return count;
+}
+
+int64_t cvy_array_bytes(const cvy_array *array) {
+  static const int64_t bytes[CVY_TYPES] = {[CVY_FLOAT32] = sizeof(float)};
+  return cvy_array_count(array) * bytes[array->type];
+}
+
+int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i) {
+  cvy_array array = cvy_problem_input(problem, i);
+  return cvy_array_bytes(&array);
+}
+
+int64_t cvy_problem_output_bytes(const cvy_problem *problem, int32_t i) {
+  cvy_array array = cvy_problem_output(problem, i);
+  return cvy_array_bytes(&array);
+}
+
+bool cvy_problem_empty(const cvy_problem *problem) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->images && row->images(problem) == 0;
+}
+
+bool cvy_problem_zeroes(const cvy_problem *problem, int32_t output) {
+  bool keeps = problem->accumulate && output == 0;
+  return !keeps && !cvy_problem_output(problem, output).per_image;
+}
+
+/* ---------------------------------------------------------------------- work and definition */
+
+double cvy_problem_flops(const cvy_problem *problem) {
+  return cvy_operation_of(problem)->flops(problem);
+}
+
+double cvy_problem_bytes(const cvy_problem *problem) {
+  int32_t reads = cvy_problem_reads(problem), outputs = cvy_problem_outputs(problem);
+  double bytes = 0;
+  for (int32_t i = 0; i < reads; i++) bytes += (double)cvy_problem_input_bytes(problem, i);
+  for (int32_t i = 0; i < outputs; i++) bytes += (double)cvy_problem_output_bytes(problem, i);
+  return bytes;
+}
+
+cvy_element cvy_problem_element(const cvy_problem *problem, const cvy_values *from, int32_t output,
+                                int64_t index) {
+  return cvy_operation_of(problem)->element(problem, from, output, index);
+}
+
+int64_t cvy_problem_terms(const cvy_problem *problem) {
+  return cvy_operation_of(problem)->terms(problem);
+}
+
+double cvy_problem_bound(const cvy_problem *problem, double magnitude) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->bound ? row->bound(problem, magnitude) : 0.0;
+}
+
+/* ------------------------------------------------------------------------------------- text */
+
+void cvy_problem_text(const cvy_problem *problem, char *text, size_t size) {
+  cvy_operation_of(problem)->print(problem, text, size);
+}
+
+static const char added[] = ", added to what is there";
+
+/* Cuts what says that the problem accumulates off its end. */
+static bool cut_added(char *text) {
+  size_t length = strlen(text), behind = sizeof added - 1;
+  if (length < behind || strcmp(text + length - behind, added) != 0) return false;
+  text[length - behind] = '\0';
+  return true;
+}
+
+bool cvy_problem_read(const char *text, cvy_problem *out) {
+  char line[CVY_EXAMPLE_TEXT];
+  if (strlen(text) >= sizeof line) return false;
+  cvy_text_copy(line, sizeof line, text);
+  bool adds = cut_added(line);
+  for (int32_t i = 0; i < cvy_operation_count; i++) {
+    const cvy_operation *row = cvy_operations[i];
+    if (!row->parse || !row->parse(line, out)) continue;
+    out->accumulate = adds;
+    return true;
+  }
+  return false;
+}
+
+void cvy_shape_class(const cvy_problem *problem, char *text, size_t size) {
+  cvy_text out = cvy_text_in(text, size);
+  cvy_operation_of(problem)->shape_class(problem, &out);
+}
+
+void cvy_class_example(const cvy_problem *problem, char *text, size_t size) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  row->print(problem, text, size);
+  size_t used = strlen(text);
+  const char *remark = problem->accumulate ? added : row->remark ? row->remark(problem) : "";
+  cvy_text_copy(text + used, size - used, remark);
+}
+
+bool cvy_class_of_example(const char *text, char *shape_class, size_t size) {
+  char again[CVY_EXAMPLE_TEXT];
+  cvy_problem problem;
+  if (!cvy_problem_read(text, &problem)) return false;
+  cvy_class_example(&problem, again, sizeof again);
+  if (strcmp(again, text) != 0) return false;
+  cvy_shape_class(&problem, shape_class, size);
+  return true;
+}

@@ -1,0 +1,112 @@
+/* A problem: an operation with shapes and attributes, checked, without a device. Everything below
+ * core sees problems only. What is common to all is here and reads the operation's row
+ * (problem/operation.h); each family has a folder of its own. */
+#ifndef CVY_PROBLEM_H
+#define CVY_PROBLEM_H
+
+#include "base/base.h"
+#include "problem/conv/attributes.h"
+
+/* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. Of
+ * the union only the operation's family counts, and only its bytes are copied and compared where
+ * that is done often. */
+typedef struct cvy_problem {
+  int32_t operation; /* number of its row */
+  int32_t
+      accumulate; /* 1: output 0 += result (beta = 1); what it held is one more input, the last */
+  union {
+    cvy_conv_problem conv;
+  };
+} cvy_problem;
+
+enum { CVY_MAX_INPUTS = 12, CVY_MAX_OUTPUTS = 4 };
+/* With what an accumulating problem adds to. */
+enum { CVY_MOST_READ = CVY_MAX_INPUTS + 1 };
+
+typedef enum cvy_type { CVY_FLOAT32, CVY_TYPES } cvy_type;
+
+/* An array that a problem reads or writes. Missing leading extents are 1. */
+typedef struct cvy_array {
+  cvy_type type;
+  bool per_image; /* it has a part for each image, its first extent; else it is the same for all */
+  int64_t extent[5];
+} cvy_array;
+
+/* Host memory of what a problem reads, in its order; the one added to behind the inputs. */
+typedef struct cvy_values {
+  const float *in[CVY_MOST_READ];
+} cvy_values;
+
+/* One element of a result. magnitude: what its bound is measured by. */
+typedef struct cvy_element {
+  double value, magnitude;
+} cvy_element;
+
+/* Bytes of a problem that count, a multiple of 8; the rest is not looked at. */
+size_t cvy_problem_size(const cvy_problem *problem);
+void cvy_problem_copy(cvy_problem *to, const cvy_problem *from);
+bool cvy_problem_equal(const cvy_problem *a, const cvy_problem *b);
+/* For tables in memory, not for what is written down. */
+uint64_t cvy_problem_hash(const cvy_problem *problem);
+/* Whether two problems differ at most in what the choice of an algorithm must not depend on. */
+bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b);
+/* What algorithms may have compiled in of it: its extents in space. */
+uint64_t cvy_problem_space_hash(const cvy_problem *problem, uint64_t seed);
+/* Whether bytes that somebody else wrote are a problem that a public call could have given. */
+bool cvy_problem_legal(const cvy_problem *problem);
+
+/* How many arrays it is given, at least one. */
+int32_t cvy_problem_inputs(const cvy_problem *problem);
+/* The same with the one that is added to, which is the last. */
+int32_t cvy_problem_reads(const cvy_problem *problem);
+int32_t cvy_problem_outputs(const cvy_problem *problem);
+/* Array `i` of cvy_problem_reads, or of its outputs. */
+cvy_array cvy_problem_input(const cvy_problem *problem, int32_t i);
+cvy_array cvy_problem_output(const cvy_problem *problem, int32_t i);
+const char *cvy_problem_input_name(const cvy_problem *problem, int32_t i);
+const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i);
+/* Neither can overflow: whoever made the problem checked that. */
+int64_t cvy_array_count(const cvy_array *array);
+int64_t cvy_array_bytes(const cvy_array *array);
+int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i);
+int64_t cvy_problem_output_bytes(const cvy_problem *problem, int32_t i);
+
+/* Whether there is no image in its batch: then nothing is computed ... */
+bool cvy_problem_empty(const cvy_problem *problem);
+/* ... but an output that is the same for all images, a sum over none of them, becomes 0. */
+bool cvy_problem_zeroes(const cvy_problem *problem, int32_t output);
+
+/* Operations, and the least bytes moved: every array once. */
+double cvy_problem_flops(const cvy_problem *problem);
+double cvy_problem_bytes(const cvy_problem *problem);
+
+/* One element of an output by the operation's definition, in float64, with everything that is done
+ * to it. */
+cvy_element cvy_problem_element(const cvy_problem *problem, const cvy_values *from, int32_t output,
+                                int64_t index);
+/* The most values that any element of the results is computed from: what computing one costs. */
+int64_t cvy_problem_terms(const cvy_problem *problem);
+/* How far a float32 result may be from the exact one. 0: it is the same float32. */
+double cvy_problem_bound(const cvy_problem *problem, double magnitude);
+
+/* As text, for logs, sentences and records. Always fits CONVOY_PROBLEM_TEXT bytes; "?" for what no
+ * call can have made. */
+void cvy_problem_text(const cvy_problem *problem, char *text, size_t size);
+/* The problem of a text that cvy_problem_text, cvy_class_example or an earlier version wrote; false
+ * if it is none. */
+bool cvy_problem_read(const char *text, cvy_problem *out);
+
+#define CVY_CLASS_TEXT 96
+/* Shape classes: problems that run through the same paths of an algorithm, closely enough that
+ * trust in one, or a fault of one, says something about the others. One word without '|', which
+ * begins with the operation's. */
+void cvy_shape_class(const cvy_problem *problem, char *text, size_t size);
+
+/* For people and files a class is one of its problems, as text, and behind it, after a comma and a
+ * blank, what the text has no words for: "n1c3w9 k4s3 pad1 forward, with bias or activation". */
+#define CVY_EXAMPLE_TEXT (CONVOY_PROBLEM_TEXT + 64)
+void cvy_class_example(const cvy_problem *problem, char *text, size_t size);
+/* The class of such a text; false if it is none that cvy_class_example writes. */
+bool cvy_class_of_example(const char *text, char *shape_class, size_t size);
+
+#endif

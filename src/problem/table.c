@@ -1,0 +1,10 @@
+/* All operations, by number. */
+#include "problem/conv/conv.h"
+
+const cvy_operation *const cvy_operations[] = {
+    [CVY_CONV_FORWARD] = &cvy_conv_forward,
+    [CVY_CONV_BACKWARD_DATA] = &cvy_conv_backward_data,
+    [CVY_CONV_BACKWARD_WEIGHTS] = &cvy_conv_backward_weights,
+    [CVY_CONV_BACKWARD_BIAS] = &cvy_conv_backward_bias,
+};
+const int32_t cvy_operation_count = CVY_COUNT(cvy_operations);
