@@ -10,6 +10,8 @@
 #ifndef CVY_BACKEND_H
 #define CVY_BACKEND_H
 
+#include <string.h>
+
 #include "problem/operation.h"
 
 /* ------------------------------------------------------------------------- what a device is */
@@ -40,10 +42,10 @@ typedef struct cvy_param {
 typedef struct cvy_algorithm {
   /* "ocl.implicit_gemm": file = row = name suffix; stable, tuning files store it */
   const char *name;
-  uint32_t directions; /* bit (1u << direction) for each direction it has */
+  uint64_t operations; /* CVY_OPERATION_BIT of each that it does */
 
   /* Whether it takes the problem. If not, writes the reason, with numbers, and returns false.
-   * The driver has checked `directions` before. NULL: takes everything. */
+   * Whoever asks has checked `operations` before. NULL: takes everything. */
   bool (*accepts)(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason);
 
   /* Bytes of scratch it uses, never more than facts->workspace_limit if it accepted. NULL: none. */
@@ -81,15 +83,31 @@ typedef union cvy_operand {
   uint64_t id;
 } cvy_operand;
 
-/* One problem to carry out. Operands as cvy_conv_operands_of says. With problem.accumulate `out`
- * holds the value to add to. The backend applies the epilogue, fused or in a second pass. */
+/* One problem to carry out, its arrays in the order of its operation's row. With problem.accumulate
+ * out[0] holds what is added to. What follows the arrays is what the launches of a job depend on.
+ */
 typedef struct cvy_job {
-  cvy_problem problem;
+  cvy_operand in[CVY_MAX_INPUTS], out[CVY_MAX_OUTPUTS];
   int32_t algorithm; /* row in the backend's table */
   int32_t reserved;
   cvy_params params;
-  cvy_operand a, b, bias, out;
+  cvy_problem problem; /* the last: only the bytes that count are copied */
 } cvy_job;
+
+/* A job without arrays. */
+static inline void cvy_job_set(cvy_job *job, const cvy_problem *problem, int32_t algorithm,
+                               const cvy_params *params) {
+  memset(job, 0, offsetof(cvy_job, problem));
+  job->algorithm = algorithm;
+  job->params = *params;
+  cvy_problem_copy(&job->problem, problem);
+}
+static inline size_t cvy_job_size(const cvy_job *job) {
+  return offsetof(cvy_job, problem) + cvy_problem_size(&job->problem);
+}
+static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_problem *problem) {
+  return algorithm->operations >> problem->operation & 1;
+}
 
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */

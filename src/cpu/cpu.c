@@ -11,7 +11,6 @@
 #include "cpu/threads/limits.h"
 #if CONVOY_HAVE_OPENBLAS
 #include "cpu/im2col/gemm.h"
-#include "problem/conv/conv.h"
 #endif
 
 #define ALIGNMENT 4096
@@ -116,18 +115,31 @@ static convoy_status reserve(cvy_device *device, int64_t bytes) {
   return CONVOY_OK;
 }
 
-/* Without images there is nothing to sum: gradients of parameters are 0, the rest is empty. */
-static void run_empty(const cvy_problem *problem, float *out) {
-  cvy_conv_array array = cvy_conv_operands_of(problem).out;
-  if (!problem->accumulate) memset(out, 0, (size_t)cvy_conv_count(problem, array) * sizeof *out);
+static void run_empty(const cvy_job *job) {
+  for (int32_t i = 0; i < cvy_problem_outputs(&job->problem); i++) {
+    if (cvy_problem_zeroes(&job->problem, i))
+      memset(job->out[i].host, 0, (size_t)cvy_problem_output_bytes(&job->problem, i));
+  }
+}
+
+static cvy_cpu_call call_of(const cvy_device *device, const cvy_job *job) {
+  cvy_cpu_call call = {.problem = &job->problem,
+                       .params = &job->params,
+                       .facts = &device->facts,
+                       .threads = device->threads,
+                       .simd = device->simd,
+                       .workspace = device->workspace};
+  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) call.in[i] = job->in[i].host;
+  for (int32_t i = 0; i < CVY_MAX_OUTPUTS; i++) call.out[i] = job->out[i].host;
+  return call;
 }
 
 static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
   const cvy_cpu_row *row = (const cvy_cpu_row *)cvy_cpu_algorithms[job->algorithm];
   const cvy_algorithm *algorithm = &row->algorithm;
   if (ticket) *ticket = 0;
-  if (job->problem.conv.n == 0) {
-    run_empty(&job->problem, job->out.host);
+  if (cvy_problem_empty(&job->problem)) {
+    run_empty(job);
     return CONVOY_OK;
   }
   int64_t bytes =
@@ -135,17 +147,9 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   convoy_status status = reserve(device, bytes);
   if (status) return status;
   cvy_watchdog_begin(device->watchdog, &job->problem, algorithm->name);
+  cvy_cpu_call call = call_of(device, job);
   uint64_t mode = cvy_denormals_flush();
-  row->run(&(cvy_cpu_call){.problem = &job->problem,
-                           .params = &job->params,
-                           .facts = &device->facts,
-                           .a = job->a.host,
-                           .b = job->b.host,
-                           .bias = job->bias.host,
-                           .out = job->out.host,
-                           .threads = device->threads,
-                           .simd = device->simd,
-                           .workspace = device->workspace});
+  row->run(&call);
   cvy_denormals_restore(mode);
   cvy_watchdog_end(device->watchdog);
   return CONVOY_OK;

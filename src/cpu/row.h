@@ -11,8 +11,8 @@ typedef struct cvy_cpu_call {
   const cvy_problem *problem;
   const cvy_params *params;
   const cvy_facts *facts;
-  const float *a, *b, *bias; /* bias is NULL if there is none */
-  float *out;
+  const float *in[CVY_MAX_INPUTS]; /* as the operation's row says, the others NULL */
+  float *out[CVY_MAX_OUTPUTS];
   cvy_threads *threads;
   const cvy_simd *simd;
   void *workspace; /* as many bytes as the algorithm's workspace() said, aligned to 64 */

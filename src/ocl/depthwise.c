@@ -115,7 +115,7 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
 
 const cvy_algorithm cvy_ocl_depthwise = {
     .name = "ocl.depthwise",
-    .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
+    .operations = CVY_CONV_FILTERED,
     .accepts = accepts,
     .workspace = workspace,
     .params = params_list,

@@ -1,10 +1,10 @@
 /* ocl.direct: convolution by its definition. It takes every legal problem and needs no workspace,
  * so that nothing is ever unsupported, and is the last row of the table. */
 #include "ocl/direct.h"
+#include "problem/conv/conv.h"
 
 const cvy_algorithm cvy_ocl_direct = {
     .name = "ocl.direct",
-    .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA |
-                  1u << CONVOY_BACKWARD_WEIGHTS | 1u << CONVOY_BACKWARD_BIAS,
+    .operations = CVY_CONV_ALL,
     .conservative = true,
 };

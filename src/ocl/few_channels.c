@@ -105,7 +105,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
 
 const cvy_algorithm cvy_ocl_few_channels = {
     .name = "ocl.few_channels",
-    .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA,
+    .operations = CVY_CONV_MAPS,
     .accepts = accepts,
     .params = params_list,
     .defaults = defaults,

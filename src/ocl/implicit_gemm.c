@@ -191,7 +191,7 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
 
 const cvy_algorithm cvy_ocl_implicit_gemm = {
     .name = "ocl.implicit_gemm",
-    .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
+    .operations = CVY_CONV_FILTERED,
     .accepts = accepts,
     .workspace = workspace,
     .params = params_list,

@@ -233,7 +233,7 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
 
 const cvy_algorithm cvy_ocl_long_rows = {
     .name = "ocl.long_rows",
-    .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
+    .operations = CVY_CONV_FILTERED,
     .accepts = accepts,
     .workspace = workspace,
     .params = params_list,

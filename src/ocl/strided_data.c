@@ -163,7 +163,7 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
 
 const cvy_algorithm cvy_ocl_strided_data = {
     .name = "ocl.strided_data",
-    .directions = 1u << CONVOY_BACKWARD_DATA,
+    .operations = CVY_OPERATION_BIT(CVY_CONV_BACKWARD_DATA),
     .accepts = accepts,
     .workspace = workspace,
     .params = params_list,

@@ -1,6 +1,6 @@
 /* The OpenCL algorithms, preferred first.
  *
- * One order serves all directions: what is made for a few problems goes first, the tiled product
+ * One order serves all operations: what is made for a few problems goes first, the tiled product
  * refuses what is too thin for tiles, CLBlast takes what is long in the summed direction only, the
  * definition takes the rest. */
 #include "base/build_config.h"

@@ -174,7 +174,7 @@ convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command,
     convoy_status status = cvy_channel_taken(channel, number - CVY_WIRE_SLOTS / 2, NULL);
     if (status) return status;
   }
-  wire->slots[number % CVY_WIRE_SLOTS] = *command;
+  cvy_wire_copy_command(&wire->slots[number % CVY_WIRE_SLOTS], command);
   channel->posted = number;
   atomic_store(&wire->posted, number);
   cvy_doorbell_ring(&wire->work);

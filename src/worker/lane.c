@@ -190,14 +190,22 @@ static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
+static void command_of(cvy_wire_kind kind, const cvy_job *job, cvy_command *out) {
+  memset(out, 0, offsetof(cvy_command, job));
+  out->kind = kind;
+  memcpy(&out->job, job, cvy_job_size(job));
+}
+
 static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
-  cvy_command command = {.kind = CVY_WIRE_RUN, .job = *job};
+  cvy_command command;
+  command_of(CVY_WIRE_RUN, job, &command);
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
 static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   cvy_wire_reply reply;
-  cvy_command command = {.kind = CVY_WIRE_BUILD, .job = *job};
+  cvy_command command;
+  command_of(CVY_WIRE_BUILD, job, &command);
   return cvy_channel_ask(&device->channel, &command, interrupt, &reply);
 }
 

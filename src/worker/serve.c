@@ -179,7 +179,8 @@ static bool drain(cvy_server *server, uint64_t posted) {
   if (posted - server->taken > CVY_WIRE_SLOTS) return false;
   while (server->taken < posted && !atomic_load(&wire->leave)) {
     uint64_t number = server->taken + 1;
-    cvy_command command = wire->slots[number % CVY_WIRE_SLOTS];
+    cvy_command command;
+    cvy_wire_copy_command(&command, &wire->slots[number % CVY_WIRE_SLOTS]);
     if (number - server->completed >= CVY_SERVER_WINDOW)
       settle(server, number - CVY_SERVER_WINDOW / 2);
     execute(server, &command, number);

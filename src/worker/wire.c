@@ -5,6 +5,17 @@
 
 /* ------------------------------------------------------------------------ commands */
 
+/* What decides how much there is to copy is looked at where it cannot change any more. Of a problem
+ * that is none, what is not copied is not looked at either. */
+void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
+  memcpy(to, from, offsetof(cvy_command, job));
+  if (to->kind != CVY_WIRE_RUN && to->kind != CVY_WIRE_BUILD) return;
+  const size_t head = offsetof(cvy_job, problem) + offsetof(cvy_problem, conv);
+  memcpy(&to->job, &from->job, head);
+  if (to->job.problem.operation < 0 || to->job.problem.operation >= cvy_operation_count) return;
+  memcpy((char *)&to->job + head, (const char *)&from->job + head, cvy_job_size(&to->job) - head);
+}
+
 static convoy_status check_build(const cvy_command *command, int32_t rows) {
   const cvy_job *job = &command->job;
   if (!cvy_problem_legal(&job->problem))
@@ -18,8 +29,12 @@ static convoy_status check_run(const cvy_command *command, int32_t rows) {
   const cvy_job *job = &command->job;
   const convoy_status status = check_build(command, rows);
   if (status) return status;
-  if (job->a.id == 0 || job->out.id == 0)
-    return cvy_fail(CONVOY_ERR_DEVICE, "job without input or output");
+  const int32_t inputs = cvy_problem_inputs(&job->problem);
+  const int32_t outputs = cvy_problem_outputs(&job->problem);
+  for (int32_t i = 0; i < inputs; i++)
+    if (job->in[i].id == 0) return cvy_fail(CONVOY_ERR_DEVICE, "job without input %d", (int)i);
+  for (int32_t i = 0; i < outputs; i++)
+    if (job->out[i].id == 0) return cvy_fail(CONVOY_ERR_DEVICE, "job without output %d", (int)i);
   return CONVOY_OK;
 }
 

@@ -39,7 +39,7 @@ typedef struct cvy_command {
   int64_t block_offset;     /* write, read: first byte in the block */
   int64_t index;            /* open */
   cvy_open_options options; /* list, open */
-  cvy_job job;              /* run, build */
+  cvy_job job;              /* run, build; the last: for others it is not copied */
 } cvy_command;
 
 typedef struct cvy_wire_reply {
@@ -107,6 +107,8 @@ typedef struct cvy_wire_hello {
   char sentence[256];
 } cvy_wire_hello;
 
+/* Into the ring or out of it: the bytes that the command's kind and problem need. */
+void cvy_wire_copy_command(cvy_command *to, const cvy_command *from);
 /* What a command asks for is possible: a known kind, sizes and offsets in range, a job that a
  * checked problem could have given, for one of the engine's `rows` algorithms. Fails with a
  * sentence. */

@@ -24,10 +24,10 @@ int tally_failures(const tally *t) {
   return failures;
 }
 
-static uint32_t claimed_directions(const char *name) {
+static uint64_t claimed_operations(const char *name) {
   for (const cvy_backend *const *backend = cvy_backends; *backend != NULL; backend++)
     for (const cvy_algorithm *const *row = (*backend)->algorithms; *row != NULL; row++)
-      if (strcmp((*row)->name, name) == 0) return (*row)->directions;
+      if (strcmp((*row)->name, name) == 0) return (*row)->operations;
   return 0;
 }
 
@@ -37,7 +37,7 @@ int tally_print(const tally *t) {
   for (int r = 0; r < t->rows; r++)
     for (int d = 0; d < CONVOY_DIRECTIONS; d++) {
       const int *count = t->count[r][d];
-      const bool claimed = claimed_directions(t->row[r]) >> d & 1;
+      const bool claimed = claimed_operations(t->row[r]) >> d & 1;
       const bool missing = claimed && count[RAN] == 0;
       never_ran += missing;
       printf("%-24s%-20s%9d%9d%9d%s\n", t->row[r], test_direction_name((convoy_direction)d),

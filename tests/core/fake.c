@@ -61,7 +61,7 @@ static bool tile_pays(const cvy_problem *problem, const cvy_facts *facts) {
 static const cvy_param tile_params[] = {{"TILE", {8, 16, 32}}, {"WORK", {1, 2, 4}}, {NULL, {0}}};
 
 static const cvy_algorithm tiled = {.name = "fake.tiled",
-                                    .directions = 7,
+                                    .operations = 7,
                                     .accepts = takes_stride_1,
                                     .workspace = tile_bytes,
                                     .params = tile_params,
@@ -69,7 +69,7 @@ static const cvy_algorithm tiled = {.name = "fake.tiled",
                                     .valid = tile_valid,
                                     .pays = tile_pays};
 static const cvy_algorithm direct = {
-    .name = "fake.direct", .directions = 15, .accepts = takes_all, .conservative = true};
+    .name = "fake.direct", .operations = 15, .accepts = takes_all, .conservative = true};
 static const cvy_algorithm *const algorithms[] = {&tiled, &direct, NULL};
 
 /* --------------------------------------------------------------------------------- device */
@@ -172,13 +172,13 @@ static void run_job(cvy_device *device, const cvy_job *job) {
   cvy_job host = *job;
   host.algorithm = direct_row();
   memset(&host.params, 0, sizeof(host.params));
-  host.a.host = values_of(device, job->a.id);
-  host.b.host = values_of(device, job->b.id);
-  host.bias.host = values_of(device, job->bias.id);
-  host.out.host = values_of(device, job->out.id);
+  host.in[0].host = values_of(device, job->in[0].id);
+  host.in[1].host = values_of(device, job->in[1].id);
+  host.in[2].host = values_of(device, job->in[2].id);
+  host.out[0].host = values_of(device, job->out[0].id);
   bool idle = lies && fake.lie == FAKE_UNWRITTEN;
   if (!idle && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
-  if (lies) falsify(&job->problem, host.out.host);
+  if (lies) falsify(&job->problem, host.out[0].host);
   if (fake.on_run) fake.on_run(job);
   fake_seen.runs++;
 }

@@ -161,7 +161,7 @@ static void test_plans(void **state) {
   assert_string_equal(plan.algorithm, "fake.tiled");
   assert_string_equal(plan.reason, "stride 2 is not 1");
   plan = plan_of(context, "fake.tiled", &conv, CONVOY_BACKWARD_BIAS);
-  assert_string_equal(plan.reason, "it does not do this direction");
+  assert_string_equal(plan.reason, "it does not do this operation");
   assert_int_equal(convoy_set_algorithm(context, "fake.tiled"), CONVOY_OK);
   plan = plan_of(context, NULL, &two, CONVOY_FORWARD);
   assert_int_equal(plan.accepted, 0);

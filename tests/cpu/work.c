@@ -34,7 +34,7 @@ cpu_work cpu_work_new(const char *shape, int direction, float beta, cpu_fill *fi
   w.out = test_array_new(cvy_conv_count(p, operands.out));
   fill(&random, w.a.values, w.a.count);
   fill(&random, w.b.values, w.b.count);
-  w.job.a.host = w.a.values, w.job.b.host = w.b.values, w.job.out.host = w.out.values;
+  w.job.in[0].host = w.a.values, w.job.in[1].host = w.b.values, w.job.out[0].host = w.out.values;
   return w;
 }
 
@@ -50,7 +50,7 @@ bool cpu_choose(const cvy_device *device, cpu_work *work, int row) {
   const cvy_facts *facts = cvy_backend_cpu.facts(device);
   char reason[256] = "";
   cvy_text text = cvy_text_in(reason, sizeof reason);
-  if (!(algorithm->directions & 1u << work->job.problem.operation)) return false;
+  if (!cvy_algorithm_does(algorithm, &work->job.problem)) return false;
   if (algorithm->accepts && !algorithm->accepts(&work->job.problem, facts, &text)) {
     assert_true(strlen(reason) > 10);
     return false;

@@ -149,7 +149,7 @@ static void read_shared(cvy_device *device) {
 
 static void use(cvy_device *device) {
   const cvy_backend *lane = &cvy_backend_ocl;
-  const cvy_job job = {.a.id = 1, .out.id = 1};
+  const cvy_job job = {.in[0].id = 1, .out[0].id = 1};
   float values[25] = {0};
   uint64_t ticket = 0, fault = 0;
   cvy_usage usage;

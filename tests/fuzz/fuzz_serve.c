@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "fake_os.h"
-#include "problem/conv/conv.h"
 #include "worker/module.h"
 #include "worker/serve.h"
 #include "worker/server.h"
@@ -137,27 +136,34 @@ static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   return take(id, ticket);
 }
 
-static void require_possible(const cvy_job *job) {
+static void require_bytes(int64_t bytes) {
+  require(bytes >= 0 && bytes % (int64_t)sizeof(float) == 0, "too many elements");
+}
+
+static void require_possible(const cvy_job *job, bool has_arrays) {
   const cvy_problem *problem = &job->problem;
-  for (cvy_conv_array array = CVY_X; array <= CVY_BIAS; array++) {
-    const int64_t elements = cvy_conv_count(problem, array);
-    require(elements >= 0 && elements <= INT64_MAX / (int64_t)sizeof(float), "too many elements");
-  }
-  require(cvy_conv_operands_of(problem).out <= CVY_BIAS, "no such direction");
+  require(problem->operation >= 0 && problem->operation < cvy_operation_count, "no such operation");
+  for (int32_t i = 0; i < cvy_problem_reads(problem); i++)
+    require_bytes(cvy_problem_input_bytes(problem, i));
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++)
+    require_bytes(cvy_problem_output_bytes(problem, i));
+  for (int32_t i = 0; has_arrays && i < cvy_problem_inputs(problem); i++)
+    require(job->in[i].id != 0, "an input is missing");
   require(job->algorithm == 0, "a row beyond the table");
 }
 
 static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
   (void)device;
-  require_possible(job);
-  return take(job->out.id, ticket);
+  require_possible(job, true);
+  return take(job->out[0].id, ticket);
 }
 
 static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)device;
   (void)interrupt;
-  require_possible(job);
-  return job->out.id % BAD_ID == 0 ? cvy_fail(CONVOY_ERR_DEVICE, "it does not compile") : CONVOY_OK;
+  require_possible(job, false);
+  return job->out[0].id % BAD_ID == 0 ? cvy_fail(CONVOY_ERR_DEVICE, "it does not compile")
+                                      : CONVOY_OK;
 }
 
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
@@ -241,8 +247,8 @@ static const struct {
     FIELD(cvy_command, block_offset),
     FIELD(cvy_command, index),
     FIELD(cvy_command, job.algorithm),
-    FIELD(cvy_command, job.a.id),
-    FIELD(cvy_command, job.out.id),
+    FIELD(cvy_command, job.in[0].id),
+    FIELD(cvy_command, job.out[0].id),
     FIELD(cvy_command, job.problem.operation),
     FIELD(cvy_command, job.problem.conv.rank),
     FIELD(cvy_command, job.problem.accumulate),
@@ -279,8 +285,8 @@ static cvy_command plain_command(uint32_t kind) {
   memcpy(problem->conv.out, one, sizeof one);
   memcpy(problem->conv.stride, one, sizeof one);
   memcpy(problem->conv.dilation, one, sizeof one);
-  out.job.a.id = 1;
-  out.job.out.id = 2;
+  out.job.in[0].id = out.job.in[1].id = 1;
+  out.job.out[0].id = 2;
   return out;
 }
 

@@ -62,7 +62,7 @@ bool test_engine_takes(const test_engine *engine, const cvy_algorithm *row,
                        const cvy_problem *problem) {
   char reason[192];
   cvy_text text = cvy_text_in(reason, sizeof reason);
-  return (row->directions & 1u << problem->operation) &&
+  return cvy_algorithm_does(row, problem) &&
          (!row->accepts || row->accepts(problem, engine->backend->facts(engine->device), &text));
 }
 
@@ -87,17 +87,19 @@ convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, i
   cvy_conv_operands operands = cvy_conv_operands_of(problem);
   int64_t outs = cvy_conv_count(problem, operands.out);
   cvy_job job = {.problem = *problem, .algorithm = algorithm, .params = *params};
-  job.a.id = test_engine_array(engine, a, cvy_conv_count(problem, operands.a));
-  if (operands.has_b) job.b.id = test_engine_array(engine, b, cvy_conv_count(problem, operands.b));
+  job.in[0].id = test_engine_array(engine, a, cvy_conv_count(problem, operands.a));
+  if (operands.has_b)
+    job.in[1].id = test_engine_array(engine, b, cvy_conv_count(problem, operands.b));
   if (problem->conv.has_bias)
-    job.bias.id = test_engine_array(engine, bias, cvy_conv_count(problem, CVY_BIAS));
-  job.out.id = test_engine_array(engine, out, outs);
+    job.in[2].id = test_engine_array(engine, bias, cvy_conv_count(problem, CVY_BIAS));
+  job.out[0].id = test_engine_array(engine, out, outs);
   uint64_t ticket = 0, fault = 0;
   convoy_status status = engine->backend->run(engine->device, &job, &ticket);
   if (!status) status = engine->backend->wait(engine->device, ticket, NULL, &fault);
   if (!status)
-    status = engine->backend->read(engine->device, job.out.id, out, outs * (int64_t)sizeof(float));
-  const uint64_t ids[] = {job.a.id, job.b.id, job.bias.id, job.out.id};
+    status =
+        engine->backend->read(engine->device, job.out[0].id, out, outs * (int64_t)sizeof(float));
+  const uint64_t ids[] = {job.in[0].id, job.in[1].id, job.in[2].id, job.out[0].id};
   for (size_t i = 0; i < CVY_COUNT(ids); i++)
     if (ids[i]) engine->backend->release(engine->device, ids[i]);
   return status;

@@ -67,11 +67,13 @@ static span array(uint64_t id) {
 
 /* A job whose operands are the arrays first, first + 1 and first + 2. */
 static cvy_job job_of(uint64_t first, int64_t n) {
-  return (cvy_job){.problem.conv.n = n, .a.id = first, .b.id = first + 1, .out.id = first + 2};
+  return (cvy_job){
+      .problem.conv.n = n, .in[0].id = first, .in[1].id = first + 1, .out[0].id = first + 2};
 }
 
-static bindings bindings_of(const cvy_job *job) {
-  return (bindings){.a = array(job->a.id), .b = array(job->b.id), .out = array(job->out.id)};
+static job_arrays arrays_of(const cvy_job *job) {
+  return (job_arrays){.in = {array(job->in[0].id), array(job->in[1].id)},
+                      .out = {array(job->out[0].id)}};
 }
 
 static void note(const bindings *arrays) {
@@ -83,14 +85,14 @@ static void note(const bindings *arrays) {
  * reads it. */
 static bool capture_one(const cvy_job *job, bool with_form, int times) {
   capture new;
-  bindings all = bindings_of(job);
-  bindings of = all;
+  job_arrays all = arrays_of(job);
+  bindings of = bindings_of(&all);
   capture_begin(&device, &new, job, &all, NULL);
   bool fresh = false;
   if (with_form) {
-    assert_int_equal(prepacked_find(&device, job->b.id, &some_form, UNIT, &of.b, &fresh),
+    assert_int_equal(prepacked_find(&device, job->in[1].id, &some_form, UNIT, &of.b, &fresh),
                      CONVOY_OK);
-    if (fresh) note(&(bindings){.a = all.b, .out = of.b});
+    if (fresh) note(&(bindings){.a = all.in[1], .out = of.b});
   }
   for (int i = 0; i < times; i++) note(&of);
   if (!capture_end(&device)) return false;
@@ -101,7 +103,7 @@ static bool capture_one(const cvy_job *job, bool with_form, int times) {
 static bool replay(const cvy_job *job) {
   const captured_job *known = captured_find(&device, job);
   assert_non_null(known);
-  bindings arrays = bindings_of(job);
+  job_arrays arrays = arrays_of(job);
   convoy_status status = CONVOY_ERR_DEVICE;
   count_noted = 0;
   bool done = captured_replay(&device, known, job, &arrays, (span){NULL, 0}, &status);
@@ -164,11 +166,12 @@ static void what_depends_on_more_than_the_job_is_not_kept(void **state) {
   (void)state;
   capture new;
   cvy_job aliased = job_of(1, 10);
-  aliased.b = aliased.a;
+  aliased.in[1] = aliased.in[0];
   assert_false(capture_one(&aliased, false, 1));
   cvy_job job = job_of(1, 10);
   assert_false(capture_one(&job, false, CAPTURED_LAUNCHES + 1));
-  bindings arrays = bindings_of(&job), foreign = {.a = array(7), .out = arrays.out};
+  job_arrays arrays = arrays_of(&job);
+  bindings foreign = {.a = array(7), .out = arrays.out[0]};
   capture_begin(&device, &new, &job, &arrays, NULL);
   note(&foreign);
   assert_false(capture_end(&device));

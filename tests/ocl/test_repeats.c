@@ -36,10 +36,11 @@ static cvy_job new_job(const cvy_problem *problem, int32_t row, int seed) {
   cvy_job job = {.problem = *problem, .algorithm = row};
   if (algorithm->defaults)
     algorithm->defaults(problem, engine.backend->facts(engine.device), &job.params);
-  job.a.id = new_values(cvy_conv_count(problem, operands.a), seed);
-  job.b.id = new_values(cvy_conv_count(problem, operands.b), seed + 1);
-  if (problem->conv.has_bias) job.bias.id = new_values(cvy_conv_count(problem, CVY_BIAS), seed + 2);
-  job.out.id = new_values(cvy_conv_count(problem, operands.out), seed + 3);
+  job.in[0].id = new_values(cvy_conv_count(problem, operands.a), seed);
+  job.in[1].id = new_values(cvy_conv_count(problem, operands.b), seed + 1);
+  if (problem->conv.has_bias)
+    job.in[2].id = new_values(cvy_conv_count(problem, CVY_BIAS), seed + 2);
+  job.out[0].id = new_values(cvy_conv_count(problem, operands.out), seed + 3);
   return job;
 }
 
@@ -48,7 +49,7 @@ static float *result_of(const cvy_job *job) {
   float *out = malloc((size_t)bytes);
   assert_non_null(out);
   assert_int_equal(engine.backend->run(engine.device, job, NULL), CONVOY_OK);
-  assert_int_equal(engine.backend->read(engine.device, job->out.id, out, bytes), CONVOY_OK);
+  assert_int_equal(engine.backend->read(engine.device, job->out[0].id, out, bytes), CONVOY_OK);
   return out;
 }
 
@@ -57,7 +58,7 @@ static float *first_result(const cvy_problem *problem, int32_t row, int seed, bo
   test_engine before = engine;
   assert_int_equal(test_engine_open(&engine, INT64_C(64) << 20), 0);
   cvy_job job = new_job(problem, row, seed);
-  if (alias) job.b = job.a;
+  if (alias) job.in[1] = job.in[0];
   float *out = result_of(&job);
   test_engine_close(&engine);
   engine = before;
@@ -92,9 +93,10 @@ static void compare(const cvy_problem *problem, int32_t row) {
   cvy_conv_operands operands = cvy_conv_operands_of(problem);
   int64_t weights = cvy_conv_count(problem, operands.b);
   uint64_t changed = new_values(weights, 21);
-  one.a = two.a;
-  one.bias = two.bias;
-  assert_int_equal(engine.backend->copy(engine.device, changed, one.b.id, weights * 4, NULL), 0);
+  one.in[0] = two.in[0];
+  one.in[2] = two.in[2];
+  assert_int_equal(engine.backend->copy(engine.device, changed, one.in[1].id, weights * 4, NULL),
+                   0);
   assert_same(problem, row, result_of(&one), result_of(&two), "with changed weights");
   assert_same(problem, row, result_of(&one), result_of(&two), "with weights used before");
 }
@@ -126,7 +128,7 @@ static void one_array_in_two_roles_is_no_model_for_two(void **state) {
     if (!test_engine_takes(&engine, engine.backend->algorithms[row], &problem)) continue;
     cvy_job two = new_job(&problem, row, 7);
     cvy_job one = two;
-    one.b = one.a;
+    one.in[1] = one.in[0];
     assert_same(&problem, row, result_of(&one), first_result(&problem, row, 7, true), "of one");
     assert_same(&problem, row, result_of(&two), first_result(&problem, row, 7, false), "of two");
     assert_same(&problem, row, result_of(&one), first_result(&problem, row, 7, true), "of one");

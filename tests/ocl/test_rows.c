@@ -149,7 +149,7 @@ static bool wanted(const cvy_algorithm *algorithm) {
 static bool takes(const cvy_algorithm *algorithm, const cvy_problem *problem) {
   char buffer[192];
   cvy_text reason = cvy_text_in(buffer, sizeof buffer);
-  if (!(algorithm->directions & 1u << problem->operation)) return false;
+  if (!cvy_algorithm_does(algorithm, problem)) return false;
   const cvy_facts *facts = engine.backend->facts(engine.device);
   bool accepts = !algorithm->accepts || algorithm->accepts(problem, facts, &reason);
   if (!accepts) assert_true(buffer[0] != 0);

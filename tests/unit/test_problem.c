@@ -1,4 +1,4 @@
-/* src/problem/conv/legality.c: what is legal, which extents follow, and the sentences of refusals. */
+/* src/problem/conv/legality.c: what is legal, which extents follow, and what refusals say. */
 #include "problem/conv/conv.h"
 
 #include <string.h>

@@ -209,12 +209,12 @@ static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
 static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
   convoy_status status;
   if (!begin(device, ticket, &status)) return status;
-  array *out = find(device, job->out.id);
-  if (!out) return broken(device, "no output", job->out.id);
-  const float *a = (const float *)(void *)range(device, job->a.id, 0, out->bytes);
-  const float *b = (const float *)(void *)range(device, job->b.id, 0, out->bytes);
+  array *out = find(device, job->out[0].id);
+  if (!out) return broken(device, "no output", job->out[0].id);
+  const float *a = (const float *)(void *)range(device, job->in[0].id, 0, out->bytes);
+  const float *b = (const float *)(void *)range(device, job->in[1].id, 0, out->bytes);
   float *result = (float *)(void *)out->memory;
-  if (!a) return broken(device, "no input", job->a.id);
+  if (!a) return broken(device, "no input", job->in[0].id);
   for (int64_t i = 0; i < out->bytes / 4; ++i) result[i] = 2 * a[i] + (b ? b[i] : 0);
   return CONVOY_OK;
 }
@@ -334,7 +334,7 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
 
 /* --------------------------------------------------------------------------- module */
 
-static const cvy_algorithm row = {.name = "ocl.fake", .directions = 15};
+static const cvy_algorithm row = {.name = "ocl.fake", .operations = 15};
 static const cvy_algorithm *const rows[] = {&row, NULL};
 
 static const cvy_backend engine = {

@@ -49,9 +49,9 @@ cvy_job lane_job(uint64_t a, uint64_t b, uint64_t out) {
                              .conv.out = {1, 1, 1},
                              .conv.stride = {1, 1, 1},
                              .conv.dilation = {1, 1, 1}}};
-  job.a.id = a;
-  job.b.id = b;
-  job.out.id = out;
+  job.in[0].id = a;
+  job.in[1].id = b;
+  job.out[0].id = out;
   return job;
 }
 

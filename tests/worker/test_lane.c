@@ -68,11 +68,11 @@ static void test_order(void **state) {
     switch (rand() % 4) {
       case 0:
         for (int i = 0; i < FLOATS; ++i) model[a][i] = (float)(rand() % 100);
-        assert_int_equal(LANE->write(device, job.a.id, model[a], bytes, &ticket), CONVOY_OK);
+        assert_int_equal(LANE->write(device, job.in[0].id, model[a], bytes, &ticket), CONVOY_OK);
         break;
       case 1:
         memmove(model[b], model[a], sizeof model[0]);
-        assert_int_equal(LANE->copy(device, job.a.id, job.b.id, bytes, &ticket), CONVOY_OK);
+        assert_int_equal(LANE->copy(device, job.in[0].id, job.in[1].id, bytes, &ticket), CONVOY_OK);
         break;
       case 2:
         for (int i = 0; i < FLOATS; ++i) model[out][i] = 2 * model[a][i] + model[b][i];
@@ -80,10 +80,10 @@ static void test_order(void **state) {
         break;
       default: {
         float got[FLOATS];
-        assert_int_equal(LANE->read(device, job.out.id, got, bytes), CONVOY_OK);
+        assert_int_equal(LANE->read(device, job.out[0].id, got, bytes), CONVOY_OK);
         assert_memory_equal(got, model[out], sizeof got);
         memset(model[out], 0, sizeof model[0]); /* keeps the numbers finite */
-        assert_int_equal(LANE->zero(device, job.out.id, bytes, &ticket), CONVOY_OK);
+        assert_int_equal(LANE->zero(device, job.out[0].id, bytes, &ticket), CONVOY_OK);
       }
     }
   }
@@ -164,7 +164,7 @@ static void test_bad_transfer(void **state) {
 static void test_bad_job(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   uint64_t ticket = 0, fault = 0;
-  cvy_job job = lane_job(1, 0, 2);
+  cvy_job job = lane_job(1, 1, 2);
   lane_put(device, 1, 40, 1);
   LANE->allocate(device, 2, 40, NULL);
   job.algorithm = 1; /* the fake engine has one row */

@@ -41,7 +41,7 @@ static void assert_no_children(void) {
 static convoy_status use(cvy_device *device, uint64_t *fault) {
   char bytes[1000] = {0};
   uint64_t ticket = 0;
-  cvy_job job = lane_job(1, 0, 2);
+  cvy_job job = lane_job(1, 1, 2);
   LANE->allocate(device, 1, sizeof bytes, &ticket);
   LANE->write(device, 1, bytes, sizeof bytes, &ticket);
   LANE->allocate(device, 2, sizeof bytes, &ticket);

@@ -52,7 +52,7 @@ static void test_good_commands_pass(void **state) {
 
 static void test_bad_fields_are_refused(void **state) {
   const cvy_command good = good_command();
-  cvy_command bad[32];
+  cvy_command bad[34];
   size_t count = 0;
   (void)state;
 #define BAD(kind_, field, value) \
@@ -73,9 +73,11 @@ static void test_bad_fields_are_refused(void **state) {
   BAD(CVY_WIRE_ZERO, bytes, INT64_MIN);
   BAD(CVY_WIRE_RUN, job.algorithm, 1);
   BAD(CVY_WIRE_RUN, job.algorithm, -1);
-  BAD(CVY_WIRE_RUN, job.a.id, 0);
-  BAD(CVY_WIRE_RUN, job.out.id, 0);
-  BAD(CVY_WIRE_RUN, job.problem.operation, CONVOY_DIRECTIONS);
+  BAD(CVY_WIRE_RUN, job.in[0].id, 0);
+  BAD(CVY_WIRE_RUN, job.in[1].id, 0);
+  BAD(CVY_WIRE_RUN, job.out[0].id, 0);
+  BAD(CVY_WIRE_RUN, job.problem.operation, cvy_operation_count);
+  BAD(CVY_WIRE_RUN, job.problem.operation, -1);
   BAD(CVY_WIRE_RUN, job.problem.accumulate, 2);
   BAD(CVY_WIRE_RUN, job.problem.conv.has_bias, -1);
   BAD(CVY_WIRE_RUN, job.problem.conv.activation, 3);

@@ -43,10 +43,11 @@ static bool perform(run *all, const cvy_problem *p, const cvy_choice *choice) {
   const cvy_backend *backend = all->engine.backend;
   cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
   uint64_t ticket;
-  bool good = make_array(all, p, order.a, &job.a.id) && make_array(all, p, order.b, &job.b.id) &&
-              make_array(all, p, order.out, &job.out.id) &&
+  bool good = make_array(all, p, order.a, &job.in[0].id) &&
+              make_array(all, p, order.b, &job.in[1].id) &&
+              make_array(all, p, order.out, &job.out[0].id) &&
               !backend->run(all->engine.device, &job, &ticket);
-  const uint64_t made[] = {job.a.id, job.b.id, job.out.id};
+  const uint64_t made[] = {job.in[0].id, job.in[1].id, job.out[0].id};
   for (int i = 0; i < 3; i++) backend->release(all->engine.device, made[i]);
   return good;
 }

@@ -17,10 +17,10 @@ convoy_status cvy_compute(convoy_context *context, const cvy_problem *problem, c
   cvy_job job = {.problem = *problem,
                  .algorithm = choice.row,
                  .params = choice.params,
-                 .a.host = (float *)(uintptr_t)a,
-                 .b.host = (float *)(uintptr_t)b,
-                 .bias.host = (float *)(uintptr_t)bias,
-                 .out.host = out};
+                 .in[0].host = (float *)(uintptr_t)a,
+                 .in[1].host = (float *)(uintptr_t)b,
+                 .in[2].host = (float *)(uintptr_t)bias,
+                 .out[0].host = out};
   const float *const inputs[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
   cvy_watch_arrays(context, problem, inputs);
   status = engine->backend->run(engine->device, &job, NULL);

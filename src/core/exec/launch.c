@@ -83,10 +83,10 @@ static convoy_status run(convoy_context *context, const cvy_op *op, const cvy_ch
   cvy_job job = {.problem = op->problem,
                  .algorithm = choice->row,
                  .params = choice->params,
-                 .a.id = array_of(op->a),
-                 .b.id = array_of(op->b),
-                 .bias.id = array_of(op->bias),
-                 .out.id = out->array};
+                 .in[0].id = array_of(op->a),
+                 .in[1].id = array_of(op->b),
+                 .in[2].id = array_of(op->bias),
+                 .out[0].id = out->array};
   convoy_status status = cvy_device_run(context, &job, out->bytes);
   out->ticket = context->last_ticket;
   cvy_blackbox_launched(context);

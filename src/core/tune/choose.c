@@ -24,8 +24,8 @@ int32_t cvy_row_named(const cvy_backend *backend, const char *name) {
 
 static bool accepts(const cvy_algorithm *algorithm, const cvy_problem *problem,
                     const cvy_facts *facts, cvy_text *reason) {
-  if (!(algorithm->directions & (1u << problem->operation))) {
-    cvy_text_add(reason, "it does not do this direction");
+  if (!cvy_algorithm_does(algorithm, problem)) {
+    cvy_text_add(reason, "it does not do this operation");
     return false;
   }
   return !algorithm->accepts || algorithm->accepts(problem, facts, reason);

@@ -70,9 +70,9 @@ static convoy_status run_here(cvy_bench *bench, const cvy_choice *choice) {
   cvy_job job = {.problem = bench->op.problem,
                  .algorithm = choice->row,
                  .params = choice->params,
-                 .a.host = bench->op.a->host,
-                 .b.host = bench->op.b ? bench->op.b->host : NULL,
-                 .out.host = bench->result->host};
+                 .in[0].host = bench->op.a->host,
+                 .in[1].host = bench->op.b ? bench->op.b->host : NULL,
+                 .out[0].host = bench->result->host};
   return engine->backend->run(engine->device, &job, NULL);
 }
 

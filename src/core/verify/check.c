@@ -132,10 +132,10 @@ static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu,
   cvy_job job = {.problem = *problem,
                  .algorithm = choice.row,
                  .params = choice.params,
-                 .a.host = (float *)(uintptr_t)from->in[0],
-                 .b.host = (float *)(uintptr_t)from->in[1],
-                 .bias.host = (float *)(uintptr_t)from->in[2],
-                 .out.host = out};
+                 .in[0].host = (float *)(uintptr_t)from->in[0],
+                 .in[1].host = (float *)(uintptr_t)from->in[1],
+                 .in[2].host = (float *)(uintptr_t)from->in[2],
+                 .out[0].host = out};
   return cpu->backend->run(cpu->device, &job, NULL);
 }
 

@@ -3,6 +3,7 @@
 #include "cpu/depthwise/depthwise.h"
 #include "cpu/shared/sizes.h"
 #include "cpu/shared/workspace.h"
+#include "problem/conv/conv.h"
 
 /* Outputs per group. With more, a matrix product is faster, except where they are summed into one
  * channel. */
@@ -49,10 +50,8 @@ static void run(const cvy_cpu_call *call) {
                      tasks[d.plan.mode][weights], &d);
 }
 
-const cvy_cpu_row cvy_cpu_depthwise = {
-    {.name = "cpu.depthwise",
-     .directions =
-         1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
-     .accepts = accepts,
-     .workspace = workspace},
-    run};
+const cvy_cpu_row cvy_cpu_depthwise = {{.name = "cpu.depthwise",
+                                        .operations = CVY_CONV_FILTERED,
+                                        .accepts = accepts,
+                                        .workspace = workspace},
+                                       run};

@@ -35,12 +35,12 @@ static void dot_channel(const cvy_cpu_depthwise_run *d, int64_t n, int64_t c,
                         const cvy_cpu_depthwise_slot *slot) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t nc = n * plan->p.conv.c + c, outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
-  const float *source = d->call->a + nc * cvy_in_volume(&plan->p);
+  const float *source = d->call->in[0] + nc * cvy_in_volume(&plan->p);
   for (int64_t s = 0; s < plan->strip.count; s++) {
     const float *x = cvy_cpu_depthwise_strip(d, s, source, slot->x);
     cvy_prefetch prefetch[2] = {cvy_cpu_depthwise_prefetch_next(d, s, source)};
     for (int64_t i = 0; i < outputs; i++) {
-      dot_rows(d, &d->parts[s], x, d->call->b + (nc * outputs + i) * pixels, slot->y,
+      dot_rows(d, &d->parts[s], x, d->call->in[1] + (nc * outputs + i) * pixels, slot->y,
                slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST_VECTOR, prefetch);
     }
   }
@@ -56,7 +56,7 @@ void cvy_cpu_depthwise_dot_channels(void *run, int64_t begin, int64_t end, int32
     memset(memory.w, 0, (size_t)d->plan.floats.w * sizeof *memory.w);
     for (int64_t n = 0; n < p->conv.n; n++, cvy_heartbeat_tick()) dot_channel(d, n, c, &memory);
     for (int64_t t = 0; t < taps; t++) {
-      float *dw = call->out + c * taps + t;
+      float *dw = call->out[0] + c * taps + t;
       float sum = (float)call->simd->sum(memory.w + t * CVY_WIDEST_VECTOR, CVY_WIDEST_VECTOR);
       *dw = p->accumulate ? *dw + sum : sum;
     }

@@ -22,7 +22,7 @@ static void interleave_source(const cvy_cpu_depthwise_run *d, const channel_bloc
   int64_t volume = axis[1].source * axis[2].source;
   cvy_interleaving source = {
       .planes = b->count, .pitch = volume, .count = volume, .place = d->x_place};
-  d->call->simd->interleave(&source, to, d->call->a + b->plane * volume);
+  d->call->simd->interleave(&source, to, d->call->in[0] + b->plane * volume);
 }
 
 static cvy_interleaving results_of(const cvy_cpu_depthwise_run *d, const channel_block *b) {
@@ -39,7 +39,7 @@ static cvy_interleaving results_of(const cvy_cpu_depthwise_run *d, const channel
 
 static void interleave_weights(const cvy_cpu_depthwise_run *d, const channel_block *b, float *to) {
   int64_t taps = cvy_filter_volume(&d->plan.p), width = d->plan.width;
-  const float *w = d->call->b + b->first * taps;
+  const float *w = d->call->in[1] + b->first * taps;
   for (int64_t l = 0; l < b->count; l++, w += taps)
     for (int64_t t = 0; t < taps; t++) to[t * width + l] = w[d->order[t]];
 }
@@ -57,7 +57,7 @@ static void sum_block(const cvy_cpu_depthwise_run *d, const channel_block *b,
                      part->to_row * width);
   }
   cvy_interleaving results = results_of(d, b);
-  float *out = call->out + b->plane * results.pitch;
+  float *out = call->out[0] + b->plane * results.pitch;
   call->simd->deinterleave(&results, out, slot->y);
   for (int64_t l = 0; l < b->count; l++, out += results.pitch)
     cvy_cpu_epilogue(call, out, b->first + l, results.count);
@@ -83,7 +83,7 @@ static void dot_block(const cvy_cpu_depthwise_run *d, const channel_block *b,
   cvy_interleaving dy = results_of(d, b);
   cvy_stencil stencil = cvy_cpu_depthwise_stencil(d, part, slot->x);
   interleave_source(d, b, slot->x);
-  d->call->simd->interleave(&dy, slot->y, d->call->b + b->plane * dy.pitch);
+  d->call->simd->interleave(&dy, slot->y, d->call->in[1] + b->plane * dy.pitch);
   d->call->simd->dots(&stencil, slot->y, part->to_row * d->plan.width,
                       slot->w + part->taps * CVY_WIDEST_VECTOR);
 }
@@ -91,7 +91,7 @@ static void dot_block(const cvy_cpu_depthwise_run *d, const channel_block *b,
 /* Every element of a vector has the sums of its own channel. */
 static void put_sums(const cvy_cpu_depthwise_run *d, const channel_block *b, const float *sums) {
   int64_t taps = cvy_filter_volume(&d->plan.p);
-  float *dw = d->call->out + b->first * taps;
+  float *dw = d->call->out[0] + b->first * taps;
   bool add = d->plan.p.accumulate;
   for (int64_t l = 0; l < b->count; l++) {
     for (int64_t t = 0; t < taps; t++, dw++) {

@@ -110,9 +110,9 @@ void cvy_cpu_depthwise_sum_channels(void *run, int64_t begin, int64_t end, int32
   int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
-    float *out = call->out + nc * outputs * to, *made = stream ? memory.z : out;
-    sort_weights(d, call->b + nc % plan->p.conv.c * taps, memory.w);
-    sum_channel(d, call->a + nc * from, made, &memory);
+    float *out = call->out[0] + nc * outputs * to, *made = stream ? memory.z : out;
+    sort_weights(d, call->in[1] + nc % plan->p.conv.c * taps, memory.w);
+    sum_channel(d, call->in[0] + nc * from, made, &memory);
     for (int64_t i = 0; i < outputs; i++)
       cvy_cpu_epilogue(call, made + i * to, nc % plan->p.conv.c * outputs + i, to);
     if (stream) cvy_stream(out, made, outputs * to);

@@ -9,10 +9,10 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t volume = cvy_out_volume(p);
   (void)slot;
   for (int64_t k = begin; k < end; k++, cvy_heartbeat_tick()) {
-    double sum = p->accumulate ? (double)call->out[k] : 0;
+    double sum = p->accumulate ? (double)call->out[0][k] : 0;
     for (int64_t n = 0; n < p->conv.n; n++)
-      sum += call->simd->sum(call->a + (n * p->conv.k + k) * volume, volume);
-    call->out[k] = (float)sum;
+      sum += call->simd->sum(call->in[0] + (n * p->conv.k + k) * volume, volume);
+    call->out[0][k] = (float)sum;
   }
 }
 

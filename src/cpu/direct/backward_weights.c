@@ -38,8 +38,8 @@ static double weight_sum(const cvy_cpu_call *call, const filter_element *at) {
   cvy_range depth = cvy_outputs_inside(p->conv.in[0], p->conv.out[0], p->conv.stride[0], back);
   double sum = 0;
   for (int64_t n = 0; n < p->conv.n; n++) {
-    const float *dy = call->b + (n * p->conv.k + at->k) * cvy_out_volume(p);
-    const float *x = call->a + (n * p->conv.c + group * channels + at->c) * cvy_in_volume(p);
+    const float *dy = call->in[1] + (n * p->conv.k + at->k) * cvy_out_volume(p);
+    const float *x = call->in[0] + (n * p->conv.c + group * channels + at->c) * cvy_in_volume(p);
     for (int64_t oz = depth.begin; oz < depth.end; oz++) {
       sum += plane_sum(call, at, dy + oz * p->conv.out[1] * p->conv.out[2],
                        x + (oz * p->conv.stride[0] + back) * p->conv.in[1] * p->conv.in[2]);
@@ -58,7 +58,7 @@ static void make_weights(void *arg, int64_t begin, int64_t end, int32_t slot) {
     filter_element at = {plane / channels, plane % channels, i / (f[1] * f[2]) % f[0],
                          i / f[2] % f[1], i % f[2]};
     double sum = weight_sum(call, &at);
-    call->out[i] = p->accumulate ? (float)((double)call->out[i] + sum) : (float)sum;
+    call->out[0][i] = p->accumulate ? (float)((double)call->out[0][i] + sum) : (float)sum;
   }
 }
 

@@ -4,6 +4,7 @@
 #include "cpu/direct/direct.h"
 
 #include "cpu/shared/merge.h"
+#include "problem/conv/conv.h"
 
 static void run(const cvy_cpu_call *call) {
   static void (*const pass[])(const cvy_cpu_call *) = {
@@ -18,8 +19,4 @@ static void run(const cvy_cpu_call *call) {
   pass[merged.operation](&with_merged);
 }
 
-const cvy_cpu_row cvy_cpu_direct = {
-    {.name = "cpu.direct",
-     .directions = 1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA |
-                   1u << CONVOY_BACKWARD_WEIGHTS | 1u << CONVOY_BACKWARD_BIAS},
-    run};
+const cvy_cpu_row cvy_cpu_direct = {{.name = "cpu.direct", .operations = CVY_CONV_ALL}, run};

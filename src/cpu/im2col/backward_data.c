@@ -11,13 +11,13 @@
 static cvy_matrix filter_of(const cvy_cpu_im2col_run *run, int64_t group, int64_t first) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   int64_t rows = plan->channels * plan->taps;
-  const float *w = run->call->b + group * plan->outputs * rows;
+  const float *w = run->call->in[1] + group * plan->outputs * rows;
   return (cvy_matrix){w + first * plan->taps, rows, true};
 }
 
 static cvy_matrix gradient_of(const cvy_cpu_im2col_run *run, int64_t image_group, int64_t begin) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
-  const float *dy = run->call->a + image_group * plan->outputs * plan->pixels;
+  const float *dy = run->call->in[0] + image_group * plan->outputs * plan->pixels;
   return (cvy_matrix){dy + begin, plan->pixels, false};
 }
 
@@ -28,7 +28,7 @@ static void make_part(const cvy_cpu_im2col_run *run, int64_t image_group, int64_
   int64_t group = image_group % p->conv.groups, volume = cvy_in_volume(p);
   cvy_range channels = cvy_cut_part(plan->parts, plan->channels, number);
   int64_t some = cvy_range_length(channels);
-  float *dx = run->call->out + (image_group * plan->channels + channels.begin) * volume;
+  float *dx = run->call->out[0] + (image_group * plan->channels + channels.begin) * volume;
   if (!p->accumulate) memset(dx, 0, (size_t)(some * volume) * sizeof *dx);
   for (int64_t i = 0; i < plan->blocks.count; i++) {
     cvy_range pixels = cvy_cut_part(plan->blocks, plan->pixels, i);
@@ -54,7 +54,7 @@ static void make_parts(void *arg, int64_t begin, int64_t end, int32_t slot) {
 static void make_flat_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_range pixels) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   int64_t group = image_group % plan->p.conv.groups, count = cvy_range_length(pixels);
-  float *dx = run->call->out + image_group * plan->channels * plan->pixels + pixels.begin;
+  float *dx = run->call->out[0] + image_group * plan->channels * plan->pixels + pixels.begin;
   cvy_gemm(plan->channels, count, plan->outputs, filter_of(run, group, 0),
            gradient_of(run, image_group, pixels.begin), plan->p.accumulate, dx, plan->pixels);
   for (int64_t c = 0; c < plan->channels; c++)

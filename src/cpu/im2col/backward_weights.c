@@ -13,8 +13,8 @@ static void add_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_ra
   const cvy_problem *p = &plan->p;
   int64_t some = cvy_range_length(channels), count = cvy_range_length(pixels);
   int64_t channel = image_group * plan->channels + channels.begin;
-  const float *x = run->call->a + channel * cvy_in_volume(p);
-  const float *dy = run->call->b + image_group * plan->outputs * plan->pixels + pixels.begin;
+  const float *x = run->call->in[0] + channel * cvy_in_volume(p);
+  const float *dy = run->call->in[1] + image_group * plan->outputs * plan->pixels + pixels.begin;
   cvy_matrix right = {columns, count, true};
   if (plan->flat)
     right = (cvy_matrix){x + pixels.begin, plan->pixels, true};
@@ -37,7 +37,7 @@ static void make_part(const cvy_cpu_im2col_run *run, int64_t group, int64_t numb
     for (int64_t i = 0; i < plan->blocks.count; i++, add = true) {
       cvy_range pixels = cvy_cut_part(plan->blocks, plan->pixels, i);
       add_block(run, n * p->conv.groups + group, channels, pixels, add, columns,
-                run->call->out + first * plan->taps);
+                run->call->out[0] + first * plan->taps);
     }
   }
 }
@@ -76,9 +76,9 @@ static void add_sums(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t sums = cvy_min(run->plan.slots, piece_count(&run->plan));
   (void)slot;
   for (int64_t i = begin; i < end; i++) {
-    float sum = run->plan.p.accumulate ? run->call->out[i] : 0.0f;
+    float sum = run->plan.p.accumulate ? run->call->out[0][i] : 0.0f;
     for (int64_t s = 0; s < sums; s++) sum += cvy_cpu_im2col_slot(run, (int32_t)s)[i];
-    run->call->out[i] = sum;
+    run->call->out[0][i] = sum;
   }
 }
 

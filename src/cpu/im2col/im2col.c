@@ -67,12 +67,10 @@ static void run(const cvy_cpu_call *call) {
   direction[call->problem->operation](&self);
 }
 
-const cvy_cpu_row cvy_cpu_im2col = {
-    {.name = "cpu.im2col",
-     .directions =
-         1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
-     .accepts = accepts,
-     .workspace = workspace,
-     .params = params,
-     .defaults = defaults},
-    run};
+const cvy_cpu_row cvy_cpu_im2col = {{.name = "cpu.im2col",
+                                     .operations = CVY_CONV_FILTERED,
+                                     .accepts = accepts,
+                                     .workspace = workspace,
+                                     .params = params,
+                                     .defaults = defaults},
+                                    run};

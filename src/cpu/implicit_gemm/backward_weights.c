@@ -55,7 +55,7 @@ static void transpose_x(const weights_unit *u, int64_t image, cvy_range some, fl
   const int64_t *extent = u->transposed.extent, *step = u->transposed.step;
   int64_t channel = (image * whole->conv.groups + u->group) * u->run->plan.channels;
   channel += u->channels.begin + some.begin;
-  const float *x = u->run->call->a + channel * cvy_in_volume(whole) + u->of.in_at;
+  const float *x = u->run->call->in[0] + channel * cvy_in_volume(whole) + u->of.in_at;
   int64_t floats = extent[2] * u->run->plan.columns.bundles.size;
   for (int64_t z = 0; z < extent[0]; z++) {
     for (int64_t h = 0; h < extent[1]; h++, to += floats) {
@@ -78,7 +78,7 @@ static void transpose_y(const weights_unit *u, int64_t image, int64_t tile, floa
   int64_t channel = (image * plan->p.conv.groups + u->group) * plan->outputs + tile * rows;
   int64_t whole = plan->p.conv.out[2], across = u->of.p.conv.out[2];
   int64_t piece = across == whole ? count : across;
-  const float *from = u->run->call->b + channel * volume + u->of.out_at;
+  const float *from = u->run->call->in[1] + channel * volume + u->of.out_at;
   if (real < rows) memset(to, 0, (size_t)(count * rows) * sizeof *to);
   for (int64_t i = 0; i < count; i += piece, from += whole)
     u->run->call->simd->transpose(to + i * rows, rows, from, volume, real, piece);
@@ -233,7 +233,7 @@ static void add_up_bundle(const weights_run *run, int64_t group, int64_t tile, c
       int64_t k = group * plan->outputs + tile * rows + r;
       const float *from = sum + ((tap * plan->tiles + tile) * rows + r) * plan->columns.pitch;
       add_up(run, from, cvy_range_length(channels), tap,
-             run->call->out + (k * plan->channels + channels.begin) * volume);
+             run->call->out[0] + (k * plan->channels + channels.begin) * volume);
     }
   }
 }

@@ -33,7 +33,7 @@ void cvy_cpu_implicit_gemm_runs(cvy_cpu_implicit_gemm_block *b) {
 static const float *source(const cvy_cpu_implicit_gemm_block *b, int64_t first) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   int64_t channel = b->of.images.begin * plan->p.conv.c + b->group * plan->channels + first;
-  return b->run->call->a + channel * cvy_in_volume(&plan->p) + b->of.in_at;
+  return b->run->call->in[0] + channel * cvy_in_volume(&plan->p) + b->of.in_at;
 }
 
 static void load(const cvy_cpu_implicit_gemm_block *b, cvy_range channels) {

@@ -16,7 +16,7 @@ static void pack_forward(const cvy_cpu_implicit_gemm_run *run,
   int64_t rows = plan->kernel->rows, floats = plan->channels * plan->taps;
   int64_t count = cvy_range_length(f->channels);
   for (int64_t i = f->tiles.begin; i < f->tiles.end; i++, to += f->pitch) {
-    const float *from = run->call->b + (f->group * plan->outputs + i * rows) * floats;
+    const float *from = run->call->in[1] + (f->group * plan->outputs + i * rows) * floats;
     run->call->simd->transpose(to, rows, from + f->channels.begin * plan->taps, floats,
                                rows_of(plan, i), count * plan->taps);
   }
@@ -53,7 +53,7 @@ static void pack_data(const cvy_cpu_implicit_gemm_run *run, const cvy_cpu_implic
   int64_t rows = plan->kernel->rows, all = plan->taps;
   int64_t taps = run->begin[f->phase + 1] - run->begin[f->phase];
   const float *from =
-      run->call->b + (f->group * plan->channels + f->channels.begin) * plan->outputs * all;
+      run->call->in[1] + (f->group * plan->channels + f->channels.begin) * plan->outputs * all;
   for (int64_t k = f->channels.begin; k < f->channels.end; k++) {
     for (int64_t i = f->tiles.begin; i < f->tiles.end; i++) {
       pack_taps(run, f->phase, rows_of(plan, i), from + i * rows * all,

@@ -4,6 +4,7 @@
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/blas_choice.h"
 #include "cpu/shared/workspace.h"
+#include "problem/conv/conv.h"
 
 static bool for_weights(const cvy_problem *problem) {
   return problem->operation == CONVOY_BACKWARD_WEIGHTS;
@@ -37,11 +38,9 @@ static void run(const cvy_cpu_call *call) {
     cvy_cpu_implicit_gemm_maps(call);
 }
 
-const cvy_cpu_row cvy_cpu_implicit_gemm = {
-    {.name = "cpu.implicit_gemm",
-     .directions =
-         1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
-     .accepts = accepts,
-     .workspace = workspace,
-     .pays = pays},
-    run};
+const cvy_cpu_row cvy_cpu_implicit_gemm = {{.name = "cpu.implicit_gemm",
+                                            .operations = CVY_CONV_FILTERED,
+                                            .accepts = accepts,
+                                            .workspace = workspace,
+                                            .pays = pays},
+                                           run};

@@ -46,7 +46,7 @@ static int64_t at_column(const cvy_cpu_implicit_gemm_block *b, int64_t column) {
 static float *outputs_of(const cvy_cpu_implicit_gemm_block *b, int64_t image) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   int64_t channel = (b->of.images.begin + image) * plan->p.conv.k + b->group * plan->outputs;
-  return b->run->call->out + channel * b->results.volume;
+  return b->run->call->out[0] + channel * b->results.volume;
 }
 
 /* Where the results of some columns belong, if they are neighbours there. Without phases the

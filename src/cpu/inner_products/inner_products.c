@@ -42,9 +42,10 @@ static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
          !cvy_cpu_blas_is_faster(problem, facts);
 }
 
-const cvy_cpu_row cvy_cpu_inner_products = {{.name = "cpu.inner_products",
-                                             .directions = 1u << CONVOY_BACKWARD_WEIGHTS,
-                                             .accepts = accepts,
-                                             .workspace = workspace,
-                                             .pays = pays},
-                                            cvy_cpu_inner_products_run};
+const cvy_cpu_row cvy_cpu_inner_products = {
+    {.name = "cpu.inner_products",
+     .operations = CVY_OPERATION_BIT(CVY_CONV_BACKWARD_WEIGHTS),
+     .accepts = accepts,
+     .workspace = workspace,
+     .pays = pays},
+    cvy_cpu_inner_products_run};

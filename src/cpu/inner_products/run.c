@@ -46,13 +46,13 @@ static const float *x_of(const inner_unit *u, int64_t channel) {
   const cvy_problem *p = &u->run->plan.p;
   int64_t before =
       (u->of.images.begin * p->conv.groups + u->group) * u->run->plan.channels + channel;
-  return u->run->call->a + u->of.in_at + before * cvy_in_volume(p);
+  return u->run->call->in[0] + u->of.in_at + before * cvy_in_volume(p);
 }
 
 static const float *y_of(const inner_unit *u, int64_t output) {
   const cvy_problem *p = &u->run->plan.p;
   int64_t before = (u->of.images.begin * p->conv.groups + u->group) * u->run->plan.outputs + output;
-  return u->run->call->b + u->of.out_at + before * cvy_out_volume(p);
+  return u->run->call->in[1] + u->of.out_at + before * cvy_out_volume(p);
 }
 
 /* Whether loading writes all places of the planes: then none need be set to 0 before. */
@@ -192,7 +192,7 @@ static void sum_piece(const inner_run *run, int64_t number, float *memory) {
   u.memory_y = u.memory_x + plan->floats.x;
   u.columns = (int64_t *)(u.memory_y + plan->floats.y);
   bool direct = plan->floats.sum == 0;
-  float *sum = direct ? run->call->out : run->sums + slice * plan->floats.sum;
+  float *sum = direct ? run->call->out[0] : run->sums + slice * plan->floats.sum;
   cvy_range units = cvy_share(cvy_output_blocks_count(&plan->units), plan->slices, slice);
   for (int64_t i = units.begin; i < units.end; i++) {
     bool last = i + 1 == units.end, add = i > units.begin || (direct && plan->p.accumulate);
@@ -214,7 +214,7 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 static void add_slices(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const inner_run *run = arg;
   const cvy_simd *simd = run->call->simd;
-  float *to = run->call->out + begin;
+  float *to = run->call->out[0] + begin;
   int64_t first = run->plan.p.accumulate ? 0 : 1;
   (void)slot;
   if (first > 0) memcpy(to, run->sums + begin, (size_t)(end - begin) * sizeof *to);

@@ -7,5 +7,5 @@ void cvy_cpu_epilogue(const cvy_cpu_call *call, float *out, int64_t channel, int
   float slope = p->conv.activation == CONVOY_IDENTITY     ? 1.0f
                 : p->conv.activation == CONVOY_LEAKY_RELU ? p->conv.slope
                                                           : 0.0f;
-  call->simd->epilogue(out, p->conv.has_bias ? call->bias[channel] : 0.0f, slope, length);
+  call->simd->epilogue(out, p->conv.has_bias ? call->in[2][channel] : 0.0f, slope, length);
 }

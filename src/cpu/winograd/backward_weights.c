@@ -38,7 +38,8 @@ static void transpose_row(const gradient_block *b, const cvy_cpu_winograd_piece 
   memset(to, 0, (size_t)(real.begin * pitch) * sizeof *to);
   memset(to + real.end * pitch, 0, (size_t)((count - real.end) * pitch) * sizeof *to);
   if (real.begin == real.end) return;
-  const float *x = b->run->call->a + (piece->image * p->conv.c + b->group * t->channels) * volume;
+  const float *x =
+      b->run->call->in[0] + (piece->image * p->conv.c + b->group * t->channels) * volume;
   b->run->call->simd->transpose(to + real.begin * pitch, pitch,
                                 x + h * p->conv.in[2] + left + real.begin, volume, t->channels,
                                 cvy_range_length(real));
@@ -74,7 +75,7 @@ static void transpose_dy(const gradient_block *b, const cvy_cpu_winograd_piece *
   const cvy_cpu_winograd_tiling *t = &b->run->plan.tiling;
   const cvy_problem *p = &t->p;
   int64_t volume = cvy_out_volume(p), top = piece->row * t->m, pitch = b->run->plan.pitch.array;
-  const float *dy = b->run->call->b +
+  const float *dy = b->run->call->in[1] +
                     (piece->image * p->conv.k + b->group * t->outputs + k) * volume +
                     top * p->conv.out[2];
   for (int64_t i = 0; i < cvy_min(t->m, p->conv.out[1] - top); i++, dy += p->conv.out[2]) {
@@ -183,7 +184,7 @@ static void put_output(const gradient_run *run, int64_t number, float *memory) {
                                                        .to_row = 3 * plan->row,
                                                        .to_column = plan->row,
                                                        .count = t->channels});
-  float *dw = run->call->out + number * t->channels * 9, *filters = memory + 9 * plan->row;
+  float *dw = run->call->out[0] + number * t->channels * 9, *filters = memory + 9 * plan->row;
   if (!t->p.accumulate) {
     simd->transpose(dw, 9, memory, plan->row, 9, t->channels);
     return;

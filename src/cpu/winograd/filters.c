@@ -15,7 +15,7 @@ static void collect(const cvy_cpu_winograd_maps_plan *plan, const cvy_cpu_call *
   /* In memory as [output][input] of the problem, which is mirrored for backward_data. */
   int64_t per_output = plan->mirrored ? 9 : 9 * t->channels;
   int64_t per_channel = plan->mirrored ? 9 * t->outputs : 9;
-  const float *w = call->b + group * t->outputs * t->channels * 9 + k * per_output;
+  const float *w = call->in[1] + group * t->outputs * t->channels * 9 + k * per_output;
   if (real < rows) memset(to, 0, (size_t)(9 * pitch) * sizeof *to);
   for (int64_t c = channels.begin; c < channels.end; c++, to += rows)
     call->simd->transpose(to, pitch, w + c * per_channel, per_output, real, 9);

@@ -76,15 +76,13 @@ static void run(const cvy_cpu_call *call) {
     cvy_cpu_winograd_maps(call);
 }
 
-const cvy_cpu_row cvy_cpu_winograd = {
-    {.name = "cpu.winograd",
-     .directions =
-         1u << CONVOY_FORWARD | 1u << CONVOY_BACKWARD_DATA | 1u << CONVOY_BACKWARD_WEIGHTS,
-     .accepts = accepts,
-     .workspace = bytes_for,
-     .params = parameters,
-     .defaults = defaults,
-     .pays = pays,
-     .error_growth = ERROR_GROWTH,
-     .error_reach = ERROR_REACH},
-    run};
+const cvy_cpu_row cvy_cpu_winograd = {{.name = "cpu.winograd",
+                                       .operations = CVY_CONV_FILTERED,
+                                       .accepts = accepts,
+                                       .workspace = bytes_for,
+                                       .params = parameters,
+                                       .defaults = defaults,
+                                       .pays = pays,
+                                       .error_growth = ERROR_GROWTH,
+                                       .error_reach = ERROR_REACH},
+                                      run};

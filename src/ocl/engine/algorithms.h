@@ -5,7 +5,7 @@
 #include "ocl/engine/launch.h"
 
 /* Enqueues a job; `scratch` is its workspace, as large as the algorithm asked for. */
-typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const bindings *arrays,
+typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const job_arrays *arrays,
                                 span scratch);
 launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm, run_strided_data,
     run_few_channels, run_long_rows, run_winograd;

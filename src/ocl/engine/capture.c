@@ -6,24 +6,21 @@
 
 #include "ocl/engine/device.h"
 
-void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const bindings *arrays,
+static const arena_piece *piece_of(cvy_device *device, cvy_operand operand) {
+  return arrays_find(&device->memory.arrays, operand.id)->piece;
+}
+
+void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const job_arrays *arrays,
                    const arena_piece *scratch) {
-  const struct {
-    uint64_t id;
-    const void *memory;
-  } operands[] = {[ORIGIN_A] = {job->a.id, arrays->a.memory},
-                  [ORIGIN_B] = {job->b.id, arrays->b.memory},
-                  [ORIGIN_BIAS] = {job->bias.id, arrays->bias.memory},
-                  [ORIGIN_OUT] = {job->out.id, arrays->out.memory}};
   memset(new, 0, offsetof(capture, launches));
-  new->b = job->b.id;
+  new->packs = job->in[1].id;
   new->pieces[ORIGIN_SCRATCH] = scratch;
   new->job.scratch_bytes = scratch ? scratch->bytes : 0;
   new->job.launches = new->launches;
-  for (size_t i = ORIGIN_A; i < CVY_COUNT(operands); i++) {
-    if (operands[i].memory)
-      new->pieces[i] = arrays_find(&device->memory.arrays, operands[i].id)->piece;
-  }
+  for (int32_t i = 0; i < CVY_MAX_INPUTS && arrays->in[i].memory; i++)
+    new->pieces[ORIGIN_IN + i] = piece_of(device, job->in[i]);
+  for (int32_t i = 0; i < CVY_MAX_OUTPUTS && arrays->out[i].memory; i++)
+    new->pieces[ORIGIN_OUT + i] = piece_of(device, job->out[i]);
   device->captured.capture = new;
 }
 
@@ -41,7 +38,7 @@ void capture_form(cvy_device *device, uint64_t id, const prepacked_form *form, i
                   const arena_piece *piece, bool fresh) {
   capture *on = device->captured.capture;
   if (!on) return;
-  if (id != on->b || on->pieces[ORIGIN_FORM]) on->invalid = true;
+  if (id != on->packs || on->pieces[ORIGIN_FORM]) on->invalid = true;
   on->pieces[ORIGIN_FORM] = piece;
   on->job.form = *form;
   on->job.form_bytes = bytes;
@@ -59,7 +56,7 @@ static bool is_inside(const arena_piece *piece, span at) {
 static captured_array array_of(capture *on, span at) {
   captured_array found = {0};
   if (!at.memory) return found;
-  for (int32_t i = ORIGIN_A; i < ORIGINS; i++) {
+  for (int32_t i = ORIGIN_IN; i < ORIGINS; i++) {
     if (!is_inside(on->pieces[i], at)) continue;
     if (found.origin) on->invalid = true;
     found = (captured_array){i, at.at - span_of(on->pieces[i]).at};

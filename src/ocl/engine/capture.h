@@ -8,7 +8,7 @@
 #define CAPTURED_LAUNCHES 16
 
 typedef struct capture {
-  uint64_t b; /* the array */
+  uint64_t packs; /* the array that a form may be made of */
   const arena_piece *pieces[ORIGINS];
   bool invalid; /* something was done that depends on more than the job */
   captured_job job;
@@ -17,7 +17,7 @@ typedef struct capture {
 
 /* Between begin and end, what is launched and which form is used is captured. capture_end: whether
  * all of it could be; then new->job can be kept. */
-void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const bindings *arrays,
+void capture_begin(cvy_device *device, capture *new, const cvy_job *job, const job_arrays *arrays,
                    const arena_piece *scratch);
 bool capture_end(cvy_device *device);
 void capture_launch(cvy_device *device, const launch *what, program_kernel *kernel,

@@ -9,12 +9,12 @@
 
 #define BUCKETS 256
 #define MOST_CAPTURED 1024
-/* A job's launches depend on the job up to its operands. */
-#define KEY_BYTES offsetof(cvy_job, a)
+/* A job's launches depend on what follows its arrays. */
+#define KEY_AT offsetof(cvy_job, algorithm)
 
 typedef struct entry {
   struct entry *next;
-  unsigned char key[KEY_BYTES];
+  cvy_job of; /* of it only what launches depend on */
   captured_job job;
   captured_launch launches[];
 } entry;
@@ -24,9 +24,22 @@ struct captured_table {
   int32_t count;
 };
 
+static const void *key_of(const cvy_job *job) {
+  return &job->algorithm;
+}
+
+static size_t key_bytes(const cvy_job *job) {
+  return cvy_job_size(job) - KEY_AT;
+}
+
+static bool is_same(const cvy_job *a, const cvy_job *b) {
+  size_t bytes = key_bytes(a);
+  return bytes == key_bytes(b) && memcmp(key_of(a), key_of(b), bytes) == 0;
+}
+
 static entry **link_of(struct captured_table *table, const cvy_job *job) {
-  entry **link = &table->bucket[cvy_hash_words(job, KEY_BYTES) % BUCKETS];
-  while (*link && memcmp((*link)->key, job, KEY_BYTES) != 0) link = &(*link)->next;
+  entry **link = &table->bucket[cvy_hash_words(key_of(job), key_bytes(job)) % BUCKETS];
+  while (*link && !is_same(&(*link)->of, job)) link = &(*link)->next;
   return link;
 }
 
@@ -66,7 +79,7 @@ void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *c
   entry **link = link_of(table, job);
   if (*link) drop(table, link);
   new->next = *link;
-  memcpy(new->key, job, KEY_BYTES);
+  memcpy(&new->of, job, cvy_job_size(job));
   new->job = *captured;
   new->job.launches = new->launches;
   memcpy(new->launches, captured->launches, bytes);
@@ -102,18 +115,18 @@ static convoy_status launch_all(cvy_device *device, const captured_job *known, c
 }
 
 bool captured_replay(cvy_device *device, const captured_job *known, const cvy_job *job,
-                     const bindings *arrays, span scratch, convoy_status *status) {
-  span origins[ORIGINS] = {
-      [ORIGIN_A] = arrays->a,     [ORIGIN_B] = arrays->b,     [ORIGIN_BIAS] = arrays->bias,
-      [ORIGIN_OUT] = arrays->out, [ORIGIN_SCRATCH] = scratch, [ORIGIN_FORM] = {NULL, 0}};
+                     const job_arrays *arrays, span scratch, convoy_status *status) {
+  span origins[ORIGINS] = {[ORIGIN_SCRATCH] = scratch};
+  memcpy(&origins[ORIGIN_IN], arrays->in, sizeof arrays->in);
+  memcpy(&origins[ORIGIN_OUT], arrays->out, sizeof arrays->out);
   bool fresh = false;
   *status = CONVOY_OK;
   if (known->form_bytes > 0) {
-    *status = prepacked_find(device, job->b.id, &known->form, known->form_bytes,
+    *status = prepacked_find(device, job->in[1].id, &known->form, known->form_bytes,
                              &origins[ORIGIN_FORM], &fresh);
   }
   if (!*status && fresh && !known->makes_form) {
-    prepacked_forget(device, arrays_find(&device->memory.arrays, job->b.id));
+    prepacked_forget(device, arrays_find(&device->memory.arrays, job->in[1].id));
     return false;
   }
   if (!*status) *status = launch_all(device, known, origins, fresh);

@@ -5,14 +5,13 @@
 #include "ocl/engine/launch.h"
 #include "ocl/engine/prepacked.h"
 
-/* The arrays of a job that its launches are given; ORIGIN_FORM is a prepacked operand made of b. */
+/* The arrays of a job that its launches are given; ORIGIN_FORM is a prepacked operand made of
+ * input 1. */
 enum {
   ORIGIN_NONE,
-  ORIGIN_A,
-  ORIGIN_B,
-  ORIGIN_BIAS,
-  ORIGIN_OUT,
-  ORIGIN_SCRATCH,
+  ORIGIN_IN,
+  ORIGIN_OUT = ORIGIN_IN + CVY_MAX_INPUTS,
+  ORIGIN_SCRATCH = ORIGIN_OUT + CVY_MAX_OUTPUTS,
   ORIGIN_FORM,
   ORIGINS
 };
@@ -53,6 +52,6 @@ void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *c
 void captured_close(cvy_device *device);
 /* Enqueues a job as before. False, with nothing enqueued: it needs more than was captured. */
 bool captured_replay(cvy_device *device, const captured_job *known, const cvy_job *job,
-                     const bindings *arrays, span scratch, convoy_status *status);
+                     const job_arrays *arrays, span scratch, convoy_status *status);
 
 #endif

@@ -43,8 +43,10 @@ static void tiles_options(const cvy_problem *problem, const cvy_ocl_depthwise_pl
   add_space(text, problem, true);
 }
 
-convoy_status run_depthwise(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_depthwise(cvy_device *device, const cvy_job *job, const job_arrays *given,
                             span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   const cvy_problem *problem = &job->problem;
   bool weights = cvy_ocl_is_weights(problem);
   cvy_ocl_depthwise_plan plan = cvy_ocl_depthwise_plan_for(problem, &device->facts, &job->params);

@@ -34,8 +34,10 @@ static int64_t items_per_row(const cvy_device *device, const cvy_problem *proble
   return together;
 }
 
-convoy_status run_direct(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_direct(cvy_device *device, const cvy_job *job, const job_arrays *given,
                          span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   (void)scratch;
   const cvy_problem *problem = &job->problem;
   int64_t items = cvy_ocl_group_items(&device->facts);

@@ -11,8 +11,10 @@ static const program_source source = {
     (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_space,
                           cvy_cl_reach, cvy_cl_few_channels, NULL}};
 
-convoy_status run_few_channels(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_few_channels(cvy_device *device, const cvy_job *job, const job_arrays *given,
                                span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   (void)scratch;
   const cvy_problem *problem = &job->problem;
   cvy_ocl_few_channels_plan plan =

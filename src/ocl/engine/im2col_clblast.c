@@ -223,8 +223,10 @@ static span columns_of(const cvy_problem *problem, const cvy_ocl_im2col_clblast_
   return problem->operation == CONVOY_BACKWARD_DATA ? arrays->out : arrays->a;
 }
 
-convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const job_arrays *given,
                                  span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   const cvy_problem *problem = &job->problem;
   char options[64];
   cvy_text text = cvy_text_in(options, sizeof options);

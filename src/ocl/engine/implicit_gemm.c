@@ -29,8 +29,10 @@ static void write_options(const cvy_problem *problem, const cvy_ocl_implicit_gem
   }
 }
 
-convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const job_arrays *given,
                                 span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   const cvy_problem *problem = &job->problem;
   bool weights = cvy_ocl_is_weights(problem);
   cvy_ocl_implicit_gemm_plan plan =

@@ -29,8 +29,10 @@ static void write_options(const cvy_problem *problem, const cvy_ocl_long_rows_pl
   add_space(text, problem, true);
 }
 
-convoy_status run_long_rows(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_long_rows(cvy_device *device, const cvy_job *job, const job_arrays *given,
                             span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   const cvy_problem *problem = &job->problem;
   bool weights = cvy_ocl_is_weights(problem);
   cvy_ocl_long_rows_plan plan = cvy_ocl_long_rows_plan_for(problem, &device->facts, &job->params);

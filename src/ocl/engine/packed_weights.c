@@ -24,7 +24,7 @@ convoy_status packed_weights(cvy_device *device, const cvy_job *job, const conv_
   sized.items = problem->conv.groups * taps * args->depth_up * args->rows_up;
   sized.block_channels = block_channels;
   bool fresh;
-  convoy_status status =
-      prepacked_find(device, job->b.id, &form, sized.items * (int64_t)sizeof(float), out, &fresh);
+  convoy_status status = prepacked_find(device, job->in[1].id, &form,
+                                        sized.items * (int64_t)sizeof(float), out, &fresh);
   return status || !fresh ? status : pack(device, problem, &sized, arrays->b, *out);
 }

@@ -14,7 +14,6 @@
 #include "ocl/long_rows.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
-#include "problem/conv/conv.h"
 
 /* Launch code by algorithm, not by row: the order is the table's business alone. */
 static const struct {
@@ -48,9 +47,8 @@ static const cvy_algorithm *algorithm_at(int32_t row) {
 static convoy_status check(const cvy_device *device, const cvy_job *job,
                            const cvy_algorithm *algorithm) {
   const cvy_problem *problem = &job->problem;
-  if (!algorithm || problem->operation < 0 || problem->operation >= CONVOY_DIRECTIONS ||
-      !(algorithm->directions & 1u << problem->operation)) {
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d has no direction %d",
+  if (!algorithm || !cvy_algorithm_does(algorithm, problem)) {
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d does not do operation %d",
                     (int)job->algorithm, (int)problem->operation);
   }
   char buffer[192];
@@ -64,34 +62,34 @@ static convoy_status check(const cvy_device *device, const cvy_job *job,
   return CONVOY_OK;
 }
 
-static convoy_status bind(cvy_device *device, const cvy_problem *problem, cvy_conv_array array,
-                          cvy_operand operand, span *out) {
+static convoy_status bind(cvy_device *device, cvy_operand operand, int64_t bytes, span *out) {
   array_entry *entry;
-  int64_t bytes = cvy_conv_count(problem, array) * (int64_t)sizeof(float);
   convoy_status status = find_array(device, operand.id, bytes, &entry);
   if (!status) *out = span_of(entry->piece);
   return status;
 }
 
 /* The result is about to change, and what was prepacked of it is not. */
-static void forget_result(cvy_device *device, const cvy_job *job) {
-  prepacked_forget(device, arrays_find(&device->memory.arrays, job->out.id));
+static convoy_status bind_result(cvy_device *device, const cvy_job *job, int32_t i, span *out) {
+  int64_t bytes = cvy_problem_output_bytes(&job->problem, i);
+  convoy_status status = bind(device, job->out[i], bytes, out);
+  if (!status) prepacked_forget(device, arrays_find(&device->memory.arrays, job->out[i].id));
+  return status;
 }
 
-static convoy_status bind_all(cvy_device *device, const cvy_job *job, bindings *out) {
+static convoy_status bind_all(cvy_device *device, const cvy_job *job, job_arrays *out) {
   const cvy_problem *problem = &job->problem;
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  convoy_status status = bind(device, problem, operands.a, job->a, &out->a);
-  if (!status && operands.has_b) status = bind(device, problem, operands.b, job->b, &out->b);
-  if (!status && problem->conv.has_bias)
-    status = bind(device, problem, CVY_BIAS, job->bias, &out->bias);
-  if (!status) status = bind(device, problem, operands.out, job->out, &out->out);
-  if (!status) forget_result(device, job);
+  int32_t inputs = cvy_problem_inputs(problem), outputs = cvy_problem_outputs(problem);
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < inputs && !status; i++)
+    status = bind(device, job->in[i], cvy_problem_input_bytes(problem, i), &out->in[i]);
+  for (int32_t i = 0; i < outputs && !status; i++)
+    status = bind_result(device, job, i, &out->out[i]);
   return status;
 }
 
 static convoy_status launch_job(cvy_device *device, const cvy_job *job,
-                                const cvy_algorithm *algorithm, const bindings *arrays,
+                                const cvy_algorithm *algorithm, const job_arrays *arrays,
                                 span scratch) {
   for (size_t i = 0; i < CVY_COUNT(launches); i++)
     if (launches[i].algorithm == algorithm) return launches[i].run(device, job, arrays, scratch);
@@ -99,7 +97,7 @@ static convoy_status launch_job(cvy_device *device, const cvy_job *job,
 }
 
 static convoy_status launch_and_capture(cvy_device *device, const cvy_job *job,
-                                        const bindings *arrays, const arena_piece *piece) {
+                                        const job_arrays *arrays, const arena_piece *piece) {
   capture new;
   capture_begin(device, &new, job, arrays, piece);
   convoy_status status = launch_job(device, job, algorithm_at(job->algorithm), arrays,
@@ -116,7 +114,7 @@ static int64_t scratch_of(const cvy_device *device, const cvy_job *job) {
 
 /* The workspace goes back as soon as its last user is enqueued: the queue is in order. */
 static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
-                                      const captured_job *known, const bindings *arrays) {
+                                      const captured_job *known, const job_arrays *arrays) {
   arena_piece *piece = NULL;
   int64_t bytes = known ? known->scratch_bytes : scratch_of(device, job);
   convoy_status status = bytes > 0 ? memory_take(device, bytes, &piece) : CONVOY_OK;
@@ -128,23 +126,22 @@ static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
   return status;
 }
 
-/* Without images there is nothing to sum: gradients of weights and bias are zero or stay. */
 static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
-  cvy_conv_array out = cvy_conv_operands_of(&job->problem).out;
-  int64_t count = cvy_conv_count(&job->problem, out);
-  if (job->problem.accumulate || count == 0) return CONVOY_OK;
-  span at;
-  convoy_status status = bind(device, &job->problem, out, job->out, &at);
-  if (status) return status;
-  forget_result(device, job);
-  return fill_zero(device, at, count * (int64_t)sizeof(float));
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < cvy_problem_outputs(&job->problem) && !status; i++) {
+    span at;
+    if (!cvy_problem_zeroes(&job->problem, i)) continue;
+    status = bind_result(device, job, i, &at);
+    if (!status) status = fill_zero(device, at, cvy_problem_output_bytes(&job->problem, i));
+  }
+  return status;
 }
 
 static convoy_status run(cvy_device *device, const cvy_job *job) {
-  if (job->problem.conv.n == 0) return run_empty(device, job);
+  if (cvy_problem_empty(&job->problem)) return run_empty(device, job);
   const captured_job *known = captured_find(device, job);
   convoy_status status = known ? CONVOY_OK : check(device, job, algorithm_at(job->algorithm));
-  bindings arrays = {0};
+  job_arrays arrays = {0};
   if (!status) status = bind_all(device, job, &arrays);
   if (!status) status = run_with_scratch(device, job, known, &arrays);
   if (!status) flush_burst(device);
@@ -160,12 +157,12 @@ convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticke
  * cannot be interrupted: the lane ends its process instead. */
 convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)interrupt;
-  if (job->problem.conv.n == 0) return CONVOY_OK;
+  if (cvy_problem_empty(&job->problem)) return CONVOY_OK;
   const cvy_algorithm *algorithm = algorithm_at(job->algorithm);
   convoy_status status = check(device, job, algorithm);
   if (status) return status;
   device->programs.dry_run = true;
-  status = launch_job(device, job, algorithm, &(bindings){0}, (span){NULL, 0});
+  status = launch_job(device, job, algorithm, &(job_arrays){0}, (span){NULL, 0});
   device->programs.dry_run = false;
   return status;
 }

@@ -12,8 +12,10 @@ static const program_source source = {
     "strided_data.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue,
                                              cvy_cl_space, cvy_cl_tile, cvy_cl_strided_data, NULL}};
 
-convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_strided_data(cvy_device *device, const cvy_job *job, const job_arrays *given,
                                span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   const cvy_problem *problem = &job->problem;
   cvy_ocl_strided_data_plan plan = cvy_ocl_strided_data_plan_for(problem, &job->params);
   conv_args args = args_of_product(problem, &plan.product);

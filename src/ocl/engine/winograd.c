@@ -142,7 +142,7 @@ static convoy_status find_weights(winograd_run *run) {
       {run->problem->operation, plan->tile, run->problem->conv.groups, plan->product.rows,
        plan->product.rows_up, plan->product.depth, plan->product.depth_up}};
   bool fresh = false;
-  convoy_status status = prepacked_find(run->device, run->job->b.id, &form,
+  convoy_status status = prepacked_find(run->device, run->job->in[1].id, &form,
                                         plan->weights * (int64_t)sizeof(float), &run->a, &fresh);
   if (status || !fresh) return status;
   conv_args args = run->args;
@@ -235,8 +235,10 @@ static convoy_status run_pieces(const winograd_run *run) {
   return status;
 }
 
-convoy_status run_winograd(cvy_device *device, const cvy_job *job, const bindings *arrays,
+convoy_status run_winograd(cvy_device *device, const cvy_job *job, const job_arrays *given,
                            span scratch) {
+  bindings all = bindings_of(given);
+  const bindings *arrays = &all;
   cvy_ocl_winograd_plan plan =
       cvy_ocl_winograd_plan_for(&job->problem, &device->facts, &job->params);
   cvy_problem convolution = carried_out(&job->problem);

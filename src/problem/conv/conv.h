@@ -12,6 +12,12 @@
 extern const cvy_operation cvy_conv_forward, cvy_conv_backward_data, cvy_conv_backward_weights,
     cvy_conv_backward_bias;
 
+/* Sets of them: with a filter and results per image, with a filter, all. */
+#define CVY_CONV_MAPS \
+  (CVY_OPERATION_BIT(CVY_CONV_FORWARD) | CVY_OPERATION_BIT(CVY_CONV_BACKWARD_DATA))
+#define CVY_CONV_FILTERED (CVY_CONV_MAPS | CVY_OPERATION_BIT(CVY_CONV_BACKWARD_WEIGHTS))
+#define CVY_CONV_ALL (CVY_CONV_FILTERED | CVY_OPERATION_BIT(CVY_CONV_BACKWARD_BIAS))
+
 /* Which array of a problem: x [n][c][in], w [k][c/groups][filter], y [n][k][out], bias [channels of
  * the direction's output]. */
 typedef enum cvy_conv_array { CVY_X, CVY_W, CVY_Y, CVY_BIAS } cvy_conv_array;
