@@ -1,37 +1,22 @@
-/* From the arguments of a public operation to a problem and its operands. */
+/* The one entry of public operations, whatever they are: a problem, which the operation's own
+ * public functions have made, and its operands. */
 #ifndef CVY_OPERATION_H
 #define CVY_OPERATION_H
 
 #include "core/tensor.h"
 
-/* Operands in the order of the public calls: first and second are read, out is written.
- *   forward           x, w, y
- *   backward_data     dy, w, dx
- *   backward_weights  x, dy, dw
- *   backward_bias     dy, -, db */
-typedef struct cvy_host_operation {
-  convoy_direction direction;
-  const convoy_conv *conv;
-  const int64_t *x_shape, *w_shape;
-  const float *first, *second, *bias;
-  const convoy_epilogue *epilogue;
-  float beta;
-  float *out;
-} cvy_host_operation;
-
-typedef struct cvy_tensor_operation {
-  convoy_direction direction;
-  const convoy_conv *conv;
-  const convoy_tensor *first, *second, *bias;
-  const convoy_epilogue *epilogue;
-  float beta;
-  convoy_tensor *out;
-} cvy_tensor_operation;
-
-/* `run` may be NULL; its struct_size has been checked. The context's lock is held. */
-convoy_status cvy_operate_host(convoy_context *context, const cvy_host_operation *operation,
-                               convoy_run *run);
-convoy_status cvy_operate_tensors(convoy_context *context, const cvy_tensor_operation *operation,
+/* As many inputs and outputs as the problem's row says, in its order, none NULL. What is added to
+ * is in out[0]. An input may be an output, too; no two outputs are one. `run` may be NULL; its
+ * struct_size has been checked. The context's lock is held. */
+convoy_status cvy_operate_host(convoy_context *context, const cvy_problem *problem,
+                               const float *const in[], float *const out[], convoy_run *run);
+convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *problem,
+                                  const convoy_tensor *const in[], convoy_tensor *const out[],
                                   convoy_run *run);
+
+/* For public functions that look at tensors before: ERR_ARGUMENT for one of another context. NULL
+ * is none of any. */
+convoy_status cvy_check_owners(const convoy_context *context, const convoy_tensor *const tensors[],
+                               int32_t count);
 
 #endif

@@ -1,5 +1,5 @@
-/* src/problem/conv: from the public call to a problem of rank 3 that is never transposed; its counts, work
- * and the call it stands for. */
+/* src/problem/conv: from the public call to a problem of rank 3 that is never transposed; its
+ * counts, work and the call it stands for. */
 #include "problem/conv/conv.h"
 
 #include <string.h>

@@ -8,24 +8,26 @@ void cvy_note_engine(convoy_context *context, const cvy_engine *engine, const cv
   context->call.choice = *choice;
 }
 
-convoy_status cvy_compute(convoy_context *context, const cvy_problem *problem, const float *a,
-                          const float *b, const float *bias, float *out) {
+static void set_arrays(cvy_job *job, const float *const in[], float *const out[]) {
+  int32_t inputs = cvy_problem_inputs(&job->problem), outputs = cvy_problem_outputs(&job->problem);
+  for (int32_t i = 0; i < inputs; i++) job->in[i].host = (float *)(uintptr_t)in[i];
+  for (int32_t i = 0; i < outputs; i++) job->out[i].host = out[i];
+}
+
+convoy_status cvy_compute(convoy_context *context, const cvy_problem *problem,
+                          const float *const in[], float *const out[]) {
   const cvy_engine *engine = &context->cpu;
   cvy_choice choice;
+  cvy_job job;
   convoy_status status = cvy_choose(&context->chooser, engine, problem, &choice);
   if (status) return status;
-  cvy_job job = {.problem = *problem,
-                 .algorithm = choice.row,
-                 .params = choice.params,
-                 .in[0].host = (float *)(uintptr_t)a,
-                 .in[1].host = (float *)(uintptr_t)b,
-                 .in[2].host = (float *)(uintptr_t)bias,
-                 .out[0].host = out};
-  const float *const inputs[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
-  cvy_watch_arrays(context, problem, inputs);
+  cvy_job_set(&job, problem, choice.row, &choice.params);
+  set_arrays(&job, in, out);
+  cvy_watch_given(context, problem, in, out);
   status = engine->backend->run(engine->device, &job, NULL);
   if (status) return status;
   cvy_note_engine(context, engine, &choice);
-  cvy_watch_result(context, problem, out);
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++)
+    cvy_watch_result(context, problem, i, out[i]);
   return CONVOY_OK;
 }

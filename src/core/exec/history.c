@@ -5,21 +5,22 @@
  * are cut sooner, since each link holds a whole earlier sum. */
 enum { DEEPEST = 64, MOST_ACCUMULATED = 8 };
 
-static int32_t depth_behind(const cvy_op *op) {
+static int32_t depth_behind(const cvy_node *node) {
   int32_t deepest = 0;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
-    const cvy_store *input = cvy_op_input(op, i);
-    if (input && input->depth > deepest) deepest = input->depth;
+  for (int32_t i = 0; i < node->inputs; i++) {
+    if (node->input[i]->depth > deepest) deepest = node->input[i]->depth;
   }
   return deepest;
 }
 
-void cvy_history_keep(cvy_store *store, const cvy_op *op) {
-  store->history = *op;
-  store->has_history = true;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_hold(cvy_op_input(op, i));
-  store->depth = 1 + depth_behind(op);
-  store->accumulated = op->prior ? 1 + op->prior->accumulated : 0;
+void cvy_history_keep(cvy_node *node, cvy_store *const out[]) {
+  const cvy_store *prior = cvy_node_prior(node);
+  int32_t depth = 1 + depth_behind(node);
+  for (int32_t i = 0; i < node->outputs; i++) {
+    cvy_store_remember(out[i], node, i);
+    out[i]->depth = depth;
+    out[i]->accumulated = prior && i == 0 ? 1 + prior->accumulated : 0;
+  }
 }
 
 bool cvy_history_is_long(const cvy_store *store) {
@@ -32,7 +33,7 @@ static cvy_store *oldest_committable(const convoy_context *context) {
   cvy_store *oldest = NULL;
   for (cvy_store *each = context->stores; each; each = each->next) {
     bool a_tensors = each->references > each->held;
-    if (a_tensors && each->has_history && !each->status) oldest = each;
+    if (a_tensors && each->history && !each->status) oldest = each;
   }
   return oldest;
 }

@@ -4,8 +4,9 @@
 
 #include "core/exec/store.h"
 
-/* Remembers how `store` was made. It ends when the host has its values (cvy_store_publish). */
-void cvy_history_keep(cvy_store *store, const cvy_op *op);
+/* Remembers how the node's results were made. It ends for each when the host has its values
+ * (cvy_store_publish). */
+void cvy_history_keep(cvy_node *node, cvy_store *const out[]);
 /* Whether so much stands behind the store that it is to be read back, which cuts the chain. */
 bool cvy_history_is_long(const cvy_store *store);
 /* While histories hold more memory than options.history_limit: the store whose values the host

@@ -54,10 +54,6 @@ convoy_status cvy_upload(cvy_store *store) {
 
 /* -------------------------------------------------------------------------------- operations */
 
-static uint64_t array_of(const cvy_store *store) {
-  return store ? store->array : 0;
-}
-
 /* NaN in a result that is to be verified: what is not written shows. */
 static convoy_status poison(cvy_store *out) {
   float *values;
@@ -69,35 +65,38 @@ static convoy_status poison(cvy_store *out) {
   return checked(out->context, status);
 }
 
-/* What the operation's output holds before it: what is added to, or nothing that counts. */
-static convoy_status prepare(const cvy_op *op, cvy_store *out) {
+/* What output `i` holds before: what is added to, or nothing that counts. */
+static convoy_status prepare(const cvy_node *node, int32_t i, cvy_store *out) {
+  const cvy_store *prior = i == 0 ? cvy_node_prior(node) : NULL;
   convoy_status status = allocate(out);
   if (status) return status;
-  if (!op->prior) return out->unproven ? poison(out) : CONVOY_OK;
-  return checked(out->context,
-                 cvy_device_copy(out->context, op->prior->array, out->array, out->bytes));
+  if (!prior) return node->unproven ? poison(out) : CONVOY_OK;
+  return checked(out->context, cvy_device_copy(out->context, prior->array, out->array, out->bytes));
 }
 
-static convoy_status run(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
-                         cvy_store *out) {
-  cvy_job job = {.problem = op->problem,
-                 .algorithm = choice->row,
-                 .params = choice->params,
-                 .in[0].id = array_of(op->a),
-                 .in[1].id = array_of(op->b),
-                 .in[2].id = array_of(op->bias),
-                 .out[0].id = out->array};
-  convoy_status status = cvy_device_run(context, &job, out->bytes);
-  out->ticket = context->last_ticket;
+static convoy_status run(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
+                         cvy_store *const out[]) {
+  cvy_job job;
+  int64_t bytes = 0;
+  cvy_job_set(&job, &node->problem, choice->row, &choice->params);
+  for (int32_t i = 0; i < cvy_problem_inputs(&node->problem); i++)
+    job.in[i].id = node->input[i]->array;
+  for (int32_t i = 0; i < node->outputs; i++) {
+    job.out[i].id = out[i]->array;
+    bytes += out[i]->bytes;
+  }
+  convoy_status status = cvy_device_run(context, &job, bytes);
+  for (int32_t i = 0; i < node->outputs; i++) out[i]->ticket = context->last_ticket;
   cvy_blackbox_launched(context);
   return checked(context, status);
 }
 
-convoy_status cvy_launch(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
-                         cvy_store *out) {
-  convoy_status status = prepare(op, out);
-  if (!status) status = run(context, op, choice, out);
-  if (status) cvy_store_leave_device(out);
+convoy_status cvy_launch(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
+                         cvy_store *const out[]) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < node->outputs && !status; i++) status = prepare(node, i, out[i]);
+  if (!status) status = run(context, node, choice, out);
+  for (int32_t i = 0; i < node->outputs && status; i++) cvy_store_leave_device(out[i]);
   return status;
 }
 

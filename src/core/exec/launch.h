@@ -14,8 +14,8 @@ void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
 /* Gives the store, whose values the host has or which is zero, a copy on the device. */
 convoy_status cvy_upload(cvy_store *store);
 /* Enqueues the operation, whose inputs are all there; `out` has its values on the device then. */
-convoy_status cvy_launch(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
-                         cvy_store *out);
+convoy_status cvy_launch(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
+                         cvy_store *const out[]);
 /* Waits for everything up to `ticket`. ERR_INTERRUPTED if the call may be interrupted and was. */
 convoy_status cvy_await(convoy_context *context, uint64_t ticket);
 /* Waits for the store's values and copies them out; `to` is undefined on failure. */

@@ -8,7 +8,6 @@
 #include "core/exec/device.h"
 #include "core/exec/launch.h"
 #include "core/exec/values.h"
-#include "problem/conv/conv.h"
 
 enum { MOST_PIECES = 64 };
 
@@ -28,16 +27,18 @@ static void evict(convoy_context *context) {
   }
 }
 
-/* Whether the array has a part for each image; the others are the same for all of them. */
-static bool per_image(cvy_conv_array array) {
-  return array == CVY_X || array == CVY_Y;
+static int64_t images_of(const cvy_problem *problem) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->images ? row->images(problem) : 1;
 }
 
-/* The images' part of an operand, with a reference; NULL if there is none, or no memory. */
-static cvy_store *part_of(const cvy_problem *problem, cvy_store *whole, cvy_conv_array array,
-                          image_range images) {
-  if (!whole || !per_image(array) || images.count == problem->conv.n) return cvy_store_keep(whole);
-  int64_t bytes = whole->bytes / problem->conv.n;
+/* The images' part of what the node reads, with a reference; NULL: no memory. */
+static cvy_store *part_of(const cvy_node *node, int32_t i, image_range images) {
+  int64_t all = images_of(&node->problem);
+  cvy_store *whole = node->input[i];
+  bool same = images.count == all || !cvy_problem_input(&node->problem, i).per_image;
+  if (same) return cvy_store_keep(whole);
+  int64_t bytes = whole->bytes / all;
   const char *from = (const char *)whole->host + images.first * bytes;
   return cvy_store_borrow(whole->context, (const float *)(const void *)from, images.count * bytes);
 }
@@ -59,80 +60,138 @@ static convoy_status choose_least(convoy_context *context, const cvy_problem *pr
   return CONVOY_OK;
 }
 
-static convoy_status run_part(convoy_context *context, const cvy_op *part, bool least,
-                              cvy_store *out) {
+static convoy_status run_part(convoy_context *context, cvy_node *part, bool least,
+                              cvy_store *const out[]) {
   cvy_choice choice;
   convoy_status status =
       least ? choose_least(context, &part->problem, &choice)
             : cvy_choose(&context->chooser, &context->device, &part->problem, &choice);
   if (!status) status = cvy_perform_chosen(context, part, &choice, out);
-  if (!status && !out->host) status = cvy_await(context, out->ticket);
-  return status ? status : cvy_store_fetch(out);
-}
-
-/* `sum` is the store that sums have come to so far, NULL for results that lie side by side and
- * before the first piece; *out gets the piece's result. */
-static convoy_status run_piece(convoy_context *context, const cvy_op *op, image_range images,
-                               cvy_store *sum, bool least, cvy_store **out) {
-  cvy_conv_operands operands = cvy_conv_operands_of(&op->problem);
-  cvy_op part = {
-      .problem = op->problem,
-      .a = part_of(&op->problem, op->a, operands.a, images),
-      .b = part_of(&op->problem, op->b, operands.b, images),
-      .bias = cvy_store_keep(op->bias),
-      .prior = sum ? cvy_store_keep(sum) : part_of(&op->problem, op->prior, operands.out, images)};
-  part.problem.conv.n = images.count;
-  part.problem.accumulate = part.prior != NULL;
-  int64_t count = cvy_conv_count(&part.problem, operands.out);
-  *out = cvy_store_new(context, count * (int64_t)sizeof(float));
-  bool complete = *out && !part.a == !op->a && !part.b == !op->b && (!op->prior || part.prior);
-  convoy_status status = complete ? run_part(context, &part, least, *out) : CONVOY_ERR_MEMORY;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_drop(cvy_op_input(&part, i));
+  for (int32_t i = 0; i < part->outputs && !status; i++) {
+    if (!out[i]->host) status = cvy_await(context, out[i]->ticket);
+    if (!status) status = cvy_store_fetch(out[i]);
+  }
   return status;
 }
 
-static convoy_status run_pieces(convoy_context *context, const cvy_op *op, effort how,
-                                float *values) {
-  bool sums = !per_image(cvy_conv_operands_of(&op->problem).out);
-  int64_t n = op->problem.conv.n, each = (n + how.pieces - 1) / how.pieces;
+/* A piece of an operation: which images, and what their sums go on from, NULL for results that lie
+ * side by side and before the first piece. */
+typedef struct piece {
+  image_range images;
+  cvy_store *sum;
+  cvy_problem problem;
+  cvy_store *input[CVY_MOST_READ], *output[CVY_MAX_OUTPUTS];
+} piece;
+
+static void drop_all(cvy_store **stores, int32_t count) {
+  for (int32_t i = 0; i < count; i++) {
+    cvy_store_drop(stores[i]);
+    stores[i] = NULL;
+  }
+}
+
+static void make_problem(const cvy_node *node, piece *p) {
+  cvy_problem_copy(&p->problem, &node->problem);
+  if (p->images.count != images_of(&node->problem))
+    cvy_operation_of(&node->problem)->set_images(&p->problem, p->images.count);
+  p->problem.accumulate = node->problem.accumulate || p->sum;
+}
+
+/* False: memory ran out; what there is has to be dropped all the same. */
+static bool make_stores(convoy_context *context, const cvy_node *node, piece *p) {
+  int32_t inputs = cvy_problem_inputs(&p->problem);
+  bool complete = true;
+  for (int32_t i = 0; i < cvy_problem_reads(&p->problem); i++) {
+    bool goes_on = i == inputs && p->sum;
+    p->input[i] = goes_on ? cvy_store_keep(p->sum) : part_of(node, i, p->images);
+    complete = complete && p->input[i];
+  }
+  for (int32_t i = 0; i < node->outputs; i++) {
+    p->output[i] = cvy_store_new(context, cvy_problem_output_bytes(&p->problem, i));
+    complete = complete && p->output[i];
+  }
+  return complete;
+}
+
+/* p->output gets the piece's results, whether it succeeds or not. */
+static convoy_status run_piece(convoy_context *context, const cvy_node *node, bool least,
+                               piece *p) {
+  make_problem(node, p);
+  bool complete = make_stores(context, node, p);
+  cvy_node *part = complete ? cvy_node_new(&p->problem, p->input) : NULL;
+  convoy_status status = part ? run_part(context, part, least, p->output) : CONVOY_ERR_MEMORY;
+  drop_all(p->input, CVY_MOST_READ);
+  cvy_node_drop(part);
+  return status;
+}
+
+static void copy_results(const cvy_node *node, const piece *p, float *const values[]) {
+  int64_t all = images_of(&node->problem);
+  for (int32_t i = 0; i < node->outputs; i++) {
+    const cvy_store *out = p->output[i];
+    bool per_image = cvy_problem_output(&node->problem, i).per_image;
+    int64_t bytes = cvy_problem_output_bytes(&node->problem, i);
+    int64_t at = per_image && p->images.count < all ? bytes / all * p->images.first : 0;
+    memcpy((char *)values[i] + at, out->host, (size_t)out->bytes);
+  }
+}
+
+static convoy_status run_pieces(convoy_context *context, const cvy_node *node, effort how,
+                                float *const values[]) {
+  bool sums = cvy_operation_of(&node->problem)->batch == CVY_BATCH_SUMMED;
+  int64_t n = images_of(&node->problem), each = (n + how.pieces - 1) / how.pieces;
   cvy_store *sum = NULL;
   convoy_status status = CONVOY_OK;
   for (int64_t first = 0; first < n && !status; first += each) {
-    image_range images = {first, n - first < each ? n - first : each};
-    cvy_store *out;
-    status = run_piece(context, op, images, sum, how.least_workspace, &out);
-    if (!status) memcpy(values, out->host, (size_t)out->bytes);
-    if (!status && !sums) values += out->bytes / (int64_t)sizeof(float);
+    piece p = {.images = {first, n - first < each ? n - first : each}, .sum = sum};
+    status = run_piece(context, node, how.least_workspace, &p);
+    if (!status) copy_results(node, &p, values);
     cvy_store_drop(sum);
-    sum = sums && !status ? cvy_store_keep(out) : NULL;
-    cvy_store_drop(out);
+    sum = sums && !status ? cvy_store_keep(p.output[0]) : NULL;
+    drop_all(p.output, node->outputs);
   }
   cvy_store_drop(sum);
   return status;
 }
 
+static int64_t most_pieces(const cvy_problem *problem) {
+  int64_t images = images_of(problem);
+  if (cvy_operation_of(problem)->batch == CVY_BATCH_COUPLED) return 1;
+  return images < MOST_PIECES ? images : MOST_PIECES;
+}
+
+static convoy_status refuse_pieces(const cvy_problem *problem) {
+  char text[CONVOY_PROBLEM_TEXT];
+  cvy_problem_text(problem, text, sizeof(text));
+  return cvy_fail(CONVOY_ERR_MEMORY,
+                  "%s is not carried out in pieces: its images depend on one another", text);
+}
+
 /* Ever less memory, until the status is another. */
-static convoy_status try_harder(convoy_context *context, const cvy_op *op, effort *how,
-                                float *values) {
+static convoy_status try_harder(convoy_context *context, const cvy_node *node, effort *how,
+                                float *const values[]) {
+  bool coupled = cvy_operation_of(&node->problem)->batch == CVY_BATCH_COUPLED;
   convoy_status status = CONVOY_ERR_MEMORY;
   *how = (effort){1, false};
   while (status == CONVOY_ERR_MEMORY && cvy_device_ready(context)) {
     evict(context);
-    status = run_pieces(context, op, *how, values);
+    status = run_pieces(context, node, *how, values);
     if (status != CONVOY_ERR_MEMORY) break;
     if (how->least_workspace) how->pieces *= 2;
     how->least_workspace = true;
-    if (how->pieces > op->problem.conv.n || how->pieces > MOST_PIECES) break;
+    if (how->pieces <= most_pieces(&node->problem)) continue;
+    return coupled ? refuse_pieces(&node->problem) : status;
   }
   return status;
 }
 
-convoy_status cvy_low_memory_run(convoy_context *context, const cvy_op *op, float *values) {
+convoy_status cvy_low_memory_run(convoy_context *context, const cvy_node *node,
+                                 float *const values[]) {
   effort how;
-  convoy_status status = cvy_op_fetch(op);
+  convoy_status status = cvy_node_fetch(node);
   if (status) return status;
   context->low_memory = true;
-  status = try_harder(context, op, &how, values);
+  status = try_harder(context, node, &how, values);
   context->low_memory = false;
   if (status) return status;
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_MEMORY, "",

@@ -7,8 +7,10 @@
 
 /* Gives up what is on the device and on the host too, then takes the algorithm that needs the least
  * scratch memory, then splits the batch into ever more pieces, until the operation goes through;
- * that is reported. `values` gets the result. ERR_MEMORY if nothing helped, or what else the device
- * fails with; `values` is undefined then. */
-convoy_status cvy_low_memory_run(convoy_context *context, const cvy_op *op, float *values);
+ * that is reported. A batch whose images depend on one another is never split. `values` gets the
+ * results. ERR_MEMORY if nothing helped, or what else the device fails with; `values` is undefined
+ * then. */
+convoy_status cvy_low_memory_run(convoy_context *context, const cvy_node *node,
+                                 float *const values[]);
 
 #endif

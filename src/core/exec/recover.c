@@ -88,7 +88,7 @@ convoy_status cvy_recover_wrong(cvy_store *store, uint64_t first) {
   note_fault(context, CONVOY_ERR_WRONG, sentence);
   context->health.wrong_results++;
   cvy_report(context, CONVOY_EVENT_FAULT, CONVOY_ERR_WRONG,
-             cvy_chosen(engine, &store->choice)->name, "%s computed wrongly: %s",
+             cvy_chosen(engine, &store->history->choice)->name, "%s computed wrongly: %s",
              engine->facts.info.id, sentence);
   cvy_attribute_fault(context, store->ticket, CONVOY_ERR_WRONG, sentence);
   cvy_stores_void(context, first, CONVOY_ERR_WRONG, sentence);

@@ -11,7 +11,6 @@
 #include "core/tune/precompile.h"
 #include "core/verify/nan_watch.h"
 #include "os/os.h"
-#include "problem/conv/conv.h"
 
 static void count(convoy_context *context, bool as_asked) {
   context->health.operations++;
@@ -20,31 +19,37 @@ static void count(convoy_context *context, bool as_asked) {
 
 /* -------------------------------------------------------------------------------- device */
 
-static convoy_status run_in_low_memory(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  float *values;
-  convoy_status status = cvy_values_new(out, &values);
-  if (status) return status;
-  status = cvy_low_memory_run(context, op, values);
+static void drop_values(cvy_store *const out[], int32_t count, float *values[]) {
+  for (int32_t i = 0; i < count; i++) cvy_values_drop(out[i], values[i]);
+}
+
+static convoy_status run_in_low_memory(convoy_context *context, const cvy_node *node,
+                                       cvy_store *const out[]) {
+  float *values[CVY_MAX_OUTPUTS] = {NULL};
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < node->outputs && !status; i++)
+    status = cvy_values_new(out[i], &values[i]);
+  if (!status) status = cvy_low_memory_run(context, node, values);
   if (status) {
-    cvy_values_drop(out, values);
+    drop_values(out, node->outputs, values);
     return status;
   }
-  cvy_store_publish(out, values);
+  for (int32_t i = 0; i < node->outputs; i++) cvy_store_publish(out[i], values[i]);
   return CONVOY_OK;
 }
 
 /* What does not go through for lack of memory is tried again with less. */
-static convoy_status try_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
+static convoy_status try_device(convoy_context *context, cvy_node *node, cvy_store *const out[]) {
   cvy_choice choice;
   int32_t faults = context->call.faults;
   int64_t choices = context->chooser.choices;
-  cvy_watch_inputs(context, op);
-  convoy_status status = cvy_choose(&context->chooser, &context->device, &op->problem, &choice);
+  cvy_watch_inputs(context, node);
+  convoy_status status = cvy_choose(&context->chooser, &context->device, &node->problem, &choice);
   bool is_first = context->chooser.choices > choices;
-  if (!status) status = cvy_perform_chosen(context, op, &choice, out);
-  if (!status && is_first) cvy_precompile_passes(context, &op->problem, &choice);
+  if (!status) status = cvy_perform_chosen(context, node, &choice, out);
+  if (!status && is_first) cvy_precompile_passes(context, &node->problem, &choice);
   bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;
-  return starved && context->options.failover ? run_in_low_memory(context, op, out) : status;
+  return starved && context->options.failover ? run_in_low_memory(context, node, out) : status;
 }
 
 /* No row of the device takes the problem, and none was asked for by name. */
@@ -52,15 +57,15 @@ static bool refused(const convoy_context *context, convoy_status status) {
   return status == CONVOY_ERR_UNSUPPORTED && !context->chooser.forced[0];
 }
 
-static convoy_status compute_instead(convoy_context *context, const cvy_op *op, cvy_store *out,
-                                     bool faulted) {
+static convoy_status compute_instead(convoy_context *context, const cvy_node *node,
+                                     cvy_store *const out[], bool faulted) {
   char why[256];
   cvy_text_copy(why, sizeof(why), cvy_last_error());
-  convoy_status status = cvy_compute_store(context, op, out);
+  convoy_status status = cvy_compute_stores(context, node, out);
   if (status) return status;
   if (faulted) {
-    cvy_report_failover(context, &op->problem);
-  } else if (cvy_degradation_is_unreported(context, &op->problem)) {
+    cvy_report_failover(context, &node->problem);
+  } else if (cvy_degradation_is_unreported(context, &node->problem)) {
     cvy_report(context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_UNSUPPORTED, "", "the CPU computes: %s",
                why);
   }
@@ -68,25 +73,26 @@ static convoy_status compute_instead(convoy_context *context, const cvy_op *op, 
   return CONVOY_OK;
 }
 
-static convoy_status perform_on_device(convoy_context *context, const cvy_op *op, cvy_store *out) {
+static convoy_status perform_on_device(convoy_context *context, cvy_node *node,
+                                       cvy_store *const out[]) {
   int32_t faults = context->call.faults;
-  convoy_status status = try_device(context, op, out);
+  convoy_status status = try_device(context, node, out);
   if (!status) {
     count(context, true);
     return CONVOY_OK;
   }
   bool faulted = context->call.faults > faults;
   bool elsewhere = context->options.failover && (faulted || refused(context, status));
-  return elsewhere ? compute_instead(context, op, out, faulted) : status;
+  return elsewhere ? compute_instead(context, node, out, faulted) : status;
 }
 
-convoy_status cvy_perform(convoy_context *context, const cvy_op *op, cvy_store *out) {
+convoy_status cvy_perform(convoy_context *context, cvy_node *node, cvy_store *const out[]) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (cvy_device_ready(context) && cvy_degradation_allows(context, &op->problem)) {
-    return perform_on_device(context, op, out);
+  if (cvy_device_ready(context) && cvy_degradation_allows(context, &node->problem)) {
+    return perform_on_device(context, node, out);
   }
-  status = cvy_compute_store(context, op, out);
+  status = cvy_compute_stores(context, node, out);
   if (!status) count(context, context->wants_cpu);
   return status;
 }
@@ -100,71 +106,95 @@ convoy_status cvy_settle(cvy_store *out) {
 
 /* --------------------------------------------------------------------------- host memory */
 
-/* The caller's arrays as stores; false if memory ran out, the caller drops what there is. */
-static bool borrow(convoy_context *context, const cvy_problem *problem, const float *const from[],
-                   cvy_op *op) {
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  cvy_store **const to[CVY_OP_INPUTS] = {&op->a, &op->b, &op->bias, &op->prior};
-  const cvy_conv_array arrays[CVY_OP_INPUTS] = {operands.a, operands.b, CVY_BIAS, operands.out};
+/* The caller's arrays as stores, new ones for the results. */
+typedef struct borrowed {
+  cvy_store *in[CVY_MOST_READ], *out[CVY_MAX_OUTPUTS];
+} borrowed;
+
+/* False: memory ran out; what there is has to be dropped all the same. */
+static bool borrow(convoy_context *context, const cvy_problem *problem, const float *const in[],
+                   float *const out[], borrowed *all) {
+  int32_t inputs = cvy_problem_inputs(problem), reads = cvy_problem_reads(problem);
   bool complete = true;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
-    if (!from[i]) continue;
-    int64_t bytes = cvy_conv_count(problem, arrays[i]) * (int64_t)sizeof(float);
-    *to[i] = cvy_store_borrow(context, from[i], bytes);
-    complete = complete && *to[i];
+  for (int32_t i = 0; i < reads; i++) {
+    int64_t bytes = cvy_problem_input_bytes(problem, i);
+    all->in[i] = cvy_store_borrow(context, i < inputs ? in[i] : out[0], bytes);
+    complete = complete && all->in[i];
+  }
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
+    all->out[i] = cvy_store_new(context, cvy_problem_output_bytes(problem, i));
+    complete = complete && all->out[i];
   }
   return complete;
 }
 
-/* Through stores: the caller's memory is written only when all has gone well, or by the device
- * itself. */
-static convoy_status perform_borrowed(convoy_context *context, cvy_op *op,
-                                      const float *const from[], float *out) {
-  cvy_conv_array array = cvy_conv_operands_of(&op->problem).out;
-  int64_t bytes = cvy_conv_count(&op->problem, array) * (int64_t)sizeof(float);
-  cvy_store *result = cvy_store_new(context, bytes);
-  bool complete = borrow(context, &op->problem, from, op) && result;
-  convoy_status status = complete ? cvy_perform(context, op, result) : CONVOY_ERR_MEMORY;
-  /* What is added to has to outlast every attempt. */
-  if (!status) status = op->prior ? cvy_store_copy_out(result, out) : cvy_store_read(result, out);
-  cvy_store_drop(result);
-  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_drop(cvy_op_input(op, i));
+/* What is added to has to outlast every attempt, and what other results may have to be computed
+ * anew from. Where the device fills the caller's memory itself, a failure leaves it undefined. */
+static convoy_status hand_out(const cvy_problem *problem, const borrowed *all, float *const out[]) {
+  int32_t outputs = cvy_problem_outputs(problem);
+  bool at_once = outputs == 1 && !problem->accumulate;
+  if (at_once) return cvy_store_read(all->out[0], out[0]);
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < outputs && !status; i++) status = cvy_store_fetch(all->out[i]);
+  for (int32_t i = 0; i < outputs && !status; i++) status = cvy_store_copy_out(all->out[i], out[i]);
   return status;
 }
 
-convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *problem, const float *a,
-                               const float *b, const float *bias, float *out) {
+/* Through stores: the caller's memory is written only when all has gone well, or by the device
+ * itself. */
+static convoy_status perform_borrowed(convoy_context *context, const cvy_problem *problem,
+                                      const float *const in[], float *const out[]) {
+  borrowed all = {{NULL}, {NULL}};
+  bool complete = borrow(context, problem, in, out, &all);
+  cvy_node *node = complete ? cvy_node_new(problem, all.in) : NULL;
+  convoy_status status = node ? cvy_perform(context, node, all.out) : CONVOY_ERR_MEMORY;
+  if (!status) status = hand_out(problem, &all, out);
+  for (int32_t i = 0; i < CVY_MAX_OUTPUTS; i++) cvy_store_drop(all.out[i]);
+  cvy_node_drop(node);
+  for (int32_t i = 0; i < CVY_MOST_READ; i++) cvy_store_drop(all.in[i]);
+  return status;
+}
+
+convoy_status cvy_perform_host(convoy_context *context, const cvy_problem *problem,
+                               const float *const in[], float *const out[]) {
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (cvy_device_ready(context)) {
-    cvy_op op = {.problem = *problem};
-    const float *from[CVY_OP_INPUTS] = {a, b, bias, problem->accumulate ? out : NULL};
-    return perform_borrowed(context, &op, from, out);
-  }
-  status = cvy_compute(context, problem, a, b, bias, out);
+  if (cvy_device_ready(context)) return perform_borrowed(context, problem, in, out);
+  status = cvy_compute(context, problem, in, out);
   if (!status) count(context, context->wants_cpu);
   return status;
 }
 
-static const float *host_of(const cvy_store *store) {
-  return store ? store->host : NULL;
+bool cvy_may_overwrite(const convoy_context *context, const cvy_problem *problem,
+                       cvy_store *const in[], cvy_store *const old[]) {
+  int32_t inputs = cvy_problem_inputs(problem), outputs = cvy_problem_outputs(problem);
+  if (context->device.device) return false;
+  for (int32_t o = 0; o < outputs; o++) {
+    if (!old[o]->host || old[o]->references != 1) return false;
+    for (int32_t i = 0; i < inputs; i++)
+      if (in[i] == old[o]) return false;
+  }
+  return true;
 }
 
-bool cvy_may_overwrite(const convoy_context *context, const cvy_op *op, const cvy_store *store) {
-  bool read = store == op->a || store == op->b || store == op->bias;
-  return !context->device.device && store->host && store->references == 1 && !read;
-}
-
-convoy_status cvy_perform_over(convoy_context *context, const cvy_op *op, cvy_store *store) {
-  convoy_status status = cvy_op_fetch(op);
-  if (status) return status;
+convoy_status cvy_perform_over(convoy_context *context, const cvy_problem *problem,
+                               cvy_store *const in[], cvy_store *const old[]) {
   /* What a child finds that was made by fork() in the meantime. */
   static const char sentence[] = "the tensor was being written when the process forked";
-  store->status = CONVOY_ERR_DEVICE;
-  cvy_text_copy(store->sentence, sizeof(store->sentence), sentence);
-  status = cvy_perform_host(context, &op->problem, host_of(op->a), host_of(op->b),
-                            host_of(op->bias), store->host);
-  store->status = CONVOY_OK;
+  int32_t inputs = cvy_problem_inputs(problem), outputs = cvy_problem_outputs(problem);
+  const float *from[CVY_MAX_INPUTS];
+  float *to[CVY_MAX_OUTPUTS];
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < inputs && !status; i++) status = cvy_store_fetch(in[i]);
+  if (status) return status;
+  for (int32_t i = 0; i < inputs; i++) from[i] = in[i]->host;
+  for (int32_t i = 0; i < outputs; i++) {
+    to[i] = old[i]->host;
+    old[i]->status = CONVOY_ERR_DEVICE;
+    cvy_text_copy(old[i]->sentence, sizeof(old[i]->sentence), sentence);
+  }
+  status = cvy_perform_host(context, problem, from, to);
+  for (int32_t i = 0; i < outputs; i++) old[i]->status = CONVOY_OK;
   return status;
 }
 

@@ -7,11 +7,6 @@
 #include "core/exec/device.h"
 #include "core/exec/fetches.h"
 
-cvy_store *cvy_op_input(const cvy_op *op, int i) {
-  cvy_store *const inputs[CVY_OP_INPUTS] = {op->a, op->b, op->bias, op->prior};
-  return inputs[i];
-}
-
 cvy_store *cvy_store_new(convoy_context *context, int64_t bytes) {
   cvy_store *store = calloc(1, sizeof(*store));
   if (!store) {
@@ -64,22 +59,60 @@ cvy_store *cvy_store_keep(cvy_store *store) {
   return store;
 }
 
-void cvy_store_hold(cvy_store *store) {
-  if (store) refer(store, 1, 1);
+/* ------------------------------------------------------------------------------------ nodes */
+
+cvy_node *cvy_node_new(const cvy_problem *problem, cvy_store *const input[]) {
+  cvy_node *node = malloc(sizeof(*node));
+  if (!node) {
+    cvy_fail(CONVOY_ERR_MEMORY, "no host memory for an operation");
+    return NULL;
+  }
+  memset(node, 0, offsetof(cvy_node, problem));
+  cvy_problem_copy(&node->problem, problem);
+  node->references = 1;
+  node->inputs = cvy_problem_reads(problem);
+  node->outputs = cvy_problem_outputs(problem);
+  for (int32_t i = 0; i < node->inputs; i++) {
+    node->input[i] = input[i];
+    refer(input[i], 1, 1);
+  }
+  return node;
 }
 
-void cvy_store_release(cvy_store *store) {
-  if (!store) return;
-  refer(store, 0, -1);
-  cvy_store_drop(store);
+cvy_node *cvy_node_keep(cvy_node *node) {
+  node->references++;
+  return node;
+}
+
+void cvy_node_drop(cvy_node *node) {
+  if (!node || --node->references > 0) return;
+  for (int32_t i = 0; i < node->inputs; i++) {
+    refer(node->input[i], 0, -1);
+    cvy_store_drop(node->input[i]);
+  }
+  free(node);
+}
+
+cvy_store *cvy_node_prior(const cvy_node *node) {
+  return node->problem.accumulate ? node->input[node->inputs - 1] : NULL;
+}
+
+void cvy_store_remember(cvy_store *store, cvy_node *node, int32_t i) {
+  store->history = cvy_node_keep(node);
+  store->output = i;
+  node->output[i] = store;
 }
 
 static void end_history(cvy_store *store) {
-  if (!store->has_history) return;
-  store->has_history = false;
+  cvy_node *node = store->history;
+  if (!node) return;
+  store->history = NULL;
   store->depth = store->accumulated = 0;
-  for (int i = 0; i < CVY_OP_INPUTS; i++) cvy_store_release(cvy_op_input(&store->history, i));
+  node->output[store->output] = NULL;
+  cvy_node_drop(node);
 }
+
+/* ---------------------------------------------------------------------------------- lifetime */
 
 void cvy_store_drop(cvy_store *store) {
   if (!store) return;
@@ -105,7 +138,10 @@ void cvy_values_drop(const cvy_store *store, float *values) {
 }
 
 void cvy_store_publish(cvy_store *store, float *values) {
-  store->host = values;
+  if (store->host)
+    cvy_values_drop(store, values);
+  else
+    store->host = values;
   end_history(store);
 }
 
@@ -122,7 +158,7 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
     if (!each->array || each->ticket < first) continue;
     cvy_store_leave_device(each);
     each->starved = status == CONVOY_ERR_MEMORY;
-    if (each->host || !each->has_history || context->options.failover) continue;
+    if (each->host || !each->history || context->options.failover) continue;
     each->status = status;
     cvy_text_copy(each->sentence, sizeof(each->sentence), sentence);
   }

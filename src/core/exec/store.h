@@ -8,32 +8,33 @@
 
 #include "core/context.h"
 
-/* An operation on stores: a problem and references to what it reads. Absent ones are NULL. */
-typedef struct cvy_op {
+/* A node: a problem applied to values. It refers to what it reads, and is counted by references:
+ * those of the stores whose history it is, and of whoever carries it out. */
+typedef struct cvy_node {
+  int references;
+  int32_t inputs, outputs; /* as cvy_problem_reads and cvy_problem_outputs say */
+  cvy_store *input[CVY_MOST_READ];
+  cvy_store *output[CVY_MAX_OUTPUTS]; /* those whose history it is, the others NULL */
+  cvy_choice choice;                  /* how the device carried it out */
+  bool unproven;    /* the first of its kind: not to be used before it is verified */
+  int32_t unjudged; /* of such a one: results that are not verified yet */
   cvy_problem problem;
-  cvy_store *a, *b, *bias;
-  cvy_store *prior; /* with problem.accumulate: what is added to */
-} cvy_op;
-#define CVY_OP_INPUTS 4
-/* Input `i`, 0 .. CVY_OP_INPUTS - 1; may be NULL. */
-cvy_store *cvy_op_input(const cvy_op *op, int i);
+} cvy_node;
 
 struct cvy_store {
   cvy_store *previous, *next; /* in the context's list */
   convoy_context *context;
   int references;
-  int held;      /* of them, those of histories */
+  int held;      /* of them, those of nodes */
   int64_t bytes; /* 0 is legal */
   float *host;
-  bool borrowed;     /* host belongs to the caller of a host-memory operation */
-  uint64_t array;    /* device copy, 0: none */
-  uint64_t ticket;   /* of the command that wrote it */
-  uint64_t fetch;    /* ticket of the copy that is on its way to the host, 0: none */
-  int64_t number;    /* of the operation that made it there, 0: none */
-  cvy_choice choice; /* and how */
-  bool unproven;     /* the first of its kind: not to be used before it is verified */
-  bool has_history;
-  cvy_op history;       /* how its values are made; ends when the host has them */
+  bool borrowed;        /* host belongs to the caller of a host-memory operation */
+  uint64_t array;       /* device copy, 0: none */
+  uint64_t ticket;      /* of the command that wrote it */
+  uint64_t fetch;       /* ticket of the copy that is on its way to the host, 0: none */
+  int64_t number;       /* of the operation that made it there, 0: none */
+  cvy_node *history;    /* how its values are made; NULL when the host has them */
+  int32_t output;       /* which of its results this is */
   int32_t depth;        /* longest chain of operations back to values the host has */
   int32_t accumulated;  /* operations in a row that added to the one before */
   bool starved;         /* lost its device copy because memory ran out there */
@@ -51,15 +52,22 @@ cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_
 cvy_store *cvy_store_keep(cvy_store *store); /* NULL allowed */
 void cvy_store_drop(cvy_store *store);       /* NULL allowed */
 
-/* The same as keep and drop, by the history of another store. */
-void cvy_store_hold(cvy_store *store);
-void cvy_store_release(cvy_store *store);
+/* A node that reads these stores, as many as cvy_problem_reads says; one reference. NULL with
+ * ERR_MEMORY's sentence. */
+cvy_node *cvy_node_new(const cvy_problem *problem, cvy_store *const input[]);
+cvy_node *cvy_node_keep(cvy_node *node);
+void cvy_node_drop(cvy_node *node); /* NULL allowed */
+/* What is added to; NULL: nothing is. */
+cvy_store *cvy_node_prior(const cvy_node *node);
+/* From now on the node is how the store's values are made, as its output `i`. */
+void cvy_store_remember(cvy_store *store, cvy_node *node, int32_t i);
 
 /* Host memory for the store's values, contents undefined, never NULL with CONVOY_OK. */
 convoy_status cvy_values_new(const cvy_store *store, float **out);
 /* Gives it back, unless it has been published. */
 void cvy_values_drop(const cvy_store *store, float *values);
-/* The host has the values now: the store owns them and its history ends. */
+/* The host has the values now: the store owns them and its history ends. If it had them already,
+ * these are given back. */
 void cvy_store_publish(cvy_store *store, float *values);
 /* Gives up the device copy. */
 void cvy_store_leave_device(cvy_store *store);

@@ -16,39 +16,40 @@
 #include "core/verify/verification.h"
 #include "os/os.h"
 
-convoy_status cvy_op_fetch(const cvy_op *op) {
+convoy_status cvy_node_fetch(const cvy_node *node) {
   convoy_status status = CONVOY_OK;
-  for (int i = 0; i < CVY_OP_INPUTS && !status; i++) {
-    cvy_store *input = cvy_op_input(op, i);
-    if (input) status = cvy_store_fetch(input);
-  }
+  for (int32_t i = 0; i < node->inputs && !status; i++) status = cvy_store_fetch(node->input[i]);
   return status;
 }
 
 /* -------------------------------------------------------------------------------- CPU engine */
 
-static const float *host_of(const cvy_store *store) {
-  return store ? store->host : NULL;
+static convoy_status compute(convoy_context *context, const cvy_node *node, float *const values[]) {
+  const float *in[CVY_MOST_READ];
+  const cvy_store *prior = cvy_node_prior(node);
+  convoy_status status = cvy_node_fetch(node);
+  if (status) return status;
+  for (int32_t i = 0; i < node->inputs; i++) in[i] = node->input[i]->host;
+  if (prior) memcpy(values[0], prior->host, (size_t)prior->bytes);
+  return cvy_compute(context, &node->problem, in, values);
 }
 
-static convoy_status compute(convoy_context *context, const cvy_op *op, float *values) {
-  convoy_status status = cvy_op_fetch(op);
-  if (status) return status;
-  if (op->prior) memcpy(values, op->prior->host, (size_t)op->prior->bytes);
-  return cvy_compute(context, &op->problem, host_of(op->a), host_of(op->b), host_of(op->bias),
-                     values);
+static void drop_values(cvy_store *const out[], int32_t count, float *values[]) {
+  for (int32_t i = 0; i < count; i++) cvy_values_drop(out[i], values[i]);
 }
 
-convoy_status cvy_compute_store(convoy_context *context, const cvy_op *op, cvy_store *out) {
-  float *values;
-  convoy_status status = cvy_values_new(out, &values);
-  if (status) return status;
-  status = compute(context, op, values);
+convoy_status cvy_compute_stores(convoy_context *context, const cvy_node *node,
+                                 cvy_store *const out[]) {
+  float *values[CVY_MAX_OUTPUTS] = {NULL};
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < node->outputs && !status; i++)
+    status = cvy_values_new(out[i], &values[i]);
+  if (!status) status = compute(context, node, values);
   if (status) {
-    cvy_values_drop(out, values);
+    drop_values(out, node->outputs, values);
     return status;
   }
-  cvy_store_publish(out, values);
+  for (int32_t i = 0; i < node->outputs; i++) cvy_store_publish(out[i], values[i]);
   return CONVOY_OK;
 }
 
@@ -60,12 +61,58 @@ void cvy_report_failover(convoy_context *context, const cvy_problem *problem) {
              "computed by %s instead of %s: %s", name, context->device.facts.info.id, text);
 }
 
+/* ---------------------------------------------------------------------------------- siblings */
+
+/* Host memory for all results of a node, of which one store wants its own in `values`. Those of
+ * stores that have their values, or are gone, are computed all the same, and given up. */
+typedef struct results {
+  convoy_context *context;
+  cvy_node *node;
+  float *values[CVY_MAX_OUTPUTS];
+  int32_t wanted;
+} results;
+
+static void drop_result(const results *all, int32_t i) {
+  int64_t bytes = cvy_problem_output_bytes(&all->node->problem, i);
+  cvy_free_list_give(&all->context->memory, all->values[i], bytes);
+}
+
+static void results_drop(const results *all) {
+  for (int32_t i = 0; i < all->node->outputs; i++)
+    if (i != all->wanted) drop_result(all, i);
+  cvy_node_drop(all->node);
+}
+
+static convoy_status results_new(const cvy_store *store, float *values, results *out) {
+  *out = (results){store->context, cvy_node_keep(store->history), {NULL}, store->output};
+  for (int32_t i = 0; i < out->node->outputs; i++) {
+    int64_t bytes = cvy_problem_output_bytes(&out->node->problem, i);
+    out->values[i] = i == out->wanted ? values : cvy_free_list_take(&out->context->memory, bytes);
+    if (out->values[i]) continue;
+    results_drop(out);
+    return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %lld bytes", (long long)bytes);
+  }
+  return CONVOY_OK;
+}
+
+/* The node's other results are there now, too. */
+static void results_publish(results *all) {
+  for (int32_t i = 0; i < all->node->outputs; i++) {
+    cvy_store *sibling = all->node->output[i];
+    if (i == all->wanted || !sibling || sibling->status) continue;
+    cvy_store_publish(sibling, all->values[i]);
+    all->values[i] = NULL;
+  }
+  results_drop(all);
+}
+
 /* An operation whose values the device has lost. */
-static convoy_status recompute(convoy_context *context, const cvy_op *op, float *values) {
-  convoy_status status = compute(context, op, values);
+static convoy_status recompute(results *all) {
+  convoy_context *context = all->context;
+  convoy_status status = compute(context, all->node, all->values);
   if (status) return status;
   context->health.device_operations--; /* it was counted when it was enqueued */
-  cvy_report_failover(context, &op->problem);
+  cvy_report_failover(context, &all->node->problem);
   return CONVOY_OK;
 }
 
@@ -77,7 +124,7 @@ static convoy_status judge(cvy_store *store, const float *values,
   bool right = true;
   cvy_mismatch found;
   double began = cvy_clock();
-  convoy_status status = cvy_op_fetch(&store->history);
+  convoy_status status = cvy_node_fetch(store->history);
   /* An operand turned out wrong, or the device failed: what was computed from it went along. */
   if (!status && !store->array)
     status = cvy_fail(CONVOY_ERR_WRONG, "it was computed from a wrong result");
@@ -115,9 +162,9 @@ static convoy_status read_back(cvy_store *store, float *values) {
  * up, and the values may come from elsewhere. */
 static convoy_status take(cvy_store *store, float *values, bool *left) {
   convoy_status status = read_back(store, values);
-  if (!status && store->has_history) status = verify(store, values);
-  if (!status && store->has_history)
-    cvy_watch_result(store->context, &store->history.problem, values);
+  if (!status && store->history) status = verify(store, values);
+  if (!status && store->history)
+    cvy_watch_result(store->context, &store->history->problem, store->output, values);
   *left = status && status != CONVOY_ERR_INTERRUPTED && store->context->options.failover;
   if (*left) cvy_store_leave_device(store);
   return status;
@@ -126,12 +173,19 @@ static convoy_status take(cvy_store *store, float *values, bool *left) {
 /* The device lost the values. If for lack of memory only, it gets another chance with less. */
 static convoy_status make_anew(cvy_store *store, float *values) {
   convoy_context *context = store->context;
+  results all;
   if (store->starved && context->low_memory)
     return cvy_fail(CONVOY_ERR_MEMORY, "%s has too little memory", context->device.facts.info.id);
-  if (store->starved && context->options.failover && cvy_device_ready(context)) {
-    if (!cvy_low_memory_run(context, &store->history, values)) return CONVOY_OK;
-  }
-  return recompute(context, &store->history, values);
+  convoy_status status = results_new(store, values, &all);
+  if (status) return status;
+  bool again = store->starved && context->options.failover && cvy_device_ready(context);
+  bool there = again && !cvy_low_memory_run(context, all.node, all.values);
+  if (!there) status = recompute(&all);
+  if (status)
+    results_drop(&all);
+  else
+    results_publish(&all);
+  return status;
 }
 
 static convoy_status gather(cvy_store *store, float *values) {
@@ -140,7 +194,7 @@ static convoy_status gather(cvy_store *store, float *values) {
     convoy_status status = take(store, values, &left);
     if (!left) return status;
   }
-  if (store->has_history) return make_anew(store, values);
+  if (store->history) return make_anew(store, values);
   memset(values, 0, (size_t)store->bytes);
   return CONVOY_OK;
 }
@@ -183,55 +237,55 @@ convoy_status cvy_store_read(cvy_store *store, float *values) {
 
 /* ------------------------------------------------------------------------------------- device */
 
-static bool all_there(const cvy_op *op) {
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
-    const cvy_store *input = cvy_op_input(op, i);
-    if (input && !input->array) return false;
-  }
+static bool all_there(const cvy_node *node) {
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (!node->input[i]->array) return false;
   return true;
 }
 
 /* A fault may have taken the values: then they are computed anew first. */
 static convoy_status upload(cvy_store *store) {
   convoy_status status = CONVOY_OK;
-  if (!store->array && store->has_history) status = cvy_store_fetch(store);
+  if (!store->array && store->history) status = cvy_store_fetch(store);
   return status ? status : cvy_upload(store);
 }
 
 /* A fault met on the way may take what was brought before: once more then. */
-static convoy_status upload_inputs(convoy_context *context, const cvy_op *op) {
+static convoy_status upload_inputs(convoy_context *context, const cvy_node *node) {
   for (int tries = 0; tries < 2; tries++) {
-    for (int i = 0; i < CVY_OP_INPUTS; i++) {
-      cvy_store *input = cvy_op_input(op, i);
-      convoy_status status = input ? upload(input) : CONVOY_OK;
+    for (int32_t i = 0; i < node->inputs; i++) {
+      convoy_status status = upload(node->input[i]);
       if (status) return status;
     }
-    if (all_there(op)) return CONVOY_OK;
+    if (all_there(node)) return CONVOY_OK;
   }
   return cvy_fail(CONVOY_ERR_DEVICE, "%s lost what it was given", context->device.facts.info.id);
 }
 
 /* If reading back fails, the store keeps its history and the next operation tries again. */
-static void keep_history(cvy_store *store, const cvy_op *op) {
-  cvy_history_keep(store, op);
-  if (cvy_history_is_long(store)) cvy_store_fetch(store);
+static void keep_history(convoy_context *context, cvy_node *node, cvy_store *const out[]) {
+  cvy_history_keep(node, out);
+  for (int32_t i = 0; i < node->outputs; i++)
+    if (cvy_history_is_long(out[i])) cvy_store_fetch(out[i]);
   cvy_store *excess;
-  while ((excess = cvy_history_excess(store->context)) && !cvy_store_fetch(excess)) continue;
+  while ((excess = cvy_history_excess(context)) && !cvy_store_fetch(excess)) continue;
 }
 
-convoy_status cvy_enqueue(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
-                          cvy_store *out) {
-  cvy_launch_announce(context, &op->problem, choice);
-  convoy_status status = upload_inputs(context, op);
-  return status ? status : cvy_launch(context, op, choice, out);
+convoy_status cvy_enqueue(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
+                          cvy_store *const out[]) {
+  cvy_launch_announce(context, &node->problem, choice);
+  convoy_status status = upload_inputs(context, node);
+  return status ? status : cvy_launch(context, node, choice, out);
 }
 
-convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
-                                 const cvy_choice *choice, cvy_store *out) {
-  cvy_verification_number(context, op, choice, out);
-  convoy_status status = cvy_enqueue(context, op, choice, out);
+convoy_status cvy_perform_chosen(convoy_context *context, cvy_node *node, const cvy_choice *choice,
+                                 cvy_store *const out[]) {
+  cvy_verification_number(context, node, choice, out);
+  convoy_status status = cvy_enqueue(context, node, choice, out);
   if (status) return status;
   cvy_note_engine(context, &context->device, choice);
-  keep_history(out, op);
-  return out->unproven ? cvy_store_fetch(out) : CONVOY_OK;
+  keep_history(context, node, out);
+  for (int32_t i = 0; i < node->outputs && node->unproven && !status; i++)
+    status = cvy_store_fetch(out[i]);
+  return status;
 }

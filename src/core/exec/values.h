@@ -7,8 +7,8 @@
 
 /* Makes sure the host has the store's values. */
 convoy_status cvy_store_fetch(cvy_store *store);
-/* The same for all that the operation reads. */
-convoy_status cvy_op_fetch(const cvy_op *op);
+/* The same for all that the node reads. */
+convoy_status cvy_node_fetch(const cvy_node *node);
 /* The same, and copies them out; `values` is untouched on failure. */
 convoy_status cvy_store_copy_out(cvy_store *store, float *values);
 /* The same, but the device itself fills memory that its process reaches: the store keeps its
@@ -16,15 +16,16 @@ convoy_status cvy_store_copy_out(cvy_store *store, float *values);
  * the store is made from may lie there. */
 convoy_status cvy_store_read(cvy_store *store, float *values);
 
-/* Gives `out`, a new store, the operation's values by the CPU engine. */
-convoy_status cvy_compute_store(convoy_context *context, const cvy_op *op, cvy_store *out);
-/* Brings what the operation reads to the device and enqueues it there, with this choice. */
-convoy_status cvy_enqueue(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
-                          cvy_store *out);
-/* The same for an operation that counts; nothing is computed elsewhere. A result of a kind not
- * proven yet is read back and judged before anybody uses it. */
-convoy_status cvy_perform_chosen(convoy_context *context, const cvy_op *op,
-                                 const cvy_choice *choice, cvy_store *out);
+/* Gives `out`, new stores, the node's results by the CPU engine. */
+convoy_status cvy_compute_stores(convoy_context *context, const cvy_node *node,
+                                 cvy_store *const out[]);
+/* Brings what the node reads to the device and enqueues it there, with this choice. */
+convoy_status cvy_enqueue(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
+                          cvy_store *const out[]);
+/* The same for an operation that counts; nothing is computed elsewhere. Results of a kind not
+ * proven yet are read back and judged before anybody uses them. */
+convoy_status cvy_perform_chosen(convoy_context *context, cvy_node *node, const cvy_choice *choice,
+                                 cvy_store *const out[]);
 /* One line and one event: the CPU has computed what the device was to. */
 void cvy_report_failover(convoy_context *context, const cvy_problem *problem);
 

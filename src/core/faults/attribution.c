@@ -29,8 +29,8 @@ static cvy_level level_of(const convoy_context *context, const cvy_store *store,
                           const cvy_fault_entry *entry) {
   const cvy_fault_entry *unused;
   const cvy_level level =
-      store && store->has_history
-          ? store->choice.level
+      store && store->history
+          ? store->history->choice.level
           : cvy_fault_table_level(&context->chooser.fault_table, entry->device, entry->driver,
                                   entry->shape_class, entry->last, context->chooser.fault_limit,
                                   &unused);
@@ -45,11 +45,11 @@ void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status
   const cvy_engine *engine = &context->device;
   const cvy_store *store = store_of(context, ticket);
   cvy_fault_entry entry = {.algorithm = "*", .shape_class = "*", .count = 1, .last = cvy_date()};
-  if (store && store->has_history) {
-    const char *name = cvy_chosen(engine, &store->choice)->name;
+  if (store && store->history) {
+    const char *name = cvy_chosen(engine, &store->history->choice)->name;
     cvy_text_copy(entry.algorithm, sizeof entry.algorithm, name);
-    cvy_shape_class(&store->history.problem, entry.shape_class, sizeof entry.shape_class);
-    cvy_class_example(&store->history.problem, entry.example, sizeof entry.example);
+    cvy_shape_class(&store->history->problem, entry.shape_class, sizeof entry.shape_class);
+    cvy_class_example(&store->history->problem, entry.example, sizeof entry.example);
   }
   cvy_text_copy(entry.device, sizeof entry.device, engine->facts.info.name);
   cvy_text_copy(entry.driver, sizeof entry.driver, engine->facts.info.driver);

@@ -4,7 +4,7 @@
  * is written anew once a minute. Whoever opens a device later and finds a marker of an earlier
  * boot, and nothing that shows that the machine outlived the trainer (faults/judge.h), knows that
  * the machine stopped while that device was in use; after two of them it is not opened any more.
- * While a kernel (an algorithm with its parameters in one direction) runs for the first time since
+ * While a kernel (an algorithm with its parameters for one operation) runs for the first time since
  * the device was opened, the marker names it; found after another boot, that algorithm is not used
  * on this device any more. A power cut leaves the same traces, so they can be cleared: `convoy
  * health --clear`. */

@@ -207,10 +207,10 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for this class after faults, last: %s",
                     engine->facts.info.id, why->reason);
   }
-  size_t slot = cvy_hash_words(problem, sizeof(*problem)) % CVY_CHOICES;
+  size_t slot = cvy_problem_hash(problem) % CVY_CHOICES;
   if (chooser->made[slot].backend == engine->backend &&
       chooser->made[slot].strict == engine->strict && chooser->made[slot].choice.level == level &&
-      memcmp(&chooser->made[slot].problem, problem, sizeof(*problem)) == 0) {
+      cvy_problem_equal(&chooser->made[slot].problem, problem)) {
     *out = chooser->made[slot].choice;
     return CONVOY_OK;
   }
@@ -222,7 +222,7 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
   chooser->choices++;
   chooser->made[slot].backend = engine->backend;
   chooser->made[slot].strict = engine->strict;
-  chooser->made[slot].problem = *problem;
+  cvy_problem_copy(&chooser->made[slot].problem, problem);
   chooser->made[slot].choice = *out;
   return CONVOY_OK;
 }

@@ -190,7 +190,7 @@ static void *run_worker(void *argument) {
 /* ------------------------------------------------------------------------------- asking */
 
 static bool is_new(cvy_compile_workers *all, const cvy_job *job) {
-  uint64_t hash = cvy_hash(0, job, sizeof(*job));
+  uint64_t hash = cvy_hash(0, job, cvy_job_size(job));
   uint64_t *place = &all->recent[hash % RECENT];
   bool new = *place != hash;
   *place = hash;
@@ -199,7 +199,8 @@ static bool is_new(cvy_compile_workers *all, const cvy_job *job) {
 
 void cvy_compile_workers_add(cvy_compile_workers *all, const cvy_problem *problem,
                              const cvy_choice *choice) {
-  cvy_job job = {.problem = *problem, .algorithm = choice->row, .params = choice->params};
+  cvy_job job;
+  cvy_job_set(&job, problem, choice->row, &choice->params);
   pthread_mutex_lock(&all->lock);
   if (is_new(all, &job)) {
     all->jobs[all->top++ % JOBS] = job;

@@ -21,7 +21,7 @@ static bool is_from_here(const cvy_search *search, const cvy_record *record) {
   cvy_record here;
   cvy_record_place(&search->bench->engine->facts, &here);
   return strcmp(record->device, here.device) == 0 && strcmp(record->driver, here.driver) == 0 &&
-         !cvy_problem_same(&record->problem, &search->bench->op.problem);
+         !cvy_problem_same(&record->problem, &search->bench->node->problem);
 }
 
 static convoy_status note_programs_in_use(const cvy_records *records, cvy_search *search,
@@ -64,21 +64,22 @@ static void add_rows(const cvy_search *search, const char *forced, seeds *all) {
     cvy_text reason = cvy_text_in(unused, sizeof(unused));
     cvy_choice choice;
     if (forced[0] && strcmp(engine->backend->algorithms[row]->name, forced) != 0) continue;
-    if (cvy_row_takes(engine, row, &search->bench->op.problem, &choice, &reason)) add(all, &choice);
+    if (cvy_row_takes(engine, row, &search->bench->node->problem, &choice, &reason))
+      add(all, &choice);
   }
 }
 
-/* The latest choices for other problems in this direction, and any for this one. */
+/* The latest choices for other problems of this operation, and any for this one. */
 static void add_records(const cvy_search *search, const cvy_records *records, const char *forced,
                         seeds *all) {
-  int32_t direction = search->bench->op.problem.operation;
+  int32_t operation = search->bench->node->problem.operation;
   int taken = 0;
   for (int32_t i = records->count - 1; i >= 0 && taken < RECORDS_MOST; i--) {
     const cvy_record *record = &records->list[i];
     cvy_choice choice;
     if (forced[0] && strcmp(record->algorithm, forced) != 0) continue;
-    if (record->problem.operation != direction) continue;
-    if (!cvy_record_runs(search->bench->engine, record, &search->bench->op.problem, &choice)) {
+    if (record->problem.operation != operation) continue;
+    if (!cvy_record_runs(search->bench->engine, record, &search->bench->node->problem, &choice)) {
       continue;
     }
     taken += add(all, &choice);
@@ -89,7 +90,7 @@ static void add_records(const cvy_search *search, const cvy_records *records, co
 
 static convoy_status find_seeds(convoy_context *context, const cvy_search *search, seeds *out) {
   const cvy_chooser *chooser = &context->chooser;
-  const cvy_problem *problem = &search->bench->op.problem;
+  const cvy_problem *problem = &search->bench->node->problem;
   cvy_choice choice;
   out->count = 0;
   convoy_status status = cvy_choose_untuned(chooser, search->bench->engine, problem, &choice);
@@ -123,7 +124,8 @@ static void fill(const cvy_search *search, int place, convoy_tuned *out) {
 static convoy_status write_down(convoy_context *context, const cvy_search *search,
                                 const convoy_tuned *found) {
   const cvy_engine *engine = search->bench->engine;
-  cvy_record record = {.problem = search->bench->op.problem, .milliseconds = found->milliseconds};
+  cvy_record record = {.milliseconds = found->milliseconds};
+  cvy_problem_copy(&record.problem, &search->bench->node->problem);
   int32_t row = cvy_row_named(engine->backend, found->algorithm);
   record.hash = cvy_signature(engine, engine->backend->algorithms[row]);
   cvy_record_place(&engine->facts, &record);
@@ -201,7 +203,8 @@ convoy_status cvy_tune(convoy_context *context, const cvy_problem *problem, doub
   convoy_tuned found = {.struct_size = sizeof(found)};
   cvy_bench bench;
   if (!(seconds >= 0)) return cvy_fail(CONVOY_ERR_ARGUMENT, "seconds is %g", seconds);
-  if (problem->conv.n == 0) return cvy_fail(CONVOY_ERR_SHAPE, "n is 0: there is nothing to time");
+  if (cvy_problem_empty(problem))
+    return cvy_fail(CONVOY_ERR_SHAPE, "n is 0: there is nothing to time");
   convoy_status status = cvy_device_check(context);
   if (!status) status = cvy_records_check();
   if (!status) status = check_level(context, cvy_context_engine(context), problem);

@@ -9,9 +9,9 @@
 typedef struct cvy_bench {
   convoy_context *context;
   const cvy_engine *engine;
-  cvy_op op;             /* on random values */
-  cvy_expected expected; /* what its result should be */
-  cvy_store *result;     /* host memory for results */
+  cvy_node *node;                     /* on random values */
+  cvy_expected expected;              /* what its results should be */
+  cvy_store *result[CVY_MAX_OUTPUTS]; /* host memory for them */
 } cvy_bench;
 
 /* ERR_MEMORY, or what the CPU engine reports. Close it in any case. */

@@ -106,7 +106,7 @@ static void judge(cvy_search *search, cvy_trial *trial, convoy_status status) {
 
 static bool runs_in_use(const cvy_search *search, const cvy_choice *choice) {
   uint64_t hash = cvy_programs_hash(cvy_chosen(search->bench->engine, choice), &choice->params,
-                                    &search->bench->op.problem);
+                                    &search->bench->node->problem);
   for (int32_t i = 0; i < search->in_use_count; i++) {
     if (search->in_use[i] == hash) return true;
   }
@@ -128,7 +128,7 @@ static void tell(const cvy_search *search, const cvy_trial *trial) {
   char params[128], problem[CONVOY_PROBLEM_TEXT];
   const cvy_algorithm *algorithm = cvy_chosen(search->bench->engine, &trial->choice);
   if (!cvy_log_wanted(CONVOY_LOG_DEBUG)) return;
-  cvy_problem_text(&search->bench->op.problem, problem, sizeof(problem));
+  cvy_problem_text(&search->bench->node->problem, problem, sizeof(problem));
   cvy_params_text(algorithm, &trial->choice.params, params, sizeof(params));
   cvy_log(CONVOY_LOG_DEBUG, "tuning %s: %s %s %s %.6g ms", problem, algorithm->name, params,
           trial->failed ? "failed" : "took", 1e3 * trial->median);
@@ -148,7 +148,7 @@ int cvy_search_try(cvy_search *search, const cvy_choice *choice) {
 void cvy_search_announce(const cvy_search *search, const cvy_choice *choice) {
   bool compiles = !search->bench->engine->backend->host_memory;
   if (!compiles || find(search, choice) >= 0) return;
-  cvy_precompile_choice(search->bench->context, &search->bench->op.problem, choice);
+  cvy_precompile_choice(search->bench->context, &search->bench->node->problem, choice);
 }
 
 /* ----------------------------------------------------------------------------------- search */
@@ -157,7 +157,7 @@ void cvy_search_announce(const cvy_search *search, const cvy_choice *choice) {
 static bool neighbour(const cvy_search *search, const cvy_choice *from, int which, int steps,
                       cvy_choice *out) {
   const cvy_engine *engine = search->bench->engine;
-  const cvy_problem *problem = &search->bench->op.problem;
+  const cvy_problem *problem = &search->bench->node->problem;
   const cvy_algorithm *algorithm = cvy_chosen(engine, from);
   *out = *from;
   if (!cvy_params_step(algorithm, problem, &engine->facts, &from->params, which, steps,

@@ -1,6 +1,5 @@
 /* Judging results. Comparisons are written so that a NaN fails. */
 #include "core/verify/check.h"
-#include "problem/conv/conv.h"
 
 #include <float.h>
 #include <math.h>
@@ -47,19 +46,13 @@ void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_
   if (zero) cvy_sample_any(count, ZERO_SAMPLES, mix(seed, -2), samples);
 }
 
-void cvy_sample_corners(const cvy_problem *p, cvy_samples *samples) {
-  const int64_t extents[][5] = {
-      [CVY_X] = {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]},
-      [CVY_W] = {p->conv.k, p->conv.c / p->conv.groups, p->conv.filter[0], p->conv.filter[1],
-                 p->conv.filter[2]},
-      [CVY_Y] = {p->conv.n, p->conv.k, p->conv.out[0], p->conv.out[1], p->conv.out[2]},
-      [CVY_BIAS] = {1, 1, 1, 1, cvy_conv_count(p, CVY_BIAS)},
-  };
-  const int64_t *extent = extents[cvy_conv_operands_of(p).out];
+void cvy_sample_corners(const cvy_problem *problem, int32_t output, cvy_samples *samples) {
+  cvy_array array = cvy_problem_output(problem, output);
   for (int corner = 0; corner < 32; corner++) {
     int64_t index = 0;
     for (int axis = 0; axis < 5; axis++) {
-      index = index * extent[axis] + (corner >> axis & 1 ? extent[axis] - 1 : 0);
+      int64_t extent = array.extent[axis];
+      index = index * extent + (corner >> axis & 1 ? extent - 1 : 0);
     }
     add(samples, index);
   }
@@ -76,35 +69,45 @@ static double bound_of(const cvy_problem *problem, double magnitude) {
 static double widened(const cvy_claim *claim, int64_t index, double bound) {
   const cvy_algorithm *row = claim->row;
   if (!row || !(row->error_growth > 0)) return bound;
-  double magnitude = cvy_conv_wide_magnitude(claim->problem, &claim->from, index, row->error_reach);
+  double magnitude = cvy_operation_of(claim->problem)
+                         ->wide_magnitude(claim->problem, &claim->from, index, row->error_reach);
   return bound + row->error_growth * bound_of(claim->problem, magnitude);
 }
 
 static bool all_finite(const float *values, int64_t count) {
-  for (int64_t i = 0; values && i < count; i++)
+  for (int64_t i = 0; i < count; i++)
     if (!isfinite(values[i])) return false;
+  return true;
+}
+
+static bool inputs_finite(const cvy_claim *claim) {
+  for (int32_t i = 0; i < cvy_problem_inputs(claim->problem); i++) {
+    cvy_array array = cvy_problem_input(claim->problem, i);
+    if (array.type != CVY_FLOAT32) continue;
+    if (!all_finite(claim->from.in[i], cvy_array_count(&array))) return false;
+  }
   return true;
 }
 
 typedef enum kind { UNKNOWN, FINITE, NOT_FINITE } kind;
 
 /* Padding counts as zero, and zero times infinity is no number; transforms mix neighbours. Where an
- * operand is not finite, a result that is not proves nothing. */
+ * operand is not finite, a result that is not proves nothing, unless it is defined bit for bit. */
 static bool may_be_lost(const cvy_claim *claim, kind *operands) {
-  const cvy_problem *p = claim->problem;
-  cvy_conv_operands of = cvy_conv_operands_of(p);
-  if (*operands == UNKNOWN)
-    *operands = all_finite(claim->from.in[0], cvy_conv_count(p, of.a)) &&
-                        (!of.has_b || all_finite(claim->from.in[1], cvy_conv_count(p, of.b)))
-                    ? FINITE
-                    : NOT_FINITE;
+  if (!cvy_operation_of(claim->problem)->bound) return false;
+  if (*operands == UNKNOWN) *operands = inputs_finite(claim) ? FINITE : NOT_FINITE;
   return *operands == NOT_FINITE;
 }
 
+static bool is_same(double got, double wanted) {
+  return got == wanted || (isnan(got) && isnan(wanted));
+}
+
 static bool is_right(const cvy_claim *claim, int64_t index, kind *operands, cvy_mismatch *out) {
-  cvy_element wanted = cvy_problem_element(claim->problem, &claim->from, 0, index);
+  cvy_element wanted = cvy_problem_element(claim->problem, &claim->from, claim->output, index);
   double bound = bound_of(claim->problem, wanted.magnitude);
   double got = (double)claim->result[index], error = fabs(got - wanted.value);
+  if (is_same(got, wanted.value)) return true;
   if (!(wanted.magnitude <= TOO_LARGE) || error <= bound) return true;
   bound = widened(claim, index, bound);
   if (error <= bound || (!isfinite(got) && may_be_lost(claim, operands))) return true;
@@ -123,96 +126,119 @@ bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_m
 /* --------------------------------------------------------------------------------- whole arrays */
 
 static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu,
-                             const cvy_problem *problem, const cvy_values *from, float *out) {
+                             const cvy_problem *problem, const float *const in[],
+                             float *const out[]) {
   cvy_choice choice;
+  cvy_job job;
   cvy_engine strict = *cpu;
   strict.strict = true;
   convoy_status status = cvy_choose(chooser, &strict, problem, &choice);
   if (status) return status;
-  cvy_job job = {.problem = *problem,
-                 .algorithm = choice.row,
-                 .params = choice.params,
-                 .in[0].host = (float *)(uintptr_t)from->in[0],
-                 .in[1].host = (float *)(uintptr_t)from->in[1],
-                 .in[2].host = (float *)(uintptr_t)from->in[2],
-                 .out[0].host = out};
+  cvy_job_set(&job, problem, choice.row, &choice.params);
+  for (int32_t i = 0; i < cvy_problem_inputs(problem); i++)
+    job.in[i].host = (float *)(uintptr_t)in[i];
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) job.out[i].host = out[i];
   return cpu->backend->run(cpu->device, &job, NULL);
 }
 
-/* The operands' absolute values. */
-typedef struct absolutes {
-  float *a, *b, *bias;
-} absolutes;
+static convoy_status no_memory(const cvy_problem *problem) {
+  cvy_array array = cvy_problem_output(problem, 0);
+  return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to verify %lld elements",
+                  (long long)cvy_array_count(&array));
+}
 
-/* Absolute values; false if memory ran out. */
-static bool copy_absolute(const float *from, int64_t count, float **out) {
-  if (!from) return true;
-  *out = malloc((size_t)count * sizeof(float));
-  if (!*out) return false;
-  for (int64_t i = 0; i < count; i++) (*out)[i] = fabsf(from[i]);
+/* What the results hold before: what is added to. */
+static bool prepare_values(cvy_expected *expected) {
+  const cvy_problem *problem = &expected->problem;
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
+    expected->value[i] = calloc(1, (size_t)cvy_problem_output_bytes(problem, i));
+    if (!expected->value[i]) return false;
+  }
+  const float *prior = expected->from.in[cvy_problem_inputs(problem)];
+  if (problem->accumulate)
+    memcpy(expected->value[0], prior, (size_t)cvy_problem_output_bytes(problem, 0));
   return true;
 }
 
-static bool make_absolutes(const cvy_problem *p, const cvy_values *from, absolutes *out) {
-  cvy_conv_operands operands = cvy_conv_operands_of(p);
-  return copy_absolute(from->in[0], cvy_conv_count(p, operands.a), &out->a) &&
-         copy_absolute(from->in[1], cvy_conv_count(p, operands.b), &out->b) &&
-         copy_absolute(from->in[2], cvy_conv_count(p, CVY_BIAS), &out->bias);
+/* A new array of absolute values; NULL if memory ran out. */
+static float *absolute_of(const float *from, int64_t bytes) {
+  float *out = calloc(1, (size_t)bytes);
+  int64_t count = bytes / (int64_t)sizeof(float);
+  for (int64_t i = 0; out && i < count; i++) out[i] = fabsf(from[i]);
+  return out;
 }
 
-/* The values, and the sums of absolute values: the same problem on absolute operands. */
-static convoy_status compute(cvy_chooser *chooser, const cvy_engine *cpu, const absolutes *s,
-                             cvy_expected *out) {
-  cvy_problem linear = out->problem;
-  linear.conv.activation = CONVOY_IDENTITY;
-  linear.conv.slope = 0.0f;
-  const float *prior =
-      out->problem.accumulate ? out->from.in[cvy_problem_inputs(&out->problem)] : NULL;
-  for (int64_t i = 0; prior && i < out->count; i++) out->magnitude[i] = fabsf(prior[i]);
-  if (prior) memcpy(out->value, prior, (size_t)out->count * sizeof(float));
-  convoy_status status = run_cpu(chooser, cpu, &out->problem, &out->from, out->value);
-  if (status) return status;
-  cvy_values absolute = {{s->a, s->b, s->bias}};
-  return run_cpu(chooser, cpu, &linear, &absolute, out->magnitude);
+static bool prepare_magnitudes(cvy_expected *expected, float *in[]) {
+  const cvy_problem *problem = &expected->problem;
+  int32_t inputs = cvy_problem_inputs(problem);
+  int64_t bytes = cvy_problem_output_bytes(problem, 0);
+  bool complete = true;
+  for (int32_t i = 0; i < inputs; i++) {
+    in[i] = absolute_of(expected->from.in[i], cvy_problem_input_bytes(problem, i));
+    complete = complete && in[i];
+  }
+  expected->magnitude = problem->accumulate ? absolute_of(expected->from.in[inputs], bytes)
+                                            : calloc(1, (size_t)bytes);
+  return complete && expected->magnitude;
+}
+
+/* The sums of absolute values: the same problem on absolute operands. */
+static convoy_status expect_magnitudes(cvy_chooser *chooser, const cvy_engine *cpu,
+                                       cvy_expected *out) {
+  float *in[CVY_MAX_INPUTS] = {NULL};
+  cvy_problem linear;
+  const cvy_operation *row = cvy_operation_of(&out->problem);
+  if (!row->bound || !row->absolute) return CONVOY_OK;
+  row->absolute(&out->problem, &linear);
+  convoy_status status =
+      prepare_magnitudes(out, in)
+          ? run_cpu(chooser, cpu, &linear, (const float *const *)in, &out->magnitude)
+          : no_memory(&out->problem);
+  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) free(in[i]);
+  return status;
 }
 
 convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
                          const cvy_values *from, cvy_expected *out) {
-  absolutes s = {NULL, NULL, NULL};
-  *out = (cvy_expected){.problem = *problem, .from = *from};
-  out->count = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
-  out->value = calloc((size_t)out->count, sizeof(float));
-  out->magnitude = calloc((size_t)out->count, sizeof(float));
-  convoy_status status = out->value && out->magnitude && make_absolutes(problem, from, &s)
-                             ? compute(chooser, cpu, &s, out)
-                             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to verify %lld elements",
-                                        (long long)out->count);
-  float *const all[] = {s.a, s.b, s.bias};
-  for (size_t i = 0; i < CVY_COUNT(all); i++) free(all[i]);
+  *out = (cvy_expected){.from = *from};
+  cvy_problem_copy(&out->problem, problem);
+  convoy_status status = prepare_values(out) ? run_cpu(chooser, cpu, problem, from->in, out->value)
+                                             : no_memory(problem);
+  if (!status) status = expect_magnitudes(chooser, cpu, out);
   if (status) cvy_expected_free(out);
   return status;
 }
 
-/* The engine's own rounding takes at most a quarter of the bound, so what is within half of it is
- * right; of the rest the element by its definition decides. */
-bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row,
+/* Whether nothing but the CPU engine's result is needed to see that an element is right. Its own
+ * rounding takes at most a quarter of the bound, so what is within half of it is right; without
+ * magnitudes only what is the same is. */
+static bool is_plainly_right(const cvy_expected *expected, int32_t output, float got, int64_t i) {
+  double wanted = (double)expected->value[output][i];
+  if (!expected->magnitude) return is_same((double)got, wanted);
+  double magnitude = (double)expected->magnitude[i];
+  double difference = fabs((double)got - wanted);
+  return difference <= 0.5 * bound_of(&expected->problem, magnitude) || !(magnitude <= TOO_LARGE);
+}
+
+/* Of the rest the element by its definition decides. */
+bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row, int32_t output,
                           const float *result, cvy_mismatch *out) {
-  cvy_claim claim = {&expected->problem, expected->from, result, row};
+  cvy_claim claim = {&expected->problem, expected->from, output, result, row};
+  cvy_array array = cvy_problem_output(&expected->problem, output);
+  int64_t count = cvy_array_count(&array);
   kind operands = UNKNOWN;
-  for (int64_t i = 0; i < expected->count; i++) {
-    double magnitude = (double)expected->magnitude[i];
-    double bound = bound_of(&expected->problem, magnitude);
-    double difference = fabs((double)result[i] - (double)expected->value[i]);
-    if (difference <= 0.5 * bound || !(magnitude <= TOO_LARGE)) continue;
+  for (int64_t i = 0; i < count; i++) {
+    if (is_plainly_right(expected, output, result[i], i)) continue;
     if (!is_right(&claim, i, &operands, out)) return false;
   }
   return true;
 }
 
 void cvy_expected_free(cvy_expected *expected) {
-  free(expected->value);
+  for (int32_t i = 0; i < CVY_MAX_OUTPUTS; i++) free(expected->value[i]);
   free(expected->magnitude);
-  expected->value = expected->magnitude = NULL;
+  memset(expected->value, 0, sizeof expected->value);
+  expected->magnitude = NULL;
 }
 
 convoy_status cvy_check_whole(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_claim *claim,
@@ -220,7 +246,7 @@ convoy_status cvy_check_whole(cvy_chooser *chooser, const cvy_engine *cpu, const
   cvy_expected expected;
   convoy_status status = cvy_expect(chooser, cpu, claim->problem, &claim->from, &expected);
   if (status) return status;
-  *right = cvy_expected_matches(&expected, claim->row, claim->result, out);
+  *right = cvy_expected_matches(&expected, claim->row, claim->output, claim->result, out);
   cvy_expected_free(&expected);
   return CONVOY_OK;
 }

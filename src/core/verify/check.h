@@ -6,11 +6,12 @@
 
 #include "core/tune/choose.h"
 
-/* What is judged: the problem, what it was computed from, the result, and which row made it. NULL:
- * one that keeps the bound of every result. */
+/* What is judged: the problem, what it was computed from, one of its results, and which row made
+ * it. NULL: one that keeps the bound of every result. */
 typedef struct cvy_claim {
   const cvy_problem *problem;
   cvy_values from;
+  int32_t output;
   const float *result;
   const cvy_algorithm *row;
 } cvy_claim;
@@ -34,27 +35,27 @@ typedef struct cvy_samples {
 void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_samples *samples);
 /* Adds `count` elements at random. */
 void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples *samples);
-/* Adds the 32 corners of the result. */
-void cvy_sample_corners(const cvy_problem *problem, cvy_samples *samples);
+/* Adds the 32 corners of a result. */
+void cvy_sample_corners(const cvy_problem *problem, int32_t output, cvy_samples *samples);
 
 /* False for the first of them that is wrong. Where magnitudes come near the largest float32 nothing
  * can be said, and everything counts as right. */
 bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_mismatch *out);
 
-/* What every element of a problem's result should be, for results of several algorithms. */
+/* What every element of a problem's results should be, for results of several algorithms. */
 typedef struct cvy_expected {
   cvy_problem problem;
   cvy_values from; /* stays the caller's, as long as this is used */
-  int64_t count;
-  float *value, *magnitude;
+  float *value[CVY_MAX_OUTPUTS];
+  float *magnitude; /* of output 0; NULL where the CPU engine cannot make them */
 } cvy_expected;
 
-/* Takes two runs of the CPU engine and copies of the operands. ERR_MEMORY, or what the engine
- * reports; nothing to free then. */
+/* Takes a run of the CPU engine and, where the operation is linear, another one on copies of the
+ * operands. ERR_MEMORY, or what the engine reports; nothing to free then. */
 convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
                          const cvy_values *from, cvy_expected *out);
-/* False for the first element that is wrong; row as in cvy_claim. */
-bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row,
+/* False for the first element of result `output` that is wrong; row as in cvy_claim. */
+bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row, int32_t output,
                           const float *result, cvy_mismatch *out);
 void cvy_expected_free(cvy_expected *expected);
 

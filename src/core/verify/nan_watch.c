@@ -1,7 +1,6 @@
 /* Looks for values that are not finite. A float32 is one of them if all bits of its exponent are
  * set; asking the bits is immune to the compiler's mathematics and as fast as memory. */
 #include "core/verify/nan_watch.h"
-#include "problem/conv/conv.h"
 
 #include <string.h>
 
@@ -29,59 +28,52 @@ static int64_t find(const float *values, int64_t count) {
   return -1;
 }
 
-/* What the operands of a problem are called, in the order of cvy_op_input. */
-static const char *const roles[CONVOY_DIRECTIONS][CVY_OP_INPUTS] = {
-    [CONVOY_FORWARD] = {"x", "w", "bias", "y"},
-    [CONVOY_BACKWARD_DATA] = {"dy", "w", "bias", "dx"},
-    [CONVOY_BACKWARD_WEIGHTS] = {"x", "dy", "bias", "dw"},
-    [CONVOY_BACKWARD_BIAS] = {"dy", "", "bias", "db"},
-};
-enum { RESULT = CVY_OP_INPUTS - 1 }; /* what is added to has the result's name */
-
-static cvy_conv_array array_of(const cvy_problem *problem, int role) {
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  const cvy_conv_array arrays[CVY_OP_INPUTS] = {operands.a, operands.b, CVY_BIAS, operands.out};
-  return arrays[role];
-}
-
-static void look(convoy_context *context, const cvy_problem *problem, int role,
-                 const float *values) {
+static void look(convoy_context *context, const cvy_problem *problem, const char *name,
+                 int64_t bytes, const float *values) {
   if (context->nonfinite_seen) return;
-  int64_t at = find(values, cvy_conv_count(problem, array_of(problem, role)));
+  int64_t at = find(values, bytes / (int64_t)sizeof(float));
   if (at < 0) return;
   char text[CONVOY_PROBLEM_TEXT];
   cvy_problem_text(problem, text, sizeof(text));
   context->nonfinite_seen = true;
   cvy_report(context, CONVOY_EVENT_NONFINITE, CONVOY_OK, "",
-             "%s[%lld] is %g, the first value that is not finite: step %lld, %s, %s",
-             roles[problem->operation][role], (long long)at, (double)values[at],
-             (long long)context->step, cvy_context_engine(context)->facts.info.id, text);
+             "%s[%lld] is %g, the first value that is not finite: step %lld, %s, %s", name,
+             (long long)at, (double)values[at], (long long)context->step,
+             cvy_context_engine(context)->facts.info.id, text);
+}
+
+static void look_at_input(convoy_context *context, const cvy_problem *problem, int32_t i,
+                          const float *values) {
+  cvy_array array = cvy_problem_input(problem, i);
+  if (array.type != CVY_FLOAT32) return;
+  look(context, problem, cvy_problem_input_name(problem, i), cvy_array_bytes(&array), values);
 }
 
 static bool watching(const convoy_context *context) {
   return context->options.nan_watch && !context->nonfinite_seen;
 }
 
-void cvy_watch_arrays(convoy_context *context, const cvy_problem *problem,
-                      const float *const arrays[CVY_OP_INPUTS]) {
+void cvy_watch_given(convoy_context *context, const cvy_problem *problem, const float *const in[],
+                     float *const out[]) {
   if (!watching(context)) return;
-  for (int role = 0; role < CVY_OP_INPUTS; role++) {
-    if (arrays[role]) look(context, problem, role, arrays[role]);
-  }
+  int32_t inputs = cvy_problem_inputs(problem), reads = cvy_problem_reads(problem);
+  for (int32_t i = 0; i < reads; i++)
+    look_at_input(context, problem, i, i < inputs ? in[i] : out[0]);
 }
 
-void cvy_watch_inputs(convoy_context *context, const cvy_op *op) {
-  const float *arrays[CVY_OP_INPUTS] = {NULL};
+void cvy_watch_inputs(convoy_context *context, const cvy_node *node) {
   if (!watching(context)) return;
-  for (int role = 0; role < CVY_OP_INPUTS; role++) {
-    cvy_store *input = cvy_op_input(op, role);
-    if (!input || !input->host || input->watched) continue;
-    arrays[role] = input->host;
+  for (int32_t i = 0; i < node->inputs; i++) {
+    cvy_store *input = node->input[i];
+    if (!input->host || input->watched) continue;
     input->watched = true;
+    look_at_input(context, &node->problem, i, input->host);
   }
-  cvy_watch_arrays(context, &op->problem, arrays);
 }
 
-void cvy_watch_result(convoy_context *context, const cvy_problem *problem, const float *values) {
-  if (watching(context)) look(context, problem, RESULT, values);
+void cvy_watch_result(convoy_context *context, const cvy_problem *problem, int32_t output,
+                      const float *values) {
+  if (!watching(context)) return;
+  look(context, problem, cvy_problem_output_name(problem, output),
+       cvy_problem_output_bytes(problem, output), values);
 }

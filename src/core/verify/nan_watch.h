@@ -5,11 +5,12 @@
 
 #include "core/exec/store.h"
 
-/* What an operation reads, in the order of cvy_op_input; absent ones are NULL. */
-void cvy_watch_arrays(convoy_context *context, const cvy_problem *problem,
-                      const float *const arrays[CVY_OP_INPUTS]);
-/* Those of its inputs that the host has; each store is looked at once. */
-void cvy_watch_inputs(convoy_context *context, const cvy_op *op);
-void cvy_watch_result(convoy_context *context, const cvy_problem *problem, const float *values);
+/* What a problem is given on the host; what is added to is in out[0]. */
+void cvy_watch_given(convoy_context *context, const cvy_problem *problem, const float *const in[],
+                     float *const out[]);
+/* What the node reads, as far as the host has it; each store is looked at once. */
+void cvy_watch_inputs(convoy_context *context, const cvy_node *node);
+void cvy_watch_result(convoy_context *context, const cvy_problem *problem, int32_t output,
+                      const float *values);
 
 #endif

@@ -73,16 +73,18 @@ static bool is_proven(uint64_t use) {
   return false;
 }
 
-void cvy_verification_number(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
-                             cvy_store *out) {
-  out->number = ++context->verification.operations;
-  out->choice = *choice;
-  out->unproven = context->options.verify != CONVOY_VERIFY_OFF &&
-                  !is_proven(use_hash(&context->device, &op->problem, choice));
+void cvy_verification_number(convoy_context *context, cvy_node *node, const cvy_choice *choice,
+                             cvy_store *const out[]) {
+  int64_t number = ++context->verification.operations;
+  for (int32_t i = 0; i < node->outputs; i++) out[i]->number = number;
+  node->choice = *choice;
+  node->unjudged = node->outputs;
+  node->unproven = context->options.verify != CONVOY_VERIFY_OFF &&
+                   !is_proven(use_hash(&context->device, &node->problem, choice));
 }
 
-static void prove(const cvy_store *store) {
-  uint64_t use = use_hash(&store->context->device, &store->history.problem, &store->choice);
+static void prove(const convoy_context *context, const cvy_node *node) {
+  uint64_t use = use_hash(&context->device, &node->problem, &node->choice);
   uint64_t row = use % PROVEN_ROWS;
   uint32_t next = atomic_fetch_add_explicit(&proven_next[row], 1, memory_order_relaxed);
   atomic_store_explicit(&proven[row][next % PROVEN_PLACES], use, memory_order_relaxed);
@@ -113,11 +115,9 @@ static bool can_afford(const cvy_verification *verification) {
   return verification->spent < BUDGET * elapsed(verification, cvy_clock());
 }
 
-static bool operands_here(const cvy_op *op) {
-  for (int i = 0; i < CVY_OP_INPUTS; i++) {
-    const cvy_store *input = cvy_op_input(op, i);
-    if (input && !input->host) return false;
-  }
+static bool operands_here(const cvy_node *node) {
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (!node->input[i]->host) return false;
   return true;
 }
 
@@ -125,17 +125,17 @@ static bool is_sampled(const cvy_store *store) {
   const cvy_verification *verification = &store->context->verification;
   if (cvy_hash(0, &store->number, sizeof store->number) % (uint64_t)verification->every)
     return false;
-  return operands_here(&store->history) || can_afford(verification);
+  return operands_here(store->history) || can_afford(verification);
 }
 
 /* ----------------------------------------------------------------------------------- planning */
 
 static void plan_first_use(const cvy_store *store, int64_t count, cvy_verification_plan *out) {
-  const cvy_problem *problem = &store->history.problem;
+  const cvy_problem *problem = &store->history->problem;
   double terms = DEFINITION_TERMS / (double)cvy_problem_terms(problem);
   out->whole = cvy_problem_flops(problem) <= WHOLE_FLOPS;
   if (out->whole) return;
-  cvy_sample_corners(problem, &out->samples);
+  cvy_sample_corners(problem, store->output, &out->samples);
   int32_t more = terms > CVY_MOST_SAMPLES ? CVY_MOST_SAMPLES : (int32_t)terms;
   if (more < FEWEST) more = FEWEST;
   cvy_sample_any(count, more - out->samples.count, (uint64_t)store->number, &out->samples);
@@ -151,7 +151,7 @@ bool cvy_verification_plan_for(const cvy_store *store, const float *values,
   out->whole = store->context->options.verify == CONVOY_VERIFY_ALL;
   out->samples.count = 0;
   if (out->whole) return true;
-  if (store->unproven) {
+  if (store->history->unproven) {
     plan_first_use(store, count, out);
     return true;
   }
@@ -175,23 +175,20 @@ void cvy_verification_end(convoy_context *context, double began) {
 void cvy_verification_charge(const cvy_store *store, const cvy_verification_plan *plan,
                              double began) {
   cvy_verification *verification = &store->context->verification;
-  if (verification->nesting == 1 && !store->unproven && !plan->whole) spend(verification, began);
-}
-
-static const float *host_of(const cvy_store *store) {
-  return store ? store->host : NULL;
+  if (verification->nesting == 1 && !store->history->unproven && !plan->whole)
+    spend(verification, began);
 }
 
 convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
                                      const cvy_verification_plan *plan, bool *right,
                                      cvy_mismatch *found) {
   convoy_context *context = store->context;
-  const cvy_op *op = &store->history;
-  cvy_claim claim = {&op->problem,
-                     {{host_of(op->a), host_of(op->b), host_of(op->bias)}},
-                     values,
-                     cvy_chosen(&context->device, &store->choice)};
-  if (op->prior) claim.from.in[cvy_problem_inputs(&op->problem)] = op->prior->host;
+  const cvy_node *node = store->history;
+  cvy_claim claim = {.problem = &node->problem,
+                     .output = store->output,
+                     .result = values,
+                     .row = cvy_chosen(&context->device, &node->choice)};
+  for (int32_t i = 0; i < node->inputs; i++) claim.from.in[i] = node->input[i]->host;
   context->health.verified++;
   if (plan->whole) return cvy_check_whole(&context->chooser, &context->cpu, &claim, right, found);
   *right = cvy_check_samples(&claim, &plan->samples, found);
@@ -200,11 +197,12 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
 
 void cvy_verification_right(const cvy_store *store) {
   cvy_verification *verification = &store->context->verification;
-  if (store->unproven) prove(store);
+  cvy_node *node = store->history;
+  if (node->unproven && --node->unjudged == 0) prove(store->context, node);
   if (store->number < verification->verified) return;
   verification->verified = store->number;
   verification->verified_ticket = store->ticket;
-  verification->verified_problem = store->history.problem;
+  cvy_problem_copy(&verification->verified_problem, &node->problem);
 }
 
 /* All that was computed since the last verified operation is suspect; at least this one is. */
@@ -214,7 +212,7 @@ uint64_t cvy_verification_wrong(const cvy_store *store, const cvy_mismatch *foun
   int64_t first = later ? store->number : verification->verified + 1;
   char problem[CONVOY_PROBLEM_TEXT], known[CONVOY_PROBLEM_TEXT];
   char last[CONVOY_PROBLEM_TEXT + 64] = "none was verified before";
-  cvy_problem_text(&store->history.problem, problem, sizeof problem);
+  cvy_problem_text(&store->history->problem, problem, sizeof problem);
   cvy_text text = cvy_text_in(last, sizeof last);
   if (verification->verified) {
     cvy_problem_text(&verification->verified_problem, known, sizeof known);

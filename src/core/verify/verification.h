@@ -8,7 +8,7 @@
 #include "core/verify/check.h"
 
 typedef struct cvy_store cvy_store;
-typedef struct cvy_op cvy_op;
+typedef struct cvy_node cvy_node;
 
 /* What a context knows about its device's results. Operations on the device count from 1. */
 typedef struct cvy_verification {
@@ -29,10 +29,10 @@ typedef struct cvy_verification_plan {
 
 /* The device is open. */
 void cvy_verification_start(cvy_verification *verification);
-/* The device is about to carry out the operation for `out`: numbers it, and notes whether it is the
+/* The device is about to carry out the node for `out`: numbers them, and notes whether it is the
  * first of its algorithm, parameters and shape class in this process. */
-void cvy_verification_number(convoy_context *context, const cvy_op *op, const cvy_choice *choice,
-                             cvy_store *out);
+void cvy_verification_number(convoy_context *context, cvy_node *node, const cvy_choice *choice,
+                             cvy_store *const out[]);
 
 /* Whether anything of the store's values, once read from the device, may have to be looked at. */
 bool cvy_verification_applies(const cvy_store *store);
