@@ -19,6 +19,9 @@ typedef struct cvy_problem {
   };
 } cvy_problem;
 
+/* Before the union. A row's `size` is this and its family's attributes. */
+enum { CVY_PROBLEM_HEAD = offsetof(cvy_problem, conv) };
+
 enum { CVY_MAX_INPUTS = 12, CVY_MAX_OUTPUTS = 4 };
 /* With what an accumulating problem adds to. */
 enum { CVY_MOST_READ = CVY_MAX_INPUTS + 1 };

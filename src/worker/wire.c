@@ -10,7 +10,7 @@
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
   memcpy(to, from, offsetof(cvy_command, job));
   if (to->kind != CVY_WIRE_RUN && to->kind != CVY_WIRE_BUILD) return;
-  const size_t head = offsetof(cvy_job, problem) + offsetof(cvy_problem, conv);
+  const size_t head = offsetof(cvy_job, problem) + CVY_PROBLEM_HEAD;
   memcpy(&to->job, &from->job, head);
   if (to->job.problem.operation < 0 || to->job.problem.operation >= cvy_operation_count) return;
   memcpy((char *)&to->job + head, (const char *)&from->job + head, cvy_job_size(&to->job) - head);

@@ -1,6 +1,5 @@
 /* The fake device: a queue of commands over arrays in memory. */
 #include "core/fake.h"
-#include "problem/conv/conv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -69,7 +68,7 @@ static const cvy_algorithm tiled = {.name = "fake.tiled",
                                     .valid = tile_valid,
                                     .pays = tile_pays};
 static const cvy_algorithm direct = {
-    .name = "fake.direct", .operations = 15, .accepts = takes_all, .conservative = true};
+    .name = "fake.direct", .operations = UINT64_MAX, .accepts = takes_all, .conservative = true};
 static const cvy_algorithm *const algorithms[] = {&tiled, &direct, NULL};
 
 /* --------------------------------------------------------------------------------- device */
@@ -146,10 +145,15 @@ static float *values_of(cvy_device *device, uint64_t id) {
   return found ? found->values : NULL;
 }
 
-static int32_t direct_row(void) {
-  int32_t row = 0;
-  while (strcmp(cvy_backend_cpu.algorithms[row]->name, "cpu.direct") != 0) row++;
-  return row;
+static int32_t row_for(const cvy_problem *problem) {
+  const cvy_algorithm *const *rows = cvy_backend_cpu.algorithms;
+  int32_t first = -1;
+  for (int32_t row = 0; rows[row]; row++) {
+    if (!cvy_algorithm_does(rows[row], problem)) continue;
+    if (strcmp(rows[row]->name, "cpu.direct") == 0) return row;
+    if (first < 0) first = row;
+  }
+  return first;
 }
 
 static bool lies_at(int64_t element) {
@@ -158,8 +162,8 @@ static bool lies_at(int64_t element) {
   return cvy_hash(0, place, sizeof(place)) % (uint64_t)fake.lie_one_of == 0;
 }
 
-static void falsify(const cvy_problem *problem, float *out) {
-  int64_t count = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
+static void falsify(const cvy_problem *problem, int32_t output, float *out) {
+  int64_t count = cvy_problem_output_bytes(problem, output) / (int64_t)sizeof(float);
   for (int64_t i = 0; i < count; i++) {
     if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
     if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
@@ -170,15 +174,14 @@ static void falsify(const cvy_problem *problem, float *out) {
 static void run_job(cvy_device *device, const cvy_job *job) {
   bool lies = fake.lie && (!fake.lie_rows || fake.lie_rows >> job->algorithm & 1);
   cvy_job host = *job;
-  host.algorithm = direct_row();
+  host.algorithm = row_for(&job->problem);
   memset(&host.params, 0, sizeof(host.params));
-  host.in[0].host = values_of(device, job->in[0].id);
-  host.in[1].host = values_of(device, job->in[1].id);
-  host.in[2].host = values_of(device, job->in[2].id);
-  host.out[0].host = values_of(device, job->out[0].id);
+  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) host.in[i].host = values_of(device, job->in[i].id);
+  for (int32_t i = 0; i < CVY_MAX_OUTPUTS; i++)
+    host.out[i].host = values_of(device, job->out[i].id);
   bool idle = lies && fake.lie == FAKE_UNWRITTEN;
   if (!idle && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
-  if (lies) falsify(&job->problem, host.out[0].host);
+  if (lies) falsify(&job->problem, fake.lie_output, host.out[fake.lie_output].host);
   if (fake.on_run) fake.on_run(job);
   fake_seen.runs++;
 }

@@ -1,6 +1,7 @@
 /* A device in memory whose faults follow a script: what core does when a device fails, hangs on to
  * work, or lies about nothing, is tested with it. Commands are only carried out when somebody
- * waits, as late as the contract allows. It computes with the CPU engine's direct algorithm.
+ * waits, as late as the contract allows. It computes with the CPU engine's direct algorithm, and
+ * what that does not do with the first that does.
  *
  * The program's cvy_backends are the CPU engine and this one ("fake:0", a processor; "fake:1", a
  * GPU called "Fake GPU One"). */
@@ -38,6 +39,7 @@ typedef struct fake_script {
   uint32_t lie_rows;    /* of the algorithms in these rows, as bits; 0: of all */
   int64_t lie_one_of;   /* FAKE_WRONG: one of so many elements, chosen anew for each result */
   int64_t lie_element;  /* with lie_one_of 0: this element only */
+  int32_t lie_output;   /* and of which result */
   void (*on_run)(const cvy_job *job); /* called for each job carried out; may be NULL */
   int64_t compiled;                   /* programs it says it has compiled since it was opened */
   convoy_status build_status;         /* of each build */
@@ -49,12 +51,12 @@ typedef struct fake_script {
 
 typedef struct fake_counts {
   int64_t lists, opens, closes, commands, runs, clears, deaths;
-  int64_t builds[CONVOY_DIRECTIONS]; /* asked for; by compile workers, which have devices of their
+  int64_t builds[CVY_MAX_OPERATIONS]; /* asked for; by compile workers, which have devices of their
                                         own */
-  int64_t arrays;                    /* alive on all devices */
-  int64_t host_blocks;               /* alive */
-  int64_t copies;                    /* fetched and not collected */
-  double budget;                     /* that the newest command found */
+  int64_t arrays;                     /* alive on all devices */
+  int64_t host_blocks;                /* alive */
+  int64_t copies;                     /* fetched and not collected */
+  double budget;                      /* that the newest command found */
 } fake_counts;
 
 extern fake_script fake;

@@ -152,7 +152,7 @@ static bool other_pass(const cvy_problem *problem, int32_t i, cvy_problem *out) 
 
 /* ------------------------------------------------------------------------------------- rows */
 
-enum { SIZE = offsetof(cvy_problem, conv) + sizeof(cvy_conv_problem) };
+enum { SIZE = CVY_PROBLEM_HEAD + sizeof(cvy_conv_problem) };
 
 const cvy_operation cvy_conv_forward = {
     .name = "forward",

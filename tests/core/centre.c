@@ -1,0 +1,127 @@
+/* The row, the CPU engine's algorithm, and the two tables. */
+#include "core/centre.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/row.h"
+#include "problem/conv/conv.h"
+
+/* Its attributes are two of a convolution's. */
+cvy_problem centre_problem(int64_t n, int64_t c) {
+  return (cvy_problem){.operation = CENTRE, .conv.n = n, .conv.c = c};
+}
+
+static int32_t two(const cvy_problem *problem) {
+  (void)problem;
+  return 2;
+}
+
+static cvy_array maps(const cvy_problem *p) {
+  return (cvy_array){CVY_FLOAT32, true, {p->conv.n, p->conv.c, 1, 1, 1}};
+}
+
+static cvy_array channels(const cvy_problem *p) {
+  return (cvy_array){CVY_FLOAT32, false, {1, p->conv.c, 1, 1, 1}};
+}
+
+static cvy_array array(const cvy_problem *problem, int32_t i) {
+  return i == 0 ? maps(problem) : channels(problem);
+}
+
+static bool legal(const cvy_problem *p) {
+  return p->conv.n >= 0 && p->conv.n < 1000 && p->conv.c > 0 && p->conv.c < 1000;
+}
+
+static int64_t images(const cvy_problem *problem) {
+  return problem->conv.n;
+}
+
+static void set_images(cvy_problem *problem, int64_t count) {
+  problem->conv.n = count;
+}
+
+static float top_of(const cvy_problem *p, const float *x, int64_t c) {
+  float top = x[c];
+  for (int64_t n = 1; n < p->conv.n; n++)
+    if (x[n * p->conv.c + c] > top) top = x[n * p->conv.c + c];
+  return top;
+}
+
+static float y_of(const cvy_problem *p, const float *x, const float *a, int64_t index) {
+  int64_t c = index % p->conv.c;
+  float below = x[index] - top_of(p, x, c);
+  return below + a[c];
+}
+
+void centre_expected(const cvy_problem *p, const float *x, const float *a, float *y, float *top) {
+  for (int64_t i = 0; i < p->conv.n * p->conv.c; i++) y[i] = y_of(p, x, a, i);
+  for (int64_t c = 0; c < p->conv.c; c++) top[c] = top_of(p, x, c);
+}
+
+static cvy_element element(const cvy_problem *p, const cvy_values *from, int32_t output,
+                           int64_t index) {
+  float value =
+      output == 0 ? y_of(p, from->in[0], from->in[1], index) : top_of(p, from->in[0], index);
+  return (cvy_element){(double)value, 0};
+}
+
+static double flops(const cvy_problem *p) {
+  return 3.0 * (double)(p->conv.n * p->conv.c);
+}
+
+static void print(const cvy_problem *p, char *text, size_t size) {
+  cvy_text out = cvy_text_in(text, size);
+  cvy_text_add(&out, "n%lldc%lld centre", (long long)p->conv.n, (long long)p->conv.c);
+}
+
+static bool parse(const char *text, cvy_problem *out) {
+  long long n, c;
+  int end = 0;
+  if (sscanf(text, "n%3lldc%3lld centre%n", &n, &c, &end) != 2 || !end || text[end]) return false;
+  *out = centre_problem(n, c);
+  return legal(out);
+}
+
+static void shape_class(const cvy_problem *p, cvy_text *text) {
+  cvy_text_add(text, "centre_c%lld", (long long)p->conv.c);
+}
+
+static const cvy_operation centre = {
+    .name = "centre",
+    .input_names = {"x", "a"},
+    .output_names = {"y", "top"},
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_conv_problem),
+    .batch = CVY_BATCH_COUPLED,
+    .inputs = two,
+    .outputs = two,
+    .input = array,
+    .output = array,
+    .legal = legal,
+    .images = images,
+    .set_images = set_images,
+    .element = element,
+    .terms = images,
+    .flops = flops,
+    .print = print,
+    .parse = parse,
+    .shape_class = shape_class,
+};
+
+const cvy_operation *const cvy_operations[] = {
+    [CVY_CONV_FORWARD] = &cvy_conv_forward,
+    [CVY_CONV_BACKWARD_DATA] = &cvy_conv_backward_data,
+    [CVY_CONV_BACKWARD_WEIGHTS] = &cvy_conv_backward_weights,
+    [CVY_CONV_BACKWARD_BIAS] = &cvy_conv_backward_bias,
+    [CENTRE] = &centre,
+};
+const int32_t cvy_operation_count = CVY_COUNT(cvy_operations);
+
+static void run(const cvy_cpu_call *call) {
+  centre_expected(call->problem, call->in[0], call->in[1], call->out[0], call->out[1]);
+}
+
+static const cvy_cpu_row row = {{.name = "cpu.centre", .operations = CVY_OPERATION_BIT(CENTRE)},
+                                run};
+
+const cvy_algorithm *const cvy_cpu_algorithms[] = {&row.algorithm, &cvy_cpu_direct.algorithm, NULL};
