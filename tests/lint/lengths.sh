@@ -11,10 +11,10 @@ test -n "$files" || { echo "no sources under $1"; exit 1; }
 # shellcheck disable=SC2086 # names without blanks
 awk -v most_function=80 -v most_kernel=100 -v most_file=500 '
   function fault(what) { print FILENAME ":" start ": " what; faults++ }
-  function ends(    most) { # a function that began at `start`
-    most = head ~ /^(__)?kernel / ? most_kernel : most_function
+  function ends(    limit) { # a function that began at `start`
+    limit = head ~ /^(__)?kernel / ? most_kernel : most_function
     functions++
-    if (FNR - start + 1 > most) fault(FNR - start + 1 " lines, at most " most ": " head)
+    if (FNR - start + 1 > limit) fault(FNR - start + 1 " lines, at most " limit ": " head)
   }
   FNR == 1 {
     head = inside = ""; comment = directive = 0
@@ -22,12 +22,18 @@ awk -v most_function=80 -v most_kernel=100 -v most_file=500 '
   }
   FNR == most + 1 { start = FNR; fault("more than " most " lines in the file") }
   directive || /^#/ { directive = /\\$/; next }
-  inside && /^}/ { if (inside == "function") ends(); head = inside = ""; next }
+  inside && /^}/ {
+    if (inside == "function") ends()
+    head = inside == "type" && !/;$/ ? "the table = of this type" : ""
+    inside = ""
+    next
+  }
   inside {
     if (/^[A-Za-z_]/ && !/^[A-Za-z_0-9]+:/) { start = FNR; fault("in the first column of a body: " $0) }
     next
   }
-  { # outside of bodies, without comments
+  { # outside of bodies, without strings and comments
+    gsub(/"([^"\\]|\\.)*"/, "\"\"")
     if (comment && !sub(/^.*[*]\//, "")) next
     comment = 0
     gsub(/\/[*]([^*]|[*]+[^*\/])*[*]+\//, "")
@@ -37,11 +43,11 @@ awk -v most_function=80 -v most_kernel=100 -v most_file=500 '
   /^[ \t]*$/ { next }
   head == "" { start = FNR }
   { head = head == "" ? $0 : head " " $0 }
-  head ~ /^extern "C" [{]$/ || head == "}" { head = ""; next }
+  head ~ /^extern "" [{]$/ || head == "}" { head = ""; next }
   /;$/ { head = ""; next }
   head ~ /[^=!<>]=[^=]/ || head ~ /=$/ { next } # a table, up to its semicolon
   /[{]$/ {
-    if (head ~ /^(typedef )?(struct|union|enum)[ A-Za-z0-9_]*[{]$/) inside = "type"
+    if (head ~ /^(typedef |static |const )*(struct|union|enum)[ A-Za-z0-9_]*[{]$/) inside = "type"
     else if (head ~ /[)] *[{]$/) inside = "function"
     else fault("neither function, type nor table: " head)
   }
