@@ -110,8 +110,7 @@ convoy_status cvy_state_path(const char *part, const char *file, char *path, siz
 convoy_status cvy_tune_path(char *path, size_t size);
 
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
-/* Folder `part` of what is installed in share/convoy: beside the library or up to two folders up.
- */
+/* Folder `part` of what is installed in share/convoy: beside the library or up to two up. */
 bool cvy_share_folder(const char *part, char *path, size_t size);
 
 /* -------------------------------------------------------------------------- listing.c */

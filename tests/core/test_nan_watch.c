@@ -1,5 +1,4 @@
-/* The NaN watch: the first value that is not finite is told once, with its place. Off by default.
- */
+/* The NaN watch: the first value that is not finite is told once, with its place. Off normally. */
 #include <math.h>
 #include <string.h>
 
