@@ -1,6 +1,6 @@
 /* The library's side of the ring. While it waits it looks every few milliseconds whether the other
- * side still lives and gets on. One that does not is ended at once: a driver that hung is never used
- * again. */
+ * side still lives and gets on. One that does not is ended at once: a driver that hung is never
+ * used again. */
 #include "worker/channel.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *wh
 
 static cvy_progress progress_of(const cvy_channel *channel) {
   const cvy_wire *wire = channel->wire;
-  const uint64_t completed = atomic_load(&wire->completed);
+  uint64_t completed = atomic_load(&wire->completed);
   return (cvy_progress){.moved = completed + atomic_load(&wire->taken) + atomic_load(&wire->pulse),
                         .phase = cvy_wire_get_phase(wire),
                         .first_run = atomic_load(&wire->first_run) > completed};
@@ -158,7 +158,8 @@ convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const vola
 
 /* -------------------------------------------------------------------------- posting */
 
-/* Looks at the other side's count only when it must: every look takes the cache line from who writes it. */
+/* Looks at the other side's count only when it must: every look takes the cache line from who
+ * writes it. */
 static bool is_full(cvy_channel *channel, uint64_t number) {
   if (number - channel->taken <= CVY_WIRE_SLOTS) return false;
   channel->taken = atomic_load(&channel->wire->taken);
@@ -297,7 +298,7 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_dead
 }
 
 static double leave_seconds(const cvy_channel *channel) {
-  const double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
+  double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
   return fmax(left, HUNG_LEAVE_SECONDS);
 }
 
@@ -309,7 +310,7 @@ void cvy_channel_close(cvy_channel *channel) {
 /* --------------------------------------------------------------------------- blocks */
 
 static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
-  for (uint32_t i = 0; i < CVY_WIRE_BLOCKS; ++i)
+  for (uint32_t i = 0; i < CVY_WIRE_BLOCKS; i++)
     if (!channel->blocks[i]) {
       *number = i;
       return CONVOY_OK;

@@ -3,16 +3,15 @@
  *
  * start     A process, its libraries, a driver that opens its device: seconds, on a cold disk more.
  *           Opening is the processor's work, so its time counts as progress.
- * probe     The same for the list of devices. Longer would be in the way of every start of a program
- *           on the machines where it never returns (clinfo on some RX 5600 XT).
- * compile   One program. Compilers take tens of seconds on a busy machine, and loop for ever on
- *           others: they use processor time in both cases, hence the cap on the clock.
- * transfer  A part is at most 64 MiB: a tenth of a second on the slowest bus there is. The rest is
- *           for a driver that moves memory out of the way first.
- * run       One launch is cut to a quarter of a second, so that a guess of a card's speed which is off by
- *           two still keeps half a second. Ten seconds
- *           without one that ends are twenty times what is expected. A kernel's first run comes
- *           before its speed is known and may include what the driver left to do: three times that. */
+ * probe     The same for the list of devices. Longer would be in the way of every start of a
+ * program on the machines where it never returns (clinfo on some RX 5600 XT). compile   One
+ * program. Compilers take tens of seconds on a busy machine, and loop for ever on others: they use
+ * processor time in both cases, hence the cap on the clock. transfer  A part is at most 64 MiB: a
+ * tenth of a second on the slowest bus there is. The rest is for a driver that moves memory out of
+ * the way first. run       One launch is cut to a quarter of a second, so that a guess of a card's
+ * speed which is off by two still keeps half a second. Ten seconds without one that ends are twenty
+ * times what is expected. A kernel's first run comes before its speed is known and may include what
+ * the driver left to do: three times that. */
 #include "worker/deadline.h"
 
 #include <stdlib.h>
@@ -77,7 +76,7 @@ static bool is_word(const char *at, size_t length, const char *word) {
 
 /* Where the value of a word goes; NULL: there is no such word. */
 static double *place_of(cvy_deadlines *out, double *restarts, const char *at, size_t length) {
-  for (int i = 0; i < CVY_STEPS; ++i)
+  for (int i = 0; i < CVY_STEPS; i++)
     if (is_word(at, length, cvy_deadline_rules[i].name)) return &out->fixed[i];
   if (is_word(at, length, "dispatch")) return &out->dispatch;
   return is_word(at, length, "restarts") ? restarts : NULL;
@@ -95,7 +94,7 @@ convoy_status cvy_deadlines_parse(const char *text, cvy_deadlines *out) {
   double restarts = RESTARTS;
   *out = (cvy_deadlines){0};
   for (const char *at = text ? text : ""; *at;) {
-    const size_t length = strcspn(at, "=,");
+    size_t length = strcspn(at, "=,");
     double *place = place_of(out, &restarts, at, length);
     if (!place || at[length] != '=') return wrong(at);
     char *end;

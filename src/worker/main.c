@@ -13,8 +13,8 @@ typedef struct trainer_watch {
   cvy_wire *wire;
 } trainer_watch;
 
-/* On a thread of its own that never touches the driver: also a worker whose driver hangs leaves with
- * its trainer. */
+/* On a thread of its own that never touches the driver: also a worker whose driver hangs leaves
+ * with its trainer. */
 static void *leave_with_trainer(void *argument) {
   const trainer_watch *trainer = argument;
   if (cvy_process_watch_end(trainer->watch, CVY_PROCESS_FD)) unlink(trainer->wire->marker);
