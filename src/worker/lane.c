@@ -278,7 +278,7 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
 static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                                  uint64_t *ticket) {
   cvy_channel *channel = &device->channel;
-  const cvy_span span = cvy_zero_copy_source(channel, from, bytes);
+  const cvy_mapped_part span = cvy_zero_copy_source(channel, from, bytes);
   uint64_t number = 0;
   convoy_status status =
       span.bytes > 0 ? cvy_zero_copy_write(channel, id, &span, &number)
@@ -291,7 +291,7 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
  * up must not land in memory that somebody else sees. */
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
   cvy_channel *channel = &device->channel;
-  const cvy_span span = cvy_zero_copy_target(channel, to, bytes);
+  const cvy_mapped_part span = cvy_zero_copy_target(channel, to, bytes);
   int64_t before = span.memory - (char *)to, after = before + span.bytes;
   convoy_status status = cvy_zero_copy_read(channel, id, before, &span);
   if (!status) status = cvy_staging_read(&device->staging, channel, id, 0, to, before);

@@ -15,7 +15,7 @@
 typedef struct host_block {
   struct host_block *next;
   const cvy_channel *channel; /* NULL: closed */
-  cvy_block block;
+  cvy_lane_block block;
   void *memory;
   size_t bytes;
   bool is_private; /* ordinary memory */
