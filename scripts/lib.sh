@@ -36,7 +36,7 @@ export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$root/build/cache/pocl}
 export CONVOY_CACHE_DIR=${CONVOY_CACHE_DIR:-$root/build/cache/convoy}
 export CONVOY_STATE_DIR=${CONVOY_STATE_DIR:-$root/build/cache/state}
 export CONVOY_TUNE_FILE=${CONVOY_TUNE_FILE:-$root/build/cache/tune.txt}
-mkdir -p "$POCL_CACHE_DIR" "$CONVOY_CACHE_DIR"
+mkdir -p "$POCL_CACHE_DIR"
 
 # Ctrl-C and SIGTERM end a script with 130 and 143. What it runs by `run`, or by `start` and `finish`, has
 # a process group of its own, so that it gets the signal even where the script alone does, and is waited

@@ -116,6 +116,8 @@ typedef struct cvy_open_options {
 
 typedef struct cvy_device cvy_device; /* each backend has its own */
 
+#define CVY_MARK_TOLD "told to end"
+
 /* Calls to one device come one at a time (core holds its lock), from any thread.
  *
  * Device backends (host_memory false) execute commands in the order of their calls; calls may
@@ -137,7 +139,8 @@ typedef struct cvy_backend {
   /* Ends everything, unconditionally and in bounded time; outstanding commands are dropped. */
   void (*close)(cvy_device *device);
   /* [d] A file that says the device is in use. Where the device lives in another process, that one
-   * removes it when this one ends without closing the device. NULL: it does not. */
+   * removes it when this one ends without closing the device, and appends a line, CVY_MARK_TOLD with a
+   * date, when it is told to end (SIGTERM): as a rule that means all processes. NULL: it does not. */
   void (*mark)(cvy_device *device, const char *file);
   const cvy_facts *(*facts)(const cvy_device *device);
 
@@ -243,8 +246,8 @@ typedef struct cvy_engine_watch {
 } cvy_engine_watch;
 
 /* What the module convoy-ocl.so exports as "cvy_module_entry": the OpenCL engine, called by the
- * worker's command loop and by nothing else. The module has its own copy of src/base, hence its own
- * last error and log sink. Refuse it unless build_id equals cvy_build_id. */
+ * worker's command loop and by nothing else. The module has its own copy of src/base and src/os, hence its
+ * own last error, log sink and idea of where relative names begin. Refuse it unless build_id equals cvy_build_id. */
 typedef struct cvy_module {
   const char *build_id;
   const cvy_backend *engine;
@@ -252,6 +255,7 @@ typedef struct cvy_module {
   void (*set_log)(convoy_log_fn *fn, void *user, convoy_log_level level);
   /* Where the calling thread's devices report; NULL: nowhere. */
   void (*set_watch)(const cvy_engine_watch *watch);
+  void (*start_in)(const char *folder); /* where relative names begin; before a device is opened */
 } cvy_module;
 typedef const cvy_module *cvy_module_entry_fn(void);
 

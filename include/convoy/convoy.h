@@ -170,6 +170,9 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   -                CONVOY_LIBEXEC           (beside the library)  folder of convoy-worker and
  *                                                       convoy-ocl.so
  *
+ * Relative names of folders and files begin where the process was when it first used one. What others
+ * than the user and root may write to is not used, with one line of log.
+ *
  * `auto` is a GPU through OpenCL if there is one, else the CPU engine. An OpenCL device of type CPU
  * is used only when named. With `cpu` no OpenCL library is loaded, no process started, no device
  * file opened. Names of devices are taken without the blanks around them, in capitals or not; `cpu:0`
@@ -637,7 +640,7 @@ CONVOY_API convoy_status convoy_set_event_callback(convoy_context *context, conv
  * record: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
  * for each fault's place and what is done about it, "" if there is nothing; lines that do not fit into
  * `size` bytes are left out. clear: forgets it. Any thread, no context.
- * Returns OK; ERR_ARGUMENT; ERR_IO if the file cannot be written or is locked for too long. */
+ * Returns OK; ERR_ARGUMENT; ERR_IO if the file cannot be read or written or is locked for too long. */
 CONVOY_API convoy_status convoy_record(const char *device, char *text, size_t size);
 CONVOY_API convoy_status convoy_record_clear(const char *device);
 

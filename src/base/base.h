@@ -33,6 +33,8 @@ convoy_status cvy_log_check(void);
 
 /* Seconds since 1970 as "2026-11-23T05:07:09Z". Takes no lock and no time zone. */
 void cvy_utc(int64_t seconds, char *text, size_t size);
+/* What such a text says; -1 if it is none. */
+int64_t cvy_utc_read(const char *text);
 
 /* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
 typedef struct cvy_text {
@@ -44,6 +46,10 @@ cvy_text cvy_text_in(char *buffer, size_t size);
 void cvy_text_add(cvy_text *text, const char *format, ...) CVY_PRINTF(2, 3);
 /* Copies with cut, always terminated. */
 void cvy_text_copy(char *to, size_t size, const char *from);
+
+/* Whether the whole text is as the pattern says, in which # stands for a digit, + for some digits, at
+ * least one, @ for a hexadecimal digit in lower case, and anything else for itself. */
+bool cvy_text_is(const char *text, const char *pattern);
 
 /* FNV-1a, 64 bits. `seed` 0 starts; pass a result to go on. */
 uint64_t cvy_hash(uint64_t seed, const void *bytes, size_t count);

@@ -31,6 +31,19 @@ void cvy_text_copy(char *to, size_t size, const char *from) {
   to[length] = '\0';
 }
 
+bool cvy_text_is(const char *text, const char *pattern) {
+  static const char digits[] = "0123456789abcdef";
+  for (; *pattern; pattern++) {
+    const size_t hexadecimal = strspn(text, digits), decimal = strspn(text, "0123456789");
+    const bool fits = *pattern == '@'                      ? hexadecimal > 0
+                      : *pattern == '#' || *pattern == '+' ? decimal > 0
+                                                           : *text == *pattern;
+    if (!fits) return false;
+    text += *pattern == '+' ? decimal : 1;
+  }
+  return !*text;
+}
+
 /* Four chains, so that multiplications overlap. */
 uint64_t cvy_hash_words(const void *words, size_t bytes) {
   const uint64_t factor = 0x9e3779b97f4a7c15u;

@@ -1,5 +1,7 @@
 /* The calendar by arithmetic: gmtime_r takes a lock, which may be held for good in a child made by
  * fork() while another thread asked for the time. */
+#include <stdio.h>
+
 #include "base/base.h"
 
 enum { DAY = 24 * 60 * 60 };
@@ -26,4 +28,17 @@ void cvy_utc(int64_t seconds, char *text, size_t size) {
   cvy_text out = cvy_text_in(text, size);
   cvy_text_add(&out, "%04d-%02d-%02dT%02d:%02d:%02dZ", year, month + 1, (int)days + 1, clock / 3600,
                clock / 60 % 60, clock % 60);
+}
+
+int64_t cvy_utc_read(const char *text) {
+  int year, month, day, hour, minute, second;
+  if (!cvy_text_is(text, "####-##-##T##:##:##Z")) return -1;
+  sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &year, &month, &day, &hour, &minute, &second);
+  if (year < 1970 || month < 1 || month > 12 || day < 1 || day > days_of_month(year, month - 1))
+    return -1;
+  if (hour > 23 || minute > 59 || second > 60) return -1;
+  int64_t days = day - 1;
+  for (int before = 1970; before < year; before++) days += days_of_year(before);
+  for (int before = 1; before < month; before++) days += days_of_month(year, before - 1);
+  return days * DAY + hour * 3600 + minute * 60 + second;
 }

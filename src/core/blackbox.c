@@ -1,4 +1,4 @@
-/* Keeps the marker of the context's device, and judges the markers that others left behind. */
+/* Keeps the marker of the context's device. */
 #include "core/blackbox.h"
 
 #include <stdatomic.h>
@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/judge.h"
+#include "core/markers.h"
 #include "core/params.h"
 #include "core/sensors.h"
 #include "os/os.h"
@@ -14,8 +16,8 @@
 static const double refresh_seconds = 60;
 enum { MOST_DOWNS = 2 }; /* with so many a device is not opened any more */
 
-bool cvy_blackbox_write(convoy_context *context, const char *path, const char *text) {
-  if (!cvy_file_write(path, text, strlen(text))) return true;
+bool cvy_blackbox_keeps(convoy_context *context, convoy_status status) {
+  if (!status) return true;
   if (!context->box.silent) {
     cvy_log(CONVOY_LOG_WARNING, "the black box is not kept: %s", cvy_last_error());
   }
@@ -29,12 +31,20 @@ static bool own(const cvy_blackbox *box) {
   return box->path[0] && box->process == cvy_process_id();
 }
 
+/* What the worker has noted there stays: the end it was told of may take a while. */
+static void keep_told(cvy_blackbox *box) {
+  cvy_marker before;
+  if (cvy_marker_read(box->path, &before)) return;
+  cvy_text_copy(box->marker.told, sizeof(box->marker.told), before.told);
+}
+
 static void write_marker(convoy_context *context) {
   cvy_blackbox *box = &context->box;
   cvy_marker *marker = &box->marker;
   const cvy_ring *ring = &context->ring;
   char text[CVY_MARKER_TEXT];
   if (!own(box)) return;
+  keep_told(box);
   marker->step = context->step;
   cvy_calendar(marker->refreshed, sizeof(marker->refreshed));
   if (ring->count) {
@@ -42,17 +52,16 @@ static void write_marker(convoy_context *context) {
     snprintf(marker->last, sizeof(marker->last), "%s %s", last->what, last->algorithm);
   }
   cvy_marker_format(marker, text);
-  cvy_blackbox_write(context, box->path, text);
+  cvy_blackbox_keeps(context, cvy_file_write(box->path, text, strlen(text)));
   box->written = cvy_clock();
 }
 
-static bool name_marker(cvy_blackbox *box) {
+static convoy_status name_marker(cvy_blackbox *box) {
   static atomic_uint made;
-  char folder[400];
-  if (!cvy_state_folder(folder, sizeof(folder))) return false;
-  snprintf(box->path, sizeof(box->path), "%s/running/%d-%u.txt", folder, box->process,
-           atomic_fetch_add(&made, 1u));
-  return true;
+  if (!box->marker.boot[0]) {
+    return cvy_fail(CONVOY_ERR_IO, "the kernel does not say which boot this is");
+  }
+  return cvy_marker_path(&box->marker, atomic_fetch_add(&made, 1u), box->path, sizeof(box->path));
 }
 
 static void begin(convoy_context *context, const convoy_device_info *info) {
@@ -62,11 +71,15 @@ static void begin(convoy_context *context, const convoy_device_info *info) {
   marker->born = cvy_process_born(marker->process);
   cvy_machine_id(marker->machine, sizeof(marker->machine));
   cvy_boot_id(marker->boot, sizeof(marker->boot));
+  cvy_pid_namespace(marker->space, sizeof(marker->space));
   cvy_text_copy(marker->device, sizeof(marker->device), info->name);
   cvy_text_copy(marker->driver, sizeof(marker->driver), info->driver);
   cvy_calendar(marker->since, sizeof(marker->since));
   cvy_sensors(CVY_SENSORS_ROOT, marker->cards, sizeof(marker->cards));
-  if (name_marker(box)) write_marker(context);
+  if (cvy_blackbox_keeps(context, name_marker(box)))
+    write_marker(context);
+  else
+    box->path[0] = '\0';
 }
 
 void cvy_blackbox_close(convoy_context *context) {
@@ -82,55 +95,9 @@ void cvy_blackbox_refresh(convoy_context *context) {
   write_marker(context);
 }
 
-/* ------------------------------------------------------------------------- others' markers */
-
-/* Says what a marker of an earlier boot means, and keeps it. */
-static bool keep_down(const char *path, const cvy_marker *marker) {
-  cvy_log(
-      CONVOY_LOG_WARNING,
-      "the machine went down while %s was in use (last seen %s, step %lld%s%s); a power cut looks "
-      "the same, `convoy health --clear` forgets it",
-      marker->device, marker->refreshed, (long long)marker->step,
-      marker->first_use[0] ? ", first use of " : "", marker->first_use);
-  return cvy_downs_add(path, marker);
-}
-
-/* Where and when a marker is judged. */
-typedef struct here {
-  char machine[64], boot[64];
-} here;
-
-/* A marker belongs to another machine with the same home folder, whose own it is to judge, to a process
- * that lives, to one that ended without removing it, which means nothing, or to a boot that is over. */
-static void judge(void *user, const char *path, int index, int count) {
-  const here *now = user;
-  size_t bytes;
-  cvy_marker marker;
-  (void)index;
-  (void)count;
-  char *text = cvy_file_read(path, &bytes);
-  if (!text) return; /* another process has judged it just now */
-  bool good = cvy_marker_parse(text, &marker);
-  free(text);
-  if (good && marker.machine[0] && strcmp(marker.machine, now->machine) != 0) return;
-  bool this_boot = good && strcmp(marker.boot, now->boot) == 0;
-  if (this_boot && cvy_process_born(marker.process) == marker.born) return;
-  if (good && !this_boot && !keep_down(path, &marker)) return;
-  cvy_file_remove(path);
-}
-
-static void judge_all(void) {
-  char folder[400], pattern[512];
-  here now;
-  cvy_machine_id(now.machine, sizeof(now.machine));
-  if (!cvy_state_folder(folder, sizeof(folder)) || !cvy_boot_id(now.boot, sizeof(now.boot))) return;
-  snprintf(pattern, sizeof(pattern), "%s/running/*.txt", folder);
-  cvy_paths_visit(pattern, judge, &now);
-}
-
 convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_info *info) {
   cvy_downs *downs = &context->box.downs;
-  judge_all();
+  cvy_judge_all();
   cvy_downs_load(info, downs);
   if (downs->count >= MOST_DOWNS) {
     return cvy_fail(CONVOY_ERR_DEVICE,

@@ -1,7 +1,8 @@
 /* The black box: what can still be read when the machine itself went down.
  *
- * A marker, one small file in the state folder, is there as long as a device is open. Whoever opens a
- * device later and finds a marker of an earlier boot knows that the machine stopped while that device
+ * A marker, one small file in the state folder, is there as long as a device is open, and is written anew
+ * once a minute. Whoever opens a device later and finds a marker of an earlier boot, and nothing that shows
+ * that the machine outlived the trainer (core/judge.h), knows that the machine stopped while that device
  * was in use; after two of them it is not opened any more. While a kernel (an algorithm with its
  * parameters in one direction) runs for the first time since the device was opened, the marker names
  * it; found after another boot, that algorithm is not used on this device any more. A power cut
@@ -42,7 +43,8 @@ void cvy_blackbox_after(convoy_context *context);
 /* Everything up to `ticket` is done, well or badly: the machine still stands. */
 void cvy_blackbox_done(convoy_context *context, uint64_t ticket);
 
-/* Writes a file of the state folder; false if that failed, which is logged once per context. */
-bool cvy_blackbox_write(convoy_context *context, const char *path, const char *text);
+/* Whether a file of the state folder could be found or written; that it could not, for the reason of the
+ * last error, is logged once per context. */
+bool cvy_blackbox_keeps(convoy_context *context, convoy_status status);
 
 #endif

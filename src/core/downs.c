@@ -1,20 +1,24 @@
 /* Keeping, counting and finding the times the machine went down. */
 #include "core/downs.h"
 
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/markers.h"
 #include "os/os.h"
 
 bool cvy_downs_add(const char *path, const cvy_marker *marker) {
-  char folder[400], kept[600], text[CVY_MARKER_TEXT];
+  char file[400], kept[4096], text[CVY_MARKER_TEXT];
   const char *name = strrchr(path, '/');
-  if (!cvy_state_folder(folder, sizeof(folder))) return false;
+  snprintf(file, sizeof(file), "/%.36s-%s", marker->boot, name ? name + 1 : path);
   cvy_marker_format(marker, text);
-  snprintf(kept, sizeof(kept), "%s/downs/%.36s-%s", folder, marker->boot, name ? name + 1 : path);
-  return cvy_file_write(kept, text, strlen(text)) == CONVOY_OK;
+  convoy_status status = cvy_state_path("/downs", file, kept, sizeof(kept));
+  if (!status) status = cvy_file_write(kept, text, strlen(text));
+  return status == CONVOY_OK;
 }
+
+enum { MOST_READ = 1000 }; /* the time it takes is the trainer's; two close the device */
 
 /* What to do with each that is kept. */
 typedef struct errand {
@@ -25,22 +29,13 @@ typedef struct errand {
   cvy_text *text;
 } errand;
 
-static void act_on(void *user, const char *path, int index, int count) {
+static void act_on(void *user, const char *path, const cvy_marker *marker) {
   const errand *with = user;
-  cvy_marker marker;
-  size_t bytes;
-  (void)index;
-  (void)count;
-  char *text = cvy_file_read(path, &bytes);
-  if (text && cvy_marker_parse(text, &marker)) with->act(with, path, &marker);
-  free(text);
+  with->act(with, path, marker);
 }
 
-static void for_all(errand with) {
-  char folder[400], pattern[512];
-  if (!cvy_state_folder(folder, sizeof(folder))) return;
-  snprintf(pattern, sizeof(pattern), "%s/downs/*.txt", folder);
-  cvy_paths_visit(pattern, act_on, &with);
+static void for_all(int most, errand with) {
+  cvy_markers_visit("/downs", most, act_on, &with);
 }
 
 static void count_one(const errand *with, const char *path, const cvy_marker *marker) {
@@ -57,7 +52,7 @@ static void count_one(const errand *with, const char *path, const cvy_marker *ma
 
 void cvy_downs_load(const convoy_device_info *info, cvy_downs *out) {
   memset(out, 0, sizeof(*out));
-  for_all((errand){.act = count_one, .info = info, .downs = out});
+  for_all(MOST_READ, (errand){.act = count_one, .info = info, .downs = out});
 }
 
 static bool meant(const errand *with, const cvy_marker *marker) {
@@ -77,7 +72,7 @@ static void describe_one(const errand *with, const char *path, const cvy_marker 
 }
 
 void cvy_downs_describe(const char *device, cvy_text *text) {
-  for_all((errand){.act = describe_one, .device = device, .text = text});
+  for_all(MOST_READ, (errand){.act = describe_one, .device = device, .text = text});
 }
 
 static void forget_one(const errand *with, const char *path, const cvy_marker *marker) {
@@ -85,7 +80,7 @@ static void forget_one(const errand *with, const char *path, const cvy_marker *m
 }
 
 void cvy_downs_forget(const char *device) {
-  for_all((errand){.act = forget_one, .device = device});
+  for_all(INT_MAX, (errand){.act = forget_one, .device = device});
 }
 
 bool cvy_downs_bar(const cvy_downs *downs, const char *algorithm) {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend.h"
+
 static const char version_line[] = "convoy-running 1\n";
 
 /* The fields that are text, with their places. */
@@ -16,10 +18,11 @@ static const struct {
   size_t offset, size;
 } texts[] = {
     {"machine", CVY_FIELD(machine)},     {"boot", CVY_FIELD(boot)},
-    {"device", CVY_FIELD(device)},       {"driver", CVY_FIELD(driver)},
-    {"since", CVY_FIELD(since)},         {"refreshed", CVY_FIELD(refreshed)},
-    {"last", CVY_FIELD(last)},           {"first use", CVY_FIELD(first_use)},
-    {"algorithm", CVY_FIELD(algorithm)}, {"cards", CVY_FIELD(cards)},
+    {"namespace", CVY_FIELD(space)},     {"device", CVY_FIELD(device)},
+    {"driver", CVY_FIELD(driver)},       {"since", CVY_FIELD(since)},
+    {"refreshed", CVY_FIELD(refreshed)}, {"last", CVY_FIELD(last)},
+    {"first use", CVY_FIELD(first_use)}, {"algorithm", CVY_FIELD(algorithm)},
+    {"cards", CVY_FIELD(cards)},         {CVY_MARK_TOLD, CVY_FIELD(told)},
 };
 
 static void add_line(cvy_text *text, const char *key, const char *value) {
@@ -37,7 +40,7 @@ void cvy_marker_format(const cvy_marker *marker, char text[CVY_MARKER_TEXT]) {
   }
 }
 
-/* The rest of the line after "key: ", cut to `size`; "" if there is none. */
+/* The rest of the last line after "key: ", cut to `size`; "" if there is none. Lines are appended. */
 static void find(const char *text, const char *key, char *value, size_t size) {
   size_t length = strlen(key);
   *value = '\0';
@@ -47,7 +50,6 @@ static void find(const char *text, const char *key, char *value, size_t size) {
     const char *from = line + length + 2;
     size_t count = strcspn(from, "\n");
     cvy_text_copy(value, count + 1 < size ? count + 1 : size, from);
-    return;
   }
 }
 
@@ -64,6 +66,7 @@ bool cvy_marker_parse(const char *text, cvy_marker *out) {
   out->born = strtoull(number, NULL, 10);
   find(text, "step", number, sizeof(number));
   out->step = strtoll(number, NULL, 10);
-  const bool names_a_file = out->boot[0] && !strchr(out->boot, '/'); /* where it is kept */
-  return names_a_file && out->device[0] && out->process > 0;
+  /* It is in the name of the file where the marker is kept. */
+  const size_t plain = strspn(out->boot, "0123456789abcdefghijklmnopqrstuvwxyz-");
+  return plain > 0 && !out->boot[plain] && out->device[0] && out->process > 0;
 }

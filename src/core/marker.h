@@ -7,10 +7,12 @@
 #define CVY_MARKER_TEXT 2048 /* bytes that hold any marker as text */
 typedef struct cvy_marker {
   char machine[64], boot[64];
+  char space[32]; /* cvy_pid_namespace */
   int process;
   uint64_t born;                 /* cvy_process_born */
   char device[128], driver[128]; /* names */
   char since[24], refreshed[24];
+  char told[24]; /* when its worker got SIGTERM, "": it did not */
   int64_t step;
   char last[64];       /* the last command to the device */
   char first_use[576]; /* the kernel that runs for the first time, "" */

@@ -53,29 +53,33 @@ static void add_facts(const convoy_context *context, convoy_status status, const
                (long long)health->faults, (long long)health->failovers);
 }
 
+static bool is_report(const char *name) {
+  return cvy_text_is(name, "####-##-##T##:##:##Z-+-+.txt");
+}
+
 static void remove_old(void *user, const char *path, int index, int count) {
   (void)user;
   if (index < count - MOST_REPORTS) cvy_file_remove(path);
 }
 
 /* The order of the names is the order of the faults: the date begins them. */
-static void name_report(const convoy_context *context, const char *folder, char *path,
-                        size_t size) {
-  char date[24];
+static convoy_status name_report(const convoy_context *context, char *path, size_t size) {
+  char date[24], file[100];
   cvy_calendar(date, sizeof(date));
-  snprintf(path, size, "%s/reports/%s-%d-%06lld.txt", folder, date, cvy_process_id(),
+  snprintf(file, sizeof(file), "/%s-%d-%06lld.txt", date, cvy_process_id(),
            (long long)context->health.faults);
+  return cvy_state_path("/reports", file, path, size);
 }
 
 void cvy_report_fault(convoy_context *context, convoy_status status, const char *sentence) {
-  char report[12000], folder[400], path[500], pattern[500];
+  char report[12000], path[4096];
   cvy_text text = cvy_text_in(report, sizeof(report));
   add_facts(context, status, sentence, &text);
   add_commands(&context->ring, &text);
-  if (!cvy_state_folder(folder, sizeof(folder))) return;
-  name_report(context, folder, path, sizeof(path));
-  if (!cvy_blackbox_write(context, path, report)) return;
+  convoy_status kept = name_report(context, path, sizeof(path));
+  if (!kept) kept = cvy_file_write(path, report, strlen(report));
+  if (!cvy_blackbox_keeps(context, kept)) return;
   cvy_log(CONVOY_LOG_INFO, "a report of the fault is in %s", path);
-  snprintf(pattern, sizeof(pattern), "%s/reports/*.txt", folder);
-  cvy_paths_visit(pattern, remove_old, NULL);
+  *strrchr(path, '/') = '\0';
+  cvy_folder_visit(path, is_report, remove_old, NULL);
 }

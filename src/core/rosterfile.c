@@ -21,17 +21,17 @@ static here find_here(void) {
   return now;
 }
 
-/* What is remembered, to be freed; NULL if memory or the folder's name is lacking. */
+/* What is remembered, to be freed; NULL with a sentence if memory is lacking or it cannot be read. */
 static cvy_roster *load(const cvy_statefile *at) {
-  size_t size;
+  char *text;
+  if (cvy_statefile_read(at, &text)) return NULL;
   cvy_roster *roster = malloc(sizeof(*roster));
-  if (!roster) {
+  if (roster) {
+    roster->count = roster->skipped = 0;
+    if (text) cvy_roster_parse(text, roster);
+  } else {
     cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %zu bytes", sizeof(*roster));
-    return NULL;
   }
-  roster->count = roster->skipped = 0;
-  char *text = cvy_file_read(at->file, &size);
-  if (text) cvy_roster_parse(text, roster);
   free(text);
   return roster;
 }
@@ -56,9 +56,9 @@ static convoy_status write_file(const cvy_statefile *at, const cvy_roster *roste
 /* Another process may have changed it meanwhile, so it is read again. */
 static convoy_status change(const cvy_statefile *at, const cvy_facts *facts, int32_t count) {
   const int lock = cvy_file_lock(at->lock, CVY_STATEFILE_LOCK_SECONDS);
-  if (lock < 0) return cvy_fail(CONVOY_ERR_IO, "%s cannot be locked", at->lock);
+  if (lock < 0) return CONVOY_ERR_IO;
   cvy_roster *roster = load(at);
-  convoy_status status = roster ? CONVOY_OK : CONVOY_ERR_MEMORY;
+  convoy_status status = roster ? CONVOY_OK : CONVOY_ERR_IO;
   if (roster && roster->skipped) {
     cvy_log(CONVOY_LOG_WARNING, "%s: %d devices, %d lines are none and left out", at->file,
             (int)roster->count, (int)roster->skipped);
@@ -74,7 +74,7 @@ static convoy_status note(const cvy_facts *facts, int32_t count) {
   convoy_status status = cvy_statefile_find("devices", &at);
   if (status) return status;
   cvy_roster *roster = load(&at);
-  if (!roster) return CONVOY_ERR_MEMORY;
+  if (!roster) return CONVOY_ERR_IO;
   const bool news = see_all(roster, facts, count) || roster->skipped;
   free(roster);
   return news ? change(&at, facts, count) : CONVOY_OK;

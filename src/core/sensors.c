@@ -12,22 +12,33 @@ static const struct {
   const char *file, *name, *unit;
   double divisor;
 } rows[] = {
-    {"device/hwmon/hwmon*/temp1_input", "temperature", "C", 1e3},
-    {"device/gpu_busy_percent", "load", "%", 1},
-    {"device/hwmon/hwmon*/freq1_input", "clock", "MHz", 1e6},
-    {"device/hwmon/hwmon*/power1_average", "power", "W", 1e6},
+    {"temp1_input", "temperature", "C", 1e3},
+    {"gpu_busy_percent", "load", "%", 1},
+    {"freq1_input", "clock", "MHz", 1e6},
+    {"power1_average", "power", "W", 1e6},
 };
 
-enum { MOST = 16 };
+enum { MOST = 16, ROWS = CVY_COUNT(rows) };
 
 typedef struct found {
   size_t root; /* characters of the folder's name */
-  int count, row;
+  int count;
   struct {
     char path[256];
     int row;
   } files[MOST];
 } found;
+
+/* ROWS: none. */
+static int row_of(const char *name) {
+  int row = 0;
+  while (row < ROWS && strcmp(rows[row].file, name) != 0) row++;
+  return row;
+}
+
+static bool is_sensor(const char *name) {
+  return row_of(name) < ROWS;
+}
 
 static void add(void *user, const char *path, int index, int count) {
   found *all = user;
@@ -35,16 +46,33 @@ static void add(void *user, const char *path, int index, int count) {
   (void)count;
   if (all->count == MOST || strlen(path) >= sizeof(all->files[0].path)) return;
   strcpy(all->files[all->count].path, path);
-  all->files[all->count++].row = all->row;
+  all->files[all->count++].row = row_of(strrchr(path, '/') + 1);
 }
 
-static void find(const char *root, found *all) {
-  for (all->row = 0; all->row < (int)CVY_COUNT(rows); all->row++) {
-    char pattern[512];
-    cvy_text text = cvy_text_in(pattern, sizeof(pattern));
-    cvy_text_add(&text, "%s/card[0-9]*/%s", root, rows[all->row].file);
-    if (!text.overflow) cvy_paths_visit(pattern, add, all);
-  }
+/* One of the folders hwmon0, hwmon1, ... */
+static bool is_monitor(const char *name) {
+  return cvy_text_is(name, "hwmon+");
+}
+
+static void add_monitor(void *user, const char *path, int index, int count) {
+  (void)index;
+  (void)count;
+  cvy_folder_visit(path, is_sensor, add, user);
+}
+
+/* Not its outputs, card0-DP-1 and the like. */
+static bool is_card(const char *name) {
+  return cvy_text_is(name, "card+");
+}
+
+static void add_card(void *user, const char *path, int index, int count) {
+  char device[512], monitors[512];
+  (void)index;
+  (void)count;
+  snprintf(device, sizeof(device), "%s/device", path);
+  snprintf(monitors, sizeof(monitors), "%s/device/hwmon", path);
+  cvy_folder_visit(monitors, is_monitor, add_monitor, user);
+  cvy_folder_visit(device, is_sensor, add, user);
 }
 
 /* The number behind the file's name. */
@@ -63,7 +91,7 @@ void cvy_sensors(const char *root, char *text, size_t size) {
   const char *paths[MOST];
   found all = {.root = strlen(root)};
   cvy_text out = cvy_text_in(text, size);
-  find(root, &all);
+  cvy_folder_visit(root, is_card, add_card, &all);
   for (int i = 0; i < all.count; i++) paths[i] = all.files[i].path;
   cvy_file_peek(paths, all.count, 0.25, lines, sizeof(lines));
   for (int i = 0; i < all.count; i++) {

@@ -11,7 +11,9 @@ typedef struct cvy_statefile {
   char file[4096], lock[4096];
 } cvy_statefile;
 
-/* NAME.txt and NAME.lock; ERR_IO if there is no state folder. */
+/* NAME.txt and NAME.lock; fails as cvy_state_path. */
 convoy_status cvy_statefile_find(const char *name, cvy_statefile *out);
+/* The text, to be freed, NULL if there is none yet; ERR_IO with a sentence if it cannot be read. */
+convoy_status cvy_statefile_read(const cvy_statefile *at, char **text);
 
 #endif

@@ -9,17 +9,17 @@
 #include "core/statefile.h"
 #include "os/os.h"
 
-static void read_file(const cvy_statefile *at, cvy_strikes *out) {
-  size_t count;
-  char *text = cvy_file_read(at->file, &count);
+static convoy_status read_file(const cvy_statefile *at, cvy_strikes *out) {
+  char *text;
   out->count = out->skipped = 0;
-  if (!text) return;
-  cvy_strikes_parse(text, out);
+  const convoy_status status = cvy_statefile_read(at, &text);
+  if (text) cvy_strikes_parse(text, out);
   free(text);
   if (out->skipped) {
     cvy_log(CONVOY_LOG_WARNING, "%s: %d places of faults, %d lines are none and ignored", at->file,
             (int)out->count, (int)out->skipped);
   }
+  return status;
 }
 
 static convoy_status write_file(const cvy_statefile *at, const cvy_strikes *strikes) {
@@ -47,15 +47,15 @@ static void add_unwritten(cvy_strikes *to, const cvy_strikes *mine) {
 static convoy_status change(const cvy_strikes *mine, const char *device, cvy_strikes *out) {
   cvy_statefile at;
   convoy_status status = cvy_statefile_find("faults", &at);
-  if (status) return status;
+  if (status) return CONVOY_ERR_IO;
   int lock = cvy_file_lock(at.lock, CVY_STATEFILE_LOCK_SECONDS);
-  if (lock < 0) return cvy_fail(CONVOY_ERR_IO, "%s cannot be locked", at.lock);
-  read_file(&at, out);
+  if (lock < 0) return CONVOY_ERR_IO;
+  status = read_file(&at, out);
   if (mine)
     add_unwritten(out, mine);
   else
     cvy_strikes_forget(out, device);
-  status = write_file(&at, out);
+  if (!status) status = write_file(&at, out);
   cvy_file_unlock(lock);
   return status;
 }
@@ -67,10 +67,19 @@ int32_t cvy_strike_limit(void) {
   return (int32_t)limit;
 }
 
-void cvy_strikes_load(cvy_strikes *out) {
+/* Where there is no place for a record nothing is recorded. */
+static convoy_status load(cvy_strikes *out) {
   cvy_statefile at;
   out->count = 0;
-  if (!cvy_statefile_find("faults", &at)) read_file(&at, out);
+  const convoy_status status = cvy_statefile_find("faults", &at);
+  if (status) return status == CONVOY_ERR_NOT_FOUND ? CONVOY_OK : status;
+  return read_file(&at, out);
+}
+
+void cvy_strikes_load(cvy_strikes *out) {
+  if (load(out)) {
+    cvy_log(CONVOY_LOG_WARNING, "the record of faults is not read: %s", cvy_last_error());
+  }
 }
 
 /* A disk that is full stays full: told once. */
@@ -97,9 +106,10 @@ void cvy_strikes_note(cvy_strikes *mine, const cvy_strike *what) {
 convoy_status cvy_record_text(const char *device, char *text, size_t size) {
   cvy_strikes *strikes = malloc(sizeof *strikes);
   if (!strikes) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read the record");
-  cvy_strikes_load(strikes);
+  const convoy_status status = load(strikes);
   cvy_strikes_describe(strikes, device, cvy_date(), cvy_strike_limit(), text, size);
   free(strikes);
+  if (status) return status;
   size_t used = strlen(text);
   cvy_text rest = cvy_text_in(text + used, size - used);
   cvy_downs_describe(device, &rest);

@@ -8,26 +8,17 @@
 
 #define LOCK_SECONDS 5.0 /* nobody holds it for longer than a write takes */
 
-static bool file_name(char *path, size_t size) {
-  const char *named = cvy_env("CONVOY_TUNE_FILE");
-  cvy_text text = cvy_text_in(path, size);
-  char folder[4000];
-  if (named) {
-    cvy_text_add(&text, "%s", named);
-  } else {
-    if (!cvy_config_folder(folder, sizeof(folder))) return false;
-    cvy_text_add(&text, "%s/tune.txt", folder);
-  }
-  return !text.overflow;
-}
+/* More than 50,000 records, which would be of 100 networks. */
+#define MOST_BYTES ((size_t)8 << 20)
 
 /* What a file has; what is no record is told in one line. */
-static convoy_status read_file(const char *path, cvy_records *out) {
+static convoy_status read_file(const char *path, cvy_file_kind kind, cvy_records *out) {
   size_t count;
+  char *text;
   *out = (cvy_records){0};
-  char *text = cvy_file_read(path, &count);
-  if (!text) return CONVOY_OK;
-  convoy_status status = count ? cvy_records_parse(text, out) : CONVOY_OK;
+  convoy_status status = cvy_file_read(path, kind, MOST_BYTES, &text, &count);
+  if (status) return status == CONVOY_ERR_NOT_FOUND ? CONVOY_OK : status;
+  if (count) status = cvy_records_parse(text, out);
   free(text);
   if (status || out->skipped) {
     cvy_log(CONVOY_LOG_WARNING, "%s: %d tuning records, %d lines skipped%s", path, (int)out->count,
@@ -36,40 +27,44 @@ static convoy_status read_file(const char *path, cvy_records *out) {
   return status;
 }
 
+static void tell_unread(void) {
+  cvy_log(CONVOY_LOG_WARNING, "tuning records are not read: %s", cvy_last_error());
+}
+
 void cvy_records_load(cvy_records *out) {
   char path[4096];
   *out = (cvy_records){0};
-  if (file_name(path, sizeof(path))) read_file(path, out);
+  convoy_status status = cvy_tune_path(path, sizeof(path));
+  if (status == CONVOY_ERR_NOT_FOUND) return; /* nothing was to be read */
+  if (status || read_file(path, CVY_FILE_TEXT, out)) tell_unread();
 }
 
 static void add_shipped(void *user, const char *path, int index, int count) {
   (void)index;
   (void)count;
   cvy_records *all = user, read;
-  read_file(path, &read);
+  if (read_file(path, CVY_FILE_INSTALLED, &read)) tell_unread();
   for (int32_t i = 0; i < read.count; i++) {
     if (cvy_records_put(all, &read.list[i])) break;
   }
   cvy_records_free(&read);
 }
 
-void cvy_records_load_shipped(cvy_records *out) {
-  char folder[4000], pattern[4096];
-  *out = (cvy_records){0};
-  if (!cvy_share_folder("tune", folder, sizeof(folder))) return;
-  cvy_text text = cvy_text_in(pattern, sizeof(pattern));
-  cvy_text_add(&text, "%s/*.txt", folder);
-  cvy_paths_visit(pattern, add_shipped, out);
+static bool is_shipped(const char *name) {
+  const char *end = strrchr(name, '.');
+  return end && strcmp(end, ".txt") == 0;
 }
 
-static convoy_status find_file(char *path, size_t size) {
-  if (file_name(path, size)) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_IO, "there is no place for tuning: neither CONVOY_TUNE_FILE nor HOME");
+void cvy_records_load_shipped(cvy_records *out) {
+  char folder[4000];
+  *out = (cvy_records){0};
+  if (!cvy_share_folder("tune", folder, sizeof(folder))) return;
+  if (cvy_folder_visit(folder, is_shipped, add_shipped, out)) tell_unread();
 }
 
 /* A file that has something, but no record, is somebody else's. */
 static convoy_status read_own(const char *path, cvy_records *out) {
-  convoy_status status = read_file(path, out);
+  convoy_status status = read_file(path, CVY_FILE_TEXT, out);
   if (status || !out->skipped || out->count) return status;
   return cvy_fail(CONVOY_ERR_IO, "%s is there and no tuning file; it is left as it is", path);
 }
@@ -77,10 +72,18 @@ static convoy_status read_own(const char *path, cvy_records *out) {
 convoy_status cvy_records_check(void) {
   char path[4000];
   cvy_records all = {0};
-  convoy_status status = find_file(path, sizeof(path));
-  if (!status) status = read_own(path, &all);
+  if (cvy_tune_path(path, sizeof(path))) return CONVOY_ERR_IO;
+  convoy_status status = read_own(path, &all);
   cvy_records_free(&all);
   return status;
+}
+
+/* One that grew too large to be read would lose all that is in it. */
+static convoy_status write_file(const char *path, const char *text) {
+  const size_t bytes = strlen(text);
+  if (bytes <= MOST_BYTES) return cvy_file_write(path, text, bytes);
+  return cvy_fail(CONVOY_ERR_IO, "%s would have %zu bytes; %zu are read at most", path, bytes,
+                  MOST_BYTES);
 }
 
 static convoy_status change(const char *path, const cvy_record *record) {
@@ -89,7 +92,7 @@ static convoy_status change(const char *path, const cvy_record *record) {
   if (!status) status = cvy_records_put(&all, record);
   char *text = status ? NULL : cvy_records_format(&all);
   if (text) {
-    status = cvy_file_write(path, text, strlen(text));
+    status = write_file(path, text);
   } else if (!status) {
     status = cvy_fail(CONVOY_ERR_MEMORY, "no memory for %d tuning records", (int)all.count);
   }
@@ -100,13 +103,12 @@ static convoy_status change(const char *path, const cvy_record *record) {
 
 convoy_status cvy_records_save(const cvy_record *record) {
   char path[4000], lock_path[4096];
-  convoy_status status = find_file(path, sizeof(path));
-  if (status) return status;
+  if (cvy_tune_path(path, sizeof(path))) return CONVOY_ERR_IO;
   cvy_text text = cvy_text_in(lock_path, sizeof(lock_path));
   cvy_text_add(&text, "%s.lock", path);
   int lock = cvy_file_lock(lock_path, LOCK_SECONDS);
-  if (lock < 0) return cvy_fail(CONVOY_ERR_IO, "%s cannot be locked", lock_path);
-  status = change(path, record);
+  if (lock < 0) return CONVOY_ERR_IO;
+  convoy_status status = change(path, record);
   cvy_file_unlock(lock);
   return status;
 }

@@ -1,10 +1,12 @@
 /* Whole files, read and replaced. A file that is written appears complete or not at all, also when
- * the machine loses power: data first, then the name. */
+ * the machine loses power: data first, then the name. A file that is read may be anything: whoever can
+ * write to its folder may have put a FIFO, a device or a link into its place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,11 +18,12 @@ static convoy_status io_error(const char *what, const char *path) {
 
 void cvy_file_parents(const char *path) {
   char folder[4096];
-  cvy_text_copy(folder, sizeof folder, path);
+  if (strlen(path) >= sizeof folder) return;
+  strcpy(folder, path);
   for (char *at = folder + 1; folder[0] && *at; ++at) {
     if (*at != '/') continue;
     *at = 0;
-    mkdir(folder, 0777); /* failing matters only if the file cannot be made, and is said there */
+    mkdir(folder, 0700); /* failing matters only if the file cannot be made, and is said there */
     *at = '/';
   }
 }
@@ -48,8 +51,19 @@ static void sync_parent(const char *path) {
   close(fd);
 }
 
+/* The signal for writing beyond the process's limit would end the trainer. */
+static convoy_status check_limit(const char *path, size_t count) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY) return CONVOY_OK;
+  if (count <= limit.rlim_cur) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO, "cannot write %s: %zu bytes, and this process may write %llu",
+                  path, count, (unsigned long long)limit.rlim_cur);
+}
+
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) {
   char temporary[4096];
+  convoy_status limited = check_limit(path, count);
+  if (limited) return limited;
   cvy_text text = cvy_text_in(temporary, sizeof temporary);
   cvy_text_add(&text, "%s.XXXXXX", path);
   if (text.overflow) return cvy_fail(CONVOY_ERR_IO, "path of %zu bytes is too long", strlen(path));
@@ -67,38 +81,154 @@ convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) 
   return status;
 }
 
-/* Reads to the end whatever size the file claims: it may grow, or be no regular file. */
-static char *read_all(int fd, size_t *count) {
-  size_t size = 0, used = 0;
-  char *bytes = NULL;
-  for (;;) {
-    if (size - used < 2) {
-      char *grown = realloc(bytes, size = size ? 2 * size : 4096);
-      if (!grown) break;
-      bytes = grown;
-    }
-    ssize_t got = read(fd, bytes + used, size - used - 1);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    if (got == 0) {
-      bytes[used] = 0;
-      *count = used;
-      return bytes;
-    }
-    used += (size_t)got;
-  }
-  free(bytes);
-  return NULL;
-}
-
 void cvy_file_remove(const char *path) {
   if (unlink(path) == 0) sync_parent(path);
 }
 
-void *cvy_file_read(const char *path, size_t *count) {
-  int fd = cvy_fd_above(open(path, O_RDONLY | O_CLOEXEC));
-  if (fd < 0) return NULL;
-  char *bytes = read_all(fd, count);
+/* ----------------------------------------------------------------------------------- opening */
+
+static const char *kind_of(mode_t mode) {
+  static const struct {
+    mode_t kind;
+    const char *name;
+  } kinds[] = {{S_IFDIR, "a folder"},           {S_IFIFO, "a FIFO"},
+               {S_IFCHR, "a character device"}, {S_IFBLK, "a block device"},
+               {S_IFLNK, "a symbolic link"},    {S_IFSOCK, "a socket"}};
+  for (size_t i = 0; i < CVY_COUNT(kinds); i++)
+    if ((mode & S_IFMT) == kinds[i].kind) return kinds[i].name;
+  return "something unknown";
+}
+
+static convoy_status check_kind(const char *path, const struct stat *about) {
+  if (S_ISREG(about->st_mode)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO, "%s is %s, not a regular file", path, kind_of(about->st_mode));
+}
+
+/* By the convention of user private groups the group of a user's own number is nobody else's. With a umask
+ * of 002, which goes with it, whatever he makes is writable for that group. */
+static bool has_private_group(const struct stat *about) {
+  return about->st_uid != 0 && about->st_uid == about->st_gid;
+}
+
+/* Who but this user and root could have put it there, or written to it? */
+static convoy_status check_owner(const char *path, cvy_file_kind kind, const struct stat *about) {
+  const uid_t own = geteuid();
+  const bool ours = about->st_uid == own || about->st_uid == 0;
+  const bool group = kind == CVY_FILE_CODE || !has_private_group(about);
+  if (ours && !(about->st_mode & (S_IWOTH | (group ? S_IWGRP : 0)))) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_IO,
+                  "%s belongs to user %u and group %u and has mode %04o; nobody but user %u and "
+                  "root should be able to write there",
+                  path, (unsigned)about->st_uid, (unsigned)about->st_gid,
+                  (unsigned)(about->st_mode & 07777), (unsigned)own);
+}
+
+/* What other users put into a folder for all, with the sticky bit, they may not take away or replace. */
+convoy_status cvy_folder_check(const char *path, cvy_file_kind kind) {
+  struct stat about;
+  if (stat(path, &about)) return errno == ENOENT ? CONVOY_OK : io_error("look at", path);
+  if (about.st_mode & S_ISVTX) about.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
+  return check_owner(path, kind, &about);
+}
+
+static convoy_status open_error(const char *path) {
+  return errno == ENOENT ? CONVOY_ERR_NOT_FOUND : io_error("open", path);
+}
+
+static int look(const char *path, cvy_file_kind kind, struct stat *about) {
+  return kind == CVY_FILE_INSTALLED ? stat(path, about) : lstat(path, about);
+}
+
+static convoy_status check(const char *path, cvy_file_kind kind, const struct stat *about) {
+  convoy_status status = check_kind(path, about);
+  return status || kind == CVY_FILE_INSTALLED ? status : check_owner(path, kind, about);
+}
+
+/* A look comes first, since opening alone does things to some devices; what was opened is looked at
+ * again, since the name may mean another file by then. */
+static convoy_status open_regular(const char *path, int flags, cvy_file_kind kind, int *fd,
+                                  struct stat *about) {
+  const bool there = look(path, kind, about) == 0;
+  if (!there && (errno != ENOENT || !(flags & O_CREAT))) return open_error(path);
+  convoy_status status = there ? check(path, kind, about) : CONVOY_OK;
+  if (status) return status;
+  const int links = kind == CVY_FILE_INSTALLED ? 0 : O_NOFOLLOW;
+  *fd = cvy_fd_above(open(path, flags | links | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644));
+  if (*fd < 0) return open_error(path);
+  status = fstat(*fd, about) ? io_error("look at", path) : check(path, kind, about);
+  if (status) close(*fd);
+  return status;
+}
+
+convoy_status cvy_file_open(const char *path, int flags, int *fd) {
+  struct stat about;
+  return open_regular(path, flags, CVY_FILE_TEXT, fd, &about);
+}
+
+convoy_status cvy_file_append(const char *path, const char *text) {
+  struct stat about;
+  int fd = -1;
+  convoy_status status = open_regular(path, O_WRONLY | O_APPEND, CVY_FILE_TEXT, &fd, &about);
+  if (status) return status;
+  status = check_limit(path, (size_t)about.st_size + strlen(text));
+  if (!status && (!write_all(fd, text, strlen(text)) || fsync(fd)))
+    status = io_error("write", path);
   close(fd);
-  return bytes;
+  return status;
+}
+
+/* ----------------------------------------------------------------------------------- reading */
+
+/* Reads to the end whatever size the file claims: it may grow, and those of /proc claim none. False: not
+ * to be had, and errno, or more than `most` bytes. */
+static bool read_all(int fd, size_t most, char **bytes, size_t *count) {
+  size_t size = 0;
+  for (*count = 0, *bytes = NULL; *count <= most;) {
+    if (size - *count < 2) {
+      char *grown = realloc(*bytes, size = size ? 2 * size : 4096);
+      if (!grown) break;
+      *bytes = grown;
+    }
+    const ssize_t got = read(fd, *bytes + *count, size - *count - 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;
+    *count += (size_t)got;
+    (*bytes)[*count] = 0;
+    if (got == 0) return true;
+  }
+  free(*bytes);
+  *bytes = NULL;
+  return false;
+}
+
+static convoy_status too_large(const char *path, uint64_t size, size_t most) {
+  return cvy_fail(CONVOY_ERR_IO, "%s has %llu bytes, more than the %zu that are read", path,
+                  (unsigned long long)size, most);
+}
+
+convoy_status cvy_file_read(const char *path, cvy_file_kind kind, size_t most, char **bytes,
+                            size_t *count) {
+  struct stat about;
+  int fd = -1;
+  *bytes = NULL;
+  *count = 0;
+  convoy_status status = open_regular(path, O_RDONLY, kind, &fd, &about);
+  if (status) return status;
+  if (about.st_size > (off_t)most)
+    status = too_large(path, (uint64_t)about.st_size, most);
+  else if (!read_all(fd, most, bytes, count))
+    status = *count > most ? too_large(path, *count, most) : io_error("read", path);
+  close(fd);
+  return status;
+}
+
+char *cvy_file_read_system(const char *path) {
+  enum { MOST = 64 << 10 };
+  size_t count;
+  char *text;
+  const int fd = cvy_fd_above(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (fd < 0) return NULL;
+  read_all(fd, MOST, &text, &count);
+  close(fd);
+  return text;
 }

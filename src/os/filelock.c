@@ -2,6 +2,7 @@
  * has it may be stopped, or the file lie on a file system that never answers a wait. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,12 +18,13 @@ static int try_lock(int fd) {
 }
 
 int cvy_file_lock(const char *path, double seconds) {
+  int fd = -1;
   cvy_file_parents(path);
-  int fd = cvy_fd_above(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (fd < 0) return -1;
+  if (cvy_file_open(path, O_RDWR | O_CREAT, &fd)) return -1;
   double until = cvy_clock() + seconds;
   for (int why; (why = try_lock(fd)) != 0;) {
     if (why != EWOULDBLOCK || cvy_clock() >= until) { /* some file systems have no locks */
+      cvy_fail(CONVOY_ERR_IO, "cannot lock %s: %s", path, strerror(why));
       close(fd);
       return -1;
     }

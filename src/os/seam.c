@@ -18,9 +18,8 @@ static double clock_with_sleep(void) {
 static bool read_stat(int pid, cvy_process_look *out) {
   char path[32];
   unsigned long user, kernel;
-  size_t count;
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  char *text = cvy_file_read(path, &count);
+  char *text = cvy_file_read_system(path);
   const char *rest = text ? strrchr(text, ')') : NULL;
   const bool good = rest && sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
                                    &out->state, &user, &kernel) == 3;
@@ -31,9 +30,8 @@ static bool read_stat(int pid, cvy_process_look *out) {
 
 static int read_tracer(int pid) {
   char path[32];
-  size_t count;
   snprintf(path, sizeof path, "/proc/%d/status", pid);
-  char *text = cvy_file_read(path, &count);
+  char *text = cvy_file_read_system(path);
   const char *line = text ? strstr(text, "\nTracerPid:") : NULL;
   const int tracer = line ? atoi(line + sizeof "\nTracerPid:" - 1) : 0;
   free(text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/build_id.h"
+#include "os/os.h"
 
 /* The module has a log of its own; its lines go where this side's lines go. */
 static void forward(void *user, convoy_log_level level, const char *line) {
@@ -29,6 +30,7 @@ convoy_status cvy_module_load(const char *path, const cvy_module **out) {
   convoy_status status = check(path, module);
   if (status) return status;
   module->set_log(forward, NULL, CONVOY_LOG_DEBUG);
+  module->start_in(cvy_start_folder());
   *out = module;
   return CONVOY_OK;
 }

@@ -14,7 +14,7 @@
 /* ---------------------------------------------------------------------------- parts */
 
 typedef struct parts {
-  char worker[4096], module[4096];
+  char worker[4096], module[4096], start[4096];
 } parts;
 
 static convoy_status must_be_usable(const char *path, int mode) {
@@ -35,6 +35,7 @@ static convoy_status find_parts(bool with_worker, parts *out) {
     return cvy_fail(CONVOY_ERR_DEVICE, "cannot tell where convoy-worker lies; set CONVOY_LIBEXEC");
   strcat(strcpy(out->module, folder), module);
   strcat(out->worker, worker);
+  cvy_text_copy(out->start, sizeof out->start, cvy_start_folder());
   convoy_status status = must_be_usable(out->module, R_OK);
   if (!status && with_worker) status = must_be_usable(out->worker, X_OK);
   return status;
@@ -74,7 +75,7 @@ static convoy_status start_thread(const parts *found, int *socket, cvy_peer *out
 /* ------------------------------------------------------------------------------ peer */
 
 static convoy_status start_process(parts *found, int socket, cvy_process *out) {
-  char *argv[] = {found->worker, found->module, NULL};
+  char *argv[] = {found->worker, found->module, found->start, NULL};
   convoy_status status = cvy_process_start(found->worker, argv, socket, out);
   if (!status) cvy_log(CONVOY_LOG_INFO, "worker process %d started", out->pid);
   return status;

@@ -1,5 +1,6 @@
 #include "core/box.h"
 
+#include <dirent.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,25 @@ double __wrap_cvy_clock(void);
 convoy_status __real_cvy_file_write(const char *path, const void *bytes, size_t count);
 convoy_status __wrap_cvy_file_write(const char *path, const void *bytes, size_t count);
 
+int64_t __wrap_cvy_boot_began(void);
+void __wrap_cvy_boot_look_back(const char *root, cvy_past_boot *boot);
+void __wrap_cvy_pid_namespace(char *text, size_t size);
+
+/* Right after what happened in the boot before. */
+int64_t __wrap_cvy_boot_began(void) {
+  return cvy_date() + 1;
+}
+
+void __wrap_cvy_boot_look_back(const char *root, cvy_past_boot *boot) {
+  (void)root;
+  boot->orderly = box.past.orderly;
+  boot->alive = box.past.alive > boot->seen ? box.past.alive : boot->seen;
+}
+
+void __wrap_cvy_pid_namespace(char *text, size_t size) {
+  snprintf(text, size, "%s", box.contained ? "pid:[4026532500]" : CVY_FIRST_PID_NAMESPACE);
+}
+
 bool __wrap_cvy_boot_id(char *text, size_t size) {
   snprintf(text, size, "boot-%d", box.boot);
   return true;
@@ -40,8 +60,8 @@ convoy_status __wrap_cvy_file_write(const char *path, const void *bytes, size_t 
 static void keep_log(void *user, convoy_log_level level, const char *line) {
   (void)user;
   (void)level;
-  strncat(box.logged, line, sizeof(box.logged) - strlen(box.logged) - 2);
-  strcat(box.logged, "\n");
+  const size_t used = strlen(box.logged);
+  if (used + strlen(line) + 2 < sizeof(box.logged)) sprintf(box.logged + used, "%s\n", line);
 }
 
 int box_lines_logged(void) {
@@ -58,7 +78,8 @@ int box_fresh(void **state) {
   fake_reset();
   box.boot = 1;
   box.later = 0;
-  box.disk_full = false;
+  box.disk_full = box.contained = false;
+  box.past = (cvy_past_boot){0};
   box.logged[0] = '\0';
   convoy_set_log(keep_log, NULL, CONVOY_LOG_WARNING);
   return 0;
@@ -78,23 +99,32 @@ int box_remove_folder(void **state) {
 /* ----------------------------------------------------------------------------------- files */
 
 int box_files(const char *kind) {
-  char pattern[200];
-  glob_t found;
-  snprintf(pattern, sizeof(pattern), "%s/%s/*.txt", box.folder, kind);
-  int count = glob(pattern, 0, NULL, &found) ? 0 : (int)found.gl_pathc;
-  if (count) globfree(&found);
+  char path[200];
+  int count = 0;
+  snprintf(path, sizeof(path), "%s/%s", box.folder, kind);
+  DIR *folder = opendir(path);
+  for (struct dirent *entry; folder && (entry = readdir(folder));) {
+    const char *end = strrchr(entry->d_name, '.');
+    count += end && strcmp(end, ".txt") == 0;
+  }
+  if (folder) closedir(folder);
   return count;
 }
 
-char *box_text(const char *kind) {
+void box_path(const char *kind, char *path, size_t size) {
   char pattern[200];
   glob_t found;
-  size_t count;
   snprintf(pattern, sizeof(pattern), "%s/%s/*.txt", box.folder, kind);
   assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-  char *text = cvy_file_read(found.gl_pathv[found.gl_pathc - 1], &count);
+  snprintf(path, size, "%s", found.gl_pathv[found.gl_pathc - 1]);
   globfree(&found);
-  assert_non_null(text);
+}
+
+char *box_text(const char *kind) {
+  char path[300], *text;
+  size_t count;
+  box_path(kind, path, sizeof(path));
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, 1 << 20, &text, &count), 0);
   return text;
 }
 

@@ -4,13 +4,16 @@
 
 #include "convoy/convoy.h"
 #include "core/marker.h"
+#include "os/os.h"
 
 typedef struct box_state {
-  int boot;          /* which it is; another number is another boot */
-  double later;      /* seconds that the clock is ahead */
-  bool disk_full;    /* nothing can be written */
-  char folder[40];   /* the library's state folder */
-  char logged[4096]; /* warnings since box_fresh */
+  int boot;           /* which it is; another number is another boot */
+  double later;       /* seconds that the clock is ahead */
+  bool contained;     /* this process is in a container */
+  cvy_past_boot past; /* what is known of earlier boots: alive and orderly */
+  bool disk_full;     /* nothing can be written */
+  char folder[40];    /* the library's state folder */
+  char logged[4096];  /* warnings since box_fresh */
 } box_state;
 extern box_state box;
 
@@ -22,7 +25,8 @@ int box_fresh(void **state);
 int box_lines_logged(void);
 /* Files of a kind: "running", "downs", "reports". */
 int box_files(const char *kind);
-/* The text of the last one; the caller frees it. */
+/* The path of the last one, and its text, which the caller frees. */
+void box_path(const char *kind, char *path, size_t size);
 char *box_text(const char *kind);
 cvy_marker box_marker(void);
 

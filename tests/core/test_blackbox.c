@@ -146,8 +146,8 @@ static void test_another_machine(void **state) {
   (void)state;
   char path[200], text[CVY_MARKER_TEXT];
   const cvy_marker marker = {
-      .machine = "another", .boot = "of its own", .process = 1, .device = "Fake GPU One"};
-  snprintf(path, sizeof(path), "%s/running/1-0.txt", box.folder);
+      .machine = "another", .boot = "of-its-own", .process = 1, .device = "Fake GPU One"};
+  snprintf(path, sizeof(path), "%s/running/0123456789abcdef-1-0.txt", box.folder);
   cvy_marker_format(&marker, text);
   assert_int_equal(cvy_file_write(path, text, strlen(text)), CONVOY_OK);
   box_check_opens("fake:1");
@@ -156,20 +156,25 @@ static void test_another_machine(void **state) {
   assert_string_equal(box.logged, "");
 }
 
-/* What is no marker is removed; nothing is counted. */
+/* What has a marker's name and is none stays, and is told of in one line; nothing is counted. */
 static void test_garbage(void **state) {
   (void)state;
   char path[200];
+  int files;
   const char *const texts[] = {"", "convoy-running 1\n", "convoy-running 2\nboot: boot-9\n",
                                "convoy-running 1\nboot: x\ndevice: \nprocess: 1\n",
                                "convoy-running 1\nboot: ../x\ndevice: d\nprocess: 1\n"};
-  for (size_t i = 0; i < CVY_COUNT(texts); i++) {
-    snprintf(path, sizeof(path), "%s/running/%zu.txt", box.folder, i);
-    assert_int_equal(cvy_file_write(path, texts[i], strlen(texts[i])), CONVOY_OK);
+  for (files = 0; files < (int)CVY_COUNT(texts); files++) {
+    snprintf(path, sizeof(path), "%s/running/0123456789abcdef-%d-0.txt", box.folder, files);
+    assert_int_equal(cvy_file_write(path, texts[files], strlen(texts[files])), CONVOY_OK);
   }
   box_check_opens("fake:1");
-  assert_int_equal(box_files("running"), 0);
+  assert_int_equal(box_files("running"), files);
   assert_int_equal(box_files("downs"), 0);
+  assert_int_equal(box_lines_logged(), 1);
+  assert_non_null(strstr(box.logged,
+                         "-0-0.txt is no marker that this version of Convoy knows, "
+                         "and others there"));
 }
 
 static void test_marker_text(void **state) {

@@ -22,8 +22,8 @@ static char *file_name(void) {
 
 static char *read_file(void) {
   size_t count;
-  char *text = cvy_file_read(file_name(), &count);
-  assert_non_null(text);
+  char *text;
+  assert_int_equal(cvy_file_read(file_name(), CVY_FILE_TEXT, 1 << 20, &text, &count), CONVOY_OK);
   return text;
 }
 

@@ -288,7 +288,8 @@ static void test_foreign_file_is_left_alone(void **state) {
   write_text(text);
   convoy_context *context = open_tuned();
   assert_int_equal(tune(context, x_shape, 0.1, &found), CONVOY_ERR_IO);
-  char *left = cvy_file_read(file, &count);
+  char *left;
+  assert_int_equal(cvy_file_read(file, CVY_FILE_TEXT, 1 << 20, &left, &count), CONVOY_OK);
   assert_string_equal(left, text);
   free(left);
   convoy_close(context);

@@ -3,7 +3,7 @@
 #include "core/box.h"
 #include "os/os.h"
 
-where_state where;
+where_state where = {"m1", "2026-11-23T12:00:00Z"};
 
 /* The linker sends these calls here (--wrap). */
 void __wrap_cvy_machine_id(char *text, size_t size);

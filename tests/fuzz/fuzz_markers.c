@@ -23,6 +23,8 @@ static void check(const cvy_marker *marker) {
   require(marker->boot[0] && marker->device[0] && marker->process > 0, "not enough was accepted");
   require(ENDS(marker->boot) && ENDS(marker->device) && ENDS(marker->driver), "a name without end");
   require(ENDS(marker->since) && ENDS(marker->refreshed), "a date without end");
+  require(ENDS(marker->machine) && ENDS(marker->space) && ENDS(marker->told),
+          "a place without end");
   require(ENDS(marker->last) && ENDS(marker->first_use), "a command without end");
   require(ENDS(marker->algorithm) && ENDS(marker->cards), "a text without end");
 }

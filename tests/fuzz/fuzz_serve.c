@@ -213,7 +213,11 @@ convoy_status cvy_module_load(const char *path, const cvy_module **out) {
                                      .host_withdraw = host_withdraw,
                                      .usage = usage,
                                      .peak = peak};
-  static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log, set_watch};
+  static const cvy_module module = {.build_id = cvy_build_id,
+                                    .engine = &engine,
+                                    .last_error = cvy_last_error,
+                                    .set_log = cvy_set_log,
+                                    .set_watch = set_watch};
   (void)path;
   *out = &module;
   return CONVOY_OK;

@@ -98,8 +98,8 @@ static void a_changed_byte_is_noticed(void **state) {
   char path[600];
   only_entry(path, sizeof path);
   size_t count = 0;
-  char *file = cvy_file_read(path, &count);
-  assert_non_null(file);
+  char *file;
+  assert_int_equal(cvy_file_read(path, CVY_FILE_TEXT, 1 << 30, &file, &count), CONVOY_OK);
   file[count - 5] ^= 1;
   assert_int_equal(cvy_file_write(path, file, count), CONVOY_OK);
   free(file);
@@ -255,6 +255,68 @@ static void who_takes_too_long_is_not_waited_for(void **state) {
   remove_hidden(path);
 }
 
+static void others_may(mode_t mode, const char *path) {
+  assert_int_equal(chmod(path, mode), 0);
+}
+
+/* Programs are native code: what others could have put there is not run, and nothing is put there. */
+static void what_others_may_write_is_not_run(void **state) {
+  (void)state;
+  char path[600], folder[600];
+  only_entry(path, sizeof path);
+  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+  others_may(0664, path);
+  assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  assert_int_equal(run_on_a_new_device().programs_cached, 1); /* replaced by one of our own */
+  const mode_t shared[] = {0770, 0707};
+  for (size_t i = 0; i < CVY_COUNT(shared); i++) {
+    others_may(shared[i], folder);
+    assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+    assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  }
+  assert_int_equal(build_on_a_new_device(), 0);
+  others_may(01777, folder); /* where each has his own */
+  assert_int_equal(run_on_a_new_device().programs_cached, 1);
+  others_may(0700, folder);
+}
+
+/* Neither at the entry nor at its lock; nothing is made where they lead. */
+static void no_link_is_followed(void **state) {
+  (void)state;
+  char path[600], lock[600], moved[620], end[620];
+  only_entry(path, sizeof path);
+  lock_path(path, lock, sizeof lock);
+  snprintf(moved, sizeof moved, "%s/moved", cache);
+  snprintf(end, sizeof end, "%s/end", cache);
+  assert_int_equal(rename(path, moved), 0);
+  assert_int_equal(symlink(moved, path), 0);
+  assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  assert_int_equal(run_on_a_new_device().programs_cached, 1); /* an entry took the link's place */
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(symlink(end, lock), 0);
+  assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  assert_int_equal(access(end, F_OK), -1);
+  assert_int_equal(unlink(lock), 0);
+  assert_int_equal(unlink(moved), 0);
+  only_entry(end, sizeof end);
+}
+
+/* Nobody waits for what is no file. */
+static void no_fifo_is_waited_for(void **state) {
+  (void)state;
+  char path[600], lock[600];
+  only_entry(path, sizeof path);
+  lock_path(path, lock, sizeof lock);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(mkfifo(lock, 0600), 0);
+  alarm(120);
+  assert_int_equal(run_on_a_new_device().programs_compiled, 1);
+  assert_int_equal(run_on_a_new_device().programs_cached, 1);
+  alarm(0);
+  assert_int_equal(unlink(lock), 0);
+}
+
 static void without_a_cache_folder_it_compiles(void **state) {
   (void)state;
   setenv("CONVOY_CACHE_DIR", "/proc/nowhere", 1);
@@ -279,6 +341,9 @@ int main(void) {
       cmocka_unit_test(nobody_compiles_what_another_is_compiling),
       cmocka_unit_test(who_dies_compiling_holds_nobody_up),
       cmocka_unit_test(who_takes_too_long_is_not_waited_for),
+      cmocka_unit_test(what_others_may_write_is_not_run),
+      cmocka_unit_test(no_link_is_followed),
+      cmocka_unit_test(no_fifo_is_waited_for),
       cmocka_unit_test(what_the_driver_keeps_is_left_to_it),
       cmocka_unit_test(without_a_cache_folder_it_compiles),
   };

@@ -86,6 +86,18 @@ static void copies_are_cut_and_terminated(void **state) {
   assert_int_equal(untouched, 'u');
 }
 
+static void texts_are_told_by_their_pattern(void **state) {
+  (void)state;
+  assert_true(cvy_text_is("", ""));
+  assert_true(cvy_text_is("a9f-12-0.txt", "@@@-+-+.txt"));
+  assert_true(cvy_text_is("2026-11-23", "####-##-##"));
+  static const char *const others[] = {
+      "",           "a9f-12-0.txt~", " a9f-12-0.txt", "A9f-12-0.txt", "a9g-12-0.txt",
+      "a9f--0.txt", "a9f-12-0xtxt",  "a9f-12-0.tx",   "a9f-+-0.txt",  "a9f-12-0.txt\n"};
+  for (size_t i = 0; i < CVY_COUNT(others); i++)
+    assert_false(cvy_text_is(others[i], "@@@-+-+.txt"));
+}
+
 /* Test vectors of the FNV authors. */
 static void hash_is_fnv1a(void **state) {
   (void)state;
@@ -244,11 +256,28 @@ static void the_calendar_is_that_of_the_system(void **state) {
       strftime(wanted, sizeof wanted, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
       cvy_utc(at, text, sizeof text);
       assert_string_equal(text, wanted);
+      assert_int_equal(cvy_utc_read(text), seconds);
     }
   }
   char text[24];
   cvy_utc(INT64_MAX, text, sizeof text);
   assert_string_equal(text, "9999-12-31T23:59:59Z");
+}
+
+static void what_is_no_date_is_not_read(void **state) {
+  (void)state;
+  static const char *const texts[] = {"",
+                                      "2026-11-23",
+                                      "2026-11-23T10:00:00",
+                                      "2026-11-23T10:00:00Z ",
+                                      "2026-13-01T10:00:00Z",
+                                      "2026-00-01T10:00:00Z",
+                                      "2026-02-29T10:00:00Z",
+                                      "2026-01-00T10:00:00Z",
+                                      "2026-01-01T24:00:00Z",
+                                      "1969-12-31T23:59:59Z"};
+  for (size_t i = 0; i < CVY_COUNT(texts); i++) assert_int_equal(cvy_utc_read(texts[i]), -1);
+  assert_int_equal(cvy_utc_read("2024-02-29T00:00:01Z"), 1709164801);
 }
 
 /* What a line looks like on stderr where nobody has asked for lines. */
@@ -342,6 +371,7 @@ int main(void) {
       cmocka_unit_test(text_is_cut_and_says_so),
       cmocka_unit_test(text_without_room_is_overflow),
       cmocka_unit_test(copies_are_cut_and_terminated),
+      cmocka_unit_test(texts_are_told_by_their_pattern),
       cmocka_unit_test(hash_is_fnv1a),
       cmocka_unit_test(hash_of_words_tells_every_word),
       cmocka_unit_test(empty_variable_counts_as_not_set),
@@ -352,6 +382,7 @@ int main(void) {
       cmocka_unit_test(results_fill_no_more_than_the_caller_has),
       cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
       cmocka_unit_test(the_calendar_is_that_of_the_system),
+      cmocka_unit_test(what_is_no_date_is_not_read),
       cmocka_unit_test(lines_on_stderr_have_time_and_rank),
       cmocka_unit_test(the_rank_of_the_job_goes_before_that_of_the_machine),
       cmocka_unit_test(a_log_that_may_not_grow_ends_nothing),

@@ -249,6 +249,12 @@ static convoy_status clear(cvy_device *device, bool *emptied) {
 
 /* -------------------------------------------------------------------------- devices */
 
+static char start[sizeof((cvy_facts *)NULL)->info.platform];
+
+static void start_in(const char *folder) {
+  snprintf(start, sizeof start, "%s", folder);
+}
+
 static cvy_facts make_facts(int32_t index, const cvy_open_options *options) {
   cvy_facts facts = {.max_work_group = 64,
                      .preferred_multiple = 1,
@@ -259,6 +265,7 @@ static cvy_facts make_facts(int32_t index, const cvy_open_options *options) {
   if (getenv("FAKE_GPU")) facts.info.type = CONVOY_DEVICE_GPU;
   snprintf(facts.info.id, sizeof facts.info.id, "ocl:%d", index);
   snprintf(facts.info.name, sizeof facts.info.name, "Fake device %d", index);
+  strcpy(facts.info.platform, start);
   return facts;
 }
 
@@ -366,7 +373,7 @@ static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 
 const cvy_module *cvy_module_entry(void) {
-  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_watch};
+  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_watch, start_in};
   const char *build_id = getenv("FAKE_BUILD_ID");
   module.build_id = build_id ? build_id : cvy_build_id;
   return &module;

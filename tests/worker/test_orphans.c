@@ -16,9 +16,20 @@
 static const char *const marker = "orphans_marker";
 
 static void make_marker(void) {
-  FILE *file = fopen(marker, "w");
-  assert_non_null(file);
-  fclose(file);
+  assert_int_equal(cvy_file_write(marker, "", 0), CONVOY_OK);
+}
+
+/* Whether it says so soon. */
+static bool marker_says(const char *line) {
+  bool found = false;
+  for (double end = cvy_clock() + SOON; !found && cvy_clock() < end; usleep(1000)) {
+    size_t count;
+    char *text;
+    if (cvy_file_read(marker, CVY_FILE_TEXT, 1 << 16, &text, &count)) return false;
+    found = strstr(text, line) != NULL;
+    free(text);
+  }
+  return found;
 }
 
 typedef enum ending { WAITS, BECOMES_ANOTHER } ending;
@@ -79,6 +90,20 @@ static void test_no_orphan(void **state) {
   check_orphan("");
 }
 
+/* All processes of a session or a unit are told to end. The trainer does, and takes the marker along. */
+static void test_no_orphan_of_a_session(void **state) {
+  int worker;
+  (void)state;
+  make_marker();
+  const pid_t trainer = start_trainer("", WAITS, &worker);
+  kill(worker, SIGTERM);
+  kill(worker, SIGHUP);
+  kill(trainer, SIGTERM);
+  kill_trainer(trainer);
+  assert_ends(worker);
+  assert_int_equal(access(marker, F_OK), -1);
+}
+
 static void test_no_orphan_that_hangs(void **state) {
   (void)state;
   check_orphan("hang:1");
@@ -94,7 +119,8 @@ static void test_exec_ends_the_worker(void **state) {
   kill_trainer(trainer);
 }
 
-/* Signals for all processes are the trainer's to act on; so is its device's marker, while it lives. */
+/* Signals for all processes are the trainer's to act on; so is its device's marker, while it lives. But that
+ * the worker was told to end stands there, for it may be killed with the trainer. */
 static void test_worker_stays(void **state) {
   (void)state;
   unsetenv("FAKE_ENGINE");
@@ -104,6 +130,8 @@ static void test_worker_stays(void **state) {
   LANE->mark(device, marker);
   kill(worker, SIGTERM);
   kill(worker, SIGINT);
+  kill(worker, SIGHUP); /* what systemd sends with SIGTERM where a session ends */
+  assert_true(marker_says(CVY_MARK_TOLD ": 20"));
   lane_put(device, 1, 1000, 1);
   lane_expect(device, 1, 1000, 1);
   assert_int_equal(lane_worker(device), worker);
@@ -130,6 +158,7 @@ static int bury(void **state) {
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_no_orphan, adopt, bury),
+      cmocka_unit_test_setup_teardown(test_no_orphan_of_a_session, adopt, bury),
       cmocka_unit_test_setup_teardown(test_no_orphan_that_hangs, adopt, bury),
       cmocka_unit_test_setup_teardown(test_exec_ends_the_worker, adopt, bury),
       cmocka_unit_test_setup_teardown(test_worker_stays, adopt, bury),

@@ -1,4 +1,4 @@
-/* src/os: files, folders, shared memory, doorbell, processes. */
+/* src/os: shared memory, doorbell, processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,127 +12,6 @@
 
 #include "os/os.h"
 #include "worker/lane.h"
-
-static char folder[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  strcpy(folder, "/tmp/convoy-os-XXXXXX");
-  return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state) {
-  char command[128];
-  (void)state;
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
-}
-
-/* ---------------------------------------------------------------------------- files */
-
-static void test_file_round_trip(void **state) {
-  char path[128];
-  size_t count = 0;
-  (void)state;
-  snprintf(path, sizeof path, "%s/a/b/c.bin", folder);
-  assert_null(cvy_file_read(path, &count));
-  for (size_t size = 0; size < 20000; size = 3 * size + 1) {
-    unsigned char *bytes = malloc(size + 1);
-    lane_fill(bytes, (int64_t)size, size);
-    assert_int_equal(cvy_file_write(path, bytes, size), CONVOY_OK);
-    unsigned char *got = cvy_file_read(path, &count);
-    assert_non_null(got);
-    assert_int_equal(count, size);
-    assert_memory_equal(got, bytes, size);
-    assert_int_equal(got[size], 0);
-    free(got);
-    free(bytes);
-  }
-}
-
-static void test_file_failure_leaves_the_old_one(void **state) {
-  char path[128], below[192];
-  size_t count;
-  (void)state;
-  snprintf(path, sizeof path, "%s/file", folder);
-  snprintf(below, sizeof below, "%s/under", path);
-  assert_int_equal(cvy_file_write(path, "old", 3), CONVOY_OK);
-  assert_int_equal(cvy_file_write(below, "new", 3), CONVOY_ERR_IO);
-  assert_sentence_has(below);
-  assert_int_equal(cvy_file_write(folder, "new", 3), CONVOY_ERR_IO); /* a folder is there */
-  char *got = cvy_file_read(path, &count);
-  assert_string_equal(got, "old");
-  free(got);
-  assert_null(cvy_file_read(folder, &count));
-}
-
-/* Readers see one of the two texts, never a part or a mixture. */
-static void *write_often(void *path) {
-  static char texts[2][9000];
-  memset(texts[0], 'a', sizeof texts[0]);
-  memset(texts[1], 'b', sizeof texts[1]);
-  for (int i = 0; i < 40; ++i) cvy_file_write(path, texts[i % 2], sizeof texts[0]);
-  return NULL;
-}
-
-static void test_file_is_replaced_as_a_whole(void **state) {
-  char path[128];
-  pthread_t writer;
-  (void)state;
-  snprintf(path, sizeof path, "%s/whole", folder);
-  assert_int_equal(cvy_file_write(path, "", 0), CONVOY_OK);
-  pthread_create(&writer, NULL, write_often, path);
-  for (int i = 0; i < 500; ++i) {
-    size_t count;
-    char *got = cvy_file_read(path, &count);
-    assert_non_null(got);
-    assert_true(count == 0 || count == 9000);
-    for (size_t j = 0; j < count; ++j) assert_int_equal(got[j], got[0]);
-    free(got);
-  }
-  pthread_join(writer, NULL);
-}
-
-/* -------------------------------------------------------------------------- folders */
-
-static void test_folders(void **state) {
-  char path[256];
-  (void)state;
-  unsetenv("CONVOY_CACHE_DIR");
-  unsetenv("XDG_CACHE_HOME");
-  unsetenv("XDG_CONFIG_HOME");
-  setenv("HOME", "/home/x", 1);
-  assert_true(cvy_cache_folder(path, sizeof path));
-  assert_string_equal(path, "/home/x/.cache/convoy");
-  assert_true(cvy_config_folder(path, sizeof path));
-  assert_string_equal(path, "/home/x/.config/convoy");
-  setenv("XDG_CACHE_HOME", "/c", 1);
-  setenv("XDG_CONFIG_HOME", "relative", 1); /* to be ignored, says XDG */
-  assert_true(cvy_cache_folder(path, sizeof path));
-  assert_string_equal(path, "/c/convoy");
-  assert_true(cvy_config_folder(path, sizeof path));
-  assert_string_equal(path, "/home/x/.config/convoy");
-  setenv("CONVOY_CACHE_DIR", "/own", 1);
-  assert_true(cvy_cache_folder(path, sizeof path));
-  assert_string_equal(path, "/own");
-  assert_false(cvy_cache_folder(path, 4));
-  unsetenv("HOME");
-  assert_false(cvy_config_folder(path, sizeof path));
-}
-
-static void test_libexec_folder(void **state) {
-  char *libexec = strdup(getenv("CONVOY_LIBEXEC"));
-  char path[4096];
-  (void)state;
-  assert_true(cvy_libexec_folder(path, sizeof path));
-  assert_string_equal(path, libexec);
-  unsetenv("CONVOY_LIBEXEC");
-  assert_true(cvy_libexec_folder(path, sizeof path));
-  assert_int_equal(path[0], '/');
-  assert_string_equal(strrchr(path, '/'), "/convoy-libexec");
-  setenv("CONVOY_LIBEXEC", libexec, 1);
-  free(libexec);
-}
 
 /* ------------------------------------------------------------------ shared, doorbell */
 
@@ -366,42 +245,8 @@ static void test_process_signals_are_default(void **state) {
   cvy_process_drop(&process);
 }
 
-/* The linker sends the library's calls here. */
-static bool no_locks;
-int __real_flock(int fd, int operation);
-int __wrap_flock(int fd, int operation);
-int __wrap_flock(int fd, int operation) {
-  if (!no_locks) return __real_flock(fd, operation);
-  errno = ENOLCK;
-  return -1;
-}
-
-/* Nor is anything waited for where a file system has none. */
-static void test_locks(void **state) {
-  char path[] = "/tmp/convoy-lock-XXXXXX";
-  (void)state;
-  close(mkstemp(path));
-  const int lock = cvy_file_lock(path, 0);
-  assert_true(lock >= 0);
-  const double start = cvy_clock();
-  assert_int_equal(cvy_file_lock(path, 0.1), -1);
-  assert_true(cvy_clock() - start >= 0.1);
-  cvy_file_unlock(lock);
-  no_locks = true;
-  assert_int_equal(cvy_file_lock(path, 60), -1);
-  no_locks = false;
-  assert_true(cvy_clock() - start < 30);
-  unlink(path);
-}
-
 int main(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_file_round_trip),
-      cmocka_unit_test(test_file_failure_leaves_the_old_one),
-      cmocka_unit_test(test_file_is_replaced_as_a_whole),
-      cmocka_unit_test(test_locks),
-      cmocka_unit_test(test_folders),
-      cmocka_unit_test(test_libexec_folder),
       cmocka_unit_test(test_shared_memory),
       cmocka_unit_test(test_shared_memory_beyond_the_limit),
       cmocka_unit_test(test_doorbell),
@@ -412,5 +257,5 @@ int main(void) {
       cmocka_unit_test(test_process),
       cmocka_unit_test(test_process_signals_are_default),
   };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,7 +288,7 @@ static void test_idle_is_not_woken(void **state) {
 
 /* Greets a worker by hand. */
 static convoy_status greet(cvy_wire_hello *hello, bool with_ring, cvy_wire_hello *answer) {
-  char path[4096], *argv[] = {path, path, NULL};
+  char path[4096], *argv[] = {path, path, path, NULL};
   int pair[2], fd;
   cvy_shared ring;
   cvy_process process;
@@ -396,6 +396,22 @@ static void test_no_worker_at_all(void **state) {
   assert_no_children();
 }
 
+/* The engine finds its files by the same relative names as the trainer, wherever that has gone. */
+static void test_starts_where_the_trainer_did(void **state) {
+  char before[4096];
+  (void)state;
+  assert_non_null(getcwd(before, sizeof before));
+  for (int32_t isolation = CONVOY_ISOLATION_PROCESS; isolation <= CONVOY_ISOLATION_NONE;
+       isolation++) {
+    assert_string_equal(cvy_start_folder(), before);
+    assert_int_equal(chdir("/"), 0);
+    cvy_device *device = lane_open(isolation, NULL);
+    assert_int_equal(strncmp(LANE->facts(device)->info.platform, before, 127), 0);
+    LANE->close(device);
+    assert_int_equal(chdir(before), 0);
+  }
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_death_at_every_command),
@@ -412,6 +428,7 @@ int main(void) {
       cmocka_unit_test(test_bad_greetings_are_refused),
       cmocka_unit_test(test_limit_on_files),
       cmocka_unit_test(test_no_worker_at_all),
+      cmocka_unit_test(test_starts_where_the_trainer_did),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ SHOW = """
 from ultralytics.engine.trainer import BaseTrainer
 import convoy.torch
 now = convoy.torch._switch._current
-print(now and now.settings, BaseTrainer(5).args.workers, BaseTrainer(5).seen)
+print(now and now.settings[:2], BaseTrainer(5).args.workers, BaseTrainer(5).seen)
 """
 
 

@@ -200,4 +200,4 @@ def test_every_function_tells_an_unknown_keyword():
 
 def test_keywords_keep_what_functions_say_of_themselves():
     assert convoy.open.__doc__.startswith("Opens a device")
-    assert list(inspect.signature(convoy.open).parameters) == ["device", "options"]
+    assert list(inspect.signature(convoy.open).parameters) == ["device", "verbose", "options"]

@@ -7,6 +7,7 @@
 #include "ocl/engine/peak.h"
 #include "ocl/engine/pinned.h"
 #include "ocl/engine/run.h"
+#include "os/os.h"
 
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
@@ -53,7 +54,8 @@ static const cvy_backend engine = {
     .peak = engine_peak,
 };
 
-static const cvy_module module = {cvy_build_id, &engine, cvy_last_error, cvy_set_log, observer_set};
+static const cvy_module module = {cvy_build_id, &engine,      cvy_last_error,
+                                  cvy_set_log,  observer_set, cvy_start_in};
 
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 const cvy_module *cvy_module_entry(void) {

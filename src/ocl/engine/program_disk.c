@@ -1,4 +1,6 @@
 /* Compiled programs on disk, one file each, written as a whole. A damaged one is deleted. */
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,13 +14,18 @@ typedef struct disk_header {
 } disk_header;
 
 static const char magic[8] = "CVYOCL1";
+static const size_t most_bytes = (size_t)256 << 20; /* of a file */
 
+/* Without a folder, or in one where others could put their programs into the place of ours, programs are
+ * compiled and not kept, which is told once. */
 static bool path_of(uint64_t key, const char *end, char *path, size_t size) {
-  char folder[4096];
-  if (!cvy_cache_folder(folder, sizeof folder)) return false;
-  cvy_text text = cvy_text_in(path, size);
-  cvy_text_add(&text, "%s/ocl/%016llx.%s", folder, (unsigned long long)key, end);
-  return !text.overflow;
+  static atomic_bool told;
+  char file[40];
+  snprintf(file, sizeof file, "/%016llx.%s", (unsigned long long)key, end);
+  if (cvy_cache_path("/ocl", file, path, size) == CONVOY_OK) return true;
+  if (!atomic_exchange(&told, true))
+    cvy_log(CONVOY_LOG_WARNING, "compiled programs are not kept: %s", cvy_last_error());
+  return false;
 }
 
 static bool entry_path(uint64_t key, char *path, size_t size) {
@@ -81,9 +88,12 @@ static bool is_whole(const void *file, size_t count) {
 void *program_load(uint64_t key, size_t *bytes) {
   char path[4200];
   size_t count = 0;
+  char *file;
   if (!entry_path(key, path, sizeof path)) return NULL;
-  char *file = cvy_file_read(path, &count);
-  if (!file) return NULL;
+  const convoy_status status = cvy_file_read(path, CVY_FILE_CODE, most_bytes, &file, &count);
+  if (status && status != CONVOY_ERR_NOT_FOUND)
+    cvy_log(CONVOY_LOG_WARNING, "a compiled program is not read: %s", cvy_last_error());
+  if (status) return NULL;
   if (!is_whole(file, count)) {
     cvy_log(CONVOY_LOG_INFO, "%s is damaged, compiling the program again", path);
     unlink(path);
@@ -97,7 +107,7 @@ void *program_load(uint64_t key, size_t *bytes) {
 
 void program_store(uint64_t key, const void *binary, size_t bytes) {
   char path[4200];
-  if (!entry_path(key, path, sizeof path)) return;
+  if (!entry_path(key, path, sizeof path) || bytes > most_bytes - sizeof(disk_header)) return;
   char *file = malloc(sizeof(disk_header) + bytes);
   if (!file) return;
   disk_header header = {.bytes = bytes, .hash = cvy_hash(0, binary, bytes)};
