@@ -57,7 +57,7 @@ void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *wh
 
 static cvy_progress progress_of(const cvy_channel *channel) {
   const cvy_wire *wire = channel->wire;
-  const uint64_t completed = atomic_load(&wire->completed);
+  uint64_t completed = atomic_load(&wire->completed);
   return (cvy_progress){.moved = completed + atomic_load(&wire->taken) + atomic_load(&wire->pulse),
                         .phase = cvy_wire_get_phase(wire),
                         .first_run = atomic_load(&wire->first_run) > completed};
@@ -298,7 +298,7 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_dead
 }
 
 static double leave_seconds(const cvy_channel *channel) {
-  const double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
+  double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
   return fmax(left, HUNG_LEAVE_SECONDS);
 }
 
@@ -310,7 +310,7 @@ void cvy_channel_close(cvy_channel *channel) {
 /* --------------------------------------------------------------------------- blocks */
 
 static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
-  for (uint32_t i = 0; i < CVY_WIRE_BLOCKS; ++i)
+  for (uint32_t i = 0; i < CVY_WIRE_BLOCKS; i++)
     if (!channel->blocks[i]) {
       *number = i;
       return CONVOY_OK;
@@ -321,7 +321,7 @@ static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
 /* Where memory and command do not find each other the two sides are out of step, and the next block
  * would be taken for this one: nothing but a fresh start can be trusted then, and no device has
  * failed. A worker that has no room for the block has understood. */
-static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
+static convoy_status hand_over(cvy_channel *channel, const cvy_lane_block *block) {
   cvy_wire_reply reply;
   const cvy_command command = {
       .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
@@ -338,8 +338,9 @@ static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
   return give_up(channel, CONVOY_ERR_IO, why);
 }
 
-convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out) {
-  cvy_block block;
+convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit,
+                              cvy_lane_block *out) {
+  cvy_lane_block block;
   if (channel->lost) return lost(channel);
   convoy_status status = free_number(channel, &block.number);
   if (!status) status = cvy_shared_make(bytes, inherit, &block.shared);
@@ -356,7 +357,7 @@ convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, 
   return CONVOY_OK;
 }
 
-void cvy_channel_unmap(cvy_channel *channel, cvy_block *block) {
+void cvy_channel_unmap(cvy_channel *channel, cvy_lane_block *block) {
   cvy_command command = {.kind = CVY_WIRE_UNMAP, .block = block->number};
   /* A worker that is gone needs no telling. */
   if (!cvy_channel_post(channel, &command, NULL)) {

@@ -51,13 +51,14 @@ convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
                               const volatile int *interrupt, cvy_wire_reply *reply);
 
 /* Memory that both sides have mapped. */
-typedef struct cvy_block {
+typedef struct cvy_lane_block {
   cvy_shared shared;
   uint32_t number;
-} cvy_block;
+} cvy_lane_block;
 
-convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out);
+convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit,
+                              cvy_lane_block *out);
 /* Takes it back, after the commands posted so far, and drops this side's mapping. */
-void cvy_channel_unmap(cvy_channel *channel, cvy_block *block);
+void cvy_channel_unmap(cvy_channel *channel, cvy_lane_block *block);
 
 #endif

@@ -76,7 +76,7 @@ static bool is_word(const char *at, size_t length, const char *word) {
 
 /* Where the value of a word goes; NULL: there is no such word. */
 static double *place_of(cvy_deadlines *out, double *restarts, const char *at, size_t length) {
-  for (int i = 0; i < CVY_STEPS; ++i)
+  for (int i = 0; i < CVY_STEPS; i++)
     if (is_word(at, length, cvy_deadline_rules[i].name)) return &out->fixed[i];
   if (is_word(at, length, "dispatch")) return &out->dispatch;
   return is_word(at, length, "restarts") ? restarts : NULL;
@@ -94,7 +94,7 @@ convoy_status cvy_deadlines_parse(const char *text, cvy_deadlines *out) {
   double restarts = RESTARTS;
   *out = (cvy_deadlines){0};
   for (const char *at = text ? text : ""; *at;) {
-    const size_t length = strcspn(at, "=,");
+    size_t length = strcspn(at, "=,");
     double *place = place_of(out, &restarts, at, length);
     if (!place || at[length] != '=') return wrong(at);
     char *end;

@@ -7,7 +7,7 @@
 #include "worker/abandoned.h"
 #include "worker/lane_memory.h"
 #include "worker/staging.h"
-#include "worker/unstaged.h"
+#include "worker/zero_copy.h"
 
 /* Of the deadline for compiling: as long a process may wait for another one's compiler, which may
  * hang. */
@@ -25,14 +25,14 @@ typedef struct fresh_workers {
  * for minutes may turn a run into a row of restarts. */
 static convoy_status may_restart(fresh_workers *lately, const cvy_deadlines *deadlines,
                                  const double *budget) {
-  const double now = cvy_os.clock();
+  double now = cvy_os.clock();
   if (now - lately->window > CVY_RESTART_SECONDS) *lately = (fresh_workers){now, 0};
   if (budget && *budget <= 0)
     return cvy_fail(CONVOY_ERR_DEADLINE, "no time is left in this call for a fresh worker");
   if (lately->count >= deadlines->restarts)
     return cvy_fail(CONVOY_ERR_DEADLINE, "%d fresh workers within %.0f s are enough",
                     (int)lately->count, CVY_RESTART_SECONDS);
-  ++lately->count;
+  lately->count++;
   return CONVOY_OK;
 }
 
@@ -43,7 +43,7 @@ static bool try_again(const cvy_channel *channel, fresh_workers *lately,
   char why[256];
   if (!channel->by_accident) return false;
   cvy_text_copy(why, sizeof why, cvy_last_error());
-  const bool may = may_restart(lately, deadlines, budget) == CONVOY_OK;
+  bool may = may_restart(lately, deadlines, budget) == CONVOY_OK;
   if (may) cvy_log(CONVOY_LOG_WARNING, "%s; another worker is started", why);
   cvy_fail(CONVOY_ERR_DEVICE, "%s", why);
   return may;
@@ -72,7 +72,7 @@ static convoy_status ask_list(cvy_channel *channel, const cvy_open_options *opti
   if (status) return status;
   status = cvy_channel_ask(channel, &command, NULL, &reply);
   if (!status) *count = reply.count;
-  for (int32_t i = 0; i < *count && i < capacity; ++i)
+  for (int32_t i = 0; i < *count && i < capacity; i++)
     cvy_wire_get_facts(channel->wire, i, &out[i]);
   cvy_channel_close(channel);
   return status;
@@ -228,9 +228,9 @@ static void stay_lost(cvy_device *device, convoy_status status, uint64_t posted)
 static convoy_status restart(cvy_device *device) {
   cvy_facts facts;
   double *const budget = device->options.budget;
-  const double most = budget ? fmin(*budget, CVY_AFTER_FAULT_SECONDS) : CVY_AFTER_FAULT_SECONDS;
+  double most = budget ? fmin(*budget, CVY_AFTER_FAULT_SECONDS) : CVY_AFTER_FAULT_SECONDS;
   double left = most;
-  const uint64_t posted = device->channel.posted;
+  uint64_t posted = device->channel.posted;
   convoy_status status = may_restart(&device->lately, &device->deadlines, budget);
   if (status) return status;
   end_worker(device);
@@ -278,10 +278,10 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
 static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                                  uint64_t *ticket) {
   cvy_channel *channel = &device->channel;
-  const cvy_span span = cvy_unstaged_source(channel, from, bytes);
+  const cvy_mapped_part span = cvy_zero_copy_source(channel, from, bytes);
   uint64_t number = 0;
   convoy_status status =
-      span.bytes > 0 ? cvy_unstaged_write(channel, id, &span, &number)
+      span.bytes > 0 ? cvy_zero_copy_write(channel, id, &span, &number)
                      : cvy_staging_write(&device->staging, channel, id, from, bytes, &number);
   if (ticket) *ticket = number;
   return status;
@@ -291,9 +291,9 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
  * up must not land in memory that somebody else sees. */
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
   cvy_channel *channel = &device->channel;
-  const cvy_span span = cvy_unstaged_target(channel, to, bytes);
-  const int64_t before = span.memory - (char *)to, after = before + span.bytes;
-  convoy_status status = cvy_unstaged_read(channel, id, before, &span);
+  const cvy_mapped_part span = cvy_zero_copy_target(channel, to, bytes);
+  int64_t before = span.memory - (char *)to, after = before + span.bytes;
+  convoy_status status = cvy_zero_copy_read(channel, id, before, &span);
   if (!status) status = cvy_staging_read(&device->staging, channel, id, 0, to, before);
   if (status) return status;
   return cvy_staging_read(&device->staging, channel, id, after, (char *)to + after, bytes - after);

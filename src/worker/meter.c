@@ -9,7 +9,7 @@ cvy_meter cvy_meter_begin(double *budget) {
 }
 
 double cvy_meter_look(cvy_meter *meter, double most) {
-  const double now = cvy_os.clock(), counted = fmin(now - meter->last, most);
+  double now = cvy_os.clock(), counted = fmin(now - meter->last, most);
   meter->last = now;
   cvy_meter_excuse(meter, -counted);
   return counted;

@@ -28,9 +28,9 @@ void cvy_patience_begin(cvy_patience *patience, const cvy_progress *now) {
 
 /* What passed since the last check. A device that wakes up with the machine takes its time. */
 static void count(cvy_patience *patience) {
-  const double counted = cvy_meter_look(&patience->meter, CVY_LATE_SECONDS);
-  const double asleep = cvy_os.clock_with_sleep() - patience->meter.last;
-  const bool slept = asleep - patience->asleep > SLEPT_SECONDS;
+  double counted = cvy_meter_look(&patience->meter, CVY_LATE_SECONDS);
+  double asleep = cvy_os.clock_with_sleep() - patience->meter.last;
+  bool slept = asleep - patience->asleep > SLEPT_SECONDS;
   patience->asleep = asleep;
   patience->still = slept ? 0 : patience->still + counted;
   patience->in_phase = slept ? 0 : patience->in_phase + counted;
@@ -39,7 +39,7 @@ static void count(cvy_patience *patience) {
 }
 
 static void note_progress(cvy_patience *patience, const cvy_progress *now) {
-  const bool moved = now->moved != patience->seen.moved;
+  bool moved = now->moved != patience->seen.moved;
   if (!moved && now->phase == patience->seen.phase) return;
   if (moved)
     cvy_deadlines_learn(patience->deadlines, cvy_step_of(patience->seen.phase), patience->still);
@@ -61,19 +61,19 @@ static bool is_traced(int process) {
 /* Looks at the worker now and then; what /proc shows excuses the time since the last look. */
 static void look_around(cvy_patience *patience, double deadline) {
   cvy_process_look worker;
-  const double now = patience->meter.last, since = patience->unlooked;
-  const double wanted = fmin(LOOK_SECONDS, LOOK_PART * deadline);
+  double now = patience->meter.last, since = patience->unlooked;
+  double wanted = fmin(LOOK_SECONDS, LOOK_PART * deadline);
   if (now - patience->looked < wanted || !cvy_os.look(patience->worker, &worker)) return;
-  const bool first = patience->cpu_seconds < 0;
-  const double used = worker.cpu_seconds - patience->cpu_seconds;
-  const bool worked = used > 0 && !first;
-  const bool ready = worker.state == 'R' && !patience->worker_is_self;
+  bool first = patience->cpu_seconds < 0;
+  double used = worker.cpu_seconds - patience->cpu_seconds;
+  bool worked = used > 0 && !first;
+  bool ready = worker.state == 'R' && !patience->worker_is_self;
   patience->looked = now;
   patience->unlooked = 0;
   patience->cpu_seconds = worker.cpu_seconds;
   if (by_cpu_time(patience) && (worked || ready)) patience->still = 0;
   if (ready && !first && used < since) patience->in_phase -= since - used; /* it had to wait */
-  const bool self = is_traced(cvy_process_id());
+  bool self = is_traced(cvy_process_id());
   if (!self && !worker.tracer) return;
   patience->still = patience->in_phase = 0;
   if (self) cvy_meter_excuse(&patience->meter, since);
@@ -90,7 +90,7 @@ convoy_status cvy_patience_check(cvy_patience *patience, const cvy_progress *pro
   count(patience);
   note_progress(patience, progress);
   const cvy_step step = cvy_step_of(progress->phase);
-  const double deadline = cvy_deadline(patience->deadlines, step, progress->first_run);
+  double deadline = cvy_deadline(patience->deadlines, step, progress->first_run);
   look_around(patience, deadline);
   if (patience->still >= deadline)
     return missed(patience, "no progress within the deadline", deadline);

@@ -59,10 +59,10 @@ static cvy_phase set_phase(void *user, cvy_phase phase) {
  * nothing else would tell. */
 static void complete(cvy_server *server, uint64_t number) {
   cvy_wire *wire = server->wire;
-  const uint64_t before = server->completed;
+  uint64_t before = server->completed;
   if (number > before) server->completed = number;
   atomic_store(&wire->completed, server->completed);
-  const uint64_t wanted = atomic_load(&wire->wanted);
+  uint64_t wanted = atomic_load(&wire->wanted);
   if (before < wanted && wanted <= server->completed) cvy_doorbell_ring(&wire->news);
 }
 
@@ -71,7 +71,7 @@ static void note_progress(void *user, uint64_t ticket) {
   cvy_server *server = user;
   uint64_t done = server->completed;
   while (done < server->taken && server->engine_tickets[(done + 1) % CVY_SERVER_WINDOW] <= ticket)
-    ++done;
+    done++;
   if (!server->faulted) complete(server, done);
   atomic_fetch_add(&server->wire->pulse, 1);
 }
@@ -85,7 +85,7 @@ static void note_first_run(void *user) {
 
 /* The first command whose engine ticket reaches `engine_fault`: the one that failed. */
 static uint64_t failed_command(const cvy_server *server, uint64_t engine_fault, uint64_t last) {
-  for (uint64_t n = server->completed + 1; n < last; ++n)
+  for (uint64_t n = server->completed + 1; n < last; n++)
     if (server->engine_tickets[n % CVY_SERVER_WINDOW] >= engine_fault) return n;
   return last;
 }
@@ -202,7 +202,7 @@ static bool look(cvy_server *server) {
 }
 
 static void rest(cvy_server *server, uint32_t seen) {
-  const bool first = server->pause <= FIRST_PAUSE;
+  bool first = server->pause <= FIRST_PAUSE;
   double pause = -1;
   if (look(server)) {
     pause = server->pause;
@@ -246,7 +246,7 @@ bool cvy_serve(int socket, cvy_shared *ring, const char *module_path) {
     good = loop(server);
     if (server->device) server->module->engine->close(server->device);
     if (server->module) server->module->set_watch(NULL);
-    for (int i = 0; i < CVY_WIRE_BLOCKS; ++i)
+    for (int i = 0; i < CVY_WIRE_BLOCKS; i++)
       if (server->blocks[i].memory) cvy_shared_drop(&server->blocks[i]);
     free(server);
   }

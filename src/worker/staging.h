@@ -15,7 +15,7 @@ typedef struct cvy_part {
 
 /* Zero-initialised; the block is made by the first transfer. */
 typedef struct cvy_staging {
-  cvy_block block;
+  cvy_lane_block block;
   size_t next; /* where the next part begins */
   cvy_part parts[CVY_STAGING_PARTS];
   uint32_t first, count; /* parts in use, oldest first */

@@ -6,7 +6,7 @@
 /* ------------------------------------------------------------------------ commands */
 
 static bool positive(const int64_t *values, int count) {
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; i++)
     if (values[i] < 1) return false;
   return true;
 }
@@ -15,7 +15,7 @@ static bool positive(const int64_t *values, int count) {
 static bool bytes_fit(int64_t a, int64_t b, const int64_t *extents) {
   int64_t bytes = sizeof(float);
   const int64_t factors[] = {a, b, extents[0], extents[1], extents[2]};
-  for (size_t i = 0; i < CVY_COUNT(factors); ++i)
+  for (size_t i = 0; i < CVY_COUNT(factors); i++)
     if (__builtin_mul_overflow(bytes, factors[i], &bytes)) return false;
   return true;
 }
@@ -31,7 +31,7 @@ static bool extents_legal(const cvy_problem *p) {
   if (p->c % p->groups != 0 || p->k % p->groups != 0) return false;
   if (!positive(p->in, 3) || !positive(p->filter, 3) || !positive(p->out, 3)) return false;
   if (!positive(p->stride, 3) || !positive(p->dilation, 3)) return false;
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++)
     if (p->pad[i] < 0) return false;
   return bytes_fit(p->n, p->c, p->in) && bytes_fit(p->n, p->k, p->out) &&
          bytes_fit(p->k, p->c / p->groups, p->filter);
@@ -157,7 +157,7 @@ convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t si
 }
 
 cvy_phase cvy_wire_get_phase(const cvy_wire *wire) {
-  const uint32_t phase = atomic_load(&wire->phase);
+  uint32_t phase = atomic_load(&wire->phase);
   return phase < CVY_PHASES ? (cvy_phase)phase : CVY_PHASE_IDLE;
 }
 
@@ -175,7 +175,7 @@ static void usage_fields(cvy_usage *usage, int64_t *fields[CVY_WIRE_USAGE]) {
 void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out) {
   int64_t *fields[CVY_WIRE_USAGE];
   usage_fields(out, fields);
-  for (int i = 0; i < CVY_WIRE_USAGE; ++i)
+  for (int i = 0; i < CVY_WIRE_USAGE; i++)
     *fields[i] = atomic_load_explicit(&wire->usage[i], memory_order_relaxed);
 }
 
@@ -183,7 +183,7 @@ void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage) {
   cvy_usage copy = *usage;
   int64_t *fields[CVY_WIRE_USAGE];
   usage_fields(&copy, fields);
-  for (int i = 0; i < CVY_WIRE_USAGE; ++i)
+  for (int i = 0; i < CVY_WIRE_USAGE; i++)
     atomic_store_explicit(&wire->usage[i], *fields[i], memory_order_relaxed);
 }
 

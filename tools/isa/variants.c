@@ -3,7 +3,8 @@
  * device, so that the programs and launches it would make are written to FOLDER (see opencl.c).
  * With --near also what the tuner tries first: each row, and each parameter one step from its
  * default; with --row that row alone, where it takes the problem; with --tuned what the records of
- * CONVOY_TUNE_FILE say, as if the pretended driver had been tuned. */
+ * CONVOY_TUNE_FILE say, taken as a file that is shipped is: whatever driver and kernels they were
+ * measured with. */
 #include <stdio.h>
 #include <string.h>
 
@@ -126,14 +127,6 @@ static bool open_engine(run *all) {
   return true;
 }
 
-static void load_records(run *all) {
-  cvy_records *records = &all->chooser.records;
-  cvy_records_load(records);
-  for (int32_t i = 0; i < records->count; i++)
-    cvy_text_copy(records->list[i].driver, sizeof records->list[i].driver,
-                  all->engine.facts.info.driver);
-}
-
 int main(int argc, char **argv) {
   static run all;
   int first = 3;
@@ -157,10 +150,10 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (!open_engine(&all)) return fail("opening the device");
-  if (tuned) load_records(&all);
+  if (tuned) cvy_records_load(&all.chooser.shipped);
   bool good = true;
   for (int i = first; good && i < argc; i++) good = perform_table(&all, argv[i]);
-  cvy_records_free(&all.chooser.records);
+  cvy_records_free(&all.chooser.shipped);
   all.engine.backend->close(all.engine.device);
   return isa_end() && good ? 0 : 1;
 }
