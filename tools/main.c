@@ -1,8 +1,10 @@
 /* The tool `convoy`: finds the subcommand in a table and runs it. */
+#include <stdio.h>
 #include <string.h>
 
+#include "commands.h"
+#include "common/exit_status.h"
 #include "convoy/convoy.h"
-#include "tool.h"
 
 typedef struct command {
   const char *name;

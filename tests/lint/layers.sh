@@ -4,7 +4,8 @@
 set -eu
 cd "$1"
 
-# folder | what its includes may start with, besides files of the same folder
+# folder | what its includes may start with, besides files of the same folder. A folder inside another may
+# have a row of its own; * stands for every folder without one, which may include itself but not the others.
 rules='
 include/convoy | -
 cl             | -
@@ -17,8 +18,16 @@ src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
 tests/ref      | convoy/
 tests/faults/layer | -
-tools          | convoy/ ref/ faults/layer/
-tools/isa      | convoy/ base/ conv/ backend.h core/ ocl/ cl/ CL/ csv.h
+tools          | convoy/ commands.h common/
+tools/common   | convoy/ ref/ common/
+tools/bench    | convoy/ commands.h common/ bench/
+tools/overhead | convoy/ commands.h common/ overhead/
+tools/report   | convoy/ commands.h common/ report/ bench/bench.h selftest/selftest.h
+tools/selftest | convoy/ commands.h common/ selftest/
+tools/soak     | convoy/ commands.h common/ soak/ faults/layer/
+tools/tune     | convoy/ commands.h common/ tune/
+tools/isa      | convoy/ base/ conv/ backend.h core/ ocl/ cl/ CL/ common/csv.h
+bench          | convoy/ cl/ common/
 examples       | convoy/
 '
 
@@ -45,29 +54,54 @@ check_file() { # file folder prefixes...
   file=$1 folder=$2
   shift 2
   for included in $(includes "$file"); do
-    # A file beside it, but never a way out of the folder.
-    case $included in
+    # A file beside it, but never a way out of the folder. In src a name with a slash begins there.
+    case $file:$included in
       *..*) fault "$file" "$included" ;;
+      src/*:*/*) is_allowed "$included" "$@" || fault "$file" "$included" ;;
       *) test -e "$(dirname "$file")/$included" || test -e "$folder/$included" ||
         is_allowed "$included" "$@" || fault "$file" "$included" ;;
     esac
   done
 }
 
+has_row() { # folder
+  echo "$rules" | grep -q "^$1 *|"
+}
+
+# The table with each * replaced by the folders that it stands for.
+expanded=$(echo "$rules" | while IFS='|' read -r folder prefixes; do
+  folder=$(echo "$folder" | tr -d ' ')
+  case $folder in
+    *'*') for inner in $folder/; do
+      inner=${inner%/}
+      has_row "$inner" || echo "$inner|$prefixes ${inner#src/}/"
+    done ;;
+    ?*) echo "$folder|$prefixes" ;;
+  esac
+done)
+
+set -f # the patterns below are find's
+without_inner_rows() { # folder: arguments of find that leave out folders inside with rows of their own
+  echo "$expanded" | cut -d '|' -f 1 | grep "^$1/" | sed 's/.*/! -path &\/*/'
+}
+
 checked=0
 while IFS='|' read -r folder prefixes; do
-  folder=$(echo "$folder" | tr -d ' ')
-  test -n "$folder" || continue
-  for file in $(find "$folder" -name '*.[ch]' -o -name '*.cl' | sort); do
-    # A folder inside with a row of its own.
-    case $folder:$file in tools:tools/isa/*) continue ;; esac
-    # shellcheck disable=SC2086 # one word per prefix
+  # shellcheck disable=SC2046,SC2086 # one word per argument and per prefix
+  for file in $(find "$folder" -name '*.[ch]' $(without_inner_rows "$folder") -o -name '*.cl' | sort); do
     check_file "$file" "$folder" $prefixes
     checked=$((checked + 1))
   done
 done << TABLE
-$rules
+$expanded
 TABLE
+set +f
+
+# Which of two files "common/NAME.h" is would depend on the order of folders on a command line.
+for twice in $(find include src tools tests -name '*.h' | sed 's/^[^/]*\///' | sort | uniq -d); do
+  echo "$twice is the name of two headers"
+  faults=$((faults + 1))
+done
 
 # api*.c see core only; backends.c is the only file that names backends.
 for file in src/api*.[ch]; do

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "check.h"
+#include "common/check.h"
 
 /* 40 x 41 elements of y, of which 64 are sampled. */
 static problem big_problem(void) {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "csv.h"
+#include "common/csv.h"
 
 #define HEAD "name,count,N,C,H,W,K,R,S,stride_h,stride_w,pad_h,pad_w,dil_h,dil_w,groups\n"
 

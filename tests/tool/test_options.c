@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "options.h"
-#include "tool.h"
+#include "common/exit_status.h"
+#include "common/options.h"
 
 typedef struct values {
   bool quick;

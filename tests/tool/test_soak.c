@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "soak.h"
+#include "soak/usage.h"
 
 enum { WARM = 40, LEAK = 8 << 20 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "stats.h"
+#include "common/stats.h"
 
 static void assert_stats(stats got, double min, double median, double max) {
   assert_true(got.min == min);

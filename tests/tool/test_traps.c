@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "traps.h"
+#include "report/traps.h"
 
 static char root[] = "/tmp/convoy-traps-XXXXXX";
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/csv.h"
 #include "core/choose.h"
 #include "core/params.h"
 #include "core/tunedisk.h"
-#include "csv.h"
 #include "isa.h"
 #include "ocl/engine/engine.h"
 
