@@ -10,9 +10,9 @@
 
 /* What one operation is checked against, for all elements. */
 typedef struct expectation {
-  float *value, *magnitude; /* the CPU's result; the sum of its products' magnitudes */
-  float *a, *b, *bias;      /* magnitudes of the operands */
-  int64_t terms;            /* summed for an element, at most */
+  float *value;     /* the CPU's result */
+  float *magnitude; /* the same of the operands' magnitudes: what the sum's rounding goes by */
+  int64_t terms;    /* summed for an element, at most */
 } expectation;
 
 static float *magnitudes(const float *values, int64_t count) {
@@ -24,43 +24,38 @@ static float *magnitudes(const float *values, int64_t count) {
 static void drop(expectation *what) {
   free(what->value);
   free(what->magnitude);
-  free(what->a);
-  free(what->b);
-  free(what->bias);
 }
 
+/* One direction of a layer, with the layer's arrays that it reads and writes. */
 typedef struct operation {
   convoy_direction direction;
   soak_array a, b, out;
 } operation;
-static const operation operations[CONVOY_DIRECTIONS] = {
-    {CONVOY_FORWARD, SOAK_X, SOAK_W, SOAK_Y},
-    {CONVOY_BACKWARD_DATA, SOAK_DY, SOAK_W, SOAK_DX},
-    {CONVOY_BACKWARD_WEIGHTS, SOAK_X, SOAK_DY, SOAK_DW},
-    {CONVOY_BACKWARD_BIAS, SOAK_DY, SOAK_DY, SOAK_DB},
-};
 
-static convoy_status call(convoy_context *cpu, const problem *about, convoy_direction direction,
-                          const float *a, const float *b, const float *bias, bool leaky,
-                          float *out) {
-  const convoy_conv *conv = &about->conv;
+static soak_array held_as(array which, bool gradient) {
+  static const soak_array arrays[][2] = {
+      [ARRAY_X] = {SOAK_X, SOAK_DX},
+      [ARRAY_W] = {SOAK_W, SOAK_DW},
+      [ARRAY_Y] = {SOAK_Y, SOAK_DY},
+      [ARRAY_BIAS] = {SOAK_B, SOAK_DB},
+  };
+  return arrays[which][gradient];
+}
+
+/* What is read in the place of y is its gradient, since only backward directions do that. A
+ * direction without b gets a once more, which its call leaves alone. */
+static operation operation_of(convoy_direction direction) {
+  const roles *role = &direction_roles[direction];
+  array b = role->b == ARRAY_NONE ? role->a : role->b;
+  return (operation){direction, held_as(role->a, role->a == ARRAY_Y), held_as(b, b == ARRAY_Y),
+                     held_as(role->out, direction != CONVOY_FORWARD)};
+}
+
+static convoy_status call(convoy_context *cpu, const problem *about, operands *data, bool leaky) {
   convoy_epilogue epilogue = CONVOY_EPILOGUE_INIT;
   epilogue.activation = leaky ? CONVOY_LEAKY_RELU : CONVOY_IDENTITY;
   epilogue.slope = soak_slope;
-  switch (direction) {
-    case CONVOY_FORWARD:
-      return convoy_forward_host(cpu, conv, about->x_shape, a, about->w_shape, b, bias, &epilogue,
-                                 out, NULL);
-    case CONVOY_BACKWARD_DATA:
-      return convoy_backward_data_host(cpu, conv, about->x_shape, a, about->w_shape, b, 0.0f, out,
-                                       NULL);
-    case CONVOY_BACKWARD_WEIGHTS:
-      return convoy_backward_weights_host(cpu, conv, about->x_shape, a, about->w_shape, b, 0.0f,
-                                          out, NULL);
-    default:
-      return convoy_backward_bias_host(cpu, conv, about->x_shape, about->w_shape, a, 0.0f, out,
-                                       NULL);
-  }
+  return call_host(cpu, about, data, 0.0f, &epilogue, NULL);
 }
 
 /* Products summed for an element of the output, padding counted, and the bias. */
@@ -75,19 +70,24 @@ static int64_t count_terms(const soak_layer *layer, const operation *what) {
 
 static bool expect(soak_net *net, const soak_layer *layer, const operation *what,
                    expectation *out) {
-  const size_t count = (size_t)layer->count[what->out];
-  const float *a = layer->host[what->a], *b = layer->host[what->b], *bias = layer->host[SOAK_B];
-  *out = (expectation){.value = malloc(count * sizeof(float)),
-                       .magnitude = malloc(count * sizeof(float)),
-                       .a = magnitudes(a, layer->count[what->a]),
-                       .b = magnitudes(b, layer->count[what->b]),
-                       .bias = magnitudes(bias, layer->count[SOAK_B]),
-                       .terms = count_terms(layer, what)};
-  const bool good = out->value && out->magnitude && out->a && out->b && out->bias &&
-                    call(net->cpu, &layer->about, what->direction, a, b, bias, layer->leaky,
-                         out->value) == CONVOY_OK &&
-                    call(net->cpu, &layer->about, what->direction, out->a, out->b, out->bias, false,
-                         out->magnitude) == CONVOY_OK;
+  size_t count = (size_t)layer->count[what->out];
+  problem about = layer->about;
+  about.direction = what->direction;
+  operands data = {.a = layer->host[what->a],
+                   .b = layer->host[what->b],
+                   .bias = layer->host[SOAK_B],
+                   .out = malloc(count * sizeof(float))};
+  operands sizes = {.a = magnitudes(data.a, layer->count[what->a]),
+                    .b = magnitudes(data.b, layer->count[what->b]),
+                    .bias = magnitudes(data.bias, layer->count[SOAK_B]),
+                    .out = malloc(count * sizeof(float))};
+  bool good = data.out && sizes.a && sizes.b && sizes.bias && sizes.out &&
+              call(net->cpu, &about, &data, layer->leaky) == CONVOY_OK &&
+              call(net->cpu, &about, &sizes, false) == CONVOY_OK;
+  *out = (expectation){data.out, sizes.out, count_terms(layer, what)};
+  free(sizes.a);
+  free(sizes.b);
+  free(sizes.bias);
   if (!good) drop(out);
   return good;
 }
@@ -146,7 +146,8 @@ int64_t soak_check_part(soak_net *net, int part) {
   for (int i = 0; i < SOAK_LAYERS; i++) {
     for (int d = 0; d < CONVOY_DIRECTIONS; d++) {
       if (i == 0 && d == CONVOY_BACKWARD_DATA) continue; /* nobody asked for it */
-      const int64_t beyond = check_operation(net, &net->layer[i], &operations[d], part);
+      const operation what = operation_of((convoy_direction)d);
+      const int64_t beyond = check_operation(net, &net->layer[i], &what, part);
       if (beyond < 0) return -1;
       wrong += beyond;
     }
