@@ -38,7 +38,7 @@ static void written(const bench_result *line, char **text) {
 
 static void a_result_comes_back(void **state) {
   (void)state;
-  const bench_result line = example();
+  bench_result line = example();
   char *text = NULL;
   written(&line, &text);
   bench_result back;
@@ -69,7 +69,7 @@ static void the_longest_problem_comes_back(void **state) {
 
 static void one_result_is_one_line(void **state) {
   (void)state;
-  const bench_result line = example();
+  bench_result line = example();
   char *text = NULL;
   written(&line, &text);
   assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
@@ -112,15 +112,14 @@ static void other_text_is_no_result(void **state) {
       "{\"type\": ?}",
   };
   bench_result back;
-  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
     if (bench_result_read(texts[i], &back)) fail_msg("taken for a result: %s", texts[i]);
-  }
 }
 
 static void a_long_text_is_cut(void **state) {
   (void)state;
   char text[2048] = "{\"type\": \"line\", \"table\": \"";
-  const size_t used = strlen(text);
+  size_t used = strlen(text);
   memset(text + used, 'x', 1500);
   strcpy(text + used + 1500, "\", \"shape\": \"s\"}");
   bench_result back;

@@ -1,4 +1,4 @@
-/* `convoy bench`: its options. */
+/* Reads the options of `convoy bench`, and opens the file that it writes. */
 #include "bench/bench.h"
 
 #include <stdio.h>
@@ -38,9 +38,8 @@ bench_options bench_defaults(void) {
 /* argv as one line; cut if it is too long. */
 static void join(int argc, char **argv, char *out, size_t size) {
   size_t used = (size_t)snprintf(out, size, "convoy");
-  for (int i = 0; i < argc && used < size; i++) {
+  for (int i = 0; i < argc && used < size; i++)
     used += (size_t)snprintf(out + used, size - used, " %s", argv[i]);
-  }
 }
 
 static int run_to_files(const bench_options *options) {
@@ -51,8 +50,8 @@ static int run_to_files(const bench_options *options) {
   }
   if (options->json && !output_open("bench", options->json, &file)) return EXIT_USAGE;
   interrupt_catch();
-  const int status = bench_run(options, stdout, file.to);
-  const bool written = output_close("bench", &file, !interrupted());
+  int status = bench_run(options, stdout, file.to);
+  bool written = output_close("bench", &file, !interrupted());
   return interrupt_status(written ? status : EXIT_FAILED);
 }
 

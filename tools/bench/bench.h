@@ -1,4 +1,4 @@
-/* The bench: its options, and running it. */
+/* The options of the bench, and what runs it. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -16,7 +16,7 @@ typedef struct bench_options {
   const char *command; /* as typed, for the JSON header */
 } bench_options;
 
-/* All options at their defaults. */
+/* Returns all options at their defaults. */
 bench_options bench_defaults(void);
 
 /* Runs a bench: a terminal table goes to `out`, JSON lines go to `lines` unless it is NULL. Returns

@@ -1,4 +1,4 @@
-/* Ratios to an older run: above 1 is faster now. */
+/* Writes ratios to an older run. One above 1 means that it is faster now. */
 #include "bench/compare.h"
 
 #include <errno.h>
@@ -40,9 +40,8 @@ static bool same_line(const bench_result *a, const bench_result *b) {
 }
 
 static const bench_result *find(const bench_results *old, const bench_result *line) {
-  for (int i = 0; i < old->count; i++) {
+  for (int i = 0; i < old->count; i++)
     if (same_line(&old->item[i], line)) return &old->item[i];
-  }
   return NULL;
 }
 
@@ -59,7 +58,7 @@ static bool pair(FILE *out, const bench_results *now, const bench_results *old, 
     const bench_result *line = &now->item[i], *then = find(old, line);
     if (!then || !bench_result_ok(line) || !bench_result_ok(then)) continue;
     print_ratio(out, line, then);
-    /* the weights of now, should the table have changed */
+    /* The weights are those of now, should the table have changed. */
     bench_result weighted = *then;
     weighted.count = line->count;
     if (!bench_results_add(left, &weighted) || !bench_results_add(right, line)) return false;
@@ -70,7 +69,7 @@ static bool pair(FILE *out, const bench_results *now, const bench_results *old, 
 static void print_sums(FILE *out, const bench_results *old, const bench_results *now) {
   sum *then = malloc((size_t)(now->count ? now->count : 1) * sizeof *then);
   sum *today = malloc((size_t)(now->count ? now->count : 1) * sizeof *today);
-  const int count = then && today ? sums_of(now, today) : 0;
+  int count = then && today ? sums_of(now, today) : 0;
   if (count > 0) sums_of(old, then);
   for (int i = 0; i < count; i++) {
     fprintf(out, "sum %-16.16s %-16s %-6.6s %-18.18s %10.3f %10.3f %7.3f\n", today[i].table, "",
@@ -85,7 +84,7 @@ int bench_compare(FILE *out, const char *path, const bench_results *old, const b
   bench_results left = {0}, right = {0};
   fprintf(out, "\ncompared with %s: median ms then and now; above 1 is faster now\n", path);
   if (old->incomplete[0]) fprintf(out, "%s is INCOMPLETE: %s\n", path, old->incomplete);
-  const bool good = pair(out, now, old, &left, &right);
+  bool good = pair(out, now, old, &left, &right);
   print_sums(out, &left, &right);
   fprintf(out, "%d of %d lines are in both\n", right.count, now->count);
   bench_results_free(&left);

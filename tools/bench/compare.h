@@ -4,7 +4,7 @@
 
 #include "bench/result.h"
 
-/* The results of an older run in file `path`. Returns an exit status. */
+/* Reads the results of an older run from file `path`. Returns an exit status. */
 int bench_read_old(const char *path, bench_results *out);
 
 /* Writes ratios old / new per line and per table. Returns an exit status. */

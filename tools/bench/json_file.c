@@ -1,4 +1,5 @@
-/* The first object of a JSON file, which says where its figures come from, and the sums at its end. */
+/* Writes the first object of a JSON file, which says where its figures come from, and its end with
+ * the sums. */
 #include "bench/json_file.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "common/problem.h"
 
 static void write_machine(json *out) {
-  const machine here = machine_here();
+  machine here = machine_here();
   json_open(out, "machine", '{');
   json_text(out, "system", here.system);
   json_text(out, "cpu", here.cpu);
@@ -47,13 +48,13 @@ static void write_device(json *out, const device *one) {
 
 output_state bench_write_head(FILE *to, const char *command, const device_list *devices) {
   char when[32] = "";
-  const time_t now = time(NULL);
+  time_t now = time(NULL);
   struct tm utc;
   if (gmtime_r(&now, &utc)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
   json out = {.to = to};
   json_open(&out, NULL, '{');
   json_text(&out, "type", "head");
-  const output_state state = output_begin_json(&out);
+  output_state state = output_begin_json(&out);
   json_text(&out, "version", convoy_version());
   json_text(&out, "time", when);
   char typed[4096];
@@ -86,9 +87,8 @@ static void write_sum(FILE *to, const sum *one) {
   json_text(&out, "table", one->table);
   json_text(&out, "device", one->device);
   json_text(&out, "requested", one->requested);
-  for (int i = 0; i < CONVOY_DIRECTIONS; i++) {
+  for (int i = 0; i < CONVOY_DIRECTIONS; i++)
     write_part(&out, direction_roles[i].name, &one->pass[i]);
-  }
   write_part(&out, "total", &one->total);
   json_close(&out, '}');
   json_end_line(&out);
@@ -97,7 +97,7 @@ static void write_sum(FILE *to, const sum *one) {
 void bench_write_sums(FILE *to, const bench_results *lines) {
   sum *sums = malloc((size_t)(lines->count ? lines->count : 1) * sizeof *sums);
   if (!sums) return;
-  const int count = sums_of(lines, sums);
+  int count = sums_of(lines, sums);
   for (int i = 0; i < count; i++) write_sum(to, &sums[i]);
   free(sums);
 }

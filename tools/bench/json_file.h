@@ -8,7 +8,7 @@
 
 output_state bench_write_head(FILE *to, const char *command, const device_list *devices);
 void bench_write_sums(FILE *to, const bench_results *lines);
-/* `why_not`: why it is not complete, or NULL. */
+/* `why_not` says why the file is not complete, and is NULL if it is. */
 void bench_write_end(FILE *to, const output_state *state, const char *why_not);
 
 #endif

@@ -1,4 +1,4 @@
-/* One line of the bench: plan, check, warm up, time. */
+/* Makes one line of the bench: plans, checks, warms up and times. */
 #include "bench/line.h"
 
 #include <stdio.h>
@@ -35,8 +35,8 @@ static void set_status(bench_result *line, const char *status, const char *reaso
 static bool accepted(const bench_case *what, convoy_context *context, const char *algorithm,
                      convoy_plan *plan, bench_result *line) {
   const problem *shape = &what->shape;
-  const convoy_status status = convoy_plan_problem(
-      context, algorithm, &shape->conv, shape->direction, shape->x_shape, shape->w_shape, plan);
+  convoy_status status = convoy_plan_problem(context, algorithm, &shape->conv, shape->direction,
+                                             shape->x_shape, shape->w_shape, plan);
   if (status != CONVOY_OK) {
     set_status(line, "error", convoy_last_error());
     return false;
@@ -77,11 +77,10 @@ static convoy_status check(bench_case *what, subject *on, const convoy_plan *pla
   if (status != CONVOY_OK) return status;
   const char *named = strcmp(line->requested, "auto") == 0 ? NULL : line->requested;
   char why[256];
-  if (call_as_asked(&run, line->device, named, why, sizeof why)) {
+  if (call_as_asked(&run, line->device, named, why, sizeof why))
     judge(what, plan, line);
-  } else {
+  else
     set_status(line, "error", why);
-  }
   return CONVOY_OK;
 }
 
@@ -100,7 +99,7 @@ static convoy_status time_line(const subject *on, const timing *enough, bench_re
 }
 
 static void derive(const device *where, bench_result *line) {
-  const double seconds = 1e-3 * line->median_ms;
+  double seconds = 1e-3 * line->median_ms;
   line->gflops = 1e-9 * line->flops / seconds;
   line->flops_share = line->gflops / where->gflops;
   line->copy_share = 1e-9 * line->bytes / seconds / where->gigabytes;

@@ -1,4 +1,4 @@
-/* One problem with its data and reference, and one line of the bench: that problem on one device. */
+/* A line of the bench is one problem, with its data and its reference, on one device. */
 #ifndef BENCH_LINE_H
 #define BENCH_LINE_H
 
@@ -16,7 +16,7 @@ typedef struct bench_case {
   reference *exact;
 } bench_case;
 
-/* `algorithm` NULL: the context's choice. Never fails: what went wrong is in the result. */
+/* Lets the context choose if `algorithm` is NULL. Never fails: what went wrong is in the result. */
 bench_result bench_line(const bench_case *what, device *where, const char *algorithm,
                         const timing *enough);
 

@@ -5,9 +5,9 @@
 #include "common/call.h"
 #include "common/stats.h"
 
-/* When there is enough: `samples` of them, each of at least `min_time` seconds (several operations
- * back to back with one wait), `total_time` seconds together; but once `budget` seconds are spent,
- * what is there must do. */
+/* There is enough when there are `samples` of at least `min_time` seconds each (several operations
+ * back to back with one wait), and of `total_time` seconds together. Once `budget` seconds are
+ * spent, what is there must do. */
 typedef struct timing {
   int samples;
   double min_time, total_time, budget;
@@ -20,10 +20,11 @@ typedef struct subject {
   tensors *resident;
 } subject;
 
-/* Seconds per operation. *batch is the number of operations per sample. Warm up before. */
+/* Measures seconds per operation. *batch becomes the number of operations per sample. The caller
+ * warms up before. */
 convoy_status measure_resident(const subject *what, const timing *enough, stats *out,
                                int64_t *batch);
-/* The same from ordinary host memory and back, one operation per sample. */
+/* Measures the same from ordinary host memory and back, one operation per sample. */
 convoy_status measure_host(const subject *what, const timing *enough, stats *out);
 
 #endif

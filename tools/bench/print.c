@@ -1,4 +1,4 @@
-/* The terminal table of the bench, at most 120 columns wide. */
+/* Writes the terminal table of the bench, which is at most 120 columns wide. */
 #include "bench/print.h"
 
 #include <math.h>
@@ -16,16 +16,16 @@ static const char *const short_pass[CONVOY_DIRECTIONS] = {
 };
 
 static const char *pass_of(const bench_result *line) {
-  const int direction = direction_find(line->pass);
+  int direction = direction_find(line->pass);
   return direction < 0 ? "?" : short_pass[direction];
 }
 
-/* A figure that keeps its column's width whatever its size; "-" for NaN. */
+/* Writes a figure that keeps its column's width whatever its size, and "-" for NaN. */
 static void print_figure(FILE *out, int width, double value) {
   if (isnan(value)) {
     fprintf(out, " %*s", width, "-");
   } else {
-    const int decimals = value < 10.0 ? 3 : value < 1000.0 ? 2 : 0;
+    int decimals = value < 10.0 ? 3 : value < 1000.0 ? 2 : 0;
     fprintf(out, " %*.*f", width, decimals, value);
   }
 }
@@ -79,25 +79,23 @@ void bench_print_line(FILE *out, const bench_result *line, bool verbose) {
     fprintf(out, "%-20.20s %s: %s\n", line->algorithm, line->status, line->reason);
   }
   /* What failed is worth repeating alone, and a name may be cut in its column. */
-  const bool failed = !bench_result_ok(line) && strcmp(line->status, "refused") != 0;
-  const bool cut = strlen(line->shape) > 20;
+  bool failed = !bench_result_ok(line) && strcmp(line->status, "refused") != 0;
+  bool cut = strlen(line->shape) > 20;
   if (verbose || failed || cut) print_details(out, line);
 }
 
 static const device *find_device(const device_list *devices, const char *id) {
-  for (int i = 0; i < devices->count; i++) {
+  for (int i = 0; i < devices->count; i++)
     if (strcmp(devices->item[i].info.id, id) == 0) return &devices->item[i];
-  }
   return NULL;
 }
 
 static void print_sum(FILE *out, const sum *one, const device_list *devices) {
   fprintf(out, "%-18.18s %-6.6s %-18.18s", one->table, one->device, one->requested);
-  for (int i = 0; i <= CONVOY_BACKWARD_WEIGHTS; i++) {
+  for (int i = 0; i <= CONVOY_BACKWARD_WEIGHTS; i++)
     print_figure(out, 9, one->pass[i].lines ? one->pass[i].ms : NAN);
-  }
   const device *where = find_device(devices, one->device);
-  const double rate = 1e-6 * one->total.flops / one->total.ms;
+  double rate = 1e-6 * one->total.flops / one->total.ms;
   print_figure(out, 9, one->total.ms);
   print_figure(out, 9, one->total.transfers_ms);
   fprintf(out, " %8.1f %5.1f", rate, where ? 100.0 * rate / where->gflops : NAN);
@@ -108,7 +106,7 @@ static void print_sum(FILE *out, const sum *one, const device_list *devices) {
 void bench_print_sums(FILE *out, const bench_results *lines, const device_list *devices) {
   sum *sums = malloc((size_t)(lines->count ? lines->count : 1) * sizeof *sums);
   if (!sums) return;
-  const int count = sums_of(lines, sums);
+  int count = sums_of(lines, sums);
   fprintf(out, "\nsums, each layer times its count (milliseconds; *n: n lines without a time)\n");
   fprintf(out, "%-18s %-6s %-18s %9s %9s %9s %9s %9s %8s %5s\n", "table", "device", "algorithm",
           "forward", "data", "weights", "total", "transfer", "GFLOP/s", "peak%");

@@ -67,9 +67,8 @@ void bench_result_write(FILE *to, const bench_result *line) {
   json out = {.to = to};
   json_open(&out, NULL, '{');
   json_text(&out, "type", "line");
-  for (int i = 0; i < MEMBERS; i++) {
+  for (int i = 0; i < MEMBERS; i++)
     writers[members[i].kind](&out, &members[i], (const char *)line + members[i].offset);
-  }
   json_close(&out, '}');
   json_end_line(&out);
 }
@@ -115,9 +114,8 @@ bool bench_result_read_state(const char *text, char *why, size_t size) {
 
 bench_result bench_result_new(void) {
   bench_result out = {0};
-  for (int i = 0; i < MEMBERS; i++) {
+  for (int i = 0; i < MEMBERS; i++)
     if (members[i].kind == NUMBER) *(double *)((char *)&out + members[i].offset) = NAN;
-  }
   return out;
 }
 
@@ -127,7 +125,7 @@ bool bench_result_ok(const bench_result *line) {
 
 bool bench_results_add(bench_results *list, const bench_result *line) {
   if (list->count == list->capacity) {
-    const int capacity = list->capacity ? 2 * list->capacity : 64;
+    int capacity = list->capacity ? 2 * list->capacity : 64;
     bench_result *grown = realloc(list->item, (size_t)capacity * sizeof *grown);
     if (!grown) return false;
     list->item = grown;

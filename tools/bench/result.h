@@ -1,4 +1,5 @@
-/* One line of a bench: what was timed and what came out. Written to JSON lines and read back. */
+/* A result is one line of a bench: what was timed and what came out. It is written to JSON lines
+ * and read back. */
 #ifndef BENCH_RESULT_H
 #define BENCH_RESULT_H
 
@@ -25,25 +26,26 @@ typedef struct bench_result {
   double flops_share, copy_share;           /* of the measured peaks; NaN if those are unknown */
 } bench_result;
 
-/* All figures NaN, all texts empty. */
+/* Returns a result with all figures NaN and all texts empty. */
 bench_result bench_result_new(void);
 bool bench_result_ok(const bench_result *line);
 
 void bench_result_write(FILE *to, const bench_result *line);
-/* False for a line of text that is not a result. */
+/* Returns false for a line of text that is not a result. */
 bool bench_result_read(const char *text, bench_result *out);
-/* What a line says of its file's state: `why` gets the reason that it is not complete, "" if it is.
- * False for a line that says nothing. */
+/* Reads what a line says of its file's state: `why` gets the reason that the file is not complete,
+ * or "" if it is. Returns false for a line that says nothing. */
 bool bench_result_read_state(const char *text, char *why, size_t size);
 
 typedef struct bench_results {
   int count, capacity;
   bench_result *item;
-  /* Why the file they are from is not complete; "" if it is, or does not say. */
+  /* This says why the file they are from is not complete. It is "" if the file is, or does
+   * not say. */
   char incomplete[160];
 } bench_results;
 
-/* False: out of memory. */
+/* Returns false if memory is exhausted. */
 bool bench_results_add(bench_results *list, const bench_result *line);
 void bench_results_free(bench_results *list);
 

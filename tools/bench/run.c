@@ -1,5 +1,6 @@
-/* The loops of the bench: tables, layers, passes; for each problem all devices and algorithms, so
- * that its data and its reference are made once and the devices stand side by side. */
+/* The bench goes through tables, layers and passes, and for each problem through all devices and
+ * algorithms, so that its data and its reference are made once and the devices stand side
+ * by side. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -37,14 +38,15 @@ static timing timing_of(const bench_options *options) {
   return out;
 }
 
-/* The algorithms to run on a device; "" stands for its choice. Returns how many. */
+/* Lists the algorithms to run on a device, where "" stands for its choice. Returns how many there
+ * are. */
 static int algorithms_for(const bench *all, const device *where, const char **out) {
   const words *names = &all->options->algorithms;
   int count = 0;
   if (names->count == 0) out[count++] = "";
   for (int i = 0; i < names->count; i++) {
     const char *name = names->item[i];
-    const bool every = strcmp(name, "all") == 0;
+    bool every = strcmp(name, "all") == 0;
     if (strcmp(name, "auto") == 0 && count < ALGORITHMS_MOST) out[count++] = "";
     if (!every && device_has_algorithm(where, name) && count < ALGORITHMS_MOST) out[count++] = name;
     for (int row = 0; every && count < ALGORITHMS_MOST; row++) {
@@ -80,14 +82,13 @@ static void run_devices(bench *all, const bench_case *what) {
   for (int d = 0; d < all->devices.count; d++) {
     device *where = &all->devices.item[d];
     const char *names[ALGORITHMS_MOST];
-    const int count = algorithms_for(all, where, names);
+    int count = algorithms_for(all, where, names);
     for (int i = 0; i < count && !interrupted(); i++) {
       char now[128];
       snprintf(now, sizeof now, "%s %.40s %s %s", where->info.id, what->from->name,
                direction_roles[what->shape.direction].name, names[i]);
       progress_show(&all->line, now);
-      const bench_result line =
-          bench_line(what, where, names[i][0] ? names[i] : NULL, &all->enough);
+      bench_result line = bench_line(what, where, names[i][0] ? names[i] : NULL, &all->enough);
       finish_line(all, &line);
     }
   }
@@ -99,7 +100,7 @@ static void run_case(bench *all, const layer_table *table, const layer *from,
   what.shape.direction = direction;
   reference exact = {0, NULL};
   progress_show(&all->line, from->name);
-  const bool made = operands_make(&what.shape, fill_real, false, &what.data);
+  bool made = operands_make(&what.shape, fill_real, false, &what.data);
   if (made && reference_make(&what.shape, &what.data, SAMPLED_ELEMENTS, &exact)) {
     what.exact = &exact;
     run_devices(all, &what);
@@ -118,7 +119,7 @@ static void run_table(bench *all, const layer_table *table) {
   fflush(all->out);
   for (int l = 0; l < table->count; l++) {
     const layer *from = &table->layers[l];
-    const passes each = shapes_passes(&all->shapes, table, from);
+    passes each = shapes_passes(&all->shapes, table, from);
     for (int d = 0; d < each.count && !interrupted(); d++) run_case(all, table, from, each.item[d]);
   }
 }
@@ -132,7 +133,7 @@ static int prepare(bench *all) {
   return status;
 }
 
-/* What there is: sums, and whether that is all. */
+/* Writes the sums of what there is, and whether that is all. */
 static void conclude(bench *all, const output_state *state) {
   char why[128];
   snprintf(why, sizeof why, "%s after %d of %d problems", interrupt_text(), all->line.done,
@@ -156,7 +157,7 @@ static int run(bench *all) {
   conclude(all, &state);
   int status = all->failed ? EXIT_FAILED : EXIT_FINE;
   if (all->options->compare) {
-    const int compared = bench_compare(all->out, all->options->compare, &all->old, &all->lines);
+    int compared = bench_compare(all->out, all->options->compare, &all->old, &all->lines);
     if (status == EXIT_FINE) status = compared;
   }
   return interrupt_status(status);

@@ -1,4 +1,4 @@
-/* Grouping and adding. */
+/* Groups results and adds them up. */
 #include "bench/sums.h"
 
 #include <string.h>
@@ -8,9 +8,8 @@
 static sum *group_of(const bench_result *line, sum *sums, int *count) {
   for (int i = 0; i < *count; i++) {
     if (strcmp(sums[i].table, line->table) == 0 && strcmp(sums[i].device, line->device) == 0 &&
-        strcmp(sums[i].requested, line->requested) == 0) {
+        strcmp(sums[i].requested, line->requested) == 0)
       return &sums[i];
-    }
   }
   sum *made = &sums[(*count)++];
   *made = (sum){.table = ""};
@@ -26,7 +25,7 @@ static void add(const bench_result *line, sum_part *to) {
     to->missing++;
     return;
   }
-  const double weight = (double)line->count;
+  double weight = (double)line->count;
   to->ms += weight * line->median_ms;
   to->transfers_ms += weight * line->transfers_ms;
   to->flops += weight * line->flops;
@@ -37,7 +36,7 @@ int sums_of(const bench_results *lines, sum *out) {
   for (int i = 0; i < lines->count; i++) {
     const bench_result *line = &lines->item[i];
     sum *group = group_of(line, out, &count);
-    const int direction = direction_find(line->pass);
+    int direction = direction_find(line->pass);
     if (direction >= 0) add(line, &group->pass[direction]);
     add(line, &group->total);
   }

@@ -1,4 +1,5 @@
-/* What a whole network costs: lines of a table added up, weighted by how often a layer occurs. */
+/* A sum is what a whole network costs: the lines of a table, weighted by how often a
+ * layer occurs. */
 #ifndef BENCH_SUMS_H
 #define BENCH_SUMS_H
 
@@ -15,8 +16,8 @@ typedef struct sum {
   sum_part pass[CONVOY_DIRECTIONS], total;
 } sum;
 
-/* One sum for each table, device and algorithm asked for, in the order they first occur. `out` has
- * room for lines->count; returns how many there are. */
+/* Makes one sum for each table, device and algorithm asked for, in the order they first occur.
+ * `out` has room for lines->count. Returns how many there are. */
 int sums_of(const bench_results *lines, sum *out);
 
 #endif

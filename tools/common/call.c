@@ -1,4 +1,4 @@
-/* The four directions behind two tables. */
+/* Finds the function of a direction in one of two tables. */
 #include "common/call.h"
 
 #include <stddef.h>
@@ -44,7 +44,7 @@ static convoy_status (*const host_calls[CONVOY_DIRECTIONS])(const host_call *) =
 
 convoy_status call_host(convoy_context *context, const problem *about, operands *data, float beta,
                         const convoy_epilogue *epilogue, convoy_run *run) {
-  const host_call call = {context, about, data, beta, epilogue, run};
+  host_call call = {context, about, data, beta, epilogue, run};
   return host_calls[about->direction](&call);
 }
 
@@ -84,9 +84,9 @@ convoy_status call_tensors(convoy_context *context, const problem *about, tensor
 static convoy_status make_tensor(convoy_context *context, const problem *about, array which,
                                  const float *values, convoy_tensor **out) {
   int64_t shape[CONVOY_MAX_DIMS];
-  const int dims = array_shape(about, which, shape);
+  int dims = array_shape(about, which, shape);
   if (dims == 0) return CONVOY_OK;
-  const convoy_status status = convoy_tensor_new(context, dims, shape, out);
+  convoy_status status = convoy_tensor_new(context, dims, shape, out);
   if (status != CONVOY_OK || !values) return status;
   return convoy_tensor_write(*out, values, array_count(about, which));
 }

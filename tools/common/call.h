@@ -4,7 +4,7 @@
 
 #include "common/problem.h"
 
-/* `epilogue` and data->bias serve forward only, beta the others. */
+/* Calls on host memory. `epilogue` and data->bias serve forward only, beta serves the others. */
 convoy_status call_host(convoy_context *context, const problem *about, operands *data, float beta,
                         const convoy_epilogue *epilogue, convoy_run *run);
 
@@ -16,12 +16,13 @@ typedef struct tensors {
 convoy_status tensors_make(convoy_context *context, const problem *about, const operands *data,
                            tensors *out);
 void tensors_free(tensors *data);
-/* One operation with beta 0, without bias; asynchronous if run is NULL. */
+/* Calls for one operation with beta 0 and without bias. The call is asynchronous if `run`
+ * is NULL. */
 convoy_status call_tensors(convoy_context *context, const problem *about, tensors *data,
                            convoy_run *run);
 
-/* Whether a call was carried out where and by what was asked, at the first attempt; if not, `why`
- * says how it was. `algorithm` NULL: any. */
+/* Says whether a call was carried out where and by what was asked, at the first attempt. If not,
+ * `why` says how it was. With `algorithm` NULL any will do. */
 bool call_as_asked(const convoy_run *run, const char *device, const char *algorithm, char *why,
                    size_t why_size);
 

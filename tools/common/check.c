@@ -1,4 +1,4 @@
-/* Sampling and comparing. */
+/* Picks elements, and compares them with their exact values. */
 #include "common/check.h"
 
 #include <math.h>
@@ -10,18 +10,16 @@
 
 #include "ref/ref.h"
 
-/* Corner number `corner`: bit d chooses the first or last position along extent d. Corner 0 is the
- * first element, the last corner the last one. */
+/* Bit d of the number of a corner chooses the first or last position along extent d. Corner 0 is
+ * the first element, the last corner is the last one. */
 static int64_t corner_index(const int64_t *shape, int dims, int corner) {
   int64_t index = 0;
-  for (int d = 0; d < dims; d++) {
-    index = index * shape[d] + ((corner >> d) & 1 ? shape[d] - 1 : 0);
-  }
+  for (int d = 0; d < dims; d++) index = index * shape[d] + ((corner >> d) & 1 ? shape[d] - 1 : 0);
   return index;
 }
 
 static int64_t random_index(int64_t number, int64_t count) {
-  const uint64_t mixed = ((uint64_t)number + 1) * UINT64_C(0x9E3779B97F4A7C15);
+  uint64_t mixed = ((uint64_t)number + 1) * UINT64_C(0x9E3779B97F4A7C15);
   return (int64_t)((mixed ^ (mixed >> 29)) % (uint64_t)count);
 }
 
@@ -42,7 +40,7 @@ static void *fill_points(void *arg) {
   crew *work = arg;
   const problem *about = work->about;
   for (;;) {
-    const int64_t i = atomic_fetch_add(&work->next, 1);
+    int64_t i = atomic_fetch_add(&work->next, 1);
     if (i >= work->values->count) return NULL;
     reference_point *point = &work->values->points[i];
     ref_element(&about->conv, about->direction, about->x_shape, about->w_shape, work->data->a,
@@ -53,27 +51,25 @@ static void *fill_points(void *arg) {
 static void fill_all(const problem *about, const operands *data, reference *values) {
   enum { MOST = 32 };
   crew work = {.about = about, .data = data, .values = values};
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
   pthread_t thread[MOST];
   int started = 0;
   while (started < MOST && started + 1 < cores &&
-         pthread_create(&thread[started], NULL, fill_points, &work) == 0) {
+         pthread_create(&thread[started], NULL, fill_points, &work) == 0)
     started++;
-  }
   fill_points(&work);
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
 }
 
 bool reference_make(const problem *about, const operands *data, int64_t most, reference *out) {
   int64_t shape[CONVOY_MAX_DIMS];
-  const int dims = array_shape(about, direction_roles[about->direction].out, shape);
-  const int64_t total = data->out_count;
+  int dims = array_shape(about, direction_roles[about->direction].out, shape);
+  int64_t total = data->out_count;
   out->count = total < most ? total : most;
   out->points = malloc((size_t)(out->count ? out->count : 1) * sizeof *out->points);
   if (!out->points) return false;
-  for (int64_t i = 0; i < out->count; i++) {
+  for (int64_t i = 0; i < out->count; i++)
     out->points[i].index = total <= most ? i : pick(shape, dims, i, total);
-  }
   fill_all(about, data, out);
   return true;
 }
@@ -91,8 +87,8 @@ static int64_t count_not_finite(const float *values, int64_t count) {
 
 /* A NaN is the worst error there is, and stays it. */
 static void compare_point(const reference_point *point, double got, double factor, verdict *out) {
-  const double error = fabs(got - point->value);
-  const double bound = factor * (double)(point->terms + 2) * 0x1p-24 * point->magnitude;
+  double error = fabs(got - point->value);
+  double bound = factor * (double)(point->terms + 2) * 0x1p-24 * point->magnitude;
   if (!(error <= bound)) out->wrong++;
   if (bound > 0.0 && !(error / bound <= out->share)) out->share = error / bound;
   if (out->index >= 0 && (isnan(out->error) || error <= out->error)) return;
@@ -113,7 +109,8 @@ verdict reference_compare(const reference *values, const float *out, int64_t out
   return result;
 }
 
-/* convoy.h, Accuracy: |y - exact| <= 4 (terms + 2) 2^-24 sum|a||b|, and more for some rows. */
+/* convoy.h says under Accuracy: |y - exact| <= 4 (terms + 2) 2^-24 sum|a||b|, and more for some
+ * rows. */
 static const double promised_factor = 4.0;
 
 bool reference_compare_promised(const problem *about, const operands *data, const reference *values,

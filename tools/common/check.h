@@ -15,8 +15,9 @@ typedef struct reference {
   reference_point *points;
 } reference;
 
-/* The exact values of the whole output, or, if it has more than `most` elements, of its first, last
- * and corner elements and others spread at random, `most` together. False: out of memory. */
+/* Makes the exact values of the whole output, or, if it has more than `most` elements, of its
+ * first, last and corner elements and others spread at random, `most` together. Returns false if
+ * memory is exhausted. */
 bool reference_make(const problem *about, const operands *data, int64_t most, reference *out);
 void reference_free(reference *values);
 
@@ -29,11 +30,11 @@ typedef struct verdict {
   double got, expected;
 } verdict;
 
-/* bound = factor (terms + 2) 2^-24 magnitude; factor 0 wants equal values. */
+/* Compares with the bound factor (terms + 2) 2^-24 magnitude. A factor of 0 wants equal values. */
 verdict reference_compare(const reference *values, const float *out, int64_t out_count,
                           double factor);
-/* With the bound that the header promises of the plan's row: factor 4, and more where the plan has an
- * error_growth. False: out of memory. */
+/* Compares with the bound that the header promises of the plan's row: its factor is 4, and there is
+ * more where the plan has an error_growth. Returns false if memory is exhausted. */
 bool reference_compare_promised(const problem *about, const operands *data, const reference *values,
                                 const convoy_plan *plan, verdict *result);
 bool verdict_good(const verdict *result);

@@ -1,4 +1,4 @@
-/* The system's monotonic clock. */
+/* Asks the system's monotonic clock. */
 #include "common/clock.h"
 
 #include <time.h>

@@ -2,7 +2,7 @@
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
 
-/* Monotonic seconds. */
+/* Returns monotonic seconds. */
 double seconds_now(void);
 
 #endif

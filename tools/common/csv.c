@@ -1,4 +1,4 @@
-/* The parser of shape tables. */
+/* Parses shape tables. */
 #include "common/csv.h"
 
 #include <stdlib.h>
@@ -49,7 +49,8 @@ static bool complain(const reader *at, const char *what, const char *detail) {
   return false;
 }
 
-/* Splits at commas, in place; the number of cells, more than CELLS if there are too many. */
+/* Splits at commas, in place. Returns the number of cells, which is more than CELLS if there are
+ * too many. */
 static int split(char *line, char *cells[CELLS]) {
   int count = 0;
   for (char *at = line; at; count++) {
@@ -62,9 +63,8 @@ static int split(char *line, char *cells[CELLS]) {
 }
 
 static int column_find(const char *name) {
-  for (int i = 0; i < CELLS - 1; i++) {
+  for (int i = 0; i < CELLS - 1; i++)
     if (strcmp(columns[i].name, name) == 0) return i;
-  }
   return strcmp(name, "name") == 0 ? -1 : CELLS;
 }
 
@@ -74,7 +74,7 @@ static bool read_head(reader *at, char *line) {
   if (split(line, cells) != CELLS) return complain(at, "the first line must name 16 columns", "");
   bool seen[CELLS] = {false};
   for (int i = 0; i < CELLS; i++) {
-    const int which = column_find(cells[i]);
+    int which = column_find(cells[i]);
     if (which == CELLS) return complain(at, "unknown column ", cells[i]);
     if (seen[which + 1]) return complain(at, "column twice: ", cells[i]);
     seen[which + 1] = true;
@@ -84,7 +84,7 @@ static bool read_head(reader *at, char *line) {
 }
 
 static bool read_name(const reader *at, const char *cell, layer *out) {
-  const size_t length = strlen(cell);
+  size_t length = strlen(cell);
   if (length == 0 || length >= NAME_MAX_BYTES) return complain(at, "bad layer name ", cell);
   memcpy(out->name, cell, length + 1);
   return true;
@@ -116,16 +116,15 @@ static bool read_layer(const reader *at, char *line, layer *out) {
   if (split(line, cells) != CELLS) return complain(at, "a line must have 16 cells", "");
   numbers values = {0};
   for (int i = 0; i < CELLS; i++) {
-    const int which = at->order[i];
+    int which = at->order[i];
     if (which < 0 ? !read_name(at, cells[i], out)
-                  : !read_number(at, cells[i], &columns[which], &values)) {
+                  : !read_number(at, cells[i], &columns[which], &values))
       return false;
-    }
   }
   out->count = values.count;
   shape_from(&values, &out->shape);
-  const convoy_status status = convoy_output_shape(&out->shape.conv, out->shape.x_shape,
-                                                   out->shape.w_shape, out->shape.y_shape);
+  convoy_status status = convoy_output_shape(&out->shape.conv, out->shape.x_shape,
+                                             out->shape.w_shape, out->shape.y_shape);
   return status == CONVOY_OK || complain(at, convoy_last_error(), "");
 }
 
@@ -171,7 +170,7 @@ bool csv_read(FILE *from, const char *path, layer_table *out, char *why, size_t 
   *out = (layer_table){0};
   name_from_path(path, out->name, sizeof out->name);
   reader at = {.path = path, .why = why, .why_size = why_size};
-  const bool good = read_all(from, &at, out);
+  bool good = read_all(from, &at, out);
   if (!good) csv_free(out);
   return good;
 }

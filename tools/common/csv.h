@@ -1,4 +1,4 @@
-/* Shape tables: one convolution layer per line, as in bench/shapes. */
+/* Shape tables have one convolution layer per line, as those in bench/shapes. */
 #ifndef COMMON_CSV_H
 #define COMMON_CSV_H
 
@@ -20,8 +20,9 @@ typedef struct layer_table {
 } layer_table;
 
 /* Reads columns name,count,N,C,H,W,K,R,S,stride_h,stride_w,pad_h,pad_w,dil_h,dil_w,groups, in any
- * order, all of them required; blank lines and lines that begin with '#' are skipped. False with a
- * sentence that has the line's number in `why` if the file is not such a table; *out is then empty. */
+ * order, all of them required. Blank lines and lines that begin with '#' are skipped. If the file
+ * is not such a table, returns false with a sentence in `why` that has the line's number, and *out
+ * is empty. */
 bool csv_read(FILE *from, const char *path, layer_table *out, char *why, size_t why_size);
 void csv_free(layer_table *table);
 

@@ -1,4 +1,4 @@
-/* From --device to open contexts. */
+/* Opens contexts for what --device names. */
 #include "common/devices.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ const char *device_type_name(int32_t type) {
       [CONVOY_DEVICE_CPU] = "CPU through OpenCL",
       [CONVOY_DEVICE_ACCELERATOR] = "accelerator",
   };
-  const int32_t count = (int32_t)(sizeof names / sizeof names[0]);
+  int32_t count = (int32_t)(sizeof names / sizeof names[0]);
   return type >= 0 && type < count ? names[type] : "unknown type";
 }
 
@@ -33,7 +33,7 @@ static convoy_status open_named(const char *name, device *out) {
 
 convoy_status device_probe(const char *name, convoy_device_info *out) {
   device one;
-  const convoy_status status = open_named(name, &one);
+  convoy_status status = open_named(name, &one);
   *out = one.info;
   if (status == CONVOY_OK) convoy_close(one.context);
   return status;
@@ -43,10 +43,10 @@ convoy_status device_reopen(device *one) {
   interrupt_reaches(NULL);
   char id[sizeof one->info.id];
   memcpy(id, one->info.id, sizeof id);
-  const double gflops = one->gflops, gigabytes = one->gigabytes;
+  double gflops = one->gflops, gigabytes = one->gigabytes;
   convoy_close(one->context);
   one->context = NULL;
-  const convoy_status status = open_named(id, one);
+  convoy_status status = open_named(id, one);
   if (status != CONVOY_OK) one->context = NULL;
   memcpy(one->info.id, id, sizeof id);
   one->gflops = gflops;
@@ -55,16 +55,15 @@ convoy_status device_reopen(device *one) {
 }
 
 static bool is_open(const device_list *list, const char *id) {
-  for (int i = 0; i < list->count; i++) {
+  for (int i = 0; i < list->count; i++)
     if (strcmp(list->item[i].info.id, id) == 0) return true;
-  }
   return false;
 }
 
 static convoy_status add(const char *name, device_list *out) {
   if (out->count == DEVICES_MOST || is_open(out, name)) return CONVOY_OK;
   device one;
-  const convoy_status status = open_named(name, &one);
+  convoy_status status = open_named(name, &one);
   if (status != CONVOY_OK) {
     fprintf(stderr, "convoy: device %s: %s\n", name, convoy_last_error());
     out->failed++;
@@ -78,7 +77,7 @@ static convoy_status add(const char *name, device_list *out) {
 
 convoy_status devices_list_all(device_survey *out) {
   *out = (device_survey){.item = {{.struct_size = sizeof out->item[0]}}};
-  const convoy_status status =
+  convoy_status status =
       convoy_devices(NULL, out->item, DEVICES_MOST, &out->count, out->why, sizeof out->why);
   if (out->count > DEVICES_MOST) out->count = DEVICES_MOST;
   return status;
@@ -102,9 +101,8 @@ static void add_all(device_list *out) {
     out->failed++;
   }
   if (found.why[0]) fprintf(stderr, "convoy: no other device: %s\n", found.why);
-  for (int32_t i = 0; i < found.count; i++) {
+  for (int32_t i = 0; i < found.count; i++)
     if (!found.item[i].simulator) add(found.item[i].id, out);
-  }
 }
 
 static int add_names(const words *names, device_list *out) {
@@ -113,7 +111,7 @@ static int add_names(const words *names, device_list *out) {
       add_all(out);
       continue;
     }
-    const convoy_status status = add(names->item[i], out);
+    convoy_status status = add(names->item[i], out);
     if (status != CONVOY_OK) return status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
   }
   return out->count > 0 ? EXIT_FINE : EXIT_FAILED;
@@ -128,7 +126,7 @@ int devices_open(const words *names, device_list *out) {
     words_add(&standard, chosen, strlen(chosen));
     names = &standard;
   }
-  const int status = add_names(names, out);
+  int status = add_names(names, out);
   if (status != EXIT_FINE) devices_close(out);
   return status;
 }
@@ -140,9 +138,8 @@ void devices_close(device_list *list) {
 
 bool device_has_algorithm(const device *one, const char *name) {
   const char *known = NULL;
-  for (int32_t i = 0; (known = convoy_algorithm_name(one->context, i)); i++) {
+  for (int32_t i = 0; (known = convoy_algorithm_name(one->context, i)); i++)
     if (strcmp(known, name) == 0) return true;
-  }
   return false;
 }
 
@@ -150,9 +147,8 @@ int devices_check_algorithms(const device_list *list, const words *names) {
   for (int i = 0; i < names->count; i++) {
     const char *name = names->item[i];
     bool known = strcmp(name, "auto") == 0 || strcmp(name, "all") == 0;
-    for (int d = 0; d < list->count; d++) {
+    for (int d = 0; d < list->count; d++)
       known = known || device_has_algorithm(&list->item[d], name);
-    }
     if (known) continue;
     fprintf(stderr, "convoy: no device asked for has an algorithm %s\n", name);
     return EXIT_USAGE;

@@ -1,4 +1,4 @@
-/* Exit statuses that all subcommands share. After a signal it is 128 and the signal's number
+/* All subcommands share these exit statuses. After a signal it is 128 and the signal's number
  * (interrupt.h). */
 #ifndef COMMON_EXIT_STATUS_H
 #define COMMON_EXIT_STATUS_H

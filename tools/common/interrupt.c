@@ -1,4 +1,4 @@
-/* The handler, and what it leaves behind. */
+/* Handles signals, and says afterwards that there was one. */
 #include "common/interrupt.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static _Atomic(convoy_context *) at_work;
 
 static void on_signal(int number);
 
-/* One that was ignored from the start stays so. */
+/* A signal that was ignored from the start stays so. */
 static void restore(int number) {
   struct sigaction now;
   if (sigaction(number, NULL, &now) == 0 && now.sa_handler == on_signal) signal(number, SIG_DFL);
@@ -23,7 +23,7 @@ static void restore(int number) {
 
 static void on_signal(int number) {
   static const char said[] = "\nconvoy: ending; a second signal ends it at once\n";
-  const int saved = errno;
+  int saved = errno;
   caught = number;
   convoy_interrupt(atomic_load(&at_work));
   for (int i = 0; i < NUMBERS; i++) restore(numbers[i]);

@@ -1,5 +1,5 @@
-/* Ctrl-C and SIGTERM: the first ends what is at hand, so that what there is can still be told; a second
- * one ends the program at once. */
+/* Ctrl-C and SIGTERM: the first ends what is at hand, so that what there is can still be told; a
+ * second one ends the program at once. */
 #ifndef COMMON_INTERRUPT_H
 #define COMMON_INTERRUPT_H
 
@@ -10,15 +10,15 @@
 /* From now on signals are waited for; one that is ignored stays so (nohup). */
 void interrupt_catch(void);
 bool interrupted(void);
-/* A signal that comes now ends the waits of this context too; NULL: of none. */
+/* A signal that comes from now on ends the waits of this context too, or of none if it is NULL. */
 void interrupt_reaches(convoy_context *context);
 
-/* ERR_INTERRUPTED after a signal, else `status`. */
+/* Returns ERR_INTERRUPTED after a signal, else `status`. */
 convoy_status interrupt_check(convoy_status status);
 
-/* The exit status: 128 and the signal's number, else `status`. */
+/* Returns the exit status: 128 and the signal's number after a signal, else `status`. */
 int interrupt_status(int status);
-/* "ended by SIGINT" */
+/* Returns a text like "ended by SIGINT". */
 const char *interrupt_text(void);
 
 #endif

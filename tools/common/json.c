@@ -1,4 +1,4 @@
-/* The JSON writer. */
+/* Writes JSON. */
 #include "common/json.h"
 
 #include <inttypes.h>
@@ -7,14 +7,13 @@
 static void write_text(FILE *to, const char *text) {
   fputc('"', to);
   for (; *text; text++) {
-    const unsigned char c = (unsigned char)*text;
-    if (c == '"' || c == '\\') {
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\')
       fprintf(to, "\\%c", c);
-    } else if (c < 0x20) {
+    else if (c < 0x20)
       fprintf(to, "\\u%04x", c);
-    } else {
+    else
       fputc(c, to);
-    }
   }
   fputc('"', to);
 }
@@ -45,11 +44,10 @@ void json_text(json *out, const char *key, const char *value) {
 
 void json_number(json *out, const char *key, double value) {
   begin(out, key);
-  if (isfinite(value)) {
+  if (isfinite(value))
     fprintf(out->to, "%.9g", value);
-  } else {
+  else
     fputs("null", out->to);
-  }
 }
 
 void json_integer(json *out, const char *key, int64_t value) {
@@ -57,7 +55,7 @@ void json_integer(json *out, const char *key, int64_t value) {
   fprintf(out->to, "%" PRId64, value);
 }
 
-/* Flushed, so that an interrupted run keeps what it measured. */
+/* The line is flushed, so that an interrupted run keeps what it measured. */
 void json_end_line(json *out) {
   fputc('\n', out->to);
   fflush(out->to);

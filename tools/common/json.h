@@ -1,4 +1,5 @@
-/* Writes and reads JSON lines: one object per line, members flat where they are to be read back. */
+/* Writes and reads JSON lines. Each has one object, with flat members where they are to be read
+ * back. */
 #ifndef COMMON_JSON_H
 #define COMMON_JSON_H
 
@@ -28,9 +29,9 @@ typedef struct json_member {
   double number;
 } json_member;
 
-/* Reads the next member of a line's object; *at starts at the line and is moved on. Nested arrays
- * and objects, true, false and null come as JSON_OTHER. False at the end, or where the line is not
- * JSON. */
+/* Reads the next member of a line's object. *at starts at the line and is moved on. Nested arrays
+ * and objects, true, false and null come as JSON_OTHER. Returns false at the end, or where the line
+ * is not JSON. */
 bool json_next(const char **at, json_member *out);
 
 #endif

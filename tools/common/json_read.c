@@ -1,4 +1,4 @@
-/* The JSON reader: as much as reading our own lines back takes. */
+/* Reads JSON, as far as reading our own lines back takes it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +8,10 @@ static const char *skip_space(const char *at) {
   return at + strspn(at, " \t\r\n");
 }
 
-/* Behind the closing quote of a string that starts at `at`, or NULL. */
+/* Returns the place behind the closing quote of a string that starts at `at`, or NULL. */
 static const char *skip_string(const char *at) {
-  for (at++; *at && *at != '"'; at++) {
+  for (at++; *at && *at != '"'; at++)
     if (*at == '\\' && at[1]) at++;
-  }
   return *at ? at + 1 : NULL;
 }
 
@@ -23,18 +22,17 @@ static const char *read_string(const char *at, char *to, size_t size) {
   size_t used = 0;
   for (at++; at < end - 1 && used + 1 < size; at++) {
     unsigned code = (unsigned char)*at;
-    if (*at == '\\' && sscanf(at, "\\u%4x", &code) == 1) {
+    if (*at == '\\' && sscanf(at, "\\u%4x", &code) == 1)
       at += 5;
-    } else if (*at == '\\') {
+    else if (*at == '\\')
       code = (unsigned char)*++at;
-    }
     to[used++] = (char)code;
   }
   to[used] = 0;
   return end;
 }
 
-/* Behind a nested array or object: counts brackets outside of strings. */
+/* Returns the place behind a nested array or object, by counting brackets outside of strings. */
 static const char *skip_nested(const char *at) {
   int depth = 0;
   while (at && *at) {
@@ -65,7 +63,7 @@ static const char *read_value(const char *at, json_member *out) {
     out->kind = JSON_NUMBER;
     return end;
   }
-  const size_t word = strspn(at, "abcdefghijklmnopqrstuvwxyz");
+  size_t word = strspn(at, "abcdefghijklmnopqrstuvwxyz");
   return word ? at + word : NULL;
 }
 

@@ -1,4 +1,4 @@
-/* uname, /proc/cpuinfo and the environment. */
+/* Asks uname and /proc/cpuinfo, and knows which variables matter. */
 #include "common/machine.h"
 
 #include <stdio.h>

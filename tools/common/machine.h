@@ -1,4 +1,4 @@
-/* What machine this is, and with which settings: for whoever reads the figures elsewhere. */
+/* Says what machine this is, and with which settings, for whoever reads the figures elsewhere. */
 #ifndef COMMON_MACHINE_H
 #define COMMON_MACHINE_H
 
@@ -13,7 +13,7 @@ typedef struct machine {
 
 machine machine_here(void);
 
-/* Variables that change what Convoy or an OpenCL driver does, ended by NULL. */
+/* These variables change what Convoy or an OpenCL driver does. NULL ends them. */
 extern const char *const machine_variables[];
 
 #endif

@@ -1,4 +1,4 @@
-/* The parser behind options.h: "--name value" and "--name=value". */
+/* Parses "--name value" and "--name=value". */
 #include "common/options.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "common/exit_status.h"
 
-/* What is left to read. `value` is the text behind '=' of the option at hand, or NULL. */
+/* This is what is left to read. `value` is the text behind '=' of the option at hand, or NULL. */
 typedef struct cursor {
   int at, argc;
   char **argv;
@@ -21,7 +21,7 @@ static const char *take_value(cursor *from) {
 }
 
 bool words_add(words *list, const char *word, size_t length) {
-  const int most = (int)(sizeof list->item / sizeof list->item[0]);
+  int most = (int)(sizeof list->item / sizeof list->item[0]);
   if (list->count >= most || length >= sizeof list->text - list->used) return false;
   char *to = list->text + list->used;
   memcpy(to, word, length);
@@ -45,7 +45,7 @@ static bool read_text(cursor *from, void *target) {
 static bool read_count(cursor *from, void *target) {
   const char *text = take_value(from);
   char *end = NULL;
-  const long value = text ? strtol(text, &end, 10) : 0;
+  long value = text ? strtol(text, &end, 10) : 0;
   *(int *)target = (int)value;
   return text && end != text && *end == 0 && value >= 1 && value <= 1000000;
 }
@@ -53,7 +53,7 @@ static bool read_count(cursor *from, void *target) {
 static bool read_seconds(cursor *from, void *target) {
   const char *text = take_value(from);
   char *end = NULL;
-  const double value = text ? strtod(text, &end) : 0.0;
+  double value = text ? strtod(text, &end) : 0.0;
   *(double *)target = value;
   return text && end != text && *end == 0 && isfinite(value) && value >= 0.0;
 }
@@ -65,7 +65,7 @@ static bool read_hours(cursor *from, void *target) {
 static bool read_words(cursor *from, void *target) {
   const char *text = take_value(from);
   while (text) {
-    const size_t length = strcspn(text, ",");
+    size_t length = strcspn(text, ",");
     if (length == 0 || !words_add(target, text, length)) return false;
     if (text[length] == 0) return true;
     text += length + 1;
@@ -100,9 +100,8 @@ static const char *const wanted[OPTION_KINDS] = {
 };
 
 static const option *find(const option *table, const char *argument, size_t length) {
-  for (; table->name; table++) {
+  for (; table->name; table++)
     if (strlen(table->name) == length && memcmp(table->name, argument, length) == 0) return table;
-  }
   return NULL;
 }
 
@@ -136,7 +135,7 @@ bool options_read(const usage *about, const option *table, int argc, char **argv
       *exit_status = EXIT_FINE;
       return false;
     }
-    const size_t length = strcspn(argument, "=");
+    size_t length = strcspn(argument, "=");
     const option *known = find(table, argument, length);
     if (!known) return refuse(about, argument, "there is no such option", exit_status);
     from.value = argument[length] ? argument + length + 1 : NULL;

@@ -1,4 +1,4 @@
-/* Command line options, described by a table: one parser for all subcommands. */
+/* Command line options are described by a table, and one parser serves all subcommands. */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
 
@@ -17,8 +17,8 @@ typedef enum option_kind {
   OPTION_KINDS
 } option_kind;
 
-/* Copies of the words given, so that argv stays as it was typed. Zero is empty. A copy of the struct
- * points into the text of the original. */
+/* Holds copies of the words given, so that argv stays as it was typed. All zero is an empty list. A
+ * copy of the struct points into the text of the original. */
 typedef struct words {
   int count;
   size_t used;
@@ -26,7 +26,7 @@ typedef struct words {
   char text[4096];
 } words;
 
-/* Adds one word; false if there is no room left. */
+/* Adds one word. Returns false if there is no room left. */
 bool words_add(words *list, const char *word, size_t length);
 
 typedef struct option {
@@ -43,8 +43,8 @@ typedef struct usage {
   const char *examples; /* below them */
 } usage;
 
-/* Reads argv[1..] into the targets; the table ends with a NULL name. --help is answered here. False
- * when the program is to end now, with *exit_status. */
+/* Reads argv[1..] into the targets. The table ends with a NULL name. --help is answered here.
+ * Returns false when the program is to end now, with *exit_status. */
 bool options_read(const usage *about, const option *table, int argc, char **argv, int *exit_status);
 
 #endif

@@ -1,4 +1,4 @@
-/* Names, and the word near the beginning. */
+/* Gives a file its name when it is whole, and replaces the word near its beginning. */
 #include "common/output.h"
 
 #include <errno.h>
@@ -25,13 +25,14 @@ static bool takes_another_name(const char *path) {
 
 /* What a link leads to is what is to be replaced. */
 static bool find_names(const char *path, output *out) {
-  const bool renamed = takes_another_name(path);
+  bool renamed = takes_another_name(path);
   char *real = renamed ? realpath(path, NULL) : NULL;
   const char *name = real ? real : path;
   int length = snprintf(out->path, sizeof out->path, "%s", name);
-  if (length >= 0 && (size_t)length < sizeof out->path)
+  if (length >= 0 && (size_t)length < sizeof out->path) {
     length =
         snprintf(out->partial, sizeof out->partial, "%s%s", name, renamed ? ".incomplete" : "");
+  }
   free(real);
   if (length >= 0 && (size_t)length < sizeof out->partial) return true;
   errno = ENAMETOOLONG;
@@ -72,9 +73,9 @@ static void tell_incomplete(const char *command, const output *file, bool empty)
 
 bool output_close(const char *command, output *file, bool whole) {
   if (!file->to) return true;
-  const bool empty = ftell(file->to) == 0;
-  const bool broken = ferror(file->to) != 0;
-  const bool written = fclose(file->to) == 0 && !broken;
+  bool empty = ftell(file->to) == 0;
+  bool broken = ferror(file->to) != 0;
+  bool written = fclose(file->to) == 0 && !broken;
   file->to = NULL;
   if (!written) complain(command, file->partial);
   if (is_in_place(file)) return written;
@@ -88,14 +89,14 @@ bool output_close(const char *command, output *file, bool whole) {
 /* ------------------------------------------------------------------------------------ state */
 
 output_state output_begin_text(FILE *to) {
-  const long at = ftell(to);
+  long at = ftell(to);
   fputs(incomplete, to);
   return (output_state){to, at, false};
 }
 
 output_state output_begin_json(json *to) {
   json_text(to, "state", incomplete);
-  const long end = ftell(to->to);
+  long end = ftell(to->to);
   return (output_state){to->to, end < 0 ? -1 : end - (long)strlen(incomplete) - 2, true};
 }
 

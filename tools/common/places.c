@@ -1,4 +1,4 @@
-/* From the environment to folders, as src/os/folders.c does it. */
+/* Finds folders by the environment, as src/os/folders.c does. */
 #include "common/places.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static const char *variable(const char *name) {
 }
 
 static bool join(char *out, size_t size, const char *folder, const char *rest) {
-  const int length = snprintf(out, size, "%s%s", folder, rest);
+  int length = snprintf(out, size, "%s%s", folder, rest);
   return length > 0 && (size_t)length < size;
 }
 
@@ -62,7 +62,7 @@ const char *places_without_home(const char *text, char *out, size_t size) {
   size_t length = home ? strlen(home) : 0, used = 0;
   while (length > 1 && home[length - 1] == '/') length--;
   while (*text && used + 1 < size) {
-    const bool found = length > 1 && is_home(text, home, length);
+    bool found = length > 1 && is_home(text, home, length);
     out[used++] = found ? '~' : *text;
     text += found ? length : 1;
   }

@@ -1,4 +1,4 @@
-/* Extents and host arrays of a problem. */
+/* Works out the extents of a problem, and makes its arrays in host memory. */
 #include "common/problem.h"
 
 #include <math.h>
@@ -13,9 +13,8 @@ const roles direction_roles[CONVOY_DIRECTIONS] = {
 };
 
 int direction_find(const char *name) {
-  for (int i = 0; i < CONVOY_DIRECTIONS; i++) {
+  for (int i = 0; i < CONVOY_DIRECTIONS; i++)
     if (strcmp(direction_roles[i].name, name) == 0) return i;
-  }
   return -1;
 }
 
@@ -26,14 +25,14 @@ int array_shape(const problem *about, array which, int64_t *shape) {
       [ARRAY_Y] = about->y_shape,
       [ARRAY_BIAS] = &about->y_shape[1],
   };
-  const int dims = which == ARRAY_NONE ? 0 : which == ARRAY_BIAS ? 1 : about->conv.rank + 2;
+  int dims = which == ARRAY_NONE ? 0 : which == ARRAY_BIAS ? 1 : about->conv.rank + 2;
   for (int i = 0; i < dims; i++) shape[i] = from[which][i];
   return dims;
 }
 
 int64_t array_count(const problem *about, array which) {
   int64_t shape[CONVOY_MAX_DIMS];
-  const int dims = array_shape(about, which, shape);
+  int dims = array_shape(about, which, shape);
   int64_t count = dims > 0;
   for (int i = 0; i < dims; i++) count *= shape[i];
   return count;
@@ -50,7 +49,8 @@ double problem_flops(const problem *about) {
   return convoy_flops(&about->conv, about->direction, about->x_shape, about->w_shape);
 }
 
-/* A counter through an integer mixer: repeatable, and quick on arrays of 100 million. */
+/* A counter goes through an integer mixer, which is repeatable, and quick on arrays of
+ * 100 million. */
 static uint32_t mixed(uint64_t number) {
   uint32_t v = (uint32_t)number * 0x9E3779B1u + (uint32_t)(number >> 32);
   v = (v ^ (v >> 16)) * 0x21F0AAADu;
@@ -59,8 +59,8 @@ static uint32_t mixed(uint64_t number) {
 }
 
 float fill_real(uint64_t number) {
-  /* an odd numerator below 2^23 is exact and never 0 */
-  const int32_t odd = (int32_t)(mixed(number) >> 9) * 2 + 1;
+  /* An odd numerator below 2^23 is exact and never 0. */
+  int32_t odd = (int32_t)(mixed(number) >> 9) * 2 + 1;
   return (float)(odd - (1 << 23)) * 0x1p-23f;
 }
 

@@ -20,13 +20,13 @@ typedef struct roles {
 } roles;
 extern const roles direction_roles[CONVOY_DIRECTIONS];
 
-/* The direction of that name, or -1. */
+/* Returns the direction of that name, or -1. */
 int direction_find(const char *name);
 
-/* Extents of an array: writes 5 entries at most, returns how many. */
+/* Writes the extents of an array, 5 at most, and returns how many there are. */
 int array_shape(const problem *about, array which, int64_t *shape);
 int64_t array_count(const problem *about, array which);
-/* Bytes of all arrays, each once: the least that any algorithm moves. */
+/* Returns the bytes of all arrays, each once, which is the least that any algorithm moves. */
 double problem_bytes(const problem *about);
 double problem_flops(const problem *about);
 
@@ -40,7 +40,7 @@ typedef float fill(uint64_t number);
 float fill_real(uint64_t number);    /* in (-1, 1), never 0 */
 float fill_integer(uint64_t number); /* -3 .. 3, never 0: sums are exact */
 
-/* Allocates all arrays and fills the inputs; false if memory is exhausted. */
+/* Allocates all arrays and fills the inputs. Returns false if memory is exhausted. */
 bool operands_make(const problem *about, fill *value, bool with_bias, operands *out);
 void operands_free(operands *data);
 /* Overwrites the output with NaN, so that what a call does not write is seen. */

@@ -1,4 +1,4 @@
-/* The progress line, with rate and time left. */
+/* Writes the progress line, with rate and time left. */
 #include "common/progress.h"
 
 #include <stdio.h>
@@ -12,11 +12,11 @@ progress progress_start(int total, bool force) {
 
 void progress_show(const progress *line, const char *what) {
   if (!line->shown) return;
-  const double passed = seconds_now() - line->start;
-  const double rate = passed > 0.0 ? line->done / passed : 0.0;
+  double passed = seconds_now() - line->start;
+  double rate = passed > 0.0 ? line->done / passed : 0.0;
   fprintf(stderr, "\r\033[K%d/%d", line->done, line->total);
   if (line->done > 0) {
-    const int left = (int)((line->total - line->done) / rate);
+    int left = (int)((line->total - line->done) / rate);
     fprintf(stderr, "  %.2f/s  %d:%02d left", rate, left / 60, left % 60);
   }
   fprintf(stderr, "  %.60s", what);

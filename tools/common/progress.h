@@ -10,12 +10,12 @@ typedef struct progress {
   double start;
 } progress;
 
-/* Shown only if stderr is a terminal, or with `force`. */
+/* The line is shown only if stderr is a terminal, or with `force`. */
 progress progress_start(int total, bool force);
 /* Says what is worked on now. */
 void progress_show(const progress *line, const char *what);
 void progress_step(progress *line);
-/* Wipes the line, so that other output can take its place; also at the end. */
+/* Wipes the line, so that other output can take its place. That is due at the end too. */
 void progress_clear(const progress *line);
 
 #endif

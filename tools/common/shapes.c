@@ -14,9 +14,9 @@ enum { PATH_BYTES = 4096 };
 static const char *const folders[] = {"share/convoy/shapes", "../share/convoy/shapes"};
 enum { FOLDERS = sizeof folders / sizeof folders[0] };
 
-/* The folder the tool lies in. */
+/* Finds the folder that the tool lies in. */
 static bool own_folder(char *out, size_t size) {
-  const ssize_t length = readlink("/proc/self/exe", out, size - 1);
+  ssize_t length = readlink("/proc/self/exe", out, size - 1);
   if (length <= 0) return false;
   out[length] = 0;
   char *slash = strrchr(out, '/');
@@ -38,13 +38,13 @@ static FILE *open_installed(const char *name) {
 
 bool shapes_read(const char *name, layer_table *out, char *why, size_t why_size) {
   FILE *from = fopen(name, "r");
-  const int reason = errno;
+  int reason = errno;
   if (!from) from = open_installed(name);
   if (!from) {
     snprintf(why, why_size, "%s: %s, and no installed table has that name", name, strerror(reason));
     return false;
   }
-  const bool good = csv_read(from, name, out, why, why_size);
+  bool good = csv_read(from, name, out, why, why_size);
   fclose(from);
   return good;
 }
@@ -62,7 +62,7 @@ bool shapes_parse(const char *text, problem *out) {
 static bool read_text(const char *text, layer *out) {
   out->count = 1;
   if (!shapes_parse(text, &out->shape)) return false;
-  const size_t direction = strlen(direction_roles[out->shape.direction].name);
+  size_t direction = strlen(direction_roles[out->shape.direction].name);
   snprintf(out->name, sizeof out->name, "%.*s", (int)(strlen(text) - direction - 1), text);
   return true;
 }
@@ -96,7 +96,7 @@ static int read_passes(const char *command, const words *names, passes *out) {
   if (names->count == 0) *out = standard;
   for (int i = 0; i < names->count; i++) {
     const char *name = names->item[i];
-    const int direction = direction_find(name);
+    int direction = direction_find(name);
     if (direction < 0) return refuse_pass(command, name, "there is no such pass");
     if (out->count == CONVOY_DIRECTIONS) return refuse_pass(command, name, "one too many");
     out->item[out->count++] = (convoy_direction)direction;

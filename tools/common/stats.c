@@ -1,4 +1,4 @@
-/* Minimum, median, maximum and spread. */
+/* Finds minimum, median, maximum and spread. */
 #include "common/stats.h"
 
 #include <math.h>
@@ -6,15 +6,14 @@
 #include <string.h>
 
 static int ascending(const void *a, const void *b) {
-  const double left = *(const double *)a, right = *(const double *)b;
+  double left = *(const double *)a, right = *(const double *)b;
   return (left > right) - (left < right);
 }
 
 /* NaN has no place in an order, so it is looked for before sorting. */
 static int has_nan(const double *values, int count) {
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count; i++)
     if (isnan(values[i])) return 1;
-  }
   return 0;
 }
 
@@ -25,7 +24,7 @@ stats stats_of(const double *values, int count) {
   if (!sorted) return out;
   memcpy(sorted, values, (size_t)count * sizeof *sorted);
   qsort(sorted, (size_t)count, sizeof *sorted, ascending);
-  const int half = count / 2;
+  int half = count / 2;
   out.min = sorted[0];
   out.max = sorted[count - 1];
   out.median = count % 2 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);

@@ -8,9 +8,9 @@ typedef struct stats {
   double spread; /* (max - min) / median */
 } stats;
 
-/* Of `count` values, in any order; they are left as they are. An even count's median is the mean of
- * the two in the middle. With no value, or a NaN among them, all figures are NaN: a measurement that
- * went wrong must not vanish in a summary. */
+/* Takes `count` values in any order and leaves them as they are. An even count's median is the mean
+ * of the two in the middle. With no value, or a NaN among them, all figures are NaN: a measurement
+ * that went wrong must not vanish in a summary. */
 stats stats_of(const double *values, int count);
 
 #endif

@@ -1,9 +1,9 @@
-/* isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...: runs every layer of the tables, forward and both
- * gradients, through the real choice and the real engine on a pretended device, so that the programs and
- * launches it would make are written to FOLDER (see opencl.c). With --near also what the tuner tries
- * first: each row, and each parameter one step from its default; with --row that row alone, where it
- * takes the problem; with --tuned what the records of CONVOY_TUNE_FILE say, as if the pretended driver had been
- * tuned. */
+/* isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...: runs every layer of the
+ * tables, forward and both gradients, through the real choice and the real engine on a pretended
+ * device, so that the programs and launches it would make are written to FOLDER (see opencl.c).
+ * With --near also what the tuner tries first: each row, and each parameter one step from its
+ * default; with --row that row alone, where it takes the problem; with --tuned what the records of
+ * CONVOY_TUNE_FILE say, as if the pretended driver had been tuned. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,13 +32,13 @@ static int fail(const char *what) {
 
 static bool make_array(run *all, const cvy_problem *p, cvy_array which, uint64_t *id) {
   uint64_t ticket;
-  const int64_t bytes = cvy_problem_count(p, which) * (int64_t)sizeof(float);
+  int64_t bytes = cvy_problem_count(p, which) * (int64_t)sizeof(float);
   *id = ++all->last_id;
   return !all->engine.backend->allocate(all->engine.device, *id, bytes, &ticket);
 }
 
 static bool perform(run *all, const cvy_problem *p, const cvy_choice *choice) {
-  const cvy_operands order = cvy_problem_operands(p);
+  cvy_operands order = cvy_problem_operands(p);
   const cvy_backend *backend = all->engine.backend;
   cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
   uint64_t ticket;
@@ -76,9 +76,8 @@ static bool perform_all(run *all, const cvy_problem *p) {
   if (all->chooser.forced[0] && cvy_choose(&all->chooser, &all->engine, p, &choice)) return true;
   if (!all->near)
     return !cvy_choose(&all->chooser, &all->engine, p, &choice) && perform(all, p, &choice);
-  for (int32_t row = 0; all->engine.backend->algorithms[row]; row++) {
+  for (int32_t row = 0; all->engine.backend->algorithms[row]; row++)
     if (!perform_near(all, p, row)) return false;
-  }
   return true;
 }
 
@@ -103,7 +102,7 @@ static bool perform_table(run *all, const char *path) {
   char why[512] = "cannot be opened";
   layer_table table;
   FILE *from = fopen(path, "r");
-  const bool read = from && csv_read(from, path, &table, why, sizeof why);
+  bool read = from && csv_read(from, path, &table, why, sizeof why);
   if (from) fclose(from);
   if (!read) {
     fprintf(stderr, "isa_variants: %s: %s\n", path, why);
@@ -119,7 +118,7 @@ static bool perform_table(run *all, const char *path) {
 }
 
 static bool open_engine(run *all) {
-  const cvy_open_options options = {.workspace_limit = INT64_C(1) << 30, .dispatch = 1e9};
+  cvy_open_options options = {.workspace_limit = INT64_C(1) << 30, .dispatch = 1e9};
   all->engine.backend = cvy_module_entry()->engine;
   if (all->engine.backend->open(0, &options, &all->engine.device)) return false;
   all->engine.facts = *all->engine.backend->facts(all->engine.device);
@@ -129,9 +128,10 @@ static bool open_engine(run *all) {
 static void load_records(run *all) {
   cvy_records *records = &all->chooser.records;
   cvy_records_load(records);
-  for (int32_t i = 0; i < records->count; i++)
+  for (int32_t i = 0; i < records->count; i++) {
     cvy_text_copy(records->list[i].driver, sizeof records->list[i].driver,
                   all->engine.facts.info.driver);
+  }
 }
 
 int main(int argc, char **argv) {

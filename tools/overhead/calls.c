@@ -1,4 +1,4 @@
-/* What single calls cost, and how fast data move. */
+/* Measures what single calls cost, and how fast data move. */
 #include "overhead/calls.h"
 
 #include <stdlib.h>
@@ -29,16 +29,16 @@ static problem problem_of(convoy_direction direction, int64_t extent, int64_t fi
 /* When the wait begins the device has been done for long: what is left is the asking. */
 static convoy_status time_round(convoy_context *context, const problem *about, tensors *data,
                                 overhead_calls *out) {
-  const double start = seconds_now();
+  double start = seconds_now();
   for (int i = 0; i < CALLS; i++) {
-    const convoy_status status = call_tensors(context, about, data, NULL);
+    convoy_status status = call_tensors(context, about, data, NULL);
     if (status != CONVOY_OK) return status;
   }
   out->enqueue = (seconds_now() - start) / CALLS;
   nanosleep(&(struct timespec){0, 20000000}, NULL);
-  const double asked = seconds_now();
+  double asked = seconds_now();
   convoy_status status = convoy_sync(context);
-  const double again = seconds_now();
+  double again = seconds_now();
   out->wait = again - asked;
   if (status == CONVOY_OK) status = call_tensors(context, about, data, NULL);
   if (status == CONVOY_OK) status = convoy_sync(context);
@@ -63,7 +63,7 @@ static convoy_status time_rounds(convoy_context *context, const problem *about, 
 }
 
 convoy_status overhead_measure_calls(const sides *on, overhead_calls out[SIDES]) {
-  const problem about = problem_of(CONVOY_FORWARD, 8, 3, 1);
+  problem about = problem_of(CONVOY_FORWARD, 8, 3, 1);
   operands data;
   if (!operands_make(&about, fill_real, false, &data)) return CONVOY_ERR_MEMORY;
   convoy_status status = CONVOY_OK;
@@ -80,13 +80,13 @@ convoy_status overhead_measure_calls(const sides *on, overhead_calls out[SIDES])
 
 /* -------------------------------------------------------------------------- transfers */
 
-/* Bytes of the larger array per second. */
+/* Measures bytes of the larger array per second. */
 static convoy_status time_transfer(convoy_context *context, const problem *about, operands *data,
                                    double *out) {
   double seconds[TRANSFER_ROUNDS];
   convoy_status status = call_host(context, about, data, 0.0f, NULL, NULL);
   for (int i = 0; i < TRANSFER_ROUNDS && status == CONVOY_OK; i++) {
-    const double start = seconds_now();
+    double start = seconds_now();
     status = interrupt_check(call_host(context, about, data, 0.0f, NULL, NULL));
     seconds[i] = seconds_now() - start;
   }
@@ -95,10 +95,10 @@ static convoy_status time_transfer(convoy_context *context, const problem *about
   return status;
 }
 
-/* The same with x in memory that both processes map. */
+/* Measures the same with x in memory that both processes map. */
 static convoy_status time_shared(convoy_context *context, const problem *about,
                                  const operands *ordinary, double *out) {
-  const size_t bytes = (size_t)ordinary->a_count * sizeof(float);
+  size_t bytes = (size_t)ordinary->a_count * sizeof(float);
   operands data = *ordinary;
   void *memory;
   convoy_status status = convoy_host_alloc(context, bytes, &memory);
@@ -109,16 +109,16 @@ static convoy_status time_shared(convoy_context *context, const problem *about,
   return status;
 }
 
-/* Of a result on the device into memory that both processes map. */
+/* Measures reading a result on the device into memory that both processes map. */
 static convoy_status time_reads(convoy_context *context, const problem *about, tensors *data,
                                 float *into, double *out) {
-  const int64_t count = array_count(about, ARRAY_X);
+  int64_t count = array_count(about, ARRAY_X);
   double seconds[TRANSFER_ROUNDS];
   convoy_status status = CONVOY_OK;
   for (int i = 0; i < TRANSFER_ROUNDS && status == CONVOY_OK; i++) {
     status = call_tensors(context, about, data, NULL);
     if (status == CONVOY_OK) status = convoy_sync(context);
-    const double start = seconds_now();
+    double start = seconds_now();
     if (status == CONVOY_OK) status = interrupt_check(convoy_tensor_read(data->out, into, count));
     seconds[i] = seconds_now() - start;
   }
@@ -144,8 +144,8 @@ static convoy_status time_shared_reads(convoy_context *context, const problem *a
 
 convoy_status overhead_measure_transfers(const sides *on, overhead_transfers *out) {
   /* A stride of 8 leaves one result for 64 values of x. */
-  const problem up = problem_of(CONVOY_FORWARD, TRANSFER_EXTENT, 1, 8);
-  const problem down = problem_of(CONVOY_BACKWARD_DATA, TRANSFER_EXTENT, 1, 8);
+  problem up = problem_of(CONVOY_FORWARD, TRANSFER_EXTENT, 1, 8);
+  problem down = problem_of(CONVOY_BACKWARD_DATA, TRANSFER_EXTENT, 1, 8);
   convoy_context *context = on->context[SIDE_PROCESS];
   operands data;
   if (!operands_make(&up, fill_real, false, &data)) return CONVOY_ERR_MEMORY;

@@ -4,7 +4,7 @@
 
 #include "overhead/sides.h"
 
-/* Seconds of the caller's time, medians. */
+/* Figures are medians of seconds of the caller's time. */
 typedef struct overhead_calls {
   double enqueue; /* one of many in a row */
   double wait;    /* for what the device has done meanwhile */
@@ -14,14 +14,14 @@ typedef struct overhead_calls {
 /* Measures calls for a problem that takes the device no time worth mentioning. */
 convoy_status overhead_measure_calls(const sides *on, overhead_calls out[SIDES]);
 
-/* Bytes per second. */
+/* Figures are bytes per second. */
 typedef struct overhead_transfers {
   double up, down;    /* calls from and to ordinary memory */
   double up_shared;   /* a call from memory of convoy_host_alloc */
   double down_shared; /* a tensor read into such memory */
 } overhead_transfers;
 
-/* With isolation=process, through operations that move much and compute little. */
+/* Measures with isolation=process, through operations that move much and compute little. */
 convoy_status overhead_measure_transfers(const sides *on, overhead_transfers *out);
 
 #endif

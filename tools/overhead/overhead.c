@@ -1,4 +1,4 @@
-/* `convoy overhead`: options, opening the two sides, and the report. */
+/* Reads the options of `convoy overhead`, opens the two sides, and writes the report. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,10 +20,10 @@ typedef struct settings {
 
 static const char *const side_names[SIDES] = {"process", "none"};
 
-/* The CPU engine has no driver, and so but one side. */
+/* The CPU engine has no driver, and so it has but one side. */
 static int check_device(const char *name) {
   convoy_device_info info;
-  const convoy_status status = device_probe(name, &info);
+  convoy_status status = device_probe(name, &info);
   if (status != CONVOY_OK) {
     fprintf(stderr, "convoy overhead: %s\n", convoy_last_error());
     return status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
@@ -44,7 +44,7 @@ static convoy_status open_sides(const char *name, sides *out) {
     options.device = name;
     options.isolation = isolation[side];
     options.failover = CONVOY_NO;
-    const convoy_status status = convoy_open(&options, &out->context[side]);
+    convoy_status status = convoy_open(&options, &out->context[side]);
     if (status != CONVOY_OK) return status;
   }
   return CONVOY_OK;
@@ -56,8 +56,8 @@ static void close_sides(sides *on) {
 
 static convoy_status print_head(const sides *on) {
   convoy_device_info info = {.struct_size = sizeof info};
-  const convoy_status status = convoy_context_device(on->context[SIDE_PROCESS], &info);
-  const machine here = machine_here();
+  convoy_status status = convoy_context_device(on->context[SIDE_PROCESS], &info);
+  machine here = machine_here();
   if (status != CONVOY_OK) return status;
   printf("convoy %s\n%s  %s, %s\n%s, %d cores\n", convoy_version(), info.id, info.name, info.driver,
          here.cpu, here.cores);
@@ -98,18 +98,19 @@ static convoy_status report_table(const sides *on, const layer_table *table, con
 
 static convoy_status report_calls(const sides *on) {
   overhead_calls calls[SIDES];
-  const convoy_status status = overhead_measure_calls(on, calls);
+  convoy_status status = overhead_measure_calls(on, calls);
   if (status != CONVOY_OK) return status;
-  for (int side = 0; side < SIDES; side++)
+  for (int side = 0; side < SIDES; side++) {
     printf("calls, %-8s enqueue %.2f us, wait for what is done %.2f us, enqueue and wait %.2f us\n",
            side_names[side], 1e6 * calls[side].enqueue, 1e6 * calls[side].wait,
            1e6 * calls[side].once);
+  }
   return CONVOY_OK;
 }
 
 static convoy_status report_transfers(const sides *on) {
   overhead_transfers transfers;
-  const convoy_status status = overhead_measure_transfers(on, &transfers);
+  convoy_status status = overhead_measure_transfers(on, &transfers);
   if (status != CONVOY_OK) return status;
   printf(
       "calls on ordinary memory: in %.2f GB/s, out %.2f GB/s; memory of convoy_host_alloc: in by a "
@@ -133,10 +134,10 @@ static convoy_status report(const sides *on, const layer_table *tables, const se
 static int work(const settings *set, const layer_table *tables) {
   sides on;
   interrupt_catch();
-  const int checked = check_device(set->device);
+  int checked = check_device(set->device);
   if (checked != EXIT_FINE) return checked;
   convoy_status status = open_sides(set->device, &on);
-  const int exit_status = status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
+  int exit_status = status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
   if (status == CONVOY_OK) status = report(&on, tables, set);
   if (interrupted())
     printf("overhead INCOMPLETE: %s\n", interrupt_text());

@@ -7,7 +7,7 @@
 
 enum { SIDE_PROCESS, SIDE_NONE, SIDES };
 
-/* The same device, opened with isolation=process and isolation=none. */
+/* The sides are the same device, opened with isolation=process and with isolation=none. */
 typedef struct sides {
   convoy_context *context[SIDES];
 } sides;

@@ -1,4 +1,4 @@
-/* A training step of a table's convolutions, timed on both sides turn about. */
+/* Times a training step of a table's convolutions on both sides turn about. */
 #include "overhead/step.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static convoy_status run_resident(const overhead_step *step, int side) {
   for (int i = 0; i < step->parts; i++) {
     overhead_part *part = &step->part[i];
     for (int64_t n = 0; n < part->count; n++) {
-      const convoy_status status = call_tensors(context, &part->about, &part->resident[side], NULL);
+      convoy_status status = call_tensors(context, &part->about, &part->resident[side], NULL);
       if (status != CONVOY_OK) return status;
     }
   }
@@ -29,7 +29,7 @@ static convoy_status run_host(const overhead_step *step, int side) {
   for (int i = 0; i < step->parts; i++) {
     overhead_part *part = &step->part[i];
     for (int64_t n = 0; n < part->count; n++) {
-      const convoy_status status = call_host(context, &part->about, &part->data, 0.0f, NULL, NULL);
+      convoy_status status = call_host(context, &part->about, &part->data, 0.0f, NULL, NULL);
       if (status != CONVOY_OK) return status;
     }
   }
@@ -38,8 +38,8 @@ static convoy_status run_host(const overhead_step *step, int side) {
 
 static convoy_status timed(step_fn *run, const overhead_step *step, int side, double *seconds) {
   interrupt_reaches(step->on->context[side]);
-  const double start = seconds_now();
-  const convoy_status status = run(step, side);
+  double start = seconds_now();
+  convoy_status status = run(step, side);
   *seconds = seconds_now() - start;
   interrupt_reaches(NULL);
   return interrupt_check(status);
@@ -50,13 +50,13 @@ static convoy_status time_pair(step_fn *run, const overhead_step *step, int numb
                                double seconds[SIDES]) {
   convoy_status status = CONVOY_OK;
   for (int turn = 0; turn < SIDES && status == CONVOY_OK; turn++) {
-    const int side = (number + turn) % SIDES;
+    int side = (number + turn) % SIDES;
     status = timed(run, step, side, &seconds[side]);
   }
   return status;
 }
 
-/* A signal leaves the pairs there are. */
+/* After a signal the pairs that there are count. */
 static convoy_status measure(step_fn *run, const overhead_step *step, int samples, paired *out) {
   double seconds[SIDES][OVERHEAD_SAMPLES_MOST], ratio[OVERHEAD_SAMPLES_MOST], pair[SIDES];
   convoy_status status = CONVOY_OK;
@@ -77,7 +77,7 @@ convoy_status overhead_resident(const overhead_step *step, int samples, paired *
 
 static convoy_status verify_seconds(const overhead_step *step, double *out) {
   convoy_health health = {.struct_size = sizeof health};
-  const convoy_status status = convoy_get_health(step->on->context[SIDE_PROCESS], &health);
+  convoy_status status = convoy_get_health(step->on->context[SIDE_PROCESS], &health);
   *out = 1e-9 * (double)health.verify_nanoseconds;
   return status;
 }
@@ -120,9 +120,10 @@ convoy_status overhead_step_make(const sides *on, const layer_table *table, over
   out->part = calloc((size_t)(table->count * DIRECTIONS), sizeof *out->part);
   if (!out->part) return CONVOY_ERR_MEMORY;
   convoy_status status = CONVOY_OK;
-  for (int i = 0; i < table->count * DIRECTIONS && status == CONVOY_OK; i++)
+  for (int i = 0; i < table->count * DIRECTIONS && status == CONVOY_OK; i++) {
     status =
         make_part(on, &table->layers[i / DIRECTIONS], i % DIRECTIONS, &out->part[out->parts++]);
+  }
   if (status == CONVOY_OK) status = run_once(out);
   if (status != CONVOY_OK) overhead_step_free(out);
   return status;

@@ -14,7 +14,7 @@ typedef struct paired {
   stats ratio;       /* process / none, of pairs taken one after the other */
 } paired;
 
-/* One layer in one direction, with its arrays in ordinary memory and on both sides. */
+/* A part is one layer in one direction, with its arrays in ordinary memory and on both sides. */
 typedef struct overhead_part {
   problem about;
   int64_t count;
@@ -22,7 +22,7 @@ typedef struct overhead_part {
   tensors resident[SIDES];
 } overhead_part;
 
-/* Three directions of every layer of a table, each `count` times. */
+/* A step is three directions of every layer of a table, each `count` times. */
 typedef struct overhead_step {
   const sides *on;
   int parts;

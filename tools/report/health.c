@@ -1,4 +1,4 @@
-/* `convoy health`: the faults recorded of devices, and forgetting them. */
+/* `convoy health` shows the faults recorded of devices, and forgets them. */
 #include "report/health.h"
 
 #include <glob.h>
@@ -53,23 +53,25 @@ static void print_none(FILE *out, const char *name) {
 
 static int clear(const char *name) {
   char *before = read_record(name);
-  const int places = before ? count_lines(before) : 0;
+  int places = before ? count_lines(before) : 0;
   free(before);
   if (convoy_record_clear(name) != CONVOY_OK) {
     fprintf(stderr, "convoy health: %s\n", convoy_last_error());
     return EXIT_FAILED;
   }
-  if (places == 0)
+  if (places == 0) {
     print_none(stdout, name);
-  else
+  } else {
     printf("forgotten: faults at %d %s of %s\n", places, places == 1 ? "place" : "places",
            name ? name : "all devices");
+  }
   return EXIT_FINE;
 }
 
 /* ----------------------------------------------------------------------- reports of faults */
 
-/* The reports, oldest first, in `folder` without the home's path. False: there are none. */
+/* Finds the reports, oldest first, and their folder without the home's path. Returns false if there
+ * are none. */
 static bool find_reports(glob_t *found, char *folder, size_t size) {
   char state[PATH_BYTES - 32], pattern[PATH_BYTES];
   if (!places_state_folder(state, sizeof state)) return false;
@@ -138,7 +140,7 @@ static const convoy_device_info *find_id(const device_survey *found, const char 
 /* An id becomes the name of its device; anything else is part of a name. */
 static int resolve(const char **name, device_survey *found) {
   if (!*name || !is_id(*name)) return EXIT_FINE;
-  const bool listed = devices_list_all(found) == CONVOY_OK;
+  bool listed = devices_list_all(found) == CONVOY_OK;
   const convoy_device_info *one = listed ? find_id(found, *name) : NULL;
   if (one) {
     *name = one->name;

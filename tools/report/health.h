@@ -1,4 +1,4 @@
-/* What is recorded of devices' faults, for `convoy health` and `convoy report`. */
+/* Tells what is recorded of devices' faults, for `convoy health` and `convoy report`. */
 #ifndef REPORT_HEALTH_H
 #define REPORT_HEALTH_H
 

@@ -1,4 +1,4 @@
-/* `convoy info`: what is there, and why something is not. */
+/* `convoy info` says what is there, and why something is not. */
 #include "report/info.h"
 
 #include "commands.h"
@@ -48,12 +48,12 @@ static int print_devices(FILE *out) {
 }
 
 static void print_machine(FILE *out) {
-  const machine here = machine_here();
+  machine here = machine_here();
   fprintf(out, "convoy %s\n\nmachine\n  %s\n  %s, %d cores, %.0f MiB\n", convoy_version(),
           here.system, here.cpu, here.cores, mebibytes(here.memory_bytes));
 }
 
-/* The library's lines, indented. */
+/* Writes the library's lines, indented. */
 static void print_build(FILE *out) {
   fprintf(out, "\nbuilt in\n  ");
   for (const char *at = convoy_build_info(); *at; at++) {
@@ -65,7 +65,7 @@ static void print_build(FILE *out) {
 int info_print(FILE *out) {
   print_machine(out);
   print_build(out);
-  const int status = print_devices(out);
+  int status = print_devices(out);
   fprintf(out, "\ntraps\n");
   if (traps_print(out) == 0) fprintf(out, "  none known of here\n");
   return status;

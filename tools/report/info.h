@@ -1,4 +1,4 @@
-/* What `convoy info` prints, also for the report. */
+/* Prints what `convoy info` does, for the report too. */
 #ifndef REPORT_INFO_H
 #define REPORT_INFO_H
 

@@ -1,4 +1,4 @@
-/* `convoy report`: what the owner of a card sends to someone who has none. */
+/* `convoy report` writes what the owner of a card sends to someone who has none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ typedef struct report_options {
   bool progress;
 } report_options;
 
-/* Where nothing is asked for. PoCL's selftest takes two minutes, and is no news of the GPU. */
+/* Chooses where nothing is asked for. PoCL's selftest takes two minutes, and is no news of
+ * the GPU. */
 static void choose_devices(report_options *set) {
   static device_survey found;
   const char *chosen = getenv("CONVOY_DEVICE");
@@ -47,7 +48,7 @@ static void append(FILE *to, FILE *from) {
   while ((count = fread(buffer, 1, sizeof buffer, from)) > 0) fwrite(buffer, 1, count, to);
 }
 
-/* Whoever waits sees what for. */
+/* Whoever waits is to see what for. */
 static double begin_part(FILE *out, const char *name) {
   fprintf(out, "\n## %s\n\n", name);
   fflush(out);
@@ -57,15 +58,15 @@ static double begin_part(FILE *out, const char *name) {
 }
 
 static void end_part(FILE *out, double start) {
-  const double took = seconds_now() - start;
+  double took = seconds_now() - start;
   fprintf(out, "\n%.0f s\n", took);
   printf(" %.0f s\n", took);
 }
 
 static int write_selftest(const report_options *set, FILE *out) {
-  const selftest_options test = {.devices = set->devices, .progress = set->progress};
-  const double start = begin_part(out, "selftest");
-  const int status = selftest_run(&test, out);
+  selftest_options test = {.devices = set->devices, .progress = set->progress};
+  double start = begin_part(out, "selftest");
+  int status = selftest_run(&test, out);
   end_part(out, start);
   return status;
 }
@@ -79,8 +80,8 @@ static int write_bench(const report_options *set, FILE *out) {
   bench.quick = true;
   bench.progress = set->progress;
   bench.command = "convoy report";
-  const double start = begin_part(out, "bench, quick");
-  const int status = bench_run(&bench, out, lines);
+  double start = begin_part(out, "bench, quick");
+  int status = bench_run(&bench, out, lines);
   end_part(out, start);
   fputs("\n## bench, JSON lines\n\n", out);
   append(out, lines);
@@ -92,7 +93,7 @@ static int write_bench(const report_options *set, FILE *out) {
 static int write_all(const report_options *set, FILE *out) {
   int status[4] = {EXIT_FINE};
   fputs("# convoy report, ", out);
-  const output_state state = output_begin_text(out);
+  output_state state = output_begin_text(out);
   fputs("\n\n## info\n\n", out);
   status[0] = info_print(out);
   fputs("\n## health\n\n", out);
@@ -113,9 +114,9 @@ static int write_report(const report_options *set) {
   output file;
   if (!output_open("report", set->output, &file)) return EXIT_USAGE;
   interrupt_catch();
-  const int status = write_all(set, file.to);
-  const bool whole = !interrupted();
-  const bool written = output_close("report", &file, whole);
+  int status = write_all(set, file.to);
+  bool whole = !interrupted();
+  bool written = output_close("report", &file, whole);
   if (written && whole) printf("%s written\n", set->output);
   return interrupt_status(written ? status : EXIT_FAILED);
 }
@@ -135,7 +136,7 @@ int report_main(int argc, char **argv) {
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
   static const char *const standard[] = {"yolov8n_rx5600xt", "eeg"};
-  const int missing = set.shapes.count == 0 ? 2 : 0;
+  int missing = set.shapes.count == 0 ? 2 : 0;
   for (int i = 0; i < missing; i++) words_add(&set.shapes, standard[i], strlen(standard[i]));
   choose_devices(&set);
   return write_report(&set);

@@ -1,4 +1,4 @@
-/* The traps, one function each. */
+/* Looks for traps. Each has a function. */
 #include "report/traps.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@ enum { PATH_BYTES = 4096, TEXT_BYTES = 1024 };
 
 static const char standard_vendors[] = "/etc/OpenCL/vendors";
 
-/* Variables that hide or disguise a GPU. */
+/* These variables hide or disguise a GPU. */
 static const struct {
   const char *name, *effect;
 } disguises[] = {
@@ -30,7 +30,7 @@ static const struct {
     {"OCL_ICD_FILENAMES", "only or also these OpenCL drivers are loaded"},
 };
 
-/* A variable's value, fit to be sent to others, or NULL. */
+/* Returns a variable's value, fit to be sent to others, or NULL. */
 static const char *value_of(const char *name, char *out, size_t size) {
   const char *value = getenv(name);
   return value ? places_without_home(value, out, size) : NULL;
@@ -102,7 +102,7 @@ static int find_forbidden_nodes(FILE *out) {
 }
 
 static bool is_icd(const char *name) {
-  const size_t length = strlen(name);
+  size_t length = strlen(name);
   return length > 4 && strcmp(name + length - 4, ".icd") == 0;
 }
 
@@ -120,8 +120,8 @@ static int check_icd(FILE *out, const char *path) {
   char line[512], shown_path[PATH_BYTES], shown_line[512];
   int found = 0;
   read_icd(path, line, sizeof line);
-  const bool missing = line[0] == 0 || (line[0] == '/' && access(line, R_OK) != 0);
-  const bool hidden = strcasestr(line, "rusticl") && !getenv("RUSTICL_ENABLE");
+  bool missing = line[0] == 0 || (line[0] == '/' && access(line, R_OK) != 0);
+  bool hidden = strcasestr(line, "rusticl") && !getenv("RUSTICL_ENABLE");
   path = places_without_home(path, shown_path, sizeof shown_path);
   if (missing) {
     fprintf(out, "  %s names a library that is not there: %s\n", path,
@@ -166,7 +166,7 @@ static int find_icd_troubles(FILE *out) {
 
 /* ------------------------------------------------------------------- cards without a driver */
 
-/* By the vendor id of the PCI bus: whose card it is, and what brings OpenCL to it. */
+/* The vendor id of the PCI bus says whose card it is, and so what brings OpenCL to it. */
 static const struct {
   unsigned id;
   const char *name, *packages;
@@ -179,7 +179,7 @@ static const struct {
     {0x8086, "Intel", "intel-opencl-icd"},
 };
 
-/* Whether a GPU could be driven: PoCL and oclgrind are processors. */
+/* Says whether a driver could be one of a GPU. PoCL and oclgrind are processors. */
 static bool drives_a_card(const char *path) {
   char line[512];
   read_icd(path, line, sizeof line);

@@ -1,4 +1,4 @@
-/* Small problems that between them have every feature, with numbers that differ within each, so
+/* These small problems have every feature between them, with numbers that differ within each, so
  * that exchanged letters show. */
 #include "selftest/problems.h"
 

@@ -2,7 +2,7 @@
 #ifndef SELFTEST_PROBLEMS_H
 #define SELFTEST_PROBLEMS_H
 
-/* Small problems in the problem grammar, without their direction; NULL ends the list. */
+/* They are small and in the problem grammar, without their direction. NULL ends the list. */
 extern const char *const selftest_problems[];
 
 #endif

@@ -1,11 +1,11 @@
-/* Data, exact values, and the ways to call. */
+/* Makes data and exact values, and calls in every way. */
 #include "selftest/sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Slope 1/2 keeps whole numbers exact. */
+/* A slope of 1/2 keeps whole numbers exact. */
 static const convoy_epilogue leaky = {sizeof leaky, CONVOY_LEAKY_RELU, 0.5f, 0};
 
 static convoy_status run_plain(convoy_context *context, sample *what, convoy_run *run) {
@@ -16,7 +16,7 @@ static convoy_status run_plain(convoy_context *context, sample *what, convoy_run
 }
 
 static convoy_status run_full(convoy_context *context, sample *what, convoy_run *run) {
-  const bool forward = what->shape.direction == CONVOY_FORWARD;
+  bool forward = what->shape.direction == CONVOY_FORWARD;
   memcpy(what->data.out, what->old, (size_t)what->data.out_count * sizeof(float));
   return call_host(context, &what->shape, &what->data, forward ? 0.0f : 1.0f,
                    forward ? &leaky : NULL, run);
@@ -28,9 +28,8 @@ static convoy_status run_tensors(convoy_context *context, sample *what, convoy_r
   if (status != CONVOY_OK) return status;
   status = call_tensors(context, &what->shape, &resident, run);
   operands_poison(&what->data);
-  if (status == CONVOY_OK) {
+  if (status == CONVOY_OK)
     status = convoy_tensor_read(resident.out, what->data.out, what->data.out_count);
-  }
   tensors_free(&resident);
   return status;
 }
@@ -54,7 +53,7 @@ static void complete(sample *what) {
   for (int64_t i = 0; i < what->full.count; i++) {
     reference_point *point = &what->full.points[i];
     if (what->shape.direction == CONVOY_FORWARD) {
-      const int64_t channel = point->index / volume % what->shape.y_shape[1];
+      int64_t channel = point->index / volume % what->shape.y_shape[1];
       point->value += (double)what->data.bias[channel];
       if (point->value < 0.0) point->value *= (double)leaky.slope;
     } else {
@@ -71,9 +70,9 @@ void sample_free(sample *what) {
 }
 
 bool sample_make(sample *what) {
-  const bool forward = what->shape.direction == CONVOY_FORWARD;
+  bool forward = what->shape.direction == CONVOY_FORWARD;
   if (!operands_make(&what->shape, fill_integer, forward, &what->data)) return false;
-  const int64_t all = what->data.out_count;
+  int64_t all = what->data.out_count;
   what->old = copy_of(what->data.out, all);
   if (!what->old || !reference_make(&what->shape, &what->data, all, &what->plain) ||
       !reference_make(&what->shape, &what->data, all, &what->full)) {

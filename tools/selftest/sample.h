@@ -1,4 +1,5 @@
-/* One problem of the self-test, with whole numbers as data: every partial sum is exact. */
+/* A sample is one problem of the self-test, with whole numbers as data, so that every partial sum
+ * is exact. */
 #ifndef SELFTEST_SAMPLE_H
 #define SELFTEST_SAMPLE_H
 
@@ -6,8 +7,8 @@
 #include "common/check.h"
 #include "common/devices.h"
 
-/* Exact values of two forms of the operation. full: with beta 1, or forward with bias and leaky
- * ReLU. */
+/* There are exact values of two forms of the operation. The full one has beta 1, or is forward with
+ * bias and leaky ReLU. */
 typedef struct sample {
   const char *text; /* in the problem grammar */
   problem shape;
@@ -16,11 +17,11 @@ typedef struct sample {
   float *old; /* what the output holds before a call with beta 1 */
 } sample;
 
-/* Makes everything for what->shape; false if memory is exhausted. */
+/* Makes everything for what->shape. Returns false if memory is exhausted. */
 bool sample_make(sample *what);
 void sample_free(sample *what);
 
-/* The ways in which an operation can be called. */
+/* An operation can be called in these ways. */
 enum { SAMPLE_WAYS = 3 };
 typedef struct sample_way {
   const char *name;

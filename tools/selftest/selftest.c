@@ -1,5 +1,5 @@
-/* `convoy selftest`: every algorithm of every device on small problems, without tolerance: the data
- * are whole numbers, so that every partial sum is exact. */
+/* `convoy selftest` runs every algorithm of every device on small problems, without tolerance: the
+ * data are whole numbers, so that every partial sum is exact. */
 #include "selftest/selftest.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static bool check_all_ways(selftest *test, sample *what, device *where, const co
   bool good = true;
   for (int way = 0; way < SAMPLE_WAYS && !interrupted(); way++) {
     interrupt_reaches(where->context);
-    const outcome result = sample_check(what, where, plan, way);
+    outcome result = sample_check(what, where, plan, way);
     interrupt_reaches(NULL);
     if (result.good || result.status == CONVOY_ERR_INTERRUPTED) continue;
     good = false;
@@ -53,15 +53,14 @@ static bool check_all_ways(selftest *test, sample *what, device *where, const co
   return good;
 }
 
-/* Refused with a reason, or run in every way. */
+/* An algorithm refuses with a reason, or is run in every way. */
 static void check_row(selftest *test, sample *what, device *where, const char *algorithm,
                       tally *to) {
   const problem *shape = &what->shape;
   convoy_plan plan = {.struct_size = sizeof plan};
-  const bool planned =
-      convoy_set_algorithm(where->context, algorithm) == CONVOY_OK &&
-      convoy_plan_problem(where->context, algorithm, &shape->conv, shape->direction, shape->x_shape,
-                          shape->w_shape, &plan) == CONVOY_OK;
+  bool planned = convoy_set_algorithm(where->context, algorithm) == CONVOY_OK &&
+                 convoy_plan_problem(where->context, algorithm, &shape->conv, shape->direction,
+                                     shape->x_shape, shape->w_shape, &plan) == CONVOY_OK;
   if (!planned) {
     print_failure(test, what, where, algorithm, "plan", convoy_last_error());
     to->failed++;
@@ -79,9 +78,8 @@ static void check_row(selftest *test, sample *what, device *where, const char *a
 
 static bool wanted(const words *names, const char *algorithm) {
   bool found = names->count == 0;
-  for (int i = 0; i < names->count; i++) {
+  for (int i = 0; i < names->count; i++)
     found = found || strcmp(names->item[i], "all") == 0 || strcmp(names->item[i], algorithm) == 0;
-  }
   return found;
 }
 
@@ -91,9 +89,8 @@ static void check_sample(selftest *test, sample *what) {
     for (int row = 0; row < test->rows[d] && !interrupted(); row++) {
       const char *algorithm = test->names[d][row];
       tally *to = &test->tallies[d][row][what->shape.direction];
-      if (wanted(&test->options->algorithms, algorithm)) {
+      if (wanted(&test->options->algorithms, algorithm))
         check_row(test, what, where, algorithm, to);
-      }
     }
   }
 }
@@ -138,7 +135,7 @@ static int check_texts(selftest *test, const words *texts) {
 
 /* ------------------------------------------------------------------------------------- summary */
 
-/* One line per direction; returns what they add up to. */
+/* Writes one line per direction. Returns what they add up to. */
 static tally print_row(const selftest *test, int d, int row) {
   tally all = {0, 0, 0};
   for (int direction = 0; direction < CONVOY_DIRECTIONS; direction++) {
@@ -152,7 +149,8 @@ static tally print_row(const selftest *test, int d, int row) {
   return all;
 }
 
-/* Of a single problem it is enough that one algorithm takes it; of the list each must take some. */
+/* If the user names problems, it is enough that one algorithm takes some. Of the built-in list each
+ * must take some. */
 static bool print_summary(const selftest *test) {
   int ran = 0, failed = 0, idle = 0;
   fprintf(test->out, "%-8s %-24s %-18s %5s %8s %7s\n", "device", "algorithm", "direction", "ran",
@@ -160,7 +158,7 @@ static bool print_summary(const selftest *test) {
   for (int d = 0; d < test->devices.count; d++) {
     for (int row = 0; row < test->rows[d]; row++) {
       if (!wanted(&test->options->algorithms, test->names[d][row])) continue;
-      const tally all = print_row(test, d, row);
+      tally all = print_row(test, d, row);
       ran += all.ran;
       failed += all.failed;
       idle += all.ran == 0;
@@ -174,19 +172,19 @@ static void list_rows(selftest *test) {
   for (int d = 0; d < test->devices.count; d++) {
     const char *name = NULL;
     while (test->rows[d] < ROWS_MOST &&
-           (name = convoy_algorithm_name(test->devices.item[d].context, test->rows[d]))) {
+           (name = convoy_algorithm_name(test->devices.item[d].context, test->rows[d])))
       test->names[d][test->rows[d]++] = name;
-    }
   }
 }
 
 static int conclude(const selftest *test) {
-  const bool good = print_summary(test) && test->devices.failed == 0;
-  if (interrupted())
+  bool good = print_summary(test) && test->devices.failed == 0;
+  if (interrupted()) {
     fprintf(test->out, "selftest INCOMPLETE: %s after %d of %d problems\n", interrupt_text(),
             test->line.done, test->line.total);
-  else
+  } else {
     fprintf(test->out, "selftest %s\n", good ? "passed" : "FAILED");
+  }
   return good ? EXIT_FINE : EXIT_FAILED;
 }
 

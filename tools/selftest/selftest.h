@@ -1,4 +1,4 @@
-/* The self-test, also for the report. */
+/* Runs the self-test, for the report too. */
 #ifndef SELFTEST_SELFTEST_H
 #define SELFTEST_SELFTEST_H
 

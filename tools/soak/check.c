@@ -8,7 +8,7 @@
 
 #include "common/call.h"
 
-/* What one operation is checked against, for all elements. */
+/* One operation is checked against this, element by element. */
 typedef struct expectation {
   float *value;     /* the CPU's result */
   float *magnitude; /* the same of the operands' magnitudes: what the sum's rounding goes by */
@@ -26,7 +26,7 @@ static void drop(expectation *what) {
   free(what->magnitude);
 }
 
-/* One direction of a layer, with the layer's arrays that it reads and writes. */
+/* An operation is one direction of a layer, with the layer's arrays that it reads and writes. */
 typedef struct operation {
   convoy_direction direction;
   soak_array a, b, out;
@@ -58,12 +58,13 @@ static convoy_status call(convoy_context *cpu, const problem *about, operands *d
   return call_host(cpu, about, data, 0.0f, &epilogue, NULL);
 }
 
-/* Products summed for an element of the output, padding counted, and the bias. */
+/* Returns how many products are summed for an element of the output, padding counted, and
+ * the bias. */
 static int64_t count_terms(const soak_layer *layer, const operation *what) {
   const problem *about = &layer->about;
-  const int64_t outputs = layer->count[SOAK_Y] / layer->count[SOAK_B];
+  int64_t outputs = layer->count[SOAK_Y] / layer->count[SOAK_B];
   if (what->out == SOAK_DW || what->out == SOAK_DB) return outputs;
-  const int64_t per_filter = layer->count[SOAK_W] / about->w_shape[0];
+  int64_t per_filter = layer->count[SOAK_W] / about->w_shape[0];
   if (what->out == SOAK_Y) return per_filter + 1;
   return layer->count[SOAK_W] / about->w_shape[1] / about->conv.groups;
 }
@@ -92,7 +93,8 @@ static bool expect(soak_net *net, const soak_layer *layer, const operation *what
   return good;
 }
 
-/* Twice the header's bound, since both sides round, and the rounding of the magnitude itself. */
+/* The bound is twice the header's, since both sides round, with the rounding of the magnitude
+ * itself. */
 static double bound_of(const expectation *what, int64_t i) {
   return 2.0 * 4.0 * (double)(what->terms + 2) * 0x1p-24 * (double)what->magnitude[i] * 1.001;
 }
@@ -107,11 +109,11 @@ static int64_t count_beyond(const expectation *what, const float *got, int64_t c
 /* A loss is as far from the CPU's as the outputs are. */
 static int64_t check_loss(const soak_net *net, const expectation *what) {
   const soak_layer *last = &net->layer[SOAK_LAYERS - 1];
-  const double count = (double)last->count[SOAK_Y];
+  double count = (double)last->count[SOAK_Y];
   double loss = 0.0, bound = 0x1p-50 * net->loss;
   for (int64_t i = 0; i < last->count[SOAK_Y]; i++) {
-    const double distance = (double)what->value[i] - (double)last->target[i];
-    const double error = bound_of(what, i);
+    double distance = (double)what->value[i] - (double)last->target[i];
+    double error = bound_of(what, i);
     loss += distance * distance / (2.0 * count);
     bound += (fabs(distance) + error) * error / count;
   }
@@ -127,7 +129,7 @@ static void add_up(const expectation *what, double *sum, double *bound, int64_t 
 
 static int64_t check_operation(soak_net *net, soak_layer *layer, const operation *what, int part) {
   expectation expected;
-  const int64_t count = layer->count[what->out];
+  int64_t count = layer->count[what->out];
   int64_t wrong = 0;
   if (!expect(net, layer, what, &expected)) return -1;
   if (what->out == SOAK_DW)
@@ -146,8 +148,8 @@ int64_t soak_check_part(soak_net *net, int part) {
   for (int i = 0; i < SOAK_LAYERS; i++) {
     for (int d = 0; d < CONVOY_DIRECTIONS; d++) {
       if (i == 0 && d == CONVOY_BACKWARD_DATA) continue; /* nobody asked for it */
-      const operation what = operation_of((convoy_direction)d);
-      const int64_t beyond = check_operation(net, &net->layer[i], &what, part);
+      operation what = operation_of((convoy_direction)d);
+      int64_t beyond = check_operation(net, &net->layer[i], &what, part);
       if (beyond < 0) return -1;
       wrong += beyond;
     }
@@ -160,7 +162,7 @@ static int64_t count_sums_beyond(const float *got, const double *sum, const doub
                                  int64_t count) {
   int64_t wrong = 0;
   for (int64_t i = 0; i < count; i++) {
-    const double slack = bound[i] + SOAK_PARTS * 0x1p-23 * (fabs(sum[i]) + bound[i]);
+    double slack = bound[i] + SOAK_PARTS * 0x1p-23 * (fabs(sum[i]) + bound[i]);
     wrong += !(fabs((double)got[i] - sum[i]) <= slack);
   }
   return wrong;

@@ -1,5 +1,5 @@
-/* When and where faults strike: a call of the coming step, by the number of calls the last one made.
- * The layer in the worker carries them out. */
+/* Says when and where faults strike: at a call of the coming step, by the number of calls that the
+ * last one made. The layer in the worker carries them out. */
 #include "soak/faults.h"
 
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ bool soak_faults_any(const soak_faults *faults) {
   return found;
 }
 
-/* Beside the worker, which lies beside the library or where CONVOY_LIBEXEC says. */
+/* The layer lies beside the worker, which lies beside the library or where CONVOY_LIBEXEC says. */
 static bool find_layer(char *path, size_t size) {
   const char *folder = getenv("CONVOY_LIBEXEC");
   Dl_info library;
@@ -53,7 +53,7 @@ static bool find_layer(char *path, size_t size) {
     snprintf(path, size, "%s/convoy-faults.so", folder);
   } else if (dladdr((const void *)convoy_version, &library) && library.dli_fname) {
     const char *slash = strrchr(library.dli_fname, '/');
-    const int length = slash ? (int)(slash - library.dli_fname) : 0;
+    int length = slash ? (int)(slash - library.dli_fname) : 0;
     snprintf(path, size, "%.*s%s" SOAK_LIBEXEC "/convoy-faults.so", length, library.dli_fname,
              slash ? "/" : "");
   } else {
@@ -85,7 +85,7 @@ static uint64_t below(soak_faults *faults, uint64_t end) {
   return (*state >> 33) % end;
 }
 
-/* One of those called in the last step that the action fits, or -1. */
+/* Picks one of the entries called in the last step that the action fits, or -1. */
 static int pick_entry(soak_faults *faults, const uint64_t *made, fault_action action) {
   int found[FAULTS_ENTRIES], count = 0;
   for (int i = 0; i < FAULTS_ENTRIES; i++)
@@ -102,8 +102,8 @@ static fault_action pick_action(soak_faults *faults) {
 }
 
 static void set_rule(soak_faults *faults, const uint64_t *made) {
-  const fault_action action = pick_action(faults);
-  const int entry = pick_entry(faults, made, action);
+  fault_action action = pick_action(faults);
+  int entry = pick_entry(faults, made, action);
   if (entry < 0) return;
   char value[16] = "";
   if (action == FAULT_SLOW) snprintf(value, sizeof value, ":%d", SLOW_MILLISECONDS);
@@ -118,7 +118,7 @@ void soak_faults_arm(soak_faults *faults) {
   if (!faults->control) return;
   uint64_t made[FAULTS_ENTRIES];
   for (int i = 0; i < FAULTS_ENTRIES; i++) {
-    const uint64_t calls = atomic_load(&faults->control->calls[i]);
+    uint64_t calls = atomic_load(&faults->control->calls[i]);
     made[i] = calls - faults->calls[i];
     faults->calls[i] = calls;
   }
@@ -130,8 +130,8 @@ void soak_faults_arm(soak_faults *faults) {
 
 int soak_faults_struck(soak_faults *faults) {
   if (!faults->control) return 0;
-  const uint32_t struck = atomic_load(&faults->control->struck);
-  const int since = (int)(struck - faults->struck);
+  uint32_t struck = atomic_load(&faults->control->struck);
+  int since = (int)(struck - faults->struck);
   faults->struck = struck;
   return since;
 }

@@ -1,5 +1,5 @@
-/* The network that `convoy soak` trains, on tensors of the device. Two pairs of layers follow each
- * other on the device without the host seeing what is between them; elsewhere the host applies the
+/* `convoy soak` trains this network on tensors of the device. Two pairs of layers follow each other
+ * on the device without the host seeing what is between them; elsewhere the host applies the
  * activation's gradient, as a trainer does. */
 #include "soak/net.h"
 
@@ -25,7 +25,7 @@ static const struct {
 };
 static const int64_t x_shape[4] = {2, 3, 21, 18};
 
-/* In (-1, 1), the same for the same numbers. */
+/* Returns a value in (-1, 1), the same for the same numbers. */
 static float value_of(uint64_t a, uint64_t b) {
   uint64_t mixed = (a * UINT64_C(0x9E3779B97F4A7C15)) ^ (b + UINT64_C(0x632BE59BD9B4E019));
   mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -76,13 +76,13 @@ static bool make_arrays(soak_net *net, int index) {
     layer->count[i] = array_count(&layer->about, kinds[i]);
     if (layer->linked && (i == SOAK_X || i == SOAK_DX)) {
       soak_layer *before = layer - 1;
-      const soak_array theirs = i == SOAK_X ? SOAK_Y : SOAK_DY;
+      soak_array theirs = i == SOAK_X ? SOAK_Y : SOAK_DY;
       layer->host[i] = before->host[theirs];
       layer->tensor[i] = before->tensor[theirs];
       continue;
     }
     layer->host[i] = calloc((size_t)layer->count[i], sizeof(float));
-    const int dims = array_shape(&layer->about, kinds[i], shape);
+    int dims = array_shape(&layer->about, kinds[i], shape);
     if (!layer->host[i] ||
         convoy_tensor_new(net->device, dims, shape, &layer->tensor[i]) != CONVOY_OK)
       return false;
@@ -91,7 +91,7 @@ static bool make_arrays(soak_net *net, int index) {
 }
 
 static bool make_sums(soak_layer *layer) {
-  const size_t weights = (size_t)layer->count[SOAK_DW], biases = (size_t)layer->count[SOAK_DB];
+  size_t weights = (size_t)layer->count[SOAK_DW], biases = (size_t)layer->count[SOAK_DB];
   layer->dw = calloc(weights, sizeof *layer->dw);
   layer->db = calloc(biases, sizeof *layer->db);
   layer->dw_bound = calloc(weights, sizeof *layer->dw_bound);
@@ -101,8 +101,8 @@ static bool make_sums(soak_layer *layer) {
 
 static void fill_weights(soak_net *net, int index) {
   soak_layer *layer = &net->layer[index];
-  const int64_t fan_in = layer->count[SOAK_W] / layer->about.w_shape[0];
-  const float scale = 1.2f / sqrtf((float)fan_in);
+  int64_t fan_in = layer->count[SOAK_W] / layer->about.w_shape[0];
+  float scale = 1.2f / sqrtf((float)fan_in);
   for (int64_t i = 0; i < layer->count[SOAK_W]; i++)
     layer->host[SOAK_W][i] = scale * value_of(net->seed + (uint64_t)index, (uint64_t)i);
 }
@@ -140,20 +140,20 @@ void soak_net_free(soak_net *net) {
 
 /* Measures a call that has just returned, and keeps the sentence of one that failed. */
 static convoy_status timed(soak_net *net, double start, convoy_status status) {
-  const double seconds = seconds_now() - start;
+  double seconds = seconds_now() - start;
   if (seconds > net->longest) net->longest = seconds;
   if (status) snprintf(net->why, sizeof net->why, "%s", convoy_last_error());
   return status;
 }
 
 static convoy_status write_array(soak_net *net, soak_layer *layer, soak_array which) {
-  const double start = seconds_now();
+  double start = seconds_now();
   return timed(net, start,
                convoy_tensor_write(layer->tensor[which], layer->host[which], layer->count[which]));
 }
 
 static convoy_status read_array(soak_net *net, soak_layer *layer, soak_array which) {
-  const double start = seconds_now();
+  double start = seconds_now();
   return timed(net, start,
                convoy_tensor_read(layer->tensor[which], layer->host[which], layer->count[which]));
 }
@@ -163,7 +163,7 @@ static convoy_status forward(soak_net *net, soak_layer *layer) {
   convoy_tensor *const *t = layer->tensor;
   epilogue.activation = layer->leaky ? CONVOY_LEAKY_RELU : CONVOY_IDENTITY;
   epilogue.slope = soak_slope;
-  const double start = seconds_now();
+  double start = seconds_now();
   return timed(net, start,
                convoy_forward(net->device, &layer->about.conv, t[SOAK_X], t[SOAK_W], t[SOAK_B],
                               &epilogue, t[SOAK_Y], NULL));
@@ -172,31 +172,34 @@ static convoy_status forward(soak_net *net, soak_layer *layer) {
 static convoy_status backward(soak_net *net, soak_layer *layer, bool first_part) {
   convoy_tensor *const *t = layer->tensor;
   const convoy_conv *conv = &layer->about.conv;
-  const float beta = first_part ? 0.0f : 1.0f;
+  float beta = first_part ? 0.0f : 1.0f;
   double start = seconds_now();
   convoy_status status = timed(
       net, start,
       convoy_backward_weights(net->device, conv, t[SOAK_X], t[SOAK_DY], beta, t[SOAK_DW], NULL));
   start = seconds_now();
-  if (!status)
+  if (!status) {
     status = timed(net, start,
                    convoy_backward_bias(net->device, conv, t[SOAK_DY], beta, t[SOAK_DB], NULL));
+  }
   start = seconds_now();
-  if (!status && layer != net->layer)
+  if (!status && layer != net->layer) {
     status = timed(
         net, start,
         convoy_backward_data(net->device, conv, t[SOAK_DY], t[SOAK_W], 0.0f, t[SOAK_DX], NULL));
+  }
   start = seconds_now();
   if (!status) status = timed(net, start, convoy_commit(t[SOAK_DW]));
   return status;
 }
 
-/* An input that the host gives: the batch, or the output of the layer before in another shape. */
+/* Writes an input that the host gives: the batch, or the output of the layer before in another
+ * shape. */
 static convoy_status give_input(soak_net *net, int index) {
   soak_layer *layer = &net->layer[index];
   if (layer->linked) return CONVOY_OK;
   if (index > 0) {
-    const convoy_status status = read_array(net, layer - 1, SOAK_Y);
+    convoy_status status = read_array(net, layer - 1, SOAK_Y);
     if (status) return status;
     memcpy(layer->host[SOAK_X], layer[-1].host[SOAK_Y],
            (size_t)layer->count[SOAK_X] * sizeof(float));
@@ -204,36 +207,37 @@ static convoy_status give_input(soak_net *net, int index) {
   return write_array(net, layer, SOAK_X);
 }
 
-/* Half the mean squared distance from the target, and its gradient. */
+/* Takes half the mean squared distance from the target for the loss, and its gradient. */
 static void take_loss(soak_net *net) {
   soak_layer *last = &net->layer[SOAK_LAYERS - 1];
-  const int64_t count = last->count[SOAK_Y];
+  int64_t count = last->count[SOAK_Y];
   net->loss = 0.0;
   for (int64_t i = 0; i < count; i++) {
-    const double distance = (double)last->host[SOAK_Y][i] - (double)last->target[i];
+    double distance = (double)last->host[SOAK_Y][i] - (double)last->target[i];
     net->loss += distance * distance / (2.0 * (double)count);
     last->host[SOAK_DY][i] = (float)(distance / (double)count);
   }
   net->total_loss += net->loss;
 }
 
-/* The gradient of a layer's output that the host gives, through the activation. */
+/* Writes the gradient of a layer's output where the host gives it, through the activation. */
 static convoy_status give_gradient(soak_net *net, int index) {
   soak_layer *layer = &net->layer[index], *next = layer + 1;
-  const bool last = index == SOAK_LAYERS - 1;
+  bool last = index == SOAK_LAYERS - 1;
   if (!last && next->linked) return CONVOY_OK;
   if (!last) {
-    const convoy_status status = read_array(net, next, SOAK_DX);
+    convoy_status status = read_array(net, next, SOAK_DX);
     if (status) return status;
   }
   for (int64_t i = 0; !last && i < layer->count[SOAK_DY]; i++) {
-    const bool damped = layer->leaky && !(layer->host[SOAK_Y][i] > 0.0f);
+    bool damped = layer->leaky && !(layer->host[SOAK_Y][i] > 0.0f);
     layer->host[SOAK_DY][i] = next->host[SOAK_DX][i] * (damped ? soak_slope : 1.0f);
   }
   return write_array(net, layer, SOAK_DY);
 }
 
-/* What stayed on the device, for the check: after a fault it is computed anew from its history. */
+/* Reads for the check what stayed on the device. After a fault it is computed anew from its
+ * history. */
 static convoy_status read_links(soak_net *net) {
   convoy_status status = CONVOY_OK;
   for (int i = 0; i < SOAK_LAYERS && !status; i++) {
@@ -256,9 +260,10 @@ static convoy_status give_parameters(soak_net *net) {
 
 convoy_status soak_net_part(soak_net *net, uint64_t step, int part) {
   soak_layer *first = &net->layer[0], *last = &net->layer[SOAK_LAYERS - 1];
-  for (int64_t i = 0; i < first->count[SOAK_X]; i++)
+  for (int64_t i = 0; i < first->count[SOAK_X]; i++) {
     first->host[SOAK_X][i] =
         value_of(net->seed * 31 + step * SOAK_PARTS + (uint64_t)part, (uint64_t)i);
+  }
   convoy_status status = part == 0 ? give_parameters(net) : CONVOY_OK;
   for (int i = 0; i < SOAK_LAYERS && !status; i++) {
     status = give_input(net, i);
@@ -283,7 +288,7 @@ convoy_status soak_net_gradients(soak_net *net) {
 }
 
 static void descend(float *values, const double *gradient, int64_t count) {
-  const double rate = 0.5;
+  double rate = 0.5;
   for (int64_t i = 0; i < count; i++) values[i] -= (float)(rate * gradient[i]);
 }
 

@@ -6,7 +6,7 @@
 
 enum { SOAK_LAYERS = 5, SOAK_PARTS = 2 }; /* a batch is done in parts; gradients add up */
 
-/* Input, weights, bias and output of a layer, and the gradient of each. */
+/* A layer has an input, weights, a bias and an output, and the gradient of each. */
 typedef enum soak_array {
   SOAK_X,
   SOAK_W,
@@ -45,8 +45,8 @@ extern const float soak_slope; /* of leaky ReLU */
 
 bool soak_net_make(soak_net *net, convoy_context *device, convoy_context *cpu, uint64_t seed);
 void soak_net_free(soak_net *net);
-/* One part of step `step` on the device: forward, loss, backward; then all of the part's arrays but
- * the parameters' gradients are in host[]. */
+/* Does one part of step `step` on the device: forward, loss, backward. Then all of the part's
+ * arrays but the parameters' gradients are in host[]. */
 convoy_status soak_net_part(soak_net *net, uint64_t step, int part);
 /* Reads the parameters' gradients, which the device has summed over the parts. */
 convoy_status soak_net_gradients(soak_net *net);

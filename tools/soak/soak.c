@@ -1,4 +1,4 @@
-/* `convoy soak`: trains a small network while faults strike, and checks every step. */
+/* `convoy soak` trains a small network while faults strike, and checks every step. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,13 +115,13 @@ static void complain(soak *all, const char *what, const char *why) {
   log_line(all, what, "why", why);
 }
 
-/* Elements beyond their bounds; -1 if the step was lost. */
+/* Returns how many elements are beyond their bounds, or -1 if the step was lost. */
 static int64_t run_step(soak *all) {
   soak_net *net = &all->net;
   int64_t wrong = 0;
   for (int part = 0; part < SOAK_PARTS; part++) {
     if (soak_net_part(net, (uint64_t)all->done, part) != CONVOY_OK) return -1;
-    const int64_t beyond = soak_check_part(net, part);
+    int64_t beyond = soak_check_part(net, part);
     if (beyond < 0) snprintf(net->why, sizeof net->why, "on the CPU: %s", convoy_last_error());
     if (beyond < 0) return -1;
     wrong += beyond;
@@ -133,7 +133,7 @@ static int64_t run_step(soak *all) {
 }
 
 static void judge(soak *all, int64_t wrong) {
-  const int struck = soak_faults_struck(&all->faults);
+  int struck = soak_faults_struck(&all->faults);
   all->struck += struck;
   if (struck > 0) log_line(all, "fault", "rule", all->faults.control->last);
   if (wrong == 0) {
@@ -152,7 +152,7 @@ static void judge(soak *all, int64_t wrong) {
 static bool goes_on(soak *all) {
   if (interrupted()) return false;
   if (all->hours <= 0.0) return all->done < all->steps;
-  const double passed = seconds_now() - all->start;
+  double passed = seconds_now() - all->start;
   all->line.done = (int)passed;
   return passed < all->hours * 3600.0;
 }
@@ -219,11 +219,11 @@ __attribute__((format(printf, 2, 3))) static void because(int *reasons, const ch
   va_end(values);
 }
 
-/* Of the device: how much it failed by itself, and whether it was what computed. */
+/* Looks at the device: how much it failed by itself, and whether it was what computed. */
 static void find_device_failures(const soak *all, int *reasons) {
   const convoy_health *health = &all->health;
-  const double share = on_device(health);
-  const bool wanted = soak_faults_any(&all->faults);
+  double share = on_device(health);
+  bool wanted = soak_faults_any(&all->faults);
   if (!wanted && health->faults > 0)
     because(reasons, "the device failed %lld times by itself", (long long)health->faults);
   if (wanted && all->struck == 0 && all->done >= STEPS_FOR_A_FAULT)
@@ -232,7 +232,7 @@ static void find_device_failures(const soak *all, int *reasons) {
     because(reasons, "the device did %.1f %% of the operations, of 90 wanted", 1e2 * share);
 }
 
-/* Says in one line what is not as it should be; how much there is of it. */
+/* Says in one line what is not as it should be, and returns how much there is of it. */
 static int find_failures(const soak *all) {
   int reasons = 0;
   char why[192];
@@ -256,7 +256,7 @@ static int report(soak *all) {
   all->health = (convoy_health){.struct_size = sizeof all->health};
   convoy_get_health(all->context, &all->health);
   log_end(all);
-  const double share = on_device(&all->health);
+  double share = on_device(&all->health);
   printf(
       "%.0f s, loss %.6g at first, %.6g at last; %lld device faults, %lld deadlines missed, "
       "%lld wrong results, %lld operations elsewhere\n",
@@ -269,7 +269,7 @@ static int report(soak *all) {
       "max_wait_s=%.3f rss_growth_kib=%lld fd_growth=%d\n",
       all->done, all->struck, all->survived, all->wrong, all->lost, share, all->net.longest,
       (long long)all->usage.rss_growth, all->usage.descriptors_growth);
-  const int reasons = find_failures(all);
+  int reasons = find_failures(all);
   if (interrupted()) print_incomplete(all);
   return interrupt_status(reasons ? EXIT_FAILED : EXIT_FINE);
 }
@@ -288,14 +288,16 @@ static int refuse(const soak *all, int status, const char *why) {
 
 /* Opens it without failover: a soak of another device than was meant would say nothing of it. */
 static int find_device(const soak *all, convoy_device_info *out) {
-  const convoy_status status = device_probe(all->device, out);
-  if (status != CONVOY_OK)
+  convoy_status status = device_probe(all->device, out);
+  if (status != CONVOY_OK) {
     return refuse(all, status == CONVOY_ERR_ARGUMENT ? EXIT_USAGE : EXIT_NO_DEVICE,
                   convoy_last_error());
+  }
   if (out->type != CONVOY_DEVICE_CPU_ENGINE) return EXIT_FINE;
-  if (strcasecmp(wanted_device(all), "auto") == 0)
+  if (strcasecmp(wanted_device(all), "auto") == 0) {
     return refuse(all, EXIT_NO_DEVICE,
                   "no GPU is seen; name a device with --device, `--device cpu` soaks the CPU");
+  }
   if (soak_faults_any(&all->faults))
     return refuse(all, EXIT_USAGE, "--faults strike in a driver, and the CPU engine has none");
   return EXIT_FINE;
@@ -377,20 +379,20 @@ int soak_main(int argc, char **argv) {
       {"--json", "FILE", OPTION_TEXT, &all.json_path, "a line per fault, and one at the end"},
       {NULL, NULL, OPTION_FLAG, NULL, NULL},
   };
-  const usage about = {"soak",
-                       "Trains a small network on a device, with faults striking at random calls "
-                       "of its driver, and\n"
-                       "checks every operation of every step against the CPU. Without faults: is "
-                       "this machine stable?\n"
-                       "It fails if a step is wrong or lost, if the device fails by itself or "
-                       "computes less than 90 %\n"
-                       "of the operations, and if memory or descriptors grow.",
-                       "examples:\n"
-                       "  convoy soak --hours 8\n"
-                       "  convoy soak --device ocl:0 --steps 2000 --faults all --json soak.json\n"};
+  usage about = {"soak",
+                 "Trains a small network on a device, with faults striking at random calls "
+                 "of its driver, and\n"
+                 "checks every operation of every step against the CPU. Without faults: is "
+                 "this machine stable?\n"
+                 "It fails if a step is wrong or lost, if the device fails by itself or "
+                 "computes less than 90 %\n"
+                 "of the operations, and if memory or descriptors grow.",
+                 "examples:\n"
+                 "  convoy soak --hours 8\n"
+                 "  convoy soak --device ocl:0 --steps 2000 --faults all --json soak.json\n"};
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
   status = start(&all);
-  const bool written = output_close("soak", &all.file, all.whole);
+  bool written = output_close("soak", &all.file, all.whole);
   return interrupt_status(written ? status : EXIT_FAILED);
 }

@@ -1,4 +1,4 @@
-/* What this process uses, from /proc. */
+/* Asks /proc what this process uses. */
 #include "soak/usage.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@ static int descriptors(void) {
 void soak_usage_note(soak_usage *uses, int steps) {
   uses->steps = steps;
   if (steps > uses->warm) return;
-  const int now = descriptors();
+  int now = descriptors();
   uses->rss_before = rss_kib();
   if (now > uses->descriptors_before) uses->descriptors_before = now;
 }
@@ -42,16 +42,18 @@ void soak_usage_end(soak_usage *uses) {
 }
 
 bool soak_usage_grew(const soak_usage *uses, char *why, size_t size) {
-  const bool memory = uses->rss_growth > RSS_GROWTH_MOST, files = uses->descriptors_growth > 0;
+  bool memory = uses->rss_growth > RSS_GROWTH_MOST, files = uses->descriptors_growth > 0;
   int used = 0;
   if (uses->warm < WARM_LEAST || uses->steps <= uses->warm || (!memory && !files)) return false;
-  if (memory)
+  if (memory) {
     used =
         snprintf(why, size, "memory grew by %lld KiB after step %d, more than %d%s",
                  (long long)uses->rss_growth, uses->warm, RSS_GROWTH_MOST, files ? ", and " : "");
-  if (files)
+  }
+  if (files) {
     snprintf(why + used, size - (size_t)used,
              "descriptors: %d more were open at the end than by step %d", uses->descriptors_growth,
              uses->warm);
+  }
   return true;
 }

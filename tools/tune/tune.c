@@ -1,4 +1,5 @@
-/* `convoy tune`: tables, layers, passes; each problem gets its share of the time that is left. */
+/* `convoy tune` goes through tables, layers and passes. Each problem gets its share of the time
+ * that is left. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,8 +69,8 @@ static void tune_problem(tuning *all, device *where, const layer *from, convoy_d
   snprintf(now, sizeof now, "%s %.40s %s", where->info.id, from->name, pass);
   progress_show(&all->line, now);
   interrupt_reaches(where->context);
-  const convoy_status status = convoy_tune(where->context, &shape->conv, direction, shape->x_shape,
-                                           shape->w_shape, seconds, &found);
+  convoy_status status = convoy_tune(where->context, &shape->conv, direction, shape->x_shape,
+                                     shape->w_shape, seconds, &found);
   interrupt_reaches(NULL);
   progress_clear(&all->line);
   if (status == CONVOY_ERR_INTERRUPTED) return;
@@ -93,23 +94,23 @@ static void tune_problem(tuning *all, device *where, const layer *from, convoy_d
 static void prepare_table(const tuning *all, const device *where, const layer_table *table) {
   for (int l = table->count - 1; l >= 0; l--) {
     const problem *shape = &table->layers[l].shape;
-    const passes each = shapes_passes(&all->shapes, table, &table->layers[l]);
+    passes each = shapes_passes(&all->shapes, table, &table->layers[l]);
     for (int d = each.count - 1; d >= 0; d--)
       convoy_prepare(where->context, &shape->conv, each.item[d], shape->x_shape, shape->w_shape);
   }
 }
 
 static void tune_table(tuning *all, device *where, const layer_table *table) {
-  const double start = seconds_now();
+  double start = seconds_now();
   table_sums sums = {.left = shapes_problems_of(&all->shapes, table)};
   printf("%s on %s (%s), at most %.0f s\n", table->name, where->info.id, where->info.name,
          all->budget);
   prepare_table(all, where, table);
   for (int l = 0; l < table->count; l++) {
-    const passes each = shapes_passes(&all->shapes, table, &table->layers[l]);
+    passes each = shapes_passes(&all->shapes, table, &table->layers[l]);
     for (int d = 0; d < each.count && where->context && !interrupted(); d++) {
-      const double left = all->budget - (seconds_now() - start);
-      const double share = left > 0.0 ? left / sums.left : 1e-3;
+      double left = all->budget - (seconds_now() - start);
+      double share = left > 0.0 ? left / sums.left : 1e-3;
       tune_problem(all, where, &table->layers[l], each.item[d], share, &sums);
       sums.left--;
     }
@@ -120,23 +121,24 @@ static void tune_table(tuning *all, device *where, const layer_table *table) {
 }
 
 static int tune_tables(tuning *all, device_list *devices) {
-  const int problems = shapes_problems(&all->shapes);
+  int problems = shapes_problems(&all->shapes);
   all->line = progress_start(problems * devices->count, all->progress);
   for (int d = 0; d < devices->count; d++) {
     for (int t = 0; t < all->shapes.table_count && !interrupted(); t++)
       tune_table(all, &devices->item[d], &all->shapes.tables[t]);
   }
-  if (interrupted())
+  if (interrupted()) {
     printf("tune INCOMPLETE: %s after %d of %d problems\n", interrupt_text(), all->line.done,
            all->line.total);
+  }
   return interrupt_status(all->failed ? EXIT_FAILED : EXIT_FINE);
 }
 
-/* Better known before hours of measuring than after. */
+/* This is better known before hours of measuring than after. */
 static int check_file(void) {
   char path[4096];
-  const bool named = places_tune_file(path, sizeof path);
-  const int why = named ? places_check_writable(path) : 0;
+  bool named = places_tune_file(path, sizeof path);
+  int why = named ? places_check_writable(path) : 0;
   if (named && why == 0) return EXIT_FINE;
   fprintf(stderr, "convoy tune: %s%s%s\n", named ? path : "there is no place for the tuning file: ",
           named ? " cannot be written: " : "",
