@@ -17,6 +17,12 @@ plain,2,2,3,17,19,4,3,3,1,1,1,1,1,1,1
 depthwise,1,3,6,11,12,6,3,3,2,2,1,1,1,1,6
 """
 PASSES = ["forward", "backward_data", "backward_weights"]
+# A legal problem whose text is as long as one can be; no machine has the memory for it.
+LONGEST = (
+    "n99999999c2147483647z2h2w2 k2147483647t1r1s1 stride2147483647,2147483646,2147483647 "
+    "pad2147483647:2147483646,2147483646:2147483645,2147483647:2147483645 "
+    "dil2147483647,2147483646,2147483647 groups2147483647 transposed "
+    "outpad2147483646,2147483645,2147483645 backward_weights")
 
 
 def run(*arguments, **environment):
@@ -24,6 +30,14 @@ def run(*arguments, **environment):
     settings = {**os.environ, **{name: str(value) for name, value in environment.items()}}
     return subprocess.run([TOOL, *arguments], env=settings, capture_output=True, text=True,
                           timeout=300, check=False)
+
+
+def run_longest(*arguments):
+    """Runs the tool on LONGEST. AddressSanitizer is to let the memory be refused."""
+    options = os.environ.get("ASAN_OPTIONS")
+    options = f"{options}:" if options else ""
+    return run(*arguments, "--device", "cpu", "--shape", LONGEST,
+               ASAN_OPTIONS=options + "allocator_may_return_null=1")
 
 
 def read_lines(path):
@@ -165,6 +179,11 @@ class Selftest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"refused by cpu.depthwise: {text}: ", done.stdout)
         self.assertIn("refused by cpu.depthwise: n1c2w5 k3s2 forward: ", done.stdout)
+
+    def test_the_longest_problem_is_named_whole(self):
+        done = run_longest("selftest")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(done.stderr, f"convoy selftest: {LONGEST}: out of memory\n")
 
     def test_only_what_is_asked_for(self):
         done = run("selftest", "--device", "cpu", "--algorithm", "cpu.direct", "--shape",
@@ -371,6 +390,12 @@ class Tune(unittest.TestCase):
         self.assertIn(f"\n  {text}", done.stdout)
         for fields in self.records():
             self.assertEqual(fields[4], text)
+
+    def test_the_longest_problem_is_named_whole(self):
+        done = run_longest("tune", "--file", self.file)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, rf"\n  {LONGEST} +failed: no host memory for \d+ bytes\n")
+        self.assertIn(f"\n    {LONGEST}\n", done.stdout)  # to be repeated alone
 
     def test_leaves_a_foreign_file_alone(self):
         with open(self.file, "w", encoding="utf-8") as file:
