@@ -33,8 +33,8 @@ static void lines_weigh_as_often_as_they_occur(void **state) {
   add(&lines, "cpu", "forward", "ok", 1, 2);
   add(&lines, "cpu", "backward_data", "ok", 2, 4);
   add(&lines, "cpu", "backward_data", "refused", 2, NAN);
-  sum sums[5];
-  assert_int_equal(sums_of(&lines, sums), 2);
+  bench_sum sums[5];
+  assert_int_equal(bench_sums_of(&lines, sums), 2);
   assert_string_equal(sums[0].device, "cpu");
   assert_true(sums[0].pass[CONVOY_FORWARD].ms == 6.5);
   assert_true(sums[0].pass[CONVOY_FORWARD].transfers_ms == 13.0);

@@ -67,10 +67,10 @@ static bool pair(FILE *out, const bench_results *now, const bench_results *old, 
 }
 
 static void print_sums(FILE *out, const bench_results *old, const bench_results *now) {
-  sum *then = malloc((size_t)(now->count ? now->count : 1) * sizeof *then);
-  sum *today = malloc((size_t)(now->count ? now->count : 1) * sizeof *today);
-  int count = then && today ? sums_of(now, today) : 0;
-  if (count > 0) sums_of(old, then);
+  bench_sum *then = malloc((size_t)(now->count ? now->count : 1) * sizeof *then);
+  bench_sum *today = malloc((size_t)(now->count ? now->count : 1) * sizeof *today);
+  int count = then && today ? bench_sums_of(now, today) : 0;
+  if (count > 0) bench_sums_of(old, then);
   for (int i = 0; i < count; i++) {
     fprintf(out, "sum %-16.16s %-16s %-6.6s %-18.18s %10.3f %10.3f %7.3f\n", today[i].table, "",
             today[i].device, today[i].requested, then[i].total.ms, today[i].total.ms,

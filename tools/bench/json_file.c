@@ -69,7 +69,7 @@ output_state bench_write_head(FILE *to, const char *command, const device_list *
   return state;
 }
 
-static void write_part(json *out, const char *key, const sum_part *part) {
+static void write_part(json *out, const char *key, const bench_sum_part *part) {
   if (part->lines == 0) return;
   json_open(out, key, '{');
   json_number(out, "ms", part->ms);
@@ -80,7 +80,7 @@ static void write_part(json *out, const char *key, const sum_part *part) {
   json_close(out, '}');
 }
 
-static void write_sum(FILE *to, const sum *one) {
+static void write_sum(FILE *to, const bench_sum *one) {
   json out = {.to = to};
   json_open(&out, NULL, '{');
   json_text(&out, "type", "sum");
@@ -95,9 +95,9 @@ static void write_sum(FILE *to, const sum *one) {
 }
 
 void bench_write_sums(FILE *to, const bench_results *lines) {
-  sum *sums = malloc((size_t)(lines->count ? lines->count : 1) * sizeof *sums);
+  bench_sum *sums = malloc((size_t)(lines->count ? lines->count : 1) * sizeof *sums);
   if (!sums) return;
-  int count = sums_of(lines, sums);
+  int count = bench_sums_of(lines, sums);
   for (int i = 0; i < count; i++) write_sum(to, &sums[i]);
   free(sums);
 }

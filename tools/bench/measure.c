@@ -6,7 +6,7 @@
 
 enum { SAMPLES_MOST = 1000, BATCH_MOST = 256 };
 
-typedef convoy_status operation(const subject *what, int64_t batch);
+typedef convoy_status batch_fn(const subject *what, int64_t batch);
 
 static convoy_status run_resident(const subject *what, int64_t batch) {
   for (int64_t i = 0; i < batch; i++) {
@@ -24,7 +24,7 @@ static convoy_status run_host(const subject *what, int64_t batch) {
   return CONVOY_OK;
 }
 
-static convoy_status timed(operation *run, const subject *what, int64_t batch, double *seconds) {
+static convoy_status timed(batch_fn *run, const subject *what, int64_t batch, double *seconds) {
   double start = seconds_now();
   convoy_status status = run(what, batch);
   *seconds = seconds_now() - start;
@@ -39,8 +39,8 @@ static int64_t batch_for(double seconds, double min_time) {
 
 /* Grows the batch until a sample is long enough, and the next one too: a single one may be long by
  * chance, when one of its results was verified. That next one counts. */
-static convoy_status find_batch(operation *run, const subject *what, double min_time,
-                                int64_t *batch, double *seconds) {
+static convoy_status find_batch(batch_fn *run, const subject *what, double min_time, int64_t *batch,
+                                double *seconds) {
   bool was_long = !(min_time > 0.0);
   *batch = 1;
   for (;;) {
@@ -54,7 +54,7 @@ static convoy_status find_batch(operation *run, const subject *what, double min_
   }
 }
 
-static convoy_status collect(operation *run, const subject *what, const timing *enough, stats *out,
+static convoy_status collect(batch_fn *run, const subject *what, const timing *enough, stats *out,
                              int64_t *batch) {
   double sample[SAMPLES_MOST], seconds = 0.0, total = 0.0;
   int count = 0;

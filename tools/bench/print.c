@@ -90,7 +90,7 @@ static const device *find_device(const device_list *devices, const char *id) {
   return NULL;
 }
 
-static void print_sum(FILE *out, const sum *one, const device_list *devices) {
+static void print_sum(FILE *out, const bench_sum *one, const device_list *devices) {
   fprintf(out, "%-18.18s %-6.6s %-18.18s", one->table, one->device, one->requested);
   for (int i = 0; i <= CONVOY_BACKWARD_WEIGHTS; i++)
     print_figure(out, 9, one->pass[i].lines ? one->pass[i].ms : NAN);
@@ -104,9 +104,9 @@ static void print_sum(FILE *out, const sum *one, const device_list *devices) {
 }
 
 void bench_print_sums(FILE *out, const bench_results *lines, const device_list *devices) {
-  sum *sums = malloc((size_t)(lines->count ? lines->count : 1) * sizeof *sums);
+  bench_sum *sums = malloc((size_t)(lines->count ? lines->count : 1) * sizeof *sums);
   if (!sums) return;
-  int count = sums_of(lines, sums);
+  int count = bench_sums_of(lines, sums);
   fprintf(out, "\nsums, each layer times its count (milliseconds; *n: n lines without a time)\n");
   fprintf(out, "%-18s %-6s %-18s %9s %9s %9s %9s %9s %8s %5s\n", "table", "device", "algorithm",
           "forward", "data", "weights", "total", "transfer", "GFLOP/s", "peak%");

@@ -6,18 +6,18 @@
 #include "bench/result.h"
 #include "convoy/convoy.h"
 
-typedef struct sum_part {
+typedef struct bench_sum_part {
   double ms, transfers_ms, flops;
   int lines, missing; /* missing: refused or failed, so the sum is too small */
-} sum_part;
+} bench_sum_part;
 
-typedef struct sum {
+typedef struct bench_sum {
   char table[64], device[16], requested[32];
-  sum_part pass[CONVOY_DIRECTIONS], total;
-} sum;
+  bench_sum_part pass[CONVOY_DIRECTIONS], total;
+} bench_sum;
 
 /* Makes one sum for each table, device and algorithm asked for, in the order they first occur.
  * `out` has room for lines->count. Returns how many there are. */
-int sums_of(const bench_results *lines, sum *out);
+int bench_sums_of(const bench_results *lines, bench_sum *out);
 
 #endif

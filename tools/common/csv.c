@@ -36,15 +36,15 @@ static const column columns[CELLS - 1] = {
 };
 
 /* Where the parser is, and where its complaint goes. */
-typedef struct reader {
+typedef struct csv_reader {
   const char *path;
   int line;
   int order[CELLS]; /* cell -> row of `columns`, -1 for the name */
   char *why;
   size_t why_size;
-} reader;
+} csv_reader;
 
-static bool complain(const reader *at, const char *what, const char *detail) {
+static bool complain(const csv_reader *at, const char *what, const char *detail) {
   snprintf(at->why, at->why_size, "%s:%d: %s%s", at->path, at->line, what, detail);
   return false;
 }
@@ -69,7 +69,7 @@ static int column_find(const char *name) {
 }
 
 /* With as many cells as columns and none twice, none is missing. */
-static bool read_head(reader *at, char *line) {
+static bool read_head(csv_reader *at, char *line) {
   char *cells[CELLS];
   if (split(line, cells) != CELLS) return complain(at, "the first line must name 16 columns", "");
   bool seen[CELLS] = {false};
@@ -83,14 +83,14 @@ static bool read_head(reader *at, char *line) {
   return true;
 }
 
-static bool read_name(const reader *at, const char *cell, layer *out) {
+static bool read_name(const csv_reader *at, const char *cell, layer *out) {
   size_t length = strlen(cell);
   if (length == 0 || length >= NAME_MAX_BYTES) return complain(at, "bad layer name ", cell);
   memcpy(out->name, cell, length + 1);
   return true;
 }
 
-static bool read_number(const reader *at, const char *cell, const column *about, numbers *out) {
+static bool read_number(const csv_reader *at, const char *cell, const column *about, numbers *out) {
   char *end = NULL;
   const long long value = strtoll(cell, &end, 10);
   if (end == cell || *end) return complain(at, about->name, " is not a whole number");
@@ -111,7 +111,7 @@ static void shape_from(const numbers *from, problem *out) {
   }
 }
 
-static bool read_layer(const reader *at, char *line, layer *out) {
+static bool read_layer(const csv_reader *at, char *line, layer *out) {
   char *cells[CELLS];
   if (split(line, cells) != CELLS) return complain(at, "a line must have 16 cells", "");
   numbers values = {0};
@@ -136,7 +136,7 @@ static bool append(layer_table *table, const layer *one) {
   return true;
 }
 
-static bool read_line(reader *at, char *line, layer_table *out, bool *head_done) {
+static bool read_line(csv_reader *at, char *line, layer_table *out, bool *head_done) {
   if (!*head_done) {
     *head_done = true;
     return read_head(at, line);
@@ -146,7 +146,7 @@ static bool read_line(reader *at, char *line, layer_table *out, bool *head_done)
   return append(out, &one) || complain(at, "out of memory", "");
 }
 
-static bool read_all(FILE *from, reader *at, layer_table *out) {
+static bool read_all(FILE *from, csv_reader *at, layer_table *out) {
   char line[LINE_MAX_BYTES];
   bool head_done = false;
   while (fgets(line, sizeof line, from)) {
@@ -169,7 +169,7 @@ static void name_from_path(const char *path, char *name, size_t size) {
 bool csv_read(FILE *from, const char *path, layer_table *out, char *why, size_t why_size) {
   *out = (layer_table){0};
   name_from_path(path, out->name, sizeof out->name);
-  reader at = {.path = path, .why = why, .why_size = why_size};
+  csv_reader at = {.path = path, .why = why, .why_size = why_size};
   bool good = read_all(from, &at, out);
   if (!good) csv_free(out);
   return good;

@@ -1,4 +1,4 @@
-/* A command may write a file for hours. Until it is whole it has another name and says so itself. */
+/* A command may write a file for hours. Until it is whole it has another name and says so. */
 #ifndef COMMON_OUTPUT_H
 #define COMMON_OUTPUT_H
 

@@ -9,11 +9,11 @@
 #include "common/call.h"
 
 /* One operation is checked against this, element by element. */
-typedef struct expectation {
+typedef struct expected_result {
   float *value;     /* the CPU's result */
   float *magnitude; /* the same of the operands' magnitudes: what the sum's rounding goes by */
   int64_t terms;    /* summed for an element, at most */
-} expectation;
+} expected_result;
 
 static float *magnitudes(const float *values, int64_t count) {
   float *out = malloc((size_t)count * sizeof *out);
@@ -21,7 +21,7 @@ static float *magnitudes(const float *values, int64_t count) {
   return out;
 }
 
-static void drop(expectation *what) {
+static void drop(expected_result *what) {
   free(what->value);
   free(what->magnitude);
 }
@@ -70,7 +70,7 @@ static int64_t count_terms(const soak_layer *layer, const operation *what) {
 }
 
 static bool expect(soak_net *net, const soak_layer *layer, const operation *what,
-                   expectation *out) {
+                   expected_result *out) {
   size_t count = (size_t)layer->count[what->out];
   problem about = layer->about;
   about.direction = what->direction;
@@ -85,7 +85,7 @@ static bool expect(soak_net *net, const soak_layer *layer, const operation *what
   bool good = data.out && sizes.a && sizes.b && sizes.bias && sizes.out &&
               call(net->cpu, &about, &data, layer->leaky) == CONVOY_OK &&
               call(net->cpu, &about, &sizes, false) == CONVOY_OK;
-  *out = (expectation){data.out, sizes.out, count_terms(layer, what)};
+  *out = (expected_result){data.out, sizes.out, count_terms(layer, what)};
   free(sizes.a);
   free(sizes.b);
   free(sizes.bias);
@@ -95,11 +95,11 @@ static bool expect(soak_net *net, const soak_layer *layer, const operation *what
 
 /* The bound is twice the header's, since both sides round, with the rounding of the magnitude
  * itself. */
-static double bound_of(const expectation *what, int64_t i) {
+static double bound_of(const expected_result *what, int64_t i) {
   return 2.0 * 4.0 * (double)(what->terms + 2) * 0x1p-24 * (double)what->magnitude[i] * 1.001;
 }
 
-static int64_t count_beyond(const expectation *what, const float *got, int64_t count) {
+static int64_t count_beyond(const expected_result *what, const float *got, int64_t count) {
   int64_t wrong = 0;
   for (int64_t i = 0; i < count; i++)
     wrong += !(fabs((double)got[i] - (double)what->value[i]) <= bound_of(what, i));
@@ -107,7 +107,7 @@ static int64_t count_beyond(const expectation *what, const float *got, int64_t c
 }
 
 /* A loss is as far from the CPU's as the outputs are. */
-static int64_t check_loss(const soak_net *net, const expectation *what) {
+static int64_t check_loss(const soak_net *net, const expected_result *what) {
   const soak_layer *last = &net->layer[SOAK_LAYERS - 1];
   double count = (double)last->count[SOAK_Y];
   double loss = 0.0, bound = 0x1p-50 * net->loss;
@@ -120,7 +120,8 @@ static int64_t check_loss(const soak_net *net, const expectation *what) {
   return !(fabs(loss - net->loss) <= bound);
 }
 
-static void add_up(const expectation *what, double *sum, double *bound, int64_t count, bool first) {
+static void add_up(const expected_result *what, double *sum, double *bound, int64_t count,
+                   bool first) {
   for (int64_t i = 0; i < count; i++) {
     sum[i] = (first ? 0.0 : sum[i]) + (double)what->value[i];
     bound[i] = (first ? 0.0 : bound[i]) + bound_of(what, i);
@@ -128,7 +129,7 @@ static void add_up(const expectation *what, double *sum, double *bound, int64_t 
 }
 
 static int64_t check_operation(soak_net *net, soak_layer *layer, const operation *what, int part) {
-  expectation expected;
+  expected_result expected;
   int64_t count = layer->count[what->out];
   int64_t wrong = 0;
   if (!expect(net, layer, what, &expected)) return -1;
