@@ -97,16 +97,17 @@ $expanded
 TABLE
 set +f
 
+# api*.c see core only; backends.c is the only file that names backends.
+for file in src/api*.[ch]; do
+  check_file "$file" src convoy/ base/ core/ api_check.h
+done
+
 # Which of two files "common/NAME.h" is would depend on the order of folders on a command line.
 for twice in $(find include src tools tests -name '*.h' | sed 's/^[^/]*\///' | sort | uniq -d); do
   echo "$twice is the name of two headers"
   faults=$((faults + 1))
 done
 
-# api*.c see core only; backends.c is the only file that names backends.
-for file in src/api*.[ch]; do
-  check_file "$file" src convoy/ base/ core/ api_check.h
-done
 naming=$(grep -lE 'cvy_backend_(cpu|ocl)\b' -r src --include='*.c' |
   grep -vE '^src/(backends\.c|cpu/|ocl/|worker/)' || true)
 if [ -n "$naming" ]; then
