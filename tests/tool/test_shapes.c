@@ -19,14 +19,14 @@
 
 static const words none;
 
-static words one_word(const char *text) {
-  words out = {0};
-  assert_true(words_add(&out, text, strlen(text)));
-  return out;
+static void fill_with(words *out, const char *text) {
+  *out = (words){0};
+  assert_true(words_add(out, text, strlen(text)));
 }
 
 static int open_text(const char *text, const words *pass_names, shapes *out) {
-  words texts = one_word(text);
+  words texts;
+  fill_with(&texts, text);
   return shapes_open("test", &none, &texts, pass_names, out);
 }
 
@@ -63,12 +63,13 @@ static void a_text_names_its_pass(void **state) {
 static void what_names_nothing_is_refused(void **state) {
   (void)state;
   shapes read;
-  words forward = one_word("forward");
+  words forward, missing;
+  fill_with(&forward, "forward");
+  fill_with(&missing, "no-such-table");
   assert_int_equal(open_text("n2c3w11 k5s3 forward", &forward, &read), EXIT_USAGE);
   shapes_close(&read);
   assert_int_equal(open_text("n2c3w11 k5s3 sideways", &none, &read), EXIT_USAGE);
   shapes_close(&read);
-  words missing = one_word("no-such-table");
   assert_int_equal(shapes_open("test", &missing, &none, &none, &read), EXIT_USAGE);
   shapes_close(&read);
 }
