@@ -28,8 +28,16 @@ src/core/tune  | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core
 src/core/exec  | convoy/ base/ os/ conv/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
 tests/ref      | convoy/
 tests/faults/layer | -
-tools          | convoy/ ref/ faults/layer/
-tools/isa      | convoy/ base/ conv/ backend.h core/ ocl/ cl/ CL/ csv.h
+tools          | convoy/ commands.h common/
+tools/common   | convoy/ ref/ common/
+tools/bench    | convoy/ commands.h common/ bench/
+tools/overhead | convoy/ commands.h common/ overhead/
+tools/report   | convoy/ commands.h common/ report/ bench/bench.h selftest/selftest.h
+tools/selftest | convoy/ commands.h common/ selftest/
+tools/soak     | convoy/ commands.h common/ soak/ faults/layer/
+tools/tune     | convoy/ commands.h common/ tune/
+tools/isa      | convoy/ base/ conv/ backend.h core/ ocl/ cl/ CL/ common/csv.h
+bench          | convoy/ cl/ common/
 examples       | convoy/
 '
 
@@ -103,6 +111,13 @@ set +f
 for file in src/api*.[ch]; do
   check_file "$file" src convoy/ base/ core/ api_check.h
 done
+
+# Which of two files "common/NAME.h" is would depend on the order of folders on a command line.
+for twice in $(find include src tools tests -name '*.h' | sed 's/^[^/]*\///' | sort | uniq -d); do
+  echo "$twice is the name of two headers"
+  faults=$((faults + 1))
+done
+
 naming=$(grep -lE 'cvy_backend_(cpu|ocl)\b' -r src --include='*.c' |
   grep -vE '^src/(backends\.c|cpu/|ocl/|worker/)' || true)
 if [ -n "$naming" ]; then

@@ -1,6 +1,6 @@
-/* An OpenCL that computes nothing: it claims to be the device that isa_device names and writes every
- * program it is given, with its options and the kernels started, where the compilers for that device
- * find them. So what is compiled offline is what the engine would have compiled there. */
+/* An OpenCL that computes nothing: it claims to be the device that isa_device names and writes
+ * every program it is given, with its options and the kernels started, where the compilers for that
+ * device find them. So what is compiled offline is what the engine would have compiled there. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 
 enum { AMD = 0x1002, NVIDIA = 0x10de };
 
-/* What their OpenCL says of these; ROCm counts RDNA's compute units in pairs. No program is compiled for
- * the last one: it is there because the model is tested on it (model.py). */
+/* What their OpenCL says of these; ROCm counts RDNA's compute units in pairs. No program is
+ * compiled for the last one: it is there because the model is tested on it (model.py). */
 static const isa_device devices[] = {
     {"gfx1010", 18, 1560, 6, 65536, AMD},           {"gfx1030", 36, 2250, 16, 65536, AMD},
     {"gfx1100", 48, 2500, 24, 65536, AMD},          {"gfx906", 60, 1725, 16, 65536, AMD},
@@ -29,9 +29,8 @@ static int programs;
 
 bool isa_begin(const char *name, const char *into) {
   char path[4096];
-  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
     if (strcmp(devices[i].name, name) == 0) device = &devices[i];
-  }
   folder = into;
   snprintf(path, sizeof path, "%s/launches.tsv", into);
   launches = device ? fopen(path, "w") : NULL;
@@ -84,7 +83,7 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room
 cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size, void *to,
                        size_t *needed) {
   (void)id;
-  const cl_ulong memory = (cl_ulong)device->gigabytes << 30;
+  cl_ulong memory = (cl_ulong)device->gigabytes << 30;
   const struct {
     cl_device_info what;
     cl_ulong value;
@@ -159,8 +158,8 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *ids
   (void)notify;
   (void)user;
   program->number = programs++;
-  const bool written = write_text(program->number, "cl", program->source) &&
-                       write_text(program->number, "options", options);
+  bool written = write_text(program->number, "cl", program->source) &&
+                 write_text(program->number, "options", options);
   return written ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE;
 }
 

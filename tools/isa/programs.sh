@@ -1,8 +1,9 @@
 #!/bin/sh
-# programs.sh ISA_VARIANTS TUNED TABLE...: how many programs (source and options) all layers of a table need,
-# forward and both gradients: untuned, and for an NVIDIA H200 also with the records of the file TUNED. A driver
-# takes up to seconds for each, so a first step of training may need no more than 80: those counted here, and
-# one for the gradient of a bias. And NVIDIA's compiler alone is told how many registers an item gets.
+# programs.sh ISA_VARIANTS TUNED TABLE...: counts how many programs (source and options) all layers
+# of a table need, forward and both gradients: untuned, and for an NVIDIA H200 also with the
+# records of the file TUNED. A driver takes up to seconds for each, so a first step of training may
+# need no more than 80: those counted here, and one for the gradient of a bias. And NVIDIA's
+# compiler alone is told how many registers an item gets.
 set -eu
 variants=$1
 export CONVOY_TUNE_FILE="$2"
