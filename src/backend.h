@@ -58,8 +58,8 @@ typedef struct cvy_algorithm {
   void (*defaults)(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out);
   bool (*valid)(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts);
 
-  /* Whether it is likely to be faster than the rows after it. Where it says no the row is passed over,
-   * but may still be forced and measured. NULL: always. */
+  /* Whether it is likely to be faster than the rows after it. Where it says no the row is passed
+   * over, but may still be forced and measured. NULL: always. */
   bool (*pays)(const cvy_problem *problem, const cvy_facts *facts);
 
   /* Simple enough to be tried, with its default parameters, where others have failed. */
@@ -139,8 +139,9 @@ typedef struct cvy_backend {
   /* Ends everything, unconditionally and in bounded time; outstanding commands are dropped. */
   void (*close)(cvy_device *device);
   /* [d] A file that says the device is in use. Where the device lives in another process, that one
-   * removes it when this one ends without closing the device, and appends a line, CVY_MARK_TOLD with a
-   * date, when it is told to end (SIGTERM): as a rule that means all processes. NULL: it does not. */
+   * removes it when this one ends without closing the device, and appends a line, CVY_MARK_TOLD
+   * with a date, when it is told to end (SIGTERM): as a rule that means all processes. NULL: it
+   * does not. */
   void (*mark)(cvy_device *device, const char *file);
   const cvy_facts *(*facts)(const cvy_device *device);
 
@@ -154,23 +155,23 @@ typedef struct cvy_backend {
                          uint64_t *ticket);
   /* [d] Copies out, waiting for everything enqueued before. */
   convoy_status (*read)(cvy_device *device, uint64_t id, void *to, int64_t bytes);
-  /* [d] Reading in two halves, so that nobody waits for the transfer. `fetch` asks for a copy of the
-   * array as the commands before leave it; *ticket is its command, 0 if there is no room for it, at
-   * all or before others are collected. `fetched`: whether `collect` would not wait. `collect` hands the
-   * copy out, once; with `to` NULL it is not wanted any more, which never fails. All NULL: there is
-   * only `read`. */
+  /* [d] Reading in two halves, so that nobody waits for the transfer. `fetch` asks for a copy of
+   * the array as the commands before leave it; *ticket is its command, 0 if there is no room for
+   * it, at all or before others are collected. `fetched`: whether `collect` would not wait.
+   * `collect` hands the copy out, once; with `to` NULL it is not wanted any more, which never
+   * fails. All NULL: there is only `read`. */
   convoy_status (*fetch)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
   bool (*fetched)(const cvy_device *device, uint64_t ticket);
   convoy_status (*collect)(cvy_device *device, uint64_t ticket, void *to, int64_t bytes);
-  /* The same for a part of the array, from byte `offset` on. The lane's engine must have them: large
-   * arrays travel in parts, so that copying and transfer overlap. NULL elsewhere. */
+  /* The same for a part of the array, from byte `offset` on. The lane's engine must have them:
+   * large arrays travel in parts, so that copying and transfer overlap. NULL elsewhere. */
   convoy_status (*write_part)(cvy_device *device, uint64_t id, int64_t offset, const void *from,
                               int64_t bytes, uint64_t *ticket);
   convoy_status (*read_part)(cvy_device *device, uint64_t id, int64_t offset, void *to,
                              int64_t bytes);
-  /* [d] Host memory that many transfers will come from and go to: the engine may prepare it, so that
-   * they are faster. Withdraw it before it is given back; closing the device withdraws all. A failure
-   * costs speed only. NULL: there is nothing to prepare. */
+  /* [d] Host memory that many transfers will come from and go to: the engine may prepare it, so
+   * that they are faster. Withdraw it before it is given back; closing the device withdraws all. A
+   * failure costs speed only. NULL: there is nothing to prepare. */
   void (*host_offer)(cvy_device *device, void *memory, int64_t bytes);
   void (*host_withdraw)(cvy_device *device, void *memory);
   /* [d] Device array to device array; [d] all bytes 0. */
@@ -181,13 +182,13 @@ typedef struct cvy_backend {
   /* Carries out a job; with host_memory it is done on return. ticket may be NULL. */
   convoy_status (*run)(cvy_device *device, const cvy_job *job, uint64_t *ticket);
 
-  /* [d] Compiles what the job needs and leaves it in the caches of programs for other processes, without
-   * carrying it out; its operands are not looked at. Whether it fails or not, no command is touched.
-   * After ERR_INTERRUPTED (`interrupt`, as in wait) the device is only good for closing. NULL: there is
-   * nothing to compile. */
+  /* [d] Compiles what the job needs and leaves it in the caches of programs for other processes,
+   * without carrying it out; its operands are not looked at. Whether it fails or not, no command is
+   * touched. After ERR_INTERRUPTED (`interrupt`, as in wait) the device is only good for closing.
+   * NULL: there is nothing to compile. */
   convoy_status (*build)(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
-  /* [d] Waits until command `ticket` is under way, so that all it needed is compiled. Fails as wait does,
-   * which then says more. NULL if `build` is. */
+  /* [d] Waits until command `ticket` is under way, so that all it needed is compiled. Fails as wait
+   * does, which then says more. NULL if `build` is. */
   convoy_status (*begun)(cvy_device *device, uint64_t ticket, const volatile int *interrupt);
 
   /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
@@ -206,9 +207,9 @@ typedef struct cvy_backend {
   convoy_status (*clear)(cvy_device *device, bool *emptied);
 
   /* [d] Host memory that the device's process can reach without a copy; `read` and `write`
-   * recognise pointers into it; the device fills it itself, and nothing lands there any more once `read` is
-   * back. May be NULL: ordinary memory serves. Memory outlives its device:
-   * host_free may come after close, with any `device`, from any thread. */
+   * recognise pointers into it; the device fills it itself, and nothing lands there any more once
+   * `read` is back. May be NULL: ordinary memory serves. Memory outlives its device: host_free may
+   * come after close, with any `device`, from any thread. */
   void *(*host_alloc)(cvy_device *device, size_t bytes);
   void (*host_free)(cvy_device *device, void *memory);
 
@@ -246,8 +247,9 @@ typedef struct cvy_engine_watch {
 } cvy_engine_watch;
 
 /* What the module convoy-ocl.so exports as "cvy_module_entry": the OpenCL engine, called by the
- * worker's command loop and by nothing else. The module has its own copy of src/base and src/os, hence its
- * own last error, log sink and idea of where relative names begin. Refuse it unless build_id equals cvy_build_id. */
+ * worker's command loop and by nothing else. The module has its own copy of src/base and src/os,
+ * hence its own last error, log sink and idea of where relative names begin. Refuse it unless
+ * build_id equals cvy_build_id. */
 typedef struct cvy_module {
   const char *build_id;
   const cvy_backend *engine;

@@ -46,8 +46,8 @@ convoy_status cvy_problem_bias(const convoy_conv *conv, const int64_t *dy_shape,
 convoy_status cvy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
                                const int64_t *w_shape, int64_t *y_shape);
 
-/* The public call that a problem stands for: writes conv, both shapes (5 entries each) and direction,
- * such that cvy_problem_make gives the same problem, but for beta and the epilogue. */
+/* The public call that a problem stands for: writes conv, both shapes (5 entries each) and
+ * direction, such that cvy_problem_make gives the same problem, but for beta and the epilogue. */
 void cvy_problem_spell(const cvy_problem *problem, convoy_conv *conv, int64_t *x_shape,
                        int64_t *w_shape, convoy_direction *direction);
 
@@ -81,9 +81,9 @@ double cvy_problem_flops(const cvy_problem *problem);
 double cvy_problem_bytes(const cvy_problem *problem);
 
 /* conv/element.c: one element of the result by its definition, in float64, with everything that is
- * done to it. The operands as cvy_problem_operands says; bias and prior (what is added to) only where
- * the problem has them. magnitude = the sum of the absolute values of all that is added, times the
- * slope of the activation where that is above 1. */
+ * done to it. The operands as cvy_problem_operands says; bias and prior (what is added to) only
+ * where the problem has them. magnitude = the sum of the absolute values of all that is added,
+ * times the slope of the activation where that is above 1. */
 typedef struct cvy_values {
   const float *a, *b, *bias, *prior;
 } cvy_values;
@@ -110,8 +110,8 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
 /* conv/shape_text.c: the direction of that name, or -1. */
 int32_t cvy_direction_named(const char *name);
 
-/* conv/shape_text.c: the problem as its caller put it, in that grammar: for logs, sentences, records.
- * Always fits CONVOY_PROBLEM_TEXT bytes; "?" for what no call can have made. */
+/* conv/shape_text.c: the problem as its caller put it, in that grammar: for logs, sentences,
+ * records. Always fits CONVOY_PROBLEM_TEXT bytes; "?" for what no call can have made. */
 void cvy_problem_text(const cvy_problem *problem, char *text, size_t size);
 
 #endif

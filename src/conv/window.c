@@ -9,8 +9,8 @@ typedef struct stretch {
   int64_t begin[3], end[3];
 } stretch;
 
-/* What output `at`, or with `back` the outputs that read input `at`, see of the other side, widened and
- * cut to its extents. */
+/* What output `at`, or with `back` the outputs that read input `at`, see of the other side, widened
+ * and cut to its extents. */
 static stretch window(const cvy_problem *p, const int64_t at[3], bool back, int64_t reach) {
   stretch w;
   for (int i = 0; i < 3; i++) {

@@ -1,6 +1,6 @@
 /* The library's side of the ring. While it waits it looks every few milliseconds whether the other
- * side still lives and gets on. One that does not is ended at once: a driver that hung is never used
- * again. */
+ * side still lives and gets on. One that does not is ended at once: a driver that hung is never
+ * used again. */
 #include "worker/channel.h"
 
 #include <math.h>
@@ -158,7 +158,8 @@ convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const vola
 
 /* -------------------------------------------------------------------------- posting */
 
-/* Looks at the other side's count only when it must: every look takes the cache line from who writes it. */
+/* Looks at the other side's count only when it must: every look takes the cache line from who
+ * writes it. */
 static bool is_full(cvy_channel *channel, uint64_t number) {
   if (number - channel->taken <= CVY_WIRE_SLOTS) return false;
   channel->taken = atomic_load(&channel->wire->taken);

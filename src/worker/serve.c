@@ -55,8 +55,8 @@ static cvy_phase set_phase(void *user, cvy_phase phase) {
   return (cvy_phase)atomic_exchange(&server->wire->phase, phase);
 }
 
-/* Rings for who waits: a look at the device may find done what was asked for a moment ago, and nothing
- * else would tell. */
+/* Rings for who waits: a look at the device may find done what was asked for a moment ago, and
+ * nothing else would tell. */
 static void complete(cvy_server *server, uint64_t number) {
   cvy_wire *wire = server->wire;
   const uint64_t before = server->completed;
@@ -191,8 +191,8 @@ static bool drain(cvy_server *server, uint64_t posted) {
   return true;
 }
 
-/* Nothing to do. While the device goes on, looks now and then how far it is: who asks later then has his
- * answer already. */
+/* Nothing to do. While the device goes on, looks now and then how far it is: who asks later then
+ * has his answer already. */
 static bool look(cvy_server *server) {
   if (!server->device || server->faulted || server->completed == server->taken ||
       !server->module->engine->poll)

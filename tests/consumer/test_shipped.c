@@ -1,5 +1,5 @@
-/* Tuning files that come with the library, in share/convoy/tune beside it: here beside this program, which
- * has the library inside. */
+/* Tuning files that come with the library, in share/convoy/tune beside it: here beside this
+ * program, which has the library inside. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Tuning on the fake device, by a clock that its jobs move on as the script says: what is found, what
- * is never chosen, what is written down, who else sees it. */
+/* Tuning on the fake device, by a clock that its jobs move on as the script says: what is found,
+ * what is never chosen, what is written down, who else sees it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* Any bytes as what a worker writes into shared memory: the lane never believes it blindly, ends every
- * call, and what it hands on is in range.
+/* Any bytes as what a worker writes into shared memory: the lane never believes it blindly, ends
+ * every call, and what it hands on is in range.
  *
- * The input is the greeting's answer and a list of writes, two bytes for the place and eight for the
- * value; one is carried out each time the lane looks. */
+ * The input is the greeting's answer and a list of writes, two bytes for the place and eight for
+ * the value; one is carried out each time the lane looks. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

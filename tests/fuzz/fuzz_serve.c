@@ -1,8 +1,8 @@
-/* Any bytes as what a library writes into the ring: the worker's command loop refuses what is impossible,
- * and hands its engine nothing that is outside of a block or cannot be counted.
+/* Any bytes as what a library writes into the ring: the worker's command loop refuses what is
+ * impossible, and hands its engine nothing that is outside of a block or cannot be counted.
  *
- * The input is a list of assignments, a byte for the field and eight for its value; field 0 posts the
- * command made so far. So the corpus stays good when structs change. */
+ * The input is a list of assignments, a byte for the field and eight for its value; field 0 posts
+ * the command made so far. So the corpus stays good when structs change. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

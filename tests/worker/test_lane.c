@@ -200,8 +200,8 @@ static void test_host_memory(void **state) {
   LANE->close(device);
 }
 
-/* Whole pages come straight, what shares a page with something else by staging: nothing beside it changes,
- * wherever it begins and ends. */
+/* Whole pages come straight, what shares a page with something else by staging: nothing beside it
+ * changes, wherever it begins and ends. */
 static void read_to(cvy_device *device, unsigned char *memory, size_t begin, size_t bytes) {
   const size_t size = 9 << 20;
   unsigned char *want = malloc(bytes);
