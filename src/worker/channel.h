@@ -2,8 +2,8 @@
 #ifndef CVY_CHANNEL_H
 #define CVY_CHANNEL_H
 
-#include "worker/patience.h"
 #include "worker/peer.h"
+#include "worker/progress_timeout.h"
 
 typedef struct cvy_channel {
   cvy_wire *wire;

@@ -49,7 +49,7 @@ struct cvy_device {
 };
 
 static _Thread_local char sentence[256];
-static _Thread_local const cvy_engine_watch *watch;
+static _Thread_local const cvy_engine_observer *observer;
 
 static convoy_status fail(convoy_status status, const char *text, uint64_t number) {
   snprintf(sentence, sizeof sentence, "%s %llu", text, (unsigned long long)number);
@@ -69,11 +69,11 @@ static void burn(double seconds) {
 
 static void compile(const cvy_device *device) {
   if (!is_now(device, "compile") && !is_now(device, "wait") && !is_now(device, "build")) return;
-  const cvy_phase before = watch->phase(watch->user, CVY_PHASE_COMPILING);
+  const cvy_phase before = observer->phase(observer->user, CVY_PHASE_COMPILING);
   while (is_now(device, "compile")) burn(1);
   while (is_now(device, "wait")) pause();
   burn(1.5);
-  watch->phase(watch->user, before);
+  observer->phase(observer->user, before);
 }
 
 /* The tracer ends when nobody is left to hold. */
@@ -234,7 +234,7 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   if (strcmp(device->action, "steps") == 0 && device->commands >= device->when)
     for (int i = 0; i < 10; ++i) {
       usleep(200000);
-      watch->progress(watch->user, 0);
+      observer->progress(observer->user, 0);
     }
   if (!device->fault || device->fault > ticket) return CONVOY_OK;
   if (fault) *fault = device->fault;
@@ -362,8 +362,8 @@ static const char *last_error(void) {
   return sentence;
 }
 
-static void set_watch(const cvy_engine_watch *new) {
-  watch = new;
+static void set_observer(const cvy_engine_observer *new) {
+  observer = new;
 }
 
 static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
@@ -373,7 +373,7 @@ static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 
 const cvy_module *cvy_module_entry(void) {
-  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_watch, start_in};
+  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_observer, start_in};
   const char *build_id = getenv("FAKE_BUILD_ID");
   module.build_id = build_id ? build_id : cvy_build_id;
   return &module;

@@ -235,8 +235,8 @@ static void test_wrong_setting_is_named(void **state) {
 
 /* ------------------------------------------------------------------------ unkillable */
 
-static void no_signal(int watch, int number) {
-  (void)watch;
+static void no_signal(int pidfd, int number) {
+  (void)pidfd;
   (void)number;
 }
 

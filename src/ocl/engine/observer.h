@@ -5,7 +5,7 @@
 
 #include "backend.h"
 
-void observer_set(const cvy_engine_watch *observer);
+void observer_set(const cvy_engine_observer *observer);
 /* Another phase begins; returns the one before. */
 cvy_phase observer_phase(cvy_phase phase);
 /* Tells how far the device is. */
