@@ -287,8 +287,8 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
   return status;
 }
 
-/* Through staging goes all that the worker has not mapped: a late answer of a worker that was given
- * up must not land in memory that somebody else sees. */
+/* Through staging goes all that the worker has not mapped: a late answer of a worker that was lost
+ * must not land in memory that somebody else sees. */
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
   cvy_channel *channel = &device->channel;
   const cvy_mapped_part span = cvy_zero_copy_target(channel, to, bytes);

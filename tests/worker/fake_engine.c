@@ -10,7 +10,7 @@
  *   stop    the process is stopped, and carries the command out once it is continued
  *   slow    from this command on, every wait takes 600 ms
  *   steps   from this command on, every wait takes 2 s and shows progress every 200 ms
- *   burn    the command uses the processor and never returns
+ *   spin    the command uses the processor and never returns
  *   compile, wait   it compiles for ever: using the processor, or not
  *   build   it compiles for 1.5 s, using the processor
  * A program that is only to be built is a command too.
@@ -62,7 +62,7 @@ static bool is_now(const cvy_device *device, const char *action) {
   return device->commands == device->when && strcmp(device->action, action) == 0;
 }
 
-static void burn(double seconds) {
+static void spin(double seconds) {
   const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
   while (clock() < end) continue;
 }
@@ -70,9 +70,9 @@ static void burn(double seconds) {
 static void compile(const cvy_device *device) {
   if (!is_now(device, "compile") && !is_now(device, "wait") && !is_now(device, "build")) return;
   const cvy_phase before = observer->phase(observer->user, CVY_PHASE_COMPILING);
-  while (is_now(device, "compile")) burn(1);
+  while (is_now(device, "compile")) spin(1);
   while (is_now(device, "wait")) pause();
-  burn(1.5);
+  spin(1.5);
   observer->phase(observer->user, before);
 }
 
@@ -105,7 +105,7 @@ static void misbehave(const cvy_device *device) {
   while (is_now(device, "hang")) pause();
   if (is_now(device, "traced")) be_traced();
   if (is_now(device, "stop")) raise(SIGSTOP);
-  while (is_now(device, "burn")) burn(1);
+  while (is_now(device, "spin")) spin(1);
   compile(device);
 }
 

@@ -1,5 +1,5 @@
 /* How the worker learns what this thread's engine is busy with: a hung compiler and a hung kernel
- * have different deadlines. Without an observer nothing is told. */
+ * have different deadlines. Without an observer nothing is reported. */
 #ifndef CVY_OCL_ENGINE_OBSERVER_H
 #define CVY_OCL_ENGINE_OBSERVER_H
 
