@@ -1,4 +1,5 @@
-/* The training: epochs, evaluation, checkpoints, and stopping in between without a loss. */
+/* The training: epochs, evaluation, checkpoints, and stopping in between without losing
+ * anything. */
 #ifndef FASHION_TRAIN_H
 #define FASHION_TRAIN_H
 

@@ -2,8 +2,8 @@
 #ifndef CVY_CHANNEL_H
 #define CVY_CHANNEL_H
 
-#include "worker/patience.h"
 #include "worker/peer.h"
+#include "worker/progress_timeout.h"
 
 typedef struct cvy_channel {
   cvy_wire *wire;
@@ -20,7 +20,7 @@ typedef struct cvy_channel {
   convoy_status lost_status;
   char why[256];
   uint64_t completed;           /* when it was lost */
-  bool ended;                   /* the other side has been ended, or given up */
+  bool ended;                   /* the other side has been ended, or abandoned */
   bool left_behind;             /* it is still there */
   size_t mapped;                /* bytes of blocks */
   bool blocks[CVY_WIRE_BLOCKS]; /* numbers in use */

@@ -22,7 +22,7 @@ cvy_mapped_part cvy_zero_copy_target(const cvy_channel *channel, void *to, int64
  * when the call returns. */
 convoy_status cvy_zero_copy_write(cvy_channel *channel, uint64_t id, const cvy_mapped_part *span,
                                   uint64_t *ticket);
-/* Fills a span from `offset` of array `id`. Whatever a worker does that was given up, nothing lands
+/* Fills a span from `offset` of array `id`. Whatever a worker does that was lost, nothing lands
  * there once the call has returned; after a failure the contents are undefined. */
 convoy_status cvy_zero_copy_read(cvy_channel *channel, uint64_t id, int64_t offset,
                                  const cvy_mapped_part *span);

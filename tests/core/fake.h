@@ -49,8 +49,7 @@ typedef struct fake_script {
 
 typedef struct fake_counts {
   int64_t lists, opens, closes, commands, runs, clears, deaths;
-  int64_t builds[CONVOY_DIRECTIONS]; /* asked for; by compile workers, which have devices of their
-                                        own */
+  int64_t builds[CONVOY_DIRECTIONS]; /* asked for, by compile workers, on devices of their own */
   int64_t arrays;                    /* alive on all devices */
   int64_t host_blocks;               /* alive */
   int64_t copies;                    /* fetched and not collected */

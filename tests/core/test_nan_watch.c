@@ -1,4 +1,5 @@
-/* The NaN watch: the first value that is not finite is told once, with its place. Off normally. */
+/* The NaN watch: the first value that is not finite is told once, with its place; off by
+ * default. */
 #include <math.h>
 #include <string.h>
 

@@ -61,7 +61,7 @@ convoy_status cvy_values_new(const cvy_store *store, float **out);
 void cvy_values_drop(const cvy_store *store, float *values);
 /* The host has the values now: the store owns them and its history ends. */
 void cvy_store_publish(cvy_store *store, float *values);
-/* Gives up the device copy. */
+/* Releases the device copy. */
 void cvy_store_leave_device(cvy_store *store);
 
 /* Stores whose device copy was written by command `first` or later lose it; with failover off those

@@ -46,7 +46,8 @@ typedef struct cvy_fault_table {
   int32_t skipped; /* lines that were no entries */
 } cvy_fault_table;
 
-#define CVY_FAULT_TABLE_TEXT ((size_t)CVY_FAULT_ENTRIES * 1024 + 64) /* any file fits */
+/* Bytes that hold any file. */
+#define CVY_FAULT_TABLE_TEXT ((size_t)CVY_FAULT_ENTRIES * 1024 + 64)
 
 /* Reads a whole file's text. Lines that are no entries are counted and skipped; a text that does
  * not begin with the version line gives none and counts as one; what does not fit is left out. */

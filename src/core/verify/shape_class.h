@@ -1,5 +1,5 @@
 /* Shape classes: problems that run through the same paths of an algorithm, closely enough that
- * trust in one, or a fault of one, says something about the others. */
+ * a right result of one, or a fault, says something about the others. */
 #ifndef CVY_SHAPE_CLASS_H
 #define CVY_SHAPE_CLASS_H
 

@@ -1,7 +1,7 @@
 /* One wait for the other side: how long it has been without progress, not counting the time in
  * which nothing could be expected. */
-#ifndef CVY_PATIENCE_H
-#define CVY_PATIENCE_H
+#ifndef CVY_PROGRESS_TIMEOUT_H
+#define CVY_PROGRESS_TIMEOUT_H
 
 #include "worker/deadline.h"
 #include "worker/meter.h"
@@ -13,7 +13,7 @@ typedef struct cvy_progress {
   bool first_run;
 } cvy_progress;
 
-typedef struct cvy_patience {
+typedef struct cvy_progress_timeout {
   cvy_deadlines *deadlines;
   double *budget;      /* the call's, as in cvy_meter */
   const char *what;    /* is waited for: "the result" */
@@ -28,13 +28,13 @@ typedef struct cvy_patience {
   double looked;          /* when /proc was read */
   double unlooked;        /* seconds counted since then */
   double cpu_seconds;
-} cvy_patience;
+} cvy_progress_timeout;
 
-void cvy_patience_begin(cvy_patience *patience, const cvy_progress *now);
+void cvy_progress_timeout_begin(cvy_progress_timeout *timeout, const cvy_progress *now);
 /* Called again and again, at short intervals. ERR_DEADLINE with a sentence that says what
  * was waited for, how long, and what the worker was doing. */
-convoy_status cvy_patience_check(cvy_patience *patience, const cvy_progress *now);
+convoy_status cvy_progress_timeout_check(cvy_progress_timeout *timeout, const cvy_progress *now);
 /* The wait is over, and was not in vain. */
-void cvy_patience_end(cvy_patience *patience);
+void cvy_progress_timeout_end(cvy_progress_timeout *timeout);
 
 #endif

@@ -54,7 +54,7 @@ static void test_overloaded_machine(void **state) {
     if (hogs[i] != 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(HOG_SECONDS);
-    for (volatile int burn = 0;;) ++burn;
+    for (volatile int spin = 0;;) ++spin;
   }
   check_patient("build:1", 0);
   for (int i = 0; i < HOGS; ++i) {
