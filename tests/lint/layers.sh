@@ -22,7 +22,7 @@ src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
 src/core/state | convoy/ base/ os/ core/state/
-src/core/faults | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choose.h core/tune/params.h core/verify/shape_class.h
+src/core/faults | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choices.h core/tune/choose.h core/tune/params.h core/verify/shape_class.h
 src/core/verify | convoy/ base/ os/ conv/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
 src/core/tune  | convoy/ base/ os/ conv/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
 src/core/exec  | convoy/ base/ os/ conv/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h

@@ -120,8 +120,8 @@ def product_seconds(device, launch, per_group, moved, tile, line):
 
 
 def winograd_seconds(device, launch, options, line):
-    """winograd_product: tiles are whole, and a slice is terms of the sum. Both operands come from memory
-    once for each tile of the other, of which neighbouring work-groups share most."""
+    """winograd_product: tiles are whole, and a slice is terms of the sum. Both operands come from
+    memory once for each tile of the other, of which neighbouring work-groups share most."""
     tile, length, groups = (options["BM"], options["BN"]), launch["slice_length"], launch["groups"]
     moved = 4.0 * groups * (math.prod(tile) + tile[1] * length)
     return product_seconds(device, launch, math.prod(tile) * length, moved,
@@ -139,7 +139,8 @@ def moved_floats(launch, options):
         "winograd_weights": 9 + points,
         "winograd_output": launch["slices"] * points + tile,
         "winograd_filter": launch["slices"] * points + 9,
-        "winograd_filter_shared": (launch["slices"] * points + 9) / max(launch["items_per_result"], 1),
+        "winograd_filter_shared": (launch["slices"] * points + 9)
+        / max(launch["items_per_result"], 1),
     }.get(launch["kernel"], 2)
 
 
