@@ -1,4 +1,4 @@
-"""The JSON lines that `convoy bench --json` and `convoy report` write, and whether they are all there."""
+"""JSON lines as `convoy bench --json` and `convoy report` write them, and whether all are there."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 
 
 def read(path):
-    """The lines as dictionaries; what is not JSON is passed over, so a report can be given as it is."""
+    """The lines as dictionaries; what is not JSON is passed over, so a report is taken as it is."""
     lines = []
     with open(path, encoding="utf-8") as file:
         for text in file:
@@ -28,7 +28,7 @@ def why_incomplete(lines):
 
 
 def read_whole(path):
-    """The lines of a file from which sums are made: of a part they would look better than they are."""
+    """The lines of a file that sums are made of; those of a part look better than they are."""
     lines = read(path)
     why = why_incomplete(lines)
     if why:

@@ -5,8 +5,9 @@
     python3 bench/compare_cudnn.py now.json bench/shapes/*.csv
 
 Both on the same machine, one after the other. cuDNN works in float32 (TF32 off) on NCHW tensors, in
-its benchmark mode; calls are recorded in a CUDA graph and replayed, so that the framework's own time
-does not count. A sample is at least 2 ms of back-to-back calls with one wait; the median of 20 counts.
+its benchmark mode; calls are recorded in a CUDA graph and replayed, so that the framework's own
+time does not count. A sample is at least 2 ms of back-to-back calls with one wait; the median of 20
+counts.
 Printed are the sums of a table, each layer times its count, and the layers below --floor.
 """
 
@@ -63,7 +64,8 @@ def layer_times(row: dict[str, str], samples: int) -> dict[str, float]:
     backward = lambda mask: torch.ops.aten.convolution_backward(
         dy, x, w, None, stride, padding, dilation, False, [0, 0], size["groups"], mask
     )
-    calls = (forward, lambda: backward([True, False, False]), lambda: backward([False, True, False]))
+    data, weights = [True, False, False], [False, True, False]
+    calls = (forward, lambda: backward(data), lambda: backward(weights))
     return {name: milliseconds(call, samples) for name, call in zip(PASSES, calls)}
 
 
@@ -88,7 +90,8 @@ def compare(path: Path, ours: dict, arguments) -> None:
                 slow.append(f"    {row['name']} {name}: {mine:.3f} ms, cuDNN {theirs:.3f}")
     mine, theirs = (sum(sums[name][i] for name in PASSES) for i in (0, 1))
     parts = "  ".join(f"{name} {a:.2f}/{b:.2f}" for name, (a, b) in sums.items())
-    print(f"{path.stem:20} {parts}  sum {mine:.2f}/{theirs:.2f} ms  cuDNN/Convoy {theirs / mine:.2f}")
+    ratio = theirs / mine
+    print(f"{path.stem:20} {parts}  sum {mine:.2f}/{theirs:.2f} ms  cuDNN/Convoy {ratio:.2f}")
     print("\n".join(slow), end="\n" if slow else "")
 
 

@@ -2,7 +2,7 @@
 """Compares Convoy's CPU engine with PyTorch's CPU convolution, layer by layer, in one process.
 
     PYTHONPATH=bindings/python CONVOY_LIBRARY=build/release/libconvoy.so \\
-        bench/compare_torch.py                            # the four tables that have figures to reach
+        bench/compare_torch.py                            # four tables with figures to reach
         bench/compare_torch.py --tables yolov8n_b4 --only 1x1 --passes forward
         bench/compare_torch.py --channels-last            # PyTorch gets NHWC tensors
         bench/compare_torch.py --isa avx2                 # both restricted to AVX2
@@ -15,8 +15,8 @@ timed), as in a training step where two thread pools share the processors.
 
 Both libraries use the same number of threads and existing memory: outputs of Convoy are allocated
 once, and the script starts itself again with an allocator that keeps freed memory
-(MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_), without which PyTorch pays page faults on each fresh
-output. OpenMP threads wait passively (OMP_WAIT_POLICY).
+(MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_), without which PyTorch pays page faults on each
+fresh output. OpenMP threads wait passively (OMP_WAIT_POLICY).
 
 Where other work shares the processors, --processor-time --threads 1 compares the processor time of
 both instead: what others take is not in it, though what they do to caches and memory is.
@@ -217,7 +217,8 @@ def measure(modules: Any, context: Any, layer: Layer, direction: str, options: A
 def show(result: Result) -> None:
     print(
         f"{result.layer.name:24} x{result.layer.count:<2} {result.direction:16} "
-        f"{result.mode:11} {result.algorithm:17} {result.torch_seconds * 1e3:9.3f} {result.convoy_seconds * 1e3:9.3f} "
+        f"{result.mode:11} {result.algorithm:17} "
+        f"{result.torch_seconds * 1e3:9.3f} {result.convoy_seconds * 1e3:9.3f} "
         f"{result.ratio:6.2f} {result.flops / result.torch_seconds * 1e-9:8.1f} "
         f"{result.flops / result.convoy_seconds * 1e-9:8.1f}",
         flush=True,
@@ -287,7 +288,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--tables", nargs="+", default=list(FIGURES), metavar="NAME", help="of bench/shapes"
     )
-    parser.add_argument("--shapes", nargs="+", default=[], metavar="FILE", help="CSV tables instead")
+    parser.add_argument(
+        "--shapes", nargs="+", default=[], metavar="FILE", help="CSV tables instead"
+    )
     parser.add_argument("--passes", type=words_of(PASSES), default=PASSES, help="comma-separated")
     parser.add_argument("--modes", type=words_of(MODES), default=MODES, help="comma-separated")
     parser.add_argument("--only", default="", metavar="REGEX", help="layers whose name it matches")

@@ -1,7 +1,8 @@
 /* Whether a driver compiles in parallel: the same number of programs one after the other, by
  * threads of one process in one context, and by processes. The programs are Convoy's matrix
  * product, made distinct. Empty or disable the driver's own cache first: CUDA_CACHE_DISABLE=1,
- * POCL_KERNEL_CACHE=0. Usage: compilers [PART OF A DEVICE'S NAME] */
+ * POCL_KERNEL_CACHE=0.
+ * Usage: compilers [PART OF A DEVICE'S NAME] */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "progress.h"
-#include "shapes.h"
+#include "common/call.h"
+#include "common/clock.h"
+#include "common/shapes.h"
 
 typedef struct pass {
   problem about;

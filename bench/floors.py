@@ -4,9 +4,9 @@
     python3 bench/floors.py bench/results/2026-11-22-h200.json
 
 The floor of a layer is the larger of its arithmetic (operations of the direct convolution, two per
-multiply-add, over the measured peak) and its traffic (each operand once, over the measured copy rate).
-Layers are weighed with their `count`. Those with a floor of LARGE and more stand apart: below it, what a
-launch costs is most of the time.
+multiply-add, over the measured peak) and its traffic (each operand once, over the measured copy
+rate). Layers are weighed with their `count`. Those with a floor of LARGE and more stand apart:
+below it, what a launch costs is most of the time.
 """
 
 from __future__ import annotations

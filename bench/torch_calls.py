@@ -109,8 +109,9 @@ def main():
     options = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(options.threads)
-    print("| shape | route | forward: plain us | Convoy us | ratio | with backward: plain us | Convoy us |"
-          " ratio | taken |\n|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    print("| shape | route | forward: plain us | Convoy us | ratio |"
+          " with backward: plain us | Convoy us | ratio | taken |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|")
     for shape in SHAPES:
         for route in convoy.torch.ROUTES:
             line(shape, route, options)

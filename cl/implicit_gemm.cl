@@ -101,12 +101,15 @@ static int axis_shift(int tap, int stride, int pad, int dilation, int first) {
 #define RESULT(in, out) in
 #endif
 
-/* A phase is known by its first position. Of the columns that an item loads it is known where their
- * tap 0 lies in the source, as a position and as an index. A step of the sum is one block of
- * channels at one tap. */
+/* A phase is known by its first position; its extents are how many positions it has on each axis.
+ * Of the columns that an item loads it is known where their tap 0 lies in the source, as a position
+ * and as an index. A step of the sum is one block of channels at one tap. */
 typedef struct phase {
   int z, h, w;
 } phase;
+typedef struct phase_extents {
+  int z, h, w;
+} phase_extents;
 typedef struct loaded_columns {
   int z[B_UNITS], h[B_UNITS], w[B_UNITS], from[B_UNITS];
 } loaded_columns;
@@ -206,6 +209,53 @@ static void keep_source(const load *loaded, uint inside, int row0, int end, int 
   }
 }
 
+/* Stores the results of an item, finished by bias and activation. `out` begins at the slice. */
+static void store_results(conv_args args, global const float *bias, phase first,
+                          phase_extents extent, int row0, int column0, int group, int item,
+                          const float4 *sum, global float *out) {
+  int vh = RESULT(args.ih, args.oh), vw = RESULT(args.iw, args.ow);
+  int out_volume = RESULT(args.iz, args.oz) * vh * vw, out_channels = RESULT(args.c, args.k);
+  int column_count = args.n * extent.z * extent.h * extent.w;
+#pragma unroll
+  for (int j = 0; j < FRAGMENTS; j++) {
+    int left = column0 + tile_column(item, j);
+#if STORE_FOURS
+    if (left < column_count) {
+      int n = left / out_volume;
+      int to = (n * out_channels + group * args.rows) * out_volume + left % out_volume;
+#pragma unroll
+      for (int i = 0; i < TM; i++) {
+        int row = row0 + tile_row(item, i);
+        if (row < args.rows) {
+          store_four(args, bias, out, to + row * out_volume, group * args.rows + row,
+                     sum[i * FRAGMENTS + j]);
+        }
+      }
+    }
+#else
+#pragma unroll
+    for (int component = 0; component < 4; component++) {
+      int at = left + component;
+      if (at < column_count) {
+        int w = axis_output(at % extent.w, args.sw, first.w);
+        int h = axis_output(at / extent.w % extent.h, args.sh, first.h);
+        int z = axis_output(at / extent.w / extent.h % extent.z, args.sz, first.z);
+        int n = at / extent.w / extent.h / extent.z;
+        int to = n * out_channels * out_volume + (z * vh + h) * vw + w;
+#pragma unroll
+        for (int i = 0; i < TM; i++) {
+          int row = row0 + tile_row(item, i), channel = group * args.rows + row;
+          float4 v = sum[i * FRAGMENTS + j];
+          if (row < args.rows) {
+            store(args, bias, out, to + channel * out_volume, channel, component_of(v, component));
+          }
+        }
+      }
+    }
+#endif
+  }
+}
+
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     conv_args given, global const float *restrict source, global const float *restrict packed,
     global const float *restrict bias, global float *restrict out) {
@@ -225,16 +275,16 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   first.z = index / phases_w / phases_h % phases_z;
   int slice = index / phases_w / phases_h / phases_z;
 
-  int qz = axis_extent(args.iz, args.oz, args.sz, first.z);
-  int qh = axis_extent(args.ih, args.oh, args.sh, first.h);
-  int qw = axis_extent(args.iw, args.ow, args.sw, first.w);
-  int column_count = args.n * qz * qh * qw;
+  phase_extents extent;
+  extent.z = axis_extent(args.iz, args.oz, args.sz, first.z);
+  extent.h = axis_extent(args.ih, args.oh, args.sh, first.h);
+  extent.w = axis_extent(args.iw, args.ow, args.sw, first.w);
+  int column_count = args.n * extent.z * extent.h * extent.w;
   if (column0 >= column_count) return;
 
   int uh = SOURCE(args.ih, args.oh), uw = SOURCE(args.iw, args.ow);
   int source_volume = SOURCE(args.iz, args.oz) * uh * uw;
-  int vh = RESULT(args.ih, args.oh), vw = RESULT(args.iw, args.ow);
-  int out_volume = RESULT(args.iz, args.oz) * vh * vw;
+  int out_volume = RESULT(args.iz, args.oz) * RESULT(args.ih, args.oh) * RESULT(args.iw, args.ow);
   int source_channels = SOURCE(args.c, args.k), out_channels = RESULT(args.c, args.k);
 
   source += (size_t)args.a_at * CONV_ALIGN;
@@ -249,10 +299,10 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
 #pragma unroll
   for (int j = 0; j < B_UNITS; j++) {
     int at = column0 + (item % UNITS + j * ITEMS) * LOAD_WIDTH;
-    int n = at / qw / qh / qz;
-    column.z[j] = axis_source(at / qw / qh % qz, args.sz, args.pz);
-    column.h[j] = axis_source(at / qw % qh, args.sh, args.ph);
-    column.w[j] = at < column_count ? axis_source(at % qw, args.sw, args.pw) : NOWHERE;
+    int n = at / extent.w / extent.h / extent.z;
+    column.z[j] = axis_source(at / extent.w / extent.h % extent.z, args.sz, args.pz);
+    column.h[j] = axis_source(at / extent.w % extent.h, args.sh, args.ph);
+    column.w[j] = at < column_count ? axis_source(at % extent.w, args.sw, args.pw) : NOWHERE;
     column.from[j] = (n * source_channels + group * args.depth + b_row0) * source_volume +
                      (column.z[j] * uh + column.h[j]) * uw + column.w[j];
   }
@@ -293,42 +343,5 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     }
   }
 
-#pragma unroll
-  for (int j = 0; j < FRAGMENTS; j++) {
-    int left = column0 + tile_column(item, j);
-#if STORE_FOURS
-    if (left < column_count) {
-      int n = left / out_volume;
-      int to = (n * out_channels + group * args.rows) * out_volume + left % out_volume;
-#pragma unroll
-      for (int i = 0; i < TM; i++) {
-        int row = row0 + tile_row(item, i);
-        if (row < args.rows) {
-          store_four(args, bias, out, to + row * out_volume, group * args.rows + row,
-                     sum[i * FRAGMENTS + j]);
-        }
-      }
-    }
-#else
-#pragma unroll
-    for (int component = 0; component < 4; component++) {
-      int at = left + component;
-      if (at < column_count) {
-        int w = axis_output(at % qw, args.sw, first.w);
-        int h = axis_output(at / qw % qh, args.sh, first.h);
-        int z = axis_output(at / qw / qh % qz, args.sz, first.z);
-        int n = at / qw / qh / qz;
-        int to = n * out_channels * out_volume + (z * vh + h) * vw + w;
-#pragma unroll
-        for (int i = 0; i < TM; i++) {
-          int row = row0 + tile_row(item, i), channel = group * args.rows + row;
-          float4 v = sum[i * FRAGMENTS + j];
-          if (row < args.rows) {
-            store(args, bias, out, to + channel * out_volume, channel, component_of(v, component));
-          }
-        }
-      }
-    }
-#endif
-  }
+  store_results(args, bias, first, extent, row0, column0, group, item, sum, out);
 }

@@ -215,12 +215,12 @@ typedef struct cvy_backend {
    * the device makes no progress within the backend's own deadlines. */
   convoy_status (*wait)(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                         uint64_t *fault);
-  /* [d] Looks, without waiting, how far the device is, and tells its watch. False: looking again
+  /* [d] Looks, without waiting, how far the device is, and tells its observer. False: looking again
    * would show nothing new before the next command. NULL: it cannot say. */
   bool (*poll)(cvy_device *device);
   /* [d] Makes a faulted device usable again. *emptied becomes true, with any status, if what was on
    * the device is lost: all arrays are gone, tickets go on counting. ERR_DEADLINE: not now (the
-   * budget is spent, or it was started anew too often lately); later calls may ask again.
+   * budget is spent, or it was started anew too often recently); later calls may ask again.
    * ERR_DEVICE: it is gone for good. */
   convoy_status (*clear)(cvy_device *device, bool *emptied);
 
@@ -254,7 +254,7 @@ typedef enum cvy_phase {
 
 /* How the engine tells the worker how it is getting on. Called on the thread that called the
  * engine. */
-typedef struct cvy_engine_watch {
+typedef struct cvy_engine_observer {
   void *user;
   /* Another phase begins; returns the one before, so that it can be restored. */
   cvy_phase (*phase)(void *user, cvy_phase phase);
@@ -262,7 +262,7 @@ typedef struct cvy_engine_watch {
   void (*progress)(void *user, uint64_t ticket);
   /* The newest command runs a kernel for the first time. */
   void (*first_run)(void *user);
-} cvy_engine_watch;
+} cvy_engine_observer;
 
 /* What the module convoy-ocl.so exports as "cvy_module_entry": the OpenCL engine, called by the
  * worker's command loop and by nothing else. The module has its own copy of src/base and src/os,
@@ -274,7 +274,7 @@ typedef struct cvy_module {
   const char *(*last_error)(void);
   void (*set_log)(convoy_log_fn *fn, void *user, convoy_log_level level);
   /* Where the calling thread's devices report; NULL: nowhere. */
-  void (*set_watch)(const cvy_engine_watch *watch);
+  void (*set_observer)(const cvy_engine_observer *observer);
   void (*start_in)(const char *folder); /* where relative names begin; before a device is opened */
 } cvy_module;
 typedef const cvy_module *cvy_module_entry_fn(void);

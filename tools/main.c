@@ -1,8 +1,10 @@
 /* The tool `convoy`: finds the subcommand in a table and runs it. */
+#include <stdio.h>
 #include <string.h>
 
+#include "commands.h"
+#include "common/exit_status.h"
 #include "convoy/convoy.h"
-#include "tool.h"
 
 typedef struct command {
   const char *name;
@@ -24,9 +26,8 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *out) {
   fputs("usage: convoy COMMAND [OPTION...]\n\ncommands:\n", out);
-  for (int i = 0; i < COMMANDS; i++) {
+  for (int i = 0; i < COMMANDS; i++)
     fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-  }
   fputs(
       "\n"
       "  convoy COMMAND --help   options of one command, with examples\n"
@@ -55,8 +56,7 @@ int main(int argc, char **argv) {
     printf("convoy %s\n", convoy_version());
     return EXIT_FINE;
   }
-  for (int i = 0; i < COMMANDS; i++) {
+  for (int i = 0; i < COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
-  }
   return usage_error(argv[1], "there is no such command");
 }

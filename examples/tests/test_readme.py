@@ -27,7 +27,8 @@ def main(program):
     for file in "examples/first.c", "examples/first.py":
         if (ROOT / file).read_text(encoding="utf-8") not in shown_programs():
             faults.append(f"README.md does not show {file} as it is")
-    output = subprocess.run([program], capture_output=True, text=True, timeout=60, check=True).stdout
+    done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=True)
+    output = done.stdout
     if not output.startswith("y[0][0][1][1] = 9, by "):
         faults.append(f"examples/first.c printed {output!r}")
     print("\n".join(faults) or output)

@@ -83,7 +83,10 @@ class TrainFashion(unittest.TestCase):
 
     def run_program(self, *arguments, device="cpu", status=0):
         done = subprocess.run(
-            self.command("--device", device, *arguments), capture_output=True, text=True, timeout=280
+            self.command("--device", device, *arguments),
+            capture_output=True,
+            text=True,
+            timeout=280,
         )
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr

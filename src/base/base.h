@@ -69,8 +69,8 @@ bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);
 /* ERR_MEMORY with both numbers where the calling thread's stack has less left. */
 convoy_status cvy_stack_check(const char *function);
 
-/* What structs that have grown were in the first header: programs built with it pass so many bytes.
- */
+/* What structs that have grown were in the first header: programs built with it pass so many
+ * bytes. */
 enum {
   CVY_FIRST_OPTIONS = offsetof(convoy_options, device_wait_budget),
   CVY_FIRST_HEALTH = offsetof(convoy_health, deadlines_missed)

@@ -90,7 +90,7 @@ struct convoy_context {
 
 /* A closed context with one reference and a fresh lock, or NULL. */
 convoy_context *cvy_pool_take(void);
-/* Gives up a reference; the last one makes the context available to cvy_pool_take. */
+/* Drops a reference; the last one makes the context available to cvy_pool_take. */
 void cvy_pool_drop(convoy_context *context);
 
 /* ------------------------------------------------------------------------------- context.c */

@@ -19,7 +19,7 @@ void cvy_tensor_free(convoy_tensor *tensor);
 convoy_status cvy_tensor_write(convoy_tensor *tensor, const float *values, int64_t count);
 convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t count);
 convoy_status cvy_tensor_commit(convoy_tensor *tensor);
-/* Takes over the caller's reference to `store` and gives up the old one. */
+/* Takes over the caller's reference to `store` and drops the old one. */
 void cvy_tensor_swap(convoy_tensor *tensor, cvy_store *store);
 /* Waits for everything enqueued. */
 convoy_status cvy_sync(convoy_context *context);

@@ -11,8 +11,8 @@
 
 #include "os/os.h"
 
-/* Seconds. A clock that is set right only after the start stamps what is written before too early.
- */
+/* Seconds. A clock that is set right only after the start stamps what is written before too
+ * early. */
 enum { CLOCK_ERROR = 300 };
 
 static void note_alive(cvy_past_boot *boot, int64_t time) {

@@ -29,7 +29,7 @@ typedef struct cvy_os_seam {
   double (*clock)(void);            /* as cvy_clock: stands still while the machine sleeps */
   double (*clock_with_sleep)(void); /* seconds; goes on */
   bool (*look)(int pid, cvy_process_look *out); /* false: cannot be seen */
-  void (*signal)(int watch, int number);        /* to the process of a pidfd */
+  void (*signal)(int pidfd, int number);        /* to the process of a pidfd */
 } cvy_os_seam;
 extern cvy_os_seam cvy_os;
 
@@ -110,8 +110,8 @@ convoy_status cvy_state_path(const char *part, const char *file, char *path, siz
 convoy_status cvy_tune_path(char *path, size_t size);
 
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
-/* Folder `part` of what is installed in share/convoy: beside the library or one or two folders up.
- */
+/* Folder `part` of what is installed in share/convoy: beside the library or one or two folders
+ * up. */
 bool cvy_share_folder(const char *part, char *path, size_t size);
 
 /* -------------------------------------------------------------------------- listing.c */
@@ -183,8 +183,8 @@ typedef struct cvy_doorbell {
 
 uint32_t cvy_doorbell_seen(cvy_doorbell *bell);
 void cvy_doorbell_ring(cvy_doorbell *bell);
-/* Whether it rings within so many seconds, awake: leaves the processor to everybody else meanwhile.
- */
+/* Whether it rings within so many seconds, awake: leaves the processor to everybody else
+ * meanwhile. */
 bool cvy_doorbell_linger(const cvy_doorbell *bell, uint32_t seen, double seconds);
 /* Returns after a ring, a signal or `seconds` (negative: no limit); the caller looks again. */
 void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds);
@@ -208,7 +208,7 @@ int cvy_process_id(void);
 
 typedef struct cvy_process {
   int pid;
-  int watch; /* pidfd */
+  int pidfd;
 } cvy_process;
 
 /* Starts a program in a session of its own, environment unchanged, signals at their defaults; it
@@ -219,18 +219,18 @@ convoy_status cvy_process_start(const char *path, char *const argv[], int fd, cv
 /* Waits at most `seconds` for its end and reaps it; true if it has ended, with a half-sentence such
  * as "was killed by signal 9 (Killed)" in `how`. */
 bool cvy_process_ended(cvy_process *process, double seconds, char *how, size_t size);
-/* SIGABRT, then SIGKILL, waiting at most `patience` seconds after each; false: it did not die. */
-bool cvy_process_kill(cvy_process *process, double patience);
+/* SIGABRT, then SIGKILL, waiting at most `seconds` seconds after each; false: it did not die. */
+bool cvy_process_kill(cvy_process *process, double seconds);
 /* Forgets a process that has ended or will not. */
 void cvy_process_drop(cvy_process *process);
 /* In the program started: closes what it inherited besides stdin, stdout, stderr and its fd. */
 void cvy_process_close_others(void);
 
 /* A descriptor for the life of process `pid`, -1 if it is not there, and waiting for its end. */
-int cvy_process_watch(int pid);
+int cvy_process_pidfd(int pid);
 /* False: only the other end of `socket` was closed. A program that replaces itself (exec) keeps its
  * number, but not its descriptors. */
-bool cvy_process_watch_end(int watch, int socket);
+bool cvy_process_await_end(int pidfd, int socket);
 
 /* ----------------------------------------------------------------------------- thread.c */
 

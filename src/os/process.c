@@ -22,12 +22,12 @@ int cvy_process_id(void) {
   return (int)getpid();
 }
 
-int cvy_process_watch(int pid) {
+int cvy_process_pidfd(int pid) {
   return cvy_fd_above((int)syscall(SYS_pidfd_open, pid, 0));
 }
 
-static bool ends_within(int watch, double seconds) {
-  struct pollfd wait = {.fd = watch, .events = POLLIN};
+static bool ends_within(int pidfd, double seconds) {
+  struct pollfd wait = {.fd = pidfd, .events = POLLIN};
   double end = cvy_clock() + seconds;
   int got;
   do {
@@ -41,10 +41,10 @@ static bool ends_within(int watch, double seconds) {
 /* A process that ends closes its descriptors some time before it counts as ended. */
 #define ENDING_SECONDS 1.0
 
-bool cvy_process_watch_end(int watch, int socket) {
-  struct pollfd waits[] = {{.fd = watch, .events = POLLIN}, {.fd = socket}}; /* POLLHUP only */
+bool cvy_process_await_end(int pidfd, int socket) {
+  struct pollfd waits[] = {{.fd = pidfd, .events = POLLIN}, {.fd = socket}}; /* POLLHUP only */
   while (poll(waits, 2, -1) < 0 && errno == EINTR) continue;
-  return ends_within(watch, ENDING_SECONDS);
+  return ends_within(pidfd, ENDING_SECONDS);
 }
 
 /* Also for those that the program keeps to itself. */
@@ -80,21 +80,21 @@ convoy_status cvy_process_start(const char *path, char *const argv[], int fd, cv
   pid_t pid;
   int error = spawn(path, argv, fd, &pid);
   if (error) return cvy_fail(CONVOY_ERR_DEVICE, "cannot start %s: %s", path, strerror(error));
-  int watch = cvy_process_watch((int)pid);
-  if (watch < 0) {
+  int pidfd = cvy_process_pidfd((int)pid);
+  if (pidfd < 0) {
     error = errno;
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     return cvy_fail(CONVOY_ERR_DEVICE, "cannot watch process %d: %s", (int)pid, strerror(error));
   }
-  *out = (cvy_process){(int)pid, watch};
+  *out = (cvy_process){(int)pid, pidfd};
   return CONVOY_OK;
 }
 
-static void say_how(int watch, char *how, size_t size) {
+static void say_how(int pidfd, char *how, size_t size) {
   siginfo_t info = {0};
   cvy_text text = cvy_text_in(how, size);
-  if (waitid((idtype_t)P_PIDFD, (id_t)watch, &info, WEXITED) != 0 || info.si_pid == 0)
+  if (waitid((idtype_t)P_PIDFD, (id_t)pidfd, &info, WEXITED) != 0 || info.si_pid == 0)
     cvy_text_add(&text, "ended"); /* the host program has reaped it */
   else if (info.si_code == CLD_EXITED)
     cvy_text_add(&text, "exited with status %d", info.si_status);
@@ -103,23 +103,23 @@ static void say_how(int watch, char *how, size_t size) {
 }
 
 bool cvy_process_ended(cvy_process *process, double seconds, char *how, size_t size) {
-  if (!ends_within(process->watch, seconds)) return false;
-  say_how(process->watch, how, size);
+  if (!ends_within(process->pidfd, seconds)) return false;
+  say_how(process->pidfd, how, size);
   return true;
 }
 
-bool cvy_process_kill(cvy_process *process, double patience) {
-  static const int ladder[] = {SIGABRT, SIGKILL};
+bool cvy_process_kill(cvy_process *process, double seconds) {
+  static const int signals[] = {SIGABRT, SIGKILL};
   char how[64];
-  for (size_t i = 0; i < CVY_COUNT(ladder); ++i) {
-    cvy_os.signal(process->watch, ladder[i]);
-    if (cvy_process_ended(process, patience, how, sizeof how)) return true;
+  for (size_t i = 0; i < CVY_COUNT(signals); ++i) {
+    cvy_os.signal(process->pidfd, signals[i]);
+    if (cvy_process_ended(process, seconds, how, sizeof how)) return true;
   }
   return false;
 }
 
 void cvy_process_drop(cvy_process *process) {
-  if (process->watch >= 0) close(process->watch);
+  if (process->pidfd >= 0) close(process->pidfd);
   *process = (cvy_process){0, -1};
 }
 

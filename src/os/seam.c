@@ -14,8 +14,8 @@ static double clock_with_sleep(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* State and processor time: the fields behind the name, which may itself hold blanks and brackets.
- */
+/* State and processor time: the fields behind the name, which may itself hold blanks and
+ * brackets. */
 static bool read_stat(int pid, cvy_process_look *out) {
   char path[32];
   unsigned long user, kernel;
@@ -46,8 +46,8 @@ static bool look(int pid, cvy_process_look *out) {
   return true;
 }
 
-static void send_signal(int watch, int number) {
-  syscall(SYS_pidfd_send_signal, watch, number, NULL, 0);
+static void send_signal(int pidfd, int number) {
+  syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0);
 }
 
 cvy_os_seam cvy_os = {cvy_clock, clock_with_sleep, look, send_signal};

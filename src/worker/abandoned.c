@@ -19,7 +19,7 @@ static int64_t total;
 void cvy_abandon(const cvy_peer *peer, const cvy_shared *ring, int64_t bytes) {
   abandoned *new = malloc(sizeof *new);
   pthread_mutex_lock(&lock);
-  ++total;
+  total++;
   if (new) {
     *new = (abandoned){all, *peer, *ring, bytes};
     all = new;

@@ -20,19 +20,19 @@ static convoy_status lost(const cvy_channel *channel) {
 }
 
 /* Ends the other side, or finds that it does not end. */
-static void end_peer(cvy_channel *channel, double patience) {
+static void end_peer(cvy_channel *channel, double seconds) {
   cvy_peer *peer = &channel->peer;
   atomic_store(&channel->wire->leave, 1);
   cvy_doorbell_ring(&channel->wire->work);
   channel->ended = true;
-  channel->left_behind = !cvy_peer_end(peer, channel->wire, patience, channel->budget);
+  channel->left_behind = !cvy_peer_end(peer, channel->wire, seconds, channel->budget);
   if (!channel->left_behind) return;
   cvy_log(CONVOY_LOG_WARNING, "worker %s %d does not end; abandoned",
           peer->is_thread ? "thread of process" : "process",
           peer->is_thread ? cvy_process_id() : peer->process.pid);
 }
 
-static convoy_status give_up(cvy_channel *channel, convoy_status status, const char *why) {
+static convoy_status lose(cvy_channel *channel, convoy_status status, const char *why) {
   cvy_text_copy(channel->why, sizeof channel->why, why);
   channel->lost_status = status;
   channel->by_accident |= status == CONVOY_ERR_IO;
@@ -44,54 +44,55 @@ static convoy_status give_up(cvy_channel *channel, convoy_status status, const c
 }
 
 /* The other side was found gone; `how` it went. */
-static convoy_status bury(cvy_channel *channel, const char *how) {
+static convoy_status lose_gone(cvy_channel *channel, const char *how) {
   channel->by_accident = true;
-  return give_up(channel, CONVOY_ERR_DEVICE, how);
+  return lose(channel, CONVOY_ERR_DEVICE, how);
 }
 
 void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *why) {
-  if (!channel->lost) give_up(channel, status, why);
+  if (!channel->lost) lose(channel, status, why);
 }
 
 /* -------------------------------------------------------------------------- waiting */
 
 static cvy_progress progress_of(const cvy_channel *channel) {
   const cvy_wire *wire = channel->wire;
-  const uint64_t completed = atomic_load(&wire->completed);
+  uint64_t completed = atomic_load(&wire->completed);
   return (cvy_progress){.moved = completed + atomic_load(&wire->taken) + atomic_load(&wire->pulse),
                         .phase = cvy_wire_get_phase(wire),
                         .first_run = atomic_load(&wire->first_run) > completed};
 }
 
-static cvy_patience patience_of(cvy_channel *channel, const char *what) {
+static cvy_progress_timeout timeout_for(cvy_channel *channel, const char *what) {
   const cvy_peer *peer = &channel->peer;
-  cvy_patience patience = {.deadlines = channel->deadlines,
-                           .budget = channel->budget,
-                           .what = what,
-                           .worker = peer->is_thread ? cvy_process_id() : peer->process.pid,
-                           .worker_is_self = peer->is_thread,
-                           .on_processor = channel->on_processor};
+  cvy_progress_timeout timeout = {.deadlines = channel->deadlines,
+                                  .budget = channel->budget,
+                                  .what = what,
+                                  .worker = peer->is_thread ? cvy_process_id() : peer->process.pid,
+                                  .worker_is_self = peer->is_thread,
+                                  .on_processor = channel->on_processor};
   const cvy_progress now = progress_of(channel);
-  cvy_patience_begin(&patience, &now);
-  return patience;
+  cvy_progress_timeout_begin(&timeout, &now);
+  return timeout;
 }
 
 /* Whether the other side is gone, or has had its time. */
-static convoy_status check_peer(cvy_channel *channel, cvy_patience *patience) {
+static convoy_status check_peer(cvy_channel *channel, cvy_progress_timeout *timeout) {
   char why[sizeof channel->why];
-  if (cvy_peer_gone(&channel->peer, channel->wire, 0, why, sizeof why)) return bury(channel, why);
+  if (cvy_peer_gone(&channel->peer, channel->wire, 0, why, sizeof why))
+    return lose_gone(channel, why);
   const cvy_progress now = progress_of(channel);
-  const convoy_status status = cvy_patience_check(patience, &now);
+  const convoy_status status = cvy_progress_timeout_check(timeout, &now);
   if (!status) return CONVOY_OK;
   cvy_text_copy(why, sizeof why, cvy_last_error());
-  return give_up(channel, status, why);
+  return lose(channel, status, why);
 }
 
 /* A counter of the other side; it can never be ahead of what was posted. */
 static convoy_status look(cvy_channel *channel, _Atomic uint64_t *counter, uint64_t *value) {
   *value = atomic_load(counter);
   if (*value <= channel->posted) return CONVOY_OK;
-  return give_up(channel, CONVOY_ERR_DEVICE, "worker counts commands it was never given");
+  return lose(channel, CONVOY_ERR_DEVICE, "worker counts commands it was never given");
 }
 
 static convoy_status check_interrupt(const volatile int *interrupt) {
@@ -107,17 +108,17 @@ static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint
   if (channel->lost) return lost(channel);
   convoy_status status = look(channel, counter, &value);
   if (status || value >= least) return status;
-  cvy_patience patience = patience_of(channel, what);
+  cvy_progress_timeout timeout = timeout_for(channel, what);
   for (;;) {
-    uint32_t seen = cvy_doorbell_seen(&channel->wire->news);
+    uint32_t seen = cvy_doorbell_seen(&channel->wire->progress);
     status = look(channel, counter, &value);
     if (!status && value >= least) break;
     if (!status) status = check_interrupt(interrupt);
-    if (!status) status = check_peer(channel, &patience);
+    if (!status) status = check_peer(channel, &timeout);
     if (status) break;
-    cvy_doorbell_wait(&channel->wire->news, seen, CVY_LOOK_SECONDS);
+    cvy_doorbell_wait(&channel->wire->progress, seen, CVY_LOOK_SECONDS);
   }
-  cvy_patience_end(&patience);
+  cvy_progress_timeout_end(&timeout);
   return status;
 }
 
@@ -215,14 +216,14 @@ static convoy_status unanswered(cvy_channel *channel, convoy_status status) {
 }
 
 static convoy_status await_answer(cvy_channel *channel) {
-  cvy_patience patience = patience_of(channel, "the worker's greeting");
+  cvy_progress_timeout timeout = timeout_for(channel, "the worker's greeting");
   while (!cvy_pass_waiting(channel->socket, CVY_LOOK_SECONDS)) {
     cvy_progress now = progress_of(channel);
     now.phase = CVY_PHASE_OPENING;
-    const convoy_status status = cvy_patience_check(&patience, &now);
+    const convoy_status status = cvy_progress_timeout_check(&timeout, &now);
     if (status) return status;
   }
-  cvy_patience_end(&patience);
+  cvy_progress_timeout_end(&timeout);
   return CONVOY_OK;
 }
 
@@ -291,14 +292,14 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_dead
     cvy_text_copy(why, sizeof why, cvy_last_error());
     if (status != CONVOY_ERR_DEADLINE)
       atomic_store(&channel->wire->ended, 1); /* a thread that refused serves nothing */
-    give_up(channel, status, why);
+    lose(channel, status, why);
   }
   drop(channel);
   return status;
 }
 
 static double leave_seconds(const cvy_channel *channel) {
-  const double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
+  double left = channel->budget ? fmin(*channel->budget, LEAVE_SECONDS) : LEAVE_SECONDS;
   return fmax(left, HUNG_LEAVE_SECONDS);
 }
 
@@ -310,7 +311,7 @@ void cvy_channel_close(cvy_channel *channel) {
 /* --------------------------------------------------------------------------- blocks */
 
 static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
-  for (uint32_t i = 0; i < CVY_WIRE_BLOCKS; ++i)
+  for (uint32_t i = 0; i < CVY_WIRE_BLOCKS; i++)
     if (!channel->blocks[i]) {
       *number = i;
       return CONVOY_OK;
@@ -321,7 +322,7 @@ static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
 /* Where memory and command do not find each other the two sides are out of step, and the next block
  * would be taken for this one: nothing but a fresh start can be trusted then, and no device has
  * failed. A worker that has no room for the block has understood. */
-static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
+static convoy_status hand_over(cvy_channel *channel, const cvy_lane_block *block) {
   cvy_wire_reply reply;
   const cvy_command command = {
       .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
@@ -330,16 +331,17 @@ static convoy_status hand_over(cvy_channel *channel, const cvy_block *block) {
   convoy_status status = cvy_pass_send(channel->socket, &frame, sizeof frame, block->shared.fd);
   /* How the worker ended says more than that its socket is closed. */
   if (status && cvy_peer_gone(&channel->peer, channel->wire, 0.1, why, sizeof why))
-    return bury(channel, why);
+    return lose_gone(channel, why);
   if (!status) status = cvy_channel_ask(channel, &command, NULL, &reply);
   if (!status || channel->lost || status == CONVOY_ERR_MEMORY) return status;
   cvy_text text = cvy_text_in(why, sizeof why);
   cvy_text_add(&text, "the worker was not given block %u: %s", block->number, cvy_last_error());
-  return give_up(channel, CONVOY_ERR_IO, why);
+  return lose(channel, CONVOY_ERR_IO, why);
 }
 
-convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out) {
-  cvy_block block;
+convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit,
+                              cvy_lane_block *out) {
+  cvy_lane_block block;
   if (channel->lost) return lost(channel);
   convoy_status status = free_number(channel, &block.number);
   if (!status) status = cvy_shared_make(bytes, inherit, &block.shared);
@@ -356,7 +358,7 @@ convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, 
   return CONVOY_OK;
 }
 
-void cvy_channel_unmap(cvy_channel *channel, cvy_block *block) {
+void cvy_channel_unmap(cvy_channel *channel, cvy_lane_block *block) {
   cvy_command command = {.kind = CVY_WIRE_UNMAP, .block = block->number};
   /* A worker that is gone needs no telling. */
   if (!cvy_channel_post(channel, &command, NULL)) {

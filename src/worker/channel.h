@@ -2,8 +2,8 @@
 #ifndef CVY_CHANNEL_H
 #define CVY_CHANNEL_H
 
-#include "worker/patience.h"
 #include "worker/peer.h"
+#include "worker/progress_timeout.h"
 
 typedef struct cvy_channel {
   cvy_wire *wire;
@@ -20,7 +20,7 @@ typedef struct cvy_channel {
   convoy_status lost_status;
   char why[256];
   uint64_t completed;           /* when it was lost */
-  bool ended;                   /* the other side has been ended, or given up */
+  bool ended;                   /* the other side has been ended, or abandoned */
   bool left_behind;             /* it is still there */
   size_t mapped;                /* bytes of blocks */
   bool blocks[CVY_WIRE_BLOCKS]; /* numbers in use */
@@ -51,13 +51,14 @@ convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
                               const volatile int *interrupt, cvy_wire_reply *reply);
 
 /* Memory that both sides have mapped. */
-typedef struct cvy_block {
+typedef struct cvy_lane_block {
   cvy_shared shared;
   uint32_t number;
-} cvy_block;
+} cvy_lane_block;
 
-convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit, cvy_block *out);
+convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit,
+                              cvy_lane_block *out);
 /* Takes it back, after the commands posted so far, and drops this side's mapping. */
-void cvy_channel_unmap(cvy_channel *channel, cvy_block *block);
+void cvy_channel_unmap(cvy_channel *channel, cvy_lane_block *block);
 
 #endif

@@ -14,7 +14,7 @@ static convoy_status load(cvy_server *server) {
   convoy_status status = cvy_module_load(server->module_path, &server->module);
   if (status) return status;
   while (server->module->engine->algorithms[server->rows]) ++server->rows;
-  server->module->set_watch(&server->watch);
+  server->module->set_observer(&server->observer);
   return CONVOY_OK;
 }
 

@@ -7,7 +7,7 @@
 #include "worker/abandoned.h"
 #include "worker/lane_memory.h"
 #include "worker/staging.h"
-#include "worker/unstaged.h"
+#include "worker/zero_copy.h"
 
 /* Of the deadline for compiling: as long a process may wait for another one's compiler, which may
  * hang. */
@@ -15,7 +15,7 @@
 
 /* ----------------------------------------------------------------------- fresh workers */
 
-/* Those that took the place of another lately. */
+/* Those that took the place of another recently. */
 typedef struct fresh_workers {
   double window; /* cvy_clock when they began to be counted */
   int32_t count;
@@ -23,27 +23,27 @@ typedef struct fresh_workers {
 
 /* Whether another one may be started now: neither a driver that fails at once nor one that hangs
  * for minutes may turn a run into a row of restarts. */
-static convoy_status may_restart(fresh_workers *lately, const cvy_deadlines *deadlines,
+static convoy_status may_restart(fresh_workers *recent, const cvy_deadlines *deadlines,
                                  const double *budget) {
-  const double now = cvy_os.clock();
-  if (now - lately->window > CVY_RESTART_SECONDS) *lately = (fresh_workers){now, 0};
+  double now = cvy_os.clock();
+  if (now - recent->window > CVY_RESTART_SECONDS) *recent = (fresh_workers){now, 0};
   if (budget && *budget <= 0)
     return cvy_fail(CONVOY_ERR_DEADLINE, "no time is left in this call for a fresh worker");
-  if (lately->count >= deadlines->restarts)
+  if (recent->count >= deadlines->restarts)
     return cvy_fail(CONVOY_ERR_DEADLINE, "%d fresh workers within %.0f s are enough",
-                    (int)lately->count, CVY_RESTART_SECONDS);
-  ++lately->count;
+                    (int)recent->count, CVY_RESTART_SECONDS);
+  recent->count++;
   return CONVOY_OK;
 }
 
 /* Whether to list or open once more, with a fresh worker: what befell the first may be an accident,
  * and without its answer the device is not used for the rest of the run. */
-static bool try_again(const cvy_channel *channel, fresh_workers *lately,
+static bool try_again(const cvy_channel *channel, fresh_workers *recent,
                       const cvy_deadlines *deadlines, const double *budget) {
   char why[256];
   if (!channel->by_accident) return false;
   cvy_text_copy(why, sizeof why, cvy_last_error());
-  const bool may = may_restart(lately, deadlines, budget) == CONVOY_OK;
+  bool may = may_restart(recent, deadlines, budget) == CONVOY_OK;
   if (may) cvy_log(CONVOY_LOG_WARNING, "%s; another worker is started", why);
   cvy_fail(CONVOY_ERR_DEVICE, "%s", why);
   return may;
@@ -57,7 +57,7 @@ struct cvy_device {
   int32_t index;
   cvy_open_options options;
   char marker[512]; /* as each worker is told */
-  fresh_workers lately;
+  fresh_workers recent;
 };
 
 /* ------------------------------------------------------------------- list, open, close */
@@ -72,7 +72,7 @@ static convoy_status ask_list(cvy_channel *channel, const cvy_open_options *opti
   if (status) return status;
   status = cvy_channel_ask(channel, &command, NULL, &reply);
   if (!status) *count = reply.count;
-  for (int32_t i = 0; i < *count && i < capacity; ++i)
+  for (int32_t i = 0; i < *count && i < capacity; i++)
     cvy_wire_get_facts(channel->wire, i, &out[i]);
   cvy_channel_close(channel);
   return status;
@@ -82,12 +82,12 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
                           int32_t *count) {
   cvy_channel channel;
   cvy_deadlines deadlines;
-  fresh_workers lately = {0};
+  fresh_workers recent = {0};
   *count = 0;
   convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &deadlines);
   if (status) return status;
   status = ask_list(&channel, options, &deadlines, out, capacity, count);
-  if (status && try_again(&channel, &lately, &deadlines, options->budget))
+  if (status && try_again(&channel, &recent, &deadlines, options->budget))
     status = ask_list(&channel, options, &deadlines, out, capacity, count);
   return status;
 }
@@ -97,7 +97,7 @@ static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   cvy_command command = {.kind = CVY_WIRE_OPEN, .index = device->index, .options = device->options};
   command.options.dispatch = device->deadlines.dispatch;
   command.options.build_wait =
-      WAIT_SHARE * cvy_deadline(&device->deadlines, CVY_STEP_COMPILE, false);
+      WAIT_SHARE * cvy_deadline(&device->deadlines, CVY_DEADLINE_COMPILE, false);
   convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
   if (!status) cvy_wire_get_facts(device->channel.wire, 0, facts);
   return status;
@@ -125,7 +125,7 @@ static convoy_status start(cvy_device *device, double *budget, uint64_t begin, c
 static convoy_status begin(cvy_device *device) {
   double *const budget = device->options.budget;
   convoy_status status = start(device, budget, 0, &device->facts);
-  if (status && try_again(&device->channel, &device->lately, &device->deadlines, budget))
+  if (status && try_again(&device->channel, &device->recent, &device->deadlines, budget))
     status = start(device, budget, 0, &device->facts);
   return status;
 }
@@ -218,7 +218,7 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
 }
 
-/* ------------------------------------------------------------------------------ mending */
+/* ------------------------------------------------------------------------------ recovery */
 
 static bool is_same(const cvy_facts *a, const cvy_facts *b) {
   return strcmp(a->info.name, b->info.name) == 0 && strcmp(a->info.platform, b->info.platform) == 0;
@@ -236,10 +236,10 @@ static void stay_lost(cvy_device *device, convoy_status status, uint64_t posted)
 static convoy_status restart(cvy_device *device) {
   cvy_facts facts;
   double *const budget = device->options.budget;
-  const double most = budget ? fmin(*budget, CVY_AFTER_FAULT_SECONDS) : CVY_AFTER_FAULT_SECONDS;
+  double most = budget ? fmin(*budget, CVY_AFTER_FAULT_SECONDS) : CVY_AFTER_FAULT_SECONDS;
   double left = most;
-  const uint64_t posted = device->channel.posted;
-  convoy_status status = may_restart(&device->lately, &device->deadlines, budget);
+  uint64_t posted = device->channel.posted;
+  convoy_status status = may_restart(&device->recent, &device->deadlines, budget);
   if (status) return status;
   end_worker(device);
   status = start(device, &left, posted, &facts);
@@ -286,22 +286,22 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
 static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                                  uint64_t *ticket) {
   cvy_channel *channel = &device->channel;
-  const cvy_span span = cvy_unstaged_source(channel, from, bytes);
+  const cvy_mapped_part span = cvy_zero_copy_source(channel, from, bytes);
   uint64_t number = 0;
   convoy_status status =
-      span.bytes > 0 ? cvy_unstaged_write(channel, id, &span, &number)
+      span.bytes > 0 ? cvy_zero_copy_write(channel, id, &span, &number)
                      : cvy_staging_write(&device->staging, channel, id, from, bytes, &number);
   if (ticket) *ticket = number;
   return status;
 }
 
-/* Through staging goes all that the worker has not mapped: a late answer of a worker that was given
- * up must not land in memory that somebody else sees. */
+/* Through staging goes all that the worker has not mapped: a late answer of a worker that was lost
+ * must not land in memory that somebody else sees. */
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
   cvy_channel *channel = &device->channel;
-  const cvy_span span = cvy_unstaged_target(channel, to, bytes);
-  const int64_t before = span.memory - (char *)to, after = before + span.bytes;
-  convoy_status status = cvy_unstaged_read(channel, id, before, &span);
+  const cvy_mapped_part span = cvy_zero_copy_target(channel, to, bytes);
+  int64_t before = span.memory - (char *)to, after = before + span.bytes;
+  convoy_status status = cvy_zero_copy_read(channel, id, before, &span);
   if (!status) status = cvy_staging_read(&device->staging, channel, id, 0, to, before);
   if (status) return status;
   return cvy_staging_read(&device->staging, channel, id, after, (char *)to + after, bytes - after);

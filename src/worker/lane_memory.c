@@ -15,7 +15,7 @@
 typedef struct host_block {
   struct host_block *next;
   const cvy_channel *channel; /* NULL: closed */
-  cvy_block block;
+  cvy_lane_block block;
   void *memory;
   size_t bytes;
   bool is_private; /* ordinary memory */
@@ -131,7 +131,7 @@ void *cvy_lane_alloc(cvy_channel *channel, size_t bytes) {
     cvy_fail(CONVOY_ERR_MEMORY, "no memory for %zu bytes", bytes);
     return NULL;
   }
-  const size_t whole = (bytes + PAGE - 1) & ~(PAGE - 1);
+  size_t whole = (bytes + PAGE - 1) & ~(PAGE - 1);
   host_block *block = reuse(channel, whole);
   if (!block) {
     trim(channel);
@@ -146,7 +146,7 @@ void cvy_lane_free(void *memory) {
   pthread_mutex_lock(&lock);
   host_block *block = blocks;
   while (block && (block->memory != memory || !block->used)) block = block->next;
-  const bool last = block && (block->is_private || !block->channel);
+  bool last = block && (block->is_private || !block->channel);
   if (last) take_out(block);
   if (block) block->used = false;
   pthread_mutex_unlock(&lock);

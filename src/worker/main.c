@@ -9,25 +9,25 @@
 #include "worker/serve.h"
 #include "worker/wire.h"
 
-typedef struct trainer_watch {
-  int watch;
+typedef struct watched_trainer {
+  int pidfd;
   cvy_wire *wire;
-} trainer_watch;
+} watched_trainer;
 
 /* On a thread of its own that never touches the driver: also a worker whose driver hangs leaves
  * with its trainer. */
 static void *leave_with_trainer(void *argument) {
-  const trainer_watch *trainer = argument;
-  if (cvy_process_watch_end(trainer->watch, CVY_PROCESS_FD)) unlink(trainer->wire->marker);
+  const watched_trainer *trainer = argument;
+  if (cvy_process_await_end(trainer->pidfd, CVY_PROCESS_FD)) unlink(trainer->wire->marker);
   _exit(1);
 }
 
 static bool watch_trainer(int number, cvy_wire *wire) {
-  static trainer_watch trainer;
+  static watched_trainer trainer;
   pthread_t thread;
-  trainer = (trainer_watch){cvy_process_watch(number), wire};
+  trainer = (watched_trainer){cvy_process_pidfd(number), wire};
   /* If the trainer has ended meanwhile, its number may be another's: it is not our parent then. */
-  if (trainer.watch < 0 || (int)getppid() != number) return false;
+  if (trainer.pidfd < 0 || (int)getppid() != number) return false;
   return pthread_create(&thread, NULL, leave_with_trainer, &trainer) == 0;
 }
 

@@ -9,9 +9,9 @@ cvy_meter cvy_meter_begin(double *budget) {
 }
 
 double cvy_meter_look(cvy_meter *meter, double most) {
-  const double now = cvy_os.clock(), counted = fmin(now - meter->last, most);
+  double now = cvy_os.clock(), counted = fmin(now - meter->last, most);
   meter->last = now;
-  cvy_meter_excuse(meter, -counted);
+  cvy_meter_uncharge(meter, -counted);
   return counted;
 }
 
@@ -19,6 +19,6 @@ void cvy_meter_end(cvy_meter *meter) {
   cvy_meter_look(meter, CVY_LOOK_SECONDS);
 }
 
-void cvy_meter_excuse(const cvy_meter *meter, double seconds) {
+void cvy_meter_uncharge(const cvy_meter *meter, double seconds) {
   if (meter->budget) *meter->budget += seconds;
 }

@@ -22,6 +22,6 @@ double cvy_meter_look(cvy_meter *meter, double most);
  * it at the next look. */
 void cvy_meter_end(cvy_meter *meter);
 /* Gives seconds back. */
-void cvy_meter_excuse(const cvy_meter *meter, double seconds);
+void cvy_meter_uncharge(const cvy_meter *meter, double seconds);
 
 #endif

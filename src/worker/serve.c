@@ -59,11 +59,11 @@ static cvy_phase set_phase(void *user, cvy_phase phase) {
  * nothing else would tell. */
 static void complete(cvy_server *server, uint64_t number) {
   cvy_wire *wire = server->wire;
-  const uint64_t before = server->completed;
+  uint64_t before = server->completed;
   if (number > before) server->completed = number;
   atomic_store(&wire->completed, server->completed);
-  const uint64_t wanted = atomic_load(&wire->wanted);
-  if (before < wanted && wanted <= server->completed) cvy_doorbell_ring(&wire->news);
+  uint64_t wanted = atomic_load(&wire->wanted);
+  if (before < wanted && wanted <= server->completed) cvy_doorbell_ring(&wire->progress);
 }
 
 /* The engine's tickets up to `ticket` are good. */
@@ -71,7 +71,7 @@ static void note_progress(void *user, uint64_t ticket) {
   cvy_server *server = user;
   uint64_t done = server->completed;
   while (done < server->taken && server->engine_tickets[(done + 1) % CVY_SERVER_WINDOW] <= ticket)
-    ++done;
+    done++;
   if (!server->faulted) complete(server, done);
   atomic_fetch_add(&server->wire->pulse, 1);
 }
@@ -85,7 +85,7 @@ static void note_first_run(void *user) {
 
 /* The first command whose engine ticket reaches `engine_fault`: the one that failed. */
 static uint64_t failed_command(const cvy_server *server, uint64_t engine_fault, uint64_t last) {
-  for (uint64_t n = server->completed + 1; n < last; ++n)
+  for (uint64_t n = server->completed + 1; n < last; n++)
     if (server->engine_tickets[n % CVY_SERVER_WINDOW] >= engine_fault) return n;
   return last;
 }
@@ -98,7 +98,7 @@ static void publish_fault(cvy_server *server, uint64_t number, convoy_status sta
   wire->fault_status = (int32_t)status;
   cvy_text_copy(wire->fault_sentence, sizeof wire->fault_sentence, sentence);
   atomic_store(&wire->fault, number);
-  cvy_doorbell_ring(&wire->news);
+  cvy_doorbell_ring(&wire->progress);
 }
 
 /* Waits until the engine has done command `number`; publishes the fault if one of them failed. */
@@ -134,7 +134,7 @@ static void settle(cvy_server *server, uint64_t number) {
   if (!server->faulted) engine_wait(server, number);
   publish_usage(server);
   complete(server, number);
-  cvy_doorbell_ring(&server->wire->news);
+  cvy_doorbell_ring(&server->wire->progress);
 }
 
 static convoy_status handle(cvy_server *server, const cvy_command *command) {
@@ -187,7 +187,7 @@ static bool drain(cvy_server *server, uint64_t posted) {
     publish_usage(server); /* before `taken`: who waited for that sees what was compiled */
     server->taken = number;
     atomic_store(&wire->taken, number);
-    if (atomic_load(&wire->wake_when) == number) cvy_doorbell_ring(&wire->news);
+    if (atomic_load(&wire->wake_when) == number) cvy_doorbell_ring(&wire->progress);
   }
   return true;
 }
@@ -203,7 +203,7 @@ static bool look(cvy_server *server) {
 }
 
 static void rest(cvy_server *server, uint32_t seen) {
-  const bool first = server->pause <= FIRST_PAUSE;
+  bool first = server->pause <= FIRST_PAUSE;
   double pause = -1;
   if (look(server)) {
     pause = server->pause;
@@ -243,16 +243,16 @@ bool cvy_serve(int socket, cvy_shared *ring, const char *module_path) {
                            .wire = wire,
                            .taken = wire->begin,
                            .completed = wire->begin,
-                           .watch = {server, set_phase, note_progress, note_first_run}};
+                           .observer = {server, set_phase, note_progress, note_first_run}};
     good = loop(server);
     if (server->device) server->module->engine->close(server->device);
-    if (server->module) server->module->set_watch(NULL);
-    for (int i = 0; i < CVY_WIRE_BLOCKS; ++i)
+    if (server->module) server->module->set_observer(NULL);
+    for (int i = 0; i < CVY_WIRE_BLOCKS; i++)
       if (server->blocks[i].memory) cvy_shared_drop(&server->blocks[i]);
     free(server);
   }
   atomic_store(&wire->ended, 1);
-  cvy_doorbell_ring(&wire->news);
+  cvy_doorbell_ring(&wire->progress);
   cvy_shared_drop(ring);
   return good;
 }

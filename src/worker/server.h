@@ -19,7 +19,7 @@ typedef struct cvy_server {
   uint64_t taken, completed; /* own counts: the shared ones are only written */
   bool faulted;
   double pause;                               /* until the next look at the device */
-  cvy_engine_watch watch;                     /* this server as the engine sees it */
+  cvy_engine_observer observer;               /* this server as the engine sees it */
   uint64_t engine_ticket;                     /* the engine's count after the newest command */
   uint64_t engine_tickets[CVY_SERVER_WINDOW]; /* after command n, at n % CVY_SERVER_WINDOW */
 } cvy_server;

@@ -93,11 +93,11 @@ convoy_status cvy_peer_start(int32_t isolation, int *socket, cvy_peer *out) {
 static bool thread_ended(cvy_wire *wire, double seconds) {
   double end = cvy_clock() + seconds;
   for (;;) {
-    uint32_t seen = cvy_doorbell_seen(&wire->news);
+    uint32_t seen = cvy_doorbell_seen(&wire->progress);
     if (atomic_load(&wire->ended)) return true;
     double left = end - cvy_clock();
     if (left <= 0) return false;
-    cvy_doorbell_wait(&wire->news, seen, left);
+    cvy_doorbell_wait(&wire->progress, seen, left);
   }
 }
 
@@ -126,9 +126,9 @@ static bool goes(cvy_peer *peer, cvy_wire *wire, double seconds, cvy_meter *mete
   return true;
 }
 
-bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double patience, double *budget) {
+bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double seconds, double *budget) {
   cvy_meter meter = cvy_meter_begin(budget);
-  bool gone = goes(peer, wire, patience, &meter);
+  bool gone = goes(peer, wire, seconds, &meter);
   if (peer->is_thread) {
     if (gone)
       pthread_join(peer->thread, NULL);

@@ -19,7 +19,7 @@ static void retire(cvy_staging *staging, const cvy_channel *channel) {
   uint64_t taken = atomic_load(&channel->wire->taken);
   while (staging->count > 0 && !oldest(staging)->held && oldest(staging)->ticket <= taken) {
     staging->first = (staging->first + 1) % CVY_STAGING_PARTS;
-    --staging->count;
+    staging->count--;
   }
 }
 
@@ -152,7 +152,7 @@ convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint6
       const pending *read = &reads[first];
       status = receive(staging, channel, read->part, to + read->at, read->bytes);
       first = (first + 1) % READ_AHEAD;
-      --count;
+      count--;
     }
   }
   /* After a failure the parts still asked for are free once their commands have been taken. */
@@ -176,7 +176,7 @@ convoy_status cvy_staging_fetch(cvy_staging *staging, cvy_channel *channel, uint
 }
 
 static cvy_part *part_of(cvy_staging *staging, uint64_t ticket) {
-  for (uint32_t i = 0; i < staging->count; ++i) {
+  for (uint32_t i = 0; i < staging->count; i++) {
     cvy_part *part = &staging->parts[(staging->first + i) % CVY_STAGING_PARTS];
     if (part->held && part->ticket == ticket) return part;
   }

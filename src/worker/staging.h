@@ -6,8 +6,8 @@
 
 enum { CVY_STAGING_PARTS = 256 };
 
-/* A piece of the block, in use until command `ticket` has been taken and nobody holds it any more.
- */
+/* A piece of the block, in use until command `ticket` has been taken and nobody holds it any
+ * more. */
 typedef struct cvy_part {
   size_t begin, end;
   uint64_t ticket;
@@ -16,7 +16,7 @@ typedef struct cvy_part {
 
 /* Zero-initialised; the block is made by the first transfer. */
 typedef struct cvy_staging {
-  cvy_block block;
+  cvy_lane_block block;
   size_t next; /* where the next part begins */
   cvy_part parts[CVY_STAGING_PARTS];
   uint32_t first, count; /* parts in use, oldest first */

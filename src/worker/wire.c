@@ -140,7 +140,7 @@ convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t si
 }
 
 cvy_phase cvy_wire_get_phase(const cvy_wire *wire) {
-  const uint32_t phase = atomic_load(&wire->phase);
+  uint32_t phase = atomic_load(&wire->phase);
   return phase < CVY_PHASES ? (cvy_phase)phase : CVY_PHASE_IDLE;
 }
 
@@ -158,7 +158,7 @@ static void usage_fields(cvy_usage *usage, int64_t *fields[CVY_WIRE_USAGE]) {
 void cvy_wire_get_usage(const cvy_wire *wire, cvy_usage *out) {
   int64_t *fields[CVY_WIRE_USAGE];
   usage_fields(out, fields);
-  for (int i = 0; i < CVY_WIRE_USAGE; ++i)
+  for (int i = 0; i < CVY_WIRE_USAGE; i++)
     *fields[i] = atomic_load_explicit(&wire->usage[i], memory_order_relaxed);
 }
 
@@ -166,7 +166,7 @@ void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage) {
   cvy_usage copy = *usage;
   int64_t *fields[CVY_WIRE_USAGE];
   usage_fields(&copy, fields);
-  for (int i = 0; i < CVY_WIRE_USAGE; ++i)
+  for (int i = 0; i < CVY_WIRE_USAGE; i++)
     atomic_store_explicit(&wire->usage[i], *fields[i], memory_order_relaxed);
 }
 

@@ -57,14 +57,14 @@ typedef struct cvy_wire {
   cvy_doorbell work;
   _Atomic uint64_t posted;    /* commands in the ring so far */
   _Atomic uint64_t wanted;    /* the worker shall complete up to here */
-  _Atomic uint64_t wake_when; /* ring `news` when `taken` gets here */
+  _Atomic uint64_t wake_when; /* ring `progress` when `taken` gets here */
   _Atomic uint32_t leave;     /* drop what is left and end; needs no room in the ring */
   uint64_t begin;   /* commands before the ring's first one; written before the greeting */
   char marker[512]; /* a file that the worker removes when it outlives the trainer; "": none */
   char gap[64];     /* the two sides write to different cache lines */
 
   /* Written by the worker. */
-  cvy_doorbell news;
+  cvy_doorbell progress;
   _Atomic uint64_t taken;     /* commands handed to the engine: their slots and sources are free */
   _Atomic uint64_t completed; /* commands known to be done, or skipped after a fault */
   _Atomic uint64_t fault;     /* number of the first command that failed, 0: none */

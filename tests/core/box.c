@@ -55,8 +55,7 @@ convoy_status __wrap_cvy_file_write(const char *path, const void *bytes, size_t 
   return __real_cvy_file_write(path, bytes, count);
 }
 
-/* -------------------------------------------------------------------------------- folder and log
- */
+/* ---------------------------------------------------------------------------- folder and log */
 
 static void keep_log(void *user, convoy_log_level level, const char *line) {
   (void)user;
@@ -97,7 +96,7 @@ int box_remove_folder(void **state) {
   return rmdir(box.folder);
 }
 
-/* ----------------------------------------------------------------------------------- files */
+/* ----------------------------------------------------------------------------- files */
 
 int box_files(const char *kind) {
   char path[200];
@@ -137,7 +136,7 @@ cvy_marker box_marker(void) {
   return marker;
 }
 
-/* -------------------------------------------------------------------------------- trainers */
+/* -------------------------------------------------------------------------- trainers */
 
 static const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2}, y_shape[] = {1, 1, 3};
 static const convoy_conv conv = CONVOY_CONV_INIT(1);

@@ -1,7 +1,6 @@
 /* A device in memory whose faults follow a script: what core does when a device fails, hangs on to
  * work, or lies about nothing, is tested with it. Commands are only carried out when somebody
- * waits, as late as the contract allows. It computes with the CPU engine's direct algorithm, and
- * what that does not do with the first that does.
+ * waits, as late as the contract allows. It computes with the CPU engine's direct algorithm.
  *
  * The program's cvy_backends are the CPU engine and this one ("fake:0", a processor; "fake:1", a
  * GPU called "Fake GPU One"). */
@@ -51,8 +50,7 @@ typedef struct fake_script {
 
 typedef struct fake_counts {
   int64_t lists, opens, closes, commands, runs, clears, deaths;
-  int64_t builds[CVY_MAX_OPERATIONS]; /* asked for; by compile workers, which have devices of their
-                                        own */
+  int64_t builds[CVY_MAX_OPERATIONS]; /* asked for, by compile workers, on devices of their own */
   int64_t arrays;                     /* alive on all devices */
   int64_t host_blocks;                /* alive */
   int64_t copies;                     /* fetched and not collected */

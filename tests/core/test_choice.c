@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "core/context.h"
 #include "core/fake.h"
 #include "core/open.h"
 #include "core/tune/choose.h"
@@ -53,6 +54,26 @@ static void test_table_order(void **state) {
     check_runs(context, &conv, "fake.tiled");
     check_runs(context, &two, "fake.direct");
   }
+  convoy_close(context);
+}
+
+/* As many problems as YOLOv8n has, each carried out twice: nothing is looked up a second time,
+ * which takes longer than a small layer. */
+static void test_choices_of_a_network_are_kept(void **state) {
+  (void)state;
+  enum { PROBLEMS = 120 };
+  static const float long_x[PROBLEMS + 4];
+  float y[PROBLEMS + 4];
+  convoy_context *context = open_named("fake", CONVOY_NO);
+  for (int round = 0; round < 2; round++) {
+    for (int64_t i = 0; i < PROBLEMS; i++) {
+      int64_t shape[] = {1, 1, 4 + i};
+      assert_int_equal(
+          convoy_forward_host(context, &conv, shape, long_x, w_shape, w, NULL, NULL, y, NULL),
+          CONVOY_OK);
+    }
+  }
+  assert_int_equal(context->chooser.choices, PROBLEMS);
   convoy_close(context);
 }
 
@@ -253,6 +274,7 @@ static void test_records(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_table_order, reset),
+      cmocka_unit_test_setup(test_choices_of_a_network_are_kept, reset),
       cmocka_unit_test_setup(test_what_does_not_pay, reset),
       cmocka_unit_test_setup(test_forced, reset),
       cmocka_unit_test_setup(test_forced_by_option, reset),

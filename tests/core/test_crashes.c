@@ -9,7 +9,7 @@
 static const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2};
 static const convoy_conv conv = CONVOY_CONV_INIT(1);
 
-static void test_two_crashes_quarantine(void **state) {
+static void test_two_crashes_close_the_device(void **state) {
   (void)state;
   box_die_in_use(false);
   box.boot = 2;
@@ -103,7 +103,7 @@ static void test_full_disk_keeps_markers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(test_two_crashes_quarantine, box_fresh),
+      cmocka_unit_test_setup(test_two_crashes_close_the_device, box_fresh),
       cmocka_unit_test_setup(test_other_device, box_fresh),
       cmocka_unit_test_setup(test_first_use_bars_algorithm, box_fresh),
       cmocka_unit_test_setup(test_full_disk_keeps_markers, box_fresh),

@@ -1,5 +1,5 @@
-/* Faults have consequences: step by step, across contexts and processes, until they are forgiven.
- */
+/* Faults have consequences: step by step, across contexts and processes, until they are
+ * forgiven. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -169,8 +169,8 @@ static void each_class_is_told_once(void **state) {
   convoy_close(context);
 }
 
-/* Three faults at command `command` of an operation: allocate and write x and w, allocate y, run.
- */
+/* Three faults at command `command` of an operation: allocate and write x and w, allocate y,
+ * run. */
 static void check_blamed(bool worker_gone, int64_t command) {
   convoy_context *context = open_fake(CONVOY_ON);
   fake.worker_gone = worker_gone;

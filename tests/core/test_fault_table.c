@@ -69,7 +69,7 @@ static void a_quiet_day_forgives(void **state) {
   assert_int_equal(table.count, 1);
 }
 
-/* A clock that was a year ahead once does not keep a device in quarantine for a year. */
+/* A clock that was a year ahead once does not keep a device from use for a year. */
 static void faults_of_the_future_are_of_now(void **state) {
   (void)state;
   add("t", "c", CVY_LEVEL_TUNED, 3, NOW + 365 * 86400);

@@ -1,6 +1,6 @@
 /* What a marker means that somebody left behind: each line of the rule in docs/failover.md, and
- * that of trainer and worker killed together no trace remains that would count against the device.
- */
+ * that of trainer and worker killed together no trace remains that would count against the
+ * device. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -8,8 +8,8 @@
 /* The next message on the socket, of exactly `count` bytes, with FAKE_FD; false: none comes. */
 extern bool (*fake_receive)(void *bytes, size_t count);
 
-/* Called where a side would fall asleep, with the bell it waits for: the target acts as the other.
- */
+/* Called where a side would fall asleep, with the bell it waits for: the target acts as the
+ * other. */
 extern void (*fake_sleep)(void);
 
 /* Descriptors that stand for memory not mapped yet. */

@@ -24,12 +24,12 @@ static cvy_wire *wire;
 
 /* ---------------------------------------------------------------------------- the worker */
 
-enum { WRITE_BYTES = 10, PATIENCE = 20 };
-static int patience;
+enum { WRITE_BYTES = 10, MOST_LOOKS = 20 };
+static int looks_left;
 
 /* Somewhere in what the worker writes, most often among the counters, which come first. */
 static size_t place_of(uint16_t number) {
-  const size_t begin = offsetof(cvy_wire, news), end = offsetof(cvy_wire, slots);
+  const size_t begin = offsetof(cvy_wire, progress), end = offsetof(cvy_wire, slots);
   const size_t counters = offsetof(cvy_wire, fault_sentence) - begin;
   const size_t room = (number & 3) ? counters : end - begin;
   const size_t at = begin + (number >> 2) % room / 4 * 4;
@@ -80,21 +80,21 @@ void cvy_abandoned_count(int64_t *workers, int64_t *bytes) {
   *workers = *bytes = 0;
 }
 
-/* ------------------------------------------------------------------------------ patience */
+/* ------------------------------------------------------------------------------ looks_left */
 
-void cvy_patience_begin(cvy_patience *out, const cvy_progress *now) {
+void cvy_progress_timeout_begin(cvy_progress_timeout *out, const cvy_progress *now) {
   (void)out;
   (void)now;
-  patience = PATIENCE;
+  looks_left = MOST_LOOKS;
 }
 
-convoy_status cvy_patience_check(cvy_patience *of, const cvy_progress *now) {
+convoy_status cvy_progress_timeout_check(cvy_progress_timeout *of, const cvy_progress *now) {
   (void)of;
   if (now->phase < CVY_PHASE_IDLE || now->phase >= CVY_PHASES) abort();
-  return --patience > 0 ? CONVOY_OK : cvy_fail(CONVOY_ERR_DEADLINE, "it takes too long");
+  return --looks_left > 0 ? CONVOY_OK : cvy_fail(CONVOY_ERR_DEADLINE, "it takes too long");
 }
 
-void cvy_patience_end(cvy_patience *of) {
+void cvy_progress_timeout_end(cvy_progress_timeout *of) {
   (void)of;
 }
 

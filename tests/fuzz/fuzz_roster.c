@@ -26,11 +26,11 @@ static void round_trip(void) {
   require(strcmp(text, again) == 0, "another text came back");
 }
 
-/* A device that is there has a place, is found by its name, and is no news the second time. */
+/* A device that is there has a place, is found by its name, and changes nothing the second time. */
 static void see(const char *machine, const convoy_device_info *info, const char *day) {
   cvy_roster_see(&first, machine, info, day);
   require(first.count >= 1 && first.count <= CVY_ROSTER, "a device went lost");
-  require(!cvy_roster_see(&first, machine, info, day), "the same is news twice");
+  require(!cvy_roster_see(&first, machine, info, day), "the same is new twice");
   require(cvy_roster_find(&first, machine, info->name) != NULL, "it is not found");
   round_trip();
 }

@@ -193,8 +193,8 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
   return CONVOY_OK;
 }
 
-static void set_watch(const cvy_engine_watch *watch) {
-  (void)watch;
+static void set_observer(const cvy_engine_observer *observer) {
+  (void)observer;
 }
 
 convoy_status cvy_module_load(const char *path, const cvy_module **out) {
@@ -224,7 +224,7 @@ convoy_status cvy_module_load(const char *path, const cvy_module **out) {
                                     .engine = &engine,
                                     .last_error = cvy_last_error,
                                     .set_log = cvy_set_log,
-                                    .set_watch = set_watch};
+                                    .set_observer = set_observer};
   (void)path;
   *out = &module;
   return CONVOY_OK;

@@ -19,6 +19,6 @@ awk '
 unknown=0
 for name in $(sed -n '/field  *environment/,/is a GPU through/p' "$1/include/convoy/convoy.h" |
   grep -oE 'CONVOY_[A-Z_]+' | sort -u); do
-  grep -q "\"$name\"" "$1/tools/machine.c" || { echo "tools/machine.c lacks $name"; unknown=1; }
+  grep -q "\"$name\"" "$1/tools/common/machine.c" || { echo "tools/common/machine.c lacks $name"; unknown=1; }
 done
 exit "$unknown"

@@ -22,14 +22,22 @@ src/ocl        | convoy/ base/ os/ problem/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ problem/ backend.h worker/
 src/core       | convoy/ base/ os/ problem/ backend.h core/
 src/core/state | convoy/ base/ os/ core/state/
-src/core/faults | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choose.h core/tune/params.h
+src/core/faults | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choices.h core/tune/choose.h core/tune/params.h
 src/core/verify | convoy/ base/ os/ problem/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
 src/core/tune  | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
 src/core/exec  | convoy/ base/ os/ problem/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
 tests/ref      | convoy/
 tests/faults/layer | -
-tools          | convoy/ ref/ faults/layer/
-tools/isa      | convoy/ base/ problem/ backend.h core/ ocl/ cl/ CL/ csv.h
+tools          | convoy/ commands.h common/
+tools/common   | convoy/ ref/ common/
+tools/bench    | convoy/ commands.h common/ bench/
+tools/overhead | convoy/ commands.h common/ overhead/
+tools/report   | convoy/ commands.h common/ report/ bench/bench.h selftest/selftest.h
+tools/selftest | convoy/ commands.h common/ selftest/
+tools/soak     | convoy/ commands.h common/ soak/ faults/layer/
+tools/tune     | convoy/ commands.h common/ tune/
+tools/isa      | convoy/ base/ problem/ backend.h core/ ocl/ cl/ CL/ common/csv.h
+bench          | convoy/ cl/ common/
 examples       | convoy/
 '
 
@@ -103,6 +111,13 @@ set +f
 for file in src/api*.[ch]; do
   check_file "$file" src convoy/ base/ problem/ core/ api_check.h
 done
+
+# Which of two files "common/NAME.h" is would depend on the order of folders on a command line.
+for twice in $(find include src tools tests -name '*.h' | sed 's/^[^/]*\///' | sort | uniq -d); do
+  echo "$twice is the name of two headers"
+  faults=$((faults + 1))
+done
+
 naming=$(grep -lE 'cvy_backend_(cpu|ocl)\b' -r src --include='*.c' |
   grep -vE '^src/(backends\.c|cpu/|ocl/|worker/)' || true)
 if [ -n "$naming" ]; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# types.sh ROOT: no two types of src have one name, nor two inline functions of its headers. An opaque type
+# types.sh ROOT: no two types of src and tools have one name, nor two inline functions of its headers. An opaque type
 # may be declared in many places, but has one definition. Definitions begin and end as .clang-format writes
 # them.
 set -eu
@@ -33,7 +33,7 @@ definitions() { # files: the name and the place of each definition
 }
 
 # shellcheck disable=SC2046 # names without blanks
-definitions $(find src -name '*.[ch]' | sort) | sort | awk -v exceptions="$exceptions" '
+definitions $(find src tools -name '*.[ch]' | sort) | sort | awk -v exceptions="$exceptions" '
   function fault(text) { print text; faults++ }
   BEGIN { split(exceptions, list, " "); for (i in list) excepted[list[i]] = 1 }
   $1 != before { names++ }

@@ -66,16 +66,16 @@ static void ignore_first_run(void *user) {
 /* It is seen without a wait that the device is done. */
 static void looking_shows_the_end(void **state) {
   (void)state;
-  cvy_engine_watch watch = {NULL, keep_phase, note_progress, ignore_first_run};
+  cvy_engine_observer observer = {NULL, keep_phase, note_progress, ignore_first_run};
   uint64_t id = test_engine_array(&engine, ramp, COUNT);
   uint64_t ticket = 0;
   assert_int_equal(engine.backend->zero(engine.device, id, sizeof ramp, &ticket), CONVOY_OK);
-  engine.module->set_watch(&watch);
+  engine.module->set_observer(&observer);
   seen_ticket = 0;
   for (int i = 0; i < 5000 && engine.backend->poll(engine.device); i++)
     nanosleep(&(struct timespec){0, 1000000}, NULL);
   assert_false(engine.backend->poll(engine.device));
-  engine.module->set_watch(NULL);
+  engine.module->set_observer(NULL);
   assert_int_equal(seen_ticket, ticket);
   drop(id);
 }

@@ -260,8 +260,8 @@ static void others_may(mode_t mode, const char *path) {
   assert_int_equal(chmod(path, mode), 0);
 }
 
-/* Programs are native code: what others could have put there is not run, and nothing is put there.
- */
+/* Programs are native code: what others could have put there is not run, and nothing is put
+ * there. */
 static void what_others_may_write_is_not_run(void **state) {
   (void)state;
   char path[600], folder[600];

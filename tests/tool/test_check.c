@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "check.h"
+#include "common/check.h"
 
 /* 40 x 41 elements of y, of which 64 are sampled. */
 static problem big_problem(void) {
@@ -18,15 +18,14 @@ static problem big_problem(void) {
 }
 
 static bool sampled(const reference *exact, int64_t index) {
-  for (int64_t i = 0; i < exact->count; i++) {
+  for (int64_t i = 0; i < exact->count; i++)
     if (exact->points[i].index == index) return true;
-  }
   return false;
 }
 
 static void corners_are_sampled_and_errors_seen(void **state) {
   (void)state;
-  const problem about = big_problem();
+  problem about = big_problem();
   operands data;
   reference exact;
   assert_true(operands_make(&about, fill_integer, false, &data));
@@ -50,8 +49,8 @@ static void corners_are_sampled_and_errors_seen(void **state) {
 /* Of an error of 16 units, where 12 are promised, 32 times more by rows that mix neighbours. */
 static void a_row_is_held_to_its_own_bound(void **state) {
   (void)state;
-  const problem about = big_problem();
-  const convoy_plan common = {.error_growth = 0}, mixing = {.error_growth = 32, .error_reach = 3};
+  problem about = big_problem();
+  convoy_plan common = {.error_growth = 0}, mixing = {.error_growth = 32, .error_reach = 3};
   operands data;
   reference exact;
   verdict result;
@@ -70,7 +69,7 @@ static void a_row_is_held_to_its_own_bound(void **state) {
 
 static void a_nan_anywhere_is_seen(void **state) {
   (void)state;
-  const problem about = big_problem();
+  problem about = big_problem();
   operands data;
   reference exact;
   assert_true(operands_make(&about, fill_integer, false, &data));
@@ -97,7 +96,7 @@ static void data_are_never_zero(void **state) {
   (void)state;
   double total = 0.0;
   for (uint64_t i = 0; i < 100000; i++) {
-    const float real = fill_real(i), integer = fill_integer(i);
+    float real = fill_real(i), integer = fill_integer(i);
     assert_true(real > -1.0f && real < 1.0f && real != 0.0f);
     assert_true(integer >= -3.0f && integer <= 3.0f && integer != 0.0f);
     total += (double)real;

@@ -1,4 +1,7 @@
-"""The tool from outside: exit statuses, what it prints, and JSON lines. Usage: test_command.py TOOL"""
+"""The tool from outside: exit statuses, what it prints, and JSON lines.
+
+Usage: test_command.py TOOL
+"""
 
 import json
 import os
@@ -17,6 +20,12 @@ plain,2,2,3,17,19,4,3,3,1,1,1,1,1,1,1
 depthwise,1,3,6,11,12,6,3,3,2,2,1,1,1,1,6
 """
 PASSES = ["forward", "backward_data", "backward_weights"]
+# A legal problem whose text is as long as one can be; no machine has the memory for it.
+LONGEST = (
+    "n99999999c2147483647z2h2w2 k2147483647t1r1s1 stride2147483647,2147483646,2147483647 "
+    "pad2147483647:2147483646,2147483646:2147483645,2147483647:2147483645 "
+    "dil2147483647,2147483646,2147483647 groups2147483647 transposed "
+    "outpad2147483646,2147483645,2147483645 backward_weights")
 
 
 def run(*arguments, **environment):
@@ -24,6 +33,14 @@ def run(*arguments, **environment):
     settings = {**os.environ, **{name: str(value) for name, value in environment.items()}}
     return subprocess.run([TOOL, *arguments], env=settings, capture_output=True, text=True,
                           timeout=300, check=False)
+
+
+def run_longest(*arguments):
+    """Runs the tool on LONGEST. AddressSanitizer is to let the memory be refused."""
+    options = os.environ.get("ASAN_OPTIONS")
+    options = f"{options}:" if options else ""
+    return run(*arguments, "--device", "cpu", "--shape", LONGEST,
+               ASAN_OPTIONS=options + "allocator_may_return_null=1")
 
 
 def read_lines(path):
@@ -165,6 +182,11 @@ class Selftest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"refused by cpu.depthwise: {text}: ", done.stdout)
         self.assertIn("refused by cpu.depthwise: n1c2w5 k3s2 forward: ", done.stdout)
+
+    def test_the_longest_problem_is_named_whole(self):
+        done = run_longest("selftest")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(f"convoy selftest: {LONGEST}: out of memory\n", done.stderr)
 
     def test_only_what_is_asked_for(self):
         done = run("selftest", "--device", "cpu", "--algorithm", "cpu.direct", "--shape",
@@ -317,9 +339,11 @@ class Bench(unittest.TestCase):
         os.kill(worker, signal.SIGKILL)
 
     def test_compare_with_no_bench_is_1(self):
-        for file, status, why in ((self.table, 1, "no line of a bench"), ("/no/such", 2, "No such")):
+        for file, status, why in ((self.table, 1, "no line of a bench"),
+                                  ("/no/such", 2, "No such")):
             done = self.bench("--compare", file)
-            self.assertEqual((done.returncode, done.stdout), (status, ""))  # before anything is timed
+            # This is said before anything is timed.
+            self.assertEqual((done.returncode, done.stdout), (status, ""))
             self.assertIn(why, done.stderr)
 
 
@@ -371,6 +395,12 @@ class Tune(unittest.TestCase):
         self.assertIn(f"\n  {text}", done.stdout)
         for fields in self.records():
             self.assertEqual(fields[4], text)
+
+    def test_the_longest_problem_is_named_whole(self):
+        done = run_longest("tune", "--file", self.file)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, rf"\n  {LONGEST} +failed: no host memory for \d+ bytes\n")
+        self.assertIn(f"\n    {LONGEST}\n", done.stdout)  # to be repeated alone
 
     def test_leaves_a_foreign_file_alone(self):
         with open(self.file, "w", encoding="utf-8") as file:
@@ -444,7 +474,8 @@ class Soak(unittest.TestCase):
         done = run("soak", "--device", "ocl:0", "--steps", "2", OPENCL_LAYERS=LAYER,
                    CONVOY_FAULT="clEnqueueReadBuffer#3=fail:-5")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertRegex(done.stdout.splitlines()[-1], "^soak FAILED: because .*the device failed 1 times")
+        self.assertRegex(done.stdout.splitlines()[-1],
+                         "^soak FAILED: because .*the device failed 1 times")
 
     def test_leaves_no_state_behind(self):
         lines = run("soak", "--device", "cpu", "--steps", "1").stdout.splitlines()
@@ -539,8 +570,9 @@ class Report(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         self.assertTrue(text.startswith("# convoy report, complete"))
-        for part in ("## info", "## health", "no faults are recorded", "1 report of single faults in ~",
-                     "convoy-fault 1", "## selftest", "selftest passed", "## bench", "JSON lines"):
+        for part in ("## info", "## health", "no faults are recorded",
+                     "1 report of single faults in ~", "convoy-fault 1", "## selftest",
+                     "selftest passed", "## bench", "JSON lines"):
             self.assertIn(part, text)
         self.assertNotIn(folder, text)
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -548,9 +580,10 @@ class Report(unittest.TestCase):
 
 
 class Interrupted(unittest.TestCase):
-    """Ctrl-C and SIGTERM: the exit status, what there is, and files that say that they are a part."""
+    """Ctrl-C and SIGTERM: the exit status, what there is, and files that say they are a part."""
 
-    # Many lines; and one whose single result takes cpu.direct half a minute, in which nothing is asked.
+    # Many lines; and one whose single result takes cpu.direct half a minute, in which nothing is
+    # asked.
     MANY = ["--shapes", "yolov8n_b4", "--device", "cpu", "--quick"]
     LONG = ["--shape", "n1c64h128w128 k64r31s31 pad15 forward", "--device", "cpu", "--algorithm",
             "cpu.direct"]
@@ -599,8 +632,8 @@ class Interrupted(unittest.TestCase):
         text, errors = self.end(tool)
         self.assertRegex(text, r"(?m)^yolov8n_b4 +cpu +auto ")
         self.assertRegex(text, r"\nbench INCOMPLETE: ended by SIGINT after \d+ of 120 problems\n$")
-        self.assertIn(f"INCOMPLETE: what there is lies in {path}.incomplete; {path} is left as it was",
-                      errors)
+        self.assertIn(f"INCOMPLETE: what there is lies in {path}.incomplete; {path} is left as it "
+                      "was", errors)
         self.assertEqual(read_lines(path), ["the complete one of yesterday\n"])
         lines = read_json(path + ".incomplete")
         self.assertEqual((lines[0]["state"], lines[-1]["state"]), ("INCOMPLETE", "INCOMPLETE"))
@@ -637,8 +670,8 @@ class Interrupted(unittest.TestCase):
         tool.communicate()
         self.assertEqual(read_lines(path), ["older\n"])
         self.assertEqual(read_json(path + ".incomplete")[0]["state"], "INCOMPLETE")
-        done = run("bench", "--device", "cpu", "--compare", path + ".incomplete", "--quick", "--shape",
-                   "n1c3w9 k4s3 forward")
+        done = run("bench", "--device", "cpu", "--compare", path + ".incomplete", "--quick",
+                   "--shape", "n1c3w9 k4s3 forward")
         self.assertIn(f"{path}.incomplete is INCOMPLETE: it has no end", done.stdout)
 
     def test_what_is_compared_with_is_not_written_over(self):
@@ -680,8 +713,9 @@ class Interrupted(unittest.TestCase):
         self.assertIn("bench INCOMPLETE: ended by SIGTERM", self.end(tool, signal.SIGTERM)[0])
 
     def interrupted_in_an_operation(self, number):
-        """A tool that got the signal within its one result, which takes it long. How soon it is there
-        depends on the build and the machine, so one that ended by the first signal tries later."""
+        """A tool that got the signal within its one result, which takes it long. How soon it is
+        there depends on the build and the machine, so one that ended by the first signal tries
+        later."""
         for seconds in (0.5, 2, 8):
             tool = self.start("bench", *self.LONG)
             self.wait_for(tool, "^layer ")
@@ -717,7 +751,8 @@ class Interrupted(unittest.TestCase):
         rows = [line.split() for line in text.splitlines() if line.startswith("cpu ")]
         self.assertGreater(sum(int(row[3]) for row in rows), 0)
         self.assertEqual(sum(int(row[5]) for row in rows), 0)
-        self.assertRegex(text, r"\nselftest INCOMPLETE: ended by SIGINT after \d+ of \d+ problems\n$")
+        self.assertRegex(text,
+                         r"\nselftest INCOMPLETE: ended by SIGINT after \d+ of \d+ problems\n$")
 
     def test_no_process_is_left(self):
         if "ocl:0" not in run("info").stdout:
@@ -745,7 +780,8 @@ class Interrupted(unittest.TestCase):
     def test_soak(self):
         path = self.path("soak.json")
         tool = self.start("soak", "--device", "cpu", "--steps", "1000000", "--json", path)
-        folder = re.search(r"CONVOY_STATE_DIR=(\S+)", self.wait_for(tool, "CONVOY_VERIFY=")).group(1)
+        settings = self.wait_for(tool, "CONVOY_VERIFY=")
+        folder = re.search(r"CONVOY_STATE_DIR=(\S+)", settings).group(1)
         time.sleep(0.5)
         text, _ = self.end(tool, signal.SIGTERM)
         self.assertRegex(text, r"(?m)^soak: steps=[1-9]\d* faults=0 ")
@@ -773,7 +809,8 @@ class Interrupted(unittest.TestCase):
         whole = "".join(lines)
         self.assertIn("selftest passed", whole)
         self.assertIn("bench INCOMPLETE: ended by SIGINT after", whole)
-        state = [json.loads(line)["state"] for line in lines if line.startswith("{") and "state" in line]
+        state = [json.loads(line)["state"] for line in lines
+                 if line.startswith("{") and "state" in line]
         self.assertEqual(state, ["INCOMPLETE", "INCOMPLETE"])
 
 

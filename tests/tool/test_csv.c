@@ -8,14 +8,14 @@
 
 #include <cmocka.h>
 
-#include "csv.h"
+#include "common/csv.h"
 
 #define HEAD "name,count,N,C,H,W,K,R,S,stride_h,stride_w,pad_h,pad_w,dil_h,dil_w,groups\n"
 
 static bool read_text(const char *text, layer_table *out, char *why, size_t size) {
   FILE *from = fmemopen((char *)(uintptr_t)text, strlen(text), "r");
   assert_non_null(from);
-  const bool good = csv_read(from, "some/folder/net.csv", out, why, size);
+  bool good = csv_read(from, "some/folder/net.csv", out, why, size);
   fclose(from);
   return good;
 }
@@ -111,15 +111,14 @@ static void bad_tables_are_named(void **state) {
       {HEAD "a,1,1,1,3,3,1,5,1,1,1,0,0,1,1,1\n", "net.csv:2: "}, /* filter too large */
       {HEAD "a,1,1,3,3,3,2,1,1,1,1,0,0,1,1,2\n", "net.csv:2: "}, /* groups do not divide C */
   };
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     assert_bad(cases[i].text, cases[i].complaint);
-  }
 }
 
 static void a_long_line_is_refused(void **state) {
   (void)state;
   char text[4096] = HEAD;
-  const size_t used = strlen(text);
+  size_t used = strlen(text);
   memset(text + used, 'a', sizeof text - used - 1);
   text[sizeof text - 1] = 0;
   assert_bad(text, ":2: the line is too long");

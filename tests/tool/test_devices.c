@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "devices.h"
+#include "common/devices.h"
 
 static void add(device_survey *to, const char *id, int32_t type, int32_t simulator) {
   convoy_device_info *one = &to->item[to->count++];

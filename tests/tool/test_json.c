@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "json.h"
-#include "record.h"
+#include "bench/result.h"
+#include "common/json.h"
 
-static record example(void) {
-  record line = record_new();
+static bench_result example(void) {
+  bench_result line = bench_result_new();
   strcpy(line.table, "net");
   strcpy(line.shape, "first");
   strcpy(line.pass, "backward_data");
@@ -28,21 +28,21 @@ static record example(void) {
   return line;
 }
 
-static void written(const record *line, char **text) {
+static void written(const bench_result *line, char **text) {
   size_t size = 0;
   FILE *to = open_memstream(text, &size);
   assert_non_null(to);
-  record_write(to, line);
+  bench_result_write(to, line);
   fclose(to);
 }
 
-static void a_record_comes_back(void **state) {
+static void a_result_comes_back(void **state) {
   (void)state;
-  const record line = example();
+  bench_result line = example();
   char *text = NULL;
   written(&line, &text);
-  record back;
-  assert_true(record_read(text, &back));
+  bench_result back;
+  assert_true(bench_result_read(text, &back));
   assert_string_equal(back.device_name, line.device_name);
   assert_string_equal(back.pass, line.pass);
   assert_int_equal(back.count, 3);
@@ -50,26 +50,26 @@ static void a_record_comes_back(void **state) {
   assert_true(back.median_ms == 1.25);
   assert_true(fabs(back.gflops - line.gflops) < 1e-6);
   assert_true(isnan(back.transfers_ms)); /* written as null */
-  assert_true(record_ok(&back));
+  assert_true(bench_result_ok(&back));
   free(text);
 }
 
 /* A text of CONVOY_PROBLEM_TEXT bytes, as the longest problem may have. */
 static void the_longest_problem_comes_back(void **state) {
   (void)state;
-  record line = example(), back;
+  bench_result line = example(), back;
   memset(line.problem, 'p', sizeof line.problem - 1);
   assert_int_equal(sizeof line.problem, CONVOY_PROBLEM_TEXT);
   char *text = NULL;
   written(&line, &text);
-  assert_true(record_read(text, &back));
+  assert_true(bench_result_read(text, &back));
   assert_string_equal(back.problem, line.problem);
   free(text);
 }
 
-static void one_record_is_one_line(void **state) {
+static void one_result_is_one_line(void **state) {
   (void)state;
-  const record line = example();
+  bench_result line = example();
   char *text = NULL;
   written(&line, &text);
   assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
@@ -93,7 +93,7 @@ static void nested_members_are_passed_over(void **state) {
   assert_false(json_next(&at, &one));
 }
 
-static void other_text_is_no_record(void **state) {
+static void other_text_is_no_result(void **state) {
   (void)state;
   static const char *const texts[] = {
       "",
@@ -111,29 +111,28 @@ static void other_text_is_no_record(void **state) {
       "{\"a\": \"\\",
       "{\"type\": ?}",
   };
-  record back;
-  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-    if (record_read(texts[i], &back)) fail_msg("taken for a record: %s", texts[i]);
-  }
+  bench_result back;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    if (bench_result_read(texts[i], &back)) fail_msg("taken for a result: %s", texts[i]);
 }
 
 static void a_long_text_is_cut(void **state) {
   (void)state;
   char text[2048] = "{\"type\": \"line\", \"table\": \"";
-  const size_t used = strlen(text);
+  size_t used = strlen(text);
   memset(text + used, 'x', 1500);
   strcpy(text + used + 1500, "\", \"shape\": \"s\"}");
-  record back;
-  assert_true(record_read(text, &back));
+  bench_result back;
+  assert_true(bench_result_read(text, &back));
   assert_int_equal(strlen(back.table), sizeof back.table - 1);
   assert_string_equal(back.shape, "s");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_record_comes_back),     cmocka_unit_test(the_longest_problem_comes_back),
-      cmocka_unit_test(one_record_is_one_line),  cmocka_unit_test(nested_members_are_passed_over),
-      cmocka_unit_test(other_text_is_no_record), cmocka_unit_test(a_long_text_is_cut),
+      cmocka_unit_test(a_result_comes_back),     cmocka_unit_test(the_longest_problem_comes_back),
+      cmocka_unit_test(one_result_is_one_line),  cmocka_unit_test(nested_members_are_passed_over),
+      cmocka_unit_test(other_text_is_no_result), cmocka_unit_test(a_long_text_is_cut),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

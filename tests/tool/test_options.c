@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "options.h"
-#include "tool.h"
+#include "common/exit_status.h"
+#include "common/options.h"
 
 typedef struct values {
   bool quick;
@@ -109,7 +109,7 @@ static void bad_usage(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     values got;
-    const int status = read_options(&got, cases[i]);
+    int status = read_options(&got, cases[i]);
     if (status != EXIT_USAGE) fail_msg("%s was taken, status %d", cases[i][0], status);
   }
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "places.h"
+#include "common/places.h"
 
 static void home_becomes_a_tilde(void **state) {
   (void)state;

@@ -1,4 +1,7 @@
-"""bench/plot.py on a small sample, and without matplotlib; files that are a part. Usage: test_plot.py PLOT"""
+"""bench/plot.py on a small sample, and without matplotlib; files that are a part.
+
+Usage: test_plot.py PLOT
+"""
 
 import json
 import os
@@ -97,7 +100,8 @@ class Incomplete(unittest.TestCase):
                               timeout=60, check=False)
 
     def test_no_sums_are_made_of_a_part(self):
-        end = {"type": "end", "state": "INCOMPLETE", "why": "ended by SIGINT after 5 of 12 problems"}
+        end = {"type": "end", "state": "INCOMPLETE",
+               "why": "ended by SIGINT after 5 of 12 problems"}
         for lines, why in (([end], end["why"]), ([], "it has no end")):
             self.write({"state": "INCOMPLETE"}, lines)
             done = self.sum_up()
@@ -105,7 +109,8 @@ class Incomplete(unittest.TestCase):
             self.assertEqual(done.stderr, f"floors.py: {self.path} is INCOMPLETE: {why}\n")
 
     def test_the_end_counts_and_older_files_have_none(self):
-        for head, end in (({"state": "INCOMPLETE"}, [{"type": "end", "state": "complete"}]), ({}, [])):
+        for head, end in (({"state": "INCOMPLETE"}, [{"type": "end", "state": "complete"}]),
+                          ({}, [])):
             self.write(head, end)
             done = self.sum_up()
             self.assertEqual((done.returncode, done.stderr), (0, ""))

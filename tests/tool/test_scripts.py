@@ -141,7 +141,8 @@ class Scripts(unittest.TestCase):
         with open(self.path(OPTIONS), encoding="utf-8") as file:
             rows = re.findall(r'\{"(--[a-z-]+)", .*OPTION_([A-Z]+)', file.read())
         self.assertGreater(len(rows), 8)
-        given = [word for name, kind in rows for word in ([name] if kind == "FLAG" else [name, "7"])]
+        given = [word for name, kind in rows
+                 for word in ([name] if kind == "FLAG" else [name, "7"])]
         status, text = self.run_script("demo.sh", *given)
         self.assertEqual(status, 0, text)
         self.assertIn(" ".join(given), text)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "soak.h"
+#include "soak/usage.h"
 
 enum { WARM = 40, LEAK = 8 << 20 };
 
@@ -25,7 +25,7 @@ static void what_stays_is_no_growth(void **state) {
   char why[192] = "";
   soak_usage uses = {.warm = WARM};
   for (int step = 0; step < 3 * WARM; step++) {
-    const int file = step == 5 ? open("/dev/null", O_RDONLY) : -1; /* for one step of the warm-up */
+    int file = step == 5 ? open("/dev/null", O_RDONLY) : -1; /* for one step of the warm-up */
     soak_usage_note(&uses, step);
     if (file >= 0) close(file);
   }
@@ -38,7 +38,7 @@ static void growth_is_told_with_its_numbers(void **state) {
   (void)state;
   char why[192] = "";
   soak_usage uses = warmed_up(WARM), shorter = warmed_up(WARM - 1);
-  const int file = open("/dev/null", O_RDONLY);
+  int file = open("/dev/null", O_RDONLY);
   soak_usage_note(&uses, WARM + 1);
   soak_usage_end(&uses);
   assert_true(soak_usage_grew(&uses, why, sizeof why));

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "stats.h"
+#include "common/stats.h"
 
 static void assert_stats(stats got, double min, double median, double max) {
   assert_true(got.min == min);
@@ -18,7 +18,7 @@ static void assert_stats(stats got, double min, double median, double max) {
 static void odd_count(void **state) {
   (void)state;
   const double values[] = {3, 2, 1};
-  const stats got = stats_of(values, 3);
+  stats got = stats_of(values, 3);
   assert_stats(got, 1, 2, 3);
   assert_int_equal(got.count, 3);
   assert_true(got.spread == 1.0);
@@ -32,8 +32,8 @@ static void even_count(void **state) {
 
 static void one_value(void **state) {
   (void)state;
-  const double value = 7;
-  const stats got = stats_of(&value, 1);
+  double value = 7;
+  stats got = stats_of(&value, 1);
   assert_stats(got, 7, 7, 7);
   assert_true(got.spread == 0.0);
 }
@@ -62,8 +62,8 @@ static void values_stay_as_they_are(void **state) {
 
 static void no_value_gives_nan(void **state) {
   (void)state;
-  const double unused = 0;
-  const stats got = stats_of(&unused, 0);
+  double unused = 0;
+  stats got = stats_of(&unused, 0);
   assert_true(isnan(got.min) && isnan(got.median) && isnan(got.max) && isnan(got.spread));
   assert_int_equal(got.count, 0);
 }
@@ -73,7 +73,7 @@ static void a_nan_spoils_everything(void **state) {
   for (int at = 0; at < 3; at++) {
     double values[] = {1, 2, 3};
     values[at] = NAN;
-    const stats got = stats_of(values, 3);
+    stats got = stats_of(values, 3);
     assert_true(isnan(got.min) && isnan(got.median) && isnan(got.max) && isnan(got.spread));
     assert_int_equal(got.count, 3);
   }

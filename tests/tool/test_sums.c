@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "sums.h"
+#include "bench/sums.h"
 
-static void add(records *list, const char *device, const char *pass, const char *status,
+static void add(bench_results *list, const char *device, const char *pass, const char *status,
                 int64_t count, double ms) {
-  record line = record_new();
+  bench_result line = bench_result_new();
   strcpy(line.table, "net");
   strcpy(line.requested, "auto");
   strcpy(line.device, device);
@@ -22,19 +22,19 @@ static void add(records *list, const char *device, const char *pass, const char 
   line.median_ms = ms;
   line.transfers_ms = 2 * ms;
   line.flops = 100;
-  assert_true(records_add(list, &line));
+  assert_true(bench_results_add(list, &line));
 }
 
 static void lines_weigh_as_often_as_they_occur(void **state) {
   (void)state;
-  records lines = {0};
+  bench_results lines = {0};
   add(&lines, "cpu", "forward", "ok", 3, 1.5);
   add(&lines, "ocl:0", "forward", "ok", 1, 8);
   add(&lines, "cpu", "forward", "ok", 1, 2);
   add(&lines, "cpu", "backward_data", "ok", 2, 4);
   add(&lines, "cpu", "backward_data", "refused", 2, NAN);
-  sum sums[5];
-  assert_int_equal(sums_of(&lines, sums), 2);
+  bench_sum sums[5];
+  assert_int_equal(bench_sums_of(&lines, sums), 2);
   assert_string_equal(sums[0].device, "cpu");
   assert_true(sums[0].pass[CONVOY_FORWARD].ms == 6.5);
   assert_true(sums[0].pass[CONVOY_FORWARD].transfers_ms == 13.0);
@@ -46,7 +46,7 @@ static void lines_weigh_as_often_as_they_occur(void **state) {
   assert_true(sums[0].total.ms == 14.5);
   assert_int_equal(sums[0].total.missing, 1);
   assert_true(sums[1].total.ms == 8.0);
-  records_free(&lines);
+  bench_results_free(&lines);
 }
 
 int main(void) {

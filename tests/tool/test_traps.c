@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "traps.h"
+#include "report/traps.h"
 
 static char root[] = "/tmp/convoy-traps-XXXXXX";
 
@@ -32,7 +32,7 @@ static int undriven(const char *part) {
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
   snprintf(vendors, sizeof vendors, "%s/vendors", root);
-  const int found = traps_find_undriven(out, root, vendors);
+  int found = traps_find_undriven(out, root, vendors);
   fclose(out);
   if (part && !strstr(text, part)) fail_msg("no \"%s\" in: %s", part, text);
   free(text);

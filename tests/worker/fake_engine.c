@@ -10,7 +10,7 @@
  *   stop    the process is stopped, and carries the command out once it is continued
  *   slow    from this command on, every wait takes 600 ms
  *   steps   from this command on, every wait takes 2 s and shows progress every 200 ms
- *   burn    the command uses the processor and never returns
+ *   spin    the command uses the processor and never returns
  *   compile, wait   it compiles for ever: using the processor, or not
  *   build   it compiles for 1.5 s, using the processor
  * A program that is only to be built is a command too.
@@ -49,7 +49,7 @@ struct cvy_device {
 };
 
 static _Thread_local char sentence[256];
-static _Thread_local const cvy_engine_watch *watch;
+static _Thread_local const cvy_engine_observer *observer;
 
 static convoy_status fail(convoy_status status, const char *text, uint64_t number) {
   snprintf(sentence, sizeof sentence, "%s %llu", text, (unsigned long long)number);
@@ -62,18 +62,18 @@ static bool is_now(const cvy_device *device, const char *action) {
   return device->commands == device->when && strcmp(device->action, action) == 0;
 }
 
-static void burn(double seconds) {
+static void spin(double seconds) {
   const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
   while (clock() < end) continue;
 }
 
 static void compile(const cvy_device *device) {
   if (!is_now(device, "compile") && !is_now(device, "wait") && !is_now(device, "build")) return;
-  const cvy_phase before = watch->phase(watch->user, CVY_PHASE_COMPILING);
-  while (is_now(device, "compile")) burn(1);
+  const cvy_phase before = observer->phase(observer->user, CVY_PHASE_COMPILING);
+  while (is_now(device, "compile")) spin(1);
   while (is_now(device, "wait")) pause();
-  burn(1.5);
-  watch->phase(watch->user, before);
+  spin(1.5);
+  observer->phase(observer->user, before);
 }
 
 /* The tracer ends when nobody is left to hold. */
@@ -105,7 +105,7 @@ static void misbehave(const cvy_device *device) {
   while (is_now(device, "hang")) pause();
   if (is_now(device, "traced")) be_traced();
   if (is_now(device, "stop")) raise(SIGSTOP);
-  while (is_now(device, "burn")) burn(1);
+  while (is_now(device, "spin")) spin(1);
   compile(device);
 }
 
@@ -234,7 +234,7 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   if (strcmp(device->action, "steps") == 0 && device->commands >= device->when)
     for (int i = 0; i < 10; ++i) {
       usleep(200000);
-      watch->progress(watch->user, 0);
+      observer->progress(observer->user, 0);
     }
   if (!device->fault || device->fault > ticket) return CONVOY_OK;
   if (fault) *fault = device->fault;
@@ -362,8 +362,8 @@ static const char *last_error(void) {
   return sentence;
 }
 
-static void set_watch(const cvy_engine_watch *new) {
-  watch = new;
+static void set_observer(const cvy_engine_observer *new) {
+  observer = new;
 }
 
 static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
@@ -373,7 +373,7 @@ static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 
 const cvy_module *cvy_module_entry(void) {
-  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_watch, start_in};
+  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_observer, start_in};
   const char *build_id = getenv("FAKE_BUILD_ID");
   module.build_id = build_id ? build_id : cvy_build_id;
   return &module;

@@ -1,11 +1,11 @@
-/* Deadlines as pure functions, and a wait's patience under clocks and processes that are made up.
- */
+/* Deadlines as pure functions, and the timeout of a wait under clocks and processes that are made
+ * up. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "os/os.h"
 #include "worker/lane.h"
-#include "worker/patience.h"
+#include "worker/progress_timeout.h"
 
 /* ------------------------------------------------------------------------- deadlines */
 
@@ -18,10 +18,10 @@ static cvy_deadlines parsed(const char *text) {
 static void test_parse(void **state) {
   cvy_deadlines deadlines = parsed("run=2,compile=0.5,restarts=7,dispatch=0.1");
   (void)state;
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_RUN, false) == 2);
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_COMPILE, false) == 0.5);
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_PROBE, false) ==
-              cvy_deadline_rules[CVY_STEP_PROBE].least);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_RUN, false) == 2);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_COMPILE, false) == 0.5);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_PROBE, false) ==
+              cvy_deadline_rules[CVY_DEADLINE_PROBE].least);
   assert_int_equal(deadlines.restarts, 7);
   assert_true(deadlines.dispatch == 0.1);
   deadlines = parsed(NULL);
@@ -45,29 +45,29 @@ static void test_parse_names_what_is_wrong(void **state) {
 }
 
 static void test_deadlines_learn(void **state) {
-  const cvy_deadline_rule *rule = &cvy_deadline_rules[CVY_STEP_RUN];
+  const cvy_deadline_rule *rule = &cvy_deadline_rules[CVY_DEADLINE_RUN];
   cvy_deadlines deadlines = parsed(NULL);
   (void)state;
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_RUN, false) == rule->least);
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_RUN, true) == rule->least * rule->first);
-  cvy_deadlines_learn(&deadlines, CVY_STEP_RUN, 2);
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_RUN, false) == 2 * rule->multiple);
-  cvy_deadlines_learn(&deadlines, CVY_STEP_RUN, 1000);
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_RUN, false) == rule->most);
-  for (int i = 0; i < 2000; ++i) cvy_deadlines_learn(&deadlines, CVY_STEP_RUN, 0.001);
-  assert_true(cvy_deadline(&deadlines, CVY_STEP_RUN, false) == rule->least);
-  assert_true(deadlines.slowest[CVY_STEP_TRANSFER] == 0);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_RUN, false) == rule->least);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_RUN, true) == rule->least * rule->first);
+  cvy_deadlines_learn(&deadlines, CVY_DEADLINE_RUN, 2);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_RUN, false) == 2 * rule->multiple);
+  cvy_deadlines_learn(&deadlines, CVY_DEADLINE_RUN, 1000);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_RUN, false) == rule->most);
+  for (int i = 0; i < 2000; ++i) cvy_deadlines_learn(&deadlines, CVY_DEADLINE_RUN, 0.001);
+  assert_true(cvy_deadline(&deadlines, CVY_DEADLINE_RUN, false) == rule->least);
+  assert_true(deadlines.slowest[CVY_DEADLINE_TRANSFER] == 0);
 }
 
 static void test_rules_are_consistent(void **state) {
   (void)state;
-  for (int i = 0; i < CVY_STEPS; ++i) {
+  for (int i = 0; i < CVY_DEADLINES; ++i) {
     const cvy_deadline_rule *rule = &cvy_deadline_rules[i];
     assert_true(rule->least > 0 && rule->least <= rule->most && rule->first >= 1);
   }
 }
 
-/* -------------------------------------------------------------------------- patience */
+/* -------------------------------------------------------------------------- timeout */
 
 enum { WORKER = 4000000 };
 
@@ -91,7 +91,7 @@ static bool fake_look(int pid, cvy_process_look *out) {
 
 typedef struct wait {
   cvy_deadlines deadlines;
-  cvy_patience patience;
+  cvy_progress_timeout timeout;
   cvy_progress progress;
   double budget;
 } wait;
@@ -106,10 +106,10 @@ static void wait_begin(wait *self, cvy_phase phase) {
   world.worker.state = 'S';
   self->deadlines = parsed("run=2,compile=2,transfer=2,probe=2,start=2");
   self->budget = 1e6;
-  self->patience = (cvy_patience){
+  self->timeout = (cvy_progress_timeout){
       .deadlines = &self->deadlines, .budget = &self->budget, .what = "a test", .worker = WORKER};
   self->progress.phase = phase;
-  cvy_patience_begin(&self->patience, &self->progress);
+  cvy_progress_timeout_begin(&self->timeout, &self->progress);
 }
 
 /* Checks every 5 ms for `seconds`; returns when it failed, else `seconds`. */
@@ -117,7 +117,7 @@ static double wait_for(wait *self, double seconds) {
   const double begin = world.clock;
   while (world.clock - begin < seconds) {
     world.clock += 0.005;
-    if (cvy_patience_check(&self->patience, &self->progress)) return world.clock - begin;
+    if (cvy_progress_timeout_check(&self->timeout, &self->progress)) return world.clock - begin;
   }
   return seconds;
 }
@@ -148,7 +148,7 @@ static void test_progress_begins_anew(void **state) {
     ++own.progress.moved;
   }
   assert_fires_at(&own, 2);
-  assert_true(own.deadlines.slowest[CVY_STEP_RUN] > 1.4);
+  assert_true(own.deadlines.slowest[CVY_DEADLINE_RUN] > 1.4);
 }
 
 static void test_first_run_is_longer(void **state) {
@@ -156,7 +156,7 @@ static void test_first_run_is_longer(void **state) {
   (void)state;
   wait_begin(&own, CVY_PHASE_RUNNING);
   own.progress.first_run = true;
-  assert_fires_at(&own, 2 * cvy_deadline_rules[CVY_STEP_RUN].first);
+  assert_fires_at(&own, 2 * cvy_deadline_rules[CVY_DEADLINE_RUN].first);
 }
 
 static void test_processor_time_is_progress_of_a_compiler(void **state) {
@@ -207,7 +207,7 @@ static void test_overloaded_processor(void **state) {
   world.worker.state = 'R'; /* ready, and gets no processor */
   assert_true(wait_for(&own, 15) == 15);
   wait_begin(&own, CVY_PHASE_RUNNING);
-  own.patience.on_processor = true;
+  own.timeout.on_processor = true;
   world.worker.state = 'R';
   assert_true(wait_for(&own, 15) == 15);
 }
@@ -242,7 +242,7 @@ static void test_stopped_trainer(void **state) {
   for (int i = 0; i < 5; ++i) {
     assert_true(wait_for(&own, 0.1) == 0.1);
     world.clock += 100;
-    assert_int_equal(cvy_patience_check(&own.patience, &own.progress), CONVOY_OK);
+    assert_int_equal(cvy_progress_timeout_check(&own.timeout, &own.progress), CONVOY_OK);
   }
   assert_true(own.budget > 8);        /* nor does it use the call's budget up */
   assert_true(wait_for(&own, 5) < 2); /* 0.25 s of each jump count */
@@ -256,9 +256,9 @@ static void test_what_came_meanwhile(void **state) {
     wait_begin(&own, CVY_PHASE_RUNNING);
     own.budget = 1;
     for (int i = 0; i < 100; ++i) {
-      cvy_patience_begin(&own.patience, &own.progress);
+      cvy_progress_timeout_begin(&own.timeout, &own.progress);
       world.clock += stopped ? 100 : CVY_LOOK_SECONDS;
-      cvy_patience_end(&own.patience);
+      cvy_progress_timeout_end(&own.timeout);
       assert_true(fabs(own.budget - (1 - (i + 1) * CVY_LOOK_SECONDS)) < 1e-6);
     }
   }

@@ -65,7 +65,7 @@ static void test_compiler_loops(void **state) {
 static void test_gpu_hangs_while_its_driver_polls(void **state) {
   (void)state;
   setenv("FAKE_GPU", "1", 1);
-  check_hang("burn:1", 0.5, 2, "was transferring");
+  check_hang("spin:1", 0.5, 2, "was transferring");
   unsetenv("FAKE_GPU");
 }
 
@@ -235,8 +235,8 @@ static void test_wrong_setting_is_named(void **state) {
 
 /* ------------------------------------------------------------------------ unkillable */
 
-static void no_signal(int watch, int number) {
-  (void)watch;
+static void no_signal(int pidfd, int number) {
+  (void)pidfd;
   (void)number;
 }
 

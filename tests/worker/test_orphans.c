@@ -63,7 +63,7 @@ static pid_t start_trainer(const char *script, ending how, int *worker) {
 
 /* Its parent is another process, or has been. */
 static void assert_ends(int worker) {
-  struct pollfd end = {.fd = cvy_process_watch(worker), .events = POLLIN};
+  struct pollfd end = {.fd = cvy_process_pidfd(worker), .events = POLLIN};
   const int ended = end.fd < 0 ? 1 : poll(&end, 1, (int)(1e3 * SOON));
   if (end.fd >= 0) close(end.fd);
   if (ended != 1) kill(worker, SIGKILL);

@@ -76,7 +76,7 @@ static void test_doorbell(void **state) {
 enum { CALLS = 20000, CALLERS = 2 };
 
 typedef struct call_box {
-  cvy_doorbell work, news;
+  cvy_doorbell work, progress;
   _Atomic uint32_t posted, done;
 } call_box;
 
@@ -89,7 +89,7 @@ static void *answer_calls(void *user) {
       continue;
     }
     atomic_fetch_add(&box->done, 1);
-    cvy_doorbell_ring(&box->news);
+    cvy_doorbell_ring(&box->progress);
   }
   return NULL;
 }
@@ -100,9 +100,9 @@ static void *make_calls(void *user) {
     const uint32_t mine = atomic_fetch_add(&box->posted, 1) + 1;
     cvy_doorbell_ring(&box->work);
     for (;;) {
-      const uint32_t seen = cvy_doorbell_seen(&box->news);
+      const uint32_t seen = cvy_doorbell_seen(&box->progress);
       if (atomic_load(&box->done) >= mine) break;
-      cvy_doorbell_wait(&box->news, seen, -1);
+      cvy_doorbell_wait(&box->progress, seen, -1);
     }
   }
   return NULL;

@@ -1,7 +1,7 @@
 """Reads AMDGPU assembly as clang writes it with -S: a kernel's resources, and its hot loop.
 
-The hot loop is the loop with the most multiply-adds that has no such loop inside. What is in which loop
-is taken from clang's own comments at the basic blocks.
+The hot loop is the loop with the most multiply-adds that has no such loop inside. What is in which
+loop is taken from clang's own comments at the basic blocks.
 """
 
 import re
@@ -22,7 +22,8 @@ class Loop:
     instructions: list = field(default_factory=list)  # (mnemonic, operands)
 
     def count(self, pattern):
-        return sum(len(pattern.findall(f"{name} {operands}")) for name, operands in self.instructions)
+        return sum(len(pattern.findall(f"{name} {operands}"))
+                   for name, operands in self.instructions)
 
     @property
     def fmas(self):
@@ -65,8 +66,8 @@ class Loop:
         return sum(bits // 8 * count for bits, count in self.widths()[1].items())
 
     def overlapped(self):
-        """Multiply-adds between the last global load and the next wait for loads: what hides them in
-        one wave. None if the loop loads nothing."""
+        """Multiply-adds between the last global load and the next wait for loads: what hides them
+        in one wave. None if the loop loads nothing."""
         loads = [i for i, (name, _) in enumerate(self.instructions) if GLOBAL_LOAD.match(name)]
         if not loads:
             return None

@@ -4,9 +4,9 @@
     tools/isa/isa.py [--table NAME...] [--device NAME...] [--near | --row NAME] [--json FILE]
 
 For each device the OpenCL engine runs the tables' layers on an OpenCL that only takes down programs
-(isa_variants); clang-15 and clang-22 compile them as ROCm's OpenCL does on that device. The table shows
-registers, local memory, waves and the hot loop. On gfx1010 and gfx1030 it fails on a spill, on too much
-local memory, on fewer than four waves per SIMD and on a prefetch that overlaps nothing.
+(isa_variants); clang-15 and clang-22 compile them as ROCm's OpenCL does on that device. The table
+shows registers, local memory, waves and the hot loop. On gfx1010 and gfx1030 it fails on a spill,
+on too much local memory, on fewer than four waves per SIMD and on a prefetch that overlaps nothing.
 docs/rdna1.md says what the columns mean.
 """
 
@@ -23,7 +23,8 @@ import assembly
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VARIANTS = os.path.join(ROOT, "build/release/tools/isa/isa_variants")
-BUILD = "cmake --preset release -DCONVOY_TESTS=ON && cmake --build --preset release --target isa_variants"
+BUILD = ("cmake --preset release -DCONVOY_TESTS=ON && "
+         "cmake --build --preset release --target isa_variants")
 BITCODE = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 # The generation of ROCm 5.2, and the newest there is.
 CLANGS = ("15", next((v for v in ("22", "21", "20", "19") if shutil.which(f"clang-{v}")), "22"))
@@ -48,7 +49,7 @@ def check_tools(compilers=True):
 
 
 def make_bitcode(folder):
-    """ROCm's device libraries, with the one number they lack for gfx1100 in the version packaged."""
+    """ROCm's device libraries, with the one number that the version packaged lacks for gfx1100."""
     for name in os.listdir(BITCODE):
         os.symlink(os.path.join(BITCODE, name), os.path.join(folder, name))
     if "oclc_isa_version_1100.bc" in os.listdir(folder):
@@ -58,7 +59,8 @@ def make_bitcode(folder):
         file.write('target triple = "amdgcn-amd-amdhsa"\n'
                    "@__oclc_ISA_version = linkonce_odr hidden local_unnamed_addr addrspace(4) "
                    "constant i32 11000, align 4\n")
-    subprocess.run(["clang-15", "-nogpulib", "-target", "amdgcn-amd-amdhsa", "-x", "ir", "-emit-llvm", "-c", text,
+    subprocess.run(["clang-15", "-nogpulib", "-target", "amdgcn-amd-amdhsa", "-x", "ir",
+                    "-emit-llvm", "-c", text,
                     "-o", os.path.join(folder, "oclc_isa_version_1100.bc")], check=True)
 
 

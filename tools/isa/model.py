@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""A model of how long a convolution takes on a GPU, tested where times were measured, applied where none
-can be.
+"""A model of how long a convolution takes on a GPU, tested where times were measured, applied where
+none can be.
 
-    tools/isa/model.py check RESULTS.json    predicts the lines of an untuned bench on an H200
-    tools/isa/model.py rdna1                 predicts the layers of yolov8n_rx5600xt on an RX 5600 XT
+    tools/isa/model.py check RESULTS.json  predicts the lines of an untuned bench on an H200
+    tools/isa/model.py rdna1               predicts the layers of yolov8n_rx5600xt on an RX 5600 XT
 
 One formula for every launch of every operation:
 
     time = launch + max(arithmetic, local memory, memory)
     arithmetic = rounds * multiply-adds of a group / (rate of a unit * share * filled * efficiency)
 
-rounds: work-groups per compute unit, rounded up. share: multiply-adds among the vector instructions of the
-hot loop. filled: how much of a unit the waves on it keep busy. local memory: bytes the hot loop reads
-there. memory: operands, packed weights and partial results, each once.
+rounds: work-groups per compute unit, rounded up. share: multiply-adds among the vector instructions
+of the hot loop. filled: how much of a unit the waves on it keep busy. local memory: bytes the hot
+loop reads there. memory: operands, packed weights and partial results, each once.
 docs/rdna1.md says where each number comes from, and how far the model is off.
 """
 
@@ -50,15 +50,17 @@ class Device:
         return 2.0 * self.units * self.lanes * self.clock
 
 
-# What the formula does not know, waits for one thing and another, in one number: chosen so that the median
-# over yolov8n_b32 and resnet50_b8 on an H200 is right. The only one that is fitted.
+# What the formula does not know, waits for one thing and another, in one number: chosen so that the
+# median over yolov8n_b32 and resnet50_b8 on an H200 is right. The only one that is fitted.
 EFFICIENCY = 0.61
 
-# The H200's clock and bandwidth are what `convoy bench` measures there (FMA peak, copying); the share of
-# multiply-adds is that of the same programs compiled for gfx1010: there is no reading NVIDIA's.
+# The H200's clock and bandwidth are what `convoy bench` measures there (FMA peak, copying); the
+# share of multiply-adds is that of the same programs compiled for gfx1010: there is no reading
+# NVIDIA's.
 H200 = Device("NVIDIA H200", 132, 128, 1.93e9, 3.9e12, 128, 4e-6, 4, 32, EFFICIENCY, 0.87)
-# RX 5600 XT: 18 work-group processors of 128 lanes, 1.56 GHz boost, 288 GB/s of which 80 % can be had,
-# local memory of two times 128 bytes per clock. Launch: what AMD's OpenCL queues take, an assumption.
+# RX 5600 XT: 18 work-group processors of 128 lanes, 1.56 GHz boost, 288 GB/s of which 80 % can be
+# had, local memory of two times 128 bytes per clock. Launch: what AMD's OpenCL queues take, an
+# assumption.
 RX_5600_XT = Device("gfx1010", 18, 128, 1.56e9, 0.8 * 288e9, 256, 10e-6, 4, 32, EFFICIENCY, 0.85)
 
 # How busy waves per SIMD keep it: a wave alone waits for its own operands.
@@ -104,8 +106,8 @@ def padded(layer, direction, options):
 
 
 def product_seconds(device, launch, per_group, moved, tile, line):
-    """A launch of a tiled product: multiply-adds of a work-group, bytes from and to memory, results of an
-    item. `line`: what its assembly says, or None."""
+    """A launch of a tiled product: multiply-adds of a work-group, bytes from and to memory, results
+    of an item. `line`: what its assembly says, or None."""
     rounds = math.ceil(launch["groups"] / device.units)
     resident = line["waves"] * device.waves_slots * device.wave // launch["items"] if line else 4
     waves = min(rounds, max(resident, 1)) * launch["items"] / device.wave / device.waves_slots
@@ -118,8 +120,8 @@ def product_seconds(device, launch, per_group, moved, tile, line):
 
 
 def winograd_seconds(device, launch, options, line):
-    """winograd_product: tiles are whole, and a slice is terms of the sum. Both operands come from memory
-    once for each tile of the other, of which neighbouring work-groups share most."""
+    """winograd_product: tiles are whole, and a slice is terms of the sum. Both operands come from
+    memory once for each tile of the other, of which neighbouring work-groups share most."""
     tile, length, groups = (options["BM"], options["BN"]), launch["slice_length"], launch["groups"]
     moved = 4.0 * groups * (math.prod(tile) + tile[1] * length)
     return product_seconds(device, launch, math.prod(tile) * length, moved,
@@ -127,8 +129,8 @@ def winograd_seconds(device, launch, options, line):
 
 
 def moved_floats(launch, options):
-    """What an item of a kernel that moves elements reads and writes; neighbours share what they overlap
-    in. A result and its operand, but Winograd's transforms have a tile and its points."""
+    """What an item of a kernel that moves elements reads and writes; neighbours share what they
+    overlap in. A result and its operand, but Winograd's transforms have a tile and its points."""
     tile = options.get("TILE", 0) ** 2
     points = (options.get("TILE", 0) + 2) ** 2
     return {
@@ -137,7 +139,8 @@ def moved_floats(launch, options):
         "winograd_weights": 9 + points,
         "winograd_output": launch["slices"] * points + tile,
         "winograd_filter": launch["slices"] * points + 9,
-        "winograd_filter_shared": (launch["slices"] * points + 9) / max(launch["items_per_result"], 1),
+        "winograd_filter_shared": (launch["slices"] * points + 9)
+        / max(launch["items_per_result"], 1),
     }.get(launch["kernel"], 2)
 
 
@@ -165,8 +168,8 @@ def read_layers(tables):
 
 
 def predict(device, tables, compiled, which=()):
-    """Seconds by (table, layer, pass), with what the engine would launch on the device; `which` goes to
-    isa_variants."""
+    """Seconds by (table, layer, pass), with what the engine would launch on the device; `which`
+    goes to isa_variants."""
     layers = read_layers(tables)
     lines = {}
     with tempfile.TemporaryDirectory() as top:
@@ -198,8 +201,9 @@ def read_results(path, tables, row):
 
 
 def check(path):
-    """Ratios of predicted to measured times of ocl.implicit_gemm, by pass and together. Fails when they are
-    far off. The row is forced: where it was chosen when the file was made, others may be now."""
+    """Ratios of predicted to measured times of ocl.implicit_gemm, by pass and together. Fails when
+    they are far off. The row is forced: where it was chosen when the file was made, others may be
+    now."""
     tables, row = ["yolov8n_b32", "resnet50_b8"], "ocl.implicit_gemm"
     predicted, _ = predict(H200, tables, compiled=False, which=["--row", row])
     measured = read_results(path, tables, row)
@@ -218,7 +222,8 @@ def check(path):
 
 def print_winograd(table):
     """The layers that ocl.winograd takes, with it forced."""
-    predicted, launches = predict(RX_5600_XT, [table], compiled=True, which=["--row", "ocl.winograd"])
+    predicted, launches = predict(RX_5600_XT, [table], compiled=True,
+                                  which=["--row", "ocl.winograd"])
     flops = {(launch["layer"], launch["pass"]): launch["flops"] for launch in launches}
     fused = {(launch["layer"], launch["pass"]) for launch in launches
              if launch["kernel"] == "winograd_fused"}

@@ -1,5 +1,5 @@
-/* The rest of the OpenCL that computes nothing: objects without contents, commands without effect.
- */
+/* The rest of the OpenCL that computes nothing: objects without contents, commands without
+ * effect. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 

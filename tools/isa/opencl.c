@@ -29,9 +29,8 @@ static int programs;
 
 bool isa_begin(const char *name, const char *into) {
   char path[4096];
-  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+  for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
     if (strcmp(devices[i].name, name) == 0) device = &devices[i];
-  }
   folder = into;
   snprintf(path, sizeof path, "%s/launches.tsv", into);
   launches = device ? fopen(path, "w") : NULL;
@@ -84,7 +83,7 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room
 cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size, void *to,
                        size_t *needed) {
   (void)id;
-  const cl_ulong memory = (cl_ulong)device->gigabytes << 30;
+  cl_ulong memory = (cl_ulong)device->gigabytes << 30;
   const struct {
     cl_device_info what;
     cl_ulong value;
@@ -159,8 +158,8 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *ids
   (void)notify;
   (void)user;
   program->number = programs++;
-  const bool written = write_text(program->number, "cl", program->source) &&
-                       write_text(program->number, "options", options);
+  bool written = write_text(program->number, "cl", program->source) &&
+                 write_text(program->number, "options", options);
   return written ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE;
 }
 

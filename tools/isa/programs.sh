@@ -1,8 +1,9 @@
 #!/bin/sh
-# programs.sh ISA_VARIANTS TUNED TABLE...: how many programs (source and options) all layers of a table need,
-# forward and both gradients: untuned, and for an NVIDIA H200 also with the records of the file TUNED. A driver
-# takes up to seconds for each, so a first step of training may need no more than 80: those counted here, and
-# one for the gradient of a bias. And NVIDIA's compiler alone is told how many registers an item gets.
+# programs.sh ISA_VARIANTS TUNED TABLE...: counts how many programs (source and options) all layers
+# of a table need, forward and both gradients: untuned, and for an NVIDIA H200 also with the
+# records of the file TUNED. A driver takes up to seconds for each, so a first step of training may
+# need no more than 80: those counted here, and one for the gradient of a bias. And NVIDIA's
+# compiler alone is told how many registers an item gets.
 set -eu
 variants=$1
 export CONVOY_TUNE_FILE="$2"
@@ -12,6 +13,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export CONVOY_CACHE_DIR="$folder/cache"
 status=0
+used=no # a record, by any of the tables: not each has its own
 
 # count WORD DEVICE TABLE [--tuned]
 count() {
@@ -23,6 +25,8 @@ count() {
   [ "$programs" -ge 10 ] && [ "$programs" -le "$most" ] || status=1
   told=no
   grep -q -e -cl-nv-maxrregcount= "$folder"/programs/*.options && told=yes
+  [ -z "${4:-}" ] || cmp -s "$folder/programs/launches.tsv" "$folder/untuned.tsv" || used=yes
+  cp "$folder/programs/launches.tsv" "$folder/untuned.tsv"
   case $2,$told in NVIDIA*,yes | gfx*,no) ;; *) echo "registers told: $told"; status=1 ;; esac
 }
 
@@ -30,5 +34,6 @@ for table in "$@"; do
   for device in gfx1010 gfx1030 gfx906 "NVIDIA H200"; do count untuned "$device" "$table"; done
   count tuned "NVIDIA H200" "$table" --tuned
 done
-[ $status = 0 ] || echo "more than $most, hardly any, or registers told to the wrong compiler"
+[ $used = yes ] || status=1
+[ $status = 0 ] || echo "more than $most, hardly any, no record used, or registers told to the wrong compiler"
 exit $status

@@ -3,15 +3,16 @@
  * device, so that the programs and launches it would make are written to FOLDER (see opencl.c).
  * With --near also what the tuner tries first: each row, and each parameter one step from its
  * default; with --row that row alone, where it takes the problem; with --tuned what the records of
- * CONVOY_TUNE_FILE say, as if the pretended driver had been tuned. */
+ * CONVOY_TUNE_FILE say, taken as a file that is shipped is: whatever driver and kernels they were
+ * measured with. */
 #include <stdio.h>
 #include <string.h>
 
 #include "backend.h"
+#include "common/csv.h"
 #include "core/tune/choose.h"
 #include "core/tune/params.h"
 #include "core/tune/tunedisk.h"
-#include "csv.h"
 #include "isa.h"
 #include "problem/conv/conv.h"
 
@@ -19,26 +20,26 @@
 const cvy_backend *const cvy_backends[] = {NULL};
 extern const cvy_module *cvy_module_entry(void);
 
-typedef struct run {
+typedef struct isa_run {
   cvy_engine engine;
   cvy_chooser chooser;
   bool near;
   uint64_t last_id;
-} run;
+} isa_run;
 
 static int fail(const char *what) {
   fprintf(stderr, "isa_variants: %s: %s\n", what, cvy_module_entry()->last_error());
   return 1;
 }
 
-static bool make_array(run *all, const cvy_problem *p, cvy_conv_array which, uint64_t *id) {
+static bool make_array(isa_run *all, const cvy_problem *p, cvy_conv_array which, uint64_t *id) {
   uint64_t ticket;
   const int64_t bytes = cvy_conv_count(p, which) * (int64_t)sizeof(float);
   *id = ++all->last_id;
   return !all->engine.backend->allocate(all->engine.device, *id, bytes, &ticket);
 }
 
-static bool perform(run *all, const cvy_problem *p, const cvy_choice *choice) {
+static bool perform(isa_run *all, const cvy_problem *p, const cvy_choice *choice) {
   const cvy_conv_operands order = cvy_conv_operands_of(p);
   const cvy_backend *backend = all->engine.backend;
   cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
@@ -53,7 +54,7 @@ static bool perform(run *all, const cvy_problem *p, const cvy_choice *choice) {
 }
 
 /* The row with its defaults, and one step from them in every direction. */
-static bool perform_near(run *all, const cvy_problem *p, int32_t row) {
+static bool perform_near(isa_run *all, const cvy_problem *p, int32_t row) {
   static const int steps[] = {-1, 1};
   char unused[192];
   cvy_text reason = cvy_text_in(unused, sizeof unused);
@@ -73,18 +74,17 @@ static bool perform_near(run *all, const cvy_problem *p, int32_t row) {
   return true;
 }
 
-static bool perform_all(run *all, const cvy_problem *p) {
+static bool perform_all(isa_run *all, const cvy_problem *p) {
   cvy_choice choice;
   if (all->chooser.forced[0] && cvy_choose(&all->chooser, &all->engine, p, &choice)) return true;
   if (!all->near)
     return !cvy_choose(&all->chooser, &all->engine, p, &choice) && perform(all, p, &choice);
-  for (int32_t row = 0; all->engine.backend->algorithms[row]; row++) {
+  for (int32_t row = 0; all->engine.backend->algorithms[row]; row++)
     if (!perform_near(all, p, row)) return false;
-  }
   return true;
 }
 
-static bool perform_layer(run *all, const char *table, const layer *from) {
+static bool perform_layer(isa_run *all, const char *table, const layer *from) {
   for (int d = 0; d < 3; d++) {
     const struct problem *shape = &from->shape;
     cvy_problem p;
@@ -101,11 +101,11 @@ static bool perform_layer(run *all, const char *table, const layer *from) {
   return true;
 }
 
-static bool perform_table(run *all, const char *path) {
+static bool perform_table(isa_run *all, const char *path) {
   char why[512] = "cannot be opened";
   layer_table table;
   FILE *from = fopen(path, "r");
-  const bool read = from && csv_read(from, path, &table, why, sizeof why);
+  bool read = from && csv_read(from, path, &table, why, sizeof why);
   if (from) fclose(from);
   if (!read) {
     fprintf(stderr, "isa_variants: %s: %s\n", path, why);
@@ -120,24 +120,16 @@ static bool perform_table(run *all, const char *path) {
   return good;
 }
 
-static bool open_engine(run *all) {
-  const cvy_open_options options = {.workspace_limit = INT64_C(1) << 30, .dispatch = 1e9};
+static bool open_engine(isa_run *all) {
+  cvy_open_options options = {.workspace_limit = INT64_C(1) << 30, .dispatch = 1e9};
   all->engine.backend = cvy_module_entry()->engine;
   if (all->engine.backend->open(0, &options, &all->engine.device)) return false;
   all->engine.facts = *all->engine.backend->facts(all->engine.device);
   return true;
 }
 
-static void load_records(run *all) {
-  cvy_records *records = &all->chooser.records;
-  cvy_records_load(records);
-  for (int32_t i = 0; i < records->count; i++)
-    cvy_text_copy(records->list[i].driver, sizeof records->list[i].driver,
-                  all->engine.facts.info.driver);
-}
-
 int main(int argc, char **argv) {
-  static run all;
+  static isa_run all;
   int first = 3;
   bool tuned = false;
   if (argc > 3 && strcmp(argv[3], "--near") == 0) {
@@ -159,10 +151,10 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (!open_engine(&all)) return fail("opening the device");
-  if (tuned) load_records(&all);
+  if (tuned) cvy_records_load(&all.chooser.shipped);
   bool good = true;
   for (int i = first; good && i < argc; i++) good = perform_table(&all, argv[i]);
-  cvy_records_free(&all.chooser.records);
+  cvy_records_free(&all.chooser.shipped);
   all.engine.backend->close(all.engine.device);
   return isa_end() && good ? 0 : 1;
 }

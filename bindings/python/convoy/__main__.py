@@ -94,7 +94,7 @@ def _dispatch(words: List[str]) -> None:
 
 
 def main() -> None:
-    """What a program that it runs raises is that program's; all else is told in a sentence."""
+    """What a program that it runs raises is that program's; all else is reported in a sentence."""
     try:
         _dispatch(sys.argv[1:])
     except ConvoyError as error:

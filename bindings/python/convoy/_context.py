@@ -74,7 +74,9 @@ class Context(Single):
         self.close()
 
     def __repr__(self) -> str:
-        return "<convoy.Context, closed>" if self.closed else f"<convoy.Context: {self.description}>"
+        if self.closed:
+            return "<convoy.Context, closed>"
+        return f"<convoy.Context: {self.description}>"
 
     def close(self) -> None:
         """Waits for calls in other threads and for what was enqueued, then gives the device back.
@@ -96,8 +98,8 @@ class Context(Single):
 
     @property
     def description(self) -> str:
-        """One line: the device the context runs on and why it is that one; where it is the CPU engine
-        in place of another, of which, for how long and why."""
+        """One line: the device the context runs on and why it is that one; where it is the CPU
+        engine in place of another, of which, for how long and why."""
         text = ctypes.create_string_buffer(DESCRIPTION_TEXT)
         with self._handle as handle:
             check(library.convoy_context_describe(handle, text, DESCRIPTION_TEXT))
@@ -265,7 +267,7 @@ class Context(Single):
         w_shape: Shape,
         **geometry: Unpack[Geometry],
     ) -> None:
-        """Says that a problem will come soon: the device's programs are compiled in the background."""
+        """Says that a problem will come soon: its programs are compiled in the background."""
         at = layout(x_shape, w_shape, geometry)
         with self._handle as handle:
             check(

@@ -1,4 +1,4 @@
-"""A keyword that a function does not have is told with the one that was meant."""
+"""A keyword that a function does not have is reported with the one that was meant."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     algorithm           (choose)  run only this one; others are refused
     isolation           process   "process" or "none": where the driver lives
     failover            True      False: a device fault is raised, not hidden
-    require_device      False     True: an error where the CPU would be opened in place of the device
+    require_device      False     True: an error where the CPU would be opened instead
     tune                True      False: table order, no measured records
     threads             cores     threads of the CPU engine
     workspace_limit     1 GiB     bytes of scratch one operation may use
@@ -14,7 +14,7 @@
     verify              sample    "all", "sample" or "off": how results of a device are checked
     nan_watch           False     True: report the first value that is not finite
     winograd            True      False: no algorithm with a larger error bound
-    team                (own)     address of a convoy_team (convoy.h): threads the CPU engine may use
+    team                (own)     address of a convoy_team (convoy.h), whose threads are used
 
 The environment variable of a keyword is CONVOY_ with its name in capitals; team has none.
 """

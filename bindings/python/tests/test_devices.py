@@ -7,7 +7,8 @@ import pytest
 @pytest.mark.parametrize("failover", [True, False])
 @pytest.mark.parametrize("name", ["no such device", "cuda", "ocl:9", "cpu:1"])
 def test_a_name_that_nobody_ever_bore(name, failover):
-    with pytest.raises(convoy.NotFoundError, match=f'no device is called "{name}"; what there is: '):
+    sentence = f'no device is called "{name}"; what there is: '
+    with pytest.raises(convoy.NotFoundError, match=sentence):
         convoy.open(name, failover=failover)
 
 

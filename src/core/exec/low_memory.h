@@ -5,7 +5,7 @@
 
 #include "core/exec/store.h"
 
-/* Gives up what is on the device and on the host too, then takes the algorithm that needs the least
+/* Evicts what is on the device and on the host too, then takes the algorithm that needs the least
  * scratch memory, then splits the batch into ever more pieces, until the operation goes through;
  * that is reported. A batch whose images depend on one another is never split. `values` gets the
  * results. ERR_MEMORY if nothing helped, or what else the device fails with; `values` is undefined

@@ -69,7 +69,7 @@ void cvy_values_drop(const cvy_store *store, float *values);
 /* The host has the values now: the store owns them and its history ends. If it had them already,
  * these are given back. */
 void cvy_store_publish(cvy_store *store, float *values);
-/* Gives up the device copy. */
+/* Releases the device copy. */
 void cvy_store_leave_device(cvy_store *store);
 
 /* Stores whose device copy was written by command `first` or later lose it; with failover off those

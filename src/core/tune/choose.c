@@ -125,7 +125,7 @@ static bool measured(const cvy_chooser *chooser, const cvy_engine *engine,
 }
 
 convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record) {
-  memset(chooser->made, 0, sizeof(chooser->made));
+  cvy_choices_forget(&chooser->made);
   return cvy_records_put(&chooser->records, record);
 }
 
@@ -207,11 +207,9 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for this class after faults, last: %s",
                     engine->facts.info.id, why->reason);
   }
-  size_t slot = cvy_problem_hash(problem) % CVY_CHOICES;
-  if (chooser->made[slot].backend == engine->backend &&
-      chooser->made[slot].strict == engine->strict && chooser->made[slot].choice.level == level &&
-      cvy_problem_equal(&chooser->made[slot].problem, problem)) {
-    *out = chooser->made[slot].choice;
+  const cvy_choice *made = cvy_choices_find(&chooser->made, engine, problem, level);
+  if (made) {
+    *out = *made;
     return CONVOY_OK;
   }
   if (level != CVY_LEVEL_TUNED || !measured(chooser, engine, problem, out)) {
@@ -220,9 +218,6 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
   }
   out->level = level;
   chooser->choices++;
-  chooser->made[slot].backend = engine->backend;
-  chooser->made[slot].strict = engine->strict;
-  cvy_problem_copy(&chooser->made[slot].problem, problem);
-  chooser->made[slot].choice = *out;
+  cvy_choices_keep(&chooser->made, engine, problem, out);
   return CONVOY_OK;
 }

@@ -2,41 +2,18 @@
 #ifndef CVY_CHOOSE_H
 #define CVY_CHOOSE_H
 
-#include "core/faults/crashes.h"
 #include "core/faults/fault_table.h"
+#include "core/tune/choices.h"
 #include "core/tune/tunefile.h"
 
-/* An opened device and its table. */
-typedef struct cvy_engine {
-  const cvy_backend *backend;
-  cvy_device *device; /* NULL: none, or closed for good */
-  cvy_facts facts;
-  const cvy_crashes *crashes; /* what bars algorithms on it; NULL: nothing */
-  bool strict;                /* bars rows with an error_growth */
-} cvy_engine;
-
-typedef struct cvy_choice {
-  int32_t row; /* in the backend's table */
-  cvy_params params;
-  int64_t workspace; /* bytes */
-  cvy_level level;   /* where the device stood when it was made */
-} cvy_choice;
-
-/* Free choices made so far, by problem; a slot is overwritten when two problems want it. */
-#define CVY_CHOICES 128
 typedef struct cvy_chooser {
   char forced[32];             /* run only this row, "": choose */
   cvy_records records;         /* the user's; for what they do not answer ... */
   cvy_records shipped;         /* ... those installed; both empty: table order */
   cvy_fault_table fault_table; /* faults recorded, with their limit; 0: not obeyed */
   int32_t fault_limit;
-  int64_t choices; /* free choices looked for, the others were among these */
-  struct {
-    const cvy_backend *backend; /* NULL: empty slot */
-    bool strict;                /* of the engine it was made for */
-    cvy_problem problem;
-    cvy_choice choice;
-  } made[CVY_CHOICES];
+  int64_t choices; /* free choices looked for; the others had been made before */
+  cvy_choices made;
 } cvy_chooser;
 
 const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choice);

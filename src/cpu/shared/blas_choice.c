@@ -1,5 +1,5 @@
 /* Where OpenBLAS is faster than the engine's own loops. Only processors with AVX2 and nothing wider
- * were measured (docs/kernels.md). */
+ * were measured (docs/measurements/cpu.md). */
 #include "cpu/shared/blas_choice.h"
 
 #include "base/build_config.h"

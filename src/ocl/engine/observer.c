@@ -4,9 +4,9 @@
 
 #include "ocl/engine/device.h"
 
-static _Thread_local const cvy_engine_watch *observer;
+static _Thread_local const cvy_engine_observer *observer;
 
-void observer_set(const cvy_engine_watch *new) {
+void observer_set(const cvy_engine_observer *new) {
   observer = new;
 }
 

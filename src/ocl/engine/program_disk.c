@@ -17,13 +17,13 @@ static const char magic[8] = "CVYOCL1";
 static const size_t most_bytes = (size_t)256 << 20; /* of a file */
 
 /* Without a folder, or in one where others could put their programs into the place of ours,
- * programs are compiled and not kept, which is told once. */
+ * programs are compiled and not kept, which is reported once. */
 static bool path_of(uint64_t key, const char *end, char *path, size_t size) {
-  static atomic_bool told;
+  static atomic_bool reported;
   char file[40];
   snprintf(file, sizeof file, "/%016llx.%s", (unsigned long long)key, end);
   if (cvy_cache_path("/ocl", file, path, size) == CONVOY_OK) return true;
-  if (!atomic_exchange(&told, true))
+  if (!atomic_exchange(&reported, true))
     cvy_log(CONVOY_LOG_WARNING, "compiled programs are not kept: %s", cvy_last_error());
   return false;
 }

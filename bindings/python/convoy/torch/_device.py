@@ -40,8 +40,8 @@ def device_of_process(asked: Optional[str] = None) -> str:
 
 
 def threads_of_process() -> int:
-    """As many as PyTorch has, unless CONVOY_THREADS says how many. torchrun and the like give each of
-    their processes one: then this process's share of the cores."""
+    """As many as PyTorch has, unless CONVOY_THREADS says how many. torchrun and the like give each
+    of their processes one: then this process's share of the cores."""
     given = _number("CONVOY_THREADS")
     together = _number("LOCAL_WORLD_SIZE") or 1
     threads = torch.get_num_threads()

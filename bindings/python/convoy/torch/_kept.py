@@ -16,7 +16,7 @@ Problem = Tuple[str, str]  # text and layout
 
 class Kept:
     """`place` is the text that says for what machine and versions a route was measured. A file that
-    cannot be used costs measurements in the next run, and is told once."""
+    cannot be used costs measurements in the next run, and is reported once."""
 
     def __init__(self, place: str) -> None:
         self._place, self._told = place, False

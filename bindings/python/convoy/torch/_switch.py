@@ -45,7 +45,7 @@ def enable(
         route = os.environ.get("CONVOY_ROUTE") or "measured"
     if route not in ROUTES:
         raise argument_error(f"route is {shown(route)}, not one of {', '.join(map(repr, ROUTES))}")
-    options_struct(device, require_device=require_device)  # what is wrong is told here
+    options_struct(device, require_device=require_device)  # what is wrong is reported here
     _enable(Settings(device, route, require_device, flag(verbose, "verbose")))
 
 
