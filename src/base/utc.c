@@ -40,5 +40,5 @@ int64_t cvy_utc_read(const char *text) {
   int64_t days = day - 1;
   for (int before = 1970; before < year; before++) days += days_of_year(before);
   for (int before = 1; before < month; before++) days += days_of_month(year, before - 1);
-  return days * DAY + hour * 3600 + minute * 60 + second;
+  return days * DAY + ((int64_t)hour * 60 + minute) * 60 + second;
 }

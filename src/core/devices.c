@@ -95,10 +95,11 @@ static bool take(const char *wanted, const cvy_survey *seen, bool cpu, cvy_devic
 /* Names what was seen, the CPU engine last and only if that is asked for. */
 static void name_seen(const cvy_survey *seen, bool cpu_too, cvy_text *text) {
   const char *comma = "";
-  for (int cpu = 0; cpu <= cpu_too; cpu++) {
+  int kinds = cpu_too ? 2 : 1;
+  for (int cpu = 0; cpu < kinds; cpu++) {
     for (int32_t i = 0; i < seen->count; i++) {
       const convoy_device_info *info = &seen->facts[i].info;
-      if (seen->backend[i]->host_memory != cpu) continue;
+      if (seen->backend[i]->host_memory != (cpu == 1)) continue;
       cvy_text_add(text, "%s%s (%s)", comma, info->id, info->name);
       comma = ", ";
     }
