@@ -326,18 +326,24 @@ void cvy_conv_spell(const cvy_problem *p, convoy_conv *conv, int64_t *x_shape, i
 
 /* ------------------------------------------------------------------------------------ counts */
 
-cvy_conv_operands cvy_conv_operands_of(const cvy_problem *problem) {
-  static const cvy_conv_operands table[CONVOY_DIRECTIONS] = {
-      [CONVOY_FORWARD] = {CVY_X, CVY_W, CVY_Y, true},
-      [CONVOY_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_X, true},
-      [CONVOY_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y, CVY_W, true},
-      [CONVOY_BACKWARD_BIAS] = {CVY_Y, CVY_Y, CVY_BIAS, false},
+cvy_conv_array cvy_conv_in(const cvy_problem *problem, int32_t i) {
+  static const cvy_conv_array table[][3] = {
+      [CVY_CONV_FORWARD] = {CVY_X, CVY_W, CVY_BIAS},
+      [CVY_CONV_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_BIAS},
+      [CVY_CONV_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y},
+      [CVY_CONV_BACKWARD_BIAS] = {CVY_Y},
   };
-  return table[problem->operation];
+  return table[problem->operation][i];
 }
 
 cvy_conv_array cvy_conv_out(const cvy_problem *problem) {
-  return cvy_conv_operands_of(problem).out;
+  static const cvy_conv_array table[] = {
+      [CVY_CONV_FORWARD] = CVY_Y,
+      [CVY_CONV_BACKWARD_DATA] = CVY_X,
+      [CVY_CONV_BACKWARD_WEIGHTS] = CVY_W,
+      [CVY_CONV_BACKWARD_BIAS] = CVY_BIAS,
+  };
+  return table[problem->operation];
 }
 
 static int64_t volume(const int64_t extent[3]) {

@@ -38,15 +38,8 @@ static cvy_array array(const cvy_problem *p, cvy_conv_array which) {
   }
 }
 
-static const cvy_conv_array reads[][3] = {
-    [CVY_CONV_FORWARD] = {CVY_X, CVY_W, CVY_BIAS},
-    [CVY_CONV_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_BIAS},
-    [CVY_CONV_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y},
-    [CVY_CONV_BACKWARD_BIAS] = {CVY_Y},
-};
-
 static cvy_array input(const cvy_problem *problem, int32_t i) {
-  return array(problem, reads[problem->operation][i]);
+  return array(problem, cvy_conv_in(problem, i));
 }
 
 static cvy_array output(const cvy_problem *problem, int32_t i) {
