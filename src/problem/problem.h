@@ -19,6 +19,7 @@ typedef struct cvy_problem {
   };
 } cvy_problem;
 
+_Static_assert(sizeof(cvy_problem) % 8 == 0, "problems are hashed in words of 8 bytes");
 /* Before the union. A row's `size` is this and its family's attributes. */
 enum { CVY_PROBLEM_HEAD = offsetof(cvy_problem, conv) };
 

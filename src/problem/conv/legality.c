@@ -269,7 +269,7 @@ convoy_status cvy_conv_make(const convoy_conv *conv, convoy_direction direction,
   if (status) return status;
   p.operation = (int32_t)(checked.transposed ? transposed_direction[direction] : direction);
   fill_geometry(&checked, x_shape, w_shape, y_shape, &p);
-  *out = p;
+  cvy_problem_copy(out, &p);
   return CONVOY_OK;
 }
 
@@ -288,7 +288,7 @@ convoy_status cvy_conv_make_bias(const convoy_conv *conv, const int64_t *dy_shap
   memcpy(x_shape, dy_shape, (size_t)(checked.rank + 2) * sizeof *x_shape);
   x_shape[1] = 1;
   fill_geometry(&point, x_shape, w_shape, dy_shape, &p);
-  *out = p;
+  cvy_problem_copy(out, &p);
   return CONVOY_OK;
 }
 
