@@ -50,6 +50,14 @@ static void check_problem(const cvy_problem *problem) {
   assert_string_equal(class, same);
 }
 
+static void check_y(const convoy_conv *conv, const int64_t *x, const int64_t *w,
+                    const cvy_problem *problem) {
+  int64_t wanted[CONVOY_MAX_DIMS], y[CONVOY_MAX_DIMS];
+  assert_int_equal(cvy_output_shape(conv, x, w, wanted), CONVOY_OK);
+  cvy_conv_y_shape(problem, y);
+  assert_memory_equal(y, wanted, (size_t)(conv->rank + 2) * sizeof *y);
+}
+
 static void check_part(const cvy_problem *problem) {
   const cvy_operation *row = cvy_operation_of(problem);
   cvy_problem part;
@@ -98,6 +106,7 @@ static void convolutions_as_their_rows_say(void **state) {
     check_problem(&p);
     check_part(&p);
     check_arrays(&p);
+    if (direction != CONVOY_BACKWARD_BIAS) check_y(&conv, x, w, &p);
     checked++;
   }
   assert_true(checked > 1000);

@@ -52,6 +52,9 @@ void cvy_conv_spell(const cvy_problem *problem, convoy_conv *conv, int64_t *x_sh
 cvy_conv_array cvy_conv_in(const cvy_problem *problem, int32_t i);
 cvy_conv_array cvy_conv_out(const cvy_problem *problem);
 
+/* Extents of y in the public call (rank + 2 entries); not for backward_bias. */
+void cvy_conv_y_shape(const cvy_problem *problem, int64_t *y_shape);
+
 /* Elements of an array of the problem. Cannot overflow: cvy_conv_make checked it. CVY_BIAS is
  * the channel count of `out` (forward, backward_bias: k; backward_data: c). */
 int64_t cvy_conv_count(const cvy_problem *problem, cvy_conv_array array);

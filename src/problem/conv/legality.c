@@ -324,6 +324,13 @@ void cvy_conv_spell(const cvy_problem *p, convoy_conv *conv, int64_t *x_shape, i
   if (p->conv.transposed) *direction = transposed_direction[p->operation];
 }
 
+void cvy_conv_y_shape(const cvy_problem *p, int64_t *y_shape) {
+  const int64_t *y = p->conv.transposed ? p->conv.in : p->conv.out;
+  y_shape[0] = p->conv.n;
+  y_shape[1] = p->conv.transposed ? p->conv.c : p->conv.k;
+  for (int i = 0; i < p->conv.rank; i++) y_shape[2 + i] = y[3 - p->conv.rank + i];
+}
+
 /* ------------------------------------------------------------------------------------ counts */
 
 cvy_conv_array cvy_conv_in(const cvy_problem *problem, int32_t i) {
