@@ -203,8 +203,9 @@ static convoy_status tensor_problem(const conv_call *call, const convoy_tensor *
   const int64_t *w_shape = all[roles[call->direction].w]->shape;
   int64_t y_shape[CONVOY_MAX_DIMS];
   status = problem_of(call, x_shape, w_shape, problem);
-  if (!status) status = cvy_output_shape(call->conv, x_shape, w_shape, y_shape);
-  if (!status) status = check_shape(name_of(call, role), all[role], call->conv->rank + 2, y_shape);
+  if (status) return status;
+  cvy_conv_y_shape(problem, y_shape);
+  status = check_shape(name_of(call, role), all[role], call->conv->rank + 2, y_shape);
   if (!status && bias) {
     int64_t channels = cvy_conv_count(problem, CVY_BIAS);
     status = check_shape("bias", bias, 1, &channels);
@@ -224,8 +225,8 @@ static convoy_status run_tensors(convoy_context *context, const conv_call *call,
   bool swap = is_swapped(call);
   const convoy_tensor *const all[OPERANDS] = {in[0], in[1], out};
   const convoy_tensor *const order[3] = {in[swap], in[!swap], in[2]};
-  status = cvy_check_owners(context, all, OPERANDS);
-  if (!status) status = cvy_check_owners(context, in, 3);
+  status = cvy_check_owners(context, in, 3);
+  if (!status) status = cvy_check_owners(context, &all[OUT], 1);
   if (!status) status = tensor_problem(call, all, in[2], &problem);
   if (!status) status = cvy_operate_tensors(context, &problem, order, &out, run);
   return cvy_leave(context, status);

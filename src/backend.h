@@ -10,8 +10,6 @@
 #ifndef CVY_BACKEND_H
 #define CVY_BACKEND_H
 
-#include <string.h>
-
 #include "problem/operation.h"
 
 /* ------------------------------------------------------------------------- what a device is */

@@ -45,21 +45,28 @@ static convoy_status check_count(const char *name, const convoy_tensor *tensor, 
                   (long long)tensor->count, (long long)count);
 }
 
-static convoy_status check_operands(const cvy_problem *problem, const convoy_tensor *const in[],
-                                    convoy_tensor *const out[]) {
-  convoy_status status = CONVOY_OK;
-  for (int32_t i = 0; i < cvy_problem_inputs(problem) && !status; i++)
-    status = check_count(cvy_problem_input_name(problem, i), in[i], cvy_problem_input(problem, i));
-  for (int32_t i = 0; i < cvy_problem_outputs(problem) && !status; i++) {
+static convoy_status check_outputs(const cvy_problem *problem, convoy_tensor *const out[]) {
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
     const char *name = cvy_problem_output_name(problem, i);
-    status = check_count(name, out[i], cvy_problem_output(problem, i));
-    for (int32_t j = 0; j < i && !status; j++) {
+    convoy_status status = check_count(name, out[i], cvy_problem_output(problem, i));
+    if (status) return status;
+    for (int32_t j = 0; j < i; j++) {
       if (out[j] == out[i])
-        status = cvy_fail(CONVOY_ERR_ARGUMENT, "%s and %s are the same tensor",
-                          cvy_problem_output_name(problem, j), name);
+        return cvy_fail(CONVOY_ERR_ARGUMENT, "%s and %s are the same tensor",
+                        cvy_problem_output_name(problem, j), name);
     }
   }
-  return status;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_check_operands(const cvy_problem *problem, const convoy_tensor *const in[],
+                                 convoy_tensor *const out[]) {
+  for (int32_t i = 0; i < cvy_problem_inputs(problem); i++) {
+    const char *name = cvy_problem_input_name(problem, i);
+    convoy_status status = check_count(name, in[i], cvy_problem_input(problem, i));
+    if (status) return status;
+  }
+  return check_outputs(problem, out);
 }
 
 /* The stores of an operation's tensors: what it reads, the outputs' old ones, and new ones. */
@@ -139,12 +146,7 @@ static convoy_status perform(convoy_context *context, const cvy_problem *problem
 convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *problem,
                                   const convoy_tensor *const in[], convoy_tensor *const out[],
                                   convoy_run *run) {
-  convoy_status status = cvy_check_owners(context, in, cvy_problem_inputs(problem));
-  if (!status)
-    status =
-        cvy_check_owners(context, (const convoy_tensor *const *)out, cvy_problem_outputs(problem));
-  if (!status) status = check_operands(problem, in, out);
-  if (!status) status = perform(context, problem, in, out, run != NULL);
+  convoy_status status = perform(context, problem, in, out, run != NULL);
   if (!status && run) cvy_fill_run(context, run);
   return status;
 }

@@ -109,7 +109,7 @@ static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const
   plan.work_groups = product->row_tiles * product->column_tiles * problem->conv.groups *
                      extents.phases * product->slices;
   if (product->slices > 1)
-    plan.scratch = product->slices * cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
+    plan.scratch = product->slices * cvy_conv_count(problem, cvy_conv_out(problem));
   return plan;
 }
 

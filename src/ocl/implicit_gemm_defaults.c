@@ -170,7 +170,7 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
                     facts,
                     list,
                     cvy_ocl_implicit_gemm_extents_of(&product),
-                    (double)cvy_conv_count(&product, cvy_conv_operands_of(problem).out),
+                    (double)cvy_conv_count(&product, cvy_conv_out(problem)),
                     cvy_ocl_implicit_gemm_scatters(problem)};
   double least = 1e300;
   for (size_t i = 0; i < list->count; i++) {

@@ -6,6 +6,8 @@
 #ifndef CVY_OPERATION_ROW_H
 #define CVY_OPERATION_ROW_H
 
+#include <string.h>
+
 #include "problem/problem.h"
 
 /* What a problem's number says, which files of tuning and faults do not hold: names do. */
@@ -91,6 +93,39 @@ extern const int32_t cvy_operation_count;
 
 static inline const cvy_operation *cvy_operation_of(const cvy_problem *problem) {
   return cvy_operations[problem->operation];
+}
+
+/* Bytes of a problem that count, a multiple of 8; the rest is not looked at. */
+static inline size_t cvy_problem_size(const cvy_problem *problem) {
+  return cvy_operation_of(problem)->size;
+}
+static inline void cvy_problem_copy(cvy_problem *to, const cvy_problem *from) {
+  memcpy(to, from, cvy_problem_size(from));
+}
+static inline bool cvy_problem_equal(const cvy_problem *a, const cvy_problem *b) {
+  return a->operation == b->operation && memcmp(a, b, cvy_problem_size(a)) == 0;
+}
+/* For tables in memory, not for what is written down. */
+static inline uint64_t cvy_problem_hash(const cvy_problem *problem) {
+  return cvy_hash_words(problem, cvy_problem_size(problem));
+}
+
+/* How many arrays it is given, at least one. */
+static inline int32_t cvy_problem_inputs(const cvy_problem *problem) {
+  return cvy_operation_of(problem)->inputs(problem);
+}
+/* The same with the one that is added to, which is the last. */
+static inline int32_t cvy_problem_reads(const cvy_problem *problem) {
+  return cvy_problem_inputs(problem) + problem->accumulate;
+}
+static inline int32_t cvy_problem_outputs(const cvy_problem *problem) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->outputs ? row->outputs(problem) : 1;
+}
+/* Whether there is no image in its batch. */
+static inline bool cvy_problem_empty(const cvy_problem *problem) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->images && row->images(problem) == 0;
 }
 
 #endif

@@ -7,22 +7,6 @@
 
 /* ------------------------------------------------------------------------------- plain data */
 
-size_t cvy_problem_size(const cvy_problem *problem) {
-  return cvy_operation_of(problem)->size;
-}
-
-void cvy_problem_copy(cvy_problem *to, const cvy_problem *from) {
-  memcpy(to, from, cvy_problem_size(from));
-}
-
-bool cvy_problem_equal(const cvy_problem *a, const cvy_problem *b) {
-  return a->operation == b->operation && memcmp(a, b, cvy_problem_size(a)) == 0;
-}
-
-uint64_t cvy_problem_hash(const cvy_problem *problem) {
-  return cvy_hash_words(problem, cvy_problem_size(problem));
-}
-
 static void bare(const cvy_problem *problem, cvy_problem *out) {
   const cvy_operation *row = cvy_operation_of(problem);
   if (row->bare)
@@ -51,19 +35,6 @@ bool cvy_problem_legal(const cvy_problem *problem) {
 }
 
 /* ----------------------------------------------------------------------------------- arrays */
-
-int32_t cvy_problem_inputs(const cvy_problem *problem) {
-  return cvy_operation_of(problem)->inputs(problem);
-}
-
-int32_t cvy_problem_reads(const cvy_problem *problem) {
-  return cvy_problem_inputs(problem) + problem->accumulate;
-}
-
-int32_t cvy_problem_outputs(const cvy_problem *problem) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  return row->outputs ? row->outputs(problem) : 1;
-}
 
 cvy_array cvy_problem_input(const cvy_problem *problem, int32_t i) {
   const cvy_operation *row = cvy_operation_of(problem);
@@ -102,11 +73,6 @@ int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i) {
 int64_t cvy_problem_output_bytes(const cvy_problem *problem, int32_t i) {
   cvy_array array = cvy_problem_output(problem, i);
   return cvy_array_bytes(&array);
-}
-
-bool cvy_problem_empty(const cvy_problem *problem) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  return row->images && row->images(problem) == 0;
 }
 
 bool cvy_problem_zeroes(const cvy_problem *problem, int32_t output) {

@@ -1,6 +1,6 @@
 /* A problem: an operation with shapes and attributes, checked, without a device. Everything below
- * core sees problems only. What is common to all is here and reads the operation's row
- * (problem/operation.h); each family has a folder of its own. */
+ * core sees problems only. What is common to all is here, and what is asked in every call in
+ * problem/operation.h: it reads the operation's row. Each family has a folder of its own. */
 #ifndef CVY_PROBLEM_H
 #define CVY_PROBLEM_H
 
@@ -19,6 +19,7 @@ typedef struct cvy_problem {
   };
 } cvy_problem;
 
+_Static_assert(sizeof(cvy_problem) % 8 == 0, "problems are hashed in words of 8 bytes");
 /* Before the union. A row's `size` is this and its family's attributes. */
 enum { CVY_PROBLEM_HEAD = offsetof(cvy_problem, conv) };
 
@@ -45,12 +46,6 @@ typedef struct cvy_element {
   double value, magnitude;
 } cvy_element;
 
-/* Bytes of a problem that count, a multiple of 8; the rest is not looked at. */
-size_t cvy_problem_size(const cvy_problem *problem);
-void cvy_problem_copy(cvy_problem *to, const cvy_problem *from);
-bool cvy_problem_equal(const cvy_problem *a, const cvy_problem *b);
-/* For tables in memory, not for what is written down. */
-uint64_t cvy_problem_hash(const cvy_problem *problem);
 /* Whether two problems differ at most in what the choice of an algorithm must not depend on. */
 bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b);
 /* What algorithms may have compiled in of it: its extents in space. */
@@ -58,11 +53,6 @@ uint64_t cvy_problem_space_hash(const cvy_problem *problem, uint64_t seed);
 /* Whether bytes that somebody else wrote are a problem that a public call could have given. */
 bool cvy_problem_legal(const cvy_problem *problem);
 
-/* How many arrays it is given, at least one. */
-int32_t cvy_problem_inputs(const cvy_problem *problem);
-/* The same with the one that is added to, which is the last. */
-int32_t cvy_problem_reads(const cvy_problem *problem);
-int32_t cvy_problem_outputs(const cvy_problem *problem);
 /* Array `i` of cvy_problem_reads, or of its outputs. */
 cvy_array cvy_problem_input(const cvy_problem *problem, int32_t i);
 cvy_array cvy_problem_output(const cvy_problem *problem, int32_t i);
@@ -74,9 +64,8 @@ int64_t cvy_array_bytes(const cvy_array *array);
 int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i);
 int64_t cvy_problem_output_bytes(const cvy_problem *problem, int32_t i);
 
-/* Whether there is no image in its batch: then nothing is computed ... */
-bool cvy_problem_empty(const cvy_problem *problem);
-/* ... but an output that is the same for all images, a sum over none of them, becomes 0. */
+/* Of a problem whose batch is empty nothing is computed, but an output that is the same for all
+ * images, a sum over none of them, becomes 0. */
 bool cvy_problem_zeroes(const cvy_problem *problem, int32_t output);
 
 /* Operations, and the least bytes moved: every array once. */

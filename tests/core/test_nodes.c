@@ -65,7 +65,9 @@ static convoy_status operate(convoy_context *context, const cvy_problem *problem
   const convoy_tensor *const in[] = {t->x, t->a};
   convoy_tensor *const out[] = {t->y, t->top};
   assert_int_equal(cvy_enter(context), CONVOY_OK);
-  return cvy_leave(context, cvy_operate_tensors(context, problem, in, out, run));
+  convoy_status status = cvy_check_operands(problem, in, out);
+  if (!status) status = cvy_operate_tensors(context, problem, in, out, run);
+  return cvy_leave(context, status);
 }
 
 static void centre(convoy_context *context, const tensors *t) {

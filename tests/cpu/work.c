@@ -28,10 +28,9 @@ cpu_work cpu_work_new(const char *shape, int direction, float beta, cpu_fill *fi
   assert_int_equal(cvy_parse_problem(text, &conv, x_shape, w_shape, &parsed), CONVOY_OK);
   cvy_problem *p = &w.job.problem;
   assert_int_equal(cvy_conv_make(&conv, parsed, x_shape, w_shape, beta, false, NULL, p), CONVOY_OK);
-  cvy_conv_operands operands = cvy_conv_operands_of(p);
-  w.a = test_array_new(cvy_conv_count(p, operands.a));
-  w.b = test_array_new(operands.has_b ? cvy_conv_count(p, operands.b) : 1);
-  w.out = test_array_new(cvy_conv_count(p, operands.out));
+  w.a = test_array_new(cvy_conv_count(p, cvy_conv_in(p, 0)));
+  w.b = test_array_new(cvy_problem_inputs(p) > 1 ? cvy_conv_count(p, cvy_conv_in(p, 1)) : 1);
+  w.out = test_array_new(cvy_conv_count(p, cvy_conv_out(p)));
   fill(&random, w.a.values, w.a.count);
   fill(&random, w.b.values, w.b.count);
   w.job.in[0].host = w.a.values, w.job.in[1].host = w.b.values, w.job.out[0].host = w.out.values;

@@ -84,12 +84,11 @@ uint64_t test_engine_array(test_engine *engine, const float *values, int64_t cou
 convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
                               const cvy_params *params, const float *a, const float *b,
                               const float *bias, float *out) {
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  int64_t outs = cvy_conv_count(problem, operands.out);
+  int64_t outs = cvy_conv_count(problem, cvy_conv_out(problem));
   cvy_job job = {.problem = *problem, .algorithm = algorithm, .params = *params};
-  job.in[0].id = test_engine_array(engine, a, cvy_conv_count(problem, operands.a));
-  if (operands.has_b)
-    job.in[1].id = test_engine_array(engine, b, cvy_conv_count(problem, operands.b));
+  job.in[0].id = test_engine_array(engine, a, cvy_conv_count(problem, cvy_conv_in(problem, 0)));
+  if (cvy_problem_inputs(problem) > 1)
+    job.in[1].id = test_engine_array(engine, b, cvy_conv_count(problem, cvy_conv_in(problem, 1)));
   if (problem->conv.has_bias)
     job.in[2].id = test_engine_array(engine, bias, cvy_conv_count(problem, CVY_BIAS));
   job.out[0].id = test_engine_array(engine, out, outs);

@@ -51,10 +51,9 @@ static void make_problem(convoy_direction direction, int64_t groups, cvy_problem
 
 static void compare(int32_t index, const cvy_problem *problem) {
   const cvy_algorithm *row = whole.backend->algorithms[index];
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  int64_t count = cvy_conv_count(problem, operands.out);
-  float *a = values(cvy_conv_count(problem, operands.a));
-  float *b = values(cvy_conv_count(problem, operands.b));
+  int64_t count = cvy_conv_count(problem, cvy_conv_out(problem));
+  float *a = values(cvy_conv_count(problem, cvy_conv_in(problem, 0)));
+  float *b = values(cvy_conv_count(problem, cvy_conv_in(problem, 1)));
   float *one = values(count), *many = values(count);
   cvy_params params = {{0}};
   if (row->defaults) row->defaults(problem, whole.backend->facts(whole.device), &params);

@@ -31,21 +31,20 @@ static uint64_t new_values(int64_t count, int seed) {
 }
 
 static cvy_job new_job(const cvy_problem *problem, int32_t row, int seed) {
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
   const cvy_algorithm *algorithm = engine.backend->algorithms[row];
   cvy_job job = {.problem = *problem, .algorithm = row};
   if (algorithm->defaults)
     algorithm->defaults(problem, engine.backend->facts(engine.device), &job.params);
-  job.in[0].id = new_values(cvy_conv_count(problem, operands.a), seed);
-  job.in[1].id = new_values(cvy_conv_count(problem, operands.b), seed + 1);
+  job.in[0].id = new_values(cvy_conv_count(problem, cvy_conv_in(problem, 0)), seed);
+  job.in[1].id = new_values(cvy_conv_count(problem, cvy_conv_in(problem, 1)), seed + 1);
   if (problem->conv.has_bias)
     job.in[2].id = new_values(cvy_conv_count(problem, CVY_BIAS), seed + 2);
-  job.out[0].id = new_values(cvy_conv_count(problem, operands.out), seed + 3);
+  job.out[0].id = new_values(cvy_conv_count(problem, cvy_conv_out(problem)), seed + 3);
   return job;
 }
 
 static float *result_of(const cvy_job *job) {
-  int64_t bytes = cvy_conv_count(&job->problem, cvy_conv_operands_of(&job->problem).out) * 4;
+  int64_t bytes = cvy_conv_count(&job->problem, cvy_conv_out(&job->problem)) * 4;
   float *out = malloc((size_t)bytes);
   assert_non_null(out);
   assert_int_equal(engine.backend->run(engine.device, job, NULL), CONVOY_OK);
@@ -67,7 +66,7 @@ static float *first_result(const cvy_problem *problem, int32_t row, int seed, bo
 
 static void assert_same(const cvy_problem *problem, int32_t row, float *one, float *other,
                         const char *what) {
-  size_t bytes = (size_t)cvy_conv_count(problem, cvy_conv_operands_of(problem).out) * sizeof *one;
+  size_t bytes = (size_t)cvy_conv_count(problem, cvy_conv_out(problem)) * sizeof *one;
   if (memcmp(one, other, bytes) != 0) {
     fail_msg("%s, direction %d: other bits %s", engine.backend->algorithms[row]->name,
              (int)problem->operation, what);
@@ -90,8 +89,7 @@ static void compare(const cvy_problem *problem, int32_t row) {
   assert_int_equal(launches() - middle, middle - begin);
   assert_same(problem, row, again, first_result(problem, row, 20, false), "with other arrays");
 
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  int64_t weights = cvy_conv_count(problem, operands.b);
+  int64_t weights = cvy_conv_count(problem, cvy_conv_in(problem, 1));
   uint64_t changed = new_values(weights, 21);
   one.in[0] = two.in[0];
   one.in[2] = two.in[2];

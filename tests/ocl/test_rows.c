@@ -123,10 +123,10 @@ static void compare(const one_case *c, const cvy_algorithm *row, const float *a,
 static void run_case(const one_case *c, int32_t row, const cvy_params *params) {
   const cvy_problem *problem = &c->problem;
   const char *name = engine.backend->algorithms[row]->name;
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  int64_t count = cvy_conv_count(problem, operands.out);
-  float *a = integers(cvy_conv_count(problem, operands.a));
-  float *b = integers(operands.has_b ? cvy_conv_count(problem, operands.b) : 0);
+  int64_t count = cvy_conv_count(problem, cvy_conv_out(problem));
+  float *a = integers(cvy_conv_count(problem, cvy_conv_in(problem, 0)));
+  float *b = integers(
+      cvy_problem_inputs(problem) > 1 ? cvy_conv_count(problem, cvy_conv_in(problem, 1)) : 0);
   float *bias = integers(cvy_conv_count(problem, CVY_BIAS));
   float *before = integers(count), *out[2] = {integers(count), integers(count)};
   for (int i = 0; i < 2; i++) {

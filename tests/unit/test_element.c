@@ -27,7 +27,7 @@ static void check_direction(const convoy_conv *conv, convoy_direction direction,
                             const int64_t *w, const cvy_problem *p) {
   const cvy_values values = values_of(conv, direction);
   const int64_t count = ref_output_count(conv, direction, x, w);
-  assert_int_equal(cvy_conv_count(p, cvy_conv_operands_of(p).out), count);
+  assert_int_equal(cvy_conv_count(p, cvy_conv_out(p)), count);
   for (int64_t i = 0; i < count; i++) {
     ref_value expected;
     const cvy_element got = cvy_problem_element(p, &values, 0, i);

@@ -52,7 +52,7 @@ static void test_good_commands_pass(void **state) {
 
 static void test_bad_fields_are_refused(void **state) {
   const cvy_command good = good_command();
-  cvy_command bad[34];
+  cvy_command bad[35];
   size_t count = 0;
   (void)state;
 #define BAD(kind_, field, value) \
@@ -80,6 +80,7 @@ static void test_bad_fields_are_refused(void **state) {
   BAD(CVY_WIRE_RUN, job.problem.operation, -1);
   BAD(CVY_WIRE_RUN, job.problem.accumulate, 2);
   BAD(CVY_WIRE_RUN, job.problem.conv.has_bias, -1);
+  BAD(CVY_WIRE_RUN, job.problem.conv.has_bias, 1); /* its array is missing */
   BAD(CVY_WIRE_RUN, job.problem.conv.activation, 3);
   BAD(CVY_WIRE_RUN, job.problem.conv.rank, 4);
   BAD(CVY_WIRE_RUN, job.problem.conv.n, -1);

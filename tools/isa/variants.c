@@ -40,13 +40,12 @@ static bool make_array(isa_run *all, const cvy_problem *p, cvy_conv_array which,
 }
 
 static bool perform(isa_run *all, const cvy_problem *p, const cvy_choice *choice) {
-  const cvy_conv_operands order = cvy_conv_operands_of(p);
   const cvy_backend *backend = all->engine.backend;
   cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
   uint64_t ticket;
-  bool good = make_array(all, p, order.a, &job.in[0].id) &&
-              make_array(all, p, order.b, &job.in[1].id) &&
-              make_array(all, p, order.out, &job.out[0].id) &&
+  bool good = make_array(all, p, cvy_conv_in(p, 0), &job.in[0].id) &&
+              make_array(all, p, cvy_conv_in(p, 1), &job.in[1].id) &&
+              make_array(all, p, cvy_conv_out(p), &job.out[0].id) &&
               !backend->run(all->engine.device, &job, &ticket);
   const uint64_t made[] = {job.in[0].id, job.in[1].id, job.out[0].id};
   for (int i = 0; i < 3; i++) backend->release(all->engine.device, made[i]);

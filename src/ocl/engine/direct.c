@@ -46,7 +46,7 @@ convoy_status run_direct(cvy_device *device, const cvy_job *job, const job_array
   bool wide = cvy_ocl_is_wide(problem);
   cvy_text_add(&text, "-D WIDE=%d -D WG=%lld", wide, (long long)items);
   conv_args args = args_of(problem);
-  args.items = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
+  args.items = cvy_conv_count(problem, cvy_conv_out(problem));
   args.items_per_row = items_per_row(device, problem, items);
   launch what = {.source = &source,
                  .options = options,

@@ -48,8 +48,8 @@ static convoy_status check(const cvy_device *device, const cvy_job *job,
                            const cvy_algorithm *algorithm) {
   const cvy_problem *problem = &job->problem;
   if (!algorithm || !cvy_algorithm_does(algorithm, problem)) {
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d does not do operation %d",
-                    (int)job->algorithm, (int)problem->operation);
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d does not do %s",
+                    (int)job->algorithm, cvy_operation_of(problem)->name);
   }
   char buffer[192];
   cvy_text reason = cvy_text_in(buffer, sizeof buffer);

@@ -24,7 +24,7 @@ static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *probl
                                     span partial, const bindings *arrays) {
   bool forward = problem->operation == CONVOY_FORWARD;
   conv_args args = args_of(problem);
-  args.items = cvy_conv_count(problem, cvy_conv_operands_of(problem).out);
+  args.items = cvy_conv_count(problem, cvy_conv_out(problem));
   args.slices = slices;
   args.items_per_result = items_per_result(slices, cvy_ocl_group_items(&device->facts));
   args.rows = forward ? args.k : args.c;

@@ -44,18 +44,16 @@ convoy_status cvy_output_shape(const convoy_conv *conv, const int64_t *x_shape,
 void cvy_conv_spell(const cvy_problem *problem, convoy_conv *conv, int64_t *x_shape,
                     int64_t *w_shape, convoy_direction *direction);
 
-/* The operands of a problem in the order the backends take them: a, b, then out.
- *   forward           a = x    b = w    out = y
- *   backward_data     a = y    b = w    out = x
- *   backward_weights  a = x    b = y    out = w
- *   backward_bias     a = y    none     out = bias */
-typedef struct cvy_conv_operands {
-  cvy_conv_array a, b, out;
-  bool has_b;
-} cvy_conv_operands;
-cvy_conv_operands cvy_conv_operands_of(const cvy_problem *problem);
-/* Which array the result is. */
+/* Which array input `i` and the result are.
+ *   forward           x, w, bias   y
+ *   backward_data     y, w, bias   x
+ *   backward_weights  x, y         w
+ *   backward_bias     y            bias */
+cvy_conv_array cvy_conv_in(const cvy_problem *problem, int32_t i);
 cvy_conv_array cvy_conv_out(const cvy_problem *problem);
+
+/* Extents of y in the public call (rank + 2 entries); not for backward_bias. */
+void cvy_conv_y_shape(const cvy_problem *problem, int64_t *y_shape);
 
 /* Elements of an array of the problem. Cannot overflow: cvy_conv_make checked it. CVY_BIAS is
  * the channel count of `out` (forward, backward_bias: k; backward_data: c). */

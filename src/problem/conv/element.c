@@ -154,9 +154,8 @@ static element_fn *const directions[CONVOY_DIRECTIONS] = {
 
 static arrays arrays_of(const cvy_problem *problem, const float *a, const float *b) {
   const float *values[] = {[CVY_X] = NULL, [CVY_W] = NULL, [CVY_Y] = NULL};
-  cvy_conv_operands operands = cvy_conv_operands_of(problem);
-  values[operands.a] = a;
-  if (operands.has_b) values[operands.b] = b;
+  values[cvy_conv_in(problem, 0)] = a;
+  if (cvy_problem_inputs(problem) > 1) values[cvy_conv_in(problem, 1)] = b;
   return (arrays){values[CVY_X], values[CVY_W], values[CVY_Y]};
 }
 

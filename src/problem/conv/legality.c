@@ -269,7 +269,7 @@ convoy_status cvy_conv_make(const convoy_conv *conv, convoy_direction direction,
   if (status) return status;
   p.operation = (int32_t)(checked.transposed ? transposed_direction[direction] : direction);
   fill_geometry(&checked, x_shape, w_shape, y_shape, &p);
-  *out = p;
+  cvy_problem_copy(out, &p);
   return CONVOY_OK;
 }
 
@@ -288,7 +288,7 @@ convoy_status cvy_conv_make_bias(const convoy_conv *conv, const int64_t *dy_shap
   memcpy(x_shape, dy_shape, (size_t)(checked.rank + 2) * sizeof *x_shape);
   x_shape[1] = 1;
   fill_geometry(&point, x_shape, w_shape, dy_shape, &p);
-  *out = p;
+  cvy_problem_copy(out, &p);
   return CONVOY_OK;
 }
 
@@ -324,20 +324,33 @@ void cvy_conv_spell(const cvy_problem *p, convoy_conv *conv, int64_t *x_shape, i
   if (p->conv.transposed) *direction = transposed_direction[p->operation];
 }
 
+void cvy_conv_y_shape(const cvy_problem *p, int64_t *y_shape) {
+  const int64_t *y = p->conv.transposed ? p->conv.in : p->conv.out;
+  y_shape[0] = p->conv.n;
+  y_shape[1] = p->conv.transposed ? p->conv.c : p->conv.k;
+  for (int i = 0; i < p->conv.rank; i++) y_shape[2 + i] = y[3 - p->conv.rank + i];
+}
+
 /* ------------------------------------------------------------------------------------ counts */
 
-cvy_conv_operands cvy_conv_operands_of(const cvy_problem *problem) {
-  static const cvy_conv_operands table[CONVOY_DIRECTIONS] = {
-      [CONVOY_FORWARD] = {CVY_X, CVY_W, CVY_Y, true},
-      [CONVOY_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_X, true},
-      [CONVOY_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y, CVY_W, true},
-      [CONVOY_BACKWARD_BIAS] = {CVY_Y, CVY_Y, CVY_BIAS, false},
+cvy_conv_array cvy_conv_in(const cvy_problem *problem, int32_t i) {
+  static const cvy_conv_array table[][3] = {
+      [CVY_CONV_FORWARD] = {CVY_X, CVY_W, CVY_BIAS},
+      [CVY_CONV_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_BIAS},
+      [CVY_CONV_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y},
+      [CVY_CONV_BACKWARD_BIAS] = {CVY_Y},
   };
-  return table[problem->operation];
+  return table[problem->operation][i];
 }
 
 cvy_conv_array cvy_conv_out(const cvy_problem *problem) {
-  return cvy_conv_operands_of(problem).out;
+  static const cvy_conv_array table[] = {
+      [CVY_CONV_FORWARD] = CVY_Y,
+      [CVY_CONV_BACKWARD_DATA] = CVY_X,
+      [CVY_CONV_BACKWARD_WEIGHTS] = CVY_W,
+      [CVY_CONV_BACKWARD_BIAS] = CVY_BIAS,
+  };
+  return table[problem->operation];
 }
 
 static int64_t volume(const int64_t extent[3]) {

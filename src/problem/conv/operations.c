@@ -38,15 +38,8 @@ static cvy_array array(const cvy_problem *p, cvy_conv_array which) {
   }
 }
 
-static const cvy_conv_array reads[][3] = {
-    [CVY_CONV_FORWARD] = {CVY_X, CVY_W, CVY_BIAS},
-    [CVY_CONV_BACKWARD_DATA] = {CVY_Y, CVY_W, CVY_BIAS},
-    [CVY_CONV_BACKWARD_WEIGHTS] = {CVY_X, CVY_Y},
-    [CVY_CONV_BACKWARD_BIAS] = {CVY_Y},
-};
-
 static cvy_array input(const cvy_problem *problem, int32_t i) {
-  return array(problem, reads[problem->operation][i]);
+  return array(problem, cvy_conv_in(problem, i));
 }
 
 static cvy_array output(const cvy_problem *problem, int32_t i) {
@@ -71,8 +64,14 @@ static bool bytes_fit(int64_t a, int64_t b, const int64_t *extents) {
   return true;
 }
 
+/* A bias is added to maps, and never to what is added to something itself. */
+static bool bias_legal(const cvy_problem *p) {
+  bool maps = cvy_conv_out(p) == CVY_X || cvy_conv_out(p) == CVY_Y;
+  return p->conv.has_bias == 0 || (p->conv.has_bias == 1 && maps && !p->accumulate);
+}
+
 static bool switches_legal(const cvy_problem *p) {
-  return (p->conv.has_bias & ~1) == 0 && p->conv.activation >= CONVOY_IDENTITY &&
+  return bias_legal(p) && p->conv.activation >= CONVOY_IDENTITY &&
          p->conv.activation <= CONVOY_LEAKY_RELU && p->conv.rank >= 1 &&
          p->conv.rank <= CONVOY_MAX_RANK;
 }
