@@ -11,8 +11,9 @@ cl             | -
 src/base       | convoy/ base/
 src/os         | convoy/ base/ os/
 src/conv       | convoy/ base/ conv/
-src/cpu        | convoy/ base/ os/ conv/ backend.h cpu/
-src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
+src/program    | convoy/ base/ program/
+src/cpu        | convoy/ base/ os/ conv/ program/ backend.h cpu/
+src/ocl        | convoy/ base/ os/ conv/ program/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
 tests/ref      | convoy/
