@@ -9,20 +9,23 @@ static bool is_operand(const cvy_program *program, int operand, int instructions
   return operand - CVY_OPERAND_CONSTANT < program->constants;
 }
 
+static bool is_good_place(const cvy_program *program, int number, int place) {
+  cvy_instruction code = program->code[number];
+  const cvy_op_row *row = &cvy_op_rows[code.op];
+  if (place < row->operands) return is_operand(program, code.in[place], number);
+  if (place == 0 && row->numbers) return code.in[0] < row->numbers;
+  return code.in[place] == 0;
+}
+
 static convoy_status check_instruction(const cvy_program *program, int number) {
   cvy_instruction code = program->code[number];
   if (code.op >= CVY_PROGRAM_OPS)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "program: instruction %d has operation %d, there are %d",
                     number, code.op, CVY_PROGRAM_OPS);
-  const cvy_op_row *row = &cvy_op_rows[code.op];
-  for (int i = 0; i < 3; i++) {
-    bool good = i < row->operands        ? is_operand(program, code.in[i], number)
-                      : i == 0 && row->numbers ? code.in[0] < row->numbers
-                                               : code.in[i] == 0;
-    if (!good)
+  for (int i = 0; i < 3; i++)
+    if (!is_good_place(program, number, i))
       return cvy_fail(CONVOY_ERR_ARGUMENT, "program: operand %d of instruction %d is %d", i, number,
                       code.in[i]);
-  }
   return CONVOY_OK;
 }
 

@@ -135,7 +135,7 @@ static inline real program_log(real x) {
   p = multiply_add(p, f * f, e * number(-0x1.05c61p-29f));
   real y = multiply_add(e, number(0x1.62e43p-1f), f + p);
   real low = choose(less(x, number(0.0f)), from_bits(pattern(0x7fc00000u)),
-                          from_bits(pattern(0xff800000u)));
+                    from_bits(pattern(0xff800000u)));
   real high = choose(less(x, from_bits(pattern(0x7f800000u))), y, x);
   return choose(less(x, number(0x1p-126f)), low, high);
 }
@@ -148,8 +148,7 @@ static inline real program_with_sign(real magnitude, real sign) {
 static inline real program_tanh(real x) {
   real size = program_abs(x), square = x * x;
   real e = program_exp_inside(number(2.0f) * smaller(number(10.0f), size));
-  real far =
-      multiply_add(number(-2.0f), reciprocal_above_one(e + number(1.0f)), number(1.0f));
+  real far = multiply_add(number(-2.0f), reciprocal_above_one(e + number(1.0f)), number(1.0f));
   real p = multiply_add(number(-0x1.828776p-8f), square, number(0x1.54c3c2p-6f));
   p = multiply_add(p, square, number(-0x1.b89abap-5f));
   p = multiply_add(p, square, number(0x1.1109bep-3f));

@@ -221,12 +221,12 @@ static void add_gradients(differ *d) {
     const cvy_instruction *code = &program->code[i];
     if (d->gradient[i] < 0 || !rules[code->op]) continue;
     term t = {d,
-                    code,
-                    d->value[code->in[0]],
-                    d->value[code->in[1]],
-                    d->value[code->in[2]],
-                    d->value[i],
-                    d->gradient[i]};
+              code,
+              d->value[code->in[0]],
+              d->value[code->in[1]],
+              d->value[code->in[2]],
+              d->value[i],
+              d->gradient[i]};
     rules[code->op](&t);
   }
 }
