@@ -1,5 +1,5 @@
-/* Values of a program that is being made. Every rule here keeps each result's bits, for NaN, infinities
- * and zeros of both signs too, as long as no denormal number is met. */
+/* Values of a program that is being made. Every rule here keeps each result's bits, for NaN,
+ * infinities and zeros of both signs too, as long as no denormal number is met. */
 #include "program/build.h"
 
 #include <math.h>

@@ -41,9 +41,9 @@ bool cvy_build_is(const cvy_build *build, cvy_value value, float constant);
 /* The bits of the inputs that these values are computed from. */
 uint32_t cvy_build_leaves(const cvy_build *build, const cvy_value *values, int count);
 
-/* The canonical program of these results: instructions in the order in which a walk from the results
- * through the operands, first to last, leaves them. `inputs` are how many the program has, `place` says
- * for each number of an input which of them it is. ERR_ARGUMENT if it is too long. */
+/* The canonical program of these results: instructions in the order in which a walk from the
+ * results through the operands, first to last, leaves them. `inputs` are how many the program has,
+ * `place` says for each number of an input which of them it is. ERR_ARGUMENT if it is too long. */
 convoy_status cvy_build_program(const cvy_build *build, const cvy_value *results, int count,
                                 int inputs, const uint8_t *place, cvy_program *out);
 

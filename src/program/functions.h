@@ -1,17 +1,14 @@
 /* What the operations of programs do, written once in words that C, its vectors and OpenCL C share.
  * The including file says what the words mean for its type of element:
  *
- *   real, bits, mask      one float32 or several, as many unsigned 32-bit integers, as many conditions
- *   number(v), pattern(v) a real, bits of one value
- *   to_bits, from_bits    the same 32 bits as the other type
- *   multiply_add(a, b, c) a b + c, rounded once
- *   less, less_equal, equal   compare as IEEE 754 does
- *   choose(m, a, b)       m ? a : b
- *   smaller(a, b)         a < b ? a : b, so b if one of them is a NaN, or both are zeros
- *   larger(a, b)          b < a ? a : b, likewise
- *   divide(a, b), reciprocal(b), square_root(a)   rounded correctly
- *   reciprocal_above_one(b)   of 1 <= b or a NaN; what would be a denormal number may be 0
- *   round_down(a)         the largest integer not above
+ *   FUNCTION              what stands in front of a function: static, and inline where that is
+ * known real, bits, mask      one float32 or several, as many unsigned 32-bit integers, as many
+ * conditions number(v), pattern(v) a real, bits of one value to_bits, from_bits    the same 32 bits
+ * as the other type multiply_add(a, b, c) a b + c, rounded once less, less_equal, equal   compare
+ * as IEEE 754 does choose(m, a, b)       m ? a : b smaller(a, b)         a < b ? a : b, so b if one
+ * of them is a NaN, or both are zeros larger(a, b)          b < a ? a : b, likewise divide(a, b),
+ * reciprocal(b), square_root(a)   rounded correctly reciprocal_above_one(b)   of 1 <= b or a NaN;
+ * what would be a denormal number may be 0 round_down(a)         the largest integer not above
  *
  * and + - * on reals round once each: whatever compiles this must not contract products and sums.
  * So every engine computes the same bits. How far results are from the true values is measured over
@@ -20,83 +17,83 @@
  * The polynomials were fitted for this file, with coefficients rounded to float32 one after the
  * other, the lowest first, and the rest fitted anew. */
 
-static inline real program_not(mask m) {
+FUNCTION real program_not(mask m) {
   return choose(m, number(0.0f), number(1.0f));
 }
 
-static inline real program_truth(mask m) {
+FUNCTION real program_truth(mask m) {
   return choose(m, number(1.0f), number(0.0f));
 }
 
-static inline real program_add(real a, real b) {
+FUNCTION real program_add(real a, real b) {
   return a + b;
 }
 
-static inline real program_subtract(real a, real b) {
+FUNCTION real program_subtract(real a, real b) {
   return a - b;
 }
 
-static inline real program_multiply(real a, real b) {
+FUNCTION real program_multiply(real a, real b) {
   return a * b;
 }
 
-static inline real program_divide(real a, real b) {
+FUNCTION real program_divide(real a, real b) {
   return divide(a, b);
 }
 
-static inline real program_reciprocal(real b) {
+FUNCTION real program_reciprocal(real b) {
   return reciprocal(b);
 }
 
-static inline real program_negate(real a) {
+FUNCTION real program_negate(real a) {
   return from_bits(to_bits(a) ^ pattern(0x80000000u));
 }
 
-static inline real program_abs(real a) {
+FUNCTION real program_abs(real a) {
   return from_bits(to_bits(a) & pattern(0x7fffffffu));
 }
 
-static inline real program_less(real a, real b) {
+FUNCTION real program_less(real a, real b) {
   return program_truth(less(a, b));
 }
 
-static inline real program_less_equal(real a, real b) {
+FUNCTION real program_less_equal(real a, real b) {
   return program_truth(less_equal(a, b));
 }
 
-static inline real program_equal(real a, real b) {
+FUNCTION real program_equal(real a, real b) {
   return program_truth(equal(a, b));
 }
 
-static inline real program_not_equal(real a, real b) {
+FUNCTION real program_not_equal(real a, real b) {
   return program_not(equal(a, b));
 }
 
-static inline real program_select(real a, real b, real c) {
+FUNCTION real program_select(real a, real b, real c) {
   return choose(equal(a, number(0.0f)), c, b);
 }
 
-static inline real program_fma(real a, real b, real c) {
+FUNCTION real program_fma(real a, real b, real c) {
   return multiply_add(a, b, c);
 }
 
 /* A NaN on either side is the result; of two zeros it is the second. */
-static inline real program_min(real a, real b) {
+FUNCTION real program_min(real a, real b) {
   return choose(equal(a, a), smaller(a, b), a);
 }
 
-static inline real program_max(real a, real b) {
+FUNCTION real program_max(real a, real b) {
   return choose(equal(a, a), larger(a, b), a);
 }
 
-static inline real program_floor(real a) {
+FUNCTION real program_floor(real a) {
   return round_down(a);
 }
 
-/* e^x for -87 <= x <= 89 or a NaN. x is n ln 2 + r, |r| <= ln(2) / 2. The sum with 1.5 2^23 rounds to
- * the integer n and leaves it in the lowest bits, there as n + 126: the exponent of 2^(n-1), which is
- * why the polynomial is twice e^r. With n = -126 that is the exponent of zero. */
-static inline real program_exp_inside(real x) {
+/* e^x for -87 <= x <= 89 or a NaN. x is n ln 2 + r, |r| <= ln(2) / 2. The sum with 1.5 2^23 rounds
+ * to the integer n and leaves it in the lowest bits, there as n + 126: the exponent of 2^(n-1),
+ * which is why the polynomial is twice e^r. With n = -126 that is the exponent of zero. */
+FUNCTION real program_exp_inside(real x) {
   real shifted = multiply_add(x, number(0x1.715476p+0f), number(12582912.0f + 126.0f));
   real n = shifted - number(12582912.0f + 126.0f);
   real r = multiply_add(n, number(-0x1.62e43p-1f), x);
@@ -111,16 +108,17 @@ static inline real program_exp_inside(real x) {
 }
 
 /* Beyond 89 it is infinite by overflow; results below 2^-125.5 are 0. */
-static inline real program_exp(real x) {
+FUNCTION real program_exp(real x) {
   return program_exp_inside(smaller(number(89.0f), larger(number(-87.0f), x)));
 }
 
-static inline real program_sigmoid(real x) {
+FUNCTION real program_sigmoid(real x) {
   return reciprocal_above_one(number(1.0f) + program_exp(program_negate(x)));
 }
 
-/* x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2). e becomes a float by way of the bits of 2^23 + e. */
-static inline real program_log(real x) {
+/* x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2). e becomes a float by way of the bits of 2^23 + e.
+ */
+FUNCTION real program_log(real x) {
   bits u = to_bits(x) + pattern(0x3f800000u - 0x3f3504f3u);
   real e = from_bits((u >> 23) | pattern(0x4b000000u)) - number(8388608.0f + 127.0f);
   real f = from_bits((u & pattern(0x007fffffu)) + pattern(0x3f3504f3u)) - number(1.0f);
@@ -140,12 +138,12 @@ static inline real program_log(real x) {
   return choose(less(x, number(0x1p-126f)), low, high);
 }
 
-static inline real program_with_sign(real magnitude, real sign) {
+FUNCTION real program_with_sign(real magnitude, real sign) {
   return from_bits(to_bits(magnitude) | (to_bits(sign) & pattern(0x80000000u)));
 }
 
 /* 1 - 2 / (e^2x + 1), and near 0, where that cancels, x + x^3 P(x^2). */
-static inline real program_tanh(real x) {
+FUNCTION real program_tanh(real x) {
   real size = program_abs(x), square = x * x;
   real e = program_exp_inside(number(2.0f) * smaller(number(10.0f), size));
   real far = multiply_add(number(-2.0f), reciprocal_above_one(e + number(1.0f)), number(1.0f));
@@ -158,7 +156,7 @@ static inline real program_tanh(real x) {
 }
 
 /* 1 - e^-Q(|x|), and near 0 x + x P(x^2). */
-static inline real program_erf(real x) {
+FUNCTION real program_erf(real x) {
   real size = program_abs(x), square = x * x;
   real z = smaller(number(4.0f), size);
   real q = multiply_add(number(-0x1.9ae8e2p-13f), z, number(0x1.8ee19ep-9f));
@@ -178,10 +176,10 @@ static inline real program_erf(real x) {
   return program_with_sign(choose(less(size, number(0.92f)), near, far), x);
 }
 
-static inline real program_sqrt(real a) {
+FUNCTION real program_sqrt(real a) {
   return square_root(a);
 }
 
-static inline real program_rsqrt(real a) {
+FUNCTION real program_rsqrt(real a) {
   return reciprocal(square_root(a));
 }

@@ -1,7 +1,7 @@
 /* Gradients as programs, instruction by instruction from the last to the first.
  *
- * docs/programs_language.md has the rules and what is done at ties. A value that the program has computed
- * and that may be read again takes the place of its instructions where that costs less. */
+ * docs/programs_language.md has the rules and what is done at ties. A value that the program has
+ * computed and that may be read again takes the place of its instructions where that costs less. */
 #include <fenv.h>
 #include <string.h>
 

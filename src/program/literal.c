@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Halfway between two normal float32 there are at most 113 digits; one more says that others follow. */
+/* Halfway between two normal float32 there are at most 113 digits; one more says that others
+ * follow. */
 enum { DIGITS = 120, LARGEST_EXPONENT = 99999 };
 
 static bool is_digit(char c) {

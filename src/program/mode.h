@@ -1,6 +1,6 @@
 /* The floating-point mode programs are defined in: round to nearest, denormal numbers kept, nothing
- * traps, whatever mode the thread is in. What is computed between the two calls must be a function of
- * its own that is not inlined: compilers do not know that arithmetic depends on the mode. */
+ * traps, whatever mode the thread is in. What is computed between the two calls must be a function
+ * of its own that is not inlined: compilers do not know that arithmetic depends on the mode. */
 #ifndef CVY_PROGRAM_MODE_H
 #define CVY_PROGRAM_MODE_H
 

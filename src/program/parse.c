@@ -1,5 +1,5 @@
-/* Reads the text of programs. Everything is bounded: the text, names, values, depth. The first fault is
- * told with its column, and nothing is read behind it. */
+/* Reads the text of programs. Everything is bounded: the text, names, values, depth. The first
+ * fault is told with its column, and nothing is read behind it. */
 #include <fenv.h>
 #include <math.h>
 #include <string.h>

@@ -57,8 +57,8 @@ typedef struct cvy_instruction {
   uint8_t in[3]; /* operands, or the number of INDEX and RANDOM; 0 where there is none */
 } cvy_instruction;
 
-/* Flat: no pointers and no padding, so that programs can be hashed, compared as bytes and sent. What
- * is not used is 0. Programs that differ in names and blanks alone are the same bytes. */
+/* Flat: no pointers and no padding, so that programs can be hashed, compared as bytes and sent.
+ * What is not used is 0. Programs that differ in names and blanks alone are the same bytes. */
 typedef struct cvy_program {
   uint8_t instructions, inputs, results, constants;
   uint8_t result[CVY_PROGRAM_RESULTS]; /* operands */
@@ -114,8 +114,8 @@ typedef struct cvy_program_place {
 float cvy_program_random(const cvy_program_stream *stream, int call, uint64_t index);
 
 /* The definition every engine is judged by: one element, whatever floating-point mode the thread is
- * in. `place` may be NULL where neither index() nor random() is used. False if a denormal number was
- * met, an operand or a result of any instruction: engines may then differ. */
+ * in. `place` may be NULL where neither index() nor random() is used. False if a denormal number
+ * was met, an operand or a result of any instruction: engines may then differ. */
 bool cvy_program_element(const cvy_program *program, const float *inputs,
                          const cvy_program_place *place, float *results);
 
@@ -140,19 +140,18 @@ typedef struct cvy_program_gradient {
   } source[CVY_PROGRAM_INPUTS]; /* what each of its inputs is */
 } cvy_program_gradient;
 
-/* The program for the gradients of the inputs whose bits are in `wanted`, 4 at most. `given` has the
- * bits of the results that have a gradient, the others' is 0; `readable` those of the results that may
- * be read again. ERR_UNSUPPORTED if it is no program: too many inputs or instructions. */
+/* The program for the gradients of the inputs whose bits are in `wanted`, 4 at most. `given` has
+ * the bits of the results that have a gradient, the others' is 0; `readable` those of the results
+ * that may be read again. ERR_UNSUPPORTED if it is no program: too many inputs or instructions. */
 convoy_status cvy_program_gradient_of(const cvy_program *program, uint32_t wanted, uint32_t given,
                                       uint32_t readable, cvy_program_gradient *out);
 
 /* ------------------------------------------------------------------------------- generators */
 
 /* Appends a function in the common words of C, its vectors and OpenCL C (program/functions.h):
- *   static void NAME(real x0, ..., [const program_place at,] real *y0, ...)
- * with a parameter for every input and result, and `at` if index() or random() is used. `prefix` goes
- * in front of "static". */
-void cvy_program_function(const cvy_program *program, const char *prefix, const char *name,
-                          cvy_text *to);
+ *   FUNCTION void NAME(real x0, ..., [program_place at,] real *y0, ...)
+ * with a parameter for every input and result, and `at` if index() or random() is used: a struct
+ * with axis0 to axis4, reals, and whatever else the engine's program_random(at, call) wants. */
+void cvy_program_function(const cvy_program *program, const char *name, cvy_text *to);
 
 #endif

@@ -1,6 +1,6 @@
-/* Random numbers as a function of where they are wanted, not of what was drawn before: Philox 4x32-10
- * of J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * SC '11, doi:10.1145/2063384.2063405. */
+/* Random numbers as a function of where they are wanted, not of what was drawn before: Philox
+ * 4x32-10 of J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy
+ * as 1, 2, 3", SC '11, doi:10.1145/2063384.2063405. */
 #include "program/random.h"
 
 void cvy_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {

@@ -1,11 +1,13 @@
-/* The words of program/functions.h for one float, and with them the functions. Products and sums are
- * not contracted: cmake/flags.cmake. */
+/* The words of program/functions.h for one float, and with them the functions. Products and sums
+ * are not contracted: cmake/flags.cmake. */
 #ifndef CVY_PROGRAM_SCALAR_H
 #define CVY_PROGRAM_SCALAR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#define FUNCTION static inline
 
 typedef float real;
 typedef uint32_t bits;

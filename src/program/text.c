@@ -1,5 +1,5 @@
-/* The canonical text of a program: a temporary for each value that is used more than once, all others
- * where they are used. Parsed, it gives the same graph of values and so the same bytes. */
+/* The canonical text of a program: a temporary for each value that is used more than once, all
+ * others where they are used. Parsed, it gives the same graph of values and so the same bytes. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Any bytes as the text of a program: what is accepted can be printed, and the printed text reads back as
- * the same bytes; it can be computed, and so can its gradients. And any bytes as a program: what is
- * accepted can be printed and computed. */
+/* Any bytes as the text of a program: what is accepted can be printed, and the printed text reads
+ * back as the same bytes; it can be computed, and so can its gradients. And any bytes as a program:
+ * what is accepted can be printed and computed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

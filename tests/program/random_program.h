@@ -11,13 +11,13 @@ typedef enum test_program_kind {
   TEST_ANY     /* everything */
 } test_program_kind;
 
-/* At most so many instructions; dead and equal ones are gone, so there are mostly fewer. 1 to 5 inputs,
- * 1 to 4 results. */
+/* At most so many instructions; dead and equal ones are gone, so there are mostly fewer. 1 to 5
+ * inputs, 1 to 4 results. */
 void test_random_program(test_random *random, test_program_kind kind, int instructions,
                          cvy_program *out);
 
-/* Zeros, infinities, NaN, the ends of the range, neighbours of powers of two, small integers, numbers of
- * every size; no denormal numbers. */
+/* Zeros, infinities, NaN, the ends of the range, neighbours of powers of two, small integers,
+ * numbers of every size; no denormal numbers. */
 float test_hostile(test_random *random);
 
 /* A random place with extents of at most 1000. */

@@ -1,6 +1,6 @@
-/* How far the functions of programs are from the true values, and that denormal numbers inside them make no
- * difference. By itself it takes every 1009th float32; `--full` takes all of them, half an hour, and prints
- * the table of docs/programs_language.md. */
+/* How far the functions of programs are from the true values, and that denormal numbers inside them
+ * make no difference. By itself it takes every 1009th float32; `--full` takes all of them, half an
+ * hour, and prints the table of docs/programs_language.md. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ static double rsqrt64(double x) {
   return 1.0 / sqrt(x);
 }
 
-/* The most units in the last place that a result may be off; results smaller than `least` only have to be
- * that close to it. */
+/* The most units in the last place that a result may be off; results smaller than `least` only have
+ * to be that close to it. */
 static const struct function {
   const char *name;
   cvy_program_op op;

@@ -254,7 +254,8 @@ static void numbers_come_back(void **state) {
   }
 }
 
-/* CMakeLists.txt makes a locale with a comma in numbers; elsewhere C's own is all there is to test. */
+/* CMakeLists.txt makes a locale with a comma in numbers; elsewhere C's own is all there is to test.
+ */
 static void locales_make_no_difference(void **state) {
   (void)state;
   const char *name = getenv("CONVOY_TEST_LOCALE");

@@ -1,0 +1,337 @@
+/* Programs as steps of the interpreter: what is one number for all elements is computed once,
+ * operations that often come together become one step, values get registers, and results are
+ * computed where they belong. */
+#include <string.h>
+
+#include "cpu/program/run.h"
+#include "program/ops.h"
+
+enum { NONE = 255, LONGEST_BLOCK = 512 };
+
+/* An instruction on its way to a step. */
+typedef struct draft {
+  uint8_t op; /* cvy_step_op */
+  uint8_t operands;
+  uint8_t in[CVY_STEP_OPERANDS]; /* operands as in programs */
+  uint8_t uses;
+  bool number;   /* the same for all elements */
+  bool absorbed; /* part of the step that uses it */
+} draft;
+
+typedef struct planner {
+  const cvy_program *program;
+  cvy_program_plan *plan;
+  draft draft[CVY_PROGRAM_INSTRUCTIONS];
+  uint8_t slot[CVY_OPERAND_CONSTANT + CVY_PROGRAM_CONSTANTS]; /* of each operand; NONE: not yet */
+  uint8_t last_use[CVY_PLAN_STEPS];                           /* of each value, a step's place */
+  int numbers;
+} planner;
+
+/* ---------------------------------------------------------------------------------- what is what
+ */
+
+static bool is_number(const planner *p, int operand) {
+  if (operand >= CVY_OPERAND_CONSTANT) return true;
+  if (operand >= CVY_OPERAND_INPUT) return p->plan->form[operand - CVY_OPERAND_INPUT].single;
+  return p->draft[operand].number;
+}
+
+static void count_use(planner *p, int operand) {
+  if (operand < CVY_OPERAND_INPUT) p->draft[operand].uses++;
+}
+
+static void draft_instructions(planner *p) {
+  for (int i = 0; i < p->program->instructions; i++) {
+    cvy_instruction code = p->program->code[i];
+    draft *d = &p->draft[i];
+    d->op = code.op;
+    d->operands = (uint8_t)cvy_op_rows[code.op].operands;
+    d->number = d->operands > 0;
+    memcpy(d->in, code.in, sizeof code.in);
+    for (int k = 0; k < d->operands; k++) {
+      d->number &= is_number(p, code.in[k]);
+      count_use(p, code.in[k]);
+    }
+    if (cvy_op_rows[code.op].commutes && is_number(p, code.in[0])) { /* loops like arrays first */
+      d->in[0] = code.in[1];
+      d->in[1] = code.in[0];
+    }
+  }
+  for (int i = 0; i < p->program->results; i++) count_use(p, p->program->result[i]);
+}
+
+/* ------------------------------------------------------------------- operations that come together
+ */
+
+/* The draft of an operand that nothing else uses and that may become part of a step; else NULL. */
+static draft *absorbable(planner *p, int operand) {
+  if (operand >= CVY_OPERAND_INPUT) return NULL;
+  draft *d = &p->draft[operand];
+  return d->uses == 1 && !d->number ? d : NULL;
+}
+
+static bool is_simple(const draft *d) {
+  return d->op == CVY_PROGRAM_ADD || d->op == CVY_PROGRAM_SUBTRACT || d->op == CVY_PROGRAM_MULTIPLY;
+}
+
+static void absorb(draft *into, draft *part, int op, uint8_t third, uint8_t fourth) {
+  memcpy(into->in, part->in, sizeof into->in);
+  into->in[part->operands] = third;
+  if (part->operands == 2 && fourth != NONE) into->in[3] = fourth;
+  into->op = (uint8_t)op;
+  into->operands = (uint8_t)(part->operands + (fourth == NONE ? 1 : 2));
+  part->absorbed = true;
+}
+
+/* x * sigmoid(x), either way round. */
+static bool find_silu(planner *p, draft *d) {
+  if (d->op != CVY_PROGRAM_MULTIPLY) return false;
+  for (int k = 0; k < 2; k++) {
+    draft *gate = absorbable(p, d->in[k]);
+    if (!gate || gate->op != CVY_PROGRAM_SIGMOID || gate->in[0] != d->in[1 - k]) continue;
+    gate->absorbed = true;
+    d->op = CVY_STEP_SILU;
+    d->in[0] = gate->in[0];
+    d->operands = 1;
+    return true;
+  }
+  return false;
+}
+
+/* a < b ? c : d */
+static bool find_selection(planner *p, draft *d) {
+  if (d->op != CVY_PROGRAM_SELECT) return false;
+  draft *condition = absorbable(p, d->in[0]);
+  if (!condition) return false;
+  if (condition->op == CVY_PROGRAM_LESS)
+    absorb(d, condition, CVY_STEP_SELECT_LESS, d->in[1], d->in[2]);
+  else if (condition->op == CVY_PROGRAM_LESS_EQUAL)
+    absorb(d, condition, CVY_STEP_SELECT_LESS_EQUAL, d->in[1], d->in[2]);
+  else
+    return false;
+  return true;
+}
+
+/* (a - b) * c + d, whose product is a pair already. */
+static bool find_normalisation(planner *p, draft *d) {
+  int product = cvy_step_pair(CVY_PROGRAM_SUBTRACT, CVY_PAIR_MULTIPLY);
+  if (d->op != CVY_PROGRAM_ADD) return false;
+  for (int k = 0; k < 2; k++) {
+    draft *part = absorbable(p, d->in[k]);
+    if (!part || part->op != product) continue;
+    absorb(d, part, CVY_STEP_NORMALISE, d->in[1 - k], NONE);
+    return true;
+  }
+  return false;
+}
+
+static cvy_pair_op pair_op(int op, int place) {
+  if (op == CVY_PROGRAM_ADD) return CVY_PAIR_ADD;
+  if (op == CVY_PROGRAM_MULTIPLY) return CVY_PAIR_MULTIPLY;
+  return place == 0 ? CVY_PAIR_SUBTRACT : CVY_PAIR_FROM;
+}
+
+/* (a o b) o c */
+static bool find_pair(planner *p, draft *d) {
+  if (!is_simple(d)) return false;
+  for (int k = 0; k < 2; k++) {
+    draft *part = absorbable(p, d->in[k]);
+    if (!part || !is_simple(part)) continue;
+    int op = cvy_step_pair((cvy_program_op)part->op, pair_op(d->op, k));
+    absorb(d, part, op, d->in[1 - k], NONE);
+    return true;
+  }
+  return false;
+}
+
+static void find_patterns(planner *p) {
+  for (int i = 0; i < p->program->instructions; i++) {
+    draft *d = &p->draft[i];
+    if (d->number) continue;
+    (void)(find_silu(p, d) || find_selection(p, d) || find_normalisation(p, d) || find_pair(p, d));
+  }
+}
+
+/* ----------------------------------------------------------------------------------------- steps
+ */
+
+static uint8_t new_number(planner *p) {
+  return (uint8_t)(CVY_SLOT_NUMBER + p->numbers++);
+}
+
+static void give_numbers(planner *p) {
+  cvy_program_plan *plan = p->plan;
+  for (int i = 0; i < p->program->inputs; i++) {
+    if (!plan->form[i].single) continue;
+    plan->number_of_input[i] = p->slot[CVY_OPERAND_INPUT + i] = new_number(p);
+  }
+  for (int i = 0; i < p->program->constants; i++) {
+    plan->number_of_constant[i] = p->slot[CVY_OPERAND_CONSTANT + i] = new_number(p);
+    plan->constant[i] = p->program->constant[i];
+  }
+  plan->constants = p->program->constants;
+}
+
+static cvy_step *new_step(planner *p, int op, uint8_t out) {
+  cvy_step *step = &p->plan->step[p->plan->steps++];
+  step->op = (uint8_t)op;
+  step->out = out;
+  return step;
+}
+
+/* The slots of a draft's operands; the number of an INDEX or RANDOM as it is. */
+static void set_operands(const planner *p, const draft *d, cvy_step *step) {
+  if (!d->operands) step->in[0] = d->in[0];
+  for (int k = 0; k < d->operands; k++) step->in[k] = p->slot[d->in[k]];
+}
+
+static void add_number_steps(planner *p) {
+  for (int i = 0; i < p->program->instructions; i++) {
+    if (!p->draft[i].number) continue;
+    p->slot[i] = new_number(p);
+    set_operands(p, &p->draft[i], new_step(p, p->draft[i].op, p->slot[i]));
+  }
+  p->plan->number_steps = p->plan->steps;
+}
+
+/* The result that is computed at its place by this instruction, or -1. */
+static int result_of(const planner *p, int instruction) {
+  for (int i = 0; i < p->program->results; i++)
+    if (p->program->result[i] == instruction) return i;
+  return -1;
+}
+
+/* An input that is an array of integers becomes floats when it is first needed. */
+static void add_conversion(planner *p, int input, int *value) {
+  static const uint8_t conversion[] = {[CVY_PROGRAM_FLOAT32] = CVY_STEP_COPY,
+                                       [CVY_PROGRAM_INT32] = CVY_STEP_FROM_INT32,
+                                       [CVY_PROGRAM_UINT8] = CVY_STEP_FROM_UINT8};
+  uint8_t *slot = &p->slot[CVY_OPERAND_INPUT + input];
+  if (*slot != NONE) return;
+  *slot = (uint8_t)(CVY_SLOT_INPUT + input);
+  if (p->plan->form[input].type == CVY_PROGRAM_FLOAT32) return;
+  cvy_step *step = new_step(p, conversion[p->plan->form[input].type], (uint8_t)*value);
+  step->in[0] = *slot;
+  *slot = (uint8_t)(*value)++;
+}
+
+static void convert_operand(planner *p, int operand, int *value) {
+  if (operand >= CVY_OPERAND_INPUT && operand < CVY_OPERAND_CONSTANT)
+    add_conversion(p, operand - CVY_OPERAND_INPUT, value);
+}
+
+/* Values are numbered as registers first, each its own. */
+static void add_steps(planner *p) {
+  int value = 0;
+  for (int i = 0; i < p->program->instructions; i++) {
+    const draft *d = &p->draft[i];
+    if (d->number || d->absorbed) continue;
+    for (int k = 0; k < d->operands; k++) convert_operand(p, d->in[k], &value);
+    int result = result_of(p, i);
+    p->slot[i] = (uint8_t)(result < 0 ? value++ : CVY_SLOT_RESULT + result);
+    set_operands(p, d, new_step(p, d->op, p->slot[i]));
+  }
+  for (int i = 0; i < p->program->results; i++) {
+    int operand = p->program->result[i];
+    uint8_t out = (uint8_t)(CVY_SLOT_RESULT + i);
+    convert_operand(p, operand, &value);
+    if (p->slot[operand] != out) new_step(p, CVY_STEP_COPY, out)->in[0] = p->slot[operand];
+  }
+}
+
+/* -------------------------------------------------------------------------------------- registers
+ */
+
+static int operands_of(const cvy_step *step) {
+  if (step->op < CVY_PROGRAM_OPS) return cvy_op_rows[step->op].operands;
+  if (step->op < CVY_STEP_PAIR || step->op == CVY_STEP_SILU) return 1;
+  return step->op <= CVY_STEP_PAIR_LAST ? 3 : 4;
+}
+
+static void find_last_uses(planner *p) {
+  cvy_program_plan *plan = p->plan;
+  for (int i = plan->number_steps; i < plan->steps; i++) {
+    const cvy_step *step = &plan->step[i];
+    for (int k = 0; k < operands_of(step); k++) {
+      int slot = step->in[k];
+      if (slot < CVY_SLOT_INPUT)
+        p->last_use[slot] = (uint8_t)i;
+      else if (slot < CVY_SLOT_RESULT)
+        plan->last_read[slot - CVY_SLOT_INPUT] = (uint8_t)i;
+    }
+    if (step->out >= CVY_SLOT_RESULT && step->out < CVY_SLOT_NUMBER)
+      plan->written[step->out - CVY_SLOT_RESULT] = (uint8_t)i;
+  }
+}
+
+static uint8_t take_register(cvy_program_plan *plan, bool *taken) {
+  uint8_t number = 0;
+  while (taken[number]) number++;
+  taken[number] = true;
+  if (number >= plan->registers) plan->registers = (uint8_t)(number + 1);
+  return number;
+}
+
+/* A value's register is free again behind its last use, for the result of that very step too: loops
+ * read a vector before they write it. */
+static void give_registers(planner *p) {
+  cvy_program_plan *plan = p->plan;
+  uint8_t place[CVY_SLOT_INPUT];
+  bool taken[CVY_SLOT_INPUT + 1] = {false};
+  for (int i = plan->number_steps; i < plan->steps; i++) {
+    cvy_step *step = &plan->step[i];
+    int freed[CVY_STEP_OPERANDS], count = 0;
+    for (int k = 0; k < operands_of(step); k++) {
+      if (step->in[k] >= CVY_SLOT_INPUT) continue;
+      if (p->last_use[step->in[k]] == i) freed[count++] = place[step->in[k]];
+      step->in[k] = place[step->in[k]];
+    }
+    for (int k = 0; k < count; k++) taken[freed[k]] = false;
+    if (step->out < CVY_SLOT_INPUT) {
+      uint8_t value = step->out;
+      place[value] = step->out = take_register(plan, taken);
+    }
+  }
+}
+
+/* ----------------------------------------------------------------------------------------- the
+ * plan */
+
+/* The loop compiled ahead for the program with these inputs, or -1. */
+static int find_fused(const cvy_program *program, const cvy_program_form *forms) {
+  uint32_t single = 0;
+  for (int i = 0; i < program->inputs; i++) {
+    if (forms[i].type != CVY_PROGRAM_FLOAT32) return -1;
+    single |= (uint32_t)(forms[i].single != 0) << i;
+  }
+  for (int i = 0; i < cvy_fused_count; i++)
+    if (cvy_fused_programs[i].single == single &&
+        memcmp(&cvy_fused_programs[i].program, program, sizeof *program) == 0)
+      return i;
+  return -1;
+}
+
+void cvy_program_prepare(const cvy_program *program, const cvy_program_form *forms,
+                         const cvy_program_simd *simd, cvy_program_plan *out) {
+  planner p = {.program = program, .plan = out};
+  memset(out, 0, sizeof *out);
+  memset(p.slot, NONE, sizeof p.slot);
+  out->simd = simd;
+  out->inputs = program->inputs;
+  out->results = program->results;
+  memcpy(out->form, forms, program->inputs * sizeof *forms);
+  out->fused = find_fused(program, forms);
+  draft_instructions(&p);
+  find_patterns(&p);
+  give_numbers(&p);
+  add_number_steps(&p);
+  add_steps(&p);
+  find_last_uses(&p);
+  give_registers(&p);
+  int block = CVY_PLAN_FLOATS / (out->registers + out->results) / CVY_WIDEST * CVY_WIDEST;
+  out->block = block < LONGEST_BLOCK ? block : LONGEST_BLOCK;
+}
+
+void cvy_program_interpret_all(cvy_program_plan *plan) {
+  plan->fused = -1;
+}
