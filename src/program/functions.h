@@ -1,18 +1,21 @@
 /* What the operations of programs do, written once in words that C, its vectors and OpenCL C share.
  * The including file says what the words mean for its type of element:
  *
- *   FUNCTION              what stands in front of a function: static, and inline where that is
- * known real, bits, mask      one float32 or several, as many unsigned 32-bit integers, as many
- * conditions number(v), pattern(v) a real, bits of one value to_bits, from_bits    the same 32 bits
- * as the other type multiply_add(a, b, c) a b + c, rounded once less, less_equal, equal   compare
- * as IEEE 754 does choose(m, a, b)       m ? a : b smaller(a, b)         a < b ? a : b, so b if one
- * of them is a NaN, or both are zeros larger(a, b)          b < a ? a : b, likewise divide(a, b),
- * reciprocal(b), square_root(a)   rounded correctly reciprocal_above_one(b)   of 1 <= b or a NaN;
- * what would be a denormal number may be 0 round_down(a)         the largest integer not above
+ * - FUNCTION: what stands in front of a function: static, and inline where that is known.
+ * - real, bits, mask: one float32 or several; as many unsigned 32-bit integers; as many conditions.
+ * - number(v), pattern(v): a real, bits of one value.
+ * - to_bits(a), from_bits(a): the same 32 bits as the other type.
+ * - less, less_equal, equal: compare as IEEE 754 does. choose(m, a, b): m ? a : b.
+ * - smaller(a, b): a < b ? a : b, so b if one of them is a NaN or both are zeros.
+ * - larger(a, b): b < a ? a : b, likewise.
+ * - multiply_add(a, b, c): a b + c, rounded once.
+ * - divide(a, b), reciprocal(b), square_root(a): rounded correctly.
+ * - reciprocal_above_one(b): of 1 <= b or a NaN; what would be a denormal number may be 0.
+ * - round_down(a): the largest integer not above.
  *
- * and + - * on reals round once each: whatever compiles this must not contract products and sums.
+ * And + - * on reals round once each: whatever compiles this must not contract products and sums.
  * So every engine computes the same bits. How far results are from the true values is measured over
- * all float32 by tests/program/measure_functions.c; docs/programs_language.md has the table.
+ * all float32 by tests/program/test_functions.c; docs/programs_language.md has the table.
  *
  * The polynomials were fitted for this file, with coefficients rounded to float32 one after the
  * other, the lowest first, and the rest fitted anew. */
