@@ -6,7 +6,7 @@
 #include "cpu/program/run.h"
 #include "program/ops.h"
 
-enum { NONE = 255, LONGEST_BLOCK = 512 };
+enum { NONE = 255, LONGEST_BLOCK = 1024 };
 
 /* An instruction on its way to a step. */
 typedef struct draft {
@@ -24,7 +24,6 @@ typedef struct planner {
   draft draft[CVY_PROGRAM_INSTRUCTIONS];
   uint8_t slot[CVY_OPERAND_CONSTANT + CVY_PROGRAM_CONSTANTS]; /* of each operand; NONE: not yet */
   uint8_t last_use[CVY_PLAN_STEPS];                           /* of each value, a step's place */
-  int numbers;
 } planner;
 
 /* ---------------------------------------------------------------------------------- what is what
@@ -156,7 +155,7 @@ static void find_patterns(planner *p) {
  */
 
 static uint8_t new_number(planner *p) {
-  return (uint8_t)(CVY_SLOT_NUMBER + p->numbers++);
+  return (uint8_t)(CVY_SLOT_NUMBER + p->plan->numbers++);
 }
 
 static void give_numbers(planner *p) {

@@ -34,7 +34,7 @@ static float number_of(const cvy_program_plan *plan, const void *value, int inpu
 
 static void set_numbers(runner *r) {
   const cvy_program_plan *plan = r->plan;
-  for (int i = 0; i < CVY_PLAN_NUMBERS; i++) r->at[CVY_SLOT_NUMBER + i] = r->number[i];
+  for (int i = 0; i < plan->numbers; i++) r->at[CVY_SLOT_NUMBER + i] = r->number[i];
   for (int i = 0; i < plan->constants; i++)
     fill(r->at[plan->number_of_constant[i]], plan->constant[i]);
   for (int i = 0; i < plan->inputs; i++)

@@ -50,7 +50,7 @@ typedef struct cvy_step {
 typedef struct cvy_program_plan {
   const cvy_program_simd *simd;
   int32_t fused; /* its place among the programs compiled ahead, or -1 */
-  uint8_t inputs, results, registers;
+  uint8_t inputs, results, registers, numbers;
   uint8_t number_steps, steps; /* steps on numbers come first, once for a block */
   int32_t block;               /* elements of which all registers are in the first-level cache */
   cvy_program_form form[CVY_PROGRAM_INPUTS];
