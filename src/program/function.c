@@ -1,4 +1,4 @@
-/* A program as a function in the words of program/functions.h: C for the loops that are compiled
+/* A program as a function in the words of program/program_functions.h: C for the loops that are compiled
  * ahead, OpenCL C for kernels. */
 #include "program/ops.h"
 #include "program/scalar.h"
@@ -63,7 +63,7 @@ static void write_instruction(const cvy_program *program, int number, cvy_text *
   const cvy_instruction *comparison = decided_by(program, code);
   cvy_text_add(to, "  real t%d = ", number);
   if (code.op == CVY_PROGRAM_INDEX) {
-    cvy_text_add(to, "at.axis%d;\n", code.in[0]);
+    cvy_text_add(to, "at->axis%d;\n", code.in[0]);
   } else if (code.op == CVY_PROGRAM_RANDOM) {
     cvy_text_add(to, "program_random(at, %d);\n", code.in[0]);
   } else if (comparison) {
@@ -91,7 +91,7 @@ static void write_head(const cvy_program *program, const char *name, cvy_text *t
   cvy_program_uses uses = cvy_program_uses_of(program);
   cvy_text_add(to, "FUNCTION void %s(", name);
   for (int i = 0; i < program->inputs; i++) cvy_text_add(to, "real x%d, ", i);
-  if (uses.axes || uses.random) cvy_text_add(to, "program_place at, ");
+  if (uses.axes || uses.random) cvy_text_add(to, "const program_place *at, ");
   for (int i = 0; i < program->results; i++) cvy_text_add(to, "%sreal *y%d", i ? ", " : "", i);
   cvy_text_add(to, ") {\n");
 }

@@ -16,7 +16,7 @@ typedef enum cvy_binding {
 
 typedef struct cvy_op_row {
   const char *sign; /* between or in front of operands; NULL: it is written as a function */
-  const char *name; /* in text if it is a function, in functions.h in any case */
+  const char *name; /* in text if it is a function, in program_functions.h in any case */
   int8_t operands;  /* values it reads */
   int8_t work;      /* floating-point operations */
   uint8_t numbers;  /* INDEX, RANDOM: how many there are to choose from */

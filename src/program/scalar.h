@@ -1,4 +1,4 @@
-/* The words of program/functions.h for one float, and with them the functions. Products and sums
+/* The words of program/program_functions.h for one float, and with them the functions. Products and sums
  * are not contracted: cmake/flags.cmake. */
 #ifndef CVY_PROGRAM_SCALAR_H
 #define CVY_PROGRAM_SCALAR_H
@@ -81,6 +81,6 @@ static inline real round_down(real a) {
   return __builtin_floorf(a);
 }
 
-#include "program/functions.h"
+#include "program/program_functions.h"
 
 #endif

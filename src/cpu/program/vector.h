@@ -1,4 +1,4 @@
-/* The words of program/functions.h for vectors of WIDTH floats, which the including file sets and
+/* The words of program/program_functions.h for vectors of WIDTH floats, which the including file sets and
  * is compiled for. Products and sums are not contracted (cmake/flags.cmake). */
 #include <stdint.h>
 #include <string.h>
@@ -203,4 +203,4 @@ ALWAYS real round_down(real a) {
   return choose(has_fraction, from_bits(to_bits(below) | sign), a);
 }
 
-#include "program/functions.h"
+#include "program/program_functions.h"
