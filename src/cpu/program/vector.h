@@ -1,5 +1,5 @@
-/* The words of program/program_functions.h for vectors of WIDTH floats, which the including file sets and
- * is compiled for. Products and sums are not contracted (cmake/flags.cmake). */
+/* The words of program/program_functions.h for vectors of WIDTH floats, which the including file
+ * sets and is compiled for. Products and sums are not contracted (cmake/flags.cmake). */
 #include <stdint.h>
 #include <string.h>
 
@@ -120,9 +120,8 @@ ALWAYS real larger(real a, real b) {
 /* Two floats as doubles: the product is exact. The sum is rounded to odd, its last bit is set if
  * anything was lost, and then rounding it once more to float gives what one rounding of the exact
  * sum gives (S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums", 2008). */
-ALWAYS __m128d multiply_add_two(__m128d a, __m128d b, __m128d c) {
-  __m128d product = _mm_mul_pd(a, b), sum = _mm_add_pd(product, c);
-  __m128d part = _mm_sub_pd(sum, product);
+static __m128d odd_sum(__m128d product, __m128d c) {
+  __m128d sum = _mm_add_pd(product, c), part = _mm_sub_pd(sum, product);
   __m128d lost = _mm_add_pd(_mm_sub_pd(product, _mm_sub_pd(sum, part)), _mm_sub_pd(c, part));
   __m128d zero = _mm_setzero_pd();
   __m128d inexact = _mm_or_pd(_mm_cmplt_pd(lost, zero), _mm_cmplt_pd(zero, lost)); /* no NaN */
@@ -134,11 +133,26 @@ ALWAYS __m128d multiply_add_two(__m128d a, __m128d b, __m128d c) {
   return _mm_castsi128_pd(_mm_add_epi64(word, by));
 }
 
+static __attribute__((noinline)) __m128 multiply_add_slowly(__m128 a, __m128 b, __m128 c) {
+  __m128 a_high = _mm_movehl_ps(a, a), b_high = _mm_movehl_ps(b, b), c_high = _mm_movehl_ps(c, c);
+  __m128d low = _mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b));
+  __m128d high = _mm_mul_pd(_mm_cvtps_pd(a_high), _mm_cvtps_pd(b_high));
+  return _mm_movelh_ps(_mm_cvtpd_ps(odd_sum(low, _mm_cvtps_pd(c))),
+                       _mm_cvtpd_ps(odd_sum(high, _mm_cvtps_pd(c_high))));
+}
+
+/* Rounding to double first matters only where the double is halfway between two floats: where its
+ * last 29 bits are a one and zeros. (Denormal results excepted, as everywhere.) */
 ALWAYS __m128 multiply_add_piece(__m128 a, __m128 b, __m128 c) {
-  __m128d low = multiply_add_two(_mm_cvtps_pd(a), _mm_cvtps_pd(b), _mm_cvtps_pd(c));
-  __m128d high =
-      multiply_add_two(_mm_cvtps_pd(_mm_movehl_ps(a, a)), _mm_cvtps_pd(_mm_movehl_ps(b, b)),
-                       _mm_cvtps_pd(_mm_movehl_ps(c, c)));
+  __m128 a_high = _mm_movehl_ps(a, a), b_high = _mm_movehl_ps(b, b), c_high = _mm_movehl_ps(c, c);
+  __m128d low = _mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b));
+  __m128d high = _mm_mul_pd(_mm_cvtps_pd(a_high), _mm_cvtps_pd(b_high));
+  low = _mm_add_pd(low, _mm_cvtps_pd(c));
+  high = _mm_add_pd(high, _mm_cvtps_pd(c_high));
+  __m128 words = _mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), _MM_SHUFFLE(2, 0, 2, 0));
+  __m128i last = _mm_slli_epi32(_mm_castps_si128(words), 3);
+  __m128i halfway = _mm_cmpeq_epi32(last, _mm_set1_epi32((int)0x80000000u));
+  if (__builtin_expect(_mm_movemask_epi8(halfway), 0)) return multiply_add_slowly(a, b, c);
   return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
 }
 #endif
