@@ -13,8 +13,8 @@ FUNCTION uint4 random_four(uint4 stream, uint call, ulong block) {
   uint c0 = (uint)block, c1 = (uint)(block >> 32), c2 = stream.z, c3 = stream.w + call;
   uint key0 = stream.x, key1 = stream.y;
   for (int round = 0; round < 10; round++) {
-    const uint high0 = mul_hi(0xd2511f53u, c0), high2 = mul_hi(0xcd9e8d57u, c2);
-    const uint low0 = 0xd2511f53u * c0, low2 = 0xcd9e8d57u * c2;
+    uint high0 = mul_hi(0xd2511f53u, c0), high2 = mul_hi(0xcd9e8d57u, c2);
+    uint low0 = 0xd2511f53u * c0, low2 = 0xcd9e8d57u * c2;
     c0 = high2 ^ c1 ^ key0;
     c1 = low2;
     c2 = high0 ^ c3 ^ key1;
@@ -26,13 +26,13 @@ FUNCTION uint4 random_four(uint4 stream, uint call, ulong block) {
 }
 
 FUNCTION real program_random(const program_place *at, uint call) {
-  const uint skip = (uint)at->index & 3u;
-  const uint4 words = random_four(at->stream, call, at->index >> 2);
+  uint skip = (uint)at->index & 3u;
+  uint4 words = random_four(at->stream, call, at->index >> 2);
 #if PROGRAM_WIDTH == 4
-  const uint4 next = skip ? random_four(at->stream, call, (at->index >> 2) + 1) : words;
+  uint4 next = skip ? random_four(at->stream, call, (at->index >> 2) + 1) : words;
   return convert_float4(shuffle2(words, next, (uint4)(0, 1, 2, 3) + skip) >> 8) * 0x1p-24f;
 #else
-  const uint word = skip < 2 ? (skip ? words.y : words.x) : (skip == 2 ? words.z : words.w);
+  uint word = skip < 2 ? (skip ? words.y : words.x) : (skip == 2 ? words.z : words.w);
   return convert_float(word >> 8) * 0x1p-24f;
 #endif
 }

@@ -13,6 +13,10 @@
 
 #define FUNCTION static inline
 
+#if PROGRAM_WIDTH != 1 && PROGRAM_WIDTH != 4
+#error "PROGRAM_WIDTH must be 1 or 4"
+#endif
+
 #if PROGRAM_WIDTH == 4
 typedef float4 real;
 typedef uint4 bits;
@@ -83,25 +87,25 @@ FUNCTION bits magnitude(real a) {
   return AS_BITS(a) & pattern(0x7fffffffu);
 }
 
-/* Whether all exponents are from 2^low to 2^high. */
-FUNCTION int exponents_within(real a, int low, int high) {
+/* Whether all are at least 2^low and below 2^high in size. */
+FUNCTION int sizes_within(real a, int low, int high) {
   return ALL(magnitude(a) - pattern((uint)(low + 127) << 23) < pattern((uint)(high - low) << 23));
 }
 
 /* 1 / b rounded, for 2^-125 <= |b| < 2^125. With the largest significand Newton stays at a power of
  * two, the tie he starts from, while the inverse is a little more. */
 FUNCTION real reciprocal_inside(real b) {
-  const real guess = native_recip(b);
-  const real y = fma(fma(-b, guess, number(1.0f)), guess, guess);
-  const bits is_largest = ((AS_BITS(b) & pattern(0x007fffffu)) + pattern(1u)) >> 23;
+  real guess = native_recip(b);
+  real y = fma(fma(-b, guess, number(1.0f)), guess, guess);
+  bits is_largest = ((AS_BITS(b) & pattern(0x007fffffu)) + pattern(1u)) >> 23;
   return AS_REAL(AS_BITS(fma(fma(-b, y, number(1.0f)), y, y)) | is_largest);
 }
 
 /* a / b rounded, where neither the quotient nor 2^-48 a leaves the normal numbers. */
 FUNCTION real divide_inside(real a, real b) {
-  const real y = reciprocal_inside(b);
-  const real guess = a * y;
-  const real q = fma(fma(-b, guess, a), y, guess);
+  real y = reciprocal_inside(b);
+  real guess = a * y;
+  real q = fma(fma(-b, guess, a), y, guess);
   return fma(fma(-b, q, a), y, q);
 }
 
@@ -113,32 +117,32 @@ FUNCTION real power_of_two(bits e) {
 /* Any a / b: of numbers between 1 and 2, and then the exponents, half of their difference at a time.
  * What a zero, an infinity or a NaN makes of it is what the product with 1 / b does. */
 FUNCTION real divide_anywhere(real a, real b) {
-  const bits size_a = magnitude(a), size_b = magnitude(b);
-  const bits e_a = size_a >> 23, e_b = size_b >> 23, low = pattern(0x007fffffu);
-  const real q = divide_inside(AS_REAL((size_a & low) | pattern(0x3f800000u)),
+  bits size_a = magnitude(a), size_b = magnitude(b);
+  bits e_a = size_a >> 23, e_b = size_b >> 23, low = pattern(0x007fffffu);
+  real q = divide_inside(AS_REAL((size_a & low) | pattern(0x3f800000u)),
                                AS_REAL((size_b & low) | pattern(0x3f800000u)));
-  const bits e = e_a - e_b + pattern(512u), half_e = e >> 1;
-  const real scaled = q * power_of_two(half_e - pattern(256u - 127u)) *
+  bits e = e_a - e_b + pattern(512u), half_e = e >> 1;
+  real scaled = q * power_of_two(half_e - pattern(256u - 127u)) *
                       power_of_two(e - half_e - pattern(256u - 127u));
-  const real infinity = AS_REAL(pattern(0x7f800000u)), x = AS_REAL(size_a), y = AS_REAL(size_b);
-  const real inverse = y < infinity ? (e_b == pattern(0u) ? infinity : number(1.0f))
+  real infinity = AS_REAL(pattern(0x7f800000u)), x = AS_REAL(size_a), y = AS_REAL(size_b);
+  real inverse = y < infinity ? (e_b == pattern(0u) ? infinity : number(1.0f))
                                     : (y == infinity ? number(0.0f) : y);
-  const mask special = (e_a - pattern(1u) >= pattern(254u)) | (e_b - pattern(1u) >= pattern(254u));
-  const bits sign = (AS_BITS(a) ^ AS_BITS(b)) & pattern(0x80000000u);
+  mask special = (e_a - pattern(1u) >= pattern(254u)) | (e_b - pattern(1u) >= pattern(254u));
+  bits sign = (AS_BITS(a) ^ AS_BITS(b)) & pattern(0x80000000u);
   return AS_REAL(AS_BITS(special ? x * inverse : scaled) | sign);
 }
 
 /* Most divisions are between numbers of moderate size, and most others of 0. */
 FUNCTION real divide(real a, real b) {
-  const real divisible = a == number(0.0f) ? number(1.0f) : a;
-  if (!(exponents_within(divisible, -62, 62) & exponents_within(b, -62, 62)))
+  real divisible = a == number(0.0f) ? number(1.0f) : a;
+  if (!(sizes_within(divisible, -62, 62) & sizes_within(b, -62, 62)))
     return divide_anywhere(a, b);
-  const bits sign = (AS_BITS(a) ^ AS_BITS(b)) & pattern(0x80000000u);
+  bits sign = (AS_BITS(a) ^ AS_BITS(b)) & pattern(0x80000000u);
   return AS_REAL((magnitude(divide_inside(a, b))) | sign);
 }
 
 FUNCTION real reciprocal(real b) {
-  if (!exponents_within(b, -125, 125)) return divide_anywhere(number(1.0f), b);
+  if (!sizes_within(b, -125, 125)) return divide_anywhere(number(1.0f), b);
   return reciprocal_inside(b);
 }
 
@@ -150,19 +154,19 @@ FUNCTION real reciprocal_above_one(real b) {
 
 /* Of 2^-76 <= x < infinity. */
 FUNCTION real root_inside(real x) {
-  const real guess = native_rsqrt(x);
-  const real g = x * guess, h = number(0.5f) * guess;
-  const real error = fma(-h, g, number(0.5f));
-  const real root = fma(g, error, g), half_inverse = fma(h, error, h);
+  real guess = native_rsqrt(x);
+  real g = x * guess, h = number(0.5f) * guess;
+  real error = fma(-h, g, number(0.5f));
+  real root = fma(g, error, g), half_inverse = fma(h, error, h);
   return fma(fma(-root, root, x), half_inverse, root);
 }
 
 FUNCTION real root_anywhere(real x) {
-  const mask small = x < number(0x1p-76f);
-  const real infinity = AS_REAL(pattern(0x7f800000u));
-  const real root = root_inside(small ? x * number(0x1p64f) : x);
-  const real normal = small ? root * number(0x1p-32f) : root;
-  const real odd = x < number(0.0f) ? AS_REAL(pattern(0x7fc00000u)) : x;
+  mask small = x < number(0x1p-76f);
+  real infinity = AS_REAL(pattern(0x7f800000u));
+  real root = root_inside(small ? x * number(0x1p64f) : x);
+  real normal = small ? root * number(0x1p-32f) : root;
+  real odd = x < number(0.0f) ? AS_REAL(pattern(0x7fc00000u)) : x;
   return ((x > number(0.0f)) & (x < infinity)) ? normal : odd;
 }
 

@@ -184,12 +184,14 @@ convoy_status cvy_build_program(const cvy_build *build, const cvy_value *results
   writer w = {.build = build, .place = place, .program = &program};
   for (int i = 0; i < CVY_BUILD_VALUES; i++) w.operand[i] = NOWHERE;
   for (int i = 0; i < count; i++) program.result[i] = (uint8_t)write_value(&w, results[i]);
-  if (w.instructions > CVY_PROGRAM_INSTRUCTIONS)
+  if (w.instructions > CVY_PROGRAM_INSTRUCTIONS) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "the program has %d instructions, at most %d are possible",
                     w.instructions, CVY_PROGRAM_INSTRUCTIONS);
-  if (w.constants > CVY_PROGRAM_CONSTANTS)
+  }
+  if (w.constants > CVY_PROGRAM_CONSTANTS) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "the program has %d constants, at most %d are possible",
                     w.constants, CVY_PROGRAM_CONSTANTS);
+  }
   program.instructions = (uint8_t)w.instructions;
   program.constants = (uint8_t)w.constants;
   program.inputs = (uint8_t)inputs;

@@ -19,13 +19,16 @@ static bool is_good_place(const cvy_program *program, int number, int place) {
 
 static convoy_status check_instruction(const cvy_program *program, int number) {
   cvy_instruction code = program->code[number];
-  if (code.op >= CVY_PROGRAM_OPS)
+  if (code.op >= CVY_PROGRAM_OPS) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "program: instruction %d has operation %d, there are %d",
                     number, code.op, CVY_PROGRAM_OPS);
-  for (int i = 0; i < 3; i++)
-    if (!is_good_place(program, number, i))
+  }
+  for (int i = 0; i < 3; i++) {
+    if (!is_good_place(program, number, i)) {
       return cvy_fail(CONVOY_ERR_ARGUMENT, "program: operand %d of instruction %d is %d", i, number,
                       code.in[i]);
+    }
+  }
   return CONVOY_OK;
 }
 
@@ -40,18 +43,21 @@ convoy_status cvy_program_check(const cvy_program *program) {
   int instructions = program->instructions, constants = program->constants;
   if (instructions > CVY_PROGRAM_INSTRUCTIONS || program->inputs > CVY_PROGRAM_INPUTS ||
       program->results < 1 || program->results > CVY_PROGRAM_RESULTS ||
-      constants > CVY_PROGRAM_CONSTANTS)
+      constants > CVY_PROGRAM_CONSTANTS) {
     return cvy_fail(CONVOY_ERR_ARGUMENT,
                     "program: %d instructions, %d inputs, %d results, %d constants", instructions,
                     program->inputs, program->results, constants);
+  }
   for (int i = 0; i < instructions; i++) {
     convoy_status status = check_instruction(program, i);
     if (status) return status;
   }
-  for (int i = 0; i < program->results; i++)
-    if (!is_operand(program, program->result[i], instructions))
+  for (int i = 0; i < program->results; i++) {
+    if (!is_operand(program, program->result[i], instructions)) {
       return cvy_fail(CONVOY_ERR_ARGUMENT, "program: result %d is operand %d", i,
                       program->result[i]);
+    }
+  }
   if (!is_zero(program->result + program->results, CVY_PROGRAM_RESULTS - program->results) ||
       !is_zero(program->code + instructions,
                (size_t)(CVY_PROGRAM_INSTRUCTIONS - instructions) * sizeof program->code[0]) ||

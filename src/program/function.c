@@ -1,5 +1,5 @@
-/* A program as a function in the words of program/program_functions.h: C for the loops that are compiled
- * ahead, OpenCL C for kernels. */
+/* A program as a function in the words of program/program_functions.h: C for the loops that are
+ * compiled ahead, OpenCL C for kernels. */
 #include "program/ops.h"
 #include "program/scalar.h"
 
@@ -22,13 +22,14 @@ static const cvy_instruction *decided_by(const cvy_program *program, cvy_instruc
 }
 
 static void write_operand(const cvy_program *program, int operand, cvy_text *to) {
-  if (operand >= CVY_OPERAND_CONSTANT)
+  if (operand >= CVY_OPERAND_CONSTANT) {
     cvy_text_add(to, "from_bits(pattern(0x%08xu))",
                  to_bits(program->constant[operand - CVY_OPERAND_CONSTANT]));
-  else if (operand >= CVY_OPERAND_INPUT)
+  } else if (operand >= CVY_OPERAND_INPUT) {
     cvy_text_add(to, "x%d", operand - CVY_OPERAND_INPUT);
-  else
+  } else {
     cvy_text_add(to, "t%d", operand);
+  }
 }
 
 /* The operands from `first` to `last`, with commas between. */

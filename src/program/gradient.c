@@ -202,9 +202,10 @@ static void add_values(differ *d) {
                       ? cvy_build_number(&d->build, code.op, code.in[0])
                       : cvy_build_op(&d->build, code.op, d->value[code.in[0]], d->value[code.in[1]],
                                      d->value[code.in[2]]);
-    for (int r = 0; r < program->results; r++)
+    for (int r = 0; r < program->results; r++) {
       if (program->result[r] == i && (d->again >> r & 1))
         d->value[i] = cvy_build_input(&d->build, LEAF_RESULT + r);
+    }
   }
 }
 
@@ -252,9 +253,10 @@ static convoy_status finish(const differ *d, const cvy_value *results, int count
     }
     place[leaf] = (uint8_t)inputs++;
   }
-  if (inputs > CVY_PROGRAM_INPUTS)
+  if (inputs > CVY_PROGRAM_INPUTS) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "the gradient has %d inputs, at most %d are possible",
                     inputs, CVY_PROGRAM_INPUTS);
+  }
   if (cvy_build_program(&d->build, results, count, inputs, place, &out->program))
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "gradient: %s", cvy_last_error());
   return CONVOY_OK;
@@ -272,9 +274,10 @@ static convoy_status differentiate(const cvy_program *program, uint32_t wanted, 
     cvy_value gradient = d.gradient[CVY_OPERAND_INPUT + i];
     if (wanted >> i & 1) results[count++] = gradient < 0 ? constant(&d, 0.0f) : gradient;
   }
-  if (d.build.full)
+  if (d.build.full) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "the gradient has more than %d values",
                     CVY_BUILD_VALUES);
+  }
   return finish(&d, results, count, out);
 }
 
@@ -301,11 +304,12 @@ convoy_status cvy_program_gradient_of(const cvy_program *program, uint32_t wante
                                       uint32_t readable, cvy_program_gradient *out) {
   fenv_t before;
   int count = __builtin_popcount(wanted);
-  if (wanted >> program->inputs || count < 1 || count > CVY_PROGRAM_RESULTS)
+  if (wanted >> program->inputs || count < 1 || count > CVY_PROGRAM_RESULTS) {
     return cvy_fail(CONVOY_ERR_ARGUMENT,
                     "gradients of inputs 0x%x are asked for; the program has %d inputs, and at "
                     "most %d gradients come at once",
                     wanted, program->inputs, CVY_PROGRAM_RESULTS);
+  }
   cvy_default_mode(&before);
   convoy_status status = cheapest(program, wanted, given, readable, out);
   cvy_restore_mode(&before);

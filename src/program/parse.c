@@ -36,9 +36,10 @@ static int random_here(cvy_parser *p) {
   int number = p->next_random, digits = 0;
   cvy_parser_skip_blanks(p);
   const char *at = p->at;
-  if (*at >= '0' && *at <= '9')
+  if (*at >= '0' && *at <= '9') {
     for (number = 0; *p->at >= '0' && *p->at <= '9' && digits < 4; digits++)
       number = 10 * number + (*p->at++ - '0');
+  }
   if (number >= CVY_PROGRAM_RANDOMS) {
     cvy_parser_refuse(p, at, "random numbers are numbered from 0 to %d", CVY_PROGRAM_RANDOMS - 1);
     return 0;
@@ -245,9 +246,10 @@ static __attribute__((noinline)) convoy_status parse(cvy_parser *p, cvy_program 
 convoy_status cvy_program_parse(const char *text, cvy_program *out, cvy_program_names *names) {
   fenv_t before;
   cvy_parser p = {.text = text, .at = text};
-  if (strnlen(text, CVY_PROGRAM_TEXT) == CVY_PROGRAM_TEXT)
+  if (strnlen(text, CVY_PROGRAM_TEXT) == CVY_PROGRAM_TEXT) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "the program's text has more than %d characters",
                     CVY_PROGRAM_TEXT - 1);
+  }
   cvy_default_mode(&before);
   convoy_status status = parse(&p, out);
   cvy_restore_mode(&before);

@@ -60,15 +60,16 @@ bool cvy_parser_take_word(cvy_parser *p, const char *word) {
 void cvy_parser_refuse_here(cvy_parser *p, const char *wanted) {
   cvy_parser_skip_blanks(p);
   int length = cvy_name_length(p->at);
-  if (!*p->at)
+  if (!*p->at) {
     cvy_parser_refuse(p, p->at, "expected %s, but the text ends", wanted);
-  else if (length)
+  } else if (length) {
     cvy_parser_refuse(p, p->at, "expected %s, not \"%.*s\"", wanted, length < 32 ? length : 32,
                       p->at);
-  else if (*p->at > ' ' && *p->at < 127)
+  } else if (*p->at > ' ' && *p->at < 127) {
     cvy_parser_refuse(p, p->at, "expected %s, not '%c'", wanted, *p->at);
-  else
+  } else {
     cvy_parser_refuse(p, p->at, "expected %s, not the byte %d", wanted, (unsigned char)*p->at);
+  }
 }
 
 void cvy_parser_expect(cvy_parser *p, const char *sign) {
@@ -97,21 +98,24 @@ int cvy_parser_take_name(cvy_parser *p, const char *wanted) {
   cvy_parser_skip_blanks(p);
   int length = cvy_name_length(p->at);
   if (!p->status && !length) cvy_parser_refuse_here(p, wanted);
-  if (!p->status && is_reserved(p->at, length))
+  if (!p->status && is_reserved(p->at, length)) {
     cvy_parser_refuse(p, p->at, "\"%.*s\" is a word of the language and cannot be a name", length,
                       p->at);
-  if (!p->status && length >= CVY_PROGRAM_NAME)
+  }
+  if (!p->status && length >= CVY_PROGRAM_NAME) {
     cvy_parser_refuse(p, p->at, "a name has %d characters, at most %d are possible", length,
                       CVY_PROGRAM_NAME - 1);
+  }
   if (p->status) return 0;
   p->at += length;
   return length;
 }
 
 cvy_parser_name *cvy_parser_find(cvy_parser *p, const char *at, int length) {
-  for (int i = 0; i < p->known; i++)
+  for (int i = 0; i < p->known; i++) {
     if (p->names[i].length == length && memcmp(p->names[i].at, at, (size_t)length) == 0)
       return &p->names[i];
+  }
   return NULL;
 }
 
@@ -126,9 +130,10 @@ cvy_parser_name *cvy_parser_remember(cvy_parser *p, const char *at, int length) 
 }
 
 cvy_value cvy_parser_new_input(cvy_parser *p, const char *at, int length) {
-  if (p->inputs == CVY_PROGRAM_INPUTS)
+  if (p->inputs == CVY_PROGRAM_INPUTS) {
     return cvy_parser_refuse(p, at, "\"%.*s\" would be input number %d, at most %d are possible",
                              length, at, CVY_PROGRAM_INPUTS + 1, CVY_PROGRAM_INPUTS);
+  }
   cvy_parser_name *input = cvy_parser_remember(p, at, length);
   if (!input) return CVY_NO_VALUE;
   input->value = cvy_build_input(&p->build, p->inputs);
@@ -144,8 +149,9 @@ cvy_value cvy_parser_read_name(cvy_parser *p) {
     return cvy_parser_refuse(p, at, "there is no function \"%.*s\"", length, at);
   const cvy_parser_name *known = cvy_parser_find(p, at, length);
   if (known) return known->value;
-  if (p->listed)
+  if (p->listed) {
     return cvy_parser_refuse(p, at, "\"%.*s\" is no listed input and nothing was assigned to it",
                              length, at);
+  }
   return cvy_parser_new_input(p, at, length);
 }

@@ -148,10 +148,11 @@ convoy_status cvy_program_gradient_of(const cvy_program *program, uint32_t wante
 
 /* ------------------------------------------------------------------------------- generators */
 
-/* Appends a function in the common words of C, its vectors and OpenCL C (program/program_functions.h):
- *   FUNCTION void NAME(real x0, ..., [const program_place *at,] real *y0, ...)
- * with a parameter for every input and result, and `at` if index() or random() is used: a struct
- * with axis0 to axis4, reals, and whatever else the engine's program_random(at, call) wants. */
+/* Appends a function in the common words of C, its vectors and OpenCL C
+ * (program/program_functions.h): FUNCTION void NAME(real x0, ..., [const program_place *at,] real
+ * *y0, ...) with a parameter for every input and result, and `at` if index() or random() is used: a
+ * struct with axis0 to axis4, reals, and whatever else the engine's program_random(at, call) wants.
+ */
 void cvy_program_function(const cvy_program *program, const char *name, cvy_text *to);
 
 #endif

@@ -1,5 +1,5 @@
-/* The words of program/program_functions.h for one float, and with them the functions. Products and sums
- * are not contracted: cmake/flags.cmake. */
+/* The words of program/program_functions.h for one float, and with them the functions. Products and
+ * sums are not contracted: cmake/flags.cmake. */
 #ifndef CVY_PROGRAM_SCALAR_H
 #define CVY_PROGRAM_SCALAR_H
 

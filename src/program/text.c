@@ -44,9 +44,10 @@ static void usual_names(cvy_program_names *names) {
 }
 
 static bool shares_names(const printer *p) {
-  for (int i = 0; i < p->program->inputs; i++)
+  for (int i = 0; i < p->program->inputs; i++) {
     for (int k = 0; k < p->program->results; k++)
       if (!strcmp(p->names.input[i], p->names.result[k])) return true;
+  }
   return false;
 }
 
@@ -125,9 +126,10 @@ static void print_operand(printer *p, int operand, cvy_binding least) {
 
 /* How often each instruction's value is used. */
 static void count_uses(const cvy_program *program, int *uses) {
-  for (int i = 0; i < program->instructions; i++)
+  for (int i = 0; i < program->instructions; i++) {
     for (int k = 0; k < cvy_op_rows[program->code[i].op].operands; k++)
       if (program->code[i].in[k] < CVY_OPERAND_INPUT) uses[program->code[i].in[k]]++;
+  }
   for (int i = 0; i < program->results; i++)
     if (program->result[i] < CVY_OPERAND_INPUT) uses[program->result[i]]++;
 }

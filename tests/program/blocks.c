@@ -8,14 +8,15 @@ static void fill_input(test_random *random, test_block *block, int input, bool m
   block->single[input] = mixed && test_between(random, 0, 2) == 0;
   for (int i = 0; i < block->count; i++) {
     bool same = block->single[input] && i;
-    if (block->type[input] == TEST_UINT8)
+    if (block->type[input] == TEST_UINT8) {
       block->input[input].byte[i] = same ? block->input[input].byte[0] : (uint8_t)test_next(random);
-    else if (block->type[input] == TEST_INT32)
+    } else if (block->type[input] == TEST_INT32) {
       block->input[input].whole[i] =
           same ? block->input[input].whole[0]
                : (int32_t)test_next(random) >> test_between(random, 0, 31);
-    else
+    } else {
       block->input[input].real[i] = same ? block->input[input].real[0] : test_hostile(random);
+    }
   }
 }
 

@@ -23,9 +23,10 @@ bool test_cl_open(test_cl *cl) {
   cl_int status;
   memset(cl, 0, sizeof *cl);
   clGetPlatformIDs(16, platforms, &count);
-  for (cl_uint i = 0; i < count && i < 16 && !cl->device; i++)
+  for (cl_uint i = 0; i < count && i < 16 && !cl->device; i++) {
     if (is_wanted(platforms[i]))
       clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &cl->device, NULL);
+  }
   if (!cl->device) {
     fprintf(stderr, "no OpenCL device of the wanted platform among %u\n", count);
     return false;

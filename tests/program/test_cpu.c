@@ -92,9 +92,10 @@ static void check(const cvy_program *program, const test_block *data, const run 
     if (!wrong) continue;
     char text[CVY_PROGRAM_TEXT];
     cvy_program_text(program, NULL, text, sizeof text);
-    for (int i = 0; i < program->inputs; i++)
+    for (int i = 0; i < program->inputs; i++) {
       if (data->type[i] == TEST_FLOAT32)
         print_message("x%d = %a\n", i, (double)data->input[i].real[at]);
+    }
     fail_msg("%s, %s: %d of %d elements of result %d differ, [%d] is %a, expected %a: '%s'",
              set->name, how, wrong, data->count, k, at, (double)r->block.result[k][at],
              (double)data->expected[k][at], text);
@@ -325,9 +326,10 @@ static void operations_that_come_together_are_one_step(void **state) {
       forms[k] = (cvy_program_form){CVY_PROGRAM_FLOAT32, cases[i].single >> k & 1};
     cvy_program_prepare(&program, forms, sets[0], &plan);
     if (plan.steps - plan.number_steps != cases[i].steps ||
-        plan.number_steps != cases[i].number_steps)
+        plan.number_steps != cases[i].number_steps) {
       fail_msg("'%s': %d steps, %d on numbers", cases[i].text, plan.steps - plan.number_steps,
                plan.number_steps);
+    }
   }
 }
 

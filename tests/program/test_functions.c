@@ -86,9 +86,10 @@ typedef struct block {
 
 static uint64_t next_block(const struct function *f, uint64_t word, uint64_t step, block *out) {
   out->count = 0;
-  for (; word < 1ull << 32 && out->count < BLOCK; word += step)
+  for (; word < 1ull << 32 && out->count < BLOCK; word += step) {
     if (!cvy_is_denormal(from_word((uint32_t)word)))
       out->x[out->count++] = from_word((uint32_t)word);
+  }
   for (int i = 0; i < out->count; i++) out->got[i] = cvy_program_apply(f->op, out->x[i], 0, 0);
   flush_denormals(true);
   for (int i = 0; i < out->count; i++) out->flushed[i] = cvy_program_apply(f->op, out->x[i], 0, 0);

@@ -170,9 +170,10 @@ static void assert_gradient_text(const char *text, uint32_t wanted, uint32_t rea
   assert_int_equal(cvy_program_text(&gradient.program, NULL, got, sizeof got), CONVOY_OK);
   assert_string_equal(got, expected);
   cvy_text out = cvy_text_in(from, sizeof from);
-  for (int i = 0; i < gradient.program.inputs; i++)
+  for (int i = 0; i < gradient.program.inputs; i++) {
     cvy_text_add(&out, "%s%c%d", i ? " " : "", "xyg"[gradient.source[i].kind],
                  gradient.source[i].number);
+  }
   assert_string_equal(from, sources);
 }
 

@@ -95,9 +95,10 @@ static void zeros_nan_and_infinities(void **state) {
   };
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {
     float got = result(cases[i].text, cases[i].a, cases[i].b, cases[i].c);
-    if (!test_same_bits(got, cases[i].expected))
+    if (!test_same_bits(got, cases[i].expected)) {
       fail_msg("%s of %a, %a, %a is %a", cases[i].text, (double)cases[i].a, (double)cases[i].b,
                (double)cases[i].c, (double)got);
+    }
   }
 }
 

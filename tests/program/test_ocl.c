@@ -36,9 +36,10 @@ static void write_call(const cvy_program *program, int number, cvy_text *to) {
   if (uses.axes || uses.random) cvy_text_add(to, "&at, ");
   for (int i = 0; i < program->results; i++) cvy_text_add(to, "%s&y%d", i ? ", " : "", i);
   cvy_text_add(to, ");\n");
-  for (int i = 0; i < program->results; i++)
+  for (int i = 0; i < program->results; i++) {
     cvy_text_add(to, "    STORE(y%d, out + %d + i);\n", i,
                  (number * CVY_PROGRAM_RESULTS + i) * ITEMS);
+  }
   cvy_text_add(to, "  }\n");
 }
 

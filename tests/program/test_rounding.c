@@ -51,9 +51,10 @@ static int faults;
 
 static void expect(const char *what, float a, float b, float got, float wanted) {
   if (test_same_bits(got, wanted)) return;
-  if (faults++ < 10)
+  if (faults++ < 10) {
     printf("%s of %a, %a with guesses off by %a: %a, not %a\n", what, (double)a, (double)b,
            (double)off, (double)got, (double)wanted);
+  }
 }
 
 /* All significands of 1 <= b < 2, and of 1 <= x < 4: exponents make no difference inside. */

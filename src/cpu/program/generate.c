@@ -53,11 +53,12 @@ static void write_loop(FILE *loops, const cvy_fused_program *fused, int number) 
           "static void fused_loop_%d(const float *const *inputs, float *const *results,\n"
           "                         int64_t count) {\n  int64_t i = 0;\n",
           number);
-  for (int i = 0; i < program->inputs; i++)
+  for (int i = 0; i < program->inputs; i++) {
     fprintf(loops,
             is_single(fused, i) ? "  real x%d = repeat(inputs[%d]);\n"
                                 : "  const float *in%d = inputs[%d];\n",
             i, i);
+  }
   for (int i = 0; i < program->results; i++)
     fprintf(loops, "  float *out%d = results[%d];\n  real y%d;\n", i, i, i);
   fprintf(loops, "  for (; i + WIDTH <= count; i += WIDTH) {\n    ");
@@ -129,9 +130,10 @@ static void add_gradient(FILE *loops, FILE *programs, const cvy_fused_program *o
   if (cvy_program_gradient_of(&of->program, wanted, all, readable, &gradient))
     give_up(cvy_last_error());
   fused.program = gradient.program;
-  for (int i = 0; i < gradient.program.inputs; i++)
+  for (int i = 0; i < gradient.program.inputs; i++) {
     if (gradient.source[i].kind == CVY_SOURCE_INPUT && is_single(of, gradient.source[i].number))
       fused.single |= 1u << i;
+  }
   add(loops, programs, &fused, name);
 }
 

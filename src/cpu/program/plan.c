@@ -303,10 +303,11 @@ static int find_fused(const cvy_program *program, const cvy_program_form *forms)
     if (forms[i].type != CVY_PROGRAM_FLOAT32) return -1;
     single |= (uint32_t)(forms[i].single != 0) << i;
   }
-  for (int i = 0; i < cvy_fused_count; i++)
+  for (int i = 0; i < cvy_fused_count; i++) {
     if (cvy_fused_programs[i].single == single &&
         memcmp(&cvy_fused_programs[i].program, program, sizeof *program) == 0)
       return i;
+  }
   return -1;
 }
 

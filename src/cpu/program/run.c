@@ -37,9 +37,10 @@ static void set_numbers(runner *r) {
   for (int i = 0; i < plan->numbers; i++) r->at[CVY_SLOT_NUMBER + i] = r->number[i];
   for (int i = 0; i < plan->constants; i++)
     fill(r->at[plan->number_of_constant[i]], plan->constant[i]);
-  for (int i = 0; i < plan->inputs; i++)
+  for (int i = 0; i < plan->inputs; i++) {
     if (plan->form[i].single)
       fill(r->at[plan->number_of_input[i]], number_of(plan, r->block->input[i], i));
+  }
 }
 
 /* ----------------------------------------------------------------------------------------- steps
@@ -107,15 +108,17 @@ static float *own_scratch(runner *r, int result) {
 /* Full vectors, at most a block of them. */
 static void run_block(runner *r, int64_t offset, int64_t count) {
   const cvy_program_plan *plan = r->plan;
-  for (int i = 0; i < plan->inputs; i++)
+  for (int i = 0; i < plan->inputs; i++) {
     if (!plan->form[i].single)
       r->at[CVY_SLOT_INPUT + i] = (float *)(uintptr_t)input_at(r, i, offset);
+  }
   for (int i = 0; i < plan->results; i++)
     r->at[CVY_SLOT_RESULT + i] = r->waits[i] ? own_scratch(r, i) : r->block->result[i] + offset;
   run_steps(r, offset, count);
-  for (int i = 0; i < plan->results; i++)
+  for (int i = 0; i < plan->results; i++) {
     if (r->waits[i])
       memcpy(r->block->result[i] + offset, own_scratch(r, i), (size_t)count * sizeof(float));
+  }
 }
 
 /* Fewer elements than a vector has: inputs and results are copied, since nothing behind them may be
@@ -139,9 +142,10 @@ static void find_waits(runner *r) {
   const cvy_program_plan *plan = r->plan;
   for (int k = 0; k < plan->results; k++) {
     r->waits[k] = false;
-    for (int i = 0; i < plan->inputs; i++)
+    for (int i = 0; i < plan->inputs; i++) {
       r->waits[k] |= r->block->input[i] == (const void *)r->block->result[k] &&
                      !plan->form[i].single && plan->last_read[i] > plan->written[k];
+    }
   }
 }
 
