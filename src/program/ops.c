@@ -1,7 +1,11 @@
 /* The table of operations, and each as a function of floats. */
 #include "program/ops.h"
 
+#include <float.h>
+
 #include "program/scalar.h"
+
+_Static_assert(FLT_EVAL_METHOD == 0, "float arithmetic must round to float");
 
 const cvy_op_row cvy_op_rows[CVY_PROGRAM_OPS] = {
     [CVY_PROGRAM_ADD] = {"+", "add", 2, 1, 0, true, CVY_BINDS_SUM},
