@@ -136,3 +136,30 @@ void test_random_program(test_random *random, test_program_kind kind, int instru
   }
   free(p);
 }
+
+static uint8_t raw_operand(test_random *random, const cvy_program *program, int instructions) {
+  int kind = (int)test_between(random, 0, 3);
+  if (kind == 0 && program->constants)
+    return (uint8_t)(CVY_OPERAND_CONSTANT + test_between(random, 0, program->constants - 1));
+  if (kind == 1 || !instructions)
+    return (uint8_t)(CVY_OPERAND_INPUT + test_between(random, 0, program->inputs - 1));
+  return (uint8_t)test_between(random, 0, instructions - 1);
+}
+
+void test_raw_program(test_random *random, cvy_program *out) {
+  memset(out, 0, sizeof *out);
+  out->inputs = (uint8_t)test_between(random, 1, CVY_PROGRAM_INPUTS);
+  out->results = (uint8_t)test_between(random, 1, CVY_PROGRAM_RESULTS);
+  out->constants = (uint8_t)test_between(random, 0, CVY_PROGRAM_CONSTANTS);
+  out->instructions = (uint8_t)test_between(random, 0, CVY_PROGRAM_INSTRUCTIONS);
+  for (int i = 0; i < out->constants; i++) out->constant[i] = test_hostile(random);
+  for (int i = 0; i < out->instructions; i++) {
+    cvy_instruction *code = &out->code[i];
+    code->op = (uint8_t)test_between(random, 0, CVY_PROGRAM_OPS - 1);
+    for (int k = 0; k < cvy_op_rows[code->op].operands; k++)
+      code->in[k] = raw_operand(random, out, i);
+    if (cvy_op_rows[code->op].numbers) code->in[0] = (uint8_t)test_between(random, 0, 4);
+  }
+  for (int i = 0; i < out->results; i++)
+    out->result[i] = raw_operand(random, out, out->instructions);
+}

@@ -16,6 +16,10 @@ typedef enum test_program_kind {
 void test_random_program(test_random *random, test_program_kind kind, int instructions,
                          cvy_program *out);
 
+/* Bytes that cvy_program_check accepts and no text gives: dead and equal instructions, constants
+ * alone, inputs that are not read, results that are the same. */
+void test_raw_program(test_random *random, cvy_program *out);
+
 /* Zeros, infinities, NaN, the ends of the range, neighbours of powers of two, small integers,
  * numbers of every size; no denormal numbers. */
 float test_hostile(test_random *random);

@@ -150,6 +150,19 @@ static void random_programs(void **state) {
   assert_true(plain > all * 3 / 4);
 }
 
+static void programs_that_no_text_gives(void **state) {
+  (void)state;
+  static test_block data;
+  test_random random = {78};
+  for (int i = 0; i < 2000; i++) {
+    cvy_program program;
+    test_raw_program(&random, &program);
+    assert_int_equal(cvy_program_check(&program), CONVOY_OK);
+    test_block_fill(&random, &program, random_count(&random), true, &data);
+    check_program(&random, &program, &data, test_between(&random, 0, 1));
+  }
+}
+
 /* Every instruction on values that are hard, in its own program. */
 static void every_instruction(void **state) {
   (void)state;
@@ -340,6 +353,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(known_texts_are_compiled_ahead),
       cmocka_unit_test(operations_that_come_together_are_one_step),
       cmocka_unit_test(programs_compiled_ahead),
+      cmocka_unit_test(programs_that_no_text_gives),
       cmocka_unit_test(random_programs),
   };
   if (argc == 2) programs = atoi(argv[1]);
