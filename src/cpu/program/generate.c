@@ -28,8 +28,7 @@ static FILE *open_or_give_up(const char *path, const char *mode) {
   return file;
 }
 
-/* -------------------------------------------------------------------------------------- the loop
- */
+/* ------------------------------------------------------------------------------------ the loop */
 
 static bool is_single(const cvy_fused_program *fused, int input) {
   return fused->single >> input & 1;
@@ -105,8 +104,7 @@ static void add(FILE *loops, FILE *programs, const cvy_fused_program *fused, con
   known[count++] = *fused;
 }
 
-/* -------------------------------------------------------------------------------------- the list
- */
+/* ------------------------------------------------------------------------------------ the list */
 
 /* The bits of the inputs that a list of names has. */
 static uint32_t named(char *names, const cvy_program *program, const cvy_program_names *inputs) {

@@ -26,8 +26,7 @@ typedef struct planner {
   uint8_t last_use[CVY_PLAN_STEPS];                           /* of each value, a step's place */
 } planner;
 
-/* ---------------------------------------------------------------------------------- what is what
- */
+/* -------------------------------------------------------------------------------- what is what */
 
 static bool is_number(const planner *p, int operand) {
   if (operand >= CVY_OPERAND_CONSTANT) return true;
@@ -59,8 +58,7 @@ static void draft_instructions(planner *p) {
   for (int i = 0; i < p->program->results; i++) count_use(p, p->program->result[i]);
 }
 
-/* ------------------------------------------------------------------- operations that come together
- */
+/* --------------------------------------------------------------- operations that come together */
 
 /* The draft of an operand that nothing else uses and that may become part of a step; else NULL. */
 static draft *absorbable(planner *p, int operand) {
@@ -151,8 +149,7 @@ static void find_patterns(planner *p) {
   }
 }
 
-/* ----------------------------------------------------------------------------------------- steps
- */
+/* --------------------------------------------------------------------------------------- steps */
 
 static uint8_t new_number(planner *p) {
   return (uint8_t)(CVY_SLOT_NUMBER + p->plan->numbers++);
@@ -238,8 +235,7 @@ static void add_steps(planner *p) {
   }
 }
 
-/* -------------------------------------------------------------------------------------- registers
- */
+/* ----------------------------------------------------------------------------------- registers */
 
 static int operands_of(const cvy_step *step) {
   if (step->op < CVY_PROGRAM_OPS) return cvy_op_rows[step->op].operands;

@@ -14,8 +14,7 @@ typedef struct runner {
   float scratch[CVY_PLAN_FLOATS] __attribute__((aligned(64)));
 } runner;
 
-/* --------------------------------------------------------------------------------------- numbers
- */
+/* ------------------------------------------------------------------------------------- numbers */
 
 static void fill(float *to, float value) {
   for (int i = 0; i < CVY_WIDEST; i++) to[i] = value;
@@ -43,8 +42,7 @@ static void set_numbers(runner *r) {
   }
 }
 
-/* ----------------------------------------------------------------------------------------- steps
- */
+/* --------------------------------------------------------------------------------------- steps */
 
 /* How far the next vector of a slot is. */
 static int64_t advance_of(const cvy_program_plan *plan, int slot) {
@@ -90,8 +88,7 @@ static void run_steps(runner *r, int64_t offset, int64_t count) {
   for (int i = plan->number_steps; i < plan->steps; i++) run_step(r, &plan->step[i], offset, count);
 }
 
-/* ---------------------------------------------------------------------------------------- blocks
- */
+/* -------------------------------------------------------------------------------------- blocks */
 
 static int64_t size_of(const cvy_program_form *form) {
   return form->type == CVY_PROGRAM_UINT8 ? 1 : 4;
