@@ -9,8 +9,8 @@ typedef struct program_place {
 } program_place;
 
 /* Philox 4x32-10, as in program/random.c. */
-FUNCTION uint4 random_four(uint4 stream, uint call, ulong block) {
-  uint c0 = (uint)block, c1 = (uint)(block >> 32), c2 = stream.z, c3 = stream.w + call;
+FUNCTION uint4 random_four(uint4 stream, uint call, ulong quad) {
+  uint c0 = (uint)quad, c1 = (uint)(quad >> 32), c2 = stream.z, c3 = stream.w + call;
   uint key0 = stream.x, key1 = stream.y;
   for (int round = 0; round < 10; round++) {
     uint high0 = mul_hi(0xd2511f53u, c0), high2 = mul_hi(0xcd9e8d57u, c2);

@@ -1,14 +1,14 @@
 /* The words of program_functions.h in OpenCL C, for a float (PROGRAM_WIDTH 1) or four neighbouring
- * ones (4). A program is this file, program_functions.h, program_random.h if there are index() or random(),
- * the functions that cvy_program_function writes, and kernels that call them.
+ * ones (4). A program is this file, program_functions.h, program_random.h if there are index() or
+ * random(), the functions that cvy_program_function writes, and kernels that call them.
  *
  * OpenCL's own division and square root may be off by some units in the last place, and a driver's
  * native functions by any number. Here they only give the first guess: Newton's steps with fma make
  * correctly rounded results of every guess that has 20 good bits. That is proved for 1 / b and the
  * square root by trying all of them (tests/program/test_rounding.c), and follows for a / b
  * (P. W. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
- * 1990): if y is 1 / b rounded, q is less than a unit in the last place from a / b, and r is a - b q,
- * then q + r y is a / b rounded. */
+ * 1990): if y is 1 / b rounded, q is less than a unit in the last place from a / b, and r is a - b
+ * q, then q + r y is a / b rounded. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define FUNCTION static inline
@@ -114,19 +114,19 @@ FUNCTION real power_of_two(bits e) {
   return AS_REAL(e << 23);
 }
 
-/* Any a / b: of numbers between 1 and 2, and then the exponents, half of their difference at a time.
- * What a zero, an infinity or a NaN makes of it is what the product with 1 / b does. */
+/* Any a / b: of numbers between 1 and 2, and then the exponents, half of their difference at a
+ * time. What a zero, an infinity or a NaN makes of it is what the product with 1 / b does. */
 FUNCTION real divide_anywhere(real a, real b) {
   bits size_a = magnitude(a), size_b = magnitude(b);
   bits e_a = size_a >> 23, e_b = size_b >> 23, low = pattern(0x007fffffu);
   real q = divide_inside(AS_REAL((size_a & low) | pattern(0x3f800000u)),
-                               AS_REAL((size_b & low) | pattern(0x3f800000u)));
+                         AS_REAL((size_b & low) | pattern(0x3f800000u)));
   bits e = e_a - e_b + pattern(512u), half_e = e >> 1;
   real scaled = q * power_of_two(half_e - pattern(256u - 127u)) *
-                      power_of_two(e - half_e - pattern(256u - 127u));
+                power_of_two(e - half_e - pattern(256u - 127u));
   real infinity = AS_REAL(pattern(0x7f800000u)), x = AS_REAL(size_a), y = AS_REAL(size_b);
   real inverse = y < infinity ? (e_b == pattern(0u) ? infinity : number(1.0f))
-                                    : (y == infinity ? number(0.0f) : y);
+                              : (y == infinity ? number(0.0f) : y);
   mask special = (e_a - pattern(1u) >= pattern(254u)) | (e_b - pattern(1u) >= pattern(254u));
   bits sign = (AS_BITS(a) ^ AS_BITS(b)) & pattern(0x80000000u);
   return AS_REAL(AS_BITS(special ? x * inverse : scaled) | sign);
@@ -135,8 +135,7 @@ FUNCTION real divide_anywhere(real a, real b) {
 /* Most divisions are between numbers of moderate size, and most others of 0. */
 FUNCTION real divide(real a, real b) {
   real divisible = a == number(0.0f) ? number(1.0f) : a;
-  if (!(sizes_within(divisible, -62, 62) & sizes_within(b, -62, 62)))
-    return divide_anywhere(a, b);
+  if (!(sizes_within(divisible, -62, 62) & sizes_within(b, -62, 62))) return divide_anywhere(a, b);
   bits sign = (AS_BITS(a) ^ AS_BITS(b)) & pattern(0x80000000u);
   return AS_REAL((magnitude(divide_inside(a, b))) | sign);
 }

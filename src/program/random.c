@@ -25,8 +25,8 @@ cvy_program_stream cvy_program_stream_of(uint64_t seed, uint64_t run, uint64_t n
   return stream;
 }
 
-void cvy_random_four(const cvy_program_stream *stream, int call, uint64_t block, uint32_t out[4]) {
-  const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), stream->word[2],
+void cvy_random_four(const cvy_program_stream *stream, int call, uint64_t quad, uint32_t out[4]) {
+  const uint32_t counter[4] = {(uint32_t)quad, (uint32_t)(quad >> 32), stream->word[2],
                                stream->word[3] + (uint32_t)call};
   cvy_philox(counter, stream->word, out);
 }

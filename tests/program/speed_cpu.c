@@ -53,7 +53,7 @@ static void prepare(const struct timed *timed, const cvy_program_simd *set,
   for (int i = 0; i < program.inputs; i++) forms[i].single = timed->inputs[i] == '2';
   cvy_program_prepare(&program, forms, set, &plans[0]);
   plans[1] = plans[0];
-  cvy_program_interpret_all(&plans[0]);
+  cvy_program_interpret_only(&plans[0]);
   if (plans[1].fused < 0) printf("%s is not compiled ahead\n", timed->name);
 }
 
@@ -61,10 +61,10 @@ static void run_plane(const struct timed *timed, const cvy_program_plan *plan, i
                       const float *x, const float *dy, float *y) {
   static const float numbers[CVY_PROGRAM_INPUTS] = {0.05f, 1.1f, 0.1f, 0.9f, 0.3f,
                                                     1.2f,  0.4f, 0.2f, 0.7f};
-  cvy_program_block block = {.count = size, .result = {y}};
+  cvy_program_arrays arrays = {.count = size, .result = {y}};
   for (int i = 0; i < plan->inputs; i++)
-    block.input[i] = timed->inputs[i] == '0' ? x : timed->inputs[i] == '1' ? dy : &numbers[i];
-  cvy_program_run(plan, &block);
+    arrays.input[i] = timed->inputs[i] == '0' ? x : timed->inputs[i] == '1' ? dy : &numbers[i];
+  cvy_program_run(plan, &arrays);
 }
 
 static float *new_values(int64_t count) {

@@ -76,17 +76,17 @@ static void flush_denormals(bool on) {
 #endif
 }
 
-enum { BLOCK = 4096 };
+enum { CHUNK = 4096 };
 
 /* So many values in a row, `step` words apart; those with a denormal number are left out. */
-typedef struct block {
+typedef struct chunk {
   int count;
-  float x[BLOCK], got[BLOCK], flushed[BLOCK];
-} block;
+  float x[CHUNK], got[CHUNK], flushed[CHUNK];
+} chunk;
 
-static uint64_t next_block(const struct function *f, uint64_t word, uint64_t step, block *out) {
+static uint64_t next_chunk(const struct function *f, uint64_t word, uint64_t step, chunk *out) {
   out->count = 0;
-  for (; word < 1ull << 32 && out->count < BLOCK; word += step) {
+  for (; word < 1ull << 32 && out->count < CHUNK; word += step) {
     if (!cvy_is_denormal(from_word((uint32_t)word)))
       out->x[out->count++] = from_word((uint32_t)word);
   }
@@ -98,11 +98,11 @@ static uint64_t next_block(const struct function *f, uint64_t word, uint64_t ste
 }
 
 static int measure(const struct function *f, uint64_t step) {
-  static block values;
+  static chunk values;
   double worst = 0;
   float at = 0;
   for (uint64_t word = 0; word < 1ull << 32;) {
-    word = next_block(f, word, step, &values);
+    word = next_chunk(f, word, step, &values);
     for (int i = 0; i < values.count; i++) {
       float x = values.x[i], got = values.got[i];
       double error = error_of(f, x, got);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "cl/sources.h"
-#include "program/blocks.h"
 #include "program/cl_device.h"
+#include "program/elements.h"
 
 enum { ITEMS = 256, MOST_PER_KERNEL = 256, SKIPPED = 77, SOURCE = 1 << 22 };
 

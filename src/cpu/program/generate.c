@@ -34,7 +34,7 @@ static bool is_single(const cvy_fused_program *fused, int input) {
   return fused->single >> input & 1;
 }
 
-static void write_step(FILE *loops, const cvy_fused_program *fused, int number, const char *load) {
+static void write_call(FILE *loops, const cvy_fused_program *fused, int number, const char *load) {
   fprintf(loops, "fused_%d(", number);
   for (int i = 0; i < fused->program.inputs; i++) {
     if (is_single(fused, i))
@@ -61,10 +61,10 @@ static void write_loop(FILE *loops, const cvy_fused_program *fused, int number) 
   for (int i = 0; i < program->results; i++)
     fprintf(loops, "  float *out%d = results[%d];\n  real y%d;\n", i, i, i);
   fprintf(loops, "  for (; i + WIDTH <= count; i += WIDTH) {\n    ");
-  write_step(loops, fused, number, "load(in%d + i), ");
+  write_call(loops, fused, number, "load(in%d + i), ");
   for (int i = 0; i < program->results; i++) fprintf(loops, "    store(out%d + i, y%d);\n", i, i);
   fprintf(loops, "  }\n  if (i == count) return;\n  ");
-  write_step(loops, fused, number, "load_part(in%d + i, count - i), ");
+  write_call(loops, fused, number, "load_part(in%d + i, count - i), ");
   for (int i = 0; i < program->results; i++)
     fprintf(loops, "  store_part(out%d + i, y%d, count - i);\n", i, i);
   fprintf(loops, "}\n");

@@ -12,14 +12,14 @@ typedef real four_operands(real, real, real, real);
 
 /* ------------------------------------------------------------------------------------ drivers */
 
-ALWAYS void each_of_one(float *out, const cvy_step_operand *in, int64_t count, one_operand *f) {
+ALWAYS void each_of_one(float *out, const cvy_vector_operand *in, int64_t count, one_operand *f) {
   const float *a = in[0].at;
   int64_t advance = in[0].advance;
   for (int64_t i = 0; i < count; i += WIDTH, a += advance) store(out + i, f(load(a)));
 }
 
 /* One number is loaded once: the compiler does not know that the result lies elsewhere. */
-ALWAYS void each_of_two(float *out, const cvy_step_operand *in, int64_t count, two_operands *f) {
+ALWAYS void each_of_two(float *out, const cvy_vector_operand *in, int64_t count, two_operands *f) {
   const float *a = in[0].at, *b = in[1].at;
   if (!in[1].advance) {
     real y = load(b);
@@ -32,7 +32,7 @@ ALWAYS void each_of_two(float *out, const cvy_step_operand *in, int64_t count, t
   }
 }
 
-ALWAYS void each_of_three(float *out, const cvy_step_operand *in, int64_t count,
+ALWAYS void each_of_three(float *out, const cvy_vector_operand *in, int64_t count,
                           three_operands *f) {
   const float *a = in[0].at, *b = in[1].at, *c = in[2].at;
   if (!in[1].advance && !in[2].advance) {
@@ -49,7 +49,8 @@ ALWAYS void each_of_three(float *out, const cvy_step_operand *in, int64_t count,
   }
 }
 
-ALWAYS void each_of_four(float *out, const cvy_step_operand *in, int64_t count, four_operands *f) {
+ALWAYS void each_of_four(float *out, const cvy_vector_operand *in, int64_t count,
+                         four_operands *f) {
   const float *a = in[0].at, *b = in[1].at, *c = in[2].at, *d = in[3].at;
   if (!in[1].advance && !in[2].advance && !in[3].advance) {
     real y = load(b), z = load(c), w = load(d);
@@ -68,91 +69,91 @@ ALWAYS void each_of_four(float *out, const cvy_step_operand *in, int64_t count, 
 
 /* ----------------------------------------------------------------------------------- operations */
 
-static void step_add(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_add(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_add);
 }
 
-static void step_subtract(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_subtract(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_subtract);
 }
 
-static void step_multiply(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_multiply(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_multiply);
 }
 
-static void step_divide(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_divide(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_divide);
 }
 
-static void step_negate(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_negate(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_negate);
 }
 
-static void step_less(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_less(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_less);
 }
 
-static void step_less_equal(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_less_equal(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_less_equal);
 }
 
-static void step_equal(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_equal(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_equal);
 }
 
-static void step_not_equal(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_not_equal(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_not_equal);
 }
 
-static void step_select(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_select(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, program_select);
 }
 
-static void step_fma(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_fma(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, program_fma);
 }
 
-static void step_min(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_min(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_min);
 }
 
-static void step_max(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_max(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_two(out, in, count, program_max);
 }
 
-static void step_abs(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_abs(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_abs);
 }
 
-static void step_exp(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_exp(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_exp);
 }
 
-static void step_log(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_log(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_log);
 }
 
-static void step_tanh(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_tanh(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_tanh);
 }
 
-static void step_erf(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_erf(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_erf);
 }
 
-static void step_sqrt(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_sqrt(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_sqrt);
 }
 
-static void step_rsqrt(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_rsqrt(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_rsqrt);
 }
 
-static void step_sigmoid(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_sigmoid(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_sigmoid);
 }
 
-static void step_floor(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_floor(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, program_floor);
 }
 
@@ -226,82 +227,82 @@ ALWAYS real itself(real a) {
   return a;
 }
 
-static void step_add_add(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_add_add(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, add_add);
 }
 
-static void step_add_subtract(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_add_subtract(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, add_subtract);
 }
 
-static void step_add_from(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_add_from(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, add_from);
 }
 
-static void step_add_multiply(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_add_multiply(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, add_multiply);
 }
 
-static void step_subtract_add(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_subtract_add(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, subtract_add);
 }
 
-static void step_subtract_subtract(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_subtract_subtract(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, subtract_subtract);
 }
 
-static void step_subtract_from(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_subtract_from(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, subtract_from);
 }
 
-static void step_subtract_multiply(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_subtract_multiply(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, subtract_multiply);
 }
 
-static void step_multiply_add(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_multiply_add(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, multiply_add_apart);
 }
 
-static void step_multiply_subtract(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_multiply_subtract(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, multiply_subtract);
 }
 
-static void step_multiply_from(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_multiply_from(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, multiply_from);
 }
 
-static void step_multiply_multiply(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_multiply_multiply(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_three(out, in, count, multiply_multiply);
 }
 
-static void step_normalise(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_normalise(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_four(out, in, count, normalise);
 }
 
-static void step_silu(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_silu(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, silu);
 }
 
-static void step_select_less(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_select_less(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_four(out, in, count, select_less);
 }
 
-static void step_select_less_equal(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_select_less_equal(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_four(out, in, count, select_less_equal);
 }
 
-static void step_copy(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_copy(float *out, const cvy_vector_operand *in, int64_t count) {
   each_of_one(out, in, count, itself);
 }
 
 /* -------------------------------------------------------------------------------- conversions */
 
-static void step_from_int32(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_from_int32(float *out, const cvy_vector_operand *in, int64_t count) {
   const int32_t *from = (const int32_t *)(const void *)in[0].at;
   for (int64_t i = 0; i < count; i++) out[i] = (float)from[i];
 }
 
-static void step_from_uint8(float *out, const cvy_step_operand *in, int64_t count) {
+static void loop_from_uint8(float *out, const cvy_vector_operand *in, int64_t count) {
   const uint8_t *from = (const uint8_t *)(const void *)in[0].at;
   for (int64_t i = 0; i < count; i++) out[i] = (float)from[i];
 }
@@ -331,50 +332,50 @@ const cvy_program_simd SIMD = {
     .name = SIMD_NAME,
     .width = WIDTH,
     .fused = fused_loops,
-    .random = step_random,
-    .step =
+    .random = loop_random,
+    .loop =
         {
-            [CVY_PROGRAM_ADD] = step_add,
-            [CVY_PROGRAM_SUBTRACT] = step_subtract,
-            [CVY_PROGRAM_MULTIPLY] = step_multiply,
-            [CVY_PROGRAM_DIVIDE] = step_divide,
-            [CVY_PROGRAM_NEGATE] = step_negate,
-            [CVY_PROGRAM_LESS] = step_less,
-            [CVY_PROGRAM_LESS_EQUAL] = step_less_equal,
-            [CVY_PROGRAM_EQUAL] = step_equal,
-            [CVY_PROGRAM_NOT_EQUAL] = step_not_equal,
-            [CVY_PROGRAM_SELECT] = step_select,
-            [CVY_PROGRAM_FMA] = step_fma,
-            [CVY_PROGRAM_MIN] = step_min,
-            [CVY_PROGRAM_MAX] = step_max,
-            [CVY_PROGRAM_ABS] = step_abs,
-            [CVY_PROGRAM_EXP] = step_exp,
-            [CVY_PROGRAM_LOG] = step_log,
-            [CVY_PROGRAM_TANH] = step_tanh,
-            [CVY_PROGRAM_ERF] = step_erf,
-            [CVY_PROGRAM_SQRT] = step_sqrt,
-            [CVY_PROGRAM_RSQRT] = step_rsqrt,
-            [CVY_PROGRAM_SIGMOID] = step_sigmoid,
-            [CVY_PROGRAM_FLOOR] = step_floor,
-            [CVY_STEP_COPY] = step_copy,
-            [CVY_STEP_FROM_INT32] = step_from_int32,
-            [CVY_STEP_FROM_UINT8] = step_from_uint8,
-            /* in the order of cvy_step_pair */
-            [CVY_STEP_PAIR] = step_add_add,
-            step_add_subtract,
-            step_add_from,
-            step_add_multiply,
-            step_subtract_add,
-            step_subtract_subtract,
-            step_subtract_from,
-            step_subtract_multiply,
-            step_multiply_add,
-            step_multiply_subtract,
-            step_multiply_from,
-            step_multiply_multiply,
-            [CVY_STEP_NORMALISE] = step_normalise,
-            [CVY_STEP_SILU] = step_silu,
-            [CVY_STEP_SELECT_LESS] = step_select_less,
-            [CVY_STEP_SELECT_LESS_EQUAL] = step_select_less_equal,
+            [CVY_PROGRAM_ADD] = loop_add,
+            [CVY_PROGRAM_SUBTRACT] = loop_subtract,
+            [CVY_PROGRAM_MULTIPLY] = loop_multiply,
+            [CVY_PROGRAM_DIVIDE] = loop_divide,
+            [CVY_PROGRAM_NEGATE] = loop_negate,
+            [CVY_PROGRAM_LESS] = loop_less,
+            [CVY_PROGRAM_LESS_EQUAL] = loop_less_equal,
+            [CVY_PROGRAM_EQUAL] = loop_equal,
+            [CVY_PROGRAM_NOT_EQUAL] = loop_not_equal,
+            [CVY_PROGRAM_SELECT] = loop_select,
+            [CVY_PROGRAM_FMA] = loop_fma,
+            [CVY_PROGRAM_MIN] = loop_min,
+            [CVY_PROGRAM_MAX] = loop_max,
+            [CVY_PROGRAM_ABS] = loop_abs,
+            [CVY_PROGRAM_EXP] = loop_exp,
+            [CVY_PROGRAM_LOG] = loop_log,
+            [CVY_PROGRAM_TANH] = loop_tanh,
+            [CVY_PROGRAM_ERF] = loop_erf,
+            [CVY_PROGRAM_SQRT] = loop_sqrt,
+            [CVY_PROGRAM_RSQRT] = loop_rsqrt,
+            [CVY_PROGRAM_SIGMOID] = loop_sigmoid,
+            [CVY_PROGRAM_FLOOR] = loop_floor,
+            [CVY_VECTOR_COPY] = loop_copy,
+            [CVY_VECTOR_FROM_INT32] = loop_from_int32,
+            [CVY_VECTOR_FROM_UINT8] = loop_from_uint8,
+            /* in the order of cvy_vector_pair */
+            [CVY_VECTOR_PAIR] = loop_add_add,
+            loop_add_subtract,
+            loop_add_from,
+            loop_add_multiply,
+            loop_subtract_add,
+            loop_subtract_subtract,
+            loop_subtract_from,
+            loop_subtract_multiply,
+            loop_multiply_add,
+            loop_multiply_subtract,
+            loop_multiply_from,
+            loop_multiply_multiply,
+            [CVY_VECTOR_NORMALISE] = loop_normalise,
+            [CVY_VECTOR_SILU] = loop_silu,
+            [CVY_VECTOR_SELECT_LESS] = loop_select_less,
+            [CVY_VECTOR_SELECT_LESS_EQUAL] = loop_select_less_equal,
         },
 };

@@ -1,5 +1,5 @@
-/* Programs as steps of the interpreter: what is one number for all elements is computed once,
- * operations that often come together become one step, values get registers, and results are
+/* Programs as vector instructions: what is one number for all elements is computed once,
+ * operations that often come together become one, values get registers, and results are
  * computed where they belong. */
 #include <string.h>
 
@@ -8,14 +8,14 @@
 
 enum { NONE = 255, LONGEST_BLOCK = 1024 };
 
-/* An instruction on its way to a step. */
+/* An instruction of the program on its way to a vector instruction. */
 typedef struct draft {
-  uint8_t op; /* cvy_step_op */
+  uint8_t op; /* cvy_vector_op */
   uint8_t operands;
-  uint8_t in[CVY_STEP_OPERANDS]; /* operands as in programs */
+  uint8_t in[CVY_VECTOR_OPERANDS]; /* operands as in programs */
   uint8_t uses;
   bool number;   /* the same for all elements */
-  bool absorbed; /* part of the step that uses it */
+  bool absorbed; /* part of the one that uses it */
 } draft;
 
 typedef struct planner {
@@ -23,7 +23,7 @@ typedef struct planner {
   cvy_program_plan *plan;
   draft draft[CVY_PROGRAM_INSTRUCTIONS];
   uint8_t slot[CVY_OPERAND_CONSTANT + CVY_PROGRAM_CONSTANTS]; /* of each operand; NONE: not yet */
-  uint8_t last_use[CVY_PLAN_STEPS];                           /* of each value, a step's place */
+  uint8_t last_use[CVY_PLAN_INSTRUCTIONS];                    /* of each value: which instruction */
 } planner;
 
 /* -------------------------------------------------------------------------------- what is what */
@@ -60,7 +60,7 @@ static void draft_instructions(planner *p) {
 
 /* --------------------------------------------------------------- operations that come together */
 
-/* The draft of an operand that nothing else uses and that may become part of a step; else NULL. */
+/* The draft of an operand that nothing else uses and that may become part of another; else NULL. */
 static draft *absorbable(planner *p, int operand) {
   if (operand >= CVY_OPERAND_INPUT) return NULL;
   draft *d = &p->draft[operand];
@@ -87,7 +87,7 @@ static bool find_silu(planner *p, draft *d) {
     draft *gate = absorbable(p, d->in[k]);
     if (!gate || gate->op != CVY_PROGRAM_SIGMOID || gate->in[0] != d->in[1 - k]) continue;
     gate->absorbed = true;
-    d->op = CVY_STEP_SILU;
+    d->op = CVY_VECTOR_SILU;
     d->in[0] = gate->in[0];
     d->operands = 1;
     return true;
@@ -101,9 +101,9 @@ static bool find_selection(planner *p, draft *d) {
   draft *condition = absorbable(p, d->in[0]);
   if (!condition) return false;
   if (condition->op == CVY_PROGRAM_LESS)
-    absorb(d, condition, CVY_STEP_SELECT_LESS, d->in[1], d->in[2]);
+    absorb(d, condition, CVY_VECTOR_SELECT_LESS, d->in[1], d->in[2]);
   else if (condition->op == CVY_PROGRAM_LESS_EQUAL)
-    absorb(d, condition, CVY_STEP_SELECT_LESS_EQUAL, d->in[1], d->in[2]);
+    absorb(d, condition, CVY_VECTOR_SELECT_LESS_EQUAL, d->in[1], d->in[2]);
   else
     return false;
   return true;
@@ -111,12 +111,12 @@ static bool find_selection(planner *p, draft *d) {
 
 /* (a - b) * c + d, whose product is a pair already. */
 static bool find_normalisation(planner *p, draft *d) {
-  int product = cvy_step_pair(CVY_PROGRAM_SUBTRACT, CVY_PAIR_MULTIPLY);
+  int product = cvy_vector_pair(CVY_PROGRAM_SUBTRACT, CVY_PAIR_MULTIPLY);
   if (d->op != CVY_PROGRAM_ADD) return false;
   for (int k = 0; k < 2; k++) {
     draft *part = absorbable(p, d->in[k]);
     if (!part || part->op != product) continue;
-    absorb(d, part, CVY_STEP_NORMALISE, d->in[1 - k], NONE);
+    absorb(d, part, CVY_VECTOR_NORMALISE, d->in[1 - k], NONE);
     return true;
   }
   return false;
@@ -134,7 +134,7 @@ static bool find_pair(planner *p, draft *d) {
   for (int k = 0; k < 2; k++) {
     draft *part = absorbable(p, d->in[k]);
     if (!part || !is_simple(part)) continue;
-    int op = cvy_step_pair((cvy_program_op)part->op, pair_op(d->op, k));
+    int op = cvy_vector_pair((cvy_program_op)part->op, pair_op(d->op, k));
     absorb(d, part, op, d->in[1 - k], NONE);
     return true;
   }
@@ -149,7 +149,8 @@ static void find_patterns(planner *p) {
   }
 }
 
-/* --------------------------------------------------------------------------------------- steps */
+/* ----------------------------------------------------------------------------------- vector
+ * instructions */
 
 static uint8_t new_number(planner *p) {
   return (uint8_t)(CVY_SLOT_NUMBER + p->plan->numbers++);
@@ -168,26 +169,26 @@ static void give_numbers(planner *p) {
   plan->constants = p->program->constants;
 }
 
-static cvy_step *new_step(planner *p, int op, uint8_t out) {
-  cvy_step *step = &p->plan->step[p->plan->steps++];
-  step->op = (uint8_t)op;
-  step->out = out;
-  return step;
+static cvy_vector_instruction *new_instruction(planner *p, int op, uint8_t out) {
+  cvy_vector_instruction *code = &p->plan->code[p->plan->instructions++];
+  code->op = (uint8_t)op;
+  code->out = out;
+  return code;
 }
 
 /* The slots of a draft's operands; the number of an INDEX or RANDOM as it is. */
-static void set_operands(const planner *p, const draft *d, cvy_step *step) {
-  if (!d->operands) step->in[0] = d->in[0];
-  for (int k = 0; k < d->operands; k++) step->in[k] = p->slot[d->in[k]];
+static void set_operands(const planner *p, const draft *d, cvy_vector_instruction *code) {
+  if (!d->operands) code->in[0] = d->in[0];
+  for (int k = 0; k < d->operands; k++) code->in[k] = p->slot[d->in[k]];
 }
 
-static void add_number_steps(planner *p) {
+static void add_number_instructions(planner *p) {
   for (int i = 0; i < p->program->instructions; i++) {
     if (!p->draft[i].number) continue;
     p->slot[i] = new_number(p);
-    set_operands(p, &p->draft[i], new_step(p, p->draft[i].op, p->slot[i]));
+    set_operands(p, &p->draft[i], new_instruction(p, p->draft[i].op, p->slot[i]));
   }
-  p->plan->number_steps = p->plan->steps;
+  p->plan->number_instructions = p->plan->instructions;
 }
 
 /* The result that is computed at its place by this instruction, or -1. */
@@ -199,15 +200,16 @@ static int result_of(const planner *p, int instruction) {
 
 /* An input that is an array of integers becomes floats when it is first needed. */
 static void add_conversion(planner *p, int input, int *value) {
-  static const uint8_t conversion[] = {[CVY_PROGRAM_FLOAT32] = CVY_STEP_COPY,
-                                       [CVY_PROGRAM_INT32] = CVY_STEP_FROM_INT32,
-                                       [CVY_PROGRAM_UINT8] = CVY_STEP_FROM_UINT8};
+  static const uint8_t conversion[] = {[CVY_PROGRAM_FLOAT32] = CVY_VECTOR_COPY,
+                                       [CVY_PROGRAM_INT32] = CVY_VECTOR_FROM_INT32,
+                                       [CVY_PROGRAM_UINT8] = CVY_VECTOR_FROM_UINT8};
   uint8_t *slot = &p->slot[CVY_OPERAND_INPUT + input];
   if (*slot != NONE) return;
   *slot = (uint8_t)(CVY_SLOT_INPUT + input);
   if (p->plan->form[input].type == CVY_PROGRAM_FLOAT32) return;
-  cvy_step *step = new_step(p, conversion[p->plan->form[input].type], (uint8_t)*value);
-  step->in[0] = *slot;
+  cvy_vector_instruction *code =
+      new_instruction(p, conversion[p->plan->form[input].type], (uint8_t)*value);
+  code->in[0] = *slot;
   *slot = (uint8_t)(*value)++;
 }
 
@@ -217,7 +219,7 @@ static void convert_operand(planner *p, int operand, int *value) {
 }
 
 /* Values are numbered as registers first, each its own. */
-static void add_steps(planner *p) {
+static void add_instructions(planner *p) {
   int value = 0;
   for (int i = 0; i < p->program->instructions; i++) {
     const draft *d = &p->draft[i];
@@ -225,37 +227,37 @@ static void add_steps(planner *p) {
     for (int k = 0; k < d->operands; k++) convert_operand(p, d->in[k], &value);
     int result = result_of(p, i);
     p->slot[i] = (uint8_t)(result < 0 ? value++ : CVY_SLOT_RESULT + result);
-    set_operands(p, d, new_step(p, d->op, p->slot[i]));
+    set_operands(p, d, new_instruction(p, d->op, p->slot[i]));
   }
   for (int i = 0; i < p->program->results; i++) {
     int operand = p->program->result[i];
     uint8_t out = (uint8_t)(CVY_SLOT_RESULT + i);
     convert_operand(p, operand, &value);
-    if (p->slot[operand] != out) new_step(p, CVY_STEP_COPY, out)->in[0] = p->slot[operand];
+    if (p->slot[operand] != out) new_instruction(p, CVY_VECTOR_COPY, out)->in[0] = p->slot[operand];
   }
 }
 
 /* ----------------------------------------------------------------------------------- registers */
 
-static int operands_of(const cvy_step *step) {
-  if (step->op < CVY_PROGRAM_OPS) return cvy_op_rows[step->op].operands;
-  if (step->op < CVY_STEP_PAIR || step->op == CVY_STEP_SILU) return 1;
-  return step->op <= CVY_STEP_PAIR_LAST ? 3 : 4;
+static int operands_of(const cvy_vector_instruction *code) {
+  if (code->op < CVY_PROGRAM_OPS) return cvy_op_rows[code->op].operands;
+  if (code->op < CVY_VECTOR_PAIR || code->op == CVY_VECTOR_SILU) return 1;
+  return code->op <= CVY_VECTOR_PAIR_LAST ? 3 : 4;
 }
 
 static void find_last_uses(planner *p) {
   cvy_program_plan *plan = p->plan;
-  for (int i = plan->number_steps; i < plan->steps; i++) {
-    const cvy_step *step = &plan->step[i];
-    for (int k = 0; k < operands_of(step); k++) {
-      int slot = step->in[k];
+  for (int i = plan->number_instructions; i < plan->instructions; i++) {
+    const cvy_vector_instruction *code = &plan->code[i];
+    for (int k = 0; k < operands_of(code); k++) {
+      int slot = code->in[k];
       if (slot < CVY_SLOT_INPUT)
         p->last_use[slot] = (uint8_t)i;
       else if (slot < CVY_SLOT_RESULT)
         plan->last_read[slot - CVY_SLOT_INPUT] = (uint8_t)i;
     }
-    if (step->out >= CVY_SLOT_RESULT && step->out < CVY_SLOT_NUMBER)
-      plan->written[step->out - CVY_SLOT_RESULT] = (uint8_t)i;
+    if (code->out >= CVY_SLOT_RESULT && code->out < CVY_SLOT_NUMBER)
+      plan->written[code->out - CVY_SLOT_RESULT] = (uint8_t)i;
   }
 }
 
@@ -267,24 +269,24 @@ static uint8_t take_register(cvy_program_plan *plan, bool *taken) {
   return number;
 }
 
-/* A value's register is free again behind its last use, for the result of that very step too: loops
- * read a vector before they write it. */
+/* A value's register is free again behind its last use, for the result of that very instruction
+ * too: loops read a vector before they write it. */
 static void give_registers(planner *p) {
   cvy_program_plan *plan = p->plan;
   uint8_t place[CVY_SLOT_INPUT];
   bool taken[CVY_SLOT_INPUT + 1] = {false};
-  for (int i = plan->number_steps; i < plan->steps; i++) {
-    cvy_step *step = &plan->step[i];
-    int freed[CVY_STEP_OPERANDS], count = 0;
-    for (int k = 0; k < operands_of(step); k++) {
-      if (step->in[k] >= CVY_SLOT_INPUT) continue;
-      if (p->last_use[step->in[k]] == i) freed[count++] = place[step->in[k]];
-      step->in[k] = place[step->in[k]];
+  for (int i = plan->number_instructions; i < plan->instructions; i++) {
+    cvy_vector_instruction *code = &plan->code[i];
+    int freed[CVY_VECTOR_OPERANDS], count = 0;
+    for (int k = 0; k < operands_of(code); k++) {
+      if (code->in[k] >= CVY_SLOT_INPUT) continue;
+      if (p->last_use[code->in[k]] == i) freed[count++] = place[code->in[k]];
+      code->in[k] = place[code->in[k]];
     }
     for (int k = 0; k < count; k++) taken[freed[k]] = false;
-    if (step->out < CVY_SLOT_INPUT) {
-      uint8_t value = step->out;
-      place[value] = step->out = take_register(plan, taken);
+    if (code->out < CVY_SLOT_INPUT) {
+      uint8_t value = code->out;
+      place[value] = code->out = take_register(plan, taken);
     }
   }
 }
@@ -320,14 +322,14 @@ void cvy_program_prepare(const cvy_program *program, const cvy_program_form *for
   draft_instructions(&p);
   find_patterns(&p);
   give_numbers(&p);
-  add_number_steps(&p);
-  add_steps(&p);
+  add_number_instructions(&p);
+  add_instructions(&p);
   find_last_uses(&p);
   give_registers(&p);
   int block = CVY_PLAN_FLOATS / (out->registers + out->results) / CVY_WIDEST * CVY_WIDEST;
   out->block = block < LONGEST_BLOCK ? block : LONGEST_BLOCK;
 }
 
-void cvy_program_interpret_all(cvy_program_plan *plan) {
+void cvy_program_interpret_only(cvy_program_plan *plan) {
   plan->fused = -1;
 }

@@ -6,7 +6,7 @@
 /* The memory of one run, and where each slot is at the moment. */
 typedef struct runner {
   const cvy_program_plan *plan;
-  const cvy_program_block *block;
+  const cvy_program_arrays *arrays;
   bool waits[CVY_PROGRAM_RESULTS]; /* the result goes to its own scratch until the block is done */
   float *at[CVY_SLOTS];
   float number[CVY_PLAN_NUMBERS][CVY_WIDEST] __attribute__((aligned(64)));
@@ -38,11 +38,12 @@ static void set_numbers(runner *r) {
     fill(r->at[plan->number_of_constant[i]], plan->constant[i]);
   for (int i = 0; i < plan->inputs; i++) {
     if (plan->form[i].single)
-      fill(r->at[plan->number_of_input[i]], number_of(plan, r->block->input[i], i));
+      fill(r->at[plan->number_of_input[i]], number_of(plan, r->arrays->input[i], i));
   }
 }
 
-/* --------------------------------------------------------------------------------------- steps */
+/* ----------------------------------------------------------------------------------- vector
+ * instructions */
 
 /* How far the next vector of a slot is. */
 static int64_t advance_of(const cvy_program_plan *plan, int slot) {
@@ -65,27 +66,29 @@ static void fill_index(float *out, const cvy_program_position *position, int axi
   }
 }
 
-static void run_step(runner *r, const cvy_step *step, int64_t offset, int64_t count) {
+static void run_instruction(runner *r, const cvy_vector_instruction *code, int64_t offset,
+                            int64_t count) {
   const cvy_program_plan *plan = r->plan;
-  cvy_step_operand in[CVY_STEP_OPERANDS];
-  float *out = r->at[step->out];
-  if (step->op == CVY_PROGRAM_INDEX || step->op == CVY_PROGRAM_RANDOM) {
-    const cvy_program_position *position = r->block->position;
+  cvy_vector_operand in[CVY_VECTOR_OPERANDS];
+  float *out = r->at[code->out];
+  if (code->op == CVY_PROGRAM_INDEX || code->op == CVY_PROGRAM_RANDOM) {
+    const cvy_program_position *position = r->arrays->position;
     uint64_t first = position->first + (uint64_t)offset;
-    if (step->op == CVY_PROGRAM_INDEX)
-      fill_index(out, position, step->in[0], first, count);
+    if (code->op == CVY_PROGRAM_INDEX)
+      fill_index(out, position, code->in[0], first, count);
     else
-      plan->simd->random(out, &position->stream, step->in[0], first, count);
+      plan->simd->random(out, &position->stream, code->in[0], first, count);
     return;
   }
-  for (int i = 0; i < CVY_STEP_OPERANDS; i++)
-    in[i] = (cvy_step_operand){r->at[step->in[i]], advance_of(plan, step->in[i])};
-  plan->simd->step[step->op](out, in, count);
+  for (int i = 0; i < CVY_VECTOR_OPERANDS; i++)
+    in[i] = (cvy_vector_operand){r->at[code->in[i]], advance_of(plan, code->in[i])};
+  plan->simd->loop[code->op](out, in, count);
 }
 
-static void run_steps(runner *r, int64_t offset, int64_t count) {
+static void run_instructions(runner *r, int64_t offset, int64_t count) {
   const cvy_program_plan *plan = r->plan;
-  for (int i = plan->number_steps; i < plan->steps; i++) run_step(r, &plan->step[i], offset, count);
+  for (int i = plan->number_instructions; i < plan->instructions; i++)
+    run_instruction(r, &plan->code[i], offset, count);
 }
 
 /* -------------------------------------------------------------------------------------- blocks */
@@ -95,7 +98,7 @@ static int64_t size_of(const cvy_program_form *form) {
 }
 
 static const char *input_at(const runner *r, int input, int64_t offset) {
-  return (const char *)r->block->input[input] + offset * size_of(&r->plan->form[input]);
+  return (const char *)r->arrays->input[input] + offset * size_of(&r->plan->form[input]);
 }
 
 static float *own_scratch(runner *r, int result) {
@@ -110,11 +113,11 @@ static void run_block(runner *r, int64_t offset, int64_t count) {
       r->at[CVY_SLOT_INPUT + i] = (float *)(uintptr_t)input_at(r, i, offset);
   }
   for (int i = 0; i < plan->results; i++)
-    r->at[CVY_SLOT_RESULT + i] = r->waits[i] ? own_scratch(r, i) : r->block->result[i] + offset;
-  run_steps(r, offset, count);
+    r->at[CVY_SLOT_RESULT + i] = r->waits[i] ? own_scratch(r, i) : r->arrays->result[i] + offset;
+  run_instructions(r, offset, count);
   for (int i = 0; i < plan->results; i++) {
     if (r->waits[i])
-      memcpy(r->block->result[i] + offset, own_scratch(r, i), (size_t)count * sizeof(float));
+      memcpy(r->arrays->result[i] + offset, own_scratch(r, i), (size_t)count * sizeof(float));
   }
 }
 
@@ -129,9 +132,9 @@ static void run_edge(runner *r, int64_t offset, int64_t count) {
     r->at[CVY_SLOT_INPUT + i] = r->edge[i];
   }
   for (int i = 0; i < plan->results; i++) r->at[CVY_SLOT_RESULT + i] = own_scratch(r, i);
-  run_steps(r, offset, plan->simd->width);
+  run_instructions(r, offset, plan->simd->width);
   for (int i = 0; i < plan->results; i++)
-    memcpy(r->block->result[i] + offset, own_scratch(r, i), (size_t)count * sizeof(float));
+    memcpy(r->arrays->result[i] + offset, own_scratch(r, i), (size_t)count * sizeof(float));
 }
 
 /* A result may lie where an input does that is still read after the result was computed. */
@@ -140,35 +143,36 @@ static void find_waits(runner *r) {
   for (int k = 0; k < plan->results; k++) {
     r->waits[k] = false;
     for (int i = 0; i < plan->inputs; i++) {
-      r->waits[k] |= r->block->input[i] == (const void *)r->block->result[k] &&
+      r->waits[k] |= r->arrays->input[i] == (const void *)r->arrays->result[k] &&
                      !plan->form[i].single && plan->last_read[i] > plan->written[k];
     }
   }
 }
 
-static void interpret(const cvy_program_plan *plan, const cvy_program_block *block) {
+static void interpret(const cvy_program_plan *plan, const cvy_program_arrays *arrays) {
   runner r;
-  int64_t edge = block->count % plan->simd->width, full = block->count - edge;
+  int64_t edge = arrays->count % plan->simd->width, full = arrays->count - edge;
   r.plan = plan;
-  r.block = block;
+  r.arrays = arrays;
   for (int i = 0; i < CVY_SLOT_INPUT; i++)
-    r.at[i] = r.scratch; /* also of operands that steps lack */
+    r.at[i] = r.scratch; /* also of operands that there are not */
   for (int i = 0; i < plan->registers; i++) r.at[i] = r.scratch + (int64_t)i * plan->block;
   for (int i = CVY_SLOT_INPUT; i < CVY_SLOT_NUMBER; i++) r.at[i] = r.scratch;
   set_numbers(&r);
-  for (int i = 0; i < plan->number_steps; i++) run_step(&r, &plan->step[i], 0, plan->simd->width);
+  for (int i = 0; i < plan->number_instructions; i++)
+    run_instruction(&r, &plan->code[i], 0, plan->simd->width);
   find_waits(&r);
   for (int64_t at = 0; at < full; at += plan->block)
     run_block(&r, at, full - at < plan->block ? full - at : plan->block);
   if (edge) run_edge(&r, full, edge);
 }
 
-void cvy_program_run(const cvy_program_plan *plan, const cvy_program_block *block) {
+void cvy_program_run(const cvy_program_plan *plan, const cvy_program_arrays *arrays) {
   if (plan->fused < 0) {
-    interpret(plan, block);
+    interpret(plan, arrays);
     return;
   }
   const float *inputs[CVY_PROGRAM_INPUTS];
-  for (int i = 0; i < plan->inputs; i++) inputs[i] = block->input[i];
-  plan->simd->fused[plan->fused](inputs, block->result, block->count);
+  for (int i = 0; i < plan->inputs; i++) inputs[i] = arrays->input[i];
+  plan->simd->fused[plan->fused](inputs, arrays->result, arrays->count);
 }

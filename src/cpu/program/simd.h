@@ -7,18 +7,18 @@
 
 /* What a loop does: an operation of programs, or several that often come together. Each rounds as
  * the operations it is made of. */
-typedef enum cvy_step_op {
-  CVY_STEP_COPY = CVY_PROGRAM_OPS,
-  CVY_STEP_FROM_INT32,
-  CVY_STEP_FROM_UINT8,
-  CVY_STEP_PAIR, /* (a o b) o c, see cvy_step_pair */
-  CVY_STEP_PAIR_LAST = CVY_STEP_PAIR + 11,
-  CVY_STEP_NORMALISE,         /* (a - b) * c + d */
-  CVY_STEP_SILU,              /* a * sigmoid(a) */
-  CVY_STEP_SELECT_LESS,       /* a < b ? c : d */
-  CVY_STEP_SELECT_LESS_EQUAL, /* a <= b ? c : d */
-  CVY_STEPS
-} cvy_step_op;
+typedef enum cvy_vector_op {
+  CVY_VECTOR_COPY = CVY_PROGRAM_OPS,
+  CVY_VECTOR_FROM_INT32,
+  CVY_VECTOR_FROM_UINT8,
+  CVY_VECTOR_PAIR, /* (a o b) o c, see cvy_vector_pair */
+  CVY_VECTOR_PAIR_LAST = CVY_VECTOR_PAIR + 11,
+  CVY_VECTOR_NORMALISE,         /* (a - b) * c + d */
+  CVY_VECTOR_SILU,              /* a * sigmoid(a) */
+  CVY_VECTOR_SELECT_LESS,       /* a < b ? c : d */
+  CVY_VECTOR_SELECT_LESS_EQUAL, /* a <= b ? c : d */
+  CVY_VECTOR_OPS
+} cvy_vector_op;
 
 /* The second operation of a pair. In a sum or a product the order of operands makes no difference.
  */
@@ -31,31 +31,31 @@ typedef enum cvy_pair_op {
 } cvy_pair_op;
 
 /* `first` is ADD, SUBTRACT or MULTIPLY, the first three operations. */
-static inline int cvy_step_pair(cvy_program_op first, cvy_pair_op second) {
-  return CVY_STEP_PAIR + CVY_PAIR_OPS * (int)first + (int)second;
+static inline int cvy_vector_pair(cvy_program_op first, cvy_pair_op second) {
+  return CVY_VECTOR_PAIR + CVY_PAIR_OPS * (int)first + (int)second;
 }
 
-enum { CVY_STEP_OPERANDS = 4, CVY_WIDEST = 16 };
+enum { CVY_VECTOR_OPERANDS = 4, CVY_WIDEST = 16 };
 
 /* An operand of a loop: `advance` is how far the next vector is, or 0 for one number, which lies
  * there as often as a vector has elements. */
-typedef struct cvy_step_operand {
+typedef struct cvy_vector_operand {
   const float *at;
   int64_t advance;
-} cvy_step_operand;
+} cvy_vector_operand;
 
 /* `count` is a multiple of the width, except for the conversions, whose operand is no float. The
  * result may lie where an operand does. */
-typedef void cvy_step_loop(float *out, const cvy_step_operand *in, int64_t count);
+typedef void cvy_vector_loop(float *out, const cvy_vector_operand *in, int64_t count);
 
 /* All of a program at once, for any count. Results may lie where inputs do. */
 typedef void cvy_fused_loop(const float *const *inputs, float *const *results, int64_t count);
 
 typedef struct cvy_program_simd {
   const char *name;
-  int width;                      /* floats of a vector, at most CVY_WIDEST */
-  cvy_step_loop *step[CVY_STEPS]; /* NULL for INDEX and RANDOM */
-  cvy_fused_loop *const *fused;   /* as many as cvy_fused_programs has */
+  int width;                             /* floats of a vector, at most CVY_WIDEST */
+  cvy_vector_loop *loop[CVY_VECTOR_OPS]; /* NULL for INDEX and RANDOM */
+  cvy_fused_loop *const *fused;          /* as many as cvy_fused_programs has */
   void (*random)(float *out, const cvy_program_stream *stream, int call, uint64_t first,
                  int64_t count);
 } cvy_program_simd;

@@ -33,12 +33,12 @@ ALWAYS void multiply_halves(bits a, bits b, bits *high, bits *low) {
 
 /* Philox (program/random.c) of WIDTH counters at once: the words of 4 WIDTH neighbouring elements.
  */
-static void random_words(const cvy_program_stream *stream, int call, uint64_t block,
+static void random_words(const cvy_program_stream *stream, int call, uint64_t quad,
                          uint32_t *words) {
   uint32_t counter[2][WIDTH];
   for (int i = 0; i < WIDTH; i++) {
-    counter[0][i] = (uint32_t)(block + (uint64_t)i);
-    counter[1][i] = (uint32_t)((block + (uint64_t)i) >> 32);
+    counter[0][i] = (uint32_t)(quad + (uint64_t)i);
+    counter[1][i] = (uint32_t)((quad + (uint64_t)i) >> 32);
   }
   bits c[4] = {pattern(0), pattern(0), pattern(stream->word[2]),
                pattern(stream->word[3] + (uint32_t)call)};
@@ -59,7 +59,7 @@ static void random_words(const cvy_program_stream *stream, int call, uint64_t bl
     for (int k = 0; k < 4; k++) words[4 * i + k] = c[k][i];
 }
 
-static void step_random(float *out, const cvy_program_stream *stream, int call, uint64_t first,
+static void loop_random(float *out, const cvy_program_stream *stream, int call, uint64_t first,
                         int64_t count) {
   uint32_t words[4 * WIDTH];
   for (int64_t done = 0; done < count;) {
