@@ -3,12 +3,13 @@
  * random(), the functions that cvy_program_function writes, and kernels that call them.
  *
  * OpenCL's own division and square root may be off by some units in the last place, and a driver's
- * native functions by any number. Here they only give the first guess: Newton's steps with fma make
- * correctly rounded results of every guess that has 20 good bits. That is proved for 1 / b and the
- * square root by trying all of them (tests/program/test_rounding.c), and follows for a / b
- * (P. W. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
- * 1990): if y is 1 / b rounded, q is less than a unit in the last place from a / b, and r is a - b
- * q, then q + r y is a / b rounded. */
+ * native functions by any number. Here they only give the first guess: Newton's steps with fma end
+ * at the correctly rounded result for every guess that has 20 good bits. For 1 / b and the square
+ * root all significands have been tried, with guesses that are off by up to 2^-20
+ * (tests/program/test_rounding.c). For a / b it follows (P. W. Markstein, "Computation of
+ * elementary functions on the IBM RISC System/6000 processor", 1990): if y is 1 / b rounded, q is
+ * less than a unit in the last place from a / b, and r is a - b q, then q + r y is a / b rounded.
+ */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define FUNCTION static inline
