@@ -32,7 +32,7 @@ static const struct function {
     {"exp", CVY_PROGRAM_EXP, exp, 0.9, 0x1.7p-126},
     {"log", CVY_PROGRAM_LOG, log, 0.88, 0},
     {"tanh", CVY_PROGRAM_TANH, tanh, 1.42, 0},
-    {"erf", CVY_PROGRAM_ERF, erf, 1.06, 0},
+    {"erf", CVY_PROGRAM_ERF, erf, 1.08, 0},
     {"sqrt", CVY_PROGRAM_SQRT, sqrt, 0.5, 0},
     {"rsqrt", CVY_PROGRAM_RSQRT, rsqrt64, 1.5, 0},
     {"sigmoid", CVY_PROGRAM_SIGMOID, sigmoid64, 2.5, 0x1p-125},

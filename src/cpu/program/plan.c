@@ -6,7 +6,11 @@
 #include "cpu/program/run.h"
 #include "program/ops.h"
 
-enum { NONE = 255, LONGEST_BLOCK = 1024 };
+enum {
+  NONE = 255,
+  CACHE_FLOATS =
+      3072 /* of all arrays: three eighths of a small first-level cache, which may be shared */
+};
 
 /* An instruction of the program on its way to a vector instruction. */
 typedef struct draft {
@@ -309,6 +313,16 @@ static int find_fused(const cvy_program *program, const cvy_program_form *forms)
   return -1;
 }
 
+/* So many elements that all arrays of a block stay in the first-level cache. Calling a loop takes
+ * as long as a few vectors, so a long program gets more than fits. */
+static int32_t block_of(const cvy_program_plan *plan) {
+  int32_t arrays = plan->registers + plan->results;
+  for (int i = 0; i < plan->inputs; i++) arrays += !plan->form[i].single;
+  int32_t block = CACHE_FLOATS / arrays / CVY_WIDEST * CVY_WIDEST;
+  if (block < CVY_PLAN_LEAST_BLOCK) return CVY_PLAN_LEAST_BLOCK;
+  return block < CVY_PLAN_MOST_BLOCK ? block : CVY_PLAN_MOST_BLOCK;
+}
+
 void cvy_program_prepare(const cvy_program *program, const cvy_program_form *forms,
                          const cvy_program_simd *simd, cvy_program_plan *out) {
   planner p = {.program = program, .plan = out};
@@ -326,8 +340,7 @@ void cvy_program_prepare(const cvy_program *program, const cvy_program_form *for
   add_instructions(&p);
   find_last_uses(&p);
   give_registers(&p);
-  int block = CVY_PLAN_FLOATS / (out->registers + out->results) / CVY_WIDEST * CVY_WIDEST;
-  out->block = block < LONGEST_BLOCK ? block : LONGEST_BLOCK;
+  out->block = block_of(out);
 }
 
 void cvy_program_interpret_only(cvy_program_plan *plan) {

@@ -29,7 +29,10 @@ enum {
   CVY_PLAN_NUMBERS =
       CVY_PROGRAM_INSTRUCTIONS + CVY_PROGRAM_INPUTS + CVY_PROGRAM_CONSTANTS, /* of every element */
   CVY_PLAN_INSTRUCTIONS = CVY_PROGRAM_INSTRUCTIONS + CVY_PROGRAM_INPUTS + CVY_PROGRAM_RESULTS,
-  CVY_PLAN_FLOATS = 6144 /* of registers in use: three quarters of a small first-level cache */
+  CVY_PLAN_LEAST_BLOCK = 128,
+  CVY_PLAN_MOST_BLOCK = 1024,
+  CVY_PLAN_FLOATS = /* of registers and of results that must wait */
+  (CVY_PROGRAM_INSTRUCTIONS + CVY_PROGRAM_INPUTS + CVY_PROGRAM_RESULTS) * CVY_PLAN_LEAST_BLOCK
 };
 
 /* Where a vector instruction reads and writes. */
@@ -84,7 +87,7 @@ typedef struct cvy_program_arrays {
   const cvy_program_position *position; /* may be NULL where neither index() nor random() is used */
 } cvy_program_arrays;
 
-/* Any thread; needs 40 KiB of stack. */
+/* Any thread; needs 64 KiB of stack. */
 void cvy_program_run(const cvy_program_plan *plan, const cvy_program_arrays *arrays);
 
 /* It is interpreted even if it was compiled ahead: for tests and measurements. */
