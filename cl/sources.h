@@ -27,5 +27,8 @@ extern const char cvy_cl_winograd_patch[];
 extern const char cvy_cl_winograd_fused[];
 extern const char cvy_cl_winograd_fused_weights[];
 extern const char cvy_cl_peak[];
+extern const char cvy_cl_program_words[];
+extern const char cvy_cl_program_functions[];
+extern const char cvy_cl_program_random[];
 
 #endif

@@ -13,12 +13,14 @@ cl             | -
 src/base       | convoy/ base/
 src/os         | convoy/ base/ os/
 src/conv       | convoy/ base/ conv/
-src/cpu        | convoy/ base/ os/ conv/ backend.h cpu/
+src/program    | convoy/ base/ program/
+src/cpu        | convoy/ base/ os/ conv/ program/ backend.h cpu/
 src/cpu/isa    | base/ cpu/isa/
 src/cpu/threads | convoy/ base/ os/ conv/ cpu/threads/
 src/cpu/shared | base/ conv/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
+src/cpu/program | base/ program/ cpu/isa/ cpu/threads/ cpu/program/
 src/cpu/*      | base/ conv/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
-src/ocl        | convoy/ base/ os/ conv/ backend.h ocl/ cl/ CL/
+src/ocl        | convoy/ base/ os/ conv/ program/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ conv/ backend.h worker/
 src/core       | convoy/ base/ os/ conv/ backend.h core/
 src/core/state | convoy/ base/ os/ core/state/
