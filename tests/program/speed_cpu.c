@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cpu/threads/denormals.h"
 #include "cpu/program/run.h"
+#include "cpu/threads/denormals.h"
 
 static const struct map {
   int planes, size;

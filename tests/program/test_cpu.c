@@ -7,26 +7,14 @@
 #include <string.h>
 
 #include "common/cmocka.h"
-#include "cpu/threads/denormals.h"
 #include "cpu/program/run.h"
+#include "cpu/threads/denormals.h"
 #include "program/elements.h"
+#include "program/simd_sets.h"
 
 enum { GUARD = 32 }; /* floats in front of a result and behind it */
 
 static int programs = 10000;
-
-static const cvy_program_simd *sets[3];
-static int set_count;
-
-static void find_sets(void) {
-  sets[set_count++] = &cvy_program_simd_baseline;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    sets[set_count++] = &cvy_program_simd_avx2;
-  if (__builtin_cpu_supports(TEST_AVX512_NEEDS)) sets[set_count++] = &cvy_program_simd_avx512;
-#endif
-  for (int i = 0; i < set_count; i++) print_message("%s\n", sets[i]->name);
-}
 
 /* What a run needs, in memory of its own: aligned to 4 bytes and no more, with guards around
  * results. */
@@ -117,13 +105,13 @@ static void check_program(test_random *random, const cvy_program *program,
   cvy_program_form forms[CVY_PROGRAM_INPUTS];
   for (int i = 0; i < program->inputs; i++)
     forms[i] = (cvy_program_form){data->type[i], data->single[i]};
-  for (int s = 0; s < set_count; s++) {
+  for (int s = 0; s < test_set_count; s++) {
     cvy_program_plan plan;
-    cvy_program_prepare(program, forms, sets[s], &plan);
+    cvy_program_prepare(program, forms, test_sets[s], &plan);
     prepare_run(program, data, &r);
     if (in_place) move_into_inputs(random, program, data, &r);
     run_plan(random, &plan, &r);
-    check(program, data, &r, sets[s], plan.fused < 0 ? "interpreted" : "compiled ahead");
+    check(program, data, &r, test_sets[s], plan.fused < 0 ? "interpreted" : "compiled ahead");
   }
 }
 
@@ -274,16 +262,16 @@ static void programs_compiled_ahead(void **state) {
         data.plain[i] = cvy_program_element(&fused->program, inputs, NULL, results);
         for (int k = 0; k < fused->program.results; k++) data.expected[k][i] = results[k];
       }
-      for (int s = 0; s < set_count; s++) {
+      for (int s = 0; s < test_set_count; s++) {
         cvy_program_plan plan;
-        cvy_program_prepare(&fused->program, forms, sets[s], &plan);
+        cvy_program_prepare(&fused->program, forms, test_sets[s], &plan);
         assert_int_equal(plan.fused, f);
         for (int interpreted = 0; interpreted < 2; interpreted++) {
           if (interpreted) cvy_program_interpret_only(&plan);
           prepare_run(&fused->program, &data, &r);
           if (count & 1) move_into_inputs(&random, &fused->program, &data, &r);
           run_plan(&random, &plan, &r);
-          check(&fused->program, &data, &r, sets[s],
+          check(&fused->program, &data, &r, test_sets[s],
                 interpreted ? "interpreted" : "compiled ahead");
         }
       }
@@ -311,7 +299,7 @@ static void known_texts_are_compiled_ahead(void **state) {
     assert_int_equal(cvy_program_parse(cases[i].text, &program, NULL), CONVOY_OK);
     for (int k = 0; k < CVY_PROGRAM_INPUTS; k++)
       forms[k] = (cvy_program_form){CVY_PROGRAM_FLOAT32, cases[i].single >> k & 1};
-    cvy_program_prepare(&program, forms, sets[0], &plan);
+    cvy_program_prepare(&program, forms, test_sets[0], &plan);
     assert_int_equal(plan.fused >= 0, cases[i].found);
   }
 }
@@ -337,7 +325,7 @@ static void operations_that_come_together_are_one(void **state) {
     assert_int_equal(cvy_program_parse(cases[i].text, &program, NULL), CONVOY_OK);
     for (int k = 0; k < CVY_PROGRAM_INPUTS; k++)
       forms[k] = (cvy_program_form){CVY_PROGRAM_FLOAT32, cases[i].single >> k & 1};
-    cvy_program_prepare(&program, forms, sets[0], &plan);
+    cvy_program_prepare(&program, forms, test_sets[0], &plan);
     if (plan.instructions - plan.number_instructions != cases[i].instructions ||
         plan.number_instructions != cases[i].number_instructions) {
       fail_msg("'%s': %d instructions, %d on numbers", cases[i].text,
@@ -357,6 +345,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(random_programs),
   };
   if (argc == 2) programs = atoi(argv[1]);
-  find_sets();
+  test_find_sets();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,12 +13,7 @@
 #define CVY_CPU_PROGRAM_RUN_H
 
 #include "cpu/program/simd.h"
-
-typedef enum cvy_program_type {
-  CVY_PROGRAM_FLOAT32,
-  CVY_PROGRAM_INT32,
-  CVY_PROGRAM_UINT8
-} cvy_program_type;
+#include "program/problem.h"
 
 typedef struct cvy_program_form {
   uint8_t type;   /* cvy_program_type */
