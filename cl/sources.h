@@ -30,5 +30,6 @@ extern const char cvy_cl_peak[];
 extern const char cvy_cl_program_words[];
 extern const char cvy_cl_program_functions[];
 extern const char cvy_cl_program_random[];
+extern const char cvy_cl_program_arrays[];
 
 #endif
