@@ -7,9 +7,12 @@
 #include "program/literal.h"
 #include "program/mode.h"
 #include "program/parser.h"
+#include "program/reduce_names.h"
 
 /* A program of 64 instructions may be nested as deep. */
 enum { DEPTH = 128 };
+
+static const char axis_letters[] = "nczhw";
 
 static cvy_value expression(cvy_parser *p);
 
@@ -19,10 +22,9 @@ static cvy_value make(cvy_parser *p, cvy_program_op op, cvy_value a, cvy_value b
 
 /* An axis by its letter or its number. */
 static int axis_here(cvy_parser *p) {
-  static const char letters[] = "nczhw";
   cvy_parser_skip_blanks(p);
-  const char *letter = *p->at ? strchr(letters, *p->at) : NULL;
-  int axis = letter ? (int)(letter - letters) : *p->at - '0';
+  const char *letter = *p->at ? strchr(axis_letters, *p->at) : NULL;
+  int axis = letter ? (int)(letter - axis_letters) : *p->at - '0';
   if (axis < 0 || axis >= CVY_PROGRAM_AXES || cvy_is_name_part(p->at[1])) {
     cvy_parser_refuse_here(p, "an axis, one of n c z h w or 0 to 4,");
     return 0;
@@ -169,16 +171,92 @@ static cvy_value expression(cvy_parser *p) {
   return value;
 }
 
+/* -------------------------------------------------------------------------------- reductions */
+
+/* The kind of reduction that begins here: its word followed by "over"; -1: none does. The words are
+ * not reserved. */
+static int reduction_here(cvy_parser *p) {
+  cvy_parser_skip_blanks(p);
+  for (int kind = 0; kind < CVY_REDUCE_KINDS; kind++) {
+    const char *at = p->at;
+    if (!cvy_parser_take_word(p, cvy_reduce_names[kind])) continue;
+    if (cvy_parser_take_word(p, "over")) return kind;
+    p->at = at;
+  }
+  return -1;
+}
+
+/* "n h w of", at least one axis. */
+static uint32_t reduced_axes(cvy_parser *p) {
+  uint32_t axes = 0;
+  while (!p->status && !(axes && cvy_parser_take_word(p, "of"))) {
+    cvy_parser_skip_blanks(p);
+    const char *at = p->at, *letter = *at ? strchr(axis_letters, *at) : NULL;
+    if (!letter || cvy_is_name_part(at[1])) {
+      cvy_parser_refuse_here(
+          p, axes ? "one of the axes n c z h w or \"of\"" : "one of the axes n c z h w");
+    } else if (axes >> (letter - axis_letters) & 1) {
+      cvy_parser_refuse(p, at, "the axis %c is named twice", *at);
+    } else {
+      axes |= 1u << (letter - axis_letters);
+      p->at++;
+    }
+  }
+  return axes;
+}
+
+/* The place of a value among the program's results. */
+static uint8_t reduced_value(cvy_parser *p, cvy_value value) {
+  int i = 0;
+  while (i < p->values && p->result[i] != value) i++;
+  p->result[i] = value;
+  if (i == p->values) p->values++;
+  return (uint8_t)i;
+}
+
 /* -------------------------------------------------------------------------------- statements */
 
-static void new_result(cvy_parser *p, const char *at, int length, cvy_value value) {
+/* What stands behind the name and the '='. */
+typedef struct right_side {
+  cvy_value value;
+  int kind; /* of reduction, -1: none */
+  uint32_t axes;
+} right_side;
+
+static right_side right_side_here(cvy_parser *p, bool temporary) {
+  right_side side;
+  cvy_parser_skip_blanks(p);
+  const char *at = p->at;
+  side.kind = reduction_here(p);
+  side.axes = side.kind < 0 ? 0 : reduced_axes(p);
+  if (side.kind >= 0 && !p->reducible)
+    cvy_parser_refuse(p, at, "an elementwise program has no reductions");
+  if (side.kind >= 0 && temporary)
+    cvy_parser_refuse(p, at, "a reduction is a result and cannot be a temporary");
+  if (!temporary && p->results && side.axes != p->how.axes) {
+    cvy_parser_refuse(p, at, "all results are reduced over the same axes, or none is, but \"%s\"",
+                      p->called.result[0]);
+  }
+  side.value = expression(p);
+  return side;
+}
+
+static void new_result(cvy_parser *p, const char *at, int length, right_side side) {
   if (p->results == CVY_PROGRAM_RESULTS) {
     cvy_parser_refuse(p, at, "\"%.*s\" would be result number %d, at most %d are possible", length,
                       at, CVY_PROGRAM_RESULTS + 1, CVY_PROGRAM_RESULTS);
     return;
   }
   memcpy(p->called.result[p->results], at, (size_t)length);
-  p->result[p->results++] = value;
+  if (side.kind < 0) {
+    p->result[p->values++] = side.value;
+  } else {
+    p->how.axes = (uint8_t)side.axes;
+    p->how.result[p->results].kind = (uint8_t)side.kind;
+    p->how.result[p->results].value = reduced_value(p, side.value);
+    p->how.results++;
+  }
+  p->results++;
 }
 
 static void assignment(cvy_parser *p) {
@@ -193,7 +271,7 @@ static void assignment(cvy_parser *p) {
     return;
   }
   cvy_parser_expect(p, "=");
-  cvy_value value = expression(p);
+  right_side side = right_side_here(p, temporary);
   if (p->build.full)
     cvy_parser_refuse(p, p->at, "the program has more than %d values", CVY_BUILD_VALUES);
   if (p->status) return;
@@ -201,9 +279,9 @@ static void assignment(cvy_parser *p) {
       cvy_parser_find(p, at, length); /* it may have become an input on the right */
   if (!assigned) assigned = cvy_parser_remember(p, at, length);
   if (!assigned) return;
-  assigned->value = value;
+  assigned->value = side.value;
   assigned->assigned = true;
-  if (!temporary) new_result(p, at, length, value);
+  if (!temporary) new_result(p, at, length, side);
 }
 
 static void input_list(cvy_parser *p) {
@@ -240,19 +318,33 @@ static __attribute__((noinline)) convoy_status parse(cvy_parser *p, cvy_program 
   for (int i = 0; i < CVY_BUILD_LEAVES; i++) place[i] = (uint8_t)i;
   statements(p);
   if (p->status) return p->status;
-  return cvy_build_program(&p->build, p->result, p->results, p->inputs, place, out);
+  return cvy_build_program(&p->build, p->result, p->values, p->inputs, place, out);
 }
 
-convoy_status cvy_program_parse(const char *text, cvy_program *out, cvy_program_names *names) {
+static convoy_status parse_text(cvy_parser *p, const char *text, cvy_program *out,
+                                cvy_program_names *names) {
   fenv_t before;
-  cvy_parser p = {.text = text, .at = text};
+  p->text = p->at = text;
   if (strnlen(text, CVY_PROGRAM_TEXT) == CVY_PROGRAM_TEXT) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "the program's text has more than %d characters",
                     CVY_PROGRAM_TEXT - 1);
   }
   cvy_default_mode(&before);
-  convoy_status status = parse(&p, out);
+  convoy_status status = parse(p, out);
   cvy_restore_mode(&before);
-  if (!status && names) *names = p.called;
+  if (!status && names) *names = p->called;
+  return status;
+}
+
+convoy_status cvy_program_parse(const char *text, cvy_program *out, cvy_program_names *names) {
+  cvy_parser p = {.reducible = false};
+  return parse_text(&p, text, out, names);
+}
+
+convoy_status cvy_reduction_parse(const char *text, cvy_program *program, cvy_reduction *how,
+                                  cvy_program_names *names) {
+  cvy_parser p = {.reducible = true};
+  convoy_status status = parse_text(&p, text, program, names);
+  if (!status) *how = p.how;
   return status;
 }

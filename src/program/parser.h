@@ -3,6 +3,7 @@
 #define CVY_PROGRAM_PARSER_H
 
 #include "program/build.h"
+#include "program/reduce.h"
 
 enum { CVY_PARSER_NAMES = 256 };
 
@@ -22,6 +23,9 @@ typedef struct cvy_parser {
   int inputs, results;
   bool listed; /* the inputs were listed, so no others may be read */
   cvy_value result[CVY_PROGRAM_RESULTS];
+  bool reducible; /* reductions may be read */
+  int values;     /* results of the program, where there are reductions: they share equal ones */
+  cvy_reduction how;
   cvy_program_names called;
 } cvy_parser;
 

@@ -1,7 +1,10 @@
 /* Problems of programs: views, legality, counts, and the definition of an element. */
 #include "program/problem.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "program/reduce_names.h"
 
 /* Places within memory stay far from the end of 64 bits, in bytes too. */
 #define MOST_REACH (INT64_C(1) << 56)
@@ -75,12 +78,12 @@ int64_t cvy_program_reach(const cvy_program_view *view, const int64_t *extent) {
   return last + 1;
 }
 
-/* Distinct elements that an operand has for the index space. */
-static double elements_of(const cvy_program_view *view, const int64_t *extent) {
-  double count = 1;
+/* Of the distinct elements that an operand has for the index space. */
+static double bytes_of(const cvy_program_view *view, const int64_t *extent) {
+  double bytes = (double)cvy_program_type_bytes(view->type);
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    if (view->stride[axis] || extent[axis] == 0) count *= (double)extent[axis];
-  return count;
+    if (view->stride[axis] || extent[axis] == 0) bytes *= (double)extent[axis];
+  return bytes;
 }
 
 double cvy_program_problem_flops(const cvy_program_problem *problem) {
@@ -88,18 +91,17 @@ double cvy_program_problem_flops(const cvy_program_problem *problem) {
          (double)cvy_program_uses_of(&problem->program).work;
 }
 
-double cvy_program_problem_bytes(const cvy_program_problem *problem) {
-  const int64_t *extent = problem->extent;
+double cvy_program_operand_bytes(const cvy_program_problem *problem, int results) {
   uint32_t read = cvy_program_uses_of(&problem->program).inputs;
   double bytes = 0;
-  for (int i = 0; i < problem->program.inputs; i++) {
-    const cvy_program_view *view = &problem->input[i];
-    if (read >> i & 1)
-      bytes += elements_of(view, extent) * (double)cvy_program_type_bytes(view->type);
-  }
-  for (int i = 0; i < problem->program.results; i++)
-    bytes += elements_of(&problem->result[i], extent) * (double)sizeof(float);
+  for (int i = 0; i < problem->program.inputs; i++)
+    if (read >> i & 1) bytes += bytes_of(&problem->input[i], problem->extent);
+  for (int k = 0; k < results; k++) bytes += bytes_of(&problem->result[k], problem->extent);
   return bytes;
+}
+
+double cvy_program_problem_bytes(const cvy_program_problem *problem) {
+  return cvy_program_operand_bytes(problem, problem->program.results);
 }
 
 /* ------------------------------------------------------------------------------------ legality */
@@ -153,9 +155,10 @@ static convoy_status check_view(const cvy_program_view *view, const int64_t *ext
   return CONVOY_OK;
 }
 
-/* Whether all elements of the axes in `axes` have places of their own, as far as is plain to see:
- * along each axis one step is longer than all shorter steps together. */
-static bool is_apart(const cvy_program_view *view, const int64_t *extent, uint32_t axes) {
+/* Whether all elements have places of their own, as far as is plain to see: along each axis one
+ * step is longer than all shorter steps together. */
+static bool is_apart(const cvy_program_view *view, const int64_t *extent) {
+  uint32_t axes = (1u << CVY_PROGRAM_AXES) - 1; /* that are left */
   int64_t covered = 0;
   for (int done = 0; done < CVY_PROGRAM_AXES; done++) {
     int next = -1;
@@ -172,15 +175,14 @@ static bool is_apart(const cvy_program_view *view, const int64_t *extent, uint32
   return true;
 }
 
-static convoy_status check_result(const cvy_program_problem *problem, int number) {
-  const cvy_program_view *view = &problem->result[number];
-  convoy_status status = check_view(view, problem->extent, "result", number);
+static convoy_status check_result(const cvy_program_view *view, const int64_t *extent, int number) {
+  convoy_status status = check_view(view, extent, "result", number);
   if (status) return status;
   if (view->type != CVY_PROGRAM_FLOAT32) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "program: result %d has element type %d, not float32",
                     number, (int)view->type);
   }
-  if (!is_apart(view, problem->extent, 0x1f)) {
+  if (!is_apart(view, extent)) {
     return cvy_fail(CONVOY_ERR_ARGUMENT,
                     "program: result %d with strides %lld %lld %lld %lld %lld may have two "
                     "elements at one place",
@@ -191,19 +193,19 @@ static convoy_status check_result(const cvy_program_problem *problem, int number
   return CONVOY_OK;
 }
 
-convoy_status cvy_program_problem_check(const cvy_program_problem *problem) {
+static convoy_status check_unused(const cvy_program_view *views, int used, int most) {
+  if (is_zero(views + used, (size_t)(most - used) * sizeof *views)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "program: views that are not used are not 0");
+}
+
+convoy_status cvy_program_check_inputs(const cvy_program_problem *problem) {
   const cvy_program *program = &problem->program;
   convoy_status status = cvy_program_check(program);
   if (!status) status = check_extents(problem->extent);
   for (int i = 0; !status && i < program->inputs; i++)
     status = check_view(&problem->input[i], problem->extent, "input", i);
-  for (int i = 0; !status && i < program->results; i++) status = check_result(problem, i);
+  if (!status) status = check_unused(problem->input, program->inputs, CVY_PROGRAM_INPUTS);
   if (status) return status;
-  if (!is_zero(problem->input + program->inputs,
-               (size_t)(CVY_PROGRAM_INPUTS - program->inputs) * sizeof problem->input[0]) ||
-      !is_zero(problem->result + program->results,
-               (size_t)(CVY_PROGRAM_RESULTS - program->results) * sizeof problem->result[0]))
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "program: views that are not used are not 0");
   if (!cvy_program_uses_of(program).random && (problem->seed || problem->run || problem->node)) {
     return cvy_fail(CONVOY_ERR_ARGUMENT,
                     "program: seed, run and node are %llu, %llu, %llu without random()",
@@ -211,6 +213,20 @@ convoy_status cvy_program_problem_check(const cvy_program_problem *problem) {
                     (unsigned long long)problem->node);
   }
   return CONVOY_OK;
+}
+
+convoy_status cvy_program_check_results(const cvy_program_problem *problem, int results,
+                                        const int64_t *extent) {
+  convoy_status status = CONVOY_OK;
+  for (int k = 0; !status && k < results; k++)
+    status = check_result(&problem->result[k], extent, k);
+  return status ? status : check_unused(problem->result, results, CVY_PROGRAM_RESULTS);
+}
+
+convoy_status cvy_program_problem_check(const cvy_program_problem *problem) {
+  convoy_status status = cvy_program_check_inputs(problem);
+  if (status) return status;
+  return cvy_program_check_results(problem, problem->program.results, problem->extent);
 }
 
 /* ----------------------------------------------------------------------------------- its text */
@@ -225,22 +241,24 @@ static void write_view(const cvy_program_view *view, const int64_t *extent, cons
   cvy_text_add(to, "%s,", types[view->type]);
 }
 
+void cvy_program_write_operands(const cvy_program_problem *problem, int results, cvy_text *to) {
+  char name[16];
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
+    cvy_text_add(to, "%c%lld", axis_letters[axis], (long long)problem->extent[axis]);
+  for (int i = 0; i < problem->program.inputs; i++) {
+    snprintf(name, sizeof name, "x%d", i);
+    write_view(&problem->input[i], problem->extent, name, to);
+  }
+  for (int i = 0; i < results; i++) {
+    snprintf(name, sizeof name, "y%d", i);
+    write_view(&problem->result[i], problem->extent, name, to);
+  }
+}
+
 convoy_status cvy_program_problem_text(const cvy_program_problem *problem, char *text,
                                        size_t size) {
-  char name[16];
   cvy_text to = cvy_text_in(text, size);
-  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    cvy_text_add(&to, "%c%lld", axis_letters[axis], (long long)problem->extent[axis]);
-  for (int i = 0; i < problem->program.inputs; i++) {
-    cvy_text operand = cvy_text_in(name, sizeof name);
-    cvy_text_add(&operand, "x%d", i);
-    write_view(&problem->input[i], problem->extent, name, &to);
-  }
-  for (int i = 0; i < problem->program.results; i++) {
-    cvy_text operand = cvy_text_in(name, sizeof name);
-    cvy_text_add(&operand, "y%d", i);
-    write_view(&problem->result[i], problem->extent, name, &to);
-  }
+  cvy_program_write_operands(problem, problem->program.results, &to);
   cvy_text_add(&to, " ");
   if (to.overflow) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "a program's problem needs more than %zu bytes of text",

@@ -56,6 +56,10 @@ void cvy_program_problem_init(const cvy_program *program, const int64_t *extent,
 /* Whether bytes from elsewhere are a problem: extents, types, strides that neither overflow nor let
  * results overlap, zeros where nothing belongs. ERR_ARGUMENT with what is wrong. */
 convoy_status cvy_program_problem_check(const cvy_program_problem *problem);
+/* Its halves, for problems whose results are fewer or have other extents. */
+convoy_status cvy_program_check_inputs(const cvy_program_problem *problem);
+convoy_status cvy_program_check_results(const cvy_program_problem *problem, int results,
+                                        const int64_t *extent);
 
 /* Elements of the index space. */
 int64_t cvy_program_count(const int64_t *extent);
@@ -67,6 +71,7 @@ int64_t cvy_program_type_bytes(int32_t type);
 /* The work of it: operations, and the least bytes moved, every operand once. */
 double cvy_program_problem_flops(const cvy_program_problem *problem);
 double cvy_program_problem_bytes(const cvy_program_problem *problem);
+double cvy_program_operand_bytes(const cvy_program_problem *problem, int results);
 
 /* One line: extents, classes, the program's canonical text. */
 convoy_status cvy_program_problem_text(const cvy_program_problem *problem, char *text, size_t size);

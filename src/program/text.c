@@ -5,9 +5,11 @@
 
 #include "program/literal.h"
 #include "program/ops.h"
+#include "program/reduce_names.h"
 
 typedef struct printer {
   const cvy_program *program;
+  const cvy_reduction *how; /* what is done with its results; NULL: they are the results */
   cvy_program_names names;
   int16_t temporary[CVY_PROGRAM_INSTRUCTIONS]; /* its number, -1: none */
   int next_temporary;
@@ -20,10 +22,14 @@ static void print_operand(printer *p, int operand, cvy_binding least);
 
 /* ------------------------------------------------------------------------------------- names */
 
+static int results_of(const printer *p) {
+  return p->how ? p->how->results : p->program->results;
+}
+
 static bool is_name(const printer *p, const char *name) {
   for (int i = 0; i < p->program->inputs; i++)
     if (!strcmp(p->names.input[i], name)) return true;
-  for (int i = 0; i < p->program->results; i++)
+  for (int i = 0; i < results_of(p); i++)
     if (!strcmp(p->names.result[i], name)) return true;
   return false;
 }
@@ -45,7 +51,7 @@ static void usual_names(cvy_program_names *names) {
 
 static bool shares_names(const printer *p) {
   for (int i = 0; i < p->program->inputs; i++) {
-    for (int k = 0; k < p->program->results; k++)
+    for (int k = 0; k < results_of(p); k++)
       if (!strcmp(p->names.input[i], p->names.result[k])) return true;
   }
   return false;
@@ -148,6 +154,17 @@ static void print_temporaries(printer *p) {
   }
 }
 
+/* "NAME = ", with what is done to the value behind it; which of the program's results that is. */
+static int begin_result(printer *p, int number) {
+  cvy_text_add(&p->text, "%s%s = ", number ? "; " : "", p->names.result[number]);
+  if (!p->how) return number;
+  cvy_text_add(&p->text, "%s over ", cvy_reduce_names[p->how->result[number].kind]);
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
+    if (p->how->axes >> axis & 1) cvy_text_add(&p->text, "%c ", "nczhw"[axis]);
+  cvy_text_add(&p->text, "of ");
+  return p->how->result[number].value;
+}
+
 /* Where an input's name is assigned to, what reads the input must come first. */
 static void print_results_apart(printer *p) {
   int number[CVY_PROGRAM_RESULTS];
@@ -157,14 +174,16 @@ static void print_results_apart(printer *p) {
     print_operand(p, p->program->result[i], CVY_BINDS_CHOICE);
     cvy_text_add(&p->text, "; ");
   }
-  for (int i = 0; i < p->program->results; i++)
-    cvy_text_add(&p->text, "%s%s = t%d", i ? "; " : "", p->names.result[i], number[i]);
+  for (int i = 0; i < results_of(p); i++) {
+    int value = begin_result(p, i);
+    cvy_text_add(&p->text, "t%d", number[value]);
+  }
 }
 
 static void print_results(printer *p) {
-  for (int i = 0; i < p->program->results; i++) {
-    cvy_text_add(&p->text, "%s%s = ", i ? "; " : "", p->names.result[i]);
-    print_operand(p, p->program->result[i], CVY_BINDS_CHOICE);
+  for (int i = 0; i < results_of(p); i++) {
+    int value = begin_result(p, i);
+    print_operand(p, p->program->result[value], CVY_BINDS_CHOICE);
   }
 }
 
@@ -181,14 +200,14 @@ static void print_inputs(const printer *p, cvy_text *text) {
   cvy_text_add(text, "%s", p->program->inputs ? "; " : "");
 }
 
-convoy_status cvy_program_text(const cvy_program *program, const cvy_program_names *names,
-                               char *text, size_t size) {
+static convoy_status print(const cvy_program *program, const cvy_reduction *how,
+                           const cvy_program_names *names, char *text, size_t size) {
   char body[CVY_PROGRAM_TEXT];
-  printer p = {.program = program, .text = cvy_text_in(body, sizeof body)};
+  printer p = {.program = program, .how = how, .text = cvy_text_in(body, sizeof body)};
   usual_names(&p.names);
   if (names) p.names = *names;
   print_temporaries(&p);
-  if (program->results > 1 && shares_names(&p))
+  if (results_of(&p) > 1 && shares_names(&p))
     print_results_apart(&p);
   else
     print_results(&p);
@@ -198,4 +217,14 @@ convoy_status cvy_program_text(const cvy_program *program, const cvy_program_nam
   if (all.overflow || p.text.overflow)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "the program's text does not fit in %zu bytes", size);
   return CONVOY_OK;
+}
+
+convoy_status cvy_program_text(const cvy_program *program, const cvy_program_names *names,
+                               char *text, size_t size) {
+  return print(program, NULL, names, text, size);
+}
+
+convoy_status cvy_reduction_text(const cvy_program *program, const cvy_reduction *how,
+                                 const cvy_program_names *names, char *text, size_t size) {
+  return print(program, how->axes ? how : NULL, names, text, size);
 }

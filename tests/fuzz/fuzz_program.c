@@ -1,11 +1,12 @@
 /* Any bytes as the text of a program: what is accepted can be printed, and the printed text reads
- * back as the same bytes; it can be computed, and so can its gradients. And any bytes as a program:
- * what is accepted can be printed and computed. */
+ * back as the same bytes; it can be computed, and so can its gradients. Texts of reductions
+ * likewise. And any bytes as a program or as changes to a problem: what is accepted can be printed
+ * and computed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "program/program.h"
+#include "program/reduce.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
@@ -43,6 +44,43 @@ static void differentiate(const cvy_program *program) {
   }
 }
 
+/* A text of a reduction: as for programs. */
+static void as_reduction(const char *text) {
+  char printed[CVY_PROGRAM_TEXT];
+  cvy_program program, again;
+  cvy_program_names names;
+  cvy_reduction how, how_again;
+  if (cvy_reduction_parse(text, &program, &how, &names)) return;
+  require(cvy_program_check(&program) == CONVOY_OK, "an accepted text is no program", text);
+  require(cvy_reduction_text(&program, &how, &names, printed, sizeof printed) == CONVOY_OK,
+          "cannot be printed", text);
+  require(cvy_reduction_parse(printed, &again, &how_again, NULL) == CONVOY_OK,
+          "printed text is refused", printed);
+  require(memcmp(&program, &again, sizeof again) == 0, "another program came back", printed);
+  require(memcmp(&how, &how_again, sizeof how) == 0, "another reduction came back", printed);
+}
+
+/* Changes in a problem that is legal: what is accepted says how far it reaches. */
+static void as_problem(const uint8_t *bytes, size_t count) {
+  static const int64_t extent[] = {3, 4, 1, 5, 6};
+  static const cvy_program_class classes[] = {CVY_CLASS_FULL, CVY_CLASS_CHANNEL};
+  cvy_reduce_problem problem;
+  cvy_program program;
+  cvy_reduction how;
+  if (cvy_reduction_parse("m = mean over n h w of x * y", &program, &how, NULL)) abort();
+  cvy_reduce_problem_init(&program, &how, extent, classes, &problem);
+  for (size_t i = 0; i + 9 <= count; i += 9)
+    memcpy((char *)&problem + bytes[i] % (sizeof problem / 8) * 8, bytes + i + 1, 8);
+  if (cvy_reduce_problem_check(&problem)) return;
+  char text[CVY_PROGRAM_TEXT];
+  require(cvy_reduce_problem_text(&problem, text, sizeof text) == CONVOY_OK, "cannot be printed",
+          "");
+  for (int i = 0; i < problem.of.program.inputs; i++)
+    require(cvy_program_reach(&problem.of.input[i], problem.of.extent) >= 0, "reaches nowhere",
+            text);
+  require(cvy_reduce_order_of(&problem).pieces > 0, "there are no pieces", text);
+}
+
 static void as_text(const uint8_t *bytes, size_t count) {
   char *text = malloc(count + 1);
   cvy_program program;
@@ -56,6 +94,7 @@ static void as_text(const uint8_t *bytes, size_t count) {
     compute(&program);
     differentiate(&program);
   }
+  as_reduction(text);
   free(text);
 }
 
@@ -71,5 +110,6 @@ static void as_program(const uint8_t *bytes, size_t count) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   as_text(bytes, count);
   as_program(bytes, count);
+  as_problem(bytes, count);
   return 0;
 }

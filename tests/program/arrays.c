@@ -91,15 +91,51 @@ void test_arrays_views(test_random *random, const cvy_program *program, bool ali
   }
   for (int i = 0; i < program->results; i++)
     problem->result[i] = test_random_result(random, problem->extent);
+  memset(&out->reduction, 0, sizeof out->reduction);
+  out->results = program->results;
+}
+
+static void random_kinds(test_random *random, int values, cvy_reduction *how) {
+  how->results = (uint8_t)test_between(random, 1, CVY_PROGRAM_RESULTS);
+  for (int k = 0; k < how->results; k++) {
+    how->result[k].kind = (uint8_t)test_between(random, 0, CVY_REDUCE_KINDS - 1);
+    how->result[k].value = (uint8_t)test_between(random, 0, values - 1);
+  }
+}
+
+void test_arrays_reduction(test_random *random, const cvy_program *program, bool aligned,
+                           test_arrays *out) {
+  cvy_reduce_problem *reduction = &out->reduction;
+  int64_t kept[CVY_PROGRAM_AXES];
+  test_arrays_views(random, program, aligned, out);
+  reduction->how.axes = (uint8_t)test_between(random, 1, 31);
+  if (test_between(random, 0, 1)) reduction->how.axes = 0x1d; /* all but the channels */
+  random_kinds(random, program->results, &reduction->how);
+  out->results = reduction->how.results;
+  memset(out->problem.result, 0, sizeof out->problem.result);
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
+    kept[axis] = (reduction->how.axes >> axis & 1) ? 1 : out->problem.extent[axis];
+  for (int k = 0; k < out->results; k++) out->problem.result[k] = test_random_result(random, kept);
+  reduction->of = out->problem;
+  reduction->piece = cvy_reduce_default_piece(out->problem.extent, reduction->how.axes,
+                                              test_between(random, 1, 4) * 100);
 }
 
 /* --------------------------------------------------------------------------------- its memory */
+
+/* Also of results, which have nothing along reduced axes. */
+static int64_t reach_of(const cvy_program_view *view, const int64_t *extent) {
+  int64_t last = 0;
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
+    if (extent[axis]) last += (extent[axis] - 1) * view->stride[axis];
+  return last + 1;
+}
 
 static void give_memory(test_random *random, const test_arrays *all, const cvy_program_view *view,
                         bool aligned, test_operand *out) {
   out->offset = TEST_ARRAY_EDGE + test_between(random, 0, TEST_ARRAY_EDGE - 1);
   if (aligned) out->offset &= ~INT64_C(3);
-  out->count = out->offset + cvy_program_reach(view, all->problem.extent) + TEST_ARRAY_EDGE;
+  out->count = out->offset + reach_of(view, all->problem.extent) + TEST_ARRAY_EDGE;
   if (out->count > TEST_ARRAY_FLOATS) {
     fprintf(stderr, "%lld elements are too many\n", (long long)out->count);
     abort();
@@ -137,11 +173,41 @@ const void *test_operand_at(const test_operand *operand, int32_t type) {
   return operand->memory.byte + operand->offset * cvy_program_type_bytes(type);
 }
 
+void test_arrays_inputs(const test_arrays *all, const void **inputs) {
+  for (int i = 0; i < all->problem.program.inputs; i++)
+    inputs[i] = test_operand_at(&all->input[i], all->problem.input[i].type);
+}
+
+static void expect_reduced(test_arrays *out) {
+  const cvy_reduce_problem *reduction = &out->reduction;
+  const void *inputs[CVY_PROGRAM_INPUTS];
+  cvy_program_problem kept = out->problem;
+  test_arrays_inputs(out, inputs);
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
+    if (reduction->how.axes >> axis & 1) kept.extent[axis] = 1;
+  out->elements = cvy_program_count(kept.extent);
+  out->plain = 0;
+  for (int64_t i = 0; i < out->elements; i++) {
+    float results[CVY_PROGRAM_RESULTS];
+    cvy_program_place place = cvy_program_place_of(&kept, i);
+    bool plain = cvy_reduce_element(reduction, inputs, i, results);
+    out->plain += plain;
+    for (int k = 0; k < out->results; k++) {
+      int64_t at = out->result[k].offset + cvy_program_offset(&kept.result[k], &place);
+      out->expected[k][at] = results[k];
+      out->undefined[k][at] = !plain;
+    }
+  }
+}
+
 void test_arrays_expect(test_arrays *out) {
   const cvy_program_problem *problem = &out->problem;
   const void *inputs[CVY_PROGRAM_INPUTS];
-  for (int i = 0; i < problem->program.inputs; i++)
-    inputs[i] = test_operand_at(&out->input[i], problem->input[i].type);
+  if (out->reduction.how.axes) {
+    expect_reduced(out);
+    return;
+  }
+  test_arrays_inputs(out, inputs);
   out->elements = cvy_program_count(problem->extent);
   out->plain = 0;
   for (int64_t i = 0; i < out->elements; i++) {
@@ -163,7 +229,10 @@ int test_arrays_wrong(const test_arrays *all, int result, const float *memory, c
     if (all->undefined[result][i] || test_same_bits(memory[i], all->expected[result][i])) continue;
     if (!wrong++) {
       static char text[CVY_PROGRAM_TEXT];
-      cvy_program_problem_text(&all->problem, text, sizeof text);
+      if (all->reduction.how.axes)
+        cvy_reduce_problem_text(&all->reduction, text, sizeof text);
+      else
+        cvy_program_problem_text(&all->problem, text, sizeof text);
       printf("%s: place %lld of result %d (its first element is at %lld) is %a, expected %a: %s\n",
              who, (long long)i, result, (long long)all->result[result].offset, (double)memory[i],
              (double)all->expected[result][i], text);

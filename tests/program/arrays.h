@@ -3,8 +3,8 @@
 #ifndef TEST_PROGRAM_ARRAYS_H
 #define TEST_PROGRAM_ARRAYS_H
 
-#include "program/problem.h"
 #include "program/random_program.h"
+#include "program/reduce.h"
 
 enum {
   TEST_ARRAY_FLOATS = 1 << 15, /* of one operand's memory */
@@ -23,6 +23,8 @@ typedef struct test_operand {
 
 typedef struct test_arrays {
   cvy_program_problem problem;
+  cvy_reduce_problem reduction; /* of it, if it has axes; then the results are the reduction's */
+  int results;
   test_operand input[CVY_PROGRAM_INPUTS];
   test_operand result[CVY_PROGRAM_RESULTS];               /* all a guard's value */
   float expected[CVY_PROGRAM_RESULTS][TEST_ARRAY_FLOATS]; /* of memory, guards where none is */
@@ -43,10 +45,16 @@ cvy_program_view test_random_result(test_random *random, const int64_t *extent);
 void test_arrays_views(test_random *random, const cvy_program *program, bool aligned,
                        test_arrays *out);
 void test_arrays_memory(test_random *random, bool aligned, bool tame, test_arrays *out);
+/* A random reduction of the program: axes, kinds, values, pieces of every length. */
+void test_arrays_reduction(test_random *random, const cvy_program *program, bool aligned,
+                           test_arrays *out);
 /* What the definition makes of them, into `expected`. */
 void test_arrays_expect(test_arrays *out);
 
 const void *test_operand_at(const test_operand *operand, int32_t type);
+
+/* The inputs' memory from their first elements on. */
+void test_arrays_inputs(const test_arrays *all, const void **inputs);
 
 /* Elements of a result's memory that are not as expected; the first is told with the problem. */
 int test_arrays_wrong(const test_arrays *all, int result, const float *memory, const char *who);

@@ -325,6 +325,7 @@ ALWAYS real repeat(const float *from) {
 }
 
 #include "cpu/program/fused_loops.h"
+#include "cpu/program/reduce_body.h"
 
 /* ------------------------------------------------------------------------------------ the table */
 
@@ -333,6 +334,14 @@ const cvy_program_simd SIMD = {
     .width = WIDTH,
     .fused = fused_loops,
     .random = loop_random,
+    .rows = {[CVY_PART_SUM] = rows_sum,
+             [CVY_PART_MAX] = rows_max,
+             [CVY_PART_MIN] = rows_min,
+             [CVY_PART_MOMENTS] = rows_moments},
+    .join = {[CVY_PART_SUM] = join_sum,
+             [CVY_PART_MAX] = join_max,
+             [CVY_PART_MIN] = join_min,
+             [CVY_PART_MOMENTS] = join_moments},
     .loop =
         {
             [CVY_PROGRAM_ADD] = loop_add,

@@ -3,7 +3,7 @@
 #ifndef CVY_CPU_PROGRAM_SIMD_H
 #define CVY_CPU_PROGRAM_SIMD_H
 
-#include "program/program.h"
+#include "program/reduce.h"
 
 /* What a loop does: an operation of programs, or several that often come together. Each rounds as
  * the operations it is made of. */
@@ -51,6 +51,12 @@ typedef void cvy_vector_loop(float *out, const cvy_vector_operand *in, int64_t c
 /* All of a program at once, for any count. Results may lie where inputs do. */
 typedef void cvy_fused_loop(const float *const *inputs, float *const *results, int64_t count);
 
+/* Of a reduction's part, lanes side by side: takes up `rows` values of each lane, 1 to 8, the next
+ * of them `pitch` floats on; or what other lanes have. */
+typedef void cvy_reduce_rows(float *const *state, const float *values, int64_t pitch, int rows,
+                             int64_t count);
+typedef void cvy_reduce_join(float *const *state, float *const *other, int64_t count);
+
 typedef struct cvy_program_simd {
   const char *name;
   int width;                             /* floats of a vector, at most CVY_WIDEST */
@@ -58,6 +64,8 @@ typedef struct cvy_program_simd {
   cvy_fused_loop *const *fused;          /* as many as cvy_fused_programs has */
   void (*random)(float *out, const cvy_program_stream *stream, int call, uint64_t first,
                  int64_t count);
+  cvy_reduce_rows *rows[CVY_PART_KINDS];
+  cvy_reduce_join *join[CVY_PART_KINDS];
 } cvy_program_simd;
 
 extern const cvy_program_simd cvy_program_simd_baseline;
