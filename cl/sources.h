@@ -31,5 +31,7 @@ extern const char cvy_cl_program_words[];
 extern const char cvy_cl_program_functions[];
 extern const char cvy_cl_program_random[];
 extern const char cvy_cl_program_arrays[];
+extern const char cvy_cl_program_reduce[];
+extern const char cvy_cl_reduce_functions[];
 
 #endif

@@ -25,8 +25,10 @@ void test_bundle_begin(test_bundle *bundle, int number) {
 }
 
 void test_bundle_build(const test_cl *cl, test_bundle *bundle, const char *options) {
-  const char *const sources[] = {cvy_cl_program_words, cvy_cl_program_functions,
-                                 cvy_cl_program_random, cvy_cl_program_arrays, bundle->text};
+  const char *const sources[] = {
+      cvy_cl_program_words,  cvy_cl_program_functions, cvy_cl_program_random,
+      cvy_cl_program_arrays, cvy_cl_reduce_functions,  cvy_cl_program_reduce,
+      bundle->text};
   if (bundle->source.overflow) {
     fprintf(stderr, "the source is too long\n");
     exit(EXIT_FAILURE);
