@@ -1,21 +1,21 @@
-/* fused_generate LIST LOOPS PROGRAMS: makes C of fused.txt. LOOPS gets a function per program in
- * the words of vector.h, which loops_body.h includes; PROGRAMS the table by which they are found.
- * Run by the build. */
+/* fused_generate LOOPS PROGRAMS: makes C of the named programs (program/named.h) and of the
+ * gradients that they ask for. LOOPS gets a function per program in the words of vector.h, which
+ * loops_body.h includes; PROGRAMS the table by which they are found. Run by the build. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu/program/simd.h"
+#include "program/named.h"
 
-enum { LINE = 1024, FIELDS = 4, MOST = 256 };
+enum { MOST = 256 };
 
-static const char *list_path;
-static int line_number;
+static const char *current; /* name */
 static cvy_fused_program known[MOST];
 static int count;
 
 static void give_up(const char *what) {
-  fprintf(stderr, "%s:%d: %s\n", list_path, line_number, what);
+  fprintf(stderr, "%s: %s\n", current, what);
   exit(EXIT_FAILURE);
 }
 
@@ -92,7 +92,7 @@ static void add(FILE *loops, FILE *programs, const cvy_fused_program *fused, con
   for (int i = 0; i < count; i++)
     if (memcmp(&known[i], fused, sizeof *fused) == 0) return;
   if (count == MOST) give_up("too many programs");
-  if (uses.axes || uses.random) give_up("index() and random() are only interpreted");
+  if (uses.axes || uses.random) return; /* they are interpreted */
   cvy_text function = cvy_text_in(text, sizeof text);
   char called[32];
   snprintf(called, sizeof called, "fused_%d", count);
@@ -105,19 +105,6 @@ static void add(FILE *loops, FILE *programs, const cvy_fused_program *fused, con
 }
 
 /* ------------------------------------------------------------------------------------ the list */
-
-/* The bits of the inputs that a list of names has. */
-static uint32_t named(char *names, const cvy_program *program, const cvy_program_names *inputs) {
-  uint32_t bits = 0;
-  char *rest;
-  for (char *name = strtok_r(names, " \t", &rest); name; name = strtok_r(NULL, " \t", &rest)) {
-    int i = 0;
-    while (i < program->inputs && strcmp(inputs->input[i], name) != 0) i++;
-    if (i == program->inputs) give_up("a name that is no input of the program");
-    bits |= 1u << i;
-  }
-  return bits;
-}
 
 static void add_gradient(FILE *loops, FILE *programs, const cvy_fused_program *of, uint32_t wanted,
                          uint32_t readable, const char *name) {
@@ -135,53 +122,38 @@ static void add_gradient(FILE *loops, FILE *programs, const cvy_fused_program *o
   add(loops, programs, &fused, name);
 }
 
-/* Cuts at '|' and takes the blanks off the ends. */
-static int split(char *line, char **field) {
-  int fields = 0;
-  char *rest = line;
-  for (char *at; fields < FIELDS && (at = strsep(&rest, "|")); fields++) {
-    at += strspn(at, " \t");
-    for (size_t end = strlen(at); end && strchr(" \t\n", at[end - 1]); end--) at[end - 1] = '\0';
-    field[fields] = at;
-  }
-  return rest ? FIELDS + 1 : fields;
-}
-
-static void read_line(char *line, FILE *loops, FILE *programs) {
-  char *field[FIELDS], gradient_name[LINE + 16];
+static void add_named(FILE *loops, FILE *programs, const cvy_named_program *named) {
+  char gradient_name[64];
   cvy_fused_program fused;
   cvy_program_names names;
+  cvy_reduction how;
   memset(&fused, 0, sizeof fused);
-  if (!strchr(line, '\n')) give_up("the line is too long");
-  if (line[strspn(line, " \t\n")] == '\0' || *line == '#') return;
-  if (split(line, field) != FIELDS) give_up("name | numbers | text | gradients");
-  if (cvy_program_parse(field[2], &fused.program, &names)) give_up(cvy_last_error());
-  fused.single = named(field[1], &fused.program, &names);
-  add(loops, programs, &fused, field[0]);
-  uint32_t wanted = named(field[3], &fused.program, &names);
-  snprintf(gradient_name, sizeof gradient_name, "the gradient of %s", field[0]);
+  if (cvy_named_parse(named, &fused.program, &how, &names)) give_up(cvy_last_error());
+  fused.single = cvy_named_inputs(named->numbers, &fused.program, &names);
+  add(loops, programs, &fused, named->name);
+  uint32_t wanted = cvy_named_inputs(named->gradients, &fused.program, &names);
+  snprintf(gradient_name, sizeof gradient_name, "the gradient of %s", named->name);
   if (!wanted) return;
   add_gradient(loops, programs, &fused, wanted, 0, gradient_name);
   add_gradient(loops, programs, &fused, wanted, ~0u, gradient_name);
 }
 
 int main(int argc, char **argv) {
-  char line[LINE];
-  if (argc != 4) {
-    fprintf(stderr, "usage: %s LIST LOOPS PROGRAMS\n", argv[0]);
+  if (argc != 3) {
+    fprintf(stderr, "usage: %s LOOPS PROGRAMS\n", argv[0]);
     return EXIT_FAILURE;
   }
-  list_path = argv[1];
-  FILE *list = open_or_give_up(argv[1], "r"), *loops = open_or_give_up(argv[2], "w");
-  FILE *programs = open_or_give_up(argv[3], "w");
-  fprintf(loops, "/* Made of src/cpu/program/fused.txt. */\n");
-  fprintf(programs, "/* Made of src/cpu/program/fused.txt. */\n");
-  for (line_number = 1; fgets(line, sizeof line, list); line_number++)
-    read_line(line, loops, programs);
+  FILE *loops = open_or_give_up(argv[1], "w"), *programs = open_or_give_up(argv[2], "w");
+  fprintf(loops, "/* Made of src/program/named.c. */\n");
+  fprintf(programs, "/* Made of src/program/named.c. */\n");
+  for (int i = 0; i < cvy_named_count; i++) {
+    current = cvy_named_programs[i].name;
+    add_named(loops, programs, &cvy_named_programs[i]);
+  }
   fprintf(loops, "\nstatic cvy_fused_loop *const fused_loops[] = {\n");
   for (int i = 0; i < count; i++) fprintf(loops, "    fused_loop_%d,\n", i);
   fprintf(loops, "};\n");
-  bool failed = ferror(list) || ferror(loops) || ferror(programs);
-  failed |= fclose(list) || fclose(loops) || fclose(programs);
+  bool failed = ferror(loops) || ferror(programs);
+  failed |= fclose(loops) || fclose(programs);
   return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -77,8 +77,8 @@ extern const cvy_program_simd cvy_program_simd_avx512;
 /* The set that cvy_simd_best() names. */
 const cvy_program_simd *cvy_program_simd_best(void);
 
-/* The programs that were compiled ahead (fused.txt), in the order of the loops. `single` has the
- * bits of the inputs that are one number. */
+/* The programs that were compiled ahead (program/named.h), in the order of the loops. `single` has
+ * the bits of the inputs that are one number. */
 typedef struct cvy_fused_program {
   cvy_program program;
   uint32_t single;
