@@ -27,5 +27,11 @@ extern const char cvy_cl_winograd_patch[];
 extern const char cvy_cl_winograd_fused[];
 extern const char cvy_cl_winograd_fused_weights[];
 extern const char cvy_cl_peak[];
+extern const char cvy_cl_program_words[];
+extern const char cvy_cl_program_functions[];
+extern const char cvy_cl_program_random[];
+extern const char cvy_cl_program_arrays[];
+extern const char cvy_cl_program_reduce[];
+extern const char cvy_cl_reduce_functions[];
 
 #endif

@@ -1,0 +1,160 @@
+/* Runs of elements: what is read where it is, what is gathered. */
+#include "cpu/program/values.h"
+
+#include <string.h>
+
+/* Below, rows are so short that calls would take longer than gathering does. */
+enum { SHORT_ROW = 128 };
+
+/* ----------------------------------------------------------------------------- gather and scatter
+ */
+
+static void copy_in(char *to, const char *from, int64_t bytes, int64_t stride, int64_t count) {
+  if (stride == 1) {
+    memcpy(to, from, (size_t)(count * bytes));
+  } else if (bytes == 1) {
+    for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
+  } else {
+    for (int64_t i = 0; i < count; i++) memcpy(to + 4 * i, from + 4 * i * stride, 4);
+  }
+}
+
+/* One step on in the loops outside the innermost. */
+static void next_row(const cvy_program_nest *nest, int64_t *at) {
+  int loop = nest->axes - 1;
+  at[loop] = 0;
+  while (--loop >= 0 && ++at[loop] == nest->extent[loop]) at[loop] = 0;
+}
+
+static int64_t rest_of_row(const cvy_program_nest *nest, const int64_t *at, int64_t count) {
+  int64_t rest = nest->extent[nest->axes - 1] - at[nest->axes - 1];
+  return rest < count ? rest : count;
+}
+
+void cvy_program_gather(const cvy_program_nest *nest, const int64_t *stride, int64_t bytes,
+                        const void *memory, int64_t first, int64_t count, void *piece) {
+  int64_t at[CVY_PROGRAM_AXES];
+  char *to = piece;
+  cvy_program_nest_seek(nest, first, at);
+  while (count > 0) {
+    int64_t length = rest_of_row(nest, at, count);
+    copy_in(to, (const char *)memory + cvy_program_nest_offset(nest, stride, at) * bytes, bytes,
+            stride[nest->axes - 1], length);
+    to += length * bytes;
+    count -= length;
+    next_row(nest, at);
+  }
+}
+
+void cvy_program_scatter(const cvy_program_nest *nest, const int64_t *stride, float *memory,
+                         int64_t first, int64_t count, const float *piece) {
+  int64_t at[CVY_PROGRAM_AXES], step = stride[nest->axes - 1];
+  cvy_program_nest_seek(nest, first, at);
+  while (count > 0) {
+    int64_t length = rest_of_row(nest, at, count);
+    float *to = memory + cvy_program_nest_offset(nest, stride, at);
+    for (int64_t i = 0; i < length; i++) to[i * step] = piece[i];
+    piece += length;
+    count -= length;
+    next_row(nest, at);
+  }
+}
+
+bool cvy_program_in_one_piece(const cvy_program_nest *nest, const int64_t *stride) {
+  int64_t wanted = 1;
+  for (int loop = nest->axes - 1; loop >= 0; loop--) {
+    if (stride[loop] != wanted) return false;
+    wanted *= nest->extent[loop];
+  }
+  return true;
+}
+
+/* --------------------------------------------------------------------------------------- values */
+
+static bool is_one_number(const cvy_program_nest *nest, const int64_t *stride) {
+  for (int loop = 0; loop < nest->axes; loop++)
+    if (stride[loop] && nest->extent[loop] > 1) return false;
+  return true;
+}
+
+static cvy_program_form form_of(cvy_program_values *v, const cvy_program_view *view, int input) {
+  const int64_t *stride = v->nest.input[input];
+  int64_t inner = stride[v->nest.axes - 1];
+  bool single = v->by_rows ? inner == 0 : is_one_number(&v->nest, stride);
+  bool direct = v->by_rows ? inner == 1 : cvy_program_in_one_piece(&v->nest, stride);
+  if (!single && !direct) v->gathered |= 1u << input;
+  return (cvy_program_form){.type = (uint8_t)view->type, .single = single};
+}
+
+void cvy_program_values_open(const cvy_program_problem *problem, const cvy_program_nest *nest,
+                             const void *const *inputs, const cvy_program_simd *simd,
+                             cvy_program_values *out) {
+  cvy_program_form forms[CVY_PROGRAM_INPUTS];
+  cvy_program_uses uses = cvy_program_uses_of(&problem->program);
+  memset(out, 0, sizeof *out);
+  out->nest = *nest;
+  out->by_rows = nest->axes == 1 || nest->extent[nest->axes - 1] >= SHORT_ROW;
+  out->placed = uses.axes || uses.random;
+  if (out->placed) {
+    memcpy(out->position.extent, problem->extent, sizeof problem->extent);
+    out->position.stream = cvy_program_stream_of(problem->seed, problem->run, problem->node);
+  }
+  for (int i = 0; i < problem->program.inputs; i++) {
+    forms[i] = form_of(out, &problem->input[i], i);
+    out->input[i] = inputs[i];
+  }
+  cvy_program_prepare(&problem->program, forms, simd, &out->plan);
+}
+
+int64_t cvy_program_values_length(const cvy_program_values *v, int64_t first, int64_t count) {
+  int64_t inner = v->nest.extent[v->nest.axes - 1];
+  int64_t most = v->by_rows ? inner - first % inner : count;
+  if ((v->gathered || !v->by_rows) && most > CVY_VALUES_BLOCK) most = CVY_VALUES_BLOCK;
+  return count < most ? count : most;
+}
+
+/* Where index() and random() are, each row is a run of its own: in the index space it is in one
+ * piece, and the next row may be anywhere. */
+static void run_placed(const cvy_program_values *v, cvy_program_arrays arrays, int64_t first) {
+  int64_t at[CVY_PROGRAM_AXES], count = arrays.count;
+  cvy_program_position position = v->position;
+  arrays.position = &position;
+  cvy_program_nest_seek(&v->nest, first, at);
+  while (count > 0) {
+    arrays.count = rest_of_row(&v->nest, at, count);
+    position.first = (uint64_t)cvy_program_nest_offset(&v->nest, v->nest.index, at);
+    cvy_program_run(&v->plan, &arrays);
+    for (int i = 0; i < v->plan.inputs; i++) {
+      const cvy_program_form *form = &v->plan.form[i];
+      int64_t step = form->single ? 0 : arrays.count * cvy_program_type_bytes(form->type);
+      arrays.input[i] = (const char *)arrays.input[i] + step;
+    }
+    for (int i = 0; i < v->plan.results; i++) arrays.result[i] += arrays.count;
+    count -= arrays.count;
+    next_row(&v->nest, at);
+  }
+}
+
+void cvy_program_values_run(const cvy_program_values *v, int64_t first, int64_t count,
+                            float *const *results, float *scratch) {
+  const cvy_program_nest *nest = &v->nest;
+  cvy_program_arrays arrays = {.count = count};
+  int64_t at[CVY_PROGRAM_AXES];
+  cvy_program_nest_seek(nest, first, at);
+  for (int i = 0; i < v->plan.inputs; i++) {
+    int64_t bytes = cvy_program_type_bytes(v->plan.form[i].type);
+    if (v->gathered >> i & 1) {
+      arrays.input[i] = scratch + (int64_t)i * CVY_VALUES_BLOCK;
+      cvy_program_gather(nest, nest->input[i], bytes, v->input[i], first, count,
+                         scratch + (int64_t)i * CVY_VALUES_BLOCK);
+    } else {
+      int64_t offset = cvy_program_nest_offset(nest, nest->input[i], at);
+      arrays.input[i] = (const char *)v->input[i] + offset * bytes;
+    }
+  }
+  for (int i = 0; i < v->plan.results; i++) arrays.result[i] = results[i];
+  if (v->placed)
+    run_placed(v, arrays, first);
+  else
+    cvy_program_run(&v->plan, &arrays);
+}

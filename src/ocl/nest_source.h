@@ -1,0 +1,36 @@
+/* What generated kernels over nests (program/nest.h) have in common: where operands are, loads, the
+ * call of the program's function. */
+#ifndef CVY_OCL_NEST_SOURCE_H
+#define CVY_OCL_NEST_SOURCE_H
+
+#include "ocl/kernel_block.h"
+#include "program/nest.h"
+
+/* 4 where four neighbours along the innermost loop are an aligned vector of every operand that
+ * steps along it, else 1. `offsets` as in cvy_program_launch_of. */
+int32_t cvy_nest_width(const cvy_program_problem *problem, const cvy_program_nest *nest,
+                       int results, const int64_t *offsets);
+/* 4 where numbers and places fit 32 bits, else 8. */
+int32_t cvy_nest_word_bytes(const cvy_program_problem *problem, const cvy_program_nest *nest,
+                            int results, const int64_t *offsets);
+
+/* Members of the argument block: of an operand its offset and its strides along the first `loops`
+ * loops, where they are neither 0 nor, along the innermost, 1. */
+void cvy_nest_add_view(cvy_kernel_block *block, cvy_text *source, const char *name, int64_t offset,
+                       const int64_t *strides, int loops, int innermost);
+/* Of index() and random(), if the program has them. */
+void cvy_nest_add_place(cvy_kernel_block *block, cvy_text *source,
+                        const cvy_program_problem *problem, const cvy_program_nest *nest);
+
+/* "args.NAME + i0 * args.NAME_0 ..." of the same loops, whose indices are i0, i1, ... */
+void cvy_nest_write_offset(cvy_text *source, const char *name, const int64_t *strides, int loops,
+                           int innermost);
+/* The parameters of all inputs: "global const float *in0, ...". */
+void cvy_nest_write_inputs(cvy_text *source, const cvy_program_problem *problem);
+/* Loads into x0, x1, ..., and `at` if there are index() or random(): declarations. */
+void cvy_nest_write_loads(cvy_text *source, const cvy_program_problem *problem,
+                          const cvy_program_nest *nest, const char *indent);
+/* "program_values(x0, ..., &at, &y0, ...);" */
+void cvy_nest_write_call(cvy_text *source, const cvy_program_problem *problem);
+
+#endif

@@ -1,0 +1,88 @@
+/* Elementwise kernels: one vector of elements for each work-item. */
+#include "ocl/program_kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ocl/nest_source.h"
+
+static void declare_arguments(const cvy_program_problem *problem, const cvy_program_nest *nest,
+                              const int64_t *offsets, cvy_text *source, cvy_program_launch *out) {
+  int inputs = problem->program.inputs, inner = nest->axes - 1;
+  char name[16];
+  cvy_block_add(&out->block, source, out->items, "items");
+  for (int loop = 1; loop < nest->axes; loop++) {
+    int64_t extent = nest->extent[loop] / (loop == inner ? out->width : 1);
+    cvy_block_add(&out->block, source, extent, "extent%d", loop);
+  }
+  for (int i = 0; i < inputs; i++) {
+    snprintf(name, sizeof name, "in%d", i);
+    cvy_nest_add_view(&out->block, source, name, offsets[i], nest->input[i], nest->axes, inner);
+  }
+  for (int k = 0; k < problem->program.results; k++) {
+    snprintf(name, sizeof name, "out%d", k);
+    cvy_nest_add_view(&out->block, source, name, offsets[inputs + k], nest->result[k], nest->axes,
+                      inner);
+  }
+  cvy_nest_add_place(&out->block, source, problem, nest);
+}
+
+/* The indices of the loops, the innermost in elements. */
+static void write_indices(const cvy_program_nest *nest, cvy_text *source) {
+  cvy_text_add(source, "  word rest = get_global_id(0);\n  if (rest >= args.items) return;\n");
+  for (int loop = nest->axes - 1; loop > 0; loop--) {
+    cvy_text_add(source, "  const word i%d = rest %% args.extent%d%s;\n  rest /= args.extent%d;\n",
+                 loop, loop, loop == nest->axes - 1 ? " * PROGRAM_WIDTH" : "", loop);
+  }
+  cvy_text_add(source, "  const word i0 = rest%s;\n", nest->axes == 1 ? " * PROGRAM_WIDTH" : "");
+}
+
+static void write_kernel(const cvy_program_problem *problem, const cvy_program_nest *nest,
+                         cvy_text *source) {
+  int results = problem->program.results;
+  char name[16];
+  cvy_text_add(source, "\nkernel void program(const arguments args");
+  if (problem->program.inputs) cvy_text_add(source, ",\n    ");
+  cvy_nest_write_inputs(source, problem);
+  for (int k = 0; k < results; k++) cvy_text_add(source, ",\n    global float *out%d", k);
+  cvy_text_add(source, ") {\n");
+  write_indices(nest, source);
+  cvy_nest_write_loads(source, problem, nest, "  ");
+  for (int k = 0; k < results; k++) cvy_text_add(source, "  real y%d;\n", k);
+  cvy_text_add(source, "  ");
+  cvy_nest_write_call(source, problem);
+  for (int k = 0; k < results; k++) {
+    snprintf(name, sizeof name, "out%d", k);
+    cvy_text_add(source, "  STORE(out%d + ", k);
+    cvy_nest_write_offset(source, name, nest->result[k], nest->axes, nest->axes - 1);
+    cvy_text_add(source, ", y%d);\n", k);
+  }
+  cvy_text_add(source, "}\n");
+}
+
+convoy_status cvy_program_launch_of(const cvy_program_problem *problem, const int64_t *offsets,
+                                    cvy_text *source, cvy_program_launch *out) {
+  const cvy_program *program = &problem->program;
+  cvy_program_uses uses = cvy_program_uses_of(program);
+  cvy_program_nest nest;
+  memset(out, 0, sizeof *out);
+  if (cvy_program_count(problem->extent) == 0) return CONVOY_OK;
+  cvy_program_nest_of(problem, program->results, 0, &nest);
+  out->width = cvy_nest_width(problem, &nest, program->results, offsets);
+  out->placed = uses.axes || uses.random;
+  out->items = nest.count / out->width;
+  int32_t bytes = cvy_nest_word_bytes(problem, &nest, program->results, offsets);
+  snprintf(out->options, sizeof out->options, "-DPROGRAM_WIDTH=%d -DWORD_BYTES=%d", (int)out->width,
+           (int)bytes);
+  cvy_block_begin(&out->block, bytes, source);
+  declare_arguments(problem, &nest, offsets, source, out);
+  convoy_status status = cvy_block_end(&out->block, program->inputs + program->results, source);
+  if (status) return status;
+  cvy_program_function(program, "program_values", source);
+  write_kernel(problem, &nest, source);
+  if (source->overflow) {
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "opencl: the program's kernel has more than %zu bytes",
+                    source->size);
+  }
+  return CONVOY_OK;
+}

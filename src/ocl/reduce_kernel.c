@@ -1,0 +1,337 @@
+/* Generated reductions. */
+#include "ocl/reduce_kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ocl/nest_source.h"
+
+typedef struct generator {
+  const cvy_reduce_problem *problem;
+  cvy_program_problem of; /* with axes of no elements made one: none of them is looked for */
+  cvy_program_nest nest;
+  cvy_reduce_parts parts;
+  cvy_reduce_order order;
+  int kept[2], reduced[2]; /* first loop of each group, and behind the last */
+  cvy_text *to;
+} generator;
+
+static bool has_lanes(const generator *g) {
+  return g->order.lanes > 1;
+}
+
+static void open(const cvy_reduce_problem *problem, cvy_text *to, generator *out) {
+  out->problem = problem;
+  out->of = problem->of;
+  out->parts = cvy_reduce_parts_of(&problem->how);
+  out->order = cvy_reduce_order_of(problem);
+  out->to = to;
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
+    if (out->of.extent[axis] == 0) out->of.extent[axis] = 1;
+  uint32_t inside = has_lanes(out) ? problem->how.axes : (uint32_t)~problem->how.axes;
+  cvy_program_nest_of(&out->of, problem->how.results, inside, &out->nest);
+  int *outer = has_lanes(out) ? out->kept : out->reduced;
+  int *inner = has_lanes(out) ? out->reduced : out->kept;
+  outer[0] = 0;
+  outer[1] = inner[0] = out->nest.outer;
+  inner[1] = out->nest.axes;
+}
+
+/* ------------------------------------------------------------------------------------ arguments */
+
+static void declare_arguments(const generator *g, const int64_t *offsets, cvy_kernel_block *block) {
+  int inputs = g->of.program.inputs, inner = g->nest.axes - 1;
+  char name[16];
+  cvy_block_add(block, g->to, g->order.kept, "kept");
+  cvy_block_add(block, g->to, g->order.length, "length");
+  cvy_block_add(block, g->to, g->problem->piece, "piece");
+  cvy_block_add(block, g->to, g->order.pieces, "pieces");
+  cvy_block_add(block, g->to, g->order.lanes, "lanes");
+  for (int loop = 0; loop < g->nest.axes; loop++)
+    cvy_block_add(block, g->to, g->nest.extent[loop], "extent%d", loop);
+  for (int i = 0; i < inputs; i++) {
+    snprintf(name, sizeof name, "in%d", i);
+    cvy_nest_add_view(block, g->to, name, offsets[i], g->nest.input[i], g->nest.axes, inner);
+  }
+  for (int k = 0; k < g->problem->how.results; k++) {
+    snprintf(name, sizeof name, "out%d", k);
+    cvy_nest_add_view(block, g->to, name, offsets[inputs + k], g->nest.result[k], g->nest.axes,
+                      inner);
+  }
+  cvy_nest_add_place(block, g->to, &g->of, &g->nest);
+}
+
+/* ----------------------------------------------------------------------------------------- parts
+ */
+
+/* "real s0 = ..., s1 = ..." of no elements. */
+static void write_nothing(const generator *g, const char *indent) {
+  static const char *const first[CVY_PART_KINDS] = {[CVY_PART_SUM] = "0.0f",
+                                                    [CVY_PART_MAX] = "-INFINITY",
+                                                    [CVY_PART_MIN] = "INFINITY",
+                                                    [CVY_PART_MOMENTS] = "0.0f"};
+  for (int p = 0; p < g->parts.count; p++) {
+    for (int i = 0; i < cvy_part_components(g->parts.part[p].kind); i++)
+      cvy_text_add(g->to, "%sreal s%d = number(%s);\n", indent, g->parts.part[p].first + i,
+                   i ? "0.0f" : first[g->parts.part[p].kind]);
+  }
+}
+
+static const char *const joins[CVY_PART_KINDS] = {
+    [CVY_PART_SUM] = "program_add", [CVY_PART_MAX] = "program_max", [CVY_PART_MIN] = "program_min"};
+
+/* What others have, components as the format says, into s0, s1, ... */
+static void write_join(const generator *g, int part, const char *other, const char *indent) {
+  int first = g->parts.part[part].first, kind = g->parts.part[part].kind;
+  if (joins[kind]) {
+    cvy_text_add(g->to, "%ss%d = %s(s%d, ", indent, first, joins[kind], first);
+    cvy_text_add(g->to, other, first);
+    cvy_text_add(g->to, ");\n");
+    return;
+  }
+  cvy_text_add(g->to, "%sreduce_join_moments(&s%d, &s%d, &s%d", indent, first, first + 1,
+               first + 2);
+  for (int i = 0; i < 3; i++) {
+    cvy_text_add(g->to, ", ");
+    cvy_text_add(g->to, other, first + i);
+  }
+  cvy_text_add(g->to, ");\n");
+}
+
+/* The indices of a group's loops, of the element whose number in the group is `number`. */
+static void write_indices(const generator *g, const int *loops, const char *number,
+                          const char *indent) {
+  cvy_text_add(g->to, "%sword rest_of_%s = %s;\n", indent, number, number);
+  for (int loop = loops[1] - 1; loop > loops[0]; loop--) {
+    cvy_text_add(g->to, "%sconst word i%d = rest_of_%s %% args.extent%d;\n", indent, loop, number,
+                 loop);
+    cvy_text_add(g->to, "%srest_of_%s /= args.extent%d;\n", indent, number, loop);
+  }
+  if (loops[1] > loops[0])
+    cvy_text_add(g->to, "%sconst word i%d = rest_of_%s;\n", indent, loops[0], number);
+}
+
+/* The 8 elements of a group from number `first` on, `step` apart, of which there are `rows`. All
+ * are loaded, the last one in place of those that there are not. */
+static void write_group(const generator *g) {
+  for (int p = 0; p < g->parts.count; p++)
+    if (!joins[g->parts.part[p].kind]) cvy_text_add(g->to, "    real values%d[REDUCE_GROUP];\n", p);
+  cvy_text_add(g->to,
+               "#pragma unroll\n"
+               "    for (int r = 0; r < REDUCE_GROUP; r++) {\n"
+               "      const word element = first + (word)(r < rows ? r : rows - 1) * step;\n");
+  write_indices(g, g->reduced, "element", "      ");
+  cvy_nest_write_loads(g->to, &g->of, &g->nest, "      ");
+  for (int k = 0; k < g->of.program.results; k++) cvy_text_add(g->to, "      real y%d;\n", k);
+  cvy_text_add(g->to, "      ");
+  cvy_nest_write_call(g->to, &g->of);
+  for (int p = 0; p < g->parts.count; p++) {
+    int kind = g->parts.part[p].kind, s = g->parts.part[p].first, y = g->parts.part[p].value;
+    if (joins[kind])
+      cvy_text_add(g->to, "      s%d = r < rows ? %s(s%d, y%d) : s%d;\n", s, joins[kind], s, y, s);
+    else
+      cvy_text_add(g->to, "      values%d[r] = y%d;\n", p, y);
+  }
+  cvy_text_add(g->to, "    }\n");
+  for (int p = 0; p < g->parts.count; p++) {
+    int s = g->parts.part[p].first;
+    if (!joins[g->parts.part[p].kind])
+      cvy_text_add(g->to, "    reduce_take_group(&s%d, &s%d, &s%d, values%d, rows);\n", s, s + 1,
+                   s + 2, p);
+  }
+}
+
+/* --------------------------------------------------------------------------------------- results
+ */
+
+static void write_memories(const generator *g, bool inputs, bool partial) {
+  cvy_text_add(g->to, "(const arguments args");
+  if (inputs && g->of.program.inputs) {
+    cvy_text_add(g->to, ",\n    ");
+    cvy_nest_write_inputs(g->to, &g->of);
+  }
+  if (partial) cvy_text_add(g->to, ",\n    global %sfloat *partial", inputs ? "" : "const ");
+  for (int k = 0; k < g->problem->how.results && !(inputs && partial); k++)
+    cvy_text_add(g->to, ",\n    global float *out%d", k);
+  cvy_text_add(g->to, ") {\n");
+}
+
+/* Of s0, s1, ..., for the result whose loops' indices are there; vectors of them or the first
+ * alone. */
+static void write_results(const generator *g, bool vectors, const char *indent) {
+  char name[16];
+  for (int k = 0; k < g->problem->how.results; k++) {
+    int kind = g->problem->how.result[k].kind;
+    int s = cvy_reduce_component(&g->parts, &g->problem->how, k);
+    cvy_text_add(g->to, "%sreal result%d = ", indent, k);
+    if (kind == CVY_REDUCE_MEAN)
+      cvy_text_add(g->to, "reduce_mean(s%d, s%d);\n", s - 1, s);
+    else if (kind == CVY_REDUCE_VARIANCE)
+      cvy_text_add(g->to, "program_divide(s%d, number(convert_float(args.length)));\n", s);
+    else
+      cvy_text_add(g->to, "s%d;\n", s);
+    snprintf(name, sizeof name, "out%d", k);
+    cvy_text_add(g->to, vectors ? "%sSTORE(out%d + " : "%sout%d[", indent, k);
+    cvy_nest_write_offset(g->to, name, g->nest.result[k], g->nest.axes, g->nest.axes - 1);
+    cvy_text_add(g->to, vectors ? ", result%d);\n" : "] = FIRST_OF(result%d);\n", k);
+  }
+}
+
+static void write_partial(const generator *g, bool vectors, const char *indent) {
+  for (int c = 0; c < g->parts.components; c++) {
+    cvy_text_add(g->to, vectors ? "%sSTORE(partial + " : "%spartial[", indent);
+    cvy_text_add(g->to, "(piece * %d + %d) * args.kept + kept", g->parts.components, c);
+    cvy_text_add(g->to, vectors ? ", s%d);\n" : "] = FIRST_OF(s%d);\n", c);
+  }
+}
+
+static void write_end(const generator *g, bool vectors, const char *indent) {
+  if (g->order.pieces > 1)
+    write_partial(g, vectors, indent);
+  else
+    write_results(g, vectors, indent);
+}
+
+/* --------------------------------------------------------------------------------------- kernels
+ */
+
+static const char bounds[] =
+    "  const word begin = piece * args.piece;\n"
+    "  const word end = args.length - begin < args.piece ? args.length : begin + args.piece;\n";
+
+/* All lanes to one, a part at a time. */
+static void write_tree(const generator *g) {
+  for (int p = 0; p < g->parts.count; p++) {
+    int first = g->parts.part[p].first, count = cvy_part_components(g->parts.part[p].kind);
+    char other[48];
+    for (int i = 0; i < count; i++)
+      cvy_text_add(g->to, "  PUT_LANES(tree[%d], lane, s%d);\n", i, first + i);
+    cvy_text_add(g->to,
+                 "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+                 "  for (uint half_of = (uint)args.lanes / 2; half_of; half_of /= 2) {\n"
+                 "    for (uint l = item; l < half_of; l += get_local_size(0)) {\n");
+    for (int i = 0; i < count; i++)
+      cvy_text_add(g->to, "      s%d = number(tree[%d][l]);\n", first + i, i);
+    /* The tree's rows are numbered from the part's first component. */
+    snprintf(other, sizeof other, "number(tree[%%d - %d][l + half_of])", first);
+    write_join(g, p, other, "      ");
+    for (int i = 0; i < count; i++)
+      cvy_text_add(g->to, "      tree[%d][l] = FIRST_OF(s%d);\n", i, first + i);
+    cvy_text_add(g->to, "    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n  }\n");
+    for (int i = 0; i < count; i++)
+      cvy_text_add(g->to, "  s%d = number(tree[%d][0]);\n", first + i, i);
+    cvy_text_add(g->to, "  barrier(CLK_LOCAL_MEM_FENCE);\n");
+  }
+}
+
+static void write_with_lanes(const generator *g) {
+  cvy_text_add(g->to,
+               "\nkernel __attribute__((reqd_work_group_size(%d / PROGRAM_WIDTH, 1, 1)))\n"
+               "void reduce",
+               CVY_REDUCE_LANES);
+  write_memories(g, true, g->order.pieces > 1);
+  cvy_text_add(g->to,
+               "  local float tree[3][%d];\n"
+               "  const uint item = get_local_id(0), lane = item * PROGRAM_WIDTH;\n"
+               "  const word group = get_group_id(0), step = args.lanes;\n"
+               "  const word piece = group %% args.pieces, kept = group / args.pieces;\n%s",
+               CVY_REDUCE_LANES, bounds);
+  write_indices(g, g->kept, "kept", "  ");
+  write_nothing(g, "  ");
+  cvy_text_add(g->to,
+               "  for (word base = begin; base < end; base += REDUCE_GROUP * step) {\n"
+               "    const word first = base + lane;\n"
+               "    const int rows = lane < step ? rows_of_lane(first, end, step) : 0;\n"
+               "    if (rows == 0) break;\n");
+  write_group(g);
+  cvy_text_add(g->to, "  }\n");
+  write_tree(g);
+  cvy_text_add(g->to, "  if (item == 0) {\n");
+  write_end(g, false, "    ");
+  cvy_text_add(g->to, "  }\n}\n");
+}
+
+static void write_side_by_side(const generator *g) {
+  cvy_text_add(g->to, "\nkernel __attribute__((reqd_work_group_size(64, 1, 1)))\nvoid reduce");
+  write_memories(g, true, g->order.pieces > 1);
+  cvy_text_add(g->to,
+               "  const word item = get_global_id(0), step = 1;\n"
+               "  const word vectors = args.kept / PROGRAM_WIDTH;\n"
+               "  if (item >= vectors * args.pieces) return;\n"
+               "  const word piece = item / vectors, kept = item %% vectors * PROGRAM_WIDTH;\n%s",
+               bounds);
+  write_indices(g, g->kept, "kept", "  ");
+  write_nothing(g, "  ");
+  cvy_text_add(g->to,
+               "  for (word first = begin; first < end; first += REDUCE_GROUP) {\n"
+               "    const int rows = rows_of_lane(first, end, 1);\n");
+  write_group(g);
+  cvy_text_add(g->to, "  }\n");
+  write_end(g, true, "  ");
+  cvy_text_add(g->to, "}\n");
+}
+
+static void write_combine(const generator *g) {
+  char other[96];
+  cvy_text_add(g->to, "\nkernel void combine");
+  write_memories(g, false, true);
+  cvy_text_add(g->to,
+               "  const word kept = get_global_id(0);\n"
+               "  if (kept >= args.kept) return;\n");
+  write_indices(g, g->kept, "kept", "  ");
+  for (int c = 0; c < g->parts.components; c++)
+    cvy_text_add(g->to, "  real s%d = number(partial[%d * args.kept + kept]);\n", c, c);
+  cvy_text_add(g->to, "  for (word piece = 1; piece < args.pieces; piece++) {\n");
+  snprintf(other, sizeof other, "number(partial[(piece * %d + %%d) * args.kept + kept])",
+           g->parts.components);
+  for (int p = 0; p < g->parts.count; p++) write_join(g, p, other, "    ");
+  cvy_text_add(g->to, "  }\n");
+  write_results(g, false, "  ");
+  cvy_text_add(g->to, "}\n");
+}
+
+/* ---------------------------------------------------------------------------------------- launch
+ */
+
+static void size_launch(const generator *g, const int64_t *offsets, cvy_reduce_launch *out) {
+  int64_t groups = g->order.kept * g->order.pieces, items;
+  out->width = cvy_nest_width(&g->of, &g->nest, g->problem->how.results, offsets);
+  out->group = has_lanes(g) ? CVY_REDUCE_LANES / out->width : 64;
+  items = has_lanes(g) ? groups * out->group : groups / out->width;
+  out->items = (items + out->group - 1) / out->group * out->group;
+  if (g->order.pieces == 1) return;
+  out->combined = g->order.kept;
+  out->partial = groups * g->parts.components;
+}
+
+convoy_status cvy_reduce_launch_of(const cvy_reduce_problem *problem, const int64_t *offsets,
+                                   cvy_text *source, cvy_reduce_launch *out) {
+  generator g;
+  const cvy_program *program = &problem->of.program;
+  cvy_program_uses uses = cvy_program_uses_of(program);
+  memset(out, 0, sizeof *out);
+  if (cvy_reduce_kept(problem->of.extent, problem->how.axes) == 0) return CONVOY_OK;
+  open(problem, source, &g);
+  size_launch(&g, offsets, out);
+  out->placed = uses.axes || uses.random;
+  int32_t bytes = cvy_nest_word_bytes(&g.of, &g.nest, problem->how.results, offsets);
+  if (out->partial > UINT32_MAX || out->items > UINT32_MAX) bytes = 8;
+  snprintf(out->options, sizeof out->options, "-DPROGRAM_WIDTH=%d -DWORD_BYTES=%d", (int)out->width,
+           (int)bytes);
+  cvy_block_begin(&out->block, bytes, source);
+  declare_arguments(&g, offsets, &out->block);
+  convoy_status status =
+      cvy_block_end(&out->block, program->inputs + problem->how.results + 1, source);
+  if (status) return status;
+  cvy_program_function(program, "program_values", source);
+  if (has_lanes(&g))
+    write_with_lanes(&g);
+  else
+    write_side_by_side(&g);
+  if (out->combined) write_combine(&g);
+  if (source->overflow) {
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "opencl: the reduction's kernels have more than %zu bytes", source->size);
+  }
+  return CONVOY_OK;
+}

@@ -1,0 +1,35 @@
+/* The OpenCL kernels of a reduction (program/reduce.h): one that reduces pieces, and if there are
+ * several, one that puts them together. Source, arguments and options as for programs over arrays
+ * (ocl/program_kernel.h).
+ *
+ * With lanes, a work-group has a piece of one result: 64 items of four lanes each, or 256 of one
+ * where rows are not aligned for vectors. An item loads the 8 elements of a group before it uses
+ * them, and the lanes meet in local memory once, at the end. Without, an item has a piece of one
+ * result, or of four neighbouring ones. */
+#ifndef CVY_OCL_REDUCE_KERNEL_H
+#define CVY_OCL_REDUCE_KERNEL_H
+
+#include "ocl/kernel_block.h"
+#include "program/reduce.h"
+
+typedef struct cvy_reduce_launch {
+  int32_t width;
+  bool placed;
+  int32_t group; /* items of a work-group of "reduce": it must be this size */
+  int64_t items; /* of "reduce", in whole work-groups; 0: nothing is to be done */
+  /* Of "combine", one per result, in work-groups of any size; 0: it is not needed, and "reduce"
+   * writes results. */
+  int64_t combined;
+  int64_t partial; /* floats between the two, aligned to 16 bytes */
+  char options[64];
+  cvy_kernel_block block;
+} cvy_reduce_launch;
+
+/* Appends the source. To compile: the sources cvy_cl_program_words, _functions, _random if
+ * `placed`, _arrays, cvy_cl_reduce_functions, cvy_cl_program_reduce, then this one. Arguments of
+ * "reduce": the block, all inputs, then partial results or, where there is no "combine", all
+ * results. Of "combine": the block, partial results, all results. */
+convoy_status cvy_reduce_launch_of(const cvy_reduce_problem *problem, const int64_t *offsets,
+                                   cvy_text *source, cvy_reduce_launch *out);
+
+#endif

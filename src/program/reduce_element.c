@@ -1,0 +1,222 @@
+/* The definition of reductions: one element of the results, in float32 in the order that engines
+ * keep, and in float64. */
+#include <math.h>
+#include <string.h>
+
+#include "program/mode.h"
+#include "program/ops.h"
+#include "program/reduce.h"
+#include "program/scalar.h"
+
+#include "program/reduce_functions.h"
+
+/* What a lane has of one part; a sum, a maximum or a minimum is in the first. */
+typedef struct part {
+  real component[3];
+} part;
+
+typedef struct definition {
+  const cvy_reduce_problem *problem;
+  const void *const *inputs;
+  cvy_reduce_parts parts;
+  cvy_reduce_order order;
+  cvy_program_nest
+      nest; /* the kept axes outside, so that an element's number is kept * length + i */
+  bool plain;
+} definition;
+
+static void note(definition *d, const part *p, int kind) {
+  for (int i = 0; i < cvy_part_components(kind); i++) d->plain &= !cvy_is_denormal(p->component[i]);
+}
+
+static void open(const cvy_reduce_problem *problem, const void *const *inputs, definition *out) {
+  cvy_program_problem of = problem->of;
+  out->problem = problem;
+  out->inputs = inputs;
+  out->parts = cvy_reduce_parts_of(&problem->how);
+  out->order = cvy_reduce_order_of(problem);
+  out->plain = true;
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) /* of no elements none is looked for */
+    if (of.extent[axis] == 0) of.extent[axis] = 1;
+  cvy_program_nest_of(&of, problem->how.results, problem->how.axes, &out->nest);
+}
+
+/* The program's results for element i of those that `kept` is made of. */
+static void values_of(definition *d, int64_t kept, int64_t i, float *values) {
+  int64_t at[CVY_PROGRAM_AXES];
+  cvy_program_nest_seek(&d->nest, kept * d->order.length + i, at);
+  int64_t index = cvy_program_nest_offset(&d->nest, d->nest.index, at);
+  d->plain &= cvy_program_problem_element(&d->problem->of, d->inputs, index, values);
+}
+
+/* ------------------------------------------------------------------------------------ in float32
+ */
+
+static void join(definition *d, int kind, part *into, const part *other) {
+  real *a = into->component;
+  const real *b = other->component;
+  if (kind == CVY_PART_SUM) a[0] = program_add(a[0], b[0]);
+  if (kind == CVY_PART_MAX) a[0] = program_max(a[0], b[0]);
+  if (kind == CVY_PART_MIN) a[0] = program_min(a[0], b[0]);
+  if (kind == CVY_PART_MOMENTS) {
+    real distance = b[1] - a[1], square = distance * distance;
+    d->plain &= !cvy_is_denormal(distance) && !cvy_is_denormal(square);
+    reduce_join_moments(&a[0], &a[1], &a[2], b[0], b[1], b[2]);
+  }
+  note(d, into, kind);
+}
+
+/* A group of 1 to 8 values to what a lane has. */
+static void take_up(definition *d, int kind, part *into, const float *values, int count) {
+  part group = {{(float)count, 0.0f, 0.0f}};
+  if (kind != CVY_PART_MOMENTS) {
+    for (int i = 0; i < count; i++) join(d, kind, into, &(part){{values[i], 0.0f, 0.0f}});
+    return;
+  }
+  real sum = values[0];
+  for (int i = 1; i < count; i++) {
+    sum = sum + values[i];
+    d->plain &= !cvy_is_denormal(sum);
+  }
+  group.component[1] = reduce_group_mean(sum, count);
+  for (int i = 0; i < count; i++) {
+    real square = reduce_square(values[i], group.component[1]);
+    group.component[2] = i ? group.component[2] + square : square;
+    d->plain &= !cvy_is_denormal(square) && !cvy_is_denormal(values[i] - group.component[1]);
+  }
+  note(d, &group, kind);
+  join(d, kind, into, &group);
+}
+
+static void set_nothing(const definition *d, part *parts) {
+  memset(parts, 0, CVY_PROGRAM_RESULTS * sizeof *parts);
+  for (int p = 0; p < d->parts.count; p++)
+    parts[p].component[0] = cvy_part_of_nothing(d->parts.part[p].kind);
+}
+
+static void lane_of_piece(definition *d, int64_t kept, int64_t first, int64_t end, part *parts) {
+  set_nothing(d, parts);
+  for (int64_t i = first; i < end;) {
+    float values[CVY_PROGRAM_RESULTS][CVY_REDUCE_GROUP], one[CVY_PROGRAM_RESULTS];
+    int count = 0;
+    for (; count < CVY_REDUCE_GROUP && i < end; count++, i += d->order.lanes) {
+      values_of(d, kept, i, one);
+      for (int k = 0; k < d->problem->of.program.results; k++) values[k][count] = one[k];
+    }
+    for (int p = 0; p < d->parts.count; p++)
+      take_up(d, d->parts.part[p].kind, &parts[p], values[d->parts.part[p].value], count);
+  }
+}
+
+static void piece(definition *d, int64_t kept, int64_t begin, int64_t end, part *parts) {
+  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS];
+  for (int l = 0; l < d->order.lanes; l++) lane_of_piece(d, kept, begin + l, end, lane[l]);
+  for (int half = d->order.lanes / 2; half; half /= 2) {
+    for (int l = 0; l < half; l++) {
+      for (int p = 0; p < d->parts.count; p++)
+        join(d, d->parts.part[p].kind, &lane[l][p], &lane[l + half][p]);
+    }
+  }
+  memcpy(parts, lane[0], sizeof lane[0]);
+}
+
+static float result_of(definition *d, const part *p, int kind) {
+  real value = p->component[0];
+  if (kind == CVY_REDUCE_MEAN) value = reduce_mean(p->component[0], p->component[1]);
+  if (kind == CVY_REDUCE_VARIANCE) value = program_divide(p->component[2], (float)d->order.length);
+  d->plain &= !cvy_is_denormal(value);
+  return value;
+}
+
+static __attribute__((noinline)) void element(definition *d, int64_t kept, float *results) {
+  part total[CVY_PROGRAM_RESULTS], next[CVY_PROGRAM_RESULTS];
+  const cvy_reduction *how = &d->problem->how;
+  for (int s = 0; s < d->order.pieces; s++) {
+    int64_t begin = s * d->problem->piece, end = begin + d->problem->piece;
+    if (end > d->order.length) end = d->order.length;
+    piece(d, kept, begin, end, s ? next : total);
+    for (int p = 0; s && p < d->parts.count; p++)
+      join(d, d->parts.part[p].kind, &total[p], &next[p]);
+  }
+  for (int k = 0; k < how->results; k++)
+    results[k] = result_of(d, &total[d->parts.part_of[k]], how->result[k].kind);
+}
+
+bool cvy_reduce_element(const cvy_reduce_problem *problem, const void *const *inputs, int64_t kept,
+                        float *results) {
+  fenv_t before;
+  definition d;
+  open(problem, inputs, &d);
+  cvy_default_mode(&before);
+  element(&d, kept, results);
+  cvy_restore_mode(&before);
+  return d.plain;
+}
+
+/* ------------------------------------------------------------------------------------ in float64
+ */
+
+int64_t cvy_reduce_terms(const cvy_reduce_problem *problem) {
+  cvy_reduce_order order = cvy_reduce_order_of(problem);
+  int64_t piece = order.length < problem->piece ? order.length : problem->piece;
+  int64_t terms = (piece + order.lanes - 1) / order.lanes + order.pieces;
+  for (int lanes = order.lanes; lanes > 1; lanes /= 2) terms++;
+  return terms;
+}
+
+double cvy_reduce_bound(const cvy_reduce_problem *problem, double magnitude) {
+  if (magnitude == 0.0) return 0.0;
+  /* And what is less than the smallest normal number may count as 0. */
+  return 2.0 * ((double)cvy_reduce_terms(problem) + 2.0) * 0x1p-24 * magnitude + 0x1p-120;
+}
+
+typedef struct sums {
+  double sum, size, largest, smallest, furthest, squares;
+} sums;
+
+static void add_values(definition *d, int64_t kept, const double *means, sums *of) {
+  float values[CVY_PROGRAM_RESULTS];
+  for (int64_t i = 0; i < d->order.length; i++) {
+    values_of(d, kept, i, values);
+    for (int k = 0; k < d->problem->of.program.results; k++) {
+      double value = (double)values[k], distance = value - means[k];
+      of[k].squares += distance * distance;
+      of[k].sum += value;
+      of[k].size += fabs(value);
+      of[k].furthest = fmax(of[k].furthest, fabs(value));
+      if (isnan(value) || value > of[k].largest) of[k].largest = value;
+      if (isnan(value) || value < of[k].smallest) of[k].smallest = value;
+    }
+  }
+}
+
+static cvy_reduced reduced_of(const definition *d, const sums *of, int kind) {
+  double length = (double)d->order.length, variance = of->squares / length;
+  double rounding = (double)cvy_reduce_terms(d->problem) * 0x1p-24 * of->furthest;
+  const cvy_reduced all[CVY_REDUCE_KINDS] = {
+      [CVY_REDUCE_SUM] = {of->sum, of->size},
+      [CVY_REDUCE_MEAN] = {of->sum / length, 2.0 * of->furthest},
+      [CVY_REDUCE_MAX] = {of->largest, 0.0},
+      [CVY_REDUCE_MIN] = {of->smallest, 0.0},
+      [CVY_REDUCE_VARIANCE] = {variance, 4.0 * variance + 4.0 * sqrt(variance) * of->furthest +
+                                             4.0 * rounding * of->furthest},
+  };
+  return all[kind];
+}
+
+void cvy_reduce_element64(const cvy_reduce_problem *problem, const void *const *inputs,
+                          int64_t kept, cvy_reduced *results) {
+  definition d;
+  sums first[CVY_PROGRAM_RESULTS], of[CVY_PROGRAM_RESULTS];
+  double means[CVY_PROGRAM_RESULTS] = {0.0};
+  memset(first, 0, sizeof first);
+  open(problem, inputs, &d);
+  add_values(&d, kept, means, first);
+  for (int k = 0; k < CVY_PROGRAM_RESULTS; k++) {
+    means[k] = first[k].sum / (double)d.order.length;
+    of[k] = (sums){.largest = -INFINITY, .smallest = INFINITY};
+  }
+  add_values(&d, kept, means, of);
+  for (int k = 0; k < problem->how.results; k++)
+    results[k] = reduced_of(&d, &of[problem->how.result[k].value], problem->how.result[k].kind);
+}
