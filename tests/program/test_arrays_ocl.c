@@ -103,7 +103,7 @@ static void run(const test_cl *cl, const test_bundle *bundle, int number, const 
   enqueue(cl, kernel, l, memory, inputs + (l->combined ? 1 : results), l->items, l->group);
   if (l->combined) {
     enqueue(cl, test_bundle_kernel(bundle, "combine", number), l, result - 1, results + 1,
-            l->combined, 0);
+            l->combined, CVY_REDUCE_COMBINE);
   }
   for (int k = 0; k < results; k++) {
     test_cl_check(

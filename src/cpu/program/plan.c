@@ -153,8 +153,7 @@ static void find_patterns(planner *p) {
   }
 }
 
-/* ----------------------------------------------------------------------------------- vector
- * instructions */
+/* -------------------------------------------------------------------------- vector instructions */
 
 static uint8_t new_number(planner *p) {
   return (uint8_t)(CVY_SLOT_NUMBER + p->plan->numbers++);
@@ -295,8 +294,7 @@ static void give_registers(planner *p) {
   }
 }
 
-/* ----------------------------------------------------------------------------------------- the
- * plan */
+/* ------------------------------------------------------------------------------------- the plan */
 
 /* The loop compiled ahead for the program with these inputs, or -1. */
 static int find_fused(const cvy_program *program, const cvy_program_form *forms) {
