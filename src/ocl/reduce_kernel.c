@@ -231,7 +231,7 @@ static void write_with_lanes(const generator *g) {
   cvy_text_add(g->to,
                "  local float tree[3][%d];\n"
                "  const uint item = get_local_id(0), lane = item * PROGRAM_WIDTH;\n"
-               "  const word group = get_group_id(0), step = args.lanes;\n"
+               "  const word group = get_global_id(0) / get_local_size(0), step = args.lanes;\n"
                "  const word piece = group %% args.pieces, kept = group / args.pieces;\n%s",
                CVY_REDUCE_LANES, bounds);
   write_indices(g, g->kept, "kept", "  ");
@@ -303,7 +303,7 @@ static void write_combine(const generator *g) {
   cvy_text_add(g->to,
                "  local float tree[3][%d];\n"
                "  const uint item = get_local_id(0);\n"
-               "  const word kept = get_group_id(0);\n",
+               "  const word kept = get_global_id(0) / get_local_size(0);\n",
                CVY_REDUCE_LANES);
   write_indices(g, g->kept, "kept", "  ");
   write_nothing(g, "  ");
