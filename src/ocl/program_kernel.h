@@ -29,7 +29,8 @@ typedef struct cvy_program_launch {
  * cvy_cl_program_words, _functions, _random if `placed`, _arrays, then this one, with these options
  * and no others that touch arithmetic. Arguments: the block's bytes, all inputs, all results.
  * `offsets` are where operands begin in their memory, in elements, inputs first; memory itself is
- * aligned to 16 bytes. ERR_UNSUPPORTED if the block is more than every device takes. */
+ * aligned to 16 bytes. A launch may be cut into several along its items, by
+ * clEnqueueNDRangeKernel's offset. ERR_UNSUPPORTED if the block is more than every device takes. */
 convoy_status cvy_program_launch_of(const cvy_program_problem *problem, const int64_t *offsets,
                                     cvy_text *source, cvy_program_launch *out);
 

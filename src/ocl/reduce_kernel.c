@@ -47,6 +47,7 @@ static void declare_arguments(const generator *g, const int64_t *offsets, cvy_ke
   cvy_block_add(block, g->to, g->problem->piece, "piece");
   cvy_block_add(block, g->to, g->order.pieces, "pieces");
   cvy_block_add(block, g->to, g->order.lanes, "lanes");
+  cvy_block_add(block, g->to, g->order.piece_lanes, "piece_lanes");
   for (int loop = 0; loop < g->nest.axes; loop++)
     cvy_block_add(block, g->to, g->nest.extent[loop], "extent%d", loop);
   for (int i = 0; i < inputs; i++) {
@@ -199,29 +200,26 @@ static const char bounds[] =
     "  const word begin = piece * args.piece;\n"
     "  const word end = args.length - begin < args.piece ? args.length : begin + args.piece;\n";
 
-/* All lanes to one, a part at a time. */
-static void write_tree(const generator *g) {
-  for (int p = 0; p < g->parts.count; p++) {
-    int first = g->parts.part[p].first, count = cvy_part_components(g->parts.part[p].kind);
-    char other[48];
-    for (int i = 0; i < count; i++)
-      cvy_text_add(g->to, "  PUT_LANES(tree[%d], lane, s%d);\n", i, first + i);
-    cvy_text_add(g->to,
-                 "  barrier(CLK_LOCAL_MEM_FENCE);\n"
-                 "  for (uint half_of = (uint)args.lanes / 2; half_of; half_of /= 2) {\n"
-                 "    for (uint l = item; l < half_of; l += get_local_size(0)) {\n");
-    for (int i = 0; i < count; i++)
-      cvy_text_add(g->to, "      s%d = number(tree[%d][l]);\n", first + i, i);
-    /* The tree's rows are numbered from the part's first component. */
-    snprintf(other, sizeof other, "number(tree[%%d - %d][l + half_of])", first);
-    write_join(g, p, other, "      ");
-    for (int i = 0; i < count; i++)
-      cvy_text_add(g->to, "      tree[%d][l] = FIRST_OF(s%d);\n", i, first + i);
-    cvy_text_add(g->to, "    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n  }\n");
-    for (int i = 0; i < count; i++)
-      cvy_text_add(g->to, "  s%d = number(tree[%d][0]);\n", first + i, i);
-    cvy_text_add(g->to, "  barrier(CLK_LOCAL_MEM_FENCE);\n");
-  }
+/* The lanes of a part, which are in local memory, to one: into its components. */
+static void write_tree(const generator *g, int part, const char *lanes) {
+  int first = g->parts.part[part].first, count = cvy_part_components(g->parts.part[part].kind);
+  char other[48];
+  cvy_text_add(g->to,
+               "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+               "  for (uint half_of = (uint)args.%s / 2; half_of; half_of /= 2) {\n"
+               "    for (uint l = item; l < half_of; l += get_local_size(0)) {\n",
+               lanes);
+  for (int i = 0; i < count; i++)
+    cvy_text_add(g->to, "      s%d = number(tree[%d][l]);\n", first + i, i);
+  /* The tree's rows are numbered from the part's first component. */
+  snprintf(other, sizeof other, "number(tree[%%d - %d][l + half_of])", first);
+  write_join(g, part, other, "      ");
+  for (int i = 0; i < count; i++)
+    cvy_text_add(g->to, "      tree[%d][l] = FIRST_OF(s%d);\n", i, first + i);
+  cvy_text_add(g->to, "    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n  }\n");
+  for (int i = 0; i < count; i++)
+    cvy_text_add(g->to, "  s%d = number(tree[%d][0]);\n", first + i, i);
+  cvy_text_add(g->to, "  barrier(CLK_LOCAL_MEM_FENCE);\n");
 }
 
 static void write_with_lanes(const generator *g) {
@@ -233,7 +231,7 @@ static void write_with_lanes(const generator *g) {
   cvy_text_add(g->to,
                "  local float tree[3][%d];\n"
                "  const uint item = get_local_id(0), lane = item * PROGRAM_WIDTH;\n"
-               "  const word group = get_group_id(0), step = args.lanes;\n"
+               "  const word group = get_global_id(0) / get_local_size(0), step = args.lanes;\n"
                "  const word piece = group %% args.pieces, kept = group / args.pieces;\n%s",
                CVY_REDUCE_LANES, bounds);
   write_indices(g, g->kept, "kept", "  ");
@@ -245,7 +243,11 @@ static void write_with_lanes(const generator *g) {
                "    if (rows == 0) break;\n");
   write_group(g);
   cvy_text_add(g->to, "  }\n");
-  write_tree(g);
+  for (int p = 0; p < g->parts.count; p++) {
+    for (int i = 0; i < cvy_part_components(g->parts.part[p].kind); i++)
+      cvy_text_add(g->to, "  PUT_LANES(tree[%d], lane, s%d);\n", i, g->parts.part[p].first + i);
+    write_tree(g, p, "lanes");
+  }
   cvy_text_add(g->to, "  if (item == 0) {\n");
   write_end(g, false, "    ");
   cvy_text_add(g->to, "  }\n}\n");
@@ -271,27 +273,52 @@ static void write_side_by_side(const generator *g) {
   cvy_text_add(g->to, "}\n");
 }
 
-static void write_combine(const generator *g) {
+/* A lane of pieces of a part: the first, and those that are 256 further each. */
+static void write_lane_of_pieces(const generator *g, int part) {
+  int first = g->parts.part[part].first, count = cvy_part_components(g->parts.part[part].kind);
   char other[96];
-  cvy_text_add(g->to, "\nkernel void combine");
-  write_memories(g, false, true);
+  cvy_text_add(g->to, "  for (word l = item; l < args.piece_lanes; l += get_local_size(0)) {\n");
+  for (int i = 0; i < count; i++) {
+    cvy_text_add(g->to, "    s%d = n%d;\n", first + i, first + i);
+    cvy_text_add(
+        g->to,
+        "    if (l < args.pieces) s%d = number(partial[(l * %d + %d) * args.kept + kept]);\n",
+        first + i, g->parts.components, first + i);
+  }
   cvy_text_add(g->to,
-               "  const word kept = get_global_id(0);\n"
-               "  if (kept >= args.kept) return;\n");
-  write_indices(g, g->kept, "kept", "  ");
-  for (int c = 0; c < g->parts.components; c++)
-    cvy_text_add(g->to, "  real s%d = number(partial[%d * args.kept + kept]);\n", c, c);
-  cvy_text_add(g->to, "  for (word piece = 1; piece < args.pieces; piece++) {\n");
+               "    for (word piece = l + args.piece_lanes; piece < args.pieces; piece += "
+               "args.piece_lanes) {\n");
   snprintf(other, sizeof other, "number(partial[(piece * %d + %%d) * args.kept + kept])",
            g->parts.components);
-  for (int p = 0; p < g->parts.count; p++) write_join(g, p, other, "    ");
+  write_join(g, part, other, "      ");
+  cvy_text_add(g->to, "    }\n");
+  for (int i = 0; i < count; i++)
+    cvy_text_add(g->to, "    tree[%d][l] = FIRST_OF(s%d);\n", i, first + i);
   cvy_text_add(g->to, "  }\n");
-  write_results(g, false, "  ");
-  cvy_text_add(g->to, "}\n");
 }
 
-/* ---------------------------------------------------------------------------------------- launch
- */
+static void write_combine(const generator *g) {
+  cvy_text_add(g->to, "\nkernel __attribute__((reqd_work_group_size(64, 1, 1)))\nvoid combine");
+  write_memories(g, false, true);
+  cvy_text_add(g->to,
+               "  local float tree[3][%d];\n"
+               "  const uint item = get_local_id(0);\n"
+               "  const word kept = get_global_id(0) / get_local_size(0);\n",
+               CVY_REDUCE_LANES);
+  write_indices(g, g->kept, "kept", "  ");
+  write_nothing(g, "  ");
+  for (int c = 0; c < g->parts.components; c++)
+    cvy_text_add(g->to, "  const real n%d = s%d;\n", c, c);
+  for (int p = 0; p < g->parts.count; p++) {
+    write_lane_of_pieces(g, p);
+    write_tree(g, p, "piece_lanes");
+  }
+  cvy_text_add(g->to, "  if (item == 0) {\n");
+  write_results(g, false, "    ");
+  cvy_text_add(g->to, "  }\n}\n");
+}
+
+/* -------------------------------------------------------------------------------------- launch */
 
 static void size_launch(const generator *g, const int64_t *offsets, cvy_reduce_launch *out) {
   int64_t groups = g->order.kept * g->order.pieces, items;
@@ -300,7 +327,7 @@ static void size_launch(const generator *g, const int64_t *offsets, cvy_reduce_l
   items = has_lanes(g) ? groups * out->group : groups / out->width;
   out->items = (items + out->group - 1) / out->group * out->group;
   if (g->order.pieces == 1) return;
-  out->combined = g->order.kept;
+  out->combined = g->order.kept * CVY_REDUCE_COMBINE;
   out->partial = groups * g->parts.components;
 }
 

@@ -12,6 +12,8 @@
 #include "ocl/kernel_block.h"
 #include "program/reduce.h"
 
+enum { CVY_REDUCE_COMBINE = 64 };
+
 typedef struct cvy_reduce_launch {
   int32_t width;
   bool placed;

@@ -20,7 +20,7 @@ cvy_program_stream cvy_program_stream_of(uint64_t seed, uint64_t run, uint64_t n
   const uint32_t counter[4] = {(uint32_t)run, (uint32_t)(run >> 32), (uint32_t)node,
                                (uint32_t)(node >> 32)};
   const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-  cvy_program_stream stream;
+  cvy_program_stream stream = {{0}};
   cvy_philox(counter, key, stream.word);
   return stream;
 }

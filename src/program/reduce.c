@@ -68,14 +68,18 @@ int64_t cvy_reduce_length(const int64_t *extent, uint32_t axes) {
   return product(extent, axes);
 }
 
-static int32_t lanes_of(const int64_t *extent, uint32_t axes) {
-  int64_t length = cvy_reduce_length(extent, axes);
+/* The power of two at or above, at most 256. */
+static int32_t lanes_for(int64_t count) {
   int32_t lanes = 1;
+  while (lanes < CVY_REDUCE_LANES && lanes < count) lanes *= 2;
+  return lanes;
+}
+
+static int32_t lanes_of(const int64_t *extent, uint32_t axes) {
   int last = CVY_PROGRAM_AXES - 1;
   while (last >= 0 && extent[last] == 1) last--;
   if (last < 0 || !(axes >> last & 1)) return 1;
-  while (lanes < CVY_REDUCE_LANES && lanes < length) lanes *= 2;
-  return lanes;
+  return lanes_for(cvy_reduce_length(extent, axes));
 }
 
 static int64_t round_up(int64_t value, int64_t to) {
@@ -88,8 +92,9 @@ int64_t cvy_reduce_default_piece(const int64_t *extent, uint32_t axes, int64_t b
   int64_t groups = lanes > 1 ? kept : (kept + CVY_REDUCE_LANES - 1) / CVY_REDUCE_LANES;
   int64_t pieces = groups ? (busy + groups - 1) / groups : 1;
   if (pieces > 64) pieces = 64;
-  int64_t piece = round_up((length + pieces - 1) / pieces, step);
-  if (piece < step) piece = step;
+  int64_t piece = round_up((length + pieces - 1) / pieces, step),
+          least = lanes > 1 ? 2 * step : step;
+  if (piece < least) piece = least;
   return piece < CVY_REDUCE_LONGEST_PIECE ? piece : CVY_REDUCE_LONGEST_PIECE;
 }
 
@@ -100,6 +105,7 @@ cvy_reduce_order cvy_reduce_order_of(const cvy_reduce_problem *problem) {
                             .length = cvy_reduce_length(extent, problem->how.axes)};
   order.pieces = (int32_t)((order.length + problem->piece - 1) / problem->piece);
   if (order.pieces < 1) order.pieces = 1; /* an empty one */
+  order.piece_lanes = lanes_for(order.pieces);
   return order;
 }
 

@@ -9,9 +9,11 @@
  * The order, for each element of a result: the elements that it is made of are numbered as n c z h
  * w has them, and cut into pieces. In a piece, element i goes to lane i mod L. A lane takes its
  * elements one after the other, in groups of 8 for the variance. Then lane l takes up lane l + L/2,
- * for each l, then l + L/4, down to l + 1. At last the first piece takes up the second, the third
- * and so on. L is a power of two, at most 256, if the last axis longer than 1 is reduced; else 1:
- * neighbouring results are computed side by side. */
+ * for each l, then l + L/4, down to l + 1. L is a power of two, at most 256, if the last axis
+ * longer than 1 is reduced; else 1: neighbouring results are computed side by side. At last pieces
+ * are put together as elements of a piece are, in P lanes, where P is the power of two at or above
+ * their number, at most 256.
+ */
 #ifndef CVY_PROGRAM_REDUCE_H
 #define CVY_PROGRAM_REDUCE_H
 
@@ -83,7 +85,7 @@ int64_t cvy_reduce_default_piece(const int64_t *extent, uint32_t axes, int64_t b
 /* The numbers of the order. */
 typedef struct cvy_reduce_order {
   int32_t lanes;
-  int32_t pieces;
+  int32_t pieces, piece_lanes;
   int64_t kept, length;
 } cvy_reduce_order;
 cvy_reduce_order cvy_reduce_order_of(const cvy_reduce_problem *problem);

@@ -108,16 +108,23 @@ static void lane_of_piece(definition *d, int64_t kept, int64_t first, int64_t en
   }
 }
 
-static void piece(definition *d, int64_t kept, int64_t begin, int64_t end, part *parts) {
-  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS];
-  for (int l = 0; l < d->order.lanes; l++) lane_of_piece(d, kept, begin + l, end, lane[l]);
-  for (int half = d->order.lanes / 2; half; half /= 2) {
+/* The upper half of the lanes into the lower, until one is left. */
+static void join_lanes(definition *d, part (*lane)[CVY_PROGRAM_RESULTS], int lanes) {
+  for (int half = lanes / 2; half; half /= 2) {
     for (int l = 0; l < half; l++) {
       for (int p = 0; p < d->parts.count; p++)
         join(d, d->parts.part[p].kind, &lane[l][p], &lane[l + half][p]);
     }
   }
-  memcpy(parts, lane[0], sizeof lane[0]);
+}
+
+static void reduce_piece(definition *d, int64_t kept, int piece, part *out) {
+  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS];
+  int64_t begin = piece * d->problem->piece, end = begin + d->problem->piece;
+  if (end > d->order.length) end = d->order.length;
+  for (int l = 0; l < d->order.lanes; l++) lane_of_piece(d, kept, begin + l, end, lane[l]);
+  join_lanes(d, lane, d->order.lanes);
+  memcpy(out, lane[0], sizeof lane[0]);
 }
 
 static float result_of(definition *d, const part *p, int kind) {
@@ -129,17 +136,18 @@ static float result_of(definition *d, const part *p, int kind) {
 }
 
 static __attribute__((noinline)) void element(definition *d, int64_t kept, float *results) {
-  part total[CVY_PROGRAM_RESULTS], next[CVY_PROGRAM_RESULTS];
+  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS], next[CVY_PROGRAM_RESULTS];
   const cvy_reduction *how = &d->problem->how;
-  for (int s = 0; s < d->order.pieces; s++) {
-    int64_t begin = s * d->problem->piece, end = begin + d->problem->piece;
-    if (end > d->order.length) end = d->order.length;
-    piece(d, kept, begin, end, s ? next : total);
-    for (int p = 0; s && p < d->parts.count; p++)
+  for (int l = 0; l < d->order.piece_lanes; l++) set_nothing(d, lane[l]);
+  for (int piece = 0; piece < d->order.pieces; piece++) {
+    part *total = lane[piece % d->order.piece_lanes];
+    reduce_piece(d, kept, piece, piece < d->order.piece_lanes ? total : next);
+    for (int p = 0; piece >= d->order.piece_lanes && p < d->parts.count; p++)
       join(d, d->parts.part[p].kind, &total[p], &next[p]);
   }
+  join_lanes(d, lane, d->order.piece_lanes);
   for (int k = 0; k < how->results; k++)
-    results[k] = result_of(d, &total[d->parts.part_of[k]], how->result[k].kind);
+    results[k] = result_of(d, &lane[0][d->parts.part_of[k]], how->result[k].kind);
 }
 
 bool cvy_reduce_element(const cvy_reduce_problem *problem, const void *const *inputs, int64_t kept,
@@ -159,8 +167,10 @@ bool cvy_reduce_element(const cvy_reduce_problem *problem, const void *const *in
 int64_t cvy_reduce_terms(const cvy_reduce_problem *problem) {
   cvy_reduce_order order = cvy_reduce_order_of(problem);
   int64_t piece = order.length < problem->piece ? order.length : problem->piece;
-  int64_t terms = (piece + order.lanes - 1) / order.lanes + order.pieces;
+  int64_t terms = (piece + order.lanes - 1) / order.lanes;
+  terms += (order.pieces + order.piece_lanes - 1) / order.piece_lanes;
   for (int lanes = order.lanes; lanes > 1; lanes /= 2) terms++;
+  for (int lanes = order.piece_lanes; lanes > 1; lanes /= 2) terms++;
   return terms;
 }
 

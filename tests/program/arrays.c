@@ -13,6 +13,11 @@ void test_random_extents(test_random *random, int64_t most, int64_t *extent) {
       /* limits of random extents */
       {4, 6, 1, 9, 9},   {3, 4, 2, 3, 5}, {2, 3, 1, 4, 200}, {1, 1, 1, 1, 2000},
       {6, 300, 1, 1, 1}, {5, 5, 1, 1, 7}, {1, 9, 1, 16, 20}, {2, 2, 2, 2, 130}};
+  if (test_between(random, 0, 15) == 0) { /* more pieces than their lanes, over n alone */
+    const int64_t tall[CVY_PROGRAM_AXES] = {test_between(random, 2200, 2600), 1, 1, 1, 2};
+    memcpy(extent, tall, sizeof tall);
+    return;
+  }
   const int16_t *limit = shapes[test_between(random, 0, CVY_COUNT(shapes) - 1)];
   do {
     for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
@@ -75,8 +80,8 @@ void test_arrays_views(test_random *random, const cvy_program *program, bool ali
   problem->program = *program;
   do {
     test_random_extents(random, 3000, problem->extent);
-    if (aligned) problem->extent[4] = (problem->extent[4] + 3) / 4 * 4;
-  } while (cvy_program_count(problem->extent) > 3000);
+    if (aligned && problem->extent[0] < 2000) problem->extent[4] = (problem->extent[4] + 3) / 4 * 4;
+  } while (cvy_program_count(problem->extent) > 6000);
   if (cvy_program_uses_of(program).random) {
     problem->seed = test_next(random);
     problem->run = test_next(random);
@@ -119,6 +124,8 @@ void test_arrays_reduction(test_random *random, const cvy_program *program, bool
   reduction->of = out->problem;
   reduction->piece = cvy_reduce_default_piece(out->problem.extent, reduction->how.axes,
                                               test_between(random, 1, 4) * 100);
+  if (test_between(random, 0, 1)) /* as short as they can be */
+    reduction->piece = CVY_REDUCE_GROUP * cvy_reduce_order_of(reduction).lanes;
 }
 
 /* --------------------------------------------------------------------------------- its memory */

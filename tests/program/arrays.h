@@ -7,7 +7,7 @@
 #include "program/reduce.h"
 
 enum {
-  TEST_ARRAY_FLOATS = 1 << 15, /* of one operand's memory */
+  TEST_ARRAY_FLOATS = 1 << 16, /* of one operand's memory */
   TEST_ARRAY_EDGE = 16         /* elements in front of an operand and behind, that nobody touches */
 };
 
@@ -32,7 +32,8 @@ typedef struct test_arrays {
   int64_t elements, plain;
 } test_arrays;
 
-/* Extents whose product is at most `most`; odd ones, short rows, long rows, single elements. */
+/* Extents whose product is mostly at most `most`; odd ones, short rows, long rows, single elements,
+ * now and then a long n. */
 void test_random_extents(test_random *random, int64_t most, int64_t *extent);
 /* A random class, or strides: a slice of channels, permuted axes, every other position. */
 cvy_program_view test_random_view(test_random *random, cvy_program_type type,

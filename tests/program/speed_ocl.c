@@ -109,8 +109,8 @@ static void add_pass(const test_pass *pass, const kernel_launch *like) {
              pass->inputs + (launch.combined ? 1 : pass->results), launch.items, launch.group,
              like);
   if (launch.combined) {
-    add_launch(built, "combine", &launch.block, results - 1, pass->results + 1, launch.combined, 64,
-               like);
+    add_launch(built, "combine", &launch.block, results - 1, pass->results + 1, launch.combined,
+               CVY_REDUCE_COMBINE, like);
   }
 }
 

@@ -83,9 +83,14 @@ static void enqueue(const test_cl *cl, cl_kernel kernel, const launch *l, const 
   test_cl_check(clSetKernelArg(kernel, 0, size, block), "arguments");
   for (int i = 0; i < count; i++)
     test_cl_check(clSetKernelArg(kernel, (cl_uint)i + 1, sizeof(cl_mem), &memories[i]), "argument");
-  test_cl_check(clEnqueueNDRangeKernel(cl->queue, kernel, 1, NULL, &global, group ? &group : NULL,
-                                       0, NULL, NULL),
-                "clEnqueueNDRangeKernel");
+  /* In two launches, as long ones are cut. */
+  size_t unit = group ? group : 64, half = global / unit / 2 * unit, rest = global - half;
+  for (int part = half ? 0 : 1; part < 2; part++) {
+    test_cl_check(
+        clEnqueueNDRangeKernel(cl->queue, kernel, 1, part ? &half : NULL, part ? &rest : &half,
+                               group ? &group : NULL, 0, NULL, NULL),
+        "clEnqueueNDRangeKernel");
+  }
   clReleaseKernel(kernel);
 }
 
@@ -103,7 +108,7 @@ static void run(const test_cl *cl, const test_bundle *bundle, int number, const 
   enqueue(cl, kernel, l, memory, inputs + (l->combined ? 1 : results), l->items, l->group);
   if (l->combined) {
     enqueue(cl, test_bundle_kernel(bundle, "combine", number), l, result - 1, results + 1,
-            l->combined, 0);
+            l->combined, CVY_REDUCE_COMBINE);
   }
   for (int k = 0; k < results; k++) {
     test_cl_check(

@@ -33,9 +33,8 @@ typedef struct planner {
 /* -------------------------------------------------------------------------------- what is what */
 
 static bool is_number(const planner *p, int operand) {
-  if (operand >= CVY_OPERAND_CONSTANT) return true;
-  if (operand >= CVY_OPERAND_INPUT) return p->plan->form[operand - CVY_OPERAND_INPUT].single;
-  return p->draft[operand].number;
+  if (operand < CVY_OPERAND_INPUT) return p->draft[operand].number;
+  return operand >= CVY_OPERAND_CONSTANT || p->plan->form[operand - CVY_OPERAND_INPUT].single;
 }
 
 static void count_use(planner *p, int operand) {
@@ -153,8 +152,7 @@ static void find_patterns(planner *p) {
   }
 }
 
-/* ----------------------------------------------------------------------------------- vector
- * instructions */
+/* -------------------------------------------------------------------------- vector instructions */
 
 static uint8_t new_number(planner *p) {
   return (uint8_t)(CVY_SLOT_NUMBER + p->plan->numbers++);
@@ -295,8 +293,7 @@ static void give_registers(planner *p) {
   }
 }
 
-/* ----------------------------------------------------------------------------------------- the
- * plan */
+/* ------------------------------------------------------------------------------------- the plan */
 
 /* The loop compiled ahead for the program with these inputs, or -1. */
 static int find_fused(const cvy_program *program, const cvy_program_form *forms) {

@@ -9,7 +9,8 @@
 enum {
   LANES = CVY_REDUCE_LANES, /* of one result, or neighbouring results of a lane each */
   GROUP = CVY_REDUCE_GROUP,
-  VALUES = GROUP * LANES, /* of one of the program's results */
+  VALUES =
+      GROUP * LANES + 80, /* of one of the program's results; not at the same places of pages */
   SCRATCH = CVY_VALUES_SCRATCH + CVY_PROGRAM_RESULTS * VALUES + CVY_REDUCE_COMPONENTS * LANES
 };
 
@@ -54,7 +55,8 @@ static void set_nothing(const reduce_job *j, const thread_memory *b) {
   memset(b->state[0], 0, (size_t)j->parts.components * LANES * sizeof(float));
   for (int p = 0; p < j->parts.count; p++) {
     float *state = b->state[j->parts.part[p].first];
-    for (int l = 0; l < LANES; l++) state[l] = cvy_part_of_nothing(j->parts.part[p].kind);
+    float nothing = cvy_part_of_nothing(j->parts.part[p].kind);
+    for (int l = 0; nothing != 0.0f && l < LANES; l++) state[l] = nothing;
   }
 }
 
@@ -93,7 +95,8 @@ static void join_lanes(const reduce_job *j, const thread_memory *b) {
         state[i] = b->state[j->parts.part[p].first + i];
         other[i] = state[i] + half;
       }
-      j->call->simd->join[kind](state, other, half);
+      /* Whole vectors: what becomes of lanes from `half` on makes no difference any more. */
+      j->call->simd->join[kind](state, other, half < CVY_WIDEST ? CVY_WIDEST : half);
     }
   }
 }
@@ -147,19 +150,25 @@ static void run_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 /* ------------------------------------------------------------------------------------- together */
 
-static void join_pieces(const reduce_job *j) {
-  int64_t kept = j->order.kept;
-  for (int piece = 1; piece < j->order.pieces; piece++) {
-    for (int p = 0; p < j->parts.count; p++) {
-      int kind = j->parts.part[p].kind, first = j->parts.part[p].first;
-      float *state[3], *other[3];
-      for (int i = 0; i < cvy_part_components(kind); i++) {
-        state[i] = j->partial + (first + i) * kept;
-        other[i] = state[i] + (int64_t)piece * j->parts.components * kept;
-      }
-      j->call->simd->join[kind](state, other, kept);
+/* Piece `other` into piece `into`, for all results. */
+static void join_two(const reduce_job *j, int64_t into, int64_t other) {
+  int64_t kept = j->order.kept, size = j->parts.components * kept;
+  for (int p = 0; p < j->parts.count; p++) {
+    int kind = j->parts.part[p].kind;
+    float *state[3], *more[3];
+    for (int i = 0; i < cvy_part_components(kind); i++) {
+      state[i] = j->partial + into * size + (j->parts.part[p].first + i) * kept;
+      more[i] = state[i] + (other - into) * size;
     }
+    j->call->simd->join[kind](state, more, kept);
   }
+}
+
+static void join_pieces(const reduce_job *j) {
+  int32_t lanes = j->order.piece_lanes, pieces = j->order.pieces;
+  for (int32_t piece = lanes; piece < pieces; piece++) join_two(j, piece % lanes, piece);
+  for (int32_t half = lanes / 2; half; half /= 2)
+    for (int32_t l = 0; l < half && l + half < pieces; l++) join_two(j, l, l + half);
 }
 
 static void write_result(const reduce_job *j, const cvy_program_nest *nest, int result) {

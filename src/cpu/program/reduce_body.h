@@ -14,13 +14,20 @@ ALWAYS void store_lanes(float *to, real value, int64_t left) {
     store(to, value);
 }
 
+/* One vector of lanes; where rows and what is left are constants, the loop over rows is none. */
+ALWAYS void vector_of_one(float *state, const float *values, int64_t pitch, int rows, int64_t left,
+                          two_operands *f) {
+  real all = load_lanes(state, left);
+  for (int r = 0; r < rows; r++) all = f(all, load_lanes(values + r * pitch, left));
+  store_lanes(state, all, left);
+}
+
 ALWAYS void rows_of_one(float *const *state, const float *values, int64_t pitch, int rows,
                         int64_t count, two_operands *f) {
-  for (int64_t i = 0; i < count; i += WIDTH) {
-    real all = load_lanes(state[0] + i, count - i);
-    for (int r = 0; r < rows; r++) all = f(all, load_lanes(values + r * pitch + i, count - i));
-    store_lanes(state[0] + i, all, count - i);
-  }
+  int64_t i = 0;
+  for (; rows == CVY_REDUCE_GROUP && i + WIDTH <= count; i += WIDTH)
+    vector_of_one(state[0] + i, values + i, pitch, CVY_REDUCE_GROUP, WIDTH, f);
+  for (; i < count; i += WIDTH) vector_of_one(state[0] + i, values + i, pitch, rows, count - i, f);
 }
 
 static void rows_sum(float *const *state, const float *values, int64_t pitch, int rows,
@@ -38,21 +45,27 @@ static void rows_min(float *const *state, const float *values, int64_t pitch, in
   rows_of_one(state, values, pitch, rows, count, program_min);
 }
 
+ALWAYS void vector_of_moments(float *const *state, int64_t at, const float *values, int64_t pitch,
+                              int rows, int64_t left) {
+  real value[CVY_REDUCE_GROUP], lanes[3];
+  value[0] = load_lanes(values + at, left);
+  for (int r = 1; r < rows; r++) value[r] = load_lanes(values + at + r * pitch, left);
+  real sum = value[0];
+  for (int r = 1; r < rows; r++) sum = sum + value[r];
+  real group = reduce_group_mean(sum, rows);
+  real squares = reduce_square(value[0], group);
+  for (int r = 1; r < rows; r++) squares = squares + reduce_square(value[r], group);
+  for (int k = 0; k < 3; k++) lanes[k] = load_lanes(state[k] + at, left);
+  reduce_join_moments(&lanes[0], &lanes[1], &lanes[2], number((float)rows), group, squares);
+  for (int k = 0; k < 3; k++) store_lanes(state[k] + at, lanes[k], left);
+}
+
 static void rows_moments(float *const *state, const float *values, int64_t pitch, int rows,
                          int64_t count) {
-  for (int64_t i = 0; i < count; i += WIDTH) {
-    int64_t left = count - i;
-    real sum = load_lanes(values + i, left);
-    for (int r = 1; r < rows; r++) sum = sum + load_lanes(values + r * pitch + i, left);
-    real group = reduce_group_mean(sum, rows);
-    real squares = reduce_square(load_lanes(values + i, left), group);
-    for (int r = 1; r < rows; r++)
-      squares = squares + reduce_square(load_lanes(values + r * pitch + i, left), group);
-    real lanes[3] = {load_lanes(state[0] + i, left), load_lanes(state[1] + i, left),
-                     load_lanes(state[2] + i, left)};
-    reduce_join_moments(&lanes[0], &lanes[1], &lanes[2], number((float)rows), group, squares);
-    for (int k = 0; k < 3; k++) store_lanes(state[k] + i, lanes[k], left);
-  }
+  int64_t i = 0;
+  for (; rows == CVY_REDUCE_GROUP && i + WIDTH <= count; i += WIDTH)
+    vector_of_moments(state, i, values, pitch, CVY_REDUCE_GROUP, WIDTH);
+  for (; i < count; i += WIDTH) vector_of_moments(state, i, values, pitch, rows, count - i);
 }
 
 ALWAYS void join_of_one(float *const *state, float *const *other, int64_t count, two_operands *f) {

@@ -42,8 +42,7 @@ static void set_numbers(runner *r) {
   }
 }
 
-/* ----------------------------------------------------------------------------------- vector
- * instructions */
+/* -------------------------------------------------------------------------- vector instructions */
 
 /* How far the next vector of a slot is. */
 static int64_t advance_of(const cvy_program_plan *plan, int slot) {

@@ -43,7 +43,8 @@ static void random_words(const cvy_program_stream *stream, int call, uint64_t qu
   bits c[4] = {pattern(0), pattern(0), pattern(stream->word[2]),
                pattern(stream->word[3] + (uint32_t)call)};
   bits key[2] = {pattern(stream->word[0]), pattern(stream->word[1])};
-  memcpy(c, counter, sizeof counter);
+  memcpy(&c[0], counter[0], sizeof counter[0]);
+  memcpy(&c[1], counter[1], sizeof counter[1]);
   for (int round = 0; round < 10; round++) {
     bits p_high, p_low, q_high, q_low;
     multiply_halves(c[0], pattern(0xd2511f53u), &p_high, &p_low);
