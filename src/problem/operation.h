@@ -24,7 +24,7 @@ enum {
 /* What the images of a batch are to one another. */
 typedef enum cvy_batch {
   CVY_BATCH_INDEPENDENT, /* each has its part of every output */
-  CVY_BATCH_SUMMED,      /* output 0 is a sum over them, and there is no other */
+  CVY_BATCH_SUMMED,      /* every output is a sum over them */
   CVY_BATCH_COUPLED      /* one's result depends on the others: never computed in pieces */
 } cvy_batch;
 
@@ -32,7 +32,6 @@ typedef struct cvy_operation {
   const char *name; /* a word, as in texts: "forward", "backward_data" */
   const char *input_names[CVY_MAX_INPUTS], *output_names[CVY_MAX_OUTPUTS];
   size_t size; /* bytes of a cvy_problem that count, a multiple of 8 */
-  cvy_batch batch;
 
   /* Which arrays a problem is given, all of them there, and which it makes. What is added to is not
    * counted. `outputs` NULL: one. */
@@ -45,8 +44,9 @@ typedef struct cvy_operation {
    * `accumulate` have been checked. All later functions rely on it. */
   bool (*legal)(const cvy_problem *problem);
 
-  /* Images of the batch, and the same problem with another number of them. Both NULL where there is
-   * no batch: CVY_BATCH_COUPLED. */
+  /* What the images of the batch are to one another, how many they are, and the same problem with
+   * another number of them. A problem without a batch is one image, CVY_BATCH_COUPLED. */
+  cvy_batch (*batch)(const cvy_problem *problem);
   int64_t (*images)(const cvy_problem *problem);
   void (*set_images)(cvy_problem *problem, int64_t images);
 
@@ -124,8 +124,7 @@ static inline int32_t cvy_problem_outputs(const cvy_problem *problem) {
 }
 /* Whether there is no image in its batch. */
 static inline bool cvy_problem_empty(const cvy_problem *problem) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  return row->images && row->images(problem) == 0;
+  return cvy_operation_of(problem)->images(problem) == 0;
 }
 
 #endif

@@ -1,6 +1,7 @@
-/* The row, the CPU engine's algorithm, and the two tables. */
+/* Their rows, the CPU engine's algorithms, and the two tables. */
 #include "core/centre.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,11 @@ static cvy_array array(const cvy_problem *problem, int32_t i) {
 
 static bool legal(const cvy_problem *p) {
   return p->conv.n >= 0 && p->conv.n < 1000 && p->conv.c > 0 && p->conv.c < 1000;
+}
+
+static cvy_batch coupled(const cvy_problem *problem) {
+  (void)problem;
+  return CVY_BATCH_COUPLED;
 }
 
 static int64_t images(const cvy_problem *problem) {
@@ -92,12 +98,12 @@ static const cvy_operation centre = {
     .input_names = {"x", "a"},
     .output_names = {"y", "top"},
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_conv_problem),
-    .batch = CVY_BATCH_COUPLED,
     .inputs = two,
     .outputs = two,
     .input = array,
     .output = array,
     .legal = legal,
+    .batch = coupled,
     .images = images,
     .set_images = set_images,
     .element = element,
@@ -108,20 +114,102 @@ static const cvy_operation centre = {
     .shape_class = shape_class,
 };
 
+/* ---------------------------------------------------------------------------------- SQUARE */
+
+cvy_problem square_problem(int64_t n, int64_t c) {
+  return (cvy_problem){.operation = SQUARE, .conv.n = n, .conv.c = c};
+}
+
+static cvy_array map(const cvy_problem *problem, int32_t i) {
+  (void)i;
+  return maps(problem);
+}
+
+static cvy_batch independent(const cvy_problem *problem) {
+  (void)problem;
+  return CVY_BATCH_INDEPENDENT;
+}
+
+void square_expected(const cvy_problem *p, const float *x, const float *a, float *square,
+                     float *less) {
+  for (int64_t i = 0; i < p->conv.n * p->conv.c; i++) {
+    square[i] = x[i] * x[i] + a[i % p->conv.c];
+    less[i] = square[i] - x[i];
+  }
+}
+
+/* In float64, where the engine's own results are rounded. */
+static cvy_element square_element(const cvy_problem *p, const cvy_values *from, int32_t output,
+                                  int64_t index) {
+  double x = (double)from->in[0][index], a = (double)from->in[1][index % p->conv.c];
+  double square = x * x + a;
+  return (cvy_element){output == 0 ? square : square - x, x * x + fabs(a) + fabs(x)};
+}
+
+static int64_t three(const cvy_problem *problem) {
+  (void)problem;
+  return 3;
+}
+
+static double bound(const cvy_problem *problem, double magnitude) {
+  (void)problem;
+  return 4.0 * 0x1p-24 * magnitude;
+}
+
+static void print_square(const cvy_problem *p, char *text, size_t size) {
+  cvy_text out = cvy_text_in(text, size);
+  cvy_text_add(&out, "n%lldc%lld square", (long long)p->conv.n, (long long)p->conv.c);
+}
+
+static void square_class(const cvy_problem *p, cvy_text *text) {
+  cvy_text_add(text, "square_c%lld", (long long)p->conv.c);
+}
+
+static const cvy_operation square = {
+    .name = "square",
+    .input_names = {"x", "a"},
+    .output_names = {"square", "less"},
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_conv_problem),
+    .inputs = two,
+    .outputs = two,
+    .input = array,
+    .output = map,
+    .legal = legal,
+    .batch = independent,
+    .images = images,
+    .set_images = set_images,
+    .element = square_element,
+    .terms = three,
+    .bound = bound,
+    .flops = flops,
+    .print = print_square,
+    .shape_class = square_class,
+};
+
+/* ---------------------------------------------------------------------------------- tables */
+
 const cvy_operation *const cvy_operations[] = {
     [CVY_CONV_FORWARD] = &cvy_conv_forward,
     [CVY_CONV_BACKWARD_DATA] = &cvy_conv_backward_data,
     [CVY_CONV_BACKWARD_WEIGHTS] = &cvy_conv_backward_weights,
     [CVY_CONV_BACKWARD_BIAS] = &cvy_conv_backward_bias,
     [CENTRE] = &centre,
+    [SQUARE] = &square,
 };
 const int32_t cvy_operation_count = CVY_COUNT(cvy_operations);
 
-static void run(const cvy_cpu_call *call) {
+static void run_centre(const cvy_cpu_call *call) {
   centre_expected(call->problem, call->in[0], call->in[1], call->out[0], call->out[1]);
 }
 
-static const cvy_cpu_row row = {{.name = "cpu.centre", .operations = CVY_OPERATION_BIT(CENTRE)},
-                                run};
+static void run_square(const cvy_cpu_call *call) {
+  square_expected(call->problem, call->in[0], call->in[1], call->out[0], call->out[1]);
+}
 
-const cvy_algorithm *const cvy_cpu_algorithms[] = {&row.algorithm, &cvy_cpu_direct.algorithm, NULL};
+static const cvy_cpu_row centre_row = {
+    {.name = "cpu.centre", .operations = CVY_OPERATION_BIT(CENTRE)}, run_centre};
+static const cvy_cpu_row square_row = {
+    {.name = "cpu.square", .operations = CVY_OPERATION_BIT(SQUARE)}, run_square};
+
+const cvy_algorithm *const cvy_cpu_algorithms[] = {&centre_row.algorithm, &square_row.algorithm,
+                                                   &cvy_cpu_direct.algorithm, NULL};

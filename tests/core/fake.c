@@ -167,6 +167,7 @@ static void falsify(const cvy_problem *problem, int32_t output, float *out) {
   for (int64_t i = 0; i < count; i++) {
     if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
     if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
+    if (fake.lie == FAKE_ROUNDED) out[i] = nextafterf(out[i], INFINITY);
     if (fake.lie == FAKE_NAN) out[i] = NAN;
   }
 }

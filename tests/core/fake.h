@@ -9,7 +9,15 @@
 
 #include "backend.h"
 
-typedef enum fake_lie { FAKE_HONEST, FAKE_WRONG, FAKE_ZERO, FAKE_NAN, FAKE_UNWRITTEN } fake_lie;
+/* FAKE_ROUNDED is no lie: results are rounded the other way. */
+typedef enum fake_lie {
+  FAKE_HONEST,
+  FAKE_WRONG,
+  FAKE_ZERO,
+  FAKE_NAN,
+  FAKE_UNWRITTEN,
+  FAKE_ROUNDED
+} fake_lie;
 
 enum { FAKE_COPIES = 32 }; /* that it fetches at once, at most */
 

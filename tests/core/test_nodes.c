@@ -233,6 +233,31 @@ static void test_lies(void **state) {
   }
 }
 
+/* Without magnitudes by the CPU engine, what has not its bits is judged by the definition: right
+ * where only the rounding is another, wrong where more is. */
+static void test_judged_by_definition(void **state) {
+  (void)state;
+  float square[COUNT], less[COUNT], got[COUNT];
+  cvy_problem problem = square_problem(N, C);
+  square_expected(&problem, x_values, a_values, square, less);
+  for (int lies = 0; lies < 2; lies++) {
+    for (int ulps = 0; ulps < 2; ulps++) {
+      convoy_context *context = open_counted("fake", CONVOY_VERIFY_ALL);
+      tensors t = {tensor_of(context, x_shape, x_values), tensor_of(context, a_shape, a_values),
+                   tensor_of(context, x_shape, NULL), tensor_of(context, x_shape, NULL)};
+      fake.lie = lies ? FAKE_WRONG : ulps ? FAKE_ROUNDED : FAKE_HONEST;
+      fake.lie_element = 7;
+      fake.lie_output = 1;
+      assert_int_equal(operate(context, &problem, &t, NULL), CONVOY_OK);
+      assert_int_equal(convoy_tensor_read(t.top, got, COUNT), CONVOY_OK);
+      assert_int_equal(health_of(context).wrong_results, lies);
+      for (int i = 0; i < COUNT; i++) assert_true(fabsf(got[i] - less[i]) <= 1e-5f);
+      assert_int_equal(memcmp(got, less, sizeof got) != 0, !lies && ulps);
+      close_all(context, &t);
+    }
+  }
+}
+
 /* A first use is proven by all results, not by the first one alone: else the second operation, of a
  * class of its own, would pass with a few samples. */
 static void test_first_use_needs_all_results(void **state) {
@@ -280,6 +305,36 @@ static void test_never_in_pieces(void **state) {
     bool fits = capacity == most;
     assert_string_equal(run.device, fits ? "fake:1" : "cpu");
     assert_int_equal(run.first_fault, fits ? CONVOY_OK : CONVOY_ERR_MEMORY);
+    close_all(context, &t);
+  }
+}
+
+static int64_t most_images;
+
+static void note_images(const cvy_job *job) {
+  if (job->problem.conv.n > most_images) most_images = job->problem.conv.n;
+}
+
+/* Images that do not depend on one another: pieces of both results lie side by side. */
+static void test_pieces(void **state) {
+  (void)state;
+  float square[COUNT], less[COUNT];
+  cvy_problem problem = square_problem(N, C);
+  square_expected(&problem, x_values, a_values, square, less);
+  for (int pieces = 1; pieces <= 3; pieces++) {
+    int64_t images = (N + pieces - 1) / pieces;
+    convoy_context *context = open_counted("fake", CONVOY_VERIFY_OFF);
+    tensors t = {tensor_of(context, x_shape, x_values), tensor_of(context, a_shape, a_values),
+                 tensor_of(context, x_shape, NULL), tensor_of(context, x_shape, NULL)};
+    convoy_run run = CONVOY_RUN_INIT;
+    fake.capacity = (3 * images + 1) * C * (int64_t)sizeof(float);
+    fake.on_run = note_images;
+    most_images = 0;
+    assert_int_equal(operate(context, &problem, &t, &run), CONVOY_OK);
+    check_tensor(t.y, square);
+    check_tensor(t.top, less);
+    assert_string_equal(run.device, "fake:1");
+    assert_in_range(most_images, 1, images);
     close_all(context, &t);
   }
 }
@@ -353,8 +408,10 @@ int main(void) {
       cmocka_unit_test(test_every_command_fails),
       cmocka_unit_test(test_chain),
       cmocka_unit_test(test_lies),
+      cmocka_unit_test(test_judged_by_definition),
       cmocka_unit_test(test_first_use_needs_all_results),
       cmocka_unit_test(test_never_in_pieces),
+      cmocka_unit_test(test_pieces),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_no_images),
       cmocka_unit_test(test_nan_watch),

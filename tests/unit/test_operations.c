@@ -18,8 +18,7 @@ static void every_row_is_whole(void **state) {
     assert_int_equal(row->size % 8, 0);
     assert_true(row->inputs && row->input && row->output && row->legal && row->element);
     assert_true(row->terms && row->flops && row->print && row->shape_class);
-    assert_int_equal(row->images == NULL, row->set_images == NULL);
-    assert_true(row->images || row->batch == CVY_BATCH_COUPLED);
+    assert_true(row->batch && row->images && row->set_images);
     assert_true(row->bound || !row->absolute);
   }
 }
@@ -35,9 +34,9 @@ static void check_problem(const cvy_problem *problem) {
   assert_in_range(outputs, 1, CVY_MAX_OUTPUTS);
   for (int32_t i = 0; i < reads; i++) assert_non_null(cvy_problem_input_name(problem, i));
   for (int32_t i = 0; i < outputs; i++) assert_non_null(cvy_problem_output_name(problem, i));
-  for (int32_t i = 0; i < outputs && row->images; i++) {
+  for (int32_t i = 0; i < outputs; i++) {
     cvy_array array = cvy_problem_output(problem, i);
-    if (row->batch == CVY_BATCH_INDEPENDENT) assert_true(array.per_image);
+    if (row->batch(problem) == CVY_BATCH_INDEPENDENT) assert_true(array.per_image);
     if (array.per_image) assert_int_equal(array.extent[0], row->images(problem));
   }
   cvy_class_example(problem, text, sizeof text);
@@ -72,7 +71,7 @@ static void check_part(const cvy_problem *problem) {
   row->set_images(&part, 0);
   assert_true(cvy_problem_empty(&part));
   assert_int_equal(cvy_problem_zeroes(&part, 0),
-                   row->batch == CVY_BATCH_SUMMED && !problem->accumulate);
+                   row->batch(problem) == CVY_BATCH_SUMMED && !problem->accumulate);
 }
 
 /* Rows say of arrays what the family's own counts say. */

@@ -28,8 +28,11 @@ static void evict(convoy_context *context) {
 }
 
 static int64_t images_of(const cvy_problem *problem) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  return row->images ? row->images(problem) : 1;
+  return cvy_operation_of(problem)->images(problem);
+}
+
+static cvy_batch batch_of(const cvy_problem *problem) {
+  return cvy_operation_of(problem)->batch(problem);
 }
 
 /* The images' part of what the node reads, with a reference; NULL: no memory. */
@@ -138,7 +141,7 @@ static void copy_results(const cvy_node *node, const piece *p, float *const valu
 
 static convoy_status run_pieces(convoy_context *context, const cvy_node *node, effort how,
                                 float *const values[]) {
-  bool sums = cvy_operation_of(&node->problem)->batch == CVY_BATCH_SUMMED;
+  bool sums = batch_of(&node->problem) == CVY_BATCH_SUMMED;
   int64_t n = images_of(&node->problem), each = (n + how.pieces - 1) / how.pieces;
   cvy_store *sum = NULL;
   convoy_status status = CONVOY_OK;
@@ -154,9 +157,15 @@ static convoy_status run_pieces(convoy_context *context, const cvy_node *node, e
   return status;
 }
 
+/* Sums go on from the piece before only in output 0. */
+static bool has_pieces(const cvy_problem *problem) {
+  if (batch_of(problem) == CVY_BATCH_SUMMED) return cvy_problem_outputs(problem) == 1;
+  return batch_of(problem) == CVY_BATCH_INDEPENDENT;
+}
+
 static int64_t most_pieces(const cvy_problem *problem) {
   int64_t images = images_of(problem);
-  if (cvy_operation_of(problem)->batch == CVY_BATCH_COUPLED) return 1;
+  if (!has_pieces(problem)) return 1;
   return images < MOST_PIECES ? images : MOST_PIECES;
 }
 
@@ -164,13 +173,13 @@ static convoy_status refuse_pieces(const cvy_problem *problem) {
   char text[CONVOY_PROBLEM_TEXT];
   cvy_problem_text(problem, text, sizeof(text));
   return cvy_fail(CONVOY_ERR_MEMORY,
-                  "%s is not carried out in pieces: its images depend on one another", text);
+                  "%s cannot be carried out in pieces: its results depend on all images at once",
+                  text);
 }
 
 /* Ever less memory, until the status is another. */
 static convoy_status try_harder(convoy_context *context, const cvy_node *node, effort *how,
                                 float *const values[]) {
-  bool coupled = cvy_operation_of(&node->problem)->batch == CVY_BATCH_COUPLED;
   convoy_status status = CONVOY_ERR_MEMORY;
   *how = (effort){1, false};
   while (status == CONVOY_ERR_MEMORY && cvy_device_ready(context)) {
@@ -180,7 +189,7 @@ static convoy_status try_harder(convoy_context *context, const cvy_node *node, e
     if (how->least_workspace) how->pieces *= 2;
     how->least_workspace = true;
     if (how->pieces <= most_pieces(&node->problem)) continue;
-    return coupled ? refuse_pieces(&node->problem) : status;
+    return has_pieces(&node->problem) ? status : refuse_pieces(&node->problem);
   }
   return status;
 }

@@ -31,7 +31,7 @@
 
 enum { ELEMENTS = 4, SELDOMEST = 16, FEWEST = 48 };
 #define WHOLE_FLOPS 2e8
-#define DEFINITION_TERMS 1e7
+#define DEFINITION_TERMS 1e7 /* also of a whole result that only the definition can judge */
 #define BUDGET \
   0.005 /* below the 1 % promised: the rate follows with delay, and looking costs too */
 #define LOOK_BACK 2.0 /* seconds after which older time counts half */
@@ -130,10 +130,16 @@ static bool is_sampled(const cvy_store *store) {
 
 /* ----------------------------------------------------------------------------------- planning */
 
+/* Where the CPU engine's result says enough, a whole one costs what the engine takes. */
+static double whole_flops(const cvy_problem *problem) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  return row->absolute || !row->bound ? WHOLE_FLOPS : DEFINITION_TERMS;
+}
+
 static void plan_first_use(const cvy_store *store, int64_t count, cvy_verification_plan *out) {
   const cvy_problem *problem = &store->history->problem;
   double terms = DEFINITION_TERMS / (double)cvy_problem_terms(problem);
-  out->whole = cvy_problem_flops(problem) <= WHOLE_FLOPS;
+  out->whole = cvy_problem_flops(problem) <= whole_flops(problem);
   if (out->whole) return;
   cvy_sample_corners(problem, store->output, &out->samples);
   int32_t more = terms > CVY_MOST_SAMPLES ? CVY_MOST_SAMPLES : (int32_t)terms;

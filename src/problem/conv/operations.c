@@ -95,6 +95,11 @@ static bool legal(const cvy_problem *problem) {
 
 /* ------------------------------------------------------------------------------------ batch */
 
+static cvy_batch batch(const cvy_problem *problem) {
+  cvy_conv_array out = cvy_conv_out(problem);
+  return out == CVY_X || out == CVY_Y ? CVY_BATCH_INDEPENDENT : CVY_BATCH_SUMMED;
+}
+
 static int64_t images(const cvy_problem *problem) {
   return problem->conv.n;
 }
@@ -158,11 +163,11 @@ const cvy_operation cvy_conv_forward = {
     .input_names = {"x", "w", "bias"},
     .output_names = {"y"},
     .size = SIZE,
-    .batch = CVY_BATCH_INDEPENDENT,
     .inputs = with_bias,
     .input = input,
     .output = output,
     .legal = legal,
+    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = cvy_conv_element,
@@ -185,11 +190,11 @@ const cvy_operation cvy_conv_backward_data = {
     .input_names = {"dy", "w", "bias"},
     .output_names = {"dx"},
     .size = SIZE,
-    .batch = CVY_BATCH_INDEPENDENT,
     .inputs = with_bias,
     .input = input,
     .output = output,
     .legal = legal,
+    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = cvy_conv_element,
@@ -211,11 +216,11 @@ const cvy_operation cvy_conv_backward_weights = {
     .input_names = {"x", "dy"},
     .output_names = {"dw"},
     .size = SIZE,
-    .batch = CVY_BATCH_SUMMED,
     .inputs = two,
     .input = input,
     .output = output,
     .legal = legal,
+    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = cvy_conv_element,
@@ -238,11 +243,11 @@ const cvy_operation cvy_conv_backward_bias = {
     .input_names = {"dy"},
     .output_names = {"db"},
     .size = SIZE,
-    .batch = CVY_BATCH_SUMMED,
     .inputs = one,
     .input = input,
     .output = output,
     .legal = legal,
+    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = cvy_conv_element,
