@@ -1,7 +1,7 @@
-/* Whether a driver compiles in parallel: the same number of programs one after the other, by
- * threads of one process in one context, and by processes. The programs are Convoy's matrix
- * product, made distinct. Empty or disable the driver's own cache first: CUDA_CACHE_DISABLE=1,
- * POCL_KERNEL_CACHE=0. Usage: compilers [PART OF A DEVICE'S NAME] */
+/* Whether a driver compiles in parallel: the same number of programs one after the other, by threads of one
+ * process in one context, and by processes. The programs are Convoy's matrix product, made distinct. Empty or
+ * disable the driver's own cache first: CUDA_CACHE_DISABLE=1, POCL_KERNEL_CACHE=0.
+ * Usage: compilers [PART OF A DEVICE'S NAME] */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,8 +56,7 @@ static double in_one_process(const char *part, int first, int threads) {
   return seconds;
 }
 
-/* The driver is opened in the children alone, which is part of the time: it does not survive
- * fork(). */
+/* The driver is opened in the children alone, which is part of the time: it does not survive fork(). */
 static double in_processes(const char *part, int first, int processes, int threads) {
   const double start = now();
   for (int i = 0; i < processes; i++) {

@@ -1,8 +1,8 @@
-/* What a trainer waits for in its first step: every layer of a table forward, then backward in
- * reverse, once each, in a process that has nothing compiled yet. With an empty CONVOY_CACHE_DIR it
- * is cold, with what an earlier run left there warm. Drivers have caches of their own: NVIDIA's is
- * emptied with CUDA_CACHE_PATH=(an empty folder). Usage: first_step DEVICE TABLE [host | prepared]
- * (host: every call on host memory; prepared: after convoy_prepare for all) */
+/* What a trainer waits for in its first step: every layer of a table forward, then backward in reverse,
+ * once each, in a process that has nothing compiled yet. With an empty CONVOY_CACHE_DIR it is cold, with what
+ * an earlier run left there warm. Drivers have caches of their own: NVIDIA's is emptied with
+ * CUDA_CACHE_PATH=(an empty folder). Usage: first_step DEVICE TABLE [host | prepared] (host: every call on host
+ * memory; prepared: after convoy_prepare for all) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

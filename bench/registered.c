@@ -1,5 +1,5 @@
-/* What the bus gives: copies between a device and host memory, ordinary and registered. `convoy
- * overhead` shows what of it Convoy's calls reach. Usage: registered [PART OF A DEVICE'S NAME] */
+/* What the bus gives: copies between a device and host memory, ordinary and registered. `convoy overhead` shows
+ * what of it Convoy's calls reach. Usage: registered [PART OF A DEVICE'S NAME] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* The first object of a JSON file, which says where its figures come from, and the sums at its end.
- */
+/* The first object of a JSON file, which says where its figures come from, and the sums at its end. */
 #include <stdlib.h>
 #include <time.h>
 

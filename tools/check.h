@@ -32,8 +32,8 @@ typedef struct verdict {
 /* bound = factor (terms + 2) 2^-24 magnitude; factor 0 wants equal values. */
 verdict reference_compare(const reference *values, const float *out, int64_t out_count,
                           double factor);
-/* With the bound that the header promises of the plan's row: factor 4, and more where the plan has
- * an error_growth. False: out of memory. */
+/* With the bound that the header promises of the plan's row: factor 4, and more where the plan has an
+ * error_growth. False: out of memory. */
 bool reference_compare_promised(const problem *about, const operands *data, const reference *values,
                                 const convoy_plan *plan, verdict *result);
 bool verdict_good(const verdict *result);

@@ -21,8 +21,7 @@ typedef struct layer_table {
 
 /* Reads columns name,count,N,C,H,W,K,R,S,stride_h,stride_w,pad_h,pad_w,dil_h,dil_w,groups, in any
  * order, all of them required; blank lines and lines that begin with '#' are skipped. False with a
- * sentence that has the line's number in `why` if the file is not such a table; *out is then empty.
- */
+ * sentence that has the line's number in `why` if the file is not such a table; *out is then empty. */
 bool csv_read(FILE *from, const char *path, layer_table *out, char *why, size_t why_size);
 void csv_free(layer_table *table);
 

@@ -1,5 +1,5 @@
-/* Ctrl-C and SIGTERM: the first ends what is at hand, so that what there is can still be told; a
- * second one ends the program at once. */
+/* Ctrl-C and SIGTERM: the first ends what is at hand, so that what there is can still be told; a second
+ * one ends the program at once. */
 #ifndef INTERRUPT_H
 #define INTERRUPT_H
 

@@ -38,8 +38,8 @@ static int64_t batch_for(double seconds, double min_time) {
   return wanted < (double)BATCH_MOST ? (int64_t)wanted : BATCH_MOST;
 }
 
-/* Grows the batch until a sample is long enough, and the next one too: a single one may be long by
- * chance, when one of its results was verified. That next one counts. */
+/* Grows the batch until a sample is long enough, and the next one too: a single one may be long by chance,
+ * when one of its results was verified. That next one counts. */
 static convoy_status find_batch(operation *run, const subject *what, double min_time,
                                 int64_t *batch, double *seconds) {
   bool was_long = !(min_time > 0.0);

@@ -17,8 +17,8 @@ typedef enum option_kind {
   OPTION_KINDS
 } option_kind;
 
-/* Copies of the words given, so that argv stays as it was typed. Zero is empty. A copy of the
- * struct points into the text of the original. */
+/* Copies of the words given, so that argv stays as it was typed. Zero is empty. A copy of the struct
+ * points into the text of the original. */
 typedef struct words {
   int count;
   size_t used;

@@ -1,5 +1,5 @@
-/* `convoy overhead`: what the safety net costs on a device. Everything is measured twice, with the
- * driver in a process of its own and with the driver in this one, turn about. */
+/* `convoy overhead`: what the safety net costs on a device. Everything is measured twice, with the driver in
+ * a process of its own and with the driver in this one, turn about. */
 #ifndef OVERHEAD_H
 #define OVERHEAD_H
 
@@ -29,16 +29,14 @@ typedef struct overhead_part {
   tensors resident[SIDES];
 } overhead_part;
 
-/* A training step of a table's convolutions: three directions of every layer, each `count` times.
- */
+/* A training step of a table's convolutions: three directions of every layer, each `count` times. */
 typedef struct overhead_step {
   const sides *on;
   int parts;
   overhead_part *part;
 } overhead_step;
 
-/* Makes the step, and runs it once in each way, so that programs are built and first uses are past.
- */
+/* Makes the step, and runs it once in each way, so that programs are built and first uses are past. */
 convoy_status overhead_step_make(const sides *on, const layer_table *table, overhead_step *out);
 void overhead_step_free(overhead_step *step);
 
@@ -60,8 +58,8 @@ typedef struct overhead_calls {
 /* Of a problem that takes the device no time worth mentioning. */
 convoy_status overhead_measure_calls(const sides *on, overhead_calls out[SIDES]);
 
-/* Bytes per second: calls from and to ordinary memory; a call from memory of convoy_host_alloc, and
- * a tensor read into such. */
+/* Bytes per second: calls from and to ordinary memory; a call from memory of convoy_host_alloc, and a
+ * tensor read into such. */
 typedef struct overhead_transfers {
   double up, down, up_shared, down_shared;
 } overhead_transfers;

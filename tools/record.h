@@ -32,15 +32,15 @@ bool record_ok(const record *line);
 void record_write(FILE *to, const record *line);
 /* False for a line of text that is not a record. */
 bool record_read(const char *text, record *out);
-/* What a line says of its file's state: `why` gets the reason that it is not complete, "" if it is.
- * False for a line that says nothing. */
+/* What a line says of its file's state: `why` gets the reason that it is not complete, "" if it is. False
+ * for a line that says nothing. */
 bool record_read_state(const char *text, char *why, size_t size);
 
 typedef struct records {
   int count, capacity;
   record *item;
-  char incomplete[160]; /* why the file they are from is not complete; "" if it is, or does not say
-                         */
+  char incomplete
+      [160]; /* why the file they are from is not complete; "" if it is, or does not say */
 } records;
 
 /* False: out of memory. */

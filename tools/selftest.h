@@ -16,8 +16,7 @@ typedef struct selftest_options {
 /* Returns an exit status. */
 int selftest_run(const selftest_options *options, FILE *out);
 
-/* selftest_problems.c: small problems in the problem grammar, without their direction; NULL ends.
- */
+/* selftest_problems.c: small problems in the problem grammar, without their direction; NULL ends. */
 extern const char *const selftest_problems[];
 
 #endif

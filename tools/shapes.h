@@ -23,8 +23,8 @@ typedef struct shapes {
   passes asked;        /* for layers of files */
 } shapes;
 
-/* What --shapes, --shape and --pass name. With no pass asked for, the three that take most of a
- * training's time. Complaints go to stderr; returns an exit status. Close it in any case. */
+/* What --shapes, --shape and --pass name. With no pass asked for, the three that take most of a training's
+ * time. Complaints go to stderr; returns an exit status. Close it in any case. */
 int shapes_open(const char *command, const words *files, const words *texts,
                 const words *pass_names, shapes *out);
 void shapes_close(shapes *all);

@@ -102,8 +102,7 @@ typedef struct soak_usage {
 /* After each step, and before the first with 0. */
 void soak_usage_note(soak_usage *uses, int steps);
 void soak_usage_end(soak_usage *uses);
-/* Whether more grew than may, with what and how much in `why`. Of a run too short to tell: false.
- */
+/* Whether more grew than may, with what and how much in `why`. Of a run too short to tell: false. */
 bool soak_usage_grew(const soak_usage *uses, char *why, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* When and where faults strike: a call of the coming step, by the number of calls the last one
- * made. The layer in the worker carries them out. */
+/* When and where faults strike: a call of the coming step, by the number of calls the last one made.
+ * The layer in the worker carries them out. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

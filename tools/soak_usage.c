@@ -26,8 +26,7 @@ static int descriptors(void) {
   return count - 3; /* ".", ".." and the folder's own */
 }
 
-/* Of descriptors the most there were counts: a worker or a compile worker may just have been lost.
- */
+/* Of descriptors the most there were counts: a worker or a compile worker may just have been lost. */
 void soak_usage_note(soak_usage *uses, int steps) {
   uses->steps = steps;
   if (steps > uses->warm) return;

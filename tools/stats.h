@@ -9,8 +9,8 @@ typedef struct stats {
 } stats;
 
 /* Of `count` values, in any order; they are left as they are. An even count's median is the mean of
- * the two in the middle. With no value, or a NaN among them, all figures are NaN: a measurement
- * that went wrong must not vanish in a summary. */
+ * the two in the middle. With no value, or a NaN among them, all figures are NaN: a measurement that
+ * went wrong must not vanish in a summary. */
 stats stats_of(const double *values, int count);
 
 #endif

@@ -9,8 +9,8 @@
  * permissions of files; opens no device. */
 int traps_print(FILE *out);
 
-/* For tests: cards among `root`/dev/dri and `root`/sys for which `vendors`, a folder of *.icd
- * files, holds no driver; and the way into the group that a file belongs to. */
+/* For tests: cards among `root`/dev/dri and `root`/sys for which `vendors`, a folder of *.icd files,
+ * holds no driver; and the way into the group that a file belongs to. */
 int traps_find_undriven(FILE *out, const char *root, const char *vendors);
 void traps_tell_group(FILE *out, const char *path, gid_t group);
 

@@ -5,8 +5,7 @@
 #include "idx.h"
 #include "random.h"
 
-/* Images order[0 .. count - 1], normalised, each mirrored with probability 1/2; and their labels.
- */
+/* Images order[0 .. count - 1], normalised, each mirrored with probability 1/2; and their labels. */
 void batch_draw(const struct image_set *set, const int32_t *order, int64_t count,
                 struct random_state *random, float *x, uint8_t *labels);
 

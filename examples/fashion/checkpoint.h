@@ -8,8 +8,8 @@
 #include "options.h"
 #include "random.h"
 
-/* Where a training stands. The order of an epoch's images is not kept: `shuffle` makes it again,
- * and `step` says how far it is used up. */
+/* Where a training stands. The order of an epoch's images is not kept: `shuffle` makes it again, and
+ * `step` says how far it is used up. */
 struct position {
   struct plan plan;
   int64_t epoch, step;         /* step: within the epoch */

@@ -79,8 +79,8 @@ static double gradient_difference(const float *got, const float *expected, int64
   return largest > 0.0 ? difference / largest : difference;
 }
 
-/* An input of a ReLU that rounding moves across zero changes a gradient by far more than rounding,
- * on two correct devices alike: the CPU's ReLUs decide for all. */
+/* An input of a ReLU that rounding moves across zero changes a gradient by far more than rounding, on
+ * two correct devices alike: the CPU's ReLUs decide for all. */
 static void share_relus(struct net *net, const struct net *reference) {
   for (int i = 0; i < NET_LAYERS; i++) net->layers[i].open = reference->layers[i].y;
 }

@@ -1,5 +1,4 @@
-/* IDX: a big-endian magic number (type 8 = unsigned byte, number of extents), the extents, the
- * data. */
+/* IDX: a big-endian magic number (type 8 = unsigned byte, number of extents), the extents, the data. */
 #include "idx.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Stochastic gradient descent with momentum, weight decay and a learning rate that warms up and
- * then falls like a cosine. */
+/* Stochastic gradient descent with momentum, weight decay and a learning rate that warms up and then
+ * falls like a cosine. */
 #ifndef FASHION_SGD_H
 #define FASHION_SGD_H
 

@@ -1,5 +1,4 @@
-/* The training: epochs, evaluation, checkpoints, and stopping in between without losing anything.
- */
+/* The training: epochs, evaluation, checkpoints, and stopping in between without losing anything. */
 #ifndef FASHION_TRAIN_H
 #define FASHION_TRAIN_H
 

@@ -23,8 +23,8 @@
  * use an inherited context: its operations run on the CPU. A call needs 128 KiB of its thread's
  * stack; convoy_open and convoy_devices check that they have it.
  *
- * Structs begin with struct_size, which the caller sets to their sizeof. They may grow at their end
- * in later versions; of a smaller one of an earlier header no field beyond is read or written.
+ * Structs begin with struct_size, which the caller sets to their sizeof. They may grow at their end in
+ * later versions; of a smaller one of an earlier header no field beyond is read or written.
  *
  * There is no access to OpenCL's buffers or queues, no layout but NCHW, no dtype but float32 yet.
  */
@@ -92,11 +92,11 @@ typedef enum convoy_log_level {
 /* Called with one line, no newline. May be called from any thread; must not call Convoy. */
 typedef void convoy_log_fn(void *user, convoy_log_level level, const char *line);
 
-/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes them to
- * stderr behind the time (UTC): "convoy: 2026-11-23T05:07:09Z: ...". One process of many says
- * which, as convoy_open finds it in RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID or, for want
- * of these, LOCAL_RANK: "convoy: 2026-11-23T05:07:09Z rank 3: ...". Process-wide. Until the first
- * call the level is CONVOY_LOG (off, error, warning, info, debug), by default warning. */
+/* Sends log lines of at most `level` to `fn`; NULL restores the default, which writes them to stderr
+ * behind the time (UTC): "convoy: 2026-11-23T05:07:09Z: ...". One process of many says which, as
+ * convoy_open finds it in RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID or, for want of these,
+ * LOCAL_RANK: "convoy: 2026-11-23T05:07:09Z rank 3: ...". Process-wide. Until the first call the level
+ * is CONVOY_LOG (off, error, warning, info, debug), by default warning. */
 CONVOY_API void convoy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
 
 /* ----------------------------------------------------------------------------------- options */
@@ -117,11 +117,11 @@ typedef enum convoy_isolation {
   CONVOY_ISOLATION_NONE = 2     /* in this process: trusted drivers, debugging; a crash is shared */
 } convoy_isolation;
 
-/* Threads that the program has anyway, lent to the CPU engine so that it need not have its own on
- * the same cores. A team calls member(arg) once on each of its threads, the calling one among them,
- * and returns when all have returned; if it has but that one, on that one. It does so for calls
- * from several threads at the same time. `count` and `flags` are 0 and mean: all its threads.
- * GOMP_parallel of an OpenMP runtime is such a team. */
+/* Threads that the program has anyway, lent to the CPU engine so that it need not have its own on the
+ * same cores. A team calls member(arg) once on each of its threads, the calling one among them, and
+ * returns when all have returned; if it has but that one, on that one. It does so for calls from several
+ * threads at the same time. `count` and `flags` are 0 and mean: all its threads. GOMP_parallel of an
+ * OpenMP runtime is such a team. */
 typedef void convoy_team_member(void *arg);
 typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, unsigned flags);
 
@@ -132,47 +132,51 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   algorithm        CONVOY_ALGORITHM         (choose)  run only this row; others are refused
  *   isolation        CONVOY_ISOLATION         process   process, none
  *   failover         CONVOY_FAILOVER          1         0: a device fault is returned, not hidden
- *   require_device   CONVOY_REQUIRE_DEVICE    0         1: convoy_open fails where it would open
- * the CPU engine in place of what is asked for threads          CONVOY_THREADS           cores
- * threads of the CPU engine workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch
- * one operation may use tune             CONVOY_TUNE              1         0: table order, no
- * measured records device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may
- * wait for a device, all its attempts together; not counted is what it computes, what calls ahead
- * of it take, and while the program is stopped team             -                        (own) a
- * convoy_team: the threads the CPU engine takes
- *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a
- * device hangs: run=10,compile=30,transfer=10, probe=10,start=20 or some of them; further
+ *   require_device   CONVOY_REQUIRE_DEVICE    0         1: convoy_open fails where it would open the CPU
+ *                                                       engine in place of what is asked for
+ *   threads          CONVOY_THREADS           cores     threads of the CPU engine
+ *   workspace_limit  CONVOY_WORKSPACE_LIMIT   1 GiB     bytes of scratch one operation may use
+ *   tune             CONVOY_TUNE              1         0: table order, no measured records
+ *   device_wait_budget  CONVOY_DEVICE_WAIT_BUDGET  60   seconds one public call may wait for a device,
+ *                                                       all its attempts together; not counted is
+ *                                                       what it computes, what calls ahead of it
+ *                                                       take, and while the program is stopped
+ *   team             -                        (own)     a convoy_team: the threads the CPU engine takes
+ *   -                CONVOY_DEADLINE          (docs)    seconds without progress after which a device
+ *                                                       hangs: run=10,compile=30,transfer=10,
+ *                                                       probe=10,start=20 or some of them; further
  *                                                       restarts=6 (fresh workers in ten minutes),
  *                                                       dispatch=0.25 (seconds one launch may take)
  *   verify           CONVOY_VERIFY            sample    all, sample, off: how results are checked
  *   nan_watch        CONVOY_NAN_WATCH         0         1: report the first non-finite value
- *   winograd         CONVOY_WINOGRAD          1         0: no algorithm whose results err by more
- * than every result may (see Accuracy) history_limit    CONVOY_HISTORY_LIMIT     1 GiB     bytes
- * held only to recompute lost tensors
- *   -                CONVOY_CPU_STALL         60        seconds without progress after which the
- * CPU engine says what it hangs in; 0: never
- *   -                CONVOY_CPU_ISA           (best)    avx512, avx2, baseline: inner loops of the
- * CPU engine
+ *   winograd         CONVOY_WINOGRAD          1         0: no algorithm whose results err by more than
+ *                                                       every result may (see Accuracy)
+ *   history_limit    CONVOY_HISTORY_LIMIT     1 GiB     bytes held only to recompute lost tensors
+ *   -                CONVOY_CPU_STALL         60        seconds without progress after which the CPU
+ *                                                       engine says what it hangs in; 0: never
+ *   -                CONVOY_CPU_ISA           (best)    avx512, avx2, baseline: inner loops of the CPU
+ *                                                       engine
  *   -                CONVOY_STATE_DIR         XDG       faults, markers, devices that were seen:
  *                                                       $XDG_STATE_HOME/convoy
  *   -                CONVOY_FAULT_LIMIT       3         faults that take a device down a step (see
  *                                                       convoy_fault_table); 0: none are recorded
  *   -                CONVOY_LOG               warning   see convoy_set_log
  *   -                CONVOY_CACHE_DIR         XDG       compiled programs: $XDG_CACHE_HOME/convoy
- *   -                CONVOY_COMPILE_WORKERS   (cores/2) processes that compile a device's programs
- * ahead of time: 0 none, at most 64; by default no more than 8, one for each 2 GiB the device has,
- * none for a device of type CPU or on two cores
+ *   -                CONVOY_COMPILE_WORKERS   (cores/2) processes that compile a device's programs ahead of
+ *                                                       time: 0 none, at most 64; by default no more
+ *                                                       than 8, one for each 2 GiB the device has, none for
+ *                                                       a device of type CPU or on two cores
  *   -                CONVOY_TUNE_FILE         XDG       choices: $XDG_CONFIG_HOME/convoy/tune.txt
  *   -                CONVOY_LIBEXEC           (beside the library)  folder of convoy-worker and
  *                                                       convoy-ocl.so
  *
- * Relative names of folders and files begin where the process was when it first used one. What
- * others than the user and root may write to is not used, with one line of log.
+ * Relative names of folders and files begin where the process was when it first used one. What others
+ * than the user and root may write to is not used, with one line of log.
  *
  * `auto` is a GPU through OpenCL if there is one, else the CPU engine. An OpenCL device of type CPU
  * is used only when named. With `cpu` no OpenCL library is loaded, no process started, no device
- * file opened. Names of devices are taken without the blanks around them, in capitals or not;
- * `cpu:0` is `cpu`, and any other number of a CPU engine there is not. */
+ * file opened. Names of devices are taken without the blanks around them, in capitals or not; `cpu:0`
+ * is `cpu`, and any other number of a CPU engine there is not. */
 typedef struct convoy_options {
   uint32_t struct_size;    /* sizeof(convoy_options); the library reads no field beyond it */
   int32_t isolation;       /* convoy_isolation */
@@ -241,19 +245,19 @@ CONVOY_API const char *convoy_build_info(void);
 typedef struct convoy_context convoy_context;
 
 /* Opens a device and returns a context for it. `options` may be NULL.
- * A name that no device bears, nor ever bore on this machine, is a mistake: ERR_NOT_FOUND, always,
- * with what there is. (The devices that were seen are remembered in CONVOY_STATE_DIR/devices.txt;
- * with a folder that cannot be written only those count that are there.) A device that was there
- * and is gone, or is there and cannot be opened, is a fault: with failover on the CPU engine is
- * opened in its place. A line of log says so, and again every hour in which a call uses the
- * context; convoy_context_describe and fallback_seconds of the health query tell it all the time.
- * So does `ocl` without any device of OpenCL; `auto` without a GPU is told at level info only.
- * Returns OK; ERR_ARGUMENT for a bad option, a bad value in the environment or a variable that is
- * set under the name it had before version 0.2 (the sentence names it; CONVOY_DEADLINE is not
- * looked at with device cpu); ERR_NOT_FOUND for a mistake; with failover off or require_device on
- * ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
- * require_device also `auto`, finds nothing; ERR_MEMORY, in any case, if the thread's stack is too
- * small. Blocking: starts the worker process. */
+ * A name that no device bears, nor ever bore on this machine, is a mistake: ERR_NOT_FOUND, always, with
+ * what there is. (The devices that were seen are remembered in CONVOY_STATE_DIR/devices.txt; with a
+ * folder that cannot be written only those count that are there.) A device that was there and is gone, or
+ * is there and cannot be opened, is a fault: with failover on the CPU engine is opened in its place. A line
+ * of log says so, and again every hour in which a call uses the context; convoy_context_describe and
+ * fallback_seconds of the health query tell it all the time. So does `ocl` without any device of OpenCL;
+ * `auto` without a GPU is told at level info only.
+ * Returns OK; ERR_ARGUMENT for a bad option, a bad value in the environment or a variable that is set
+ * under the name it had before version 0.2 (the sentence names it; CONVOY_DEADLINE is not looked at with
+ * device cpu); ERR_NOT_FOUND for a mistake; with failover off or
+ * require_device on ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, with
+ * require_device also `auto`, finds nothing; ERR_MEMORY, in any case, if the thread's stack is too small.
+ * Blocking: starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);
 
 /* Waits for what was enqueued, ends the worker, releases everything but tensors. Tensors may be
@@ -267,9 +271,9 @@ CONVOY_API convoy_status convoy_context_device(convoy_context *context, convoy_d
 
 #define CONVOY_DESCRIPTION_TEXT 640 /* bytes that hold any context's description */
 
-/* Writes one line for people: the device the context runs on and why it is that one; where it is
- * the CPU engine in place of another, of which, for how long and why. What does not fit into `size`
- * bytes is cut. Returns OK, ERR_ARGUMENT. */
+/* Writes one line for people: the device the context runs on and why it is that one; where it is the CPU
+ * engine in place of another, of which, for how long and why. What does not fit into `size` bytes is
+ * cut. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_context_describe(convoy_context *context, char *text, size_t size);
 
 /* Waits until everything enqueued on the context is done. Returns OK; ERR_MEMORY; ERR_DEVICE when
@@ -333,13 +337,15 @@ CONVOY_API double convoy_flops(const convoy_conv *conv, convoy_direction directi
 
 #define CONVOY_PROBLEM_TEXT 384 /* bytes that hold any problem as text */
 
-/* One line of text for a problem, and back. Logs, sentences, reports and the files that are kept
- * put problems so; of a bias, which needs no filter, as one of a single element over one channel.
- * Grammar, words separated by one space: n<N>c<C>[z<Z>][h<H>]w<W> k<K>[t<T>][r<R>]s<S> [stride<v>]
- * [pad<p>] [dil<v>] [groups<g>] [transposed] [outpad<v>] <direction> v: one number for all axes or
- * one per axis, outermost first, joined by commas; p: likewise, each number or begin:end;
- * direction: forward, backward_data, backward_weights, backward_bias. C and K are the channels of x
- * and y, also when transposed. Example: n2c6h17w14 k4r3s4 stride2,5 pad1:0,3 dil4,2 groups2 forward
+/* One line of text for a problem, and back. Logs, sentences, reports and the files that are kept put
+ * problems so; of a bias, which needs no filter, as one of a single element over one channel. Grammar,
+ * words separated by one space:
+ *   n<N>c<C>[z<Z>][h<H>]w<W> k<K>[t<T>][r<R>]s<S> [stride<v>] [pad<p>] [dil<v>] [groups<g>]
+ *   [transposed] [outpad<v>] <direction>
+ * v: one number for all axes or one per axis, outermost first, joined by commas;
+ * p: likewise, each number or begin:end; direction: forward, backward_data, backward_weights,
+ * backward_bias. C and K are the channels of x and y, also when transposed. Example:
+ *   n2c6h17w14 k4r3s4 stride2,5 pad1:0,3 dil4,2 groups2 forward
  * parse: writes conv, both shapes (5 entries each) and direction; ERR_ARGUMENT with the place of
  * the fault, or ERR_SHAPE when the problem is not a legal one; outputs then untouched.
  * format: writes at most `size` bytes with the terminator; ERR_ARGUMENT if they do not suffice
@@ -398,16 +404,17 @@ typedef struct convoy_run {
  *
  * beta is 0 (what was there is not read, it may be NaN) or 1. bias and epilogue may be NULL.
  * N = 0 is legal: nothing is written, except that beta = 0 sets dw and db to 0.
- * Accuracy: |y - exact| <= 4 (len + 2) 2^-24 sum|x||w|, len = the number of terms summed.
- * Winograd's algorithms, which options.winograd = CONVOY_NO forbids, mix neighbouring values: a
- * plan that has an error_growth g and an error_reach keeps |y - exact| <= 4 (len + 2) 2^-24
- * (sum|x||w| + g sum X|w|) where X is the largest |x| of the channel in the window that the output
- * reads, widened by error_reach on both sides of each axis with more than one tap; backward_data:
- * dy for x, with the window of outputs that read the input; backward_weights: sum X|dy|, with the
- * window of each dy. Denormal operands and results may count as 0. Padding is a 0 that may be
- * multiplied with, and zeros may stand between rows: near an infinite or NaN operand a result may
- * be NaN which by the formulas above is finite. The same inputs, device, driver, thread count and
- * tuning file give the same bits.
+ * Accuracy: |y - exact| <= 4 (len + 2) 2^-24 sum|x||w|, len = the number of terms summed. Winograd's
+ * algorithms, which options.winograd = CONVOY_NO forbids, mix neighbouring values: a plan that has
+ * an error_growth g and an error_reach keeps
+ *   |y - exact| <= 4 (len + 2) 2^-24 (sum|x||w| + g sum X|w|)
+ * where X is the largest |x| of the channel in the window that the output reads, widened by
+ * error_reach on both sides of each axis with more than one tap; backward_data: dy for x, with the
+ * window of outputs that read the input; backward_weights: sum X|dy|, with the window of each dy.
+ * Denormal operands and results may count as 0. Padding is a 0 that may be multiplied with, and zeros
+ * may stand between rows: near an infinite or NaN operand a result may be NaN which by the formulas
+ * above is finite.
+ * The same inputs, device, driver, thread count and tuning file give the same bits.
  *
  * Returns OK; ERR_ARGUMENT for a NULL, an illegal field, another beta; ERR_SHAPE as
  * convoy_output_shape; ERR_UNSUPPORTED if the algorithm asked for by name refuses; ERR_DEVICE,
@@ -433,11 +440,11 @@ CONVOY_API convoy_status convoy_backward_bias_host(convoy_context *context, cons
                                                    convoy_run *run);
 
 /* Memory that a worker process can read and write without a copy through the caller; use it for
- * arrays passed to the functions above and to convoy_tensor_read. What is written there (with beta
- * 0) the device writes itself, so after a call that failed its contents are undefined. Aligned to
- * 4096 bytes, contents zero. It is shared with children made by fork(), not copied on write. Free
- * it before convoy_close or after; never while a call uses it. On a context without a worker it is
- * ordinary memory. bytes 0 gives NULL and OK. Returns OK, ERR_MEMORY. */
+ * arrays passed to the functions above and to convoy_tensor_read. What is written there (with beta 0)
+ * the device writes itself, so after a call that failed its contents are undefined. Aligned to 4096
+ * bytes, contents zero. It is shared with children made by fork(), not copied on write. Free it before
+ * convoy_close or after; never while a call uses it. On a context without a worker it is ordinary
+ * memory. bytes 0 gives NULL and OK. Returns OK, ERR_MEMORY. */
 CONVOY_API convoy_status convoy_host_alloc(convoy_context *context, size_t bytes, void **out);
 CONVOY_API void convoy_host_free(convoy_context *context, void *memory);
 
@@ -471,13 +478,12 @@ CONVOY_API convoy_status convoy_tensor_write(convoy_tensor *tensor, const float 
  * ERR_INTERRUPTED. Values untouched on failure, in memory of convoy_host_alloc undefined. */
 CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, float *values, int64_t count);
 
-/* Has the host get the tensor's values, so that losing the device cannot lose them. Does not wait:
- * the device copies them out after what was enqueued before, into at most 64 MiB of memory, and
- * public calls take what has come, convoy_sync all of it. A device lost before that has lost no
- * more than without this call. Waits where the device cannot copy in the background: for a tensor
- * larger than that, or while 64 tensors or as many bytes are on their way. Returns as
- * convoy_tensor_read; what goes wrong in the background is made good, or told by every read of the
- * tensor. */
+/* Has the host get the tensor's values, so that losing the device cannot lose them. Does not wait: the
+ * device copies them out after what was enqueued before, into at most 64 MiB of memory, and public
+ * calls take what has come, convoy_sync all of it. A device lost before that has lost no more than
+ * without this call. Waits where the device cannot copy in the background: for a tensor larger than that,
+ * or while 64 tensors or as many bytes are on their way. Returns as convoy_tensor_read; what goes
+ * wrong in the background is made good, or told by every read of the tensor. */
 CONVOY_API convoy_status convoy_commit(convoy_tensor *tensor);
 
 /* The operations on tensors: formulas, beta, bias and epilogue as above. Asynchronous: arguments
@@ -529,11 +535,11 @@ CONVOY_API convoy_status convoy_plan_problem(convoy_context *context, const char
                                              const int64_t *x_shape, const int64_t *w_shape,
                                              convoy_plan *out);
 
-/* Says that a problem (beta 0, no epilogue) will be carried out soon: what the device has to be
- * given compiled for it is compiled in the background, as far as there are processes for that
- * (CONVOY_COMPILE_WORKERS) and once something else had to be compiled; the newest problem comes
- * first. Nothing waits for it, nothing needs it: a layer's other passes are prepared anyway when
- * one of them runs. Returns OK, also where there is nothing to prepare; ERR_ARGUMENT, ERR_SHAPE. */
+/* Says that a problem (beta 0, no epilogue) will be carried out soon: what the device has to be given compiled
+ * for it is compiled in the background, as far as there are processes for that (CONVOY_COMPILE_WORKERS)
+ * and once something else had to be compiled; the newest problem comes first. Nothing waits for it, nothing
+ * needs it: a layer's other passes are prepared anyway when one of them runs. Returns OK, also where there is
+ * nothing to prepare; ERR_ARGUMENT, ERR_SHAPE. */
 CONVOY_API convoy_status convoy_prepare(convoy_context *context, const convoy_conv *conv,
                                         convoy_direction direction, const int64_t *x_shape,
                                         const int64_t *w_shape);
@@ -554,15 +560,14 @@ typedef struct convoy_tuned {
 } convoy_tuned;
 
 /* Looks for the fastest algorithm and parameters for a problem (beta 0, no epilogue), for about
- * `seconds` (0: 2; never longer than half of device_wait_budget), and writes the choice into the
- * tuning file, from which this context and those opened later take it for this device with this
- * driver. Candidates run as any operation does and count only if every element of their result is
- * right. Two that differ by less than 1 %, or by less than repeated timing does, count as equally
- * fast; where timing says nothing at all, nothing is written. docs/tuning.md has the rest.
- * Blocking. Returns OK; ERR_INTERRUPTED after convoy_interrupt(), with what was found by then
- * written down; ERR_ARGUMENT, ERR_SHAPE; ERR_UNSUPPORTED if no algorithm takes the problem, or its
- * class is not tuned because of faults; ERR_IO if the file cannot be written; ERR_DEVICE,
- * ERR_MEMORY. */
+ * `seconds` (0: 2; never longer than half of device_wait_budget), and writes the choice into the tuning
+ * file, from which this context and those opened later take it for this device with this driver.
+ * Candidates run as any operation does and count only if every element of their result is right. Two
+ * that differ by less than 1 %, or by less than repeated timing does, count as equally fast; where
+ * timing says nothing at all, nothing is written. docs/tuning.md has the rest. Blocking.
+ * Returns OK; ERR_INTERRUPTED after convoy_interrupt(), with what was found by then written down;
+ * ERR_ARGUMENT, ERR_SHAPE; ERR_UNSUPPORTED if no algorithm takes the problem, or its class is not tuned
+ * because of faults; ERR_IO if the file cannot be written; ERR_DEVICE, ERR_MEMORY. */
 CONVOY_API convoy_status convoy_tune(convoy_context *context, const convoy_conv *conv,
                                      convoy_direction direction, const int64_t *x_shape,
                                      const int64_t *w_shape, double seconds, convoy_tuned *out);
@@ -597,8 +602,8 @@ typedef struct convoy_health {
 /* Counters since convoy_open; set out->struct_size first. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_get_health(convoy_context *context, convoy_health *out);
 
-/* Tells the number of the training step that begins; the black box (docs/failover.md), fault
- * reports and nan_watch name it. Costs no more than a lock. Returns OK, ERR_ARGUMENT. */
+/* Tells the number of the training step that begins; the black box (docs/failover.md), fault reports
+ * and nan_watch name it. Costs no more than a lock. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_mark_step(convoy_context *context, int64_t step);
 
 typedef enum convoy_event_kind {
@@ -624,20 +629,20 @@ typedef void convoy_event_fn(void *user, const convoy_event *event);
 CONVOY_API convoy_status convoy_set_event_callback(convoy_context *context, convoy_event_fn *fn,
                                                    void *user);
 
-/* The table of faults: which device, with which driver, failed at what, and what follows from it.
- * It is a file in CONVOY_STATE_DIR, shared by all processes of the user. Three faults of an
- * algorithm on one class of shapes take it, on the device, down a step: from the tuned choice to
- * the conservative algorithms, from those to the CPU; a day without a new fault forgives. Contexts
- * that are open see a change at their next fault. With failover off the table is neither written
- * nor obeyed. Also in it: each time the machine went down while a device was in use. After two of
- * them the device is not opened any more, and an algorithm that ran there for the first time just
- * then is not used, until they are forgotten; a power cut looks the same.
+/* The table of faults: which device, with which driver, failed at what, and what follows from it. It
+ * is a file in CONVOY_STATE_DIR, shared by all processes of the user. Three faults of an algorithm on
+ * one class of shapes take it, on the device, down a step: from the tuned choice to the conservative
+ * algorithms, from those to the CPU; a day without a new fault forgives. Contexts that are open see a
+ * change at their next fault. With failover off the table is neither written nor obeyed.
+ * Also in it: each time the machine went down while a device was in use. After two of them the device
+ * is not opened any more, and an algorithm that ran there for the first time just then is not used,
+ * until they are forgotten; a power cut looks the same.
  *
- * fault_table: writes what is recorded of the devices in whose name `device` occurs (NULL: all),
- * one line for each fault's place and what is done about it, "" if there is nothing; lines that do
- * not fit into `size` bytes are left out. clear: forgets it. Any thread, no context. Returns OK;
- * ERR_ARGUMENT, also for a variable in the environment as convoy_open; ERR_IO if the file cannot be
- * read or written or is locked for too long. */
+ * fault_table: writes what is recorded of the devices in whose name `device` occurs (NULL: all), one line
+ * for each fault's place and what is done about it, "" if there is nothing; lines that do not fit into
+ * `size` bytes are left out. clear: forgets it. Any thread, no context.
+ * Returns OK; ERR_ARGUMENT, also for a variable in the environment as convoy_open; ERR_IO if the file cannot
+ * be read or written or is locked for too long. */
 CONVOY_API convoy_status convoy_fault_table(const char *device, char *text, size_t size);
 CONVOY_API convoy_status convoy_fault_table_clear(const char *device);
 

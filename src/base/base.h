@@ -27,8 +27,8 @@ const char *cvy_status_name(convoy_status status);
 void cvy_log(convoy_log_level level, const char *format, ...) CVY_PRINTF(2, 3);
 bool cvy_log_wanted(convoy_log_level level);
 void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
-/* Reads the environment anew: ERR_ARGUMENT if CONVOY_LOG is set and no level; which process of a
- * job this is. */
+/* Reads the environment anew: ERR_ARGUMENT if CONVOY_LOG is set and no level; which process of a job
+ * this is. */
 convoy_status cvy_log_check(void);
 
 /* Seconds since 1970 as "2026-11-23T05:07:09Z". Takes no lock and no time zone. */
@@ -47,8 +47,8 @@ void cvy_text_add(cvy_text *text, const char *format, ...) CVY_PRINTF(2, 3);
 /* Copies with cut, always terminated. */
 void cvy_text_copy(char *to, size_t size, const char *from);
 
-/* Whether the whole text is as the pattern says, in which # stands for a digit, + for some digits,
- * at least one, @ for a hexadecimal digit in lower case, and anything else for itself. */
+/* Whether the whole text is as the pattern says, in which # stands for a digit, + for some digits, at
+ * least one, @ for a hexadecimal digit in lower case, and anything else for itself. */
 bool cvy_text_is(const char *text, const char *pattern);
 
 /* FNV-1a, 64 bits. `seed` 0 starts; pass a result to go on. */
@@ -69,8 +69,7 @@ bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);
 /* ERR_MEMORY with both numbers where the calling thread's stack has less left. */
 convoy_status cvy_stack_check(const char *function);
 
-/* What structs that have grown were in the first header: programs built with it pass so many bytes.
- */
+/* What structs that have grown were in the first header: programs built with it pass so many bytes. */
 enum {
   CVY_FIRST_OPTIONS = offsetof(convoy_options, device_wait_budget),
   CVY_FIRST_HEALTH = offsetof(convoy_health, deadlines_missed)

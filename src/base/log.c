@@ -1,5 +1,5 @@
-/* One sink for log lines. The level is read without a lock, so a disabled line costs a load. Lines
- * to stderr carry time and rank; a callback gets what is to be said and knows both itself. */
+/* One sink for log lines. The level is read without a lock, so a disabled line costs a load. Lines to
+ * stderr carry time and rank; a callback gets what is to be said and knows both itself. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -35,8 +35,8 @@ static int level_from_environment(void) {
 
 /* ------------------------------------------------------------------------------------ rank */
 
-/* What starters of jobs call the number of a process, the first that is set counts: torchrun, Open
- * MPI, MPICH and Intel MPI, Slurm; the last only tells the processes of one machine apart. */
+/* What starters of jobs call the number of a process, the first that is set counts: torchrun, Open MPI,
+ * MPICH and Intel MPI, Slurm; the last only tells the processes of one machine apart. */
 static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
                                          "LOCAL_RANK"};
 enum { UNREAD = -2, NO_RANK = -1, LOCAL = 1 << 30 }; /* LOCAL is added to one of the machine only */
@@ -111,8 +111,7 @@ static void print(const char *head, const char *line) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Where nobody says otherwise: for people, who look at it days later and at several processes in
- * one. */
+/* Where nobody says otherwise: for people, who look at it days later and at several processes in one. */
 static void write_line(const char *line) {
   char head[64], date[24];
   cvy_text text = cvy_text_in(head, sizeof head);

@@ -38,8 +38,7 @@ void cvy_pid_namespace(char *text, size_t size) {
   text[length > 0 ? length : 0] = '\0';
 }
 
-/* The 22nd word of the process's line. The second is its name in brackets, which may hold anything.
- */
+/* The 22nd word of the process's line. The second is its name in brackets, which may hold anything. */
 uint64_t cvy_process_born(int pid) {
   char path[64];
   uint64_t born = 0;

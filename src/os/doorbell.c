@@ -1,6 +1,6 @@
-/* A doorbell on a futex. Nobody spins before sleeping: with all cores busy, which is how trainers
- * run, who spins keeps the other side from its core. Measured on two busy cores, command and answer
- * took 9 to 12 us without and 50 us with 20 us of spinning. Who lingers yields instead. */
+/* A doorbell on a futex. Nobody spins before sleeping: with all cores busy, which is how trainers run,
+ * who spins keeps the other side from its core. Measured on two busy cores, command and answer took
+ * 9 to 12 us without and 50 us with 20 us of spinning. Who lingers yields instead. */
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 /* Whole files, read and replaced. A file that is written appears complete or not at all, also when
- * the machine loses power: data first, then the name. A file that is read may be anything: whoever
- * can write to its folder may have put a FIFO, a device or a link into its place. */
+ * the machine loses power: data first, then the name. A file that is read may be anything: whoever can
+ * write to its folder may have put a FIFO, a device or a link into its place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -104,8 +104,8 @@ static convoy_status check_kind(const char *path, const struct stat *about) {
   return cvy_fail(CONVOY_ERR_IO, "%s is %s, not a regular file", path, kind_of(about->st_mode));
 }
 
-/* By the convention of user private groups the group of a user's own number is nobody else's. With
- * a umask of 002, which goes with it, whatever he makes is writable for that group. */
+/* By the convention of user private groups the group of a user's own number is nobody else's. With a umask
+ * of 002, which goes with it, whatever he makes is writable for that group. */
 static bool has_private_group(const struct stat *about) {
   return about->st_uid != 0 && about->st_uid == about->st_gid;
 }
@@ -123,8 +123,7 @@ static convoy_status check_owner(const char *path, cvy_file_kind kind, const str
                   (unsigned)(about->st_mode & 07777), (unsigned)own);
 }
 
-/* What other users put into a folder for all, with the sticky bit, they may not take away or
- * replace. */
+/* What other users put into a folder for all, with the sticky bit, they may not take away or replace. */
 convoy_status cvy_folder_check(const char *path, cvy_file_kind kind) {
   struct stat about;
   if (stat(path, &about)) return errno == ENOENT ? CONVOY_OK : io_error("look at", path);
@@ -180,8 +179,8 @@ convoy_status cvy_file_append(const char *path, const char *text) {
 
 /* ----------------------------------------------------------------------------------- reading */
 
-/* Reads to the end whatever size the file claims: it may grow, and those of /proc claim none.
- * False: not to be had, and errno, or more than `most` bytes. */
+/* Reads to the end whatever size the file claims: it may grow, and those of /proc claim none. False: not
+ * to be had, and errno, or more than `most` bytes. */
 static bool read_all(int fd, size_t most, char **bytes, size_t *count) {
   size_t size = 0;
   for (*count = 0, *bytes = NULL; *count <= most;) {

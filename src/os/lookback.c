@@ -1,6 +1,6 @@
-/* What the system has written down about a boot that is over. Two sources, of which a machine may
- * have either, both or none: the record of logins (wtmp), where starts and orderly shutdowns stand
- * too, and the times at which files of the system were last changed. */
+/* What the system has written down about a boot that is over. Two sources, of which a machine may have
+ * either, both or none: the record of logins (wtmp), where starts and orderly shutdowns stand too, and
+ * the times at which files of the system were last changed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 
 #include "os/os.h"
 
-/* Seconds. A clock that is set right only after the start stamps what is written before too early.
- */
+/* Seconds. A clock that is set right only after the start stamps what is written before too early. */
 enum { CLOCK_ERROR = 300 };
 
 static void note_alive(cvy_past_boot *boot, int64_t time) {
@@ -43,8 +42,7 @@ static bool is_shutdown(const struct utmp *record) {
   return record->ut_type == RUN_LVL && strncmp(record->ut_user, "shutdown", UT_NAMESIZE) == 0;
 }
 
-/* The first record behind the boot's start. In the order of the file: the clock may have been
- * wrong. */
+/* The first record behind the boot's start. In the order of the file: the clock may have been wrong. */
 static int first_of(const cvy_past_boot *boot, const void *records, int count) {
   int first = 0;
   for (int i = 0; i < count; i++) {
@@ -91,8 +89,7 @@ static bool is_any(const char *name) {
   return name[0] != '.';
 }
 
-/* When the file itself or what the system knows about it last changed: no program can set that
- * time. */
+/* When the file itself or what the system knows about it last changed: no program can set that time. */
 static void look_at_file(void *user, const char *path, int index, int count) {
   struct stat about;
   (void)index;

@@ -22,9 +22,8 @@ typedef struct cvy_process_look {
   double cpu_seconds; /* of all its threads */
 } cvy_process_look;
 
-/* What watching over a worker asks of the system. Tests put functions of their own here, before
- * there are threads, to pretend what cannot be had at will: a machine asleep, a process nothing can
- * kill. */
+/* What watching over a worker asks of the system. Tests put functions of their own here, before there
+ * are threads, to pretend what cannot be had at will: a machine asleep, a process nothing can kill. */
 typedef struct cvy_os_seam {
   double (*clock)(void);            /* as cvy_clock: stands still while the machine sleeps */
   double (*clock_with_sleep)(void); /* seconds; goes on */
@@ -56,21 +55,21 @@ void cvy_calendar(char *text, size_t size);
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
 /* Makes the folders above the file that are missing; what fails shows when the file is made. */
 void cvy_file_parents(const char *path);
-/* Who may have written a file, or to a folder: this user and root alone, for code; for texts of the
- * user's also his private group, the one of his own number; anybody for what is installed with the
- * library, which is as trusted as that. */
+/* Who may have written a file, or to a folder: this user and root alone, for code; for texts of the user's
+ * also his private group, the one of his own number; anybody for what is installed with the library, which is
+ * as trusted as that. */
 typedef enum cvy_file_kind { CVY_FILE_TEXT, CVY_FILE_CODE, CVY_FILE_INSTALLED } cvy_file_kind;
 
-/* A whole file, malloc'ed, with a terminating 0 behind its *count bytes. Nothing but a regular file
- * of at most `most` bytes is read, that only those could have written who may; no symbolic link is
- * followed but to what is installed, and nothing waited for. ERR_NOT_FOUND, without a sentence, if
- * there is none; else ERR_IO with what is wrong with it. */
+/* A whole file, malloc'ed, with a terminating 0 behind its *count bytes. Nothing but a regular file of at
+ * most `most` bytes is read, that only those could have written who may; no symbolic link is followed but
+ * to what is installed, and nothing waited for. ERR_NOT_FOUND, without a sentence, if there is none; else
+ * ERR_IO with what is wrong with it. */
 convoy_status cvy_file_read(const char *path, cvy_file_kind kind, size_t most, char **bytes,
                             size_t *count);
 /* The text of a file of /proc, /sys or /etc, malloc'ed; NULL if it cannot be read. No sentence. */
 char *cvy_file_read_system(const char *path);
-/* ERR_IO if others could put files into the folder or take them away; without the sticky bit, that
- * is, which leaves each his own. A folder that is not there is good. */
+/* ERR_IO if others could put files into the folder or take them away; without the sticky bit, that is, which
+ * leaves each his own. A folder that is not there is good. */
 convoy_status cvy_folder_check(const char *path, cvy_file_kind kind);
 /* Opens a file with flags of open(2), under the conditions of cvy_file_read for texts. */
 convoy_status cvy_file_open(const char *path, int flags, int *fd);
@@ -78,47 +77,44 @@ convoy_status cvy_file_open(const char *path, int flags, int *fd);
 convoy_status cvy_file_append(const char *path, const char *text);
 /* Gone for good once it returns, also when the machine loses power. */
 void cvy_file_remove(const char *path);
-/* The first lines of files that may block whoever reads them, such as those of a hung driver:
- * another process reads, for at most `seconds`. Each line begins with the path and a colon. */
+/* The first lines of files that may block whoever reads them, such as those of a hung driver: another
+ * process reads, for at most `seconds`. Each line begins with the path and a colon. */
 void cvy_file_peek(const char *const paths[], int count, double seconds, char *text, size_t size);
 
 /* -------------------------------------------------------------------------- filelock.c */
 
 /* Keeps other processes, and other threads that ask, out while a file is read and replaced: a lock
- * on the file `path`, made if it is not there. Waits at most `seconds`; -1 with a sentence if it
- * was not to be had. */
+ * on the file `path`, made if it is not there. Waits at most `seconds`; -1 with a sentence if it was not
+ * to be had. */
 int cvy_file_lock(const char *path, double seconds);
 void cvy_file_unlock(int lock);
 
 /* --------------------------------------------------------------------------- folders.c */
 
-/* Where relative names of files and folders begin, whatever the program does to its working folder:
- * where that was when this was first asked for. "" if it cannot be told. */
+/* Where relative names of files and folders begin, whatever the program does to its working folder: where
+ * that was when this was first asked for. "" if it cannot be told. */
 const char *cvy_start_folder(void);
-/* Begin there instead; before anybody asks. For the worker, and for the module with its copy of
- * this. */
+/* Begin there instead; before anybody asks. For the worker, and for the module with its copy of this. */
 void cvy_start_in(const char *folder);
 /* The name as an absolute path; ERR_IO with a sentence if there is none or it does not fit. */
 convoy_status cvy_absolute(const char *name, char *path, size_t size);
 
-/* The absolute path of a folder, or of a file in it: `part` ("" or "/name") is the folder inside
- * Convoy's, `file` ("" or "/name") is in that. With a sentence, ERR_NOT_FOUND if nothing says where
- * that is, ERR_IO if it does not fit or others could write to it (cvy_folder_check). */
+/* The absolute path of a folder, or of a file in it: `part` ("" or "/name") is the folder inside Convoy's,
+ * `file` ("" or "/name") is in that. With a sentence, ERR_NOT_FOUND if nothing says where that is, ERR_IO if it
+ * does not fit or others could write to it (cvy_folder_check). */
 convoy_status cvy_cache_path(const char *part, const char *file, char *path, size_t size);
 convoy_status cvy_state_path(const char *part, const char *file, char *path, size_t size);
 /* The user's tuning file, wherever it is. */
 convoy_status cvy_tune_path(char *path, size_t size);
 
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
-/* Folder `part` of what is installed in share/convoy: beside the library or one or two folders up.
- */
+/* Folder `part` of what is installed in share/convoy: beside the library or one or two folders up. */
 bool cvy_share_folder(const char *part, char *path, size_t size);
 
 /* -------------------------------------------------------------------------- listing.c */
 
-/* Calls `visit` for everything in the folder whose name is wanted, in order of the names' bytes,
- * with its place and how many there are. A folder that is not there has nothing; ERR_IO if it
- * cannot be read. */
+/* Calls `visit` for everything in the folder whose name is wanted, in order of the names' bytes, with its
+ * place and how many there are. A folder that is not there has nothing; ERR_IO if it cannot be read. */
 typedef bool cvy_name_fn(const char *name);
 typedef void cvy_visit_fn(void *user, const char *path, int index, int count);
 convoy_status cvy_folder_visit(const char *folder, cvy_name_fn *wanted, cvy_visit_fn *visit,
@@ -131,8 +127,8 @@ bool cvy_boot_id(char *text, size_t size);
 int64_t cvy_boot_began(void); /* seconds since 1970 */
 /* Which machine of those that share a home folder; "" if it does not say, as in many containers. */
 void cvy_machine_id(char *text, size_t size);
-/* In which PID namespace this process is. In all but the kernel's first one, those of containers,
- * the end of the first process takes all others along at once. "" if it cannot be told. */
+/* In which PID namespace this process is. In all but the kernel's first one, those of containers, the end
+ * of the first process takes all others along at once. "" if it cannot be told. */
 #define CVY_FIRST_PID_NAMESPACE "pid:[4026531836]"
 void cvy_pid_namespace(char *text, size_t size);
 /* When process `pid` was started, in ticks since the boot; 0 if there is none. A number may be used
@@ -183,8 +179,7 @@ typedef struct cvy_doorbell {
 
 uint32_t cvy_doorbell_seen(cvy_doorbell *bell);
 void cvy_doorbell_ring(cvy_doorbell *bell);
-/* Whether it rings within so many seconds, awake: leaves the processor to everybody else meanwhile.
- */
+/* Whether it rings within so many seconds, awake: leaves the processor to everybody else meanwhile. */
 bool cvy_doorbell_linger(const cvy_doorbell *bell, uint32_t seen, double seconds);
 /* Returns after a ring, a signal or `seconds` (negative: no limit); the caller looks again. */
 void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds);
@@ -234,8 +229,8 @@ bool cvy_process_watch_end(int watch, int socket);
 
 /* ----------------------------------------------------------------------------- thread.c */
 
-/* Starts a thread of the library: without the program's signals, but for those of its own faults,
- * and with a name of at most 15 characters. False if the system gives no thread. */
+/* Starts a thread of the library: without the program's signals, but for those of its own faults, and
+ * with a name of at most 15 characters. False if the system gives no thread. */
 bool cvy_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* Files that may block whoever reads them. A process of its own reads: if it is never heard of
- * again, nothing of this one waits for it, not even its exit. */
+/* Files that may block whoever reads them. A process of its own reads: if it is never heard of again,
+ * nothing of this one waits for it, not even its exit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -14,8 +14,7 @@ static double clock_with_sleep(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* State and processor time: the fields behind the name, which may itself hold blanks and brackets.
- */
+/* State and processor time: the fields behind the name, which may itself hold blanks and brackets. */
 static bool read_stat(int pid, cvy_process_look *out) {
   char path[32];
   unsigned long user, kernel;

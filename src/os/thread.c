@@ -1,6 +1,6 @@
-/* Signals are for the program's own threads, so the library's are born with all of them blocked;
- * but for those that a thread causes itself: where they are blocked, the kernel ends the program
- * instead of calling its handler, which may know better (pages given on first use) or report. */
+/* Signals are for the program's own threads, so the library's are born with all of them blocked; but
+ * for those that a thread causes itself: where they are blocked, the kernel ends the program instead of
+ * calling its handler, which may know better (pages given on first use) or report. */
 #include <signal.h>
 
 #include "os/os.h"

@@ -45,8 +45,8 @@ convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const vola
                                uint64_t *fault);
 /* The fault among the commands up to `ticket`, if one is known. */
 convoy_status cvy_channel_fault(cvy_channel *channel, uint64_t ticket, uint64_t *fault);
-/* Posts a command that replies, and waits for that. Once interrupted it may only be closed: the
- * reply is still to come. */
+/* Posts a command that replies, and waits for that. Once interrupted it may only be closed: the reply
+ * is still to come. */
 convoy_status cvy_channel_ask(cvy_channel *channel, const cvy_command *command,
                               const volatile int *interrupt, cvy_wire_reply *reply);
 

@@ -3,15 +3,16 @@
  *
  * start     A process, its libraries, a driver that opens its device: seconds, on a cold disk more.
  *           Opening is the processor's work, so its time counts as progress.
- * probe     The same for the list of devices. Longer would be in the way of every start of a
- * program on the machines where it never returns (clinfo on some RX 5600 XT). compile   One
- * program. Compilers take tens of seconds on a busy machine, and loop for ever on others: they use
- * processor time in both cases, hence the cap on the clock. transfer  A part is at most 64 MiB: a
- * tenth of a second on the slowest bus there is. The rest is for a driver that moves memory out of
- * the way first. run       One launch is cut to a quarter of a second, so that a guess of a card's
- * speed which is off by two still keeps half a second. Ten seconds without one that ends are twenty
- * times what is expected. A kernel's first run comes before its speed is known and may include what
- * the driver left to do: three times that. */
+ * probe     The same for the list of devices. Longer would be in the way of every start of a program
+ *           on the machines where it never returns (clinfo on some RX 5600 XT).
+ * compile   One program. Compilers take tens of seconds on a busy machine, and loop for ever on
+ *           others: they use processor time in both cases, hence the cap on the clock.
+ * transfer  A part is at most 64 MiB: a tenth of a second on the slowest bus there is. The rest is
+ *           for a driver that moves memory out of the way first.
+ * run       One launch is cut to a quarter of a second, so that a guess of a card's speed which is off by
+ *           two still keeps half a second. Ten seconds
+ *           without one that ends are twenty times what is expected. A kernel's first run comes
+ *           before its speed is known and may include what the driver left to do: three times that. */
 #include "worker/deadline.h"
 
 #include <stdlib.h>

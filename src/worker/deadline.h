@@ -1,5 +1,5 @@
-/* How long the lane waits for each kind of step without seeing progress. Pure functions of the
- * rules, of what was seen lately, and of CONVOY_DEADLINE. */
+/* How long the lane waits for each kind of step without seeing progress. Pure functions of the rules,
+ * of what was seen lately, and of CONVOY_DEADLINE. */
 #ifndef CVY_DEADLINE_H
 #define CVY_DEADLINE_H
 

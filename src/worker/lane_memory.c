@@ -1,7 +1,7 @@
-/* Host memory shared with a worker. Freed blocks are kept for the next call, because the first
- * touch of shared pages is slow; a limit bounds what is kept. One list for the process: memory may
- * be freed from any thread and after its context is gone. The lock is never held across a question
- * to the worker. */
+/* Host memory shared with a worker. Freed blocks are kept for the next call, because the first touch
+ * of shared pages is slow; a limit bounds what is kept. One list for the process: memory may be
+ * freed from any thread and after its context is gone. The lock is never held across a question to
+ * the worker. */
 #include "worker/lane_memory.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* convoy-worker: the process a GPU driver lives in, so that its crash is not the trainer's. Started
- * by libconvoy with the socket as descriptor 3, and as arguments the module's path and the folder
- * where relative names begin. */
+ * by libconvoy with the socket as descriptor 3, and as arguments the module's path and the folder where
+ * relative names begin. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@ typedef struct trainer_watch {
   cvy_wire *wire;
 } trainer_watch;
 
-/* On a thread of its own that never touches the driver: also a worker whose driver hangs leaves
- * with its trainer. */
+/* On a thread of its own that never touches the driver: also a worker whose driver hangs leaves with
+ * its trainer. */
 static void *leave_with_trainer(void *argument) {
   const trainer_watch *trainer = argument;
   if (cvy_process_watch_end(trainer->watch, CVY_PROCESS_FD)) unlink(trainer->wire->marker);
@@ -31,9 +31,9 @@ static bool watch_trainer(int number, cvy_wire *wire) {
   return pthread_create(&thread, NULL, leave_with_trainer, &trainer) == 0;
 }
 
-/* SIGTERM is the trainer's to act on. But where trainer and worker are killed together some time
- * later, with the whole machine or just their job, nobody is left to remove the marker: this tells
- * that they ended in order, and the machine did not go down. */
+/* SIGTERM is the trainer's to act on. But where trainer and worker are killed together some time later,
+ * with the whole machine or just their job, nobody is left to remove the marker: this tells that they
+ * ended in order, and the machine did not go down. */
 static void *note_endings(void *argument) {
   const cvy_wire *wire = argument;
   char date[24], line[64];

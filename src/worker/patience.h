@@ -1,5 +1,5 @@
-/* One wait for the other side: how long it has been without progress, not counting the time in
- * which nothing could be expected. */
+/* One wait for the other side: how long it has been without progress, not counting the time in which
+ * nothing could be expected. */
 #ifndef CVY_PATIENCE_H
 #define CVY_PATIENCE_H
 

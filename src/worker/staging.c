@@ -1,6 +1,6 @@
-/* Staging: a ring of parts in one shared block, so that the caller's copying of one part overlaps
- * the worker's transfer of another. The block is touched once and reused: the first touch of such
- * pages runs at 1 GB/s, copying into them later at 5 to 12. */
+/* Staging: a ring of parts in one shared block, so that the caller's copying of one part overlaps the
+ * worker's transfer of another. The block is touched once and reused: the first touch of such pages
+ * runs at 1 GB/s, copying into them later at 5 to 12. */
 #include "worker/staging.h"
 
 #include <string.h>

@@ -6,8 +6,7 @@
 
 enum { CVY_STAGING_PARTS = 256 };
 
-/* A piece of the block, in use until command `ticket` has been taken and nobody holds it any more.
- */
+/* A piece of the block, in use until command `ticket` has been taken and nobody holds it any more. */
 typedef struct cvy_part {
   size_t begin, end;
   uint64_t ticket;
@@ -32,9 +31,9 @@ convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint
 convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id,
                                int64_t offset, char *to, int64_t bytes);
 
-/* The way back in two halves, of which the first does not wait. *ticket is 0 where there is no
- * room, before others have been collected or at all. In a block of its own: what is fetched holds
- * its part until it is collected, once, in any order. `to` NULL: it is not wanted any more. */
+/* The way back in two halves, of which the first does not wait. *ticket is 0 where there is no room, before
+ * others have been collected or at all. In a block of its own: what is fetched holds its part until it
+ * is collected, once, in any order. `to` NULL: it is not wanted any more. */
 convoy_status cvy_staging_fetch(cvy_staging *staging, cvy_channel *channel, uint64_t id,
                                 int64_t bytes, uint64_t *ticket);
 convoy_status cvy_staging_collect(cvy_staging *staging, cvy_channel *channel, uint64_t ticket,

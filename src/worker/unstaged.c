@@ -1,5 +1,5 @@
-/* Transfers without staging. What is read comes in parts, so that a large array is no single
- * command for a deadline to wait for. */
+/* Transfers without staging. What is read comes in parts, so that a large array is no single command for a
+ * deadline to wait for. */
 #include "worker/unstaged.h"
 
 #include "worker/lane_memory.h"
@@ -52,8 +52,7 @@ static cvy_span part_of(const cvy_span *span, int64_t at) {
                     .block_offset = span->block_offset + at};
 }
 
-/* A worker that nothing could end keeps the pages it has; the caller gets fresh ones in their
- * place. */
+/* A worker that nothing could end keeps the pages it has; the caller gets fresh ones in their place. */
 static void part_with(const cvy_span *span) {
   const convoy_status status = cvy_shared_renew(span->memory, (size_t)span->bytes);
   if (status)

@@ -14,16 +14,15 @@ typedef struct cvy_span {
 
 /* All of [from, from + bytes), or nothing. */
 cvy_span cvy_unstaged_source(const cvy_channel *channel, const void *from, int64_t bytes);
-/* The whole pages of [to, to + bytes): what shares a page with something else may not be handed
- * out. */
+/* The whole pages of [to, to + bytes): what shares a page with something else may not be handed out. */
 cvy_span cvy_unstaged_target(const cvy_channel *channel, void *to, int64_t bytes);
 
-/* Moves a span to array `id`; it is in use until the engine has been handed the command, which is
- * when the call returns. */
+/* Moves a span to array `id`; it is in use until the engine has been handed the command, which is when
+ * the call returns. */
 convoy_status cvy_unstaged_write(cvy_channel *channel, uint64_t id, const cvy_span *span,
                                  uint64_t *ticket);
-/* Fills a span from `offset` of array `id`. Whatever a worker does that was given up, nothing lands
- * there once the call has returned; after a failure the contents are undefined. */
+/* Fills a span from `offset` of array `id`. Whatever a worker does that was given up, nothing lands there
+ * once the call has returned; after a failure the contents are undefined. */
 convoy_status cvy_unstaged_read(cvy_channel *channel, uint64_t id, int64_t offset,
                                 const cvy_span *span);
 

@@ -1,5 +1,5 @@
-/* A program that was compiled against an older header passes smaller structs: it gets what it
- * knows, and what lies behind its struct is neither read nor written. */
+/* A program that was compiled against an older header passes smaller structs: it gets what it knows, and
+ * what lies behind its struct is neither read nor written. */
 #include <stddef.h>
 #include <string.h>
 

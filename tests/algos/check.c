@@ -56,8 +56,8 @@ static outcome check_run(const subject *s, const convoy_plan *plan, const convoy
   return RAN;
 }
 
-/* Small integers are exact, except where a row mixes neighbours; both then keep the row's bound,
- * which contains the common one and takes long to compute. */
+/* Small integers are exact, except where a row mixes neighbours; both then keep the row's bound, which
+ * contains the common one and takes long to compute. */
 static test_difference compare(const workload *work, const operation *op, const convoy_plan *plan,
                                const test_array *out, const ref_value *expected) {
   const bool exact = work->kind == DATA_INTEGERS && plan->error_growth == 0;

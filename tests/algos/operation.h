@@ -29,8 +29,8 @@ call_fn call_on_host;
  * operation returns, if one of them has changed. */
 call_fn call_on_tensors;
 
-/* What follows the sum: `reference` becomes the expected output. `before` is the output's old
- * value, `channels` and `volume` are those of y. */
+/* What follows the sum: `reference` becomes the expected output. `before` is the output's old value,
+ * `channels` and `volume` are those of y. */
 void expect_after(const operation *op, const float *before, const float *bias, int64_t channels,
                   int64_t volume, int64_t count, ref_value *reference);
 

@@ -1,7 +1,6 @@
-/* Every row of the device's algorithm table x every operation, on host memory and on tensors, x
- * every problem of the list, against the float64 reference. Integer data, where nothing but
- * equality will do; every REALS_EVERYth problem also with reals, within the bound the header
- * promises. */
+/* Every row of the device's algorithm table x every operation, on host memory and on tensors, x every
+ * problem of the list, against the float64 reference. Integer data, where nothing but equality will
+ * do; every REALS_EVERYth problem also with reals, within the bound the header promises. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

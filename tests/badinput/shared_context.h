@@ -1,5 +1,4 @@
-/* The CPU context that all tests of a program share, opened before the first and closed after the
- * last. */
+/* The CPU context that all tests of a program share, opened before the first and closed after the last. */
 #ifndef TEST_SHARED_CONTEXT_H
 #define TEST_SHARED_CONTEXT_H
 

@@ -1,5 +1,5 @@
-/* One context used from several threads at once: results, refusals and their sentences stay with
- * the thread that asked. The sanitizer builds look for races meanwhile. */
+/* One context used from several threads at once: results, refusals and their sentences stay with the
+ * thread that asked. The sanitizer builds look for races meanwhile. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

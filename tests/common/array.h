@@ -1,5 +1,5 @@
-/* A host array between canaries. Its address is a multiple of 4 bytes and of nothing more: code
- * that assumes more alignment than the header asks for fails here. */
+/* A host array between canaries. Its address is a multiple of 4 bytes and of nothing more: code that
+ * assumes more alignment than the header asks for fails here. */
 #ifndef TEST_ARRAY_H
 #define TEST_ARRAY_H
 

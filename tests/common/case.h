@@ -20,9 +20,8 @@ bool test_case_parse(const char *text, test_case *out);
 /* The problem as text with another direction, at least 256 bytes: what goes into a repro line. */
 void test_case_text(const test_case *problem, convoy_direction direction, char *text, size_t size);
 
-/* Reads a file of problems, one per line; empty lines and lines starting with # are skipped.
- * Returns their number, -1 on a fault, which is told on stderr with its line number. Caller frees
- * *out. */
+/* Reads a file of problems, one per line; empty lines and lines starting with # are skipped. Returns
+ * their number, -1 on a fault, which is told on stderr with its line number. Caller frees *out. */
 int test_cases_read(const char *path, test_case **out);
 
 const char *test_direction_name(convoy_direction direction);

@@ -1,5 +1,5 @@
-/* See compare.h. An element passes only if its error is at most the tolerance: a NaN, which
- * compares false with everything, fails, and ranks worse than any number. */
+/* See compare.h. An element passes only if its error is at most the tolerance: a NaN, which compares
+ * false with everything, fails, and ranks worse than any number. */
 #include "common/compare.h"
 
 #include <math.h>

@@ -55,8 +55,7 @@ convoy_status __wrap_cvy_file_write(const char *path, const void *bytes, size_t 
   return __real_cvy_file_write(path, bytes, count);
 }
 
-/* -------------------------------------------------------------------------------- folder and log
- */
+/* -------------------------------------------------------------------------------- folder and log */
 
 static void keep_log(void *user, convoy_log_level level, const char *line) {
   (void)user;

@@ -83,8 +83,8 @@ static double share_of(double share, double seconds, double *per_operation) {
   return counted / (now - start);
 }
 
-/* From elements that cost next to nothing to those of which four, every sixteenth time, are all
- * that the budget allows. */
+/* From elements that cost next to nothing to those of which four, every sixteenth time, are all that
+ * the budget allows. */
 static void test_below_one_percent(void **state) {
   static const double shares[] = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2};
   static const double seconds[] = {1e-4, 3e-3, 0.1};

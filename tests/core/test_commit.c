@@ -1,5 +1,5 @@
-/* Commits in the background: nobody waits, a copy counts only when it is complete, and whatever
- * fails on the way, what was committed before stays and the new values come from somewhere. */
+/* Commits in the background: nobody waits, a copy counts only when it is complete, and whatever fails on
+ * the way, what was committed before stays and the new values come from somewhere. */
 #include <stdlib.h>
 
 #include "common/cmocka.h"

@@ -1,5 +1,5 @@
-/* Compile workers on the fake device: what they are asked to build, when they are started, and that
- * neither their failure nor their hanging costs anything. */
+/* Compile workers on the fake device: what they are asked to build, when they are started, and that neither their
+ * failure nor their hanging costs anything. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Markers of another boot: the machine went down while the device was in use. What follows, and how
- * it is forgotten. */
+/* Markers of another boot: the machine went down while the device was in use. What follows, and how it
+ * is forgotten. */
 #include <string.h>
 
 #include "common/cmocka.h"

@@ -1,5 +1,4 @@
-/* Faults have consequences: step by step, across contexts and processes, until they are forgiven.
- */
+/* Faults have consequences: step by step, across contexts and processes, until they are forgiven. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -169,8 +168,7 @@ static void each_class_is_told_once(void **state) {
   convoy_close(context);
 }
 
-/* Three faults at command `command` of an operation: allocate and write x and w, allocate y, run.
- */
+/* Three faults at command `command` of an operation: allocate and write x and w, allocate y, run. */
 static void check_blamed(bool worker_gone, int64_t command) {
   convoy_context *context = open_fake(CONVOY_ON);
   fake.worker_gone = worker_gone;
@@ -190,15 +188,15 @@ static void crashes_count_too(void **state) {
   check_blamed(false, 6);
 }
 
-/* A worker that is gone has told no more than what was done for certain: here all but what the fake
- * device fails at, which is the allocation of y. */
+/* A worker that is gone has told no more than what was done for certain: here all but what the fake device
+ * fails at, which is the allocation of y. */
 static void the_first_operation_in_doubt_is_blamed(void **state) {
   (void)state;
   check_blamed(true, 5);
 }
 
-/* Padding counts as zero, and zero times infinity is no number: by the definition a padded place
- * has no part in a sum, in the algorithms of a device it may. */
+/* Padding counts as zero, and zero times infinity is no number: by the definition a padded place has no
+ * part in a sum, in the algorithms of a device it may. */
 static void infinite_operands_prove_nothing(void **state) {
   (void)state;
   convoy_conv padded = CONVOY_CONV_INIT(1);

@@ -172,8 +172,7 @@ static void keep_line(void *user, convoy_log_level level, const char *line) {
   cvy_text_copy(to->last, sizeof(to->last), line);
 }
 
-/* One line for each context that takes the CPU because there is no GPU, none for one that asked for
- * it. */
+/* One line for each context that takes the CPU because there is no GPU, none for one that asked for it. */
 static void test_no_gpu_is_told(void **state) {
   (void)state;
   gpu_lines told = {0};

@@ -1,5 +1,5 @@
-/* The CPU in place of the device that was asked for: told every hour, by the health query and in a
- * line of description; and what that line says of every other context. */
+/* The CPU in place of the device that was asked for: told every hour, by the health query and in a line of
+ * description; and what that line says of every other context. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-/* What others have put into the places of Convoy's own files: nothing waits for it, nothing of it
- * is kept in memory, and one line of log names it. */
+/* What others have put into the places of Convoy's own files: nothing waits for it, nothing of it is kept
+ * in memory, and one line of log names it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A name that was never any device's is a mistake; a device that was here and is gone, or does not
- * open, is a fault, with which the CPU computes and says so again and again. */
+/* A name that was never any device's is a mistake; a device that was here and is gone, or does not open,
+ * is a fault, with which the CPU computes and says so again and again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,8 +203,8 @@ static void test_open_choices_fall_back(void **state) {
   check_falls_back("fake", "fake", CONVOY_ERR_NOT_FOUND, "\"fake\" has no device");
 }
 
-/* A processor and a card may have the same number in their names: the card is meant, also when it
- * is gone. */
+/* A processor and a card may have the same number in their names: the card is meant, also when it is
+ * gone. */
 static void test_cards_go_before_the_cpu(void **state) {
   (void)state;
   convoy_device_info cpu = {.struct_size = sizeof cpu};

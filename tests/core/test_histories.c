@@ -77,8 +77,7 @@ static void test_accumulated_flat(void **state) {
   accumulate(1, 1 + 8);
 }
 
-/* Many outputs that nobody reads: the oldest are committed, and all are right after the device
- * dies. */
+/* Many outputs that nobody reads: the oldest are committed, and all are right after the device dies. */
 static void test_oldest_committed(void **state) {
   (void)state;
   convoy_context *context = open_limited(3 * BYTES);
@@ -107,8 +106,8 @@ static void test_oldest_committed(void **state) {
   convoy_close(context);
 }
 
-/* Memory that the device fills itself gets no copy on the host beside it: the history stays, and
- * with it the values, whatever becomes of the device. */
+/* Memory that the device fills itself gets no copy on the host beside it: the history stays, and with it
+ * the values, whatever becomes of the device. */
 static void test_read_into_shared_memory(void **state) {
   (void)state;
   convoy_context *context = open_limited(0);

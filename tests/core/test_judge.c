@@ -1,6 +1,5 @@
-/* What a marker means that somebody left behind: each line of the rule in docs/failover.md, and
- * that of trainer and worker killed together no trace remains that would count against the device.
- */
+/* What a marker means that somebody left behind: each line of the rule in docs/failover.md, and that of
+ * trainer and worker killed together no trace remains that would count against the device. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -22,8 +21,8 @@
 enum { MINUTE = 60, DAY = 24 * 60 * MINUTE, NOW = 1800000000, BEGAN = NOW - 10 * MINUTE };
 enum { GONE = 999999999 }; /* no process has that number */
 
-/* A marker of an earlier boot of this machine, refreshed two minutes before this boot began, unless
- * it says otherwise; 0 and NULL: as usual. */
+/* A marker of an earlier boot of this machine, refreshed two minutes before this boot began, unless it says
+ * otherwise; 0 and NULL: as usual. */
 typedef struct line {
   cvy_verdict verdict;
   const char *why, *machine, *boot, *space; /* of the marker */

@@ -1,6 +1,5 @@
-/* A device whose memory runs out: operations are carried out there all the same, in pieces if need
- * be, and only what does not fit at all goes elsewhere. Integer data: every way gives the same
- * bits. */
+/* A device whose memory runs out: operations are carried out there all the same, in pieces if need be,
+ * and only what does not fit at all goes elsewhere. Integer data: every way gives the same bits. */
 #include <string.h>
 
 #include "common/cmocka.h"
@@ -148,8 +147,7 @@ static void test_idle_copies_give_way(void **state) {
   convoy_close(context);
 }
 
-/* A whole training step on ever smaller devices gives the CPU's bits, on tensors and on host
- * memory. */
+/* A whole training step on ever smaller devices gives the CPU's bits, on tensors and on host memory. */
 static void test_steps_on_small_devices(void **state) {
   (void)state;
   static step_result wanted, result;

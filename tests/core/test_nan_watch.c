@@ -1,5 +1,4 @@
-/* The NaN watch: the first value that is not finite is told once, with its place; off by default.
- */
+/* The NaN watch: the first value that is not finite is told once, with its place; off by default. */
 #include <math.h>
 #include <string.h>
 

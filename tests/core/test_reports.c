@@ -1,5 +1,4 @@
-/* What a fault leaves on disk: a report, and where there is no disk to write to, one line of log.
- */
+/* What a fault leaves on disk: a report, and where there is no disk to write to, one line of log. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* The devices that machines have had: what is remembered, for how long, and what is not believed.
- */
+/* The devices that machines have had: what is remembered, for how long, and what is not believed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A device that cannot be recovered now and may be later: it is suspended, which is reported once,
- * and is no fault anew with every call. */
+/* A device that cannot be recovered now and may be later: it is suspended, which is reported once, and is no fault anew
+ * with every call. */
 #include <string.h>
 
 #include "common/cmocka.h"

@@ -75,8 +75,8 @@ static int operations_until_found(int64_t one_of, int most) {
   return found ? operations : most + 1;
 }
 
-/* Lies in 1 % of the elements are found within 5,000 operations at 99 %. The operations are so
- * small that sampling exceeds its budget and takes its lowest rate, as in the worst case. */
+/* Lies in 1 % of the elements are found within 5,000 operations at 99 %. The operations are so small
+ * that sampling exceeds its budget and takes its lowest rate, as in the worst case. */
 static void lies_in_one_percent_are_found(void **state) {
   (void)state;
   enum { TRIALS = 200, OPERATIONS = 5000 };
@@ -93,10 +93,9 @@ static void lies_in_one_percent_are_found(void **state) {
   assert_true(missed * 100 <= TRIALS);
 }
 
-/* The first operation lies, and only the second one's result is read: it is judged by what the
- * first one gave, which is fetched for that as long as the budget allows. The budget is a share of
- * the time, so it is seconds that find the lie, not operations: on a loaded machine other programs'
- * time counts. */
+/* The first operation lies, and only the second one's result is read: it is judged by what the first
+ * one gave, which is fetched for that as long as the budget allows. The budget is a share of the time,
+ * so it is seconds that find the lie, not operations: on a loaded machine other programs' time counts. */
 static void lies_in_between_are_found(void **state) {
   (void)state;
   const convoy_conv first = CONVOY_CONV_INIT(1);
@@ -217,8 +216,8 @@ static void use(convoy_context *context, int64_t c, int64_t k, int64_t filter, i
   convoy_tensor_free(out);
 }
 
-/* As many as several networks have: none may push another out and be tested again in each step. A
- * few may have been proven before. */
+/* As many as several networks have: none may push another out and be tested again in each step. A few
+ * may have been proven before. */
 static void hundreds_of_first_uses_come_once(void **state) {
   (void)state;
   enum { USES = 6 * 6 * 3 * 3 };

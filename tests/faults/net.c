@@ -161,8 +161,7 @@ convoy_status net_call(struct net *net, int index, convoy_run *run) {
   return (net->tensors ? call_tensors : call_host)(net, at, direction, run);
 }
 
-/* What has been computed is committed first: the device copies it out while the first is being
- * read. */
+/* What has been computed is committed first: the device copies it out while the first is being read. */
 void net_read(struct net *net) {
   for (int array = 0; net->tensors && array < NET_ARRAYS; array++)
     if (convoy_commit(net->tensor[array])) fail_msg("array %d: %s", array, convoy_last_error());

@@ -1,7 +1,6 @@
 /* A training step of a small network, as a list of calls that a test can interrupt anywhere: a
  * strided 3x3, a dilated depthwise 3x3, a 1x1 and a grouped 3x3 convolution, forward and backward,
- * one after the other on the device, through host memory or tensors. All values are integers so
- * small that every device must give the same bits. */
+ * one after the other on the device, through host memory or tensors. All values are integers so small that every device must give the same bits. */
 #ifndef TEST_NET_H
 #define TEST_NET_H
 

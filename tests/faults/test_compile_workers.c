@@ -1,6 +1,6 @@
-/* A cold step with two compile workers on PoCL: they compile for the device's worker, no program is
- * compiled twice, killing them costs nothing, a warm step starts none, and nothing is left of them.
- * PoCL's own cache is off, so that programs go through Convoy's. */
+/* A cold step with two compile workers on PoCL: they compile for the device's worker, no program is compiled twice,
+ * killing them costs nothing, a warm step starts none, and nothing is left of them. PoCL's own cache is off,
+ * so that programs go through Convoy's. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

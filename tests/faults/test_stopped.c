@@ -1,7 +1,6 @@
 /* A trainer that is stopped again and again (Ctrl-Z, a scheduler that makes room), each time for
- * longer than a call may wait for the device, and anywhere: while it opens, lists, allocates,
- * posts, waits, reads, closes. The device is healthy: no worker is lost, no fault is seen. On PoCL.
- */
+ * longer than a call may wait for the device, and anywhere: while it opens, lists, allocates, posts,
+ * waits, reads, closes. The device is healthy: no worker is lost, no fault is seen. On PoCL. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,14 +1,13 @@
-/* Torture: the n-th call of each OpenCL function that the engine uses fails, hangs, kills the
- * worker or returns wrong data, for every n of a training step. Each time the step's results are
- * the CPU's to the bit, and no public call waits longer than its budget allows.
+/* Torture: the n-th call of each OpenCL function that the engine uses fails, hangs, kills the worker
+ * or returns wrong data, for every n of a training step. Each time the step's results are the CPU's
+ * to the bit, and no public call waits longer than its budget allows.
  *
  *   test_torture [--actions fail,crash,...] [--ways host,tensors] [--full] [--shard I/N] [--seed N]
  *                [--only RULE] [--log FILE] [--count]
  *
- * Without --full: the first, second and last call of each function and five others, by seed, on
- * host memory and on tensors in turns. The layer counts the calls of steps in which nothing fails;
- * that is how n's range is known. A fault that does not strike all the same is listed and counted.
- * With
+ * Without --full: the first, second and last call of each function and five others, by seed, on host
+ * memory and on tensors in turns. The layer counts the calls of steps in which nothing fails; that is
+ * how n's range is known. A fault that does not strike all the same is listed and counted. With
  * --count no more than the calls of a step is shown. */
 #include <dirent.h>
 #include <errno.h>
@@ -226,8 +225,7 @@ static void run_matrix(torture *all) {
 
 /* -------------------------------------------------------------------------- beforehand */
 
-/* Compiling everything for the first time takes its time; what hangs later shall be noticed soon.
- */
+/* Compiling everything for the first time takes its time; what hangs later shall be noticed soon. */
 static void set_patience(bool patient) {
   setenv("CONVOY_DEVICE_WAIT_BUDGET", patient ? "240" : BUDGET, 1);
   setenv("CONVOY_DEADLINE",
@@ -267,8 +265,7 @@ static void prepare(torture *all, int way) {
   set_patience(false);
 }
 
-/* A folder of its own for everything that is written, and settings that do not depend on the user.
- */
+/* A folder of its own for everything that is written, and settings that do not depend on the user. */
 static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
       {"CONVOY_FAULT_LIMIT", "0"}, {"CONVOY_VERIFY", "all"}, {"CONVOY_TUNE", "0"},

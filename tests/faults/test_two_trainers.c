@@ -1,5 +1,5 @@
-/* Two trainers on one device, with the same caches and records: each computes right, and what
- * happens to the worker of one is none of the other's business. On PoCL. */
+/* Two trainers on one device, with the same caches and records: each computes right, and what happens to
+ * the worker of one is none of the other's business. On PoCL. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

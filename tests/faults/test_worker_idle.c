@@ -1,5 +1,5 @@
-/* A worker that has nothing to do sleeps until the next call: after each call of a training step,
- * waited for or not, it is not woken a single time. On PoCL, whose work ends when nobody looks. */
+/* A worker that has nothing to do sleeps until the next call: after each call of a training step, waited
+ * for or not, it is not woken a single time. On PoCL, whose work ends when nobody looks. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -8,8 +8,7 @@
 #include "common/sleeps.h"
 #include "faults/net.h"
 
-/* The work itself may take as long on a loaded machine; a worker that keeps looking does so for
- * good. */
+/* The work itself may take as long on a loaded machine; a worker that keeps looking does so for good. */
 #define WINDOW_US 50000
 #define WINDOWS 200
 

@@ -41,8 +41,7 @@ void cvy_doorbell_wait(cvy_doorbell *bell, uint32_t seen, double seconds) {
 
 /* ------------------------------------------------------------------------------- shared */
 
-/* At most as much as the wire needs: poisoning the ends of 64 MiB takes longer than all the rest.
- */
+/* At most as much as the wire needs: poisoning the ends of 64 MiB takes longer than all the rest. */
 static convoy_status take(size_t bytes, cvy_shared *out) {
   int place = 0;
   *out = (cvy_shared){NULL, 0, -1};

@@ -1,5 +1,5 @@
-/* Any bytes as the table of faults: what is accepted must be written such that it reads back the
- * same, fit its bounds, and go through everything that is done with a record. */
+/* Any bytes as the table of faults: what is accepted must be written such that it reads back the same,
+ * fit its bounds, and go through everything that is done with a record. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

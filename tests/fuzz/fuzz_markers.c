@@ -1,5 +1,5 @@
-/* Any bytes as the marker of a device in use: what is accepted must end its texts, fit as text, and
- * read back the same. */
+/* Any bytes as the marker of a device in use: what is accepted must end its texts, fit as text, and read
+ * back the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

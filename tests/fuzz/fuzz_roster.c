@@ -1,5 +1,5 @@
-/* Any bytes as the roster of devices: what is accepted must be written such that it reads back the
- * same, fit its bounds, and go through everything that is done with it. */
+/* Any bytes as the roster of devices: what is accepted must be written such that it reads back the same, fit
+ * its bounds, and go through everything that is done with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* Feeds every file of a folder to a fuzz target: the corpus as an ordinary test, without libFuzzer.
- */
+/* Feeds every file of a folder to a fuzz target: the corpus as an ordinary test, without libFuzzer. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

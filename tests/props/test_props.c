@@ -3,9 +3,9 @@
  *   linearity  conv(x + x', w) = conv(x, w) + conv(x', w)
  *   impulse    a filter with a single 1 copies one input channel, moved by the tap
  *   shift      an input moved by one stride moves the output by one position
- * They hold to the last bit where integers are exact, so rows that are not are left out: their
- * bound is tested in tests/algos and tests/cpu/test_winograd.c. usage: test_props [DEVICE
- * [PROBLEM]] */
+ * They hold to the last bit where integers are exact, so rows that are not are left out: their bound is
+ * tested in tests/algos and tests/cpu/test_winograd.c.
+ * usage: test_props [DEVICE [PROBLEM]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

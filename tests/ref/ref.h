@@ -28,8 +28,8 @@ typedef struct ref_value {
   int64_t terms;
 } ref_value;
 
-/* sum X|w| of convoy.h, Accuracy: what bounds the error of algorithms that mix values within
- * `reach`. Strides 1, not for backward_bias. */
+/* sum X|w| of convoy.h, Accuracy: what bounds the error of algorithms that mix values within `reach`.
+ * Strides 1, not for backward_bias. */
 double ref_wide_magnitude(const convoy_conv *conv, convoy_direction direction,
                           const int64_t *x_shape, const int64_t *w_shape, const float *a,
                           const float *b, int64_t index, int64_t reach);

@@ -1,5 +1,5 @@
-/* Building without running: what a lane makes of a compiler that fails, hangs or crashes, and how
- * long an interrupt takes. */
+/* Building without running: what a lane makes of a compiler that fails, hangs or crashes, and how long an
+ * interrupt takes. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,4 @@
-/* Deadlines as pure functions, and a wait's patience under clocks and processes that are made up.
- */
+/* Deadlines as pure functions, and a wait's patience under clocks and processes that are made up. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,5 @@
-/* What only looks like hanging, with real processes: work that takes long and gets on, a trainer or
- * a worker that somebody holds, a machine with too much to do. No deadline passes, and the worker
- * stays. */
+/* What only looks like hanging, with real processes: work that takes long and gets on, a trainer or a worker
+ * that somebody holds, a machine with too much to do. No deadline passes, and the worker stays. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,8 +122,8 @@ static void detach(pid_t trainer) {
   ptrace(PTRACE_DETACH, trainer, NULL, NULL);
 }
 
-/* The worker is stopped too, and a little longer: when the trainer goes on its result is still to
- * come. Were the time in between counted, the trainer would give it up at once. */
+/* The worker is stopped too, and a little longer: when the trainer goes on its result is still to come.
+ * Were the time in between counted, the trainer would give it up at once. */
 static void check_held_trainer(void (*hold)(pid_t), void (*let_go)(pid_t)) {
   int worker;
   const pid_t trainer = start_trainer(&worker);

@@ -1,5 +1,5 @@
-/* Reading in two halves: the first does not wait, the second gets what the commands before it left,
- * and what is on its way when the worker is lost is lost with it. */
+/* Reading in two halves: the first does not wait, the second gets what the commands before it left, and
+ * what is on its way when the worker is lost is lost with it. */
 #include <signal.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Workers that hang, at every place the lane waits for them: each wait ends in its time and says
- * why, and a fresh worker takes over. */
+/* Workers that hang, at every place the lane waits for them: each wait ends in its time and says why, and
+ * a fresh worker takes over. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What the system has written down about an earlier boot: records of logins made up here, and files
- * that change as the test runs. */
+/* What the system has written down about an earlier boot: records of logins made up here, and files that
+ * change as the test runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

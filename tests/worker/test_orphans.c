@@ -90,8 +90,7 @@ static void test_no_orphan(void **state) {
   check_orphan("");
 }
 
-/* All processes of a session or a unit are told to end. The trainer does, and takes the marker
- * along. */
+/* All processes of a session or a unit are told to end. The trainer does, and takes the marker along. */
 static void test_no_orphan_of_a_session(void **state) {
   int worker;
   (void)state;
@@ -120,8 +119,8 @@ static void test_exec_ends_the_worker(void **state) {
   kill_trainer(trainer);
 }
 
-/* Signals for all processes are the trainer's to act on; so is its device's marker, while it lives.
- * But that the worker was told to end stands there, for it may be killed with the trainer. */
+/* Signals for all processes are the trainer's to act on; so is its device's marker, while it lives. But that
+ * the worker was told to end stands there, for it may be killed with the trainer. */
 static void test_worker_stays(void **state) {
   (void)state;
   unsetenv("FAKE_ENGINE");

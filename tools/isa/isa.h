@@ -10,9 +10,9 @@ typedef struct isa_device {
   int units, megahertz, gigabytes, local_bytes, vendor;
 } isa_device;
 
-/* Programs go to `into`/NUMBER.cl and .options, launches to `into`/launches.tsv as lines "label,
- * program, kernel, work-groups, items, slices, slice_length, items_per_result" (the last three as
- * in cl/conv_args.h). False if there is no such device or folder. */
+/* Programs go to `into`/NUMBER.cl and .options, launches to `into`/launches.tsv as lines "label, program,
+ * kernel, work-groups, items, slices, slice_length, items_per_result" (the last three as in
+ * cl/conv_args.h). False if there is no such device or folder. */
 bool isa_begin(const char *name, const char *into);
 /* What the launches from now on belong to. */
 void isa_label(const char *text);

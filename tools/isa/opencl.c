@@ -1,6 +1,6 @@
-/* An OpenCL that computes nothing: it claims to be the device that isa_device names and writes
- * every program it is given, with its options and the kernels started, where the compilers for that
- * device find them. So what is compiled offline is what the engine would have compiled there. */
+/* An OpenCL that computes nothing: it claims to be the device that isa_device names and writes every
+ * program it is given, with its options and the kernels started, where the compilers for that device
+ * find them. So what is compiled offline is what the engine would have compiled there. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 
 enum { AMD = 0x1002, NVIDIA = 0x10de };
 
-/* What their OpenCL says of these; ROCm counts RDNA's compute units in pairs. No program is
- * compiled for the last one: it is there because the model is tested on it (model.py). */
+/* What their OpenCL says of these; ROCm counts RDNA's compute units in pairs. No program is compiled for
+ * the last one: it is there because the model is tested on it (model.py). */
 static const isa_device devices[] = {
     {"gfx1010", 18, 1560, 6, 65536, AMD},           {"gfx1030", 36, 2250, 16, 65536, AMD},
     {"gfx1100", 48, 2500, 24, 65536, AMD},          {"gfx906", 60, 1725, 16, 65536, AMD},

@@ -16,8 +16,8 @@ typedef struct disk_header {
 static const char magic[8] = "CVYOCL1";
 static const size_t most_bytes = (size_t)256 << 20; /* of a file */
 
-/* Without a folder, or in one where others could put their programs into the place of ours,
- * programs are compiled and not kept, which is told once. */
+/* Without a folder, or in one where others could put their programs into the place of ours, programs are
+ * compiled and not kept, which is told once. */
 static bool path_of(uint64_t key, const char *end, char *path, size_t size) {
   static atomic_bool told;
   char file[40];

@@ -27,8 +27,8 @@ extern const entry entries[]; /* ended by a NULL name */
  * process with a sentence: a fault that silently does not strike would make its test worthless. */
 void strike_start(void);
 
-/* Counts a call. What does not need the call's arguments is carried out here and does not come
- * back: only FAULT_NONE, FAULT_FAIL, FAULT_STALL, FAULT_WRONG and FAULT_ZERO are returned. */
+/* Counts a call. What does not need the call's arguments is carried out here and does not come back:
+ * only FAULT_NONE, FAULT_FAIL, FAULT_STALL, FAULT_WRONG and FAULT_ZERO are returned. */
 typedef struct fault {
   fault_action action;
   int value;

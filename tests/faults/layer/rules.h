@@ -2,8 +2,7 @@
  *
  *   rules  = rule {"," rule}
  *   rule   = ENTRY ["#" N ["+"]] "=" action
- *   action = hang | stall | fail[":" CODE] | slow ":" MS | crash | abort | kill | stop | wrong |
- * zero
+ *   action = hang | stall | fail[":" CODE] | slow ":" MS | crash | abort | kill | stop | wrong | zero
  *
  * ENTRY#N is the N-th call, counted from 1; ENTRY#N+ that and all later ones; ENTRY alone is every
  * call. CODE is an OpenCL error, -5 (CL_OUT_OF_RESOURCES) by default.
