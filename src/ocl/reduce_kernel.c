@@ -20,7 +20,7 @@ static bool has_lanes(const generator *g) {
   return g->order.lanes > 1;
 }
 
-static void open(const cvy_reduce_problem *problem, cvy_text *to, generator *out) {
+static void begin(const cvy_reduce_problem *problem, cvy_text *to, generator *out) {
   out->problem = problem;
   out->of = problem->of;
   out->parts = cvy_reduce_parts_of(&problem->how);
@@ -338,7 +338,7 @@ convoy_status cvy_reduce_launch_of(const cvy_reduce_problem *problem, const int6
   cvy_program_uses uses = cvy_program_uses_of(program);
   memset(out, 0, sizeof *out);
   if (cvy_reduce_kept(problem->of.extent, problem->how.axes) == 0) return CONVOY_OK;
-  open(problem, source, &g);
+  begin(problem, source, &g);
   size_launch(&g, offsets, out);
   out->placed = uses.axes || uses.random;
   int32_t bytes = cvy_nest_word_bytes(&g.of, &g.nest, problem->how.results, offsets);

@@ -57,7 +57,7 @@ static cvy_value negated(const cvy_build *build, cvy_value value) {
 /* Constants alone: computed now, unless engines might differ. */
 static cvy_value fold(cvy_build *build, cvy_program_op op, const cvy_value in[3]) {
   float value[3] = {0.0f, 0.0f, 0.0f};
-  for (int i = 0; i < cvy_op_rows[op].operands; i++) {
+  for (int i = 0; i < 3 && i < cvy_op_rows[op].operands; i++) {
     if (build->value[in[i]].op != CVY_VALUE_CONSTANT) return CVY_NO_VALUE;
     value[i] = build->value[in[i]].constant;
     if (cvy_is_denormal(value[i])) return CVY_NO_VALUE;
@@ -133,7 +133,7 @@ static cvy_value commuted(const cvy_build *build, const cvy_build_value *value) 
 cvy_value cvy_build_op(cvy_build *build, cvy_program_op op, cvy_value a, cvy_value b, cvy_value c) {
   const cvy_value in[3] = {a, b, c};
   cvy_build_value value = blank(op, 0);
-  for (int i = 0; i < cvy_op_rows[op].operands; i++) {
+  for (int i = 0; i < 3 && i < cvy_op_rows[op].operands; i++) {
     if (in[i] < 0) return CVY_NO_VALUE;
     value.in[i] = in[i];
   }

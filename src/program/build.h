@@ -12,7 +12,7 @@ enum {
   CVY_VALUE_CONSTANT
 };
 
-typedef int16_t cvy_value; /* its number */
+typedef int32_t cvy_value; /* its number */
 #define CVY_NO_VALUE ((cvy_value)-1)
 
 typedef struct cvy_build_value {

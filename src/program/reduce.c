@@ -152,7 +152,7 @@ static convoy_status check_how(const cvy_reduce_problem *problem) {
 }
 
 static convoy_status check_piece(const cvy_reduce_problem *problem) {
-  int64_t step = CVY_REDUCE_GROUP * lanes_of(problem->of.extent, problem->how.axes);
+  int64_t step = (int64_t)CVY_REDUCE_GROUP * lanes_of(problem->of.extent, problem->how.axes);
   int64_t length = cvy_reduce_length(problem->of.extent, problem->how.axes);
   if (problem->piece < step || problem->piece % step || problem->piece > CVY_REDUCE_LONGEST_PIECE ||
       length / problem->piece >= INT32_MAX) {

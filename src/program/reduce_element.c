@@ -29,7 +29,7 @@ static void note(definition *d, const part *p, int kind) {
   for (int i = 0; i < cvy_part_components(kind); i++) d->plain &= !cvy_is_denormal(p->component[i]);
 }
 
-static void open(const cvy_reduce_problem *problem, const void *const *inputs, definition *out) {
+static void define(const cvy_reduce_problem *problem, const void *const *inputs, definition *out) {
   cvy_program_problem of = problem->of;
   out->problem = problem;
   out->inputs = inputs;
@@ -97,7 +97,7 @@ static void set_nothing(const definition *d, part *parts) {
 static void lane_of_piece(definition *d, int64_t kept, int64_t first, int64_t end, part *parts) {
   set_nothing(d, parts);
   for (int64_t i = first; i < end;) {
-    float values[CVY_PROGRAM_RESULTS][CVY_REDUCE_GROUP], one[CVY_PROGRAM_RESULTS];
+    float values[CVY_PROGRAM_RESULTS][CVY_REDUCE_GROUP] = {{0}}, one[CVY_PROGRAM_RESULTS] = {0};
     int count = 0;
     for (; count < CVY_REDUCE_GROUP && i < end; count++, i += d->order.lanes) {
       values_of(d, kept, i, one);
@@ -119,7 +119,7 @@ static void join_lanes(definition *d, part (*lane)[CVY_PROGRAM_RESULTS], int lan
 }
 
 static void reduce_piece(definition *d, int64_t kept, int piece, part *out) {
-  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS];
+  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS] = {{{{0}}}};
   int64_t begin = piece * d->problem->piece, end = begin + d->problem->piece;
   if (end > d->order.length) end = d->order.length;
   for (int l = 0; l < d->order.lanes; l++) lane_of_piece(d, kept, begin + l, end, lane[l]);
@@ -136,7 +136,7 @@ static float result_of(definition *d, const part *p, int kind) {
 }
 
 static __attribute__((noinline)) void element(definition *d, int64_t kept, float *results) {
-  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS], next[CVY_PROGRAM_RESULTS];
+  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS] = {{{{0}}}}, next[CVY_PROGRAM_RESULTS];
   const cvy_reduction *how = &d->problem->how;
   for (int l = 0; l < d->order.piece_lanes; l++) set_nothing(d, lane[l]);
   for (int piece = 0; piece < d->order.pieces; piece++) {
@@ -154,7 +154,7 @@ bool cvy_reduce_element(const cvy_reduce_problem *problem, const void *const *in
                         float *results) {
   fenv_t before;
   definition d;
-  open(problem, inputs, &d);
+  define(problem, inputs, &d);
   cvy_default_mode(&before);
   element(&d, kept, results);
   cvy_restore_mode(&before);
@@ -220,7 +220,7 @@ void cvy_reduce_element64(const cvy_reduce_problem *problem, const void *const *
   sums first[CVY_PROGRAM_RESULTS], of[CVY_PROGRAM_RESULTS];
   double means[CVY_PROGRAM_RESULTS] = {0.0};
   memset(first, 0, sizeof first);
-  open(problem, inputs, &d);
+  define(problem, inputs, &d);
   add_values(&d, kept, means, first);
   for (int k = 0; k < CVY_PROGRAM_RESULTS; k++) {
     means[k] = first[k].sum / (double)d.order.length;

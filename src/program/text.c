@@ -167,7 +167,7 @@ static int begin_result(printer *p, int number) {
 
 /* Where an input's name is assigned to, what reads the input must come first. */
 static void print_results_apart(printer *p) {
-  int number[CVY_PROGRAM_RESULTS];
+  int number[CVY_PROGRAM_RESULTS] = {0};
   for (int i = 0; i < p->program->results; i++) {
     number[i] = new_temporary(p);
     cvy_text_add(&p->text, "let t%d = ", number[i]);

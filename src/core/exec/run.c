@@ -182,8 +182,8 @@ convoy_status cvy_perform_over(convoy_context *context, const cvy_problem *probl
   /* What a child finds that was made by fork() in the meantime. */
   static const char sentence[] = "the tensor was being written when the process forked";
   int32_t inputs = cvy_problem_inputs(problem), outputs = cvy_problem_outputs(problem);
-  const float *from[CVY_MAX_INPUTS];
-  float *to[CVY_MAX_OUTPUTS];
+  const float *from[CVY_MAX_INPUTS] = {NULL};
+  float *to[CVY_MAX_OUTPUTS] = {NULL};
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < inputs && !status; i++) status = cvy_store_fetch(in[i]);
   if (status) return status;

@@ -30,7 +30,7 @@ static convoy_status compute(convoy_context *context, const cvy_node *node, floa
   convoy_status status = cvy_node_fetch(node);
   if (status) return status;
   for (int32_t i = 0; i < node->inputs; i++) in[i] = node->input[i]->host;
-  if (prior) memcpy(values[0], prior->host, (size_t)prior->bytes);
+  if (prior && values[0]) memcpy(values[0], prior->host, (size_t)prior->bytes);
   return cvy_compute(context, &node->problem, in, values);
 }
 

@@ -105,8 +105,9 @@ static void join_lanes(const reduce_job *j, const thread_memory *b) {
 static void piece_in_lanes(const reduce_job *j, const thread_memory *b, int64_t kept, int64_t begin,
                            int64_t end) {
   int lanes = j->order.lanes;
-  for (int64_t at = begin; at < end; at += GROUP * lanes) {
-    int64_t count = end - at < GROUP * lanes ? end - at : GROUP * lanes;
+  int64_t step = (int64_t)GROUP * lanes;
+  for (int64_t at = begin; at < end; at += step) {
+    int64_t count = end - at < step ? end - at : step;
     int rows = (int)(count / lanes), more = (int)(count % lanes); /* lanes that have one more */
     compute_values(j, b, kept * j->order.length + at, count, 0);
     take_up(j, b, lanes, rows + 1, 0, more);

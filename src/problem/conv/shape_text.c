@@ -223,7 +223,7 @@ const char *cvy_conv_remark(const cvy_problem *problem) {
 static bool parse_line(char *line, cvy_problem *out) {
   convoy_conv conv;
   int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
-  convoy_direction direction;
+  convoy_direction direction = CONVOY_FORWARD;
   char *rest = strstr(line, ", ");
   bool has_bias = rest && strcmp(rest, epilogue) == 0;
   if (rest && !has_bias) return false;
