@@ -6,6 +6,9 @@
  * one element; which one follows from its number by a division per loop of the nest
  * (program/nest.h).
  *
+ * A result may lie exactly where an input of the same strides and 4-byte elements does: an item
+ * loads before it stores.
+ *
  * One launch is one problem. The same program over many arrays, an optimizer's, is a launch each
  * today. OpenCL 1.2 has no kernel over a list of memory objects; but arrays that lie in one piece
  * of memory, as a graph's plan places parameters, gradients and momenta, are to be one launch: with

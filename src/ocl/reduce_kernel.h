@@ -17,7 +17,7 @@ enum { CVY_REDUCE_COMBINE = 64 };
 typedef struct cvy_reduce_launch {
   int32_t width;
   bool placed;
-  int32_t group; /* items of a work-group of "reduce": it must be this size */
+  int32_t group; /* items of a work-group of "reduce", 64 or 256: it must be this size */
   int64_t items; /* of "reduce", in whole work-groups; 0: nothing is to be done */
   /* Of "combine", one per result, in work-groups of any size; 0: it is not needed, and "reduce"
    * writes results. */

@@ -51,12 +51,21 @@ int64_t cvy_reduce_arrays_workspace(const cvy_reduce_problem *problem, int32_t t
 
 /* --------------------------------------------------------------------------------------- pieces */
 
+/* Lanes that are used, with those behind them that join_lanes reads; side by side there is one for
+ * each of many results. */
+static int width_of(const reduce_job *j) {
+  if (j->order.lanes == 1) return LANES;
+  return j->order.lanes < 2 * CVY_WIDEST ? 2 * CVY_WIDEST : j->order.lanes;
+}
+
 static void set_nothing(const reduce_job *j, const thread_memory *b) {
-  memset(b->state[0], 0, (size_t)j->parts.components * LANES * sizeof(float));
+  int width = width_of(j);
+  for (int i = 0; i < j->parts.components; i++)
+    memset(b->state[i], 0, (size_t)width * sizeof(float));
   for (int p = 0; p < j->parts.count; p++) {
     float *state = b->state[j->parts.part[p].first];
     float nothing = cvy_part_of_nothing(j->parts.part[p].kind);
-    for (int l = 0; nothing != 0.0f && l < LANES; l++) state[l] = nothing;
+    for (int l = 0; nothing != 0.0f && l < width; l++) state[l] = nothing;
   }
 }
 
