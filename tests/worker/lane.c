@@ -1,5 +1,6 @@
 #include "worker/lane.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -82,6 +83,17 @@ void lane_expect(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed) 
   assert_int_equal(got[bytes], 0x5a);
   free(want);
   free(got);
+}
+
+int lane_count_files(int process) {
+  char path[64];
+  int count = 0;
+  snprintf(path, sizeof path, "/proc/%d/fd", process);
+  DIR *folder = opendir(path);
+  assert_non_null(folder);
+  while (readdir(folder)) count++;
+  closedir(folder);
+  return count - 2; /* . and .. */
 }
 
 convoy_status lane_clear(cvy_device *device) {

@@ -26,6 +26,8 @@ void lane_expect(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed);
 
 /* The process behind it; 0: none. */
 int lane_worker(const cvy_device *device);
+/* The descriptors that a process has open. */
+int lane_count_files(int process);
 /* One command and a wait for it: the status, and the seconds it took. */
 convoy_status lane_use(cvy_device *device, double *seconds);
 

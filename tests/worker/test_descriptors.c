@@ -1,5 +1,4 @@
 /* Descriptors: the program's are not the library's business, nor the other way about. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,17 +10,6 @@
 
 /* ---------------------------------------------------------------- the program's files */
 
-static int count_files(int pid) {
-  char path[64];
-  int count = 0;
-  snprintf(path, sizeof path, "/proc/%d/fd", pid);
-  DIR *folder = opendir(path);
-  assert_non_null(folder);
-  while (readdir(folder)) ++count;
-  closedir(folder);
-  return count - 2; /* . and .. */
-}
-
 static void test_inherits_no_files(void **state) {
   int careless[20]; /* without close-on-exec */
   (void)state;
@@ -29,7 +17,8 @@ static void test_inherits_no_files(void **state) {
   cvy_device *device = lane_open(CONVOY_ISOLATION_PROCESS, NULL);
   lane_put(device, 1, 100, 1);
   lane_expect(device, 1, 100, 1);
-  assert_in_range(count_files(lane_worker(device)), 4, 6); /* std, socket, the trainer's pidfd */
+  assert_in_range(lane_count_files(lane_worker(device)), 4,
+                  6); /* std, socket, the trainer's pidfd */
   LANE->close(device);
   for (int i = 0; i < 20; ++i) close(careless[i]);
 }

@@ -1,5 +1,4 @@
 /* The worker as a process: its death, and what it leaves behind. */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -163,17 +162,6 @@ static void test_stopped_worker_is_closed(void **state) {
 
 /* ------------------------------------------------------------------------- hygiene */
 
-static int count_files(int pid) {
-  char path[64];
-  int count = 0;
-  snprintf(path, sizeof path, "/proc/%d/fd", pid);
-  DIR *folder = opendir(path);
-  assert_non_null(folder);
-  while (readdir(folder)) ++count;
-  closedir(folder);
-  return count - 2; /* . and .. */
-}
-
 static int count_maps(const char *path, const char *part) {
   char line[512];
   int count = 0;
@@ -237,10 +225,10 @@ static long resident_pages(void) {
 
 static void check_growth(int32_t isolation) {
   for (int i = 0; i < 20; ++i) open_use_close(isolation);
-  int files = count_files(getpid()), maps = count_maps("/proc/self/maps", "-");
+  int files = lane_count_files(getpid()), maps = count_maps("/proc/self/maps", "-");
   long pages = resident_pages();
   for (int i = 0; i < ROUNDS; ++i) open_use_close(isolation);
-  assert_int_equal(count_files(getpid()), files);
+  assert_int_equal(lane_count_files(getpid()), files);
   assert_in_range(count_maps("/proc/self/maps", "-"), 0, maps + MAPS_MAY_GROW);
   assert_true(resident_pages() - pages < PAGES_MAY_GROW);
   assert_no_children();

@@ -179,30 +179,15 @@ static bool parse_entry(char *line, cvy_fault_entry *out) {
   return true;
 }
 
-static void parse_line(const char *line, size_t length, cvy_fault_table *out) {
-  char copy[1024];
-  if (length == 0) return;
-  bool fits = length < sizeof copy && out->count < CVY_FAULT_ENTRIES;
-  if (fits) {
-    memcpy(copy, line, length);
-    copy[length] = '\0';
-  }
-  if (fits && parse_entry(copy, &out->list[out->count])) {
-    out->count++;
-  } else {
-    out->skipped++;
-  }
-}
-
 void cvy_fault_table_parse(const char *text, cvy_fault_table *out) {
+  char line[1024];
+  const char *at;
   out->count = 0;
-  out->skipped = strncmp(text, version_line, strlen(version_line)) != 0;
-  if (out->skipped) return;
-  const char *at = text + strlen(version_line);
-  while (*at) {
-    size_t length = strcspn(at, "\n");
-    parse_line(at, length, out);
-    at += length + (at[length] == '\n');
+  out->skipped = !cvy_lines_begin(text, version_line, &at);
+  while (cvy_lines_next(&at, line, sizeof line)) {
+    bool kept = out->count < CVY_FAULT_ENTRIES && parse_entry(line, &out->list[out->count]);
+    out->count += kept;
+    out->skipped += !kept;
   }
 }
 

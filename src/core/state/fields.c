@@ -1,4 +1,4 @@
-/* Writing and cutting lines of fields. */
+/* Writing lines of fields, finding them in a text, and cutting them. */
 #include "core/state/fields.h"
 
 #include <string.h>
@@ -27,4 +27,20 @@ bool cvy_fields_cut(char *line, char *fields[], int count) {
     line = end + strlen(separator);
   }
   return false;
+}
+
+bool cvy_lines_begin(const char *text, const char *version_line, const char **at) {
+  size_t length = strlen(version_line);
+  bool known = strncmp(text, version_line, length) == 0;
+  *at = known ? text + length : "";
+  return known;
+}
+
+bool cvy_lines_next(const char **at, char *line, size_t size) {
+  *at += strspn(*at, "\n");
+  size_t length = strcspn(*at, "\n"), copied = length < size ? length : 0;
+  memcpy(line, *at, copied);
+  line[copied] = '\0';
+  *at += length;
+  return length > 0;
 }

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/state/fields.h"
+
 static const char version_line[] = "convoy-tune 1\n";
-static const char separator[] = " | ";
 
 enum { ALGORITHM, DEVICE, DRIVER, HASH, PROBLEM, PARAMS, TIME, FIELDS };
 
@@ -19,21 +20,6 @@ static void copy_field(char *to, size_t size, const char *from) {
   for (char *at = to; *at; at++) {
     if (*at == '|' || *at == '\n') *at = '/';
   }
-}
-
-/* Cuts the line at its separators; false unless there are exactly FIELDS fields. */
-static bool cut(char *line, char *fields[FIELDS]) {
-  int count = 0;
-  for (char *at = line; at; count++) {
-    if (count == FIELDS) return false;
-    fields[count] = at;
-    at = strstr(at, separator);
-    if (at) {
-      *at = '\0';
-      at += strlen(separator);
-    }
-  }
-  return count == FIELDS;
 }
 
 static bool parse_hash(const char *text, uint64_t *out) {
@@ -54,7 +40,7 @@ bool cvy_record_parse(const char *line, cvy_record *out) {
   char *field[FIELDS];
   if (strlen(line) >= sizeof(copy)) return false;
   strcpy(copy, line);
-  if (!cut(copy, field)) return false;
+  if (!cvy_fields_cut(copy, field, FIELDS)) return false;
   const struct {
     int field;
     char *to;
@@ -101,32 +87,18 @@ static convoy_status append(cvy_records *records, const cvy_record *record) {
   return CONVOY_OK;
 }
 
-static convoy_status parse_line(const char *line, size_t length, cvy_records *out) {
-  char copy[CVY_RECORD_TEXT];
-  cvy_record record;
-  if (length >= sizeof(copy)) {
-    out->skipped++;
-    return CONVOY_OK;
-  }
-  memcpy(copy, line, length);
-  copy[length] = '\0';
-  if (cvy_record_parse(copy, &record)) return append(out, &record);
-  out->skipped += length > 0;
-  return CONVOY_OK;
-}
-
 convoy_status cvy_records_parse(const char *text, cvy_records *out) {
-  *out = (cvy_records){0};
-  if (strncmp(text, version_line, strlen(version_line)) != 0) {
-    out->skipped = 1;
-    return CONVOY_OK;
-  }
-  const char *at = text + strlen(version_line);
-  while (*at) {
-    size_t length = strcspn(at, "\n");
-    convoy_status status = parse_line(at, length, out);
-    if (status) return status;
-    at += length + (at[length] == '\n');
+  char line[CVY_RECORD_TEXT];
+  cvy_record record;
+  const char *at;
+  *out = (cvy_records){.skipped = !cvy_lines_begin(text, version_line, &at)};
+  while (cvy_lines_next(&at, line, sizeof(line))) {
+    if (cvy_record_parse(line, &record)) {
+      convoy_status status = append(out, &record);
+      if (status) return status;
+    } else {
+      out->skipped++;
+    }
   }
   return CONVOY_OK;
 }
