@@ -136,7 +136,8 @@ convoy_status convoy_backward_bias_host(convoy_context *context, const convoy_co
 /* ---------------------------------------------------------------------- operations on tensors */
 
 static convoy_status check_dims(const char *name, const convoy_tensor *tensor, int32_t dims) {
-  if (tensor->dims == dims) return CONVOY_OK;
+  convoy_status status = cvy_check_dtype(name, tensor, CONVOY_FLOAT32);
+  if (status || tensor->dims == dims) return status;
   return cvy_fail(CONVOY_ERR_SHAPE, "%s has %d extents, not %d", name, (int)tensor->dims,
                   (int)dims);
 }

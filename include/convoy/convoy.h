@@ -57,6 +57,11 @@ extern "C" {
 #define CONVOY_MAX_RANK 3
 #define CONVOY_MAX_DIMS 5 /* batch, channels and at most three spatial extents */
 
+/* What the elements of an array are. Convolutions and all results are float32; the others are
+ * inputs of programs: labels, indices, images, masks. */
+typedef enum convoy_dtype { CONVOY_FLOAT32 = 0, CONVOY_INT32 = 1, CONVOY_UINT8 = 2 } convoy_dtype;
+#define CONVOY_DTYPES 3
+
 /* ------------------------------------------------------------------------------------ status */
 
 typedef enum convoy_status {
@@ -317,8 +322,6 @@ CONVOY_API void convoy_interrupt(convoy_context *context);
 
 /* ------------------------------------------------------------------------------- convolution */
 
-typedef enum convoy_dtype { CONVOY_FLOAT32 = 0 } convoy_dtype;
-
 typedef enum convoy_direction {
   CONVOY_FORWARD = 0,
   CONVOY_BACKWARD_DATA = 1,
@@ -336,7 +339,7 @@ typedef enum convoy_direction {
 typedef struct convoy_conv {
   uint32_t struct_size; /* sizeof(convoy_conv) */
   int32_t rank;
-  int32_t dtype;      /* convoy_dtype */
+  int32_t dtype;      /* CONVOY_FLOAT32 */
   int32_t transposed; /* 0 or 1 */
   int64_t groups;
   int64_t stride[CONVOY_MAX_RANK];
@@ -503,6 +506,11 @@ typedef struct convoy_tensor convoy_tensor;
  * Returns OK; ERR_ARGUMENT; ERR_SHAPE for a negative extent or if its bytes exceed int64_t. */
 CONVOY_API convoy_status convoy_tensor_new(convoy_context *context, int32_t dims,
                                            const int64_t *shape, convoy_tensor **out);
+/* The same of another type than float32. Only programs read such tensors; nothing writes them but
+ * convoy_tensor_write. ERR_ARGUMENT for a type that is none. */
+CONVOY_API convoy_status convoy_tensor_new_typed(convoy_context *context, convoy_dtype dtype,
+                                                 int32_t dims, const int64_t *shape,
+                                                 convoy_tensor **out);
 
 /* Frees the handle; operations that were enqueued with it are still carried out. It may be called
  * after convoy_close. NULL is allowed. */
@@ -512,18 +520,19 @@ CONVOY_API void convoy_tensor_free(convoy_tensor *tensor);
  * and their number to *dims. Returns OK, ERR_ARGUMENT. */
 CONVOY_API convoy_status convoy_tensor_shape(const convoy_tensor *tensor, int64_t *shape,
                                              int32_t *dims);
+CONVOY_API convoy_status convoy_tensor_dtype(const convoy_tensor *tensor, convoy_dtype *dtype);
 
-/* Gives the tensor new values, `count` float32, which is its number of elements. They are copied
- * before the call returns. Returns OK; ERR_SHAPE if count is another number. */
-CONVOY_API convoy_status convoy_tensor_write(convoy_tensor *tensor, const float *values,
+/* Gives the tensor new values, `count` of its type, which is its number of elements. They are
+ * copied before the call returns. Returns OK; ERR_SHAPE if count is another number. */
+CONVOY_API convoy_status convoy_tensor_write(convoy_tensor *tensor, const void *values,
                                              int64_t count);
 
-/* Waits until the tensor's values have been computed and copies them all, `count` float32, to
+/* Waits until the tensor's values have been computed and copies them all, `count` of its type, to
  * `values`.
  * Returns OK; ERR_SHAPE if count is not the tensor's number of elements; ERR_MEMORY, or the status
  * of the device's fault with its sentence, if they could not be computed; ERR_INTERRUPTED. On
  * failure `values` are untouched, in memory of convoy_host_alloc undefined. */
-CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, float *values, int64_t count);
+CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, void *values, int64_t count);
 
 /* Begins to copy the tensor's values to the host, so that losing the device cannot lose them. It
  * does not wait: the device copies them after the operations that were enqueued before, into at

@@ -36,6 +36,11 @@ void cvy_utc(int64_t seconds, char *text, size_t size);
 /* What such a text says; -1 if it is none. */
 int64_t cvy_utc_read(const char *text);
 
+/* Bytes of one element. */
+static inline int64_t cvy_dtype_bytes(int32_t type) {
+  return type == CONVOY_UINT8 ? 1 : 4;
+}
+
 /* Appends to a bounded text; once it does not fit, `overflow` stays true and the text is cut. */
 typedef struct cvy_text {
   char *at;

@@ -38,7 +38,17 @@ convoy_status cvy_check_owners(const convoy_context *context, const convoy_tenso
   return CONVOY_OK;
 }
 
-static convoy_status check_count(const char *name, const convoy_tensor *tensor, cvy_array array) {
+static const char *const dtype_names[CONVOY_DTYPES] = {"float32", "int32", "uint8"};
+
+convoy_status cvy_check_dtype(const char *name, const convoy_tensor *tensor, convoy_dtype dtype) {
+  if (tensor->dtype == dtype) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "%s is %s, not %s", name, dtype_names[tensor->dtype],
+                  dtype_names[dtype]);
+}
+
+static convoy_status check_array(const char *name, const convoy_tensor *tensor, cvy_array array) {
+  convoy_status status = cvy_check_dtype(name, tensor, array.dtype);
+  if (status) return status;
   int64_t count = cvy_array_count(&array);
   if (tensor->count == count) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_SHAPE, "%s has %lld elements, not %lld", name,
@@ -48,7 +58,7 @@ static convoy_status check_count(const char *name, const convoy_tensor *tensor, 
 static convoy_status check_outputs(const cvy_problem *problem, convoy_tensor *const out[]) {
   for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
     const char *name = cvy_problem_output_name(problem, i);
-    convoy_status status = check_count(name, out[i], cvy_problem_output(problem, i));
+    convoy_status status = check_array(name, out[i], cvy_problem_output(problem, i));
     if (status) return status;
     for (int32_t j = 0; j < i; j++) {
       if (out[j] == out[i])
@@ -63,7 +73,7 @@ convoy_status cvy_check_operands(const cvy_problem *problem, const convoy_tensor
                                  convoy_tensor *const out[]) {
   for (int32_t i = 0; i < cvy_problem_inputs(problem); i++) {
     const char *name = cvy_problem_input_name(problem, i);
-    convoy_status status = check_count(name, in[i], cvy_problem_input(problem, i));
+    convoy_status status = check_array(name, in[i], cvy_problem_input(problem, i));
     if (status) return status;
   }
   return check_outputs(problem, out);

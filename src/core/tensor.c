@@ -8,8 +8,9 @@
 #include "core/exec/launch.h"
 #include "core/exec/values.h"
 
-static convoy_status count_elements(int32_t dims, const int64_t *shape, int64_t *count) {
-  int64_t bytes = sizeof(float);
+static convoy_status count_elements(convoy_dtype dtype, int32_t dims, const int64_t *shape,
+                                    int64_t *count) {
+  int64_t bytes = cvy_dtype_bytes(dtype);
   *count = 1;
   for (int32_t i = 0; i < dims; i++) {
     if (shape[i] < 0) {
@@ -25,23 +26,28 @@ static convoy_status count_elements(int32_t dims, const int64_t *shape, int64_t 
   return CONVOY_OK;
 }
 
-convoy_status cvy_tensor_new(convoy_context *context, int32_t dims, const int64_t *shape,
-                             convoy_tensor **out) {
+convoy_status cvy_tensor_new(convoy_context *context, convoy_dtype dtype, int32_t dims,
+                             const int64_t *shape, convoy_tensor **out) {
+  if ((unsigned)dtype >= CONVOY_DTYPES) {
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "dtype is %d, legal are 0 to %d", (int)dtype,
+                    CONVOY_DTYPES - 1);
+  }
   if (dims < 1 || dims > CONVOY_MAX_DIMS) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "dims is %d; it may be 1 to %d", (int)dims,
                     CONVOY_MAX_DIMS);
   }
   int64_t count;
-  convoy_status status = count_elements(dims, shape, &count);
+  convoy_status status = count_elements(dtype, dims, shape, &count);
   if (status) return status;
   convoy_tensor *tensor = calloc(1, sizeof(*tensor));
   if (!tensor) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a tensor");
-  tensor->store = cvy_store_new(context, count * (int64_t)sizeof(float));
+  tensor->store = cvy_store_new(context, count * cvy_dtype_bytes(dtype));
   if (!tensor->store) {
     free(tensor);
     return CONVOY_ERR_MEMORY;
   }
   tensor->context = context;
+  tensor->dtype = dtype;
   tensor->dims = dims;
   tensor->count = count;
   for (int32_t i = 0; i < CONVOY_MAX_DIMS; i++) tensor->shape[i] = i < dims ? shape[i] : 1;
@@ -71,7 +77,7 @@ static convoy_status check_count(const convoy_tensor *tensor, int64_t count) {
                   (long long)tensor->count);
 }
 
-convoy_status cvy_tensor_write(convoy_tensor *tensor, const float *values, int64_t count) {
+convoy_status cvy_tensor_write(convoy_tensor *tensor, const void *values, int64_t count) {
   convoy_status status = check_count(tensor, count);
   if (status) return status;
   cvy_store *store = cvy_store_copy(tensor->context, values, tensor->store->bytes);
@@ -92,7 +98,7 @@ convoy_status cvy_tensor_commit(convoy_tensor *tensor) {
   return status ? status : cvy_commit(tensor->store);
 }
 
-convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t count) {
+convoy_status cvy_tensor_read(convoy_tensor *tensor, void *values, int64_t count) {
   convoy_status status = check_count(tensor, count);
   if (!status) status = begin_wait(tensor->context);
   return status ? status : cvy_store_read(tensor->store, values);

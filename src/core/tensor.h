@@ -6,6 +6,7 @@
 
 struct convoy_tensor {
   convoy_context *context;
+  convoy_dtype dtype;
   int32_t dims;
   int64_t shape[CONVOY_MAX_DIMS]; /* unused ones 1 */
   int64_t count;
@@ -13,11 +14,11 @@ struct convoy_tensor {
 };
 
 /* All with the context's lock held, except cvy_tensor_free, which takes it. */
-convoy_status cvy_tensor_new(convoy_context *context, int32_t dims, const int64_t *shape,
-                             convoy_tensor **out);
+convoy_status cvy_tensor_new(convoy_context *context, convoy_dtype dtype, int32_t dims,
+                             const int64_t *shape, convoy_tensor **out);
 void cvy_tensor_free(convoy_tensor *tensor);
-convoy_status cvy_tensor_write(convoy_tensor *tensor, const float *values, int64_t count);
-convoy_status cvy_tensor_read(convoy_tensor *tensor, float *values, int64_t count);
+convoy_status cvy_tensor_write(convoy_tensor *tensor, const void *values, int64_t count);
+convoy_status cvy_tensor_read(convoy_tensor *tensor, void *values, int64_t count);
 convoy_status cvy_tensor_commit(convoy_tensor *tensor);
 /* Takes over the caller's reference to `store` and drops the old one. */
 void cvy_tensor_swap(convoy_tensor *tensor, cvy_store *store);

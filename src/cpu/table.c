@@ -8,5 +8,6 @@ const cvy_algorithm *const cvy_cpu_algorithms[] = {
 #if CONVOY_HAVE_OPENBLAS
     &cvy_cpu_im2col.algorithm,
 #endif
-    &cvy_cpu_direct.algorithm,         NULL,
+    &cvy_cpu_direct.algorithm,         &cvy_cpu_program.algorithm,
+    &cvy_cpu_reduce.algorithm,         NULL,
 };

@@ -92,7 +92,7 @@ void cvy_nest_write_offset(cvy_text *source, const char *name, const int64_t *st
 
 static const char *type_name(int32_t type) {
   static const char *const names[] = {
-      [CVY_PROGRAM_FLOAT32] = "float", [CVY_PROGRAM_INT32] = "int", [CVY_PROGRAM_UINT8] = "uchar"};
+      [CONVOY_FLOAT32] = "float", [CONVOY_INT32] = "int", [CONVOY_UINT8] = "uchar"};
   return names[type];
 }
 

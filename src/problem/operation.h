@@ -17,6 +17,9 @@ enum {
   CVY_CONV_BACKWARD_WEIGHTS = CONVOY_BACKWARD_WEIGHTS,
   CVY_CONV_BACKWARD_BIAS = CONVOY_BACKWARD_BIAS,
   CVY_CONV_OPERATIONS,
+  CVY_PROGRAM = CVY_CONV_OPERATIONS,
+  CVY_REDUCE,
+  CVY_OPERATIONS,
   CVY_MAX_OPERATIONS = 64 /* sets of them are masks */
 };
 #define CVY_OPERATION_BIT(number) (UINT64_C(1) << (number))
@@ -70,6 +73,8 @@ typedef struct cvy_operation {
   double (*flops)(const cvy_problem *problem);
 
   void (*print)(const cvy_problem *problem, char *text, size_t size);
+  /* Whether `parse` makes the problem of what it prints. NULL: always. */
+  bool (*readable)(const cvy_problem *problem);
   /* What print has no words for, but the shape class has, beginning with ", "; else "". NULL: there
    * is nothing. What all operations have in common is seen to by whoever calls. */
   const char *(*remark)(const cvy_problem *problem);

@@ -61,8 +61,7 @@ int64_t cvy_array_count(const cvy_array *array) {
 }
 
 int64_t cvy_array_bytes(const cvy_array *array) {
-  static const int64_t bytes[CVY_TYPES] = {[CVY_FLOAT32] = sizeof(float)};
-  return cvy_array_count(array) * bytes[array->type];
+  return cvy_array_count(array) * cvy_dtype_bytes(array->dtype);
 }
 
 int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i) {
@@ -145,6 +144,10 @@ void cvy_shape_class(const cvy_problem *problem, char *text, size_t size) {
 
 void cvy_class_example(const cvy_problem *problem, char *text, size_t size) {
   const cvy_operation *row = cvy_operation_of(problem);
+  if (row->readable && !row->readable(problem)) {
+    cvy_shape_class(problem, text, size);
+    return;
+  }
   row->print(problem, text, size);
   size_t used = strlen(text);
   const char *remark = problem->accumulate ? added : row->remark ? row->remark(problem) : "";

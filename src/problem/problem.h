@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "problem/conv/attributes.h"
+#include "program/reduce.h"
 
 /* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. Of
  * the union only the operation's family counts, and only its bytes are copied and compared where
@@ -16,6 +17,8 @@ typedef struct cvy_problem {
       accumulate; /* 1: output 0 += result (beta = 1); what it held is one more input, the last */
   union {
     cvy_conv_problem conv;
+    cvy_program_problem program;
+    cvy_reduce_problem reduce;
   };
 } cvy_problem;
 
@@ -27,11 +30,9 @@ enum { CVY_MAX_INPUTS = 12, CVY_MAX_OUTPUTS = 4 };
 /* With what an accumulating problem adds to. */
 enum { CVY_MOST_READ = CVY_MAX_INPUTS + 1 };
 
-typedef enum cvy_type { CVY_FLOAT32, CVY_TYPES } cvy_type;
-
 /* An array that a problem reads or writes. Missing leading extents are 1. */
 typedef struct cvy_array {
-  cvy_type type;
+  convoy_dtype dtype;
   bool per_image; /* it has a part for each image, its first extent; else it is the same for all */
   int64_t extent[5];
 } cvy_array;
@@ -41,9 +42,11 @@ typedef struct cvy_values {
   const float *in[CVY_MOST_READ];
 } cvy_values;
 
-/* One element of a result. magnitude: what its bound is measured by. */
+/* One element of a result. */
 typedef struct cvy_element {
-  double value, magnitude;
+  double value;
+  double magnitude; /* what its bound is measured by; 0 where it is defined bit for bit */
+  double flushed;   /* there: the same if denormal numbers count as 0, which devices may do */
 } cvy_element;
 
 /* Whether two problems differ at most in what the choice of an algorithm must not depend on. */
@@ -95,7 +98,8 @@ bool cvy_problem_read(const char *text, cvy_problem *out);
 void cvy_shape_class(const cvy_problem *problem, char *text, size_t size);
 
 /* For people and files a class is one of its problems, as text, and behind it, after a comma and a
- * blank, what the text has no words for: "n1c3w9 k4s3 pad1 forward, with bias or activation". */
+ * blank, what the text has no words for: "n1c3w9 k4s3 pad1 forward, with bias or activation". Of a
+ * problem that is too long for a text it is the class's name. */
 #define CVY_EXAMPLE_TEXT (CONVOY_PROBLEM_TEXT + 64)
 void cvy_class_example(const cvy_problem *problem, char *text, size_t size);
 /* The class of such a text; false if it is none that cvy_class_example writes. */

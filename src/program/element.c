@@ -1,4 +1,5 @@
 /* One element of a program, in float32 and in float64. */
+#include <float.h>
 #include <math.h>
 
 #include "program/mode.h"
@@ -7,8 +8,20 @@
 /* The values operands may name, in the numbering of operands. */
 enum { VALUES = CVY_OPERAND_CONSTANT + CVY_PROGRAM_CONSTANTS };
 
-static __attribute__((noinline)) bool compute(const cvy_program *program, const float *inputs,
-                                              const cvy_program_place *place, float *results) {
+/* What operands and results of instructions become. */
+typedef float treat_fn(float value);
+
+static float kept(float value) {
+  return value;
+}
+
+static float flushed(float value) {
+  return cvy_is_denormal(value) && fabsf(value) < FLT_MIN ? copysignf(0.0f, value) : value;
+}
+
+static __attribute__((noinline)) bool compute(const cvy_program *program, treat_fn *treat,
+                                              const float *inputs, const cvy_program_place *place,
+                                              float *results) {
   float value[VALUES];
   bool plain = true;
   for (int i = 0; i < program->inputs; i++) value[CVY_OPERAND_INPUT + i] = inputs[i];
@@ -18,8 +31,8 @@ static __attribute__((noinline)) bool compute(const cvy_program *program, const 
     cvy_instruction code = program->code[i];
     float in[3] = {0.0f, 0.0f, 0.0f};
     for (int k = 0; k < cvy_op_rows[code.op].operands; k++) {
-      in[k] = value[code.in[k]];
-      plain &= !cvy_is_denormal(in[k]);
+      plain &= !cvy_is_denormal(value[code.in[k]]);
+      in[k] = treat(value[code.in[k]]);
     }
     if (code.op == CVY_PROGRAM_INDEX)
       value[i] = (float)place->axis[code.in[0]];
@@ -28,10 +41,12 @@ static __attribute__((noinline)) bool compute(const cvy_program *program, const 
     else
       value[i] = cvy_program_apply(code.op, in[0], in[1], in[2]);
     plain &= !cvy_is_denormal(value[i]);
+    value[i] = treat(value[i]);
   }
   for (int i = 0; i < program->results; i++) {
     results[i] = value[program->result[i]];
     plain &= !cvy_is_denormal(results[i]);
+    results[i] = treat(results[i]);
   }
   return plain;
 }
@@ -40,9 +55,17 @@ bool cvy_program_element(const cvy_program *program, const float *inputs,
                          const cvy_program_place *place, float *results) {
   fenv_t before;
   cvy_default_mode(&before);
-  bool plain = compute(program, inputs, place, results);
+  bool plain = compute(program, kept, inputs, place, results);
   cvy_restore_mode(&before);
   return plain;
+}
+
+void cvy_program_element_flushed(const cvy_program *program, const float *inputs,
+                                 const cvy_program_place *place, float *results) {
+  fenv_t before;
+  cvy_default_mode(&before);
+  compute(program, flushed, inputs, place, results);
+  cvy_restore_mode(&before);
 }
 
 /* -------------------------------------------------------------------------------- in float64 */

@@ -25,11 +25,7 @@ static const char axis_letters[] = "nczhw";
 
 /* --------------------------------------------------------------------------------------- views */
 
-int64_t cvy_program_type_bytes(int32_t type) {
-  return type == CVY_PROGRAM_UINT8 ? 1 : 4;
-}
-
-cvy_program_view cvy_program_view_of(cvy_program_class what, cvy_program_type type,
+cvy_program_view cvy_program_view_of(cvy_program_class what, convoy_dtype type,
                                      const int64_t *extent) {
   cvy_program_view view = {.type = (int32_t)type};
   int64_t stride = 1;
@@ -44,7 +40,7 @@ cvy_program_view cvy_program_view_of(cvy_program_class what, cvy_program_type ty
 cvy_program_class cvy_program_class_of(const cvy_program_view *view, const int64_t *extent) {
   for (int what = CVY_CLASS_FULL; what < CVY_CLASS_STRIDED; what++) {
     cvy_program_view pure =
-        cvy_program_view_of((cvy_program_class)what, (cvy_program_type)view->type, extent);
+        cvy_program_view_of((cvy_program_class)what, (convoy_dtype)view->type, extent);
     if (memcmp(pure.stride, view->stride, sizeof pure.stride) == 0) return (cvy_program_class)what;
   }
   return CVY_CLASS_STRIDED;
@@ -56,9 +52,9 @@ void cvy_program_problem_init(const cvy_program *program, const int64_t *extent,
   out->program = *program;
   memcpy(out->extent, extent, sizeof out->extent);
   for (int i = 0; i < program->inputs; i++)
-    out->input[i] = cvy_program_view_of(inputs[i], CVY_PROGRAM_FLOAT32, extent);
+    out->input[i] = cvy_program_view_of(inputs[i], CONVOY_FLOAT32, extent);
   for (int i = 0; i < program->results; i++)
-    out->result[i] = cvy_program_view_of(CVY_CLASS_FULL, CVY_PROGRAM_FLOAT32, extent);
+    out->result[i] = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, extent);
 }
 
 /* -------------------------------------------------------------------------------------- counts */
@@ -80,7 +76,7 @@ int64_t cvy_program_reach(const cvy_program_view *view, const int64_t *extent) {
 
 /* Of the distinct elements that an operand has for the index space. */
 static double bytes_of(const cvy_program_view *view, const int64_t *extent) {
-  double bytes = (double)cvy_program_type_bytes(view->type);
+  double bytes = (double)cvy_dtype_bytes(view->type);
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
     if (view->stride[axis] || extent[axis] == 0) bytes *= (double)extent[axis];
   return bytes;
@@ -148,7 +144,7 @@ static convoy_status check_view(const cvy_program_view *view, const int64_t *ext
     }
     last += stride * steps;
   }
-  if (view->reserved || view->type < 0 || view->type >= CVY_PROGRAM_TYPES) {
+  if (view->reserved || view->type < 0 || view->type >= CONVOY_DTYPES) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "program: %s %d has element type %d", what, number,
                     (int)view->type);
   }
@@ -178,7 +174,7 @@ static bool is_apart(const cvy_program_view *view, const int64_t *extent) {
 static convoy_status check_result(const cvy_program_view *view, const int64_t *extent, int number) {
   convoy_status status = check_view(view, extent, "result", number);
   if (status) return status;
-  if (view->type != CVY_PROGRAM_FLOAT32) {
+  if (view->type != CONVOY_FLOAT32) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "program: result %d has element type %d, not float32",
                     number, (int)view->type);
   }
@@ -288,18 +284,23 @@ int64_t cvy_program_offset(const cvy_program_view *view, const cvy_program_place
 }
 
 static float load(const void *from, int32_t type, int64_t at) {
-  if (type == CVY_PROGRAM_INT32) return (float)((const int32_t *)from)[at];
-  if (type == CVY_PROGRAM_UINT8) return (float)((const uint8_t *)from)[at];
+  if (type == CONVOY_INT32) return (float)((const int32_t *)from)[at];
+  if (type == CONVOY_UINT8) return (float)((const uint8_t *)from)[at];
   return ((const float *)from)[at];
 }
 
 bool cvy_program_problem_element(const cvy_program_problem *problem, const void *const *inputs,
-                                 int64_t index, float *results) {
+                                 int64_t index, float *results, float *flushed) {
   float value[CVY_PROGRAM_INPUTS];
   cvy_program_place place = cvy_program_place_of(problem, index);
   for (int i = 0; i < problem->program.inputs; i++) {
     const cvy_program_view *view = &problem->input[i];
     value[i] = load(inputs[i], view->type, cvy_program_offset(view, &place));
   }
-  return cvy_program_element(&problem->program, value, &place, results);
+  bool plain = cvy_program_element(&problem->program, value, &place, results);
+  if (plain)
+    memcpy(flushed, results, problem->program.results * sizeof *results);
+  else
+    cvy_program_element_flushed(&problem->program, value, &place, flushed);
+  return plain;
 }

@@ -9,13 +9,6 @@
 
 #include "program/program.h"
 
-typedef enum cvy_program_type {
-  CVY_PROGRAM_FLOAT32,
-  CVY_PROGRAM_INT32, /* this and uint8 are for inputs only */
-  CVY_PROGRAM_UINT8,
-  CVY_PROGRAM_TYPES
-} cvy_program_type;
-
 /* What an operand has an element for. A place in this list is not written down anywhere: problems
  * hold strides. */
 typedef enum cvy_program_class {
@@ -28,7 +21,7 @@ typedef enum cvy_program_class {
 } cvy_program_class;
 
 typedef struct cvy_program_view {
-  int32_t type; /* cvy_program_type */
+  int32_t type; /* convoy_dtype */
   int32_t reserved;
   int64_t stride[CVY_PROGRAM_AXES]; /* in elements; 0 along an axis of extent 1 */
 } cvy_program_view;
@@ -44,7 +37,7 @@ typedef struct cvy_program_problem {
 
 /* The strides of an array that holds nothing but what the class says, in the order of the axes. Not
  * for CVY_CLASS_STRIDED. */
-cvy_program_view cvy_program_view_of(cvy_program_class what, cvy_program_type type,
+cvy_program_view cvy_program_view_of(cvy_program_class what, convoy_dtype type,
                                      const int64_t *extent);
 /* Which class it is, the first that fits: with one image a full array is also one per position. */
 cvy_program_class cvy_program_class_of(const cvy_program_view *view, const int64_t *extent);
@@ -66,7 +59,6 @@ int64_t cvy_program_count(const int64_t *extent);
 /* How many elements of an operand's memory lie from its first to its last: what an array must have.
  * 0 if the index space is empty. */
 int64_t cvy_program_reach(const cvy_program_view *view, const int64_t *extent);
-int64_t cvy_program_type_bytes(int32_t type);
 
 /* The work of it: operations, and the least bytes moved, every operand once. */
 double cvy_program_problem_flops(const cvy_program_problem *problem);
@@ -81,8 +73,9 @@ cvy_program_place cvy_program_place_of(const cvy_program_problem *problem, int64
 /* Its number within an operand's memory. */
 int64_t cvy_program_offset(const cvy_program_view *view, const cvy_program_place *place);
 
-/* The definition: one element from the inputs' memory. False if a denormal number was met. */
+/* The definition: one element from the inputs' memory. False if a denormal number was met; then
+ * `flushed` has the results of engines that take such numbers for 0, else the same. */
 bool cvy_program_problem_element(const cvy_program_problem *problem, const void *const *inputs,
-                                 int64_t index, float *results);
+                                 int64_t index, float *results, float *flushed);
 
 #endif

@@ -126,7 +126,7 @@ void cvy_reduce_problem_init(const cvy_program *program, const cvy_reduction *ho
   out->how = *how;
   kept_extents(extent, how->axes, kept);
   for (int k = 0; k < how->results; k++)
-    out->of.result[k] = cvy_program_view_of(CVY_CLASS_FULL, CVY_PROGRAM_FLOAT32, kept);
+    out->of.result[k] = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, kept);
   out->piece = cvy_reduce_default_piece(extent, how->axes, CVY_REDUCE_BUSY);
 }
 

@@ -46,7 +46,8 @@ static void values_of(definition *d, int64_t kept, int64_t i, float *values) {
   int64_t at[CVY_PROGRAM_AXES];
   cvy_program_nest_seek(&d->nest, kept * d->order.length + i, at);
   int64_t index = cvy_program_nest_offset(&d->nest, d->nest.index, at);
-  d->plain &= cvy_program_problem_element(&d->problem->of, d->inputs, index, values);
+  float flushed[CVY_PROGRAM_RESULTS];
+  d->plain &= cvy_program_problem_element(&d->problem->of, d->inputs, index, values, flushed);
 }
 
 /* ------------------------------------------------------------------------------------ in float32

@@ -7,6 +7,7 @@
 
 #include "cpu/row.h"
 #include "problem/conv/conv.h"
+#include "problem/program/program.h"
 
 /* Its attributes are two of a convolution's. */
 cvy_problem centre_problem(int64_t n, int64_t c) {
@@ -19,11 +20,11 @@ static int32_t two(const cvy_problem *problem) {
 }
 
 static cvy_array maps(const cvy_problem *p) {
-  return (cvy_array){CVY_FLOAT32, true, {p->conv.n, p->conv.c, 1, 1, 1}};
+  return (cvy_array){CONVOY_FLOAT32, true, {p->conv.n, p->conv.c, 1, 1, 1}};
 }
 
 static cvy_array channels(const cvy_problem *p) {
-  return (cvy_array){CVY_FLOAT32, false, {1, p->conv.c, 1, 1, 1}};
+  return (cvy_array){CONVOY_FLOAT32, false, {1, p->conv.c, 1, 1, 1}};
 }
 
 static cvy_array array(const cvy_problem *problem, int32_t i) {
@@ -69,7 +70,7 @@ static cvy_element element(const cvy_problem *p, const cvy_values *from, int32_t
                            int64_t index) {
   float value =
       output == 0 ? y_of(p, from->in[0], from->in[1], index) : top_of(p, from->in[0], index);
-  return (cvy_element){(double)value, 0};
+  return (cvy_element){.value = (double)value, .flushed = (double)value};
 }
 
 static double flops(const cvy_problem *p) {
@@ -143,7 +144,8 @@ static cvy_element square_element(const cvy_problem *p, const cvy_values *from, 
                                   int64_t index) {
   double x = (double)from->in[0][index], a = (double)from->in[1][index % p->conv.c];
   double square = x * x + a;
-  return (cvy_element){output == 0 ? square : square - x, x * x + fabs(a) + fabs(x)};
+  return (cvy_element){.value = output == 0 ? square : square - x,
+                       .magnitude = x * x + fabs(a) + fabs(x)};
 }
 
 static int64_t three(const cvy_problem *problem) {
@@ -193,6 +195,8 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_CONV_BACKWARD_DATA] = &cvy_conv_backward_data,
     [CVY_CONV_BACKWARD_WEIGHTS] = &cvy_conv_backward_weights,
     [CVY_CONV_BACKWARD_BIAS] = &cvy_conv_backward_bias,
+    [CVY_PROGRAM] = &cvy_program_operation,
+    [CVY_REDUCE] = &cvy_reduce_operation,
     [CENTRE] = &centre,
     [SQUARE] = &square,
 };

@@ -11,7 +11,7 @@
 
 #include "problem/operation.h"
 
-enum { CENTRE = CVY_CONV_OPERATIONS, SQUARE };
+enum { CENTRE = CVY_OPERATIONS, SQUARE };
 
 cvy_problem centre_problem(int64_t n, int64_t c);
 /* What the operation should give. */

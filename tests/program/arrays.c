@@ -26,7 +26,7 @@ void test_random_extents(test_random *random, int64_t most, int64_t *extent) {
 }
 
 /* The strides of an array whose axes lie in this order in memory, with gaps. */
-static cvy_program_view laid_out(const int *order, const int64_t *gap, cvy_program_type type,
+static cvy_program_view laid_out(const int *order, const int64_t *gap, convoy_dtype type,
                                  const int64_t *extent) {
   cvy_program_view view = {.type = (int32_t)type};
   int64_t stride = 1;
@@ -53,10 +53,10 @@ cvy_program_view test_random_result(test_random *random, const int64_t *extent) 
   if (kind == 3) gap[1] = test_between(random, 1, 4);
   if (kind == 4) gap[1] = 4;
   if (kind == 5) shuffle(random, order);
-  return laid_out(order, gap, CVY_PROGRAM_FLOAT32, extent);
+  return laid_out(order, gap, CONVOY_FLOAT32, extent);
 }
 
-cvy_program_view test_random_view(test_random *random, cvy_program_type type,
+cvy_program_view test_random_view(test_random *random, convoy_dtype type,
                                   const int64_t *extent) {
   int order[CVY_PROGRAM_AXES] = {0, 1, 2, 3, 4};
   int64_t gap[CVY_PROGRAM_AXES] = {0};
@@ -89,10 +89,10 @@ void test_arrays_views(test_random *random, const cvy_program *program, bool ali
   }
   for (int i = 0; i < program->inputs; i++) {
     int type = test_between(random, 0, 2) ? 0 : (int)test_between(random, 0, 2);
-    problem->input[i] = test_random_view(random, (cvy_program_type)type, problem->extent);
+    problem->input[i] = test_random_view(random, (convoy_dtype)type, problem->extent);
     if (aligned && test_between(random, 0, 1))
       problem->input[i] =
-          cvy_program_view_of(CVY_CLASS_FULL, (cvy_program_type)type, problem->extent);
+          cvy_program_view_of(CVY_CLASS_FULL, (convoy_dtype)type, problem->extent);
   }
   for (int i = 0; i < program->results; i++)
     problem->result[i] = test_random_result(random, problem->extent);
@@ -151,9 +151,9 @@ static void give_memory(test_random *random, const test_arrays *all, const cvy_p
 
 static void fill_operand(test_random *random, int32_t type, bool tame, test_operand *out) {
   for (int64_t i = 0; i < out->count; i++) {
-    if (type == CVY_PROGRAM_UINT8)
+    if (type == CONVOY_UINT8)
       out->memory.byte[i] = (uint8_t)test_next(random);
-    else if (type == CVY_PROGRAM_INT32)
+    else if (type == CONVOY_INT32)
       out->memory.whole[i] = (int32_t)test_next(random) >> test_between(random, tame ? 20 : 0, 31);
     else
       out->memory.real[i] =
@@ -177,7 +177,7 @@ void test_arrays_memory(test_random *random, bool aligned, bool tame, test_array
 }
 
 const void *test_operand_at(const test_operand *operand, int32_t type) {
-  return operand->memory.byte + operand->offset * cvy_program_type_bytes(type);
+  return operand->memory.byte + operand->offset * cvy_dtype_bytes(type);
 }
 
 void test_arrays_inputs(const test_arrays *all, const void **inputs) {
@@ -195,7 +195,7 @@ static void expect_reduced(test_arrays *out) {
   out->elements = cvy_program_count(kept.extent);
   out->plain = 0;
   for (int64_t i = 0; i < out->elements; i++) {
-    float results[CVY_PROGRAM_RESULTS];
+    float results[CVY_PROGRAM_RESULTS], flushed[CVY_PROGRAM_RESULTS];
     cvy_program_place place = cvy_program_place_of(&kept, i);
     bool plain = cvy_reduce_element(reduction, inputs, i, results);
     out->plain += plain;
@@ -220,7 +220,7 @@ void test_arrays_expect(test_arrays *out) {
   for (int64_t i = 0; i < out->elements; i++) {
     float results[CVY_PROGRAM_RESULTS];
     cvy_program_place place = cvy_program_place_of(problem, i);
-    bool plain = cvy_program_problem_element(problem, inputs, i, results);
+    bool plain = cvy_program_problem_element(problem, inputs, i, results, flushed);
     out->plain += plain;
     for (int k = 0; k < problem->program.results; k++) {
       int64_t at = out->result[k].offset + cvy_program_offset(&problem->result[k], &place);

@@ -48,11 +48,11 @@ static void classes_are_strides(void **state) {
   };
   for (int what = 0; what < CVY_CLASS_STRIDED; what++) {
     cvy_program_view view =
-        cvy_program_view_of((cvy_program_class)what, CVY_PROGRAM_FLOAT32, extent);
+        cvy_program_view_of((cvy_program_class)what, CONVOY_FLOAT32, extent);
     assert_memory_equal(view.stride, strides[what], sizeof strides[what]);
     assert_int_equal(cvy_program_class_of(&view, extent), what);
   }
-  cvy_program_view slice = cvy_program_view_of(CVY_CLASS_FULL, CVY_PROGRAM_UINT8, extent);
+  cvy_program_view slice = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_UINT8, extent);
   slice.stride[0] = 100;
   assert_int_equal(cvy_program_class_of(&slice, extent), CVY_CLASS_STRIDED);
   assert_int_equal(cvy_program_reach(&slice, extent), 160);
@@ -71,7 +71,7 @@ static void counts_and_text(void **state) {
                       "n16c64z1h80w40 x0 full, x1 per channel, x2 per channel, y0 full, "
                       "y0 = x0 * x1 + x2");
   assert_int_equal(cvy_program_problem_text(&problem, text, 20), CONVOY_ERR_ARGUMENT);
-  problem.input[0].type = CVY_PROGRAM_UINT8;
+  problem.input[0].type = CONVOY_UINT8;
   problem.input[0].stride[0] *= 2;
   assert_int_equal(cvy_program_problem_text(&problem, text, sizeof text), CONVOY_OK);
   assert_non_null(strstr(text, "x0 strides 409600 3200 0 40 1 uint8,"));
@@ -85,7 +85,7 @@ static void nests_are_as_shallow_as_can_be(void **state) {
   assert_int_equal(nest.axes, 3);
   assert_int_equal(nest.extent[2], 3200);
   problem.input[1] = problem.input[2] =
-      cvy_program_view_of(CVY_CLASS_ONE, CVY_PROGRAM_FLOAT32, problem.extent);
+      cvy_program_view_of(CVY_CLASS_ONE, CONVOY_FLOAT32, problem.extent);
   cvy_program_nest_of(&problem, 1, 0, &nest);
   assert_int_equal(nest.axes, 1);
   problem.result[0].stride[0] += 3200; /* into a larger array */
@@ -170,7 +170,7 @@ static void run_on(const cvy_program_simd *set, cvy_threads *threads, bool in_pl
   }
   /* The first result may lie where an input does. */
   for (int i = 0; in_place && i < problem->program.inputs && where[0] == &all->result[0]; i++) {
-    if (problem->input[i].type != CVY_PROGRAM_UINT8 &&
+    if (problem->input[i].type != CONVOY_UINT8 &&
         !memcmp(problem->input[i].stride, problem->result[0].stride, sizeof(int64_t[5])))
       where[0] = &copies[i];
   }
@@ -238,7 +238,7 @@ static void programs_compiled_ahead(void **state) {
       for (int i = 0; i < all.problem.program.inputs; i++) {
         bool single = cvy_fused_programs[f].single >> i & 1;
         all.problem.input[i] = cvy_program_view_of(single ? CVY_CLASS_CHANNEL : CVY_CLASS_FULL,
-                                                   CVY_PROGRAM_FLOAT32, all.problem.extent);
+                                                   CONVOY_FLOAT32, all.problem.extent);
       }
       test_arrays_memory(&random, false, false, &all);
       test_arrays_expect(&all);
@@ -276,7 +276,7 @@ static void nothing_to_do(void **state) {
   problem.extent[0] = 0;
   for (int i = 0; i < 3; i++)
     problem.input[i] = cvy_program_view_of(i ? CVY_CLASS_CHANNEL : CVY_CLASS_FULL,
-                                           CVY_PROGRAM_FLOAT32, problem.extent);
+                                           CONVOY_FLOAT32, problem.extent);
   problem.result[0] = problem.input[0];
   assert_int_equal(cvy_program_problem_check(&problem), CONVOY_OK);
   assert_int_equal(cvy_program_reach(&problem.input[0], problem.extent), 0);

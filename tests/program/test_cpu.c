@@ -252,7 +252,7 @@ static void programs_compiled_ahead(void **state) {
       test_elements_fill(&random, &fused->program, count, false, &data);
       for (int i = 0; i < fused->program.inputs; i++) {
         data.single[i] = fused->single >> i & 1;
-        forms[i] = (cvy_program_form){CVY_PROGRAM_FLOAT32, data.single[i]};
+        forms[i] = (cvy_program_form){CONVOY_FLOAT32, data.single[i]};
         for (int k = 1; data.single[i] && k < count; k++)
           data.input[i].real[k] = data.input[i].real[0];
       }
@@ -298,7 +298,7 @@ static void known_texts_are_compiled_ahead(void **state) {
     cvy_program_form forms[CVY_PROGRAM_INPUTS];
     assert_int_equal(cvy_program_parse(cases[i].text, &program, NULL), CONVOY_OK);
     for (int k = 0; k < CVY_PROGRAM_INPUTS; k++)
-      forms[k] = (cvy_program_form){CVY_PROGRAM_FLOAT32, cases[i].single >> k & 1};
+      forms[k] = (cvy_program_form){CONVOY_FLOAT32, cases[i].single >> k & 1};
     cvy_program_prepare(&program, forms, test_sets[0], &plan);
     assert_int_equal(plan.fused >= 0, cases[i].found);
   }
@@ -324,7 +324,7 @@ static void operations_that_come_together_are_one(void **state) {
     cvy_program_form forms[CVY_PROGRAM_INPUTS];
     assert_int_equal(cvy_program_parse(cases[i].text, &program, NULL), CONVOY_OK);
     for (int k = 0; k < CVY_PROGRAM_INPUTS; k++)
-      forms[k] = (cvy_program_form){CVY_PROGRAM_FLOAT32, cases[i].single >> k & 1};
+      forms[k] = (cvy_program_form){CONVOY_FLOAT32, cases[i].single >> k & 1};
     cvy_program_prepare(&program, forms, test_sets[0], &plan);
     if (plan.instructions - plan.number_instructions != cases[i].instructions ||
         plan.number_instructions != cases[i].number_instructions) {

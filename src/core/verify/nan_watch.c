@@ -45,7 +45,7 @@ static void look(convoy_context *context, const cvy_problem *problem, const char
 static void look_at_input(convoy_context *context, const cvy_problem *problem, int32_t i,
                           const float *values) {
   cvy_array array = cvy_problem_input(problem, i);
-  if (array.type != CVY_FLOAT32) return;
+  if (array.dtype != CONVOY_FLOAT32) return;
   look(context, problem, cvy_problem_input_name(problem, i), cvy_array_bytes(&array), values);
 }
 

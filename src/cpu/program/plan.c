@@ -202,13 +202,13 @@ static int result_of(const planner *p, int instruction) {
 
 /* An input that is an array of integers becomes floats when it is first needed. */
 static void add_conversion(planner *p, int input, int *value) {
-  static const uint8_t conversion[] = {[CVY_PROGRAM_FLOAT32] = CVY_VECTOR_COPY,
-                                       [CVY_PROGRAM_INT32] = CVY_VECTOR_FROM_INT32,
-                                       [CVY_PROGRAM_UINT8] = CVY_VECTOR_FROM_UINT8};
+  static const uint8_t conversion[] = {[CONVOY_FLOAT32] = CVY_VECTOR_COPY,
+                                       [CONVOY_INT32] = CVY_VECTOR_FROM_INT32,
+                                       [CONVOY_UINT8] = CVY_VECTOR_FROM_UINT8};
   uint8_t *slot = &p->slot[CVY_OPERAND_INPUT + input];
   if (*slot != NONE) return;
   *slot = (uint8_t)(CVY_SLOT_INPUT + input);
-  if (p->plan->form[input].type == CVY_PROGRAM_FLOAT32) return;
+  if (p->plan->form[input].type == CONVOY_FLOAT32) return;
   cvy_vector_instruction *code =
       new_instruction(p, conversion[p->plan->form[input].type], (uint8_t)*value);
   code->in[0] = *slot;
@@ -299,7 +299,7 @@ static void give_registers(planner *p) {
 static int find_fused(const cvy_program *program, const cvy_program_form *forms) {
   uint32_t single = 0;
   for (int i = 0; i < program->inputs; i++) {
-    if (forms[i].type != CVY_PROGRAM_FLOAT32) return -1;
+    if (forms[i].type != CONVOY_FLOAT32) return -1;
     single |= (uint32_t)(forms[i].single != 0) << i;
   }
   for (int i = 0; i < cvy_fused_count; i++) {

@@ -22,9 +22,9 @@ static void fill(float *to, float value) {
 
 static float number_of(const cvy_program_plan *plan, const void *value, int input) {
   switch (plan->form[input].type) {
-    case CVY_PROGRAM_INT32:
+    case CONVOY_INT32:
       return (float)*(const int32_t *)value;
-    case CVY_PROGRAM_UINT8:
+    case CONVOY_UINT8:
       return (float)*(const uint8_t *)value;
     default:
       return *(const float *)value;
@@ -93,7 +93,7 @@ static void run_instructions(runner *r, int64_t offset, int64_t count) {
 /* -------------------------------------------------------------------------------------- blocks */
 
 static int64_t size_of(const cvy_program_form *form) {
-  return form->type == CVY_PROGRAM_UINT8 ? 1 : 4;
+  return form->type == CONVOY_UINT8 ? 1 : 4;
 }
 
 static const char *input_at(const runner *r, int input, int64_t offset) {

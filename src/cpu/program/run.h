@@ -16,7 +16,7 @@
 #include "program/problem.h"
 
 typedef struct cvy_program_form {
-  uint8_t type;   /* cvy_program_type */
+  uint8_t type;   /* convoy_dtype */
   uint8_t single; /* one number for all elements of a run, instead of one for each */
 } cvy_program_form;
 

@@ -126,7 +126,7 @@ static void run_placed(const cvy_program_values *v, cvy_program_arrays arrays, i
     cvy_program_run(&v->plan, &arrays);
     for (int i = 0; i < v->plan.inputs; i++) {
       const cvy_program_form *form = &v->plan.form[i];
-      int64_t step = form->single ? 0 : arrays.count * cvy_program_type_bytes(form->type);
+      int64_t step = form->single ? 0 : arrays.count * cvy_dtype_bytes(form->type);
       arrays.input[i] = (const char *)arrays.input[i] + step;
     }
     for (int i = 0; i < v->plan.results; i++) arrays.result[i] += arrays.count;
@@ -142,7 +142,7 @@ void cvy_program_values_run(const cvy_program_values *v, int64_t first, int64_t 
   int64_t at[CVY_PROGRAM_AXES];
   cvy_program_nest_seek(nest, first, at);
   for (int i = 0; i < v->plan.inputs; i++) {
-    int64_t bytes = cvy_program_type_bytes(v->plan.form[i].type);
+    int64_t bytes = cvy_dtype_bytes(v->plan.form[i].type);
     if (v->gathered >> i & 1) {
       arrays.input[i] = scratch + (int64_t)i * CVY_VALUES_BLOCK;
       cvy_program_gather(nest, nest->input[i], bytes, v->input[i], first, count,

@@ -50,7 +50,7 @@ static convoy_status check_conv(const convoy_conv *given, convoy_conv *conv) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "rank is %d, legal are 1 to %d", conv->rank,
                     CONVOY_MAX_RANK);
   if (conv->dtype != CONVOY_FLOAT32)
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "dtype is %d, only CONVOY_FLOAT32 (%d) exists",
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "dtype is %d, convolutions are CONVOY_FLOAT32 (%d)",
                     conv->dtype, CONVOY_FLOAT32);
   if (conv->transposed != 0 && conv->transposed != 1)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "transposed is %d, legal are 0 and 1", conv->transposed);

@@ -23,18 +23,18 @@ static cvy_array array(const cvy_problem *p, cvy_conv_array which) {
   switch (which) {
     case CVY_X:
       return (cvy_array){
-          CVY_FLOAT32, true, {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]}};
+          CONVOY_FLOAT32, true, {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]}};
     case CVY_W:
-      return (cvy_array){CVY_FLOAT32,
+      return (cvy_array){CONVOY_FLOAT32,
                          false,
                          {p->conv.k, p->conv.c / p->conv.groups, p->conv.filter[0],
                           p->conv.filter[1], p->conv.filter[2]}};
     case CVY_Y:
-      return (cvy_array){CVY_FLOAT32,
+      return (cvy_array){CONVOY_FLOAT32,
                          true,
                          {p->conv.n, p->conv.k, p->conv.out[0], p->conv.out[1], p->conv.out[2]}};
     default:
-      return (cvy_array){CVY_FLOAT32, false, {1, 1, 1, 1, cvy_conv_count(p, CVY_BIAS)}};
+      return (cvy_array){CONVOY_FLOAT32, false, {1, 1, 1, 1, cvy_conv_count(p, CVY_BIAS)}};
   }
 }
 

@@ -1,0 +1,37 @@
+/* The family of elementwise programs and their reductions (program/problem.h, program/reduce.h).
+ *
+ * As problems they read and write whole arrays: results are dense, in the order of n c z h w, and
+ * an input is an array that ends with the last element the program reads. The functions are for
+ * problems of this family only. */
+#ifndef CVY_PROBLEM_PROGRAM_H
+#define CVY_PROBLEM_PROGRAM_H
+
+#include "problem/operation.h"
+
+extern const cvy_operation cvy_program_operation, cvy_reduce_operation;
+
+/* Makes problems of what cvy_program_problem_check and cvy_reduce_problem_check accept.
+ * ERR_ARGUMENT with what is wrong, also for results that are not dense. */
+convoy_status cvy_program_make(const cvy_program_problem *from, cvy_problem *out);
+convoy_status cvy_reduce_make(const cvy_reduce_problem *from, cvy_problem *out);
+
+/* The program and its operands, of both operations. */
+const cvy_program_problem *cvy_program_part(const cvy_problem *problem);
+
+/* text.c: one line, "y0 = max(x0 * x1, 0) on n16c64h80w80 x1:channel": the canonical text, extents
+ * that are not 1, and which inputs are not full float32: their class or "strides=1,0,0,0,2", then
+ * ":int32" or ":uint8". A reduction's pieces follow where they are not the default. Numbers of
+ * random() are not in it. A program too long for it is its hash, "program 0123456789abcdef on ...".
+ * The parser takes any program's text, with its own names. */
+void cvy_program_print(const cvy_problem *problem, char *text, size_t size);
+bool cvy_program_readable(const cvy_problem *problem);
+bool cvy_program_read(const char *text, cvy_problem *out);
+/* The same for people: ERR_ARGUMENT with what is wrong. */
+convoy_status cvy_program_read_problem(const char *text, cvy_problem *out);
+
+/* shape_class.c */
+void cvy_program_shape_class(const cvy_problem *problem, cvy_text *text);
+/* Of the program and of what is reduced how. */
+uint64_t cvy_program_hash(const cvy_problem *problem);
+
+#endif
