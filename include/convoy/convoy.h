@@ -31,8 +31,8 @@
  * fields at the end. Where the caller's struct is that of an earlier header, the library neither
  * reads nor writes beyond it.
  *
- * What there is not, yet: access to OpenCL's buffers or queues, another layout than NCHW, another
- * data type than float32.
+ * What there is not, yet: access to OpenCL's buffers or queues, another layout than NCHW, results
+ * of another data type than float32.
  */
 #ifndef CONVOY_CONVOY_H
 #define CONVOY_CONVOY_H
@@ -563,6 +563,89 @@ CONVOY_API convoy_status convoy_backward_weights(convoy_context *context, const 
 CONVOY_API convoy_status convoy_backward_bias(convoy_context *context, const convoy_conv *conv,
                                               const convoy_tensor *dy, float beta,
                                               convoy_tensor *db, convoy_run *run);
+
+/* ------------------------------------------------------------------------ programs on tensors */
+
+/* An elementwise program computes up to 4 results from up to 12 inputs, each element by itself; a
+ * reduction sums what a program computes, or takes the largest, least, mean or variance of it,
+ * along some of the axes n c z h w:
+ *
+ *   y = x * sigmoid(x)
+ *   v = momentum * v + g; w = w - rate * v
+ *   mean = mean over n z h w of x; variance = variance over n z h w of x
+ *
+ * docs/programs_language.md is the language's manual. Results of programs are defined bit for bit
+ * and are the same on every device; reductions add in one order everywhere. Operations on denormal
+ * numbers are excepted: a device may take them for 0.
+ *
+ * A program belongs to no context and never changes. */
+typedef struct convoy_program convoy_program;
+
+/* Makes a program of its text. Returns OK; ERR_ARGUMENT with the column of what is wrong, or for
+ * more than 64 instructions, 12 inputs, 4 results, 32 constants. */
+CONVOY_API convoy_status convoy_program_parse(const char *text, convoy_program **out);
+/* One of those that have a name: "relu", "silu", "adamw" and others, whose names
+ * convoy_program_name gives. The CPU engine has a loop of its own for each. Returns OK,
+ * ERR_NOT_FOUND. */
+CONVOY_API convoy_status convoy_program_named(const char *name, convoy_program **out);
+/* The name of the i-th of them; NULL if there are no more. Static storage. */
+CONVOY_API const char *convoy_program_name(int32_t i);
+
+/* The program that computes gradients: of a loss, for the inputs named in `of`, at most 4, with
+ * blanks between them (NULL: all). Its inputs are the inputs of `program` that it needs, under
+ * their names, and for each result r that has any part in it "d_r", the loss's gradient for r. Its
+ * results are "d_x" for every x asked for, as full arrays: those of an input that was one number,
+ * or one per channel, are to be summed. Returns OK; ERR_ARGUMENT for a name that is none;
+ * ERR_UNSUPPORTED if the gradient is no program: of reductions only sums have one. */
+CONVOY_API convoy_status convoy_program_gradient(const convoy_program *program, const char *of,
+                                                 convoy_program **out);
+CONVOY_API void convoy_program_free(convoy_program *program);
+
+/* Writes the program in its canonical form with its own names. ERR_ARGUMENT if `size` bytes are too
+ * few; 16384 never are. */
+CONVOY_API convoy_status convoy_program_text(const convoy_program *program, char *text,
+                                             size_t size);
+/* Names of inputs and results in the order of convoy_apply: inputs as the text first reads them or
+ * lists them, results as it makes them. NULL behind the last. They live as long as the program. */
+CONVOY_API const char *convoy_program_input(const convoy_program *program, int32_t i);
+CONVOY_API const char *convoy_program_result(const convoy_program *program, int32_t i);
+
+/* Carries out a program: inputs[i] is what convoy_program_input(program, i) names, outputs[k] what
+ * convoy_program_result(program, k) names. An output may be an input; no two outputs are one
+ * tensor.
+ *
+ * Extents. A tensor of 1 extent is [c], of 2 [n][c], of 3 [n][c][w], of 4 [n][c][h][w], of 5
+ * [n][c][z][h][w]; extents that it has not are 1. All results of an elementwise program have the
+ * same extents. An input has along each axis their extent or 1, and is then the same for all places
+ * along that axis: a tensor of one element is one number for all, one of 1 extent is one number per
+ * channel. What a reduction goes over are the largest extents of its inputs; its results have those
+ * that are not reduced, with or without extents of 1 for the others.
+ *
+ * Inputs may be CONVOY_INT32 or CONVOY_UINT8; their values count as float32, rounded where they
+ * have more than 24 bits.
+ *
+ * Returns OK; ERR_ARGUMENT; ERR_SHAPE with the names of the operands and both extents; otherwise as
+ * convoy_forward does. `run` as there. */
+CONVOY_API convoy_status convoy_apply(convoy_context *context, const convoy_program *program,
+                                      const convoy_tensor *const inputs[],
+                                      convoy_tensor *const outputs[], convoy_run *run);
+
+/* Begins a new sequence of random numbers: those of random(i) in an operation depend on the seed,
+ * how many operations with random numbers came since, i and the element's place. They are the same
+ * on every device. A new context has seed 0. */
+CONVOY_API convoy_status convoy_seed(convoy_context *context, uint64_t seed);
+
+/* max(x, 0), x * sigmoid(x), sigmoid(x), a + b and a * b; they return as convoy_apply does. */
+CONVOY_API convoy_status convoy_relu(convoy_context *context, const convoy_tensor *x,
+                                     convoy_tensor *y, convoy_run *run);
+CONVOY_API convoy_status convoy_silu(convoy_context *context, const convoy_tensor *x,
+                                     convoy_tensor *y, convoy_run *run);
+CONVOY_API convoy_status convoy_sigmoid(convoy_context *context, const convoy_tensor *x,
+                                        convoy_tensor *y, convoy_run *run);
+CONVOY_API convoy_status convoy_add(convoy_context *context, const convoy_tensor *a,
+                                    const convoy_tensor *b, convoy_tensor *y, convoy_run *run);
+CONVOY_API convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
+                                         const convoy_tensor *b, convoy_tensor *y, convoy_run *run);
 
 /* -------------------------------------------------------------------------------- algorithms */
 

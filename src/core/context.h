@@ -61,6 +61,7 @@ struct convoy_context {
   uint64_t last_ticket;  /* the device has accepted commands up to here */
   int64_t step;          /* of the training, from convoy_mark_step */
   volatile int interrupt;
+  uint64_t seed, draws; /* of random numbers, and operations that have had some since it was set */
 
   cvy_blackbox box;    /* of the device */
   cvy_ring ring;       /* the last commands to it */

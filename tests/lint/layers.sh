@@ -12,13 +12,13 @@ include/convoy | -
 cl             | -
 src/base       | convoy/ base/
 src/os         | convoy/ base/ os/
-src/problem    | convoy/ base/ problem/
+src/problem    | convoy/ base/ problem/ program/
 src/program    | convoy/ base/ program/
 src/cpu        | convoy/ base/ os/ problem/ program/ backend.h cpu/
 src/cpu/isa    | base/ cpu/isa/
 src/cpu/threads | convoy/ base/ os/ problem/ cpu/threads/
 src/cpu/shared | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
-src/cpu/program | base/ program/ cpu/isa/ cpu/threads/ cpu/program/
+src/cpu/program | base/ problem/ program/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/program/
 src/cpu/*      | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
 src/ocl        | convoy/ base/ os/ problem/ program/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ problem/ backend.h worker/

@@ -1,6 +1,6 @@
 #!/bin/sh
 # lengths.sh ROOT: no function above 80 lines, no kernel above 100, no source file above 500; the public
-# header, which is the manual, may have 800. What begins in the first column is read as .clang-format
+# header, which is the manual, may have 1000. What begins in the first column is read as .clang-format
 # writes it: a function's signature may take several lines, the last of which ends in "{", and its end is
 # a "}" in the first column. What opens there and is neither function, type nor table is a fault, and so
 # is text in the first column of a body: no function goes unseen.
@@ -18,7 +18,7 @@ awk -v most_function=80 -v most_kernel=100 -v most_file=500 '
   }
   FNR == 1 {
     head = inside = ""; comment = directive = 0
-    most = FILENAME ~ /convoy\/convoy\.h$/ ? 800 : most_file
+    most = FILENAME ~ /convoy\/convoy\.h$/ ? 1000 : most_file
   }
   FNR == most + 1 { start = FNR; fault("more than " most " lines in the file") }
   directive || /^#/ { directive = /\\$/; next }

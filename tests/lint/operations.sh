@@ -8,7 +8,7 @@ families=$(find src/problem -mindepth 1 -maxdepth 1 -type d -exec basename {} \;
 test -n "$families" || { echo "no families under $1/src/problem"; exit 1; }
 
 public='CONVOY_(FORWARD|BACKWARD|DIRECTIONS|IDENTITY|RELU|LEAKY)|\bconvoy_(direction|conv|epilogue)\b'
-pattern=$public
+pattern="$public|\bcvy_reduce_|\bCVY_(PROGRAM|REDUCE)\b"
 for family in $families; do
   upper=$(echo "$family" | tr '[:lower:]' '[:upper:]')
   pattern="$pattern|problem/$family/|\bcvy_${family}_|\bCVY_${upper}_|(\.|->)$family\b|, $family\)"

@@ -195,7 +195,7 @@ static void expect_reduced(test_arrays *out) {
   out->elements = cvy_program_count(kept.extent);
   out->plain = 0;
   for (int64_t i = 0; i < out->elements; i++) {
-    float results[CVY_PROGRAM_RESULTS], flushed[CVY_PROGRAM_RESULTS];
+    float results[CVY_PROGRAM_RESULTS];
     cvy_program_place place = cvy_program_place_of(&kept, i);
     bool plain = cvy_reduce_element(reduction, inputs, i, results);
     out->plain += plain;
@@ -218,7 +218,7 @@ void test_arrays_expect(test_arrays *out) {
   out->elements = cvy_program_count(problem->extent);
   out->plain = 0;
   for (int64_t i = 0; i < out->elements; i++) {
-    float results[CVY_PROGRAM_RESULTS];
+    float results[CVY_PROGRAM_RESULTS], flushed[CVY_PROGRAM_RESULTS];
     cvy_program_place place = cvy_program_place_of(problem, i);
     bool plain = cvy_program_problem_element(problem, inputs, i, results, flushed);
     out->plain += plain;

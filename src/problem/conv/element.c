@@ -179,8 +179,8 @@ cvy_element cvy_conv_element(const cvy_problem *problem, const cvy_values *from,
   double bias = problem->conv.has_bias ? (double)from->in[2][channel_of(problem, index)] : 0.0;
   double prior = problem->accumulate ? (double)from->in[cvy_problem_inputs(problem)][index] : 0.0;
   double steepest = fmax(1.0, fabs((double)problem->conv.slope));
-  return (cvy_element){activated(problem, total.value + bias + prior),
-                       steepest * (total.magnitude + fabs(bias) + fabs(prior))};
+  return (cvy_element){.value = activated(problem, total.value + bias + prior),
+                       .magnitude = steepest * (total.magnitude + fabs(bias) + fabs(prior))};
 }
 
 int64_t cvy_conv_terms(const cvy_problem *p) {

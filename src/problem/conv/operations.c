@@ -22,8 +22,9 @@ static int32_t one(const cvy_problem *problem) {
 static cvy_array array(const cvy_problem *p, cvy_conv_array which) {
   switch (which) {
     case CVY_X:
-      return (cvy_array){
-          CONVOY_FLOAT32, true, {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]}};
+      return (cvy_array){CONVOY_FLOAT32,
+                         true,
+                         {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]}};
     case CVY_W:
       return (cvy_array){CONVOY_FLOAT32,
                          false,

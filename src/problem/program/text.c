@@ -9,10 +9,8 @@
 static const char axis_letters[] = "nczhw";
 
 static const char *const class_words[] = {
-    [CVY_CLASS_FULL] = "full",
-    [CVY_CLASS_IMAGE_CHANNEL] = "image_channel",
-    [CVY_CLASS_CHANNEL] = "channel",
-    [CVY_CLASS_POSITION] = "position",
+    [CVY_CLASS_FULL] = "full",       [CVY_CLASS_IMAGE_CHANNEL] = "image_channel",
+    [CVY_CLASS_CHANNEL] = "channel", [CVY_CLASS_POSITION] = "position",
     [CVY_CLASS_ONE] = "one",
 };
 
@@ -84,24 +82,24 @@ void cvy_program_print(const cvy_problem *problem, char *text, size_t size) {
 
 /* ----------------------------------------------------------------------------------- reading */
 
-typedef struct reader {
+typedef struct program_reader {
   const char *at;
   const cvy_program_names *names;
   cvy_program_problem *of;
-} reader;
+} program_reader;
 
-static convoy_status wrong(const reader *r, const char *expected) {
+static convoy_status wrong(const program_reader *r, const char *expected) {
   return cvy_fail(CONVOY_ERR_ARGUMENT, "problem text, at \"%.24s\": expected %s", r->at, expected);
 }
 
-static bool take(reader *r, const char *word) {
+static bool take(program_reader *r, const char *word) {
   size_t length = strlen(word);
   if (strncmp(r->at, word, length) != 0) return false;
   r->at += length;
   return true;
 }
 
-static convoy_status take_number(reader *r, int64_t *out) {
+static convoy_status take_number(program_reader *r, int64_t *out) {
   char *end;
   errno = 0;
   if (!isdigit((unsigned char)*r->at)) return wrong(r, "a number");
@@ -111,7 +109,7 @@ static convoy_status take_number(reader *r, int64_t *out) {
   return CONVOY_OK;
 }
 
-static convoy_status take_extents(reader *r) {
+static convoy_status take_extents(program_reader *r) {
   convoy_status status = CONVOY_OK;
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     r->of->extent[axis] = 1;
@@ -124,7 +122,7 @@ static convoy_status take_extents(reader *r) {
 }
 
 /* The input of a name, whichever names the text has. -1: none. */
-static int take_name(reader *r) {
+static int take_name(program_reader *r) {
   size_t length = strcspn(r->at, ":= ");
   for (int i = 0; i < r->of->program.inputs; i++) {
     const char *name = r->names->input[i];
@@ -135,7 +133,7 @@ static int take_name(reader *r) {
   return -1;
 }
 
-static convoy_status take_strides(reader *r, cvy_program_view *view) {
+static convoy_status take_strides(program_reader *r, cvy_program_view *view) {
   convoy_status status = CONVOY_OK;
   for (int axis = 0; axis < CVY_PROGRAM_AXES && !status; axis++) {
     if (axis && !take(r, ",")) return wrong(r, "five strides with commas");
@@ -144,7 +142,7 @@ static convoy_status take_strides(reader *r, cvy_program_view *view) {
   return status;
 }
 
-static convoy_status take_class(reader *r, cvy_program_view *view) {
+static convoy_status take_class(program_reader *r, cvy_program_view *view) {
   if (take(r, "strides=")) return take_strides(r, view);
   size_t length = strcspn(r->at, ": ");
   for (size_t what = 0; what < CVY_COUNT(class_words); what++) {
@@ -157,12 +155,12 @@ static convoy_status take_class(reader *r, cvy_program_view *view) {
   return wrong(r, "full, image_channel, channel, position, one or strides=");
 }
 
-static void take_type(reader *r, cvy_program_view *view) {
+static void take_type(program_reader *r, cvy_program_view *view) {
   for (int type = CONVOY_INT32; type < CONVOY_DTYPES; type++)
     if (take(r, type_words[type])) view->type = type;
 }
 
-static convoy_status take_operands(reader *r, int64_t *piece) {
+static convoy_status take_operands(program_reader *r, int64_t *piece) {
   convoy_status status = CONVOY_OK;
   while (!status && take(r, " ")) {
     if (*piece && take(r, "piece=")) {
@@ -198,7 +196,7 @@ static convoy_status take_program(const char *text, size_t length, cvy_program *
   return cvy_reduction_parse(own, program, how, names);
 }
 
-static convoy_status make(reader *r, const cvy_reduction *how, cvy_problem *out) {
+static convoy_status make(program_reader *r, const cvy_reduction *how, cvy_problem *out) {
   cvy_program_class full[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
   cvy_program program = r->of->program;
   int64_t extent[CVY_PROGRAM_AXES];
@@ -224,14 +222,15 @@ convoy_status cvy_program_read_problem(const char *text, cvy_problem *out) {
   cvy_reduction how;
   const char *end = end_of_program(text);
   if (!end) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "problem text: expected \" on \" and extents, such as "
-                                         "\"y = max(x, 0) on n16c64h80w80\"");
+    return cvy_fail(CONVOY_ERR_ARGUMENT,
+                    "problem text: expected \" on \" and extents, such as "
+                    "\"y = max(x, 0) on n16c64h80w80\"");
   }
   memset(&begun, 0, sizeof begun);
   convoy_status status = take_program(text, (size_t)(end - text), &begun.program, &how, &names);
   if (status) return status;
   memset(out, 0, sizeof *out);
-  reader r = {.at = end + strlen(" on "), .names = &names, .of = &begun};
+  program_reader r = {.at = end + strlen(" on "), .names = &names, .of = &begun};
   status = take_extents(&r);
   return status ? status : make(&r, &how, out);
 }
