@@ -23,6 +23,8 @@ static void write_texts(void) {
   add_part(&text, "OpenCL module", CONVOY_HAVE_OPENCL, CONVOY_WHY_OPENCL);
   add_part(&text, "CLBlast", CONVOY_HAVE_CLBLAST, CONVOY_WHY_CLBLAST);
   add_part(&text, "OpenBLAS", CONVOY_HAVE_OPENBLAS, CONVOY_WHY_OPENBLAS);
+  add_part(&text, "OpenMP", CONVOY_HAVE_OPENMP, CONVOY_WHY_OPENMP);
+  cvy_text_add(&text, "CPU engine: %s\n", cvy_cpu_backend()->team());
   cvy_open_options options = {.isolation = CONVOY_ISOLATION_PROCESS, .workspace_limit = 1LL << 30};
   cvy_facts cpu;
   int32_t count;

@@ -1,0 +1,63 @@
+/* A thread that wants to go on and has to wait for another is counted by the kernel as an
+ * involuntary switch. Looks at that count take turns with rests: once a look has found the
+ * processors crowded, loops are kept off OpenMP until the rest is over, and only then can it be
+ * seen again whether they would be in anybody's way. */
+#include "cpu/threads/crowding.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+#include "os/os.h"
+
+#define LOOK 0.1           /* seconds */
+#define SHORTEST_REST 1.0  /* doubled while nothing changes */
+#define LONGEST_REST 8.0
+#define MOST_SWITCHES 80.0 /* per second; a thread that shares its processor has more than 100 */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static double next;        /* when the look or the rest is over */
+static double began;       /* the look */
+static long switches;      /* at its beginning */
+static double rest;
+static atomic_bool crowded;
+
+static long involuntary_switches(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+static void begin_look(double now, long count) {
+  began = now;
+  switches = count;
+  next = now + LOOK;
+  atomic_store_explicit(&crowded, false, memory_order_relaxed);
+}
+
+static void begin_rest(double now) {
+  rest = rest > 0 ? 2 * rest : SHORTEST_REST;
+  if (rest > LONGEST_REST) rest = LONGEST_REST;
+  next = now + rest;
+  atomic_store_explicit(&crowded, true, memory_order_relaxed);
+}
+
+static void look(double now) {
+  long count = involuntary_switches();
+  bool looked = began > 0 && !atomic_load_explicit(&crowded, memory_order_relaxed);
+  if (looked && (double)(count - switches) > MOST_SWITCHES * (now - began)) {
+    begin_rest(now);
+    return;
+  }
+  if (looked) rest = 0;
+  begin_look(now, count);
+}
+
+/* One thread looks; others go by what is known. */
+bool cvy_crowded(void) {
+  if (pthread_mutex_trylock(&lock) == 0) {
+    double now = cvy_clock();
+    if (now >= next) look(now);
+    pthread_mutex_unlock(&lock);
+  }
+  return atomic_load_explicit(&crowded, memory_order_relaxed);
+}
