@@ -7,24 +7,32 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "os/os.h"
 
-#define LOOK 0.1           /* seconds */
-#define SHORTEST_REST 1.0  /* doubled while nothing changes */
+#define LOOK 0.05         /* seconds */
+#define SHORTEST_REST 1.0 /* doubled while nothing changes */
 #define LONGEST_REST 8.0
-#define MOST_SWITCHES 80.0 /* per second; a thread that shares its processor has more than 100 */
+/* Switches per second. The system's own threads cause some on each processor; a thread that shares
+ * its processor with another has more than 100. */
+#define MOST_SWITCHES 60
+#define MOST_OF_A_PROCESSOR 5
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static double next;        /* when the look or the rest is over */
-static double began;       /* the look */
-static long switches;      /* at its beginning */
+static double next;                                      /* when the look or the rest is over */
+static double began;                                     /* the look */
+static long switches;                                    /* at its beginning */
 static double rest;
 static atomic_bool crowded;
 
 static long involuntary_switches(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+static double most_switches(void) {
+  return MOST_SWITCHES + MOST_OF_A_PROCESSOR * (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static void begin_look(double now, long count) {
@@ -44,7 +52,7 @@ static void begin_rest(double now) {
 static void look(double now) {
   long count = involuntary_switches();
   bool looked = began > 0 && !atomic_load_explicit(&crowded, memory_order_relaxed);
-  if (looked && (double)(count - switches) > MOST_SWITCHES * (now - began)) {
+  if (looked && (double)(count - switches) > most_switches() * (now - began)) {
     begin_rest(now);
     return;
   }

@@ -44,9 +44,15 @@ int32_t cvy_openmp_threads(void) {
 
 /* ----------------------------------------------------------------------------------- loops */
 
+/* Member 0 is the calling thread, whose mode is its caller's to set. */
 static void work(cvy_loop *loop) {
+  int member = omp_get_thread_num();
+  if (member == 0) {
+    cvy_loop_join(loop, member);
+    return;
+  }
   uint64_t mode = cvy_denormals_flush();
-  cvy_loop_join(loop, omp_get_thread_num());
+  cvy_loop_join(loop, member);
   cvy_denormals_restore(mode);
 }
 

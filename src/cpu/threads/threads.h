@@ -1,6 +1,6 @@
 /* The one place of CPU threads: every parallel loop of the library goes through cvy_parallel_for or
- * cvy_parallel_items. A team carries the loop out (team.h): OpenMP's threads (docs/decisions/016), or
- * those that a program lends (docs/decisions/010). A pool of POSIX threads is there for whenever
+ * cvy_parallel_items. A team carries the loop out (team.h): OpenMP's threads (docs/decisions/016),
+ * or those that a program lends (docs/decisions/010). A pool of POSIX threads is there for whenever
  * these cannot: a child made by fork() must be able to compute, and where others want the
  * processors idle threads must leave them alone (docs/decisions/001). */
 #ifndef CVY_CPU_THREADS_THREADS_H

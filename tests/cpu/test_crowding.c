@@ -1,0 +1,55 @@
+/* When loops keep off OpenMP: as soon as a look has seen many involuntary switches, for rests that
+ * get longer while nothing changes. The clock and the kernel's count are the test's. */
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "cpu/threads/crowding.h"
+#include "os/os.h"
+
+double __wrap_cvy_clock(void);
+int __wrap_getrusage(int who, struct rusage *usage);
+
+static double now = 1000;
+static double switches;
+
+double __wrap_cvy_clock(void) {
+  return now;
+}
+
+int __wrap_getrusage(int who, struct rusage *usage) {
+  assert_int_equal(who, RUSAGE_SELF);
+  *usage = (struct rusage){.ru_nivcsw = (long)switches};
+  return 0;
+}
+
+#define STEP 0.01
+
+/* Lets time go by with so many switches per second. Returns for how long it was crowded. */
+static double seconds_crowded(double seconds, double rate) {
+  double crowded = 0;
+  for (double end = now + seconds; now < end; now += STEP, switches += rate * STEP)
+    crowded += cvy_crowded() ? STEP : 0;
+  return crowded;
+}
+
+static void crowds_are_seen_and_forgotten(void **state) {
+  (void)state;
+  double few = 30, many = 300 + 10 * (double)sysconf(_SC_NPROCESSORS_ONLN);
+  assert_true(seconds_crowded(10, few) == 0);
+  double first = seconds_crowded(1, many); /* within two looks */
+  assert_true(first > 0.85 && first < 1);
+  double share = seconds_crowded(100, many) / 100; /* looks become rare */
+  assert_true(share > 0.98 && share < 1);
+  double last = seconds_crowded(20, few); /* the longest rest */
+  assert_true(last < 8.2);
+  assert_true(seconds_crowded(10, few) == 0);
+  double next = seconds_crowded(1.5, many); /* and the first rest is short again */
+  assert_true(next > 0.9 && next < 1.5);
+  assert_true(seconds_crowded(10, few) < 2.2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(crowds_are_seen_and_forgotten)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
