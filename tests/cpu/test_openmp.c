@@ -95,12 +95,22 @@ static int parts_of_pool(const char *team, int32_t wanted) {
   return r.ours;
 }
 
+static const cvy_team *team_for(const char *team, int32_t count) {
+  cvy_team *chosen = NULL;
+  setenv("CONVOY_TEAM", team, 1); /* "": as if it were not set */
+  assert_int_equal(cvy_team_choose(count, &chosen), CONVOY_OK);
+  return chosen;
+}
+
 /* More threads than OpenMP has would not be there for its other loops. */
 static void the_pool_takes_more_than_openmp_has(void **state) {
   (void)state;
   int before = omp_get_max_threads();
   omp_set_num_threads(2);
-  assert_true(parts_of_pool(NULL, 3) > 0);
+  assert_ptr_equal(team_for("", 2), cvy_openmp_team(true));
+  assert_null(team_for("", 3));
+  assert_null(team_for("pool", 2));
+  assert_ptr_equal(team_for("openmp", 3), cvy_openmp_team(false));
   assert_true(parts_of_pool("pool", 2) > 0);
   assert_int_equal(parts_of_pool("openmp", 3), 0);
   omp_set_num_threads(before);

@@ -1,4 +1,4 @@
-/* The processors this process may use. OpenMP's runtime, which comes with BLAS, binds the thread
+/* The processors this process may use. OpenMP's runtime binds the thread
  * that loads it to one processor if OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY say so; threads
  * started from there inherit that. It is meant for OpenMP's own threads and would leave ours one
  * processor. */
