@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Time of convolutions that take turns with products of numpy's, in one process.
 
-    PYTHONPATH=bindings/python CONVOY_LIBRARY=build/release/libconvoy.so python3 bench/beside_numpy.py
+    PYTHONPATH=bindings/python CONVOY_LIBRARY=build/release/libconvoy.so \\
+        python3 bench/beside_numpy.py
 
 With numpy on the OpenMP build of OpenBLAS (Debian's python3-numpy with libopenblas0-openmp) both
 compute on the same threads; numpy's own wheels bring another OpenBLAS, with threads of its own.

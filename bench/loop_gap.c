@@ -1,6 +1,6 @@
-/* How long a parallel loop of the CPU engine takes to start and end, by the time since the last one:
- * a convolution of next to nothing, in microseconds, for one thread and for all. What is between
- * them is the loop.
+/* How long a parallel loop of the CPU engine takes to start and end, by the time since the last
+ * one: a convolution of next to nothing, in microseconds, for one thread and for all. What is
+ * between them is the loop.
  *
  *     cc -O2 -Iinclude bench/loop_gap.c -Lbuild/release -lconvoy -o loop_gap
  *     LD_LIBRARY_PATH=build/release ./loop_gap        another library, CONVOY_TEAM, OMP_WAIT_POLICY
