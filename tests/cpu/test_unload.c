@@ -13,7 +13,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 /* What the library keeps for reuse until the process ends is out of sight once it is unloaded. */
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) {
   return 1;
 }
