@@ -12,8 +12,8 @@
 #include "os/os.h"
 
 #define LOOK 0.05         /* seconds */
-#define SHORTEST_REST 1.0 /* doubled while nothing changes */
-#define LONGEST_REST 8.0
+#define SHORTEST_REST 2.0 /* doubled while nothing changes */
+#define LONGEST_REST 16.0
 /* Switches per second. The system's own threads cause some on each processor; a thread that shares
  * its processor with another has more than 100. */
 #define MOST_SWITCHES 60
