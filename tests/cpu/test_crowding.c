@@ -5,6 +5,7 @@
 
 #include "common/cmocka.h"
 #include "cpu/threads/crowding.h"
+#include "cpu/threads/openmp.h"
 #include "os/os.h"
 
 double __wrap_cvy_clock(void);
@@ -49,7 +50,18 @@ static void crowds_are_seen_and_forgotten(void **state) {
   assert_true(seconds_crowded(10, few) < 2.2);
 }
 
+static void openmp_keeps_off_a_crowd(void **state) {
+  (void)state;
+  cvy_team *always = cvy_openmp_team(false), *yielding = cvy_openmp_team(true);
+  seconds_crowded(40, 30);
+  assert_true(yielding->ready(yielding, 2));
+  seconds_crowded(1, 300 + 10 * (double)sysconf(_SC_NPROCESSORS_ONLN));
+  assert_false(yielding->ready(yielding, 2));
+  assert_true(always->ready(always, 2));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(crowds_are_seen_and_forgotten)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(crowds_are_seen_and_forgotten),
+                                     cmocka_unit_test(openmp_keeps_off_a_crowd)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
