@@ -1,5 +1,6 @@
 /* Public functions on elementwise programs and their reductions: making them, what they are, and
  * carrying them out on tensors. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,36 +161,48 @@ convoy_status convoy_seed(convoy_context *context, uint64_t seed) {
 
 /* -------------------------------------------------------------------------------- by name */
 
-static convoy_status apply_named(convoy_context *context, const char *name,
-                                 const convoy_tensor *const inputs[], convoy_tensor *out,
-                                 convoy_run *run) {
-  convoy_program program;
-  convoy_status status = cvy_reduction_parse(cvy_program_text_of(name), &program.program,
-                                             &program.how, &program.names);
-  return status ? status : convoy_apply(context, &program, inputs, &out, run);
+enum { RELU, SILU, SIGMOID, ADD, MULTIPLY, THIN };
+static const char *const thin_names[THIN] = {"relu", "silu", "sigmoid", "add", "multiply"};
+static convoy_program thin[THIN];
+static pthread_once_t thin_made = PTHREAD_ONCE_INIT;
+
+static void make_thin(void) {
+  for (int i = 0; i < THIN; i++) {
+    const char *text = cvy_program_text_of(thin_names[i]);
+    cvy_reduction_parse(text, &thin[i].program, &thin[i].how, &thin[i].names);
+  }
+}
+
+/* Of one input or two; b is NULL where there is one. */
+static convoy_status apply_thin(convoy_context *context, int which, const convoy_tensor *a,
+                                const convoy_tensor *b, convoy_tensor *y, convoy_run *run) {
+  const convoy_tensor *const inputs[CVY_PROGRAM_INPUTS] = {a, b};
+  convoy_tensor *const outputs[CVY_PROGRAM_RESULTS] = {y};
+  pthread_once(&thin_made, make_thin);
+  return convoy_apply(context, &thin[which], inputs, outputs, run);
 }
 
 convoy_status convoy_relu(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                           convoy_run *run) {
-  return apply_named(context, "relu", &x, y, run);
+  return apply_thin(context, RELU, x, NULL, y, run);
 }
 
 convoy_status convoy_silu(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                           convoy_run *run) {
-  return apply_named(context, "silu", &x, y, run);
+  return apply_thin(context, SILU, x, NULL, y, run);
 }
 
 convoy_status convoy_sigmoid(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                              convoy_run *run) {
-  return apply_named(context, "sigmoid", &x, y, run);
+  return apply_thin(context, SIGMOID, x, NULL, y, run);
 }
 
 convoy_status convoy_add(convoy_context *context, const convoy_tensor *a, const convoy_tensor *b,
                          convoy_tensor *y, convoy_run *run) {
-  return apply_named(context, "add", (const convoy_tensor *const[]){a, b}, y, run);
+  return apply_thin(context, ADD, a, b, y, run);
 }
 
 convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
                               const convoy_tensor *b, convoy_tensor *y, convoy_run *run) {
-  return apply_named(context, "multiply", (const convoy_tensor *const[]){a, b}, y, run);
+  return apply_thin(context, MULTIPLY, a, b, y, run);
 }

@@ -219,7 +219,7 @@ static convoy_status make(program_reader *r, const cvy_reduction *how, cvy_probl
 convoy_status cvy_program_read_problem(const char *text, cvy_problem *out) {
   cvy_program_problem begun;
   cvy_program_names names;
-  cvy_reduction how;
+  cvy_reduction how = {.axes = 0};
   const char *end = end_of_program(text);
   if (!end) {
     return cvy_fail(CONVOY_ERR_ARGUMENT,
