@@ -98,12 +98,6 @@ static convoy_status check_apply(const convoy_program *program, const convoy_ten
   return status ? status : cvy_check_struct("run", run, sizeof *run, true);
 }
 
-static cvy_shape shape_of(const convoy_tensor *tensor) {
-  cvy_shape shape = {.dtype = tensor->dtype, .dims = tensor->dims};
-  memcpy(shape.extent, tensor->shape, sizeof shape.extent);
-  return shape;
-}
-
 static convoy_status check_apart(const convoy_program *program, convoy_tensor *const outputs[]) {
   for (int k = 1; k < cvy_program_results(program); k++) {
     for (int j = 0; j < k; j++) {
@@ -132,8 +126,8 @@ static convoy_status make_problem(convoy_context *context, const convoy_program 
   if (!status) status = cvy_check_owners(context, (const convoy_tensor *const *)outputs, results);
   if (!status) status = check_apart(program, outputs);
   if (status) return status;
-  for (int i = 0; i < program->program.inputs; i++) in[i] = shape_of(inputs[i]);
-  for (int k = 0; k < results; k++) out[k] = shape_of(outputs[k]);
+  for (int i = 0; i < program->program.inputs; i++) in[i] = cvy_tensor_shape(inputs[i]);
+  for (int k = 0; k < results; k++) out[k] = cvy_tensor_shape(outputs[k]);
   status = cvy_program_bind(program, in, out, problem);
   if (!status) draw(context, program, problem);
   return status;

@@ -58,9 +58,17 @@ convoy_status cvy_tensor_new(convoy_context *context, convoy_dtype dtype, int32_
 
 void cvy_tensor_free(convoy_tensor *tensor) {
   convoy_context *context = tensor->context;
+  atomic_fetch_add(&context->references, 1); /* or it could be another's before it is unlocked */
   cvy_lock(context);
-  cvy_store_drop(tensor->store);
+  cvy_tensor_drop(tensor);
   cvy_unlock(context);
+  cvy_pool_drop(context);
+}
+
+void cvy_tensor_drop(convoy_tensor *tensor) {
+  if (!tensor) return;
+  convoy_context *context = tensor->context;
+  cvy_store_drop(tensor->store);
   free(tensor);
   cvy_pool_drop(context);
 }

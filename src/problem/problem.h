@@ -37,6 +37,13 @@ typedef struct cvy_array {
   int64_t extent[5];
 } cvy_array;
 
+/* An array as its owner describes it. */
+typedef struct cvy_shape {
+  convoy_dtype dtype;
+  int32_t dims;
+  int64_t extent[CONVOY_MAX_DIMS]; /* unused ones 1 */
+} cvy_shape;
+
 /* Host memory of what a problem reads, in its order; the one added to behind the inputs. */
 typedef struct cvy_values {
   const float *in[CVY_MOST_READ];

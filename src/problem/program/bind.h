@@ -12,13 +12,6 @@ struct convoy_program {
   cvy_program_names names;
 };
 
-/* An array as its owner describes it. */
-typedef struct cvy_shape {
-  convoy_dtype dtype;
-  int32_t dims;
-  int64_t extent[CONVOY_MAX_DIMS];
-} cvy_shape;
-
 /* The text of a named program (program/named.h), NULL if there is none of the name; and the names,
  * by number. */
 const char *cvy_program_text_of(const char *name);
