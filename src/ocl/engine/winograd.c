@@ -54,7 +54,8 @@ typedef struct extents {
 /* backward_data is a convolution of dy with the flipped filter. It has the extents of that, while
  * channels stay as they were. */
 static cvy_problem carried_out(const cvy_problem *problem) {
-  cvy_problem convolution = *problem;
+  cvy_problem convolution;
+  cvy_problem_copy(&convolution, problem);
   if (problem->operation != CONVOY_BACKWARD_DATA) return convolution;
   for (int axis = 0; axis < 3; axis++) {
     convolution.conv.in[axis] = problem->conv.out[axis];
