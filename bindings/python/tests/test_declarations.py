@@ -29,6 +29,7 @@ PLAIN = {
     "const char *": ctypes.c_char_p,
     "char *": ctypes.c_char_p,
     "void *": ctypes.c_void_p,
+    "const void *": ctypes.c_void_p,
     "void * *": ctypes.POINTER(ctypes.c_void_p),
     "float": ctypes.c_float,
     "double": ctypes.c_double,
@@ -36,6 +37,7 @@ PLAIN = {
     "unsigned": ctypes.c_uint,
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
     "const float *": ctypes.POINTER(ctypes.c_float),
     "float *": ctypes.POINTER(ctypes.c_float),
     "double *": ctypes.POINTER(ctypes.c_double),
@@ -43,7 +45,7 @@ PLAIN = {
     "const int64_t *": ctypes.POINTER(ctypes.c_int64),
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor")
+OPAQUE = ("convoy_context", "convoy_tensor", "convoy_program")
 
 
 def ctype_of(c_type):
