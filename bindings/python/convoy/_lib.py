@@ -28,7 +28,7 @@ MAX_RANK = 3
 MAX_DIMS = 5
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
-PROGRAM_TEXT = 16384  # likewise of programs; convoy.h says so at convoy_program_text
+PROGRAM_TEXT = 16384  # any program
 
 
 class Status(enum.IntEnum):

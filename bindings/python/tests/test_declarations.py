@@ -125,7 +125,7 @@ def program_text():
             )
     for constants in header.enums().values():
         lines += [f'printf("{name} %d\\n", (int){name});' for name in constants]
-    names = "MAX_RANK", "MAX_DIMS", "DESCRIPTION_TEXT", "PROBLEM_TEXT"
+    names = "MAX_RANK", "MAX_DIMS", "DESCRIPTION_TEXT", "PROBLEM_TEXT", "PROGRAM_TEXT"
     for name in (*names, "VERSION_MAJOR", "VERSION_MINOR", "VERSION_PATCH"):
         lines.append(f'printf("{name} %d\\n", CONVOY_{name});')
     return PROGRAM % "\n  ".join(lines)
@@ -178,5 +178,6 @@ def test_constants(measured):
     assert int(measured["MAX_DIMS"]) == lib.MAX_DIMS
     assert int(measured["DESCRIPTION_TEXT"]) == lib.DESCRIPTION_TEXT
     assert int(measured["PROBLEM_TEXT"]) == lib.PROBLEM_TEXT
+    assert int(measured["PROGRAM_TEXT"]) == lib.PROGRAM_TEXT
     version = [measured[f"VERSION_{part}"] for part in ("MAJOR", "MINOR", "PATCH")]
     assert lib.VERSION == tuple(map(int, version))
