@@ -4,7 +4,9 @@ lifetimes, and what is refused."""
 import copy
 import gc
 import pickle
+import re
 import threading
+from pathlib import Path
 
 import numpy
 import pytest
@@ -18,6 +20,17 @@ FLOAT = numpy.float32
 
 def reals(*shape, seed=1):
     return numpy.random.default_rng(seed).standard_normal(shape).astype(FLOAT)
+
+
+def test_what_the_document_shows(monkeypatch):
+    """docs/python.md, "Programs": it runs, and softmax sums to 1."""
+    document = Path(__file__).resolve().parents[3] / "docs" / "python.md"
+    section = document.read_text(encoding="utf-8").split("\n## Programs\n")[1].split("\n## ")[0]
+    shown = []
+    monkeypatch.setenv("CONVOY_DEVICE", "cpu")
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.S)
+    exec(code, {"convoy": convoy, "np": numpy, "print": shown.append})
+    assert_allclose(shown[0], numpy.ones(8), 1e-6)
 
 
 # ------------------------------------------------------------------------------ what they are
