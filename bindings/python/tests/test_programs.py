@@ -3,6 +3,7 @@ lifetimes, and what is refused."""
 
 import copy
 import gc
+import os
 import pickle
 import re
 import threading
@@ -383,6 +384,8 @@ def test_wrong_types(context):
         context.tensor(values)
     with pytest.raises(convoy.ArgumentError, match="float64, the tensor is uint8"):
         context.tensor(values, "uint8")
+    with pytest.raises(convoy.ArgumentError, match="6"):
+        context.relu(numpy.zeros((1,) * 6, FLOAT))
     for dtype in ("int64", float, bool, "no type", 3, object):
         with pytest.raises(convoy.ArgumentError, match="^dtype is "):
             context.tensor((3,), dtype)
@@ -550,6 +553,25 @@ def test_threads_share_programs(context):
     for thread in threads:
         thread.join(60)
     assert not failures
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_in_a_forked_child(context):
+    """The child has the parent's programs and tensors, and frees its own."""
+    program, x = Program("y = x * 2"), context.tensor(reals(5))
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            assert_array_equal(context.apply(program, x).read(), reals(5) * FLOAT(2))
+            assert Program("y = x * 2") == program
+            del program
+            gc.collect()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert_array_equal(context.apply(program, x).read(), reals(5) * FLOAT(2))
 
 
 def test_on_an_opencl_device(opencl_device):
