@@ -283,6 +283,30 @@ static void sums_give_their_gradient_to_each_element(void **state) {
   drop((array[]){x, d, dx}, 3);
 }
 
+/* By text, for the inputs in `of`. */
+static void expect_no_gradient(const char *text, const char *of, convoy_status status,
+                               const char *sentence) {
+  convoy_program *program = parse(text), *none = NULL;
+  convoy_status got = convoy_program_gradient(program, of, &none);
+  if (got != status || none) fail_msg("%s: %s", text, convoy_status_name(got));
+  if (!strstr(convoy_last_error(), sentence))
+    fail_msg("\"%s\" is not in \"%s\"", sentence, convoy_last_error());
+  convoy_program_free(program);
+}
+
+static void gradients_that_there_are_not(void **state) {
+  (void)state;
+  expect_no_gradient("y = a + b + c + d + e", NULL, CONVOY_ERR_ARGUMENT, "of 5 inputs are");
+  expect_no_gradient("y = a + b", "", CONVOY_ERR_ARGUMENT, "of 0 inputs are");
+  expect_no_gradient("y = a + b", "  ", CONVOY_ERR_ARGUMENT, "of 0 inputs are");
+  expect_no_gradient("y = a + b", " a  c ", CONVOY_ERR_ARGUMENT, "no input \"c\"");
+  expect_no_gradient("y = x * d_y", "x", CONVOY_ERR_ARGUMENT, "reads d_y for the result y");
+  expect_no_gradient("s = sum over n of x; t = sum over n of x", "x", CONVOY_ERR_UNSUPPORTED,
+                     "t is the same sum as s");
+  expect_no_gradient("y = a234567890123456789012345678901 * 2", NULL, CONVOY_ERR_ARGUMENT,
+                     "longer than 31 characters");
+}
+
 /* ------------------------------------------------------------------------------------ random */
 
 static void random_numbers_follow_the_seed(void **state) {
@@ -381,6 +405,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(labels_and_masks_are_inputs),
       cmocka_unit_test(gradients_are_programs),
       cmocka_unit_test(sums_give_their_gradient_to_each_element),
+      cmocka_unit_test(gradients_that_there_are_not),
       cmocka_unit_test(random_numbers_follow_the_seed),
       cmocka_unit_test(of_nothing_there_are_sums),
       cmocka_unit_test(wrong_extents_are_named),

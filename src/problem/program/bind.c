@@ -169,33 +169,46 @@ convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *i
 
 /* --------------------------------------------------------------------------------- gradient */
 
-static int find(char (*names)[CVY_PROGRAM_NAME], int count, const char *name, size_t length) {
+static int find(const char (*names)[CVY_PROGRAM_NAME], int count, const char *name, size_t length) {
   for (int i = 0; i < count; i++)
     if (strlen(names[i]) == length && !memcmp(names[i], name, length)) return i;
   return -1;
 }
 
-static convoy_status find_wanted(convoy_program *program, const char *of, uint32_t *wanted) {
+static convoy_status check_count(uint32_t wanted) {
+  int count = __builtin_popcount(wanted);
+  if (count >= 1 && count <= CVY_PROGRAM_RESULTS) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "gradients of %d inputs are asked for; at least 1, at most %d come at once",
+                  count, CVY_PROGRAM_RESULTS);
+}
+
+static convoy_status find_wanted(const convoy_program *program, const char *of, uint32_t *wanted) {
   *wanted = of ? 0 : (1u << program->program.inputs) - 1;
-  for (const char *at = of; at && *at;) {
+  for (const char *at = of ? of + strspn(of, " ") : ""; *at;) {
     size_t length = strcspn(at, " ");
     int i = find(program->names.input, program->program.inputs, at, length);
     if (i < 0)
-      return cvy_fail(CONVOY_ERR_ARGUMENT, "the program has no input \"%.*s\"", (int)length, at);
+      return cvy_fail(CONVOY_ERR_ARGUMENT, "the program has no input \"%.*s\"",
+                      (int)(length < CVY_PROGRAM_NAME ? length : CVY_PROGRAM_NAME), at);
     *wanted |= 1u << i;
     at += length + strspn(at + length, " ");
   }
-  return CONVOY_OK;
+  return check_count(*wanted);
 }
 
-/* Results that are sums take their gradient to each element. */
+/* Results that are sums take their gradient to each element. Two that are the same sum are one
+ * value of the program, to which one gradient belongs. */
 static convoy_status check_sums(const convoy_program *program) {
   for (int k = 0; k < program->how.results; k++) {
-    if (program->how.result[k].kind == CVY_REDUCE_SUM && program->how.result[k].value == k)
-      continue;
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
-                    "the gradient of %s is no program: of reductions only sums have one",
-                    program->names.result[k]);
+    if (program->how.result[k].kind != CVY_REDUCE_SUM)
+      return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                      "the gradient of %s is no program: of reductions only sums have one",
+                      program->names.result[k]);
+    int value = program->how.result[k].value;
+    if (value != k)
+      return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is the same sum as %s, which has the gradient",
+                      program->names.result[k], program->names.result[value]);
   }
   return CONVOY_OK;
 }
@@ -206,6 +219,16 @@ static convoy_status name_gradient(const char *name, char *to) {
   if (!text.overflow) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_ARGUMENT, "the name d_%s is longer than %d characters", name,
                   CVY_PROGRAM_NAME - 1);
+}
+
+/* The gradient for a result, among what the gradient reads: no input may have that name. */
+static convoy_status name_gradient_read(const convoy_program *program, int result, char *to) {
+  convoy_status status = name_gradient(program->names.result[result], to);
+  if (status || find(program->names.input, program->program.inputs, to, strlen(to)) < 0)
+    return status;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "the gradient reads %s for the result %s, and an input has that name", to,
+                  program->names.result[result]);
 }
 
 static convoy_status name_operands(const convoy_program *program,
@@ -219,7 +242,7 @@ static convoy_status name_operands(const convoy_program *program,
     if (gradient->source[i].kind == CVY_SOURCE_INPUT)
       memcpy(out->input[i], program->names.input[number], CVY_PROGRAM_NAME);
     else
-      status = name_gradient(program->names.result[number], out->input[i]);
+      status = name_gradient_read(program, number, out->input[i]);
   }
   for (int i = 0; i < program->program.inputs && !status; i++)
     if (wanted >> i & 1) status = name_gradient(program->names.input[i], out->result[result++]);
@@ -228,10 +251,9 @@ static convoy_status name_operands(const convoy_program *program,
 
 convoy_status cvy_program_bind_gradient(const convoy_program *program, const char *of,
                                         convoy_program *out) {
-  convoy_program own = *program;
   cvy_program_gradient gradient;
   uint32_t wanted, given = (1u << program->program.results) - 1;
-  convoy_status status = find_wanted(&own, of, &wanted);
+  convoy_status status = find_wanted(program, of, &wanted);
   if (!status) status = check_sums(program);
   if (!status) status = cvy_program_gradient_of(&program->program, wanted, given, 0, &gradient);
   if (status) return status;
