@@ -237,9 +237,14 @@ convoy_status cvy_store_read(cvy_store *store, float *values) {
 
 /* ------------------------------------------------------------------------------------- device */
 
+/* Of no elements there is nothing. */
+static bool is_there(const cvy_store *store) {
+  return store->array || store->bytes == 0;
+}
+
 static bool all_there(const cvy_node *node) {
   for (int32_t i = 0; i < node->inputs; i++)
-    if (!node->input[i]->array) return false;
+    if (!is_there(node->input[i])) return false;
   return true;
 }
 
