@@ -6,10 +6,11 @@
         bench/compare_batch_norm.py --table resnet50_b8 --samples 5
 
 Forward is batch norm in training mode, statistics included, and SiLU; backward is the gradient of
-both for the input, gamma and beta. PyTorch runs its two operations, Convoy a reduction, a program of
-one number per channel and a program over the map for each pass (Program.named). Each sample times
-PyTorch, then Convoy, on the same values; a map's ratio is the median over samples of PyTorch's time
-over Convoy's, and totals weigh each map with its count. Results are compared before they are timed.
+both for the input, gamma and beta. PyTorch runs its two operations, Convoy a reduction, a program
+of one number per channel and a program over the map for each pass (Program.named). Each sample
+times PyTorch, then Convoy, on the same values; a map's ratio is the median over samples of
+PyTorch's time over Convoy's, and totals weigh each map with its count. Results are compared before
+they are timed.
 
 Both use the same number of threads and existing memory (MALLOC_MMAP_THRESHOLD_ and
 MALLOC_TRIM_THRESHOLD_, without which PyTorch pays page faults on each output). Exit status: 0; 1 if
