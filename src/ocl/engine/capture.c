@@ -41,7 +41,7 @@ void capture_form(cvy_device *device, uint64_t id, const prepacked_form *form, i
   on->job.makes_form = fresh;
 }
 
-/* Where the arrays begin for which this one's word would not suffice. */
+/* How far off the job's array may begin for this word to hold where the launch's begins. */
 static void limit(capture *on, const launch_array *array, int64_t at) {
   if (array->most_at == INT64_MAX) return;
   int64_t most = array->most_at - at;

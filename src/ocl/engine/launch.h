@@ -2,6 +2,8 @@
 #ifndef CVY_OCL_ENGINE_LAUNCH_H
 #define CVY_OCL_ENGINE_LAUNCH_H
 
+#include <string.h>
+
 #include "ocl/engine/bindings.h"
 #include "ocl/engine/programs.h"
 
