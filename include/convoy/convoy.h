@@ -660,6 +660,39 @@ CONVOY_API convoy_status convoy_add(convoy_context *context, const convoy_tensor
 CONVOY_API convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
                                          const convoy_tensor *b, convoy_tensor *y, convoy_run *run);
 
+/* --------------------------------------------------------------------------- average pooling */
+
+/* Windows over the spatial axes, as for convolutions: only the first `rank` entries count. Legal
+ * are rank 1 to 3, extent and stride >= 1, padding >= 0 and shorter than the window. */
+typedef struct convoy_window {
+  uint32_t struct_size;
+  int32_t rank;
+  int32_t
+      count_padding; /* 1: the mean's divisor is the window's size, else its part in the input */
+  int32_t reserved;
+  int64_t extent[CONVOY_MAX_RANK];
+  int64_t stride[CONVOY_MAX_RANK];
+  int64_t pad_begin[CONVOY_MAX_RANK];
+  int64_t pad_end[CONVOY_MAX_RANK];
+} convoy_window;
+
+// clang-format off
+#define CONVOY_WINDOW_INIT(rank_) \
+  { sizeof(convoy_window), (rank_), 0, 0, {1, 1, 1}, {1, 1, 1}, {0}, {0} }
+// clang-format on
+
+/* y = the mean of each window of x, whose extents are those of convoy_output_shape for a filter of
+ * the window's extents; and its gradient, dx = for each element the sum over the windows that have
+ * it of dy over the mean's divisor. They are made of convolutions, and keep their bound (Accuracy).
+ * Return OK; ERR_ARGUMENT for an illegal window; ERR_SHAPE; otherwise as convoy_forward. */
+CONVOY_API convoy_status convoy_average_pool(convoy_context *context, const convoy_window *window,
+                                             const convoy_tensor *x, convoy_tensor *y,
+                                             convoy_run *run);
+CONVOY_API convoy_status convoy_average_pool_backward(convoy_context *context,
+                                                      const convoy_window *window,
+                                                      const convoy_tensor *dy, convoy_tensor *dx,
+                                                      convoy_run *run);
+
 /* -------------------------------------------------------------------------------- algorithms */
 
 /* Returns the name of algorithm `index` of the context's device, from 0 on in the order of

@@ -4,6 +4,7 @@
 extern const convoy_options test_options = CONVOY_OPTIONS_INIT;
 extern const convoy_conv test_conv = CONVOY_CONV_INIT(CONVOY_MAX_RANK);
 extern const convoy_epilogue test_epilogue = CONVOY_EPILOGUE_INIT;
+extern const convoy_window test_window = CONVOY_WINDOW_INIT(2);
 extern const convoy_run test_run = CONVOY_RUN_INIT;
 
 // Arrays of pointers convert in C++ only as far as const allows it.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import numpy as np
 
-from . import _apply, _host, _log, _queue
+from . import _apply, _host, _log, _pool, _queue
 from ._arrays import dtype_like, seen
-from ._conv import Geometry, Shape, direction_of, epilogue_struct, layout
+from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
 from ._handle import Handle
 from ._hooks import EventHook, event_function
@@ -244,6 +244,42 @@ class Context(Single):
         """Begins a new sequence of random numbers, the same for the same seed on every device."""
         with self._handle as handle:
             check(library.convoy_seed(handle, unsigned(seed, "seed")))
+
+    # ---------------------------------------------------------------------------- pooling
+
+    @keywords()
+    def average_pool(
+        self,
+        x: Array,
+        extent: PerAxis,
+        *,
+        stride: Optional[PerAxis] = None,
+        padding: Padding = 0,
+        count_padding: bool = False,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """The mean of each window of `extent` elements per spatial axis. stride: None is the
+        extent. The divisor is the window's size with count_padding, else its part in x."""
+        geometry = extent, stride, padding, count_padding
+        return _pool.average_pool(self, x, geometry, out, run)
+
+    @keywords()
+    def average_pool_backward(
+        self,
+        dy: Array,
+        x_shape: Shape,
+        extent: PerAxis,
+        *,
+        stride: Optional[PerAxis] = None,
+        padding: Padding = 0,
+        count_padding: bool = False,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """Its gradient of x, whose extents are x_shape."""
+        geometry = extent, stride, padding, count_padding
+        return _pool.average_pool_backward(self, dy, x_shape, geometry, out, run)
 
     # ---------------------------------------------------------------------------- memory
 

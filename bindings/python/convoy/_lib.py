@@ -214,6 +214,19 @@ class EpilogueStruct(Sized):
     ]
 
 
+class WindowStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_int32),
+        ("count_padding", c_int32),
+        ("reserved", c_int32),
+        ("extent", Axes),
+        ("stride", Axes),
+        ("pad_begin", Axes),
+        ("pad_end", Axes),
+    ]
+
+
 class RunStruct(Sized):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -300,6 +313,7 @@ STRUCTS = {
     "convoy_device_info": DeviceStruct,
     "convoy_conv": ConvStruct,
     "convoy_epilogue": EpilogueStruct,
+    "convoy_window": WindowStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
     "convoy_tuned": TunedStruct,
@@ -332,6 +346,7 @@ _shape = POINTER(c_int64)
 _conv = POINTER(ConvStruct)
 _run = POINTER(RunStruct)
 _epilogue = POINTER(EpilogueStruct)
+_window = POINTER(WindowStruct)
 _options = POINTER(OptionsStruct)
 _device = POINTER(DeviceStruct)
 
@@ -408,6 +423,8 @@ FUNCTIONS = {
     "convoy_sigmoid": (_status, [_context, _tensor, _tensor, _run]),
     "convoy_add": (_status, [_context, _tensor, _tensor, _tensor, _run]),
     "convoy_multiply": (_status, [_context, _tensor, _tensor, _tensor, _run]),
+    "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
+    "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),
     "convoy_plan_problem": (

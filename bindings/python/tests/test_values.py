@@ -38,6 +38,8 @@ INTEGERS = {
     "shape": lambda context, value: context.shared_zeros((value,)),
     "plan": lambda context, value: context.plan("forward", X.shape, (4, 6, value, 3)),
     "prepare": lambda context, value: context.prepare("forward", (value, 6, 7, 8), W.shape),
+    "extent": lambda context, value: context.average_pool(X, value),
+    "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
     "flops": lambda context, value: convoy.flops("forward", *SHAPES, stride=value),
     "output_shape": lambda context, value: convoy.output_shape(X.shape, (4, 6, value, 3)),
     "format": lambda context, value: convoy.format_problem("forward", *SHAPES, groups=value),
@@ -59,6 +61,7 @@ TEXTS = {
 FLAGS = {
     "transposed": geometry("transposed"),
     "verbose": option("verbose"),
+    "count_padding": lambda context, value: context.average_pool(X, 2, count_padding=value),
     "accumulate": lambda context, value: context.backward_bias(DY, out=zeros(4), accumulate=value),
     "data's": lambda context, value: context.backward_data(
         DY, W, X.shape, out=X.copy(), accumulate=value
