@@ -348,6 +348,10 @@ static void operations_have_texts(void **state) {
       CONVOY_OK);
   check_shape(shapes[1], (int64_t[]){1, 3, 1, 1, 1});
   convoy_program_free(program);
+  assert_int_equal(convoy_parse_operation("y = max(x, 0) on n0c3w4", &program, dtypes, shapes),
+                   CONVOY_OK);
+  check_shape(shapes[0], (int64_t[]){0, 3, 1, 1, 4});
+  convoy_program_free(program);
 }
 
 static void wrong_texts_are_refused(void **state) {

@@ -150,15 +150,21 @@ bool operation_fill(operation *what, fill *value, float offset) {
   return true;
 }
 
+convoy_status operation_give(const operation *what, convoy_tensor *const *tensors) {
+  convoy_status status = CONVOY_OK;
+  for (int i = 0; i < what->inputs && status == CONVOY_OK; i++)
+    status = convoy_tensor_write(tensors[i], what->host[i], what->count[i]);
+  return status;
+}
+
 convoy_status operation_tensors(convoy_context *context, const operation *what,
                                 convoy_tensor **tensors) {
   convoy_status status = CONVOY_OK;
   for (int i = 0; i < operands_of(what); i++) tensors[i] = NULL;
   for (int i = 0; i < operands_of(what) && status == CONVOY_OK; i++) {
     status = convoy_tensor_new_typed(context, what->dtype[i], DIMS, what->shape[i], &tensors[i]);
-    if (status == CONVOY_OK && i < what->inputs)
-      status = convoy_tensor_write(tensors[i], what->host[i], what->count[i]);
   }
+  if (status == CONVOY_OK) status = operation_give(what, tensors);
   if (status != CONVOY_OK) operation_drop(what, tensors);
   return status;
 }

@@ -42,6 +42,8 @@ convoy_status operation_expect(operation *what, convoy_context *cpu);
 convoy_status operation_tensors(convoy_context *context, const operation *what,
                                 convoy_tensor **tensors);
 void operation_drop(const operation *what, convoy_tensor **tensors);
+/* Writes the inputs' values once more. */
+convoy_status operation_give(const operation *what, convoy_tensor *const *tensors);
 /* The call is asynchronous if `run` is NULL. */
 convoy_status operation_apply(convoy_context *context, const operation *what,
                               convoy_tensor *const *tensors, convoy_run *run);

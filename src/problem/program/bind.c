@@ -173,7 +173,7 @@ convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *i
 static cvy_shape shape_of(const cvy_program_view *view, const int64_t *space) {
   cvy_shape shape = {.dtype = (convoy_dtype)view->type, .dims = AXES};
   for (int axis = 0; axis < AXES; axis++)
-    shape.extent[axis] = space[axis] != 1 && !view->stride[axis] ? 1 : space[axis];
+    shape.extent[axis] = space[axis] > 1 && !view->stride[axis] ? 1 : space[axis];
   return shape;
 }
 
@@ -190,7 +190,8 @@ static convoy_status check_arrays(const convoy_program *program, const cvy_shape
   cvy_problem again;
   const cvy_shape *results = operands + program->program.inputs;
   convoy_status status = cvy_program_bind(program, operands, results, &again);
-  if (status || cvy_problem_equal(problem, &again)) return status;
+  bool nothing = cvy_problem_empty(problem); /* whatever its strides are */
+  if (status || nothing || cvy_problem_equal(problem, &again)) return status;
   return cvy_fail(CONVOY_ERR_UNSUPPORTED,
                   "no tensors make this problem: it has strides or pieces of its own");
 }
