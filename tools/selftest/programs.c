@@ -114,12 +114,13 @@ outcome program_check(operation *what, convoy_context *cpu, const device *where,
   outcome out = {.why = "the device was lost before"};
   if (!where->context) return out;
   convoy_run run = CONVOY_RUN_INIT;
+  const char *by = algorithm;
   out.status = what->wanted[what->inputs] ? CONVOY_OK : operation_expect(what, cpu);
   if (out.status == CONVOY_OK) out.status = convoy_set_algorithm(where->context, algorithm);
   if (out.status == CONVOY_OK) out.status = carry_out(what, where->context, way, &run);
-  if (out.status != CONVOY_OK)
-    snprintf(out.why, sizeof out.why, "%s", convoy_last_error());
-  else if (call_as_asked(&run, where->info.id, algorithm, out.why, sizeof out.why))
+  if (out.status != CONVOY_OK) snprintf(out.why, sizeof out.why, "%s", convoy_last_error());
+  if (!run.algorithm[0]) by = NULL; /* of nothing nothing is computed */
+  if (out.status == CONVOY_OK && call_as_asked(&run, where->info.id, by, out.why, sizeof out.why))
     judge(what, &out);
   return out;
 }
