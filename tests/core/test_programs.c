@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/cmocka.h"
 #include "core/fake.h"
@@ -16,34 +14,6 @@ static int reset(void **state) {
   setenv("CONVOY_FAULT_LIMIT", "0", 1);
   fake_reset();
   return 0;
-}
-
-static convoy_context *open_verifying(const char *device, convoy_verify verify,
-                                      convoy_switch failover) {
-  convoy_options options = CONVOY_OPTIONS_INIT;
-  convoy_context *context = NULL;
-  options.device = device;
-  options.failover = (int32_t)failover;
-  options.tune = CONVOY_NO;
-  options.threads = 1;
-  options.verify = (int32_t)verify;
-  assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
-  return context;
-}
-
-static convoy_program *parse(const char *text) {
-  convoy_program *program = NULL;
-  if (convoy_program_parse(text, &program)) fail_msg("%s: %s", text, convoy_last_error());
-  return program;
-}
-
-/* Inputs, then outputs. */
-static convoy_status apply(convoy_context *context, const convoy_program *program,
-                           convoy_tensor *const *operands, convoy_run *run) {
-  const convoy_tensor *in[12];
-  int inputs = 0;
-  for (; convoy_program_input(program, inputs); inputs++) in[inputs] = operands[inputs];
-  return convoy_apply(context, program, in, operands + inputs, run);
 }
 
 /* ------------------------------------------------------------------------------------- lies */
@@ -78,7 +48,7 @@ typedef struct scene {
 static scene at;
 
 static void make_program(const told *what) {
-  at.program = parse(what->text);
+  at.program = program_of(what->text);
   if (!what->gradient_of) return;
   convoy_program *gradient;
   assert_int_equal(convoy_program_gradient(at.program, what->gradient_of, &gradient), CONVOY_OK);
@@ -88,7 +58,7 @@ static void make_program(const told *what) {
 
 static void open_scene(const char *device, const told *what, convoy_verify verify) {
   const int64_t full[] = {what->n, what->c, what->w}, channels[] = {1, what->c, 1};
-  at.context = open_verifying(device, verify, CONVOY_ON);
+  at.context = open_verified(device, verify, CONVOY_ON);
   make_program(what);
   at.inputs = at.results = 0;
   for (int64_t i = 0; i < MOST; i++) at.values[i] = 0.25f * (float)(i * 37 % 101) - 12.0f;
@@ -109,7 +79,7 @@ static void close_scene(void) {
 
 /* Operates, and reads the result of which a lie is told. */
 static void operate(const told *what, float *values) {
-  assert_int_equal(apply(at.context, at.program, at.operand, NULL), CONVOY_OK);
+  assert_int_equal(apply_to(at.context, at.program, at.operand, NULL), CONVOY_OK);
   convoy_tensor *result = at.operand[at.inputs + what->output];
   assert_int_equal(convoy_tensor_read(result, values, at.count), CONVOY_OK);
 }
@@ -221,14 +191,14 @@ static const int64_t many_shape[] = {2, MANY, SHORT}, many_channels[] = {1, MANY
 
 static void check_blameless(const char *text, const int64_t *y_shape, const float *numbers,
                             convoy_verify verify) {
-  convoy_context *context = open_verifying("fake", verify, CONVOY_NO);
-  convoy_program *program = parse(text);
+  convoy_context *context = open_verified("fake", verify, CONVOY_NO);
+  convoy_program *program = program_of(text);
   float x[NUMBERS], y[NUMBERS];
   for (int i = 0; i < NUMBERS; i++) x[i] = numbers[i / SHORT % MANY == 2 ? 0 : i % EACH];
   convoy_tensor *all[] = {tensor_of(context, many_shape, x), tensor_of(context, y_shape, NULL)};
   int64_t count = y_shape[0] * y_shape[1] * y_shape[2];
   for (int times = 0; times < 4; times++) {
-    if (apply(context, program, all, NULL) || convoy_tensor_read(all[1], y, count))
+    if (apply_to(context, program, all, NULL) || convoy_tensor_read(all[1], y, count))
       fail_msg("%s of %g: %s", text, (double)numbers[0], convoy_last_error());
   }
   assert_int_equal(health_of(context).faults, 0);
@@ -258,17 +228,17 @@ static void healthy_results_are_never_blamed(void **state) {
 static void of_nothing_nothing_is_blamed(void **state) {
   (void)state;
   static const int64_t none[] = {2, CHANNELS, 0};
-  convoy_context *context = open_verifying("fake", CONVOY_VERIFY_ALL, CONVOY_NO);
-  convoy_program *program = parse(
+  convoy_context *context = open_verified("fake", CONVOY_VERIFY_ALL, CONVOY_NO);
+  convoy_program *program = program_of(
       "s = sum over n w of x; m = mean over n w of x; v = variance over n w of x; "
       "a = maximum over n w of x");
-  convoy_program *relu = parse("y = max(x, 0)");
+  convoy_program *relu = program_of("y = max(x, 0)");
   convoy_tensor *all[5] = {tensor_of(context, none, NULL)};
   for (int i = 1; i < 5; i++) all[i] = tensor_of(context, channel_shape, NULL);
   convoy_tensor *pair[] = {all[0], tensor_of(context, none, NULL)};
   float values[CHANNELS];
-  assert_int_equal(apply(context, relu, pair, NULL), CONVOY_OK);
-  assert_int_equal(apply(context, program, all, NULL), CONVOY_OK);
+  assert_int_equal(apply_to(context, relu, pair, NULL), CONVOY_OK);
+  assert_int_equal(apply_to(context, program, all, NULL), CONVOY_OK);
   for (int i = 1; i < 5; i++)
     assert_int_equal(convoy_tensor_read(all[i], values, CHANNELS), CONVOY_OK);
   assert_true(values[0] == -INFINITY);
@@ -299,13 +269,13 @@ static void masks_and_labels_are_not_blamed(void **state) {
     x[i] = (float)(i % 7);
   }
   for (int verify = CONVOY_VERIFY_SAMPLE; verify <= CONVOY_VERIFY_ALL; verify++) {
-    convoy_context *context = open_verifying("fake", (convoy_verify)verify, CONVOY_NO);
+    convoy_context *context = open_verified("fake", (convoy_verify)verify, CONVOY_NO);
     convoy_tensor *all[] = {
         typed_of(context, CONVOY_INT32, labels), tensor_of(context, full_shape, x),
         typed_of(context, CONVOY_UINT8, mask), tensor_of(context, full_shape, NULL)};
-    convoy_program *program = parse("y = label == 3 ? x * mask : -x");
+    convoy_program *program = program_of("y = label == 3 ? x * mask : -x");
     for (int i = 0; i < 3; i++) {
-      assert_int_equal(apply(context, program, all, NULL), CONVOY_OK);
+      assert_int_equal(apply_to(context, program, all, NULL), CONVOY_OK);
       assert_int_equal(convoy_tensor_read(all[3], y, 2 * CHANNELS * W), CONVOY_OK);
     }
     for (int i = 0; i < 2 * CHANNELS * W; i++)
@@ -319,188 +289,6 @@ static void masks_and_labels_are_not_blamed(void **state) {
   }
 }
 
-/* ------------------------------------------------------------------------------ training step */
-
-/* Dropout, batch norm with SiLU, and an optimizer that overwrites its operands. */
-enum { X, KEEP, Y, MEAN, VARIANCE, GAMMA, EPSILON, DEVIATION, SCALE, Z, RATE, V, TENSORS };
-typedef struct training {
-  convoy_context *context;
-  convoy_tensor *tensor[TENSORS];
-} training;
-
-typedef struct call {
-  const char *text;
-  int8_t operand[7];
-} call;
-static const call calls[] = {
-    {"y = random(0) < keep ? x / keep : 0", {KEEP, X, Y}},
-    {"mean = mean over n w of y; variance = variance over n w of y", {Y, MEAN, VARIANCE}},
-    {"deviation = rsqrt(variance + epsilon); scale = gamma * deviation",
-     {VARIANCE, EPSILON, GAMMA, DEVIATION, SCALE}},
-    {"let t = (y - mean) * scale; z = t * sigmoid(t)", {Y, MEAN, SCALE, Z}},
-    {"v = 0.5 * v + z; x = x - rate * v", {V, Z, X, RATE, V, X}},
-};
-
-static int64_t count_of(int which) {
-  return which == KEEP || which == EPSILON || which == RATE ? 1
-         : (which >= MEAN && which <= SCALE)                ? CHANNELS
-                                                            : 2 * CHANNELS * W;
-}
-
-static training open_training(const char *device) {
-  static const int64_t one[] = {1, 1, 1};
-  training all = {.context = open_verifying(device, CONVOY_VERIFY_SAMPLE, CONVOY_ON)};
-  assert_int_equal(convoy_seed(all.context, 5), CONVOY_OK);
-  for (int t = 0; t < TENSORS; t++) {
-    int64_t count = count_of(t);
-    float values[2 * CHANNELS * W];
-    for (int64_t i = 0; i < count; i++) values[i] = 0.7f + 0.1f * (float)(i % 13);
-    all.tensor[t] = tensor_of(all.context,
-                              count == 1          ? one
-                              : count == CHANNELS ? channel_shape
-                                                  : full_shape,
-                              values);
-  }
-  return all;
-}
-
-static void train(const training *all, bool commits) {
-  for (size_t i = 0; i < CVY_COUNT(calls); i++) {
-    convoy_program *program = parse(calls[i].text);
-    convoy_tensor *operand[7];
-    for (int k = 0; k < 7; k++) operand[k] = all->tensor[calls[i].operand[k]];
-    if (apply(all->context, program, operand, NULL))
-      fail_msg("%s: %s", calls[i].text, convoy_last_error());
-    convoy_program_free(program);
-  }
-  if (commits) assert_int_equal(convoy_commit(all->tensor[X]), CONVOY_OK);
-}
-
-static void close_training(const training *all) {
-  for (int t = 0; t < TENSORS; t++) convoy_tensor_free(all->tensor[t]);
-  convoy_close(all->context);
-}
-
-typedef float trained[TENSORS][2 * CHANNELS * W];
-
-static bool read_training(const training *all, trained values) {
-  memset(values, 0, sizeof(trained));
-  for (int t = TENSORS - 1; t >= 0; t--) {
-    if (convoy_tensor_read(all->tensor[t], values[t], count_of(t))) return false;
-  }
-  return true;
-}
-
-static trained expected, found;
-enum { ROUNDS = 3 };
-
-static int expect_training(void **state) {
-  reset(state);
-  training all = open_training("cpu");
-  for (int i = 0; i < ROUNDS; i++) train(&all, false);
-  assert_true(read_training(&all, expected));
-  close_training(&all);
-  return 0;
-}
-
-/* Any command fails, the device empty afterwards or not, gone for good or not: the same bits, of
- * random numbers too. */
-static void lost_results_are_computed_anew(void **state) {
-  (void)state;
-  int64_t commands = 1;
-  for (int64_t fail_at = 1; fail_at <= commands; fail_at++) {
-    for (int how = 0; how < 8; how++) {
-      fake_reset();
-      training all = open_training("fake");
-      fake.fail_at = fail_at;
-      fake.empties = how & 1;
-      fake.dies = how & 2;
-      for (int i = 0; i < ROUNDS; i++) train(&all, how & 4);
-      assert_true(read_training(&all, found));
-      assert_memory_equal(found, expected, sizeof found);
-      if (fake_seen.commands > commands) commands = fake_seen.commands;
-      assert_int_equal(health_of(all.context).faults, fake_seen.commands >= fail_at);
-      assert_int_equal(health_of(all.context).history_bytes, 0);
-      close_training(&all);
-      assert_int_equal(fake_seen.arrays, 0);
-    }
-  }
-  assert_true(commands > 20);
-}
-
-/* A child made by fork() computes anew what only the device has; so does the parent after it. */
-static void children_compute_the_same(void **state) {
-  (void)state;
-  training all = open_training("fake");
-  train(&all, false);
-  train(&all, true);
-  pid_t child = fork();
-  if (child == 0) {
-    train(&all, false);
-    _exit(read_training(&all, found) && !memcmp(found, expected, sizeof found) ? 0 : 1);
-  }
-  int status;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  train(&all, false);
-  assert_true(read_training(&all, found));
-  assert_memory_equal(found, expected, sizeof found);
-  assert_int_equal(health_of(all.context).faults, 0);
-  close_training(&all);
-}
-
-/* ---------------------------------------------------------------------------------- memory */
-
-static char told_of_memory[256];
-
-static void keep_downgrade(void *user, const convoy_event *event) {
-  (void)user;
-  if (event->kind == CONVOY_EVENT_DOWNGRADE) strcpy(told_of_memory, event->message);
-}
-
-static void run_with(int64_t capacity, const char *text, const int64_t *y_shape, convoy_run *run) {
-  const int64_t shape[] = {8, CHANNELS, W};
-  float x[8 * CHANNELS * W], y[2][8 * CHANNELS * W];
-  int64_t count = y_shape[0] * y_shape[1] * y_shape[2];
-  for (size_t i = 0; i < CVY_COUNT(x); i++) x[i] = 0.3f * (float)(i * 29 % 31) - 4.0f;
-  for (int fakes = 0; fakes < 2; fakes++) {
-    fake_reset();
-    convoy_context *context = open_named(fakes ? "fake" : "cpu", CONVOY_ON);
-    convoy_set_event_callback(context, keep_downgrade, NULL);
-    convoy_program *program = parse(text);
-    convoy_tensor *all[] = {tensor_of(context, shape, x), tensor_of(context, y_shape, NULL)};
-    fake.capacity = capacity;
-    told_of_memory[0] = '\0';
-    assert_int_equal(apply(context, program, all, run), CONVOY_OK);
-    assert_int_equal(convoy_tensor_read(all[1], y[fakes], count), CONVOY_OK);
-    convoy_tensor_free(all[0]);
-    convoy_tensor_free(all[1]);
-    convoy_program_free(program);
-    convoy_close(context);
-  }
-  assert_memory_equal(y[0], y[1], (size_t)count * sizeof(float));
-}
-
-/* Where images are apart, in pieces; what is over them, by the CPU. */
-static void little_memory_suffices(void **state) {
-  (void)state;
-  static const int64_t whole[] = {8, CHANNELS, W}, rows[] = {8, CHANNELS, 1};
-  static const int64_t image = CHANNELS * W * (int64_t)sizeof(float);
-  convoy_run run = CONVOY_RUN_INIT;
-  run_with(5 * image, "y = x * sigmoid(x)", whole, &run);
-  assert_string_equal(run.device, "fake:1");
-  assert_int_equal(run.first_fault, CONVOY_ERR_MEMORY);
-  check_says(told_of_memory, "in 4 pieces");
-  run_with(5 * image, "v = variance over w of x", rows, &run);
-  assert_string_equal(run.device, "fake:1");
-  check_says(told_of_memory, "in 2 pieces");
-  run_with(5 * image, "v = variance over n w of x", channel_shape, &run);
-  assert_string_equal(run.device, "cpu");
-  assert_int_equal(run.first_fault, CONVOY_ERR_MEMORY);
-  run_with(5 * image, "y = x * index(n)", whole, &run);
-  assert_string_equal(run.device, "cpu");
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(single_elements_are_caught, reset),
@@ -508,9 +296,6 @@ int main(void) {
       cmocka_unit_test_setup(healthy_results_are_never_blamed, reset),
       cmocka_unit_test_setup(of_nothing_nothing_is_blamed, reset),
       cmocka_unit_test_setup(masks_and_labels_are_not_blamed, reset),
-      cmocka_unit_test_setup(lost_results_are_computed_anew, expect_training),
-      cmocka_unit_test_setup(children_compute_the_same, expect_training),
-      cmocka_unit_test_setup(little_memory_suffices, reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "ref/formula.h"
+#include "formula.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -171,7 +171,8 @@ class Selftest(unittest.TestCase):
         self.assertTrue(all(int(row[5]) == 0 for row in rows))
         self.assertGreaterEqual(ran["cpu.program", "program"], 100)
         self.assertGreaterEqual(ran["cpu.reduce", "program"], 30)
-        counts = re.search(r"(\d+) convolutions, (\d+) programs and reductions; 0 failed\n$", done.stdout)
+        counts = re.search(r"(\d+) convolutions, (\d+) programs and reductions; 0 failed\n$",
+                           done.stdout)
         self.assertEqual(int(counts[1]) + int(counts[2]), sum(ran.values()))
 
     def test_programs_by_text_and_name(self):
