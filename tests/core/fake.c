@@ -156,32 +156,6 @@ static int32_t row_for(const cvy_problem *problem) {
   return first;
 }
 
-static bool lies_at(int64_t element) {
-  if (!fake.lie_one_of) return element == fake.lie_element;
-  const int64_t place[2] = {fake_seen.runs, element};
-  return cvy_hash(0, place, sizeof(place)) % (uint64_t)fake.lie_one_of == 0;
-}
-
-static void falsify(const cvy_problem *problem, int32_t output, float *out) {
-  int64_t count = cvy_problem_output_bytes(problem, output) / (int64_t)sizeof(float);
-  for (int64_t i = 0; i < count; i++) {
-    if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
-    if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
-    if (fake.lie == FAKE_ROUNDED) out[i] = nextafterf(out[i], INFINITY);
-    if (fake.lie == FAKE_NAN) out[i] = NAN;
-  }
-}
-
-static void define(const cvy_problem *problem, const cvy_job *host) {
-  cvy_values from;
-  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) from.in[i] = host->in[i].host;
-  for (int32_t output = 0; output < cvy_problem_outputs(problem); output++)
-    for (int64_t i = 0; i < cvy_problem_output_bytes(problem, output) / 4; i++) {
-      cvy_element one = cvy_problem_element(problem, &from, output, i);
-      host->out[output].host[i] = (float)(fake.lie == FAKE_KEPT ? one.value : one.flushed);
-    }
-}
-
 static void run_job(cvy_device *device, const cvy_job *job) {
   bool lies = fake.lie && (!fake.lie_rows || fake.lie_rows >> job->algorithm & 1);
   cvy_job host = *job;
@@ -192,8 +166,7 @@ static void run_job(cvy_device *device, const cvy_job *job) {
     host.out[i].host = values_of(device, job->out[i].id);
   bool writes = !lies || fake.lie != FAKE_UNWRITTEN;
   if (writes && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
-  if (fake.lie == FAKE_KEPT || fake.lie == FAKE_FLUSHED) define(&job->problem, &host);
-  if (lies) falsify(&job->problem, fake.lie_output, host.out[fake.lie_output].host);
+  if (lies) fake_lies(&host);
   if (fake.on_run) fake.on_run(job);
   fake_seen.runs++;
 }

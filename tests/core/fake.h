@@ -74,4 +74,7 @@ extern fake_counts fake_seen;
 /* No faults, counters 0. Call with no device open. */
 void fake_reset(void);
 
+/* fake_lies.c: the results of a job that has been carried out, which are on the host. */
+void fake_lies(const cvy_job *job);
+
 #endif
