@@ -10,6 +10,9 @@
 
 /* ---------------------------------------------------------------------------------- making */
 
+_Static_assert((int)CONVOY_MAX_OPERANDS == CVY_PROGRAM_INPUTS + CVY_PROGRAM_RESULTS,
+               "the public header says how many operands there may be");
+
 static convoy_status new_program(const convoy_program *from, convoy_program **out) {
   convoy_program *program = malloc(sizeof *program);
   if (!program) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a program");
@@ -34,6 +37,24 @@ convoy_status convoy_program_named(const char *name, convoy_program **out) {
   const char *text = cvy_program_text_of(name);
   if (!text) return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no program called \"%s\"", name);
   return convoy_program_parse(text, out);
+}
+
+convoy_status convoy_parse_operation(const char *text, convoy_program **out, convoy_dtype *dtypes,
+                                     int64_t (*shapes)[CONVOY_MAX_DIMS]) {
+  const cvy_pointer given[] = {
+      {"text", text}, {"out", out}, {"dtypes", dtypes}, {"shapes", shapes}};
+  convoy_program made;
+  cvy_shape operands[CONVOY_MAX_OPERANDS];
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (!status) status = cvy_stack_check("convoy_parse_operation");
+  if (!status) status = cvy_program_bind_text(text, &made, operands);
+  if (!status) status = new_program(&made, out);
+  if (status) return status;
+  for (int i = 0; i < made.program.inputs + cvy_program_results(&made); i++) {
+    dtypes[i] = operands[i].dtype;
+    memcpy(shapes[i], operands[i].extent, sizeof shapes[i]);
+  }
+  return CONVOY_OK;
 }
 
 convoy_status convoy_program_gradient(const convoy_program *program, const char *of,

@@ -642,6 +642,25 @@ CONVOY_API convoy_status convoy_apply(convoy_context *context, const convoy_prog
                                       const convoy_tensor *const inputs[],
                                       convoy_tensor *const outputs[], convoy_run *run);
 
+#define CONVOY_MAX_OPERANDS 16 /* inputs and results of a program together */
+
+/* An operation as one line of text, as logs, sentences and reports write it, which is a program and
+ * the extents it goes over; behind them which inputs have an element not for each place, but for
+ * each channel, image_channel (n and c), position (z, h and w) or one for all, and which are not
+ * float32:
+ *
+ *   y = x * sigmoid(x + b) on n32c64h80w80 b:channel
+ *   s = sum over n z h w of x * mask on n4c3z5h6w7 mask:full:uint8
+ *
+ * convoy_parse_operation makes the program and, for its inputs and then its results, in the order
+ * of convoy_apply, their types and all five extents n c z h w, of which those that a tensor has not
+ * are 1; both have room for CONVOY_MAX_OPERANDS. Returns OK; ERR_ARGUMENT with the place of the
+ * mistake; ERR_UNSUPPORTED for a text that tensors of their own do not make. May be called from any
+ * thread. */
+CONVOY_API convoy_status convoy_parse_operation(const char *text, convoy_program **out,
+                                                convoy_dtype *dtypes,
+                                                int64_t (*shapes)[CONVOY_MAX_DIMS]);
+
 /* Begins a new sequence of random numbers. Those of random(i) in an operation depend on the seed,
  * on how many operations of the context with random numbers came since, on i and on the element's
  * place, and are the same on every device. A new context has seed 0. Returns OK. */

@@ -53,7 +53,7 @@ typedef struct cvy_values {
 typedef struct cvy_element {
   double value;
   double magnitude; /* what its bound is measured by; 0 where it is defined bit for bit */
-  double flushed;   /* there: the same if denormal numbers count as 0, which devices may do */
+  double flushed;   /* the value if denormal numbers count as 0, which devices may do */
 } cvy_element;
 
 /* Whether two problems differ at most in what the choice of an algorithm must not depend on. */

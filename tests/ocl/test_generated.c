@@ -184,7 +184,8 @@ static uint64_t new_array(int64_t bytes) {
 }
 
 static void problem_of(const char *text, cvy_problem *out) {
-  if (cvy_program_read_problem(text, out)) fail_msg("%s: %s", text, cvy_last_error());
+  cvy_program_names names;
+  if (cvy_program_read_named(text, out, &names)) fail_msg("%s: %s", text, cvy_last_error());
 }
 
 static cvy_job job_of(const char *text) {

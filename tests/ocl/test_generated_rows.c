@@ -147,7 +147,8 @@ static void results_have_the_bits_of_the_definition(void **state) {
 /* --------------------------------------------------------------------------- particular ones */
 
 static void problem_of(const char *text, cvy_problem *out) {
-  if (cvy_program_read_problem(text, out)) fail_msg("%s: %s", text, cvy_last_error());
+  cvy_program_names names;
+  if (cvy_program_read_named(text, out, &names)) fail_msg("%s: %s", text, cvy_last_error());
 }
 
 /* A problem of few inputs, which have the numbers 0, 1, 2, ... of their types. */

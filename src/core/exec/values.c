@@ -129,7 +129,7 @@ static convoy_status judge(cvy_store *store, const float *values,
   if (!status && !store->array)
     status = cvy_fail(CONVOY_ERR_WRONG, "it was computed from a wrong result");
   if (!status) status = cvy_verification_judge(store, values, plan, &right, &found);
-  cvy_verification_charge(store, plan, began);
+  cvy_verification_charge(store, began);
   if (status) return status;
   if (!right) return cvy_recover_wrong(store, cvy_verification_wrong(store, &found));
   cvy_verification_right(store);

@@ -167,6 +167,46 @@ convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *i
                            : bind_program(program, in, results, out);
 }
 
+/* ------------------------------------------------------------------------------------- text */
+
+/* Along an axis that it does not go along an array has one place. */
+static cvy_shape shape_of(const cvy_program_view *view, const int64_t *space) {
+  cvy_shape shape = {.dtype = (convoy_dtype)view->type, .dims = AXES};
+  for (int axis = 0; axis < AXES; axis++)
+    shape.extent[axis] = space[axis] > 1 && !view->stride[axis] ? 1 : space[axis];
+  return shape;
+}
+
+static void find_shapes(const cvy_problem *problem, cvy_shape *operands) {
+  const cvy_program_problem *of = cvy_program_part(problem);
+  int results = cvy_problem_outputs(problem);
+  for (int i = 0; i < of->program.inputs; i++) *operands++ = shape_of(&of->input[i], of->extent);
+  for (int k = 0; k < results; k++) *operands++ = shape_of(&of->result[k], of->extent);
+}
+
+/* Making the problem again from its arrays finds all that no arrays have. */
+static convoy_status check_arrays(const convoy_program *program, const cvy_shape *operands,
+                                  const cvy_problem *problem) {
+  cvy_problem again;
+  const cvy_shape *results = operands + program->program.inputs;
+  convoy_status status = cvy_program_bind(program, operands, results, &again);
+  bool nothing = cvy_problem_empty(problem); /* whatever its strides are */
+  if (status || nothing || cvy_problem_equal(problem, &again)) return status;
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                  "no tensors make this problem: it has strides or pieces of its own");
+}
+
+convoy_status cvy_program_bind_text(const char *text, convoy_program *out, cvy_shape *operands) {
+  cvy_problem problem;
+  convoy_status status = cvy_program_read_named(text, &problem, &out->names);
+  if (status) return status;
+  out->program = cvy_program_part(&problem)->program;
+  out->how = (cvy_reduction){.axes = 0};
+  if (problem.operation == CVY_REDUCE) out->how = problem.reduce.how;
+  find_shapes(&problem, operands);
+  return check_arrays(out, operands, &problem);
+}
+
 /* --------------------------------------------------------------------------------- gradient */
 
 static int find(const char (*names)[CVY_PROGRAM_NAME], int count, const char *name, size_t length) {

@@ -24,6 +24,11 @@ int32_t cvy_program_results(const convoy_program *program);
 convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *inputs,
                                const cvy_shape *outputs, cvy_problem *out);
 
+/* A problem's text (problem/program/program.h) as a program and arrays that make the problem: of
+ * all five extents, inputs, then results. ERR_ARGUMENT with what is wrong; ERR_UNSUPPORTED where no
+ * arrays of their own make it: strided operands, pieces of another length. */
+convoy_status cvy_program_bind_text(const char *text, convoy_program *out, cvy_shape *operands);
+
 /* The program of the gradients of the inputs in `of`, names with blanks between; NULL: all of them.
  * Its inputs are those of the program's that it reads, then "d_NAME" for every result NAME; its
  * results are "d_NAME" for every input asked for. ERR_ARGUMENT for a name that is none,

@@ -216,9 +216,8 @@ static convoy_status make(program_reader *r, const cvy_reduction *how, cvy_probl
   return cvy_reduce_make(&out->reduce, out);
 }
 
-convoy_status cvy_program_read_problem(const char *text, cvy_problem *out) {
+convoy_status cvy_program_read_named(const char *text, cvy_problem *out, cvy_program_names *names) {
   cvy_program_problem begun;
-  cvy_program_names names;
   cvy_reduction how = {.axes = 0};
   const char *end = end_of_program(text);
   if (!end) {
@@ -227,14 +226,15 @@ convoy_status cvy_program_read_problem(const char *text, cvy_problem *out) {
                     "\"y = max(x, 0) on n16c64h80w80\"");
   }
   memset(&begun, 0, sizeof begun);
-  convoy_status status = take_program(text, (size_t)(end - text), &begun.program, &how, &names);
+  convoy_status status = take_program(text, (size_t)(end - text), &begun.program, &how, names);
   if (status) return status;
   memset(out, 0, sizeof *out);
-  program_reader r = {.at = end + strlen(" on "), .names = &names, .of = &begun};
+  program_reader r = {.at = end + strlen(" on "), .names = names, .of = &begun};
   status = take_extents(&r);
   return status ? status : make(&r, &how, out);
 }
 
 bool cvy_program_read(const char *text, cvy_problem *out) {
-  return cvy_program_read_problem(text, out) == CONVOY_OK;
+  cvy_program_names names;
+  return cvy_program_read_named(text, out, &names) == CONVOY_OK;
 }
