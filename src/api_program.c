@@ -40,7 +40,7 @@ convoy_status convoy_program_named(const char *name, convoy_program **out) {
 }
 
 convoy_status convoy_parse_operation(const char *text, convoy_program **out, convoy_dtype *dtypes,
-                                     int64_t (*shapes)[CONVOY_MAX_DIMS]) {
+                                     int64_t shapes[][CONVOY_MAX_DIMS]) {
   const cvy_pointer given[] = {
       {"text", text}, {"out", out}, {"dtypes", dtypes}, {"shapes", shapes}};
   convoy_program made;
@@ -52,7 +52,7 @@ convoy_status convoy_parse_operation(const char *text, convoy_program **out, con
   if (status) return status;
   for (int i = 0; i < made.program.inputs + cvy_program_results(&made); i++) {
     dtypes[i] = operands[i].dtype;
-    memcpy(shapes[i], operands[i].extent, sizeof shapes[i]);
+    for (int axis = 0; axis < CONVOY_MAX_DIMS; axis++) shapes[i][axis] = operands[i].extent[axis];
   }
   return CONVOY_OK;
 }

@@ -659,7 +659,7 @@ CONVOY_API convoy_status convoy_apply(convoy_context *context, const convoy_prog
  * thread. */
 CONVOY_API convoy_status convoy_parse_operation(const char *text, convoy_program **out,
                                                 convoy_dtype *dtypes,
-                                                int64_t (*shapes)[CONVOY_MAX_DIMS]);
+                                                int64_t shapes[][CONVOY_MAX_DIMS]);
 
 /* Begins a new sequence of random numbers. Those of random(i) in an operation depend on the seed,
  * on how many operations of the context with random numbers came since, on i and on the element's

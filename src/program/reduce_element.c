@@ -25,8 +25,9 @@ typedef struct definition {
   bool plain;
 } definition;
 
-static void note(definition *d, const part *p, int kind) {
-  for (int i = 0; i < cvy_part_components(kind); i++) d->plain &= !cvy_is_denormal(p->component[i]);
+/* Components that there are not are 0. */
+static void note(definition *d, const part *p) {
+  for (int i = 0; i < 3; i++) d->plain &= !cvy_is_denormal(p->component[i]);
 }
 
 static void define(const cvy_reduce_problem *problem, const void *const *inputs, definition *out) {
@@ -64,7 +65,7 @@ static void join(definition *d, int kind, part *into, const part *other) {
     d->plain &= !cvy_is_denormal(distance) && !cvy_is_denormal(square);
     reduce_join_moments(&a[0], &a[1], &a[2], b[0], b[1], b[2]);
   }
-  note(d, into, kind);
+  note(d, into);
 }
 
 /* A group of 1 to 8 values to what a lane has. */
@@ -85,7 +86,7 @@ static void take_up(definition *d, int kind, part *into, const float *values, in
     group.component[2] = i ? group.component[2] + square : square;
     d->plain &= !cvy_is_denormal(square) && !cvy_is_denormal(values[i] - group.component[1]);
   }
-  note(d, &group, kind);
+  note(d, &group);
   join(d, kind, into, &group);
 }
 
@@ -138,7 +139,8 @@ static float result_of(definition *d, const part *p, int kind) {
 }
 
 static __attribute__((noinline)) void element(definition *d, int64_t kept, float *results) {
-  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS] = {{{{0}}}}, next[CVY_PROGRAM_RESULTS];
+  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS] = {{{{0}}}};
+  part next[CVY_PROGRAM_RESULTS] = {{{0}}};
   const cvy_reduction *how = &d->problem->how;
   for (int l = 0; l < d->order.piece_lanes; l++) set_nothing(d, lane[l]);
   for (int piece = 0; piece < d->order.pieces; piece++) {

@@ -417,10 +417,7 @@ FUNCTIONS = {
     "convoy_program_input": (c_char_p, [_program, c_int32]),
     "convoy_program_result": (c_char_p, [_program, c_int32]),
     "convoy_apply": (_status, [_context, _program, _tensors, _tensors, _run]),
-    "convoy_parse_operation": (
-        _status,
-        [c_char_p, POINTER(_program), POINTER(_enum), POINTER(c_int64 * MAX_DIMS)],
-    ),
+    "convoy_parse_operation": (_status, [c_char_p, POINTER(_program), POINTER(_enum), _shape]),
     "convoy_seed": (_status, [_context, c_uint64]),
     "convoy_relu": (_status, [_context, _tensor, _tensor, _run]),
     "convoy_silu": (_status, [_context, _tensor, _tensor, _run]),

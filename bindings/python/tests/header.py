@@ -20,8 +20,9 @@ def _squeeze(text):
 
 
 def _type(parameter):
-    """"const int64_t * shape" and "const int64_t shape[]" are "const int64_t *"."""
-    pointer = re.sub(r"\b(\w+)\[\]$", r"* \1", _squeeze(parameter))
+    """"const int64_t * shape" and "const int64_t shape[]" are "const int64_t *", and so are rows
+    of them, "const int64_t shapes[][N]"."""
+    pointer = re.sub(r"\b(\w+)\[\](\[\w+\])?$", r"* \1", _squeeze(parameter))
     return re.sub(r"\s*\b\w+$", "", pointer).strip()
 
 

@@ -80,7 +80,7 @@ static convoy_status add(cvy_device *device, const cvy_problem *problem, const c
   kept_source *new = calloc(1, sizeof *new + text->used + 1);
   if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a kernel's source");
   size_t count = 0;
-  for (; parts[count] && count < MOST_PARTS - 2; count++) new->parts[count] = parts[count];
+  for (; count < MOST_PARTS - 2 && parts[count]; count++) new->parts[count] = parts[count];
   new->parts[count] = memcpy(new->text, text->at, text->used);
   write_name(problem, new->name);
   new->own = (program_source){new->name, new->parts};

@@ -153,7 +153,7 @@ static convoy_status bind_reduction(const convoy_program *program, const operand
 
 convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *inputs,
                                const cvy_shape *outputs, cvy_problem *out) {
-  operand in[CVY_PROGRAM_INPUTS], results[CVY_PROGRAM_RESULTS];
+  operand in[CVY_PROGRAM_INPUTS] = {{0}}, results[CVY_PROGRAM_RESULTS] = {{0}};
   for (int i = 0; i < program->program.inputs; i++)
     in[i] = operand_of(program->names.input[i], &inputs[i]);
   for (int k = 0; k < cvy_program_results(program); k++) {
@@ -187,7 +187,7 @@ static void find_shapes(const cvy_problem *problem, cvy_shape *operands) {
 /* Making the problem again from its arrays finds all that no arrays have. */
 static convoy_status check_arrays(const convoy_program *program, const cvy_shape *operands,
                                   const cvy_problem *problem) {
-  cvy_problem again;
+  cvy_problem again = {.operation = -1};
   const cvy_shape *results = operands + program->program.inputs;
   convoy_status status = cvy_program_bind(program, operands, results, &again);
   bool nothing = cvy_problem_empty(problem); /* whatever its strides are */
