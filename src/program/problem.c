@@ -109,7 +109,7 @@ static bool is_zero(const void *bytes, size_t count) {
   return true;
 }
 
-static convoy_status check_extents(const int64_t *extent) {
+convoy_status cvy_program_check_extents(const int64_t *extent) {
   int64_t count = 1;
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     if (extent[axis] < 0 || extent[axis] > INT32_MAX) {
@@ -197,7 +197,7 @@ static convoy_status check_unused(const cvy_program_view *views, int used, int m
 convoy_status cvy_program_check_inputs(const cvy_program_problem *problem) {
   const cvy_program *program = &problem->program;
   convoy_status status = cvy_program_check(program);
-  if (!status) status = check_extents(problem->extent);
+  if (!status) status = cvy_program_check_extents(problem->extent);
   for (int i = 0; !status && i < program->inputs; i++)
     status = check_view(&problem->input[i], problem->extent, "input", i);
   if (!status) status = check_unused(problem->input, program->inputs, CVY_PROGRAM_INPUTS);

@@ -61,9 +61,8 @@ cvy_store *cvy_store_keep(cvy_store *store) {
 
 /* ------------------------------------------------------------------------------------ nodes */
 
-/* No longer than it has to be: malloc is quickest at what is below a kilobyte. */
 cvy_node *cvy_node_new(const cvy_problem *problem, cvy_store *const input[]) {
-  cvy_node *node = malloc(offsetof(cvy_node, problem) + cvy_problem_size(problem));
+  cvy_node *node = malloc(sizeof(*node));
   if (!node) {
     cvy_fail(CONVOY_ERR_MEMORY, "no host memory for an operation");
     return NULL;

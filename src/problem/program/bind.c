@@ -133,6 +133,7 @@ static convoy_status bind_program(const convoy_program *program, const operand *
   cvy_program_class full[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
   int64_t space[AXES];
   convoy_status status = space_of_results(program, results, space);
+  if (!status) status = cvy_program_check_extents(space);
   if (status) return status;
   cvy_program_problem_init(&program->program, space, full, &out->program);
   status = bind_inputs(program, inputs, &out->program);
@@ -144,6 +145,7 @@ static convoy_status bind_reduction(const convoy_program *program, const operand
   cvy_program_class full[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
   int64_t space[AXES] = {1, 1, 1, 1, 1};
   convoy_status status = space_of_inputs(program, inputs, space);
+  if (!status) status = cvy_program_check_extents(space);
   if (!status) status = check_reduced(program, results, space);
   if (status) return status;
   cvy_reduce_problem_init(&program->program, &program->how, space, full, &out->reduce);

@@ -118,7 +118,7 @@ static convoy_status take_extents(program_reader *r) {
     status = take_number(r, &r->of->extent[axis]);
   }
   if (!status && *r->at && *r->at != ' ') return wrong(r, "extents n, c, z, h and w in this order");
-  return status;
+  return status ? status : cvy_program_check_extents(r->of->extent);
 }
 
 /* The input of a name, whichever names the text has. -1: none. */
