@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "common/forks.h"
 #include "core/fake.h"
 #include "core/open.h"
 
@@ -202,6 +203,7 @@ static void little_memory_suffices(void **state) {
 }
 
 int main(void) {
+  start_no_threads();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(lost_results_are_computed_anew, expect_training),
       cmocka_unit_test_setup(children_compute_the_same, expect_training),
