@@ -180,8 +180,8 @@ static convoy_status take_operands(program_reader *r, int64_t *piece) {
 static const char *end_of_program(const char *text) {
   const char *found = NULL;
   for (const char *at = strstr(text, " on "); at; at = strstr(at + 1, " on ")) {
-    bool extents = strchr(axis_letters, at[4]) && isdigit((unsigned char)at[5]);
-    if (at[4] && extents) found = at;
+    bool extents = at[4] && strchr(axis_letters, at[4]) && isdigit((unsigned char)at[5]);
+    if (extents) found = at;
   }
   return found;
 }
