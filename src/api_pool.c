@@ -49,22 +49,6 @@ static convoy_status check_window(const convoy_window *window) {
   return status;
 }
 
-static convoy_status check_tensor(const char *name, const convoy_tensor *tensor, int32_t rank) {
-  convoy_status status = cvy_check_dtype(name, tensor, CONVOY_FLOAT32);
-  if (status || tensor->dims == rank + SPATIAL) return status;
-  return cvy_fail(CONVOY_ERR_SHAPE, "%s has %d extents, not %d", name, (int)tensor->dims,
-                  (int)rank + SPATIAL);
-}
-
-static convoy_status check_result(const pooling *p, const char *name, const convoy_tensor *y) {
-  for (int i = 0; i < y->dims; i++) {
-    if (y->shape[i] == p->y[i]) continue;
-    return cvy_fail(CONVOY_ERR_SHAPE, "extent %d of %s is %lld, not %lld", i, name,
-                    (long long)y->shape[i], (long long)p->y[i]);
-  }
-  return CONVOY_OK;
-}
-
 /* A filter of its own for each channel. */
 static convoy_status set_geometry(pooling *p, const convoy_tensor *x) {
   const convoy_window *window = p->window;
@@ -216,13 +200,13 @@ static convoy_status check_call(convoy_context *context, const convoy_window *wi
   if (!status) status = cvy_check_struct("run", run, sizeof *run, true);
   if (!status) status = check_window(window);
   if (!status) status = cvy_check_owners(context, tensors, CVY_COUNT(tensors));
-  if (!status) status = check_tensor(call->x_name, call->x, window->rank);
-  return status ? status : check_tensor(call->y_name, call->y, window->rank);
+  if (!status) status = cvy_check_dims(call->x_name, call->x, window->rank + SPATIAL);
+  return status ? status : cvy_check_dims(call->y_name, call->y, window->rank + SPATIAL);
 }
 
 static convoy_status prepare(pooling *p, const pool_call *call) {
   convoy_status status = set_geometry(p, call->x);
-  if (!status) status = check_result(p, call->y_name, call->y);
+  if (!status) status = cvy_check_shape(call->y_name, call->y, call->y->dims, p->y);
   return status ? status : make_weights(p);
 }
 
