@@ -136,13 +136,11 @@ static convoy_status make_weights(pooling *p) {
 /* to = from * shares, each place of a map. */
 static convoy_status multiply(const pooling *p, const convoy_tensor *from, convoy_tensor *to,
                               convoy_run *run) {
-  convoy_program program;
+  const convoy_program *program = cvy_program_common(CVY_COMMON_MULTIPLY);
   cvy_problem problem;
   const convoy_tensor *in[] = {from, p->shares};
-  convoy_status status = cvy_reduction_parse(cvy_program_text_of("multiply"), &program.program,
-                                             &program.how, &program.names);
   const cvy_shape shapes[] = {cvy_tensor_shape(from), cvy_tensor_shape(p->shares)};
-  if (!status) status = cvy_program_bind(&program, shapes, shapes, &problem);
+  convoy_status status = cvy_program_bind(program, shapes, shapes, &problem);
   return status ? status : cvy_operate_tensors(p->context, &problem, in, &to, run);
 }
 

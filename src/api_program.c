@@ -1,6 +1,5 @@
 /* Public functions on elementwise programs and their reductions: making them, what they are, and
  * carrying them out on tensors. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,48 +175,36 @@ convoy_status convoy_seed(convoy_context *context, uint64_t seed) {
 
 /* -------------------------------------------------------------------------------- by name */
 
-enum { RELU, SILU, SIGMOID, ADD, MULTIPLY, THIN };
-static const char *const thin_names[THIN] = {"relu", "silu", "sigmoid", "add", "multiply"};
-static convoy_program thin[THIN];
-static pthread_once_t thin_made = PTHREAD_ONCE_INIT;
-
-static void make_thin(void) {
-  for (int i = 0; i < THIN; i++) {
-    const char *text = cvy_program_text_of(thin_names[i]);
-    cvy_reduction_parse(text, &thin[i].program, &thin[i].how, &thin[i].names);
-  }
-}
-
 /* Of one input or two; b is NULL where there is one. */
-static convoy_status apply_thin(convoy_context *context, int which, const convoy_tensor *a,
-                                const convoy_tensor *b, convoy_tensor *y, convoy_run *run) {
+static convoy_status apply_common(convoy_context *context, cvy_common_program which,
+                                  const convoy_tensor *a, const convoy_tensor *b, convoy_tensor *y,
+                                  convoy_run *run) {
   const convoy_tensor *const inputs[CVY_PROGRAM_INPUTS] = {a, b};
   convoy_tensor *const outputs[CVY_PROGRAM_RESULTS] = {y};
-  pthread_once(&thin_made, make_thin);
-  return convoy_apply(context, &thin[which], inputs, outputs, run);
+  return convoy_apply(context, cvy_program_common(which), inputs, outputs, run);
 }
 
 convoy_status convoy_relu(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                           convoy_run *run) {
-  return apply_thin(context, RELU, x, NULL, y, run);
+  return apply_common(context, CVY_COMMON_RELU, x, NULL, y, run);
 }
 
 convoy_status convoy_silu(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                           convoy_run *run) {
-  return apply_thin(context, SILU, x, NULL, y, run);
+  return apply_common(context, CVY_COMMON_SILU, x, NULL, y, run);
 }
 
 convoy_status convoy_sigmoid(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                              convoy_run *run) {
-  return apply_thin(context, SIGMOID, x, NULL, y, run);
+  return apply_common(context, CVY_COMMON_SIGMOID, x, NULL, y, run);
 }
 
 convoy_status convoy_add(convoy_context *context, const convoy_tensor *a, const convoy_tensor *b,
                          convoy_tensor *y, convoy_run *run) {
-  return apply_thin(context, ADD, a, b, y, run);
+  return apply_common(context, CVY_COMMON_ADD, a, b, y, run);
 }
 
 convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
                               const convoy_tensor *b, convoy_tensor *y, convoy_run *run) {
-  return apply_thin(context, MULTIPLY, a, b, y, run);
+  return apply_common(context, CVY_COMMON_MULTIPLY, a, b, y, run);
 }

@@ -17,6 +17,17 @@ struct convoy_program {
 const char *cvy_program_text_of(const char *name);
 const char *cvy_program_name_at(int32_t i);
 
+/* common.c: those that the library's own functions apply. */
+typedef enum cvy_common_program {
+  CVY_COMMON_RELU,
+  CVY_COMMON_SILU,
+  CVY_COMMON_SIGMOID,
+  CVY_COMMON_ADD,
+  CVY_COMMON_MULTIPLY,
+  CVY_COMMON_PROGRAMS
+} cvy_common_program;
+const convoy_program *cvy_program_common(cvy_common_program which);
+
 int32_t cvy_program_results(const convoy_program *program);
 
 /* The problem of these arrays by the rules of convoy_apply; seed, run and node of random() are 0.
