@@ -19,6 +19,8 @@ enum {
   CVY_PROGRAM_TEXT = CONVOY_PROGRAM_TEXT /* longer texts are refused */
 };
 
+extern const char cvy_axis_letters[CVY_PROGRAM_AXES + 1]; /* "nczhw" */
+
 /* Operations. A place in this list is in programs that go to another process: library and worker
  * are of one build. */
 typedef enum cvy_program_op {

@@ -6,8 +6,6 @@
 #include "program/named.h"
 
 enum { AXES = CVY_PROGRAM_AXES };
-static const char axis_letters[] = "nczhw";
-
 /* Which axis the extents of an array of so many dimensions are along. */
 static const int8_t axes_of_dims[CONVOY_MAX_DIMS + 1][CONVOY_MAX_DIMS] = {
     [1] = {1}, [2] = {0, 1}, [3] = {0, 1, 4}, [4] = {0, 1, 3, 4}, [5] = {0, 1, 2, 3, 4}};
@@ -50,7 +48,7 @@ static convoy_status widen(const operand *with, int64_t *space, const char **by)
     if (extent == 1 || extent == space[axis]) continue;
     if (space[axis] != 1) {
       return cvy_fail(CONVOY_ERR_SHAPE, "%s has extent %lld along %c, %s has %lld", with->name,
-                      (long long)extent, axis_letters[axis], by[axis], (long long)space[axis]);
+                      (long long)extent, cvy_axis_letters[axis], by[axis], (long long)space[axis]);
     }
     space[axis] = extent;
     by[axis] = with->name;
@@ -87,7 +85,8 @@ static convoy_status view_of(const operand *from, const int64_t *space, cvy_prog
     int64_t extent = from->extent[axis];
     if (extent != 1 && extent != space[axis]) {
       return cvy_fail(CONVOY_ERR_SHAPE, "%s has extent %lld along %c, the results have %lld",
-                      from->name, (long long)extent, axis_letters[axis], (long long)space[axis]);
+                      from->name, (long long)extent, cvy_axis_letters[axis],
+                      (long long)space[axis]);
     }
     if (extent > 1) out->stride[axis] = stride;
     stride *= extent;

@@ -6,8 +6,6 @@
 
 #include "problem/program/program.h"
 
-static const char axis_letters[] = "nczhw";
-
 static const char *const class_words[] = {
     [CVY_CLASS_FULL] = "full",       [CVY_CLASS_IMAGE_CHANNEL] = "image_channel",
     [CVY_CLASS_CHANNEL] = "channel", [CVY_CLASS_POSITION] = "position",
@@ -23,7 +21,7 @@ static void add_extents(const int64_t *extent, cvy_text *to) {
   cvy_text_add(to, " on ");
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
     if (extent[axis] != 1 || axis == 0)
-      cvy_text_add(to, "%c%lld", axis_letters[axis], (long long)extent[axis]);
+      cvy_text_add(to, "%c%lld", cvy_axis_letters[axis], (long long)extent[axis]);
 }
 
 static void add_input(const cvy_program_view *view, const int64_t *extent, int i, cvy_text *to) {
@@ -113,7 +111,7 @@ static convoy_status take_extents(program_reader *r) {
   convoy_status status = CONVOY_OK;
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     r->of->extent[axis] = 1;
-    if (status || *r->at != axis_letters[axis]) continue;
+    if (status || *r->at != cvy_axis_letters[axis]) continue;
     r->at++;
     status = take_number(r, &r->of->extent[axis]);
   }
@@ -180,7 +178,7 @@ static convoy_status take_operands(program_reader *r, int64_t *piece) {
 static const char *end_of_program(const char *text) {
   const char *found = NULL;
   for (const char *at = strstr(text, " on "); at; at = strstr(at + 1, " on ")) {
-    bool extents = at[4] && strchr(axis_letters, at[4]) && isdigit((unsigned char)at[5]);
+    bool extents = at[4] && strchr(cvy_axis_letters, at[4]) && isdigit((unsigned char)at[5]);
     if (extents) found = at;
   }
   return found;
