@@ -135,26 +135,6 @@ convoy_status convoy_backward_bias_host(convoy_context *context, const convoy_co
 
 /* ---------------------------------------------------------------------- operations on tensors */
 
-static convoy_status check_dims(const char *name, const convoy_tensor *tensor, int32_t dims) {
-  convoy_status status = cvy_check_dtype(name, tensor, CONVOY_FLOAT32);
-  if (status || tensor->dims == dims) return status;
-  return cvy_fail(CONVOY_ERR_SHAPE, "%s has %d extents, not %d", name, (int)tensor->dims,
-                  (int)dims);
-}
-
-static convoy_status check_shape(const char *name, const convoy_tensor *tensor, int32_t dims,
-                                 const int64_t *shape) {
-  convoy_status status = check_dims(name, tensor, dims);
-  if (status) return status;
-  for (int32_t i = 0; i < dims; i++) {
-    if (tensor->shape[i] != shape[i]) {
-      return cvy_fail(CONVOY_ERR_SHAPE, "extent %d of %s is %lld, not %lld", (int)i, name,
-                      (long long)tensor->shape[i], (long long)shape[i]);
-    }
-  }
-  return CONVOY_OK;
-}
-
 /* The tensors of a call in the order of its row, the result behind them. */
 enum { FIRST, SECOND, OUT, OPERANDS };
 
@@ -181,7 +161,7 @@ static convoy_status check_ranks(const conv_call *call, const convoy_tensor *con
   if (rank < 1 || rank > CONVOY_MAX_RANK) return CONVOY_OK;
   for (int i = FIRST; i < OPERANDS && !status; i++) {
     const char *name = name_of(call, i);
-    if (name) status = check_dims(name, all[i], bias && i == OUT ? 1 : rank + 2);
+    if (name) status = cvy_check_dims(name, all[i], bias && i == OUT ? 1 : rank + 2);
   }
   return status;
 }
@@ -189,7 +169,7 @@ static convoy_status check_ranks(const conv_call *call, const convoy_tensor *con
 static convoy_status bias_problem(const conv_call *call, const convoy_tensor *const all[OPERANDS],
                                   cvy_problem *problem) {
   convoy_status status = cvy_conv_make_bias(call->conv, all[FIRST]->shape, call->beta, problem);
-  return status ? status : check_shape("db", all[OUT], 1, &problem->conv.k);
+  return status ? status : cvy_check_shape("db", all[OUT], 1, &problem->conv.k);
 }
 
 /* Makes the problem and checks that every operand has the shape it implies. */
@@ -206,10 +186,10 @@ static convoy_status tensor_problem(const conv_call *call, const convoy_tensor *
   status = problem_of(call, x_shape, w_shape, problem);
   if (status) return status;
   cvy_conv_y_shape(problem, y_shape);
-  status = check_shape(name_of(call, role), all[role], call->conv->rank + 2, y_shape);
+  status = cvy_check_shape(name_of(call, role), all[role], call->conv->rank + 2, y_shape);
   if (!status && bias) {
     int64_t channels = cvy_conv_count(problem, CVY_BIAS);
-    status = check_shape("bias", bias, 1, &channels);
+    status = cvy_check_shape("bias", bias, 1, &channels);
   }
   return status;
 }

@@ -9,6 +9,9 @@
 
 /* ---------------------------------------------------------------------------------- making */
 
+_Static_assert((int)CONVOY_MAX_OPERANDS == CVY_PROGRAM_INPUTS + CVY_PROGRAM_RESULTS,
+               "the public header says how many operands there may be");
+
 static convoy_status new_program(const convoy_program *from, convoy_program **out) {
   convoy_program *program = malloc(sizeof *program);
   if (!program) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a program");
@@ -33,6 +36,24 @@ convoy_status convoy_program_named(const char *name, convoy_program **out) {
   const char *text = cvy_program_text_of(name);
   if (!text) return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no program called \"%s\"", name);
   return convoy_program_parse(text, out);
+}
+
+convoy_status convoy_parse_operation(const char *text, convoy_program **out, convoy_dtype *dtypes,
+                                     int64_t shapes[][CONVOY_MAX_DIMS]) {
+  const cvy_pointer given[] = {
+      {"text", text}, {"out", out}, {"dtypes", dtypes}, {"shapes", shapes}};
+  convoy_program made;
+  cvy_shape operands[CONVOY_MAX_OPERANDS];
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (!status) status = cvy_stack_check("convoy_parse_operation");
+  if (!status) status = cvy_program_bind_text(text, &made, operands);
+  if (!status) status = new_program(&made, out);
+  if (status) return status;
+  for (int i = 0; i < made.program.inputs + cvy_program_results(&made); i++) {
+    dtypes[i] = operands[i].dtype;
+    for (int axis = 0; axis < CONVOY_MAX_DIMS; axis++) shapes[i][axis] = operands[i].extent[axis];
+  }
+  return CONVOY_OK;
 }
 
 convoy_status convoy_program_gradient(const convoy_program *program, const char *of,
@@ -97,12 +118,6 @@ static convoy_status check_apply(const convoy_program *program, const convoy_ten
   return status ? status : cvy_check_struct("run", run, sizeof *run, true);
 }
 
-static cvy_shape shape_of(const convoy_tensor *tensor) {
-  cvy_shape shape = {.dtype = tensor->dtype, .dims = tensor->dims};
-  memcpy(shape.extent, tensor->shape, sizeof shape.extent);
-  return shape;
-}
-
 static convoy_status check_apart(const convoy_program *program, convoy_tensor *const outputs[]) {
   for (int k = 1; k < cvy_program_results(program); k++) {
     for (int j = 0; j < k; j++) {
@@ -131,8 +146,8 @@ static convoy_status make_problem(convoy_context *context, const convoy_program 
   if (!status) status = cvy_check_owners(context, (const convoy_tensor *const *)outputs, results);
   if (!status) status = check_apart(program, outputs);
   if (status) return status;
-  for (int i = 0; i < program->program.inputs; i++) in[i] = shape_of(inputs[i]);
-  for (int k = 0; k < results; k++) out[k] = shape_of(outputs[k]);
+  for (int i = 0; i < program->program.inputs; i++) in[i] = cvy_tensor_shape(inputs[i]);
+  for (int k = 0; k < results; k++) out[k] = cvy_tensor_shape(outputs[k]);
   status = cvy_program_bind(program, in, out, problem);
   if (!status) draw(context, program, problem);
   return status;
@@ -160,36 +175,36 @@ convoy_status convoy_seed(convoy_context *context, uint64_t seed) {
 
 /* -------------------------------------------------------------------------------- by name */
 
-static convoy_status apply_named(convoy_context *context, const char *name,
-                                 const convoy_tensor *const inputs[], convoy_tensor *out,
-                                 convoy_run *run) {
-  convoy_program program;
-  convoy_status status = cvy_reduction_parse(cvy_program_text_of(name), &program.program,
-                                             &program.how, &program.names);
-  return status ? status : convoy_apply(context, &program, inputs, &out, run);
+/* Of one input or two; b is NULL where there is one. */
+static convoy_status apply_common(convoy_context *context, cvy_common_program which,
+                                  const convoy_tensor *a, const convoy_tensor *b, convoy_tensor *y,
+                                  convoy_run *run) {
+  const convoy_tensor *const inputs[CVY_PROGRAM_INPUTS] = {a, b};
+  convoy_tensor *const outputs[CVY_PROGRAM_RESULTS] = {y};
+  return convoy_apply(context, cvy_program_common(which), inputs, outputs, run);
 }
 
 convoy_status convoy_relu(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                           convoy_run *run) {
-  return apply_named(context, "relu", &x, y, run);
+  return apply_common(context, CVY_COMMON_RELU, x, NULL, y, run);
 }
 
 convoy_status convoy_silu(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                           convoy_run *run) {
-  return apply_named(context, "silu", &x, y, run);
+  return apply_common(context, CVY_COMMON_SILU, x, NULL, y, run);
 }
 
 convoy_status convoy_sigmoid(convoy_context *context, const convoy_tensor *x, convoy_tensor *y,
                              convoy_run *run) {
-  return apply_named(context, "sigmoid", &x, y, run);
+  return apply_common(context, CVY_COMMON_SIGMOID, x, NULL, y, run);
 }
 
 convoy_status convoy_add(convoy_context *context, const convoy_tensor *a, const convoy_tensor *b,
                          convoy_tensor *y, convoy_run *run) {
-  return apply_named(context, "add", (const convoy_tensor *const[]){a, b}, y, run);
+  return apply_common(context, CVY_COMMON_ADD, a, b, y, run);
 }
 
 convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
                               const convoy_tensor *b, convoy_tensor *y, convoy_run *run) {
-  return apply_named(context, "multiply", (const convoy_tensor *const[]){a, b}, y, run);
+  return apply_common(context, CVY_COMMON_MULTIPLY, a, b, y, run);
 }

@@ -576,75 +576,107 @@ CONVOY_API convoy_status convoy_backward_bias(convoy_context *context, const con
 /* ------------------------------------------------------------------------ programs on tensors */
 
 /* An elementwise program computes up to 4 results from up to 12 inputs, each element by itself; a
- * reduction sums what a program computes, or takes the largest, least, mean or variance of it,
- * along some of the axes n c z h w:
+ * reduction does that and then puts the elements along some of the axes n c z h w together: their
+ * sum, mean, variance, maximum or minimum. A program is written as a text:
  *
  *   y = x * sigmoid(x)
  *   v = momentum * v + g; w = w - rate * v
  *   mean = mean over n z h w of x; variance = variance over n z h w of x
  *
- * docs/programs_language.md is the language's manual. Results of programs are defined bit for bit
- * and are the same on every device; reductions add in one order everywhere. Operations on denormal
- * numbers are excepted: a device may take them for 0.
+ * What is read before anything was assigned to it is an input, what is assigned a result; a name
+ * can be both. docs/programs_language.md is the language's manual. Results of programs are defined
+ * bit for bit and are the same on every device; reductions add in one order everywhere. Operations
+ * on denormal numbers are excepted: a device may take them for 0.
  *
- * A program belongs to no context and never changes. */
+ * A program belongs to no context and never changes: any number of threads may use it. */
 typedef struct convoy_program convoy_program;
 
-/* Makes a program of its text. Returns OK; ERR_ARGUMENT with the column of what is wrong, or for
- * more than 64 instructions, 12 inputs, 4 results, 32 constants. */
+/* Makes a program of its text, to be freed with convoy_program_free. Returns OK; ERR_ARGUMENT with
+ * the column of what is wrong, or for more than 16383 characters, 64 instructions, 12 inputs, 4
+ * results or 32 constants. ERR_MEMORY is also returned if the thread's stack is too small. */
 CONVOY_API convoy_status convoy_program_parse(const char *text, convoy_program **out);
-/* One of those that have a name: "relu", "silu", "adamw" and others, whose names
- * convoy_program_name gives. The CPU engine has a loop of its own for each. Returns OK,
- * ERR_NOT_FOUND. */
+/* Makes one of the programs that have a name: "relu", "silu", "adamw" and others; the CPU engine
+ * has a loop of its own for each that is elementwise. Returns OK, ERR_NOT_FOUND. */
 CONVOY_API convoy_status convoy_program_named(const char *name, convoy_program **out);
-/* The name of the i-th of them; NULL if there are no more. Static storage. */
+/* Returns the name of the i-th of them, from 0 on, in static storage, and NULL past the end. */
 CONVOY_API const char *convoy_program_name(int32_t i);
 
-/* The program that computes gradients: of a loss, for the inputs named in `of`, at most 4, with
- * blanks between them (NULL: all). Its inputs are the inputs of `program` that it needs, under
- * their names, and for each result r that has any part in it "d_r", the loss's gradient for r. Its
- * results are "d_x" for every x asked for, as full arrays: those of an input that was one number,
- * or one per channel, are to be summed. Returns OK; ERR_ARGUMENT for a name that is none;
- * ERR_UNSUPPORTED if the gradient is no program: of reductions only sums have one. */
+/* Makes the program that computes the gradients of a loss for inputs of `program`: for those whose
+ * names are in `of`, with blanks between them, or with NULL for all; for 1 to 4 at once. For each
+ * result r of `program` that they have any part in, it reads the loss's gradient for r, an input
+ * called "d_r". It also reads those inputs of `program` that it needs, under their names; they come
+ * first. Its results are called "d_x" for each input x that was asked for, in the order of
+ * `program`'s inputs, and have the extents of the results of `program`, or of what a reduction goes
+ * over: the gradient of an input that is repeated along an axis has still to be summed along it.
+ * Returns OK; ERR_ARGUMENT for a name that is none, or if "d_r" is the name of an input;
+ * ERR_UNSUPPORTED if the gradient is no program: it is too long, or `program` reduces by something
+ * else than sums. */
 CONVOY_API convoy_status convoy_program_gradient(const convoy_program *program, const char *of,
                                                  convoy_program **out);
+
+/* Frees the program; operations that were enqueued with it are still carried out. No call may use
+ * it during this one or after it. NULL is allowed. */
 CONVOY_API void convoy_program_free(convoy_program *program);
 
-/* Writes the program in its canonical form with its own names. ERR_ARGUMENT if `size` bytes are too
- * few; 16384 never are. */
+#define CONVOY_PROGRAM_TEXT 16384 /* bytes that are enough for every program */
+
+/* Writes the program in its canonical form with its own names, which makes the same program when it
+ * is parsed. Returns OK; ERR_ARGUMENT if `size` bytes, terminator included, are too few;
+ * CONVOY_PROGRAM_TEXT bytes never are. */
 CONVOY_API convoy_status convoy_program_text(const convoy_program *program, char *text,
                                              size_t size);
-/* Names of inputs and results in the order of convoy_apply: inputs as the text first reads them or
- * lists them, results as it makes them. NULL behind the last. They live as long as the program. */
+/* Return the names of the i-th input and the i-th result, from 0 on, and NULL past the end. Inputs
+ * are in the order in which the text first reads them or lists them, results in that in which it
+ * assigns them. The names live as long as the program. */
 CONVOY_API const char *convoy_program_input(const convoy_program *program, int32_t i);
 CONVOY_API const char *convoy_program_result(const convoy_program *program, int32_t i);
 
 /* Carries out a program: inputs[i] is what convoy_program_input(program, i) names, outputs[k] what
- * convoy_program_result(program, k) names. An output may be an input; no two outputs are one
- * tensor.
+ * convoy_program_result(program, k) names. A tensor may be several inputs, and an output may be an
+ * input; no two outputs are one tensor.
  *
  * Extents. A tensor of 1 extent is [c], of 2 [n][c], of 3 [n][c][w], of 4 [n][c][h][w], of 5
  * [n][c][z][h][w]; extents that it has not are 1. All results of an elementwise program have the
- * same extents. An input has along each axis their extent or 1, and is then the same for all places
- * along that axis: a tensor of one element is one number for all, one of 1 extent is one number per
- * channel. What a reduction goes over are the largest extents of its inputs; its results have those
- * that are not reduced, with or without extents of 1 for the others.
+ * same extents. An input has along each axis their extent or 1, and is then repeated along that
+ * axis: a tensor of one element is one number for all, one of 1 extent is one number per channel. A
+ * reduction goes over the largest extents of its inputs; its results have those of the axes that
+ * are not reduced, with or without extents of 1 for the others.
  *
  * Inputs may be CONVOY_INT32 or CONVOY_UINT8; their values count as float32, rounded where they
- * have more than 24 bits.
+ * have more than 24 bits. Outputs are float32.
  *
- * Returns OK; ERR_ARGUMENT; ERR_SHAPE with the names of the operands and both extents; otherwise as
- * convoy_forward does. `run` as there. */
+ * The call is asynchronous, as those of convolutions are. Returns OK; ERR_ARGUMENT; ERR_SHAPE with
+ * the names of the operands and both extents; otherwise as convoy_forward does. `run` as there. */
 CONVOY_API convoy_status convoy_apply(convoy_context *context, const convoy_program *program,
                                       const convoy_tensor *const inputs[],
                                       convoy_tensor *const outputs[], convoy_run *run);
 
-/* Begins a new sequence of random numbers: those of random(i) in an operation depend on the seed,
- * how many operations with random numbers came since, i and the element's place. They are the same
- * on every device. A new context has seed 0. */
+#define CONVOY_MAX_OPERANDS 16 /* inputs and results of a program together */
+
+/* An operation as one line of text, as logs, sentences and reports write it, which is a program and
+ * the extents it goes over; behind them which inputs have an element not for each place, but for
+ * each channel, image_channel (n and c), position (z, h and w) or one for all, and which are not
+ * float32:
+ *
+ *   y = x * sigmoid(x + b) on n32c64h80w80 b:channel
+ *   s = sum over n z h w of x * mask on n4c3z5h6w7 mask:full:uint8
+ *
+ * convoy_parse_operation makes the program and, for its inputs and then its results, in the order
+ * of convoy_apply, their types and all five extents n c z h w, of which those that a tensor has not
+ * are 1; both have room for CONVOY_MAX_OPERANDS. Returns OK; ERR_ARGUMENT with the place of the
+ * mistake; ERR_UNSUPPORTED for a text that tensors of their own do not make. May be called from any
+ * thread. */
+CONVOY_API convoy_status convoy_parse_operation(const char *text, convoy_program **out,
+                                                convoy_dtype *dtypes,
+                                                int64_t shapes[][CONVOY_MAX_DIMS]);
+
+/* Begins a new sequence of random numbers. Those of random(i) in an operation depend on the seed,
+ * on how many operations of the context with random numbers came since, on i and on the element's
+ * place, and are the same on every device. A new context has seed 0. Returns OK. */
 CONVOY_API convoy_status convoy_seed(convoy_context *context, uint64_t seed);
 
-/* max(x, 0), x * sigmoid(x), sigmoid(x), a + b and a * b; they return as convoy_apply does. */
+/* The programs of these names, in one call: max(x, 0), x * sigmoid(x), sigmoid(x), a + b and a * b.
+ * They return as convoy_apply does. */
 CONVOY_API convoy_status convoy_relu(convoy_context *context, const convoy_tensor *x,
                                      convoy_tensor *y, convoy_run *run);
 CONVOY_API convoy_status convoy_silu(convoy_context *context, const convoy_tensor *x,
@@ -655,6 +687,39 @@ CONVOY_API convoy_status convoy_add(convoy_context *context, const convoy_tensor
                                     const convoy_tensor *b, convoy_tensor *y, convoy_run *run);
 CONVOY_API convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
                                          const convoy_tensor *b, convoy_tensor *y, convoy_run *run);
+
+/* --------------------------------------------------------------------------- average pooling */
+
+/* Windows over the spatial axes, as for convolutions: only the first `rank` entries count. Legal
+ * are rank 1 to 3, extent and stride >= 1, padding >= 0 and shorter than the window. */
+typedef struct convoy_window {
+  uint32_t struct_size;
+  int32_t rank;
+  int32_t
+      count_padding; /* 1: the mean's divisor is the window's size, else its part in the input */
+  int32_t reserved;
+  int64_t extent[CONVOY_MAX_RANK];
+  int64_t stride[CONVOY_MAX_RANK];
+  int64_t pad_begin[CONVOY_MAX_RANK];
+  int64_t pad_end[CONVOY_MAX_RANK];
+} convoy_window;
+
+// clang-format off
+#define CONVOY_WINDOW_INIT(rank_) \
+  { sizeof(convoy_window), (rank_), 0, 0, {1, 1, 1}, {1, 1, 1}, {0}, {0} }
+// clang-format on
+
+/* y = the mean of each window of x, whose extents are those of convoy_output_shape for a filter of
+ * the window's extents; and its gradient, dx = for each element the sum over the windows that have
+ * it of dy over the mean's divisor. They are made of convolutions, and keep their bound (Accuracy).
+ * Return OK; ERR_ARGUMENT for an illegal window; ERR_SHAPE; otherwise as convoy_forward. */
+CONVOY_API convoy_status convoy_average_pool(convoy_context *context, const convoy_window *window,
+                                             const convoy_tensor *x, convoy_tensor *y,
+                                             convoy_run *run);
+CONVOY_API convoy_status convoy_average_pool_backward(convoy_context *context,
+                                                      const convoy_window *window,
+                                                      const convoy_tensor *dy, convoy_tensor *dx,
+                                                      convoy_run *run);
 
 /* -------------------------------------------------------------------------------- algorithms */
 

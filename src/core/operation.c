@@ -40,14 +40,35 @@ convoy_status cvy_check_owners(const convoy_context *context, const convoy_tenso
 
 static const char *const dtype_names[CONVOY_DTYPES] = {"float32", "int32", "uint8"};
 
-convoy_status cvy_check_dtype(const char *name, const convoy_tensor *tensor, convoy_dtype dtype) {
+static convoy_status check_dtype(const char *name, const convoy_tensor *tensor,
+                                 convoy_dtype dtype) {
   if (tensor->dtype == dtype) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_ARGUMENT, "%s is %s, not %s", name, dtype_names[tensor->dtype],
                   dtype_names[dtype]);
 }
 
+convoy_status cvy_check_dims(const char *name, const convoy_tensor *tensor, int32_t dims) {
+  convoy_status status = check_dtype(name, tensor, CONVOY_FLOAT32);
+  if (status || tensor->dims == dims) return status;
+  return cvy_fail(CONVOY_ERR_SHAPE, "%s has %d extents, not %d", name, (int)tensor->dims,
+                  (int)dims);
+}
+
+convoy_status cvy_check_shape(const char *name, const convoy_tensor *tensor, int32_t dims,
+                              const int64_t *shape) {
+  convoy_status status = cvy_check_dims(name, tensor, dims);
+  if (status) return status;
+  for (int32_t i = 0; i < dims; i++) {
+    if (tensor->shape[i] != shape[i]) {
+      return cvy_fail(CONVOY_ERR_SHAPE, "extent %d of %s is %lld, not %lld", (int)i, name,
+                      (long long)tensor->shape[i], (long long)shape[i]);
+    }
+  }
+  return CONVOY_OK;
+}
+
 static convoy_status check_array(const char *name, const convoy_tensor *tensor, cvy_array array) {
-  convoy_status status = cvy_check_dtype(name, tensor, array.dtype);
+  convoy_status status = check_dtype(name, tensor, array.dtype);
   if (status) return status;
   int64_t count = cvy_array_count(&array);
   if (tensor->count == count) return CONVOY_OK;

@@ -17,8 +17,10 @@ convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *pr
 /* ERR_ARGUMENT for a tensor of another context; NULL is of none. */
 convoy_status cvy_check_owners(const convoy_context *context, const convoy_tensor *const tensors[],
                                int32_t count);
-/* ERR_ARGUMENT if the tensor is of another type. */
-convoy_status cvy_check_dtype(const char *name, const convoy_tensor *tensor, convoy_dtype dtype);
+/* A tensor that must be float32, ERR_ARGUMENT, and have so many extents, or these: ERR_SHAPE. */
+convoy_status cvy_check_dims(const char *name, const convoy_tensor *tensor, int32_t dims);
+convoy_status cvy_check_shape(const char *name, const convoy_tensor *tensor, int32_t dims,
+                              const int64_t *shape);
 /* Tensors against the problem's row, for public functions that do not check shapes in words of
  * their own: ERR_SHAPE where one has not as many elements, ERR_ARGUMENT where two outputs are one.
  */

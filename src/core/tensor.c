@@ -56,13 +56,24 @@ convoy_status cvy_tensor_new(convoy_context *context, convoy_dtype dtype, int32_
   return CONVOY_OK;
 }
 
-void cvy_tensor_free(convoy_tensor *tensor) {
+/* The handle, whose store is dropped. */
+static void give_up(convoy_tensor *tensor) {
   convoy_context *context = tensor->context;
-  cvy_lock(context);
-  cvy_store_drop(tensor->store);
-  cvy_unlock(context);
   free(tensor);
   cvy_pool_drop(context);
+}
+
+void cvy_tensor_free(convoy_tensor *tensor) {
+  cvy_lock(tensor->context);
+  cvy_store_drop(tensor->store);
+  cvy_unlock(tensor->context);
+  give_up(tensor);
+}
+
+void cvy_tensor_drop(convoy_tensor *tensor) {
+  if (!tensor) return;
+  cvy_store_drop(tensor->store);
+  give_up(tensor);
 }
 
 void cvy_tensor_swap(convoy_tensor *tensor, cvy_store *store) {

@@ -26,7 +26,8 @@ bool cvy_ocl_implicit_gemm_scatters(const cvy_problem *problem) {
 }
 
 cvy_problem cvy_ocl_implicit_gemm_product(const cvy_problem *problem) {
-  cvy_problem product = *problem;
+  cvy_problem product;
+  cvy_problem_copy(&product, problem);
   if (!cvy_ocl_implicit_gemm_scatters(problem)) return product;
   for (int axis = 0; axis < 3; axis++) {
     product.conv.in[axis] = problem->conv.out[axis];

@@ -7,28 +7,37 @@
 void cvy_block_begin(cvy_kernel_block *block, int32_t word_bytes, cvy_text *source) {
   block->word_bytes = word_bytes;
   block->words = 0;
-  cvy_text_add(source, "typedef struct arguments {\n");
+  block->stream = CVY_BLOCK_NO_WORD;
+  if (source) cvy_text_add(source, "typedef struct arguments {\n");
 }
 
 void cvy_block_add(cvy_kernel_block *block, cvy_text *source, int64_t value, const char *format,
                    ...) {
+  if (block->words < CVY_BLOCK_WORDS) block->word[block->words] = value;
+  block->words++;
+  if (!source) return;
   char name[32];
   va_list args;
   va_start(args, format);
   vsnprintf(name, sizeof name, format, args);
   va_end(args);
   cvy_text_add(source, "  word %s;\n", name);
-  if (block->words < CVY_BLOCK_WORDS) block->word[block->words] = value;
-  block->words++;
+}
+
+bool cvy_block_fits(const cvy_kernel_block *block, int memories, cvy_text *reason) {
+  int bytes = block->words * block->word_bytes + memories * 8;
+  if (bytes <= CVY_BLOCK_ARGUMENTS && block->words <= CVY_BLOCK_WORDS) return true;
+  cvy_text_add(reason, "its operands need %d bytes of arguments, devices take %d", bytes,
+               CVY_BLOCK_ARGUMENTS);
+  return false;
 }
 
 convoy_status cvy_block_end(const cvy_kernel_block *block, int memories, cvy_text *source) {
-  int bytes = block->words * block->word_bytes + memories * 8;
-  cvy_text_add(source, "} arguments;\n\n");
-  if (bytes <= CVY_BLOCK_ARGUMENTS && block->words <= CVY_BLOCK_WORDS) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_UNSUPPORTED,
-                  "opencl: the program's operands need %d bytes of arguments, devices take %d",
-                  bytes, CVY_BLOCK_ARGUMENTS);
+  char buffer[96];
+  cvy_text reason = cvy_text_in(buffer, sizeof buffer);
+  if (source) cvy_text_add(source, "} arguments;\n\n");
+  if (cvy_block_fits(block, memories, &reason)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "opencl: a program cannot run: %s", buffer);
 }
 
 size_t cvy_block_bytes(const cvy_kernel_block *block, void *to) {

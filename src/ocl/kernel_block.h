@@ -1,5 +1,6 @@
 /* The argument block of a generated kernel: a struct of numbers, whose declaration is written into
- * the source while its values are collected, so that the two cannot differ. */
+ * the source while its values are collected, so that the two cannot differ. Where no source is
+ * asked for (NULL), the values alone are collected: they say how large the block is. */
 #ifndef CVY_OCL_KERNEL_BLOCK_H
 #define CVY_OCL_KERNEL_BLOCK_H
 
@@ -7,12 +8,19 @@
 
 enum {
   CVY_BLOCK_WORDS = 192,
-  CVY_BLOCK_ARGUMENTS = 1024 /* bytes that every device takes, memory objects included */
+  CVY_BLOCK_ARGUMENTS = 1024, /* bytes that every device takes, memory objects included */
+  CVY_BLOCK_ARRAYS = 17,      /* inputs, results, partial results */
+  CVY_BLOCK_NO_WORD = -1
 };
 
 typedef struct cvy_kernel_block {
   int32_t word_bytes; /* 4 or 8 */
   int32_t words;
+  /* What a launch with other arrays or other random numbers has elsewhere: the word that says where
+   * an array begins in its memory, in elements; arrays are numbered by the generator. And the first
+   * of the four words that random() takes, or CVY_BLOCK_NO_WORD. */
+  int32_t offset[CVY_BLOCK_ARRAYS];
+  int32_t stream;
   int64_t word[CVY_BLOCK_WORDS];
 } cvy_kernel_block;
 
@@ -22,6 +30,8 @@ void cvy_block_add(cvy_kernel_block *block, cvy_text *source, int64_t value, con
                    ...) CVY_PRINTF(4, 5);
 /* ERR_UNSUPPORTED if it is too large together with `memories` memory objects. */
 convoy_status cvy_block_end(const cvy_kernel_block *block, int memories, cvy_text *source);
+/* The same without a failure; false with what the sentence says. */
+bool cvy_block_fits(const cvy_kernel_block *block, int memories, cvy_text *reason);
 
 /* The bytes of the argument; returns how many. */
 size_t cvy_block_bytes(const cvy_kernel_block *block, void *to);

@@ -50,12 +50,24 @@ static bool has_argument(const int64_t *strides, int loop, int innermost) {
   return strides[loop] != 0 && !(loop == innermost && strides[loop] == 1);
 }
 
-void cvy_nest_add_view(cvy_kernel_block *block, cvy_text *source, const char *name, int64_t offset,
-                       const int64_t *strides, int loops, int innermost) {
-  cvy_block_add(block, source, offset, "%s", name);
-  for (int loop = 0; loop < loops; loop++) {
-    if (has_argument(strides, loop, innermost))
-      cvy_block_add(block, source, strides[loop], "%s_%d", name, loop);
+static void add_strides(cvy_kernel_block *block, cvy_text *source, const cvy_program_nest *nest,
+                        const char *name, int number, const int64_t *strides) {
+  for (int loop = 0; loop < nest->axes; loop++) {
+    if (has_argument(strides, loop, nest->axes - 1))
+      cvy_block_add(block, source, strides[loop], "%s%d_%d", name, number, loop);
+  }
+}
+
+void cvy_nest_add_operands(cvy_kernel_block *block, cvy_text *source, int inputs, int results,
+                           const cvy_program_nest *nest, const int64_t *offsets) {
+  for (int i = 0; i < inputs + results; i++) {
+    bool is_input = i < inputs;
+    const char *name = is_input ? "in" : "out";
+    int number = is_input ? i : i - inputs;
+    block->offset[i] = block->words;
+    cvy_block_add(block, source, offsets[i], "%s%d", name, number);
+    add_strides(block, source, nest, name, number,
+                is_input ? nest->input[number] : nest->result[number]);
   }
 }
 
@@ -64,7 +76,8 @@ void cvy_nest_add_place(cvy_kernel_block *block, cvy_text *source,
   cvy_program_uses uses = cvy_program_uses_of(&problem->program);
   int64_t inner = 1;
   if (!uses.axes && !uses.random) return;
-  cvy_nest_add_view(block, source, "index", 0, nest->index, nest->axes, nest->axes - 1);
+  cvy_block_add(block, source, 0, "index0");
+  add_strides(block, source, nest, "index", 0, nest->index);
   for (int axis = CVY_PROGRAM_AXES - 1; axis >= 0; axis--) {
     if (uses.axes >> axis & 1) {
       cvy_block_add(block, source, inner, "inner%d", axis);
@@ -72,9 +85,10 @@ void cvy_nest_add_place(cvy_kernel_block *block, cvy_text *source,
     }
     inner *= problem->extent[axis];
   }
+  if (!uses.random) return;
   cvy_program_stream stream = cvy_program_stream_of(problem->seed, problem->run, problem->node);
-  for (int i = 0; i < 4 && uses.random; i++)
-    cvy_block_add(block, source, stream.word[i], "stream%d", i);
+  block->stream = block->words;
+  for (int i = 0; i < 4; i++) cvy_block_add(block, source, stream.word[i], "stream%d", i);
 }
 
 /* ---------------------------------------------------------------------------------------- text */
@@ -107,7 +121,7 @@ static void write_place(cvy_text *source, const cvy_program_problem *problem,
                         const cvy_program_nest *nest, const char *indent) {
   cvy_program_uses uses = cvy_program_uses_of(&problem->program);
   cvy_text_add(source, "%sconst word index = ", indent);
-  cvy_nest_write_offset(source, "index", nest->index, nest->axes, nest->axes - 1);
+  cvy_nest_write_offset(source, "index0", nest->index, nest->axes, nest->axes - 1);
   cvy_text_add(source, ";\n%sconst program_place at = {\n", indent);
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     if (uses.axes >> axis & 1)

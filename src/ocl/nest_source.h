@@ -14,10 +14,10 @@ int32_t cvy_nest_width(const cvy_program_problem *problem, const cvy_program_nes
 int32_t cvy_nest_word_bytes(const cvy_program_problem *problem, const cvy_program_nest *nest,
                             int results, const int64_t *offsets);
 
-/* Members of the argument block: of an operand its offset and its strides along the first `loops`
- * loops, where they are neither 0 nor, along the innermost, 1. */
-void cvy_nest_add_view(cvy_kernel_block *block, cvy_text *source, const char *name, int64_t offset,
-                       const int64_t *strides, int loops, int innermost);
+/* Members of the argument block: of each operand, as arrays 0 to inputs + results - 1, its offset
+ * and its strides, where they are neither 0 nor, along the innermost loop, 1. */
+void cvy_nest_add_operands(cvy_kernel_block *block, cvy_text *source, int inputs, int results,
+                           const cvy_program_nest *nest, const int64_t *offsets);
 /* Of index() and random(), if the program has them. */
 void cvy_nest_add_place(cvy_kernel_block *block, cvy_text *source,
                         const cvy_program_problem *problem, const cvy_program_nest *nest);

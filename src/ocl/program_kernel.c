@@ -8,22 +8,13 @@
 
 static void declare_arguments(const cvy_program_problem *problem, const cvy_program_nest *nest,
                               const int64_t *offsets, cvy_text *source, cvy_program_launch *out) {
-  int inputs = problem->program.inputs, inner = nest->axes - 1;
-  char name[16];
   cvy_block_add(&out->block, source, out->items, "items");
   for (int loop = 1; loop < nest->axes; loop++) {
-    int64_t extent = nest->extent[loop] / (loop == inner ? out->width : 1);
+    int64_t extent = nest->extent[loop] / (loop == nest->axes - 1 ? out->width : 1);
     cvy_block_add(&out->block, source, extent, "extent%d", loop);
   }
-  for (int i = 0; i < inputs; i++) {
-    snprintf(name, sizeof name, "in%d", i);
-    cvy_nest_add_view(&out->block, source, name, offsets[i], nest->input[i], nest->axes, inner);
-  }
-  for (int k = 0; k < problem->program.results; k++) {
-    snprintf(name, sizeof name, "out%d", k);
-    cvy_nest_add_view(&out->block, source, name, offsets[inputs + k], nest->result[k], nest->axes,
-                      inner);
-  }
+  cvy_nest_add_operands(&out->block, source, problem->program.inputs, problem->program.results,
+                        nest, offsets);
   cvy_nest_add_place(&out->block, source, problem, nest);
 }
 
@@ -60,22 +51,40 @@ static void write_kernel(const cvy_program_problem *problem, const cvy_program_n
   cvy_text_add(source, "}\n");
 }
 
+/* All but the text of the kernel: the launch, and the declaration of its arguments if there is
+ * a source. */
+static void size_launch(const cvy_program_problem *problem, const int64_t *offsets,
+                        cvy_text *source, cvy_program_nest *nest, cvy_program_launch *out) {
+  const cvy_program *program = &problem->program;
+  cvy_program_uses uses = cvy_program_uses_of(program);
+  memset(out, 0, offsetof(cvy_program_launch, block));
+  cvy_program_nest_of(problem, program->results, 0, nest);
+  out->width = cvy_nest_width(problem, nest, program->results, offsets);
+  out->placed = uses.axes || uses.random;
+  out->items = nest->count / out->width;
+  cvy_block_begin(&out->block, cvy_nest_word_bytes(problem, nest, program->results, offsets),
+                  source);
+  declare_arguments(problem, nest, offsets, source, out);
+}
+
+bool cvy_program_launch_fits(const cvy_program_problem *problem, const int64_t *offsets,
+                             cvy_text *reason) {
+  cvy_program_launch sized;
+  cvy_program_nest nest;
+  if (cvy_program_count(problem->extent) == 0) return true;
+  size_launch(problem, offsets, NULL, &nest, &sized);
+  return cvy_block_fits(&sized.block, problem->program.inputs + problem->program.results, reason);
+}
+
 convoy_status cvy_program_launch_of(const cvy_program_problem *problem, const int64_t *offsets,
                                     cvy_text *source, cvy_program_launch *out) {
   const cvy_program *program = &problem->program;
-  cvy_program_uses uses = cvy_program_uses_of(program);
   cvy_program_nest nest;
   memset(out, 0, sizeof *out);
   if (cvy_program_count(problem->extent) == 0) return CONVOY_OK;
-  cvy_program_nest_of(problem, program->results, 0, &nest);
-  out->width = cvy_nest_width(problem, &nest, program->results, offsets);
-  out->placed = uses.axes || uses.random;
-  out->items = nest.count / out->width;
-  int32_t bytes = cvy_nest_word_bytes(problem, &nest, program->results, offsets);
+  size_launch(problem, offsets, source, &nest, out);
   snprintf(out->options, sizeof out->options, "-DPROGRAM_WIDTH=%d -DWORD_BYTES=%d", (int)out->width,
-           (int)bytes);
-  cvy_block_begin(&out->block, bytes, source);
-  declare_arguments(problem, &nest, offsets, source, out);
+           (int)out->block.word_bytes);
   convoy_status status = cvy_block_end(&out->block, program->inputs + program->results, source);
   if (status) return status;
   cvy_program_function(program, "program_values", source);

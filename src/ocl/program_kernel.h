@@ -33,8 +33,13 @@ typedef struct cvy_program_launch {
  * and no others that touch arithmetic. Arguments: the block's bytes, all inputs, all results.
  * `offsets` are where operands begin in their memory, in elements, inputs first; memory itself is
  * aligned to 16 bytes. A launch may be cut into several along its items, by
- * clEnqueueNDRangeKernel's offset. ERR_UNSUPPORTED if the block is more than every device takes. */
+ * clEnqueueNDRangeKernel's offset; or repeated with other offsets, as long as they are aligned
+ * alike and the block's words hold them. ERR_UNSUPPORTED if the block is more than every device
+ * takes. */
 convoy_status cvy_program_launch_of(const cvy_program_problem *problem, const int64_t *offsets,
                                     cvy_text *source, cvy_program_launch *out);
+/* Whether they are that, without writing anything; false with the numbers. */
+bool cvy_program_launch_fits(const cvy_program_problem *problem, const int64_t *offsets,
+                             cvy_text *reason);
 
 #endif

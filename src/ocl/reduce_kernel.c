@@ -40,8 +40,7 @@ static void begin(const cvy_reduce_problem *problem, cvy_text *to, generator *ou
 /* ------------------------------------------------------------------------------------ arguments */
 
 static void declare_arguments(const generator *g, const int64_t *offsets, cvy_kernel_block *block) {
-  int inputs = g->of.program.inputs, inner = g->nest.axes - 1;
-  char name[16];
+  int inputs = g->of.program.inputs, results = g->problem->how.results;
   cvy_block_add(block, g->to, g->order.kept, "kept");
   cvy_block_add(block, g->to, g->order.length, "length");
   cvy_block_add(block, g->to, g->problem->piece, "piece");
@@ -50,14 +49,10 @@ static void declare_arguments(const generator *g, const int64_t *offsets, cvy_ke
   cvy_block_add(block, g->to, g->order.piece_lanes, "piece_lanes");
   for (int loop = 0; loop < g->nest.axes; loop++)
     cvy_block_add(block, g->to, g->nest.extent[loop], "extent%d", loop);
-  for (int i = 0; i < inputs; i++) {
-    snprintf(name, sizeof name, "in%d", i);
-    cvy_nest_add_view(block, g->to, name, offsets[i], g->nest.input[i], g->nest.axes, inner);
-  }
-  for (int k = 0; k < g->problem->how.results; k++) {
-    snprintf(name, sizeof name, "out%d", k);
-    cvy_nest_add_view(block, g->to, name, offsets[inputs + k], g->nest.result[k], g->nest.axes,
-                      inner);
+  cvy_nest_add_operands(block, g->to, inputs, results, &g->nest, offsets);
+  if (g->order.pieces > 1) {
+    block->offset[inputs + results] = block->words;
+    cvy_block_add(block, g->to, offsets[inputs + results], "partial");
   }
   cvy_nest_add_place(block, g->to, &g->of, &g->nest);
 }
@@ -181,7 +176,8 @@ static void write_results(const generator *g, bool vectors, const char *indent) 
 static void write_partial(const generator *g, bool vectors, const char *indent) {
   for (int c = 0; c < g->parts.components; c++) {
     cvy_text_add(g->to, vectors ? "%sSTORE(partial + " : "%spartial[", indent);
-    cvy_text_add(g->to, "(piece * %d + %d) * args.kept + kept", g->parts.components, c);
+    cvy_text_add(g->to, "args.partial + (piece * %d + %d) * args.kept + kept", g->parts.components,
+                 c);
     cvy_text_add(g->to, vectors ? ", s%d);\n" : "] = FIRST_OF(s%d);\n", c);
   }
 }
@@ -280,15 +276,16 @@ static void write_lane_of_pieces(const generator *g, int part) {
   cvy_text_add(g->to, "  for (word l = item; l < args.piece_lanes; l += get_local_size(0)) {\n");
   for (int i = 0; i < count; i++) {
     cvy_text_add(g->to, "    s%d = n%d;\n", first + i, first + i);
-    cvy_text_add(
-        g->to,
-        "    if (l < args.pieces) s%d = number(partial[(l * %d + %d) * args.kept + kept]);\n",
-        first + i, g->parts.components, first + i);
+    cvy_text_add(g->to,
+                 "    if (l < args.pieces)\n"
+                 "      s%d = number(partial[args.partial + (l * %d + %d) * args.kept + kept]);\n",
+                 first + i, g->parts.components, first + i);
   }
   cvy_text_add(g->to,
                "    for (word piece = l + args.piece_lanes; piece < args.pieces; piece += "
                "args.piece_lanes) {\n");
-  snprintf(other, sizeof other, "number(partial[(piece * %d + %%d) * args.kept + kept])",
+  snprintf(other, sizeof other,
+           "number(partial[args.partial + (piece * %d + %%d) * args.kept + kept])",
            g->parts.components);
   write_join(g, part, other, "      ");
   cvy_text_add(g->to, "    }\n");
@@ -320,37 +317,65 @@ static void write_combine(const generator *g) {
 
 /* -------------------------------------------------------------------------------------- launch */
 
+static int32_t word_bytes(const generator *g, const int64_t *offsets,
+                          const cvy_reduce_launch *sized) {
+  int results = g->problem->how.results, arrays = g->of.program.inputs + results;
+  int64_t partial = sized->partial ? offsets[arrays] + sized->partial : 0;
+  if (partial > UINT32_MAX || sized->items > UINT32_MAX) return 8;
+  return cvy_nest_word_bytes(&g->of, &g->nest, results, offsets);
+}
+
+/* All but the text of the kernels: the launch, and the declaration of their arguments if there is
+ * a source. */
 static void size_launch(const generator *g, const int64_t *offsets, cvy_reduce_launch *out) {
+  memset(out, 0, offsetof(cvy_reduce_launch, block));
+  cvy_program_uses uses = cvy_program_uses_of(&g->of.program);
   int64_t groups = g->order.kept * g->order.pieces, items;
   out->width = cvy_nest_width(&g->of, &g->nest, g->problem->how.results, offsets);
   out->group = has_lanes(g) ? CVY_REDUCE_LANES / out->width : 64;
   items = has_lanes(g) ? groups * out->group : groups / out->width;
   out->items = (items + out->group - 1) / out->group * out->group;
-  if (g->order.pieces == 1) return;
-  out->combined = g->order.kept * CVY_REDUCE_COMBINE;
-  out->partial = groups * g->parts.components;
+  out->placed = uses.axes || uses.random;
+  out->partial = cvy_reduce_partial(g->problem);
+  out->local = has_lanes(g) || out->partial;
+  if (out->partial) out->combined = g->order.kept * CVY_REDUCE_COMBINE;
+  cvy_block_begin(&out->block, word_bytes(g, offsets, out), g->to);
+  declare_arguments(g, offsets, &out->block);
+}
+
+/* The most that either kernel is given. */
+static int memories(const cvy_reduce_problem *problem) {
+  return problem->of.program.inputs + problem->how.results + 1;
+}
+
+int64_t cvy_reduce_partial(const cvy_reduce_problem *problem) {
+  cvy_reduce_order order = cvy_reduce_order_of(problem);
+  cvy_reduce_parts parts = cvy_reduce_parts_of(&problem->how);
+  return order.pieces > 1 ? order.kept * order.pieces * parts.components : 0;
+}
+
+bool cvy_reduce_launch_fits(const cvy_reduce_problem *problem, const int64_t *offsets,
+                            cvy_reduce_launch *out, cvy_text *reason) {
+  generator g;
+  memset(out, 0, sizeof *out);
+  if (cvy_reduce_kept(problem->of.extent, problem->how.axes) == 0) return true;
+  begin(problem, NULL, &g);
+  size_launch(&g, offsets, out);
+  return cvy_block_fits(&out->block, memories(problem), reason);
 }
 
 convoy_status cvy_reduce_launch_of(const cvy_reduce_problem *problem, const int64_t *offsets,
                                    cvy_text *source, cvy_reduce_launch *out) {
   generator g;
-  const cvy_program *program = &problem->of.program;
-  cvy_program_uses uses = cvy_program_uses_of(program);
   memset(out, 0, sizeof *out);
   if (cvy_reduce_kept(problem->of.extent, problem->how.axes) == 0) return CONVOY_OK;
   begin(problem, source, &g);
   size_launch(&g, offsets, out);
-  out->placed = uses.axes || uses.random;
-  int32_t bytes = cvy_nest_word_bytes(&g.of, &g.nest, problem->how.results, offsets);
-  if (out->partial > UINT32_MAX || out->items > UINT32_MAX) bytes = 8;
   snprintf(out->options, sizeof out->options, "-DPROGRAM_WIDTH=%d -DWORD_BYTES=%d", (int)out->width,
-           (int)bytes);
-  cvy_block_begin(&out->block, bytes, source);
-  declare_arguments(&g, offsets, &out->block);
-  convoy_status status =
-      cvy_block_end(&out->block, program->inputs + problem->how.results + 1, source);
+           (int)out->block.word_bytes);
+  convoy_status status = cvy_block_end(&out->block, memories(problem), source);
   if (status) return status;
-  cvy_program_function(program, "program_values", source);
+  cvy_program_function(&problem->of.program, "program_values", source);
   if (has_lanes(&g))
     write_with_lanes(&g);
   else

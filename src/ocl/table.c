@@ -1,8 +1,8 @@
 /* The OpenCL algorithms, preferred first.
  *
- * One order serves all operations: what is made for a few problems goes first, the tiled product
- * refuses what is too thin for tiles, CLBlast takes what is long in the summed direction only, the
- * definition takes the rest. */
+ * One order serves all operations of convolution: what is made for a few problems goes first, the
+ * tiled product refuses what is too thin for tiles, CLBlast takes what is long in the summed
+ * direction only, the definition takes the rest. Programs and reductions have a row each. */
 #include "base/build_config.h"
 #include "ocl/depthwise.h"
 #include "ocl/direct.h"
@@ -10,6 +10,8 @@
 #include "ocl/im2col_clblast.h"
 #include "ocl/implicit_gemm.h"
 #include "ocl/long_rows.h"
+#include "ocl/program.h"
+#include "ocl/reduce.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
 
@@ -24,6 +26,8 @@ const cvy_algorithm *const cvy_ocl_algorithms[] = {
 #if CONVOY_HAVE_CLBLAST
     &cvy_ocl_im2col_clblast,
 #endif
+    &cvy_ocl_program,
+    &cvy_ocl_reduce,
     &cvy_ocl_direct,
 #endif
     NULL,

@@ -132,7 +132,7 @@ bool cvy_problem_read(const char *text, cvy_problem *out) {
     const cvy_operation *row = cvy_operations[i];
     if (!row->parse || !row->parse(line, out)) continue;
     out->accumulate = adds;
-    return true;
+    return !adds || cvy_problem_legal(out); /* not every operation can add */
   }
   return false;
 }

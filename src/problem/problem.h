@@ -37,6 +37,13 @@ typedef struct cvy_array {
   int64_t extent[5];
 } cvy_array;
 
+/* An array as its owner describes it. */
+typedef struct cvy_shape {
+  convoy_dtype dtype;
+  int32_t dims;
+  int64_t extent[CONVOY_MAX_DIMS]; /* unused ones 1 */
+} cvy_shape;
+
 /* Host memory of what a problem reads, in its order; the one added to behind the inputs. */
 typedef struct cvy_values {
   const float *in[CVY_MOST_READ];
@@ -46,7 +53,7 @@ typedef struct cvy_values {
 typedef struct cvy_element {
   double value;
   double magnitude; /* what its bound is measured by; 0 where it is defined bit for bit */
-  double flushed;   /* there: the same if denormal numbers count as 0, which devices may do */
+  double flushed;   /* the value if denormal numbers count as 0, which devices may do */
 } cvy_element;
 
 /* Whether two problems differ at most in what the choice of an algorithm must not depend on. */

@@ -290,6 +290,8 @@ static __attribute__((noinline)) convoy_status cheapest(const cvy_program *progr
                                                         uint32_t given, uint32_t readable,
                                                         cvy_program_gradient *out) {
   cvy_program_gradient one;
+  memset(&one, 0, sizeof one);
+  memset(out, 0, sizeof *out);
   convoy_status best = differentiate(program, wanted, given, 0, out);
   for (uint32_t again = 1; again < 1u << program->results; again++) {
     if (again & ~readable) continue;

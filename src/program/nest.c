@@ -43,8 +43,7 @@ static void add_axis(const cvy_program_problem *problem, int results, cvy_progra
 
 void cvy_program_nest_of(const cvy_program_problem *problem, int results, uint32_t last,
                          cvy_program_nest *out) {
-  cvy_program_view index =
-      cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, problem->extent);
+  cvy_program_view index = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, problem->extent);
   memset(out, 0, sizeof *out);
   out->count = cvy_program_count(problem->extent);
   for (int group = 0; group < 2; group++) {

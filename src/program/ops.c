@@ -34,6 +34,8 @@ const cvy_op_row cvy_op_rows[CVY_PROGRAM_OPS] = {
     [CVY_PROGRAM_RANDOM] = {NULL, "random", 0, 30, CVY_PROGRAM_RANDOMS, false, CVY_BINDS_TIGHT},
 };
 
+const char cvy_axis_letters[CVY_PROGRAM_AXES + 1] = "nczhw";
+
 typedef union apply {
   float (*one)(float);
   float (*two)(float, float);

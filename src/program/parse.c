@@ -12,8 +12,6 @@
 /* A program of 64 instructions may be nested as deep. */
 enum { DEPTH = 128 };
 
-static const char axis_letters[] = "nczhw";
-
 static cvy_value expression(cvy_parser *p);
 
 static cvy_value make(cvy_parser *p, cvy_program_op op, cvy_value a, cvy_value b, cvy_value c) {
@@ -23,8 +21,8 @@ static cvy_value make(cvy_parser *p, cvy_program_op op, cvy_value a, cvy_value b
 /* An axis by its letter or its number. */
 static int axis_here(cvy_parser *p) {
   cvy_parser_skip_blanks(p);
-  const char *letter = *p->at ? strchr(axis_letters, *p->at) : NULL;
-  int axis = letter ? (int)(letter - axis_letters) : *p->at - '0';
+  const char *letter = *p->at ? strchr(cvy_axis_letters, *p->at) : NULL;
+  int axis = letter ? (int)(letter - cvy_axis_letters) : *p->at - '0';
   if (axis < 0 || axis >= CVY_PROGRAM_AXES || cvy_is_name_part(p->at[1])) {
     cvy_parser_refuse_here(p, "an axis, one of n c z h w or 0 to 4,");
     return 0;
@@ -191,14 +189,14 @@ static uint32_t reduced_axes(cvy_parser *p) {
   uint32_t axes = 0;
   while (!p->status && !(axes && cvy_parser_take_word(p, "of"))) {
     cvy_parser_skip_blanks(p);
-    const char *at = p->at, *letter = *at ? strchr(axis_letters, *at) : NULL;
+    const char *at = p->at, *letter = *at ? strchr(cvy_axis_letters, *at) : NULL;
     if (!letter || cvy_is_name_part(at[1])) {
       cvy_parser_refuse_here(
           p, axes ? "one of the axes n c z h w or \"of\"" : "one of the axes n c z h w");
-    } else if (axes >> (letter - axis_letters) & 1) {
+    } else if (axes >> (letter - cvy_axis_letters) & 1) {
       cvy_parser_refuse(p, at, "the axis %c is named twice", *at);
     } else {
-      axes |= 1u << (letter - axis_letters);
+      axes |= 1u << (letter - cvy_axis_letters);
       p->at++;
     }
   }

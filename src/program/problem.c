@@ -21,8 +21,6 @@ static const char *const class_names[] = {
     [CVY_CLASS_ONE] = "one number",      [CVY_CLASS_STRIDED] = "strides",
 };
 
-static const char axis_letters[] = "nczhw";
-
 /* --------------------------------------------------------------------------------------- views */
 
 cvy_program_view cvy_program_view_of(cvy_program_class what, convoy_dtype type,
@@ -109,12 +107,12 @@ static bool is_zero(const void *bytes, size_t count) {
   return true;
 }
 
-static convoy_status check_extents(const int64_t *extent) {
+convoy_status cvy_program_check_extents(const int64_t *extent) {
   int64_t count = 1;
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     if (extent[axis] < 0 || extent[axis] > INT32_MAX) {
-      return cvy_fail(CONVOY_ERR_ARGUMENT, "program: the extent of %c is %lld", axis_letters[axis],
-                      (long long)extent[axis]);
+      return cvy_fail(CONVOY_ERR_ARGUMENT, "program: the extent of %c is %lld",
+                      cvy_axis_letters[axis], (long long)extent[axis]);
     }
     if (extent[axis] && count > MOST_REACH / extent[axis]) {
       return cvy_fail(CONVOY_ERR_ARGUMENT,
@@ -136,7 +134,7 @@ static convoy_status check_view(const cvy_program_view *view, const int64_t *ext
     if (stride < 0 || stride > MOST_REACH || (stride && !steps)) {
       return cvy_fail(CONVOY_ERR_ARGUMENT,
                       "program: %s %d has stride %lld along %c, whose extent is %lld", what, number,
-                      (long long)stride, axis_letters[axis], (long long)extent[axis]);
+                      (long long)stride, cvy_axis_letters[axis], (long long)extent[axis]);
     }
     if (stride && steps > (MOST_REACH - last) / stride) {
       return cvy_fail(CONVOY_ERR_ARGUMENT, "program: %s %d reaches beyond 2^56 elements", what,
@@ -197,7 +195,7 @@ static convoy_status check_unused(const cvy_program_view *views, int used, int m
 convoy_status cvy_program_check_inputs(const cvy_program_problem *problem) {
   const cvy_program *program = &problem->program;
   convoy_status status = cvy_program_check(program);
-  if (!status) status = check_extents(problem->extent);
+  if (!status) status = cvy_program_check_extents(problem->extent);
   for (int i = 0; !status && i < program->inputs; i++)
     status = check_view(&problem->input[i], problem->extent, "input", i);
   if (!status) status = check_unused(problem->input, program->inputs, CVY_PROGRAM_INPUTS);
@@ -240,7 +238,7 @@ static void write_view(const cvy_program_view *view, const int64_t *extent, cons
 void cvy_program_write_operands(const cvy_program_problem *problem, int results, cvy_text *to) {
   char name[16];
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    cvy_text_add(to, "%c%lld", axis_letters[axis], (long long)problem->extent[axis]);
+    cvy_text_add(to, "%c%lld", cvy_axis_letters[axis], (long long)problem->extent[axis]);
   for (int i = 0; i < problem->program.inputs; i++) {
     snprintf(name, sizeof name, "x%d", i);
     write_view(&problem->input[i], problem->extent, name, to);

@@ -35,6 +35,10 @@ typedef struct cvy_program_problem {
   uint64_t seed, run, node;                     /* of random(); 0 without it */
 } cvy_program_problem;
 
+/* Extents from elsewhere: ERR_ARGUMENT unless each is 0 to 2^31 - 1 and all together make at most
+ * 2^56 elements. What follows multiplies them. */
+convoy_status cvy_program_check_extents(const int64_t *extent);
+
 /* The strides of an array that holds nothing but what the class says, in the order of the axes. Not
  * for CVY_CLASS_STRIDED. */
 cvy_program_view cvy_program_view_of(cvy_program_class what, convoy_dtype type,

@@ -13,11 +13,13 @@ enum {
   CVY_PROGRAM_INPUTS = 12,
   CVY_PROGRAM_RESULTS = 4,
   CVY_PROGRAM_CONSTANTS = 32,
-  CVY_PROGRAM_RANDOMS = 64, /* random(0) to random(63) */
-  CVY_PROGRAM_AXES = 5,     /* n c z h w */
-  CVY_PROGRAM_NAME = 32,    /* bytes of a name, its end included */
-  CVY_PROGRAM_TEXT = 16384  /* enough for the text of every program; longer texts are refused */
+  CVY_PROGRAM_RANDOMS = 64,              /* random(0) to random(63) */
+  CVY_PROGRAM_AXES = 5,                  /* n c z h w */
+  CVY_PROGRAM_NAME = 32,                 /* bytes of a name, its end included */
+  CVY_PROGRAM_TEXT = CONVOY_PROGRAM_TEXT /* longer texts are refused */
 };
+
+extern const char cvy_axis_letters[CVY_PROGRAM_AXES + 1]; /* "nczhw" */
 
 /* Operations. A place in this list is in programs that go to another process: library and worker
  * are of one build. */

@@ -127,6 +127,7 @@ bool cvy_reduce_element(const cvy_reduce_problem *problem, const void *const *in
  * mean adds. */
 typedef struct cvy_reduced {
   double value, magnitude;
+  double flushed; /* the value if the program takes denormal numbers for 0, as devices may */
 } cvy_reduced;
 void cvy_reduce_element64(const cvy_reduce_problem *problem, const void *const *inputs,
                           int64_t kept, cvy_reduced *results);

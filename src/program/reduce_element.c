@@ -25,8 +25,9 @@ typedef struct definition {
   bool plain;
 } definition;
 
-static void note(definition *d, const part *p, int kind) {
-  for (int i = 0; i < cvy_part_components(kind); i++) d->plain &= !cvy_is_denormal(p->component[i]);
+/* Components that there are not are 0. */
+static void note(definition *d, const part *p) {
+  for (int i = 0; i < 3; i++) d->plain &= !cvy_is_denormal(p->component[i]);
 }
 
 static void define(const cvy_reduce_problem *problem, const void *const *inputs, definition *out) {
@@ -41,12 +42,12 @@ static void define(const cvy_reduce_problem *problem, const void *const *inputs,
   cvy_program_nest_of(&of, problem->how.results, problem->how.axes, &out->nest);
 }
 
-/* The program's results for element i of those that `kept` is made of. */
-static void values_of(definition *d, int64_t kept, int64_t i, float *values) {
+/* The program's results for element i of those that `kept` is made of; and those of devices that
+ * take denormal numbers for 0. */
+static void values_of(definition *d, int64_t kept, int64_t i, float *values, float *flushed) {
   int64_t at[CVY_PROGRAM_AXES];
   cvy_program_nest_seek(&d->nest, kept * d->order.length + i, at);
   int64_t index = cvy_program_nest_offset(&d->nest, d->nest.index, at);
-  float flushed[CVY_PROGRAM_RESULTS];
   d->plain &= cvy_program_problem_element(&d->problem->of, d->inputs, index, values, flushed);
 }
 
@@ -64,7 +65,7 @@ static void join(definition *d, int kind, part *into, const part *other) {
     d->plain &= !cvy_is_denormal(distance) && !cvy_is_denormal(square);
     reduce_join_moments(&a[0], &a[1], &a[2], b[0], b[1], b[2]);
   }
-  note(d, into, kind);
+  note(d, into);
 }
 
 /* A group of 1 to 8 values to what a lane has. */
@@ -85,7 +86,7 @@ static void take_up(definition *d, int kind, part *into, const float *values, in
     group.component[2] = i ? group.component[2] + square : square;
     d->plain &= !cvy_is_denormal(square) && !cvy_is_denormal(values[i] - group.component[1]);
   }
-  note(d, &group, kind);
+  note(d, &group);
   join(d, kind, into, &group);
 }
 
@@ -98,10 +99,11 @@ static void set_nothing(const definition *d, part *parts) {
 static void lane_of_piece(definition *d, int64_t kept, int64_t first, int64_t end, part *parts) {
   set_nothing(d, parts);
   for (int64_t i = first; i < end;) {
-    float values[CVY_PROGRAM_RESULTS][CVY_REDUCE_GROUP] = {{0}}, one[CVY_PROGRAM_RESULTS] = {0};
+    float values[CVY_PROGRAM_RESULTS][CVY_REDUCE_GROUP] = {{0}};
+    float one[CVY_PROGRAM_RESULTS] = {0}, flushed[CVY_PROGRAM_RESULTS];
     int count = 0;
     for (; count < CVY_REDUCE_GROUP && i < end; count++, i += d->order.lanes) {
-      values_of(d, kept, i, one);
+      values_of(d, kept, i, one, flushed);
       for (int k = 0; k < d->problem->of.program.results; k++) values[k][count] = one[k];
     }
     for (int p = 0; p < d->parts.count; p++)
@@ -137,7 +139,8 @@ static float result_of(definition *d, const part *p, int kind) {
 }
 
 static __attribute__((noinline)) void element(definition *d, int64_t kept, float *results) {
-  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS] = {{{{0}}}}, next[CVY_PROGRAM_RESULTS];
+  part lane[CVY_REDUCE_LANES][CVY_PROGRAM_RESULTS] = {{{{0}}}};
+  part next[CVY_PROGRAM_RESULTS] = {{{0}}};
   const cvy_reduction *how = &d->problem->how;
   for (int l = 0; l < d->order.piece_lanes; l++) set_nothing(d, lane[l]);
   for (int piece = 0; piece < d->order.pieces; piece++) {
@@ -181,22 +184,31 @@ double cvy_reduce_bound(const cvy_reduce_problem *problem, double magnitude) {
   return 2.0 * ((double)cvy_reduce_terms(problem) + 2.0) * 0x1p-24 * magnitude + 0x1p-120;
 }
 
+/* Of all values, with denormal numbers kept and with 0 in their place. */
+enum { KEPT, FLUSHED, WAYS };
+
 typedef struct sums {
   double sum, size, largest, smallest, furthest, squares;
 } sums;
 
-static void add_values(definition *d, int64_t kept, const double *means, sums *of) {
-  float values[CVY_PROGRAM_RESULTS];
+static void add_value(sums *of, double value, double mean) {
+  double distance = value - mean;
+  of->squares += distance * distance;
+  of->sum += value;
+  of->size += fabs(value);
+  of->furthest = fmax(of->furthest, fabs(value));
+  if (isnan(value) || value > of->largest) of->largest = value;
+  if (isnan(value) || value < of->smallest) of->smallest = value;
+}
+
+static void add_values(definition *d, int64_t kept, const double (*means)[CVY_PROGRAM_RESULTS],
+                       sums (*of)[CVY_PROGRAM_RESULTS]) {
+  float values[WAYS][CVY_PROGRAM_RESULTS];
   for (int64_t i = 0; i < d->order.length; i++) {
-    values_of(d, kept, i, values);
-    for (int k = 0; k < d->problem->of.program.results; k++) {
-      double value = (double)values[k], distance = value - means[k];
-      of[k].squares += distance * distance;
-      of[k].sum += value;
-      of[k].size += fabs(value);
-      of[k].furthest = fmax(of[k].furthest, fabs(value));
-      if (isnan(value) || value > of[k].largest) of[k].largest = value;
-      if (isnan(value) || value < of[k].smallest) of[k].smallest = value;
+    values_of(d, kept, i, values[KEPT], values[FLUSHED]);
+    for (int way = 0; way < WAYS; way++) {
+      for (int k = 0; k < d->problem->of.program.results; k++)
+        add_value(&of[way][k], (double)values[way][k], means[way][k]);
     }
   }
 }
@@ -205,29 +217,43 @@ static cvy_reduced reduced_of(const definition *d, const sums *of, int kind) {
   double length = (double)d->order.length, variance = of->squares / length;
   double rounding = (double)cvy_reduce_terms(d->problem) * 0x1p-24 * of->furthest;
   const cvy_reduced all[CVY_REDUCE_KINDS] = {
-      [CVY_REDUCE_SUM] = {of->sum, of->size},
-      [CVY_REDUCE_MEAN] = {of->sum / length, 2.0 * of->furthest},
-      [CVY_REDUCE_MAX] = {of->largest, 0.0},
-      [CVY_REDUCE_MIN] = {of->smallest, 0.0},
-      [CVY_REDUCE_VARIANCE] = {variance, 4.0 * variance + 4.0 * sqrt(variance) * of->furthest +
-                                             4.0 * rounding * of->furthest},
+      [CVY_REDUCE_SUM] = {.value = of->sum, .magnitude = of->size},
+      [CVY_REDUCE_MEAN] = {.value = of->sum / length, .magnitude = 2.0 * of->furthest},
+      [CVY_REDUCE_MAX] = {.value = of->largest},
+      [CVY_REDUCE_MIN] = {.value = of->smallest},
+      [CVY_REDUCE_VARIANCE] = {.value = variance,
+                               .magnitude = 4.0 * variance + 4.0 * sqrt(variance) * of->furthest +
+                                            4.0 * rounding * of->furthest},
   };
   return all[kind];
+}
+
+/* The larger magnitude, and the one that says nothing is known before all others. */
+static cvy_reduced both_ways(cvy_reduced kept, cvy_reduced flushed) {
+  bool larger = isnan(flushed.magnitude) || flushed.magnitude > kept.magnitude;
+  kept.flushed = flushed.value;
+  if (larger) kept.magnitude = flushed.magnitude;
+  return kept;
 }
 
 void cvy_reduce_element64(const cvy_reduce_problem *problem, const void *const *inputs,
                           int64_t kept, cvy_reduced *results) {
   definition d;
-  sums first[CVY_PROGRAM_RESULTS], of[CVY_PROGRAM_RESULTS];
-  double means[CVY_PROGRAM_RESULTS] = {0.0};
+  sums first[WAYS][CVY_PROGRAM_RESULTS], of[WAYS][CVY_PROGRAM_RESULTS];
+  double means[WAYS][CVY_PROGRAM_RESULTS] = {{0.0}};
   memset(first, 0, sizeof first);
   define(problem, inputs, &d);
   add_values(&d, kept, means, first);
-  for (int k = 0; k < CVY_PROGRAM_RESULTS; k++) {
-    means[k] = first[k].sum / (double)d.order.length;
-    of[k] = (sums){.largest = -INFINITY, .smallest = INFINITY};
+  for (int way = 0; way < WAYS; way++) {
+    for (int k = 0; k < CVY_PROGRAM_RESULTS; k++) {
+      means[way][k] = first[way][k].sum / (double)d.order.length;
+      of[way][k] = (sums){.largest = -INFINITY, .smallest = INFINITY};
+    }
   }
   add_values(&d, kept, means, of);
-  for (int k = 0; k < problem->how.results; k++)
-    results[k] = reduced_of(&d, &of[problem->how.result[k].value], problem->how.result[k].kind);
+  for (int k = 0; k < problem->how.results; k++) {
+    int value = problem->how.result[k].value, kind = problem->how.result[k].kind;
+    results[k] = both_ways(reduced_of(&d, &of[KEPT][value], kind),
+                           reduced_of(&d, &of[FLUSHED][value], kind));
+  }
 }

@@ -69,7 +69,7 @@ static void print_input(printer *p, int number) {
 static void print_call(printer *p, const cvy_instruction *code) {
   const cvy_op_row *row = &cvy_op_rows[code->op];
   cvy_text_add(&p->text, "%s(", row->name);
-  if (code->op == CVY_PROGRAM_INDEX) cvy_text_add(&p->text, "%c", "nczhw"[code->in[0]]);
+  if (code->op == CVY_PROGRAM_INDEX) cvy_text_add(&p->text, "%c", cvy_axis_letters[code->in[0]]);
   if (code->op == CVY_PROGRAM_RANDOM) cvy_text_add(&p->text, "%d", code->in[0]);
   for (int i = 0; i < row->operands; i++) {
     if (i) cvy_text_add(&p->text, ", ");
@@ -160,7 +160,7 @@ static int begin_result(printer *p, int number) {
   if (!p->how) return number;
   cvy_text_add(&p->text, "%s over ", cvy_reduce_names[p->how->result[number].kind]);
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    if (p->how->axes >> axis & 1) cvy_text_add(&p->text, "%c ", "nczhw"[axis]);
+    if (p->how->axes >> axis & 1) cvy_text_add(&p->text, "%c ", cvy_axis_letters[axis]);
   cvy_text_add(&p->text, "of ");
   return p->how->result[number].value;
 }

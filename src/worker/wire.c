@@ -32,7 +32,8 @@ static convoy_status check_run(const cvy_command *command, int32_t rows) {
   const int32_t inputs = cvy_problem_inputs(&job->problem);
   const int32_t outputs = cvy_problem_outputs(&job->problem);
   for (int32_t i = 0; i < inputs; i++)
-    if (job->in[i].id == 0) return cvy_fail(CONVOY_ERR_DEVICE, "job without input %d", (int)i);
+    if (job->in[i].id == 0 && cvy_problem_input_bytes(&job->problem, i) > 0)
+      return cvy_fail(CONVOY_ERR_DEVICE, "job without input %d", (int)i);
   for (int32_t i = 0; i < outputs; i++)
     if (job->out[i].id == 0) return cvy_fail(CONVOY_ERR_DEVICE, "job without output %d", (int)i);
   return CONVOY_OK;

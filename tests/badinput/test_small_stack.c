@@ -40,6 +40,29 @@ static convoy_status train(convoy_context *context) {
   return convoy_backward_weights_host(context, &conv, x_shape, x, w_shape, y, 0, w, NULL);
 }
 
+/* The calls whose recursion and tables take most: a text as deep as may be, its gradient, both
+ * ways of carrying out a program. */
+static convoy_status use_programs(convoy_context *context) {
+  enum { DEEP = 127 };
+  char deep[2 * DEEP + 8] = "y = ", text[64];
+  convoy_program *program = NULL, *gradient = NULL;
+  convoy_tensor *x = NULL;
+  memset(deep + 4, '(', DEEP);
+  deep[4 + DEEP] = 'x';
+  memset(deep + 5 + DEEP, ')', DEEP);
+  convoy_status status = convoy_program_parse(deep, &program);
+  if (!status) status = convoy_program_gradient(program, NULL, &gradient);
+  if (!status) status = convoy_program_text(gradient, text, sizeof text);
+  if (!status) status = convoy_tensor_new(context, 2, (const int64_t[]){20, 30}, &x);
+  if (!status) status = convoy_apply(context, program, (const convoy_tensor *const[]){x}, &x, NULL);
+  if (!status) status = convoy_silu(context, x, x, NULL);
+  if (!status) status = convoy_sync(context);
+  convoy_tensor_free(x);
+  convoy_program_free(gradient);
+  convoy_program_free(program);
+  return status;
+}
+
 /* Everything, if it opens. */
 static void *run(void *argument) {
   use *self = argument;
@@ -52,6 +75,7 @@ static void *run(void *argument) {
   self->status = convoy_open(&options, &context);
   if (!self->status) self->status = convoy_devices(&options, &info, 1, &count, why, sizeof why);
   if (!self->status) self->status = train(context);
+  if (!self->status) self->status = use_programs(context);
   if (self->status) snprintf(self->sentence, sizeof self->sentence, "%s", convoy_last_error());
   convoy_close(context);
   return NULL;

@@ -143,9 +143,8 @@ void square_expected(const cvy_problem *p, const float *x, const float *a, float
 static cvy_element square_element(const cvy_problem *p, const cvy_values *from, int32_t output,
                                   int64_t index) {
   double x = (double)from->in[0][index], a = (double)from->in[1][index % p->conv.c];
-  double square = x * x + a;
-  return (cvy_element){.value = output == 0 ? square : square - x,
-                       .magnitude = x * x + fabs(a) + fabs(x)};
+  double square = x * x + a, value = output == 0 ? square : square - x;
+  return (cvy_element){.value = value, .magnitude = x * x + fabs(a) + fabs(x), .flushed = value};
 }
 
 static int64_t three(const cvy_problem *problem) {

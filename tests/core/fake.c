@@ -156,22 +156,6 @@ static int32_t row_for(const cvy_problem *problem) {
   return first;
 }
 
-static bool lies_at(int64_t element) {
-  if (!fake.lie_one_of) return element == fake.lie_element;
-  const int64_t place[2] = {fake_seen.runs, element};
-  return cvy_hash(0, place, sizeof(place)) % (uint64_t)fake.lie_one_of == 0;
-}
-
-static void falsify(const cvy_problem *problem, int32_t output, float *out) {
-  int64_t count = cvy_problem_output_bytes(problem, output) / (int64_t)sizeof(float);
-  for (int64_t i = 0; i < count; i++) {
-    if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
-    if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
-    if (fake.lie == FAKE_ROUNDED) out[i] = nextafterf(out[i], INFINITY);
-    if (fake.lie == FAKE_NAN) out[i] = NAN;
-  }
-}
-
 static void run_job(cvy_device *device, const cvy_job *job) {
   bool lies = fake.lie && (!fake.lie_rows || fake.lie_rows >> job->algorithm & 1);
   cvy_job host = *job;
@@ -180,9 +164,9 @@ static void run_job(cvy_device *device, const cvy_job *job) {
   for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) host.in[i].host = values_of(device, job->in[i].id);
   for (int32_t i = 0; i < CVY_MAX_OUTPUTS; i++)
     host.out[i].host = values_of(device, job->out[i].id);
-  bool idle = lies && fake.lie == FAKE_UNWRITTEN;
-  if (!idle && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
-  if (lies) falsify(&job->problem, fake.lie_output, host.out[fake.lie_output].host);
+  bool writes = !lies || fake.lie != FAKE_UNWRITTEN;
+  if (writes && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
+  if (lies) fake_lies(&host);
   if (fake.on_run) fake.on_run(job);
   fake_seen.runs++;
 }

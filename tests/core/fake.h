@@ -9,14 +9,17 @@
 
 #include "backend.h"
 
-/* FAKE_ROUNDED is no lie: results are rounded the other way. */
+/* Some are no lies: FAKE_ROUNDED results are rounded the other way, FAKE_KEPT and FAKE_FLUSHED ones
+ * are those of a device that keeps denormal numbers, and of one that takes them for 0. */
 typedef enum fake_lie {
   FAKE_HONEST,
   FAKE_WRONG,
   FAKE_ZERO,
   FAKE_NAN,
   FAKE_UNWRITTEN,
-  FAKE_ROUNDED
+  FAKE_ROUNDED,
+  FAKE_KEPT,
+  FAKE_FLUSHED
 } fake_lie;
 
 enum { FAKE_COPIES = 32 }; /* that it fetches at once, at most */
@@ -70,5 +73,8 @@ extern fake_counts fake_seen;
 
 /* No faults, counters 0. Call with no device open. */
 void fake_reset(void);
+
+/* fake_lies.c: the results of a job that has been carried out, which are on the host. */
+void fake_lies(const cvy_job *job);
 
 #endif

@@ -7,16 +7,34 @@
 
 enum { MOST = 64 };
 
-convoy_context *open_named(const char *device, convoy_switch failover) {
+convoy_context *open_verified(const char *device, convoy_verify verify, convoy_switch failover) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   convoy_context *context = NULL;
   options.device = device;
   options.failover = (int32_t)failover;
   options.tune = CONVOY_NO;
-  options.verify = CONVOY_VERIFY_OFF;
+  options.verify = (int32_t)verify;
   options.threads = 1;
   assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
   return context;
+}
+
+convoy_context *open_named(const char *device, convoy_switch failover) {
+  return open_verified(device, CONVOY_VERIFY_OFF, failover);
+}
+
+convoy_program *program_of(const char *text) {
+  convoy_program *program = NULL;
+  if (convoy_program_parse(text, &program)) fail_msg("%s: %s", text, convoy_last_error());
+  return program;
+}
+
+convoy_status apply_to(convoy_context *context, const convoy_program *program,
+                       convoy_tensor *const *operands, convoy_run *run) {
+  const convoy_tensor *in[12];
+  int inputs = 0;
+  for (; convoy_program_input(program, inputs); inputs++) in[inputs] = operands[inputs];
+  return convoy_apply(context, program, in, operands + inputs, run);
 }
 
 convoy_health health_of(convoy_context *context) {

@@ -29,6 +29,21 @@ bool __wrap_cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples
   return __real_cvy_check_samples(claim, samples, out);
 }
 
+/* A result that is looked at wholly. */
+static double flop_seconds;
+static int64_t whole_ones;
+
+convoy_status __real_cvy_check_whole(cvy_chooser *chooser, const cvy_engine *cpu,
+                                     const cvy_claim *claim, bool *right, cvy_mismatch *out);
+convoy_status __wrap_cvy_check_whole(cvy_chooser *chooser, const cvy_engine *cpu,
+                                     const cvy_claim *claim, bool *right, cvy_mismatch *out);
+convoy_status __wrap_cvy_check_whole(cvy_chooser *chooser, const cvy_engine *cpu,
+                                     const cvy_claim *claim, bool *right, cvy_mismatch *out) {
+  whole_ones++;
+  now += flop_seconds * cvy_problem_flops(claim->problem);
+  return __real_cvy_check_whole(chooser, cpu, claim, right, out);
+}
+
 static test_random dice;
 
 /* From half to one and a half times the mean. */
@@ -127,11 +142,61 @@ static void test_time_outside_counts(void **state) {
   convoy_close(context);
 }
 
+/* Sums of 100,000 numbers that the host has: one element costs more than the budget of many
+ * operations. Whether they are right is looked at all the same, less often, and by the CPU engine,
+ * which sums all channels sooner than the definition makes one. */
+enum { CHANNELS = 8, LENGTH = 100000, SUMS = 1500 };
+
+static double share_of_sums(float value, double seconds) {
+  static float x[CHANNELS * LENGTH];
+  const int64_t x_shape[] = {1, CHANNELS, LENGTH}, s_shape[] = {1, CHANNELS, 1};
+  float sums[CHANNELS];
+  convoy_program *program;
+  fake_reset();
+  fake.on_run = pass;
+  convoy_context *context = open_sampling();
+  for (int64_t i = 0; i < CHANNELS * LENGTH; i++) x[i] = value;
+  convoy_tensor *in = tensor_of(context, x_shape, x), *out = tensor_of(context, s_shape, NULL);
+  assert_int_equal(convoy_program_parse("s = sum over n w of x", &program), CONVOY_OK);
+  operation_seconds = seconds;
+  element_seconds = 2.0 * LENGTH * 20e-9; /* of the definition */
+  flop_seconds = 1e-9;
+  whole_ones = 0;
+  double start = now;
+  int64_t spent = 0;
+  for (int i = 0; i < SUMS; i++) {
+    const convoy_tensor *const inputs[] = {in};
+    assert_int_equal(convoy_apply(context, program, inputs, &out, NULL), CONVOY_OK);
+    assert_int_equal(convoy_tensor_read(out, sums, CHANNELS), CONVOY_OK);
+    if (i) continue;
+    spent = health_of(context).verify_nanoseconds; /* of the first use, in a process once */
+    start = now;
+  }
+  double counted = 1e-9 * (double)(health_of(context).verify_nanoseconds - spent);
+  convoy_program_free(program);
+  convoy_tensor_free(in);
+  convoy_tensor_free(out);
+  convoy_close(context);
+  return counted / (now - start);
+}
+
+static void test_sums_stay_below_one_percent(void **state) {
+  (void)state;
+  static const double seconds[] = {1e-4, 1e-3, 0.02};
+  for (size_t i = 0; i < CVY_COUNT(seconds); i++) {
+    double share = share_of_sums(1.0f, seconds[i]);
+    print_message("sums of %d numbers, %g s each: %.3f %%, %lld looked at\n", (int)LENGTH,
+                  seconds[i], 1e2 * share, (long long)whole_ones);
+    assert_true(share <= 0.01 && whole_ones > 1);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_below_one_percent),
       cmocka_unit_test(test_spends_what_it_may),
       cmocka_unit_test(test_time_outside_counts),
+      cmocka_unit_test(test_sums_stay_below_one_percent),
   };
   dice = (test_random){20260101};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,15 +156,6 @@ static void test_fork_while_writing(void **state) {
   fork_while_writing(MOST_TAPS, 2);
 }
 
-/* ThreadSanitizer ends a forked child that starts a thread: there everything is computed by the
- * thread that calls, without one that watches it. */
-static void start_no_threads(void) {
-#if defined(__SANITIZE_THREAD__)
-  setenv("CONVOY_THREADS", "1", 1);
-  setenv("CONVOY_CPU_STALL", "0", 1);
-#endif
-}
-
 int main(void) {
   if (!FORKS_WITHIN_MALLOC) { /* the engine's threads may be starting or ending */
     fputs("skipped: AddressSanitizer does not survive a fork of busy threads\n", stderr);

@@ -1,5 +1,6 @@
 #include "faults/net.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,20 @@ static void input_shape(int index, int64_t *shape) {
   }
 }
 
+/* Of what programs have beside layers. */
+static int32_t program_shape(int array, int64_t *shape) {
+  shape[0] = 1;
+  if (array < NET_EPSILON) shape[0] = layers[NET_LAYERS - 1].w_shape[0];
+  if (array < NET_Z) return 1;
+  if (array == NET_V)
+    memcpy(shape, layers[0].w_shape, sizeof layers[0].w_shape);
+  else
+    input_shape(NET_LAYERS, shape);
+  return 4;
+}
+
 static int32_t shape_of(int array, int64_t *shape) {
+  if (array >= NET_MEAN) return program_shape(array, shape);
   const int same = array < NET_DX ? array : array - NET_DX;
   if (same >= NET_B) {
     shape[0] = layers[same - NET_B].w_shape[0];
@@ -64,13 +78,21 @@ static int64_t count_of(int array) {
 
 static bool is_given(int array) {
   return array == NET_X || (array >= NET_W && array < NET_DX) || array == NET_DX + NET_LAYERS ||
-         (array >= NET_DW && array < NET_DB);
+         (array >= NET_DW && array < NET_DB) || array == NET_GAMMA || array == NET_BETA ||
+         (array >= NET_EPSILON && array <= NET_MOMENTUM) || array == NET_DZ || array == NET_V;
 }
 
 static void fill(float *values, int64_t count, bool given, test_random *random) {
   if (!given) test_fill_nan(values, count);
   for (int64_t i = 0; given && i < count; i++)
     values[i] = (float)test_between(random, -SEED_VALUES, SEED_VALUES);
+}
+
+/* What is a number by itself is one that its program is for. */
+static void fill_numbers(struct net *net) {
+  net->host[NET_EPSILON][0] = 1e-3f;
+  net->host[NET_RATE][0] = 0.1f;
+  net->host[NET_MOMENTUM][0] = 0.9f;
 }
 
 static void make_tensor(struct net *net, int array) {
@@ -93,8 +115,9 @@ void net_open(struct net *net, const char *device, bool tensors, uint64_t seed) 
     const int64_t count = count_of(array);
     net->host[array] = malloc((size_t)count * sizeof(float));
     fill(net->host[array], count, is_given(array), &random);
-    if (tensors) make_tensor(net, array);
   }
+  fill_numbers(net);
+  for (int array = 0; tensors && array < NET_ARRAYS; array++) make_tensor(net, array);
 }
 
 void net_close(struct net *net) {
@@ -151,8 +174,69 @@ static convoy_status call_tensors(struct net *net, int index, convoy_direction d
   }
 }
 
+/* ---------------------------------------------------------------------------- programs */
+
+/* Inputs, then results. */
+enum { OPERANDS = 10 };
+static const struct {
+  const char *name;
+  uint8_t operand[OPERANDS];
+} programs[NET_PROGRAMS] = {
+    {"statistics", {NET_X + NET_LAYERS, NET_MEAN, NET_VARIANCE}},
+    {"normalise_numbers", {NET_VARIANCE, NET_EPSILON, NET_GAMMA, NET_DEVIATION, NET_SCALE}},
+    {"normalise_silu", {NET_X + NET_LAYERS, NET_MEAN, NET_SCALE, NET_BETA, NET_Z}},
+    {"normalise_silu_sums",
+     {NET_X + NET_LAYERS, NET_MEAN, NET_DEVIATION, NET_GAMMA, NET_BETA, NET_DZ, NET_SUM,
+      NET_SUM_H}},
+    {"normalise_silu_backward",
+     {NET_X + NET_LAYERS, NET_MEAN, NET_DEVIATION, NET_GAMMA, NET_BETA, NET_DZ, NET_SUM, NET_SUM_H,
+      NET_SCALE, NET_DN}},
+    {"momentum", {NET_MOMENTUM, NET_V, NET_DW, NET_W, NET_RATE, NET_V, NET_W}},
+};
+
+/* The tensors of a call on a net in host memory. */
+static void bring(struct net *net, const uint8_t *operand, int count) {
+  for (int i = 0; i < count; i++)
+    if (!net->tensor[operand[i]]) make_tensor(net, operand[i]); /* it may be there twice */
+}
+
+static convoy_status take_back(struct net *net, const uint8_t *operand, int count,
+                               const uint8_t *results, convoy_status status) {
+  for (const uint8_t *k = results; k < operand + count && !status; k++)
+    status = convoy_tensor_read(net->tensor[*k], net->host[*k], count_of(*k));
+  for (int i = 0; i < count; i++) {
+    convoy_tensor_free(net->tensor[operand[i]]);
+    net->tensor[operand[i]] = NULL;
+  }
+  return status;
+}
+
+static convoy_status apply(struct net *net, const convoy_program *program, const uint8_t *operand,
+                           convoy_run *run) {
+  const convoy_tensor *in[OPERANDS];
+  convoy_tensor *out[OPERANDS];
+  int inputs = 0, results = 0;
+  while (convoy_program_input(program, inputs)) inputs++;
+  while (convoy_program_result(program, results)) results++;
+  if (!net->tensors) bring(net, operand, inputs + results);
+  for (int i = 0; i < inputs; i++) in[i] = net->tensor[operand[i]];
+  for (int k = 0; k < results; k++) out[k] = net->tensor[operand[inputs + k]];
+  convoy_status status = convoy_apply(net->context, program, in, out, run);
+  if (net->tensors) return status;
+  return take_back(net, operand, inputs + results, operand + inputs, status);
+}
+
+static convoy_status call_program(struct net *net, int index, convoy_run *run) {
+  convoy_program *program;
+  convoy_status status = convoy_program_named(programs[index].name, &program);
+  if (!status) status = apply(net, program, programs[index].operand, run);
+  convoy_program_free(program);
+  return status;
+}
+
 /* Forward through the layers, then backward from the last, three calls each. */
 convoy_status net_call(struct net *net, int index, convoy_run *run) {
+  if (index >= NET_CALLS) return call_program(net, index - NET_CALLS, run);
   static const convoy_direction backward[] = {CONVOY_BACKWARD_WEIGHTS, CONVOY_BACKWARD_BIAS,
                                               CONVOY_BACKWARD_DATA};
   const int after = index - NET_LAYERS;

@@ -73,12 +73,16 @@ float *test_engine_values(int64_t count, int seed) {
   return out;
 }
 
-uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count) {
+uint64_t test_engine_bytes(test_engine *engine, const void *bytes, int64_t count) {
+  if (count == 0) return 0;
   uint64_t id = ++engine->last_id;
-  int64_t bytes = count * (int64_t)sizeof(float);
-  engine->backend->allocate(engine->device, id, bytes, NULL);
-  engine->backend->write(engine->device, id, values, bytes, NULL);
+  engine->backend->allocate(engine->device, id, count, NULL);
+  engine->backend->write(engine->device, id, bytes, count, NULL);
   return id;
+}
+
+uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count) {
+  return test_engine_bytes(engine, values, count * (int64_t)sizeof(float));
 }
 
 convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,

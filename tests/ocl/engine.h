@@ -26,7 +26,9 @@ bool test_engine_takes(const test_engine *engine, const cvy_algorithm *row,
 
 /* Values between -1 and 1 that differ from neighbour to neighbour, malloc'ed. NULL: no memory. */
 float *test_engine_values(int64_t count, int seed);
-/* A new device array with these values. */
+/* A new device array of these bytes; 0, the array that is absent, if there are none. */
+uint64_t test_engine_bytes(test_engine *engine, const void *bytes, int64_t count);
+/* The same of floats. */
 uint64_t test_engine_array(test_engine *engine, const float *values, int64_t count);
 
 /* Runs a job with host arrays: allocates, writes, runs, reads `out`, releases. */

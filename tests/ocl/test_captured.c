@@ -5,6 +5,7 @@
 
 #include "common/cmocka.h"
 #include "ocl/engine/capture.h"
+#include "ocl/engine/conv_arguments.h"
 #include "ocl/engine/device.h"
 
 enum { UNIT = 4096, MOST_NOTED = 32 };
@@ -18,12 +19,20 @@ static bindings noted[MOST_NOTED];
 static int count_noted;
 
 convoy_status launch_found(cvy_device *on, const launch *what, program_kernel *kernel,
-                           conv_args args, const bindings *arrays) {
+                           const arguments *with) {
+  const launch_array *array = with->array;
+  bindings arrays = {.out = array[with->count - 1].at};
   assert_ptr_equal(on, &device);
   assert_ptr_equal(kernel, &some_kernel);
   assert_int_equal(what->work_groups, 5);
-  assert_int_equal(args.items, 77);
-  noted[count_noted++] = *arrays;
+  if (with->count == 4) {
+    int32_t words[CONV_ARGS_WORDS];
+    arrays = (bindings){array[0].at, array[1].at, array[2].at, array[3].at};
+    memcpy(words, with->block, sizeof words);
+    assert_int_equal(with->words, CONV_ARGS_WORDS);
+    assert_int_equal(words[offsetof(conv_args, items) / sizeof(conv_int)], 77);
+  }
+  noted[count_noted++] = arrays;
   return CONVOY_OK;
 }
 
@@ -61,8 +70,8 @@ static int close_device(void **state) {
   return 0;
 }
 
-static span array(uint64_t id) {
-  return span_of(arrays_find(&device.memory.arrays, id)->piece);
+static span array(uint64_t id, int32_t origin) {
+  return span_of(arrays_find(&device.memory.arrays, id)->piece, origin);
 }
 
 /* A job whose operands are the arrays first, first + 1 and first + 2. */
@@ -72,13 +81,15 @@ static cvy_job job_of(uint64_t first, int64_t n) {
 }
 
 static job_arrays arrays_of(const cvy_job *job) {
-  return (job_arrays){.in = {array(job->in[0].id), array(job->in[1].id)},
-                      .out = {array(job->out[0].id)}};
+  return (job_arrays){.in = {array(job->in[0].id, ORIGIN_IN), array(job->in[1].id, ORIGIN_IN + 1)},
+                      .out = {array(job->out[0].id, ORIGIN_OUT)}};
 }
 
 static void note(const bindings *arrays) {
   conv_args args = {.items = 77};
-  capture_launch(&device, &some_launch, &some_kernel, &args, arrays);
+  conv_arguments with;
+  conv_arguments_of(&args, false, arrays, &with);
+  capture_launch(&device, &some_launch, &some_kernel, &with.all);
 }
 
 /* Does what launch code does: it asks for a form of b, makes it if it is fresh, and launches what
@@ -87,7 +98,7 @@ static bool capture_one(const cvy_job *job, bool with_form, int times) {
   capture new;
   job_arrays all = arrays_of(job);
   bindings of = bindings_of(&all);
-  capture_begin(&device, &new, job, &all, NULL);
+  capture_begin(&device, &new, job, &(job_sizes){0}, &all, 0);
   bool fresh = false;
   if (with_form) {
     assert_int_equal(prepacked_find(&device, job->in[1].id, &some_form, UNIT, &of.b, &fresh),
@@ -106,7 +117,7 @@ static bool replay(const cvy_job *job) {
   job_arrays arrays = arrays_of(job);
   convoy_status status = CONVOY_ERR_DEVICE;
   count_noted = 0;
-  bool done = captured_replay(&device, known, job, &arrays, (span){NULL, 0}, &status);
+  bool done = captured_replay(&device, known, job, &arrays, &status);
   if (done) assert_int_equal(status, CONVOY_OK);
   return done;
 }
@@ -127,9 +138,9 @@ static void a_job_is_found_by_all_but_its_operands(void **state) {
   assert_null(captured_find(&device, &tuned));
   assert_true(replay(&two));
   assert_int_equal(count_noted, 1);
-  assert_span(noted[0].a, array(4));
-  assert_span(noted[0].b, array(5));
-  assert_span(noted[0].out, array(6));
+  assert_span(noted[0].a, array(4, 0));
+  assert_span(noted[0].b, array(5, 0));
+  assert_span(noted[0].out, array(6, 0));
   assert_null(noted[0].bias.memory);
 }
 
@@ -141,9 +152,9 @@ static void a_form_is_made_where_it_is_fresh(void **state) {
   assert_int_equal(count_noted, 1);
   assert_true(replay(&two));
   assert_int_equal(count_noted, 2);
-  assert_span(noted[0].a, array(5));
+  assert_span(noted[0].a, array(5, 0));
   assert_span(noted[0].out, noted[1].b);
-  assert_true(noted[0].out.at != array(5).at);
+  assert_true(noted[0].out.at != array(5, 0).at);
 }
 
 static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
@@ -165,20 +176,43 @@ static void a_form_that_was_there_is_made_by_the_launch_code(void **state) {
 static void what_depends_on_more_than_the_job_is_not_kept(void **state) {
   (void)state;
   capture new;
-  cvy_job aliased = job_of(1, 10);
-  aliased.in[1] = aliased.in[0];
-  assert_false(capture_one(&aliased, false, 1));
   cvy_job job = job_of(1, 10);
   assert_false(capture_one(&job, false, CAPTURED_LAUNCHES + 1));
   job_arrays arrays = arrays_of(&job);
-  bindings foreign = {.a = array(7), .out = arrays.out[0]};
-  capture_begin(&device, &new, &job, &arrays, NULL);
+  bindings foreign = {.a = array(7, ORIGIN_NONE), .out = arrays.out[0]};
+  capture_begin(&device, &new, &job, &(job_sizes){0}, &arrays, 0);
   note(&foreign);
   assert_false(capture_end(&device));
-  capture_begin(&device, &new, &job, &arrays, NULL);
+  capture_begin(&device, &new, &job, &(job_sizes){0}, &arrays, 0);
   capture_invalidate(&device);
   assert_false(capture_end(&device));
   assert_true(capture_one(&job, false, CAPTURED_LAUNCHES));
+}
+
+/* Each launch is of the role an array has, not of where it lies. */
+static void one_array_in_two_roles_is_a_model_for_two(void **state) {
+  (void)state;
+  cvy_job one = job_of(1, 10), two = job_of(4, 10);
+  one.in[1] = one.in[0];
+  assert_true(capture_one(&one, false, 1));
+  assert_true(replay(&two));
+  assert_span(noted[0].a, array(4, 0));
+  assert_span(noted[0].b, array(5, 0));
+}
+
+static void words_are_as_wide_as_the_kernel_has_them(void **state) {
+  (void)state;
+  conv_args args = {.n = 3, .slope = -5, .items = INT64_C(1) << 40};
+  conv_arguments with;
+  bindings none = {.out = array(1, ORIGIN_OUT)};
+  conv_arguments_of(&args, true, &none, &with);
+  assert_memory_equal(with.words, &args, sizeof args);
+  args.items = 77;
+  conv_arguments_of(&args, false, &none, &with);
+  const int32_t *narrow = (const int32_t *)with.all.block;
+  assert_int_equal(narrow[0], 3);
+  assert_int_equal(narrow[offsetof(conv_args, slope) / sizeof(conv_int)], -5);
+  assert_int_equal(narrow[offsetof(conv_args, items) / sizeof(conv_int)], 77);
 }
 
 static void any_number_of_jobs_stays_bounded(void **state) {
@@ -204,6 +238,8 @@ int main(void) {
       each(a_form_is_made_where_it_is_fresh),
       each(a_form_that_was_there_is_made_by_the_launch_code),
       each(what_depends_on_more_than_the_job_is_not_kept),
+      each(one_array_in_two_roles_is_a_model_for_two),
+      each(words_are_as_wide_as_the_kernel_has_them),
       each(any_number_of_jobs_stays_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

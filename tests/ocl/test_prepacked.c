@@ -52,7 +52,7 @@ static array_entry *add_array(uint64_t id) {
 
 /* Finds the form; returns whether it had to be made. */
 static bool is_fresh(uint64_t id, const prepacked_form *form, int64_t bytes) {
-  span at = {NULL, -1};
+  span at = {.at = -1};
   bool fresh = false;
   assert_int_equal(prepacked_find(&device, id, form, bytes, &at, &fresh), CONVOY_OK);
   assert_non_null(at.memory);

@@ -142,7 +142,9 @@ static void run_case(const one_case *c, int32_t row, const cvy_params *params) {
   for (size_t i = 0; i < CVY_COUNT(all); i++) free(all[i]);
 }
 
+/* Rows of programs have tests of their own (test_generated_rows.c). */
 static bool wanted(const cvy_algorithm *algorithm) {
+  if (!(algorithm->operations & CVY_CONV_ALL)) return false;
   return !only || strcmp(only, algorithm->name) == 0;
 }
 

@@ -56,8 +56,7 @@ cvy_program_view test_random_result(test_random *random, const int64_t *extent) 
   return laid_out(order, gap, CONVOY_FLOAT32, extent);
 }
 
-cvy_program_view test_random_view(test_random *random, convoy_dtype type,
-                                  const int64_t *extent) {
+cvy_program_view test_random_view(test_random *random, convoy_dtype type, const int64_t *extent) {
   int order[CVY_PROGRAM_AXES] = {0, 1, 2, 3, 4};
   int64_t gap[CVY_PROGRAM_AXES] = {0};
   int kind = (int)test_between(random, 0, 9);
@@ -91,8 +90,7 @@ void test_arrays_views(test_random *random, const cvy_program *program, bool ali
     int type = test_between(random, 0, 2) ? 0 : (int)test_between(random, 0, 2);
     problem->input[i] = test_random_view(random, (convoy_dtype)type, problem->extent);
     if (aligned && test_between(random, 0, 1))
-      problem->input[i] =
-          cvy_program_view_of(CVY_CLASS_FULL, (convoy_dtype)type, problem->extent);
+      problem->input[i] = cvy_program_view_of(CVY_CLASS_FULL, (convoy_dtype)type, problem->extent);
   }
   for (int i = 0; i < program->results; i++)
     problem->result[i] = test_random_result(random, problem->extent);

@@ -36,8 +36,7 @@ typedef struct test_arrays {
  * now and then a long n. */
 void test_random_extents(test_random *random, int64_t most, int64_t *extent);
 /* A random class, or strides: a slice of channels, permuted axes, every other position. */
-cvy_program_view test_random_view(test_random *random, convoy_dtype type,
-                                  const int64_t *extent);
+cvy_program_view test_random_view(test_random *random, convoy_dtype type, const int64_t *extent);
 /* Of results: full, a slice of channels, permuted axes. */
 cvy_program_view test_random_result(test_random *random, const int64_t *extent);
 

@@ -283,6 +283,103 @@ static void sums_give_their_gradient_to_each_element(void **state) {
   drop((array[]){x, d, dx}, 3);
 }
 
+/* By text, for the inputs in `of`. */
+static void expect_no_gradient(const char *text, const char *of, convoy_status status,
+                               const char *sentence) {
+  convoy_program *program = parse(text), *none = NULL;
+  convoy_status got = convoy_program_gradient(program, of, &none);
+  if (got != status || none) fail_msg("%s: %s", text, convoy_status_name(got));
+  if (!strstr(convoy_last_error(), sentence))
+    fail_msg("\"%s\" is not in \"%s\"", sentence, convoy_last_error());
+  convoy_program_free(program);
+}
+
+static void gradients_that_there_are_not(void **state) {
+  (void)state;
+  expect_no_gradient("y = a + b + c + d + e", NULL, CONVOY_ERR_ARGUMENT, "of 5 inputs are");
+  expect_no_gradient("y = a + b", "", CONVOY_ERR_ARGUMENT, "of 0 inputs are");
+  expect_no_gradient("y = a + b", "  ", CONVOY_ERR_ARGUMENT, "of 0 inputs are");
+  expect_no_gradient("y = a + b", " a  c ", CONVOY_ERR_ARGUMENT, "no input \"c\"");
+  expect_no_gradient("y = x * d_y", "x", CONVOY_ERR_ARGUMENT, "reads d_y for the result y");
+  expect_no_gradient("s = sum over n of x; t = sum over n of x", "x", CONVOY_ERR_UNSUPPORTED,
+                     "t is the same sum as s");
+  expect_no_gradient("y = a234567890123456789012345678901 * 2", NULL, CONVOY_ERR_ARGUMENT,
+                     "longer than 31 characters");
+}
+
+/* ------------------------------------------------------------------------------------- texts */
+
+enum { FIVE = CONVOY_MAX_DIMS };
+
+static void check_shape(const int64_t *got, const int64_t *wanted) {
+  for (int i = 0; i < FIVE; i++) assert_int_equal(got[i], wanted[i]);
+}
+
+/* What a text says is what carries it out. */
+static void operations_have_texts(void **state) {
+  (void)state;
+  convoy_program *program;
+  convoy_dtype dtypes[CONVOY_MAX_OPERANDS];
+  int64_t shapes[CONVOY_MAX_OPERANDS][FIVE];
+  assert_int_equal(
+      convoy_parse_operation("out = image * mask + b on n2c3h4w5 mask:position:uint8 b:channel",
+                             &program, dtypes, shapes),
+      CONVOY_OK);
+  assert_string_equal(convoy_program_input(program, 1), "mask");
+  assert_string_equal(convoy_program_result(program, 0), "out");
+  assert_int_equal(dtypes[0], CONVOY_FLOAT32);
+  assert_int_equal(dtypes[1], CONVOY_UINT8);
+  check_shape(shapes[0], (int64_t[]){2, 3, 1, 4, 5});
+  check_shape(shapes[1], (int64_t[]){1, 1, 1, 4, 5});
+  check_shape(shapes[2], (int64_t[]){1, 3, 1, 1, 1});
+  check_shape(shapes[3], (int64_t[]){2, 3, 1, 4, 5});
+  const convoy_tensor *in[3] = {NULL};
+  convoy_tensor *all[4];
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(convoy_tensor_new_typed(context, dtypes[i], FIVE, shapes[i], &all[i]),
+                     CONVOY_OK);
+    if (i < 3) in[i] = all[i];
+  }
+  assert_int_equal(convoy_apply(context, program, in, &all[3], NULL), CONVOY_OK);
+  for (int i = 0; i < 4; i++) convoy_tensor_free(all[i]);
+  convoy_program_free(program);
+  assert_int_equal(
+      convoy_parse_operation("s = sum over n h w of x * x on n2c3h4w5", &program, dtypes, shapes),
+      CONVOY_OK);
+  check_shape(shapes[1], (int64_t[]){1, 3, 1, 1, 1});
+  convoy_program_free(program);
+  assert_int_equal(convoy_parse_operation("y = max(x, 0) on n0c3w4", &program, dtypes, shapes),
+                   CONVOY_OK);
+  check_shape(shapes[0], (int64_t[]){0, 3, 1, 1, 4});
+  convoy_program_free(program);
+}
+
+static void wrong_texts_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    convoy_status status;
+    const char *sentence;
+  } wrong[] = {
+      {"y = max(x, 0)", CONVOY_ERR_ARGUMENT, "expected \" on \""},
+      {"y = max(x, 0) on n2c3 z:channel", CONVOY_ERR_ARGUMENT, "an input's name"},
+      {"y = max(x, 0 on n2c3", CONVOY_ERR_ARGUMENT, "column"},
+      {"y = x on n2c3 x:strides=6,2,0,0,0", CONVOY_ERR_UNSUPPORTED, "no tensors"},
+      {"s = sum over n w of x on n2c300w900 piece=2048", CONVOY_ERR_UNSUPPORTED, "no tensors"},
+      {"y = x on n9000000000c9000000000", CONVOY_ERR_ARGUMENT, ""},
+  };
+  convoy_dtype dtypes[CONVOY_MAX_OPERANDS];
+  int64_t shapes[CONVOY_MAX_OPERANDS][FIVE];
+  convoy_program *program;
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    convoy_status status = convoy_parse_operation(wrong[i].text, &program, dtypes, shapes);
+    if (status != wrong[i].status || !strstr(convoy_last_error(), wrong[i].sentence))
+      fail_msg("%s: %d %s", wrong[i].text, (int)status, convoy_last_error());
+  }
+  assert_int_equal(convoy_parse_operation("y = x on n2", &program, NULL, shapes),
+                   CONVOY_ERR_ARGUMENT);
+}
+
 /* ------------------------------------------------------------------------------------ random */
 
 static void random_numbers_follow_the_seed(void **state) {
@@ -381,6 +478,9 @@ int main(int argc, char **argv) {
       cmocka_unit_test(labels_and_masks_are_inputs),
       cmocka_unit_test(gradients_are_programs),
       cmocka_unit_test(sums_give_their_gradient_to_each_element),
+      cmocka_unit_test(gradients_that_there_are_not),
+      cmocka_unit_test(operations_have_texts),
+      cmocka_unit_test(wrong_texts_are_refused),
       cmocka_unit_test(random_numbers_follow_the_seed),
       cmocka_unit_test(of_nothing_there_are_sums),
       cmocka_unit_test(wrong_extents_are_named),

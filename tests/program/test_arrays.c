@@ -47,8 +47,7 @@ static void classes_are_strides(void **state) {
       [CVY_CLASS_ONE] = {0, 0, 0, 0, 0},
   };
   for (int what = 0; what < CVY_CLASS_STRIDED; what++) {
-    cvy_program_view view =
-        cvy_program_view_of((cvy_program_class)what, CONVOY_FLOAT32, extent);
+    cvy_program_view view = cvy_program_view_of((cvy_program_class)what, CONVOY_FLOAT32, extent);
     assert_memory_equal(view.stride, strides[what], sizeof strides[what]);
     assert_int_equal(cvy_program_class_of(&view, extent), what);
   }
@@ -275,8 +274,8 @@ static void nothing_to_do(void **state) {
   cvy_program_problem problem = batch_norm();
   problem.extent[0] = 0;
   for (int i = 0; i < 3; i++)
-    problem.input[i] = cvy_program_view_of(i ? CVY_CLASS_CHANNEL : CVY_CLASS_FULL,
-                                           CONVOY_FLOAT32, problem.extent);
+    problem.input[i] =
+        cvy_program_view_of(i ? CVY_CLASS_CHANNEL : CVY_CLASS_FULL, CONVOY_FLOAT32, problem.extent);
   problem.result[0] = problem.input[0];
   assert_int_equal(cvy_program_problem_check(&problem), CONVOY_OK);
   assert_int_equal(cvy_program_reach(&problem.input[0], problem.extent), 0);

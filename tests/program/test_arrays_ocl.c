@@ -14,7 +14,7 @@
 #include "program/arrays.h"
 #include "program/cl_bundle.h"
 
-enum { MOST_PER_PROGRAM = 256, SKIPPED = 77, FORMS = 4, OPERANDS = 16 };
+enum { MOST_PER_PROGRAM = 256, SKIPPED = 77, FORMS = 4, OPERANDS = 17, PARTIAL_AT = 20 };
 
 static test_arrays all;
 
@@ -37,6 +37,7 @@ static void make(int number) {
 static void offsets_of(int64_t *offsets) {
   for (int i = 0; i < all.problem.program.inputs; i++) *offsets++ = all.input[i].offset;
   for (int k = 0; k < all.results; k++) *offsets++ = all.result[k].offset;
+  *offsets = PARTIAL_AT;
 }
 
 /* A launch of either kind. */
@@ -102,7 +103,7 @@ static void run(const test_cl *cl, const test_bundle *bundle, int number, const 
       test_bundle_kernel(bundle, all.reduction.how.axes ? "reduce" : "program", number);
   for (int i = 0; i < inputs; i++)
     memory[i] = test_cl_buffer(cl, (size_t)all.input[i].count * 4, &all.input[i].memory);
-  if (l->combined) *result++ = test_cl_buffer(cl, (size_t)l->partial * 4, NULL);
+  if (l->combined) *result++ = test_cl_buffer(cl, (size_t)(PARTIAL_AT + l->partial) * 4, NULL);
   for (int k = 0; k < results; k++)
     result[k] = test_cl_buffer(cl, (size_t)all.result[k].count * 4, &all.result[k].memory);
   enqueue(cl, kernel, l, memory, inputs + (l->combined ? 1 : results), l->items, l->group);

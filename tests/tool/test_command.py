@@ -169,6 +169,27 @@ class Selftest(unittest.TestCase):
         ran = {(row[1], row[2]): int(row[3]) for row in rows}
         self.assertTrue(all(ran["cpu.direct", name] >= 25 for name in PASSES))
         self.assertTrue(all(int(row[5]) == 0 for row in rows))
+        self.assertGreaterEqual(ran["cpu.program", "program"], 100)
+        self.assertGreaterEqual(ran["cpu.reduce", "program"], 30)
+        counts = re.search(r"(\d+) convolutions, (\d+) programs and reductions; 0 failed\n$",
+                           done.stdout)
+        self.assertEqual(int(counts[1]) + int(counts[2]), sum(ran.values()))
+
+    def test_programs_by_text_and_name(self):
+        done = run("selftest", "--device", "cpu", "--verbose", "--shape",
+                   "y = x * sigmoid(x + b) on n2c3h5w7 b:channel", "statistics on n2c3w9",
+                   "y = x on n0c3")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, "selftest passed: 0 convolutions, [0-9]+ programs and "
+                         "reductions; 0 failed\n$")
+        self.assertIn("refused by cpu.reduce: y = x * sigmoid(x + b) on n2c3h5w7 b:channel: ",
+                      done.stdout)
+        for text, why in (("y = x * on n2", "column"), ("nothing on n2", "no program called"),
+                          ("y = x on n2 x:strides=2,0,0,0,0", "no tensors make this problem")):
+            done = run("selftest", "--device", "cpu", "--shape", text)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(f"convoy selftest: {text}: ", done.stderr)
+            self.assertIn(why, done.stderr)
 
     def test_environment_chooses_the_device(self):
         done = run("selftest", "--shape", "n1c2w5 k3s2 forward", CONVOY_DEVICE="cpu")
@@ -292,6 +313,52 @@ class Bench(unittest.TestCase):
                    "--pass", "forward", "--shape", texts[1])
         self.assertRegex(both.stdout, r"(?m)^plain +forward .*\n.*depthwise +forward")
         self.assertRegex(both.stdout, r"(?m)^n2c3w11 k5s3 +bias ")
+
+    OPERATIONS = ["y = x * sigmoid(x) * s on n2c5h9w7 s:channel", "channel_sum on n2c5h9w7",
+                  "dropout on n2c70 keep:one"]
+
+    def operations(self, *arguments, texts=OPERATIONS, device="cpu"):
+        return run("bench", "--device", device, "--quick", "--min-time", "0", "--op", *texts,
+                   *arguments)
+
+    def test_programs_and_reductions(self):
+        path = self.path("op.json")
+        done = self.operations("--gradient", "--json", path)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("GB/s", done.stdout)
+        self.assertLessEqual(max(len(line) for line in done.stdout.splitlines()
+                                 if re.match(r"\S.* (op|gradien) ", line)), 120)
+        lines = [line for line in read_json(path) if line["type"] == "line"]
+        self.assertEqual([(line["shape"], line["pass"]) for line in lines],
+                         [(text, name) for name in ("op", "gradient") for text in self.OPERATIONS])
+        for line in lines:
+            self.assertEqual((line["table"], line["status"]), ("op", "ok"), line)
+            self.assertTrue(0 < line["min_ms"] <= line["median_ms"] <= line["max_ms"])
+            self.assertIsNone(line["flops"])
+        self.assertEqual(lines[0]["bytes"], 4 * (2 * 630 + 5))
+        self.assertEqual(lines[0]["algorithm"], "cpu.program")
+        self.assertEqual(lines[1]["algorithm"], "cpu.reduce")
+        self.assertTrue(0 < lines[0]["error_share"] <= 1)
+        again = self.operations("--compare", path)
+        self.assertIn("3 of 3 lines are in both", again.stdout)
+        both = self.operations("--shapes", self.table, "--pass", "forward", texts=["relu on n9"])
+        self.assertRegex(both.stdout, r"(?m)^plain +forward")
+        self.assertRegex(both.stdout, r"(?m)^relu on n9 +op +cpu +cpu\.program ")
+
+    def test_operations_that_are_refused_or_none(self):
+        done = self.operations("--algorithm", "cpu.direct")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("refused: cpu.direct refuses"), 3)
+        for texts, why in ((["y = x +"], "expected"), (["y = x + on n2"], "column 8"),
+                           (["n1c3w5 k2s2 forward"], "expected"),
+                           (["statistics on n2c3", "--gradient"], "only sums have one"),
+                           (["y = x" + " " * 400 + " on n2"], "a text of 411 bytes, at most 383")):
+            done = self.operations(texts=texts)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), texts)
+            self.assertIn(why, done.stderr)
+        done = run("bench", "--device", "cpu", "--gradient")
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "convoy bench: --gradient is for --op\n"))
 
     def test_a_shape_that_is_none_is_2(self):
         for arguments, why in ((["n1c3h20w20 k4r3s3 pad1"], "expected a space, and a direction"),

@@ -11,10 +11,12 @@
 
 static const usage about = {
     "bench",
-    "Times the layers of shape tables. Each result is checked against a float64 reference "
-    "before "
-    "it\n"
-    "is timed. Times are those of one operation with its operands resident on the device; the "
+    "Times the layers of shape tables, and programs and reductions given as text. Each result "
+    "is\n"
+    "checked against a float64 reference before it is timed, those of programs and reductions "
+    "against\n"
+    "the CPU engine's bits, too. Times are those of one operation with its operands resident on "
+    "the device; the "
     "column\n"
     "`transfer` is the time from host memory and back.",
     "examples:\n"
@@ -24,11 +26,14 @@ static const usage about = {
     "  convoy bench --shapes bench/shapes/*.csv --device all --json now.json\n"
     "  convoy bench --shapes eeg --json new.json --compare old.json\n"
     "  convoy bench --shape 'n4c3h640w640 k16r3s3 stride2 pad1 forward' --algorithm all\n"
+    "  convoy bench --op 'y = x * sigmoid(x) on n32c64h80w80' 'statistics on n32c64h80w80'\n"
     "\n"
     "columns: workspc = scratch memory; error = largest |y - exact|; bound = that error as a "
     "part "
     "of\n"
-    "the bound it must keep; peak% = share of the device's measured multiply-add rate.\n",
+    "the bound it must keep; peak% = share of the device's measured multiply-add rate. Of --op "
+    "they\n"
+    "are GB/s of the least that has to be moved, and its share of the device's copying rate.\n",
 };
 
 bench_options bench_defaults(void) {
@@ -62,6 +67,9 @@ int bench_main(int argc, char **argv) {
        "shape tables, or names of installed ones (yolov8n_rx5600xt)"},
       {"--shape", "TEXT...", OPTION_FILES, &set.texts,
        "problems as logs and reports print them: 'n2c3h7w9 k5r3s2 pad1 forward'"},
+      {"--op", "TEXT...", OPTION_FILES, &set.operations,
+       "programs and reductions: 'y = max(x, 0) on n2c3h5w7', 'silu on n2c3h5w7'"},
+      {"--gradient", NULL, OPTION_FLAG, &set.gradients, "of each --op its gradient, too"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
       {"--pass", "NAME,...", OPTION_WORDS, &set.passes,
@@ -85,6 +93,7 @@ int bench_main(int argc, char **argv) {
   set.command = command;
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
-  if (set.shapes.count + set.texts.count == 0) words_add(&set.shapes, "yolov8n_rx5600xt", 16);
+  if (set.shapes.count + set.texts.count + set.operations.count == 0)
+    words_add(&set.shapes, "yolov8n_rx5600xt", 16);
   return run_to_files(&set);
 }

@@ -8,11 +8,12 @@
 #include "common/options.h"
 
 typedef struct bench_options {
-  words shapes, texts, devices, passes, algorithms;
+  words shapes, texts, operations, devices, passes, algorithms;
   const char *json, *compare;
   int samples;             /* 0: as `quick` says */
   double min_time, budget; /* seconds; negative: as `quick` says */
   bool quick, progress, verbose;
+  bool gradients;      /* of the operations, too */
   const char *command; /* as typed, for the JSON header */
 } bench_options;
 

@@ -6,18 +6,23 @@
 
 #include "common/interrupt.h"
 
-static bench_result start_result(const bench_case *what, const device *where,
-                                 const char *algorithm) {
+static bench_result new_result(const device *where, const char *algorithm) {
   bench_result out = bench_result_new();
-  const problem *shape = &what->shape;
-  snprintf(out.table, sizeof out.table, "%s", what->table);
-  snprintf(out.shape, sizeof out.shape, "%s", what->from->name);
-  snprintf(out.pass, sizeof out.pass, "%s", direction_roles[shape->direction].name);
   snprintf(out.device, sizeof out.device, "%s", where->info.id);
   snprintf(out.device_name, sizeof out.device_name, "%s", where->info.name);
   snprintf(out.driver, sizeof out.driver, "%s", where->info.driver);
   snprintf(out.requested, sizeof out.requested, "%s", algorithm ? algorithm : "auto");
   snprintf(out.algorithm, sizeof out.algorithm, "%s", algorithm ? algorithm : "");
+  return out;
+}
+
+static bench_result start_result(const bench_case *what, const device *where,
+                                 const char *algorithm) {
+  bench_result out = new_result(where, algorithm);
+  const problem *shape = &what->shape;
+  snprintf(out.table, sizeof out.table, "%s", what->table);
+  snprintf(out.shape, sizeof out.shape, "%s", what->from->name);
+  snprintf(out.pass, sizeof out.pass, "%s", direction_roles[shape->direction].name);
   convoy_format_problem(&shape->conv, shape->x_shape, shape->w_shape, shape->direction, out.problem,
                         sizeof out.problem);
   out.count = what->from->count;
@@ -63,21 +68,28 @@ static void judge(const bench_case *what, const convoy_plan *plan, bench_result 
   set_status(line, "wrong", why);
 }
 
+static const char *asked_for(const bench_result *line) {
+  return strcmp(line->requested, "auto") == 0 ? NULL : line->requested;
+}
+
+static void note_run(const convoy_run *run, bench_result *line) {
+  snprintf(line->algorithm, sizeof line->algorithm, "%s", run->algorithm);
+  snprintf(line->parameters, sizeof line->parameters, "%s", run->parameters);
+  line->workspace_bytes = run->workspace_bytes;
+}
+
 /* The first run, which also builds programs and touches memory. */
 static convoy_status check(bench_case *what, subject *on, const convoy_plan *plan,
                            bench_result *line) {
   convoy_run run = CONVOY_RUN_INIT;
   convoy_status status = call_tensors(on->context, on->about, on->resident, &run);
   if (status != CONVOY_OK) return status;
-  snprintf(line->algorithm, sizeof line->algorithm, "%s", run.algorithm);
-  snprintf(line->parameters, sizeof line->parameters, "%s", run.parameters);
-  line->workspace_bytes = run.workspace_bytes;
+  note_run(&run, line);
   operands_poison(&what->data);
   status = convoy_tensor_read(on->resident->out, what->data.out, what->data.out_count);
   if (status != CONVOY_OK) return status;
-  const char *named = strcmp(line->requested, "auto") == 0 ? NULL : line->requested;
   char why[256];
-  if (call_as_asked(&run, line->device, named, why, sizeof why))
+  if (call_as_asked(&run, line->device, asked_for(line), why, sizeof why))
     judge(what, plan, line);
   else
     set_status(line, "error", why);
@@ -110,7 +122,8 @@ static convoy_status check_and_time(bench_case *what, const device *where, const
   tensors resident;
   convoy_status status = tensors_make(where->context, &what->shape, &what->data, &resident);
   if (status != CONVOY_OK) return status;
-  subject on = {where->context, &what->shape, &what->data, &resident};
+  subject on = {
+      .context = where->context, .about = &what->shape, .data = &what->data, .resident = &resident};
   status = check(what, &on, plan, line);
   if (status == CONVOY_OK && !line->status[0]) {
     status = time_line(&on, enough, line);
@@ -136,6 +149,85 @@ bench_result bench_line(const bench_case *what, device *where, const char *algor
   if (status == CONVOY_OK) status = check_and_time(&own, where, &plan, enough, &line);
   interrupt_reaches(NULL);
   if (status != CONVOY_OK) set_status(&line, "error", convoy_last_error());
+  if (status == CONVOY_ERR_DEVICE) device_reopen(where);
+  return line;
+}
+
+/* --------------------------------------------------------------------------------- programs */
+
+/* By the reference: what it looks at takes it a second or so, more of a sum over more. */
+enum { EVALUATED = 200000 };
+
+static void set_wrong(bench_result *line, const verdict *result, const char *against) {
+  char why[256];
+  snprintf(why, sizeof why, "%lld elements are not %s; [%lld] = %.9g, not %.9g",
+           (long long)result->wrong, against, (long long)result->index, result->got,
+           result->expected);
+  if (!line->status[0]) set_status(line, "wrong", why);
+}
+
+/* Programs that draw random numbers have no reference but the CPU engine. */
+static void judge_operation(const operation *what, bench_result *line) {
+  verdict result = operation_compare_exactly(what);
+  line->error = result.error;
+  if (result.wrong) set_wrong(line, &result, "the CPU engine's");
+  if (!operation_compare_reference(what, EVALUATED, &result)) return;
+  line->error = result.error;
+  line->error_share = result.share;
+  if (result.wrong) set_wrong(line, &result, "the reference's within rounding");
+}
+
+static convoy_status check_operation(const subject *on, bench_result *line) {
+  convoy_run run = CONVOY_RUN_INIT;
+  convoy_status status = convoy_seed(on->context, 0);
+  if (status == CONVOY_OK) status = operation_apply(on->context, on->program, on->operand, &run);
+  if (status != CONVOY_OK) return status;
+  note_run(&run, line);
+  status = operation_fetch(on->program, on->operand);
+  if (status != CONVOY_OK) return status;
+  char why[256];
+  if (call_as_asked(&run, line->device, asked_for(line), why, sizeof why))
+    judge_operation(on->program, line);
+  else
+    set_status(line, "error", why);
+  return CONVOY_OK;
+}
+
+static convoy_status check_and_time_operation(operation *what, const device *where,
+                                              const timing *enough, bench_result *line) {
+  convoy_tensor *resident[CONVOY_MAX_OPERANDS];
+  convoy_status status = operation_tensors(where->context, what, resident);
+  if (status != CONVOY_OK) return status;
+  subject on = {.context = where->context, .program = what, .operand = resident};
+  status = check_operation(&on, line);
+  if (status == CONVOY_OK && !line->status[0]) {
+    status = time_line(&on, enough, line);
+    line->copy_share = 1e-6 * line->bytes / line->median_ms / where->gigabytes;
+    if (status == CONVOY_OK) set_status(line, "ok", "");
+  }
+  operation_drop(what, resident);
+  return status;
+}
+
+bench_result bench_operation_line(const bench_operation *what, device *where, const char *algorithm,
+                                  const timing *enough) {
+  bench_result line = new_result(where, algorithm);
+  snprintf(line.table, sizeof line.table, "op");
+  snprintf(line.shape, sizeof line.shape, "%s", what->what->text);
+  snprintf(line.pass, sizeof line.pass, "%s", what->is_gradient ? "gradient" : "op");
+  snprintf(line.problem, sizeof line.problem, "%s", what->what->body);
+  line.count = 1;
+  line.bytes = operation_bytes(what->what);
+  if (!where->context) {
+    set_status(&line, "error", "the device was lost before");
+    return line;
+  }
+  interrupt_reaches(where->context);
+  convoy_status status = convoy_set_algorithm(where->context, algorithm);
+  if (status == CONVOY_OK) status = check_and_time_operation(what->what, where, enough, &line);
+  interrupt_reaches(NULL);
+  if (status != CONVOY_OK)
+    set_status(&line, status == CONVOY_ERR_UNSUPPORTED ? "refused" : "error", convoy_last_error());
   if (status == CONVOY_ERR_DEVICE) device_reopen(where);
   return line;
 }

@@ -17,6 +17,17 @@ typedef struct bench_case {
 } bench_case;
 
 /* Lets the context choose if `algorithm` is NULL. Never fails: what went wrong is in the result. */
+/* A program or reduction, with its operands filled and what is wanted of it; is_gradient: it is the
+ * gradient of the text. */
+typedef struct bench_operation {
+  operation *what;
+  bool is_gradient;
+} bench_operation;
+
+/* The same for one of these. */
+bench_result bench_operation_line(const bench_operation *what, device *where, const char *algorithm,
+                                  const timing *enough);
+
 bench_result bench_line(const bench_case *what, device *where, const char *algorithm,
                         const timing *enough);
 

@@ -8,9 +8,22 @@ enum { SAMPLES_MOST = 1000, BATCH_MOST = 256 };
 
 typedef convoy_status batch_fn(const subject *what, int64_t batch);
 
+static convoy_status run_once(const subject *what) {
+  if (what->program) return operation_apply(what->context, what->program, what->operand, NULL);
+  return call_tensors(what->context, what->about, what->resident, NULL);
+}
+
+/* Programs have no calls on host memory: their tensors are written and read. */
+static convoy_status run_once_from_host(const subject *what) {
+  if (!what->program) return call_host(what->context, what->about, what->data, 0.0f, NULL, NULL);
+  convoy_status status = operation_give(what->program, what->operand);
+  if (status == CONVOY_OK) status = run_once(what);
+  return status == CONVOY_OK ? operation_fetch(what->program, what->operand) : status;
+}
+
 static convoy_status run_resident(const subject *what, int64_t batch) {
   for (int64_t i = 0; i < batch; i++) {
-    convoy_status status = call_tensors(what->context, what->about, what->resident, NULL);
+    convoy_status status = run_once(what);
     if (status != CONVOY_OK) return status;
   }
   return convoy_sync(what->context);
@@ -18,7 +31,7 @@ static convoy_status run_resident(const subject *what, int64_t batch) {
 
 static convoy_status run_host(const subject *what, int64_t batch) {
   for (int64_t i = 0; i < batch; i++) {
-    convoy_status status = call_host(what->context, what->about, what->data, 0.0f, NULL, NULL);
+    convoy_status status = run_once_from_host(what);
     if (status != CONVOY_OK) return status;
   }
   return CONVOY_OK;

@@ -3,6 +3,7 @@
 #define BENCH_MEASURE_H
 
 #include "common/call.h"
+#include "common/operation.h"
 #include "common/stats.h"
 
 /* There is enough when there are `samples` of at least `min_time` seconds each (several operations
@@ -13,11 +14,14 @@ typedef struct timing {
   double min_time, total_time, budget;
 } timing;
 
+/* One of the two is timed, the other is NULL. */
 typedef struct subject {
   convoy_context *context;
   const problem *about;
   operands *data;
   tensors *resident;
+  operation *program;
+  convoy_tensor *const *operand; /* of the program */
 } subject;
 
 /* Measures seconds per operation. *batch becomes the number of operations per sample. The caller

@@ -17,7 +17,12 @@ static const char *const short_pass[CONVOY_DIRECTIONS] = {
 
 static const char *pass_of(const bench_result *line) {
   int direction = direction_find(line->pass);
-  return direction < 0 ? "?" : short_pass[direction];
+  return direction < 0 ? line->pass : short_pass[direction];
+}
+
+/* Programs move data; what they compute is not counted. */
+static bool is_operation(const bench_result *line) {
+  return direction_find(line->pass) < 0;
 }
 
 /* Writes a figure that keeps its column's width whatever its size, and "-" for NaN. */
@@ -51,10 +56,19 @@ void bench_print_devices(FILE *out, const device_list *devices) {
   }
 }
 
+static void print_head(FILE *out, const char *table, const char *what, const char *rate,
+                       const char *share) {
+  fprintf(out, "\n%s\n%-20s %-7s %-6s %-20s %7s %7s %5s %8s %8s %8s %8s %5s\n", table, what, "pass",
+          "device", "algorithm", "workspc", "error", "bound", "min ms", "med ms", "transfer", rate,
+          share);
+}
+
 void bench_print_head(FILE *out, const char *table) {
-  fprintf(out, "\n%s\n%-20s %-7s %-6s %-20s %7s %7s %5s %8s %8s %8s %8s %5s\n", table, "layer",
-          "pass", "device", "algorithm", "workspc", "error", "bound", "min ms", "med ms",
-          "transfer", "GFLOP/s", "peak%");
+  print_head(out, table, "layer", "GFLOP/s", "peak%");
+}
+
+void bench_print_operations_head(FILE *out) {
+  print_head(out, "op", "operation", "GB/s", "copy%");
 }
 
 static void print_details(FILE *out, const bench_result *line) {
@@ -66,15 +80,21 @@ static void print_details(FILE *out, const bench_result *line) {
 }
 
 void bench_print_line(FILE *out, const bench_result *line, bool verbose) {
-  fprintf(out, "%-20.20s %-7s %-6.6s ", line->shape, pass_of(line), line->device);
+  double rate = is_operation(line) ? 1e-6 * line->bytes / line->median_ms : line->gflops;
+  double share = is_operation(line) ? line->copy_share : line->flops_share;
+  fprintf(out, "%-20.20s %-7.7s %-6.6s ", line->shape, pass_of(line), line->device);
   if (bench_result_ok(line)) {
     fprintf(out, "%-20.20s", line->algorithm);
     print_bytes(out, line->workspace_bytes);
-    fprintf(out, " %7.1e %5.3f", line->error, line->error_share);
+    fprintf(out, " %7.1e", line->error);
+    if (isnan(line->error_share))
+      fprintf(out, " %5s", "-");
+    else
+      fprintf(out, " %5.3f", line->error_share);
     print_figure(out, 8, line->min_ms);
     print_figure(out, 8, line->median_ms);
     print_figure(out, 8, line->transfers_ms);
-    fprintf(out, " %8.1f %5.1f\n", line->gflops, 100.0 * line->flops_share);
+    fprintf(out, " %8.1f %5.1f\n", rate, 100.0 * share);
   } else {
     fprintf(out, "%-20.20s %s: %s\n", line->algorithm, line->status, line->reason);
   }
@@ -98,7 +118,10 @@ static void print_sum(FILE *out, const bench_sum *one, const device_list *device
   double rate = 1e-6 * one->total.flops / one->total.ms;
   print_figure(out, 9, one->total.ms);
   print_figure(out, 9, one->total.transfers_ms);
-  fprintf(out, " %8.1f %5.1f", rate, where ? 100.0 * rate / where->gflops : NAN);
+  if (isnan(rate))
+    fprintf(out, " %8s %5s", "-", "-");
+  else
+    fprintf(out, " %8.1f %5.1f", rate, where ? 100.0 * rate / where->gflops : NAN);
   if (one->total.missing) fprintf(out, " *%d", one->total.missing);
   fputc('\n', out);
 }

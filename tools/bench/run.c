@@ -24,6 +24,7 @@ typedef struct bench {
   timing enough;
   shapes shapes;
   device_list devices;
+  convoy_context *cpu;      /* of operations; NULL if there are none */
   bench_results lines, old; /* of this run, of the one it is compared with */
   progress line;
   bool failed;
@@ -114,6 +115,90 @@ static void run_case(bench *all, const layer_table *table, const layer *from,
   if (!interrupted()) progress_step(&all->line);
 }
 
+/* One text, or the gradient of it. */
+static void run_operation(bench *all, operation *what, bool is_gradient) {
+  const bench_operation one = {what, is_gradient};
+  bool made =
+      operation_fill(what, fill_real, 0.0f) && operation_expect(what, all->cpu) == CONVOY_OK;
+  if (!made) {
+    progress_clear(&all->line);
+    fprintf(stderr, "convoy bench: %s: %s\n", what->text, convoy_last_error());
+    all->failed = true;
+  }
+  for (int d = 0; d < all->devices.count && made; d++) {
+    device *where = &all->devices.item[d];
+    const char *names[ALGORITHMS_MOST];
+    int count = algorithms_for(all, where, names);
+    for (int i = 0; i < count && !interrupted(); i++) {
+      char now[128];
+      snprintf(now, sizeof now, "%s %.80s %s", where->info.id, what->text, names[i]);
+      progress_show(&all->line, now);
+      bench_result line =
+          bench_operation_line(&one, where, names[i][0] ? names[i] : NULL, &all->enough);
+      finish_line(all, &line);
+    }
+  }
+  if (!interrupted()) progress_step(&all->line);
+}
+
+static int operation_count(const bench_options *set) {
+  return set->operations.count * (set->gradients ? 2 : 1);
+}
+
+/* The texts can be read: that was looked at before. */
+static void run_operations(bench *all) {
+  const bench_options *set = all->options;
+  if (set->operations.count > 0) bench_print_operations_head(all->out);
+  for (int i = 0; i < operation_count(set) && !interrupted(); i++) {
+    bool is_gradient = i >= set->operations.count;
+    const char *text = set->operations.item[i % set->operations.count];
+    operation what;
+    convoy_status status =
+        is_gradient ? operation_read_gradient(text, &what) : operation_read(text, &what);
+    if (status == CONVOY_OK) run_operation(all, &what, is_gradient);
+    all->failed = all->failed || status != CONVOY_OK;
+    if (status == CONVOY_OK) operation_free(&what);
+  }
+}
+
+static int check_operation(const char *text, bool gradient) {
+  operation what;
+  convoy_status status =
+      gradient ? operation_read_gradient(text, &what) : operation_read(text, &what);
+  size_t length = strlen(text);
+  if (status == CONVOY_OK) operation_free(&what);
+  if (status == CONVOY_OK && length < sizeof((bench_result *)0)->shape) return EXIT_FINE;
+  if (status == CONVOY_OK)
+    fprintf(stderr, "convoy bench: --op: a text of %zu bytes, at most %zu\n", length,
+            sizeof((bench_result *)0)->shape - 1);
+  else
+    fprintf(stderr, "convoy bench: --op '%s': %s\n", text, convoy_last_error());
+  return EXIT_USAGE;
+}
+
+/* Before any device is opened. */
+static int check_operations(const bench_options *set) {
+  int status = EXIT_FINE;
+  if (set->gradients && set->operations.count == 0) {
+    fputs("convoy bench: --gradient is for --op\n", stderr);
+    return EXIT_USAGE;
+  }
+  for (int i = 0; i < operation_count(set) && status == EXIT_FINE; i++)
+    status = check_operation(set->operations.item[i % set->operations.count],
+                             i >= set->operations.count);
+  return status;
+}
+
+/* What operations are compared with. */
+static int open_cpu(bench *all) {
+  convoy_options options = CONVOY_OPTIONS_INIT;
+  options.device = "cpu";
+  if (all->options->operations.count == 0) return EXIT_FINE;
+  if (convoy_open(&options, &all->cpu) == CONVOY_OK) return EXIT_FINE;
+  fprintf(stderr, "convoy bench: cpu: %s\n", convoy_last_error());
+  return EXIT_NO_DEVICE;
+}
+
 static void run_table(bench *all, const layer_table *table) {
   bench_print_head(all->out, table->name);
   fflush(all->out);
@@ -127,9 +212,11 @@ static void run_table(bench *all, const layer_table *table) {
 static int prepare(bench *all) {
   const bench_options *set = all->options;
   int status = shapes_open("bench", &set->shapes, &set->texts, &set->passes, &all->shapes);
+  if (status == EXIT_FINE) status = check_operations(set);
   if (status == EXIT_FINE && set->compare) status = bench_read_old(set->compare, &all->old);
   if (status == EXIT_FINE) status = devices_open(&set->devices, &all->devices);
   if (status == EXIT_FINE) status = devices_check_algorithms(&all->devices, &set->algorithms);
+  if (status == EXIT_FINE) status = open_cpu(all);
   return status;
 }
 
@@ -151,9 +238,11 @@ static int run(bench *all) {
   measure_peaks(&all->devices);
   bench_print_devices(all->out, &all->devices);
   if (all->json) state = bench_write_head(all->json, all->options->command, &all->devices);
-  all->line = progress_start(shapes_problems(&all->shapes), all->options->progress);
+  all->line = progress_start(shapes_problems(&all->shapes) + operation_count(all->options),
+                             all->options->progress);
   for (int t = 0; t < all->shapes.table_count && !interrupted(); t++)
     run_table(all, &all->shapes.tables[t]);
+  run_operations(all);
   conclude(all, &state);
   int status = all->failed ? EXIT_FAILED : EXIT_FINE;
   if (all->options->compare) {
@@ -167,6 +256,7 @@ int bench_run(const bench_options *options, FILE *out, FILE *lines) {
   bench all = {.options = options, .out = out, .json = lines, .enough = timing_of(options)};
   int status = prepare(&all);
   if (status == EXIT_FINE) status = run(&all);
+  if (all.cpu) convoy_close(all.cpu);
   devices_close(&all.devices);
   shapes_close(&all.shapes);
   bench_results_free(&all.lines);

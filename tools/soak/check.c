@@ -27,10 +27,10 @@ static void drop(expected_result *what) {
 }
 
 /* An operation is one direction of a layer, with the layer's arrays that it reads and writes. */
-typedef struct operation {
+typedef struct layer_operation {
   convoy_direction direction;
   soak_array a, b, out;
-} operation;
+} layer_operation;
 
 static soak_array held_as(array which, bool gradient) {
   static const soak_array arrays[][2] = {
@@ -44,11 +44,12 @@ static soak_array held_as(array which, bool gradient) {
 
 /* What is read in the place of y is its gradient, since only backward directions do that. A
  * direction without b gets a once more, which its call leaves alone. */
-static operation operation_of(convoy_direction direction) {
+static layer_operation operation_of(convoy_direction direction) {
   const roles *role = &direction_roles[direction];
   array b = role->b == ARRAY_NONE ? role->a : role->b;
-  return (operation){direction, held_as(role->a, role->a == ARRAY_Y), held_as(b, b == ARRAY_Y),
-                     held_as(role->out, direction != CONVOY_FORWARD)};
+  return (layer_operation){direction, held_as(role->a, role->a == ARRAY_Y),
+                           held_as(b, b == ARRAY_Y),
+                           held_as(role->out, direction != CONVOY_FORWARD)};
 }
 
 static convoy_status call(convoy_context *cpu, const problem *about, operands *data, bool leaky) {
@@ -60,7 +61,7 @@ static convoy_status call(convoy_context *cpu, const problem *about, operands *d
 
 /* Returns how many products are summed for an element of the output, padding counted, and
  * the bias. */
-static int64_t count_terms(const soak_layer *layer, const operation *what) {
+static int64_t count_terms(const soak_layer *layer, const layer_operation *what) {
   const problem *about = &layer->about;
   int64_t outputs = layer->count[SOAK_Y] / layer->count[SOAK_B];
   if (what->out == SOAK_DW || what->out == SOAK_DB) return outputs;
@@ -69,7 +70,7 @@ static int64_t count_terms(const soak_layer *layer, const operation *what) {
   return layer->count[SOAK_W] / about->w_shape[1] / about->conv.groups;
 }
 
-static bool expect(soak_net *net, const soak_layer *layer, const operation *what,
+static bool expect(soak_net *net, const soak_layer *layer, const layer_operation *what,
                    expected_result *out) {
   size_t count = (size_t)layer->count[what->out];
   problem about = layer->about;
@@ -128,7 +129,8 @@ static void add_up(const expected_result *what, double *sum, double *bound, int6
   }
 }
 
-static int64_t check_operation(soak_net *net, soak_layer *layer, const operation *what, int part) {
+static int64_t check_operation(soak_net *net, soak_layer *layer, const layer_operation *what,
+                               int part) {
   expected_result expected;
   int64_t count = layer->count[what->out];
   int64_t wrong = 0;
@@ -149,7 +151,7 @@ int64_t soak_check_part(soak_net *net, int part) {
   for (int i = 0; i < SOAK_LAYERS; i++) {
     for (int d = 0; d < CONVOY_DIRECTIONS; d++) {
       if (i == 0 && d == CONVOY_BACKWARD_DATA) continue; /* nobody asked for it */
-      operation what = operation_of((convoy_direction)d);
+      layer_operation what = operation_of((convoy_direction)d);
       int64_t beyond = check_operation(net, &net->layer[i], &what, part);
       if (beyond < 0) return -1;
       wrong += beyond;

@@ -138,8 +138,7 @@ void soak_net_free(soak_net *net) {
 
 /* --------------------------------------------------------------------- on the device */
 
-/* Measures a call that has just returned, and keeps the sentence of one that failed. */
-static convoy_status timed(soak_net *net, double start, convoy_status status) {
+convoy_status soak_timed(soak_net *net, double start, convoy_status status) {
   double seconds = seconds_now() - start;
   if (seconds > net->longest) net->longest = seconds;
   if (status) snprintf(net->why, sizeof net->why, "%s", convoy_last_error());
@@ -148,14 +147,16 @@ static convoy_status timed(soak_net *net, double start, convoy_status status) {
 
 static convoy_status write_array(soak_net *net, soak_layer *layer, soak_array which) {
   double start = seconds_now();
-  return timed(net, start,
-               convoy_tensor_write(layer->tensor[which], layer->host[which], layer->count[which]));
+  return soak_timed(
+      net, start,
+      convoy_tensor_write(layer->tensor[which], layer->host[which], layer->count[which]));
 }
 
 static convoy_status read_array(soak_net *net, soak_layer *layer, soak_array which) {
   double start = seconds_now();
-  return timed(net, start,
-               convoy_tensor_read(layer->tensor[which], layer->host[which], layer->count[which]));
+  return soak_timed(
+      net, start,
+      convoy_tensor_read(layer->tensor[which], layer->host[which], layer->count[which]));
 }
 
 static convoy_status forward(soak_net *net, soak_layer *layer) {
@@ -164,9 +165,9 @@ static convoy_status forward(soak_net *net, soak_layer *layer) {
   epilogue.activation = layer->leaky ? CONVOY_LEAKY_RELU : CONVOY_IDENTITY;
   epilogue.slope = soak_slope;
   double start = seconds_now();
-  return timed(net, start,
-               convoy_forward(net->device, &layer->about.conv, t[SOAK_X], t[SOAK_W], t[SOAK_B],
-                              &epilogue, t[SOAK_Y], NULL));
+  return soak_timed(net, start,
+                    convoy_forward(net->device, &layer->about.conv, t[SOAK_X], t[SOAK_W], t[SOAK_B],
+                                   &epilogue, t[SOAK_Y], NULL));
 }
 
 static convoy_status backward(soak_net *net, soak_layer *layer, bool first_part) {
@@ -174,22 +175,22 @@ static convoy_status backward(soak_net *net, soak_layer *layer, bool first_part)
   const convoy_conv *conv = &layer->about.conv;
   float beta = first_part ? 0.0f : 1.0f;
   double start = seconds_now();
-  convoy_status status = timed(
+  convoy_status status = soak_timed(
       net, start,
       convoy_backward_weights(net->device, conv, t[SOAK_X], t[SOAK_DY], beta, t[SOAK_DW], NULL));
   start = seconds_now();
   if (!status) {
-    status = timed(net, start,
-                   convoy_backward_bias(net->device, conv, t[SOAK_DY], beta, t[SOAK_DB], NULL));
+    status = soak_timed(
+        net, start, convoy_backward_bias(net->device, conv, t[SOAK_DY], beta, t[SOAK_DB], NULL));
   }
   start = seconds_now();
   if (!status && layer != net->layer) {
-    status = timed(
+    status = soak_timed(
         net, start,
         convoy_backward_data(net->device, conv, t[SOAK_DY], t[SOAK_W], 0.0f, t[SOAK_DX], NULL));
   }
   start = seconds_now();
-  if (!status) status = timed(net, start, convoy_commit(t[SOAK_DW]));
+  if (!status) status = soak_timed(net, start, convoy_commit(t[SOAK_DW]));
   return status;
 }
 

@@ -48,6 +48,9 @@ void soak_net_free(soak_net *net);
 /* Does one part of step `step` on the device: forward, loss, backward. Then all of the part's
  * arrays but the parameters' gradients are in host[]. */
 convoy_status soak_net_part(soak_net *net, uint64_t step, int part);
+/* Measures a call on the device's context that began at `start` and has just returned, and keeps
+ * the sentence of one that failed. */
+convoy_status soak_timed(soak_net *net, double start, convoy_status status);
 /* Reads the parameters' gradients, which the device has summed over the parts. */
 convoy_status soak_net_gradients(soak_net *net);
 /* Goes on from the weights that the CPU's gradients give. */

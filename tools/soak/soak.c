@@ -14,6 +14,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "common/progress.h"
+#include "soak/block.h"
 #include "soak/check.h"
 #include "soak/faults.h"
 #include "soak/net.h"
@@ -30,6 +31,7 @@ typedef struct soak {
   char folder[32];
   soak_faults faults;
   soak_net net;
+  soak_block block;
   convoy_context *context, *cpu;
   progress line;
   double start, first_loss;
@@ -115,6 +117,12 @@ static void complain(soak *all, const char *what, const char *why) {
   log_line(all, what, "why", why);
 }
 
+/* The last call failed, on the device or on the CPU. */
+static int64_t lose(soak_net *net) {
+  snprintf(net->why, sizeof net->why, "%s", convoy_last_error());
+  return -1;
+}
+
 /* Returns how many elements are beyond their bounds, or -1 if the step was lost. */
 static int64_t run_step(soak *all) {
   soak_net *net = &all->net;
@@ -125,9 +133,11 @@ static int64_t run_step(soak *all) {
     if (beyond < 0) snprintf(net->why, sizeof net->why, "on the CPU: %s", convoy_last_error());
     if (beyond < 0) return -1;
     wrong += beyond;
+    if (soak_block_part(&all->block, &wrong) != CONVOY_OK) return lose(net);
   }
   if (soak_net_gradients(net) != CONVOY_OK) return -1;
   wrong += soak_check_gradients(net);
+  if (soak_block_learn(&all->block, &wrong) != CONVOY_OK) return lose(net);
   soak_net_learn(net);
   return wrong;
 }
@@ -319,12 +329,15 @@ static int train(soak *all, const convoy_device_info *info) {
   int status = EXIT_FAILED;
   print_settings(all, info);
   log_head(all, info);
-  if (soak_net_make(&all->net, all->context, all->cpu, (uint64_t)all->seed)) {
+  if (soak_net_make(&all->net, all->context, all->cpu, (uint64_t)all->seed) &&
+      soak_block_make(&all->block, &all->net)) {
+    if (!all->block.used) printf("programs: %s does not carry them out, left out\n", info->id);
     run(all);
     status = report(all);
   } else {
     fprintf(stderr, "convoy soak: out of memory\n");
   }
+  soak_block_free(&all->block);
   soak_net_free(&all->net);
   return status;
 }

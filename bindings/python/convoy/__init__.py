@@ -6,6 +6,7 @@
         dx = context.backward_data(dy, w, x.shape, stride=2, padding=1)
         dw = context.backward_weights(x, dy, w.shape, stride=2, padding=1)
         db = context.backward_bias(dy)
+        y = context.apply(convoy.Program("y = x * sigmoid(x)"), y)
 
 Arrays are numpy's, or anything numpy sees memory of: float32, NCHW (NCW, NCZHW), C order. Tensors
 (Context.tensor) stay where the context computes and are computed asynchronously. Errors are
@@ -38,6 +39,7 @@ from ._errors import (
 )
 from ._hooks import set_log
 from ._lib import VERSION, DeviceType, Direction, EventKind, LogLevel, Status
+from ._program import Program
 from ._records import Device, Event, Health, Peak, Plan, Problem, Run
 from ._tensor import Tensor
 
@@ -64,6 +66,7 @@ __all__ = [
     "Peak",
     "Plan",
     "Problem",
+    "Program",
     "Run",
     "ShapeError",
     "Status",

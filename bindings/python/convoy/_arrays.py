@@ -1,9 +1,10 @@
 """Arrays on their way to the library: what is passed as it is, what is copied, what is refused.
 
-Inputs: float32 in C order is passed by pointer; float32 otherwise laid out is copied once.
-Outputs: float32, C order, writable, of the right shape; anything else is refused, since a result
-written to a copy would be lost. Other dtypes are refused in both places: Convoy computes in
-float32, and a silent conversion of every operand of every step is not what anyone wants.
+Inputs: values of the type that is asked for, in C order, are passed by pointer; otherwise laid out
+they are copied once. Outputs: of that type, C order, writable, of the right shape; anything else is
+refused, since a result written to a copy would be lost. The type is float32, but for tensors of
+another one. No other is converted: a silent conversion of every operand of every step is not what
+anyone wants.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from ._errors import argument_error, shape_error
+from ._lib import Dtype
+from ._values import shown
 
 _POINTER = ctypes.POINTER(ctypes.c_float)
-_FLOAT32 = np.dtype(np.float32)
+FLOAT32 = np.dtype(np.float32)
+_TYPES = {FLOAT32: Dtype.FLOAT32, np.dtype("int32"): Dtype.INT32, np.dtype("uint8"): Dtype.UINT8}
 
 
-def _seen(value: Any, name: str) -> np.ndarray:
+def seen(value: Any, name: str) -> np.ndarray:
     """What numpy makes of it; what it cannot, the value's own library says why."""
     try:
         return np.asarray(value)
@@ -28,25 +32,49 @@ def _seen(value: Any, name: str) -> np.ndarray:
         raise argument_error(f"{name} is a {kind} that numpy cannot read: {error}") from error
 
 
-def _float32(value: Any, name: str) -> np.ndarray:
-    array = _seen(value, name)
-    if array.dtype != _FLOAT32 and array.dtype.newbyteorder("=") != _FLOAT32:
+def dtype_of(value: Any, name: str) -> np.dtype:
+    """One of the types that tensors have, given as numpy takes types."""
+    try:
+        dtype = np.dtype(value).newbyteorder("=")
+    except Exception:  # whatever the value does when numpy looks at it
+        dtype = None
+    if dtype not in _TYPES:
+        raise argument_error(f"{name} is {shown(value)}, not float32, int32 or uint8")
+    return dtype
+
+
+def dtype_like(array: np.ndarray) -> np.dtype:
+    """The type of a tensor for these values; what it may not hold is refused when it is written."""
+    dtype = array.dtype.newbyteorder("=")
+    return dtype if dtype in _TYPES else FLOAT32
+
+
+def number_of(dtype: np.dtype) -> Dtype:
+    """What the library calls it."""
+    return _TYPES[dtype]
+
+
+def _of_type(value: Any, name: str, dtype: np.dtype) -> np.ndarray:
+    array = seen(value, name)
+    if array.dtype != dtype and array.dtype.newbyteorder("=") != dtype:
+        wanted = "Convoy computes in float32" if dtype == FLOAT32 else f"the tensor is {dtype}"
         raise argument_error(
-            f"{name} is {array.dtype}, Convoy computes in float32: "
-            f"pass numpy.asarray({name}, numpy.float32)"
+            f"{name} is {array.dtype}, {wanted}: pass numpy.asarray({name}, numpy.{dtype})"
         )
     return array
 
 
-def as_input(value: Any, name: str, shape: Optional[Sequence[int]] = None) -> np.ndarray:
-    """`value` as a float32 array in C order, itself if it is one; of `shape` if one is given."""
-    array = _float32(value, name)
+def as_input(
+    value: Any, name: str, shape: Optional[Sequence[int]] = None, dtype: np.dtype = FLOAT32
+) -> np.ndarray:
+    """`value` as an array of the type in C order, itself if it is one; of `shape` if given."""
+    array = _of_type(value, name, dtype)
     _check_shape(array, name, shape)
-    return array if _passable(array) else np.require(array, _FLOAT32, ["C", "ALIGNED"])
+    return array if _passable(array) else np.require(array, dtype, ["C", "ALIGNED"])
 
 
 def _passable(array: np.ndarray) -> bool:
-    """Whether C can read the float32 elements where they are."""
+    """Whether C can read the elements where they are."""
     flags = array.flags
     return flags.c_contiguous and flags.aligned and array.dtype.isnative
 
@@ -67,14 +95,16 @@ def _gives_memory(value: Any) -> bool:
     return True
 
 
-def as_output(value: Any, name: str, shape: Sequence[int]) -> np.ndarray:
+def as_output(
+    value: Any, name: str, shape: Optional[Sequence[int]] = None, dtype: np.dtype = FLOAT32
+) -> np.ndarray:
     """`value` as an array whose memory can be written in place."""
     if not _gives_memory(value):
         raise argument_error(
             f"{name} is a {type(value).__name__}, which shows neither __array_interface__ nor a "
             "buffer to write to"
         )
-    array = _float32(value, name)
+    array = _of_type(value, name, dtype)
     _check_shape(array, name, shape)
     if not _passable(array):
         raise argument_error(f"{name} must be in C order, aligned, in this machine's byte order")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import numpy as np
 
-from . import _host, _log, _queue
-from ._conv import Geometry, Shape, direction_of, epilogue_struct, layout
+from . import _apply, _host, _log, _pool, _queue
+from ._arrays import dtype_like, seen
+from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
 from ._handle import Handle
 from ._hooks import EventHook, event_function
@@ -18,11 +19,12 @@ from ._lib import DESCRIPTION_TEXT, DeviceStruct, HealthStruct, PlanStruct
 from ._load import library
 from ._memory import shared_array
 from ._options import Options, options_struct
+from ._program import Program
 from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
 from ._single import Single
 from ._tensor import Tensor
-from ._values import c_text, flag, integer
+from ._values import c_text, flag, integer, unsigned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -184,15 +186,113 @@ class Context(Single):
         add = flag(accumulate, "accumulate")
         return _operations(dy, out).backward_bias(self, dy, out, add, run)
 
+    # -------------------------------------------------------------------------- programs
+
+    @keywords()
+    def apply(
+        self,
+        program: Program,
+        *inputs: Any,
+        out: Any = None,
+        run: Optional[Run] = None,
+    ) -> Any:
+        """Carries out a program: context.apply(program, a, b) in the order of program.inputs, or
+        context.apply(program, {"b": b, "a": a}).
+
+        Inputs are tensors, or arrays (float32, int32, uint8), and numbers among either. An input
+        has along each axis the results' extent, or 1 and is then the same for all places: of 1
+        extent it is [c], of 2 [n][c], of 3 [n][c][w], of 4 [n][c][h][w], of 5 [n][c][z][h][w].
+
+        out: what receives the result; of a program with several a sequence with None for those to
+        be made, or a mapping by name. It may be an input. Returns the result, or a tuple of them:
+        tensors, or arrays where the inputs are. A result that is made has the largest extents of
+        the inputs, and 1 along the axes that a reduction goes over.
+        """
+        return _apply.apply(self, program, inputs, out, run)
+
+    @keywords()
+    def relu(self, x: Array, *, out: Optional[Array] = None, run: Optional[Run] = None) -> Array:
+        """max(x, 0); a NaN stays."""
+        return self.apply(_apply.named("relu"), x, out=out, run=run)
+
+    @keywords()
+    def silu(self, x: Array, *, out: Optional[Array] = None, run: Optional[Run] = None) -> Array:
+        """x / (1 + exp(-x))."""
+        return self.apply(_apply.named("silu"), x, out=out, run=run)
+
+    @keywords()
+    def sigmoid(self, x: Array, *, out: Optional[Array] = None, run: Optional[Run] = None) -> Array:
+        """1 / (1 + exp(-x))."""
+        return self.apply(_apply.named("sigmoid"), x, out=out, run=run)
+
+    @keywords()
+    def add(
+        self, a: Array, b: Array, *, out: Optional[Array] = None, run: Optional[Run] = None
+    ) -> Array:
+        """a + b, repeated along axes where one has extent 1 as apply() does."""
+        return self.apply(_apply.named("add"), a, b, out=out, run=run)
+
+    @keywords()
+    def multiply(
+        self, a: Array, b: Array, *, out: Optional[Array] = None, run: Optional[Run] = None
+    ) -> Array:
+        """a * b, likewise."""
+        return self.apply(_apply.named("multiply"), a, b, out=out, run=run)
+
+    @keywords()
+    def seed(self, seed: int) -> None:
+        """Begins a new sequence of random numbers, the same for the same seed on every device."""
+        with self._handle as handle:
+            check(library.convoy_seed(handle, unsigned(seed, "seed")))
+
+    # ---------------------------------------------------------------------------- pooling
+
+    @keywords()
+    def average_pool(
+        self,
+        x: Array,
+        extent: PerAxis,
+        *,
+        stride: Optional[PerAxis] = None,
+        padding: Padding = 0,
+        count_padding: bool = False,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """The mean of each window of `extent` elements per spatial axis. stride: None is the
+        extent. The divisor is the window's size with count_padding, else its part in x."""
+        geometry = extent, stride, padding, count_padding
+        return _pool.average_pool(self, x, geometry, out, run)
+
+    @keywords()
+    def average_pool_backward(
+        self,
+        dy: Array,
+        x_shape: Shape,
+        extent: PerAxis,
+        *,
+        stride: Optional[PerAxis] = None,
+        padding: Padding = 0,
+        count_padding: bool = False,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """Its gradient of x, whose extents are x_shape."""
+        geometry = extent, stride, padding, count_padding
+        return _pool.average_pool_backward(self, dy, x_shape, geometry, out, run)
+
     # ---------------------------------------------------------------------------- memory
 
     @keywords()
-    def tensor(self, source: Any) -> Tensor:
-        """A tensor with a copy of an array, or of zeros when `source` is a tuple: its shape."""
+    def tensor(self, source: Any, dtype: Any = None) -> Tensor:
+        """A tensor with a copy of an array, or of zeros when `source` is a tuple: its shape.
+
+        dtype: float32, int32 or uint8. Zeros are float32 without it, an array must be of it.
+        """
         if isinstance(source, tuple):
-            return Tensor(self, source)
-        array = np.asarray(source)
-        tensor = Tensor(self, array.shape)
+            return Tensor(self, source, np.float32 if dtype is None else dtype)
+        array = seen(source, "source")
+        tensor = Tensor(self, array.shape, dtype_like(array) if dtype is None else dtype)
         tensor.write(array)
         return tensor
 

@@ -65,7 +65,7 @@ def _axes(value: Any, rank: int, name: str) -> Any:
     return Axes(*(integer(entry, name) for entry in per_axis(value, rank, name)))
 
 
-def _sides(padding: Any, rank: int) -> Tuple[Any, Any]:
+def sides(padding: Any, rank: int) -> Tuple[Any, Any]:
     pairs = []
     for entry in per_axis(padding, rank, "padding"):
         begin, end = per_axis(entry, 2, "padding of an axis")
@@ -99,7 +99,7 @@ def conv_struct(
     if isinstance(padding, str):
         steps = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
         padding = in_numbers(padding, filters, *steps, transposed)
-    begin, end = _sides(padding, rank)
+    begin, end = sides(padding, rank)
     return ConvStruct(
         rank=rank,
         transposed=transposed,

@@ -19,6 +19,7 @@ from ctypes import (
     c_size_t,
     c_uint,
     c_uint32,
+    c_uint64,
     c_void_p,
 )
 
@@ -27,6 +28,7 @@ MAX_RANK = 3
 MAX_DIMS = 5
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
+PROGRAM_TEXT = 16384  # any program
 
 
 class Status(enum.IntEnum):
@@ -93,6 +95,8 @@ class Dtype(enum.IntEnum):
     """convoy_dtype: the type of all elements."""
 
     FLOAT32 = 0
+    INT32 = 1
+    UINT8 = 2
 
 
 class Direction(enum.IntEnum):
@@ -210,6 +214,19 @@ class EpilogueStruct(Sized):
     ]
 
 
+class WindowStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_int32),
+        ("count_padding", c_int32),
+        ("reserved", c_int32),
+        ("extent", Axes),
+        ("stride", Axes),
+        ("pad_begin", Axes),
+        ("pad_end", Axes),
+    ]
+
+
 class RunStruct(Sized):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -296,6 +313,7 @@ STRUCTS = {
     "convoy_device_info": DeviceStruct,
     "convoy_conv": ConvStruct,
     "convoy_epilogue": EpilogueStruct,
+    "convoy_window": WindowStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
     "convoy_tuned": TunedStruct,
@@ -316,16 +334,19 @@ CALLBACKS = {
     "convoy_team": Team,
 }
 
-# Short names for the signatures below. Contexts and tensors are opaque.
+# Short names for the signatures below. Contexts, tensors and programs are opaque.
 _status = c_int
 _enum = c_int
 _context = c_void_p
 _tensor = c_void_p
+_program = c_void_p
+_tensors = POINTER(c_void_p)
 _floats = POINTER(c_float)
 _shape = POINTER(c_int64)
 _conv = POINTER(ConvStruct)
 _run = POINTER(RunStruct)
 _epilogue = POINTER(EpilogueStruct)
+_window = POINTER(WindowStruct)
 _options = POINTER(OptionsStruct)
 _device = POINTER(DeviceStruct)
 
@@ -370,10 +391,12 @@ FUNCTIONS = {
     "convoy_host_alloc": (_status, [_context, c_size_t, POINTER(c_void_p)]),
     "convoy_host_free": (None, [_context, c_void_p]),
     "convoy_tensor_new": (_status, [_context, c_int32, _shape, POINTER(_tensor)]),
+    "convoy_tensor_new_typed": (_status, [_context, _enum, c_int32, _shape, POINTER(_tensor)]),
     "convoy_tensor_free": (None, [_tensor]),
     "convoy_tensor_shape": (_status, [_tensor, _shape, POINTER(c_int32)]),
-    "convoy_tensor_write": (_status, [_tensor, _floats, c_int64]),
-    "convoy_tensor_read": (_status, [_tensor, _floats, c_int64]),
+    "convoy_tensor_dtype": (_status, [_tensor, POINTER(_enum)]),
+    "convoy_tensor_write": (_status, [_tensor, c_void_p, c_int64]),
+    "convoy_tensor_read": (_status, [_tensor, c_void_p, c_int64]),
     "convoy_commit": (_status, [_tensor]),
     "convoy_forward": (
         _status,
@@ -385,6 +408,24 @@ FUNCTIONS = {
         [_context, _conv, _tensor, _tensor, c_float, _tensor, _run],
     ),
     "convoy_backward_bias": (_status, [_context, _conv, _tensor, c_float, _tensor, _run]),
+    "convoy_program_parse": (_status, [c_char_p, POINTER(_program)]),
+    "convoy_program_named": (_status, [c_char_p, POINTER(_program)]),
+    "convoy_program_name": (c_char_p, [c_int32]),
+    "convoy_program_gradient": (_status, [_program, c_char_p, POINTER(_program)]),
+    "convoy_program_free": (None, [_program]),
+    "convoy_program_text": (_status, [_program, c_char_p, c_size_t]),
+    "convoy_program_input": (c_char_p, [_program, c_int32]),
+    "convoy_program_result": (c_char_p, [_program, c_int32]),
+    "convoy_apply": (_status, [_context, _program, _tensors, _tensors, _run]),
+    "convoy_parse_operation": (_status, [c_char_p, POINTER(_program), POINTER(_enum), _shape]),
+    "convoy_seed": (_status, [_context, c_uint64]),
+    "convoy_relu": (_status, [_context, _tensor, _tensor, _run]),
+    "convoy_silu": (_status, [_context, _tensor, _tensor, _run]),
+    "convoy_sigmoid": (_status, [_context, _tensor, _tensor, _run]),
+    "convoy_add": (_status, [_context, _tensor, _tensor, _tensor, _run]),
+    "convoy_multiply": (_status, [_context, _tensor, _tensor, _tensor, _run]),
+    "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
+    "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),
     "convoy_plan_problem": (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import as_input, as_output, pointer
+from ._arrays import FLOAT32, as_input, as_output, dtype_of, number_of, pointer
 from ._conv import Shape, extents
 from ._errors import argument_error, check
 from ._keywords import keywords
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class Tensor:
-    """float32 values of 1 to 5 extents, made by Context.tensor().
+    """Values of 1 to 5 extents, made by Context.tensor(): float32, or int32 and uint8 for programs
+    to read.
 
     Operations with tensors return before they are computed and are carried out in the order of
     their calls; read() waits. A tensor may be input and output of one call. It keeps its context
@@ -29,17 +30,18 @@ class Tensor:
     """
 
     @keywords()
-    def __init__(self, context: Context, shape: Shape) -> None:
+    def __init__(self, context: Context, shape: Shape, dtype: Any = np.float32) -> None:
         self._context = context
         self._shape = shape_of(shape, "shape")
+        self._dtype = dtype_of(dtype, "dtype")
         self._owned = self._make()
 
     def _make(self) -> Owned:
         """Zeros on the device."""
         made = ctypes.c_void_p()
         with self._context._handle as handle:
-            dims = extents(self._shape)
-            check(library.convoy_tensor_new(handle, self.ndim, dims, ctypes.byref(made)))
+            array = number_of(self._dtype), self.ndim, extents(self._shape)
+            check(library.convoy_tensor_new_typed(handle, *array, ctypes.byref(made)))
         return Owned(made.value, library.convoy_tensor_free)
 
     def __copy__(self) -> Tensor:
@@ -53,7 +55,7 @@ class Tensor:
     def __deepcopy__(self, memo: Dict[int, Any]) -> Tensor:
         """Likewise; what a subclass has added is copied deeply."""
         other = memo[id(self)] = copy.copy(self)
-        for name in vars(self).keys() - {"_context", "_shape", "_owned"}:
+        for name in vars(self).keys() - {"_context", "_shape", "_dtype", "_owned"}:
             setattr(other, name, copy.deepcopy(getattr(self, name), memo))
         return other
 
@@ -66,6 +68,10 @@ class Tensor:
     @property
     def shape(self) -> Tuple[int, ...]:
         return self._shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._dtype
 
     @property
     def ndim(self) -> int:
@@ -81,8 +87,8 @@ class Tensor:
 
     @keywords()
     def write(self, values: Any) -> None:
-        """Copies `values`, an array of the tensor's shape, in; it may change afterwards."""
-        array = as_input(values, "values", self._shape)
+        """Copies an array of the tensor's shape and dtype in; it may change afterwards."""
+        array = as_input(values, "values", self._shape, self._dtype)
         with self._context._handle:
             check(library.convoy_tensor_write(self._owned.pointer, pointer(array), array.size))
 
@@ -90,9 +96,9 @@ class Tensor:
     def read(self, out: Any = None) -> np.ndarray:
         """Waits for the values and copies them to `out`, or to a new array, which it returns."""
         if out is None:
-            array = np.empty(self._shape, np.float32)
+            array = np.empty(self._shape, self._dtype)
         else:
-            array = as_output(out, "out", self._shape)
+            array = as_output(out, "out", self._shape, self._dtype)
         with self._context._handle:
             check(library.convoy_tensor_read(self._owned.pointer, pointer(array), array.size))
         return array
@@ -114,7 +120,8 @@ class Tensor:
             check(library.convoy_commit(self._owned.pointer))
 
     def __repr__(self) -> str:
-        return f"convoy.Tensor(shape={self._shape})"
+        dtype = "" if self._dtype == FLOAT32 else f", dtype={self._dtype}"
+        return f"convoy.Tensor(shape={self._shape}{dtype})"
 
 
 def tensor_pointer(tensor: Any, context: Context, name: str) -> Optional[int]:

@@ -43,6 +43,14 @@ def integer(value: Any, name: str, bits: int = 64) -> int:
     return number
 
 
+def unsigned(value: Any, name: str, bits: int = 64) -> int:
+    """An int from 0 on that fits that many bits."""
+    number = integer(value, name, bits + 1)
+    if number < 0:
+        raise argument_error(f"{name} is {number}, which is negative")
+    return number
+
+
 def address(value: Any, name: str) -> int:
     """What a pointer can hold in a program's own memory."""
     number = integer(value, name)

@@ -19,11 +19,16 @@ def _squeeze(text):
     return " ".join(text.replace("*", " * ").split())
 
 
+def _type(parameter):
+    """"const int64_t * shape" and "const int64_t shape[]" are "const int64_t *", and so are rows
+    of them, "const int64_t shapes[][N]"."""
+    pointer = re.sub(r"\b(\w+)\[\](\[\w+\])?$", r"* \1", _squeeze(parameter))
+    return re.sub(r"\s*\b\w+$", "", pointer).strip()
+
+
 def _parameters(text):
     """["const int64_t *", ...]: the types, without names."""
-    if _squeeze(text) == "void":
-        return []
-    return [re.sub(r"\s*\b\w+$", "", _squeeze(part)).strip() for part in text.split(",")]
+    return [] if _squeeze(text) == "void" else [_type(part) for part in text.split(",")]
 
 
 def _signatures(pattern):

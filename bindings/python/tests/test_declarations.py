@@ -29,6 +29,7 @@ PLAIN = {
     "const char *": ctypes.c_char_p,
     "char *": ctypes.c_char_p,
     "void *": ctypes.c_void_p,
+    "const void *": ctypes.c_void_p,
     "void * *": ctypes.POINTER(ctypes.c_void_p),
     "float": ctypes.c_float,
     "double": ctypes.c_double,
@@ -36,6 +37,7 @@ PLAIN = {
     "unsigned": ctypes.c_uint,
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
     "const float *": ctypes.POINTER(ctypes.c_float),
     "float *": ctypes.POINTER(ctypes.c_float),
     "double *": ctypes.POINTER(ctypes.c_double),
@@ -43,7 +45,7 @@ PLAIN = {
     "const int64_t *": ctypes.POINTER(ctypes.c_int64),
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor")
+OPAQUE = ("convoy_context", "convoy_tensor", "convoy_program")
 
 
 def ctype_of(c_type):
@@ -123,7 +125,7 @@ def program_text():
             )
     for constants in header.enums().values():
         lines += [f'printf("{name} %d\\n", (int){name});' for name in constants]
-    names = "MAX_RANK", "MAX_DIMS", "DESCRIPTION_TEXT", "PROBLEM_TEXT"
+    names = "MAX_RANK", "MAX_DIMS", "DESCRIPTION_TEXT", "PROBLEM_TEXT", "PROGRAM_TEXT"
     for name in (*names, "VERSION_MAJOR", "VERSION_MINOR", "VERSION_PATCH"):
         lines.append(f'printf("{name} %d\\n", CONVOY_{name});')
     return PROGRAM % "\n  ".join(lines)
@@ -176,5 +178,6 @@ def test_constants(measured):
     assert int(measured["MAX_DIMS"]) == lib.MAX_DIMS
     assert int(measured["DESCRIPTION_TEXT"]) == lib.DESCRIPTION_TEXT
     assert int(measured["PROBLEM_TEXT"]) == lib.PROBLEM_TEXT
+    assert int(measured["PROGRAM_TEXT"]) == lib.PROGRAM_TEXT
     version = [measured[f"VERSION_{part}"] for part in ("MAJOR", "MINOR", "PATCH")]
     assert lib.VERSION == tuple(map(int, version))

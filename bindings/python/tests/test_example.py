@@ -1,4 +1,5 @@
-"""examples/train_fashion.py: its gradients, some of its steps, its command line."""
+"""examples/train_fashion.py: its gradients, some of its steps, its command line; and that
+examples/batch_norm.py learns."""
 
 import importlib.util
 import os
@@ -12,10 +13,18 @@ import pytest
 
 import convoy
 
-FILE = Path(__file__).resolve().parents[3] / "examples" / "train_fashion.py"
-spec = importlib.util.spec_from_file_location("train_fashion", FILE)
-example = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(example)
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+FILE = EXAMPLES / "train_fashion.py"
+
+
+def load(file):
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+example = load(FILE)
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +80,36 @@ def test_command_line(images):
     result = re.search(r"result: accuracy=(\S+) device=cpu seconds=", ended.stdout)
     assert 0.1 < float(result[1]) < 0.9
     assert re.search(r"step 20/20  loss \S+  \d+ images/s  ETA 0:00", ended.stderr)
+
+
+def test_batch_norm(context):
+    batch_norm = load(EXAMPLES / "batch_norm.py")
+    losses = batch_norm.train(context)
+    assert len(losses) == batch_norm.STEPS and 0 < losses[-1] < 0.1 * losses[0]
+
+
+def test_gradients_of_batch_norm(context):
+    """Against differences of the loss, along a random direction of each parameter."""
+    batch_norm, random = load(EXAMPLES / "batch_norm.py"), np.random.default_rng(2)
+    x, wanted = (
+        context.tensor(random.standard_normal(shape).astype(np.float32))
+        for shape in (batch_norm.X, (8, 16, 16, 16))
+    )
+    parameter = batch_norm.parameters(context, random)
+
+    def loss():
+        y, at = batch_norm.layer(context, x, parameter)
+        return y, at, context.apply(batch_norm.LOSS, y, wanted).read().item()
+
+    y, at, _ = loss()
+    dy = context.apply(batch_norm.LOSS_GRADIENT, y, wanted, y.size)
+    for name, slope in batch_norm.gradients(context, x, dy, at).items():
+        start = parameter[name].read()
+        direction = np.sign(slope.read())
+        losses = []
+        for step in (2**-8, -(2**-8)):
+            parameter[name].write(start + np.float32(step) * direction)
+            losses.append(loss()[2])
+        parameter[name].write(start)
+        computed = float((slope.read() * direction).sum())
+        assert abs((losses[0] - losses[1]) * 2**7 - computed) <= 0.02 * abs(computed), name

@@ -38,6 +38,8 @@ INTEGERS = {
     "shape": lambda context, value: context.shared_zeros((value,)),
     "plan": lambda context, value: context.plan("forward", X.shape, (4, 6, value, 3)),
     "prepare": lambda context, value: context.prepare("forward", (value, 6, 7, 8), W.shape),
+    "extent": lambda context, value: context.average_pool(X, value),
+    "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
     "flops": lambda context, value: convoy.flops("forward", *SHAPES, stride=value),
     "output_shape": lambda context, value: convoy.output_shape(X.shape, (4, 6, value, 3)),
     "format": lambda context, value: convoy.format_problem("forward", *SHAPES, groups=value),
@@ -52,10 +54,14 @@ TEXTS = {
     "name": lambda context, value: context.set_algorithm(value),
     "plan's algorithm": lambda context, value: context.plan("forward", *SHAPES, algorithm=value),
     "text": lambda context, value: convoy.parse_problem(value),
+    "program's text": lambda context, value: convoy.Program(value),
+    "program's name": lambda context, value: convoy.Program.named(value),
+    "gradient's input": lambda context, value: convoy.Program("y = x").gradient(value),
 }
 FLAGS = {
     "transposed": geometry("transposed"),
     "verbose": option("verbose"),
+    "count_padding": lambda context, value: context.average_pool(X, 2, count_padding=value),
     "accumulate": lambda context, value: context.backward_bias(DY, out=zeros(4), accumulate=value),
     "data's": lambda context, value: context.backward_data(
         DY, W, X.shape, out=X.copy(), accumulate=value
@@ -70,15 +76,19 @@ CHOICES = {
     "activation": lambda context, value: context.forward(X, W, activation=value),
     "direction": lambda context, value: context.plan(value, *SHAPES),
     "level": lambda context, value: convoy.set_log(None, value),
+    "dtype": lambda context, value: context.tensor((2, 3), value),
 }
 OBJECTS = {
     "run": lambda context, value: context.forward(X, W, run=value),
+    "program": lambda context, value: context.apply(value, X),
+    "run of a program": lambda context, value: context.relu(X, run=value),
     "hook": lambda context, value: convoy.set_log(value),
     "event hook": lambda context, value: context.on_event(value),
     "plan's x_shape": lambda context, value: context.plan("forward", value, W.shape),
     "a tensor's shape": lambda context, value: convoy.Tensor(context, value),
     "array's shape": lambda context, value: context.shared_zeros(value),
 }
+SEEDS = {"seed": lambda context, value: context.seed(value)}
 
 
 class Mute:
@@ -95,6 +105,7 @@ HOSTILE = [
     (TEXTS, ["cpu.direct\0junk", "cpu\0", b"cpu", 0, 5, "\udc80", [], Mute()]),
     (FLAGS, [2, -1, None, 0.5, 1.0, "", "no", zeros(2), Mute()]),
     (CHOICES, [2**70, 10**5000, "sideways", [], {}, Mute()]),
+    (SEEDS, [-1, 2**64, 2**70, 10**5000, 1.5, *NOT_NUMBERS]),
     (OBJECTS, [5, 2**70, 10**5000, Mute()]),
 ]
 
@@ -141,6 +152,7 @@ def test_what_is_legal_passes(context):
 
 
 ARRAYS = {"x", "w", "bias", "dy", "out", "values"}  # test_arrays.py
+ARRAYS |= {"inputs", "a", "b"}  # test_programs.py
 
 
 def functions():
@@ -149,14 +161,14 @@ def functions():
         value = getattr(convoy, name)
         if inspect.isfunction(value):
             yield name, value
-    for owner in (convoy.Context, convoy.Tensor):
+    for owner in (convoy.Context, convoy.Tensor, convoy.Program):
         for name, value in vars(owner).items():
             if inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
                 yield f"{owner.__name__}.{name}", value
 
 
 def test_no_parameter_is_forgotten():
-    tables = (INTEGERS, REALS, TEXTS, FLAGS, CHOICES, OBJECTS)
+    tables = (INTEGERS, REALS, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
     known = {name for table in tables for name in table} | ARRAYS
     for name, function in functions():
         parameters = inspect.signature(function).parameters.values()

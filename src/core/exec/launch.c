@@ -43,8 +43,9 @@ static convoy_status fill(cvy_store *store) {
   return checked(context, status);
 }
 
+/* There are no device arrays without elements: a job that reads one names none. */
 convoy_status cvy_upload(cvy_store *store) {
-  if (store->array) return CONVOY_OK;
+  if (store->array || store->bytes == 0) return CONVOY_OK;
   convoy_status status = present(store->context);
   if (status) return status;
   status = fill(store);

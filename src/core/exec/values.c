@@ -129,7 +129,7 @@ static convoy_status judge(cvy_store *store, const float *values,
   if (!status && !store->array)
     status = cvy_fail(CONVOY_ERR_WRONG, "it was computed from a wrong result");
   if (!status) status = cvy_verification_judge(store, values, plan, &right, &found);
-  cvy_verification_charge(store, plan, began);
+  cvy_verification_charge(store, began);
   if (status) return status;
   if (!right) return cvy_recover_wrong(store, cvy_verification_wrong(store, &found));
   cvy_verification_right(store);
@@ -237,9 +237,14 @@ convoy_status cvy_store_read(cvy_store *store, float *values) {
 
 /* ------------------------------------------------------------------------------------- device */
 
+/* Of no elements there is nothing. */
+static bool is_there(const cvy_store *store) {
+  return store->array || store->bytes == 0;
+}
+
 static bool all_there(const cvy_node *node) {
   for (int32_t i = 0; i < node->inputs; i++)
-    if (!node->input[i]->array) return false;
+    if (!is_there(node->input[i])) return false;
   return true;
 }
 

@@ -106,9 +106,9 @@ static bool is_same(double got, double wanted) {
 static bool is_right(const cvy_claim *claim, int64_t index, kind *operands, cvy_mismatch *out) {
   cvy_element wanted = cvy_problem_element(claim->problem, &claim->from, claim->output, index);
   double bound = bound_of(claim->problem, wanted.magnitude);
-  double got = (double)claim->result[index], error = fabs(got - wanted.value);
-  if (is_same(got, wanted.value)) return true;
-  if (!cvy_operation_of(claim->problem)->bound && is_same(got, wanted.flushed)) return true;
+  double got = (double)claim->result[index];
+  double error = fmin(fabs(got - wanted.value), fabs(got - wanted.flushed));
+  if (is_same(got, wanted.value) || is_same(got, wanted.flushed)) return true;
   if (!(wanted.magnitude <= TOO_LARGE) || error <= bound) return true;
   bound = widened(claim, index, bound);
   if (error <= bound || (!isfinite(got) && may_be_lost(claim, operands))) return true;

@@ -17,6 +17,11 @@
  * only the device has, is left out above the budget: results computed from such operands then come
  * with less.
  *
+ * Reductions. Of a result of few elements, each computed from much, even a few by their definition
+ * take longer than all of them by the CPU engine, which is then asked instead, in first uses and
+ * for samples: that finds any lie in the result. What takes more than CHEAP_FLOPS either way, sums
+ * over many thousands of numbers, is left out above the budget, too.
+ *
  * A result is judged by what it was computed from; operands that only the device has are fetched
  * and so judged first. What never reaches the host, nor anything computed from it, is not looked
  * at. */
@@ -31,6 +36,8 @@
 
 enum { ELEMENTS = 4, SELDOMEST = 16, FEWEST = 48 };
 #define WHOLE_FLOPS 2e8
+#define ENGINE_SPEED 16.0    /* what the CPU engine computes in the time of one by definition */
+#define CHEAP_FLOPS 1e5      /* of the CPU engine's: some tens of microseconds */
 #define DEFINITION_TERMS 1e7 /* also of a whole result that only the definition can judge */
 #define BUDGET \
   0.005 /* below the 1 % promised: the rate follows with delay, and looking costs too */
@@ -121,11 +128,28 @@ static bool operands_here(const cvy_node *node) {
   return true;
 }
 
+/* Whether the CPU engine makes the whole result sooner than the definition makes so many elements,
+ * and nearly all of it will have the engine's bits. What is linear is judged wholly by two runs, on
+ * copies of its operands: too much for a sample. */
+static bool is_sooner_whole(const cvy_problem *problem, int32_t elements) {
+  double definition = (double)elements * (double)cvy_problem_terms(problem);
+  return !cvy_operation_of(problem)->absolute &&
+         cvy_problem_flops(problem) <= ENGINE_SPEED * definition;
+}
+
+/* What is linear is worth its elements' price whatever it is: the promise above is for it. */
+static bool is_cheap(const cvy_problem *problem) {
+  double definition = (double)ELEMENTS * (double)cvy_problem_terms(problem);
+  return cvy_operation_of(problem)->absolute || ENGINE_SPEED * definition <= CHEAP_FLOPS ||
+         cvy_problem_flops(problem) <= CHEAP_FLOPS;
+}
+
 static bool is_sampled(const cvy_store *store) {
   const cvy_verification *verification = &store->context->verification;
   if (cvy_hash(0, &store->number, sizeof store->number) % (uint64_t)verification->every)
     return false;
-  return operands_here(store->history) || can_afford(verification);
+  const cvy_node *node = store->history;
+  return (operands_here(node) && is_cheap(&node->problem)) || can_afford(verification);
 }
 
 /* ----------------------------------------------------------------------------------- planning */
@@ -139,7 +163,8 @@ static double whole_flops(const cvy_problem *problem) {
 static void plan_first_use(const cvy_store *store, int64_t count, cvy_verification_plan *out) {
   const cvy_problem *problem = &store->history->problem;
   double terms = DEFINITION_TERMS / (double)cvy_problem_terms(problem);
-  out->whole = cvy_problem_flops(problem) <= whole_flops(problem);
+  out->whole =
+      cvy_problem_flops(problem) <= whole_flops(problem) || is_sooner_whole(problem, FEWEST);
   if (out->whole) return;
   cvy_sample_corners(problem, store->output, &out->samples);
   int32_t more = terms > CVY_MOST_SAMPLES ? CVY_MOST_SAMPLES : (int32_t)terms;
@@ -163,6 +188,7 @@ bool cvy_verification_plan_for(const cvy_store *store, const float *values,
   }
   cvy_sample_suspects(values, count, (uint64_t)store->number, &out->samples);
   if (is_sampled(store)) cvy_sample_any(count, ELEMENTS, (uint64_t)store->number, &out->samples);
+  out->whole = is_sooner_whole(&store->history->problem, out->samples.count);
   return out->samples.count > 0;
 }
 
@@ -178,10 +204,10 @@ void cvy_verification_end(convoy_context *context, double began) {
     context->health.verify_nanoseconds += (int64_t)((cvy_clock() - began) * 1e9);
 }
 
-void cvy_verification_charge(const cvy_store *store, const cvy_verification_plan *plan,
-                             double began) {
+void cvy_verification_charge(const cvy_store *store, double began) {
   cvy_verification *verification = &store->context->verification;
-  if (verification->nesting == 1 && !store->history->unproven && !plan->whole)
+  bool asked_for = store->context->options.verify == CONVOY_VERIFY_ALL;
+  if (verification->nesting == 1 && !store->history->unproven && !asked_for)
     spend(verification, began);
 }
 

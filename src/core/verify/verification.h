@@ -50,8 +50,7 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
                                      cvy_mismatch *found);
 /* Judging, and fetching what is needed for it, has gone on since `began`: counted towards the
  * budget that sets the rate of samples. */
-void cvy_verification_charge(const cvy_store *store, const cvy_verification_plan *plan,
-                             double began);
+void cvy_verification_charge(const cvy_store *store, double began);
 void cvy_verification_right(const cvy_store *store);
 /* Sets the last error to a sentence on what is wrong and suspect. Returns the first suspect
  * command. */

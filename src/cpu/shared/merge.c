@@ -41,7 +41,8 @@ static void merge_last_two(cvy_problem *p) {
 }
 
 cvy_problem cvy_merged(const cvy_problem *problem) {
-  cvy_problem p = *problem;
+  cvy_problem p;
+  cvy_problem_copy(&p, problem);
   while (!leading_trivial(&p) && can_merge(&p)) merge_last_two(&p);
   return p;
 }
@@ -51,7 +52,8 @@ static bool middle_stands_still(const cvy_problem *p) {
 }
 
 cvy_problem cvy_merged_still(const cvy_problem *problem) {
-  cvy_problem p = *problem;
+  cvy_problem p;
+  cvy_problem_copy(&p, problem);
   while (!leading_trivial(&p) && can_merge(&p) && (p.conv.in[2] == 1 || middle_stands_still(&p)))
     merge_last_two(&p);
   return p;

@@ -2,7 +2,8 @@
 #include "cpu/shared/mirror.h"
 
 cvy_problem cvy_mirrored(const cvy_problem *p) {
-  cvy_problem m = *p;
+  cvy_problem m;
+  cvy_problem_copy(&m, p);
   m.operation = CONVOY_FORWARD;
   m.conv.c = p->conv.k;
   m.conv.k = p->conv.c;

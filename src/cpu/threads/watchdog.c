@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "os/os.h"
+#include "problem/operation.h"
 
 #define CACHE_LINE 64
 
@@ -209,7 +210,7 @@ static void ensure_thread(cvy_watchdog *watchdog) {
 void cvy_watchdog_begin(cvy_watchdog *watchdog, const cvy_problem *problem, const char *algorithm) {
   if (!watchdog) return;
   pthread_mutex_lock(&watchdog->lock);
-  watchdog->problem = *problem;
+  cvy_problem_copy(&watchdog->problem, problem);
   watchdog->algorithm = algorithm;
   watchdog->running = true;
   watchdog->jobs++;

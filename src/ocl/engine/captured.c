@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ocl/engine/device.h"
+#include "problem/program/program.h"
 
 #define BUCKETS 256
 #define MOST_CAPTURED 1024
@@ -16,7 +17,6 @@ typedef struct entry {
   struct entry *next;
   cvy_job of; /* of it only what launches depend on */
   captured_job job;
-  captured_launch launches[];
 } entry;
 
 struct captured_table {
@@ -32,6 +32,18 @@ static size_t key_bytes(const cvy_job *job) {
   return cvy_job_size(job) - KEY_AT;
 }
 
+/* The job without the numbers that are put into the blocks of each replay: a network draws others
+ * in every step. */
+static const cvy_job *without_numbers(const cvy_job *job, cvy_job *room) {
+  const cvy_problem *problem = &job->problem;
+  if (problem->operation != CVY_PROGRAM && problem->operation != CVY_REDUCE) return job;
+  const cvy_program_problem *of = cvy_program_part(problem);
+  if (!(of->seed | of->run | of->node)) return job;
+  memcpy(room, job, cvy_job_size(job));
+  cvy_operation_of(problem)->bare(problem, &room->problem);
+  return room;
+}
+
 static bool is_same(const cvy_job *a, const cvy_job *b) {
   size_t bytes = key_bytes(a);
   return bytes == key_bytes(b) && memcmp(key_of(a), key_of(b), bytes) == 0;
@@ -44,8 +56,9 @@ static entry **link_of(struct captured_table *table, const cvy_job *job) {
 }
 
 const captured_job *captured_find(const cvy_device *device, const cvy_job *job) {
+  cvy_job room;
   struct captured_table *table = device->captured.table;
-  const entry *found = table ? *link_of(table, job) : NULL;
+  const entry *found = table ? *link_of(table, without_numbers(job, &room)) : NULL;
   return found ? &found->job : NULL;
 }
 
@@ -67,68 +80,101 @@ void captured_close(cvy_device *device) {
   device->captured.table = NULL;
 }
 
+/* A job with what it has of launches, arrays and blocks behind it. */
+static entry *new_entry(const cvy_job *job, const captured_job *captured) {
+  size_t launches = (size_t)captured->count * sizeof *captured->launches;
+  size_t arrays = (size_t)captured->array_count * sizeof *captured->arrays;
+  size_t blocks = (size_t)captured->block_words * sizeof *captured->blocks;
+  entry *new = malloc(sizeof *new + launches + arrays + blocks);
+  if (!new) return NULL;
+  char *room = (char *)(new + 1);
+  memcpy(&new->of, job, cvy_job_size(job));
+  new->job = *captured;
+  new->job.launches = memcpy(room, captured->launches, launches);
+  new->job.arrays = memcpy(room + launches, captured->arrays, arrays);
+  new->job.blocks = memcpy(room + launches + arrays, captured->blocks, blocks);
+  return new;
+}
+
 /* Without host memory the job is planned again next time. A table that is full is begun anew:
  * whoever has so many different jobs is looking for a good one. */
 void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *captured) {
-  size_t bytes = (size_t)captured->count * sizeof *captured->launches;
+  cvy_job room;
+  job = without_numbers(job, &room);
   if (!device->captured.table) device->captured.table = calloc(1, sizeof *device->captured.table);
   struct captured_table *table = device->captured.table;
-  entry *new = table ? malloc(sizeof *new + bytes) : NULL;
+  entry *new = table ? new_entry(job, captured) : NULL;
   if (!new) return;
   if (table->count == MOST_CAPTURED) drop_all(table);
   entry **link = link_of(table, job);
   if (*link) drop(table, link);
   new->next = *link;
-  memcpy(&new->of, job, cvy_job_size(job));
-  new->job = *captured;
-  new->job.launches = new->launches;
-  memcpy(new->launches, captured->launches, bytes);
   *link = new;
   table->count++;
 }
 
 /* --------------------------------------------------------------------------------- replay */
 
-static span span_from(const span *origins, captured_array array) {
-  span from = origins[array.origin];
-  return (span){from.memory, from.at + array.at};
+/* The words that random() takes, of this job's numbers. */
+static void put_stream(const cvy_problem *problem, const captured_launch *at, void *block) {
+  const cvy_program_problem *of = cvy_program_part(problem);
+  cvy_program_stream stream = cvy_program_stream_of(of->seed, of->run, of->node);
+  for (int32_t i = 0; i < (int32_t)CVY_COUNT(stream.word); i++)
+    block_put(block, at->what.wide, at->stream + i, stream.word[i]);
 }
 
-static convoy_status launch_again(cvy_device *device, const captured_launch *at,
+static convoy_status launch_again(cvy_device *device, const captured_job *known,
+                                  const captured_launch *at, const cvy_problem *problem,
                                   const span *origins) {
-  bindings arrays = {.a = span_from(origins, at->a),
-                     .b = span_from(origins, at->b),
-                     .bias = span_from(origins, at->bias),
-                     .out = span_from(origins, at->out)};
-  return launch_found(device, &at->what, at->kernel, at->args, &arrays);
+  launch_array arrays[LAUNCH_ARRAYS];
+  const captured_array *from = known->arrays + at->arrays_at;
+  for (int32_t i = 0; i < at->count; i++) {
+    arrays[i].at = span_behind(origins[from[i].origin], from[i].at);
+    arrays[i].word = from[i].word;
+    arrays[i].shift = from[i].shift;
+  }
+  arguments with = {.block = known->blocks + at->block_at,
+                    .words = at->words,
+                    .first_group = at->first_group,
+                    .stream = at->stream,
+                    .count = at->count,
+                    .array = arrays};
+  if (at->stream != NO_WORD) put_stream(problem, at, with.block);
+  return launch_found(device, &at->what, at->kernel, &with);
 }
 
 /* Launches that make the form are left out where it is there. */
-static convoy_status launch_all(cvy_device *device, const captured_job *known, const span *origins,
-                                bool fresh) {
+static convoy_status launch_all(cvy_device *device, const captured_job *known,
+                                const cvy_problem *problem, const span *origins, bool fresh) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; !status && i < known->count; i++) {
-    if (fresh || known->launches[i].out.origin != ORIGIN_FORM)
-      status = launch_again(device, &known->launches[i], origins);
+    const captured_launch *at = &known->launches[i];
+    if (fresh || !at->writes_form) status = launch_again(device, known, at, problem, origins);
   }
   return status;
 }
 
+/* Whether the words of the blocks hold where these arrays begin. */
+static bool words_suffice(const captured_job *known, const span *origins) {
+  if (known->most_at == INT64_MAX) return true;
+  for (int32_t i = ORIGIN_IN; i <= ORIGIN_SCRATCH; i++)
+    if (origins[i].at > known->most_at) return false;
+  return true;
+}
+
 bool captured_replay(cvy_device *device, const captured_job *known, const cvy_job *job,
-                     const job_arrays *arrays, span scratch, convoy_status *status) {
-  span origins[ORIGINS] = {[ORIGIN_SCRATCH] = scratch};
-  memcpy(&origins[ORIGIN_IN], arrays->in, sizeof arrays->in);
-  memcpy(&origins[ORIGIN_OUT], arrays->out, sizeof arrays->out);
+                     job_arrays *arrays, convoy_status *status) {
   bool fresh = false;
   *status = CONVOY_OK;
+  if (!words_suffice(known, arrays->origin)) return false;
   if (known->form_bytes > 0) {
-    *status = prepacked_find(device, job->in[1].id, &known->form, known->form_bytes,
-                             &origins[ORIGIN_FORM], &fresh);
+    *status = prepacked_find(device, job->in[1].id, &known->form, known->form_bytes, &arrays->form,
+                             &fresh);
   }
   if (!*status && fresh && !known->makes_form) {
     prepacked_forget(device, arrays_find(&device->memory.arrays, job->in[1].id));
     return false;
   }
-  if (!*status) *status = launch_all(device, known, origins, fresh);
+  if (!*status) *status = launch_all(device, known, &job->problem, arrays->origin, fresh);
   return true;
 }

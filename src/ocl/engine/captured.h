@@ -5,38 +5,34 @@
 #include "ocl/engine/launch.h"
 #include "ocl/engine/prepacked.h"
 
-/* The arrays of a job that its launches are given; ORIGIN_FORM is a prepacked operand made of
- * input 1. */
-enum {
-  ORIGIN_NONE,
-  ORIGIN_IN,
-  ORIGIN_OUT = ORIGIN_IN + CVY_MAX_INPUTS,
-  ORIGIN_SCRATCH = ORIGIN_OUT + CVY_MAX_OUTPUTS,
-  ORIGIN_FORM,
-  ORIGINS
-};
-
-/* One of them, `at` floats behind its start. */
+/* An array of a launch: the job's it lies in, and where there. */
 typedef struct captured_array {
   int32_t origin;
-  int64_t at;
+  int16_t word, shift; /* as in launch_array */
+  int64_t at;          /* floats behind the start of the job's */
 } captured_array;
 
 typedef struct captured_launch {
   launch what;
   program_kernel *kernel;
-  conv_args args;
-  captured_array a, b, bias, out;
+  int32_t words, first_group, stream, count; /* as in arguments */
+  int32_t arrays_at, block_at; /* where in the job's arrays and blocks its own begin */
+  bool writes_form;
 } captured_launch;
 
 /* The launches of a job. Those that write the form make it, and are needed where it is fresh. */
 typedef struct captured_job {
   prepacked_form form;
+  job_sizes sizes;
   int64_t form_bytes; /* 0: there is none */
   bool makes_form;    /* else it was there when this was captured */
   int64_t scratch_bytes;
-  int32_t count;
+  int64_t most_at; /* how far behind the start of its memory an array may begin, in floats, for the
+                      words of the blocks to hold it */
+  int32_t count, array_count, block_words;
   const captured_launch *launches;
+  const captured_array *arrays; /* of all launches */
+  uint64_t *blocks;             /* their argument blocks, filled in anew for each replay */
 } captured_job;
 
 /* A device's part of this module and of capture.h. */
@@ -45,13 +41,16 @@ typedef struct device_captured {
   struct capture *capture; /* of the job under way; NULL: none */
 } device_captured;
 
-/* NULL: the job has not come before. The result serves until the next job is kept. */
+/* NULL: the job has not come before; which random numbers it draws does not count. The result
+ * serves until the next job is kept. */
 const captured_job *captured_find(const cvy_device *device, const cvy_job *job);
 /* Keeps a captured job, whose launches are copied. */
 void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *captured);
+/* Forgets all. */
 void captured_close(cvy_device *device);
-/* Enqueues a job as before. False, with nothing enqueued: it needs more than was captured. */
+/* Enqueues a job as before, with its own arrays and its workspace. False, with nothing enqueued: it
+ * needs more than was captured. */
 bool captured_replay(cvy_device *device, const captured_job *known, const cvy_job *job,
-                     const job_arrays *arrays, span scratch, convoy_status *status);
+                     job_arrays *arrays, convoy_status *status);
 
 #endif

@@ -71,7 +71,7 @@ convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   array_entry *entry;
   status = find_array(device, id, bytes, &entry);
   if (!status) prepacked_forget(device, entry);
-  if (!status) status = fill_zero(device, span_of(entry->piece), bytes);
+  if (!status) status = fill_zero(device, span_of(entry->piece, ORIGIN_NONE), bytes);
   return command_end(device, status);
 }
 

@@ -101,6 +101,7 @@ void engine_close(cvy_device *device) {
   staging_close(device);
   pinned_close(device);
   captured_close(device);
+  generated_close(device);
   programs_close(device);
   clblast_close();
   prepacked_forget_all(device);

@@ -10,9 +10,10 @@
 #include "ocl/engine/captured.h"
 #include "ocl/engine/completion.h"
 #include "ocl/engine/faults.h"
+#include "ocl/engine/generated.h"
 #include "ocl/engine/opencl/queue.h"
 #include "ocl/engine/prepacked.h"
-#include "ocl/engine/program.h"
+#include "ocl/engine/programs.h"
 #include "ocl/engine/tickets.h"
 #include "ocl/engine/transfer.h"
 
@@ -23,6 +24,7 @@ struct cvy_device {
   device_memory memory;
   device_prepacked prepacked;
   device_programs programs;
+  device_generated generated;
   device_captured captured;
   device_transfers transfers;
   device_tickets tickets;

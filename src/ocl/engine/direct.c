@@ -3,6 +3,7 @@
 
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"
+#include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
 #include "problem/conv/conv.h"
 
@@ -56,6 +57,6 @@ convoy_status run_direct(cvy_device *device, const cvy_job *job, const job_array
                  .items = items,
                  .work = DIRECT_COST * cvy_problem_flops(problem)};
   if (kernels[problem->operation].group_per_element)
-    return launch_kernel(device, &what, args, arrays);
+    return launch_conv(device, &what, &args, arrays);
   return launch_elements(device, &what, &args, arrays);
 }

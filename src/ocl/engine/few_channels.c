@@ -4,6 +4,7 @@
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"
 #include "ocl/engine/build_options.h"
+#include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
 
 static const program_source source = {
@@ -37,5 +38,5 @@ convoy_status run_few_channels(cvy_device *device, const cvy_job *job, const job
   conv_args args = args_of(problem);
   args.items = plan.elements;
   args.row_tiles = plan.blocks;
-  return launch_kernel(device, &what, args, arrays);
+  return launch_conv(device, &what, &args, arrays);
 }

@@ -5,6 +5,7 @@
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"
 #include "ocl/engine/capture.h"
+#include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
 #include "ocl/engine/opencl/devices.h"
@@ -46,7 +47,7 @@ typedef struct columns_run {
 } columns_run;
 
 static matrix at(span array, int64_t offset, int64_t pitch, bool transposed) {
-  return (matrix){{array.memory, array.at + offset}, pitch, transposed};
+  return (matrix){span_behind(array, offset), pitch, transposed};
 }
 
 static convoy_status fail_clblast(CLBlastStatusCode code) {

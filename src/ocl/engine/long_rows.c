@@ -47,7 +47,7 @@ convoy_status run_long_rows(cvy_device *device, const cvy_job *job, const job_ar
                  .work = cvy_problem_flops(problem)};
   conv_args args = args_of(problem);
   args.row_tiles = plan.blocks;
-  if (!weights) return launch_kernel(device, &what, args, arrays);
+  if (!weights) return launch_conv(device, &what, &args, arrays);
   args.items = plan.pieces;
   args.slices = plan.slices;
   args.slice_length = plan.slice_length;

@@ -23,5 +23,5 @@ convoy_status launch_pack_or_reduce(cvy_device *device, const cvy_problem *probl
                  .work_groups = cvy_ocl_ceil_div(items, group),
                  .items = group,
                  .work = (double)items};
-  return launch_kernel(device, &what, *args, arrays);
+  return launch_conv(device, &what, args, arrays);
 }

@@ -2,7 +2,7 @@
 #ifndef CVY_OCL_ENGINE_PACKED_WEIGHTS_H
 #define CVY_OCL_ENGINE_PACKED_WEIGHTS_H
 
-#include "ocl/engine/launch.h"
+#include "ocl/engine/conv_launch.h"
 
 /* The job's weights as a prepacked operand: [group][block of `block_channels`
  * channels][tap][channel of the block][rows_up]. The extents are those in `args`. */

@@ -3,6 +3,7 @@
 
 #include "cl/sources.h"
 #include "ocl/engine/commands.h"
+#include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
 #include "os/os.h"
@@ -21,7 +22,7 @@ static convoy_status time_launch(cvy_device *device, const launch *what, const c
   double least = 0, total = 0;
   for (int i = 0; i < 4 || total < ENOUGH_SECONDS; i++) {
     double start = cvy_clock();
-    convoy_status status = launch_kernel(device, what, *args, arrays);
+    convoy_status status = launch_conv(device, what, args, arrays);
     if (status) return status;
     cl_int code = opencl_finish(&device->queue);
     if (code != CL_SUCCESS) return opencl_fail(code, what->kernel);
@@ -86,7 +87,7 @@ convoy_status engine_peak(cvy_device *device, double *gflops, double *gigabytes)
   convoy_status status = arena_take(arena, bytes, &from);
   if (!status) status = arena_take(arena, bytes, &to);
   if (!status) {
-    bindings arrays = {.a = span_of(from), .out = span_of(to)};
+    bindings arrays = {.a = span_of(from, ORIGIN_NONE), .out = span_of(to, ORIGIN_NONE)};
     status = measure(device, &arrays, bytes, gflops, gigabytes);
   }
   arena_give(arena, to);

@@ -89,7 +89,7 @@ static convoy_status make(cvy_device *device, array_entry *entry, const prepacke
 convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_form *form,
                              int64_t bytes, span *out, bool *fresh) {
   if (device->programs.dry_run) {
-    *out = (span){NULL, 0};
+    *out = (span){.memory = NULL};
     *fresh = true;
     return CONVOY_OK;
   }
@@ -106,8 +106,7 @@ convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_fo
     if (!status) status = make(device, entry, form, bytes);
     if (status) return status;
   }
-  const arena_piece *piece = device->prepacked.first->piece;
-  *out = span_of(piece);
-  capture_form(device, id, form, bytes, piece, *fresh);
+  *out = span_of(device->prepacked.first->piece, ORIGIN_FORM);
+  capture_form(device, id, form, bytes, *out, *fresh);
   return CONVOY_OK;
 }

@@ -1,215 +1,42 @@
-/* Programs of a device: built at first use, from the disk cache where it has them, and kept with
- * their kernels until the device is closed. */
-#include "ocl/engine/program.h"
+/* Launches ocl.program. */
+#include "ocl/program.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "cl/sources.h"
+#include "ocl/engine/algorithms.h"
 #include "ocl/engine/device.h"
-#include "ocl/engine/observer.h"
-#include "ocl/engine/program_disk.h"
+#include "ocl/engine/generated_launch.h"
+#include "ocl/plan.h"
+#include "ocl/program_kernel.h"
 
-typedef struct kernel_entry {
-  char name[48];
-  program_kernel own;
-  struct kernel_entry *next;
-} kernel_entry;
+static const char *const plain[] = {cvy_cl_program_words, cvy_cl_program_functions,
+                                    cvy_cl_program_arrays, NULL};
+static const char *const placed[] = {cvy_cl_program_words, cvy_cl_program_functions,
+                                     cvy_cl_program_random, cvy_cl_program_arrays, NULL};
 
-typedef struct program_entry {
-  const program_source *source;
-  uint64_t hash; /* of the options, which are long and begin alike */
-  char options[PROGRAM_OPTIONS];
-  cl_program program;
-  kernel_entry *kernels;
-  struct program_entry *next;
-} program_entry;
-
-static uint64_t hash_text(uint64_t seed, const char *text) {
-  return cvy_hash(seed, text, strlen(text) + 1);
-}
-
-/* Everything a binary depends on. */
-static uint64_t key_of(const cvy_device *device, const program_source *source,
-                       const char *options) {
-  uint64_t key = 0;
-  for (size_t i = 0; source->parts[i]; i++) key = hash_text(key, source->parts[i]);
-  key = hash_text(key, options);
-  key = hash_text(key, device->facts.info.name);
-  key = hash_text(key, device->facts.info.driver);
-  key = hash_text(key, device->facts.info.platform);
-  return hash_text(key, device->programs.platform_version);
-}
-
-static cl_program from_binary(cvy_device *device, const char *options, uint64_t key) {
-  if (!program_is_stored(key)) return NULL;
-  size_t bytes = 0;
-  cl_int code = CL_SUCCESS;
-  int trial = program_try(key);
-  void *binary = program_load(key, &bytes);
-  cl_program program = binary ? opencl_load(&device->queue, options, binary, bytes, &code) : NULL;
-  free(binary);
-  program_tried(key, trial);
-  if (program || !binary) return program;
-  cvy_log(CONVOY_LOG_INFO, "the driver refuses a cached program (%s), compiling it again",
-          opencl_error_name(code));
-  program_forget(key);
-  return NULL;
-}
-
-static void keep_binary(uint64_t key, cl_program program) {
-  size_t bytes;
-  void *binary = opencl_save(program, &bytes);
-  if (binary) program_store(key, binary, bytes);
-  free(binary);
-}
-
-/* PoCL has a cache of its own, unless told to have none. For a binary it compiles every kernel of
- * the program once more, for work-groups of any size, which takes longer than all the rest. */
-static bool driver_keeps_programs(const cvy_device *device) {
-  const char *keeps = cvy_env("POCL_KERNEL_CACHE");
-  return strcmp(device->facts.info.platform, "Portable Computing Language") == 0 &&
-         !(keeps && strcmp(keeps, "0") == 0);
-}
-
-static convoy_status compile(cvy_device *device, const program_source *source, const char *options,
-                             cl_program *out) {
-  convoy_status status = opencl_compile(&device->queue, source, options, out);
+static convoy_status generate(cvy_device *device, const cvy_problem *problem,
+                              const job_arrays *given, cvy_program_launch *planned,
+                              const program_source **source) {
+  int64_t offsets[CVY_BLOCK_ARRAYS];
+  cvy_text text;
+  generated_offsets(problem, given, offsets);
+  convoy_status status = generated_begin(device, &text);
+  if (!status) status = cvy_program_launch_of(&problem->program, offsets, &text, planned);
   if (status) return status;
-  device->programs.compiled++;
-  cvy_log(CONVOY_LOG_DEBUG, "compiled %s (%s)", source->name, options);
-  return CONVOY_OK;
+  return generated_source(device, problem, planned->placed ? placed : plain, &text, source);
 }
 
-/* From the disk cache, waiting for it if another process is compiling the program. */
-static cl_program from_cache(cvy_device *device, const char *options, uint64_t key, int *lock) {
-  *lock = -1;
-  cl_program program = from_binary(device, options, key);
-  if (program) return program;
-  *lock = program_lock(key, device->programs.build_wait);
-  return *lock < 0 ? NULL : from_binary(device, options, key);
-}
-
-static convoy_status build(cvy_device *device, const program_source *source, const char *options,
-                           cl_program *out) {
-  if (driver_keeps_programs(device)) return compile(device, source, options, out);
-  uint64_t key = key_of(device, source, options);
-  int lock;
-  convoy_status status = CONVOY_OK;
-  *out = from_cache(device, options, key, &lock);
-  if (*out) {
-    device->programs.cached++;
-  } else {
-    status = compile(device, source, options, out);
-    if (!status) keep_binary(key, *out);
-  }
-  program_unlock(key, lock);
-  return status;
-}
-
-static program_entry *find_entry(const cvy_device *device, const program_source *source,
-                                 const char *options, uint64_t hash) {
-  for (program_entry *at = device->programs.first; at; at = at->next)
-    if (at->source == source && at->hash == hash && strcmp(at->options, options) == 0) return at;
-  return NULL;
-}
-
-static convoy_status find_program(cvy_device *device, const program_source *source,
-                                  const char *options, program_entry **out) {
-  uint64_t hash = hash_text(0, options);
-  *out = find_entry(device, source, options, hash);
-  if (*out) return CONVOY_OK;
-  program_entry *new = calloc(1, sizeof *new);
-  if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a program");
-  flush_all(device);
-  cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
-  convoy_status status = build(device, source, options, &new->program);
-  observer_phase(before);
-  if (status) {
-    free(new);
-    return status;
-  }
-  new->source = source;
-  new->hash = hash;
-  cvy_text_copy(new->options, sizeof new->options, options);
-  new->next = device->programs.first;
-  device->programs.first = new;
-  *out = new;
-  return CONVOY_OK;
-}
-
-/* The program itself is not needed here. */
-static convoy_status build_for_others(cvy_device *device, const program_source *source,
-                                      const char *options, uint64_t key) {
-  cl_program program = NULL;
-  convoy_status status = compile(device, source, options, &program);
+convoy_status run_program(cvy_device *device, const cvy_job *job, const job_arrays *given,
+                          span scratch) {
+  (void)scratch;
+  const cvy_problem *problem = &job->problem;
+  int64_t items = cvy_ocl_group_items(&device->facts);
+  cvy_program_launch planned;
+  generated_arrays arrays;
+  launch what = {.kernel = "program", .items = items, .work = generated_work(problem)};
+  convoy_status status = generate(device, problem, given, &planned, &what.source);
   if (status) return status;
-  keep_binary(key, program);
-  opencl_program_release(program);
-  return CONVOY_OK;
-}
-
-convoy_status prepare_program(cvy_device *device, const program_source *source,
-                              const char *options) {
-  program_entry *kept;
-  if (driver_keeps_programs(device)) return find_program(device, source, options, &kept);
-  uint64_t key = key_of(device, source, options);
-  int lock = program_is_stored(key) ? -1 : program_lock(key, 0);
-  if (lock < 0) return CONVOY_OK;
-  cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
-  convoy_status status =
-      program_is_stored(key) ? CONVOY_OK : build_for_others(device, source, options, key);
-  observer_phase(before);
-  program_unlock(key, lock);
-  return status;
-}
-
-static convoy_status add_kernel(program_entry *program, const char *kernel, program_kernel **out) {
-  kernel_entry *new = calloc(1, sizeof *new);
-  if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a kernel");
-  cl_int code;
-  new->own = (program_kernel){opencl_kernel(program->program, kernel, &code), SLOW_RATE};
-  if (!new->own.kernel) {
-    free(new);
-    return opencl_fail(code, kernel);
-  }
-  cvy_text_copy(new->name, sizeof new->name, kernel);
-  new->next = program->kernels;
-  program->kernels = new;
-  *out = &new->own;
-  observer_first_run();
-  return CONVOY_OK;
-}
-
-convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,
-                          const char *kernel, program_kernel **out) {
-  program_entry *program = NULL;
-  convoy_status status = find_program(device, source, options, &program);
-  if (status) return status;
-  for (kernel_entry *at = program->kernels; at; at = at->next) {
-    if (strcmp(at->name, kernel) == 0) {
-      *out = &at->own;
-      return CONVOY_OK;
-    }
-  }
-  return add_kernel(program, kernel, out);
-}
-
-static void drop_kernels(kernel_entry *entry) {
-  while (entry) {
-    kernel_entry *next = entry->next;
-    opencl_kernel_release(entry->own.kernel);
-    free(entry);
-    entry = next;
-  }
-}
-
-void programs_close(cvy_device *device) {
-  device_programs *programs = &device->programs;
-  while (programs->first) {
-    program_entry *next = programs->first->next;
-    drop_kernels(programs->first->kernels);
-    opencl_program_release(programs->first->program);
-    free(programs->first);
-    programs->first = next;
-  }
+  what.options = planned.options;
+  what.work_groups = cvy_ocl_ceil_div(planned.items, items);
+  generated_arrays_of(problem, given, &planned.block, 0, &arrays);
+  return generated_launch(device, &what, &planned.block, &arrays, 0, arrays.count);
 }

@@ -12,6 +12,8 @@
 #include "ocl/im2col_clblast.h"
 #include "ocl/implicit_gemm.h"
 #include "ocl/long_rows.h"
+#include "ocl/program.h"
+#include "ocl/reduce.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
 
@@ -30,6 +32,8 @@ static const struct {
     {&cvy_ocl_im2col_clblast, run_im2col_clblast},
 #endif
     {&cvy_ocl_direct, run_direct},
+    {&cvy_ocl_program, run_program},
+    {&cvy_ocl_reduce, run_reduce},
 };
 
 #if !CONVOY_HAVE_CLBLAST
@@ -62,46 +66,51 @@ static convoy_status check(const cvy_device *device, const cvy_job *job,
   return CONVOY_OK;
 }
 
-static convoy_status bind(cvy_device *device, cvy_operand operand, int64_t bytes, span *out) {
+/* An array without elements is absent: there is no device memory of 0 bytes. A result is about to
+ * change, and what was prepacked of it is not. */
+static convoy_status bind(cvy_device *device, cvy_operand operand, int64_t bytes, int32_t origin,
+                          job_arrays *out) {
   array_entry *entry;
+  if (bytes == 0) return CONVOY_OK;
   convoy_status status = find_array(device, operand.id, bytes, &entry);
-  if (!status) *out = span_of(entry->piece);
+  if (!status) out->origin[origin] = span_of(entry->piece, origin);
+  if (!status && origin >= ORIGIN_OUT) prepacked_forget(device, entry);
   return status;
 }
 
-/* The result is about to change, and what was prepacked of it is not. */
-static convoy_status bind_result(cvy_device *device, const cvy_job *job, int32_t i, span *out) {
-  int64_t bytes = cvy_problem_output_bytes(&job->problem, i);
-  convoy_status status = bind(device, job->out[i], bytes, out);
-  if (!status) prepacked_forget(device, arrays_find(&device->memory.arrays, job->out[i].id));
-  return status;
+static const job_sizes *sizes_of(const cvy_problem *problem, job_sizes *out) {
+  out->inputs = cvy_problem_inputs(problem);
+  out->outputs = cvy_problem_outputs(problem);
+  for (int32_t i = 0; i < out->inputs; i++) out->in[i] = cvy_problem_input_bytes(problem, i);
+  for (int32_t i = 0; i < out->outputs; i++) out->out[i] = cvy_problem_output_bytes(problem, i);
+  return out;
 }
 
-static convoy_status bind_all(cvy_device *device, const cvy_job *job, job_arrays *out) {
-  const cvy_problem *problem = &job->problem;
-  int32_t inputs = cvy_problem_inputs(problem), outputs = cvy_problem_outputs(problem);
+static convoy_status bind_all(cvy_device *device, const cvy_job *job, const job_sizes *sizes,
+                              job_arrays *out) {
   convoy_status status = CONVOY_OK;
-  for (int32_t i = 0; i < inputs && !status; i++)
-    status = bind(device, job->in[i], cvy_problem_input_bytes(problem, i), &out->in[i]);
-  for (int32_t i = 0; i < outputs && !status; i++)
-    status = bind_result(device, job, i, &out->out[i]);
+  for (int32_t i = 0; i < sizes->inputs && !status; i++)
+    status = bind(device, job->in[i], sizes->in[i], ORIGIN_IN + i, out);
+  for (int32_t i = 0; i < sizes->outputs && !status; i++)
+    status = bind(device, job->out[i], sizes->out[i], ORIGIN_OUT + i, out);
   return status;
 }
 
 static convoy_status launch_job(cvy_device *device, const cvy_job *job,
-                                const cvy_algorithm *algorithm, const job_arrays *arrays,
-                                span scratch) {
-  for (size_t i = 0; i < CVY_COUNT(launches); i++)
-    if (launches[i].algorithm == algorithm) return launches[i].run(device, job, arrays, scratch);
+                                const cvy_algorithm *algorithm, const job_arrays *arrays) {
+  for (size_t i = 0; i < CVY_COUNT(launches); i++) {
+    if (launches[i].algorithm == algorithm)
+      return launches[i].run(device, job, arrays, arrays->scratch);
+  }
   return CONVOY_ERR_UNSUPPORTED;
 }
 
 static convoy_status launch_and_capture(cvy_device *device, const cvy_job *job,
-                                        const job_arrays *arrays, const arena_piece *piece) {
+                                        const job_sizes *sizes, const job_arrays *arrays,
+                                        int64_t scratch_bytes) {
   capture new;
-  capture_begin(device, &new, job, arrays, piece);
-  convoy_status status = launch_job(device, job, algorithm_at(job->algorithm), arrays,
-                                    piece ? span_of(piece) : (span){NULL, 0});
+  capture_begin(device, &new, job, sizes, arrays, scratch_bytes);
+  convoy_status status = launch_job(device, job, algorithm_at(job->algorithm), arrays);
   if (capture_end(device) && !status) captured_keep(device, job, &new.job);
   return status;
 }
@@ -114,14 +123,15 @@ static int64_t scratch_of(const cvy_device *device, const cvy_job *job) {
 
 /* The workspace goes back as soon as its last user is enqueued: the queue is in order. */
 static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
-                                      const captured_job *known, const job_arrays *arrays) {
+                                      const captured_job *known, const job_sizes *sizes,
+                                      job_arrays *arrays) {
   arena_piece *piece = NULL;
   int64_t bytes = known ? known->scratch_bytes : scratch_of(device, job);
   convoy_status status = bytes > 0 ? memory_take(device, bytes, &piece) : CONVOY_OK;
   if (status) return status;
-  span scratch = piece ? span_of(piece) : (span){NULL, 0};
-  if (!known || !captured_replay(device, known, job, arrays, scratch, &status))
-    status = launch_and_capture(device, job, arrays, piece);
+  if (piece) arrays->scratch = span_of(piece, ORIGIN_SCRATCH);
+  if (!known || !captured_replay(device, known, job, arrays, &status))
+    status = launch_and_capture(device, job, sizes, arrays, bytes);
   arena_give(device->memory.arena, piece);
   return status;
 }
@@ -129,10 +139,11 @@ static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
 static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < cvy_problem_outputs(&job->problem) && !status; i++) {
-    span at;
+    job_arrays arrays = {0};
     if (!cvy_problem_zeroes(&job->problem, i)) continue;
-    status = bind_result(device, job, i, &at);
-    if (!status) status = fill_zero(device, at, cvy_problem_output_bytes(&job->problem, i));
+    int64_t bytes = cvy_problem_output_bytes(&job->problem, i);
+    status = bind(device, job->out[i], bytes, ORIGIN_OUT + i, &arrays);
+    if (!status) status = fill_zero(device, arrays.out[i], bytes);
   }
   return status;
 }
@@ -141,9 +152,11 @@ static convoy_status run(cvy_device *device, const cvy_job *job) {
   if (cvy_problem_empty(&job->problem)) return run_empty(device, job);
   const captured_job *known = captured_find(device, job);
   convoy_status status = known ? CONVOY_OK : check(device, job, algorithm_at(job->algorithm));
+  job_sizes room;
+  const job_sizes *sizes = known ? &known->sizes : sizes_of(&job->problem, &room);
   job_arrays arrays = {0};
-  if (!status) status = bind_all(device, job, &arrays);
-  if (!status) status = run_with_scratch(device, job, known, &arrays);
+  if (!status) status = bind_all(device, job, sizes, &arrays);
+  if (!status) status = run_with_scratch(device, job, known, sizes, &arrays);
   if (!status) flush_burst(device);
   return status;
 }
@@ -162,7 +175,7 @@ convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatil
   convoy_status status = check(device, job, algorithm);
   if (status) return status;
   device->programs.dry_run = true;
-  status = launch_job(device, job, algorithm, &(job_arrays){0}, (span){NULL, 0});
+  status = launch_job(device, job, algorithm, &(job_arrays){0});
   device->programs.dry_run = false;
   return status;
 }

@@ -56,12 +56,12 @@ static convoy_status launch_partial(cvy_device *device, const launch *what, conv
   partial.out = scratch;
   args.accumulate = args.has_bias = 0;
   args.activation = CONVOY_IDENTITY;
-  return launch_kernel(device, what, args, &partial);
+  return launch_conv(device, what, &args, &partial);
 }
 
 convoy_status launch_split_k(cvy_device *device, const cvy_problem *problem, const launch *what,
                              const conv_args *args, const bindings *arrays, span scratch) {
-  if (args->slices == 1) return launch_kernel(device, what, *args, arrays);
+  if (args->slices == 1) return launch_conv(device, what, args, arrays);
   convoy_status status = launch_partial(device, what, *args, arrays, scratch);
   return status ? status : reduce_split_k(device, problem, args->slices, scratch, arrays);
 }

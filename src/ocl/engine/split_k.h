@@ -2,7 +2,7 @@
 #ifndef CVY_OCL_ENGINE_SPLIT_K_H
 #define CVY_OCL_ENGINE_SPLIT_K_H
 
-#include "ocl/engine/launch.h"
+#include "ocl/engine/conv_launch.h"
 
 /* A product of args->slices slices. A single one writes the result. Of several each writes its part
  * of `scratch`, and these are then added, so that what happens to finished sums happens once. */

@@ -54,7 +54,8 @@ typedef struct extents {
 /* backward_data is a convolution of dy with the flipped filter. It has the extents of that, while
  * channels stay as they were. */
 static cvy_problem carried_out(const cvy_problem *problem) {
-  cvy_problem convolution = *problem;
+  cvy_problem convolution;
+  cvy_problem_copy(&convolution, problem);
   if (problem->operation != CONVOY_BACKWARD_DATA) return convolution;
   for (int axis = 0; axis < 3; axis++) {
     convolution.conv.in[axis] = problem->conv.out[axis];
@@ -87,7 +88,7 @@ static convoy_status transform(const winograd_run *run, const char *kernel, cons
       .work_groups = work_groups,
       .items = group_items(run),
       .work = (double)work_groups * (double)group_items(run) * (double)points_of(run) * POINT_WORK};
-  return launch_kernel(run->device, &what, *args, arrays);
+  return launch_conv(run->device, &what, args, arrays);
 }
 
 /* Work-groups where each group of the problem has a matrix of so many elements, and each of these
@@ -131,7 +132,7 @@ static convoy_status multiply(const winograd_run *run) {
   conv_args args = run->args;
   args.groups = run->plan.matrices;
   bindings arrays = {.a = run->a, .b = run->b, .out = run->out};
-  return launch_kernel(run->device, &what, args, &arrays);
+  return launch_conv(run->device, &what, &args, &arrays);
 }
 
 /* The transformed weights, made at their first use. */
@@ -250,8 +251,8 @@ convoy_status run_winograd(cvy_device *device, const cvy_job *job, const job_arr
                       .convolution = convolution,
                       .args = args_of_product(&convolution, &plan.product),
                       .a = scratch,
-                      .b = {scratch.memory, scratch.at + plan.b_at},
-                      .out = {scratch.memory, scratch.at + plan.out_at}};
+                      .b = span_behind(scratch, plan.b_at),
+                      .out = span_behind(scratch, plan.out_at)};
   convoy_status status = cvy_ocl_is_weights(&job->problem) ? CONVOY_OK : find_weights(&run);
   if (status) return status;
   return plan.fused ? run_fused(&run, scratch) : run_pieces(&run);

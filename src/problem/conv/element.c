@@ -179,8 +179,10 @@ cvy_element cvy_conv_element(const cvy_problem *problem, const cvy_values *from,
   double bias = problem->conv.has_bias ? (double)from->in[2][channel_of(problem, index)] : 0.0;
   double prior = problem->accumulate ? (double)from->in[cvy_problem_inputs(problem)][index] : 0.0;
   double steepest = fmax(1.0, fabs((double)problem->conv.slope));
-  return (cvy_element){.value = activated(problem, total.value + bias + prior),
-                       .magnitude = steepest * (total.magnitude + fabs(bias) + fabs(prior))};
+  double value = activated(problem, total.value + bias + prior);
+  return (cvy_element){.value = value,
+                       .magnitude = steepest * (total.magnitude + fabs(bias) + fabs(prior)),
+                       .flushed = value};
 }
 
 int64_t cvy_conv_terms(const cvy_problem *p) {

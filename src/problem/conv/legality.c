@@ -251,12 +251,19 @@ static convoy_status fill_epilogue(bool has_bias, const convoy_epilogue *given, 
   return CONVOY_OK;
 }
 
+/* All 0, as far as it counts. */
+static void begin(int32_t operation, cvy_problem *p) {
+  memset(p, 0, CVY_PROBLEM_HEAD + sizeof p->conv);
+  p->operation = operation;
+}
+
 convoy_status cvy_conv_make(const convoy_conv *conv, convoy_direction direction,
                             const int64_t *x_shape, const int64_t *w_shape, float beta,
                             bool has_bias, const convoy_epilogue *epilogue, cvy_problem *out) {
   convoy_conv checked;
-  cvy_problem p = {0};
+  cvy_problem p;
   int64_t y_shape[CONVOY_MAX_DIMS];
+  begin(0, &p);
   if ((unsigned)direction >= CONVOY_DIRECTIONS)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "direction is %d, legal are 0 to %d", (int)direction,
                     CONVOY_DIRECTIONS - 1);
@@ -276,7 +283,8 @@ convoy_status cvy_conv_make(const convoy_conv *conv, convoy_direction direction,
 convoy_status cvy_conv_make_bias(const convoy_conv *conv, const int64_t *dy_shape, float beta,
                                  cvy_problem *out) {
   convoy_conv checked;
-  cvy_problem p = {.operation = CONVOY_BACKWARD_BIAS};
+  cvy_problem p;
+  begin(CONVOY_BACKWARD_BIAS, &p);
   convoy_status status = check_conv(conv, &checked);
   if (!status) status = check_extents("dy", dy_shape, checked.rank + 2, 1);
   if (!status) status = check_bytes("dy", dy_shape, checked.rank + 2);

@@ -6,8 +6,6 @@
 #include "program/named.h"
 
 enum { AXES = CVY_PROGRAM_AXES };
-static const char axis_letters[] = "nczhw";
-
 /* Which axis the extents of an array of so many dimensions are along. */
 static const int8_t axes_of_dims[CONVOY_MAX_DIMS + 1][CONVOY_MAX_DIMS] = {
     [1] = {1}, [2] = {0, 1}, [3] = {0, 1, 4}, [4] = {0, 1, 3, 4}, [5] = {0, 1, 2, 3, 4}};
@@ -50,7 +48,7 @@ static convoy_status widen(const operand *with, int64_t *space, const char **by)
     if (extent == 1 || extent == space[axis]) continue;
     if (space[axis] != 1) {
       return cvy_fail(CONVOY_ERR_SHAPE, "%s has extent %lld along %c, %s has %lld", with->name,
-                      (long long)extent, axis_letters[axis], by[axis], (long long)space[axis]);
+                      (long long)extent, cvy_axis_letters[axis], by[axis], (long long)space[axis]);
     }
     space[axis] = extent;
     by[axis] = with->name;
@@ -87,7 +85,8 @@ static convoy_status view_of(const operand *from, const int64_t *space, cvy_prog
     int64_t extent = from->extent[axis];
     if (extent != 1 && extent != space[axis]) {
       return cvy_fail(CONVOY_ERR_SHAPE, "%s has extent %lld along %c, the results have %lld",
-                      from->name, (long long)extent, axis_letters[axis], (long long)space[axis]);
+                      from->name, (long long)extent, cvy_axis_letters[axis],
+                      (long long)space[axis]);
     }
     if (extent > 1) out->stride[axis] = stride;
     stride *= extent;
@@ -133,6 +132,7 @@ static convoy_status bind_program(const convoy_program *program, const operand *
   cvy_program_class full[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
   int64_t space[AXES];
   convoy_status status = space_of_results(program, results, space);
+  if (!status) status = cvy_program_check_extents(space);
   if (status) return status;
   cvy_program_problem_init(&program->program, space, full, &out->program);
   status = bind_inputs(program, inputs, &out->program);
@@ -144,6 +144,7 @@ static convoy_status bind_reduction(const convoy_program *program, const operand
   cvy_program_class full[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
   int64_t space[AXES] = {1, 1, 1, 1, 1};
   convoy_status status = space_of_inputs(program, inputs, space);
+  if (!status) status = cvy_program_check_extents(space);
   if (!status) status = check_reduced(program, results, space);
   if (status) return status;
   cvy_reduce_problem_init(&program->program, &program->how, space, full, &out->reduce);
@@ -153,7 +154,7 @@ static convoy_status bind_reduction(const convoy_program *program, const operand
 
 convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *inputs,
                                const cvy_shape *outputs, cvy_problem *out) {
-  operand in[CVY_PROGRAM_INPUTS], results[CVY_PROGRAM_RESULTS];
+  operand in[CVY_PROGRAM_INPUTS] = {{0}}, results[CVY_PROGRAM_RESULTS] = {{0}};
   for (int i = 0; i < program->program.inputs; i++)
     in[i] = operand_of(program->names.input[i], &inputs[i]);
   for (int k = 0; k < cvy_program_results(program); k++) {
@@ -167,35 +168,88 @@ convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *i
                            : bind_program(program, in, results, out);
 }
 
+/* ------------------------------------------------------------------------------------- text */
+
+/* Along an axis that it does not go along an array has one place. */
+static cvy_shape shape_of(const cvy_program_view *view, const int64_t *space) {
+  cvy_shape shape = {.dtype = (convoy_dtype)view->type, .dims = AXES};
+  for (int axis = 0; axis < AXES; axis++)
+    shape.extent[axis] = space[axis] > 1 && !view->stride[axis] ? 1 : space[axis];
+  return shape;
+}
+
+static void find_shapes(const cvy_problem *problem, cvy_shape *operands) {
+  const cvy_program_problem *of = cvy_program_part(problem);
+  int results = cvy_problem_outputs(problem);
+  for (int i = 0; i < of->program.inputs; i++) *operands++ = shape_of(&of->input[i], of->extent);
+  for (int k = 0; k < results; k++) *operands++ = shape_of(&of->result[k], of->extent);
+}
+
+/* Making the problem again from its arrays finds all that no arrays have. */
+static convoy_status check_arrays(const convoy_program *program, const cvy_shape *operands,
+                                  const cvy_problem *problem) {
+  cvy_problem again = {.operation = -1};
+  const cvy_shape *results = operands + program->program.inputs;
+  convoy_status status = cvy_program_bind(program, operands, results, &again);
+  bool nothing = cvy_problem_empty(problem); /* whatever its strides are */
+  if (status || nothing || cvy_problem_equal(problem, &again)) return status;
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                  "no tensors make this problem: it has strides or pieces of its own");
+}
+
+convoy_status cvy_program_bind_text(const char *text, convoy_program *out, cvy_shape *operands) {
+  cvy_problem problem;
+  convoy_status status = cvy_program_read_named(text, &problem, &out->names);
+  if (status) return status;
+  out->program = cvy_program_part(&problem)->program;
+  out->how = (cvy_reduction){.axes = 0};
+  if (problem.operation == CVY_REDUCE) out->how = problem.reduce.how;
+  find_shapes(&problem, operands);
+  return check_arrays(out, operands, &problem);
+}
+
 /* --------------------------------------------------------------------------------- gradient */
 
-static int find(char (*names)[CVY_PROGRAM_NAME], int count, const char *name, size_t length) {
+static int find(const char (*names)[CVY_PROGRAM_NAME], int count, const char *name, size_t length) {
   for (int i = 0; i < count; i++)
     if (strlen(names[i]) == length && !memcmp(names[i], name, length)) return i;
   return -1;
 }
 
-static convoy_status find_wanted(convoy_program *program, const char *of, uint32_t *wanted) {
+static convoy_status check_count(uint32_t wanted) {
+  int count = __builtin_popcount(wanted);
+  if (count >= 1 && count <= CVY_PROGRAM_RESULTS) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "gradients of %d inputs are asked for; at least 1, at most %d come at once",
+                  count, CVY_PROGRAM_RESULTS);
+}
+
+static convoy_status find_wanted(const convoy_program *program, const char *of, uint32_t *wanted) {
   *wanted = of ? 0 : (1u << program->program.inputs) - 1;
-  for (const char *at = of; at && *at;) {
+  for (const char *at = of ? of + strspn(of, " ") : ""; *at;) {
     size_t length = strcspn(at, " ");
     int i = find(program->names.input, program->program.inputs, at, length);
     if (i < 0)
-      return cvy_fail(CONVOY_ERR_ARGUMENT, "the program has no input \"%.*s\"", (int)length, at);
+      return cvy_fail(CONVOY_ERR_ARGUMENT, "the program has no input \"%.*s\"",
+                      (int)(length < CVY_PROGRAM_NAME ? length : CVY_PROGRAM_NAME), at);
     *wanted |= 1u << i;
     at += length + strspn(at + length, " ");
   }
-  return CONVOY_OK;
+  return check_count(*wanted);
 }
 
-/* Results that are sums take their gradient to each element. */
+/* Results that are sums take their gradient to each element. Two that are the same sum are one
+ * value of the program, to which one gradient belongs. */
 static convoy_status check_sums(const convoy_program *program) {
   for (int k = 0; k < program->how.results; k++) {
-    if (program->how.result[k].kind == CVY_REDUCE_SUM && program->how.result[k].value == k)
-      continue;
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
-                    "the gradient of %s is no program: of reductions only sums have one",
-                    program->names.result[k]);
+    if (program->how.result[k].kind != CVY_REDUCE_SUM)
+      return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                      "the gradient of %s is no program: of reductions only sums have one",
+                      program->names.result[k]);
+    int value = program->how.result[k].value;
+    if (value != k)
+      return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is the same sum as %s, which has the gradient",
+                      program->names.result[k], program->names.result[value]);
   }
   return CONVOY_OK;
 }
@@ -206,6 +260,16 @@ static convoy_status name_gradient(const char *name, char *to) {
   if (!text.overflow) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_ARGUMENT, "the name d_%s is longer than %d characters", name,
                   CVY_PROGRAM_NAME - 1);
+}
+
+/* The gradient for a result, among what the gradient reads: no input may have that name. */
+static convoy_status name_gradient_read(const convoy_program *program, int result, char *to) {
+  convoy_status status = name_gradient(program->names.result[result], to);
+  if (status || find(program->names.input, program->program.inputs, to, strlen(to)) < 0)
+    return status;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "the gradient reads %s for the result %s, and an input has that name", to,
+                  program->names.result[result]);
 }
 
 static convoy_status name_operands(const convoy_program *program,
@@ -219,7 +283,7 @@ static convoy_status name_operands(const convoy_program *program,
     if (gradient->source[i].kind == CVY_SOURCE_INPUT)
       memcpy(out->input[i], program->names.input[number], CVY_PROGRAM_NAME);
     else
-      status = name_gradient(program->names.result[number], out->input[i]);
+      status = name_gradient_read(program, number, out->input[i]);
   }
   for (int i = 0; i < program->program.inputs && !status; i++)
     if (wanted >> i & 1) status = name_gradient(program->names.input[i], out->result[result++]);
@@ -228,10 +292,9 @@ static convoy_status name_operands(const convoy_program *program,
 
 convoy_status cvy_program_bind_gradient(const convoy_program *program, const char *of,
                                         convoy_program *out) {
-  convoy_program own = *program;
   cvy_program_gradient gradient;
   uint32_t wanted, given = (1u << program->program.results) - 1;
-  convoy_status status = find_wanted(&own, of, &wanted);
+  convoy_status status = find_wanted(program, of, &wanted);
   if (!status) status = check_sums(program);
   if (!status) status = cvy_program_gradient_of(&program->program, wanted, given, 0, &gradient);
   if (status) return status;

@@ -12,17 +12,21 @@ struct convoy_program {
   cvy_program_names names;
 };
 
-/* An array as its owner describes it. */
-typedef struct cvy_shape {
-  convoy_dtype dtype;
-  int32_t dims;
-  int64_t extent[CONVOY_MAX_DIMS];
-} cvy_shape;
-
 /* The text of a named program (program/named.h), NULL if there is none of the name; and the names,
  * by number. */
 const char *cvy_program_text_of(const char *name);
 const char *cvy_program_name_at(int32_t i);
+
+/* common.c: those that the library's own functions apply. */
+typedef enum cvy_common_program {
+  CVY_COMMON_RELU,
+  CVY_COMMON_SILU,
+  CVY_COMMON_SIGMOID,
+  CVY_COMMON_ADD,
+  CVY_COMMON_MULTIPLY,
+  CVY_COMMON_PROGRAMS
+} cvy_common_program;
+const convoy_program *cvy_program_common(cvy_common_program which);
 
 int32_t cvy_program_results(const convoy_program *program);
 
@@ -30,6 +34,11 @@ int32_t cvy_program_results(const convoy_program *program);
  * ERR_SHAPE or ERR_ARGUMENT with the operand's name and both numbers. */
 convoy_status cvy_program_bind(const convoy_program *program, const cvy_shape *inputs,
                                const cvy_shape *outputs, cvy_problem *out);
+
+/* A problem's text (problem/program/program.h) as a program and arrays that make the problem: of
+ * all five extents, inputs, then results. ERR_ARGUMENT with what is wrong; ERR_UNSUPPORTED where no
+ * arrays of their own make it: strided operands, pieces of another length. */
+convoy_status cvy_program_bind_text(const char *text, convoy_program *out, cvy_shape *operands);
 
 /* The program of the gradients of the inputs in `of`, names with blanks between; NULL: all of them.
  * Its inputs are those of the program's that it reads, then "d_NAME" for every result NAME; its

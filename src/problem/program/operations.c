@@ -180,7 +180,8 @@ static cvy_element reduce_element(const cvy_problem *problem, const cvy_values *
   cvy_reduced results[CVY_PROGRAM_RESULTS];
   find_inputs(problem, from, in);
   cvy_reduce_element64(&problem->reduce, in, index, results);
-  return (cvy_element){.value = results[output].value, .magnitude = results[output].magnitude};
+  const cvy_reduced *one = &results[output];
+  return (cvy_element){.value = one->value, .magnitude = one->magnitude, .flushed = one->flushed};
 }
 
 static int64_t work_of(const cvy_program_problem *of) {

@@ -26,8 +26,8 @@ const cvy_program_problem *cvy_program_part(const cvy_problem *problem);
 void cvy_program_print(const cvy_problem *problem, char *text, size_t size);
 bool cvy_program_readable(const cvy_problem *problem);
 bool cvy_program_read(const char *text, cvy_problem *out);
-/* The same for people: ERR_ARGUMENT with what is wrong. */
-convoy_status cvy_program_read_problem(const char *text, cvy_problem *out);
+/* The same for people, with the text's own names: ERR_ARGUMENT with what is wrong. */
+convoy_status cvy_program_read_named(const char *text, cvy_problem *out, cvy_program_names *names);
 
 /* shape_class.c */
 void cvy_program_shape_class(const cvy_problem *problem, cvy_text *text);

@@ -6,8 +6,6 @@
 
 #include "problem/program/program.h"
 
-static const char axis_letters[] = "nczhw";
-
 static const char *const class_words[] = {
     [CVY_CLASS_FULL] = "full",       [CVY_CLASS_IMAGE_CHANNEL] = "image_channel",
     [CVY_CLASS_CHANNEL] = "channel", [CVY_CLASS_POSITION] = "position",
@@ -23,7 +21,7 @@ static void add_extents(const int64_t *extent, cvy_text *to) {
   cvy_text_add(to, " on ");
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
     if (extent[axis] != 1 || axis == 0)
-      cvy_text_add(to, "%c%lld", axis_letters[axis], (long long)extent[axis]);
+      cvy_text_add(to, "%c%lld", cvy_axis_letters[axis], (long long)extent[axis]);
 }
 
 static void add_input(const cvy_program_view *view, const int64_t *extent, int i, cvy_text *to) {
@@ -113,12 +111,12 @@ static convoy_status take_extents(program_reader *r) {
   convoy_status status = CONVOY_OK;
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     r->of->extent[axis] = 1;
-    if (status || *r->at != axis_letters[axis]) continue;
+    if (status || *r->at != cvy_axis_letters[axis]) continue;
     r->at++;
     status = take_number(r, &r->of->extent[axis]);
   }
   if (!status && *r->at && *r->at != ' ') return wrong(r, "extents n, c, z, h and w in this order");
-  return status;
+  return status ? status : cvy_program_check_extents(r->of->extent);
 }
 
 /* The input of a name, whichever names the text has. -1: none. */
@@ -180,8 +178,8 @@ static convoy_status take_operands(program_reader *r, int64_t *piece) {
 static const char *end_of_program(const char *text) {
   const char *found = NULL;
   for (const char *at = strstr(text, " on "); at; at = strstr(at + 1, " on ")) {
-    bool extents = strchr(axis_letters, at[4]) && isdigit((unsigned char)at[5]);
-    if (at[4] && extents) found = at;
+    bool extents = at[4] && strchr(cvy_axis_letters, at[4]) && isdigit((unsigned char)at[5]);
+    if (extents) found = at;
   }
   return found;
 }
@@ -216,10 +214,9 @@ static convoy_status make(program_reader *r, const cvy_reduction *how, cvy_probl
   return cvy_reduce_make(&out->reduce, out);
 }
 
-convoy_status cvy_program_read_problem(const char *text, cvy_problem *out) {
+convoy_status cvy_program_read_named(const char *text, cvy_problem *out, cvy_program_names *names) {
   cvy_program_problem begun;
-  cvy_program_names names;
-  cvy_reduction how;
+  cvy_reduction how = {.axes = 0};
   const char *end = end_of_program(text);
   if (!end) {
     return cvy_fail(CONVOY_ERR_ARGUMENT,
@@ -227,14 +224,15 @@ convoy_status cvy_program_read_problem(const char *text, cvy_problem *out) {
                     "\"y = max(x, 0) on n16c64h80w80\"");
   }
   memset(&begun, 0, sizeof begun);
-  convoy_status status = take_program(text, (size_t)(end - text), &begun.program, &how, &names);
+  convoy_status status = take_program(text, (size_t)(end - text), &begun.program, &how, names);
   if (status) return status;
   memset(out, 0, sizeof *out);
-  program_reader r = {.at = end + strlen(" on "), .names = &names, .of = &begun};
+  program_reader r = {.at = end + strlen(" on "), .names = names, .of = &begun};
   status = take_extents(&r);
   return status ? status : make(&r, &how, out);
 }
 
 bool cvy_program_read(const char *text, cvy_problem *out) {
-  return cvy_program_read_problem(text, out) == CONVOY_OK;
+  cvy_program_names names;
+  return cvy_program_read_named(text, out, &names) == CONVOY_OK;
 }

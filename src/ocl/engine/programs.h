@@ -1,7 +1,7 @@
 /* Programs of a device and their kernels: built at first use, from the disk cache where it has
  * them. */
-#ifndef CVY_OCL_ENGINE_PROGRAM_H
-#define CVY_OCL_ENGINE_PROGRAM_H
+#ifndef CVY_OCL_ENGINE_PROGRAMS_H
+#define CVY_OCL_ENGINE_PROGRAMS_H
 
 #include "backend.h"
 #include "ocl/engine/opencl/programs.h"
@@ -36,6 +36,8 @@ convoy_status find_kernel(cvy_device *device, const program_source *source, cons
 /* Leaves a program in the disk cache, unless it is there or another process is about to. */
 convoy_status prepare_program(cvy_device *device, const program_source *source,
                               const char *options);
+/* Forgets the programs of a source, of which no kernel is under way. */
+void programs_drop(cvy_device *device, const program_source *source);
 void programs_close(cvy_device *device);
 
 #endif
