@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
+#include "cpu/threads/affinity.h"
 #include "os/os.h"
 
 #define LOOK 0.05         /* seconds */
@@ -31,8 +31,9 @@ static long involuntary_switches(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
+/* Of the processors that these threads may run on, however many more the machine has. */
 static double most_switches(void) {
-  return MOST_SWITCHES + MOST_OF_A_PROCESSOR * (double)sysconf(_SC_NPROCESSORS_ONLN);
+  return MOST_SWITCHES + MOST_OF_A_PROCESSOR * (double)cvy_affinity_count();
 }
 
 static void begin_look(double now, long count) {
@@ -49,14 +50,15 @@ static void begin_rest(double now) {
   atomic_store_explicit(&crowded, true, memory_order_relaxed);
 }
 
+/* At the end of a rest or a look. */
 static void look(double now) {
   long count = involuntary_switches();
-  bool looked = began > 0 && !atomic_load_explicit(&crowded, memory_order_relaxed);
-  if (looked && (double)(count - switches) > most_switches() * (now - began)) {
+  bool rested = atomic_load_explicit(&crowded, memory_order_relaxed);
+  if (!rested && (double)(count - switches) > most_switches() * (now - began)) {
     begin_rest(now);
     return;
   }
-  if (looked) rest = 0;
+  if (!rested) rest = 0;
   begin_look(now, count);
 }
 
