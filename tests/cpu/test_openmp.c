@@ -289,13 +289,18 @@ static void exec_ends_threads_that_wait(void **state) {
 
 /* ------------------------------------------------------------------------- what the system has */
 
-/* GNU's runtime ends the program where it cannot start a thread. */
-static int be_short_of_memory(void) {
+/* GNU's runtime ends the program where it cannot start a thread. A call from within a region of the
+ * program, where it needs none, says nothing of later ones. */
+static int be_short_of_memory(bool after_region) {
   cvy_threads *threads;
   struct rlimit limit;
   setenv("CONVOY_TEAM", "openmp", 1);
   convoy_set_log(NULL, NULL, CONVOY_LOG_ERROR);
   if (cvy_threads_open(MOST, &threads)) return 1;
+  int wrong = 0;
+#pragma omp parallel num_threads(2) if (after_region)
+  if (after_region && omp_get_thread_num() == 0) wrong = sums_wrong(threads, 1);
+  if (wrong) return 5;
   FILE *file = fopen("/proc/self/statm", "r");
   unsigned long pages = 0;
   if (!file || fscanf(file, "%lu", &pages) != 1) return 2;
@@ -311,12 +316,47 @@ static void too_few_threads_do_the_work(void **state) {
   skip(); /* its shadow memory is beyond any limit */
 #endif
   assert_int_equal(run_self("short"), 0);
+  assert_int_equal(run_self("short after region"), 0);
+}
+
+static void count_lines(void *user, convoy_log_level level, const char *line) {
+  int *count = user;
+  (void)level;
+  *count += strstr(line, "OpenMP computes with 1 of 3 threads") != NULL;
+}
+
+/* Run with settings that leave OpenMP one thread; `team` is the one that three threads then have.
+ * That CONVOY_TEAM gets less than was asked for is said once. */
+static int be_limited(const char *team, bool ours) {
+  cvy_threads *threads;
+  cvy_team *chosen;
+  int lines = 0;
+  setenv("CONVOY_TEAM", team, 1);
+  convoy_set_log(count_lines, &lines, CONVOY_LOG_WARNING);
+  if (cvy_openmp_threads() != 1 || cvy_team_choose(3, &chosen) || !chosen != ours) return 1;
+  if (cvy_threads_open(3, &threads) || sums_wrong(threads, 20)) return 2;
+  return lines == !ours ? 0 : 3;
+}
+
+static void limits_of_openmp_hold(void **state) {
+  (void)state;
+  static const char *const limits[][2] = {
+      {"OMP_NUM_THREADS", "1"}, {"OMP_THREAD_LIMIT", "1"}, {"OMP_MAX_ACTIVE_LEVELS", "0"}};
+  for (size_t i = 0; i < CVY_COUNT(limits); i++) {
+    setenv(limits[i][0], limits[i][1], 1);
+    assert_int_equal(run_self("limited"), 0);
+    if (i > 0) assert_int_equal(run_self("limited openmp"), 0);
+    unsetenv(limits[i][0]);
+  }
 }
 
 int main(int argc, char **argv) {
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return EXIT_FAILURE;
   if (argc > 1 && !strcmp(argv[1], "replaced")) return be_replaced();
-  if (argc > 1 && !strcmp(argv[1], "short")) return be_short_of_memory();
+  if (argc > 1 && !strcmp(argv[1], "short")) return be_short_of_memory(false);
+  if (argc > 1 && !strcmp(argv[1], "short after region")) return be_short_of_memory(true);
+  if (argc > 1 && !strcmp(argv[1], "limited")) return be_limited("", true);
+  if (argc > 1 && !strcmp(argv[1], "limited openmp")) return be_limited("openmp", false);
   if (argc > 1) return EXIT_SUCCESS;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_children_of_fork_are_forked),
@@ -330,6 +370,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(several_threads_have_engines_of_their_own),
       cmocka_unit_test(exec_ends_threads_that_wait),
       cmocka_unit_test(too_few_threads_do_the_work),
+      cmocka_unit_test(limits_of_openmp_hold),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

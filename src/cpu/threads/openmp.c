@@ -10,8 +10,11 @@
 #include "os/os.h"
 
 extern int omp_get_thread_num(void);
+extern int omp_get_num_threads(void);
 extern int omp_get_max_threads(void);
 extern int omp_get_thread_limit(void);
+extern int omp_get_max_active_levels(void);
+extern int omp_in_parallel(void);
 
 /* -------------------------------------------------------------------------------- its life */
 
@@ -39,6 +42,7 @@ const char *cvy_openmp_library(void) {
 
 int32_t cvy_openmp_threads(void) {
   int most = omp_get_max_threads(), limit = omp_get_thread_limit();
+  if (omp_get_max_active_levels() < 1) return 1;
   return most < limit ? most : limit;
 }
 
@@ -65,10 +69,15 @@ static void run(cvy_team *team, cvy_loop *loop, int64_t helpers) {
   work(loop);
 }
 
+typedef struct team_size {
+  int32_t members; /* asked for */
+  int32_t given;
+} team_size;
+
 static void start_members(void *arg) {
-  const int32_t *members = arg;
-#pragma omp parallel num_threads(*members)
-  (void)omp_get_thread_num();
+  team_size *s = arg;
+#pragma omp parallel num_threads(s->members)
+  if (omp_get_thread_num() == 0) s->given = omp_get_num_threads();
 }
 
 /* How many members the calling thread's team has been made for; -1: cannot be. */
@@ -84,13 +93,22 @@ static void prepare(int32_t members) {
             (int)members - 1);
     return;
   }
-  cvy_thread_call_masked(start_members, &members);
+  team_size s = {.members = members};
+  cvy_thread_call_masked(start_members, &s);
   prepared = members;
+  if (s.given < members)
+    cvy_log(CONVOY_LOG_WARNING,
+            "cpu: OpenMP computes with %d of %d threads; OMP_THREAD_LIMIT, OMP_DYNAMIC and "
+            "OMP_MAX_ACTIVE_LEVELS may say so",
+            (int)s.given, (int)members);
 }
 
+/* Within a parallel region of the program nothing is prepared: what OpenMP gives there is not the
+ * team that the thread has outside. */
 static bool ready(cvy_team *team, int32_t members) {
   (void)team;
   pthread_once(&once, look_at_runtime);
+  if (omp_in_parallel()) return true;
   if (prepared >= 0 && prepared < members) prepare(members);
   return prepared >= members;
 }

@@ -12,7 +12,8 @@
 cvy_team *cvy_openmp_team(bool yields);
 
 /* How many threads OpenMP would take for a loop of the calling thread: OMP_NUM_THREADS and
- * omp_set_num_threads, else its processors, and OMP_THREAD_LIMIT. INT32_MAX without OpenMP. */
+ * omp_set_num_threads, else its processors, and OMP_THREAD_LIMIT; 1 if OMP_MAX_ACTIVE_LEVELS is 0.
+ * INT32_MAX without OpenMP. */
 int32_t cvy_openmp_threads(void);
 
 /* The file of the runtime in use; NULL without OpenMP. */
