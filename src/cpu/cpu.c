@@ -177,5 +177,5 @@ const cvy_backend cvy_backend_cpu = {
     .run = run,
     .usage = usage,
     .peak = peak,
-    .team = cvy_team_text,
+    .team = cvy_team_name,
 };

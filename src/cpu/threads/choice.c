@@ -1,7 +1,6 @@
 /* The choice of a team, made once when an engine is opened. */
 #include "cpu/threads/choice.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "cpu/threads/limits.h"
@@ -32,21 +31,12 @@ convoy_status cvy_team_choose(int32_t count, cvy_team **out) {
   return CONVOY_OK;
 }
 
-static char text[512];
-
-static void write_text(void) {
-  cvy_text words = cvy_text_in(text, sizeof text);
+void cvy_team_name(int32_t wanted, cvy_text *words) {
   cvy_team *team = NULL;
-  if (cvy_team_choose(cvy_cpu_allowed(), &team) != CONVOY_OK)
-    cvy_text_add(&words, "%s", cvy_last_error());
+  if (cvy_team_choose(wanted > 0 ? wanted : cvy_cpu_allowed(), &team) != CONVOY_OK)
+    cvy_text_add(words, "%s", cvy_last_error());
   else if (team)
-    cvy_text_add(&words, "on the threads of %s", cvy_openmp_library());
+    cvy_text_add(words, "on the threads of %s", cvy_openmp_library());
   else
-    cvy_text_add(&words, "on a pool of threads of its own");
-}
-
-const char *cvy_team_text(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, write_text);
-  return text;
+    cvy_text_add(words, "on a pool of threads of its own");
 }

@@ -8,7 +8,7 @@
  * has as many threads. Always the pool in a child made by fork(). */
 convoy_status cvy_team_choose(int32_t count, cvy_team **out);
 
-/* The same in words, for `convoy info`. */
-const char *cvy_team_text(void);
+/* The same in words, for `convoy info`. With `wanted` 0 for as many as the process may use. */
+void cvy_team_name(int32_t wanted, cvy_text *words);
 
 #endif
