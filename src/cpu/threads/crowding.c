@@ -11,11 +11,14 @@
 #include "cpu/threads/affinity.h"
 #include "os/os.h"
 
-#define LOOK 0.05         /* seconds */
+/* Seconds. In a crowd OpenMP's threads are in others' way for a look of each look and rest: 2.4 %
+ * of the time at first and 0.3 % in the end. A look is as long as it takes to count more than three
+ * switches at the bound below. */
+#define LOOK 0.05
 #define SHORTEST_REST 2.0 /* doubled while nothing changes */
 #define LONGEST_REST 16.0
-/* Switches per second. The system's own threads cause some on each processor; a thread that shares
- * its processor with another has more than 100. */
+/* Switches per second. Of two threads that had one processor, each was measured to have 144 to 157
+ * (Linux 6.18 at 250 Hz). The system's own threads cause some on each processor. */
 #define MOST_SWITCHES 60
 #define MOST_OF_A_PROCESSOR 5
 
