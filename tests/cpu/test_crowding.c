@@ -33,7 +33,8 @@ int32_t __wrap_cvy_affinity_count(void) {
 }
 
 #define STEP 0.01
-#define FEW 30   /* switches per second, by the system's own threads */
+#define FEW 40   /* switches per second, by the system's own threads */
+#define BURST 10 /* of them at once */
 #define MANY 200 /* of two threads that share their processors with others */
 
 /* Lets time go by with so many switches per second. Returns for how long it was crowded. */
@@ -47,16 +48,18 @@ static double seconds_crowded(double seconds, double rate) {
 static void crowds_are_seen_and_forgotten(void **state) {
   (void)state;
   assert_true(seconds_crowded(10, FEW) == 0);
+  switches += BURST;
+  assert_true(seconds_crowded(10, FEW) == 0);
   double first = seconds_crowded(1, MANY); /* within two looks */
-  assert_true(first > 0.85 && first < 1);
+  assert_true(first > 0.55 && first < 1);
   double share = seconds_crowded(100, MANY) / 100; /* looks become rare */
   assert_true(share > 0.98 && share < 1);
-  double last = seconds_crowded(40, FEW); /* the longest rest */
-  assert_true(last > 2.2 && last < 16.2);
+  double last = seconds_crowded(80, FEW); /* the longest rest */
+  assert_true(last > 4.2 && last < 32.2);
   assert_true(seconds_crowded(10, FEW) == 0);
   double next = seconds_crowded(1.5, MANY); /* and the first rest is short again */
   assert_true(next > 0.9 && next < 1.5);
-  assert_true(seconds_crowded(10, FEW) < 2.2);
+  assert_true(seconds_crowded(10, FEW) < 4.2);
 }
 
 /* The system's own threads come to each of many processors. */
@@ -65,7 +68,7 @@ static void many_processors_have_more_switches(void **state) {
   seconds_crowded(40, FEW);
   processors = 64;
   assert_true(seconds_crowded(10, MANY) == 0);
-  assert_true(seconds_crowded(1, 5 * MANY) > 0.85);
+  assert_true(seconds_crowded(1, 10 * MANY) > 0.55);
   processors = 2;
 }
 

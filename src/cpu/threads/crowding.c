@@ -11,16 +11,16 @@
 #include "cpu/threads/affinity.h"
 #include "os/os.h"
 
-/* Seconds. In a crowd OpenMP's threads are in others' way for a look of each look and rest: 2.4 %
- * of the time at first and 0.3 % in the end. A look is as long as it takes to count more than three
- * switches at the bound below. */
-#define LOOK 0.05
-#define SHORTEST_REST 2.0 /* doubled while nothing changes */
-#define LONGEST_REST 16.0
+/* Seconds. In a crowd OpenMP's threads are in others' way for a look of each look and rest: 5 % of
+ * the time at first and 0.6 % in the end. In shorter looks chance alone would reach the bound. */
+#define LOOK 0.2
+#define SHORTEST_REST 4.0 /* doubled while nothing changes */
+#define LONGEST_REST 32.0
 /* Switches per second. Of two threads that had one processor, each was measured to have 144 to 157
- * (Linux 6.18 at 250 Hz). The system's own threads cause some on each processor. */
+ * (Linux 6.18 at 250 Hz); alone on two processors, a trainer with two threads had 32 to 38, by the
+ * system's own threads. */
 #define MOST_SWITCHES 60
-#define MOST_OF_A_PROCESSOR 5
+#define MOST_OF_A_PROCESSOR 20
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static double next;                                      /* when the look or the rest is over */
