@@ -135,8 +135,8 @@ static void find_columns(conv_args args, int column0, int item, local known_colu
 /* Loads what the item loads of dy for the step that begins at output position `term`, of the sum
  * that ends before `end`, and tells which loads had a place, one bit each. `dy` begins at the
  * tile's first row in the first image. */
-static void load_rows(conv_args args, global const float *dy, int group, int row0, int term, int end,
-                      int item, a_load *into, uint *inside) {
+static void load_rows(conv_args args, global const float *dy, int group, int row0, int term,
+                      int end, int item, a_load *into, uint *inside) {
   int volume = args.oz * args.oh * args.ow;
   output_position at = output_position_of(args, term + row_position(item));
   int from = (at.n * args.k + group * args.rows + row0) * volume + at.at;
