@@ -79,8 +79,9 @@ static void add_divisor(cvy_kernel_block *block, cvy_text *source, uint64_t exte
   cvy_block_add(block, source, shift, "shift%d", loop);
 }
 
-void cvy_nest_add_extents(cvy_kernel_block *block, cvy_text *source, const cvy_program_nest *nest) {
-  for (int loop = 0; loop < nest->axes; loop++) {
+void cvy_nest_add_extents(cvy_kernel_block *block, cvy_text *source, const cvy_program_nest *nest,
+                          int first, int end) {
+  for (int loop = first + 1; loop < end; loop++) {
     cvy_block_add(block, source, nest->extent[loop], "extent%d", loop);
     if (block->word_bytes == 4) add_divisor(block, source, (uint64_t)nest->extent[loop], loop);
   }

@@ -19,8 +19,10 @@ int32_t cvy_nest_word_bytes(const cvy_program_problem *problem, const cvy_progra
  * and its strides, where they are neither 0 nor, along the innermost loop, 1. */
 void cvy_nest_add_operands(cvy_kernel_block *block, cvy_text *source, int inputs, int results,
                            const cvy_program_nest *nest, const int64_t *offsets);
-/* The extents of the loops, and what it takes to divide by them. */
-void cvy_nest_add_extents(cvy_kernel_block *block, cvy_text *source, const cvy_program_nest *nest);
+/* What indices of the loops from `first` on and before `end` are found with: the extents of all but
+ * the first, and what it takes to divide by them. */
+void cvy_nest_add_extents(cvy_kernel_block *block, cvy_text *source, const cvy_program_nest *nest,
+                          int first, int end);
 /* Of index() and random(), if the program has them. */
 void cvy_nest_add_place(cvy_kernel_block *block, cvy_text *source,
                         const cvy_program_problem *problem, const cvy_program_nest *nest);

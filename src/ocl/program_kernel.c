@@ -9,7 +9,7 @@
 static void declare_arguments(const cvy_program_problem *problem, const cvy_program_nest *nest,
                               const int64_t *offsets, cvy_text *source, cvy_program_launch *out) {
   cvy_block_add(&out->block, source, out->items, "items");
-  cvy_nest_add_extents(&out->block, source, nest);
+  cvy_nest_add_extents(&out->block, source, nest, 0, nest->axes);
   cvy_nest_add_operands(&out->block, source, problem->program.inputs, problem->program.results,
                         nest, offsets);
   cvy_nest_add_place(&out->block, source, problem, nest);

@@ -47,7 +47,8 @@ static void declare_arguments(const generator *g, const int64_t *offsets, cvy_ke
   cvy_block_add(block, g->to, g->order.pieces, "pieces");
   cvy_block_add(block, g->to, g->order.lanes, "lanes");
   cvy_block_add(block, g->to, g->order.piece_lanes, "piece_lanes");
-  cvy_nest_add_extents(block, g->to, &g->nest);
+  cvy_nest_add_extents(block, g->to, &g->nest, g->kept[0], g->kept[1]);
+  cvy_nest_add_extents(block, g->to, &g->nest, g->reduced[0], g->reduced[1]);
   cvy_nest_add_operands(block, g->to, inputs, results, &g->nest, offsets);
   if (g->order.pieces > 1) {
     block->offset[inputs + results] = block->words;
