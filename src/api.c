@@ -2,6 +2,7 @@
  * their manual; operations are in api_conv.c, tensors in api_tensor.c. */
 #include "api_check.h"
 #include "core/build_info.h"
+#include "core/contents.h"
 #include "core/context.h"
 #include "core/devices.h"
 #include "core/faults/fault_file.h"

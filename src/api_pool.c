@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api_check.h"
+#include "core/contents.h"
 #include "core/operation.h"
 #include "problem/conv/conv.h"
 #include "problem/program/bind.h"

@@ -1,6 +1,6 @@
 /* Public functions on tensors: check pointers, call core. */
 #include "api_check.h"
-#include "core/tensor.h"
+#include "core/contents.h"
 
 convoy_status convoy_tensor_new_typed(convoy_context *context, convoy_dtype dtype, int32_t dims,
                                       const int64_t *shape, convoy_tensor **out) {

@@ -9,6 +9,7 @@
 #include "core/exec/launch.h"
 #include "core/exec/lifetime.h"
 #include "core/exec/store.h"
+#include "core/graph/capture.h"
 #include "core/tune/params.h"
 #include "core/tune/tunedisk.h"
 #include "os/os.h"
@@ -134,6 +135,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
 
 void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
+  cvy_capture_abandon(context);
   if (cvy_device_ready(context)) cvy_await(context, context->last_ticket);
   stop(context);
   if (!context->event_fn) {

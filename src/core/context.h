@@ -20,6 +20,7 @@
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_host_allocation cvy_host_allocation;
+typedef struct cvy_capture cvy_capture;
 
 /* What the public call that holds the lock has done so far. */
 typedef struct cvy_call {
@@ -78,6 +79,7 @@ struct convoy_context {
   cvy_fetches fetches;                   /* of them */
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
+  cvy_capture *capture;                  /* that is open; NULL: operations are carried out */
   cvy_call call;
 
   convoy_health health; /* the counters core keeps itself */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/exec/run.h"
+#include "core/graph/capture.h"
 
 /* --------------------------------------------------------------------------- host memory */
 
@@ -18,7 +19,8 @@ static void zero_host(const cvy_problem *problem, float *const out[]) {
 
 convoy_status cvy_operate_host(convoy_context *context, const cvy_problem *problem,
                                const float *const in[], float *const out[], convoy_run *run) {
-  convoy_status status = CONVOY_OK;
+  convoy_status status = cvy_capture_refuses(context, "an operation on host memory");
+  if (status) return status;
   if (cvy_problem_empty(problem))
     zero_host(problem, out);
   else
@@ -177,6 +179,7 @@ static convoy_status perform(convoy_context *context, const cvy_problem *problem
 convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *problem,
                                   const convoy_tensor *const in[], convoy_tensor *const out[],
                                   convoy_run *run) {
+  if (context->capture) return cvy_capture_note(context, problem, in, out, run);
   convoy_status status = perform(context, problem, in, out, run != NULL);
   if (!status && run) cvy_fill_run(context, run);
   return status;

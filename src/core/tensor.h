@@ -1,4 +1,4 @@
-/* A tensor: a handle to a store. The public functions on tensors end here. */
+/* A tensor: a handle to a store. */
 #ifndef CVY_TENSOR_H
 #define CVY_TENSOR_H
 
@@ -11,6 +11,9 @@ struct convoy_tensor {
   int64_t shape[CONVOY_MAX_DIMS]; /* unused ones 1 */
   int64_t count;
   cvy_store *store;
+  int references; /* the user's, until it frees the tensor, and those of captures and graphs */
+  bool freed;     /* the user's is gone */
+  int32_t value;  /* while operations are captured: 1 + the number of what it stands for, or 0 */
 };
 
 static inline cvy_shape cvy_tensor_shape(const convoy_tensor *tensor) {
@@ -19,17 +22,13 @@ static inline cvy_shape cvy_tensor_shape(const convoy_tensor *tensor) {
   return shape;
 }
 
-/* All with the context's lock held, except cvy_tensor_free, which takes it. */
+/* All with the context's lock held. */
 convoy_status cvy_tensor_new(convoy_context *context, convoy_dtype dtype, int32_t dims,
                              const int64_t *shape, convoy_tensor **out);
-void cvy_tensor_free(convoy_tensor *tensor);
-void cvy_tensor_drop(convoy_tensor *tensor); /* of an open context; NULL allowed */
-convoy_status cvy_tensor_write(convoy_tensor *tensor, const void *values, int64_t count);
-convoy_status cvy_tensor_read(convoy_tensor *tensor, void *values, int64_t count);
-convoy_status cvy_tensor_commit(convoy_tensor *tensor);
+/* One reference less; with the last the tensor goes, and perhaps its closed context. NULL allowed.
+ */
+void cvy_tensor_drop(convoy_tensor *tensor);
 /* Takes over the caller's reference to `store` and drops the old one. */
 void cvy_tensor_swap(convoy_tensor *tensor, cvy_store *store);
-/* Waits for everything enqueued. */
-convoy_status cvy_sync(convoy_context *context);
 
 #endif

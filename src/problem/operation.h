@@ -83,6 +83,9 @@ typedef struct cvy_operation {
   bool (*parse)(const char *text, cvy_problem *out);
   void (*shape_class)(const cvy_problem *problem, cvy_text *text);
 
+  /* Its random numbers become those of a graph's run of this number. NULL: it has none. */
+  void (*set_run)(cvy_problem *problem, uint64_t run);
+
   /* What the choice of an algorithm depends on, with `accumulate` as it is, the rest 0. NULL: on
    * all. */
   void (*bare)(const cvy_problem *problem, cvy_problem *out);
@@ -127,6 +130,10 @@ static inline int32_t cvy_problem_reads(const cvy_problem *problem) {
 static inline int32_t cvy_problem_outputs(const cvy_problem *problem) {
   const cvy_operation *row = cvy_operation_of(problem);
   return row->outputs ? row->outputs(problem) : 1;
+}
+static inline void cvy_problem_set_run(cvy_problem *problem, uint64_t run) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  if (row->set_run) row->set_run(problem, run);
 }
 /* Whether there is no image in its batch. */
 static inline bool cvy_problem_empty(const cvy_problem *problem) {

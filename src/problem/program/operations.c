@@ -219,6 +219,12 @@ static void bare(const cvy_problem *problem, cvy_problem *out) {
   of->seed = of->run = of->node = 0;
 }
 
+static void set_run(cvy_problem *problem, uint64_t run) {
+  cvy_program_problem *of =
+      problem->operation == CVY_REDUCE ? &problem->reduce.of : &problem->program;
+  if (cvy_program_uses_of(&of->program).random) of->run = run;
+}
+
 /* ------------------------------------------------------------------------------------- rows */
 
 const cvy_operation cvy_program_operation = {
@@ -241,6 +247,7 @@ const cvy_operation cvy_program_operation = {
     .readable = cvy_program_readable,
     .parse = cvy_program_read,
     .shape_class = cvy_program_shape_class,
+    .set_run = set_run,
     .bare = bare,
 };
 
@@ -264,5 +271,6 @@ const cvy_operation cvy_reduce_operation = {
     .print = cvy_program_print,
     .readable = cvy_program_readable,
     .shape_class = cvy_program_shape_class,
+    .set_run = set_run,
     .bare = bare,
 };

@@ -1,0 +1,62 @@
+/* Public functions on captured graphs: check pointers, call core. */
+#include "api_check.h"
+#include "core/graph/capture.h"
+
+/* ----------------------------------------------------------------------------------- capture */
+
+convoy_status convoy_capture_begin(convoy_context *context) {
+  convoy_status status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_capture_begin(context));
+}
+
+convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out) {
+  convoy_status status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_capture_end(context, out));
+}
+
+/* ------------------------------------------------------------------------------------ graphs */
+
+static convoy_status enter(const convoy_graph *graph) {
+  if (!graph) return cvy_fail(CONVOY_ERR_ARGUMENT, "graph is NULL");
+  return cvy_enter(graph->context);
+}
+
+convoy_status convoy_graph_run(convoy_graph *graph, convoy_run *run) {
+  convoy_status status = cvy_check_struct("run", run, sizeof *run, true);
+  if (!status) status = enter(graph);
+  if (status) return status;
+  status = cvy_capture_refuses(graph->context, "convoy_graph_run");
+  if (!status) status = cvy_graph_run(graph, run);
+  return cvy_leave(graph->context, status);
+}
+
+convoy_status convoy_graph_runs(const convoy_graph *graph, uint64_t *runs) {
+  if (!runs) return cvy_fail(CONVOY_ERR_ARGUMENT, "runs is NULL");
+  convoy_status status = enter(graph);
+  if (status) return status;
+  *runs = graph->runs;
+  return cvy_leave(graph->context, CONVOY_OK);
+}
+
+convoy_status convoy_graph_set_runs(convoy_graph *graph, uint64_t runs) {
+  convoy_status status = enter(graph);
+  if (status) return status;
+  graph->runs = runs;
+  return cvy_leave(graph->context, CONVOY_OK);
+}
+
+convoy_status convoy_graph_text(const convoy_graph *graph, char *text, size_t size) {
+  if (!text) return cvy_fail(CONVOY_ERR_ARGUMENT, "text is NULL");
+  convoy_status status = enter(graph);
+  return status ? status : cvy_leave(graph->context, cvy_graph_text(graph, text, size));
+}
+
+void convoy_graph_free(convoy_graph *graph) {
+  if (!graph) return;
+  convoy_context *context = graph->context;
+  atomic_fetch_add(&context->references, 1); /* it outlasts its last graph until it is unlocked */
+  cvy_lock(context);
+  cvy_graph_drop(graph);
+  cvy_unlock(context);
+  cvy_pool_drop(context);
+}

@@ -1,0 +1,66 @@
+/* Writing never waits: it gives the tensor a new store. */
+#include "core/contents.h"
+
+#include "core/exec/commit.h"
+#include "core/exec/device.h"
+#include "core/exec/launch.h"
+#include "core/exec/values.h"
+#include "core/graph/capture.h"
+
+static convoy_status check_count(const convoy_tensor *tensor, int64_t count) {
+  if (count == tensor->count) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_SHAPE, "count is %lld, the tensor has %lld elements", (long long)count,
+                  (long long)tensor->count);
+}
+
+convoy_status cvy_tensor_write(convoy_tensor *tensor, const void *values, int64_t count) {
+  convoy_status status = check_count(tensor, count);
+  if (status) return status;
+  cvy_store *store = cvy_store_copy(tensor->context, values, tensor->store->bytes);
+  if (!store) return CONVOY_ERR_MEMORY;
+  cvy_capture_written(tensor);
+  cvy_tensor_swap(tensor, store);
+  return CONVOY_OK;
+}
+
+/* An interruption that came before the wait began counts too. */
+static convoy_status begin_wait(convoy_context *context) {
+  context->call.interruptible = true;
+  if (!__atomic_exchange_n(&context->interrupt, 0, __ATOMIC_RELAXED)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_INTERRUPTED, "convoy_interrupt() was called");
+}
+
+convoy_status cvy_tensor_commit(convoy_tensor *tensor) {
+  convoy_status status = cvy_capture_refuses(tensor->context, "convoy_commit");
+  if (!status) status = begin_wait(tensor->context);
+  return status ? status : cvy_commit(tensor->store);
+}
+
+convoy_status cvy_tensor_read(convoy_tensor *tensor, void *values, int64_t count) {
+  convoy_status status = check_count(tensor, count);
+  if (!status) status = cvy_capture_refuses(tensor->context, "convoy_tensor_read");
+  if (!status) status = begin_wait(tensor->context);
+  return status ? status : cvy_store_read(tensor->store, values);
+}
+
+convoy_status cvy_sync(convoy_context *context) {
+  convoy_status status = begin_wait(context);
+  if (!status) status = cvy_device_check(context);
+  if (status || !cvy_device_ready(context)) return status;
+  status = cvy_await(context, context->last_ticket);
+  context->call.interruptible = false; /* of what has been waited for, all is taken */
+  if (!status) cvy_commits_take(context);
+  /* After a fault what is missing is computed on the CPU when it is needed. */
+  bool hidden = context->options.failover && status != CONVOY_ERR_INTERRUPTED;
+  return hidden ? CONVOY_OK : status;
+}
+
+void cvy_tensor_free(convoy_tensor *tensor) {
+  convoy_context *context = tensor->context;
+  atomic_fetch_add(&context->references, 1); /* it outlasts its last tensor until it is unlocked */
+  cvy_lock(context);
+  cvy_capture_freed(tensor);
+  cvy_tensor_drop(tensor);
+  cvy_unlock(context);
+  cvy_pool_drop(context);
+}

@@ -1,0 +1,161 @@
+/* What tensors stand for while operations are captured. */
+#include "core/graph/capture.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------------------------- tensors */
+
+convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors) {
+  if (tensors <= capture->room - capture->tensors) return CONVOY_OK;
+  int32_t room = 2 * (capture->tensors + tensors);
+  convoy_tensor **grown = realloc(capture->tensor, (size_t)room * sizeof(convoy_tensor *));
+  if (!grown) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a capture");
+  capture->tensor = grown;
+  capture->room = room;
+  return CONVOY_OK;
+}
+
+void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value) {
+  if (!tensor->value) {
+    tensor->references++;
+    capture->tensor[capture->tensors++] = tensor;
+  }
+  tensor->value = 1 + value;
+}
+
+convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int32_t *value) {
+  convoy_status status = CONVOY_OK;
+  if (!tensor->value) {
+    status = cvy_graph_reserve(capture->graph, 0, 1);
+    if (!status) status = cvy_capture_reserve(capture, 1);
+    if (status) return status;
+    cvy_capture_set(capture, tensor, cvy_graph_add_input(capture->graph, tensor));
+  }
+  *value = tensor->value - 1;
+  return CONVOY_OK;
+}
+
+/* Whether it stands for a result of a node. */
+static bool is_result(const cvy_capture *capture, const convoy_tensor *tensor) {
+  return tensor->value && !capture->graph->value[tensor->value - 1].tensor;
+}
+
+/* A graph reads the tensor itself, so there need be one value for it, wherever it is written. */
+void cvy_capture_written(convoy_tensor *tensor) {
+  cvy_capture *capture = tensor->context->capture;
+  if (!capture || !is_result(capture, tensor)) return;
+  int32_t i = 0;
+  while (capture->tensor[i] != tensor) i++;
+  capture->tensor[i] = capture->tensor[--capture->tensors];
+  tensor->value = 0;
+  cvy_tensor_drop(tensor); /* the user has it still */
+}
+
+void cvy_capture_freed(convoy_tensor *tensor) {
+  tensor->freed = true;
+}
+
+/* ---------------------------------------------------------------------------- begin and end */
+
+static convoy_status check_thread(const cvy_capture *capture, const char *what) {
+  if (pthread_equal(capture->thread, pthread_self())) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "another thread is capturing on this context: %s", what);
+}
+
+convoy_status cvy_capture_refuses(const convoy_context *context, const char *what) {
+  if (!context->capture) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "%s while a capture is open: nothing is computed until its graph runs", what);
+}
+
+convoy_status cvy_capture_begin(convoy_context *context) {
+  convoy_status status = cvy_capture_refuses(context, "convoy_capture_begin");
+  if (status) return status;
+  cvy_capture *capture = calloc(1, sizeof *capture);
+  if (!capture) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a capture");
+  capture->graph = cvy_graph_new(context);
+  if (!capture->graph) {
+    free(capture);
+    return CONVOY_ERR_MEMORY;
+  }
+  capture->thread = pthread_self();
+  context->capture = capture;
+  return CONVOY_OK;
+}
+
+/* Tensors stand for nothing any more. */
+static void close_capture(convoy_context *context) {
+  cvy_capture *capture = context->capture;
+  context->capture = NULL;
+  for (int32_t i = 0; i < capture->tensors; i++) {
+    capture->tensor[i]->value = 0;
+    cvy_tensor_drop(capture->tensor[i]);
+  }
+  free(capture->tensor);
+  free(capture);
+}
+
+void cvy_capture_abandon(convoy_context *context) {
+  if (!context->capture) return;
+  convoy_graph *graph = context->capture->graph;
+  close_capture(context);
+  cvy_graph_drop(graph);
+}
+
+/* Tensors that the user has and that stand for results get these. */
+static convoy_status find_outputs(const cvy_capture *capture) {
+  convoy_graph *graph = capture->graph;
+  if (!capture->tensors) return CONVOY_OK;
+  graph->output = malloc((size_t)capture->tensors * sizeof *graph->output);
+  if (!graph->output) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a graph");
+  for (int32_t i = 0; i < capture->tensors; i++) {
+    convoy_tensor *tensor = capture->tensor[i];
+    if (tensor->freed || !is_result(capture, tensor)) continue;
+    tensor->references++;
+    graph->output[graph->outputs++] = (cvy_graph_output){tensor, tensor->value - 1};
+  }
+  return CONVOY_OK;
+}
+
+convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out) {
+  cvy_capture *capture = context->capture;
+  if (!capture) return cvy_fail(CONVOY_ERR_ARGUMENT, "convoy_capture_end: no capture is open");
+  convoy_status status = check_thread(capture, "convoy_capture_end");
+  if (status) return status;
+  status = out ? find_outputs(capture) : CONVOY_OK;
+  if (status || !out) {
+    cvy_capture_abandon(context);
+    return status;
+  }
+  *out = capture->graph;
+  cvy_graph_finish(*out);
+  close_capture(context);
+  return CONVOY_OK;
+}
+
+/* -------------------------------------------------------------------------------------- noting */
+
+static convoy_status check_note(const cvy_capture *capture, const convoy_run *run) {
+  convoy_status status = check_thread(capture, "an operation");
+  if (status || !run) return status;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "run is not NULL while a capture is open: there is no run to tell of");
+}
+
+convoy_status cvy_capture_note(convoy_context *context, const cvy_problem *problem,
+                               const convoy_tensor *const in[], convoy_tensor *const out[],
+                               const convoy_run *run) {
+  cvy_capture *capture = context->capture;
+  int32_t inputs = cvy_problem_inputs(problem), outputs = cvy_problem_outputs(problem);
+  int32_t read[CVY_MOST_READ];
+  convoy_status status = check_note(capture, run);
+  if (!status) status = cvy_capture_reserve(capture, inputs + 1 + outputs);
+  for (int32_t i = 0; i < cvy_problem_reads(problem) && !status; i++) {
+    const convoy_tensor *tensor = i < inputs ? in[i] : out[0];
+    status = cvy_capture_value(capture, (convoy_tensor *)(uintptr_t)tensor, &read[i]);
+  }
+  const cvy_graph_node *node = status ? NULL : cvy_graph_add(capture->graph, problem, read);
+  if (!node) return status ? status : CONVOY_ERR_MEMORY;
+  for (int32_t i = 0; i < outputs; i++) cvy_capture_set(capture, out[i], node->out[i]);
+  return CONVOY_OK;
+}

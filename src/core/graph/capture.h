@@ -1,0 +1,39 @@
+/* Capture: while it is open, operations on the context's tensors are noted as nodes of a graph
+ * instead of carried out. A tensor stands for a value then, and keeps what it has. */
+#ifndef CVY_CAPTURE_H
+#define CVY_CAPTURE_H
+
+#include "core/graph/graph.h"
+
+struct cvy_capture {
+  convoy_graph *graph;
+  pthread_t thread;       /* whose operations are noted */
+  convoy_tensor **tensor; /* that stand for values, with a reference each */
+  int32_t tensors, room;
+};
+
+convoy_status cvy_capture_begin(convoy_context *context);
+/* `out` NULL abandons it. Either way the capture has ended, unless it is refused: none was open, or
+ * it is another thread's. */
+convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out);
+/* The context closes. */
+void cvy_capture_abandon(convoy_context *context);
+
+/* Notes an operation, whose operands have been checked. A refused one notes nothing. */
+convoy_status cvy_capture_note(convoy_context *context, const cvy_problem *problem,
+                               const convoy_tensor *const in[], convoy_tensor *const out[],
+                               const convoy_run *run);
+/* ERR_ARGUMENT while a capture is open, for what cannot be captured. */
+convoy_status cvy_capture_refuses(const convoy_context *context, const char *what);
+/* The tensor was given values by convoy_tensor_write: from here on these are what it stands for. */
+void cvy_capture_written(convoy_tensor *tensor);
+/* The user's handle is gone: what it stands for is no output. */
+void cvy_capture_freed(convoy_tensor *tensor);
+
+/* The value that the tensor stands for, added to the graph if it is not in it yet. */
+convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int32_t *value);
+/* From here on it stands for this one. There must be room: cvy_capture_reserve. */
+void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value);
+convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors);
+
+#endif

@@ -1,0 +1,476 @@
+/* Capture and graphs: every sentence that convoy.h says of them, on the CPU engine and on a device
+ * that fails. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cmocka.h"
+#include "core/fake.h"
+#include "core/open.h"
+
+enum { COUNT = 6 };
+static const int64_t shape[] = {1, 2, 3};
+static const char *const devices[] = {"cpu", "fake"};
+
+static int reset(void **state) {
+  (void)state;
+  setenv("CONVOY_FAULT_LIMIT", "0", 1);
+  fake_reset();
+  return 0;
+}
+
+static convoy_tensor *filled(convoy_context *context, float value) {
+  float values[COUNT];
+  for (int i = 0; i < COUNT; i++) values[i] = value;
+  return tensor_of(context, shape, values);
+}
+
+static void fill(convoy_tensor *tensor, float value) {
+  float values[COUNT];
+  for (int i = 0; i < COUNT; i++) values[i] = value;
+  assert_int_equal(convoy_tensor_write(tensor, values, COUNT), CONVOY_OK);
+}
+
+static void expect(convoy_tensor *tensor, float value) {
+  float wanted[COUNT];
+  for (int i = 0; i < COUNT; i++) wanted[i] = value;
+  check_tensor(tensor, wanted);
+}
+
+static void expect_refused(convoy_status status, const char *word) {
+  assert_int_equal(status, CONVOY_ERR_ARGUMENT);
+  check_says(convoy_last_error(), word);
+}
+
+static void run(convoy_graph *graph) {
+  assert_int_equal(convoy_graph_run(graph, NULL), CONVOY_OK);
+}
+
+static void add(convoy_context *context, convoy_tensor *a, convoy_tensor *b, convoy_tensor *y) {
+  assert_int_equal(convoy_add(context, a, b, y, NULL), CONVOY_OK);
+}
+
+static void begin(convoy_context *context) {
+  assert_int_equal(convoy_capture_begin(context), CONVOY_OK);
+}
+
+static convoy_graph *end(convoy_context *context) {
+  convoy_graph *graph = NULL;
+  assert_int_equal(convoy_capture_end(context, &graph), CONVOY_OK);
+  assert_non_null(graph);
+  return graph;
+}
+
+/* A training in small: y = x + w is between, s = y + y is read, w = w + s is an input, too. */
+typedef struct training {
+  convoy_context *context;
+  convoy_tensor *x, *w, *s;
+  convoy_graph *graph;
+} training;
+
+static training capture_training(const char *device, convoy_switch failover) {
+  training t = {.context = open_named(device, failover)};
+  t.x = filled(t.context, 1);
+  t.w = filled(t.context, 2);
+  t.s = filled(t.context, 100);
+  begin(t.context);
+  convoy_tensor *y = filled(t.context, 0);
+  add(t.context, t.x, t.w, y);
+  add(t.context, y, y, t.s);
+  add(t.context, t.w, t.s, t.w);
+  convoy_tensor_free(y);
+  t.graph = end(t.context);
+  return t;
+}
+
+static void close_training(training *t) {
+  convoy_graph_free(t->graph);
+  convoy_tensor_free(t->x);
+  convoy_tensor_free(t->w);
+  convoy_tensor_free(t->s);
+  convoy_close(t->context);
+  assert_int_equal(fake_seen.arrays, 0);
+}
+
+/* -------------------------------------------------------------------------------------- runs */
+
+static void a_run_computes_what_the_calls_would(void **state) {
+  (void)state;
+  for (size_t d = 0; d < CVY_COUNT(devices); d++) {
+    training t = capture_training(devices[d], CONVOY_ON);
+    int64_t before = health_of(t.context).operations;
+    expect(t.s, 100); /* until the first run outputs keep what they have */
+    expect(t.w, 2);
+    run(t.graph);
+    expect(t.s, 6);
+    expect(t.w, 8);
+    fill(t.x, 3);
+    run(t.graph);
+    expect(t.s, 22);
+    expect(t.w, 30);
+    assert_int_equal(health_of(t.context).operations - before, 6);
+    close_training(&t);
+  }
+}
+
+static void capturing_computes_nothing(void **state) {
+  (void)state;
+  training t = capture_training("fake", CONVOY_ON);
+  assert_int_equal(health_of(t.context).operations, 0);
+  assert_int_equal(fake_seen.runs, 0);
+  close_training(&t);
+}
+
+static void outputs_may_be_read_while_the_next_run_is_enqueued(void **state) {
+  (void)state;
+  training t = capture_training("fake", CONVOY_ON);
+  float values[COUNT];
+  run(t.graph);
+  run(t.graph);
+  run(t.graph);
+  assert_int_equal(convoy_tensor_read(t.s, values, COUNT), CONVOY_OK);
+  assert_true(values[0] == 54);
+  close_training(&t);
+}
+
+static void a_run_tells_how_it_went(void **state) {
+  (void)state;
+  training t = capture_training("fake", CONVOY_ON);
+  convoy_run told = CONVOY_RUN_INIT;
+  assert_int_equal(convoy_graph_run(t.graph, &told), CONVOY_OK);
+  assert_int_equal(told.attempts, 1);
+  assert_string_equal(told.device, "fake:1");
+  told.struct_size = 4;
+  expect_refused(convoy_graph_run(t.graph, &told), "struct_size");
+  close_training(&t);
+}
+
+static void at_most_three_runs_are_under_way(void **state) {
+  (void)state;
+  training t = capture_training("fake", CONVOY_ON);
+  for (int i = 0; i < 3; i++) run(t.graph);
+  assert_int_equal(fake_seen.runs, 0); /* it works only while somebody waits */
+  run(t.graph);
+  assert_int_equal(fake_seen.runs, 9); /* and does all that is there */
+  close_training(&t);
+}
+
+/* ------------------------------------------------------------------------------ what a graph is */
+
+static void unused_results_are_not_computed(void **state) {
+  (void)state;
+  training t = {.context = open_named("fake", CONVOY_ON)};
+  char text[2000];
+  t.x = filled(t.context, 1), t.w = filled(t.context, 2), t.s = filled(t.context, 0);
+  begin(t.context);
+  convoy_tensor *y = filled(t.context, 0);
+  add(t.context, t.x, t.w, y);
+  add(t.context, y, t.w, y);
+  convoy_tensor_free(y);
+  add(t.context, t.x, t.x, t.s);
+  t.graph = end(t.context);
+  run(t.graph);
+  expect(t.s, 2);
+  assert_int_equal(health_of(t.context).operations, 1);
+  assert_int_equal(convoy_graph_text(t.graph, text, sizeof text), CONVOY_OK);
+  check_says(text, "3 nodes, 2 tensors read, 1 written");
+  check_says(text, "not needed");
+  expect_refused(convoy_graph_text(t.graph, text, 20), "20 bytes");
+  close_training(&t);
+}
+
+static void a_graph_keeps_its_tensors(void **state) {
+  (void)state;
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_tensor *x = filled(context, 4), *y = filled(context, 0), *z = filled(context, 0);
+  begin(context);
+  add(context, x, x, y);
+  add(context, y, x, z);
+  convoy_graph *graph = end(context);
+  convoy_tensor_free(x);
+  convoy_tensor_free(y);
+  run(graph);
+  expect(z, 12);
+  convoy_graph_free(graph);
+  convoy_tensor_free(z);
+  convoy_close(context);
+}
+
+static void written_tensors_are_inputs_from_there_on(void **state) {
+  (void)state;
+  training t = {.context = open_named("cpu", CONVOY_ON)};
+  t.x = filled(t.context, 1), t.w = filled(t.context, 2), t.s = filled(t.context, 0);
+  begin(t.context);
+  add(t.context, t.x, t.x, t.w); /* an internal value from the next line on */
+  add(t.context, t.w, t.w, t.s);
+  fill(t.w, 7);
+  add(t.context, t.w, t.s, t.s);
+  t.graph = end(t.context);
+  expect(t.w, 7);
+  run(t.graph);
+  expect(t.s, 11);
+  expect(t.w, 7); /* it is no output */
+  fill(t.w, 8);
+  run(t.graph);
+  expect(t.s, 12);
+  close_training(&t);
+}
+
+static void graphs_outlive_their_context(void **state) {
+  (void)state;
+  training t = capture_training("cpu", CONVOY_ON);
+  convoy_close(t.context);
+  expect_refused(convoy_graph_run(t.graph, NULL), "closed");
+  convoy_tensor_free(t.x);
+  convoy_graph_free(t.graph);
+  convoy_tensor_free(t.w);
+  convoy_tensor_free(t.s);
+  convoy_graph_free(NULL);
+}
+
+static void closing_ends_a_capture(void **state) {
+  (void)state;
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  convoy_tensor *x = filled(context, 4), *y = filled(context, 0);
+  begin(context);
+  add(context, x, x, y);
+  convoy_close(context);
+  convoy_tensor_free(x);
+  convoy_tensor_free(y);
+  assert_int_equal(fake_seen.arrays, 0);
+}
+
+static void forked_children_run_on_the_cpu(void **state) {
+  (void)state;
+  training t = capture_training("fake", CONVOY_ON);
+  run(t.graph);
+  pid_t child = fork();
+  if (!child) {
+    float values[COUNT];
+    bool ran = !convoy_graph_run(t.graph, NULL) && !convoy_tensor_read(t.w, values, COUNT);
+    _exit(ran && values[0] == 26 ? 0 : 1);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  expect(t.w, 8);
+  close_training(&t);
+}
+
+/* ------------------------------------------------------------------------------------- refusals */
+
+static void *add_elsewhere(void *of) {
+  training *t = of;
+  static convoy_status status;
+  status = convoy_add(t->context, t->x, t->x, t->s, NULL);
+  return &status;
+}
+
+static void other_threads_are_refused(void **state) {
+  (void)state;
+  training t = {.context = open_named("cpu", CONVOY_ON)};
+  pthread_t thread;
+  void *status;
+  t.x = filled(t.context, 1), t.w = filled(t.context, 2), t.s = filled(t.context, 0);
+  begin(t.context);
+  add(t.context, t.x, t.w, t.w);
+  assert_int_equal(pthread_create(&thread, NULL, add_elsewhere, &t), 0);
+  assert_int_equal(pthread_join(thread, &status), 0);
+  assert_int_equal(*(convoy_status *)status, CONVOY_ERR_ARGUMENT);
+  t.graph = end(t.context);
+  run(t.graph);
+  expect(t.w, 3);
+  expect(t.s, 0);
+  close_training(&t);
+}
+
+static void what_is_refused_is_not_noted(void **state) {
+  (void)state;
+  training t = {.context = open_named("cpu", CONVOY_ON)};
+  convoy_tensor *large = tensor_of(t.context, (const int64_t[]){2, 2, 3}, NULL);
+  convoy_run told = CONVOY_RUN_INIT;
+  convoy_graph *none;
+  char text[1000];
+  float values[COUNT] = {0};
+  t.x = filled(t.context, 1), t.w = filled(t.context, 2), t.s = filled(t.context, 0);
+  expect_refused(convoy_capture_end(t.context, &none), "no capture");
+  begin(t.context);
+  expect_refused(convoy_capture_begin(t.context), "convoy_capture_begin");
+  assert_int_equal(convoy_add(t.context, t.x, large, t.s, NULL), CONVOY_ERR_SHAPE);
+  expect_refused(convoy_add(t.context, t.x, t.w, t.s, &told), "run");
+  expect_refused(convoy_tensor_read(t.x, values, COUNT), "convoy_tensor_read");
+  expect_refused(convoy_commit(t.x), "convoy_commit");
+  convoy_conv conv = CONVOY_CONV_INIT(1);
+  const int64_t one[] = {2, 2, 1};
+  expect_refused(
+      convoy_forward_host(t.context, &conv, shape, values, one, values, NULL, NULL, values, NULL),
+      "host memory");
+  t.graph = end(t.context);
+  assert_int_equal(convoy_graph_text(t.graph, text, sizeof text), CONVOY_OK);
+  check_says(text, "0 nodes, 0 tensors read, 0 written");
+  run(t.graph);
+  begin(t.context);
+  expect_refused(convoy_graph_run(t.graph, NULL), "convoy_graph_run");
+  assert_int_equal(convoy_capture_end(t.context, NULL), CONVOY_OK);
+  add(t.context, t.x, t.w, t.s); /* carried out again */
+  expect(t.s, 3);
+  expect_refused(convoy_graph_run(NULL, NULL), "graph");
+  convoy_tensor_free(large);
+  close_training(&t);
+}
+
+static void tensors_of_others_are_refused(void **state) {
+  (void)state;
+  training t = {.context = open_named("cpu", CONVOY_ON)};
+  convoy_context *other = open_named("cpu", CONVOY_ON);
+  t.x = filled(t.context, 1), t.w = filled(other, 2), t.s = filled(t.context, 0);
+  begin(t.context);
+  expect_refused(convoy_add(t.context, t.x, t.w, t.s, NULL), "another context");
+  t.graph = end(t.context);
+  close_training(&t);
+  convoy_close(other);
+}
+
+/* --------------------------------------------------------------------------------------- faults */
+
+/* Whatever command fails, in whatever run, the results are the undisturbed ones. */
+static void faults_change_nothing(void **state) {
+  (void)state;
+  for (int64_t at = 1; at <= 40; at++) {
+    fake_reset();
+    fake.fail_at = at;
+    fake.failures = 1 + at % 3;
+    fake.empties = at % 2;
+    training t = capture_training("fake", CONVOY_ON);
+    for (int i = 0; i < 4; i++) run(t.graph);
+    expect(t.w, 242); /* w = 3 w + 2 x */
+    expect(t.s, 162);
+    assert_int_equal(health_of(t.context).wrong_results, 0);
+    close_training(&t);
+  }
+}
+
+static void failures_without_failover_leave_outputs_alone(void **state) {
+  (void)state;
+  training t = capture_training("fake", CONVOY_NO);
+  convoy_run told = CONVOY_RUN_INIT;
+  run(t.graph);
+  expect(t.w, 8);
+  expect(t.s, 6);
+  fake.fail_at = fake_seen.commands + 4;
+  assert_int_equal(convoy_graph_run(t.graph, &told), CONVOY_ERR_DEVICE);
+  expect(t.w, 8);
+  expect(t.s, 6);
+  uint64_t runs;
+  assert_int_equal(convoy_graph_runs(t.graph, &runs), CONVOY_OK);
+  assert_int_equal(runs, 1);
+  run(t.graph);
+  expect(t.w, 26);
+  close_training(&t);
+}
+
+static void memory_is_flat(void **state) {
+  (void)state;
+  training t = capture_training("fake", CONVOY_ON);
+  int64_t most = 0;
+  for (int i = 0; i < 2000; i++) {
+    fill(t.w, 1);
+    run(t.graph);
+    expect(t.w, 5);
+    int64_t arrays = fake_seen.arrays;
+    if (i == 10) most = arrays;
+    if (i > 10) assert_true(arrays <= most);
+  }
+  close_training(&t);
+}
+
+/* ------------------------------------------------------------------------------------- random */
+
+static void read_noise(convoy_graph *graph, convoy_tensor *y, float *values) {
+  run(graph);
+  assert_int_equal(convoy_tensor_read(y, values, COUNT), CONVOY_OK);
+}
+
+/* Numbers differ from run to run, are those of the run's number, and the same on every device. */
+static void random_numbers_belong_to_runs(void **state) {
+  (void)state;
+  float first[COUNT], second[COUNT], got[COUNT];
+  for (size_t d = 0; d < CVY_COUNT(devices); d++) {
+    convoy_context *context = open_named(devices[d], CONVOY_ON);
+    convoy_tensor *x = filled(context, 1), *y = filled(context, 0);
+    convoy_program *noise = program_of("y = x * random(0)");
+    convoy_tensor *operands[] = {x, y};
+    assert_int_equal(convoy_seed(context, 42), CONVOY_OK);
+    begin(context);
+    assert_int_equal(apply_to(context, noise, operands, NULL), CONVOY_OK);
+    convoy_graph *graph = end(context);
+    read_noise(graph, y, d ? got : first);
+    if (d) assert_memory_equal(got, first, sizeof first);
+    read_noise(graph, y, d ? got : second);
+    if (d) assert_memory_equal(got, second, sizeof second);
+    assert_memory_not_equal(first, second, sizeof first);
+    assert_int_equal(convoy_graph_set_runs(graph, 0), CONVOY_OK);
+    read_noise(graph, y, got);
+    assert_memory_equal(got, first, sizeof first);
+    uint64_t runs;
+    assert_int_equal(convoy_graph_runs(graph, &runs), CONVOY_OK);
+    assert_int_equal(runs, 1);
+    convoy_graph_free(graph);
+    convoy_program_free(noise);
+    convoy_tensor_free(x);
+    convoy_tensor_free(y);
+    convoy_close(context);
+  }
+}
+
+/* ---------------------------------------------------------------------------------------- empty */
+
+/* Sums over no images become 0, or stay what they are added to. */
+static void batches_without_images_are_legal(void **state) {
+  (void)state;
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  const int64_t none[] = {0, 2, 3}, point[] = {2, 2, 1};
+  const float ones[] = {1, 1, 1, 1};
+  convoy_conv conv = CONVOY_CONV_INIT(1);
+  convoy_tensor *x = tensor_of(context, none, NULL), *dw = tensor_of(context, point, ones),
+                *more = tensor_of(context, point, ones);
+  begin(context);
+  assert_int_equal(convoy_backward_weights(context, &conv, x, x, 0, dw, NULL), CONVOY_OK);
+  assert_int_equal(convoy_backward_weights(context, &conv, x, x, 1, more, NULL), CONVOY_OK);
+  convoy_graph *graph = end(context);
+  run(graph);
+  check_tensor(dw, (const float[]){0, 0, 0, 0});
+  check_tensor(more, ones);
+  convoy_graph_free(graph);
+  convoy_tensor_free(x);
+  convoy_tensor_free(dw);
+  convoy_tensor_free(more);
+  convoy_close(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(a_run_computes_what_the_calls_would, reset),
+      cmocka_unit_test_setup(capturing_computes_nothing, reset),
+      cmocka_unit_test_setup(outputs_may_be_read_while_the_next_run_is_enqueued, reset),
+      cmocka_unit_test_setup(a_run_tells_how_it_went, reset),
+      cmocka_unit_test_setup(at_most_three_runs_are_under_way, reset),
+      cmocka_unit_test_setup(unused_results_are_not_computed, reset),
+      cmocka_unit_test_setup(a_graph_keeps_its_tensors, reset),
+      cmocka_unit_test_setup(written_tensors_are_inputs_from_there_on, reset),
+      cmocka_unit_test_setup(graphs_outlive_their_context, reset),
+      cmocka_unit_test_setup(closing_ends_a_capture, reset),
+      cmocka_unit_test_setup(forked_children_run_on_the_cpu, reset),
+      cmocka_unit_test_setup(other_threads_are_refused, reset),
+      cmocka_unit_test_setup(what_is_refused_is_not_noted, reset),
+      cmocka_unit_test_setup(tensors_of_others_are_refused, reset),
+      cmocka_unit_test_setup(faults_change_nothing, reset),
+      cmocka_unit_test_setup(failures_without_failover_leave_outputs_alone, reset),
+      cmocka_unit_test_setup(memory_is_flat, reset),
+      cmocka_unit_test_setup(random_numbers_belong_to_runs, reset),
+      cmocka_unit_test_setup(batches_without_images_are_legal, reset),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
