@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "problem/conv/attributes.h"
+#include "problem/matmul/attributes.h"
 #include "program/reduce.h"
 
 /* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. Of
@@ -19,6 +20,7 @@ typedef struct cvy_problem {
     cvy_conv_problem conv;
     cvy_program_problem program;
     cvy_reduce_problem reduce;
+    cvy_matmul_problem matmul;
   };
 } cvy_problem;
 

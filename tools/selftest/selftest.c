@@ -177,9 +177,9 @@ static int check_programs(selftest *test) {
   return status;
 }
 
-/* A program's text has the extents behind this word. */
+/* A program's text has the extents behind this word. A product is checked as a program is. */
 static bool is_program(const char *text) {
-  return strstr(text, " on ") != NULL;
+  return strstr(text, " on ") != NULL || operation_is_product(text);
 }
 
 static int check_text(selftest *test, const char *text) {
