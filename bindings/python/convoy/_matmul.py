@@ -38,9 +38,7 @@ def _result_shape(a: Sequence[int], b: Sequence[int], flags: int) -> Tuple[int, 
     return (next((batch for batch in batches if batch != 1), 1), rows, columns)
 
 
-def matmul(
-    context: Context, a: Any, b: Any, flags: int, out: Any, run: Optional[Run]
-) -> Any:
+def matmul(context: Context, a: Any, b: Any, flags: int, out: Any, run: Optional[Run]) -> Any:
     """Context.matmul()."""
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         if out is not None:
