@@ -24,6 +24,15 @@ int64_t cvy_ocl_matmul_largest(const cvy_problem *problem) {
   return most;
 }
 
+/* The largest index that a tile at an edge computes with, whether or not it is loaded there. */
+static double farthest(const cvy_ocl_matmul_plan *plan) {
+  double rows = (double)plan->p.m + (double)plan->tile.bm;
+  double columns = (double)plan->p.n + (double)plan->tile.bn;
+  double terms = (double)plan->p.k + (double)plan->tile.bk;
+  double longest = terms > columns ? terms : columns;
+  return rows * longest > columns * terms ? rows * longest : columns * terms;
+}
+
 cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cvy_params *params) {
   const int32_t *v = params->value;
   cvy_ocl_matmul_plan plan = {.p = cvy_matmul_folded(problem),
@@ -33,7 +42,7 @@ cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cv
   plan.column_tiles = cvy_ocl_ceil_div(plan.p.n, plan.tile.bn);
   plan.work_groups = plan.row_tiles * plan.column_tiles * (plan.p.summed ? 1 : plan.p.batch);
   plan.wide = cvy_ocl_matmul_largest(problem) > CVY_OCL_MOST_FLOATS ||
-              plan.work_groups > INT32_MAX / plan.items;
+              farthest(&plan) > (double)INT32_MAX || plan.work_groups > INT32_MAX / plan.items;
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include "ocl/engine/algorithms.h"
 #include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
+#include "ocl/engine/generated_launch.h"
 
 static const program_source source = {
     "matmul.cl",
@@ -40,7 +41,7 @@ convoy_status run_matmul(cvy_device *device, const cvy_job *job, const job_array
                  .wide = plan.wide,
                  .work_groups = plan.work_groups,
                  .items = plan.items,
-                 .work = cvy_problem_flops(&job->problem)};
+                 .work = generated_work(&job->problem)};
   bindings arrays = {.a = given->in[0], .b = given->in[1], .out = given->out[0]};
   return launch_conv(device, &what, &args, &arrays);
 }
