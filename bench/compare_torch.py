@@ -11,12 +11,13 @@ Each sample times PyTorch, then Convoy, on the same arrays; the ratio of a layer
 samples of (PyTorch's time / Convoy's time), so that a slow moment of the machine hits both. Totals
 weigh each layer with its `count`. Results are compared before they are timed. Two modes: isolated,
 one convolution after another; alternating, with an operation of PyTorch's between any two (not
-timed), as in a training step where two thread pools share the processors.
+timed), as in a training step.
 
 Both libraries use the same number of threads and existing memory: outputs of Convoy are allocated
 once, and the script starts itself again with an allocator that keeps freed memory
 (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_), without which PyTorch pays page faults on each
-fresh output. OpenMP threads wait passively (OMP_WAIT_POLICY).
+fresh output. Both compute on the threads of one OpenMP runtime, if PyTorch brings the one that
+Convoy is linked with; with two, OMP_WAIT_POLICY=passive keeps either from the other's cores.
 
 Where other work shares the processors, --processor-time --threads 1 compares the processor time of
 both instead: what others take is not in it, though what they do to caches and memory is.
@@ -40,7 +41,6 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 36),
-    "OMP_WAIT_POLICY": "passive",
 }
 PASSES = ("forward", "backward_data", "backward_weights")
 MODES = ("isolated", "alternating")

@@ -135,11 +135,11 @@ static void find_columns(conv_args args, int column0, int item, local known_colu
 /* Loads what the item loads of dy for the step that begins at output position `term`, of the sum
  * that ends before `end`, and tells which loads had a place, one bit each. `dy` begins at the
  * tile's first row in the first image. */
-static void load_rows(conv_args args, global const float *dy, int row0, int term, int end, int item,
-                      a_load *into, uint *inside) {
+static void load_rows(conv_args args, global const float *dy, int group, int row0, int term,
+                      int end, int item, a_load *into, uint *inside) {
   int volume = args.oz * args.oh * args.ow;
   output_position at = output_position_of(args, term + row_position(item));
-  int from = at.n * args.k * volume + at.at;
+  int from = (at.n * args.k + group * args.rows + row0) * volume + at.at;
 #pragma unroll
   for (int i = 0; i < A_LOADS; i++) {
     int row = loaded_row(item, i);
@@ -221,7 +221,6 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   int row0 = tile.row0, column0 = tile.column0;
   int group = tile.rest % args.groups, slice = tile.rest / args.groups;
   int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
-  dy += (group * args.rows + row0) * volume;
 #if TAP_BITS
   known_column known[B_LOADS];
 #else
@@ -239,7 +238,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   /* Round i loads tile i into registers, multiplies tile i - 1 and stores tile i. */
   int first = slice * args.slice_length, end = min(args.n * volume, first + args.slice_length);
   for (int term = first; term < end + BK; term += BK) {
-    load_rows(args, dy, row0, term, end, item, a_next, a_inside);
+    load_rows(args, dy, group, row0, term, end, item, a_next, a_inside);
     /* As a function of its own this takes more registers on gfx1010, for 1x1 and for wide tiles. */
     int b_position = term + column_position(item), b_there = b_position < end;
     output_position b = output_position_of(args, b_position);

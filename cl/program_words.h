@@ -1,6 +1,6 @@
-/* The words of program_functions.h in OpenCL C, for a float (PROGRAM_WIDTH 1) or four neighbouring
- * ones (4). A program is this file, program_functions.h, program_random.h if there are index() or
- * random(), the functions that cvy_program_function writes, and kernels that call them.
+/* The words of program_functions.h in OpenCL C, for a float (PROGRAM_WIDTH 1) or for four
+ * or eight neighbouring ones (4, 8). A program is this file, program_functions.h, program_random.h
+ * if there are index() or random(), and kernels with what cvy_program_write_values writes.
  *
  * OpenCL's own division and square root may be off by some units in the last place, and a driver's
  * native functions by any number. Here they only give the first guess: Newton's steps with fma end
@@ -14,11 +14,18 @@
 
 #define FUNCTION static inline
 
-#if PROGRAM_WIDTH != 1 && PROGRAM_WIDTH != 4
-#error "PROGRAM_WIDTH must be 1 or 4"
+#if PROGRAM_WIDTH != 1 && PROGRAM_WIDTH != 4 && PROGRAM_WIDTH != 8
+#error "PROGRAM_WIDTH must be 1, 4 or 8"
 #endif
 
-#if PROGRAM_WIDTH == 4
+#if PROGRAM_WIDTH == 8
+typedef float8 real;
+typedef uint8 bits;
+typedef int8 mask;
+#define AS_REAL as_float8
+#define AS_BITS as_uint8
+#define ALL(m) all(m)
+#elif PROGRAM_WIDTH == 4
 typedef float4 real;
 typedef uint4 bits;
 typedef int4 mask;
@@ -78,14 +85,18 @@ FUNCTION real multiply_add(real a, real b, real c) {
   return fma(a, b, c);
 }
 
-FUNCTION real round_down(real a) {
-  return floor(a);
-}
-
 /* ------------------------------------------------------------------------------------ division */
 
 FUNCTION bits magnitude(real a) {
   return AS_BITS(a) & pattern(0x7fffffffu);
+}
+
+/* What has no digits behind the point, infinities and NaNs stay what they are. They are kept from
+ * floor(), because PoCL's goes by way of an int: where a compiler knows that the number does not
+ * fit one, its result is undefined. */
+FUNCTION real round_down(real a) {
+  mask has_digits = AS_REAL(magnitude(a)) < number(8388608.0f);
+  return has_digits ? floor(has_digits ? a : number(0.0f)) : a;
 }
 
 /* Whether all are at least 2^low and below 2^high in size. */
@@ -93,10 +104,37 @@ FUNCTION int sizes_within(real a, int low, int high) {
   return ALL(magnitude(a) - pattern((uint)(low + 127) << 23) < pattern((uint)(high - low) << 23));
 }
 
+/* A first guess of 1 / b where both are normal numbers. NVIDIA's native_recip() takes denormal ones
+ * into account, which takes a third as long as a whole sigmoid. */
+#ifdef __NV_CL_C_VERSION
+FUNCTION float inverse_guess_of_one(float b) {
+  float guess;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(b));
+  return guess;
+}
+
+FUNCTION real inverse_guess(real b) {
+#if PROGRAM_WIDTH == 8
+  return (real)(inverse_guess_of_one(b.s0), inverse_guess_of_one(b.s1), inverse_guess_of_one(b.s2),
+                inverse_guess_of_one(b.s3), inverse_guess_of_one(b.s4), inverse_guess_of_one(b.s5),
+                inverse_guess_of_one(b.s6), inverse_guess_of_one(b.s7));
+#elif PROGRAM_WIDTH == 4
+  return (real)(inverse_guess_of_one(b.s0), inverse_guess_of_one(b.s1), inverse_guess_of_one(b.s2),
+                inverse_guess_of_one(b.s3));
+#else
+  return inverse_guess_of_one(b);
+#endif
+}
+#else
+FUNCTION real inverse_guess(real b) {
+  return native_recip(b);
+}
+#endif
+
 /* 1 / b rounded, for 2^-125 <= |b| < 2^125. With the largest significand Newton stays at a power of
  * two, the tie he starts from, while the inverse is a little more. */
 FUNCTION real reciprocal_inside(real b) {
-  real guess = native_recip(b);
+  real guess = inverse_guess(b);
   real y = fma(fma(-b, guess, number(1.0f)), guess, guess);
   bits is_largest = ((AS_BITS(b) & pattern(0x007fffffu)) + pattern(1u)) >> 23;
   return AS_REAL(AS_BITS(fma(fma(-b, y, number(1.0f)), y, y)) | is_largest);

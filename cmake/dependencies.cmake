@@ -1,4 +1,4 @@
-# Finds OpenCL, CLBlast and OpenBLAS; sets CONVOY_HAVE_<X> and CONVOY_WHY_<X>.
+# Finds OpenCL, CLBlast, OpenMP and OpenBLAS; sets CONVOY_HAVE_<X> and CONVOY_WHY_<X>.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig QUIET)
@@ -36,6 +36,17 @@ if(CONVOY_HAVE_OPENCL AND NOT CONVOY_CLBLAST STREQUAL "OFF")
   endif()
 endif()
 convoy_decide(CLBLAST ${found} "${CLBLAST_LIBRARY}")
+
+# The compiler's own runtime: GCC's comes with it, clang's is a package of its own.
+set(found OFF)
+if(NOT CONVOY_OPENMP STREQUAL "OFF")
+  find_package(OpenMP QUIET COMPONENTS C)
+  if(OpenMP_C_FOUND)
+    set(found ON)
+    list(GET OpenMP_C_LIB_NAMES 0 openmp)
+  endif()
+endif()
+convoy_decide(OPENMP ${found} "${OpenMP_${openmp}_LIBRARY}")
 
 # The OpenMP build first: kept to one thread per call it may be called from many threads at once. The
 # serial build has no lock around its buffers (measured: wrong products when two threads call it), and

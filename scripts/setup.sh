@@ -23,7 +23,8 @@ esac
 
 # modes | need | packages, any one of which will do | what for
 #   need: must, or may: without it something is left out, which the last column names
-# OpenBLAS: never the pthread build, whose thread pool cannot be told to keep to itself.
+# OpenBLAS: never the pthread build, whose thread pool cannot be told to keep to itself. OpenMP: gcc brings
+# its runtime along.
 packages() {
   cat <<'TABLE'
 build test ci bench | must | gcc                       | the compiler

@@ -234,6 +234,9 @@ typedef struct cvy_backend {
   void (*usage)(const cvy_device *device, cvy_usage *out);
   /* Measured peaks: FMA GFLOP/s and copy GB/s (read plus written). */
   convoy_status (*peak)(cvy_device *device, double *gflops, double *gigabytes);
+  /* Adds in words whose threads the loops of a device opened with so many threads (0: its default)
+   * run on. NULL: it has no loops in this process. */
+  void (*team)(int32_t threads, cvy_text *words);
 } cvy_backend;
 
 extern const cvy_backend cvy_backend_cpu;

@@ -152,7 +152,11 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          error, and nothing computed elsewhere
  *   require_device     CONVOY_REQUIRE_DEVICE     0         1: convoy_open fails where it would open
  *                                                          the CPU engine in place of the device
- *   threads            CONVOY_THREADS            cores     number of threads of the CPU engine
+ *   threads            CONVOY_THREADS            cores     number of threads of the CPU engine; the
+ *                                                          default is no more than the affinity
+ *                                                          mask, the control group's quota and
+ *                                                          OpenMP's settings (OMP_NUM_THREADS,
+ *                                                          OMP_THREAD_LIMIT) allow
  *   workspace_limit    CONVOY_WORKSPACE_LIMIT    1 GiB     bytes of scratch memory that one
  *                                                          operation may use
  *   tune               CONVOY_TUNE               1         0: the first algorithm of the table that
@@ -162,8 +166,13 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          Not counted are its own computations,
  *                                                          calls that come before it, and the time
  *                                                          in which the program is stopped
- *   team               -                         (own)     a convoy_team, whose threads the CPU
- *                                                          engine uses
+ *   team               CONVOY_TEAM               (choose)  a convoy_team, whose threads the CPU
+ *                                                          engine uses; in the environment openmp
+ *                                                          or pool. By default OpenMP's threads,
+ *                                                          unless more are asked for than OpenMP
+ *                                                          has, and a pool of its own while others
+ *                                                          want the processors. In a forked child
+ *                                                          and without OpenMP always the pool
  *   -                  CONVOY_DEADLINE           (docs)    seconds without progress after which a
  *                                                          device counts as hung, some or all of
  *                                                          run=10,compile=30,transfer=10,probe=10,
@@ -225,7 +234,7 @@ typedef struct convoy_options {
   int32_t nan_watch;         /* convoy_switch */
   int32_t winograd;          /* convoy_switch */
   int32_t reserved2;         /* 0 */
-  convoy_team *team;         /* its threads compute for the CPU engine; NULL: the engine's own */
+  convoy_team *team;         /* its threads compute for the CPU engine; NULL: the engine's choice */
   int32_t require_device;    /* convoy_switch */
   int32_t reserved3;         /* 0 */
 } convoy_options;

@@ -44,17 +44,27 @@ bool cvy_text_is(const char *text, const char *pattern) {
   return !*text;
 }
 
+static const uint64_t factor = 0x9e3779b97f4a7c15u;
+
+static uint64_t mix(uint64_t chain, const unsigned char *at) {
+  uint64_t word;
+  memcpy(&word, at, sizeof word);
+  return (chain ^ word) * factor;
+}
+
 /* Four chains, so that multiplications overlap. */
 uint64_t cvy_hash_words(const void *words, size_t bytes) {
-  const uint64_t factor = 0x9e3779b97f4a7c15u;
-  const unsigned char *at = words;
-  uint64_t chain[4] = {1, 2, 3, 4};
-  for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {
-    uint64_t word;
-    memcpy(&word, at + i * sizeof word, sizeof word);
-    chain[i % 4] = (chain[i % 4] ^ word) * factor;
+  enum { WORD = sizeof(uint64_t) };
+  const unsigned char *at = words, *end = at + bytes;
+  uint64_t a = 1, b = 2, c = 3, d = 4;
+  for (; end - at >= 4 * WORD; at += 4 * WORD) {
+    a = mix(a, at);
+    b = mix(b, at + WORD);
+    c = mix(c, at + 2 * WORD);
+    d = mix(d, at + 3 * WORD);
   }
-  const uint64_t hash = (chain[0] ^ chain[1] >> 7) + (chain[2] ^ chain[3] >> 11);
+  for (; end - at >= WORD; at += WORD) a = mix(a, at);
+  const uint64_t hash = (a ^ b >> 7) + (c ^ d >> 11);
   return (hash ^ hash >> 32) * factor >> 16;
 }
 

@@ -7,6 +7,7 @@
 #include "cpu/host.h"
 #include "cpu/peak.h"
 #include "cpu/row.h"
+#include "cpu/threads/choice.h"
 #include "cpu/threads/denormals.h"
 #include "cpu/threads/limits.h"
 #if CONVOY_HAVE_OPENBLAS
@@ -176,4 +177,5 @@ const cvy_backend cvy_backend_cpu = {
     .run = run,
     .usage = usage,
     .peak = peak,
+    .team = cvy_team_name,
 };

@@ -3,11 +3,6 @@
 
 #include <stdio.h>
 
-static bool is_placed(const cvy_program_problem *problem) {
-  cvy_program_uses uses = cvy_program_uses_of(&problem->program);
-  return uses.axes || uses.random;
-}
-
 /* ------------------------------------------------------------------------------ width and words */
 
 /* Whether a vector of four elements that begins at a multiple of four along the innermost loop is
@@ -22,12 +17,14 @@ static bool takes_four(const cvy_program_nest *nest, const int64_t *stride, int6
 }
 
 int32_t cvy_nest_width(const cvy_program_problem *problem, const cvy_program_nest *nest,
-                       int results, const int64_t *offsets) {
+                       int results, const int64_t *offsets, int32_t most) {
   int inputs = problem->program.inputs;
-  bool four = nest->extent[nest->axes - 1] % 4 == 0;
+  int64_t extent = nest->extent[nest->axes - 1];
+  bool four = extent % 4 == 0;
   for (int i = 0; i < inputs; i++) four &= takes_four(nest, nest->input[i], offsets[i]);
   for (int k = 0; k < results; k++) four &= takes_four(nest, nest->result[k], offsets[inputs + k]);
-  return four ? 4 : 1;
+  if (!four) return 1;
+  return extent % most ? 4 : most;
 }
 
 int32_t cvy_nest_word_bytes(const cvy_program_problem *problem, const cvy_program_nest *nest,
@@ -71,6 +68,25 @@ void cvy_nest_add_operands(cvy_kernel_block *block, cvy_text *source, int inputs
   }
 }
 
+/* x / extent is (h + (x - h) / 2) >> shift, where h is the upper half of x times the inverse, for
+ * all x below 2^32 and extents of at least 2 (T. Granlund, P. L. Montgomery, "Division by invariant
+ * integers using multiplication", 1994, figure 4.1). */
+static void add_divisor(cvy_kernel_block *block, cvy_text *source, uint64_t extent, int loop) {
+  int shift = 0;
+  while ((uint64_t)2 << shift < extent) shift++;
+  uint64_t above = ((uint64_t)2 << shift) - extent;
+  cvy_block_add(block, source, (int64_t)((above << 32) / extent + 1), "inverse%d", loop);
+  cvy_block_add(block, source, shift, "shift%d", loop);
+}
+
+void cvy_nest_add_extents(cvy_kernel_block *block, cvy_text *source, const cvy_program_nest *nest,
+                          int first, int end) {
+  for (int loop = first + 1; loop < end; loop++) {
+    cvy_block_add(block, source, nest->extent[loop], "extent%d", loop);
+    if (block->word_bytes == 4) add_divisor(block, source, (uint64_t)nest->extent[loop], loop);
+  }
+}
+
 void cvy_nest_add_place(cvy_kernel_block *block, cvy_text *source,
                         const cvy_program_problem *problem, const cvy_program_nest *nest) {
   cvy_program_uses uses = cvy_program_uses_of(&problem->program);
@@ -92,6 +108,19 @@ void cvy_nest_add_place(cvy_kernel_block *block, cvy_text *source,
 }
 
 /* ---------------------------------------------------------------------------------------- text */
+
+void cvy_nest_write_indices(cvy_text *source, int first, int end, const char *number,
+                            const char *indent) {
+  char rest[24];
+  snprintf(rest, sizeof rest, "%s", number);
+  for (int loop = end - 1; loop > first; loop--) {
+    cvy_text_add(source, "%sconst word before%d = QUOTIENT(%s, %d);\n", indent, loop, rest, loop);
+    cvy_text_add(source, "%sconst word i%d = %s - before%d * args.extent%d;\n", indent, loop, rest,
+                 loop, loop);
+    snprintf(rest, sizeof rest, "before%d", loop);
+  }
+  if (end > first) cvy_text_add(source, "%sconst word i%d = %s;\n", indent, first, rest);
+}
 
 void cvy_nest_write_offset(cvy_text *source, const char *name, const int64_t *strides, int loops,
                            int innermost) {
@@ -117,12 +146,42 @@ void cvy_nest_write_inputs(cvy_text *source, const cvy_program_problem *problem)
   }
 }
 
-static void write_place(cvy_text *source, const cvy_program_problem *problem,
-                        const cvy_program_nest *nest, const char *indent) {
+uint32_t cvy_nest_steady_inputs(const cvy_program_problem *problem, const cvy_program_nest *nest,
+                                int first, int end) {
+  uint32_t steady = 0;
+  for (int i = 0; i < problem->program.inputs; i++) {
+    bool is_steady = true;
+    for (int loop = first; loop < end; loop++) is_steady &= nest->input[i][loop] == 0;
+    steady |= (uint32_t)is_steady << i;
+  }
+  return steady;
+}
+
+void cvy_nest_write_loads(cvy_text *source, const cvy_program_problem *problem,
+                          const cvy_program_nest *nest, uint32_t inputs, const char *indent) {
+  uint32_t read = cvy_program_uses_of(&problem->program).inputs & inputs;
+  char name[16];
+  for (int i = 0; i < problem->program.inputs; i++) {
+    const int64_t *strides = nest->input[i];
+    if (!(read >> i & 1)) continue;
+    snprintf(name, sizeof name, "in%d", i);
+    cvy_text_add(source, "%sconst real x%d = ", indent, i);
+    if (strides[nest->axes - 1])
+      cvy_text_add(source, "LOAD(%s, in%d + ", type_name(problem->input[i].type), i);
+    else
+      cvy_text_add(source, "LOAD_ONE(in%d + ", i);
+    cvy_nest_write_offset(source, name, strides, nest->axes, nest->axes - 1);
+    cvy_text_add(source, ");\n");
+  }
+}
+
+void cvy_nest_write_place(cvy_text *source, const cvy_program_problem *problem,
+                          const cvy_program_nest *nest, const char *indent) {
   cvy_program_uses uses = cvy_program_uses_of(&problem->program);
+  if (!uses.axes && !uses.random) return;
   cvy_text_add(source, "%sconst word index = ", indent);
   cvy_nest_write_offset(source, "index0", nest->index, nest->axes, nest->axes - 1);
-  cvy_text_add(source, ";\n%sconst program_place at = {\n", indent);
+  cvy_text_add(source, ";\n%sconst program_place place = {\n", indent);
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     if (uses.axes >> axis & 1)
       cvy_text_add(source, "%s    axis_of(index, args.inner%d, args.axis%d),\n", indent, axis,
@@ -138,32 +197,5 @@ static void write_place(cvy_text *source, const cvy_program_problem *problem,
   } else {
     cvy_text_add(source, "%s    (uint4)(0u), index};\n", indent);
   }
-}
-
-void cvy_nest_write_loads(cvy_text *source, const cvy_program_problem *problem,
-                          const cvy_program_nest *nest, const char *indent) {
-  uint32_t read = cvy_program_uses_of(&problem->program).inputs;
-  char name[16];
-  for (int i = 0; i < problem->program.inputs; i++) {
-    const int64_t *strides = nest->input[i];
-    if (!(read >> i & 1)) {
-      cvy_text_add(source, "%sconst real x%d = number(0.0f);\n", indent, i);
-      continue;
-    }
-    snprintf(name, sizeof name, "in%d", i);
-    cvy_text_add(source, "%sconst real x%d = LOAD_%s(in%d + ", indent, i,
-                 strides[nest->axes - 1] ? type_name(problem->input[i].type) : "ONE", i);
-    cvy_nest_write_offset(source, name, strides, nest->axes, nest->axes - 1);
-    cvy_text_add(source, ");\n");
-  }
-  if (is_placed(problem)) write_place(source, problem, nest, indent);
-}
-
-void cvy_nest_write_call(cvy_text *source, const cvy_program_problem *problem) {
-  cvy_text_add(source, "program_values(");
-  for (int i = 0; i < problem->program.inputs; i++) cvy_text_add(source, "x%d, ", i);
-  if (is_placed(problem)) cvy_text_add(source, "&at, ");
-  for (int k = 0; k < problem->program.results; k++)
-    cvy_text_add(source, "%s&y%d", k ? ", " : "", k);
-  cvy_text_add(source, ");\n");
+  cvy_text_add(source, "%sconst program_place *const at = &place;\n", indent);
 }

@@ -9,23 +9,10 @@
 static void declare_arguments(const cvy_program_problem *problem, const cvy_program_nest *nest,
                               const int64_t *offsets, cvy_text *source, cvy_program_launch *out) {
   cvy_block_add(&out->block, source, out->items, "items");
-  for (int loop = 1; loop < nest->axes; loop++) {
-    int64_t extent = nest->extent[loop] / (loop == nest->axes - 1 ? out->width : 1);
-    cvy_block_add(&out->block, source, extent, "extent%d", loop);
-  }
+  cvy_nest_add_extents(&out->block, source, nest, 0, nest->axes);
   cvy_nest_add_operands(&out->block, source, problem->program.inputs, problem->program.results,
                         nest, offsets);
   cvy_nest_add_place(&out->block, source, problem, nest);
-}
-
-/* The indices of the loops, the innermost in elements. */
-static void write_indices(const cvy_program_nest *nest, cvy_text *source) {
-  cvy_text_add(source, "  word rest = get_global_id(0);\n  if (rest >= args.items) return;\n");
-  for (int loop = nest->axes - 1; loop > 0; loop--) {
-    cvy_text_add(source, "  const word i%d = rest %% args.extent%d%s;\n  rest /= args.extent%d;\n",
-                 loop, loop, loop == nest->axes - 1 ? " * PROGRAM_WIDTH" : "", loop);
-  }
-  cvy_text_add(source, "  const word i0 = rest%s;\n", nest->axes == 1 ? " * PROGRAM_WIDTH" : "");
 }
 
 static void write_kernel(const cvy_program_problem *problem, const cvy_program_nest *nest,
@@ -37,16 +24,20 @@ static void write_kernel(const cvy_program_problem *problem, const cvy_program_n
   cvy_nest_write_inputs(source, problem);
   for (int k = 0; k < results; k++) cvy_text_add(source, ",\n    global float *out%d", k);
   cvy_text_add(source, ") {\n");
-  write_indices(nest, source);
-  cvy_nest_write_loads(source, problem, nest, "  ");
-  for (int k = 0; k < results; k++) cvy_text_add(source, "  real y%d;\n", k);
-  cvy_text_add(source, "  ");
-  cvy_nest_write_call(source, problem);
+  cvy_text_add(source,
+               "  if (get_global_id(0) >= args.items) return;\n"
+               "  const word element = (word)get_global_id(0) * PROGRAM_WIDTH;\n");
+  cvy_nest_write_indices(source, 0, nest->axes, "element", "  ");
+  cvy_nest_write_loads(source, problem, nest, UINT32_MAX, "  ");
+  cvy_nest_write_place(source, problem, nest, "  ");
+  cvy_program_write_values(&problem->program, UINT64_MAX, "  ", source);
   for (int k = 0; k < results; k++) {
     snprintf(name, sizeof name, "out%d", k);
-    cvy_text_add(source, "  STORE(out%d + ", k);
+    cvy_text_add(source, "  store(out%d + ", k);
     cvy_nest_write_offset(source, name, nest->result[k], nest->axes, nest->axes - 1);
-    cvy_text_add(source, ", y%d);\n", k);
+    cvy_text_add(source, ", ");
+    cvy_program_write_operand(&problem->program, problem->program.result[k], source);
+    cvy_text_add(source, ");\n");
   }
   cvy_text_add(source, "}\n");
 }
@@ -59,8 +50,8 @@ static void size_launch(const cvy_program_problem *problem, const int64_t *offse
   cvy_program_uses uses = cvy_program_uses_of(program);
   memset(out, 0, offsetof(cvy_program_launch, block));
   cvy_program_nest_of(problem, program->results, 0, nest);
-  out->width = cvy_nest_width(problem, nest, program->results, offsets);
   out->placed = uses.axes || uses.random;
+  out->width = cvy_nest_width(problem, nest, program->results, offsets, out->placed ? 4 : 8);
   out->items = nest->count / out->width;
   cvy_block_begin(&out->block, cvy_nest_word_bytes(problem, nest, program->results, offsets),
                   source);
@@ -87,7 +78,6 @@ convoy_status cvy_program_launch_of(const cvy_program_problem *problem, const in
            (int)out->block.word_bytes);
   convoy_status status = cvy_block_end(&out->block, program->inputs + program->results, source);
   if (status) return status;
-  cvy_program_function(program, "program_values", source);
   write_kernel(problem, &nest, source);
   if (source->overflow) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "opencl: the program's kernel has more than %zu bytes",

@@ -20,8 +20,12 @@
 #include "ocl/kernel_block.h"
 #include "program/nest.h"
 
+/* Work-items of a group, where the device takes as many. Larger groups make larger gaps between
+ * their end and the next one's first loads. */
+enum { CVY_PROGRAM_GROUP = 128 };
+
 typedef struct cvy_program_launch {
-  int32_t width; /* elements of a work-item */
+  int32_t width; /* elements of a work-item: 1, 4, or 8, which index() and random() do not know */
   bool placed;   /* the source cvy_cl_program_random is needed */
   int64_t items; /* work-items, 0: nothing is to be done; the kernel ignores those beyond */
   char options[64];

@@ -47,8 +47,8 @@ static void declare_arguments(const generator *g, const int64_t *offsets, cvy_ke
   cvy_block_add(block, g->to, g->order.pieces, "pieces");
   cvy_block_add(block, g->to, g->order.lanes, "lanes");
   cvy_block_add(block, g->to, g->order.piece_lanes, "piece_lanes");
-  for (int loop = 0; loop < g->nest.axes; loop++)
-    cvy_block_add(block, g->to, g->nest.extent[loop], "extent%d", loop);
+  cvy_nest_add_extents(block, g->to, &g->nest, g->kept[0], g->kept[1]);
+  cvy_nest_add_extents(block, g->to, &g->nest, g->reduced[0], g->reduced[1]);
   cvy_nest_add_operands(block, g->to, inputs, results, &g->nest, offsets);
   if (g->order.pieces > 1) {
     block->offset[inputs + results] = block->words;
@@ -94,17 +94,28 @@ static void write_join(const generator *g, int part, const char *other, const ch
   cvy_text_add(g->to, ");\n");
 }
 
-/* The indices of a group's loops, of the element whose number in the group is `number`. */
-static void write_indices(const generator *g, const int *loops, const char *number,
-                          const char *indent) {
-  cvy_text_add(g->to, "%sword rest_of_%s = %s;\n", indent, number, number);
-  for (int loop = loops[1] - 1; loop > loops[0]; loop--) {
-    cvy_text_add(g->to, "%sconst word i%d = rest_of_%s %% args.extent%d;\n", indent, loop, number,
-                 loop);
-    cvy_text_add(g->to, "%srest_of_%s /= args.extent%d;\n", indent, number, loop);
+/* What is the same for all elements that one result is made of. */
+static uint32_t steady_inputs(const generator *g) {
+  return cvy_nest_steady_inputs(&g->of, &g->nest, g->reduced[0], g->reduced[1]);
+}
+
+static void write_steady(const generator *g) {
+  uint32_t inputs = steady_inputs(g);
+  cvy_nest_write_loads(g->to, &g->of, &g->nest, inputs, "  ");
+  cvy_program_write_values(&g->of.program, cvy_program_steady(&g->of.program, inputs), "  ", g->to);
+}
+
+static void write_varying(const generator *g, const char *indent) {
+  uint32_t steady = steady_inputs(g);
+  cvy_nest_write_loads(g->to, &g->of, &g->nest, ~steady, indent);
+  cvy_nest_write_place(g->to, &g->of, &g->nest, indent);
+  cvy_program_write_values(&g->of.program, ~cvy_program_steady(&g->of.program, steady), indent,
+                           g->to);
+  for (int k = 0; k < g->of.program.results; k++) {
+    cvy_text_add(g->to, "%sconst real y%d = ", indent, k);
+    cvy_program_write_operand(&g->of.program, g->of.program.result[k], g->to);
+    cvy_text_add(g->to, ";\n");
   }
-  if (loops[1] > loops[0])
-    cvy_text_add(g->to, "%sconst word i%d = rest_of_%s;\n", indent, loops[0], number);
 }
 
 /* The 8 elements of a group from number `first` on, `step` apart, of which there are `rows`. All
@@ -116,11 +127,8 @@ static void write_group(const generator *g) {
                "#pragma unroll\n"
                "    for (int r = 0; r < REDUCE_GROUP; r++) {\n"
                "      const word element = first + (word)(r < rows ? r : rows - 1) * step;\n");
-  write_indices(g, g->reduced, "element", "      ");
-  cvy_nest_write_loads(g->to, &g->of, &g->nest, "      ");
-  for (int k = 0; k < g->of.program.results; k++) cvy_text_add(g->to, "      real y%d;\n", k);
-  cvy_text_add(g->to, "      ");
-  cvy_nest_write_call(g->to, &g->of);
+  cvy_nest_write_indices(g->to, g->reduced[0], g->reduced[1], "element", "      ");
+  write_varying(g, "      ");
   for (int p = 0; p < g->parts.count; p++) {
     int kind = g->parts.part[p].kind, s = g->parts.part[p].first, y = g->parts.part[p].value;
     if (joins[kind])
@@ -167,7 +175,7 @@ static void write_results(const generator *g, bool vectors, const char *indent) 
     else
       cvy_text_add(g->to, "s%d;\n", s);
     snprintf(name, sizeof name, "out%d", k);
-    cvy_text_add(g->to, vectors ? "%sSTORE(out%d + " : "%sout%d[", indent, k);
+    cvy_text_add(g->to, vectors ? "%sstore(out%d + " : "%sout%d[", indent, k);
     cvy_nest_write_offset(g->to, name, g->nest.result[k], g->nest.axes, g->nest.axes - 1);
     cvy_text_add(g->to, vectors ? ", result%d);\n" : "] = FIRST_OF(result%d);\n", k);
   }
@@ -175,7 +183,7 @@ static void write_results(const generator *g, bool vectors, const char *indent) 
 
 static void write_partial(const generator *g, bool vectors, const char *indent) {
   for (int c = 0; c < g->parts.components; c++) {
-    cvy_text_add(g->to, vectors ? "%sSTORE(partial + " : "%spartial[", indent);
+    cvy_text_add(g->to, vectors ? "%sstore(partial + " : "%spartial[", indent);
     cvy_text_add(g->to, "args.partial + (piece * %d + %d) * args.kept + kept", g->parts.components,
                  c);
     cvy_text_add(g->to, vectors ? ", s%d);\n" : "] = FIRST_OF(s%d);\n", c);
@@ -196,26 +204,22 @@ static const char bounds[] =
     "  const word begin = piece * args.piece;\n"
     "  const word end = args.length - begin < args.piece ? args.length : begin + args.piece;\n";
 
-/* The lanes of a part, which are in local memory, to one: into its components. */
-static void write_tree(const generator *g, int part, const char *lanes) {
-  int first = g->parts.part[part].first, count = cvy_part_components(g->parts.part[part].kind);
-  char other[48];
+/* The lanes, which are in local memory, to one: into s0, s1, ... */
+static void write_tree(const generator *g, const char *lanes) {
   cvy_text_add(g->to,
                "  barrier(CLK_LOCAL_MEM_FENCE);\n"
                "  for (uint half_of = (uint)args.%s / 2; half_of; half_of /= 2) {\n"
                "    for (uint l = item; l < half_of; l += get_local_size(0)) {\n",
                lanes);
-  for (int i = 0; i < count; i++)
-    cvy_text_add(g->to, "      s%d = number(tree[%d][l]);\n", first + i, i);
-  /* The tree's rows are numbered from the part's first component. */
-  snprintf(other, sizeof other, "number(tree[%%d - %d][l + half_of])", first);
-  write_join(g, part, other, "      ");
-  for (int i = 0; i < count; i++)
-    cvy_text_add(g->to, "      tree[%d][l] = FIRST_OF(s%d);\n", i, first + i);
+  for (int c = 0; c < g->parts.components; c++)
+    cvy_text_add(g->to, "      s%d = number(tree[%d][l]);\n", c, c);
+  for (int p = 0; p < g->parts.count; p++)
+    write_join(g, p, "number(tree[%d][l + half_of])", "      ");
+  for (int c = 0; c < g->parts.components; c++)
+    cvy_text_add(g->to, "      tree[%d][l] = FIRST_OF(s%d);\n", c, c);
   cvy_text_add(g->to, "    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n  }\n");
-  for (int i = 0; i < count; i++)
-    cvy_text_add(g->to, "  s%d = number(tree[%d][0]);\n", first + i, i);
-  cvy_text_add(g->to, "  barrier(CLK_LOCAL_MEM_FENCE);\n");
+  for (int c = 0; c < g->parts.components; c++)
+    cvy_text_add(g->to, "  s%d = number(tree[%d][0]);\n", c, c);
 }
 
 static void write_with_lanes(const generator *g) {
@@ -225,12 +229,13 @@ static void write_with_lanes(const generator *g) {
                CVY_REDUCE_LANES);
   write_memories(g, true, g->order.pieces > 1);
   cvy_text_add(g->to,
-               "  local float tree[3][%d];\n"
+               "  local float tree[%d][%d];\n"
                "  const uint item = get_local_id(0), lane = item * PROGRAM_WIDTH;\n"
                "  const word group = get_global_id(0) / get_local_size(0), step = args.lanes;\n"
                "  const word piece = group %% args.pieces, kept = group / args.pieces;\n%s",
-               CVY_REDUCE_LANES, bounds);
-  write_indices(g, g->kept, "kept", "  ");
+               g->parts.components, CVY_REDUCE_LANES, bounds);
+  cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
+  write_steady(g);
   write_nothing(g, "  ");
   cvy_text_add(g->to,
                "  for (word base = begin; base < end; base += REDUCE_GROUP * step) {\n"
@@ -239,11 +244,9 @@ static void write_with_lanes(const generator *g) {
                "    if (rows == 0) break;\n");
   write_group(g);
   cvy_text_add(g->to, "  }\n");
-  for (int p = 0; p < g->parts.count; p++) {
-    for (int i = 0; i < cvy_part_components(g->parts.part[p].kind); i++)
-      cvy_text_add(g->to, "  PUT_LANES(tree[%d], lane, s%d);\n", i, g->parts.part[p].first + i);
-    write_tree(g, p, "lanes");
-  }
+  for (int c = 0; c < g->parts.components; c++)
+    cvy_text_add(g->to, "  PUT_LANES(tree[%d], lane, s%d);\n", c, c);
+  write_tree(g, "lanes");
   cvy_text_add(g->to, "  if (item == 0) {\n");
   write_end(g, false, "    ");
   cvy_text_add(g->to, "  }\n}\n");
@@ -258,7 +261,8 @@ static void write_side_by_side(const generator *g) {
                "  if (item >= vectors * args.pieces) return;\n"
                "  const word piece = item / vectors, kept = item %% vectors * PROGRAM_WIDTH;\n%s",
                bounds);
-  write_indices(g, g->kept, "kept", "  ");
+  cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
+  write_steady(g);
   write_nothing(g, "  ");
   cvy_text_add(g->to,
                "  for (word first = begin; first < end; first += REDUCE_GROUP) {\n"
@@ -269,17 +273,16 @@ static void write_side_by_side(const generator *g) {
   cvy_text_add(g->to, "}\n");
 }
 
-/* A lane of pieces of a part: the first, and those that are 256 further each. */
-static void write_lane_of_pieces(const generator *g, int part) {
-  int first = g->parts.part[part].first, count = cvy_part_components(g->parts.part[part].kind);
+/* Each lane of pieces: the first, and those that are as many further as there are lanes. */
+static void write_lanes_of_pieces(const generator *g) {
   char other[96];
   cvy_text_add(g->to, "  for (word l = item; l < args.piece_lanes; l += get_local_size(0)) {\n");
-  for (int i = 0; i < count; i++) {
-    cvy_text_add(g->to, "    s%d = n%d;\n", first + i, first + i);
+  for (int c = 0; c < g->parts.components; c++) {
+    cvy_text_add(g->to, "    s%d = n%d;\n", c, c);
     cvy_text_add(g->to,
                  "    if (l < args.pieces)\n"
                  "      s%d = number(partial[args.partial + (l * %d + %d) * args.kept + kept]);\n",
-                 first + i, g->parts.components, first + i);
+                 c, g->parts.components, c);
   }
   cvy_text_add(g->to,
                "    for (word piece = l + args.piece_lanes; piece < args.pieces; piece += "
@@ -287,10 +290,10 @@ static void write_lane_of_pieces(const generator *g, int part) {
   snprintf(other, sizeof other,
            "number(partial[args.partial + (piece * %d + %%d) * args.kept + kept])",
            g->parts.components);
-  write_join(g, part, other, "      ");
+  for (int p = 0; p < g->parts.count; p++) write_join(g, p, other, "      ");
   cvy_text_add(g->to, "    }\n");
-  for (int i = 0; i < count; i++)
-    cvy_text_add(g->to, "    tree[%d][l] = FIRST_OF(s%d);\n", i, first + i);
+  for (int c = 0; c < g->parts.components; c++)
+    cvy_text_add(g->to, "    tree[%d][l] = FIRST_OF(s%d);\n", c, c);
   cvy_text_add(g->to, "  }\n");
 }
 
@@ -298,18 +301,16 @@ static void write_combine(const generator *g) {
   cvy_text_add(g->to, "\nkernel __attribute__((reqd_work_group_size(64, 1, 1)))\nvoid combine");
   write_memories(g, false, true);
   cvy_text_add(g->to,
-               "  local float tree[3][%d];\n"
+               "  local float tree[%d][%d];\n"
                "  const uint item = get_local_id(0);\n"
                "  const word kept = get_global_id(0) / get_local_size(0);\n",
-               CVY_REDUCE_LANES);
-  write_indices(g, g->kept, "kept", "  ");
+               g->parts.components, CVY_REDUCE_LANES);
+  cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
   write_nothing(g, "  ");
   for (int c = 0; c < g->parts.components; c++)
     cvy_text_add(g->to, "  const real n%d = s%d;\n", c, c);
-  for (int p = 0; p < g->parts.count; p++) {
-    write_lane_of_pieces(g, p);
-    write_tree(g, p, "piece_lanes");
-  }
+  write_lanes_of_pieces(g);
+  write_tree(g, "piece_lanes");
   cvy_text_add(g->to, "  if (item == 0) {\n");
   write_results(g, false, "    ");
   cvy_text_add(g->to, "  }\n}\n");
@@ -331,7 +332,7 @@ static void size_launch(const generator *g, const int64_t *offsets, cvy_reduce_l
   memset(out, 0, offsetof(cvy_reduce_launch, block));
   cvy_program_uses uses = cvy_program_uses_of(&g->of.program);
   int64_t groups = g->order.kept * g->order.pieces, items;
-  out->width = cvy_nest_width(&g->of, &g->nest, g->problem->how.results, offsets);
+  out->width = cvy_nest_width(&g->of, &g->nest, g->problem->how.results, offsets, 4);
   out->group = has_lanes(g) ? CVY_REDUCE_LANES / out->width : 64;
   items = has_lanes(g) ? groups * out->group : groups / out->width;
   out->items = (items + out->group - 1) / out->group * out->group;
@@ -375,7 +376,6 @@ convoy_status cvy_reduce_launch_of(const cvy_reduce_problem *problem, const int6
            (int)out->block.word_bytes);
   convoy_status status = cvy_block_end(&out->block, memories(problem), source);
   if (status) return status;
-  cvy_program_function(&problem->of.program, "program_values", source);
   if (has_lanes(&g))
     write_with_lanes(&g);
   else

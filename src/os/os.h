@@ -232,10 +232,21 @@ int cvy_process_pidfd(int pid);
  * number, but not its descriptors. */
 bool cvy_process_await_end(int pidfd, int socket);
 
+/* ----------------------------------------------------------------------------- forked.c */
+
+/* Whether this process was made by fork() and runs its parent's program; also where that cannot be
+ * told. */
+bool cvy_process_is_forked(void);
+
 /* ----------------------------------------------------------------------------- thread.c */
 
 /* Starts a thread of the library: without the program's signals, but for those of its own faults,
  * and with a name of at most 15 characters. False if the system gives no thread. */
 bool cvy_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, const char *name);
+/* Calls a function with the signal mask of the library's threads, which those that it starts
+ * inherit. */
+void cvy_thread_call_masked(void (*call)(void *arg), void *arg);
+/* Whether the system would give this process so many threads more. Starts and ends them. */
+bool cvy_threads_could_start(int32_t count);
 
 #endif

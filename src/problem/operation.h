@@ -84,7 +84,8 @@ typedef struct cvy_operation {
   bool (*parse)(const char *text, cvy_problem *out);
   void (*shape_class)(const cvy_problem *problem, cvy_text *text);
 
-  /* What the choice of an algorithm depends on, the rest 0. NULL: on all but `accumulate`. */
+  /* What the choice of an algorithm depends on, with `accumulate` as it is, the rest 0. NULL: on
+   * all. */
   void (*bare)(const cvy_problem *problem, cvy_problem *out);
   /* Goes on from `seed` with what algorithms may have compiled in. NULL: nothing. */
   uint64_t (*space_hash)(const cvy_problem *problem, uint64_t seed);

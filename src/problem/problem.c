@@ -7,20 +7,20 @@
 
 /* ------------------------------------------------------------------------------- plain data */
 
-static void bare(const cvy_problem *problem, cvy_problem *out) {
+void cvy_problem_bare(const cvy_problem *problem, cvy_problem *out) {
   const cvy_operation *row = cvy_operation_of(problem);
   if (row->bare)
     row->bare(problem, out);
   else
     cvy_problem_copy(out, problem);
-  out->accumulate = 0;
 }
 
 bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b) {
   cvy_problem one, other;
   if (a->operation != b->operation) return false;
-  bare(a, &one);
-  bare(b, &other);
+  cvy_problem_bare(a, &one);
+  cvy_problem_bare(b, &other);
+  one.accumulate = other.accumulate = 0;
   return cvy_problem_equal(&one, &other);
 }
 

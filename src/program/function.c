@@ -21,7 +21,7 @@ static const cvy_instruction *decided_by(const cvy_program *program, cvy_instruc
   return conditions[comparison->op].word ? comparison : NULL;
 }
 
-static void write_operand(const cvy_program *program, int operand, cvy_text *to) {
+void cvy_program_write_operand(const cvy_program *program, int operand, cvy_text *to) {
   if (operand >= CVY_OPERAND_CONSTANT) {
     cvy_text_add(to, "from_bits(pattern(0x%08xu))",
                  to_bits(program->constant[operand - CVY_OPERAND_CONSTANT]));
@@ -37,7 +37,7 @@ static void write_operands(const cvy_program *program, const uint8_t *in, int fi
                            cvy_text *to) {
   for (int i = first; i <= last; i++) {
     if (i > first) cvy_text_add(to, ", ");
-    write_operand(program, in[i], to);
+    cvy_program_write_operand(program, in[i], to);
   }
 }
 
@@ -52,9 +52,9 @@ static void write_choice(const cvy_program *program, cvy_instruction code,
   cvy_text_add(to, "choose(%s(", condition->word);
   write_operands(program, comparison->in, 0, 1, to);
   cvy_text_add(to, "), ");
-  write_operand(program, code.in[condition->swapped ? 2 : 1], to);
+  cvy_program_write_operand(program, code.in[condition->swapped ? 2 : 1], to);
   cvy_text_add(to, ", ");
-  write_operand(program, code.in[condition->swapped ? 1 : 2], to);
+  cvy_program_write_operand(program, code.in[condition->swapped ? 1 : 2], to);
   cvy_text_add(to, ");\n");
 }
 
@@ -62,7 +62,7 @@ static void write_instruction(const cvy_program *program, int number, cvy_text *
   cvy_instruction code = program->code[number];
   const cvy_op_row *row = &cvy_op_rows[code.op];
   const cvy_instruction *comparison = decided_by(program, code);
-  cvy_text_add(to, "  real t%d = ", number);
+  cvy_text_add(to, "real t%d = ", number);
   if (code.op == CVY_PROGRAM_INDEX) {
     cvy_text_add(to, "at->axis%d;\n", code.in[0]);
   } else if (code.op == CVY_PROGRAM_RANDOM) {
@@ -97,15 +97,40 @@ static void write_head(const cvy_program *program, const char *name, cvy_text *t
   cvy_text_add(to, ") {\n");
 }
 
-void cvy_program_function(const cvy_program *program, const char *name, cvy_text *to) {
+void cvy_program_write_values(const cvy_program *program, uint64_t which, const char *indent,
+                              cvy_text *to) {
   bool named[CVY_OPERAND_INPUT] = {false};
   find_named(program, named);
+  for (int i = 0; i < program->instructions; i++) {
+    if (!named[i] || !(which >> i & 1)) continue;
+    cvy_text_add(to, "%sconst ", indent);
+    write_instruction(program, i, to);
+  }
+}
+
+uint64_t cvy_program_steady(const cvy_program *program, uint32_t inputs) {
+  uint64_t steady = 0;
+  for (int i = 0; i < program->instructions; i++) {
+    cvy_instruction code = program->code[i];
+    bool is_steady = code.op != CVY_PROGRAM_INDEX && code.op != CVY_PROGRAM_RANDOM;
+    for (int k = 0; k < cvy_op_rows[code.op].operands; k++) {
+      int operand = code.in[k];
+      if (operand < CVY_OPERAND_INPUT)
+        is_steady &= steady >> operand & 1;
+      else if (operand < CVY_OPERAND_CONSTANT)
+        is_steady &= inputs >> (operand - CVY_OPERAND_INPUT) & 1;
+    }
+    if (is_steady) steady |= (uint64_t)1 << i;
+  }
+  return steady;
+}
+
+void cvy_program_function(const cvy_program *program, const char *name, cvy_text *to) {
   write_head(program, name, to);
-  for (int i = 0; i < program->instructions; i++)
-    if (named[i]) write_instruction(program, i, to);
+  cvy_program_write_values(program, UINT64_MAX, "  ", to);
   for (int i = 0; i < program->results; i++) {
     cvy_text_add(to, "  *y%d = ", i);
-    write_operand(program, program->result[i], to);
+    cvy_program_write_operand(program, program->result[i], to);
     cvy_text_add(to, ";\n");
   }
   cvy_text_add(to, "}\n");

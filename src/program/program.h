@@ -162,4 +162,13 @@ convoy_status cvy_program_gradient_of(const cvy_program *program, uint32_t wante
  */
 void cvy_program_function(const cvy_program *program, const char *name, cvy_text *to);
 
+/* The instructions whose values are the same for all elements that share the elements of these
+ * inputs: a bit each. */
+uint64_t cvy_program_steady(const cvy_program *program, uint32_t inputs);
+/* What such a function consists of, for generators that write it in parts: declarations of the
+ * values of these instructions, and an operand's name. */
+void cvy_program_write_values(const cvy_program *program, uint64_t which, const char *indent,
+                              cvy_text *to);
+void cvy_program_write_operand(const cvy_program *program, int operand, cvy_text *to);
+
 #endif

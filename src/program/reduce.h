@@ -79,7 +79,7 @@ int64_t cvy_reduce_length(const int64_t *extent, uint32_t axes);
 
 /* A device is busy with so many work-groups; pieces are as long as they can be while there are that
  * many of them, and results have at most 64. A function of the extents alone, given that number. */
-enum { CVY_REDUCE_BUSY = 1024 };
+enum { CVY_REDUCE_BUSY = 2048 };
 int64_t cvy_reduce_default_piece(const int64_t *extent, uint32_t axes, int64_t busy);
 
 /* The numbers of the order. */

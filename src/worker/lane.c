@@ -170,29 +170,40 @@ static const cvy_facts *facts(const cvy_device *device) {
 /* --------------------------------------------------------------------------- commands */
 
 static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  cvy_command command = {.kind = CVY_WIRE_ALLOCATE, .id = id, .bytes = bytes};
+  cvy_command command;
+  cvy_wire_begin(&command, CVY_WIRE_ALLOCATE);
+  command.id = id;
+  command.bytes = bytes;
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
 static convoy_status release(cvy_device *device, uint64_t id) {
-  cvy_command command = {.kind = CVY_WIRE_RELEASE, .id = id};
+  cvy_command command;
+  cvy_wire_begin(&command, CVY_WIRE_RELEASE);
+  command.id = id;
   return cvy_channel_post(&device->channel, &command, NULL);
 }
 
 static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
                           uint64_t *ticket) {
-  cvy_command command = {.kind = CVY_WIRE_COPY, .id = from, .to = to, .bytes = bytes};
+  cvy_command command;
+  cvy_wire_begin(&command, CVY_WIRE_COPY);
+  command.id = from;
+  command.to = to;
+  command.bytes = bytes;
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
 static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  cvy_command command = {.kind = CVY_WIRE_ZERO, .id = id, .bytes = bytes};
+  cvy_command command;
+  cvy_wire_begin(&command, CVY_WIRE_ZERO);
+  command.id = id;
+  command.bytes = bytes;
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
 static void command_of(cvy_wire_kind kind, const cvy_job *job, cvy_command *out) {
-  memset(out, 0, offsetof(cvy_command, job));
-  out->kind = kind;
+  cvy_wire_begin(out, kind);
   memcpy(&out->job, job, cvy_job_size(job));
 }
 

@@ -83,12 +83,13 @@ static char *memory_of(const cvy_staging *staging, const cvy_part *part) {
 
 static convoy_status post(cvy_staging *staging, cvy_channel *channel, cvy_wire_kind kind,
                           uint64_t id, int64_t offset, int64_t bytes, cvy_part *part) {
-  cvy_command command = {.kind = kind,
-                         .block = staging->block.number,
-                         .id = id,
-                         .bytes = bytes,
-                         .offset = offset,
-                         .block_offset = (int64_t)part->begin};
+  cvy_command command;
+  cvy_wire_begin(&command, kind);
+  command.block = staging->block.number;
+  command.id = id;
+  command.bytes = bytes;
+  command.offset = offset;
+  command.block_offset = (int64_t)part->begin;
   return cvy_channel_post(channel, &command, &part->ticket);
 }
 

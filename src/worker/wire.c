@@ -7,13 +7,17 @@
 
 /* What decides how much there is to copy is looked at where it cannot change any more. Of a problem
  * that is none, what is not copied is not looked at either. */
+static void copy_job(cvy_job *to, const cvy_job *from) {
+  const size_t head = offsetof(cvy_job, problem) + CVY_PROBLEM_HEAD;
+  memcpy(to, from, head);
+  if (to->problem.operation < 0 || to->problem.operation >= cvy_operation_count) return;
+  memcpy((char *)to + head, (const char *)from + head, cvy_job_size(to) - head);
+}
+
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
   memcpy(to, from, offsetof(cvy_command, job));
-  if (to->kind != CVY_WIRE_RUN && to->kind != CVY_WIRE_BUILD) return;
-  const size_t head = offsetof(cvy_job, problem) + CVY_PROBLEM_HEAD;
-  memcpy(&to->job, &from->job, head);
-  if (to->job.problem.operation < 0 || to->job.problem.operation >= cvy_operation_count) return;
-  memcpy((char *)&to->job + head, (const char *)&from->job + head, cvy_job_size(&to->job) - head);
+  if (to->kind == CVY_WIRE_LIST || to->kind == CVY_WIRE_OPEN) to->options = from->options;
+  if (to->kind == CVY_WIRE_RUN || to->kind == CVY_WIRE_BUILD) copy_job(&to->job, &from->job);
 }
 
 static convoy_status check_build(const cvy_command *command, int32_t rows) {

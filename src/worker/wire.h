@@ -30,16 +30,18 @@ typedef enum cvy_wire_kind {
 
 /* A command's number is its place in the ring's history, from 1: the lane's ticket. */
 typedef struct cvy_command {
-  uint32_t kind;            /* cvy_wire_kind */
-  uint32_t block;           /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
-  uint64_t id;              /* array: allocate, release, write, read, zero; source of copy */
-  uint64_t to;              /* destination of copy */
-  int64_t bytes;            /* map, allocate, write, read, copy, zero */
-  int64_t offset;           /* write, read: first byte in the array */
-  int64_t block_offset;     /* write, read: first byte in the block */
-  int64_t index;            /* open */
-  cvy_open_options options; /* list, open */
-  cvy_job job;              /* run, build; the last: for others it is not copied */
+  uint32_t kind;              /* cvy_wire_kind */
+  uint32_t block;             /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
+  uint64_t id;                /* array: allocate, release, write, read, zero; source of copy */
+  uint64_t to;                /* destination of copy */
+  int64_t bytes;              /* map, allocate, write, read, copy, zero */
+  int64_t offset;             /* write, read: first byte in the array */
+  int64_t block_offset;       /* write, read: first byte in the block */
+  int64_t index;              /* open */
+  union {                     /* the last: what the kind has no use for is neither set nor copied */
+    cvy_open_options options; /* list, open */
+    cvy_job job;              /* run, build */
+  };
 } cvy_command;
 
 typedef struct cvy_wire_reply {
@@ -107,6 +109,11 @@ typedef struct cvy_wire_hello {
   char sentence[256];
 } cvy_wire_hello;
 
+/* A command whose numbers are 0. */
+static inline void cvy_wire_begin(cvy_command *command, cvy_wire_kind kind) {
+  memset(command, 0, offsetof(cvy_command, job));
+  command->kind = kind;
+}
 /* Into the ring or out of it: the bytes that the command's kind and problem need. */
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from);
 /* What a command asks for is possible: a known kind, sizes and offsets in range, a job that a

@@ -28,12 +28,13 @@ cvy_mapped_part cvy_zero_copy_target(const cvy_channel *channel, void *to, int64
 
 static convoy_status post(cvy_channel *channel, cvy_wire_kind kind, uint64_t id, int64_t offset,
                           const cvy_mapped_part *span, uint64_t *ticket) {
-  const cvy_command command = {.kind = kind,
-                               .block = span->block,
-                               .id = id,
-                               .bytes = span->bytes,
-                               .offset = offset,
-                               .block_offset = span->block_offset};
+  cvy_command command;
+  cvy_wire_begin(&command, kind);
+  command.block = span->block;
+  command.id = id;
+  command.bytes = span->bytes;
+  command.offset = offset;
+  command.block_offset = span->block_offset;
   return cvy_channel_post(channel, &command, ticket);
 }
 

@@ -77,6 +77,25 @@ static void test_choices_of_a_network_are_kept(void **state) {
   convoy_close(context);
 }
 
+/* Each call draws other random numbers, and which they are changes nothing. */
+static void test_random_numbers_change_no_choice(void **state) {
+  (void)state;
+  static const char *const texts[] = {"y = x * random(0)", "y = sum over w of x * random(0)"};
+  static const int64_t shapes[][3] = {{1, 1, 4}, {1, 1, 1}};
+  for (size_t i = 0; i < CVY_COUNT(texts); i++) {
+    convoy_context *context = open_named("fake", CONVOY_NO);
+    convoy_program *program = program_of(texts[i]);
+    convoy_tensor *all[] = {tensor_of(context, x_shape, x), tensor_of(context, shapes[i], NULL)};
+    for (int times = 0; times < 3; times++)
+      assert_int_equal(apply_to(context, program, all, NULL), CONVOY_OK);
+    assert_int_equal(context->chooser.choices, 1);
+    convoy_tensor_free(all[0]);
+    convoy_tensor_free(all[1]);
+    convoy_program_free(program);
+    convoy_close(context);
+  }
+}
+
 /* Passed over, but not refused. */
 static void test_what_does_not_pay(void **state) {
   (void)state;
@@ -275,6 +294,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_table_order, reset),
       cmocka_unit_test_setup(test_choices_of_a_network_are_kept, reset),
+      cmocka_unit_test_setup(test_random_numbers_change_no_choice, reset),
       cmocka_unit_test_setup(test_what_does_not_pay, reset),
       cmocka_unit_test_setup(test_forced, reset),
       cmocka_unit_test_setup(test_forced_by_option, reset),

@@ -217,8 +217,8 @@ static void test_host_memory(void **state) {
 static void test_texts(void **state) {
   (void)state;
   assert_non_null(strstr(convoy_version(), "0.2.0 ("));
-  const char *const parts[] = {
-      "OpenCL module: ", "CLBlast: ", "OpenBLAS: ", "instruction sets: yes"};
+  const char *const parts[] = {"OpenCL module: ", "CLBlast: ",       "OpenBLAS: ",
+                               "OpenMP: ",        "CPU engine: on ", "instruction sets: yes"};
   for (size_t i = 0; i < CVY_COUNT(parts); i++) {
     assert_non_null(strstr(convoy_build_info(), parts[i]));
   }

@@ -1,4 +1,5 @@
-/* A child made by fork() computes with the pool it inherits, whatever the parent was doing. */
+/* A child made by fork() computes with a pool of its own, whatever the parent was doing and on
+ * whose threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

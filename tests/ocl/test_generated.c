@@ -242,11 +242,11 @@ static void a_job_that_comes_again_is_replayed(void **state) {
   run(&two);
   assert_false(was_planned());
   assert_int_equal(launched, 1);
-  assert_int_equal(word(0, 4), 250);
+  assert_int_equal(word(0, 4), 125);
   assert_int_equal(word(1, 4), byte_of(two.in[0].id) / 4);
   assert_int_equal(word(2, 4), byte_of(two.in[1].id));
   assert_int_equal(word(3, 4), byte_of(two.out[0].id) / 4);
-  cvy_job other = job_of("y0 = x0 + x1 on n1004 x1:full:uint8");
+  cvy_job other = job_of("y0 = x0 + x1 on n1008 x1:full:uint8");
   run(&other);
   assert_true(was_planned());
   assert_int_equal(live_programs, 1); /* extents are not compiled in */
@@ -317,7 +317,7 @@ static void arrays_of_many_elements_take_wider_words(void **state) {
   cvy_job job = job_of("y0 = x0 * 2 on n70000c70000");
   run(&job);
   assert_int_equal(block_bytes, 3 * 8);
-  assert_int_equal(word(0, 8), UINT64_C(70000) * 70000 / 4);
+  assert_int_equal(word(0, 8), UINT64_C(70000) * 70000 / 8);
   mark();
   run(&job);
   assert_false(was_planned());

@@ -97,7 +97,7 @@ static void add_pass(const test_pass *pass, const kernel_launch *like) {
     check(cvy_program_launch_of(&pass->program, offsets, &source, &launch));
     for (int k = 0; k < pass->results; k++) results[k] = arrays[pass->operand[pass->inputs + k]];
     add_launch(program_of(text, launch.options), "program", &launch.block, memories,
-               pass->inputs + pass->results, launch.items, 256, like);
+               pass->inputs + pass->results, launch.items, CVY_PROGRAM_GROUP, like);
     return;
   }
   cvy_reduce_launch launch;

@@ -2,7 +2,7 @@
  * the bits of the definition, whatever the classes, types, strides, extents and alignment, and
  * nothing else is written.
  *
- *   test_program_arrays_ocl [PROBLEMS [PER_PROGRAM]]
+ *   test_program_arrays_ocl [PROBLEMS [PER_PROGRAM [FIRST]]]
  *
  * On another device: CONVOY_TEST_PLATFORM=NVIDIA. */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "program/arrays.h"
 #include "program/cl_bundle.h"
 
-enum { MOST_PER_PROGRAM = 256, SKIPPED = 77, FORMS = 4, OPERANDS = 17, PARTIAL_AT = 20 };
+enum { MOST_PER_PROGRAM = 256, SKIPPED = 77, FORMS = 6, OPERANDS = 17, PARTIAL_AT = 20 };
 
 static test_arrays all;
 
@@ -74,7 +74,7 @@ static convoy_status launch_of(cvy_text *source, launch *out) {
 
 /* Which of the programs a kernel goes to: they differ in options. */
 static int form_of(const launch *l) {
-  return (l->width == 4) + 2 * (l->block.word_bytes == 8);
+  return (l->width > 1) + (l->width > 4) + 3 * (l->block.word_bytes == 8);
 }
 
 static void enqueue(const test_cl *cl, cl_kernel kernel, const launch *l, const cl_mem *memories,
@@ -162,6 +162,7 @@ static int run_bundle(const test_cl *cl, int first, int count, int64_t *elements
 
 int main(int argc, char **argv) {
   int problems = argc > 1 ? atoi(argv[1]) : 400, per_program = argc > 2 ? atoi(argv[2]) : 100;
+  int first = argc > 3 ? atoi(argv[3]) : 0;
   int wrong = 0;
   int64_t elements = 0, plain = 0;
   test_cl cl;
@@ -169,7 +170,7 @@ int main(int argc, char **argv) {
   if (!test_cl_open(&cl)) return SKIPPED;
   for (int done = 0; done < problems; done += per_program) {
     int count = problems - done < per_program ? problems - done : per_program;
-    wrong += run_bundle(&cl, done, count, &elements, &plain);
+    wrong += run_bundle(&cl, first + done, count, &elements, &plain);
   }
   printf("%s: %d problems, %lld elements, %lld plain, %d wrong\n", cl.name, problems,
          (long long)elements, (long long)plain, wrong);

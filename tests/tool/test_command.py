@@ -111,6 +111,18 @@ class Info(unittest.TestCase):
         for word in ("built in", "devices", "  cpu ", "CPU engine", "traps"):
             self.assertIn(word, done.stdout)
 
+    def test_names_the_threads(self):
+        pool = "CPU engine: on a pool of threads of its own"
+        openmp = "OpenMP: yes" in run("info").stdout
+        for threads, team, words in (
+            ("2", "pool", pool),
+            ("64", "", pool),  # more than OpenMP has
+            ("1", "", "CPU engine: on the threads of /" if openmp else pool),
+            ("1", "tbb", 'CPU engine: CONVOY_TEAM is "tbb"; it may be openmp or pool'),
+        ):
+            done = run("info", OMP_NUM_THREADS="1", CONVOY_THREADS=threads, CONVOY_TEAM=team)
+            self.assertIn(words, done.stdout)
+
     def test_names_traps(self):
         with tempfile.TemporaryDirectory() as empty:
             done = run("info", HSA_OVERRIDE_GFX_VERSION="10.3.0", OCL_ICD_VENDORS=empty)

@@ -14,9 +14,10 @@
     verify              sample    "all", "sample" or "off": how results of a device are checked
     nan_watch           False     True: report the first value that is not finite
     winograd            True      False: no algorithm with a larger error bound
-    team                (own)     address of a convoy_team (convoy.h), whose threads are used
+    team                (choose)  address of a convoy_team (convoy.h), whose threads are used
 
-The environment variable of a keyword is CONVOY_ with its name in capitals; team has none.
+The environment variable of a keyword is CONVOY_ with its name in capitals; CONVOY_TEAM is openmp or
+pool.
 """
 
 from __future__ import annotations

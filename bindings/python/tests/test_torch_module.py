@@ -413,6 +413,16 @@ def test_the_engine_computes_on_pytorchs_threads(monkeypatch, more, own):
     assert torch.allclose(result, expected, atol=1e-3)
 
 
+def test_convoy_team_says_whose_threads(monkeypatch):
+    monkeypatch.setenv("CONVOY_TEAM", "pool")
+    monkeypatch.setenv("CONVOY_THREADS", "2")
+    x, w = torch.rand(4, 16, 64, 64), torch.rand(16, 16, 3, 3)
+    others = threads_of_convoy()
+    with convoy.torch.enabled("cpu", "convoy"):
+        torch.nn.functional.conv2d(x, w)
+        assert threads_of_convoy() - others == 1
+
+
 FORKED_WITH_A_TEAM = """
 import os, signal, torch, convoy.torch
 torch.set_num_threads(2)

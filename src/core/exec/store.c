@@ -62,7 +62,7 @@ cvy_store *cvy_store_keep(cvy_store *store) {
 /* ------------------------------------------------------------------------------------ nodes */
 
 cvy_node *cvy_node_new(const cvy_problem *problem, cvy_store *const input[]) {
-  cvy_node *node = malloc(sizeof(*node));
+  cvy_node *node = malloc(offsetof(cvy_node, problem) + cvy_problem_size(problem));
   if (!node) {
     cvy_fail(CONVOY_ERR_MEMORY, "no host memory for an operation");
     return NULL;

@@ -16,9 +16,9 @@ typedef struct cvy_node {
   cvy_store *input[CVY_MOST_READ];
   cvy_store *output[CVY_MAX_OUTPUTS]; /* those whose history it is, the others NULL */
   cvy_choice choice;                  /* how the device carried it out */
-  bool unproven;    /* the first of its kind: not to be used before it is verified */
-  int32_t unjudged; /* of such a one: results that are not verified yet */
-  cvy_problem problem;
+  bool unproven;       /* the first of its kind: not to be used before it is verified */
+  int32_t unjudged;    /* of such a one: results that are not verified yet */
+  cvy_problem problem; /* the last: only the bytes that count are there */
 } cvy_node;
 
 struct cvy_store {

@@ -111,6 +111,13 @@ convoy_status cvy_blackbox_open(convoy_context *context, const convoy_device_inf
 
 /* ------------------------------------------------------------------------------ first uses */
 
+/* What tells kernels apart. */
+typedef struct kernel_key {
+  int32_t row, operation;
+  cvy_params params;
+} kernel_key;
+_Static_assert(sizeof(kernel_key) % 8 == 0, "keys are hashed in words of 8 bytes");
+
 /* Whether the kernel is used for the first time; from now on it is not. */
 static bool first_use(cvy_blackbox *box, uint64_t hash) {
   for (int32_t i = 0; i < CVY_KERNELS; i++) {
@@ -138,11 +145,9 @@ static void forget_kernel(cvy_marker *marker) {
 bool cvy_blackbox_first_use(convoy_context *context, const cvy_problem *problem,
                             const cvy_choice *choice, uint64_t *before) {
   cvy_blackbox *box = &context->box;
-  uint64_t hash = cvy_hash(0, &choice->row, sizeof(choice->row));
-  hash = cvy_hash(hash, &choice->params, sizeof(choice->params));
-  hash = cvy_hash(hash, &problem->operation, sizeof(problem->operation));
+  const kernel_key key = {choice->row, problem->operation, choice->params};
   *before = 0;
-  if (!first_use(box, hash) || !own(box)) return false;
+  if (!first_use(box, cvy_hash_words(&key, sizeof(key))) || !own(box)) return false;
   if (!box->marker.first_use[0]) return true;
   forget_kernel(&box->marker); /* the file names it until it names the next */
   if (box->first_ticket != UINT64_MAX) *before = box->first_ticket;

@@ -32,7 +32,7 @@ enum { CVY_CHOICE_ROWS = 64, CVY_CHOICE_PLACES = 8 };
 typedef struct cvy_choice_made {
   const cvy_backend *backend; /* NULL: an empty place */
   bool strict;                /* of the engine it was made for */
-  cvy_problem problem;
+  cvy_problem problem;        /* as cvy_problem_bare says */
   cvy_choice choice;
 } cvy_choice_made;
 
@@ -41,7 +41,7 @@ typedef struct cvy_choices {
   int32_t oldest[CVY_CHOICE_ROWS];
 } cvy_choices;
 
-/* NULL: not made yet, or forgotten. */
+/* Problems as cvy_problem_bare says. NULL: not made yet, or forgotten. */
 const cvy_choice *cvy_choices_find(const cvy_choices *choices, const cvy_engine *engine,
                                    const cvy_problem *problem, cvy_level level);
 void cvy_choices_keep(cvy_choices *choices, const cvy_engine *engine, const cvy_problem *problem,

@@ -207,7 +207,9 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for this class after faults, last: %s",
                     engine->facts.info.id, why->reason);
   }
-  const cvy_choice *made = cvy_choices_find(&chooser->made, engine, problem, level);
+  cvy_problem key;
+  cvy_problem_bare(problem, &key);
+  const cvy_choice *made = cvy_choices_find(&chooser->made, engine, &key, level);
   if (made) {
     *out = *made;
     return CONVOY_OK;
@@ -218,6 +220,6 @@ convoy_status cvy_choose(cvy_chooser *chooser, const cvy_engine *engine, const c
   }
   out->level = level;
   chooser->choices++;
-  cvy_choices_keep(&chooser->made, engine, problem, out);
+  cvy_choices_keep(&chooser->made, engine, &key, out);
   return CONVOY_OK;
 }

@@ -10,7 +10,8 @@
 
 enum { OPENMP = 2 }; /* of openblas_get_parallel() */
 
-/* Only the OpenMP build of OpenBLAS brings these along; with others they are NULL. */
+/* Those of the runtime in the process; NULL if neither this library nor OpenBLAS is built with
+ * OpenMP. */
 extern int omp_get_max_threads(void) __attribute__((weak));
 extern void omp_set_num_threads(int count) __attribute__((weak));
 

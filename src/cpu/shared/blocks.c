@@ -14,11 +14,11 @@ cvy_output_block cvy_output_block_at(const cvy_output_blocks *blocks, const cvy_
   cvy_range outputs = cvy_cut_part(blocks->outputs, problem->conv.out[axis], part);
   int64_t start = outputs.begin * problem->conv.stride[axis] - problem->conv.pad[axis];
   int64_t skipped = cvy_min(cvy_max(start, 0), problem->conv.in[axis]);
-  cvy_output_block b = {.p = *problem,
-                        .images = cvy_cut_part(blocks->images, problem->conv.n, band),
-                        .first = outputs.begin,
-                        .in_at = skipped,
-                        .out_at = outputs.begin};
+  cvy_output_block b;
+  cvy_problem_copy(&b.p, problem);
+  b.images = cvy_cut_part(blocks->images, problem->conv.n, band);
+  b.first = b.out_at = outputs.begin;
+  b.in_at = skipped;
   b.p.conv.in[axis] -= skipped;
   b.p.conv.pad[axis] = cvy_max(-start, 0);
   b.p.conv.out[axis] = cvy_range_length(outputs);

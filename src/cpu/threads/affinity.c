@@ -13,7 +13,8 @@ typedef struct mask {
   cpu_set_t set[SETS];
 } mask;
 
-/* The OpenMP build of OpenBLAS brings these along; with others they are NULL. */
+/* Those of the runtime in the process; NULL if neither this library nor OpenBLAS is built with
+ * OpenMP. */
 extern int omp_get_num_places(void) __attribute__((weak));
 extern int omp_get_place_num_procs(int place) __attribute__((weak));
 extern void omp_get_place_proc_ids(int place, int *ids) __attribute__((weak));

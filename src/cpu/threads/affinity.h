@@ -1,7 +1,6 @@
-/* The processors this process may use. OpenMP's runtime, which comes with BLAS, binds the thread
- * that loads it to one processor if OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY say so; threads
- * started from there inherit that. It is meant for OpenMP's own threads and would leave ours one
- * processor. */
+/* The processors this process may use. OpenMP's runtime binds the thread that loads it to one
+ * processor if OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY say so; threads started from there
+ * inherit that. It is meant for OpenMP's own threads and would leave ours one processor. */
 #ifndef CVY_CPU_THREADS_AFFINITY_H
 #define CVY_CPU_THREADS_AFFINITY_H
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cpu/threads/affinity.h"
+#include "cpu/threads/openmp.h"
 #include "os/os.h"
 
 static bool read_line(const char *path, char *line, size_t size) {
@@ -91,5 +92,6 @@ int32_t cvy_cgroup_quota(const char *membership, const char *root) {
 }
 
 int32_t cvy_cpu_allowed(void) {
-  return tighter(cvy_affinity_count(), cvy_cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
+  int32_t quota = cvy_cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+  return tighter(tighter(cvy_affinity_count(), quota), cvy_openmp_threads());
 }

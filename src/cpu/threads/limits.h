@@ -1,5 +1,5 @@
-/* How many threads this process may keep busy. That is a matter of its affinity mask and the quota
- * of its control group, not of the machine. */
+/* How many threads this process may keep busy. That is a matter of its affinity mask, the quota of
+ * its control group and OpenMP's settings, not of the machine. */
 #ifndef CVY_CPU_THREADS_LIMITS_H
 #define CVY_CPU_THREADS_LIMITS_H
 

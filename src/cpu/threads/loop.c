@@ -3,7 +3,7 @@
 
 static _Thread_local bool inside;
 
-void cvy_loop_work(cvy_loop *loop, int32_t member) {
+static void claim_parts(cvy_loop *loop, int32_t member) {
   for (;;) {
     int64_t part = atomic_fetch_add_explicit(&loop->next, 1, memory_order_relaxed);
     if (part >= loop->parts) return;
@@ -23,19 +23,14 @@ static cvy_heartbeat *heartbeat_of(cvy_watchdog *watchdog, int32_t member) {
 
 void cvy_loop_join(cvy_loop *loop, int32_t member) {
   if (inside) {
-    cvy_loop_work(loop, member);
+    claim_parts(loop, member);
     return;
   }
   inside = true;
   cvy_heartbeat *before = cvy_heartbeat_attach(heartbeat_of(loop->watchdog, member));
-  cvy_loop_work(loop, member);
+  claim_parts(loop, member);
   cvy_heartbeat_attach(before);
   inside = false;
-}
-
-void cvy_loop_settle(cvy_watchdog *watchdog, int32_t member) {
-  inside = true;
-  cvy_heartbeat_attach(heartbeat_of(watchdog, member));
 }
 
 bool cvy_loop_is_inside(void) {

@@ -15,17 +15,12 @@ typedef struct cvy_loop {
   atomic_int_fast64_t next;
 } cvy_loop;
 
-/* Claims parts and carries them out until none is left, as member `member`. Also for a thread that
- * is a member only now: until this returns, its heartbeat is that member's, and loops that its
- * tasks start run on this thread alone. */
+/* Claims parts and carries them out until none is left, as member `member`. Until this returns, the
+ * calling thread's heartbeat is that member's, and loops that its tasks start run on this thread
+ * alone. */
 void cvy_loop_join(cvy_loop *loop, int32_t member);
 
-/* The same for a thread that has settled as a member, which costs less. */
-void cvy_loop_work(cvy_loop *loop, int32_t member);
-/* Makes the calling thread member `member` for the rest of its life. */
-void cvy_loop_settle(cvy_watchdog *watchdog, int32_t member);
-
-/* Whether the calling thread is a member of a loop that runs, or has settled as one. */
+/* Whether the calling thread is a member of a loop that runs. */
 bool cvy_loop_is_inside(void);
 /* Says in a child made by fork() that its only thread is no member, whatever it was in the
  * parent. */

@@ -33,7 +33,6 @@ typedef struct pool {
 
 typedef struct starter {
   pool *pool;
-  cvy_watchdog *watchdog;
   int32_t member;
 } starter;
 
@@ -65,7 +64,6 @@ static void *pool_thread(void *arg) {
   free(arg);
   cvy_denormals_flush();
   cvy_affinity_unbind();
-  cvy_loop_settle(start.watchdog, start.member);
   unsigned seen = 0; /* a loop opened before the thread was there is looked at too */
   for (;;) {
     wait_for_loop(p, seen);
@@ -75,7 +73,7 @@ static void *pool_thread(void *arg) {
     if (loop) atomic_fetch_add_explicit(&p->inside, 1, memory_order_relaxed);
     pthread_mutex_unlock(&p->lock);
     if (!loop) continue;
-    cvy_loop_work(loop, start.member);
+    cvy_loop_join(loop, start.member);
     pthread_mutex_lock(&p->lock);
     if (atomic_fetch_sub_explicit(&p->inside, 1, memory_order_release) == 1)
       pthread_cond_signal(&p->left);
@@ -85,10 +83,10 @@ static void *pool_thread(void *arg) {
   return NULL;
 }
 
-static bool start_thread(pool *p, cvy_watchdog *watchdog, int32_t member) {
+static bool start_thread(pool *p, int32_t member) {
   starter *start = malloc(sizeof *start);
   if (!start) return false;
-  *start = (starter){p, watchdog, member};
+  *start = (starter){p, member};
   char name[16];
   snprintf(name, sizeof name, "convoy-cpu-%hhu", (unsigned char)member);
   bool started = cvy_thread_start(&p->thread[member], pool_thread, start, name);
@@ -96,8 +94,8 @@ static bool start_thread(pool *p, cvy_watchdog *watchdog, int32_t member) {
   return started;
 }
 
-static void start_threads(pool *p, cvy_watchdog *watchdog, int64_t helpers) {
-  while (p->started < helpers && start_thread(p, watchdog, p->started + 1)) p->started++;
+static void start_threads(pool *p, int64_t helpers) {
+  while (p->started < helpers && start_thread(p, p->started + 1)) p->started++;
 }
 
 /* -------------------------------------------------------------------------------- the caller */
@@ -125,7 +123,7 @@ static void close_loop(pool *p) {
 
 static void run(cvy_team *team, cvy_loop *loop, int64_t helpers) {
   pool *p = (pool *)team;
-  start_threads(p, loop->watchdog, helpers);
+  start_threads(p, helpers);
   open_loop(p, loop, helpers);
   cvy_loop_join(loop, 0);
   close_loop(p);

@@ -1,13 +1,13 @@
 /* The seam behind the one parallel loop: a team is a set of threads that carries loops out.
  *
  * threads.c cuts a loop into parts, runs it on the calling thread where that is enough, and
- * otherwise hands it to the team, one loop at a time. Each kind of team is one file: pool.c has
- * threads of its own, lent.c has the program's. A new kind is a new file with a function that makes
- * its cvy_team, and the line of threads.c that chooses it.
+ * otherwise hands it to the team, one loop at a time. Each kind of team is one file: openmp.c has
+ * OpenMP's threads, pool.c has threads of its own, lent.c has those that the program lends. A new
+ * kind is a new file with a function that makes its cvy_team, and a line of choice.c.
  *
- * Whoever works for a team calls cvy_loop_join, or settles and calls cvy_loop_work, as a member
- * that no other thread is at the time. Denormals must be flushed meanwhile (denormals.h); threads.c
- * leaves the calling thread's to its caller. */
+ * Whoever works for a team calls cvy_loop_join, as a member that no other thread is at the time.
+ * Denormals must be flushed meanwhile (denormals.h); threads.c leaves the calling thread's to its
+ * caller. */
 #ifndef CVY_CPU_THREADS_TEAM_H
 #define CVY_CPU_THREADS_TEAM_H
 
@@ -16,6 +16,9 @@
 /* The first member of each kind's own type. */
 typedef struct cvy_team cvy_team;
 struct cvy_team {
+  /* Whether the team can take the next loop of the calling thread, with so many members; the pool
+   * carries it out otherwise. NULL: always. */
+  bool (*ready)(cvy_team *team, int32_t members);
   /* Carries out the loop on the calling thread and on at most `helpers` >= 1 others. Returns when
    * all parts are done and no thread looks at the loop any more. */
   void (*run)(cvy_team *team, cvy_loop *loop, int64_t helpers);

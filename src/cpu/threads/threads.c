@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "cpu/threads/choice.h"
 #include "cpu/threads/limits.h"
-#include "cpu/threads/team.h"
 
 /* Parts per thread where items cost unevenly. */
 #define PARTS_PER_THREAD 8
@@ -14,7 +14,7 @@ struct cvy_threads {
   int32_t count;
   cvy_watchdog *watchdog; /* may be NULL */
   pthread_mutex_t caller; /* held while a team runs a loop: one loop at a time */
-  cvy_team *team;         /* who carries out loops: one of the two below */
+  cvy_team *team;         /* who carries out loops while it is ready: OpenMP's, lent or the pool */
   cvy_team *pool;
   cvy_lent_team lent;
   cvy_threads *next; /* list of all, for fork */
@@ -25,6 +25,11 @@ static cvy_threads *all;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ------------------------------------------------------------------------------------- loops */
+
+static cvy_team *ready_team(cvy_threads *threads) {
+  cvy_team *team = threads->team;
+  return team->ready && !team->ready(team, threads->count) ? threads->pool : team;
+}
 
 static void run_loop(cvy_threads *threads, int64_t count, int64_t most, bool slot_is_part,
                      cvy_task *task, void *arg) {
@@ -42,7 +47,8 @@ static void run_loop(cvy_threads *threads, int64_t count, int64_t most, bool slo
     return;
   }
   pthread_mutex_lock(&threads->caller);
-  threads->team->run(threads->team, &loop, helpers);
+  cvy_team *team = ready_team(threads);
+  team->run(team, &loop, helpers);
   pthread_mutex_unlock(&threads->caller);
 }
 
@@ -87,12 +93,16 @@ static void handle_forks(void) {
 static int32_t clamp_count(int32_t wanted) {
   int32_t count = wanted > 0 ? wanted : cvy_cpu_allowed();
   if (count <= CVY_MAX_THREADS) return count;
-  cvy_log(CONVOY_LOG_WARNING, "cpu: %d threads wanted, %d used: the pool holds no more", (int)count,
+  cvy_log(CONVOY_LOG_WARNING, "cpu: %d threads wanted, %d used: there may be no more", (int)count,
           CVY_MAX_THREADS);
   return CVY_MAX_THREADS;
 }
 
 convoy_status cvy_threads_open(int32_t wanted, cvy_threads **out) {
+  int32_t count = clamp_count(wanted);
+  cvy_team *team;
+  convoy_status status = cvy_team_choose(count, &team);
+  if (status) return status;
   cvy_threads *threads = calloc(1, sizeof *threads);
   cvy_team *pool = cvy_pool_open();
   if (!threads || !pool) {
@@ -100,8 +110,9 @@ convoy_status cvy_threads_open(int32_t wanted, cvy_threads **out) {
     if (pool) cvy_pool_close(pool);
     return cvy_fail(CONVOY_ERR_MEMORY, "cpu: no memory for a pool of threads");
   }
-  threads->count = clamp_count(wanted);
-  threads->team = threads->pool = pool;
+  threads->count = count;
+  threads->pool = pool;
+  threads->team = team ? team : pool;
   pthread_mutex_init(&threads->caller, NULL);
   pthread_once(&once, handle_forks);
   pthread_mutex_lock(&all_lock);
@@ -130,7 +141,7 @@ void cvy_threads_close(cvy_threads *threads) {
 
 void cvy_threads_lend(cvy_threads *threads, convoy_team *team) {
   threads->lent = cvy_lent_team_of(team);
-  threads->team = team ? &threads->lent.team : threads->pool;
+  if (team) threads->team = &threads->lent.team;
 }
 
 void cvy_threads_set_watchdog(cvy_threads *threads, cvy_watchdog *watchdog) {

@@ -73,8 +73,9 @@ cvy_cpu_winograd_maps_plan cvy_cpu_winograd_maps_plan_for(const cvy_problem *pro
                                                           const cvy_facts *facts,
                                                           const cvy_params *params) {
   cvy_cpu_winograd_maps_plan plan = {.mirrored = problem->operation == CONVOY_BACKWARD_DATA};
-  cvy_problem p = plan.mirrored ? cvy_mirrored(problem) : *problem;
-  plan.tiling = cvy_cpu_winograd_tiling_of(&p, params->value[0]);
+  cvy_problem mirror;
+  if (plan.mirrored) mirror = cvy_mirrored(problem);
+  plan.tiling = cvy_cpu_winograd_tiling_of(plan.mirrored ? &mirror : problem, params->value[0]);
   plan.slots = facts->info.compute_units;
   plan.together = cvy_max(OUTPUTS / plan.tiling.kernel->rows, 1);
   plan.together = cvy_min(plan.together, plan.tiling.kernel_tiles);

@@ -5,8 +5,12 @@
 
 cvy_cpu_winograd_tiling cvy_cpu_winograd_tiling_of(const cvy_problem *p, int64_t m) {
   const cvy_simd *simd = cvy_simd_best();
-  cvy_cpu_winograd_tiling t = {
-      .p = *p, .kernel = &simd->microkernel, .m = m, .n = m + 2, .points = (m + 2) * (m + 2)};
+  cvy_cpu_winograd_tiling t;
+  cvy_problem_copy(&t.p, p);
+  t.kernel = &simd->microkernel;
+  t.m = m;
+  t.n = m + 2;
+  t.points = t.n * t.n;
   t.transform = m == 4 ? simd->winograd.four : simd->winograd.two;
   t.channels = p->conv.c / p->conv.groups;
   t.outputs = p->conv.k / p->conv.groups;

@@ -29,7 +29,8 @@ convoy_status run_program(cvy_device *device, const cvy_job *job, const job_arra
                           span scratch) {
   (void)scratch;
   const cvy_problem *problem = &job->problem;
-  int64_t items = cvy_ocl_group_items(&device->facts);
+  int64_t most = cvy_ocl_group_items(&device->facts);
+  int64_t items = most < CVY_PROGRAM_GROUP ? most : CVY_PROGRAM_GROUP;
   cvy_program_launch planned;
   generated_arrays arrays;
   launch what = {.kernel = "program", .items = items, .work = generated_work(problem)};

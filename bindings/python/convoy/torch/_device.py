@@ -51,8 +51,11 @@ def threads_of_process() -> int:
 
 
 def team_of_process(threads: int) -> Optional[int]:
-    """PyTorch's own threads, if there are as many as the engine would have."""
-    return _team.address() if torch.get_num_threads() >= threads else None
+    """PyTorch's own threads, if there are as many as the engine would have and CONVOY_TEAM does not
+    say whose it shall take."""
+    if os.environ.get("CONVOY_TEAM") or torch.get_num_threads() < threads:
+        return None
+    return _team.address()
 
 
 def open_device(asked: Optional[str], **options: Any) -> Context:
