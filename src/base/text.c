@@ -54,16 +54,16 @@ static uint64_t mix(uint64_t chain, const unsigned char *at) {
 
 /* Four chains, so that multiplications overlap. */
 uint64_t cvy_hash_words(const void *words, size_t bytes) {
-  enum { WORD = sizeof(uint64_t) };
+  const ptrdiff_t one = (ptrdiff_t)sizeof(uint64_t);
   const unsigned char *at = words, *end = at + bytes;
   uint64_t a = 1, b = 2, c = 3, d = 4;
-  for (; end - at >= 4 * WORD; at += 4 * WORD) {
+  for (; end - at >= 4 * one; at += 4 * one) {
     a = mix(a, at);
-    b = mix(b, at + WORD);
-    c = mix(c, at + 2 * WORD);
-    d = mix(d, at + 3 * WORD);
+    b = mix(b, at + one);
+    c = mix(c, at + 2 * one);
+    d = mix(d, at + 3 * one);
   }
-  for (; end - at >= WORD; at += WORD) a = mix(a, at);
+  for (; end - at >= one; at += one) a = mix(a, at);
   const uint64_t hash = (a ^ b >> 7) + (c ^ d >> 11);
   return (hash ^ hash >> 32) * factor >> 16;
 }

@@ -26,14 +26,14 @@ static char pocl[16];
 static const char *use(struct net *net) {
   convoy_device_info infos[4] = {{.struct_size = sizeof infos[0]}};
   int32_t count;
-  char why[256];
+  static char why[256];
   void *memory;
   for (int call = 0; call < NET_CALLS; call++)
     if (net_call(net, call, NULL)) return convoy_last_error();
   if (convoy_host_alloc(net->context, 3 << 20, &memory)) return convoy_last_error();
   convoy_host_free(net->context, memory);
   if (convoy_devices(NULL, infos, 4, &count, why, sizeof why)) return convoy_last_error();
-  if (*why) return "listing failed";
+  if (*why) return why;
   net_read(net);
   return NULL;
 }
