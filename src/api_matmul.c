@@ -1,6 +1,4 @@
 /* Public functions on matrix products. */
-#include <string.h>
-
 #include "api_check.h"
 #include "core/operation.h"
 #include "problem/matmul/matmul.h"
@@ -44,7 +42,8 @@ convoy_status convoy_parse_matmul(const char *text, uint32_t *flags, int32_t *di
   *flags = read;
   for (size_t i = 0; i < CVY_COUNT(operand); i++) {
     dims[i] = operand[i].dims;
-    memcpy(shapes[i], operand[i].extent, sizeof operand[i].extent);
+    for (int32_t axis = 0; axis < CONVOY_MAX_DIMS; axis++)
+      shapes[i][axis] = operand[i].extent[axis];
   }
   return CONVOY_OK;
 }

@@ -57,7 +57,7 @@ static bool valid(const cvy_params *params, const cvy_problem *problem, const cv
   for (int i = 0; i < PARAMS; i++)
     if (v[i] < 1) return false;
   if (v[BM] % v[TM] != 0 || v[BN] % v[TN] != 0) return false;
-  return v[BM] / v[TM] * (v[BN] / v[TN]) <= facts->max_work_group &&
+  return (int64_t)v[BM] / v[TM] * (v[BN] / v[TN]) <= facts->max_work_group &&
          local_bytes(params) <= facts->local_memory_bytes;
 }
 

@@ -185,18 +185,26 @@ static uint64_t new_array(int64_t bytes) {
 }
 
 static void problem_of(const char *text, cvy_problem *out) {
-  if (!cvy_problem_read(text, out)) fail_msg("%s: %s", text, cvy_last_error());
+  cvy_program_names names;
+  if (cvy_program_read_named(text, out, &names)) fail_msg("%s: %s", text, cvy_last_error());
 }
 
-static cvy_job job_of(const char *text) {
-  cvy_job job = {.algorithm = 0};
-  problem_of(text, &job.problem);
-  while (!cvy_algorithm_does(engine->algorithms[job.algorithm], &job.problem)) job.algorithm++;
+static cvy_job job_for(const cvy_problem *problem) {
+  cvy_job job = {.problem = *problem};
+  while (!cvy_algorithm_does(engine->algorithms[job.algorithm], problem)) job.algorithm++;
+  const cvy_algorithm *row = engine->algorithms[job.algorithm];
+  if (row->defaults) row->defaults(problem, engine->facts(device), &job.params);
   for (int32_t i = 0; i < cvy_problem_inputs(&job.problem); i++)
     job.in[i].id = new_array(cvy_problem_input_bytes(&job.problem, i));
   for (int32_t k = 0; k < cvy_problem_outputs(&job.problem); k++)
     job.out[k].id = new_array(cvy_problem_output_bytes(&job.problem, k));
   return job;
+}
+
+static cvy_job job_of(const char *text) {
+  cvy_problem problem;
+  problem_of(text, &problem);
+  return job_for(&problem);
 }
 
 static void release(const cvy_job *job) {
@@ -333,7 +341,9 @@ static void large_products_take_wider_words(void **state) {
                {"matmul a46330x46330 b46330x64", 8}, {"matmul a64x46330 b46330x46330", 8},
                {"matmul a46330x64 b64x46330", 8},    {"matmul a70000x70000 b70000x64", 8}};
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {
-    cvy_job job = job_of(cases[i].text);
+    cvy_problem problem;
+    if (!cvy_problem_read(cases[i].text, &problem)) fail_msg("%s", cases[i].text);
+    cvy_job job = job_for(&problem);
     run(&job);
     assert_int_equal(block_bytes, CONV_ARGS_WORDS * cases[i].word_bytes);
     release(&job);

@@ -230,6 +230,32 @@ static void bytes_of_others_are_refused(void **state) {
   assert_false(cvy_problem_legal(&c.problem));
 }
 
+/* What is kept of a problem is its first bytes: nothing may look behind them, and all that a call
+ * says is among them. */
+static void its_bytes_are_all_there_is(void **state) {
+  one_case c;
+  cvy_problem kept, bare;
+  char text[CVY_EXAMPLE_TEXT], class[CVY_CLASS_TEXT], wanted[CVY_EXAMPLE_TEXT];
+  (void)state;
+  for (int i = 0; i < TEXTS; i++) {
+    read_case(texts[i], &c);
+    assert_int_equal(cvy_problem_size(&c.problem), CVY_PROBLEM_HEAD + sizeof(cvy_matmul_problem));
+    memset(&kept, 0xa5, sizeof kept);
+    cvy_problem_copy(&kept, &c.problem);
+    assert_true(cvy_problem_legal(&kept));
+    assert_true(cvy_problem_equal(&kept, &c.problem));
+    assert_int_equal(cvy_problem_hash(&kept), cvy_problem_hash(&c.problem));
+    cvy_problem_text(&kept, text, sizeof text);
+    cvy_problem_text(&c.problem, wanted, sizeof wanted);
+    assert_string_equal(text, wanted);
+    cvy_shape_class(&kept, class, sizeof class);
+    cvy_shape_class(&c.problem, wanted, sizeof wanted);
+    assert_string_equal(class, wanted);
+    cvy_problem_bare(&kept, &bare);
+    assert_true(cvy_problem_same(&bare, &c.problem));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_problem_is_as_its_text_says),
@@ -237,6 +263,7 @@ int main(void) {
       cmocka_unit_test(gradients_are_the_differences),
       cmocka_unit_test(what_is_wrong_is_said),
       cmocka_unit_test(bytes_of_others_are_refused),
+      cmocka_unit_test(its_bytes_are_all_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

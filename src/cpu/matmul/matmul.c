@@ -23,12 +23,12 @@ typedef struct tiles_memory {
   float *sum; /* [row][COLUMNS] */
 } tiles_memory;
 
-enum { A_FLOATS = ROWS * TERMS, SUM_FLOATS = ROWS * COLUMNS, STRIP = COLUMNS };
-enum { SLOT_FLOATS = A_FLOATS + TERMS * STRIP + SUM_FLOATS };
+enum { A_FLOATS = ROWS * TERMS, B_FLOATS = TERMS * COLUMNS, SUM_FLOATS = ROWS * COLUMNS };
+enum { SLOT_FLOATS = A_FLOATS + B_FLOATS + SUM_FLOATS };
 
 static tiles_memory memory_at(const tiles_run *run, int32_t slot) {
   float *at = (float *)run->call->workspace + (int64_t)slot * SLOT_FLOATS;
-  return (tiles_memory){at, at + A_FLOATS, at + A_FLOATS + TERMS * STRIP};
+  return (tiles_memory){at, at + A_FLOATS, at + A_FLOATS + B_FLOATS};
 }
 
 /* Some of a matrix as it lies: `lines` rows of `length`, the first `pitch` floats from the next. */

@@ -4,7 +4,7 @@
 void cvy_matmul_gradient(const cvy_problem *problem, int32_t i, cvy_problem *out, bool *y_first) {
   const cvy_matmul_problem p = cvy_matmul_folded(problem);
   bool of_a = i == 0, lies_transposed = of_a ? p.a_transposed : p.b_transposed;
-  memset(out, 0, sizeof *out);
+  memset(out, 0, CVY_PROBLEM_HEAD + sizeof out->matmul);
   out->operation = CVY_MATMUL;
   /* Of a as it lies dy b^T, transposed b dy^T; of b a^T dy, transposed dy^T a. */
   *y_first = of_a != lies_transposed;

@@ -87,7 +87,7 @@ static convoy_status check_sides(const side *a, const side *b, bool sums) {
 }
 
 static void set_problem(uint32_t flags, const side *a, const side *b, cvy_problem *out) {
-  memset(out, 0, sizeof *out);
+  memset(out, 0, CVY_PROBLEM_HEAD + sizeof out->matmul);
   out->operation = CVY_MATMUL;
   out->matmul = (cvy_matmul_problem){
       .batch = a->batch == 1 ? b->batch : a->batch,
@@ -104,7 +104,7 @@ static void set_problem(uint32_t flags, const side *a, const side *b, cvy_proble
 
 convoy_status cvy_matmul_make(uint32_t flags, const cvy_shape *a, const cvy_shape *b,
                               cvy_problem *out, cvy_shape *y) {
-  side left, right;
+  side left = {.batch = 0}, right = {.batch = 0};
   bool sums = (flags & CONVOY_MATMUL_SUM) != 0;
   if (flags &
       ~(uint32_t)(CONVOY_MATMUL_TRANSPOSE_A | CONVOY_MATMUL_TRANSPOSE_B | CONVOY_MATMUL_SUM))

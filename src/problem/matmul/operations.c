@@ -130,20 +130,15 @@ static double flops(const cvy_problem *problem) {
 
 /* ----------------------------------------------------------------------------------- choice */
 
-static int bucket(int64_t extent) {
-  int log2 = 0;
-  while (log2 < 62 && (INT64_C(1) << log2) < extent) log2++;
-  return log2;
-}
-
 /* "matmul_m0_n10_k12_nt_b": log2 buckets (0: 1 and less, 1: 2, 2: 3..4) of a product's extents, how
  * the sides lie (n, or t transposed), which is shared, sum, and add where it adds to what is there.
  * The batch is left out: it repeats the same work. */
 static void shape_class(const cvy_problem *problem, cvy_text *text) {
   const cvy_matmul_problem *p = &problem->matmul;
-  cvy_text_add(text, "matmul_m%d_n%d_k%d_%c%c%s%s%s%s", bucket(p->m), bucket(p->n), bucket(p->k),
-               p->a_transposed ? 't' : 'n', p->b_transposed ? 't' : 'n', p->a_shared ? "_a" : "",
-               p->b_shared ? "_b" : "", p->summed ? "_sum" : "", problem->accumulate ? "_add" : "");
+  cvy_text_add(text, "matmul_m%d_n%d_k%d_%c%c%s%s%s%s", cvy_class_bucket(p->m),
+               cvy_class_bucket(p->n), cvy_class_bucket(p->k), p->a_transposed ? 't' : 'n',
+               p->b_transposed ? 't' : 'n', p->a_shared ? "_a" : "", p->b_shared ? "_b" : "",
+               p->summed ? "_sum" : "", problem->accumulate ? "_add" : "");
 }
 
 /* Its gradients, as training has them. */
