@@ -43,8 +43,8 @@ def matmul(context: Context, a: Any, b: Any, flags: int, out: Any, run: Optional
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         if out is not None:
             raise argument_error("out is for tensors; of arrays a new one is returned")
-        tensors = [context.tensor(as_input(x, name)) for x, name in ((a, "a"), (b, "b"))]
-        return matmul(context, *tensors, flags, None, run).read()
+        left, right = context.tensor(as_input(a, "a")), context.tensor(as_input(b, "b"))
+        return matmul(context, left, right, flags, None, run).read()
     pointers = tensor_pointer(a, context, "a"), tensor_pointer(b, context, "b")
     y = Tensor(context, _result_shape(a.shape, b.shape, flags)) if out is None else out
     call(context, library.convoy_matmul, run, flags, *pointers, tensor_pointer(y, context, "out"))
