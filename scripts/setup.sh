@@ -36,8 +36,8 @@ build test ci bench | may  | zlib1g-dev                | the example train_fashi
 build test ci bench | may  | ocl-icd-opencl-dev        | the OpenCL engine
 build test ci bench | may  | opencl-headers            | the OpenCL engine
 build test ci bench | may  | pocl-opencl-icd           | an OpenCL device on any machine
-build test ci bench | may  | libclblast-dev            | the algorithm ocl.im2col_clblast
-build test ci bench | may  | libopenblas-openmp-dev libopenblas-serial-dev | the algorithm cpu.im2col
+build test ci bench | may  | libclblast-dev            | the algorithms ocl.im2col_clblast and ocl.matmul_clblast
+build test ci bench | may  | libopenblas-openmp-dev libopenblas-serial-dev | the algorithms cpu.im2col and cpu.matmul_blas
 build test ci bench | may  | dataset-fashion-mnist     | the images of scripts/demo.sh
 test ci bench       | must | libcmocka-dev             | the tests in C
 test ci bench       | must | g++                       | the test that the header is C++ too

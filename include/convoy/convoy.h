@@ -688,6 +688,47 @@ CONVOY_API convoy_status convoy_add(convoy_context *context, const convoy_tensor
 CONVOY_API convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
                                          const convoy_tensor *b, convoy_tensor *y, convoy_run *run);
 
+/* --------------------------------------------------------------------------- matrix products */
+
+#define CONVOY_MATMUL_TRANSPOSE_A 1u /* a lies as [k][m] */
+#define CONVOY_MATMUL_TRANSPOSE_B 2u /* b lies as [n][k] */
+#define CONVOY_MATMUL_SUM 4u         /* y is the sum of the batch's products */
+
+/* y[i][m][n] = sum over k of a[i][m][k] b[i][k][n]
+ *
+ * a and b have 2 extents, or 3, the first of which is the batch i. Where one side has no batch, or
+ * one of 1, it serves for all products. y is [i][m][n], or [m][n] where neither side has 3 extents
+ * or with CONVOY_MATMUL_SUM, for which both sides have the same batch:
+ *   y[m][n] = sum over i and k of a[i][m][k] b[i][k][n]
+ * `flags` are 0, or those above together. An extent may be 0; a sum of no terms is 0. y may be the
+ * same tensor as a or b.
+ *
+ * The gradients are products too. With a and b as they lie, without flags:
+ *   da = dy b, CONVOY_MATMUL_TRANSPOSE_B, and db = a dy, CONVOY_MATMUL_TRANSPOSE_A,
+ * and for a side that served for all products also with CONVOY_MATMUL_SUM. So a linear layer with
+ * weights [out][in] is y = x w with CONVOY_MATMUL_TRANSPOSE_B, its dx = dy w without flags and its
+ * dw = dy x with CONVOY_MATMUL_TRANSPOSE_A.
+ *
+ * Accuracy is that of convolutions, |y - exact| <= 4 (len + 2) 2^-24 sum|a||b|, with len the number
+ * of terms of one sum.
+ * The call is asynchronous. Returns OK; ERR_ARGUMENT for other flags or another type than float32;
+ * ERR_SHAPE with the extents that do not fit; otherwise as convoy_forward does. `run` as there. */
+CONVOY_API convoy_status convoy_matmul(convoy_context *context, uint32_t flags,
+                                       const convoy_tensor *a, const convoy_tensor *b,
+                                       convoy_tensor *y, convoy_run *run);
+
+/* A product as one line of text, as logs, sentences and reports write it: the extents of a and b as
+ * they lie, that of the batch first where there is one, with t behind a side that is transposed,
+ * and "sum" for CONVOY_MATMUL_SUM:
+ *
+ *   matmul a64x128 b1000x128t
+ *   matmul a8x128x64t b8x128x32 sum
+ *
+ * Writes the flags, and for a, b and y their extents and how many each has. Returns OK;
+ * ERR_ARGUMENT with the place of the mistake; ERR_SHAPE. May be called from any thread. */
+CONVOY_API convoy_status convoy_parse_matmul(const char *text, uint32_t *flags, int32_t *dims,
+                                             int64_t shapes[][CONVOY_MAX_DIMS]);
+
 /* --------------------------------------------------------------------------- average pooling */
 
 /* Windows over the spatial axes, as for convolutions: only the first `rank` entries count. Legal

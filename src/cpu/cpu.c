@@ -11,7 +11,7 @@
 #include "cpu/threads/denormals.h"
 #include "cpu/threads/limits.h"
 #if CONVOY_HAVE_OPENBLAS
-#include "cpu/im2col/gemm.h"
+#include "cpu/blas/gemm.h"
 #endif
 
 #define ALIGNMENT 4096

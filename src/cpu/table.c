@@ -3,11 +3,17 @@
 #include "cpu/row.h"
 
 const cvy_algorithm *const cvy_cpu_algorithms[] = {
-    &cvy_cpu_depthwise.algorithm,      &cvy_cpu_winograd.algorithm,
-    &cvy_cpu_inner_products.algorithm, &cvy_cpu_implicit_gemm.algorithm,
+    &cvy_cpu_depthwise.algorithm,
+    &cvy_cpu_winograd.algorithm,
+    &cvy_cpu_inner_products.algorithm,
+    &cvy_cpu_implicit_gemm.algorithm,
 #if CONVOY_HAVE_OPENBLAS
     &cvy_cpu_im2col.algorithm,
+    &cvy_cpu_matmul_blas.algorithm,
 #endif
-    &cvy_cpu_direct.algorithm,         &cvy_cpu_program.algorithm,
-    &cvy_cpu_reduce.algorithm,         NULL,
+    &cvy_cpu_direct.algorithm,
+    &cvy_cpu_program.algorithm,
+    &cvy_cpu_reduce.algorithm,
+    &cvy_cpu_matmul.algorithm,
+    NULL,
 };

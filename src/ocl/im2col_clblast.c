@@ -1,11 +1,8 @@
 /* ocl.im2col_clblast: columns are written to a buffer, and CLBlast makes one matrix product per
  * image and group. Only CLBlast's GEMM is used; the geometry never leaves our own checks. */
 #include "ocl/im2col_clblast.h"
+#include "ocl/clblast.h"
 #include "problem/conv/conv.h"
-
-/* CLBlast's tuned kernels pad matrices to multiples of this at most on the devices that
- * it knows. */
-#define PADDED_TO 128
 
 static bool is_plain(const cvy_problem *problem) {
   for (int axis = 0; axis < 3; axis++) {
@@ -21,17 +18,11 @@ static int64_t row_length(const cvy_problem *problem) {
   return problem->conv.c / problem->conv.groups * cvy_filter_volume(problem);
 }
 
-static int64_t product_scratch(const cvy_problem *problem) {
-  int64_t k = cvy_ocl_round_up(problem->conv.k / problem->conv.groups, PADDED_TO);
-  int64_t row = cvy_ocl_round_up(row_length(problem), PADDED_TO);
-  int64_t volume = cvy_ocl_round_up(cvy_out_volume(problem), PADDED_TO);
-  return k * row + k * volume + row * volume;
-}
-
 cvy_ocl_im2col_clblast_plan cvy_ocl_im2col_clblast_plan_for(const cvy_problem *problem,
                                                             const cvy_facts *facts) {
   cvy_ocl_im2col_clblast_plan plan = {.plain = is_plain(problem), .images = problem->conv.n};
-  plan.product = product_scratch(problem);
+  plan.product = cvy_ocl_clblast_scratch(problem->conv.k / problem->conv.groups,
+                                         cvy_out_volume(problem), row_length(problem));
   if (plan.plain) return plan;
   plan.image = problem->conv.groups * row_length(problem) * cvy_out_volume(problem);
   int64_t room = cvy_ocl_scratch_limit(facts) / (int64_t)sizeof(float) - plan.product - 64;
@@ -46,17 +37,8 @@ static bool is_thin(const cvy_problem *problem) {
   return problem->conv.k / problem->conv.groups < 4 || row_length(problem) < 4;
 }
 
-/* CLBlast's kernels have work-groups of eight by eight items at least, whatever the device
- * can do. */
-#define LEAST_ITEMS 64
-
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
-  if (!cvy_ocl_fits_int(problem, reason)) return false;
-  if (facts->max_work_group < LEAST_ITEMS) {
-    cvy_text_add(reason, "work-groups have at most %lld items here, CLBlast needs %d",
-                 (long long)facts->max_work_group, LEAST_ITEMS);
-    return false;
-  }
+  if (!cvy_ocl_fits_int(problem, reason) || !cvy_ocl_clblast_runs(facts, reason)) return false;
   if (is_thin(problem)) {
     cvy_text_add(reason, "too thin for a matrix product: %lld channels out, %lld terms per group",
                  (long long)(problem->conv.k / problem->conv.groups),

@@ -10,6 +10,8 @@
 #include "ocl/im2col_clblast.h"
 #include "ocl/implicit_gemm.h"
 #include "ocl/long_rows.h"
+#include "ocl/matmul.h"
+#include "ocl/matmul_clblast.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
 #include "ocl/strided_data.h"
@@ -25,6 +27,10 @@ const cvy_algorithm *const cvy_ocl_algorithms[] = {
     &cvy_ocl_implicit_gemm,
 #if CONVOY_HAVE_CLBLAST
     &cvy_ocl_im2col_clblast,
+#endif
+    &cvy_ocl_matmul,
+#if CONVOY_HAVE_CLBLAST
+    &cvy_ocl_matmul_clblast,
 #endif
     &cvy_ocl_program,
     &cvy_ocl_reduce,

@@ -142,6 +142,12 @@ void cvy_shape_class(const cvy_problem *problem, char *text, size_t size) {
   cvy_operation_of(problem)->shape_class(problem, &out);
 }
 
+int cvy_class_bucket(int64_t extent) {
+  int log2 = 0;
+  while (log2 < 62 && (INT64_C(1) << log2) < extent) log2++;
+  return log2;
+}
+
 void cvy_class_example(const cvy_problem *problem, char *text, size_t size) {
   const cvy_operation *row = cvy_operation_of(problem);
   if (row->readable && !row->readable(problem)) {

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "problem/conv/attributes.h"
+#include "problem/matmul/attributes.h"
 #include "program/reduce.h"
 
 /* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. Of
@@ -19,6 +20,7 @@ typedef struct cvy_problem {
     cvy_conv_problem conv;
     cvy_program_problem program;
     cvy_reduce_problem reduce;
+    cvy_matmul_problem matmul;
   };
 } cvy_problem;
 
@@ -106,6 +108,9 @@ bool cvy_problem_read(const char *text, cvy_problem *out);
  * trust in one, or a fault of one, says something about the others. One word without '|', which
  * begins with the operation's. */
 void cvy_shape_class(const cvy_problem *problem, char *text, size_t size);
+/* What classes keep of an extent, its binary logarithm rounded up: 0 of 1 and less, 1 of 2, 2 of 3
+ * and 4. */
+int cvy_class_bucket(int64_t extent);
 
 /* For people and files a class is one of its problems, as text, and behind it, after a comma and a
  * blank, what the text has no words for: "n1c3w9 k4s3 pad1 forward, with bias or activation". Of a

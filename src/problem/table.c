@@ -1,5 +1,6 @@
 /* All operations, by number. */
 #include "problem/conv/conv.h"
+#include "problem/matmul/matmul.h"
 #include "problem/program/program.h"
 
 const cvy_operation *const cvy_operations[] = {
@@ -9,5 +10,6 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_CONV_BACKWARD_BIAS] = &cvy_conv_backward_bias,
     [CVY_PROGRAM] = &cvy_program_operation,
     [CVY_REDUCE] = &cvy_reduce_operation,
+    [CVY_MATMUL] = &cvy_matmul_operation,
 };
 const int32_t cvy_operation_count = CVY_COUNT(cvy_operations);

@@ -7,6 +7,7 @@
 
 #include "cpu/row.h"
 #include "problem/conv/conv.h"
+#include "problem/matmul/matmul.h"
 #include "problem/program/program.h"
 
 /* Its attributes are two of a convolution's. */
@@ -196,6 +197,7 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_CONV_BACKWARD_BIAS] = &cvy_conv_backward_bias,
     [CVY_PROGRAM] = &cvy_program_operation,
     [CVY_REDUCE] = &cvy_reduce_operation,
+    [CVY_MATMUL] = &cvy_matmul_operation,
     [CENTRE] = &centre,
     [SQUARE] = &square,
 };

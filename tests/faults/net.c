@@ -44,6 +44,14 @@ static void input_shape(int index, int64_t *shape) {
   }
 }
 
+/* a lies as [rows][terms], c as [columns][terms]. */
+static int32_t matrix_shape(int array, int64_t *shape) {
+  enum { ROWS = 9, COLUMNS = 6, TERMS = 21 };
+  shape[0] = array == NET_C ? COLUMNS : ROWS;
+  shape[1] = array == NET_AC ? COLUMNS : TERMS;
+  return 2;
+}
+
 /* Of what programs have beside layers. */
 static int32_t program_shape(int array, int64_t *shape) {
   shape[0] = 1;
@@ -57,6 +65,7 @@ static int32_t program_shape(int array, int64_t *shape) {
 }
 
 static int32_t shape_of(int array, int64_t *shape) {
+  if (array >= NET_A) return matrix_shape(array, shape);
   if (array >= NET_MEAN) return program_shape(array, shape);
   const int same = array < NET_DX ? array : array - NET_DX;
   if (same >= NET_B) {
@@ -79,7 +88,8 @@ static int64_t count_of(int array) {
 static bool is_given(int array) {
   return array == NET_X || (array >= NET_W && array < NET_DX) || array == NET_DX + NET_LAYERS ||
          (array >= NET_DW && array < NET_DB) || array == NET_GAMMA || array == NET_BETA ||
-         (array >= NET_EPSILON && array <= NET_MOMENTUM) || array == NET_DZ || array == NET_V;
+         (array >= NET_EPSILON && array <= NET_MOMENTUM) || array == NET_DZ ||
+         (array >= NET_V && array <= NET_C);
 }
 
 static void fill(float *values, int64_t count, bool given, test_random *random) {
@@ -174,24 +184,58 @@ static convoy_status call_tensors(struct net *net, int index, convoy_direction d
   }
 }
 
-/* ---------------------------------------------------------------------------- programs */
+/* ------------------------------------------------------------------------------- the others */
 
-/* Inputs, then results. */
+/* Operands are inputs, then results. */
 enum { OPERANDS = 10 };
-static const struct {
-  const char *name;
+typedef struct other_call {
+  convoy_status (*carry_out)(convoy_context *context, const struct other_call *what,
+                             const convoy_tensor *const *in, convoy_tensor *const *out,
+                             convoy_run *run);
+  const char *name; /* of a program */
+  int inputs, results;
   uint8_t operand[OPERANDS];
-} programs[NET_PROGRAMS] = {
-    {"statistics", {NET_X + NET_LAYERS, NET_MEAN, NET_VARIANCE}},
-    {"normalise_numbers", {NET_VARIANCE, NET_EPSILON, NET_GAMMA, NET_DEVIATION, NET_SCALE}},
-    {"normalise_silu", {NET_X + NET_LAYERS, NET_MEAN, NET_SCALE, NET_BETA, NET_Z}},
-    {"normalise_silu_sums",
+} other_call;
+
+static convoy_status apply(convoy_context *context, const other_call *what,
+                           const convoy_tensor *const *in, convoy_tensor *const *out,
+                           convoy_run *run) {
+  convoy_program *program;
+  convoy_status status = convoy_program_named(what->name, &program);
+  if (!status) status = convoy_apply(context, program, in, out, run);
+  convoy_program_free(program);
+  return status;
+}
+
+static convoy_status multiply(convoy_context *context, const other_call *what,
+                              const convoy_tensor *const *in, convoy_tensor *const *out,
+                              convoy_run *run) {
+  (void)what;
+  return convoy_matmul(context, CONVOY_MATMUL_TRANSPOSE_B, in[0], in[1], out[0], run);
+}
+
+static const other_call others[NET_OTHERS] = {
+    {apply, "statistics", 1, 2, {NET_X + NET_LAYERS, NET_MEAN, NET_VARIANCE}},
+    {apply,
+     "normalise_numbers",
+     3,
+     2,
+     {NET_VARIANCE, NET_EPSILON, NET_GAMMA, NET_DEVIATION, NET_SCALE}},
+    {apply, "normalise_silu", 4, 1, {NET_X + NET_LAYERS, NET_MEAN, NET_SCALE, NET_BETA, NET_Z}},
+    {apply,
+     "normalise_silu_sums",
+     6,
+     2,
      {NET_X + NET_LAYERS, NET_MEAN, NET_DEVIATION, NET_GAMMA, NET_BETA, NET_DZ, NET_SUM,
       NET_SUM_H}},
-    {"normalise_silu_backward",
+    {apply,
+     "normalise_silu_backward",
+     9,
+     1,
      {NET_X + NET_LAYERS, NET_MEAN, NET_DEVIATION, NET_GAMMA, NET_BETA, NET_DZ, NET_SUM, NET_SUM_H,
       NET_SCALE, NET_DN}},
-    {"momentum", {NET_MOMENTUM, NET_V, NET_DW, NET_W, NET_RATE, NET_V, NET_W}},
+    {apply, "momentum", 5, 2, {NET_MOMENTUM, NET_V, NET_DW, NET_W, NET_RATE, NET_V, NET_W}},
+    {multiply, NULL, 2, 1, {NET_A, NET_C, NET_AC}},
 };
 
 /* The tensors of a call on a net in host memory. */
@@ -211,32 +255,21 @@ static convoy_status take_back(struct net *net, const uint8_t *operand, int coun
   return status;
 }
 
-static convoy_status apply(struct net *net, const convoy_program *program, const uint8_t *operand,
-                           convoy_run *run) {
+static convoy_status call_other(struct net *net, const other_call *what, convoy_run *run) {
   const convoy_tensor *in[OPERANDS];
   convoy_tensor *out[OPERANDS];
-  int inputs = 0, results = 0;
-  while (convoy_program_input(program, inputs)) inputs++;
-  while (convoy_program_result(program, results)) results++;
-  if (!net->tensors) bring(net, operand, inputs + results);
-  for (int i = 0; i < inputs; i++) in[i] = net->tensor[operand[i]];
-  for (int k = 0; k < results; k++) out[k] = net->tensor[operand[inputs + k]];
-  convoy_status status = convoy_apply(net->context, program, in, out, run);
-  if (net->tensors) return status;
-  return take_back(net, operand, inputs + results, operand + inputs, status);
-}
-
-static convoy_status call_program(struct net *net, int index, convoy_run *run) {
-  convoy_program *program;
-  convoy_status status = convoy_program_named(programs[index].name, &program);
-  if (!status) status = apply(net, program, programs[index].operand, run);
-  convoy_program_free(program);
-  return status;
+  const int count = what->inputs + what->results;
+  const uint8_t *results = what->operand + what->inputs;
+  if (!net->tensors) bring(net, what->operand, count);
+  for (int i = 0; i < what->inputs; i++) in[i] = net->tensor[what->operand[i]];
+  for (int k = 0; k < what->results; k++) out[k] = net->tensor[results[k]];
+  convoy_status status = what->carry_out(net->context, what, in, out, run);
+  return net->tensors ? status : take_back(net, what->operand, count, results, status);
 }
 
 /* Forward through the layers, then backward from the last, three calls each. */
 convoy_status net_call(struct net *net, int index, convoy_run *run) {
-  if (index >= NET_CALLS) return call_program(net, index - NET_CALLS, run);
+  if (index >= NET_CALLS) return call_other(net, &others[index - NET_CALLS], run);
   static const convoy_direction backward[] = {CONVOY_BACKWARD_WEIGHTS, CONVOY_BACKWARD_BIAS,
                                               CONVOY_BACKWARD_DATA};
   const int after = index - NET_LAYERS;

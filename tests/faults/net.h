@@ -3,8 +3,8 @@
  * one after the other on the device, through host memory or tensors. All values are integers so
  * small that every device must give the same bits. Behind them, for tests that ask for it, programs
  * and reductions, which have the same bits everywhere whatever the values are: batch norm with SiLU
- * of the last output, forward and backward, and an optimizer's step in the place of its operands.
- */
+ * of the last output, forward and backward, and an optimizer's step in the place of its operands;
+ * and a matrix product of integers. */
 #ifndef TEST_NET_H
 #define TEST_NET_H
 
@@ -12,7 +12,7 @@
 
 #include "convoy/convoy.h"
 
-enum { NET_LAYERS = 4, NET_CALLS = 4 * NET_LAYERS, NET_PROGRAMS = 6 };
+enum { NET_LAYERS = 4, NET_CALLS = 4 * NET_LAYERS, NET_OTHERS = 7 };
 
 /* Activations, parameters, and the gradients of both in the same order. */
 enum {
@@ -38,6 +38,9 @@ enum {
   NET_DZ,
   NET_DN,
   NET_V, /* like the first layer's weights */
+  NET_A, /* matrices */
+  NET_C,
+  NET_AC,
   NET_ARRAYS
 };
 
@@ -53,7 +56,7 @@ struct net {
 void net_open(struct net *net, const char *device, bool tensors, uint64_t seed);
 void net_close(struct net *net);
 
-/* Call `index` of the step; run may be NULL. From NET_CALLS on they are the NET_PROGRAMS, which
+/* Call `index` of the step; run may be NULL. From NET_CALLS on they are the NET_OTHERS, which
  * have no calls on host memory: there they go through tensors that live as long as the call. */
 convoy_status net_call(struct net *net, int index, convoy_run *run);
 /* Brings all arrays to host[]. */

@@ -68,7 +68,7 @@ static void note_time(step *result, double start) {
 
 static void run_calls(struct net *net, step *result) {
   result->failed_call = -1;
-  for (int call = 0; call < NET_CALLS + NET_PROGRAMS; call++) {
+  for (int call = 0; call < NET_CALLS + NET_OTHERS; call++) {
     const double start = now();
     const convoy_status status = net_call(net, call, NULL);
     note_time(result, start);
@@ -267,7 +267,7 @@ static void prepare(torture *all, int way) {
     check_unharmed(all, way, &result, &net);
     net_close(&net);
   }
-  if (faults_control_calls(all->control, "clEnqueueNDRangeKernel") < NET_CALLS + NET_PROGRAMS)
+  if (faults_control_calls(all->control, "clEnqueueNDRangeKernel") < NET_CALLS + NET_OTHERS)
     fail_msg("the layer was not used");
   set_patience(false);
 }

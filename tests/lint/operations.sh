@@ -8,10 +8,10 @@ families=$(find src/problem -mindepth 1 -maxdepth 1 -type d -exec basename {} \;
 test -n "$families" || { echo "no families under $1/src/problem"; exit 1; }
 
 public='CONVOY_(FORWARD|BACKWARD|DIRECTIONS|IDENTITY|RELU|LEAKY)|\bconvoy_(direction|conv|epilogue)\b'
-pattern="$public|\bcvy_reduce_|\bCVY_(PROGRAM|REDUCE)\b"
+pattern="$public|\bcvy_reduce_|\bCVY_REDUCE\b"
 for family in $families; do
   upper=$(echo "$family" | tr '[:lower:]' '[:upper:]')
-  pattern="$pattern|problem/$family/|\bcvy_${family}_|\bCVY_${upper}_|(\.|->)$family\b|, $family\)"
+  pattern="$pattern|problem/$family/|\bcvy_${family}_|\bCVY_${upper}(_|\b)|(\.|->)$family\b|, $family\)"
 done
 
 found=$(grep -rnE "$pattern" src/core src/worker src/backend.h || true)

@@ -88,20 +88,16 @@ uint64_t test_engine_array(test_engine *engine, const float *values, int64_t cou
 convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
                               const cvy_params *params, const float *a, const float *b,
                               const float *bias, float *out) {
-  int64_t outs = cvy_conv_count(problem, cvy_conv_out(problem));
+  const float *const in[] = {a, b, bias};
+  int64_t bytes = cvy_problem_output_bytes(problem, 0);
   cvy_job job = {.problem = *problem, .algorithm = algorithm, .params = *params};
-  job.in[0].id = test_engine_array(engine, a, cvy_conv_count(problem, cvy_conv_in(problem, 0)));
-  if (cvy_problem_inputs(problem) > 1)
-    job.in[1].id = test_engine_array(engine, b, cvy_conv_count(problem, cvy_conv_in(problem, 1)));
-  if (problem->conv.has_bias)
-    job.in[2].id = test_engine_array(engine, bias, cvy_conv_count(problem, CVY_BIAS));
-  job.out[0].id = test_engine_array(engine, out, outs);
+  for (int32_t i = 0; i < cvy_problem_inputs(problem); i++)
+    job.in[i].id = test_engine_bytes(engine, in[i], cvy_problem_input_bytes(problem, i));
+  job.out[0].id = test_engine_bytes(engine, out, bytes);
   uint64_t ticket = 0, fault = 0;
   convoy_status status = engine->backend->run(engine->device, &job, &ticket);
   if (!status) status = engine->backend->wait(engine->device, ticket, NULL, &fault);
-  if (!status)
-    status =
-        engine->backend->read(engine->device, job.out[0].id, out, outs * (int64_t)sizeof(float));
+  if (!status) status = engine->backend->read(engine->device, job.out[0].id, out, bytes);
   const uint64_t ids[] = {job.in[0].id, job.in[1].id, job.in[2].id, job.out[0].id};
   for (size_t i = 0; i < CVY_COUNT(ids); i++)
     if (ids[i]) engine->backend->release(engine->device, ids[i]);

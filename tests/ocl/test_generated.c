@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cl/conv_args.h"
 #include "common/cmocka.h"
 #include "ocl/engine/device.h"
 #include "problem/program/program.h"
@@ -188,15 +189,22 @@ static void problem_of(const char *text, cvy_problem *out) {
   if (cvy_program_read_named(text, out, &names)) fail_msg("%s: %s", text, cvy_last_error());
 }
 
-static cvy_job job_of(const char *text) {
-  cvy_job job = {.algorithm = 0};
-  problem_of(text, &job.problem);
-  while (!cvy_algorithm_does(engine->algorithms[job.algorithm], &job.problem)) job.algorithm++;
+static cvy_job job_for(const cvy_problem *problem) {
+  cvy_job job = {.problem = *problem};
+  while (!cvy_algorithm_does(engine->algorithms[job.algorithm], problem)) job.algorithm++;
+  const cvy_algorithm *row = engine->algorithms[job.algorithm];
+  if (row->defaults) row->defaults(problem, engine->facts(device), &job.params);
   for (int32_t i = 0; i < cvy_problem_inputs(&job.problem); i++)
     job.in[i].id = new_array(cvy_problem_input_bytes(&job.problem, i));
   for (int32_t k = 0; k < cvy_problem_outputs(&job.problem); k++)
     job.out[k].id = new_array(cvy_problem_output_bytes(&job.problem, k));
   return job;
+}
+
+static cvy_job job_of(const char *text) {
+  cvy_problem problem;
+  problem_of(text, &problem);
+  return job_for(&problem);
 }
 
 static void release(const cvy_job *job) {
@@ -323,6 +331,25 @@ static void arrays_of_many_elements_take_wider_words(void **state) {
   assert_false(was_planned());
 }
 
+/* Also where only what lies beyond an edge, in the rest of a tile, has numbers above 2^31. */
+static void large_products_take_wider_words(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t word_bytes;
+  } cases[] = {{"matmul a100x100 b100x100", 4},      {"matmul a46330x30000 b30000x64", 4},
+               {"matmul a46330x46330 b46330x64", 8}, {"matmul a64x46330 b46330x46330", 8},
+               {"matmul a46330x64 b64x46330", 8},    {"matmul a70000x70000 b70000x64", 8}};
+  for (size_t i = 0; i < CVY_COUNT(cases); i++) {
+    cvy_problem problem;
+    if (!cvy_problem_read(cases[i].text, &problem)) fail_msg("%s", cases[i].text);
+    cvy_job job = job_for(&problem);
+    run(&job);
+    assert_int_equal(block_bytes, CONV_ARGS_WORDS * cases[i].word_bytes);
+    release(&job);
+  }
+}
+
 static void thousands_of_programs_stay_bounded(void **state) {
   (void)state;
   enum { PROGRAMS = 3 * MOST_GENERATED };
@@ -385,13 +412,10 @@ static void too_many_arguments_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      each(a_job_that_comes_again_is_replayed),
-      each(a_reduction_of_pieces_is_replayed),
-      each(which_random_numbers_changes_nothing),
-      each(arrays_far_off_take_wider_words),
-      each(arrays_of_many_elements_take_wider_words),
-      each(thousands_of_programs_stay_bounded),
-      each(what_is_prepared_is_what_runs),
+      each(a_job_that_comes_again_is_replayed),       each(a_reduction_of_pieces_is_replayed),
+      each(which_random_numbers_changes_nothing),     each(arrays_far_off_take_wider_words),
+      each(arrays_of_many_elements_take_wider_words), each(large_products_take_wider_words),
+      each(thousands_of_programs_stay_bounded),       each(what_is_prepared_is_what_runs),
       each(too_many_arguments_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -353,6 +353,22 @@ class Bench(unittest.TestCase):
         self.assertTrue(0 < lines[0]["error_share"] <= 1)
         again = self.operations("--compare", path)
         self.assertIn("3 of 3 lines are in both", again.stdout)
+
+    def test_products(self):
+        path = self.path("products.json")
+        texts = ["matmul a33x70 b70x17", "matmul a3x20x31 b3x19x31t sum"]
+        done = self.operations("--json", path, texts=texts)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = [line for line in read_json(path) if line["type"] == "line"]
+        self.assertEqual([line["shape"] for line in lines], texts)
+        for line, terms in zip(lines, (33 * 70 * 17, 3 * 20 * 31 * 19)):
+            self.assertEqual((line["status"], line["flops"]), ("ok", 2 * terms))
+            self.assertTrue(line["algorithm"].startswith("cpu.matmul"))
+            self.assertTrue(line["gflops"] > 0)
+            self.assertTrue(0 < line["error_share"] <= 1)
+        done = self.operations("--gradient", texts=texts)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("its gradients are products with texts of their own", done.stderr)
         both = self.operations("--shapes", self.table, "--pass", "forward", texts=["relu on n9"])
         self.assertRegex(both.stdout, r"(?m)^plain +forward")
         self.assertRegex(both.stdout, r"(?m)^relu on n9 +op +cpu +cpu\.program ")

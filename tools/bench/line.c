@@ -202,7 +202,10 @@ static convoy_status check_and_time_operation(operation *what, const device *whe
   status = check_operation(&on, line);
   if (status == CONVOY_OK && !line->status[0]) {
     status = time_line(&on, enough, line);
-    line->copy_share = 1e-6 * line->bytes / line->median_ms / where->gigabytes;
+    if (line->flops > 0)
+      derive(where, line);
+    else
+      line->copy_share = 1e-6 * line->bytes / line->median_ms / where->gigabytes;
     if (status == CONVOY_OK) set_status(line, "ok", "");
   }
   operation_drop(what, resident);
@@ -217,6 +220,7 @@ bench_result bench_operation_line(const bench_operation *what, device *where, co
   snprintf(line.pass, sizeof line.pass, "%s", what->is_gradient ? "gradient" : "op");
   snprintf(line.problem, sizeof line.problem, "%s", what->what->body);
   line.count = 1;
+  line.flops = operation_flops(what->what);
   line.bytes = operation_bytes(what->what);
   if (!where->context) {
     set_status(&line, "error", "the device was lost before");

@@ -163,6 +163,11 @@ static void run_operations(bench *all) {
 
 static int check_operation(const char *text, bool gradient) {
   operation what;
+  if (gradient && operation_is_product(text)) {
+    fprintf(stderr, "convoy bench: --op '%s': its gradients are products with texts of their own\n",
+            text);
+    return EXIT_USAGE;
+  }
   convoy_status status =
       gradient ? operation_read_gradient(text, &what) : operation_read(text, &what);
   size_t length = strlen(text);

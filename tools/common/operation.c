@@ -1,4 +1,5 @@
-/* Makes and fills the operands of programs, carries them out, and judges the results. */
+/* Makes and fills the operands of programs and products, carries them out, and judges the results.
+ */
 #include "common/operation.h"
 
 #include <math.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "ref/formula.h"
+#include "ref/matmul.h"
 
 enum { DIMS = CONVOY_MAX_DIMS, BODY_BYTES = 16384 };
 
@@ -20,16 +22,33 @@ static size_t bytes_of(convoy_dtype dtype) {
   return dtype == CONVOY_UINT8 ? 1 : 4;
 }
 
-static convoy_status complete(operation *what) {
-  while (convoy_program_input(what->program, what->inputs)) what->inputs++;
-  while (convoy_program_result(what->program, what->results)) what->results++;
+static convoy_status count_elements(operation *what) {
   for (int i = 0; i < operands_of(what); i++) {
     what->count[i] = 1;
     for (int axis = 0; axis < DIMS; axis++) what->count[i] *= what->shape[i][axis];
   }
   what->body = malloc(BODY_BYTES);
-  if (!what->body) return CONVOY_ERR_MEMORY;
-  return convoy_program_text(what->program, what->body, BODY_BYTES);
+  return what->body ? CONVOY_OK : CONVOY_ERR_MEMORY;
+}
+
+static convoy_status complete(operation *what) {
+  while (convoy_program_input(what->program, what->inputs)) what->inputs++;
+  while (convoy_program_result(what->program, what->results)) what->results++;
+  for (int i = 0; i < operands_of(what); i++) what->dims[i] = DIMS;
+  convoy_status status = count_elements(what);
+  return status ? status : convoy_program_text(what->program, what->body, BODY_BYTES);
+}
+
+bool operation_is_product(const char *text) {
+  return strncmp(text, "matmul ", strlen("matmul ")) == 0;
+}
+
+static convoy_status read_product(const char *text, operation *out) {
+  *out = (operation){.text = text, .inputs = 2, .results = 1};
+  convoy_status status = convoy_parse_matmul(text, &out->flags, out->dims, out->shape);
+  if (status == CONVOY_OK) status = count_elements(out);
+  if (status == CONVOY_OK) snprintf(out->body, BODY_BYTES, "%s", text);
+  return status;
 }
 
 /* The text of a program that is given by its name; else `text`. */
@@ -49,6 +68,7 @@ static convoy_status spell_out(const char *text, char *out, size_t size) {
 }
 
 convoy_status operation_read(const char *text, operation *out) {
+  if (operation_is_product(text)) return read_product(text, out);
   char *whole = malloc(2 * BODY_BYTES);
   *out = (operation){.text = text};
   convoy_status status = whole ? spell_out(text, whole, 2 * (size_t)BODY_BYTES) : CONVOY_ERR_MEMORY;
@@ -98,6 +118,7 @@ static void take_shapes(const operation *from, operation *out) {
 convoy_status operation_read_gradient(const char *text, operation *out) {
   operation from;
   *out = (operation){.text = text};
+  if (operation_is_product(text)) return CONVOY_ERR_UNSUPPORTED;
   convoy_status status = operation_read(text, &from);
   if (status != CONVOY_OK) return status;
   for (int i = 0; i < CONVOY_MAX_OPERANDS; i++)
@@ -125,6 +146,16 @@ double operation_bytes(const operation *what) {
   for (int i = 0; i < operands_of(what); i++)
     bytes += (double)what->count[i] * (double)bytes_of(what->dtype[i]);
   return bytes;
+}
+
+/* a has an element for each row, term and product, each of which meets all columns. */
+double operation_flops(const operation *what) {
+  if (what->program) return NAN;
+  bool b_is_larger = what->dims[1] == 3 && what->shape[1][0] > 1;
+  bool a_is_batched = what->dims[0] == 3 && what->shape[0][0] > 1;
+  double batch = b_is_larger && !a_is_batched ? (double)what->shape[1][0] : 1.0;
+  double columns = (double)what->shape[2][what->dims[2] - 1];
+  return 2.0 * batch * (double)what->count[0] * columns;
 }
 
 /* -------------------------------------------------------------------------------------- data */
@@ -162,7 +193,8 @@ convoy_status operation_tensors(convoy_context *context, const operation *what,
   convoy_status status = CONVOY_OK;
   for (int i = 0; i < operands_of(what); i++) tensors[i] = NULL;
   for (int i = 0; i < operands_of(what) && status == CONVOY_OK; i++) {
-    status = convoy_tensor_new_typed(context, what->dtype[i], DIMS, what->shape[i], &tensors[i]);
+    status = convoy_tensor_new_typed(context, what->dtype[i], what->dims[i], what->shape[i],
+                                     &tensors[i]);
   }
   if (status == CONVOY_OK) status = operation_give(what, tensors);
   if (status != CONVOY_OK) operation_drop(what, tensors);
@@ -179,6 +211,8 @@ void operation_drop(const operation *what, convoy_tensor **tensors) {
 convoy_status operation_apply(convoy_context *context, const operation *what,
                               convoy_tensor *const *tensors, convoy_run *run) {
   const convoy_tensor *in[CONVOY_MAX_OPERANDS] = {NULL};
+  if (!what->program)
+    return convoy_matmul(context, what->flags, tensors[0], tensors[1], tensors[2], run);
   for (int i = 0; i < what->inputs; i++) in[i] = tensors[i];
   return convoy_apply(context, what->program, in, tensors + what->inputs, run);
 }
@@ -229,7 +263,7 @@ static void note(verdict *out, int64_t index, double got, double expected, doubl
 
 verdict operation_compare_exactly(const operation *what) {
   verdict out = {.index = -1};
-  for (int i = what->inputs; i < operands_of(what); i++) {
+  for (int i = what->inputs; i < operands_of(what) && what->program; i++) {
     const float *got = what->host[i], *wanted = what->wanted[i];
     for (int64_t k = 0; k < what->count[i]; k++)
       note(&out, k, (double)got[k], (double)wanted[k], 0.0);
@@ -298,7 +332,19 @@ static bool reduce(const operation *what, int result, unsigned axes, ref_place *
   return true;
 }
 
+/* Within the promise of convoy.h. */
+static ref_number multiply(const operation *what, int64_t index) {
+  ref_value exact = ref_matmul(what->flags, what->dims, (const int64_t(*)[DIMS])what->shape,
+                               what->host[0], what->host[1], index);
+  double bound = 4.0 * (double)(exact.terms + 2) * 0x1p-24 * exact.magnitude;
+  return (ref_number){.value = exact.value, .error = bound};
+}
+
 static bool evaluate(const operation *what, int result, int64_t index, ref_number *out) {
+  if (!what->program) {
+    *out = multiply(what, index);
+    return true;
+  }
   ref_place at = {.inputs = 0};
   unsigned axes = ref_formula_axes(what->body);
   find_place(what->shape[what->inputs + result], index, at.axis);
@@ -307,12 +353,21 @@ static bool evaluate(const operation *what, int result, int64_t index, ref_numbe
   return ref_formula(what->body, result, &at, out);
 }
 
+/* That one element is computed from, about. */
+static int64_t values_of_element(const operation *what, int i) {
+  int64_t space[DIMS], all = 1;
+  if (!what->program) {
+    int64_t rows = what->shape[i][what->dims[i] - 2];
+    return rows ? what->count[0] / rows + 1 : 1; /* its terms, or as many as of all of a batch */
+  }
+  find_space(what, space);
+  for (int axis = 0; axis < DIMS; axis++) all *= space[axis];
+  return what->count[i] ? all / what->count[i] : 1;
+}
+
 /* How many of a result's elements, evenly spread, from the first to the last. */
 static int64_t elements_for(const operation *what, int i, int64_t most) {
-  int64_t space[DIMS], each = 1;
-  find_space(what, space);
-  for (int axis = 0; axis < DIMS; axis++) each *= space[axis];
-  each = what->count[i] ? each / what->count[i] : 1;
+  int64_t each = values_of_element(what, i);
   int64_t count = most / what->results / (each ? each : 1);
   if (count < 1) count = 1;
   return count < what->count[i] ? count : what->count[i];

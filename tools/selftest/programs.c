@@ -1,4 +1,4 @@
-/* Lists programs, and carries them out on small tensors. */
+/* Lists programs and products, and carries them out on small tensors. */
 #include "selftest/programs.h"
 
 #include <stdio.h>
@@ -31,6 +31,14 @@ static const program_sample others[] = {
     {"s = sum over n c z h w of abs(x) on n3c5z7h11w13", 0.0f},
     {"y = x * 2 on n1", 0.0f},
     {"s = sum over n h w of x on n2c70h40w41", 0.0f},
+    {"matmul a33x70 b70x17", 0.0f},
+    {"matmul a70x33t b17x70t", 0.0f},
+    {"matmul a1x300 b70x300t", 0.0f},
+    {"matmul a3x20x31 b31x19", 0.0f},
+    {"matmul a20x31 b3x31x19", 0.0f},
+    {"matmul a3x31x20t b3x31x19 sum", 0.0f},
+    {"matmul a3x20x31 b3x19x31t sum", 0.0f},
+    {"matmul a5x0 b0x3", 0.0f},
 };
 enum { OTHERS = sizeof others / sizeof others[0] };
 
@@ -65,12 +73,12 @@ const char *const program_ways[PROGRAM_WAYS] = {"tensors", "tensors, in place"};
 
 /* The operand that may take the result's place, or -1. */
 static int place_of(const operation *what, int result) {
-  const char *name = convoy_program_result(what->program, result);
+  const char *name = convoy_program_result(what->program, result); /* of a product NULL */
   int k = what->inputs + result;
   for (int i = 0; i < what->inputs; i++) {
     bool same = what->dtype[i] == CONVOY_FLOAT32 &&
                 memcmp(what->shape[i], what->shape[k], sizeof what->shape[i]) == 0;
-    if (same && strcmp(convoy_program_input(what->program, i), name) == 0) return i;
+    if (same && name && strcmp(convoy_program_input(what->program, i), name) == 0) return i;
   }
   return -1;
 }

@@ -177,9 +177,9 @@ static int check_programs(selftest *test) {
   return status;
 }
 
-/* A program's text has the extents behind this word. */
+/* A program's text has the extents behind this word. A product is checked as a program is. */
 static bool is_program(const char *text) {
-  return strstr(text, " on ") != NULL;
+  return strstr(text, " on ") != NULL || operation_is_product(text);
 }
 
 static int check_text(selftest *test, const char *text) {
@@ -318,9 +318,10 @@ static const usage about = {
     "host memory and on tensors, and compares every element with a reference, without tolerance.\n"
     "Programs and reductions, all that have a name among them, are compared bit for bit with the "
     "CPU\n"
-    "engine's results, and with a float64 reference within what rounding can do. It passes if "
-    "nothing\n"
-    "failed and every algorithm ran at least once; a refusal is no failure.",
+    "engine's results, and with a float64 reference within what rounding can do, matrix products\n"
+    "with the reference alone. It passes if nothing failed and every algorithm ran at least once; "
+    "a\n"
+    "refusal is no failure.",
     "examples:\n"
     "  convoy selftest\n"
     "  convoy selftest --device cpu,ocl:0 --verbose\n"

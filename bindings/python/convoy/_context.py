@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import numpy as np
 
-from . import _apply, _host, _log, _pool, _queue
+from . import _apply, _host, _log, _matmul, _pool, _queue
 from ._arrays import dtype_like, seen
 from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
@@ -244,6 +244,29 @@ class Context(Single):
         """Begins a new sequence of random numbers, the same for the same seed on every device."""
         with self._handle as handle:
             check(library.convoy_seed(handle, unsigned(seed, "seed")))
+
+    # ------------------------------------------------------------------- matrix products
+
+    @keywords()
+    def matmul(
+        self,
+        a: Array,
+        b: Array,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        sum_batch: bool = False,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """a [m][k] times b [k][n], each with or without a batch in front, of which one may be 1.
+
+        transpose_a, transpose_b: a lies as [k][m], b as [n][k]. sum_batch: the sum of the products.
+        A linear layer with weights w [out][in] is y = matmul(x, w, transpose_b=True), its gradients
+        dx = matmul(dy, w) and dw = matmul(dy, x, transpose_a=True), of a batch with sum_batch.
+        """
+        flags = _matmul.flags_of(transpose_a, transpose_b, sum_batch)
+        return _matmul.matmul(self, a, b, flags, out, run)
 
     # ---------------------------------------------------------------------------- pooling
 

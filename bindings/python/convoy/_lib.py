@@ -26,6 +26,7 @@ from ctypes import (
 VERSION = (0, 2, 0)
 MAX_RANK = 3
 MAX_DIMS = 5
+MATMUL_TRANSPOSE_A, MATMUL_TRANSPOSE_B, MATMUL_SUM = 1, 2, 4
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
 PROGRAM_TEXT = 16384  # any program
@@ -424,6 +425,11 @@ FUNCTIONS = {
     "convoy_sigmoid": (_status, [_context, _tensor, _tensor, _run]),
     "convoy_add": (_status, [_context, _tensor, _tensor, _tensor, _run]),
     "convoy_multiply": (_status, [_context, _tensor, _tensor, _tensor, _run]),
+    "convoy_matmul": (_status, [_context, c_uint32, _tensor, _tensor, _tensor, _run]),
+    "convoy_parse_matmul": (
+        _status,
+        [c_char_p, POINTER(c_uint32), POINTER(c_int32), _shape],
+    ),
     "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),

@@ -24,6 +24,10 @@ def geometry(name):
     return lambda context, value: context.forward(X, W, **{name: value})
 
 
+def product(name):
+    return lambda context, value: context.matmul(zeros(2, 2), zeros(2, 2), **{name: value})
+
+
 # what is given: a call that gives it
 INTEGERS = {
     **{name: option(name) for name in ("threads", "workspace_limit", "history_limit", "team")},
@@ -61,6 +65,7 @@ TEXTS = {
 FLAGS = {
     "transposed": geometry("transposed"),
     "verbose": option("verbose"),
+    **{name: product(name) for name in ("transpose_a", "transpose_b", "sum_batch")},
     "count_padding": lambda context, value: context.average_pool(X, 2, count_padding=value),
     "accumulate": lambda context, value: context.backward_bias(DY, out=zeros(4), accumulate=value),
     "data's": lambda context, value: context.backward_data(

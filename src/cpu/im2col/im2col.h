@@ -2,8 +2,8 @@
 #ifndef CVY_CPU_IM2COL_IM2COL_H
 #define CVY_CPU_IM2COL_IM2COL_H
 
+#include "cpu/blas/gemm.h"
 #include "cpu/im2col/columns.h"
-#include "cpu/im2col/gemm.h"
 #include "cpu/row.h"
 #include "cpu/shared/cut.h"
 

@@ -4,32 +4,14 @@
 
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"
-#include "ocl/engine/capture.h"
+#include "ocl/engine/clblast.h"
 #include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
-#include "ocl/engine/observer.h"
-#include "ocl/engine/opencl/devices.h"
-#include "ocl/engine/opencl/memory.h"
 #include "problem/conv/conv.h"
-
-/* CLBlast's header sets this for itself. */
-#undef CL_TARGET_OPENCL_VERSION
-#include <clblast_c.h>
 
 static const program_source source = {
     "im2col.cl",
     (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_epilogue, cvy_cl_im2col, NULL}};
-
-/* Fewer columns would leave a card's units idle. */
-#define COLUMNS_LEAST 128
-
-/* A matrix of a product: where it begins, how far apart its rows are, and whether it is taken
- * transposed. */
-typedef struct matrix {
-  span at;
-  int64_t pitch;
-  bool transposed;
-} matrix;
 
 typedef struct columns_run {
   cvy_device *device;
@@ -39,74 +21,14 @@ typedef struct columns_run {
   launch what;
   conv_args args;
   span columns;
-  cl_mem product; /* CLBlast's temporary memory, inside our workspace */
-  int64_t product_bytes;
+  clblast_products products;
   int64_t rows;   /* output channels of a group */
   int64_t row;    /* weights of one of them */
   int64_t volume; /* positions of the output */
 } columns_run;
 
-static matrix at(span array, int64_t offset, int64_t pitch, bool transposed) {
-  return (matrix){span_behind(array, offset), pitch, transposed};
-}
-
-static convoy_status fail_clblast(CLBlastStatusCode code) {
-  if (code >= CLBlastInvalidLocalMemUsage || code <= -1024)
-    return cvy_fail(CONVOY_ERR_DEVICE, "CLBlast's GEMM failed with its own status %d", (int)code);
-  return opencl_fail((cl_int)code, "CLBlast's GEMM");
-}
-
-static CLBlastTranspose transpose(const matrix *m) {
-  return m->transposed ? CLBlastTransposeYes : CLBlastTransposeNo;
-}
-
-/* c = a b + beta c, row-major; m by n results of k terms. CLBlast's programs and launches are its
- * own business, so a dry run prepares nothing, and the job cannot be captured. It compiles when it
- * sees the need, and makes temporary memory where it is given none. */
-static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n, int64_t k,
-                                   matrix a, matrix b, matrix c, float beta) {
-  if (run->device->programs.dry_run) return CONVOY_OK;
-  capture_invalidate(run->device);
-  cl_command_queue queue = run->device->queue.commands;
-  size_t needed = 0;
-  CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
-      CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k,
-      (size_t)a.at.at, (size_t)a.pitch, (size_t)b.at.at, (size_t)b.pitch, (size_t)c.at.at,
-      (size_t)c.pitch, &queue, &needed);
-  if (code != CLBlastSuccess) return fail_clblast(code);
-  cl_mem temporary = needed > 0 && (int64_t)needed <= run->product_bytes ? run->product : NULL;
-  cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
-  cl_event done = NULL;
-  code = CLBlastSgemmWithTempBuffer(
-      CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k, 1.0f,
-      a.at.memory, (size_t)a.at.at, (size_t)a.pitch, b.at.memory, (size_t)b.at.at, (size_t)b.pitch,
-      beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
-  observer_phase(before);
-  if (done) completion_add(run->device, done, 0, &run->device->completion.unmeasured);
-  return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
-}
-
-/* Columns of c that a slow card computes in device->longest_launch seconds. What was measured has
- * no say, as CLBlast takes other kernels for other sizes, and the same call has to give the same
- * bits. */
-static int64_t columns_at_once(const columns_run *run, int64_t m, int64_t k) {
-  double most = SLOW_RATE * run->device->longest_launch / (2.0 * (double)m * (double)k);
-  if (!(most < (double)INT32_MAX)) return INT32_MAX;
-  return most > COLUMNS_LEAST ? (int64_t)most / COLUMNS_LEAST * COLUMNS_LEAST : COLUMNS_LEAST;
-}
-
-/* The same in pieces of columns, none of which keeps the card busy for long. */
-static convoy_status multiply(const columns_run *run, int64_t m, int64_t n, int64_t k, matrix a,
-                              matrix b, matrix c, float beta) {
-  int64_t most = columns_at_once(run, m, k);
-  convoy_status status = CONVOY_OK;
-  for (int64_t done = 0; !status && done < n; done += most) {
-    int64_t left = n - done;
-    status = multiply_once(run, m, left < most ? left : most, k, a, b, c, beta);
-    b.at.at += b.transposed ? most * b.pitch : most;
-    c.at.at += most;
-  }
-  return status;
+static clblast_matrix at(span array, int64_t offset, int64_t pitch, bool transposed) {
+  return (clblast_matrix){span_behind(array, offset), pitch, transposed};
 }
 
 /* Where a group of an image begins in y, in w, and among its columns, which may be x or
@@ -123,30 +45,35 @@ static int64_t columns_offset(const columns_run *run, int64_t image, int64_t fir
 }
 
 static convoy_status forward(const columns_run *run, int64_t image, int64_t first, int64_t group) {
-  matrix w = at(run->arrays->b, w_offset(run, group), run->row, false);
-  matrix columns = at(run->columns, columns_offset(run, image, first, group), run->volume, false);
-  matrix y = at(run->arrays->out, y_offset(run, image, group), run->volume, false);
-  return multiply(run, run->rows, run->volume, run->row, w, columns, y,
-                  run->problem->accumulate ? 1.0f : 0.0f);
+  clblast_matrix w = at(run->arrays->b, w_offset(run, group), run->row, false);
+  clblast_matrix columns =
+      at(run->columns, columns_offset(run, image, first, group), run->volume, false);
+  clblast_matrix y = at(run->arrays->out, y_offset(run, image, group), run->volume, false);
+  return clblast_multiply(&run->products, run->rows, run->volume, run->row, w, columns, y,
+                          run->problem->accumulate ? 1.0f : 0.0f);
 }
 
 static convoy_status backward_data(const columns_run *run, int64_t image, int64_t first,
                                    int64_t group) {
-  matrix w = at(run->arrays->b, w_offset(run, group), run->row, true);
-  matrix dy = at(run->arrays->a, y_offset(run, image, group), run->volume, false);
-  matrix columns = at(run->columns, columns_offset(run, image, first, group), run->volume, false);
+  clblast_matrix w = at(run->arrays->b, w_offset(run, group), run->row, true);
+  clblast_matrix dy = at(run->arrays->a, y_offset(run, image, group), run->volume, false);
+  clblast_matrix columns =
+      at(run->columns, columns_offset(run, image, first, group), run->volume, false);
   bool add = run->plan.plain && run->problem->accumulate;
-  return multiply(run, run->row, run->volume, run->rows, w, dy, columns, add ? 1.0f : 0.0f);
+  return clblast_multiply(&run->products, run->row, run->volume, run->rows, w, dy, columns,
+                          add ? 1.0f : 0.0f);
 }
 
 /* The images' sums are added in their order. */
 static convoy_status backward_weights(const columns_run *run, int64_t image, int64_t first,
                                       int64_t group) {
-  matrix dy = at(run->arrays->b, y_offset(run, image, group), run->volume, false);
-  matrix columns = at(run->columns, columns_offset(run, image, first, group), run->volume, true);
-  matrix dw = at(run->arrays->out, w_offset(run, group), run->row, false);
+  clblast_matrix dy = at(run->arrays->b, y_offset(run, image, group), run->volume, false);
+  clblast_matrix columns =
+      at(run->columns, columns_offset(run, image, first, group), run->volume, true);
+  clblast_matrix dw = at(run->arrays->out, w_offset(run, group), run->row, false);
   bool add = image > 0 || run->problem->accumulate;
-  return multiply(run, run->rows, run->row, run->volume, dy, columns, dw, add ? 1.0f : 0.0f);
+  return clblast_multiply(&run->products, run->rows, run->row, run->volume, dy, columns, dw,
+                          add ? 1.0f : 0.0f);
 }
 
 static convoy_status (*const products[])(const columns_run *, int64_t, int64_t, int64_t) = {
@@ -203,21 +130,6 @@ static convoy_status run_pieces(columns_run *run) {
   return run_epilogue(run);
 }
 
-/* Makes the part of the workspace behind the columns a buffer of its own, because CLBlast takes no
- * offset. */
-static convoy_status open_product(columns_run *run, span scratch) {
-  if (run->device->programs.dry_run) return CONVOY_OK;
-  int64_t from = scratch.at + cvy_ocl_round_up(run->plan.images * run->plan.image, 64);
-  int64_t align = opencl_alignment(run->device->queue.device) / (int64_t)sizeof(float);
-  int64_t start = cvy_ocl_round_up(from, align > 1 ? align : 1);
-  run->product_bytes = (from + run->plan.product - start) * (int64_t)sizeof(float);
-  if (run->product_bytes <= 0) return CONVOY_OK;
-  cl_int code;
-  run->product = opencl_memory_part(scratch.memory, (size_t)start * sizeof(float),
-                                    (size_t)run->product_bytes, &code);
-  return run->product ? CONVOY_OK : opencl_fail(code, "CLBlast's part of the workspace");
-}
-
 static span columns_of(const cvy_problem *problem, const cvy_ocl_im2col_clblast_plan *plan,
                        const bindings *arrays, span scratch) {
   if (!plan->plain) return scratch;
@@ -244,12 +156,9 @@ convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const j
       .volume = cvy_out_volume(problem),
   };
   run.columns = columns_of(problem, &run.plan, arrays, scratch);
-  convoy_status status = open_product(&run, scratch);
+  span behind = span_behind(scratch, cvy_ocl_round_up(run.plan.images * run.plan.image, 64));
+  convoy_status status = clblast_products_open(device, behind, run.plan.product, &run.products);
   if (!status) status = run_pieces(&run);
-  if (run.product) opencl_memory_release(run.product);
+  clblast_products_close(&run.products);
   return status;
-}
-
-void clblast_close(void) {
-  CLBlastClearCache();
 }

@@ -12,6 +12,8 @@
 #include "ocl/im2col_clblast.h"
 #include "ocl/implicit_gemm.h"
 #include "ocl/long_rows.h"
+#include "ocl/matmul.h"
+#include "ocl/matmul_clblast.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
 #include "ocl/strided_data.h"
@@ -30,8 +32,10 @@ static const struct {
     {&cvy_ocl_implicit_gemm, run_implicit_gemm},
 #if CONVOY_HAVE_CLBLAST
     {&cvy_ocl_im2col_clblast, run_im2col_clblast},
+    {&cvy_ocl_matmul_clblast, run_matmul_clblast},
 #endif
     {&cvy_ocl_direct, run_direct},
+    {&cvy_ocl_matmul, run_matmul},
     {&cvy_ocl_program, run_program},
     {&cvy_ocl_reduce, run_reduce},
 };

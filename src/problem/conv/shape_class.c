@@ -7,12 +7,6 @@
  * The batch is left out: it repeats the same work. */
 #include "problem/conv/conv.h"
 
-static int bucket(int64_t extent) {
-  int log2 = 0;
-  while (log2 < 62 && (INT64_C(1) << log2) < extent) log2++;
-  return log2;
-}
-
 static int64_t largest(const int64_t extent[3]) {
   int64_t most = extent[0];
   for (int axis = 1; axis < 3; axis++) most = extent[axis] > most ? extent[axis] : most;
@@ -43,9 +37,10 @@ void cvy_conv_class(const cvy_problem *p, cvy_text *text) {
   static const char *const directions[CONVOY_DIRECTIONS] = {"forward", "data", "weights", "bias"};
   int64_t stride = largest(p->conv.stride);
   cvy_text_add(text, "%s_r%d_c%d_k%d_in%d,%d,%d_%s_s%d", directions[p->operation],
-               (int)p->conv.rank, bucket(p->conv.c / p->conv.groups),
-               bucket(p->conv.k / p->conv.groups), bucket(p->conv.in[0]), bucket(p->conv.in[1]),
-               bucket(p->conv.in[2]), filter_kind(p), (int)(stride > 3 ? 3 : stride));
+               (int)p->conv.rank, cvy_class_bucket(p->conv.c / p->conv.groups),
+               cvy_class_bucket(p->conv.k / p->conv.groups), cvy_class_bucket(p->conv.in[0]),
+               cvy_class_bucket(p->conv.in[1]), cvy_class_bucket(p->conv.in[2]), filter_kind(p),
+               (int)(stride > 3 ? 3 : stride));
   cvy_text_add(text, "%s%s%s%s%s", largest(p->conv.dilation) > 1 ? "_dil" : "", groups_kind(p),
                is_padded(p) ? "_pad" : "", p->accumulate ? "_sum" : "",
                p->conv.has_bias || p->conv.activation ? "_act" : "");

@@ -1,6 +1,6 @@
 /* The only file that knows OpenBLAS. Nothing is configured for the whole process, because numpy and
  * others share the library. */
-#include "cpu/im2col/gemm.h"
+#include "cpu/blas/gemm.h"
 
 #include <cblas.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Matrix products by OpenBLAS. Each takes one thread, and any number of threads may ask for one. */
-#ifndef CVY_CPU_IM2COL_GEMM_H
-#define CVY_CPU_IM2COL_GEMM_H
+#ifndef CVY_CPU_BLAS_GEMM_H
+#define CVY_CPU_BLAS_GEMM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,39 @@
+/* What the rows of products share: how the result is cut into blocks, which threads make one by
+ * one.
+ */
+#ifndef CVY_CPU_MATMUL_MATMUL_H
+#define CVY_CPU_MATMUL_MATMUL_H
+
+#include "cpu/row.h"
+#include "cpu/shared/cut.h"
+#include "problem/matmul/matmul.h"
+
+typedef struct cvy_cpu_matmul_plan {
+  cvy_matmul_problem p; /* folded */
+  bool accumulate;
+  cvy_cut rows, columns; /* of a result */
+  int64_t blocks;        /* of all results */
+} cvy_cpu_matmul_plan;
+
+/* One block of a result: a's rows times b's columns, for all products that are its sum. */
+typedef struct cvy_cpu_matmul_block {
+  const float *a, *b; /* of the first product, from the block's row and column on */
+  float *y;
+  int64_t rows, columns, products;
+} cvy_cpu_matmul_block;
+
+/* Blocks of at most so many rows and columns, enough for all threads. */
+cvy_cpu_matmul_plan cvy_cpu_matmul_plan_for(const cvy_problem *problem, const cvy_facts *facts,
+                                            int64_t most_rows, int64_t most_columns);
+cvy_cpu_matmul_block cvy_cpu_matmul_block_at(const cvy_cpu_matmul_plan *plan,
+                                             const cvy_cpu_call *call, int64_t number);
+
+/* Floats from row to row of the arrays as they lie. */
+static inline int64_t cvy_cpu_matmul_a_pitch(const cvy_matmul_problem *p) {
+  return p->a_transposed ? p->m : p->k;
+}
+static inline int64_t cvy_cpu_matmul_b_pitch(const cvy_matmul_problem *p) {
+  return p->b_transposed ? p->k : p->n;
+}
+
+#endif

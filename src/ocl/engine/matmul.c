@@ -1,0 +1,47 @@
+/* Launches ocl.matmul. */
+#include "ocl/matmul.h"
+
+#include "cl/sources.h"
+#include "ocl/engine/algorithms.h"
+#include "ocl/engine/conv_launch.h"
+#include "ocl/engine/device.h"
+#include "ocl/engine/generated_launch.h"
+
+static const program_source source = {
+    "matmul.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_common, cvy_cl_tile, cvy_cl_matmul, NULL}};
+
+static void write_options(const cvy_ocl_matmul_plan *plan, cvy_text *text) {
+  const cvy_ocl_tile *tile = &plan->tile;
+  const cvy_matmul_problem *p = &plan->p;
+  cvy_text_add(text, "-D WIDE=%d -D BM=%d -D BN=%d -D BK=%d -D TM=%d -D TN=%d", plan->wide,
+               (int)tile->bm, (int)tile->bn, (int)tile->bk, (int)tile->tm, (int)tile->tn);
+  cvy_text_add(text, " -D A_TRANSPOSED=%d -D B_TRANSPOSED=%d -D A_SHARED=%d -D B_SHARED=%d",
+               (int)p->a_transposed, (int)p->b_transposed, (int)p->a_shared, (int)p->b_shared);
+  cvy_text_add(text, " -D SUMMED=%d", (int)p->summed);
+}
+
+convoy_status run_matmul(cvy_device *device, const cvy_job *job, const job_arrays *given,
+                         span scratch) {
+  cvy_ocl_matmul_plan plan = cvy_ocl_matmul_plan_for(&job->problem, &job->params);
+  char options[PROGRAM_OPTIONS];
+  cvy_text text = cvy_text_in(options, sizeof options);
+  (void)scratch;
+  write_options(&plan, &text);
+  conv_args args = {.n = plan.p.batch,
+                    .accumulate = job->problem.accumulate,
+                    .rows = plan.p.m,
+                    .columns = plan.p.n,
+                    .depth = plan.p.k,
+                    .row_tiles = plan.row_tiles,
+                    .column_tiles = plan.column_tiles};
+  launch what = {.source = &source,
+                 .options = options,
+                 .kernel = "matmul",
+                 .wide = plan.wide,
+                 .work_groups = plan.work_groups,
+                 .items = plan.items,
+                 .work = generated_work(&job->problem)};
+  bindings arrays = {.a = given->in[0], .b = given->in[1], .out = given->out[0]};
+  return launch_conv(device, &what, &args, &arrays);
+}

@@ -1,0 +1,100 @@
+/* ocl.matmul: tiles of the results, each made by a work-group with all of its terms. It takes every
+ * product, whatever its extents. (Few results of long sums keep few units busy: sums are not cut.)
+ */
+#include "ocl/matmul.h"
+
+enum { BM, BN, BK, TM, TN, PARAMS };
+
+static const cvy_param params_list[] = {
+    [BM] = {"BM", {4, 16, 32, 64, 128, 0}},
+    [BN] = {"BN", {16, 32, 64, 128, 0}},
+    [BK] = {"BK", {8, 16, 32, 0}},
+    [TM] = {"TM", {4, 8, 0}},
+    [TN] = {"TN", {4, 8, 0}},
+    [PARAMS] = {NULL, {0}},
+};
+
+int64_t cvy_ocl_matmul_largest(const cvy_problem *problem) {
+  int64_t most = 0;
+  for (int32_t i = 0; i < 3; i++) {
+    cvy_array array = cvy_problem_input(problem, i); /* the third is the output */
+    int64_t count = cvy_array_count(&array);
+    most = count > most ? count : most;
+  }
+  return most;
+}
+
+/* The largest index that a tile at an edge computes with, whether or not it is loaded there. */
+static double farthest(const cvy_ocl_matmul_plan *plan) {
+  double rows = (double)plan->p.m + (double)plan->tile.bm;
+  double columns = (double)plan->p.n + (double)plan->tile.bn;
+  double terms = (double)plan->p.k + (double)plan->tile.bk;
+  double longest = terms > columns ? terms : columns;
+  return rows * longest > columns * terms ? rows * longest : columns * terms;
+}
+
+cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cvy_params *params) {
+  const int32_t *v = params->value;
+  cvy_ocl_matmul_plan plan = {.p = cvy_matmul_folded(problem),
+                              .tile = {v[BM], v[BN], v[BK], v[TM], v[TN]}};
+  plan.items = plan.tile.bm / plan.tile.tm * (plan.tile.bn / plan.tile.tn);
+  plan.row_tiles = cvy_ocl_ceil_div(plan.p.m, plan.tile.bm);
+  plan.column_tiles = cvy_ocl_ceil_div(plan.p.n, plan.tile.bn);
+  plan.work_groups = plan.row_tiles * plan.column_tiles * (plan.p.summed ? 1 : plan.p.batch);
+  plan.wide = cvy_ocl_matmul_largest(problem) > CVY_OCL_MOST_FLOATS ||
+              farthest(&plan) > (double)INT32_MAX || plan.work_groups > INT32_MAX / plan.items;
+  return plan;
+}
+
+static int64_t local_bytes(const cvy_params *params) {
+  const int32_t *v = params->value;
+  return (int64_t)v[BK] * (v[BM] + 4 + v[BN] + 4) * (int64_t)sizeof(float);
+}
+
+static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
+  const int32_t *v = params->value;
+  (void)problem;
+  for (int i = 0; i < PARAMS; i++)
+    if (v[i] < 1) return false;
+  if (v[BM] % v[TM] != 0 || v[BN] % v[TN] != 0) return false;
+  return (int64_t)v[BM] / v[TM] * (v[BN] / v[TN]) <= facts->max_work_group &&
+         local_bytes(params) <= facts->local_memory_bytes;
+}
+
+/* No more of a tile than the result has, and tiles enough for all units, as far as they are not
+ * too small. */
+static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  *out = (cvy_params){{[BM] = 64, [BN] = 64, [BK] = 16, [TM] = 4, [TN] = 4}};
+  int32_t *v = out->value;
+  const cvy_matmul_problem p = cvy_matmul_folded(problem);
+  while (v[BM] > 16 && v[BM] / 2 >= p.m) v[BM] /= 2;
+  if (p.m <= 4) v[BM] = 4;
+  while (v[BN] > 16 && v[BN] / 2 >= p.n) v[BN] /= 2;
+  if (v[BM] == 64 && v[BN] == 64 &&
+      cvy_ocl_matmul_plan_for(problem, out).work_groups < (int64_t)facts->info.compute_units)
+    v[BM] = v[BN] = 32;
+  while (!valid(out, problem, facts) && (v[BM] > 16 || v[BN] > 16)) v[v[BM] > v[BN] ? BM : BN] /= 2;
+  if (!valid(out, problem, facts)) *out = (cvy_params){{4, 16, 8, 4, 4}};
+}
+
+static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  cvy_params params;
+  defaults(problem, facts, &params);
+  if (valid(&params, problem, facts)) return true;
+  cvy_text_add(reason,
+               "it needs work-groups of 4 items and %lld bytes of local memory, the device has "
+               "%lld and %lld",
+               (long long)local_bytes(&params), (long long)facts->max_work_group,
+               (long long)facts->local_memory_bytes);
+  return false;
+}
+
+const cvy_algorithm cvy_ocl_matmul = {
+    .name = "ocl.matmul",
+    .operations = CVY_OPERATION_BIT(CVY_MATMUL),
+    .accepts = accepts,
+    .params = params_list,
+    .defaults = defaults,
+    .valid = valid,
+    .conservative = true,
+};

@@ -1,0 +1,24 @@
+/* ocl.matmul: its row of the table, and how it cuts up a problem. */
+#ifndef CVY_OCL_MATMUL_H
+#define CVY_OCL_MATMUL_H
+
+#include "ocl/plan.h"
+#include "problem/matmul/matmul.h"
+
+extern const cvy_algorithm cvy_ocl_matmul;
+
+typedef struct cvy_ocl_matmul_plan {
+  cvy_matmul_problem p; /* folded */
+  cvy_ocl_tile tile;
+  int64_t items; /* per work-group */
+  int64_t row_tiles, column_tiles;
+  int64_t work_groups;
+  bool wide; /* indices have 64 bits */
+} cvy_ocl_matmul_plan;
+
+cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cvy_params *params);
+
+/* The largest of the arrays, in elements. */
+int64_t cvy_ocl_matmul_largest(const cvy_problem *problem);
+
+#endif

@@ -1,0 +1,175 @@
+/* The row of the family. */
+#include <math.h>
+
+#include "problem/matmul/matmul.h"
+
+/* ----------------------------------------------------------------------------------- arrays */
+
+static int32_t two(const cvy_problem *problem) {
+  (void)problem;
+  return 2;
+}
+
+static cvy_array array(bool per_image, int64_t images, int64_t rows, int64_t columns) {
+  return (cvy_array){CONVOY_FLOAT32, per_image, {per_image ? images : 1, 1, 1, rows, columns}};
+}
+
+static cvy_array input(const cvy_problem *problem, int32_t i) {
+  const cvy_matmul_problem *p = &problem->matmul;
+  bool swaps = i == 0 ? p->a_transposed : p->b_transposed;
+  int64_t rows = i == 0 ? p->m : p->k, columns = i == 0 ? p->k : p->n;
+  bool per_image = !(i == 0 ? p->a_shared : p->b_shared);
+  return array(per_image, p->batch, swaps ? columns : rows, swaps ? rows : columns);
+}
+
+static cvy_array output(const cvy_problem *problem, int32_t i) {
+  const cvy_matmul_problem *p = &problem->matmul;
+  (void)i;
+  return array(!p->summed, p->batch, p->m, p->n);
+}
+
+/* --------------------------------------------------------------------------------- legality */
+
+static bool is_flag(int32_t value) {
+  return value == 0 || value == 1;
+}
+
+static bool flags_legal(const cvy_matmul_problem *p) {
+  if (!is_flag(p->a_transposed) || !is_flag(p->b_transposed) || p->reserved) return false;
+  if (!is_flag(p->a_shared) || !is_flag(p->b_shared) || !is_flag(p->summed)) return false;
+  return p->a_shared + p->b_shared + p->summed <= 1;
+}
+
+/* Whether the elements' bytes fit int64_t, also where another extent is 0. */
+static bool bytes_fit(int64_t a, int64_t b, int64_t c) {
+  int64_t bytes = sizeof(float);
+  const int64_t factors[] = {a, b, c};
+  for (size_t i = 0; i < CVY_COUNT(factors); i++)
+    if (factors[i] > 1 && __builtin_mul_overflow(bytes, factors[i], &bytes)) return false;
+  return true;
+}
+
+bool cvy_matmul_legal(const cvy_problem *problem) {
+  const cvy_matmul_problem *p = &problem->matmul;
+  if (p->batch < 0 || p->m < 0 || p->n < 0 || p->k < 0) return false;
+  return flags_legal(p) && bytes_fit(p->batch, p->m, p->k) && bytes_fit(p->batch, p->k, p->n) &&
+         bytes_fit(p->batch, p->m, p->n);
+}
+
+/* ------------------------------------------------------------------------------------ batch */
+
+static cvy_batch batch(const cvy_problem *problem) {
+  return problem->matmul.summed ? CVY_BATCH_SUMMED : CVY_BATCH_INDEPENDENT;
+}
+
+static int64_t images(const cvy_problem *problem) {
+  const cvy_matmul_problem *p = &problem->matmul;
+  return p->m == 0 || p->n == 0 ? 0 : p->batch;
+}
+
+static void set_images(cvy_problem *problem, int64_t count) {
+  problem->matmul.batch = count;
+}
+
+/* ----------------------------------------------------------------------- work and judgement */
+
+static int64_t terms(const cvy_problem *problem) {
+  return problem->matmul.k * (problem->matmul.summed ? problem->matmul.batch : 1);
+}
+
+/* Elements from term to term, and where the first is, of a row of a or a column of b. */
+typedef struct stripe {
+  const float *at;
+  int64_t step;
+} stripe;
+
+static stripe row_of_a(const cvy_matmul_problem *p, const float *a, int64_t image, int64_t row) {
+  const float *matrix = a + (p->a_shared ? 0 : image * p->m * p->k);
+  return p->a_transposed ? (stripe){matrix + row, p->m} : (stripe){matrix + row * p->k, 1};
+}
+
+static stripe column_of_b(const cvy_matmul_problem *p, const float *b, int64_t image,
+                          int64_t column) {
+  const float *matrix = b + (p->b_shared ? 0 : image * p->k * p->n);
+  return p->b_transposed ? (stripe){matrix + column * p->k, 1} : (stripe){matrix + column, p->n};
+}
+
+static cvy_element element(const cvy_problem *problem, const cvy_values *from, int32_t output,
+                           int64_t index) {
+  const cvy_matmul_problem *p = &problem->matmul;
+  int64_t column = index % p->n, row = index / p->n % p->m, image = index / p->n / p->m;
+  int64_t end = p->summed ? p->batch : image + 1;
+  double value = problem->accumulate ? (double)from->in[2][index] : 0.0, magnitude = fabs(value);
+  (void)output;
+  for (; image < end; image++) {
+    stripe a = row_of_a(p, from->in[0], image, row);
+    stripe b = column_of_b(p, from->in[1], image, column);
+    for (int64_t i = 0; i < p->k; i++) {
+      double term = (double)a.at[i * a.step] * (double)b.at[i * b.step];
+      value += term;
+      magnitude += fabs(term);
+    }
+  }
+  return (cvy_element){.value = value, .magnitude = magnitude, .flushed = value};
+}
+
+/* The promise of convoy.h. */
+static double bound(const cvy_problem *problem, double magnitude) {
+  return 4.0 * ((double)terms(problem) + 2.0) * 0x1p-24 * magnitude;
+}
+
+/* A product is linear. */
+static void absolute(const cvy_problem *problem, cvy_problem *out) {
+  cvy_problem_copy(out, problem);
+}
+
+static double flops(const cvy_problem *problem) {
+  const cvy_matmul_problem *p = &problem->matmul;
+  return 2.0 * (double)p->batch * (double)p->m * (double)p->n * (double)p->k;
+}
+
+/* ----------------------------------------------------------------------------------- choice */
+
+/* "matmul_m0_n10_k12_nt_b": log2 buckets (0: 1 and less, 1: 2, 2: 3..4) of a product's extents, how
+ * the sides lie (n, or t transposed), which is shared, sum, and add where it adds to what is there.
+ * The batch is left out: it repeats the same work. */
+static void shape_class(const cvy_problem *problem, cvy_text *text) {
+  const cvy_matmul_problem *p = &problem->matmul;
+  cvy_text_add(text, "matmul_m%d_n%d_k%d_%c%c%s%s%s%s", cvy_class_bucket(p->m),
+               cvy_class_bucket(p->n), cvy_class_bucket(p->k), p->a_transposed ? 't' : 'n',
+               p->b_transposed ? 't' : 'n', p->a_shared ? "_a" : "", p->b_shared ? "_b" : "",
+               p->summed ? "_sum" : "", problem->accumulate ? "_add" : "");
+}
+
+/* Its gradients, as training has them. */
+static bool related(const cvy_problem *problem, int32_t i, cvy_problem *out) {
+  bool y_first;
+  if (i >= 2) return false;
+  cvy_matmul_gradient(problem, i, out, &y_first);
+  return true;
+}
+
+/* -------------------------------------------------------------------------------------- row */
+
+const cvy_operation cvy_matmul_operation = {
+    .name = "matmul",
+    .input_names = {"a", "b"},
+    .output_names = {"y"},
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_matmul_problem),
+    .inputs = two,
+    .input = input,
+    .output = output,
+    .legal = cvy_matmul_legal,
+    .batch = batch,
+    .images = images,
+    .set_images = set_images,
+    .element = element,
+    .terms = terms,
+    .bound = bound,
+    .absolute = absolute,
+    .flops = flops,
+    .print = cvy_matmul_print,
+    .parse = cvy_matmul_parse,
+    .shape_class = shape_class,
+    .related = related,
+};
