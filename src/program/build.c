@@ -143,6 +143,12 @@ cvy_value cvy_build_op(cvy_build *build, cvy_program_op op, cvy_value a, cvy_val
   return known >= 0 ? known : add(build, &value);
 }
 
+cvy_value cvy_build_instruction(cvy_build *build, cvy_instruction code, const cvy_value *value) {
+  cvy_program_op op = (cvy_program_op)code.op;
+  if (cvy_op_rows[op].numbers) return cvy_build_number(build, op, code.in[0]);
+  return cvy_build_op(build, op, value[code.in[0]], value[code.in[1]], value[code.in[2]]);
+}
+
 /* ------------------------------------------------------------------------------- the program */
 
 enum { NOWHERE = -1 };
@@ -212,4 +218,17 @@ uint32_t cvy_build_leaves(const cvy_build *build, const cvy_value *values, int c
       if (value->in[k] >= 0) needed[value->in[k]] = true;
   }
   return leaves;
+}
+
+int cvy_build_places(const cvy_build *build, const cvy_value *values, int count,
+                     uint8_t place[CVY_BUILD_LEAVES], uint8_t leaf[CVY_PROGRAM_INPUTS]) {
+  uint32_t leaves = cvy_build_leaves(build, values, count);
+  int places = 0;
+  for (int number = 0; number < CVY_BUILD_LEAVES; number++) {
+    place[number] = (uint8_t)places;
+    if (!(leaves >> number & 1)) continue;
+    if (places < CVY_PROGRAM_INPUTS) leaf[places] = (uint8_t)number;
+    places++;
+  }
+  return places;
 }

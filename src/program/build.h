@@ -35,11 +35,19 @@ cvy_value cvy_build_constant(cvy_build *build, float value);
 cvy_value cvy_build_number(cvy_build *build, cvy_program_op op, int number); /* INDEX, RANDOM */
 cvy_value cvy_build_op(cvy_build *build, cvy_program_op op, cvy_value a, cvy_value b, cvy_value c);
 
+/* An instruction of a program whose operands have the values in `value`, a place for each. */
+cvy_value cvy_build_instruction(cvy_build *build, cvy_instruction code, const cvy_value *value);
+
 /* Whether a value is a constant of exactly these bits. */
 bool cvy_build_is(const cvy_build *build, cvy_value value, float constant);
 
 /* The bits of the inputs that these values are computed from. */
 uint32_t cvy_build_leaves(const cvy_build *build, const cvy_value *values, int count);
+
+/* The same as inputs of a program, in the order of their numbers: how many they are; the place of
+ * each among them; and which they are, as far as a program has inputs. */
+int cvy_build_places(const cvy_build *build, const cvy_value *values, int count,
+                     uint8_t place[CVY_BUILD_LEAVES], uint8_t leaf[CVY_PROGRAM_INPUTS]);
 
 /* The canonical program of these results: instructions in the order in which a walk from the
  * results through the operands, first to last, leaves them. `inputs` are how many the program has,

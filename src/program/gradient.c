@@ -12,7 +12,6 @@
 enum {
   LEAF_RESULT = CVY_PROGRAM_INPUTS,
   LEAF_GRADIENT = LEAF_RESULT + CVY_PROGRAM_RESULTS,
-  LEAVES = LEAF_GRADIENT + CVY_PROGRAM_RESULTS,
   OPERANDS = CVY_OPERAND_CONSTANT + CVY_PROGRAM_CONSTANTS
 };
 
@@ -197,11 +196,7 @@ static void add_values(differ *d) {
   for (int i = 0; i < program->constants; i++)
     d->value[CVY_OPERAND_CONSTANT + i] = constant(d, program->constant[i]);
   for (int i = 0; i < program->instructions; i++) {
-    cvy_instruction code = program->code[i];
-    d->value[i] = cvy_op_rows[code.op].numbers
-                      ? cvy_build_number(&d->build, code.op, code.in[0])
-                      : cvy_build_op(&d->build, code.op, d->value[code.in[0]], d->value[code.in[1]],
-                                     d->value[code.in[2]]);
+    d->value[i] = cvy_build_instruction(&d->build, program->code[i], d->value);
     for (int r = 0; r < program->results; r++) {
       if (program->result[r] == i && (d->again >> r & 1))
         d->value[i] = cvy_build_input(&d->build, LEAF_RESULT + r);
@@ -236,22 +231,15 @@ static void add_gradients(differ *d) {
 
 static convoy_status finish(const differ *d, const cvy_value *results, int count,
                             cvy_program_gradient *out) {
-  uint8_t place[CVY_BUILD_LEAVES] = {0};
-  uint32_t leaves = cvy_build_leaves(&d->build, results, count);
-  int inputs = 0;
+  uint8_t place[CVY_BUILD_LEAVES], leaf[CVY_PROGRAM_INPUTS];
+  int inputs = cvy_build_places(&d->build, results, count, place, leaf);
   memset(out, 0, sizeof *out);
-  for (int leaf = 0; leaf < LEAVES; leaf++) {
-    if (!(leaves >> leaf & 1)) continue;
-    if (inputs < CVY_PROGRAM_INPUTS) {
-      bool input = leaf < LEAF_RESULT, result = leaf < LEAF_GRADIENT;
-      out->source[inputs].kind = input    ? CVY_SOURCE_INPUT
-                                 : result ? CVY_SOURCE_RESULT
-                                          : CVY_SOURCE_GRADIENT;
-      out->source[inputs].number = (uint8_t)(leaf - (input    ? 0
-                                                     : result ? LEAF_RESULT
-                                                              : LEAF_GRADIENT));
-    }
-    place[leaf] = (uint8_t)inputs++;
+  for (int i = 0; i < inputs && i < CVY_PROGRAM_INPUTS; i++) {
+    bool input = leaf[i] < LEAF_RESULT, result = leaf[i] < LEAF_GRADIENT;
+    out->source[i].kind = input    ? CVY_SOURCE_INPUT
+                          : result ? CVY_SOURCE_RESULT
+                                   : CVY_SOURCE_GRADIENT;
+    out->source[i].number = (uint8_t)(leaf[i] - (input ? 0 : result ? LEAF_RESULT : LEAF_GRADIENT));
   }
   if (inputs > CVY_PROGRAM_INPUTS) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "the gradient has %d inputs, at most %d are possible",

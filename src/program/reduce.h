@@ -113,6 +113,39 @@ float cvy_part_of_nothing(int kind); /* its first component, the others are 0 */
 /* The component that a result is made of: of a variance, still to be divided by the count. */
 int cvy_reduce_component(const cvy_reduce_parts *parts, const cvy_reduction *how, int result);
 
+/* --------------------------------------------------------------------------------- gradient */
+
+typedef enum cvy_reduce_source {
+  CVY_REDUCE_FROM_INPUT,    /* of the reduction's program */
+  CVY_REDUCE_FROM_RESULT,   /* what the reduction has made, the same for all that it is made of */
+  CVY_REDUCE_FROM_STATISTIC /* a result of `statistics`, likewise */
+} cvy_reduce_source;
+
+/* A program, what its inputs are, and how it is reduced. */
+typedef struct cvy_reduce_stage {
+  cvy_program program;
+  cvy_reduction how; /* results 0: there is nothing to do */
+  struct {
+    uint8_t kind; /* cvy_reduce_source */
+    uint8_t number;
+  } source[CVY_PROGRAM_INPUTS];
+} cvy_reduce_stage;
+
+/* Every reduction has, at each place, the gradient of a sum. */
+typedef struct cvy_reduce_gradient {
+  cvy_reduce_stage statistics; /* what has to be known first: counts and means, by the same axes */
+  cvy_reduce_stage terms;      /* the sums; their program's gradients are to be taken by inputs */
+  uint8_t result[CVY_PROGRAM_RESULTS]; /* of the reduction, for each of the sums */
+} cvy_reduce_gradient;
+
+/* Of reductions over `length` elements each, for the results in `given` that depend on inputs in
+ * `wanted`. Where several elements are the maximum or minimum, each has an equal part of the
+ * gradient, as in PyTorch's amax; all of them have a NaN if it is one. ERR_UNSUPPORTED if it is no
+ * program: too many inputs or instructions. */
+convoy_status cvy_reduce_gradient_of(const cvy_program *program, const cvy_reduction *how,
+                                     int64_t length, uint32_t wanted, uint32_t given,
+                                     cvy_reduce_gradient *out);
+
 /* ------------------------------------------------------------------------------- definition */
 
 /* All results for element `kept` of the results' index space, bit for bit. False if a denormal
