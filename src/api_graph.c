@@ -1,6 +1,8 @@
 /* Public functions on captured graphs: check pointers, call core. */
 #include "api_check.h"
 #include "core/graph/capture.h"
+#include "core/graph/gradients.h"
+#include "core/operation.h"
 
 /* ----------------------------------------------------------------------------------- capture */
 
@@ -12,6 +14,33 @@ convoy_status convoy_capture_begin(convoy_context *context) {
 convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out) {
   convoy_status status = cvy_enter(context);
   return status ? status : cvy_leave(context, cvy_capture_end(context, out));
+}
+
+static convoy_status check_gradients(const convoy_tensor *y, int32_t count,
+                                     const convoy_tensor *const of[], convoy_tensor *const out[]) {
+  const cvy_pointer given[] = {{"y", y}, {"of", of}, {"out", out}};
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (!status && count < 1)
+    status = cvy_fail(CONVOY_ERR_ARGUMENT, "gradients of %d tensors are asked for", (int)count);
+  for (int32_t i = 0; i < count && !status; i++) {
+    const cvy_pointer pair[] = {{"a tensor in of", of[i]}, {"a tensor in out", out[i]}};
+    status = cvy_check_pointers(pair, CVY_COUNT(pair));
+  }
+  return status;
+}
+
+convoy_status convoy_gradients(convoy_context *context, convoy_tensor *y, convoy_tensor *dy,
+                               int32_t count, convoy_tensor *const of[],
+                               convoy_tensor *const out[]) {
+  const convoy_tensor *const ends[] = {y, dy};
+  convoy_status status = check_gradients(y, count, (const convoy_tensor *const *)of, out);
+  if (!status) status = cvy_enter(context);
+  if (status) return status;
+  status = cvy_check_owners(context, ends, CVY_COUNT(ends));
+  if (!status) status = cvy_check_owners(context, (const convoy_tensor *const *)of, count);
+  if (!status) status = cvy_check_owners(context, (const convoy_tensor *const *)out, count);
+  if (!status) status = cvy_gradients(context, y, dy, count, of, out);
+  return cvy_leave(context, status);
 }
 
 /* ------------------------------------------------------------------------------------ graphs */

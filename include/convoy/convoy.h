@@ -770,7 +770,7 @@ CONVOY_API convoy_status convoy_average_pool_backward(convoy_context *context,
  *   convoy_capture_begin(context);
  *   convoy_forward(context, &conv, x, w, NULL, NULL, y, NULL);
  *   convoy_apply(context, loss, operands, &l, NULL);
- *   convoy_backward_weights(context, &conv, x, dy, 0, dw, NULL);
+ *   convoy_gradients(context, l, NULL, 1, &w, &dw);
  *   convoy_apply(context, sgd, weights, &w, NULL);
  *   convoy_capture_end(context, &graph);
  *   for each batch: convoy_tensor_write(x, ...); convoy_graph_run(graph, NULL);
@@ -801,6 +801,18 @@ CONVOY_API convoy_status convoy_capture_begin(convoy_context *context);
  * was captured is given up. Returns OK; ERR_ARGUMENT if no capture is open, or if another thread's
  * is; after ERR_MEMORY the capture has ended, too. */
 CONVOY_API convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out);
+
+/* Notes the gradients of what was captured so far: out[i] becomes, for each element of of[i], the
+ * derivative with respect to it of the sum over the elements of y times dy. dy has y's elements; it
+ * may be NULL, which means 1, if y is a single number, a loss. Several uses of a tensor are added,
+ * the last captured first. out[i] has the extents of of[i]; where y does not depend on it, it
+ * becomes 0.
+ * Returns OK; ERR_ARGUMENT outside a capture, for a y that no operation of the capture has written,
+ * and for a tensor that has been written since y was computed from it; ERR_SHAPE; ERR_UNSUPPORTED
+ * naming the operation that has no gradient. What is refused notes nothing. */
+CONVOY_API convoy_status convoy_gradients(convoy_context *context, convoy_tensor *y,
+                                          convoy_tensor *dy, int32_t count,
+                                          convoy_tensor *const of[], convoy_tensor *const out[]);
 
 /* Carries out the graph. The call is asynchronous, as those of operations are; at most 3 runs of a
  * graph are under way, and one more waits for the first of them. Results are the same as those of

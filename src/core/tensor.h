@@ -13,7 +13,8 @@ struct convoy_tensor {
   cvy_store *store;
   int references; /* the user's, until it frees the tensor, and those of captures and graphs */
   bool freed;     /* the user's is gone */
-  int32_t value;  /* while operations are captured: 1 + the number of what it stands for, or 0 */
+  bool captured;  /* the open capture has it in its list */
+  int32_t value;  /* there: 1 + the number of what it stands for, 0: what it has */
 };
 
 static inline cvy_shape cvy_tensor_shape(const convoy_tensor *tensor) {

@@ -2,13 +2,14 @@
  * worker or returns wrong data, for every n of a training step. Each time the step's results are
  * the CPU's to the bit, and no public call waits longer than its budget allows.
  *
- *   test_torture [--actions fail,crash,...] [--ways host,tensors] [--full] [--shard I/N] [--seed N]
+ *   test_torture [--actions fail,crash,...] [--ways host,tensors,graph] [--full] [--shard I/N]
+ * [--seed N]
  *                [--only RULE] [--log FILE] [--count]
  *
  * Without --full: the first, second and last call of each function and five others, by seed, on
- * host memory and on tensors in turns. The layer counts the calls of steps in which nothing fails;
- * that is how n's range is known. A fault that does not strike all the same is listed and counted.
- * With --count no more than the calls of a step is shown. */
+ * host memory, on tensors and on tensors as a captured graph in turns. The layer counts the calls
+ * of steps in which nothing fails; that is how n's range is known. A fault that does not strike all
+ * the same is listed and counted. With --count no more than the calls of a step is shown. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,11 +26,12 @@
 #include "faults/layer/rules.h"
 #include "faults/net.h"
 
-enum { SEED = 11, SEEDED = 5, WAYS = 2, COUNTED = 3, TRIES = 3 };
+enum { SEED = 11, SEEDED = 5, WAYS = 3, COUNTED = 3, TRIES = 3 };
 #define BUDGET "2" /* seconds that a public call may wait for the device */
 #define SLACK 1.0  /* and how much longer it may take */
 
-static const char *const way_names[WAYS] = {"host", "tensors"};
+static const char *const way_names[WAYS] = {"host", "tensors", "graph"};
+enum { GRAPH = 2 };
 
 typedef struct torture {
   char device[16];
@@ -66,17 +68,38 @@ static void note_time(step *result, double start) {
   if (seconds > result->longest) result->longest = seconds;
 }
 
-static void run_calls(struct net *net, step *result) {
-  result->failed_call = -1;
+/* False: it failed. */
+static bool note(step *result, int call, double start, convoy_status status) {
+  note_time(result, start);
+  if (!status) return true;
+  result->failed_call = call;
+  snprintf(result->sentence, sizeof result->sentence, "%s", convoy_last_error());
+  return false;
+}
+
+static bool call_all(struct net *net, step *result) {
   for (int call = 0; call < NET_CALLS + NET_OTHERS; call++) {
     const double start = now();
-    const convoy_status status = net_call(net, call, NULL);
-    note_time(result, start);
-    if (!status) continue;
-    result->failed_call = call;
-    snprintf(result->sentence, sizeof result->sentence, "%s", convoy_last_error());
-    return;
+    if (!note(result, call, start, net_call(net, call, NULL))) return false;
   }
+  return true;
+}
+
+/* Noted, and then carried out by one call. */
+static bool capture_all(struct net *net, step *result) {
+  convoy_graph *graph = NULL;
+  convoy_capture_begin(net->context);
+  bool done = call_all(net, result);
+  done = note(result, NET_CALLS, now(), convoy_capture_end(net->context, &graph)) && done;
+  const double start = now();
+  if (done) done = note(result, NET_CALLS, start, convoy_graph_run(graph, NULL));
+  convoy_graph_free(graph);
+  return done;
+}
+
+static void run_calls(struct net *net, int way, step *result) {
+  result->failed_call = -1;
+  if (!(way == GRAPH ? capture_all : call_all)(net, result)) return;
   const double start = now();
   convoy_sync(net->context);
   note_time(result, start);
@@ -98,7 +121,7 @@ static step run_step(torture *all, int way, struct net *net) {
   const double start = now();
   net_open(net, all->device, way, SEED);
   note_time(&result, start);
-  run_calls(net, &result);
+  run_calls(net, way, &result);
   convoy_health health = {.struct_size = sizeof health};
   if (convoy_get_health(net->context, &health) == CONVOY_OK)
     result.told = health.faults + health.downgrades;
@@ -257,7 +280,7 @@ static void prepare(torture *all, int way) {
   struct net *expected = &all->expected[way];
   step result = {0};
   net_open(expected, "cpu", way, SEED);
-  run_calls(expected, &result);
+  run_calls(expected, way, &result);
   if (result.failed_call >= 0) fail_msg("on the CPU: %s", result.sentence);
   for (int round = 0; round < COUNTED + 1; round++) {
     struct net net;
@@ -368,7 +391,7 @@ static bool read_options(torture *all, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   static torture all = {.actions = "fail,hang,stall,crash,wrong,zero",
-                        .ways = "host,tensors",
+                        .ways = "host,tensors,graph",
                         .shards = 1,
                         .seed = SEED};
   char folder[] = "/tmp/convoy-torture-XXXXXX";

@@ -37,6 +37,7 @@ from ._errors import (
     UnsupportedError,
     WrongResultError,
 )
+from ._graph import Graph
 from ._hooks import set_log
 from ._lib import VERSION, DeviceType, Direction, EventKind, LogLevel, Status
 from ._program import Program
@@ -56,6 +57,7 @@ __all__ = [
     "Event",
     "EventKind",
     "FileError",
+    "Graph",
     "Health",
     "DeadlineError",
     "Interrupted",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import TYPE_CHECKING, Any, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _apply, _host, _log, _matmul, _pool, _queue
+from . import _apply, _graph, _host, _log, _matmul, _pool, _queue
 from ._arrays import dtype_like, seen
 from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
@@ -303,6 +303,46 @@ class Context(Single):
         """Its gradient of x, whose extents are x_shape."""
         geometry = extent, stride, padding, count_padding
         return _pool.average_pool_backward(self, dy, x_shape, geometry, out, run)
+
+    # ---------------------------------------------------------------------------- graphs
+
+    @keywords()
+    def capture(self, function: Callable[[], Any]) -> _graph.Graph:
+        """Calls the function once, with its operations on tensors noted instead of carried out, and
+        returns their graph, whose run() carries them out; also as a decorator:
+
+            @context.capture
+            def step():
+                y = context.forward(x, w)
+                loss = context.apply(LOSS, y, target)
+                (dw,) = context.gradients(loss, [w])
+                context.apply(SGD, w, dw, rate, out=w)
+                return loss
+
+            for batch in batches:
+                x.write(batch)
+                loss = step.run()
+
+        Tensors from outside are read by each run as they are then; those that are written, and
+        what the function returns, get new values. Local ones are internal: their memory is used
+        again within the run. Nothing can be read meanwhile, and operations on arrays are refused.
+        A number among a program's inputs stays what it is now; for one that changes, a learning
+        rate, take a tensor of one element.
+        """
+        return _graph.capture(self, function)
+
+    @keywords()
+    def gradients(
+        self,
+        y: Tensor,
+        of: Sequence[Tensor],
+        *,
+        dy: Optional[Tensor] = None,
+        out: Optional[Sequence[Tensor]] = None,
+    ) -> List[Tensor]:
+        """While operations are captured: the derivatives of the sum of y times dy with respect to
+        these tensors, each with its tensor's shape. dy: None is 1, where y is a single number."""
+        return _graph.gradients(self, y, of, dy, out)
 
     # ---------------------------------------------------------------------------- memory
 

@@ -335,12 +335,13 @@ CALLBACKS = {
     "convoy_team": Team,
 }
 
-# Short names for the signatures below. Contexts, tensors and programs are opaque.
+# Short names for the signatures below. Contexts, tensors, programs and graphs are opaque.
 _status = c_int
 _enum = c_int
 _context = c_void_p
 _tensor = c_void_p
 _program = c_void_p
+_graph = c_void_p
 _tensors = POINTER(c_void_p)
 _floats = POINTER(c_float)
 _shape = POINTER(c_int64)
@@ -432,6 +433,14 @@ FUNCTIONS = {
     ),
     "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
+    "convoy_capture_begin": (_status, [_context]),
+    "convoy_capture_end": (_status, [_context, POINTER(_graph)]),
+    "convoy_gradients": (_status, [_context, _tensor, _tensor, c_int32, _tensors, _tensors]),
+    "convoy_graph_run": (_status, [_graph, _run]),
+    "convoy_graph_runs": (_status, [_graph, POINTER(c_uint64)]),
+    "convoy_graph_set_runs": (_status, [_graph, c_uint64]),
+    "convoy_graph_text": (_status, [_graph, c_char_p, c_size_t]),
+    "convoy_graph_free": (None, [_graph]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),
     "convoy_plan_problem": (

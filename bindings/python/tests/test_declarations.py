@@ -46,8 +46,9 @@ PLAIN = {
     "int32_t *": ctypes.POINTER(ctypes.c_int32),
     "const int64_t *": ctypes.POINTER(ctypes.c_int64),
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
+    "uint64_t *": ctypes.POINTER(ctypes.c_uint64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor", "convoy_program")
+OPAQUE = ("convoy_context", "convoy_tensor", "convoy_program", "convoy_graph")
 
 
 def ctype_of(c_type):

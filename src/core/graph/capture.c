@@ -16,10 +16,13 @@ convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors) {
 }
 
 void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value) {
-  if (!tensor->value) {
+  cvy_graph_value *stands_for = &capture->graph->value[value];
+  if (!tensor->captured) {
+    tensor->captured = true;
     tensor->references++;
     capture->tensor[capture->tensors++] = tensor;
   }
+  if (!stands_for->stood_for) stands_for->stood_for = tensor;
   tensor->value = 1 + value;
 }
 
@@ -35,20 +38,13 @@ convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int
   return CONVOY_OK;
 }
 
-/* Whether it stands for a result of a node. */
-static bool is_result(const cvy_capture *capture, const convoy_tensor *tensor) {
-  return tensor->value && !capture->graph->value[tensor->value - 1].tensor;
+/* Whether it stands for another value than its own: a result, or what another tensor has. */
+static bool is_written(const cvy_capture *capture, const convoy_tensor *tensor) {
+  return tensor->value && capture->graph->value[tensor->value - 1].tensor != tensor;
 }
 
-/* A graph reads the tensor itself, so there need be one value for it, wherever it is written. */
 void cvy_capture_written(convoy_tensor *tensor) {
-  cvy_capture *capture = tensor->context->capture;
-  if (!capture || !is_result(capture, tensor)) return;
-  int32_t i = 0;
-  while (capture->tensor[i] != tensor) i++;
-  capture->tensor[i] = capture->tensor[--capture->tensors];
   tensor->value = 0;
-  cvy_tensor_drop(tensor); /* the user has it still */
 }
 
 void cvy_capture_freed(convoy_tensor *tensor) {
@@ -57,9 +53,10 @@ void cvy_capture_freed(convoy_tensor *tensor) {
 
 /* ---------------------------------------------------------------------------- begin and end */
 
-static convoy_status check_thread(const cvy_capture *capture, const char *what) {
-  if (pthread_equal(capture->thread, pthread_self())) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_ARGUMENT, "another thread is capturing on this context: %s", what);
+convoy_status cvy_capture_check(const convoy_context *context, const char *what) {
+  if (!context->capture) return cvy_fail(CONVOY_ERR_ARGUMENT, "%s: no capture is open", what);
+  if (pthread_equal(context->capture->thread, pthread_self())) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "%s: the capture that is open is another thread's", what);
 }
 
 convoy_status cvy_capture_refuses(const convoy_context *context, const char *what) {
@@ -89,6 +86,7 @@ static void close_capture(convoy_context *context) {
   context->capture = NULL;
   for (int32_t i = 0; i < capture->tensors; i++) {
     capture->tensor[i]->value = 0;
+    capture->tensor[i]->captured = false;
     cvy_tensor_drop(capture->tensor[i]);
   }
   free(capture->tensor);
@@ -102,7 +100,7 @@ void cvy_capture_abandon(convoy_context *context) {
   cvy_graph_drop(graph);
 }
 
-/* Tensors that the user has and that stand for results get these. */
+/* Tensors that the user has get what they stand for. */
 static convoy_status find_outputs(const cvy_capture *capture) {
   convoy_graph *graph = capture->graph;
   if (!capture->tensors) return CONVOY_OK;
@@ -110,7 +108,7 @@ static convoy_status find_outputs(const cvy_capture *capture) {
   if (!graph->output) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a graph");
   for (int32_t i = 0; i < capture->tensors; i++) {
     convoy_tensor *tensor = capture->tensor[i];
-    if (tensor->freed || !is_result(capture, tensor)) continue;
+    if (tensor->freed || !is_written(capture, tensor)) continue;
     tensor->references++;
     graph->output[graph->outputs++] = (cvy_graph_output){tensor, tensor->value - 1};
   }
@@ -118,9 +116,8 @@ static convoy_status find_outputs(const cvy_capture *capture) {
 }
 
 convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out) {
-  cvy_capture *capture = context->capture;
-  if (!capture) return cvy_fail(CONVOY_ERR_ARGUMENT, "convoy_capture_end: no capture is open");
-  convoy_status status = check_thread(capture, "convoy_capture_end");
+  const cvy_capture *capture = context->capture;
+  convoy_status status = cvy_capture_check(context, "convoy_capture_end");
   if (status) return status;
   status = out ? find_outputs(capture) : CONVOY_OK;
   if (status || !out) {
@@ -135,8 +132,8 @@ convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out) {
 
 /* -------------------------------------------------------------------------------------- noting */
 
-static convoy_status check_note(const cvy_capture *capture, const convoy_run *run) {
-  convoy_status status = check_thread(capture, "an operation");
+static convoy_status check_note(const convoy_context *context, const convoy_run *run) {
+  convoy_status status = cvy_capture_check(context, "an operation");
   if (status || !run) return status;
   return cvy_fail(CONVOY_ERR_ARGUMENT,
                   "run is not NULL while a capture is open: there is no run to tell of");
@@ -148,7 +145,7 @@ convoy_status cvy_capture_note(convoy_context *context, const cvy_problem *probl
   cvy_capture *capture = context->capture;
   int32_t inputs = cvy_problem_inputs(problem), outputs = cvy_problem_outputs(problem);
   int32_t read[CVY_MOST_READ];
-  convoy_status status = check_note(capture, run);
+  convoy_status status = check_note(context, run);
   if (!status) status = cvy_capture_reserve(capture, inputs + 1 + outputs);
   for (int32_t i = 0; i < cvy_problem_reads(problem) && !status; i++) {
     const convoy_tensor *tensor = i < inputs ? in[i] : out[0];

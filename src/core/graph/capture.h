@@ -8,7 +8,7 @@
 struct cvy_capture {
   convoy_graph *graph;
   pthread_t thread;       /* whose operations are noted */
-  convoy_tensor **tensor; /* that stand for values, with a reference each */
+  convoy_tensor **tensor; /* that have stood for values, with a reference each */
   int32_t tensors, room;
 };
 
@@ -23,6 +23,8 @@ void cvy_capture_abandon(convoy_context *context);
 convoy_status cvy_capture_note(convoy_context *context, const cvy_problem *problem,
                                const convoy_tensor *const in[], convoy_tensor *const out[],
                                const convoy_run *run);
+/* ERR_ARGUMENT unless this thread's capture is open, for what belongs into one. */
+convoy_status cvy_capture_check(const convoy_context *context, const char *what);
 /* ERR_ARGUMENT while a capture is open, for what cannot be captured. */
 convoy_status cvy_capture_refuses(const convoy_context *context, const char *what);
 /* The tensor was given values by convoy_tensor_write: from here on these are what it stands for. */

@@ -15,10 +15,14 @@ convoy_graph *cvy_graph_new(convoy_context *context) {
   return graph;
 }
 
+void cvy_graph_shorten(convoy_graph *graph, int32_t nodes, int32_t values) {
+  while (graph->nodes > nodes) free(graph->node[--graph->nodes].problem);
+  while (graph->values > values) cvy_tensor_drop(graph->value[--graph->values].tensor);
+}
+
 void cvy_graph_drop(convoy_graph *graph) {
   convoy_context *context = graph->context;
-  for (int32_t i = 0; i < graph->nodes; i++) free(graph->node[i].problem);
-  for (int32_t i = 0; i < graph->values; i++) cvy_tensor_drop(graph->value[i].tensor);
+  cvy_graph_shorten(graph, 0, 0);
   for (int32_t i = 0; i < graph->outputs; i++) cvy_tensor_drop(graph->output[i].tensor);
   free(graph->node);
   free(graph->value);
@@ -52,7 +56,7 @@ convoy_status cvy_graph_reserve(convoy_graph *graph, int32_t nodes, int32_t valu
 }
 
 static int32_t add_value(convoy_graph *graph, int64_t bytes, convoy_tensor *tensor) {
-  graph->value[graph->values] = (cvy_graph_value){bytes, tensor, -1, false};
+  graph->value[graph->values] = (cvy_graph_value){bytes, tensor, NULL, -1, false};
   return graph->values++;
 }
 

@@ -11,8 +11,9 @@
 typedef struct cvy_graph_value {
   int64_t bytes;
   convoy_tensor *tensor; /* whose value it is at a run's beginning; NULL: a node makes it */
-  int32_t last_use;      /* the last node that reads it, -1: none */
-  bool kept;             /* a tensor gets it at a run's end */
+  const convoy_tensor *stood_for; /* the first that stood for it during the capture, to compare */
+  int32_t last_use;               /* the last node that reads it, -1: none */
+  bool kept;                      /* a tensor gets it at a run's end */
 } cvy_graph_value;
 
 typedef struct cvy_graph_node {
@@ -50,6 +51,8 @@ int32_t cvy_graph_add_input(convoy_graph *graph, convoy_tensor *tensor);
 /* A node that reads these values, as many as cvy_problem_reads says; its results are new ones. NULL
  * with ERR_MEMORY's sentence. What it returns is valid until the next is added. */
 cvy_graph_node *cvy_graph_add(convoy_graph *graph, const cvy_problem *problem, const int32_t *in);
+/* Takes the last ones back, so that so many are left. */
+void cvy_graph_shorten(convoy_graph *graph, int32_t nodes, int32_t values);
 /* What the tensors get is known: finds which nodes are needed, and how long each value is. */
 void cvy_graph_finish(convoy_graph *graph);
 

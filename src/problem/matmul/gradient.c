@@ -23,3 +23,18 @@ void cvy_matmul_gradient(const cvy_problem *problem, int32_t i, cvy_problem *out
   g->summed = of_a ? p.a_shared : p.b_shared;
   cvy_matmul_unfold(out);
 }
+
+convoy_status cvy_matmul_gradients(const cvy_problem *problem, uint32_t wanted, uint32_t given,
+                                   cvy_gradient *out) {
+  (void)given; /* there is one output */
+  for (int32_t i = 0; i < 2; i++) {
+    bool y_first;
+    if (!(wanted >> i & 1)) continue;
+    cvy_gradient_step *step = cvy_gradient_add(out);
+    cvy_matmul_gradient(problem, i, &step->problem, &y_first);
+    step->in[!y_first] = (cvy_gradient_operand){CVY_GRADIENT_OF_OUTPUT, 0, 0};
+    step->in[y_first] = (cvy_gradient_operand){CVY_GRADIENT_INPUT, 1 - i, 0};
+    out->of[i] = cvy_gradient_result(out, 0);
+  }
+  return CONVOY_OK;
+}

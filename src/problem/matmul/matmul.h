@@ -38,6 +38,10 @@ static inline int64_t cvy_matmul_b_step(const cvy_matmul_problem *folded) {
  * other input. *y_first: in this order, else y's gradient comes second. */
 void cvy_matmul_gradient(const cvy_problem *problem, int32_t i, cvy_problem *out, bool *y_first);
 
+/* The row's gradient. */
+convoy_status cvy_matmul_gradients(const cvy_problem *problem, uint32_t wanted, uint32_t given,
+                                   cvy_gradient *out);
+
 /* text.c: "matmul a8x128x64t b8x128x32 sum": the extents of the arrays as they lie, that of the
  * batch first where there is one, with t where a side is transposed, and "sum". */
 void cvy_matmul_print(const cvy_problem *problem, char *text, size_t size);

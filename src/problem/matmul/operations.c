@@ -160,6 +160,7 @@ const cvy_operation cvy_matmul_operation = {
     .input = input,
     .output = output,
     .legal = cvy_matmul_legal,
+    .gradient = cvy_matmul_gradients,
     .batch = batch,
     .images = images,
     .set_images = set_images,
