@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "problem/gradient.h"
 #include "problem/problem.h"
 
 /* What a problem's number says, which files of tuning and faults do not hold: names do. */
@@ -69,6 +70,12 @@ typedef struct cvy_operation {
    * element's window. NULL: there are none. */
   double (*wide_magnitude)(const cvy_problem *problem, const cvy_values *from, int64_t index,
                            int64_t reach);
+
+  /* As cvy_problem_gradient, which has seen to the rest: something is wanted and given, nothing
+   * that is wanted is empty or holds integers, there are images, and out->of[] is NONE, but for
+   * what the problem adds to. NULL: it has none. */
+  convoy_status (*gradient)(const cvy_problem *problem, uint32_t wanted, uint32_t given,
+                            cvy_gradient *out);
 
   double (*flops)(const cvy_problem *problem);
 

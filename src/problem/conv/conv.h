@@ -73,6 +73,9 @@ cvy_element cvy_conv_element(const cvy_problem *problem, const cvy_values *from,
 int64_t cvy_conv_terms(const cvy_problem *problem);
 /* The promise of convoy.h. */
 double cvy_conv_bound(const cvy_problem *problem, double magnitude);
+/* conv/gradient.c. ERR_UNSUPPORTED for an activation whose slope is negative. */
+convoy_status cvy_conv_gradient(const cvy_problem *problem, uint32_t wanted, uint32_t given,
+                                cvy_gradient *out);
 /* conv/window.c: stride 1; not for backward_bias. */
 double cvy_conv_wide_magnitude(const cvy_problem *problem, const cvy_values *from, int64_t index,
                                int64_t reach);

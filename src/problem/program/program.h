@@ -18,6 +18,13 @@ convoy_status cvy_reduce_make(const cvy_reduce_problem *from, cvy_problem *out);
 /* The program and its operands, of both operations. */
 const cvy_program_problem *cvy_program_part(const cvy_problem *problem);
 
+/* gradient.c. ERR_UNSUPPORTED where an input is wanted whose elements are not all of an array, in
+ * order, as those of a slice are not, and where a gradient would be too long a program. */
+convoy_status cvy_program_gradient_steps(const cvy_problem *problem, uint32_t wanted,
+                                         uint32_t given, cvy_gradient *out);
+convoy_status cvy_reduce_gradient_steps(const cvy_problem *problem, uint32_t wanted, uint32_t given,
+                                        cvy_gradient *out);
+
 /* text.c: one line, "y0 = max(x0 * x1, 0) on n16c64h80w80 x1:channel": the canonical text, extents
  * that are not 1, and which inputs are not full float32: their class or "strides=1,0,0,0,2", then
  * ":int32" or ":uint8". A reduction's pieces follow where they are not the default. Numbers of
