@@ -103,6 +103,42 @@ static void steps_of_a_layer(void **state) {
   for (int i = 0; i < 3; i++) assert_operand(g.of[i], CVY_GRADIENT_NONE, 0);
 }
 
+<<<<<<< HEAD
+=======
+/* Activation and bias, of a transposed layer: its forward is backward_data of another. */
+static void steps_with_an_epilogue(void **state) {
+  (void)state;
+  static cvy_gradient g;
+  const int64_t x[] = {2, 4, 5, 6}, w[] = {4, 3, 3, 3};
+  int64_t y[CONVOY_MAX_DIMS];
+  convoy_conv conv = CONVOY_CONV_INIT(2);
+  convoy_epilogue epilogue = CONVOY_EPILOGUE_INIT;
+  char text[CONVOY_PROBLEM_TEXT];
+  cvy_problem p, sum;
+  epilogue.activation = CONVOY_LEAKY_RELU;
+  epilogue.slope = 0.125f;
+  for (conv.transposed = 0; conv.transposed < 2; conv.transposed++) {
+    conv.groups = conv.transposed ? 1 : 4;
+    const int64_t filter[] = {w[0], conv.transposed ? w[1] : 1, w[2], w[3]};
+    assert_int_equal(cvy_output_shape(&conv, x, filter, y), CONVOY_OK);
+    assert_int_equal(cvy_conv_make(&conv, CONVOY_FORWARD, x, filter, 0, true, &epilogue, &p),
+                     CONVOY_OK);
+    assert_int_equal(cvy_problem_gradient(&p, 4, 1, &g), CONVOY_OK);
+    assert_int_equal(g.steps, 2);
+    cvy_problem_text(&g.step[0].problem, text, sizeof text);
+    assert_string_equal(text, conv.transposed ? "y0 = x0 <= 0 ? 0.125 * x1 : x1 on n2c3h7w8"
+                                              : "y0 = x0 <= 0 ? 0.125 * x1 : x1 on n2c4h3w4");
+    assert_operand(g.step[0].in[0], CVY_GRADIENT_OUTPUT, 0);
+    assert_operand(g.step[0].in[1], CVY_GRADIENT_OF_OUTPUT, 0);
+    const convoy_conv same = CONVOY_CONV_INIT(2);
+    assert_int_equal(cvy_conv_make_bias(&same, y, 0, &sum), CONVOY_OK);
+    assert_true(cvy_problem_equal(&g.step[1].problem, &sum));
+    assert_operand(g.step[1].in[0], CVY_GRADIENT_STEP, 0);
+    assert_operand(g.of[2], CVY_GRADIENT_STEP, 1);
+  }
+}
+
+>>>>>>> grad
 /* Of no images: what is added to alone has one. */
 static void steps_of_an_empty_batch(void **state) {
   (void)state;
@@ -129,15 +165,27 @@ static void what_has_none_is_refused(void **state) {
   p.conv.slope = 1e-40f;
   assert_int_equal(cvy_problem_gradient(&p, 1, 1, &g), CONVOY_ERR_UNSUPPORTED);
   assert_non_null(strstr(cvy_last_error(), "slope 9.99995e-41"));
+<<<<<<< HEAD
+=======
+  p = conv_of("n2147483647c1h16384w32768 k1r1s1 backward_bias");
+  assert_int_equal(cvy_problem_gradient(&p, 1, 1, &g), CONVOY_ERR_UNSUPPORTED);
+  assert_non_null(strstr(cvy_last_error(), "more than 2^56 elements"));
+>>>>>>> grad
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+<<<<<<< HEAD
       cmocka_unit_test(every_row_has_one),
       cmocka_unit_test(convolutions_against_differences),
       cmocka_unit_test(steps_of_a_layer),
       cmocka_unit_test(steps_of_an_empty_batch),
       cmocka_unit_test(what_has_none_is_refused),
+=======
+      cmocka_unit_test(every_row_has_one),       cmocka_unit_test(convolutions_against_differences),
+      cmocka_unit_test(steps_of_a_layer),        cmocka_unit_test(steps_with_an_epilogue),
+      cmocka_unit_test(steps_of_an_empty_batch), cmocka_unit_test(what_has_none_is_refused),
+>>>>>>> grad
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
