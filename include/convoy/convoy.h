@@ -1,6 +1,7 @@
 /* Convoy: convolution, forward and backward, on whatever device is there.
  *
- * This header is the whole public interface and its manual. It compiles alone as C11 and as C++11.
+ * This header, with graph.h, which it includes, is the whole public interface and its manual. It
+ * compiles alone as C11 and as C++11.
  * Words that are Convoy's own are explained in docs/glossary.md.
  *
  * The letters of shapes are the same everywhere:
@@ -762,82 +763,6 @@ CONVOY_API convoy_status convoy_average_pool_backward(convoy_context *context,
                                                       const convoy_tensor *dy, convoy_tensor *dx,
                                                       convoy_run *run);
 
-/* ------------------------------------------------------------------------------------ graphs */
-
-/* A graph is a sequence of operations on tensors, captured once and then carried out by one call,
- * again and again: a training step.
- *
- *   convoy_capture_begin(context);
- *   convoy_forward(context, &conv, x, w, NULL, NULL, y, NULL);
- *   convoy_apply(context, loss, operands, &l, NULL);
- *   convoy_gradients(context, l, NULL, 1, &w, &dw);
- *   convoy_apply(context, sgd, weights, &w, NULL);
- *   convoy_capture_end(context, &graph);
- *   for each batch: convoy_tensor_write(x, ...); convoy_graph_run(graph, NULL);
- *
- * Between begin and end nothing is computed. An operation on tensors checks its operands, returns
- * its errors at once and, if it is legal, is noted. The tensors keep the arrays that they have,
- * while they stand for the values that a run will compute.
- *
- *   - A tensor that is read before an operation of the capture has written it is an input of the
- *     graph: each run reads the array that the tensor has when the run is called.
- *   - A tensor that an operation has written, and that is not freed before the end, is an output:
- *     each run that succeeds gives it a new array. Until the first run it keeps what it has. It may
- *     be an input too, as weights are.
- *   - A tensor that is written and then freed before the end is internal; an operation of which
- *     nothing reaches an output is not carried out.
- *   - convoy_tensor_write gives a tensor its values at once, and makes it an input from there on.
- *   - convoy_tensor_read, convoy_commit, operations on host memory, a `run` that is not NULL,
- *     convoy_graph_run and a second convoy_capture_begin are ERR_ARGUMENT meanwhile, and so are
- *     operations that another thread calls on the context. What is refused is not noted.
- *
- * A graph keeps its tensors from going away: they may be freed while it is in use. It is for the
- * extents that its tensors have; another batch size is another graph. */
-typedef struct convoy_graph convoy_graph;
-
-/* Begins a capture on the context. Returns OK; ERR_ARGUMENT if one is open. */
-CONVOY_API convoy_status convoy_capture_begin(convoy_context *context);
-/* Ends it and writes the graph to *out, to be freed with convoy_graph_free. With `out` NULL what
- * was captured is given up. Returns OK; ERR_ARGUMENT if no capture is open, or if another thread's
- * is; after ERR_MEMORY the capture has ended, too. */
-CONVOY_API convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out);
-
-/* Notes the gradients of what was captured so far: out[i] becomes, for each element of of[i], the
- * derivative with respect to it of the sum over the elements of y times dy. dy has y's elements; it
- * may be NULL, which means 1, if y is a single number, a loss. Several uses of a tensor are added,
- * the last captured first. out[i] has the extents of of[i]; where y does not depend on it, it
- * becomes 0.
- * Returns OK; ERR_ARGUMENT outside a capture, for a y that no operation of the capture has written,
- * and for a tensor that has been written since y was computed from it; ERR_SHAPE; ERR_UNSUPPORTED
- * naming the operation that has no gradient. What is refused notes nothing. */
-CONVOY_API convoy_status convoy_gradients(convoy_context *context, convoy_tensor *y,
-                                          convoy_tensor *dy, int32_t count,
-                                          convoy_tensor *const of[], convoy_tensor *const out[]);
-
-/* Carries out the graph. The call is asynchronous, as those of operations are; at most 3 runs of a
- * graph are under way, and one more waits for the first of them. Results are the same as those of
- * the operations called one by one, bit for bit, with all that is promised of them: what a device
- * gets wrong or loses is found and computed anew (docs/failover.md). If `run` is not NULL the call
- * waits for the results; run->algorithm is that of the last operation.
- * Returns OK; ERR_ARGUMENT, also after convoy_close; otherwise as convoy_forward does. On failure
- * all outputs keep their values. */
-CONVOY_API convoy_status convoy_graph_run(convoy_graph *graph, convoy_run *run);
-
-/* How many runs of the graph have succeeded, the number of the next one. Random numbers of a run
- * depend on it, on convoy_seed as it was at the capture, and on the operation's place in the
- * capture. Set it to go on with a training where a checkpoint was taken. Return OK. */
-CONVOY_API convoy_status convoy_graph_runs(const convoy_graph *graph, uint64_t *runs);
-CONVOY_API convoy_status convoy_graph_set_runs(convoy_graph *graph, uint64_t runs);
-
-/* Writes the graph for people: a line for each tensor that is read, for each operation in the order
- * in which they are carried out, and the most memory that results of it take at a time. Returns OK;
- * ERR_ARGUMENT if `size` bytes, terminator included, are too few. */
-CONVOY_API convoy_status convoy_graph_text(const convoy_graph *graph, char *text, size_t size);
-
-/* Frees the graph; a run that was enqueued is still carried out. It may be called after
- * convoy_close. No call may use the graph during this one or after it. NULL is allowed. */
-CONVOY_API void convoy_graph_free(convoy_graph *graph);
-
 /* -------------------------------------------------------------------------------- algorithms */
 
 /* Returns the name of algorithm `index` of the context's device, from 0 on in the order of
@@ -998,4 +923,7 @@ CONVOY_API convoy_status convoy_measure_peak(convoy_context *context, double *gf
 #ifdef __cplusplus
 }
 #endif
+
+#include "convoy/graph.h"
+
 #endif

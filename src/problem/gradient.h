@@ -44,13 +44,10 @@ typedef struct cvy_gradient {
 convoy_status cvy_problem_gradient(const cvy_problem *problem, uint32_t wanted, uint32_t given,
                                    cvy_gradient *out);
 
-<<<<<<< HEAD
 /* The problem that adds two arrays of so many elements: the gradients of two uses of one value.
  * ERR_UNSUPPORTED for a number that no extents make. */
 convoy_status cvy_problem_sum(int64_t count, cvy_problem *out);
 
-=======
->>>>>>> grad
 /* For the rows: a further step, all 0, whose result `output` cvy_gradient_result names. */
 cvy_gradient_step *cvy_gradient_add(cvy_gradient *out);
 cvy_gradient_operand cvy_gradient_result(const cvy_gradient *of, int32_t output);

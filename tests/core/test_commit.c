@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "common/cmocka.h"
+#include "core/contents.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/contents.h"
 
 enum { COUNT = 50, MANY = 100 };
 static const int64_t shape[] = {1, 1, COUNT}, point[] = {1, 1, 1};

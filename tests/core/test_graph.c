@@ -7,61 +7,9 @@
 #include <unistd.h>
 
 #include "common/cmocka.h"
+#include "core/capturing.h"
 #include "core/fake.h"
 #include "core/open.h"
-
-enum { COUNT = 6 };
-static const int64_t shape[] = {1, 2, 3};
-static const char *const devices[] = {"cpu", "fake"};
-
-static int reset(void **state) {
-  (void)state;
-  setenv("CONVOY_FAULT_LIMIT", "0", 1);
-  fake_reset();
-  return 0;
-}
-
-static convoy_tensor *filled(convoy_context *context, float value) {
-  float values[COUNT];
-  for (int i = 0; i < COUNT; i++) values[i] = value;
-  return tensor_of(context, shape, values);
-}
-
-static void fill(convoy_tensor *tensor, float value) {
-  float values[COUNT];
-  for (int i = 0; i < COUNT; i++) values[i] = value;
-  assert_int_equal(convoy_tensor_write(tensor, values, COUNT), CONVOY_OK);
-}
-
-static void expect(convoy_tensor *tensor, float value) {
-  float wanted[COUNT];
-  for (int i = 0; i < COUNT; i++) wanted[i] = value;
-  check_tensor(tensor, wanted);
-}
-
-static void expect_refused(convoy_status status, const char *word) {
-  assert_int_equal(status, CONVOY_ERR_ARGUMENT);
-  check_says(convoy_last_error(), word);
-}
-
-static void run(convoy_graph *graph) {
-  assert_int_equal(convoy_graph_run(graph, NULL), CONVOY_OK);
-}
-
-static void add(convoy_context *context, convoy_tensor *a, convoy_tensor *b, convoy_tensor *y) {
-  assert_int_equal(convoy_add(context, a, b, y, NULL), CONVOY_OK);
-}
-
-static void begin(convoy_context *context) {
-  assert_int_equal(convoy_capture_begin(context), CONVOY_OK);
-}
-
-static convoy_graph *end(convoy_context *context) {
-  convoy_graph *graph = NULL;
-  assert_int_equal(convoy_capture_end(context, &graph), CONVOY_OK);
-  assert_non_null(graph);
-  return graph;
-}
 
 /* A training in small: y = x + w is between, s = y + y is read, w = w + s is an input, too. */
 typedef struct training {
@@ -98,8 +46,8 @@ static void close_training(training *t) {
 
 static void a_run_computes_what_the_calls_would(void **state) {
   (void)state;
-  for (size_t d = 0; d < CVY_COUNT(devices); d++) {
-    training t = capture_training(devices[d], CONVOY_ON);
+  for (size_t d = 0; d < CVY_COUNT(capturing_devices); d++) {
+    training t = capture_training(capturing_devices[d], CONVOY_ON);
     int64_t before = health_of(t.context).operations;
     expect(t.s, 100); /* until the first run outputs keep what they have */
     expect(t.w, 2);
@@ -304,9 +252,9 @@ static void what_is_refused_is_not_noted(void **state) {
   expect_refused(convoy_commit(t.x), "convoy_commit");
   convoy_conv conv = CONVOY_CONV_INIT(1);
   const int64_t one[] = {2, 2, 1};
-  expect_refused(
-      convoy_forward_host(t.context, &conv, shape, values, one, values, NULL, NULL, values, NULL),
-      "host memory");
+  expect_refused(convoy_forward_host(t.context, &conv, capturing_shape, values, one, values, NULL,
+                                     NULL, values, NULL),
+                 "host memory");
   t.graph = end(t.context);
   assert_int_equal(convoy_graph_text(t.graph, text, sizeof text), CONVOY_OK);
   check_says(text, "0 nodes, 0 tensors read, 0 written");
@@ -331,133 +279,6 @@ static void tensors_of_others_are_refused(void **state) {
   t.graph = end(t.context);
   close_training(&t);
   convoy_close(other);
-}
-
-/* ----------------------------------------------------------------------------------- gradients */
-
-static void gradients(convoy_context *context, convoy_tensor *y, convoy_tensor *dy,
-                      convoy_tensor *of, convoy_tensor *out) {
-  assert_int_equal(convoy_gradients(context, y, dy, 1, &of, &out), CONVOY_OK);
-}
-
-static void multiply(convoy_context *context, convoy_tensor *a, convoy_tensor *b,
-                     convoy_tensor *y) {
-  assert_int_equal(convoy_multiply(context, a, b, y, NULL), CONVOY_OK);
-}
-
-/* y = x w + x: dy/dx = w + 1, of which 1 is added last, and dy/dw = x. */
-static void several_uses_are_added(void **state) {
-  (void)state;
-  for (size_t d = 0; d < CVY_COUNT(devices); d++) {
-    convoy_context *context = open_named(devices[d], CONVOY_ON);
-    convoy_tensor *x = filled(context, 3), *w = filled(context, 5), *y = filled(context, 0),
-                  *dy = filled(context, 2), *dx = filled(context, 0), *dw = filled(context, 0);
-    convoy_tensor *of[] = {x, w}, *out[] = {dx, dw};
-    begin(context);
-    convoy_tensor *product = filled(context, 0);
-    multiply(context, x, w, product);
-    add(context, product, x, y);
-    assert_int_equal(convoy_gradients(context, y, dy, 2, of, out), CONVOY_OK);
-    convoy_tensor_free(product);
-    convoy_graph *graph = end(context);
-    run(graph);
-    expect(y, 18);
-    expect(dx, 12);
-    expect(dw, 6);
-    fill(dy, 1);
-    fill(w, 1);
-    run(graph);
-    expect(dx, 2);
-    convoy_graph_free(graph);
-    convoy_tensor *const all[] = {x, w, y, dy, dx, dw};
-    for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
-    convoy_close(context);
-  }
-}
-
-/* Of a loss, one number, and of a tensor that it does not depend on; of the loss itself it is 1. */
-static void a_loss_needs_no_gradient_of_its_own(void **state) {
-  (void)state;
-  convoy_context *context = open_named("fake", CONVOY_ON);
-  const int64_t one[] = {1, 1, 1};
-  convoy_program *sum = program_of("s = sum over n c w of x * x");
-  convoy_tensor *x = filled(context, 3), *other = filled(context, 5), *dx = filled(context, 0),
-                *nothing = filled(context, 7), *s = tensor_of(context, one, NULL),
-                *ds = tensor_of(context, one, NULL);
-  convoy_tensor *of[] = {x, other, s}, *out[] = {dx, nothing, ds}, *operands[] = {x, s};
-  begin(context);
-  assert_int_equal(apply_to(context, sum, operands, NULL), CONVOY_OK);
-  assert_int_equal(convoy_gradients(context, s, NULL, 3, of, out), CONVOY_OK);
-  convoy_graph *graph = end(context);
-  run(graph);
-  expect(dx, 6);
-  expect(nothing, 0);
-  check_tensor(s, (const float[]){54});
-  check_tensor(ds, (const float[]){1});
-  convoy_graph_free(graph);
-  convoy_program_free(sum);
-  convoy_tensor *const all[] = {x, other, dx, nothing, s, ds};
-  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
-  convoy_close(context);
-  assert_int_equal(fake_seen.arrays, 0);
-}
-
-/* d(x^3)/dx = 3 x^2, and of that 6 x. */
-static void gradients_have_gradients(void **state) {
-  (void)state;
-  convoy_context *context = open_named("cpu", CONVOY_ON);
-  convoy_program *cube = program_of("y = x * x * x");
-  convoy_tensor *x = filled(context, 2), *y = filled(context, 0), *one = filled(context, 1),
-                *first = filled(context, 0), *second = filled(context, 0);
-  convoy_tensor *operands[] = {x, y};
-  begin(context);
-  assert_int_equal(apply_to(context, cube, operands, NULL), CONVOY_OK);
-  gradients(context, y, one, x, first);
-  gradients(context, first, one, x, second);
-  convoy_graph *graph = end(context);
-  run(graph);
-  expect(first, 12);
-  expect(second, 12);
-  convoy_graph_free(graph);
-  convoy_program_free(cube);
-  convoy_tensor *const all[] = {x, y, one, first, second};
-  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
-  convoy_close(context);
-}
-
-static void refused_gradients_note_nothing(void **state) {
-  (void)state;
-  training t = {.context = open_named("cpu", CONVOY_ON)};
-  convoy_tensor *small = tensor_of(t.context, (const int64_t[]){1, 1, 3}, NULL);
-  convoy_tensor *twice[2], *same[2];
-  char before[2000], after[2000];
-  t.x = filled(t.context, 1), t.w = filled(t.context, 2), t.s = filled(t.context, 0);
-  twice[0] = twice[1] = t.x;
-  same[0] = same[1] = t.s;
-  convoy_tensor *dy = filled(t.context, 1);
-  expect_refused(convoy_gradients(t.context, t.w, dy, 1, &t.x, &t.s), "no capture");
-  for (int refused = 0; refused < 2; refused++) {
-    begin(t.context);
-    add(t.context, t.x, t.w, t.w);
-    if (refused) {
-      expect_refused(convoy_gradients(t.context, t.x, dy, 1, &t.x, &t.s), "no result");
-      expect_refused(convoy_gradients(t.context, t.w, NULL, 1, &t.x, &t.s), "dy is NULL");
-      expect_refused(convoy_gradients(t.context, t.w, dy, 0, &t.x, &t.s), "0 tensors");
-      expect_refused(convoy_gradients(t.context, t.w, dy, 2, twice, same), "same tensor");
-      expect_refused(convoy_gradients(t.context, t.w, dy, 1, &t.w, &t.s), "has been written");
-      expect_refused(convoy_gradients(NULL, t.w, dy, 1, &t.x, &t.s), "context");
-      assert_int_equal(convoy_gradients(t.context, t.w, small, 1, &t.x, &t.s), CONVOY_ERR_SHAPE);
-      assert_int_equal(convoy_gradients(t.context, t.w, dy, 1, &t.x, &small), CONVOY_ERR_SHAPE);
-    }
-    t.graph = end(t.context);
-    assert_int_equal(convoy_graph_text(t.graph, refused ? after : before, sizeof before),
-                     CONVOY_OK);
-    if (!refused) convoy_graph_free(t.graph);
-  }
-  assert_string_equal(before, after);
-  convoy_tensor_free(small);
-  convoy_tensor_free(dy);
-  close_training(&t);
 }
 
 /* --------------------------------------------------------------------------------------- faults */
@@ -524,8 +345,8 @@ static void read_noise(convoy_graph *graph, convoy_tensor *y, float *values) {
 static void random_numbers_belong_to_runs(void **state) {
   (void)state;
   float first[COUNT], second[COUNT], got[COUNT];
-  for (size_t d = 0; d < CVY_COUNT(devices); d++) {
-    convoy_context *context = open_named(devices[d], CONVOY_ON);
+  for (size_t d = 0; d < CVY_COUNT(capturing_devices); d++) {
+    convoy_context *context = open_named(capturing_devices[d], CONVOY_ON);
     convoy_tensor *x = filled(context, 1), *y = filled(context, 0);
     convoy_program *noise = program_of("y = x * random(0)");
     convoy_tensor *operands[] = {x, y};
@@ -579,29 +400,25 @@ static void batches_without_images_are_legal(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(a_run_computes_what_the_calls_would, reset),
-      cmocka_unit_test_setup(capturing_computes_nothing, reset),
-      cmocka_unit_test_setup(outputs_may_be_read_while_the_next_run_is_enqueued, reset),
-      cmocka_unit_test_setup(a_run_tells_how_it_went, reset),
-      cmocka_unit_test_setup(at_most_three_runs_are_under_way, reset),
-      cmocka_unit_test_setup(unused_results_are_not_computed, reset),
-      cmocka_unit_test_setup(a_graph_keeps_its_tensors, reset),
-      cmocka_unit_test_setup(written_tensors_are_inputs_from_there_on, reset),
-      cmocka_unit_test_setup(graphs_outlive_their_context, reset),
-      cmocka_unit_test_setup(closing_ends_a_capture, reset),
-      cmocka_unit_test_setup(forked_children_run_on_the_cpu, reset),
-      cmocka_unit_test_setup(other_threads_are_refused, reset),
-      cmocka_unit_test_setup(what_is_refused_is_not_noted, reset),
-      cmocka_unit_test_setup(tensors_of_others_are_refused, reset),
-      cmocka_unit_test_setup(several_uses_are_added, reset),
-      cmocka_unit_test_setup(a_loss_needs_no_gradient_of_its_own, reset),
-      cmocka_unit_test_setup(gradients_have_gradients, reset),
-      cmocka_unit_test_setup(refused_gradients_note_nothing, reset),
-      cmocka_unit_test_setup(faults_change_nothing, reset),
-      cmocka_unit_test_setup(failures_without_failover_leave_outputs_alone, reset),
-      cmocka_unit_test_setup(memory_is_flat, reset),
-      cmocka_unit_test_setup(random_numbers_belong_to_runs, reset),
-      cmocka_unit_test_setup(batches_without_images_are_legal, reset),
+      cmocka_unit_test_setup(a_run_computes_what_the_calls_would, capturing_reset),
+      cmocka_unit_test_setup(capturing_computes_nothing, capturing_reset),
+      cmocka_unit_test_setup(outputs_may_be_read_while_the_next_run_is_enqueued, capturing_reset),
+      cmocka_unit_test_setup(a_run_tells_how_it_went, capturing_reset),
+      cmocka_unit_test_setup(at_most_three_runs_are_under_way, capturing_reset),
+      cmocka_unit_test_setup(unused_results_are_not_computed, capturing_reset),
+      cmocka_unit_test_setup(a_graph_keeps_its_tensors, capturing_reset),
+      cmocka_unit_test_setup(written_tensors_are_inputs_from_there_on, capturing_reset),
+      cmocka_unit_test_setup(graphs_outlive_their_context, capturing_reset),
+      cmocka_unit_test_setup(closing_ends_a_capture, capturing_reset),
+      cmocka_unit_test_setup(forked_children_run_on_the_cpu, capturing_reset),
+      cmocka_unit_test_setup(other_threads_are_refused, capturing_reset),
+      cmocka_unit_test_setup(what_is_refused_is_not_noted, capturing_reset),
+      cmocka_unit_test_setup(tensors_of_others_are_refused, capturing_reset),
+      cmocka_unit_test_setup(faults_change_nothing, capturing_reset),
+      cmocka_unit_test_setup(failures_without_failover_leave_outputs_alone, capturing_reset),
+      cmocka_unit_test_setup(memory_is_flat, capturing_reset),
+      cmocka_unit_test_setup(random_numbers_belong_to_runs, capturing_reset),
+      cmocka_unit_test_setup(batches_without_images_are_legal, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

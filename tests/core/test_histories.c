@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "core/contents.h"
 #include "core/fake.h"
 #include "core/open.h"
-#include "core/contents.h"
 
 enum { COUNT = 100, BYTES = COUNT * 4 };
 static const int64_t shape[] = {1, 1, COUNT}, point[] = {1, 1, 1};

@@ -8,7 +8,7 @@ cd "$1"
 # have a row of its own; * stands for every folder without one, which may include itself but not the others.
 # Which files of src/core may call which is for circles.sh.
 rules='
-include/convoy | -
+include/convoy | convoy/
 cl             | -
 src/base       | convoy/ base/
 src/os         | convoy/ base/ os/

@@ -5,22 +5,14 @@
 #include <string.h>
 
 #include "common/cmocka.h"
-<<<<<<< HEAD
-#include "problem/conv/conv.h"
-=======
->>>>>>> grad
 #include "problem/program/program.h"
 
 enum { NUMBERS = 1 << 16 }; /* of all arrays of a check */
 
 /* ------------------------------------------------------------------------------- definitions */
 
-<<<<<<< HEAD
-static void evaluate_conv(const cvy_problem *problem, const double *const *in, double *out) {
-=======
 /* In the definition's arithmetic, which takes float32 numbers. */
 static void evaluate_elements(const cvy_problem *problem, const double *const *in, double *out) {
->>>>>>> grad
   static float numbers[NUMBERS];
   cvy_values values = {{NULL}};
   float *next = numbers;
@@ -103,11 +95,7 @@ static void evaluate_nothing(const cvy_problem *problem, const double *const *in
   }
 }
 
-<<<<<<< HEAD
-void test_evaluate(const cvy_problem *problem, const double *const *in, double *const *out) {
-=======
 static void define(const cvy_problem *problem, const double *const *in, double *const *out) {
->>>>>>> grad
   if (cvy_problem_empty(problem))
     evaluate_nothing(problem, in, out);
   else if (problem->operation == CVY_PROGRAM)
@@ -115,11 +103,7 @@ static void define(const cvy_problem *problem, const double *const *in, double *
   else if (problem->operation == CVY_REDUCE)
     evaluate_reduce(&problem->reduce, in, out);
   else
-<<<<<<< HEAD
-    evaluate_conv(problem, in, out[0]);
-=======
     evaluate_elements(problem, in, out[0]);
->>>>>>> grad
 }
 
 /* ------------------------------------------------------------------------------------ arrays */
@@ -146,16 +130,10 @@ static numbers room_for(check *c, cvy_array array) {
   return room;
 }
 
-<<<<<<< HEAD
-/* Those of convolutions have few enough bits that all products and sums are exact. */
-static void fill(test_random *random, const cvy_problem *problem, const numbers *to) {
-  bool exact = problem->operation < CVY_CONV_OPERATIONS;
-=======
 /* Programs are computed in float64. The others' numbers have few enough bits that all products and
  * sums are exact. */
 static void fill(test_random *random, const cvy_problem *problem, const numbers *to) {
   bool exact = problem->operation != CVY_PROGRAM && problem->operation != CVY_REDUCE;
->>>>>>> grad
   for (int64_t k = 0; k < to->count; k++)
     to->at[k] = exact ? (double)test_between(random, -16, 16) / 8
                       : (double)test_between(random, -2000, 2000) / 1000 + 1e-4 / 3;
@@ -181,11 +159,7 @@ static void evaluate(const cvy_problem *problem, const numbers *in, const number
   double *outputs[CVY_MAX_OUTPUTS];
   for (int32_t i = 0; i < cvy_problem_reads(problem); i++) inputs[i] = in[i].at;
   for (int32_t k = 0; k < cvy_problem_outputs(problem); k++) outputs[k] = out[k].at;
-<<<<<<< HEAD
-  test_evaluate(problem, inputs, outputs);
-=======
   define(problem, inputs, outputs);
->>>>>>> grad
 }
 
 /* ------------------------------------------------------------------------------------- steps */

@@ -5,13 +5,6 @@
 #include "common/random.h"
 #include "problem/operation.h"
 
-<<<<<<< HEAD
-/* The results of a problem by its definition. Of convolutions inputs must be float32 numbers;
- * programs and reductions are computed in float64 throughout. */
-void test_evaluate(const cvy_problem *problem, const double *const *in, double *const *out);
-
-=======
->>>>>>> grad
 typedef struct test_gradient_counts {
   int checked, skipped; /* elements: those whose difference depends on its step say nothing */
   int steps;

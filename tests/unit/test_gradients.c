@@ -103,8 +103,6 @@ static void steps_of_a_layer(void **state) {
   for (int i = 0; i < 3; i++) assert_operand(g.of[i], CVY_GRADIENT_NONE, 0);
 }
 
-<<<<<<< HEAD
-=======
 /* Activation and bias, of a transposed layer: its forward is backward_data of another. */
 static void steps_with_an_epilogue(void **state) {
   (void)state;
@@ -138,7 +136,6 @@ static void steps_with_an_epilogue(void **state) {
   }
 }
 
->>>>>>> grad
 /* Of no images: what is added to alone has one. */
 static void steps_of_an_empty_batch(void **state) {
   (void)state;
@@ -165,27 +162,16 @@ static void what_has_none_is_refused(void **state) {
   p.conv.slope = 1e-40f;
   assert_int_equal(cvy_problem_gradient(&p, 1, 1, &g), CONVOY_ERR_UNSUPPORTED);
   assert_non_null(strstr(cvy_last_error(), "slope 9.99995e-41"));
-<<<<<<< HEAD
-=======
   p = conv_of("n2147483647c1h16384w32768 k1r1s1 backward_bias");
   assert_int_equal(cvy_problem_gradient(&p, 1, 1, &g), CONVOY_ERR_UNSUPPORTED);
   assert_non_null(strstr(cvy_last_error(), "more than 2^56 elements"));
->>>>>>> grad
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-<<<<<<< HEAD
-      cmocka_unit_test(every_row_has_one),
-      cmocka_unit_test(convolutions_against_differences),
-      cmocka_unit_test(steps_of_a_layer),
-      cmocka_unit_test(steps_of_an_empty_batch),
-      cmocka_unit_test(what_has_none_is_refused),
-=======
       cmocka_unit_test(every_row_has_one),       cmocka_unit_test(convolutions_against_differences),
       cmocka_unit_test(steps_of_a_layer),        cmocka_unit_test(steps_with_an_epilogue),
       cmocka_unit_test(steps_of_an_empty_batch), cmocka_unit_test(what_has_none_is_refused),
->>>>>>> grad
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

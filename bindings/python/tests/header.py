@@ -1,4 +1,4 @@
-"""Reads convoy/convoy.h as text: its functions, structs, enums and callback types.
+"""Reads convoy/convoy.h, and graph.h that it includes, as text: functions, structs, enums, callbacks.
 
 Shares nothing with the package: the declarations are compared with what is found here.
 """
@@ -10,7 +10,8 @@ PATH = Path(__file__).resolve().parents[3] / "include" / "convoy" / "convoy.h"
 
 
 def _code():
-    text = re.sub(r"/\*.*?\*/", " ", PATH.read_text(), flags=re.S)
+    text = PATH.read_text() + PATH.with_name("graph.h").read_text()
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"\\\n", " ", text)
     return re.sub(r"^\s*#.*$", "", text, flags=re.M)
 

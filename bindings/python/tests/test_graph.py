@@ -99,7 +99,8 @@ def test_gradients_are_pytorchs(context):
         return context.gradients(loss, [network.x, *network.weights, extra])
 
     results = [each.read() for each in graph.run()]
-    leaves = [torch.tensor(each.read(), requires_grad=True) for each in (network.x, *network.weights)]
+    given = network.x, *network.weights
+    leaves = [torch.tensor(each.read(), requires_grad=True) for each in given]
     y = torch.nn.functional.conv2d(leaves[0], leaves[1], padding=1).relu()
     y = torch.nn.functional.silu(torch.nn.functional.avg_pool2d(y, 2))
     y = torch.nn.functional.conv2d(y, leaves[2])

@@ -3,10 +3,7 @@
  * Each of x, w and y is made of the other two by the same sum of products, with the array that is
  * made taken out of it. So the gradient for an array that was read is what makes this array, with
  * the result's gradient in the result's place. */
-<<<<<<< HEAD
-=======
 #include <float.h>
->>>>>>> grad
 #include <string.h>
 
 #include "problem/conv/conv.h"
@@ -16,16 +13,6 @@
 static const cvy_gradient_operand given_gradient = {CVY_GRADIENT_OF_OUTPUT, 0, 0};
 
 /* An elementwise step whose result is as large as `array`. */
-<<<<<<< HEAD
-static convoy_status add_program(const char *text, const cvy_array *array, cvy_program_class inputs,
-                                 cvy_gradient_step *step) {
-  const cvy_program_class classes[CVY_PROGRAM_INPUTS] = {inputs, inputs};
-  cvy_program program;
-  convoy_status status = cvy_program_parse(text, &program, NULL);
-  if (status) return status;
-  cvy_program_problem_init(&program, array->extent, classes, &step->problem.program);
-  return cvy_program_make(&step->problem.program, &step->problem);
-=======
 static convoy_status add_program(const cvy_problem *p, const char *text, const cvy_array *array,
                                  cvy_program_class inputs, cvy_gradient_step *step) {
   const cvy_program_class classes[CVY_PROGRAM_INPUTS] = {inputs, inputs};
@@ -37,7 +24,6 @@ static convoy_status add_program(const cvy_problem *p, const char *text, const c
     status = cvy_program_make(&to->program, to);
   }
   return status ? cvy_gradient_refuse(p, "%s", cvy_last_error()) : CONVOY_OK;
->>>>>>> grad
 }
 
 /* ------------------------------------------------------------------------------- activation */
@@ -48,15 +34,10 @@ static convoy_status add_activation(const cvy_problem *p, cvy_gradient *out) {
   char text[80];
   cvy_array y = cvy_problem_output(p, 0);
   bool leaky = p->conv.activation == CONVOY_LEAKY_RELU && p->conv.slope != 0.0f;
-<<<<<<< HEAD
-  if (leaky && !(p->conv.slope > 0.0f)) {
-    return cvy_gradient_refuse(p, "with slope %g the sign of y does not say on which side it was",
-=======
   if (leaky && !(p->conv.slope >= FLT_MIN)) {
     return cvy_gradient_refuse(p,
                                "slope %g is no positive normal number: the sign of y does not say "
                                "which gradient there is",
->>>>>>> grad
                                (double)p->conv.slope);
   }
   cvy_text to = cvy_text_in(text, sizeof text);
@@ -66,12 +47,7 @@ static convoy_status add_activation(const cvy_problem *p, cvy_gradient *out) {
   cvy_gradient_step *step = cvy_gradient_add(out);
   step->in[0] = (cvy_gradient_operand){CVY_GRADIENT_OUTPUT, 0, 0};
   step->in[1] = given_gradient;
-<<<<<<< HEAD
-  if (add_program(text, &y, CVY_CLASS_FULL, step) == CONVOY_OK) return CONVOY_OK;
-  return cvy_gradient_refuse(p, "slope %g: %s", (double)p->conv.slope, cvy_last_error());
-=======
   return add_program(p, text, &y, CVY_CLASS_FULL, step);
->>>>>>> grad
 }
 
 /* ----------------------------------------------------------------------------------- inputs */
@@ -114,11 +90,7 @@ static convoy_status add_spread(const cvy_problem *p, int32_t i, cvy_gradient_op
                                 cvy_gradient_step *step) {
   cvy_array dy = cvy_problem_input(p, i);
   step->in[0] = d;
-<<<<<<< HEAD
-  return add_program("y = x", &dy, CVY_CLASS_CHANNEL, step);
-=======
   return add_program(p, "y = x", &dy, CVY_CLASS_CHANNEL, step);
->>>>>>> grad
 }
 
 typedef convoy_status add_fn(const cvy_problem *p, int32_t i, cvy_gradient_operand d,

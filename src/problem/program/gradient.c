@@ -7,32 +7,16 @@
 enum { AXES = CVY_PROGRAM_AXES };
 
 /* An array, and how it lies in the index space. */
-<<<<<<< HEAD
-typedef struct operand {
-  cvy_gradient_operand from;
-  const cvy_program_view *view;
-} operand;
-=======
 typedef struct bound_array {
   cvy_gradient_operand from;
   const cvy_program_view *view;
 } bound_array;
->>>>>>> grad
 
 /* What a gradient is taken of: a program over the index space of the problem, whatever that is. */
 typedef struct elementwise {
   const cvy_problem *problem;
   const cvy_program_problem *of; /* its index space, inputs and random numbers */
   const cvy_program *program;
-<<<<<<< HEAD
-  operand input[CVY_PROGRAM_INPUTS];     /* of the program */
-  operand gradient[CVY_PROGRAM_RESULTS]; /* for its results */
-  const cvy_program_view *readable;      /* of results that are there; NULL: none is */
-} elementwise;
-
-static operand operand_at(int32_t source, int32_t number, const cvy_program_view *view) {
-  return (operand){{source, number, 0}, view};
-=======
   bound_array input[CVY_PROGRAM_INPUTS];     /* of the program */
   bound_array gradient[CVY_PROGRAM_RESULTS]; /* for its results */
   const cvy_program_view *readable;          /* of results that are there; NULL: none is */
@@ -40,7 +24,6 @@ static operand operand_at(int32_t source, int32_t number, const cvy_program_view
 
 static bound_array array_at(int32_t source, int32_t number, const cvy_program_view *view) {
   return (bound_array){{source, number, 0}, view};
->>>>>>> grad
 }
 
 /* -------------------------------------------------------------------------------------- views */
@@ -83,12 +66,8 @@ static convoy_status check_whole(const cvy_problem *problem, uint32_t wanted) {
 
 /* Of a program over the same index space; `axes` 0: nothing is reduced. */
 static convoy_status add_step(const cvy_program_problem *of, const cvy_program *program,
-<<<<<<< HEAD
-                              const cvy_reduction *how, const operand *inputs, cvy_gradient *out) {
-=======
                               const cvy_reduction *how, const bound_array *inputs,
                               cvy_gradient *out) {
->>>>>>> grad
   static const cvy_program_class full[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
   cvy_gradient_step *step = cvy_gradient_add(out);
   cvy_problem *to = &step->problem;
@@ -111,17 +90,10 @@ static convoy_status add_step(const cvy_program_problem *of, const cvy_program *
 
 /* ------------------------------------------------------------------------------- elementwise */
 
-<<<<<<< HEAD
-static operand source_of(const elementwise *e, int kind, int number) {
-  if (kind == CVY_SOURCE_INPUT) return e->input[number];
-  if (kind == CVY_SOURCE_GRADIENT) return e->gradient[number];
-  return operand_at(CVY_GRADIENT_OUTPUT, number, &e->readable[number]);
-=======
 static bound_array source_of(const elementwise *e, int kind, int number) {
   if (kind == CVY_SOURCE_INPUT) return e->input[number];
   if (kind == CVY_SOURCE_GRADIENT) return e->gradient[number];
   return array_at(CVY_GRADIENT_OUTPUT, number, &e->readable[number]);
->>>>>>> grad
 }
 
 /* Whether result `k` of a gradient needs no step: it is 0, or as it was given. */
@@ -133,11 +105,7 @@ static bool is_known(const elementwise *e, const cvy_program_gradient *gradient,
     return gradient->program.constant[result - CVY_OPERAND_CONSTANT] == 0.0f;
   }
   if (axes || input < 0) return false;
-<<<<<<< HEAD
-  operand from = source_of(e, gradient->source[input].kind, gradient->source[input].number);
-=======
   bound_array from = source_of(e, gradient->source[input].kind, gradient->source[input].number);
->>>>>>> grad
   *known = from.from;
   return from.from.source == CVY_GRADIENT_OF_OUTPUT &&
          cvy_program_class_of(from.view, e->of->extent) == CVY_CLASS_FULL;
@@ -162,11 +130,7 @@ static convoy_status add_group(const elementwise *e, cvy_program_gradient *gradi
                                uint32_t axes, cvy_gradient *out) {
   cvy_program *program = &gradient->program;
   cvy_reduction how = {.axes = (uint8_t)axes};
-<<<<<<< HEAD
-  operand inputs[CVY_PROGRAM_INPUTS];
-=======
   bound_array inputs[CVY_PROGRAM_INPUTS];
->>>>>>> grad
   int32_t step = out->steps, results = 0;
   for (int i = 0, k = 0; i < e->program->inputs; i++) {
     if (!(group >> i & 1)) continue;
@@ -238,43 +202,25 @@ convoy_status cvy_program_gradient_steps(const cvy_problem *problem, uint32_t wa
   const cvy_program_problem *of = &problem->program;
   elementwise e = {problem, of, &of->program, .readable = of->result};
   for (int i = 0; i < of->program.inputs; i++)
-<<<<<<< HEAD
-    e.input[i] = operand_at(CVY_GRADIENT_INPUT, i, &of->input[i]);
-  for (int r = 0; r < of->program.results; r++)
-    e.gradient[r] = operand_at(CVY_GRADIENT_OF_OUTPUT, r, &of->result[r]);
-=======
     e.input[i] = array_at(CVY_GRADIENT_INPUT, i, &of->input[i]);
   for (int r = 0; r < of->program.results; r++)
     e.gradient[r] = array_at(CVY_GRADIENT_OF_OUTPUT, r, &of->result[r]);
->>>>>>> grad
   convoy_status status = check_whole(problem, wanted);
   return status ? status : add_gradients(&e, wanted, given, out);
 }
 
 /* The arrays of a stage. Statistics are the first step, and lie as the results do. */
 static void find_inputs(const cvy_reduce_problem *reduce, const cvy_reduce_stage *stage,
-<<<<<<< HEAD
-                        operand *inputs) {
-=======
                         bound_array *inputs) {
->>>>>>> grad
   for (int i = 0; i < stage->program.inputs; i++) {
     int kind = stage->source[i].kind, number = stage->source[i].number;
     const cvy_program_view *view = &reduce->of.result[0];
     if (kind == CVY_REDUCE_FROM_INPUT)
-<<<<<<< HEAD
-      inputs[i] = operand_at(CVY_GRADIENT_INPUT, number, &reduce->of.input[number]);
-    else if (kind == CVY_REDUCE_FROM_RESULT)
-      inputs[i] = operand_at(CVY_GRADIENT_OUTPUT, number, view);
-    else
-      inputs[i] = (operand){{CVY_GRADIENT_STEP, 0, number}, view};
-=======
       inputs[i] = array_at(CVY_GRADIENT_INPUT, number, &reduce->of.input[number]);
     else if (kind == CVY_REDUCE_FROM_RESULT)
       inputs[i] = array_at(CVY_GRADIENT_OUTPUT, number, view);
     else
       inputs[i] = (bound_array){{CVY_GRADIENT_STEP, 0, number}, view};
->>>>>>> grad
   }
 }
 
@@ -289,11 +235,7 @@ static uint32_t wanted_of(const cvy_reduce_stage *terms, uint32_t wanted) {
 
 static convoy_status add_statistics(const cvy_reduce_problem *reduce, const cvy_reduce_stage *stage,
                                     cvy_gradient *out) {
-<<<<<<< HEAD
-  operand inputs[CVY_PROGRAM_INPUTS];
-=======
   bound_array inputs[CVY_PROGRAM_INPUTS];
->>>>>>> grad
   find_inputs(reduce, stage, inputs);
   return add_step(&reduce->of, &stage->program, &stage->how, inputs, out);
 }
@@ -312,11 +254,7 @@ convoy_status cvy_reduce_gradient_steps(const cvy_problem *problem, uint32_t wan
   elementwise e = {problem, of, &g.terms.program, .readable = NULL};
   find_inputs(reduce, &g.terms, e.input);
   for (int t = 0; t < g.terms.how.results; t++)
-<<<<<<< HEAD
-    e.gradient[t] = operand_at(CVY_GRADIENT_OF_OUTPUT, g.result[t], &of->result[0]);
-=======
     e.gradient[t] = array_at(CVY_GRADIENT_OF_OUTPUT, g.result[t], &of->result[0]);
->>>>>>> grad
   int32_t first = out->steps;
   if (!status)
     status = add_gradients(&e, wanted_of(&g.terms, wanted), (1u << g.terms.how.results) - 1, out);
