@@ -2,7 +2,8 @@
  *
  * One order serves all operations of convolution: what is made for a few problems goes first, the
  * tiled product refuses what is too thin for tiles, CLBlast takes what is long in the summed
- * direction only, the definition takes the rest. Programs and reductions have a row each. */
+ * direction only, the definition takes the rest. Pooling, programs and reductions have a row each.
+ */
 #include "base/build_config.h"
 #include "ocl/depthwise.h"
 #include "ocl/direct.h"
@@ -12,6 +13,7 @@
 #include "ocl/long_rows.h"
 #include "ocl/matmul.h"
 #include "ocl/matmul_clblast.h"
+#include "ocl/pool.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
 #include "ocl/strided_data.h"
@@ -32,6 +34,7 @@ const cvy_algorithm *const cvy_ocl_algorithms[] = {
 #if CONVOY_HAVE_CLBLAST
     &cvy_ocl_matmul_clblast,
 #endif
+    &cvy_ocl_pool,
     &cvy_ocl_program,
     &cvy_ocl_reduce,
     &cvy_ocl_direct,

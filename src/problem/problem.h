@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "problem/conv/attributes.h"
 #include "problem/matmul/attributes.h"
+#include "problem/pooling/attributes.h"
 #include "program/reduce.h"
 
 /* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. Of
@@ -21,6 +22,7 @@ typedef struct cvy_problem {
     cvy_program_problem program;
     cvy_reduce_problem reduce;
     cvy_matmul_problem matmul;
+    cvy_pooling_problem pooling;
   };
 } cvy_problem;
 

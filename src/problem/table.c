@@ -1,6 +1,7 @@
 /* All operations, by number. */
 #include "problem/conv/conv.h"
 #include "problem/matmul/matmul.h"
+#include "problem/pooling/pooling.h"
 #include "problem/program/program.h"
 
 const cvy_operation *const cvy_operations[] = {
@@ -11,5 +12,9 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_PROGRAM] = &cvy_program_operation,
     [CVY_REDUCE] = &cvy_reduce_operation,
     [CVY_MATMUL] = &cvy_matmul_operation,
+    [CVY_POOLING_MAX] = &cvy_pooling_max,
+    [CVY_POOLING_MAX_BACKWARD] = &cvy_pooling_max_backward,
+    [CVY_POOLING_AVERAGE] = &cvy_pooling_average,
+    [CVY_POOLING_AVERAGE_BACKWARD] = &cvy_pooling_average_backward,
 };
 const int32_t cvy_operation_count = CVY_COUNT(cvy_operations);

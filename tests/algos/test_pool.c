@@ -1,12 +1,18 @@
-/* Average pooling and its gradient, on the device of the first argument, against the definition in
- * float64: all ranks, overlapping windows, windows apart, padding that counts and that does not. */
+/* Pooling and its gradients on the device of the first argument, by every row that takes them,
+ * against the definition in float64: all ranks, windows apart, overlapping and with gaps, padding
+ * that counts and that does not, windows beyond the padding; maxima that are equal, NaN, infinite
+ * or of nothing; and what the public functions refuse. */
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cmocka.h"
 #include "common/device.h"
+#include "common/random.h"
 #include "convoy/convoy.h"
+#include "ref/pool.h"
 
 static const char *device_name;
 static convoy_context *context;
@@ -23,165 +29,294 @@ static int close_context(void **state) {
   return 0;
 }
 
-typedef struct pool_case {
+/* Of x and a window; each is carried out both ways, as maximum and, without gaps, as average. */
+static const char *const texts[] = {
+    "n2c3h8w10 r2s2 stride2",
+    "n1c5h7w9 r2s2 stride2",
+    "n1c5h7w9 r2s2 stride2 ceil",
+    "n1c5h7w9 r2s2 stride2 ceil count_padding",
+    "n2c4h9w11 r3s3 pad1",
+    "n2c4h9w11 r3s3 pad1 count_padding",
+    "n1c16h20w20 r3s3 stride2 pad1:0",
+    "n1c16h20w20 r3s3 stride2 pad1 ceil",
+    "n1c16h20w20 r3s3 stride2 pad1 ceil count_padding",
+    "n1c2h13w17 r5s5 stride3 pad2:1 count_padding",
+    "n1c3h20w20 r5s5 pad2",
+    "n1c2h13w17 r3s2 stride1,3 pad1:0,1:1",
+    "n1c2h13w17 r3s3 stride2 pad2 dil2",
+    "n1c2h13w70 r2s3 stride1,2 dil3,5",
+    "n1c2h3w3 r2s2 pad3 dil4",
+    "n1c1h1w1 r2s2 stride2 ceil",
+    "n3c2w50 s4 stride3 pad1:2",
+    "n3c2w5000 s3 stride1 pad1",
+    "n1c2w100 s7 stride11",
+    "n1c2w100 s7 stride11 ceil",
+    "n1c2z5h6w7 t2r2s2 stride2 pad1",
+    "n1c1z4h5w6 t3r3s3 count_padding",
+    "n1c1z4h5w6 t3r2s1 stride1,2,3 pad1,0,0 ceil",
+    "n1c1h1w1 r1s1",
+    "n4c32h7w7 r7s7 stride7",
+    "n0c3h8w10 r2s2 stride2",
+};
+enum { TEXTS = sizeof texts / sizeof *texts };
+
+static const char *const names[CONVOY_POOLS] = {"max_pool", "max_pool_backward", "average_pool",
+                                                "average_pool_backward"};
+
+/* Operands, then the result. */
+typedef struct one_case {
+  char text[128];
+  convoy_pool what;
   convoy_window window;
-  int64_t x[CONVOY_MAX_DIMS], y[CONVOY_MAX_DIMS]; /* n c and always three extents */
-} pool_case;
+  int64_t x_shape[CONVOY_MAX_DIMS], y_shape[CONVOY_MAX_DIMS];
+  int inputs;
+  const int64_t *shape[3];
+  int64_t count[3];
+  float *value[3];
+  convoy_tensor *tensor[3];
+} one_case;
 
-static int64_t count_of(const int64_t *shape) {
-  return shape[0] * shape[1] * shape[2] * shape[3] * shape[4];
+static void give(one_case *c, int i) {
+  assert_int_equal(convoy_tensor_write(c->tensor[i], c->value[i], c->count[i]), CONVOY_OK);
 }
 
-/* Where window `o` begins and ends in an axis of the input, and what it is divided by. */
-static void window_at(const pool_case *c, int axis, int64_t o, int64_t *begin, int64_t *end,
-                      double *divisor) {
-  int first = 3 - c->window.rank;
-  if (axis < first) {
-    *begin = 0;
-    *end = 1;
-    return;
-  }
-  int64_t at = o * c->window.stride[axis - first] - c->window.pad_begin[axis - first];
-  int64_t last = at + c->window.extent[axis - first];
-  *begin = at < 0 ? 0 : at;
-  *end = last < c->x[2 + axis] ? last : c->x[2 + axis];
-  *divisor *= (double)(c->window.count_padding ? c->window.extent[axis - first] : *end - *begin);
-}
-
-/* Adds to y from x, or to dx from dy. */
-static void define(const pool_case *c, const float *from, double *to, int backward) {
-  int64_t maps = c->x[0] * c->x[1], in = count_of(c->x) / maps, out = count_of(c->y) / maps;
-  for (int64_t i = 0; i < count_of(c->y); i++) {
-    int64_t o[3] = {i % out / (c->y[3] * c->y[4]), i / c->y[4] % c->y[3], i % c->y[4]};
-    int64_t b[3], e[3];
-    double divisor = 1;
-    for (int axis = 0; axis < 3; axis++) window_at(c, axis, o[axis], &b[axis], &e[axis], &divisor);
-    for (int64_t z = b[0]; z < e[0]; z++)
-      for (int64_t h = b[1]; h < e[1]; h++)
-        for (int64_t w = b[2]; w < e[2]; w++) {
-          int64_t at = i / out * in + (z * c->x[3] + h) * c->x[4] + w;
-          to[backward ? at : i] += (double)from[backward ? i : at] / divisor;
-        }
+static void begin(convoy_pool what, const char *text, one_case *c) {
+  static test_random random = {5};
+  int64_t *const x = c->x_shape, *const y = c->y_shape;
+  const int64_t *const operands[CONVOY_POOLS][3] = {{x, y}, {x, y, x}, {x, y}, {y, x}};
+  memset(c, 0, sizeof *c);
+  snprintf(c->text, sizeof c->text, "%s %s", names[what], text);
+  if (convoy_parse_pool(c->text, &c->what, &c->window, x, y))
+    fail_msg("%s: %s", c->text, convoy_last_error());
+  assert_int_equal(c->what, what);
+  c->inputs = what == CONVOY_MAX_POOL_BACKWARD ? 2 : 1;
+  for (int i = 0; i <= c->inputs; i++) {
+    int32_t dims = c->window.rank + 2;
+    c->shape[i] = operands[what][i];
+    c->count[i] = 1;
+    for (int axis = 0; axis < dims; axis++) c->count[i] *= c->shape[i][axis];
+    c->value[i] = malloc((size_t)(c->count[i] + 1) * sizeof(float));
+    assert_int_equal(convoy_tensor_new(context, dims, c->shape[i], &c->tensor[i]), CONVOY_OK);
+    test_fill_reals(&random, c->value[i], c->count[i]);
+    if (i == c->inputs) test_fill_nan(c->value[i], c->count[i]);
+    give(c, i);
   }
 }
 
-static convoy_tensor *tensor_of(const pool_case *c, const int64_t *shape, const float *values) {
-  int64_t extents[CONVOY_MAX_DIMS] = {shape[0], shape[1]};
-  convoy_tensor *made;
-  int rank = c->window.rank;
-  memcpy(extents + 2, shape + 5 - rank, (size_t)rank * sizeof *shape);
-  assert_int_equal(convoy_tensor_new(context, rank + 2, extents, &made), CONVOY_OK);
-  if (values) assert_int_equal(convoy_tensor_write(made, values, count_of(shape)), CONVOY_OK);
-  return made;
-}
-
-static float *numbers(int64_t count) {
-  float *values = malloc((size_t)count * sizeof *values);
-  static uint32_t next = 1;
-  for (int64_t i = 0; i < count; i++) {
-    next = next * 1664525u + 1013904223u;
-    values[i] = (float)(next >> 8) * 0x1p-23f - 1.0f;
+static void end(one_case *c) {
+  for (int i = 0; i <= c->inputs; i++) {
+    convoy_tensor_free(c->tensor[i]);
+    free(c->value[i]);
   }
-  return values;
 }
 
-static void check_pass(const pool_case *c, int backward) {
-  const int64_t *from_shape = backward ? c->y : c->x, *to_shape = backward ? c->x : c->y;
-  int64_t count = count_of(to_shape);
-  float *from = numbers(count_of(from_shape)), *got = malloc((size_t)count * sizeof *got);
-  double *wanted = calloc((size_t)count, sizeof *wanted);
-  convoy_tensor *in = tensor_of(c, from_shape, from), *out = tensor_of(c, to_shape, NULL);
-  convoy_status status = backward ? convoy_average_pool_backward(context, &c->window, in, out, NULL)
-                                  : convoy_average_pool(context, &c->window, in, out, NULL);
-  if (status) fail_msg("%s", convoy_last_error());
-  assert_int_equal(convoy_tensor_read(out, got, count), CONVOY_OK);
-  define(c, from, wanted, backward);
-  for (int64_t i = 0; i < count; i++)
-    if (!(fabs((double)got[i] - wanted[i]) <= 2e-6))
-      fail_msg("element %d is %g, not %g", (int)i, (double)got[i], wanted[i]);
-  convoy_tensor_free(in);
-  convoy_tensor_free(out);
-  free(from);
-  free(got);
-  free(wanted);
+static convoy_status call(one_case *c, convoy_run *run) {
+  convoy_tensor **t = c->tensor;
+  if (c->what == CONVOY_MAX_POOL) return convoy_max_pool(context, &c->window, t[0], t[1], run);
+  if (c->what == CONVOY_MAX_POOL_BACKWARD)
+    return convoy_max_pool_backward(context, &c->window, t[0], t[1], t[2], run);
+  if (c->what == CONVOY_AVERAGE_POOL)
+    return convoy_average_pool(context, &c->window, t[0], t[1], run);
+  return convoy_average_pool_backward(context, &c->window, t[0], t[1], run);
 }
 
-static pool_case case_of(int rank, int extent, int stride, int pad_begin, int pad_end,
-                         int count_padding, const int64_t *x) {
-  pool_case c = {.window = CONVOY_WINDOW_INIT(rank)};
-  memcpy(c.x, x, sizeof c.x);
-  memcpy(c.y, x, sizeof c.y);
-  c.window.count_padding = count_padding;
-  for (int axis = 0; axis < rank; axis++) {
-    c.window.extent[axis] = extent;
-    c.window.stride[axis] = stride;
-    c.window.pad_begin[axis] = pad_begin;
-    c.window.pad_end[axis] = pad_end;
-    int64_t room = x[5 - rank + axis] + pad_begin + pad_end - extent;
-    c.y[5 - rank + axis] = room / stride + 1;
+static void compare(one_case *c, const char *by) {
+  int out = c->inputs;
+  const float *const in[] = {c->value[0], c->value[1]};
+  test_fill_nan(c->value[out], c->count[out]);
+  assert_int_equal(convoy_tensor_read(c->tensor[out], c->value[out], c->count[out]), CONVOY_OK);
+  for (int64_t i = 0; i < c->count[out]; i++) {
+    ref_value wanted = ref_pool(c->what, &c->window, c->x_shape, c->y_shape, in, i);
+    double bound = 4.0 * (double)(wanted.terms + 2) * 0x1p-24 * wanted.magnitude;
+    double got = (double)c->value[out][i];
+    bool same = got == wanted.value || (isnan(got) && isnan(wanted.value));
+    if (!same && !(fabs(got - wanted.value) <= bound))
+      fail_msg("%s, %s: [%d] is %.9g, not %.9g", by, c->text, (int)i, got, wanted.value);
   }
-  return c;
 }
 
-static void means_and_gradients_are_as_defined(void **state) {
+static void run_case(convoy_pool what, const char *text, const char *algorithm) {
+  one_case c;
+  convoy_run run = CONVOY_RUN_INIT;
+  begin(what, text, &c);
+  if (call(&c, &run)) fail_msg("%s, %s: %s", algorithm, c.text, convoy_last_error());
+  if (run.algorithm[0]) assert_string_equal(run.algorithm, algorithm);
+  compare(&c, algorithm);
+  end(&c);
+}
+
+static void every_row_computes_what_the_definition_says(void **state) {
+  const char *name;
+  int rows = 0;
   (void)state;
+  for (int row = 0; (name = convoy_algorithm_name(context, row)); row++) {
+    if (!strstr(name, ".pool")) continue;
+    assert_int_equal(convoy_set_algorithm(context, name), CONVOY_OK);
+    for (int t = 0; t < TEXTS; t++) {
+      run_case(CONVOY_MAX_POOL, texts[t], name);
+      run_case(CONVOY_MAX_POOL_BACKWARD, texts[t], name);
+      if (strstr(texts[t], "dil")) continue;
+      run_case(CONVOY_AVERAGE_POOL, texts[t], name);
+      run_case(CONVOY_AVERAGE_POOL_BACKWARD, texts[t], name);
+    }
+    rows++;
+  }
+  assert_int_equal(convoy_set_algorithm(context, NULL), CONVOY_OK);
+  assert_true(rows > 0);
+}
+
+/* Of equal ones the first, of NaN the last; 0 and -0 are equal; denormal numbers are not. */
+static void places_of_maxima(void **state) {
   static const struct {
-    int rank, extent, stride, begin, end, counts;
-    int64_t x[CONVOY_MAX_DIMS];
+    float x[4];
+    int place;
   } cases[] = {
-      {2, 2, 2, 0, 0, 0, {2, 3, 1, 8, 10}},   {2, 2, 2, 0, 0, 0, {1, 5, 1, 7, 9}},
-      {2, 3, 1, 1, 1, 0, {2, 4, 1, 9, 11}},   {2, 3, 1, 1, 1, 1, {2, 4, 1, 9, 11}},
-      {2, 3, 2, 1, 0, 0, {1, 16, 1, 20, 20}}, {2, 5, 3, 2, 1, 1, {1, 2, 1, 13, 17}},
-      {1, 4, 3, 1, 2, 0, {3, 2, 1, 1, 50}},   {3, 2, 2, 1, 1, 0, {1, 2, 5, 6, 7}},
-      {3, 3, 1, 0, 0, 1, {1, 1, 4, 5, 6}},    {2, 1, 1, 0, 0, 0, {1, 1, 1, 1, 1}},
-      {2, 7, 7, 0, 0, 0, {4, 32, 1, 7, 7}},
+      {{1, 2, 3, 0}, 2},
+      {{2, 2, 2, 2}, 0},
+      {{-5, -3, -3, -4}, 1},
+      {{0.0f, -0.0f, 0.0f, -0.0f}, 0},
+      {{-0.0f, 0.0f, -1, 0.0f}, 0},
+      {{-1, -0.0f, 0.0f, -2}, 1},
+      {{1, NAN, 3, 2}, 1},
+      {{NAN, INFINITY, -NAN, 2}, 2},
+      {{-INFINITY, -INFINITY, -INFINITY, -INFINITY}, 0},
+      {{-INFINITY, 3, INFINITY, INFINITY}, 2},
+      {{1e-40f, 3e-40f, 2e-40f, 0}, 1},
+      {{-3e-40f, -1e-40f, -2e-40f, -1}, 1},
+      {{-1e-40f, 0, 1e-45f, 0}, 2},
   };
+  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    pool_case c = case_of(cases[i].rank, cases[i].extent, cases[i].stride, cases[i].begin,
-                          cases[i].end, cases[i].counts, cases[i].x);
-    check_pass(&c, 0);
-    check_pass(&c, 1);
+    one_case y, dx;
+    float out[4];
+    begin(CONVOY_MAX_POOL, "n1c1h2w2 r2s2", &y);
+    begin(CONVOY_MAX_POOL_BACKWARD, "n1c1h2w2 r2s2", &dx);
+    memcpy(y.value[0], cases[i].x, sizeof cases[i].x);
+    memcpy(dx.value[0], cases[i].x, sizeof cases[i].x);
+    dx.value[1][0] = 7.0f;
+    give(&y, 0);
+    give(&dx, 0);
+    give(&dx, 1);
+    assert_int_equal(call(&y, NULL), CONVOY_OK);
+    assert_int_equal(call(&dx, NULL), CONVOY_OK);
+    assert_int_equal(convoy_tensor_read(y.tensor[1], out, 1), CONVOY_OK);
+    if (isnan(cases[i].x[cases[i].place]))
+      assert_true(isnan(out[0]));
+    else
+      assert_memory_equal(out, &cases[i].x[cases[i].place], sizeof *out);
+    assert_int_equal(convoy_tensor_read(dx.tensor[2], out, 4), CONVOY_OK);
+    for (int at = 0; at < 4; at++)
+      if (out[at] != (at == cases[i].place ? 7.0f : 0.0f))
+        fail_msg("case %d: gradient of element %d is %g", (int)i, at, (double)out[at]);
+    end(&y);
+    end(&dx);
   }
 }
 
-static void expect(const convoy_window *window, const convoy_tensor *x, convoy_tensor *y,
-                   convoy_status status, const char *sentence) {
-  assert_int_equal(convoy_average_pool(context, window, x, y, NULL), status);
+/* Whole numbers of few values, so that most windows have several maxima. */
+static void equal_maxima_are_found_in_order(void **state) {
+  (void)state;
+  for (int t = 0; t < TEXTS; t++) {
+    one_case c;
+    begin(CONVOY_MAX_POOL_BACKWARD, texts[t], &c);
+    for (int64_t i = 0; i < c.count[0]; i++) c.value[0][i] = (float)((i * 7919 + 3) % 5 / 2);
+    for (int64_t i = 0; i < c.count[1]; i++) c.value[1][i] = (float)(i % 9 - 4);
+    give(&c, 0);
+    give(&c, 1);
+    assert_int_equal(call(&c, NULL), CONVOY_OK);
+    compare(&c, "equal maxima");
+    end(&c);
+  }
+}
+
+static void results_may_replace_operands(void **state) {
+  one_case c;
+  float *once;
+  (void)state;
+  begin(CONVOY_MAX_POOL_BACKWARD, "n2c4h9w11 r3s3 pad1", &c);
+  once = malloc((size_t)c.count[2] * sizeof *once);
+  assert_int_equal(call(&c, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(c.tensor[2], once, c.count[2]), CONVOY_OK);
+  for (int i = 0; i < 2; i++) { /* y has x's extents here */
+    assert_int_equal(
+        convoy_max_pool_backward(context, &c.window, c.tensor[0], c.tensor[1], c.tensor[i], NULL),
+        CONVOY_OK);
+    assert_int_equal(convoy_tensor_read(c.tensor[i], c.value[2], c.count[2]), CONVOY_OK);
+    assert_memory_equal(c.value[2], once, (size_t)c.count[2] * sizeof *once);
+    give(&c, i);
+  }
+  free(once);
+  end(&c);
+}
+
+static void expect(convoy_status got, convoy_status status, const char *sentence) {
+  assert_int_equal(got, status);
   if (!strstr(convoy_last_error(), sentence))
     fail_msg("\"%s\" is not in \"%s\"", sentence, convoy_last_error());
 }
 
-static void what_is_wrong_is_said(void **state) {
+static void what_is_wrong_with_windows_is_said(void **state) {
+  one_case c;
   (void)state;
-  pool_case c = case_of(2, 3, 2, 1, 1, 0, (int64_t[]){1, 2, 1, 8, 8});
-  convoy_tensor *x = tensor_of(&c, c.x, NULL), *y = tensor_of(&c, c.y, NULL);
-  convoy_window bad = c.window;
-  bad.pad_begin[1] = 3;
-  expect(&bad, x, y, CONVOY_ERR_ARGUMENT, "padding 3 and 1 of axis 1");
-  bad = c.window;
-  bad.stride[0] = 0;
-  expect(&bad, x, y, CONVOY_ERR_ARGUMENT, "stride 0 of axis 0");
-  bad = c.window;
-  bad.rank = 4;
-  expect(&bad, x, y, CONVOY_ERR_ARGUMENT, "rank is 4");
-  bad.rank = 1;
-  expect(&bad, x, y, CONVOY_ERR_SHAPE, "x has 4 extents, not 3");
-  bad = c.window;
-  bad.struct_size = 8;
-  expect(&bad, x, y, CONVOY_ERR_ARGUMENT, "struct_size is 8");
-  expect(&c.window, y, x, CONVOY_ERR_SHAPE, "extent 2 of y is 8, not 2");
-  expect(&c.window, NULL, y, CONVOY_ERR_ARGUMENT, "x is NULL");
-  expect(NULL, x, y, CONVOY_ERR_ARGUMENT, "window is NULL");
-  assert_int_equal(convoy_average_pool_backward(context, &c.window, x, y, NULL), CONVOY_ERR_SHAPE);
-  convoy_tensor_free(x);
-  convoy_tensor_free(y);
+  begin(CONVOY_AVERAGE_POOL, "n1c2h8w8 r3s3 stride2 pad1", &c);
+  convoy_window bad;
+#define REFUSED(change, status, sentence) \
+  bad = c.window;                         \
+  bad.change;                             \
+  expect(convoy_average_pool(context, &bad, c.tensor[0], c.tensor[1], NULL), status, sentence)
+  REFUSED(pad_begin[1] = 3, CONVOY_ERR_ARGUMENT, "padding 3 and 1 of axis 1, whose windows have 3");
+  REFUSED(pad_end[0] = -1, CONVOY_ERR_ARGUMENT, "padding 1 and -1 of axis 0");
+  REFUSED(stride[0] = 0, CONVOY_ERR_ARGUMENT, "stride 0 of axis 0");
+  REFUSED(extent[0] = 0, CONVOY_ERR_ARGUMENT, "extent 0 and stride 2 of axis 0");
+  REFUSED(dilation[1] = 0, CONVOY_ERR_ARGUMENT, "dilation 0 of axis 1");
+  REFUSED(dilation[1] = 2, CONVOY_ERR_ARGUMENT, "dilation 2 of axis 1; legal are 1 for an average");
+  REFUSED(count_padding = 2, CONVOY_ERR_ARGUMENT, "count_padding is 2");
+  REFUSED(ceil_mode = -1, CONVOY_ERR_ARGUMENT, "ceil_mode is -1");
+  REFUSED(rank = 4, CONVOY_ERR_ARGUMENT, "rank is 4");
+  REFUSED(rank = 1, CONVOY_ERR_SHAPE, "x has 4 extents, not 3");
+  REFUSED(struct_size = 8, CONVOY_ERR_ARGUMENT, "struct_size is 8");
+  REFUSED(extent[0] = 11, CONVOY_ERR_SHAPE, "11");
+  REFUSED(extent[0] = INT64_MAX, CONVOY_ERR_ARGUMENT, "9223372036854775807");
+  REFUSED(stride[0] = 1, CONVOY_ERR_SHAPE, "extent 2 of y is 4, not 8");
+#undef REFUSED
+  end(&c);
+}
+
+static void what_is_wrong_with_operands_is_said(void **state) {
+  one_case c;
+  int64_t y_shape[CONVOY_MAX_DIMS];
+  (void)state;
+  begin(CONVOY_MAX_POOL_BACKWARD, "n1c2h8w8 r3s3 stride2 pad1", &c);
+  convoy_tensor *x = c.tensor[0], *dy = c.tensor[1], *dx = c.tensor[2];
+  const convoy_window *w = &c.window;
+  expect(convoy_max_pool(context, w, NULL, dy, NULL), CONVOY_ERR_ARGUMENT, "x is NULL");
+  expect(convoy_max_pool(context, w, x, NULL, NULL), CONVOY_ERR_ARGUMENT, "y is NULL");
+  expect(convoy_max_pool(context, NULL, x, dy, NULL), CONVOY_ERR_ARGUMENT, "window is NULL");
+  expect(convoy_max_pool(context, w, dy, x, NULL), CONVOY_ERR_SHAPE, "extent 2 of y is 8, not 2");
+  expect(convoy_max_pool_backward(context, w, x, dy, NULL, NULL), CONVOY_ERR_ARGUMENT,
+         "dx is NULL");
+  expect(convoy_max_pool_backward(context, w, x, NULL, dx, NULL), CONVOY_ERR_ARGUMENT,
+         "dy is NULL");
+  expect(convoy_max_pool_backward(context, w, x, dy, dy, NULL), CONVOY_ERR_SHAPE,
+         "extent 2 of dx is 4, not 8");
+  expect(convoy_average_pool_backward(context, w, x, dy, NULL), CONVOY_ERR_SHAPE,
+         "extent 2 of dy is 8, not 2");
+  expect(convoy_max_pool(NULL, w, x, dy, NULL), CONVOY_ERR_ARGUMENT, "context");
+  expect(convoy_pool_shape(w, NULL, y_shape), CONVOY_ERR_ARGUMENT, "x_shape is NULL");
+  assert_int_equal(convoy_pool_shape(w, c.x_shape, y_shape), CONVOY_OK);
+  assert_memory_equal(y_shape, c.y_shape, 4 * sizeof *y_shape);
+  end(&c);
 }
 
 int main(int argc, char **argv) {
   device_name = argc > 1 ? argv[1] : "cpu";
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(means_and_gradients_are_as_defined),
-      cmocka_unit_test(what_is_wrong_is_said),
+      cmocka_unit_test(every_row_computes_what_the_definition_says),
+      cmocka_unit_test(places_of_maxima),
+      cmocka_unit_test(equal_maxima_are_found_in_order),
+      cmocka_unit_test(results_may_replace_operands),
+      cmocka_unit_test(what_is_wrong_with_windows_is_said),
+      cmocka_unit_test(what_is_wrong_with_operands_is_said),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -8,6 +8,7 @@
 #include "cpu/row.h"
 #include "problem/conv/conv.h"
 #include "problem/matmul/matmul.h"
+#include "problem/pooling/pooling.h"
 #include "problem/program/program.h"
 
 /* Its attributes are two of a convolution's. */
@@ -198,6 +199,10 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_PROGRAM] = &cvy_program_operation,
     [CVY_REDUCE] = &cvy_reduce_operation,
     [CVY_MATMUL] = &cvy_matmul_operation,
+    [CVY_POOLING_MAX] = &cvy_pooling_max,
+    [CVY_POOLING_MAX_BACKWARD] = &cvy_pooling_max_backward,
+    [CVY_POOLING_AVERAGE] = &cvy_pooling_average,
+    [CVY_POOLING_AVERAGE_BACKWARD] = &cvy_pooling_average_backward,
     [CENTRE] = &centre,
     [SQUARE] = &square,
 };

@@ -1,5 +1,8 @@
 /* The kernels of single algorithms, for every instruction set this processor has, are compared with
  * plain loops on integers, where results must be equal. */
+#include <math.h>
+#include <string.h>
+
 #include "common/cmocka.h"
 #include "common/random.h"
 #include "cpu/isa/cache.h"
@@ -199,6 +202,44 @@ static void inner_products_equal_plain_loops(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------------------------ maxima */
+
+/* What is larger, of equal ones the first, of NaN the last; denormal numbers are no zeros. */
+static void maxima_equal_plain_comparisons(void **state) {
+  static const float values[] = {0.0f,   -0.0f, 1.0f,  -1.0f, 1e-40f,    -1e-40f,
+                                 2e-40f, 3.0f,  -3.0f, NAN,   -INFINITY, INFINITY};
+  enum { VALUES = sizeof values / sizeof *values, LENGTH = 77, STEPS = 3, ROUNDS = 5 };
+  (void)state;
+  for (int set = 0; set < set_count; set++) {
+    for (int step = 1; step <= STEPS; step++) {
+      float from[STEPS * LENGTH], got[LENGTH], wanted[LENGTH];
+      int32_t keys[LENGTH], taps[LENGTH], places[LENGTH];
+      for (int i = 0; i < LENGTH; i++) {
+        got[i] = wanted[i] = -INFINITY;
+        keys[i] = INT32_MIN;
+        places[i] = -1;
+        taps[i] = 0;
+      }
+      for (int tap = 0; tap < ROUNDS; tap++) {
+        for (int i = 0; i < STEPS * LENGTH; i++)
+          from[i] = values[(i * 7 + tap * (i % 5 + 3)) % VALUES];
+        sets[set]->maxima(got, from, step, LENGTH);
+        sets[set]->maxima_taps(keys, taps, tap, from, step, LENGTH);
+        for (int i = 0; i < LENGTH; i++) {
+          float value = from[i * step];
+          if (places[i] >= 0 && !(value > wanted[i]) && !isnan(value)) continue;
+          if (value > wanted[i] || isnan(value)) wanted[i] = value;
+          places[i] = tap;
+        }
+      }
+      for (int i = 0; i < LENGTH; i++) {
+        assert_true(isnan(wanted[i]) ? isnan(got[i]) : memcmp(&got[i], &wanted[i], 4) == 0);
+        assert_int_equal(taps[i], places[i]);
+      }
+    }
+  }
+}
+
 int main(void) {
   find_sets();
   const struct CMUnitTest tests[] = {
@@ -206,6 +247,7 @@ int main(void) {
       cmocka_unit_test(interleaving_equals_plain_loops),
       cmocka_unit_test(tiles_equal_plain_loops),
       cmocka_unit_test(inner_products_equal_plain_loops),
+      cmocka_unit_test(maxima_equal_plain_comparisons),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

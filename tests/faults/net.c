@@ -52,6 +52,16 @@ static int32_t matrix_shape(int array, int64_t *shape) {
   return 2;
 }
 
+/* Of windows of 3 x 3, 2 apart, with padding of 1. */
+static int32_t pool_shape(int array, int64_t *shape) {
+  memcpy(shape, x_shape, sizeof x_shape);
+  if (array != NET_DI) {
+    shape[2] = (shape[2] - 1) / 2 + 1;
+    shape[3] = (shape[3] - 1) / 2 + 1;
+  }
+  return 4;
+}
+
 /* Of what programs have beside layers. */
 static int32_t program_shape(int array, int64_t *shape) {
   shape[0] = 1;
@@ -65,6 +75,7 @@ static int32_t program_shape(int array, int64_t *shape) {
 }
 
 static int32_t shape_of(int array, int64_t *shape) {
+  if (array >= NET_P) return pool_shape(array, shape);
   if (array >= NET_A) return matrix_shape(array, shape);
   if (array >= NET_MEAN) return program_shape(array, shape);
   const int same = array < NET_DX ? array : array - NET_DX;
@@ -89,7 +100,7 @@ static bool is_given(int array) {
   return array == NET_X || (array >= NET_W && array < NET_DX) || array == NET_DX + NET_LAYERS ||
          (array >= NET_DW && array < NET_DB) || array == NET_GAMMA || array == NET_BETA ||
          (array >= NET_EPSILON && array <= NET_MOMENTUM) || array == NET_DZ ||
-         (array >= NET_V && array <= NET_C);
+         (array >= NET_V && array <= NET_C) || array == NET_DP;
 }
 
 static void fill(float *values, int64_t count, bool given, test_random *random) {
@@ -214,6 +225,32 @@ static convoy_status multiply(convoy_context *context, const other_call *what,
   return convoy_matmul(context, CONVOY_MATMUL_TRANSPOSE_B, in[0], in[1], out[0], run);
 }
 
+static convoy_window window_of_pool(void) {
+  convoy_window window = CONVOY_WINDOW_INIT(2);
+  for (int axis = 0; axis < 2; axis++) {
+    window.extent[axis] = 3;
+    window.stride[axis] = 2;
+    window.pad_begin[axis] = window.pad_end[axis] = 1;
+  }
+  return window;
+}
+
+static convoy_status pool(convoy_context *context, const other_call *what,
+                          const convoy_tensor *const *in, convoy_tensor *const *out,
+                          convoy_run *run) {
+  convoy_window window = window_of_pool();
+  (void)what;
+  return convoy_max_pool(context, &window, in[0], out[0], run);
+}
+
+static convoy_status pool_backward(convoy_context *context, const other_call *what,
+                                   const convoy_tensor *const *in, convoy_tensor *const *out,
+                                   convoy_run *run) {
+  convoy_window window = window_of_pool();
+  (void)what;
+  return convoy_max_pool_backward(context, &window, in[0], in[1], out[0], run);
+}
+
 static const other_call others[NET_OTHERS] = {
     {apply, "statistics", 1, 2, {NET_X + NET_LAYERS, NET_MEAN, NET_VARIANCE}},
     {apply,
@@ -236,6 +273,8 @@ static const other_call others[NET_OTHERS] = {
       NET_SCALE, NET_DN}},
     {apply, "momentum", 5, 2, {NET_MOMENTUM, NET_V, NET_DW, NET_W, NET_RATE, NET_V, NET_W}},
     {multiply, NULL, 2, 1, {NET_A, NET_C, NET_AC}},
+    {pool, NULL, 1, 1, {NET_X, NET_P}},
+    {pool_backward, NULL, 2, 1, {NET_X, NET_DP, NET_DI}},
 };
 
 /* The tensors of a call on a net in host memory. */

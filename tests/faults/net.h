@@ -4,7 +4,7 @@
  * small that every device must give the same bits. Behind them, for tests that ask for it, programs
  * and reductions, which have the same bits everywhere whatever the values are: batch norm with SiLU
  * of the last output, forward and backward, and an optimizer's step in the place of its operands;
- * and a matrix product of integers. */
+ * and a matrix product, and the maxima of windows and their gradient, of integers. */
 #ifndef TEST_NET_H
 #define TEST_NET_H
 
@@ -12,7 +12,7 @@
 
 #include "convoy/convoy.h"
 
-enum { NET_LAYERS = 4, NET_CALLS = 4 * NET_LAYERS, NET_OTHERS = 7 };
+enum { NET_LAYERS = 4, NET_CALLS = 4 * NET_LAYERS, NET_OTHERS = 9 };
 
 /* Activations, parameters, and the gradients of both in the same order. */
 enum {
@@ -41,6 +41,9 @@ enum {
   NET_A, /* matrices */
   NET_C,
   NET_AC,
+  NET_P, /* maxima of the first input's windows, their gradient and what that is for the input */
+  NET_DP,
+  NET_DI,
   NET_ARRAYS
 };
 

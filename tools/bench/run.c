@@ -163,9 +163,10 @@ static void run_operations(bench *all) {
 
 static int check_operation(const char *text, bool gradient) {
   operation what;
-  if (gradient && operation_is_product(text)) {
-    fprintf(stderr, "convoy bench: --op '%s': its gradients are products with texts of their own\n",
-            text);
+  const char *family = operation_family(text);
+  if (gradient && family) {
+    fprintf(stderr, "convoy bench: --op '%s': its gradients are %s with texts of their own\n", text,
+            family);
     return EXIT_USAGE;
   }
   convoy_status status =

@@ -1,5 +1,4 @@
-/* Makes and fills the operands of programs and products, carries them out, and judges the results.
- */
+/* Makes and fills the operands of operations, carries them out, and judges the results. */
 #include "common/operation.h"
 
 #include <math.h>
@@ -9,6 +8,7 @@
 
 #include "ref/formula.h"
 #include "ref/matmul.h"
+#include "ref/pool.h"
 
 enum { DIMS = CONVOY_MAX_DIMS, BODY_BYTES = 16384 };
 
@@ -39,17 +39,132 @@ static convoy_status complete(operation *what) {
   return status ? status : convoy_program_text(what->program, what->body, BODY_BYTES);
 }
 
-bool operation_is_product(const char *text) {
-  return strncmp(text, "matmul ", strlen("matmul ")) == 0;
-}
+/* ------------------------------------------------------------- families other than programs */
+
+/* What is done with an operation that is not a program's. */
+typedef struct family {
+  const char *const *words; /* that texts begin with, ended by NULL */
+  const char *plural;
+  convoy_status (*read)(const char *text, operation *out);
+  convoy_status (*apply)(convoy_context *context, const operation *what,
+                         convoy_tensor *const *tensors, convoy_run *run);
+  ref_value (*element)(const operation *what, int64_t index);
+  int64_t (*terms)(const operation *what); /* of one element, about */
+  double (*flops)(const operation *what);
+} family;
 
 static convoy_status read_product(const char *text, operation *out) {
-  *out = (operation){.text = text, .inputs = 2, .results = 1};
-  convoy_status status = convoy_parse_matmul(text, &out->flags, out->dims, out->shape);
+  out->inputs = 2;
+  return convoy_parse_matmul(text, &out->flags, out->dims, out->shape);
+}
+
+static convoy_status multiply(convoy_context *context, const operation *what,
+                              convoy_tensor *const *tensors, convoy_run *run) {
+  return convoy_matmul(context, what->flags, tensors[0], tensors[1], tensors[2], run);
+}
+
+static ref_value element_of_product(const operation *what, int64_t index) {
+  return ref_matmul(what->flags, what->dims, (const int64_t(*)[DIMS])what->shape, what->host[0],
+                    what->host[1], index);
+}
+
+/* Its own, or as many as of all of a batch. */
+static int64_t terms_of_product(const operation *what) {
+  int64_t rows = what->shape[2][what->dims[2] - 2];
+  return rows ? what->count[0] / rows + 1 : 1;
+}
+
+/* a has an element for each row, term and product, each of which meets all columns. */
+static double flops_of_product(const operation *what) {
+  bool b_is_larger = what->dims[1] == 3 && what->shape[1][0] > 1;
+  bool a_is_batched = what->dims[0] == 3 && what->shape[0][0] > 1;
+  double batch = b_is_larger && !a_is_batched ? (double)what->shape[1][0] : 1.0;
+  double columns = (double)what->shape[2][what->dims[2] - 1];
+  return 2.0 * batch * (double)what->count[0] * columns;
+}
+
+/* x, dy or both, then what is made. */
+static convoy_status read_pooling(const char *text, operation *out) {
+  int64_t x[DIMS] = {1, 1, 1, 1, 1}, y[DIMS] = {1, 1, 1, 1, 1};
+  const int64_t *const of[CONVOY_POOLS][3] = {{x, y}, {x, y, x}, {x, y}, {y, x}};
+  convoy_status status = convoy_parse_pool(text, &out->pool, &out->window, x, y);
+  if (status != CONVOY_OK) return status;
+  out->inputs = out->pool == CONVOY_MAX_POOL_BACKWARD ? 2 : 1;
+  for (int i = 0; i <= out->inputs; i++) {
+    out->dims[i] = out->window.rank + 2;
+    memcpy(out->shape[i], of[out->pool][i], sizeof out->shape[i]);
+  }
+  return CONVOY_OK;
+}
+
+static convoy_status pool(convoy_context *context, const operation *what,
+                          convoy_tensor *const *tensors, convoy_run *run) {
+  const convoy_window *window = &what->window;
+  switch (what->pool) {
+    case CONVOY_MAX_POOL:
+      return convoy_max_pool(context, window, tensors[0], tensors[1], run);
+    case CONVOY_MAX_POOL_BACKWARD:
+      return convoy_max_pool_backward(context, window, tensors[0], tensors[1], tensors[2], run);
+    case CONVOY_AVERAGE_POOL:
+      return convoy_average_pool(context, window, tensors[0], tensors[1], run);
+    case CONVOY_AVERAGE_POOL_BACKWARD:
+      break;
+  }
+  return convoy_average_pool_backward(context, window, tensors[0], tensors[1], run);
+}
+
+static ref_value element_of_pooling(const operation *what, int64_t index) {
+  static const int x[CONVOY_POOLS] = {0, 0, 0, 1}, y[CONVOY_POOLS] = {1, 1, 1, 0};
+  const float *const in[] = {what->host[0], what->host[1]};
+  return ref_pool(what->pool, &what->window, what->shape[x[what->pool]], what->shape[y[what->pool]],
+                  in, index);
+}
+
+/* A gradient's element looks at the windows around it. */
+static int64_t terms_of_pooling(const operation *what) {
+  int64_t taps = 1;
+  bool forward = what->pool == CONVOY_MAX_POOL || what->pool == CONVOY_AVERAGE_POOL;
+  for (int axis = 0; axis < what->window.rank; axis++) taps *= what->window.extent[axis];
+  return forward ? taps : taps * taps;
+}
+
+static double no_flops(const operation *what) {
+  (void)what;
+  return NAN;
+}
+
+static const char *const products[] = {"matmul ", NULL};
+static const char *const poolings[] = {"max_pool ", "max_pool_backward ", "average_pool ",
+                                       "average_pool_backward ", NULL};
+static const family families[] = {
+    {products, "products", read_product, multiply, element_of_product, terms_of_product,
+     flops_of_product},
+    {poolings, "pooling", read_pooling, pool, element_of_pooling, terms_of_pooling, no_flops},
+};
+enum { FAMILIES = sizeof families / sizeof families[0] };
+
+static const family *family_of(const char *text) {
+  for (int i = 0; i < FAMILIES; i++) {
+    for (const char *const *word = families[i].words; *word; word++)
+      if (strncmp(text, *word, strlen(*word)) == 0) return &families[i];
+  }
+  return NULL;
+}
+
+const char *operation_family(const char *text) {
+  const family *found = family_of(text);
+  return found ? found->plural : NULL;
+}
+
+static convoy_status read_other(const family *of, const char *text, operation *out) {
+  *out = (operation){.text = text, .family = of, .results = 1};
+  convoy_status status = of->read(text, out);
   if (status == CONVOY_OK) status = count_elements(out);
   if (status == CONVOY_OK) snprintf(out->body, BODY_BYTES, "%s", text);
   return status;
 }
+
+/* ---------------------------------------------------------------------------------- programs */
 
 /* The text of a program that is given by its name; else `text`. */
 static convoy_status spell_out(const char *text, char *out, size_t size) {
@@ -68,7 +183,8 @@ static convoy_status spell_out(const char *text, char *out, size_t size) {
 }
 
 convoy_status operation_read(const char *text, operation *out) {
-  if (operation_is_product(text)) return read_product(text, out);
+  const family *other = family_of(text);
+  if (other) return read_other(other, text, out);
   char *whole = malloc(2 * BODY_BYTES);
   *out = (operation){.text = text};
   convoy_status status = whole ? spell_out(text, whole, 2 * (size_t)BODY_BYTES) : CONVOY_ERR_MEMORY;
@@ -118,7 +234,7 @@ static void take_shapes(const operation *from, operation *out) {
 convoy_status operation_read_gradient(const char *text, operation *out) {
   operation from;
   *out = (operation){.text = text};
-  if (operation_is_product(text)) return CONVOY_ERR_UNSUPPORTED;
+  if (family_of(text)) return CONVOY_ERR_UNSUPPORTED;
   convoy_status status = operation_read(text, &from);
   if (status != CONVOY_OK) return status;
   for (int i = 0; i < CONVOY_MAX_OPERANDS; i++)
@@ -148,14 +264,8 @@ double operation_bytes(const operation *what) {
   return bytes;
 }
 
-/* a has an element for each row, term and product, each of which meets all columns. */
 double operation_flops(const operation *what) {
-  if (what->program) return NAN;
-  bool b_is_larger = what->dims[1] == 3 && what->shape[1][0] > 1;
-  bool a_is_batched = what->dims[0] == 3 && what->shape[0][0] > 1;
-  double batch = b_is_larger && !a_is_batched ? (double)what->shape[1][0] : 1.0;
-  double columns = (double)what->shape[2][what->dims[2] - 1];
-  return 2.0 * batch * (double)what->count[0] * columns;
+  return what->family ? what->family->flops(what) : NAN;
 }
 
 /* -------------------------------------------------------------------------------------- data */
@@ -211,8 +321,7 @@ void operation_drop(const operation *what, convoy_tensor **tensors) {
 convoy_status operation_apply(convoy_context *context, const operation *what,
                               convoy_tensor *const *tensors, convoy_run *run) {
   const convoy_tensor *in[CONVOY_MAX_OPERANDS] = {NULL};
-  if (!what->program)
-    return convoy_matmul(context, what->flags, tensors[0], tensors[1], tensors[2], run);
+  if (what->family) return what->family->apply(context, what, tensors, run);
   for (int i = 0; i < what->inputs; i++) in[i] = tensors[i];
   return convoy_apply(context, what->program, in, tensors + what->inputs, run);
 }
@@ -333,16 +442,15 @@ static bool reduce(const operation *what, int result, unsigned axes, ref_place *
 }
 
 /* Within the promise of convoy.h. */
-static ref_number multiply(const operation *what, int64_t index) {
-  ref_value exact = ref_matmul(what->flags, what->dims, (const int64_t(*)[DIMS])what->shape,
-                               what->host[0], what->host[1], index);
+static ref_number judged(const operation *what, int64_t index) {
+  ref_value exact = what->family->element(what, index);
   double bound = 4.0 * (double)(exact.terms + 2) * 0x1p-24 * exact.magnitude;
   return (ref_number){.value = exact.value, .error = bound};
 }
 
 static bool evaluate(const operation *what, int result, int64_t index, ref_number *out) {
-  if (!what->program) {
-    *out = multiply(what, index);
+  if (what->family) {
+    *out = judged(what, index);
     return true;
   }
   ref_place at = {.inputs = 0};
@@ -356,10 +464,7 @@ static bool evaluate(const operation *what, int result, int64_t index, ref_numbe
 /* That one element is computed from, about. */
 static int64_t values_of_element(const operation *what, int i) {
   int64_t space[DIMS], all = 1;
-  if (!what->program) {
-    int64_t rows = what->shape[i][what->dims[i] - 2];
-    return rows ? what->count[0] / rows + 1 : 1; /* its terms, or as many as of all of a batch */
-  }
+  if (what->family) return what->family->terms(what);
   find_space(what, space);
   for (int axis = 0; axis < DIMS; axis++) all *= space[axis];
   return what->count[i] ? all / what->count[i] : 1;

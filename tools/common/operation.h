@@ -1,5 +1,5 @@
-/* One operation of a program, or a matrix product, given as text, with its operands in host memory
- * and what its results ought to be. */
+/* One operation that is no convolution, given as text: of a program, a matrix product or pooling;
+ * with its operands in host memory and what its results ought to be. */
 #ifndef COMMON_OPERATION_H
 #define COMMON_OPERATION_H
 
@@ -10,10 +10,13 @@
 #include "convoy/convoy.h"
 
 typedef struct operation {
-  const char *text;        /* y = max(x, 0) on n2c3h4w5, or matmul a3x4 b4x5 */
-  convoy_program *program; /* NULL: it is a product */
-  uint32_t flags;          /* of the product */
-  char *body;              /* the program's own text, or the product's */
+  const char *text; /* y = max(x, 0) on n2c3h4w5, matmul a3x4 b4x5 or max_pool n1c2h4w4 r2s2 */
+  convoy_program *program; /* NULL: it is of another family */
+  const struct family *family;
+  uint32_t flags;       /* of a product */
+  convoy_pool pool;     /* of pooling, */
+  convoy_window window; /* and its windows */
+  char *body;           /* the program's own text, or the whole */
   int inputs, results;
   convoy_dtype dtype[CONVOY_MAX_OPERANDS];
   int32_t dims[CONVOY_MAX_OPERANDS];
@@ -26,16 +29,15 @@ typedef struct operation {
  * or a status with convoy_last_error(). */
 convoy_status operation_read(const char *text, operation *out);
 /* The same of the gradients of all inputs of such a text. They are full arrays, and so is what they
- * are made of. ERR_UNSUPPORTED for a product: its gradients are two products, with texts of their
- * own. */
+ * are made of. ERR_UNSUPPORTED for other families: their gradients have texts of their own. */
 convoy_status operation_read_gradient(const char *text, operation *out);
-/* Whether a text is a product's. */
-bool operation_is_product(const char *text);
+/* Of which family other than programs a text is, in the plural: "products". NULL: of none. */
+const char *operation_family(const char *text);
 void operation_free(operation *what);
 
 /* Returns the bytes of all operands, each once, which is the least that any algorithm moves. */
 double operation_bytes(const operation *what);
-/* Floating-point operations of a product; NaN of a program, which waits for memory. */
+/* Floating-point operations of a product; NaN of all others, which wait for memory. */
 double operation_flops(const operation *what);
 
 /* Allocates all operands and fills the inputs: `value` and `offset` together are a float32 input's
@@ -58,7 +60,7 @@ convoy_status operation_apply(convoy_context *context, const operation *what,
 convoy_status operation_fetch(operation *what, convoy_tensor *const *tensors);
 
 /* Compares all elements of all results with what is wanted, bit for bit, but that any NaN is as
- * good as any other, and 0 as -0. A product may be rounded otherwise: the reference judges it. */
+ * good as any other, and 0 as -0. Other families may round otherwise: the reference judges them. */
 verdict operation_compare_exactly(const operation *what);
 /* Compares elements of all results with the float64 reference, within what rounding can do: so many
  * that about `most` values are evaluated, at least one of each result. Returns false if the

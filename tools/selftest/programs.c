@@ -1,4 +1,4 @@
-/* Lists programs and products, and carries them out on small tensors. */
+/* Lists programs, products and pooling, and carries them out on small tensors. */
 #include "selftest/programs.h"
 
 #include <stdio.h>
@@ -39,6 +39,14 @@ static const program_sample others[] = {
     {"matmul a3x31x20t b3x31x19 sum", 0.0f},
     {"matmul a3x20x31 b3x19x31t sum", 0.0f},
     {"matmul a5x0 b0x3", 0.0f},
+    {"max_pool n2c3h9w11 r3s3 stride2 pad1", 0.0f},
+    {"max_pool n1c2z5h6w7 t2r3s2 stride1,2,3 pad1,0,0 dil1,1,2 ceil", 0.0f},
+    {"max_pool_backward n2c3h9w11 r3s3 pad1", 0.0f},
+    {"max_pool_backward n2c3w70 s5 stride3 pad2 dil2 ceil", 0.0f},
+    {"average_pool n2c3h9w11 r3s2 stride2 pad1 ceil", 0.0f},
+    {"average_pool n2c3h9w11 r3s3 stride2 pad1 ceil count_padding", 0.0f},
+    {"average_pool_backward n1c2z5h6w7 t2r2s3 stride1,2,2 pad1,0,1 ceil", 0.0f},
+    {"average_pool_backward n2c3h9w11 r3s3 pad1 count_padding", 0.0f},
 };
 enum { OTHERS = sizeof others / sizeof others[0] };
 
@@ -73,7 +81,7 @@ const char *const program_ways[PROGRAM_WAYS] = {"tensors", "tensors, in place"};
 
 /* The operand that may take the result's place, or -1. */
 static int place_of(const operation *what, int result) {
-  const char *name = convoy_program_result(what->program, result); /* of a product NULL */
+  const char *name = convoy_program_result(what->program, result); /* of others NULL */
   int k = what->inputs + result;
   for (int i = 0; i < what->inputs; i++) {
     bool same = what->dtype[i] == CONVOY_FLOAT32 &&

@@ -177,9 +177,9 @@ static int check_programs(selftest *test) {
   return status;
 }
 
-/* A program's text has the extents behind this word. A product is checked as a program is. */
+/* A program's text has the extents behind this word. Other families are checked as programs are. */
 static bool is_program(const char *text) {
-  return strstr(text, " on ") != NULL || operation_is_product(text);
+  return strstr(text, " on ") != NULL || operation_family(text);
 }
 
 static int check_text(selftest *test, const char *text) {
@@ -319,7 +319,8 @@ static const usage about = {
     "Programs and reductions, all that have a name among them, are compared bit for bit with the "
     "CPU\n"
     "engine's results, and with a float64 reference within what rounding can do, matrix products\n"
-    "with the reference alone. It passes if nothing failed and every algorithm ran at least once; "
+    "and pooling with the reference alone. It passes if nothing failed and every algorithm ran at "
+    "least once; "
     "a\n"
     "refusal is no failure.",
     "examples:\n"

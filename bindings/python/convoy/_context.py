@@ -271,6 +271,43 @@ class Context(Single):
     # ---------------------------------------------------------------------------- pooling
 
     @keywords()
+    def max_pool(
+        self,
+        x: Array,
+        extent: PerAxis,
+        *,
+        stride: Optional[PerAxis] = None,
+        padding: Padding = 0,
+        dilation: PerAxis = 1,
+        ceil_mode: bool = False,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """The maximum of each window of `extent` elements per spatial axis. stride: None is the
+        extent. ceil_mode: the last window may reach beyond the padding."""
+        window = _pool.Window(extent, stride, padding, dilation, False, ceil_mode)
+        return _pool.forward(self, "max_pool", x, window, out, run)
+
+    @keywords()
+    def max_pool_backward(
+        self,
+        x: Array,
+        dy: Array,
+        extent: PerAxis,
+        *,
+        stride: Optional[PerAxis] = None,
+        padding: Padding = 0,
+        dilation: PerAxis = 1,
+        ceil_mode: bool = False,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """Its gradient of x: dy where a window's maximum is, found again in x. Of equal ones it is
+        the first."""
+        window = _pool.Window(extent, stride, padding, dilation, False, ceil_mode)
+        return _pool.max_backward(self, x, dy, window, out, run)
+
+    @keywords()
     def average_pool(
         self,
         x: Array,
@@ -279,13 +316,14 @@ class Context(Single):
         stride: Optional[PerAxis] = None,
         padding: Padding = 0,
         count_padding: bool = False,
+        ceil_mode: bool = False,
         out: Optional[Tensor] = None,
         run: Optional[Run] = None,
     ) -> Array:
-        """The mean of each window of `extent` elements per spatial axis. stride: None is the
-        extent. The divisor is the window's size with count_padding, else its part in x."""
-        geometry = extent, stride, padding, count_padding
-        return _pool.average_pool(self, x, geometry, out, run)
+        """The mean of each window, whose divisor is the window's part in x, with count_padding in x
+        and the padding. Over whole maps it is a Program, "y = mean over h w of x"."""
+        window = _pool.Window(extent, stride, padding, 1, count_padding, ceil_mode)
+        return _pool.forward(self, "average_pool", x, window, out, run)
 
     @keywords()
     def average_pool_backward(
@@ -297,12 +335,13 @@ class Context(Single):
         stride: Optional[PerAxis] = None,
         padding: Padding = 0,
         count_padding: bool = False,
+        ceil_mode: bool = False,
         out: Optional[Tensor] = None,
         run: Optional[Run] = None,
     ) -> Array:
         """Its gradient of x, whose extents are x_shape."""
-        geometry = extent, stride, padding, count_padding
-        return _pool.average_pool_backward(self, dy, x_shape, geometry, out, run)
+        window = _pool.Window(extent, stride, padding, 1, count_padding, ceil_mode)
+        return _pool.average_backward(self, dy, x_shape, window, out, run)
 
     # ---------------------------------------------------------------------------- graphs
 

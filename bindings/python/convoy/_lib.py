@@ -117,6 +117,15 @@ class Activation(enum.IntEnum):
     LEAKY_RELU = 2
 
 
+class Pool(enum.IntEnum):
+    """convoy_pool: what is made of windows."""
+
+    MAX_POOL = 0
+    MAX_POOL_BACKWARD = 1
+    AVERAGE_POOL = 2
+    AVERAGE_POOL_BACKWARD = 3
+
+
 class EventKind(enum.IntEnum):
     """convoy_event_kind: what an event reports."""
 
@@ -137,6 +146,7 @@ ENUMS = {
     "convoy_dtype": ("CONVOY_", Dtype),
     "convoy_direction": ("CONVOY_", Direction),
     "convoy_activation": ("CONVOY_", Activation),
+    "convoy_pool": ("CONVOY_", Pool),
     "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
 }
 
@@ -220,11 +230,12 @@ class WindowStruct(Sized):
         ("struct_size", c_uint32),
         ("rank", c_int32),
         ("count_padding", c_int32),
-        ("reserved", c_int32),
+        ("ceil_mode", c_int32),
         ("extent", Axes),
         ("stride", Axes),
         ("pad_begin", Axes),
         ("pad_end", Axes),
+        ("dilation", Axes),
     ]
 
 
@@ -431,6 +442,10 @@ FUNCTIONS = {
         _status,
         [c_char_p, POINTER(c_uint32), POINTER(c_int32), _shape],
     ),
+    "convoy_pool_shape": (_status, [_window, _shape, _shape]),
+    "convoy_parse_pool": (_status, [c_char_p, POINTER(_enum), _window, _shape, _shape]),
+    "convoy_max_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
+    "convoy_max_pool_backward": (_status, [_context, _window, _tensor, _tensor, _tensor, _run]),
     "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_capture_begin": (_status, [_context]),

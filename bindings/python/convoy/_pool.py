@@ -1,12 +1,13 @@
-"""Average pooling on tensors: windows from keywords, and the extents of what is made."""
+"""Pooling on tensors: windows from keywords, and the extents of what is made."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple
+from ctypes import byref, c_int64
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Tuple
 
 from ._arrays import as_input
 from ._conv import per_axis, sides
-from ._errors import argument_error, shape_error
+from ._errors import argument_error, check, shape_error
 from ._host import call
 from ._lib import MAX_DIMS, Axes, WindowStruct
 from ._load import library
@@ -18,20 +19,36 @@ if TYPE_CHECKING:
     from ._context import Context
 
 
-def _window(
-    rank: int, extent: Any, stride: Any, padding: Any, count_padding: Any
-) -> WindowStruct:
-    extents = [integer(each, "extent") for each in per_axis(extent, rank, "extent")]
-    steps = extents if stride is None else per_axis(stride, rank, "stride")
-    begin, end = sides(padding, rank)
+class Window(NamedTuple):
+    """What a call says of its windows."""
+
+    extent: Any
+    stride: Any
+    padding: Any
+    dilation: Any
+    count_padding: Any
+    ceil_mode: Any
+
+
+def _struct(window: Window, rank: int) -> WindowStruct:
+    extents = _integers(window.extent, rank, "extent")
+    begin, end = sides(window.padding, rank)
     return WindowStruct(
         rank=rank,
-        count_padding=flag(count_padding, "count_padding"),
+        count_padding=flag(window.count_padding, "count_padding"),
+        ceil_mode=flag(window.ceil_mode, "ceil_mode"),
         extent=Axes(*extents),
-        stride=Axes(*(integer(each, "stride") for each in steps)),
+        stride=Axes(
+            *(extents if window.stride is None else _integers(window.stride, rank, "stride"))
+        ),
         pad_begin=begin,
         pad_end=end,
+        dilation=Axes(*_integers(window.dilation, rank, "dilation")),
     )
+
+
+def _integers(value: Any, rank: int, name: str) -> Sequence[int]:
+    return [integer(each, name) for each in per_axis(value, rank, name)]
 
 
 def _rank_of(shape: Sequence[int]) -> int:
@@ -41,43 +58,59 @@ def _rank_of(shape: Sequence[int]) -> int:
 
 
 def _pooled(shape: Sequence[int], window: WindowStruct) -> Tuple[int, ...]:
-    """Extents of the means; what does not fit is the library's to refuse."""
-    out = list(shape[:2])
-    for axis, extent in enumerate(shape[2:]):
-        room = extent + window.pad_begin[axis] + window.pad_end[axis] - window.extent[axis]
-        out.append(max(room, 0) // max(window.stride[axis], 1) + 1)
-    return tuple(out)
+    y_shape = (c_int64 * MAX_DIMS)()
+    check(library.convoy_pool_shape(byref(window), (c_int64 * MAX_DIMS)(*shape), y_shape))
+    return tuple(y_shape[: len(shape)])
 
 
-def average_pool(
-    context: Context, x: Any, geometry: Tuple[Any, ...], out: Any, run: Optional[Run]
+def _no_out(out: Any) -> None:
+    if out is not None:
+        raise argument_error("out is for tensors; of an array a new one is returned")
+
+
+def forward(
+    context: Context, name: str, x: Any, window: Window, out: Any, run: Optional[Run]
 ) -> Any:
-    """Context.average_pool()."""
+    """Context.max_pool() and Context.average_pool()."""
     if not isinstance(x, Tensor):
         array = as_input(x, "x")
         _rank_of(array.shape)
-        if out is not None:
-            raise argument_error("out is for tensors; of an array a new one is returned")
-        return average_pool(context, context.tensor(array), geometry, None, run).read()
-    window = _window(_rank_of(x.shape), *geometry)
-    y = Tensor(context, _pooled(x.shape, window)) if out is None else out
+        _no_out(out)
+        return forward(context, name, context.tensor(array), window, None, run).read()
+    struct = _struct(window, _rank_of(x.shape))
+    y = Tensor(context, _pooled(x.shape, struct)) if out is None else out
     pointers = tensor_pointer(x, context, "x"), tensor_pointer(y, context, "out")
-    call(context, library.convoy_average_pool, run, window, *pointers)
+    call(context, getattr(library, "convoy_" + name), run, struct, *pointers)
     return y
 
 
-def average_pool_backward(
-    context: Context, dy: Any, x_shape: Any, geometry: Tuple[Any, ...], out: Any, run: Optional[Run]
+def max_backward(
+    context: Context, x: Any, dy: Any, window: Window, out: Any, run: Optional[Run]
+) -> Any:
+    """Context.max_pool_backward()."""
+    if not isinstance(x, Tensor) and not isinstance(dy, Tensor):
+        left, right = context.tensor(as_input(x, "x")), context.tensor(as_input(dy, "dy"))
+        _no_out(out)
+        return max_backward(context, left, right, window, None, run).read()
+    pointers = tensor_pointer(x, context, "x"), tensor_pointer(dy, context, "dy")
+    struct = _struct(window, _rank_of(x.shape))
+    dx = Tensor(context, x.shape) if out is None else out
+    last = tensor_pointer(dx, context, "out")
+    call(context, library.convoy_max_pool_backward, run, struct, *pointers, last)
+    return dx
+
+
+def average_backward(
+    context: Context, dy: Any, x_shape: Any, window: Window, out: Any, run: Optional[Run]
 ) -> Any:
     """Context.average_pool_backward()."""
     if not isinstance(dy, Tensor):
         array = context.tensor(as_input(dy, "dy"))
-        if out is not None:
-            raise argument_error("out is for tensors; of an array a new one is returned")
-        return average_pool_backward(context, array, x_shape, geometry, None, run).read()
+        _no_out(out)
+        return average_backward(context, array, x_shape, window, None, run).read()
     shape = shape_of(x_shape, "x_shape")
-    window = _window(_rank_of(shape), *geometry)
+    struct = _struct(window, _rank_of(shape))
     dx = Tensor(context, shape) if out is None else out
     pointers = tensor_pointer(dy, context, "dy"), tensor_pointer(dx, context, "out")
-    call(context, library.convoy_average_pool_backward, run, window, *pointers)
+    call(context, library.convoy_average_pool_backward, run, struct, *pointers)
     return dx

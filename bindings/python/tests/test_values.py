@@ -43,6 +43,7 @@ INTEGERS = {
     "plan": lambda context, value: context.plan("forward", X.shape, (4, 6, value, 3)),
     "prepare": lambda context, value: context.prepare("forward", (value, 6, 7, 8), W.shape),
     "extent": lambda context, value: context.average_pool(X, value),
+    "a window's dilation": lambda context, value: context.max_pool(X, 2, dilation=value),
     "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
     "flops": lambda context, value: convoy.flops("forward", *SHAPES, stride=value),
     "output_shape": lambda context, value: convoy.output_shape(X.shape, (4, 6, value, 3)),
@@ -66,6 +67,7 @@ FLAGS = {
     "transposed": geometry("transposed"),
     "verbose": option("verbose"),
     **{name: product(name) for name in ("transpose_a", "transpose_b", "sum_batch")},
+    "ceil_mode": lambda context, value: context.max_pool(X, 2, ceil_mode=value),
     "count_padding": lambda context, value: context.average_pool(X, 2, count_padding=value),
     "accumulate": lambda context, value: context.backward_bias(DY, out=zeros(4), accumulate=value),
     "data's": lambda context, value: context.backward_data(

@@ -44,6 +44,12 @@ typedef struct cvy_simd {
   /* to[i stride] = from[i]; what lies between may be read and written back */
   void (*scatter)(float *to, int64_t stride, const float *from, int64_t length);
   double (*sum)(const float *x, int64_t length);
+  /* y[i] = x[i step] where that is larger, or a NaN: by whole numbers (cvy_pooling_key), not as the
+   * processor compares floats */
+  void (*maxima)(float *y, const float *x, int64_t step, int64_t length);
+  /* The same of keys; taps[i] = tap where it is taken */
+  void (*maxima_taps)(int32_t *keys, int32_t *taps, int32_t tap, const float *x, int64_t step,
+                      int64_t length);
   /* y[i] = v > 0 ? v : v slope, where v = y[i] + bias. A NaN stays. Slope 1 means no activation. */
   void (*epilogue)(float *y, float bias, float slope, int64_t length);
 

@@ -14,6 +14,7 @@
 #include "ocl/long_rows.h"
 #include "ocl/matmul.h"
 #include "ocl/matmul_clblast.h"
+#include "ocl/pool.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
 #include "ocl/strided_data.h"
@@ -36,6 +37,7 @@ static const struct {
 #endif
     {&cvy_ocl_direct, run_direct},
     {&cvy_ocl_matmul, run_matmul},
+    {&cvy_ocl_pool, run_pool},
     {&cvy_ocl_program, run_program},
     {&cvy_ocl_reduce, run_reduce},
 };

@@ -1,10 +1,8 @@
 /* Problems as text, both ways: the one grammar of logs, sentences, tools, tests and the files that
  * are kept. It stands in the public header at convoy_parse_problem. */
-#include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "problem/axes_text.h"
 #include "problem/conv/conv.h"
 
 typedef long long ll;
@@ -18,84 +16,23 @@ static const char *const direction_names[CONVOY_DIRECTIONS] = {
 
 /* ----------------------------------------------------------------------------------- reading */
 
-/* A place in the text; `fault` says what was expected there once something did not fit. */
-typedef struct reader {
-  const char *start, *at, *fault;
-} reader;
+static const char behind[] = "a space, and a direction at the end";
 
-static bool expect(reader *r, bool ok, const char *what) {
-  if (!ok && !r->fault) r->fault = what;
-  return !r->fault;
+static void extents(cvy_reader *r, convoy_conv *conv, int64_t *x_shape, int64_t *w_shape,
+                    int64_t *k) {
+  conv->rank = cvy_read_maps(r, x_shape);
+  *k = cvy_read_lettered(r, "k", "k");
+  cvy_read_filter(r, conv->rank, w_shape + 2);
+  cvy_read_expected(r, cvy_read_word(r, " "), behind);
 }
 
-static bool take(reader *r, const char *word) {
-  size_t length = strlen(word);
-  if (r->fault || strncmp(r->at, word, length)) return false;
-  r->at += length;
-  return true;
-}
-
-static int64_t number(reader *r) {
-  char *end;
-  errno = 0;
-  /* strtoll would also take blanks and signs, which have no place in the grammar. */
-  if (!expect(r, isdigit((unsigned char)*r->at), "a number")) return 0;
-  long long value = strtoll(r->at, &end, 10);
-  if (!expect(r, !errno, "a number below 2^63")) return 0;
-  r->at = end;
-  return value;
-}
-
-static int64_t lettered(reader *r, const char *letter, const char *what) {
-  if (!expect(r, take(r, letter), what)) return 0;
-  return number(r);
-}
-
-/* One number for all axes, or one per axis; with `ends` each may be begin:end. */
-static void per_axis(reader *r, int rank, int64_t *begin, int64_t *end) {
-  int count = 0;
-  do {
-    if (!expect(r, count < rank, "no more numbers than axes")) return;
-    begin[count] = number(r);
-    if (end) end[count] = take(r, ":") ? number(r) : begin[count];
-    count++;
-  } while (take(r, ","));
-  if (!expect(r, count == 1 || count == rank, "one number or one per axis")) return;
-  for (int i = count; i < rank; i++) {
-    begin[i] = begin[0];
-    if (end) end[i] = end[0];
-  }
-}
-
-static void extents(reader *r, convoy_conv *conv, int64_t *x_shape, int64_t *w_shape, int64_t *k) {
-  static const char *const in[] = {"z", "h", "w"}, *const filter[] = {"t", "r", "s"};
-  x_shape[0] = lettered(r, "n", "n");
-  x_shape[1] = lettered(r, "c", "c");
-  int first = r->fault ? 2 : *r->at == 'z' ? 0 : *r->at == 'h' ? 1 : 2;
-  conv->rank = 3 - first;
-  for (int i = first; i < 3; i++)
-    x_shape[2 + i - first] = lettered(r, in[i], "z, h and w in this order");
-  expect(r, take(r, " "), "a space");
-  *k = lettered(r, "k", "k");
-  for (int i = first; i < 3; i++)
-    w_shape[2 + i - first] = lettered(r, filter[i], "t, r and s like z, h and w");
-  expect(r, take(r, " "), "a space, and a direction at the end");
-}
-
-/* An optional word with a value per axis, and the space behind it. */
-static void axes_word(reader *r, const char *word, int rank, int64_t *begin, int64_t *end) {
-  if (!take(r, word)) return;
-  per_axis(r, rank, begin, end);
-  expect(r, take(r, " "), "a space, and a direction at the end");
-}
-
-static void options(reader *r, convoy_conv *conv) {
-  axes_word(r, "stride", conv->rank, conv->stride, NULL);
-  axes_word(r, "pad", conv->rank, conv->pad_begin, conv->pad_end);
-  axes_word(r, "dil", conv->rank, conv->dilation, NULL);
-  axes_word(r, "groups", 1, &conv->groups, NULL);
-  conv->transposed = take(r, "transposed ");
-  axes_word(r, "outpad", conv->rank, conv->output_padding, NULL);
+static void options(cvy_reader *r, convoy_conv *conv) {
+  cvy_read_axes(r, "stride", conv->rank, conv->stride, NULL, behind);
+  cvy_read_axes(r, "pad", conv->rank, conv->pad_begin, conv->pad_end, behind);
+  cvy_read_axes(r, "dil", conv->rank, conv->dilation, NULL, behind);
+  cvy_read_axes(r, "groups", 1, &conv->groups, NULL, behind);
+  conv->transposed = cvy_read_word(r, "transposed ");
+  cvy_read_axes(r, "outpad", conv->rank, conv->output_padding, NULL, behind);
 }
 
 int32_t cvy_direction_named(const char *name) {
@@ -104,9 +41,10 @@ int32_t cvy_direction_named(const char *name) {
   return -1;
 }
 
-static convoy_direction direction_word(reader *r) {
+static convoy_direction direction_word(cvy_reader *r) {
   const int32_t direction = r->fault ? -1 : cvy_direction_named(r->at);
-  expect(r, direction >= 0, "forward, backward_data, backward_weights or backward_bias at the end");
+  cvy_read_expected(r, direction >= 0,
+                    "forward, backward_data, backward_weights or backward_bias at the end");
   return direction < 0 ? CONVOY_FORWARD : (convoy_direction)direction;
 }
 
@@ -121,16 +59,14 @@ static bool weights_channels(const convoy_conv *conv, int64_t c, int64_t k, int6
 
 convoy_status cvy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_shape,
                                 int64_t *w_shape, convoy_direction *direction) {
-  reader r = {text, text, NULL};
+  cvy_reader r = {text, text, NULL};
   convoy_conv c = CONVOY_CONV_INIT(2);
   int64_t x[CONVOY_MAX_DIMS] = {1, 1, 1, 1, 1}, w[CONVOY_MAX_DIMS] = {1, 1, 1, 1, 1},
           y[CONVOY_MAX_DIMS], k;
   extents(&r, &c, x, w, &k);
   options(&r, &c);
   convoy_direction d = direction_word(&r);
-  if (r.fault)
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "problem text, character %d (\"%.20s\"): expected %s",
-                    (int)(r.at - r.start), r.at, r.fault);
+  if (r.fault) return cvy_read_failed(&r);
   if (!weights_channels(&c, x[1], k, w))
     return cvy_fail(CONVOY_ERR_SHAPE, "problem text: groups %lld do not divide c %lld and k %lld",
                     (ll)c.groups, (ll)x[1], (ll)k);
@@ -145,38 +81,6 @@ convoy_status cvy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_
 
 /* ----------------------------------------------------------------------------------- writing */
 
-static bool all_are(const int64_t *values, int rank, int64_t value) {
-  for (int i = 0; i < rank; i++)
-    if (values[i] != value) return false;
-  return true;
-}
-
-static void add_axes(cvy_text *text, const char *word, const int64_t *values, int rank,
-                     int64_t usual) {
-  if (all_are(values, rank, usual)) return;
-  int count = all_are(values, rank, values[0]) ? 1 : rank;
-  for (int i = 0; i < count; i++) cvy_text_add(text, "%s%lld", i ? "," : word, (ll)values[i]);
-  cvy_text_add(text, " ");
-}
-
-static void add_padding(cvy_text *text, const convoy_conv *conv) {
-  int rank = conv->rank;
-  if (all_are(conv->pad_begin, rank, 0) && all_are(conv->pad_end, rank, 0)) return;
-  bool same = all_are(conv->pad_begin, rank, conv->pad_begin[0]) &&
-              all_are(conv->pad_end, rank, conv->pad_end[0]);
-  for (int i = 0; i < (same ? 1 : rank); i++) {
-    cvy_text_add(text, "%s%lld", i ? "," : "pad", (ll)conv->pad_begin[i]);
-    if (conv->pad_end[i] != conv->pad_begin[i]) cvy_text_add(text, ":%lld", (ll)conv->pad_end[i]);
-  }
-  cvy_text_add(text, " ");
-}
-
-static void add_extents(cvy_text *text, const char *letters, const int64_t *shape, int rank) {
-  for (int i = 0; i < rank; i++)
-    cvy_text_add(text, "%c%lld", letters[3 - rank + i], (ll)shape[2 + i]);
-  cvy_text_add(text, " ");
-}
-
 convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape,
                                  const int64_t *w_shape, convoy_direction direction, char *text,
                                  size_t size) {
@@ -189,15 +93,17 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
   char line[CONVOY_PROBLEM_TEXT];
   cvy_text t = cvy_text_in(line, sizeof line);
   cvy_text_add(&t, "n%lldc%lld", (ll)x_shape[0], (ll)x_shape[1]);
-  add_extents(&t, "zhw", x_shape, conv->rank);
+  cvy_add_extents(&t, "zhw", x_shape + 2, conv->rank);
+  cvy_text_add(&t, " ");
   cvy_text_add(&t, "k%lld", (ll)y[1]);
-  add_extents(&t, "trs", w_shape, conv->rank);
-  add_axes(&t, "stride", conv->stride, conv->rank, 1);
-  add_padding(&t, conv);
-  add_axes(&t, "dil", conv->dilation, conv->rank, 1);
+  cvy_add_extents(&t, "trs", w_shape + 2, conv->rank);
+  cvy_text_add(&t, " ");
+  cvy_add_axes(&t, "stride", conv->stride, conv->rank, 1);
+  cvy_add_padding(&t, conv->pad_begin, conv->pad_end, conv->rank);
+  cvy_add_axes(&t, "dil", conv->dilation, conv->rank, 1);
   if (conv->groups != 1) cvy_text_add(&t, "groups%lld ", (ll)conv->groups);
   if (conv->transposed) cvy_text_add(&t, "transposed ");
-  add_axes(&t, "outpad", conv->output_padding, conv->rank, 0);
+  cvy_add_axes(&t, "outpad", conv->output_padding, conv->rank, 0);
   cvy_text_add(&t, "%s", direction_names[direction]);
   if (t.overflow || t.used >= size)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "problem text needs %zu bytes, %zu were given", t.used + 1,

@@ -1,0 +1,165 @@
+/* Maxima and means of windows, and their gradients: an item makes one element by gathering, so that
+ * each sum has one order. Of args the padding at the end is in rows, depth and columns. */
+#ifndef WG
+#error "WG is missing: items per work-group"
+#endif
+#ifndef COUNT_PADDING
+#error "COUNT_PADDING is missing: 1 = a mean's divisor counts what a window has in the padding"
+#endif
+#if !defined(TAPS_Z) || !defined(TAPS_H) || !defined(TAPS_W)
+#error "TAPS_Z, TAPS_H or TAPS_W is missing: elements of a window along an axis"
+#endif
+#if !defined(STRIDE_Z) || !defined(STRIDE_H) || !defined(STRIDE_W)
+#error "STRIDE_Z, STRIDE_H or STRIDE_W is missing"
+#endif
+#if !defined(DILATION_Z) || !defined(DILATION_H) || !defined(DILATION_W)
+#error "DILATION_Z, DILATION_H or DILATION_W is missing"
+#endif
+
+/* The order of floats as whole numbers, whatever the device makes of denormal numbers: as
+ * cvy_pooling_key of src/problem/pooling/pooling.h. */
+static int key_of(int bits) {
+  int magnitude = bits & INT_MAX;
+  if (magnitude > 0x7f800000) return INT_MAX;
+  return bits < 0 ? -magnitude : magnitude;
+}
+
+/* The maximum of a window: its bits, and its tap, -1 where there is nothing of the map. */
+typedef struct maximum {
+  int bits, tap;
+} maximum;
+
+static maximum find_maximum(conv_args args, position o, global const int *map) {
+  maximum best = {as_int(-INFINITY), -1};
+  int before = INT_MIN;
+  for (int t = 0; t < TAPS_Z; t++) {
+    conv_int z = o.z * STRIDE_Z - args.pz + (conv_int)t * DILATION_Z;
+    if (z < 0 || z >= args.iz) continue;
+    for (int r = 0; r < TAPS_H; r++) {
+      conv_int h = o.h * STRIDE_H - args.ph + (conv_int)r * DILATION_H;
+      if (h < 0 || h >= args.ih) continue;
+      for (int s = 0; s < TAPS_W; s++) {
+        conv_int w = o.w * STRIDE_W - args.pw + (conv_int)s * DILATION_W;
+        if (w < 0 || w >= args.iw) continue;
+        int bits = map[(z * args.ih + h) * args.iw + w], key = key_of(bits);
+        if (key > before || key == INT_MAX) {
+          before = key;
+          best = (maximum){bits, (t * TAPS_H + r) * TAPS_W + s};
+        }
+      }
+    }
+  }
+  return best;
+}
+
+/* Bits are moved, not floats: denormal numbers stay. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool(
+    conv_args args, global const float *restrict x, global const float *restrict b,
+    global const float *restrict bias, global float *restrict y) {
+  conv_int id = (conv_int)get_global_id(0);
+  if (id >= args.items) return;
+  position o = position_of_output(args, id);
+  global const int *map = (global const int *)(x + (size_t)args.a_at * CONV_ALIGN) +
+                          o.map * (args.iz * args.ih * args.iw);
+  ((global int *)(y + (size_t)args.out_at * CONV_ALIGN))[id] = find_maximum(args, o, map).bits;
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_places(
+    conv_args args, global const float *restrict x, global const float *restrict b,
+    global const float *restrict bias, global float *restrict places) {
+  conv_int id = (conv_int)get_global_id(0);
+  if (id >= args.items) return;
+  position o = position_of_output(args, id);
+  global const int *map = (global const int *)(x + (size_t)args.a_at * CONV_ALIGN) +
+                          o.map * (args.iz * args.ih * args.iw);
+  ((global int *)(places + (size_t)args.out_at * CONV_ALIGN))[id] = find_maximum(args, o, map).tap;
+}
+
+/* Taps downwards are windows upwards. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_backward(
+    conv_args args, global const float *restrict dy, global const float *restrict all_places,
+    global const float *restrict bias, global float *restrict dx) {
+  conv_int id = (conv_int)get_global_id(0);
+  if (id >= args.items) return;
+  position i = position_of_input(args, id);
+  conv_int map = i.map * (args.oz * args.oh * args.ow);
+  global const int *places =
+      (global const int *)(all_places + (size_t)args.b_at * CONV_ALIGN) + map;
+  dy += (size_t)args.a_at * CONV_ALIGN + map;
+  float sum = 0.0f;
+  for (int t = TAPS_Z - 1; t >= 0; t--) {
+    conv_int oz = target(i.z, t, args.pz, DILATION_Z, STRIDE_Z, args.oz);
+    if (oz < 0) continue;
+    for (int r = TAPS_H - 1; r >= 0; r--) {
+      conv_int oh = target(i.h, r, args.ph, DILATION_H, STRIDE_H, args.oh);
+      if (oh < 0) continue;
+      for (int s = TAPS_W - 1; s >= 0; s--) {
+        conv_int ow = target(i.w, s, args.pw, DILATION_W, STRIDE_W, args.ow);
+        if (ow < 0) continue;
+        conv_int o = (oz * args.oh + oh) * args.ow + ow;
+        if (places[o] == (t * TAPS_H + r) * TAPS_W + s) sum += dy[o];
+      }
+    }
+  }
+  dx[(size_t)args.out_at * CONV_ALIGN + id] = sum;
+}
+
+/* What a mean of window `o` of an axis counts along it. */
+static conv_int counted(conv_int o, conv_int stride, conv_int pad, conv_int taps, conv_int extent,
+                        conv_int pad_end) {
+  conv_int begin = o * stride - pad, end = min(begin + taps, extent + COUNT_PADDING * pad_end);
+  return end - (COUNT_PADDING ? begin : max(begin, (conv_int)0));
+}
+
+static float divisor(conv_args args, conv_int oz, conv_int oh, conv_int ow) {
+  return (float)counted(oz, STRIDE_Z, args.pz, TAPS_Z, args.iz, args.rows) *
+         (float)counted(oh, STRIDE_H, args.ph, TAPS_H, args.ih, args.depth) *
+         (float)counted(ow, STRIDE_W, args.pw, TAPS_W, args.iw, args.columns);
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool(
+    conv_args args, global const float *restrict x, global const float *restrict b,
+    global const float *restrict bias, global float *restrict y) {
+  conv_int id = (conv_int)get_global_id(0);
+  if (id >= args.items) return;
+  position o = position_of_output(args, id);
+  x += (size_t)args.a_at * CONV_ALIGN + o.map * (args.iz * args.ih * args.iw);
+  float sum = 0.0f;
+  for (int t = 0; t < TAPS_Z; t++) {
+    conv_int z = o.z * STRIDE_Z - args.pz + t;
+    if (z < 0 || z >= args.iz) continue;
+    for (int r = 0; r < TAPS_H; r++) {
+      conv_int h = o.h * STRIDE_H - args.ph + r;
+      if (h < 0 || h >= args.ih) continue;
+      for (int s = 0; s < TAPS_W; s++) {
+        conv_int w = o.w * STRIDE_W - args.pw + s;
+        if (w >= 0 && w < args.iw) sum += x[(z * args.ih + h) * args.iw + w];
+      }
+    }
+  }
+  y[(size_t)args.out_at * CONV_ALIGN + id] = sum / divisor(args, o.z, o.h, o.w);
+}
+
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool_backward(
+    conv_args args, global const float *restrict dy, global const float *restrict b,
+    global const float *restrict bias, global float *restrict dx) {
+  conv_int id = (conv_int)get_global_id(0);
+  if (id >= args.items) return;
+  position i = position_of_input(args, id);
+  dy += (size_t)args.a_at * CONV_ALIGN + i.map * (args.oz * args.oh * args.ow);
+  float sum = 0.0f;
+  for (int t = TAPS_Z - 1; t >= 0; t--) {
+    conv_int oz = target(i.z, t, args.pz, 1, STRIDE_Z, args.oz);
+    if (oz < 0) continue;
+    for (int r = TAPS_H - 1; r >= 0; r--) {
+      conv_int oh = target(i.h, r, args.ph, 1, STRIDE_H, args.oh);
+      if (oh < 0) continue;
+      for (int s = TAPS_W - 1; s >= 0; s--) {
+        conv_int ow = target(i.w, s, args.pw, 1, STRIDE_W, args.ow);
+        if (ow < 0) continue;
+        sum += dy[(oz * args.oh + oh) * args.ow + ow] / divisor(args, oz, oh, ow);
+      }
+    }
+  }
+  dx[(size_t)args.out_at * CONV_ALIGN + id] = sum;
+}

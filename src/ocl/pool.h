@@ -1,0 +1,16 @@
+/* ocl.pool: its row of the table, and its plan. */
+#ifndef CVY_OCL_POOL_H
+#define CVY_OCL_POOL_H
+
+#include "ocl/plan.h"
+
+extern const cvy_algorithm cvy_ocl_pool;
+
+/* Elements of x and of y, over all maps. */
+int64_t cvy_ocl_pool_inputs(const cvy_problem *problem);
+int64_t cvy_ocl_pool_outputs(const cvy_problem *problem);
+
+/* Whether indices need 64 bits. */
+bool cvy_ocl_pool_is_wide(const cvy_problem *problem);
+
+#endif

@@ -1,0 +1,196 @@
+/* The rows of the family. */
+#include "problem/pooling/pooling.h"
+
+/* ----------------------------------------------------------------------------------- arrays */
+
+static int32_t one(const cvy_problem *problem) {
+  (void)problem;
+  return 1;
+}
+
+static int32_t two(const cvy_problem *problem) {
+  (void)problem;
+  return 2;
+}
+
+static cvy_array maps(const cvy_problem *problem, const int64_t extent[3]) {
+  const cvy_pooling_problem *p = &problem->pooling;
+  return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}};
+}
+
+static cvy_array x_array(const cvy_problem *problem, int32_t i) {
+  (void)i;
+  return maps(problem, problem->pooling.in);
+}
+
+static cvy_array y_array(const cvy_problem *problem, int32_t i) {
+  (void)i;
+  return maps(problem, problem->pooling.out);
+}
+
+static cvy_array x_and_dy(const cvy_problem *problem, int32_t i) {
+  return i == 0 ? x_array(problem, i) : y_array(problem, i);
+}
+
+/* ------------------------------------------------------------------------------------ batch */
+
+static cvy_batch independent(const cvy_problem *problem) {
+  (void)problem;
+  return CVY_BATCH_INDEPENDENT;
+}
+
+static int64_t images(const cvy_problem *problem) {
+  return problem->pooling.n;
+}
+
+static void set_images(cvy_problem *problem, int64_t count) {
+  problem->pooling.n = count;
+}
+
+/* ----------------------------------------------------------------------- work and judgement */
+
+/* The promise of convoy.h. */
+static double bound(const cvy_problem *problem, double magnitude) {
+  return 4.0 * ((double)cvy_pooling_summed(problem) + 2.0) * 0x1p-24 * magnitude;
+}
+
+/* Averages are linear. */
+static void absolute(const cvy_problem *problem, cvy_problem *out) {
+  cvy_problem_copy(out, problem);
+}
+
+/* An element of each window is compared or added. */
+static double flops(const cvy_problem *problem) {
+  const cvy_pooling_problem *p = &problem->pooling;
+  return (double)p->n * (double)p->c * (double)cvy_pooling_out_volume(problem) *
+         (double)cvy_pooling_taps(problem);
+}
+
+/* ----------------------------------------------------------------------------------- choice */
+
+static int64_t largest(const int64_t extent[3]) {
+  int64_t most = extent[0];
+  for (int axis = 1; axis < 3; axis++) most = extent[axis] > most ? extent[axis] : most;
+  return most;
+}
+
+/* "max_pool_r2_in0,5,5_k2_s2_dil_pad_ceil_counted": rank; log2 buckets of the input's extents and
+ * of the largest of the window's; the largest stride, s3 for all above; then what there is of
+ * dilation, padding, windows beyond the padding, and padding that counts. Batch and channels are
+ * left out: they repeat the same work. */
+static void shape_class(const cvy_problem *problem, cvy_text *text) {
+  const cvy_pooling_problem *p = &problem->pooling;
+  int64_t stride = largest(p->stride);
+  bool padded = largest(p->pad) > 0 || largest(p->pad_end) > 0;
+  cvy_text_add(text, "%s_r%d_in%d,%d,%d_k%d_s%d%s%s%s%s", cvy_operation_of(problem)->name,
+               (int)p->rank, cvy_class_bucket(p->in[0]), cvy_class_bucket(p->in[1]),
+               cvy_class_bucket(p->in[2]), cvy_class_bucket(largest(p->window)),
+               (int)(stride > 3 ? 3 : stride), largest(p->dilation) > 1 ? "_dil" : "",
+               padded ? "_pad" : "", p->ceil ? "_ceil" : "", p->count_padding ? "_counted" : "");
+}
+
+/* The other way, as training has it. */
+static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
+  static const int32_t others[] = {
+      [CVY_POOLING_MAX] = CVY_POOLING_MAX_BACKWARD,
+      [CVY_POOLING_MAX_BACKWARD] = CVY_POOLING_MAX,
+      [CVY_POOLING_AVERAGE] = CVY_POOLING_AVERAGE_BACKWARD,
+      [CVY_POOLING_AVERAGE_BACKWARD] = CVY_POOLING_AVERAGE,
+  };
+  if (i > 0) return false;
+  cvy_problem_copy(out, problem);
+  out->operation = others[problem->operation];
+  return true;
+}
+
+/* ------------------------------------------------------------------------------------- rows */
+
+const cvy_operation cvy_pooling_max = {
+    .name = "max_pool",
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
+    .inputs = one,
+    .input = x_array,
+    .output = y_array,
+    .legal = cvy_pooling_legal,
+    .gradient = cvy_pooling_max_gradient,
+    .batch = independent,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_pooling_element,
+    .terms = cvy_pooling_terms,
+    .flops = flops,
+    .print = cvy_pooling_print,
+    .parse = cvy_pooling_parse,
+    .shape_class = shape_class,
+    .related = other_way,
+};
+
+const cvy_operation cvy_pooling_max_backward = {
+    .name = "max_pool_backward",
+    .input_names = {"x", "dy"},
+    .output_names = {"dx"},
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
+    .inputs = two,
+    .input = x_and_dy,
+    .output = x_array,
+    .legal = cvy_pooling_legal,
+    .gradient = cvy_pooling_max_backward_gradient,
+    .batch = independent,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_pooling_element,
+    .terms = cvy_pooling_terms,
+    .bound = bound,
+    .flops = flops,
+    .print = cvy_pooling_print,
+    .shape_class = shape_class,
+    .related = other_way,
+};
+
+const cvy_operation cvy_pooling_average = {
+    .name = "average_pool",
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
+    .inputs = one,
+    .input = x_array,
+    .output = y_array,
+    .legal = cvy_pooling_legal,
+    .gradient = cvy_pooling_average_gradient,
+    .batch = independent,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_pooling_element,
+    .terms = cvy_pooling_terms,
+    .bound = bound,
+    .absolute = absolute,
+    .flops = flops,
+    .print = cvy_pooling_print,
+    .shape_class = shape_class,
+    .related = other_way,
+};
+
+const cvy_operation cvy_pooling_average_backward = {
+    .name = "average_pool_backward",
+    .input_names = {"dy"},
+    .output_names = {"dx"},
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
+    .inputs = one,
+    .input = y_array,
+    .output = x_array,
+    .legal = cvy_pooling_legal,
+    .gradient = cvy_pooling_average_gradient,
+    .batch = independent,
+    .images = images,
+    .set_images = set_images,
+    .element = cvy_pooling_element,
+    .terms = cvy_pooling_terms,
+    .bound = bound,
+    .absolute = absolute,
+    .flops = flops,
+    .print = cvy_pooling_print,
+    .shape_class = shape_class,
+    .related = other_way,
+};
