@@ -29,11 +29,11 @@ static cl_int enqueue_part(cvy_device *device, const launch *what, program_kerne
   double work = what->work * (double)groups / (double)what->work_groups;
   bool watched = completion_due(device, work / kernel->rate);
   size_t bytes = (size_t)with->words * (what->wide ? sizeof(int64_t) : sizeof(int32_t));
-  if (with->first_group != NO_WORD) block_put(with->block, what->wide, with->first_group, first);
+  block_put(with->block, what->wide, with->first_group, first);
   cl_int code = opencl_argument(kernel->kernel, 0, bytes, with->block);
   if (code == CL_SUCCESS) {
-    code = opencl_launch(&device->queue, kernel->kernel, first, groups, what->items,
-                         watched ? &done : NULL);
+    code =
+        opencl_launch(&device->queue, kernel->kernel, groups, what->items, watched ? &done : NULL);
   }
   if (code == CL_SUCCESS && watched) completion_add(device, done, work, &kernel->rate);
   return code;

@@ -54,9 +54,8 @@ cl_int opencl_marker(const opencl_queue *queue, cl_event *out) {
   return clEnqueueMarkerWithWaitList(queue->commands, 0, NULL, out);
 }
 
-cl_int opencl_launch(const opencl_queue *queue, cl_kernel kernel, int64_t first, int64_t groups,
-                     int64_t items, cl_event *done) {
-  size_t local = (size_t)items, global = (size_t)groups * local, offset = (size_t)first * local;
-  return clEnqueueNDRangeKernel(queue->commands, kernel, 1, offset ? &offset : NULL, &global,
-                                &local, 0, NULL, done);
+cl_int opencl_launch(const opencl_queue *queue, cl_kernel kernel, int64_t groups, int64_t items,
+                     cl_event *done) {
+  size_t local = (size_t)items, global = (size_t)groups * local;
+  return clEnqueueNDRangeKernel(queue->commands, kernel, 1, NULL, &global, &local, 0, NULL, done);
 }

@@ -36,9 +36,8 @@ cl_int opencl_write_later(const opencl_queue *queue, opencl_place to, const void
 /* An event behind everything enqueued. */
 cl_int opencl_marker(const opencl_queue *queue, cl_event *out);
 
-/* Enqueues `groups` work-groups of `items` items of a kernel, from work-group `first` on. `done`
- * may be NULL. */
-cl_int opencl_launch(const opencl_queue *queue, cl_kernel kernel, int64_t first, int64_t groups,
-                     int64_t items, cl_event *done);
+/* Enqueues `groups` work-groups of `items` items of a kernel. `done` may be NULL. */
+cl_int opencl_launch(const opencl_queue *queue, cl_kernel kernel, int64_t groups, int64_t items,
+                     cl_event *done);
 
 #endif
