@@ -8,8 +8,9 @@
 #include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
-#include "ocl/engine/opencl/devices.h"
+#include "ocl/engine/opencl/errors.h"
 #include "ocl/engine/opencl/memory.h"
+#include "ocl/engine/opencl/queue.h"
 #include "problem/conv/conv.h"
 
 /* CLBlast's header sets this for itself. */
@@ -39,7 +40,7 @@ typedef struct columns_run {
   launch what;
   conv_args args;
   span columns;
-  cl_mem product; /* CLBlast's temporary memory, inside our workspace */
+  runtime_memory *product; /* CLBlast's temporary memory, inside our workspace */
   int64_t product_bytes;
   int64_t rows;   /* output channels of a group */
   int64_t row;    /* weights of one of them */
@@ -67,22 +68,25 @@ static convoy_status multiply_once(const columns_run *run, int64_t m, int64_t n,
                                    matrix a, matrix b, matrix c, float beta) {
   if (run->device->programs.dry_run) return CONVOY_OK;
   capture_invalidate(run->device);
-  cl_command_queue queue = run->device->queue.commands;
+  cl_command_queue queue = run->device->queue->commands;
   size_t needed = 0;
   CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
       CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k,
       (size_t)a.at.at, (size_t)a.pitch, (size_t)b.at.at, (size_t)b.pitch, (size_t)c.at.at,
       (size_t)c.pitch, &queue, &needed);
   if (code != CLBlastSuccess) return fail_clblast(code);
-  cl_mem temporary = needed > 0 && (int64_t)needed <= run->product_bytes ? run->product : NULL;
+  cl_mem temporary =
+      needed > 0 && (int64_t)needed <= run->product_bytes ? (cl_mem)run->product : NULL;
   cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
   cl_event done = NULL;
-  code = CLBlastSgemmWithTempBuffer(
-      CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k, 1.0f,
-      a.at.memory, (size_t)a.at.at, (size_t)a.pitch, b.at.memory, (size_t)b.at.at, (size_t)b.pitch,
-      beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
+  code = CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m,
+                                    (size_t)n, (size_t)k, 1.0f, (cl_mem)a.at.memory,
+                                    (size_t)a.at.at, (size_t)a.pitch, (cl_mem)b.at.memory,
+                                    (size_t)b.at.at, (size_t)b.pitch, beta, (cl_mem)c.at.memory,
+                                    (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
   observer_phase(before);
-  if (done) completion_add(run->device, done, 0, &run->device->completion.unmeasured);
+  if (done)
+    completion_add(run->device, (runtime_event *)done, 0, &run->device->completion.unmeasured);
   return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
 }
 
@@ -208,11 +212,11 @@ static convoy_status run_pieces(columns_run *run) {
 static convoy_status open_product(columns_run *run, span scratch) {
   if (run->device->programs.dry_run) return CONVOY_OK;
   int64_t from = scratch.at + cvy_ocl_round_up(run->plan.images * run->plan.image, 64);
-  int64_t align = opencl_alignment(run->device->queue.device) / (int64_t)sizeof(float);
+  int64_t align = run->device->traits.alignment / (int64_t)sizeof(float);
   int64_t start = cvy_ocl_round_up(from, align > 1 ? align : 1);
   run->product_bytes = (from + run->plan.product - start) * (int64_t)sizeof(float);
   if (run->product_bytes <= 0) return CONVOY_OK;
-  cl_int code;
+  int32_t code;
   run->product = opencl_memory_part(scratch.memory, (size_t)start * sizeof(float),
                                     (size_t)run->product_bytes, &code);
   return run->product ? CONVOY_OK : opencl_fail(code, "CLBlast's part of the workspace");
@@ -246,7 +250,7 @@ convoy_status run_im2col_clblast(cvy_device *device, const cvy_job *job, const j
   run.columns = columns_of(problem, &run.plan, arrays, scratch);
   convoy_status status = open_product(&run, scratch);
   if (!status) status = run_pieces(&run);
-  if (run.product) opencl_memory_release(run.product);
+  if (run.product) opencl_memory_release(device->queue, run.product);
   return status;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ocl/engine/opencl/errors.h"
+
 #define MOST_PLATFORMS 16
 #define MOST_DEVICES 64 /* per platform */
 
@@ -88,8 +90,8 @@ static void fill_facts(cl_platform_id platform, cl_device_id id, int32_t index, 
 }
 
 /* Adds the devices of one platform. A platform that has none, or fails, has none. */
-static void list_platform(cl_platform_id platform, const cvy_open_options *options, cvy_facts *out,
-                          cl_device_id *ids, int32_t capacity, int32_t *count) {
+static void list_platform(cl_platform_id platform, runtime_device *out, int32_t capacity,
+                          int32_t *count) {
   cl_device_id devices[MOST_DEVICES];
   cl_uint there = 0;
   if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, devices, &there) != CL_SUCCESS)
@@ -98,14 +100,12 @@ static void list_platform(cl_platform_id platform, const cvy_open_options *optio
   for (cl_uint i = 0; i < there; i++, (*count)++) {
     if (*count >= capacity) continue;
     memset(&out[*count], 0, sizeof out[*count]);
-    fill_facts(platform, devices[i], *count, &out[*count]);
-    out[*count].workspace_limit = options->workspace_limit;
-    if (ids) ids[*count] = devices[i];
+    out[*count].id = devices[i];
+    fill_facts(platform, devices[i], *count, &out[*count].facts);
   }
 }
 
-convoy_status opencl_devices(const cvy_open_options *options, cvy_facts *out, cl_device_id *ids,
-                             int32_t capacity, int32_t *count) {
+convoy_status opencl_devices(runtime_device *out, int32_t capacity, int32_t *count) {
   *count = 0;
   cl_platform_id platforms[MOST_PLATFORMS];
   cl_uint there = 0;
@@ -115,13 +115,8 @@ convoy_status opencl_devices(const cvy_open_options *options, cvy_facts *out, cl
   else if (code != CL_SUCCESS)
     return opencl_fail(code, "cannot list OpenCL platforms");
   if (there > MOST_PLATFORMS) there = MOST_PLATFORMS;
-  for (cl_uint i = 0; i < there; i++)
-    list_platform(platforms[i], options, out, ids, capacity, count);
+  for (cl_uint i = 0; i < there; i++) list_platform(platforms[i], out, capacity, count);
   return CONVOY_OK;
-}
-
-int64_t opencl_alignment(cl_device_id id) {
-  return device_uint(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
 }
 
 static bool has_extension(cl_device_id id, const char *name) {
@@ -135,12 +130,30 @@ static bool has_extension(cl_device_id id, const char *name) {
   return found;
 }
 
-bool opencl_takes_registers(cl_device_id id) {
-  return has_extension(id, "cl_nv_compiler_options");
+/* PoCL has a cache of its own, unless told to have none. For a binary it compiles every kernel of
+ * the program once more, for work-groups of any size, which takes longer than all the rest. */
+static bool keeps_programs(const convoy_device_info *info) {
+  const char *keeps = cvy_env("POCL_KERNEL_CACHE");
+  return strcmp(info->platform, "Portable Computing Language") == 0 &&
+         !(keeps && strcmp(keeps, "0") == 0);
 }
 
-void opencl_platform_version(cl_device_id id, char *to, size_t size) {
+static uint64_t hash_of_compiler(cl_device_id id, const convoy_device_info *info) {
+  char version[128] = "";
   cl_platform_id platform = NULL;
   clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
-  clGetPlatformInfo(platform, CL_PLATFORM_VERSION, size - 1, to, NULL);
+  clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof version - 1, version, NULL);
+  const char *const texts[] = {info->name, info->driver, info->platform, version};
+  uint64_t hash = 0;
+  for (size_t i = 0; i < CVY_COUNT(texts); i++)
+    hash = cvy_hash(hash, texts[i], strlen(texts[i]) + 1);
+  return hash;
+}
+
+void opencl_traits(const runtime_device *device, runtime_traits *out) {
+  const cl_device_id id = device->id;
+  *out = (runtime_traits){.alignment = device_uint(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8,
+                          .takes_registers = has_extension(id, "cl_nv_compiler_options"),
+                          .keeps_programs = keeps_programs(&device->facts.info),
+                          .compiler = hash_of_compiler(id, &device->facts.info)};
 }
