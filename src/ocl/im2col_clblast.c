@@ -51,6 +51,10 @@ static bool is_thin(const cvy_problem *problem) {
 #define LEAST_ITEMS 64
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
+  if (!cvy_algorithm_serves(&cvy_ocl_im2col_clblast, facts)) {
+    cvy_text_add(reason, "CLBlast works through OpenCL, which this device is not reached through");
+    return false;
+  }
   if (!cvy_ocl_fits_int(problem, reason)) return false;
   if (facts->max_work_group < LEAST_ITEMS) {
     cvy_text_add(reason, "work-groups have at most %lld items here, CLBlast needs %d",
@@ -92,4 +96,5 @@ const cvy_algorithm cvy_ocl_im2col_clblast = {
     .accepts = accepts,
     .workspace = workspace,
     .conservative = true,
+    .needs_opencl = true,
 };

@@ -66,6 +66,36 @@ static int64_t preferred_multiple(cl_device_id id, int32_t type) {
   return device_uint(id, CL_DEVICE_VENDOR_ID) == VENDOR_AMD ? 64 : 32;
 }
 
+#define PCI_BUS_INFO 0x410F /* of cl_khr_pci_bus_info: domain, bus, device, function */
+#define TOPOLOGY_AMD 0x4037 /* of cl_amd_device_attribute_query */
+#define PCI_BUS_NV 0x4008   /* of cl_nv_device_attribute_query */
+#define PCI_SLOT_NV 0x4009
+#define PCI_DOMAIN_NV 0x400A
+
+static void write_bus(cvy_facts *out, unsigned domain, unsigned bus, unsigned device,
+                      unsigned function) {
+  cvy_text text = cvy_text_in(out->bus, sizeof out->bus);
+  cvy_text_add(&text, "%04x:%02x:%02x.%x", domain & 0xffffu, bus & 0xffu, device & 0x1fu,
+               function & 7u);
+}
+
+/* Where the card is; there are three ways to ask, and some drivers have none. */
+static void device_bus(cl_device_id id, cvy_facts *out) {
+  cl_uint place[4], bus, slot, domain = 0;
+  unsigned char topology[24]; /* a type, 1 for PCIe; at its end bus, device and function */
+  cl_uint type;
+  if (clGetDeviceInfo(id, PCI_BUS_INFO, sizeof place, place, NULL) == CL_SUCCESS) {
+    write_bus(out, place[0], place[1], place[2], place[3]);
+  } else if (clGetDeviceInfo(id, PCI_BUS_NV, sizeof bus, &bus, NULL) == CL_SUCCESS &&
+             clGetDeviceInfo(id, PCI_SLOT_NV, sizeof slot, &slot, NULL) == CL_SUCCESS) {
+    clGetDeviceInfo(id, PCI_DOMAIN_NV, sizeof domain, &domain, NULL);
+    write_bus(out, domain, bus, slot >> 3, slot);
+  } else if (clGetDeviceInfo(id, TOPOLOGY_AMD, sizeof topology, topology, NULL) == CL_SUCCESS) {
+    memcpy(&type, topology, sizeof type);
+    if (type == 1) write_bus(out, 0, topology[21], topology[22], topology[23]);
+  }
+}
+
 static void fill_facts(cl_platform_id platform, cl_device_id id, int32_t index, cvy_facts *out) {
   convoy_device_info *info = &out->info;
   info->struct_size = sizeof *info;
@@ -87,6 +117,8 @@ static void fill_facts(cl_platform_id platform, cl_device_id id, int32_t index, 
   out->max_work_group = device_size(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   out->preferred_multiple = preferred_multiple(id, info->type);
   out->max_allocation_bytes = info->max_allocation_bytes;
+  out->runtime = CVY_RUNTIME_OPENCL;
+  device_bus(id, out);
 }
 
 /* Adds the devices of one platform. A platform that has none, or fails, has none. */
