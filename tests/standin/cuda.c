@@ -1,7 +1,6 @@
 /* libcuda.so.1 of the tests: those of CUDA's driver's functions that the engine calls, as their
  * documentation declares them. */
 #include <stdio.h>
-#include <string.h>
 
 #include "gpu.h"
 
@@ -144,7 +143,7 @@ int cuEventDestroy_v2(void *event) {
 
 int cuModuleLoadDataEx(void **out, const void *image, unsigned options, int *option, void **value) {
   (void)options, (void)option, (void)value;
-  return gpu_load(out, image);
+  return gpu_load(out, image, true);
 }
 int cuModuleUnload(void *module) {
   return gpu_unload(module);

@@ -118,10 +118,12 @@ int gpu_start(void) {
   return started;
 }
 
+/* STANDIN_NAME makes it another card than OpenCL's. */
 int gpu_name(char *to, int size) {
+  const char *other = getenv("STANDIN_NAME");
   char name[1024] = "";
   cl_int code = clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-  const char *from = name;
+  const char *from = other ? other : name;
   while (*from == ' ') from++;
   snprintf(to, (size_t)size, "%s", from);
   return code_of(code);
@@ -345,11 +347,11 @@ static cl_program build(const char *source, const char *options) {
   return program;
 }
 
-int gpu_load(void **module, const void *image) {
+int gpu_load(void **module, const void *image, bool prepared) {
   const char *options;
   size_t length;
   if (refused()) return refused();
-  const char *source = image_read(image, &options, &length);
+  const char *source = image_read(image, prepared, &options, &length);
   if (!source) return GPU_INVALID_IMAGE;
   char *ended = strndup(options, length);
   *module = ended ? build(source, ended) : NULL;

@@ -4,6 +4,7 @@
 #ifndef STANDIN_GPU_H
 #define STANDIN_GPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,7 +55,8 @@ int gpu_event_query(void *event);
 int gpu_event_wait(void *event);
 int gpu_event_release(void *event);
 
-int gpu_load(void **module, const void *image);
+/* `prepared` as in image_read. */
+int gpu_load(void **module, const void *image, bool prepared);
 int gpu_unload(void *module);
 int gpu_function(void **out, void *module, const char *name);
 int gpu_launch(void *function, const unsigned groups[3], const unsigned items[3], void *stream,

@@ -3,12 +3,14 @@
 #ifndef STANDIN_IMAGES_H
 #define STANDIN_IMAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* malloc'ed, with a 0 behind its *bytes. NULL: no memory. */
 char *image_write(const char *options, const char *source, size_t *bytes);
-/* Where options and source begin in an image; *options_length gets how long they are. NULL: it is
- * none, or reads a register that CUDA does not set. */
-const char *image_read(const char *image, const char **options, size_t *options_length);
+/* Where options and source begin in an image; *options_length gets how long they are. `prepared`:
+ * it must not read a register any more that CUDA does not set. NULL: it is none, or does. */
+const char *image_read(const char *image, bool prepared, const char **options,
+                       size_t *options_length);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct cuda_calls {
 } cuda_calls;
 
 #define SYMBOL(name, member) \
-  { name, offsetof(cuda_calls, member) }
+  { name, offsetof(cuda_calls, member), false }
 static const driver_symbol symbols[] = {SYMBOL("cuInit", common.init),
                                         SYMBOL("cuDriverGetVersion", common.version),
                                         SYMBOL("cuDeviceGetCount", common.count),
@@ -51,7 +51,7 @@ static const driver_symbol symbols[] = {SYMBOL("cuInit", common.init),
                                         SYMBOL("cuDevicePrimaryCtxRelease_v2", release),
                                         SYMBOL("cuCtxSetCurrent", set_current),
                                         SYMBOL("cuGetErrorName", error_name),
-                                        {NULL, 0}};
+                                        {NULL, 0, false}};
 #undef SYMBOL
 
 static const char *const libraries[] = {"libcuda.so.1", NULL};
@@ -105,6 +105,8 @@ static const gpu_driver cuda = {
     .local_memory = 8,
     .work_group = 1,
     .width = 10,
+    .major = 1000,
+    .minor = 10,
     .calls = calls_of,
     .error_name = error_name,
     .open = open_device,

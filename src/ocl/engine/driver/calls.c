@@ -19,7 +19,7 @@ bool driver_load(const char *const *libraries, const driver_symbol *symbols, voi
   if (!library) return false;
   for (const driver_symbol *each = symbols; each->name; each++) {
     void *function = dlsym(library, each->name);
-    if (!function) {
+    if (!function && !each->optional) {
       cvy_log(CONVOY_LOG_WARNING, "%s has no %s and is not used", name, each->name);
       return false;
     }

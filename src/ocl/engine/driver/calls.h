@@ -56,10 +56,12 @@ enum {
   DRIVER_EVENT_WITHOUT_TIME = 2,
 };
 
-/* A function's name in the library, and its place in a table of pointers. */
+/* A function's name in the library, its place in a table of pointers, and whether the library may
+ * lack it. */
 typedef struct driver_symbol {
   const char *name;
   size_t place;
+  bool optional;
 } driver_symbol;
 
 /* Loads the first of the libraries that is there, and looks the symbols up in it; both lists end

@@ -1,5 +1,6 @@
-/* The card's OpenCL, if it has one, compiles as it does for itself, and what it has compiled serves
- * both, in the cache on disk too. */
+/* A compiler that comes with the driver is of its version, and goes first. Else the card's OpenCL
+ * compiles as it does for itself, and what it has compiled serves both, in the cache on disk
+ * too. */
 #include "ocl/engine/driver/compiler.h"
 
 #include <stdlib.h>
@@ -31,24 +32,27 @@ void driver_compiler_version(const cvy_facts *facts, cvy_text *text) {
   if (find_opencl(facts, &opencl)) cvy_text_add(text, ", %s", opencl.facts.info.driver);
 }
 
+static convoy_status fail_without(const runtime_queue *queue, const cvy_facts *facts) {
+  return cvy_fail(
+      CONVOY_ERR_UNSUPPORTED,
+      "%s (%s, bus %s) has no compiler: no OpenCL device is the same card%s", facts->info.id,
+      facts->info.name, facts->bus[0] ? facts->bus : "unknown",
+      queue->driver->target ? ", and libamd_comgr is not there or does not know it" : "");
+}
+
 convoy_status driver_compiler_open(runtime_queue *queue, const cvy_facts *facts,
                                    runtime_traits *traits) {
+  const gpu_driver *driver = queue->driver;
   driver_compiler *compiler = &queue->compiler;
   runtime_device opencl;
   *traits = (runtime_traits){0};
-  if (find_opencl(facts, &opencl)) {
-    convoy_status status = opencl_runtime.open(&opencl, &compiler->opencl, traits);
-    traits->keeps_programs = false; /* for itself, not as images */
-    return status;
-  }
-  const gpu_driver *driver = queue->driver;
   if (driver->target &&
       driver->target(queue->device, compiler->target, sizeof compiler->target, &traits->compiler))
     return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_UNSUPPORTED,
-                  "%s (%s, bus %s) has no compiler: no OpenCL device is the same card%s",
-                  facts->info.id, facts->info.name, facts->bus[0] ? facts->bus : "unknown",
-                  driver->target ? ", and libamd_comgr compiles nothing for it" : "");
+  if (!find_opencl(facts, &opencl)) return fail_without(queue, facts);
+  convoy_status status = opencl_runtime.open(&opencl, &compiler->opencl, traits);
+  traits->keeps_programs = false; /* for itself, not as images */
+  return status;
 }
 
 void driver_compiler_close(runtime_queue *queue) {

@@ -1,5 +1,5 @@
-/* From OpenCL C to what a driver loads: the card's OpenCL compiles it, or a compiler of the
- * driver's own. */
+/* From OpenCL C to what a driver loads: a compiler that comes with the driver makes it, or the
+ * card's OpenCL. */
 #ifndef CVY_OCL_ENGINE_DRIVER_COMPILER_H
 #define CVY_OCL_ENGINE_DRIVER_COMPILER_H
 

@@ -15,14 +15,26 @@ static int32_t attribute(const driver_calls *calls, int what, int device) {
 }
 
 /* The version of the driver's interface, and of the driver where the card's OpenCL, which comes
- * with it, says so: 12040 is 12.4. Records of faults and of tuning are of a name and a driver, so
+ * with it, says so. Records of faults and of tuning are of a name and a driver, so
  * that those of one card through two runtimes are kept apart. */
 static void write_version(const gpu_driver *driver, const driver_calls *calls, cvy_facts *out) {
   int version = 0;
   cvy_text text = cvy_text_in(out->info.driver, sizeof out->info.driver);
   calls->version(&version);
-  cvy_text_add(&text, "%s %d.%d", driver->platform, version / 1000, version % 1000 / 10);
+  cvy_text_add(&text, "%s %d.%d", driver->platform, version / driver->major,
+               version % driver->major / driver->minor);
+  if (version % driver->minor) cvy_text_add(&text, ".%d", version % driver->minor);
   driver_compiler_version(out, &text);
+}
+
+/* As OpenCL has it, since what was measured is kept under the name. */
+static void write_name(const gpu_driver *driver, const driver_calls *calls, int device, char *to,
+                       size_t size) {
+  char chip[64] = "", card[128] = "";
+  cvy_text text = cvy_text_in(to, size);
+  if (driver->chip) driver->chip(device, chip, sizeof chip);
+  calls->name(card, sizeof card - 1, device);
+  cvy_text_add(&text, chip[0] && card[0] ? "%s (%s)" : "%s%s", chip, card);
 }
 
 static void fill_facts(const gpu_driver *driver, const driver_calls *calls, int device,
@@ -39,7 +51,7 @@ static void fill_facts(const gpu_driver *driver, const driver_calls *calls, int 
   info->local_memory_bytes = attribute(calls, driver->local_memory, device);
   cvy_text text = cvy_text_in(info->id, sizeof info->id);
   cvy_text_add(&text, "%s:%d", driver->name, (int)index);
-  calls->name(info->name, sizeof info->name - 1, device);
+  write_name(driver, calls, device, info->name, sizeof info->name);
   cvy_text_copy(info->platform, sizeof info->platform, driver->platform);
 
   out->local_memory_bytes = info->local_memory_bytes;

@@ -10,8 +10,8 @@ typedef struct gpu_driver gpu_driver;
 
 /* Makes images of OpenCL C for a device. */
 typedef struct driver_compiler {
-  runtime_queue *opencl; /* the same card's OpenCL; NULL: there is none */
-  char target[64];       /* what the driver's own compiler compiles for; "": there is none */
+  char target[128];      /* what the driver's own compiler compiles for; "": there is none */
+  runtime_queue *opencl; /* in its place: the same card's OpenCL */
 } driver_compiler;
 
 struct gpu_driver {
@@ -19,6 +19,7 @@ struct gpu_driver {
   const char *platform; /* "CUDA" */
   enum cvy_runtime runtime;
   int units, clock, local_memory, work_group, width; /* attributes' numbers */
+  int major, minor;                                  /* what they count in a version's number */
 
   /* NULL: it is not installed, or does not work, which is logged. Asked again it answers the
    * same. */
@@ -30,6 +31,9 @@ struct gpu_driver {
   /* What a thread does before it calls the driver for a device. */
   int (*enter)(int device, void *context);
 
+  /* The chip that a device has, which OpenCL puts before the card's name; "" where it is not known.
+   * NULL: OpenCL does not name it either. */
+  void (*chip)(int device, char *to, size_t size);
   /* Whether the driver can compile without OpenCL: writes what for, and changes `hash`, which is
    * that of all that compiled programs depend on. */
   bool (*target)(int device, char *to, size_t size, uint64_t *hash);

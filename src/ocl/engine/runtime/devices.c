@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "ocl/engine/cuda/runtime.h"
+#include "ocl/engine/hip/runtime.h"
 #include "ocl/engine/opencl/runtime.h"
 
 /* In the order in which `auto` prefers them. */
-static const runtime *const runtimes[] = {&opencl_runtime, &cuda_runtime};
+static const runtime *const runtimes[] = {&opencl_runtime, &hip_runtime, &cuda_runtime};
 
 /* Whether a name is in a list such as "ocl,hip". */
 static bool names(const char *list, const char *name) {
