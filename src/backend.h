@@ -153,7 +153,8 @@ typedef struct cvy_device cvy_device; /* each backend has its own */
  * command returns the device's ticket count after it through `ticket`, so that after a fault whose
  * number is F, results of tickets < F are good and of tickets >= F are not. */
 typedef struct cvy_backend {
-  const char *name; /* "cpu", "ocl": prefix of its algorithms and device ids */
+  const char *name;         /* "cpu", "ocl": prefix of its algorithms and device ids */
+  const char *const *kinds; /* further prefixes of device ids, ended by NULL; NULL: none */
   bool host_memory; /* jobs take host pointers, run at once; no arrays: the entries marked [d] are
                        NULL */
   const cvy_algorithm *const *algorithms; /* ended by NULL, preferred first */

@@ -1,11 +1,10 @@
 /* The registers that are the environment's, in PTX. */
 #include "ocl/engine/cuda/ptx.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char register_name[] = "%envreg";
-enum { LAST_OFFSET = 5 };
+enum { LAST_OFFSET = '5' };
 
 /* It begins with comments, and then says its version. */
 static bool is_ptx(const char *text) {
@@ -20,8 +19,9 @@ convoy_status cuda_ptx_prepare(char *text) {
   if (!is_ptx(text)) return CONVOY_OK;
   for (char *at = text; (at = strstr(at, register_name));) {
     char *end;
-    unsigned long number = strtoul(at + sizeof register_name - 1, &end, 10);
-    if (number > LAST_OFFSET || end == at + sizeof register_name - 1) {
+    const char *digits = at + sizeof register_name - 1;
+    end = at + (digits - at) + strspn(digits, "0123456789");
+    if (end != digits + 1 || *digits > LAST_OFFSET) {
       return cvy_fail(CONVOY_ERR_UNSUPPORTED,
                       "a program reads %.*s, which only OpenCL's driver sets", (int)(end - at), at);
     }
