@@ -66,8 +66,7 @@ convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_de
   convoy_status status = runtime_devices(options, there, &count);
   if (status) return status;
   if (index < 0 || index >= count) {
-    return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no device %d, only %d", (int)index,
-                    (int)count);
+    return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no device %d, only %d", (int)index, (int)count);
   }
   cvy_device *device = calloc(1, sizeof *device);
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a device");

@@ -43,7 +43,7 @@ static runtime_program *from_binary(cvy_device *device, const char *options, uin
   int trial = program_try(key);
   void *binary = program_load(key, &bytes);
   runtime_program *program = NULL;
-  if (binary) program = device->runtime->load(device->queue, options, binary, bytes, &code);
+  if (binary) code = device->runtime->load(device->queue, options, binary, bytes, &program);
   free(binary);
   program_tried(key, trial);
   if (program || !binary) return program;

@@ -88,17 +88,19 @@ convoy_status driver_compile(runtime_queue *queue, const program_source *source,
   return CONVOY_OK;
 }
 
-runtime_program *driver_load_program(runtime_queue *queue, const char *options, const void *binary,
-                                     size_t bytes, int32_t *code) {
+int32_t driver_load_program(runtime_queue *queue, const char *options, const void *binary,
+                            size_t bytes, runtime_program **out) {
+  int32_t code = -DRIVER_NO_MEMORY;
   void *image = malloc(bytes + 1);
-  *code = -DRIVER_NO_MEMORY;
-  if (!image) return NULL;
+  if (!image) return code;
   memcpy(image, binary, bytes);
   runtime_program *program = new_program(queue, image, bytes);
-  if (!program) return NULL;
-  if (!load_module(program, options, code)) return program;
-  driver_program_release(queue, program);
-  return NULL;
+  if (!program) return code;
+  if (load_module(program, options, &code))
+    driver_program_release(queue, program);
+  else
+    *out = program;
+  return code;
 }
 
 void *driver_save(const runtime_program *program, size_t *bytes) {

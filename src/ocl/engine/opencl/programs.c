@@ -54,18 +54,20 @@ convoy_status opencl_compile(runtime_queue *queue, const program_source *source,
   return CONVOY_OK;
 }
 
-runtime_program *opencl_load(runtime_queue *queue, const char *options, const void *binary,
-                             size_t bytes, int32_t *code) {
-  cl_int state = CL_SUCCESS;
+int32_t opencl_load(runtime_queue *queue, const char *options, const void *binary, size_t bytes,
+                    runtime_program **out) {
+  cl_int state = CL_SUCCESS, code;
   const unsigned char *binaries[] = {binary};
   cl_program program =
-      clCreateProgramWithBinary(queue->context, 1, &queue->device, &bytes, binaries, &state, code);
-  if (*code == CL_SUCCESS) *code = state;
-  if (program && *code == CL_SUCCESS)
-    *code = clBuildProgram(program, 1, &queue->device, options, NULL, NULL);
-  if (*code == CL_SUCCESS) return (runtime_program *)program;
-  if (program) clReleaseProgram(program);
-  return NULL;
+      clCreateProgramWithBinary(queue->context, 1, &queue->device, &bytes, binaries, &state, &code);
+  if (code == CL_SUCCESS) code = state;
+  if (program && code == CL_SUCCESS)
+    code = clBuildProgram(program, 1, &queue->device, options, NULL, NULL);
+  if (code == CL_SUCCESS)
+    *out = (runtime_program *)program;
+  else if (program)
+    clReleaseProgram(program);
+  return code;
 }
 
 void *opencl_save(const runtime_program *saved, size_t *bytes) {

@@ -6,8 +6,8 @@
 
 convoy_status opencl_compile(runtime_queue *queue, const program_source *source,
                              const char *options, runtime_program **out);
-runtime_program *opencl_load(runtime_queue *queue, const char *options, const void *binary,
-                             size_t bytes, int32_t *code);
+int32_t opencl_load(runtime_queue *queue, const char *options, const void *binary, size_t bytes,
+                    runtime_program **out);
 void *opencl_save(const runtime_program *program, size_t *bytes);
 void opencl_program_release(runtime_queue *queue, runtime_program *program);
 

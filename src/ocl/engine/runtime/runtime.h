@@ -86,9 +86,9 @@ struct runtime {
   /* Fails with what the compiler says. */
   convoy_status (*compile)(runtime_queue *queue, const program_source *source, const char *options,
                            runtime_program **out);
-  /* A program that was saved. NULL: the driver refuses it. */
-  runtime_program *(*load)(runtime_queue *queue, const char *options, const void *binary,
-                           size_t bytes, int32_t *code);
+  /* A program that was saved; an error if the driver refuses it. */
+  int32_t (*load)(runtime_queue *queue, const char *options, const void *binary, size_t bytes,
+                  runtime_program **out);
   /* What was compiled, malloc'ed. NULL: the driver does not give it. */
   void *(*save)(const runtime_program *program, size_t *bytes);
   void (*program_release)(runtime_queue *queue, runtime_program *program);
