@@ -20,7 +20,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
     conv_args given, global const float *restrict x, global const float *restrict w,
     global const float *restrict bias, global float *restrict y) {
   conv_args args = compiled(given);
-  int id = (int)get_global_id(0);
+  int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
   x += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;
@@ -57,7 +57,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
     conv_args given, global const float *restrict dy, global const float *restrict w,
     global const float *restrict bias, global float *restrict dx) {
   conv_args args = compiled(given);
-  int id = (int)get_global_id(0);
+  int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
   dy += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;

@@ -20,7 +20,7 @@ static void add_row(const float *values, WEIGHTS_IN const float *w, int s0, floa
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_tiles(
     conv_args args, global const float *restrict source, global const float *restrict weights,
     global const float *restrict bias, global float *restrict out) {
-  int id = (int)get_global_id(0);
+  int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
   source += (size_t)args.a_at * CONV_ALIGN;
   weights += (size_t)args.b_at * CONV_ALIGN;

@@ -19,7 +19,7 @@ static conv_int end_tap(conv_int at, conv_int extent, conv_int dilation, conv_in
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
     conv_args args, global const float *restrict x, global const float *restrict w,
     global const float *restrict bias, global float *restrict y) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   x += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;
@@ -56,7 +56,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data(
     conv_args args, global const float *restrict dy, global const float *restrict w,
     global const float *restrict bias, global float *restrict dx) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   dy += (size_t)args.a_at * CONV_ALIGN;
   w += (size_t)args.b_at * CONV_ALIGN;

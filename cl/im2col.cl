@@ -8,7 +8,7 @@
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void im2col(
     conv_args args, global const float *restrict x, global const float *restrict b,
     global const float *restrict bias, global float *restrict columns) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   x += (size_t)args.a_at * CONV_ALIGN;
   columns += (size_t)args.out_at * CONV_ALIGN;
@@ -29,7 +29,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void im2col(
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void col2im(
     conv_args args, global const float *restrict columns, global const float *restrict b,
     global const float *restrict bias, global float *restrict dx) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   columns += (size_t)args.a_at * CONV_ALIGN;
   bias += (size_t)args.bias_at * CONV_ALIGN;
@@ -60,7 +60,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void col2im(
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void epilogue_pass(
     conv_args args, global const float *restrict a, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   bias += (size_t)args.bias_at * CONV_ALIGN;
   out += (size_t)args.out_at * CONV_ALIGN;

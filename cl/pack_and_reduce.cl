@@ -12,7 +12,7 @@
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
     conv_args args, global const float *restrict w, global const float *restrict b,
     global const float *restrict bias, global float *restrict packed) {
-  int id = (int)get_global_id(0);
+  int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
   w += (size_t)args.a_at * CONV_ALIGN;
   packed += (size_t)args.out_at * CONV_ALIGN;

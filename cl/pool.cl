@@ -56,7 +56,7 @@ static maximum find_maximum(conv_args args, position o, global const int *map) {
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool(
     conv_args args, global const float *restrict x, global const float *restrict b,
     global const float *restrict bias, global float *restrict y) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position o = position_of_output(args, id);
   global const int *map = (global const int *)(x + (size_t)args.a_at * CONV_ALIGN) +
@@ -67,7 +67,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool(
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_places(
     conv_args args, global const float *restrict x, global const float *restrict b,
     global const float *restrict bias, global float *restrict places) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position o = position_of_output(args, id);
   global const int *map = (global const int *)(x + (size_t)args.a_at * CONV_ALIGN) +
@@ -79,7 +79,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_places(
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_backward(
     conv_args args, global const float *restrict dy, global const float *restrict all_places,
     global const float *restrict bias, global float *restrict dx) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position i = position_of_input(args, id);
   conv_int map = i.map * (args.oz * args.oh * args.ow);
@@ -120,7 +120,7 @@ static float divisor(conv_args args, conv_int oz, conv_int oh, conv_int ow) {
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool(
     conv_args args, global const float *restrict x, global const float *restrict b,
     global const float *restrict bias, global float *restrict y) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position o = position_of_output(args, id);
   x += (size_t)args.a_at * CONV_ALIGN + o.map * (args.iz * args.ih * args.iw);
@@ -143,7 +143,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool(
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool_backward(
     conv_args args, global const float *restrict dy, global const float *restrict b,
     global const float *restrict bias, global float *restrict dx) {
-  conv_int id = (conv_int)get_global_id(0);
+  conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position i = position_of_input(args, id);
   dy += (size_t)args.a_at * CONV_ALIGN + i.map * (args.oz * args.oh * args.ow);

@@ -119,10 +119,12 @@ void convoy_host_free(convoy_context *context, void *memory) {
 
 const char *convoy_algorithm_name(convoy_context *context, int32_t index) {
   if (cvy_enter(context)) return NULL;
-  const cvy_algorithm *const *rows = cvy_context_engine(context)->backend->algorithms;
-  int32_t count = 0;
-  while (rows[count]) count++;
-  const char *name = index >= 0 && index < count ? rows[index]->name : NULL;
+  const cvy_engine *engine = cvy_context_engine(context);
+  const cvy_algorithm *const *row = engine->backend->algorithms;
+  const char *name = NULL;
+  for (int32_t at = 0; *row && !name; row++) {
+    if (cvy_algorithm_serves(*row, &engine->facts) && at++ == index) name = (*row)->name;
+  }
   cvy_leave(context, CONVOY_OK);
   return name;
 }

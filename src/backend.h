@@ -14,6 +14,9 @@
 
 /* ------------------------------------------------------------------------- what a device is */
 
+/* What an engine reaches a device through. */
+enum cvy_runtime { CVY_RUNTIME_OPENCL, CVY_RUNTIME_HIP, CVY_RUNTIME_CUDA, CVY_RUNTIMES };
+
 /* Plain data, copied through shared memory. */
 typedef struct cvy_facts {
   convoy_device_info info;
@@ -22,6 +25,8 @@ typedef struct cvy_facts {
   int64_t preferred_multiple; /* SIMD width the compiler likes: 32, 64; 1 on processors */
   int64_t max_allocation_bytes;
   int64_t workspace_limit; /* from the context's options: bytes one job may use */
+  int32_t runtime;         /* enum cvy_runtime */
+  char bus[20];            /* where the card is, "0000:3b:00.0"; "": not known */
 } cvy_facts;
 
 /* ------------------------------------------------------------------------------- algorithms */
@@ -64,6 +69,9 @@ typedef struct cvy_algorithm {
 
   /* Simple enough to be tried, with its default parameters, where others have failed. */
   bool conservative;
+  /* It calls a library that works through OpenCL, and is not for devices that are reached through
+   * something else: `accepts` says so. */
+  bool needs_opencl;
 
   /* For rows that mix neighbouring values (Winograd): how far their results may be from the exact
    * ones, as convoy.h says under Accuracy. They run only where options.winograd allows it, with
@@ -102,6 +110,9 @@ static inline void cvy_job_set(cvy_job *job, const cvy_problem *problem, int32_t
 }
 static inline size_t cvy_job_size(const cvy_job *job) {
   return offsetof(cvy_job, problem) + cvy_problem_size(&job->problem);
+}
+static inline bool cvy_algorithm_serves(const cvy_algorithm *algorithm, const cvy_facts *facts) {
+  return !algorithm->needs_opencl || facts->runtime == CVY_RUNTIME_OPENCL;
 }
 static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_problem *problem) {
   return algorithm->operations >> problem->operation & 1;
@@ -142,7 +153,8 @@ typedef struct cvy_device cvy_device; /* each backend has its own */
  * command returns the device's ticket count after it through `ticket`, so that after a fault whose
  * number is F, results of tickets < F are good and of tickets >= F are not. */
 typedef struct cvy_backend {
-  const char *name; /* "cpu", "ocl": prefix of its algorithms and device ids */
+  const char *name;         /* "cpu", "ocl": prefix of its algorithms and device ids */
+  const char *const *kinds; /* further prefixes of device ids, ended by NULL; NULL: none */
   bool host_memory; /* jobs take host pointers, run at once; no arrays: the entries marked [d] are
                        NULL */
   const cvy_algorithm *const *algorithms; /* ended by NULL, preferred first */

@@ -144,7 +144,7 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  * variable, or if that is not set the default.
  *
  *   field              environment               default   meaning
- *   device             CONVOY_DEVICE             auto      auto, cpu, ocl, ocl:1 or a part of a
+ *   device             CONVOY_DEVICE             auto      auto, cpu, ocl, hip:1 or a part of a
  *                                                          device's name
  *   algorithm          CONVOY_ALGORITHM          (choose)  run this algorithm only; a problem that
  *                                                          it refuses is ERR_UNSUPPORTED
@@ -207,6 +207,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          two cores or for a device of type CPU
  *   -                  CONVOY_TUNE_FILE          XDG       file of tuned choices, by default
  *                                                          $XDG_CONFIG_HOME/convoy/tune.txt
+ *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
+ *                                                          ocl, hip, cuda, with commas between
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
  *                                                          convoy-ocl.so, by default one beside the
  *                                                          library
@@ -215,10 +217,11 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  * first used one. A file that others than the user and root may write to is not used, and one line
  * of log says so.
  *
- * `auto` is a GPU through OpenCL if there is one, else the CPU engine. An OpenCL device of type
- * CPU is used only if it is named. With `cpu` no OpenCL library is loaded, no process is started
- * and no device file is opened. Names are compared without surrounding blanks and regardless of
- * case. `cpu:0` is `cpu`; there is no other number of a CPU engine. */
+ * `auto` is a GPU through OpenCL (`ocl:0`) if there is one, else one through HIP (`hip:0`), else
+ * one through CUDA's driver (`cuda:0`), else the CPU engine; a card may be listed once for each. An
+ * OpenCL device of type CPU is used only if it is named. With `cpu` no library of these is loaded,
+ * no process is started and no device file is opened. Names are compared without surrounding blanks
+ * and regardless of case. `cpu:0` is `cpu`; there is no other number of a CPU engine. */
 typedef struct convoy_options {
   uint32_t struct_size;    /* sizeof(convoy_options); the library reads no field beyond it */
   int32_t isolation;       /* convoy_isolation */

@@ -65,12 +65,23 @@ void cvy_devices_missing(const cvy_survey *seen, char *text, size_t size) {
 /* --------------------------------------------------------------------------------- choosing */
 
 /* How well a device fits what is wanted; 0: not at all. */
-static int fit(const char *wanted, const cvy_backend *backend, const convoy_device_info *info) {
+static int fit(const char *wanted, const convoy_device_info *info) {
+  size_t kind = strcspn(info->id, ":");
   bool real_gpu = info->type == CONVOY_DEVICE_GPU && !info->simulator;
   if (same(wanted, "auto")) return real_gpu;
-  if (same(wanted, backend->name)) return 1 + !info->simulator + real_gpu;
+  if (strlen(wanted) == kind && strncasecmp(wanted, info->id, kind) == 0)
+    return 1 + !info->simulator + real_gpu;
   if (same(wanted, info->id)) return 4;
   return strcasestr(info->name, wanted) != NULL;
+}
+
+/* The same card is seen once through each runtime that is installed. */
+static void name_twins(const cvy_survey *seen, int32_t at, cvy_text *why) {
+  const char *bus = seen->facts[at].bus;
+  for (int32_t i = 0; i < seen->count && bus[0]; i++) {
+    if (i != at && strcasecmp(seen->facts[i].bus, bus) == 0)
+      cvy_text_add(why, ", the same card as %s", seen->facts[i].info.id);
+  }
 }
 
 static void choose(const cvy_survey *seen, int32_t at, cvy_device_choice *out) {
@@ -79,12 +90,13 @@ static void choose(const cvy_survey *seen, int32_t at, cvy_device_choice *out) {
   out->info = seen->facts[at].info;
 }
 
-/* Takes the device that fits best, if one fits at all: the CPU engine, or one of the others. */
+/* Takes the device that fits best, if one fits at all: the CPU engine, or one of the others. Of
+ * equals the first is taken: a card through OpenCL before HIP before CUDA. */
 static bool take(const char *wanted, const cvy_survey *seen, bool cpu, cvy_device_choice *out) {
   int best = 0;
   for (int32_t i = 0; i < seen->count; i++) {
     if (seen->backend[i]->host_memory != cpu) continue;
-    int fits = fit(wanted, seen->backend[i], &seen->facts[i].info);
+    int fits = fit(wanted, &seen->facts[i].info);
     if (fits <= best) continue;
     best = fits;
     choose(seen, i, out);
@@ -115,7 +127,7 @@ static convoy_status take_cpu(const cvy_survey *seen, cvy_device_choice *out) {
   cvy_text why = cvy_text_in(out->why, sizeof(out->why));
   name_seen(seen, false, &others);
   cvy_devices_missing(seen, missing, sizeof(missing));
-  cvy_text_add(&why, "no GPU is seen through OpenCL, the CPU computes");
+  cvy_text_add(&why, "no GPU is seen through OpenCL, HIP or CUDA, the CPU computes");
   if (others.used) cvy_text_add(&why, ": there is only %s", names);
   if (*missing) cvy_text_add(&why, "%s %s", others.used ? ";" : ":", missing);
   out->makeshift = true;
@@ -176,11 +188,30 @@ static convoy_status find_cpu(const char *wanted, const cvy_survey *seen, cvy_de
   return CONVOY_OK;
 }
 
+static bool is_kind_of(const char *wanted, const cvy_backend *backend) {
+  const char *const *kind = backend->kinds;
+  while (kind && *kind && !same(wanted, *kind)) kind++;
+  return same(wanted, backend->name) || (kind && *kind);
+}
+
 /* Names that leave the choice open have no device that could be gone. */
 static bool is_open(const char *wanted) {
   const cvy_backend *const *each = cvy_backends;
-  while (*each && !same(wanted, (*each)->name)) each++;
+  while (*each && !is_kind_of(wanted, *each)) each++;
   return *each || same(wanted, "auto");
+}
+
+/* Why a device was taken, beside that it is there. */
+static void explain(const char *wanted, const cvy_survey *seen, cvy_device_choice *out) {
+  static const char *const runtimes[CVY_RUNTIMES] = {"OpenCL", "HIP", "CUDA"};
+  cvy_text why = cvy_text_in(out->why, sizeof(out->why));
+  int32_t at = 0;
+  while (seen->backend[at] != out->backend || seen->index[at] != out->index) at++;
+  if (same(wanted, "auto"))
+    cvy_text_add(&why, "the first GPU of %s", runtimes[seen->facts[at].runtime]);
+  else
+    cvy_text_add(&why, "asked for as \"%s\"", wanted);
+  name_twins(seen, at, &why);
 }
 
 convoy_status cvy_devices_find(const cvy_options *options, cvy_device_choice *out) {
@@ -190,9 +221,12 @@ convoy_status cvy_devices_find(const cvy_options *options, cvy_device_choice *ou
   *out = (cvy_device_choice){0};
   cvy_devices(options, &seen);
   cvy_text why = cvy_text_in(out->why, sizeof(out->why));
-  cvy_text_add(&why, automatic ? "the first GPU of OpenCL" : "asked for as \"%s\"", wanted);
+  cvy_text_add(&why, "asked for as \"%s\"", wanted);
   if (!seen.asked) return find_cpu(wanted, &seen, out);
-  if (take(wanted, &seen, false, out)) return CONVOY_OK;
+  if (take(wanted, &seen, false, out)) {
+    explain(wanted, &seen, out);
+    return CONVOY_OK;
+  }
   if (seen.failed == CONVOY_ERR_ARGUMENT) return cvy_fail(seen.failed, "%s", seen.why);
   if (!is_open(wanted)) return look_further(wanted, &seen, out);
   const bool nothing_there =

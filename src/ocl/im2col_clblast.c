@@ -74,4 +74,5 @@ const cvy_algorithm cvy_ocl_im2col_clblast = {
     .accepts = accepts,
     .workspace = workspace,
     .conservative = true,
+    .needs_opencl = true,
 };

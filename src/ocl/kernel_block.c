@@ -9,6 +9,7 @@ void cvy_block_begin(cvy_kernel_block *block, int32_t word_bytes, cvy_text *sour
   block->words = 0;
   block->stream = CVY_BLOCK_NO_WORD;
   if (source) cvy_text_add(source, "typedef struct arguments {\n");
+  cvy_block_add(block, source, 0, "first_group");
 }
 
 void cvy_block_add(cvy_kernel_block *block, cvy_text *source, int64_t value, const char *format,

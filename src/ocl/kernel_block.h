@@ -1,6 +1,7 @@
 /* The argument block of a generated kernel: a struct of numbers, whose declaration is written into
- * the source while its values are collected, so that the two cannot differ. Where no source is
- * asked for (NULL), the values alone are collected: they say how large the block is. */
+ * the source while its values are collected, so that the two cannot differ. The first of them is
+ * the number of work-groups that earlier parts of the launch have done. Where no source is asked
+ * for (NULL), the values alone are collected: they say how large the block is. */
 #ifndef CVY_OCL_KERNEL_BLOCK_H
 #define CVY_OCL_KERNEL_BLOCK_H
 
@@ -10,6 +11,7 @@ enum {
   CVY_BLOCK_WORDS = 192,
   CVY_BLOCK_ARGUMENTS = 1024, /* bytes that every device takes, memory objects included */
   CVY_BLOCK_ARRAYS = 17,      /* inputs, results, partial results */
+  CVY_BLOCK_FIRST_GROUP = 0,  /* the word */
   CVY_BLOCK_NO_WORD = -1
 };
 

@@ -46,4 +46,5 @@ const cvy_algorithm cvy_ocl_matmul_clblast = {
     .accepts = accepts,
     .workspace = workspace,
     .conservative = true,
+    .needs_opencl = true,
 };

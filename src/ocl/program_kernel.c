@@ -25,8 +25,10 @@ static void write_kernel(const cvy_program_problem *problem, const cvy_program_n
   for (int k = 0; k < results; k++) cvy_text_add(source, ",\n    global float *out%d", k);
   cvy_text_add(source, ") {\n");
   cvy_text_add(source,
-               "  if (get_global_id(0) >= args.items) return;\n"
-               "  const word element = (word)get_global_id(0) * PROGRAM_WIDTH;\n");
+               "  const size_t group = (size_t)args.first_group + get_group_id(0);\n"
+               "  const size_t item = group * get_local_size(0) + get_local_id(0);\n"
+               "  if (item >= args.items) return;\n"
+               "  const word element = (word)item * PROGRAM_WIDTH;\n");
   cvy_nest_write_indices(source, 0, nest->axes, "element", "  ");
   cvy_nest_write_loads(source, problem, nest, UINT32_MAX, "  ");
   cvy_nest_write_place(source, problem, nest, "  ");

@@ -231,7 +231,7 @@ static void write_with_lanes(const generator *g) {
   cvy_text_add(g->to,
                "  local float tree[%d][%d];\n"
                "  const uint item = get_local_id(0), lane = item * PROGRAM_WIDTH;\n"
-               "  const word group = get_global_id(0) / get_local_size(0), step = args.lanes;\n"
+               "  const word group = args.first_group + get_group_id(0), step = args.lanes;\n"
                "  const word piece = group %% args.pieces, kept = group / args.pieces;\n%s",
                g->parts.components, CVY_REDUCE_LANES, bounds);
   cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
@@ -255,12 +255,13 @@ static void write_with_lanes(const generator *g) {
 static void write_side_by_side(const generator *g) {
   cvy_text_add(g->to, "\nkernel __attribute__((reqd_work_group_size(64, 1, 1)))\nvoid reduce");
   write_memories(g, true, g->order.pieces > 1);
-  cvy_text_add(g->to,
-               "  const word item = get_global_id(0), step = 1;\n"
-               "  const word vectors = args.kept / PROGRAM_WIDTH;\n"
-               "  if (item >= vectors * args.pieces) return;\n"
-               "  const word piece = item / vectors, kept = item %% vectors * PROGRAM_WIDTH;\n%s",
-               bounds);
+  cvy_text_add(
+      g->to,
+      "  const word item = (args.first_group + get_group_id(0)) * 64 + get_local_id(0), step = 1;\n"
+      "  const word vectors = args.kept / PROGRAM_WIDTH;\n"
+      "  if (item >= vectors * args.pieces) return;\n"
+      "  const word piece = item / vectors, kept = item %% vectors * PROGRAM_WIDTH;\n%s",
+      bounds);
   cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
   write_steady(g);
   write_nothing(g, "  ");
@@ -303,7 +304,7 @@ static void write_combine(const generator *g) {
   cvy_text_add(g->to,
                "  local float tree[%d][%d];\n"
                "  const uint item = get_local_id(0);\n"
-               "  const word kept = get_global_id(0) / get_local_size(0);\n",
+               "  const word kept = args.first_group + get_group_id(0);\n",
                g->parts.components, CVY_REDUCE_LANES);
   cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
   write_nothing(g, "  ");

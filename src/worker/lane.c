@@ -358,6 +358,7 @@ static void usage(const cvy_device *device, cvy_usage *out) {
 
 const cvy_backend cvy_backend_ocl = {
     .name = "ocl",
+    .kinds = (const char *const[]){"hip", "cuda", NULL},
     .host_memory = false,
     .algorithms = cvy_ocl_algorithms,
     .list = list,

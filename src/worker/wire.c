@@ -116,6 +116,8 @@ void cvy_wire_get_facts(const cvy_wire *wire, int32_t index, cvy_facts *facts) {
   END(info->name);
   END(info->platform);
   END(info->driver);
+  END(facts->bus);
+  if (facts->runtime < 0 || facts->runtime >= CVY_RUNTIMES) facts->runtime = CVY_RUNTIME_OPENCL;
   info->struct_size = sizeof *info;
   if (info->type < CONVOY_DEVICE_GPU || info->type > CONVOY_DEVICE_ACCELERATOR)
     info->type = CONVOY_DEVICE_ACCELERATOR;

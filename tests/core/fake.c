@@ -378,6 +378,7 @@ static void fill_facts(int32_t index, cvy_facts *out) {
   const char *one = fake.name ? fake.name : "Fake GPU One";
   cvy_text_copy(out->info.name, sizeof(out->info.name), index ? one : "Fake|Processor");
   cvy_text_copy(out->info.driver, sizeof(out->info.driver), fake.driver ? fake.driver : "1.0");
+  if (fake.bus) cvy_text_copy(out->bus, sizeof(out->bus), fake.bus);
 }
 
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,

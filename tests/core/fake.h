@@ -56,6 +56,7 @@ typedef struct fake_script {
   bool builds_hang;                   /* until they are interrupted */
   volatile int builds_stuck;          /* until this is 0 again, whatever happens */
   double wait_seconds;                /* that it says each wait took */
+  const char *bus;                    /* where both devices are; NULL: not known */
   int64_t capacity; /* bytes of its memory, the workspace of a job included; 0: no end of it */
 } fake_script;
 

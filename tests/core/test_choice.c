@@ -290,8 +290,30 @@ static void test_records(void **state) {
   check_records(&bad, 1, true, standard);
 }
 
+/* Records of a card through OpenCL are none of the same card through CUDA, and the other way
+ * round: only those of another version of the same runtime's driver are stale. */
+static void test_stale_is_of_the_same_runtime(void **state) {
+  (void)state;
+  cvy_record known[] = {{.algorithm = "ocl.none", .device = "Card", .driver = "570.1"},
+                        {.algorithm = "ocl.none", .device = "Card", .driver = "CUDA 12.4, 570.1"},
+                        {.algorithm = "ocl.none", .device = "Card", .driver = "CUDA 12.8, 570.2"},
+                        {.algorithm = "ocl.none", .device = "Card", .driver = "HIP 6.4.43483"},
+                        {.algorithm = "ocl.none", .device = "Other", .driver = "CUDA 12.4, 570.1"}};
+  static const int32_t wanted[CVY_RUNTIMES] = {
+      [CVY_RUNTIME_OPENCL] = 1, [CVY_RUNTIME_HIP] = 1, [CVY_RUNTIME_CUDA] = 2};
+  const cvy_records records = {.list = known, .count = CVY_COUNT(known)};
+  cvy_engine engine = {.backend = cvy_backends[0]};
+  cvy_text_copy(engine.facts.info.name, sizeof(engine.facts.info.name), "Card");
+  cvy_text_copy(engine.facts.info.driver, sizeof(engine.facts.info.driver), "now");
+  for (int32_t i = 0; i < CVY_RUNTIMES; i++) {
+    engine.facts.runtime = i;
+    assert_int_equal(cvy_records_stale(&records, &engine), wanted[i]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_stale_is_of_the_same_runtime),
       cmocka_unit_test_setup(test_table_order, reset),
       cmocka_unit_test_setup(test_choices_of_a_network_are_kept, reset),
       cmocka_unit_test_setup(test_random_numbers_change_no_choice, reset),

@@ -141,9 +141,13 @@ static void test_described(void **state) {
   check_described("gpu one", "fake:1 (Fake GPU One): asked for as \"gpu one\"");
   check_described("Fake", "fake:1 (Fake GPU One): asked for as \"Fake\"");
   check_described("CPU:0", "): asked for as \"CPU:0\"");
+  fake.bus = "0000:3b:00.0";
+  check_described("auto", ": the first GPU of OpenCL, the same card as fake:0");
+  check_described("fake:0", ": asked for as \"fake:0\", the same card as fake:1");
+  fake.bus = NULL;
   fake.no_gpu = true;
   check_described("auto",
-                  "): no GPU is seen through OpenCL, the CPU computes: there is only "
+                  "): no GPU is seen through OpenCL, HIP or CUDA, the CPU computes: there is only "
                   "fake:0 (Fake|Processor), fake:1 (Fake GPU One)");
   fake.gone = 2;
   check_described("auto",

@@ -5,9 +5,9 @@
 set -eu
 cd "$1"
 
-# cvy_device: each backend defines its own. real, bits, mask: so does each engine of programs, whose
+# cvy_device: each backend defines its own; runtime_queue: each runtime of the engine. real, bits, mask: so does each engine of programs, whose
 # functions are written in these words (src/program/program_functions.h). The others are to be renamed.
-exceptions='cvy_device real bits mask ll place tile_choice'
+exceptions='cvy_device runtime_queue real bits mask ll place tile_choice'
 
 definitions() { # files: the name and the place of each definition
   awk '

@@ -30,6 +30,7 @@ const char *const machine_variables[] = {
     "CONVOY_COMPILE_WORKERS",
     "CONVOY_CACHE_DIR",
     "CONVOY_LIBEXEC",
+    "CONVOY_RUNTIMES",
     "CONVOY_LOG",
     "OMP_NUM_THREADS",
     "OMP_THREAD_LIMIT",

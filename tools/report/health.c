@@ -117,21 +117,28 @@ int health_print(FILE *out, const char *name) {
 
 /* ------------------------------------------------------------------------------------ which */
 
+/* What a device's id begins with says through what it is reached. */
 static bool is_id(const char *text) {
-  return strcasecmp(text, "ocl") == 0 || strncasecmp(text, "ocl:", 4) == 0;
+  static const char *const kinds[] = {"ocl", "hip", "cuda"};
+  const size_t length = strcspn(text, ":");
+  bool found = false;
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    found = found || (strlen(kinds[i]) == length && strncasecmp(text, kinds[i], length) == 0);
+  return found;
 }
 
 static bool is_cpu_engine(const char *text) {
   return strcasecmp(text, "cpu") == 0 || strcasecmp(text, "cpu:0") == 0;
 }
 
-/* "ocl" is the first device of OpenCL, a GPU if there is one, as everywhere. */
+/* "ocl" is the first device of OpenCL, a GPU if there is one, as everywhere; "hip", "cuda"
+ * likewise. */
 static const convoy_device_info *find_id(const device_survey *found, const char *id) {
   const convoy_device_info *first = NULL;
   for (int32_t i = 0; i < found->count; i++) {
     const convoy_device_info *one = &found->item[i];
     if (strcasecmp(one->id, id) == 0) return one;
-    if (strcasecmp(id, "ocl") != 0 || strncmp(one->id, "ocl:", 4) != 0) continue;
+    if (strcspn(one->id, ":") != strlen(id) || strncasecmp(one->id, id, strlen(id)) != 0) continue;
     if (!first || (first->type != CONVOY_DEVICE_GPU && one->type == CONVOY_DEVICE_GPU)) first = one;
   }
   return first;

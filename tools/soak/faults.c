@@ -62,6 +62,14 @@ static bool find_layer(char *path, size_t size) {
   return access(path, R_OK) == 0;
 }
 
+/* Beside those that there are. */
+static void add_layer(const char *path) {
+  char layers[8400];
+  const char *others = getenv("OPENCL_LAYERS");
+  snprintf(layers, sizeof layers, "%s%s%s", path, others ? ":" : "", others ? others : "");
+  setenv("OPENCL_LAYERS", layers, 1);
+}
+
 bool soak_faults_start(soak_faults *faults, const char *folder, uint64_t seed) {
   char path[4200];
   faults->random = seed;
@@ -71,7 +79,7 @@ bool soak_faults_start(soak_faults *faults, const char *folder, uint64_t seed) {
             "convoy soak: the fault layer is not there (%s); it is part of the build tree\n", path);
     return false;
   }
-  setenv("OPENCL_LAYERS", path, 1);
+  add_layer(path);
   snprintf(path, sizeof path, "%s/faults", folder);
   setenv("CONVOY_FAULT_FILE", path, 1);
   faults->control = faults_control_open(path);

@@ -343,8 +343,8 @@ def test_importing_and_enabling_opens_nothing():
 
 
 class FakeDevice:
-    def __init__(self, id, type, simulator=False):
-        self.id, self.type, self.simulator = id, type, simulator
+    def __init__(self, id, type, simulator=False, name=None):
+        self.id, self.type, self.simulator, self.name = id, type, simulator, name or id
 
 
 @pytest.mark.parametrize(
@@ -373,6 +373,27 @@ def test_processes_share_the_devices_out(monkeypatch, asked, rank, chosen):
     monkeypatch.delenv("CONVOY_DEVICE", raising=False)
     if rank is not None:
         monkeypatch.setenv("LOCAL_RANK", rank)
+    assert _device.device_of_process(asked) == chosen
+
+
+@pytest.mark.parametrize(
+    "asked, rank, chosen",
+    [
+        ("auto", "0", "ocl:0"),
+        ("auto", "1", "ocl:1"),
+        ("auto", "2", "hip:0"),
+        ("auto", "3", "ocl:0"),
+        ("cuda", "1", "cuda:1"),
+        ("hip", "5", "hip:0"),
+    ],
+)
+def test_a_card_seen_through_two_runtimes_is_one(monkeypatch, asked, rank, chosen):
+    gpu = convoy.DeviceType.GPU
+    found = [FakeDevice(f"ocl:{i}", gpu, name="Green card") for i in range(2)]
+    found += [FakeDevice("hip:0", gpu, name="Red card")]
+    found += [FakeDevice(f"cuda:{i}", gpu, name="Green card") for i in range(2)]
+    monkeypatch.setattr(_device, "devices", lambda _: found)
+    monkeypatch.setenv("LOCAL_RANK", rank)
     assert _device.device_of_process(asked) == chosen
 
 

@@ -85,13 +85,25 @@ static bool is_current(const cvy_engine *engine, const cvy_record *record, const
          record->hash == cvy_signature(engine, engine->backend->algorithms[row]);
 }
 
+/* A card that is reached through two runtimes has records of both, under the drivers' names. */
+static bool is_of_runtime(const cvy_record *record, int32_t runtime) {
+  static const char *const begins[CVY_RUNTIMES] = {
+      [CVY_RUNTIME_HIP] = "HIP ", [CVY_RUNTIME_CUDA] = "CUDA "};
+  int32_t found = CVY_RUNTIME_OPENCL;
+  for (int32_t i = 0; i < CVY_RUNTIMES; i++)
+    if (begins[i] && strncmp(record->driver, begins[i], strlen(begins[i])) == 0) found = i;
+  return found == runtime;
+}
+
 int32_t cvy_records_stale(const cvy_records *records, const cvy_engine *engine) {
   cvy_record here;
   int32_t count = 0;
   cvy_record_place(&engine->facts, &here);
   for (int32_t i = 0; i < records->count; i++) {
     const cvy_record *record = &records->list[i];
-    count += strcmp(record->device, here.device) == 0 && !is_current(engine, record, here.driver);
+    count += strcmp(record->device, here.device) == 0 &&
+             is_of_runtime(record, engine->facts.runtime) &&
+             !is_current(engine, record, here.driver);
   }
   return count;
 }

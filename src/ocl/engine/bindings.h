@@ -3,7 +3,7 @@
 #define CVY_OCL_ENGINE_BINDINGS_H
 
 #include "ocl/engine/arena.h"
-#include "ocl/engine/opencl/errors.h"
+#include "ocl/engine/runtime/runtime.h"
 #include "problem/problem.h"
 
 /* The arrays that a job's launches are given: its own, its workspace, and a prepacked operand made
@@ -21,7 +21,7 @@ enum {
  * launched for another one with arrays elsewhere. Arrays begin at multiples of CONV_ALIGN floats,
  * those of bytes too. */
 typedef struct span {
-  cl_mem memory;
+  runtime_memory *memory;
   int64_t at;     /* floats */
   int32_t origin; /* ORIGIN_NONE: none of a job's */
 } span;

@@ -26,7 +26,7 @@ void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
 #define MOST_REGISTERS 255
 
 void add_resident(cvy_text *text, const cvy_device *device, int64_t items) {
-  if (!device->programs.takes_registers) return;
+  if (!device->traits.takes_registers) return;
   int64_t each = REGISTERS / items / 8 * 8;
   cvy_text_add(text, " -cl-nv-maxrregcount=%lld",
                (long long)(each < MOST_REGISTERS ? each : MOST_REGISTERS));

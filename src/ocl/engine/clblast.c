@@ -5,8 +5,9 @@
 #include "ocl/engine/capture.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
-#include "ocl/engine/opencl/devices.h"
+#include "ocl/engine/opencl/errors.h"
 #include "ocl/engine/opencl/memory.h"
+#include "ocl/engine/opencl/queue.h"
 #include "ocl/plan.h"
 
 /* CLBlast's header sets this for itself. */
@@ -33,22 +34,24 @@ static convoy_status multiply_once(const clblast_products *products, int64_t m, 
   cvy_device *device = products->device;
   if (device->programs.dry_run) return CONVOY_OK;
   capture_invalidate(device);
-  cl_command_queue queue = device->queue.commands;
+  cl_command_queue queue = device->queue->commands;
   size_t needed = 0;
   CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
       CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k,
       (size_t)a.at.at, (size_t)a.pitch, (size_t)b.at.at, (size_t)b.pitch, (size_t)c.at.at,
       (size_t)c.pitch, &queue, &needed);
   if (code != CLBlastSuccess) return fail_clblast(code);
-  cl_mem temporary = needed > 0 && (int64_t)needed <= products->bytes ? products->temporary : NULL;
+  cl_mem temporary =
+      needed > 0 && (int64_t)needed <= products->bytes ? (cl_mem)products->temporary : NULL;
   cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
   cl_event done = NULL;
-  code = CLBlastSgemmWithTempBuffer(
-      CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m, (size_t)n, (size_t)k, 1.0f,
-      a.at.memory, (size_t)a.at.at, (size_t)a.pitch, b.at.memory, (size_t)b.at.at, (size_t)b.pitch,
-      beta, c.at.memory, (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
+  code = CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m,
+                                    (size_t)n, (size_t)k, 1.0f, (cl_mem)a.at.memory,
+                                    (size_t)a.at.at, (size_t)a.pitch, (cl_mem)b.at.memory,
+                                    (size_t)b.at.at, (size_t)b.pitch, beta, (cl_mem)c.at.memory,
+                                    (size_t)c.at.at, (size_t)c.pitch, &queue, &done, temporary);
   observer_phase(before);
-  if (done) completion_add(device, done, 0, &device->completion.unmeasured);
+  if (done) completion_add(device, (runtime_event *)done, 0, &device->completion.unmeasured);
   return code == CLBlastSuccess ? CONVOY_OK : fail_clblast(code);
 }
 
@@ -79,18 +82,18 @@ convoy_status clblast_products_open(cvy_device *device, span scratch, int64_t fl
                                     clblast_products *out) {
   *out = (clblast_products){.device = device};
   if (device->programs.dry_run) return CONVOY_OK;
-  int64_t align = opencl_alignment(device->queue.device) / (int64_t)sizeof(float);
+  int64_t align = device->traits.alignment / (int64_t)sizeof(float);
   int64_t start = cvy_ocl_round_up(scratch.at, align > 1 ? align : 1);
   out->bytes = (scratch.at + floats - start) * (int64_t)sizeof(float);
   if (out->bytes <= 0) return CONVOY_OK;
-  cl_int code;
+  int32_t code;
   out->temporary =
       opencl_memory_part(scratch.memory, (size_t)start * sizeof(float), (size_t)out->bytes, &code);
   return out->temporary ? CONVOY_OK : opencl_fail(code, "CLBlast's part of the workspace");
 }
 
 void clblast_products_close(clblast_products *products) {
-  if (products->temporary) opencl_memory_release(products->temporary);
+  if (products->temporary) opencl_memory_release(products->device->queue, products->temporary);
   products->temporary = NULL;
 }
 

@@ -15,7 +15,7 @@ typedef struct clblast_matrix {
 /* What the products of a job share. */
 typedef struct clblast_products {
   cvy_device *device;
-  cl_mem temporary; /* CLBlast's temporary memory, inside our workspace; NULL: it makes its own */
+  runtime_memory *temporary; /* CLBlast's, inside our workspace; NULL: it makes its own */
   int64_t bytes;
 } clblast_products;
 

@@ -5,7 +5,6 @@
 
 #include "ocl/engine/capture.h"
 #include "ocl/engine/device.h"
-#include "ocl/engine/opencl/events.h"
 
 static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
   array_map *arrays = &device->memory.arrays;
@@ -37,8 +36,8 @@ convoy_status engine_release(cvy_device *device, uint64_t id) {
   return CONVOY_OK;
 }
 
-static opencl_place start_of(const array_entry *entry) {
-  return (opencl_place){entry->piece->memory, (size_t)entry->piece->at};
+static runtime_place start_of(const array_entry *entry) {
+  return (runtime_place){entry->piece->memory, (size_t)entry->piece->at};
 }
 
 static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes) {
@@ -47,8 +46,9 @@ static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_
   if (!status) status = find_array(device, to, bytes, &target);
   if (status || bytes == 0 || from == to) return status;
   prepacked_forget(device, target);
-  cl_int code = opencl_copy(&device->queue, start_of(source), start_of(target), (size_t)bytes);
-  return code == CL_SUCCESS ? CONVOY_OK : opencl_fail(code, "copying a device array");
+  const runtime *calls = device->runtime;
+  int32_t code = calls->copy(device->queue, start_of(source), start_of(target), (size_t)bytes);
+  return code ? calls->fail(code, "copying a device array") : CONVOY_OK;
 }
 
 convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
@@ -60,9 +60,9 @@ convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_
 convoy_status fill_zero(cvy_device *device, span at, int64_t bytes) {
   if (bytes == 0) return CONVOY_OK;
   capture_invalidate(device);
-  opencl_place place = {at.memory, (size_t)at.at * sizeof(float)};
-  cl_int code = opencl_zero(&device->queue, place, (size_t)bytes);
-  return code == CL_SUCCESS ? CONVOY_OK : opencl_fail(code, "zeroing a device array");
+  runtime_place place = {at.memory, (size_t)at.at * sizeof(float)};
+  int32_t code = device->runtime->zero(device->queue, place, (size_t)bytes);
+  return code ? device->runtime->fail(code, "zeroing a device array") : CONVOY_OK;
 }
 
 convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
@@ -78,19 +78,19 @@ convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
 /* An event is asked again and again, so that the caller can be interrupted; a driver's own wait
  * cannot. */
 static convoy_status drain_interruptible(cvy_device *device, const volatile int *interrupt) {
-  cl_event marker;
-  cl_int code = opencl_marker(&device->queue, &marker);
-  if (code != CL_SUCCESS) return command_drained(device, code, "waiting for the device");
+  const runtime *calls = device->runtime;
+  runtime_event *marker;
+  int32_t code = calls->marker(device->queue, &marker), state = 1;
+  if (code) return command_drained(device, code, "waiting for the device");
   flush_all(device);
-  cl_int state = CL_QUEUED;
-  while (code == CL_SUCCESS && state > CL_COMPLETE && !*interrupt) {
-    code = opencl_event_state(marker, &state);
-    if (state > CL_COMPLETE) nanosleep(&(struct timespec){0, 20000}, NULL);
+  while (!code && state > 0 && !*interrupt) {
+    code = calls->event_state(device->queue, marker, &state);
+    if (state > 0) nanosleep(&(struct timespec){0, 20000}, NULL);
   }
-  opencl_event_release(marker);
-  if (code == CL_SUCCESS && state > CL_COMPLETE)
+  calls->event_release(device->queue, marker);
+  if (!code && state > 0)
     return cvy_fail(CONVOY_ERR_INTERRUPTED, "interrupted while waiting for the device");
-  if (code == CL_SUCCESS && state < CL_COMPLETE) code = state;
+  if (!code) code = state;
   return command_drained(device, code, "waiting for the device");
 }
 
@@ -98,7 +98,7 @@ static convoy_status drain(cvy_device *device, uint64_t ticket, const volatile i
   if (interrupt) return drain_interruptible(device, interrupt);
   convoy_status status = completion_wait(device, ticket);
   if (status || device->tickets.finished >= ticket) return status;
-  return command_drained(device, opencl_finish(&device->queue), "waiting for the device");
+  return command_drained(device, device->runtime->finish(device->queue), "waiting for the device");
 }
 
 convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
@@ -117,8 +117,8 @@ convoy_status engine_clear(cvy_device *device, bool *emptied) {
   (void)emptied;
   completion_drop(device);
   prepacked_forget_all(device);
-  cl_int code = opencl_finish(&device->queue);
-  if (code != CL_SUCCESS) return opencl_fail(code, "the device is gone for good");
+  int32_t code = device->runtime->finish(device->queue);
+  if (code) return device->runtime->fail(code, "the device is gone for good");
   fault_clear(device);
   tickets_finish_all(device);
   return CONVOY_OK;

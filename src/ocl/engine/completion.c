@@ -5,7 +5,6 @@
 
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
-#include "ocl/engine/opencl/events.h"
 #include "os/os.h"
 
 /* An event costs some drivers as much as a short kernel, so kernels that are expected to take less
@@ -27,41 +26,42 @@ static completion_event *event_at(device_completion *all, uint32_t index) {
 }
 
 /* Where there is no room for the event, the wait for the whole queue covers the kernel. */
-void completion_add(cvy_device *device, cl_event event, double work, double *rate) {
+void completion_add(cvy_device *device, runtime_event *event, double work, double *rate) {
   device_completion *all = &device->completion;
   bool alone = all->unseen == 0;
   all->unseen = 0;
   all->expected = 0;
   if (all->count == COMPLETION_EVENTS) {
-    opencl_event_release(event);
+    device->runtime->event_release(device->queue, event);
     return;
   }
   *event_at(all, all->count++) =
       (completion_event){event, device->tickets.issued, work, cvy_clock(), rate, alone};
 }
 
-static void drop_oldest(device_completion *all) {
-  opencl_event_release(all->event[all->first].event);
+static void drop_oldest(cvy_device *device) {
+  device_completion *all = &device->completion;
+  device->runtime->event_release(device->queue, all->event[all->first].event);
   all->first = (all->first + 1) % COMPLETION_EVENTS;
   all->count--;
 }
 
 void completion_drop(cvy_device *device) {
   device_completion *all = &device->completion;
-  while (all->count > 0) drop_oldest(all);
+  while (all->count > 0) drop_oldest(device);
   all->unseen = 0;
   all->expected = 0;
 }
 
-/* CL_COMPLETE, more while the command is under way, less if it failed or the question did. */
-static cl_int state_of(cl_event event) {
-  cl_int state = CL_QUEUED;
-  cl_int code = opencl_event_state(event, &state);
-  return code == CL_SUCCESS ? state : code;
+/* 0 if the command is done, more while it is under way, less if it failed or the question did. */
+static int32_t state_of(const cvy_device *device, runtime_event *event) {
+  int32_t state = 1;
+  int32_t code = device->runtime->event_state(device->queue, event, &state);
+  return code ? code : state;
 }
 
-static bool is_complete(cl_event event) {
-  return state_of(event) == CL_COMPLETE;
+static bool is_complete(const cvy_device *device, runtime_event *event) {
+  return state_of(device, event) == 0;
 }
 
 /* The kernel ran from when the one before ended, or from when it was enqueued, until now. The older
@@ -81,7 +81,7 @@ static void learn(const completion_event *done, double since) {
 static void retire_oldest(cvy_device *device) {
   device_completion *all = &device->completion;
   uint64_t before = all->event[all->first].ticket - 1;
-  drop_oldest(all);
+  drop_oldest(device);
   tickets_finish(device, before);
 }
 
@@ -95,9 +95,9 @@ static const completion_event *newest_until(device_completion *all, uint64_t tic
 static void retire_if_done(cvy_device *device, uint64_t ticket) {
   device_completion *all = &device->completion;
   const completion_event *newest = newest_until(all, ticket);
-  if (!newest || !is_complete(newest->event)) return;
+  if (!newest || !is_complete(device, newest->event)) return;
   uint64_t last = newest->ticket;
-  while (all->count > 0 && all->event[all->first].ticket <= last) drop_oldest(all);
+  while (all->count > 0 && all->event[all->first].ticket <= last) drop_oldest(device);
   tickets_finish(device, last - 1);
 }
 
@@ -109,10 +109,10 @@ convoy_status completion_wait(cvy_device *device, uint64_t ticket) {
   retire_if_done(device, ticket);
   while (all->count > 0 && all->event[all->first].ticket <= ticket) {
     const completion_event *oldest = &all->event[all->first];
-    bool late = is_complete(oldest->event);
+    bool late = is_complete(device, oldest->event);
     if (!late) {
-      cl_int code = opencl_event_wait(oldest->event);
-      if (code != CL_SUCCESS) return command_drained(device, code, "waiting for the device");
+      int32_t code = device->runtime->event_wait(device->queue, oldest->event);
+      if (code) return command_drained(device, code, "waiting for the device");
       if (since > 0) learn(oldest, since);
     }
     since = cvy_clock();
@@ -129,13 +129,13 @@ convoy_status completion_wait(cvy_device *device, uint64_t ticket) {
 void flush_burst(cvy_device *device) {
   device_completion *all = &device->completion;
   if (++all->unflushed >> all->burst == 0) return;
-  opencl_flush(&device->queue);
+  device->runtime->flush(device->queue);
   all->unflushed = 0;
   if (all->burst < MOST_BURST) all->burst++;
 }
 
 void flush_all(cvy_device *device) {
-  opencl_flush(&device->queue);
+  device->runtime->flush(device->queue);
   device->completion.unflushed = device->completion.burst = 0;
 }
 
@@ -143,15 +143,14 @@ void flush_all(cvy_device *device) {
 
 void completion_forget_idle(cvy_device *device) {
   device_completion *all = &device->completion;
-  if (all->idle_event) opencl_event_release(all->idle_event);
+  if (all->idle_event) device->runtime->event_release(device->queue, all->idle_event);
   all->idle_event = NULL;
 }
 
 /* An event behind everything enqueued: once it is complete, the device is idle. */
 static void ask_for_idle(cvy_device *device) {
   device_completion *all = &device->completion;
-  cl_int code = opencl_marker(&device->queue, &all->idle_event);
-  if (code != CL_SUCCESS) all->idle_event = NULL;
+  if (device->runtime->marker(device->queue, &all->idle_event)) all->idle_event = NULL;
   all->idle_ticket = device->tickets.issued;
   flush_all(device);
 }
@@ -172,9 +171,10 @@ bool engine_poll(cvy_device *device) {
   }
   if (all->idle_event && all->idle_ticket != device->tickets.issued) completion_forget_idle(device);
   if (!all->idle_event) ask_for_idle(device);
-  cl_int state = all->idle_event ? state_of(all->idle_event) : CL_INVALID_EVENT;
-  if (state != CL_COMPLETE) return state > CL_COMPLETE;
+  if (!all->idle_event) return false;
+  int32_t state = state_of(device, all->idle_event);
+  if (state) return state > 0;
   completion_forget_idle(device);
-  command_drained(device, CL_SUCCESS, "looking how far the device is");
+  command_drained(device, 0, "looking how far the device is");
   return false;
 }

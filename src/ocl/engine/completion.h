@@ -3,11 +3,11 @@
 #define CVY_OCL_ENGINE_COMPLETION_H
 
 #include "backend.h"
-#include "ocl/engine/opencl/errors.h"
+#include "ocl/engine/runtime/runtime.h"
 
 /* The end of a kernel under way. */
 typedef struct completion_event {
-  cl_event event;
+  runtime_event *event;
   uint64_t ticket;
   double work;     /* floating-point operations */
   double enqueued; /* cvy_clock seconds */
@@ -25,14 +25,14 @@ typedef struct device_completion {
   double expected;           /* seconds that these are expected to take */
   double unmeasured;         /* the rate of kernels that are not ours to cut */
   uint32_t unflushed, burst; /* jobs since the last flush; the next one is due after 2^burst */
-  cl_event idle_event;       /* behind command `idle_ticket`; NULL: none */
+  runtime_event *idle_event; /* behind command `idle_ticket`; NULL: none */
   uint64_t idle_ticket;
 } device_completion;
 
 /* Whether the next kernel, expected to take so long, is to have an event. */
 bool completion_due(cvy_device *device, double seconds);
 /* Takes over the event of a kernel of the newest command. */
-void completion_add(cvy_device *device, cl_event event, double work, double *rate);
+void completion_add(cvy_device *device, runtime_event *event, double work, double *rate);
 /* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as
  * a fault. */
 convoy_status completion_wait(cvy_device *device, uint64_t ticket);

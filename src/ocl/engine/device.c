@@ -5,11 +5,9 @@
 
 #include "cl/conv_args.h"
 #include "ocl/engine/algorithms.h"
-#include "ocl/engine/opencl/devices.h"
-#include "ocl/engine/opencl/memory.h"
 #include "ocl/engine/pinned.h"
+#include "ocl/engine/runtime/devices.h"
 
-#define MOST_LISTED 64
 /* Of a launch; a guess of a kernel's speed that is off by two still keeps within half a second. */
 #define LONGEST_LAUNCH_SECONDS 0.25
 #define LEAST_ALIGNMENT (CONV_ALIGN * (int64_t)sizeof(float))
@@ -21,21 +19,23 @@
  * hit some innocent kernel, so the block is moved to the device at once. */
 static void *make_block(void *user, int64_t bytes) {
   cvy_device *device = user;
-  cl_int code;
-  cl_mem memory = opencl_memory(&device->queue, bytes, &code);
+  const runtime *calls = device->runtime;
+  int32_t code;
+  runtime_memory *memory = calls->memory(device->queue, bytes, &code);
   if (!memory) return NULL;
-  code = opencl_memory_move(&device->queue, memory);
-  if (code == CL_SUCCESS && completion_wait(device, UINT64_MAX)) code = CL_OUT_OF_RESOURCES;
-  if (code == CL_SUCCESS) code = opencl_finish(&device->queue);
-  if (code == CL_SUCCESS) return memory;
-  cvy_log(CONVOY_LOG_DEBUG, "a block of %lld bytes: %s", (long long)bytes, opencl_error_name(code));
-  opencl_memory_release(memory);
+  code = calls->memory_move(device->queue, memory);
+  convoy_status status = code ? CONVOY_OK : completion_wait(device, UINT64_MAX);
+  if (!code && !status) code = calls->finish(device->queue);
+  if (!code && !status) return memory;
+  cvy_log(CONVOY_LOG_DEBUG, "a block of %lld bytes: %s", (long long)bytes,
+          status ? cvy_last_error() : calls->error_name(code));
+  calls->memory_release(device->queue, memory);
   return NULL;
 }
 
 static void drop_block(void *user, void *memory) {
-  (void)user;
-  opencl_memory_release(memory);
+  const cvy_device *device = user;
+  device->runtime->memory_release(device->queue, memory);
 }
 
 /* Idle blocks worth keeping: a step's largest workspace and two blocks, at most a quarter
@@ -47,8 +47,8 @@ static int64_t keep_bytes(const cvy_facts *facts) {
 }
 
 static convoy_status open_arena(cvy_device *device) {
-  int64_t alignment = LEAST_ALIGNMENT, needed = opencl_alignment(device->queue.device);
-  while (alignment < needed) alignment *= 2;
+  int64_t alignment = LEAST_ALIGNMENT;
+  while (alignment < device->traits.alignment) alignment *= 2;
   arena_source source = {device, make_block, drop_block};
   arena_limits limits = {
       .alignment = alignment,
@@ -60,30 +60,21 @@ static convoy_status open_arena(cvy_device *device) {
   return CONVOY_OK;
 }
 
-/* What programs depend on beside the device's facts. */
-static void ask_for_programs(cl_device_id id, const cvy_open_options *options,
-                             device_programs *programs) {
-  programs->build_wait = options->build_wait;
-  programs->takes_registers = opencl_takes_registers(id);
-  opencl_platform_version(id, programs->platform_version, sizeof programs->platform_version);
-}
-
 convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_device **out) {
-  cvy_facts facts[MOST_LISTED];
-  cl_device_id ids[MOST_LISTED];
+  runtime_device there[RUNTIME_DEVICES];
   int32_t count = 0;
-  convoy_status status = opencl_devices(options, facts, ids, MOST_LISTED, &count);
+  convoy_status status = runtime_devices(options, there, &count);
   if (status) return status;
-  if (index < 0 || index >= count || index >= MOST_LISTED) {
-    return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no OpenCL device %d, only %d", (int)index,
-                    (int)count);
+  if (index < 0 || index >= count) {
+    return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no device %d, only %d", (int)index, (int)count);
   }
   cvy_device *device = calloc(1, sizeof *device);
   if (!device) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a device");
-  device->facts = facts[index];
+  device->facts = there[index].facts;
+  device->runtime = there[index].runtime;
   device->longest_launch = options->dispatch > 0 ? options->dispatch : LONGEST_LAUNCH_SECONDS;
-  ask_for_programs(ids[index], options, &device->programs);
-  status = opencl_open(ids[index], &device->queue);
+  device->programs.build_wait = options->build_wait;
+  status = device->runtime->open(&there[index], &device->queue, &device->traits);
   if (!status) status = open_arena(device);
   if (status) {
     engine_close(device);
@@ -95,7 +86,7 @@ convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_de
 
 void engine_close(cvy_device *device) {
   if (!device) return;
-  if (device->queue.commands) opencl_finish(&device->queue);
+  if (device->queue) device->runtime->finish(device->queue);
   completion_drop(device);
   completion_forget_idle(device);
   staging_close(device);
@@ -107,6 +98,6 @@ void engine_close(cvy_device *device) {
   prepacked_forget_all(device);
   arrays_clear(&device->memory.arrays);
   arena_free(device->memory.arena);
-  opencl_close(&device->queue);
+  if (device->queue) device->runtime->close(device->queue);
   free(device);
 }

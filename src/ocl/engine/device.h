@@ -11,16 +11,18 @@
 #include "ocl/engine/completion.h"
 #include "ocl/engine/faults.h"
 #include "ocl/engine/generated.h"
-#include "ocl/engine/opencl/queue.h"
 #include "ocl/engine/prepacked.h"
 #include "ocl/engine/programs.h"
+#include "ocl/engine/runtime/runtime.h"
 #include "ocl/engine/tickets.h"
 #include "ocl/engine/transfer.h"
 
 struct cvy_device {
   cvy_facts facts;
   double longest_launch; /* seconds that one launch should not exceed */
-  opencl_queue queue;
+  const runtime *runtime;
+  runtime_queue *queue;
+  runtime_traits traits;
   device_memory memory;
   device_prepacked prepacked;
   device_programs programs;

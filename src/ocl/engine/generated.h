@@ -4,7 +4,7 @@
 #define CVY_OCL_ENGINE_GENERATED_H
 
 #include "backend.h"
-#include "ocl/engine/opencl/programs.h"
+#include "ocl/engine/runtime/runtime.h"
 
 /* So many at a time. One more, and all of them are forgotten with their programs and the jobs that
  * use these: whoever has so many does not come back to the first. The disk cache keeps what was

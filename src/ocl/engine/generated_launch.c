@@ -55,7 +55,7 @@ convoy_status generated_launch(cvy_device *device, const launch *what,
   sized.wide = block->word_bytes == 8;
   arguments with = {.block = words,
                     .words = block->words,
-                    .first_group = NO_WORD,
+                    .first_group = CVY_BLOCK_FIRST_GROUP,
                     .stream = block->stream,
                     .count = end - first,
                     .array = arrays->array + first};

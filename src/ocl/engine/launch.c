@@ -9,33 +9,35 @@
 #define MOST_PARTS 256
 
 /* A kernel never reads an absent array, but not every driver takes NULL: it gets the last one. */
-static cl_int set_arrays(cl_kernel kernel, const arguments *with, bool wide) {
-  cl_mem last = with->array[with->count - 1].at.memory;
-  cl_int code = CL_SUCCESS;
-  for (int32_t i = 0; i < with->count && code == CL_SUCCESS; i++) {
+static int32_t set_arrays(const runtime *calls, runtime_kernel *kernel, const arguments *with,
+                          bool wide) {
+  runtime_memory *last = with->array[with->count - 1].at.memory;
+  int32_t code = 0;
+  for (int32_t i = 0; i < with->count && !code; i++) {
     const launch_array *array = &with->array[i];
-    const cl_mem *memory = array->at.memory ? &array->at.memory : &last;
+    runtime_memory *const *memory = array->at.memory ? &array->at.memory : &last;
     block_put(with->block, wide, array->word,
               array->at.at * (int64_t)sizeof(float) >> array->shift);
-    code = opencl_argument(kernel, (cl_uint)i + 1, sizeof *memory, memory);
+    code = calls->argument(kernel, i + 1, sizeof *memory, memory);
   }
   return code;
 }
 
 /* The next `groups` work-groups from `first` on. */
-static cl_int enqueue_part(cvy_device *device, const launch *what, program_kernel *kernel,
-                           const arguments *with, int64_t first, int64_t groups) {
-  cl_event done;
+static int32_t enqueue_part(cvy_device *device, const launch *what, program_kernel *kernel,
+                            const arguments *with, int64_t first, int64_t groups) {
+  const runtime *calls = device->runtime;
+  runtime_event *done;
   double work = what->work * (double)groups / (double)what->work_groups;
   bool watched = completion_due(device, work / kernel->rate);
   size_t bytes = (size_t)with->words * (what->wide ? sizeof(int64_t) : sizeof(int32_t));
-  if (with->first_group != NO_WORD) block_put(with->block, what->wide, with->first_group, first);
-  cl_int code = opencl_argument(kernel->kernel, 0, bytes, with->block);
-  if (code == CL_SUCCESS) {
-    code = opencl_launch(&device->queue, kernel->kernel, first, groups, what->items,
-                         watched ? &done : NULL);
+  block_put(with->block, what->wide, with->first_group, first);
+  int32_t code = calls->argument(kernel->kernel, 0, bytes, with->block);
+  if (!code) {
+    code =
+        calls->launch(device->queue, kernel->kernel, groups, what->items, watched ? &done : NULL);
   }
-  if (code == CL_SUCCESS && watched) completion_add(device, done, work, &kernel->rate);
+  if (!code && watched) completion_add(device, done, work, &kernel->rate);
   return code;
 }
 
@@ -49,13 +51,13 @@ static int64_t groups_at_once(const cvy_device *device, const launch *what, doub
 
 convoy_status launch_found(cvy_device *device, const launch *what, program_kernel *kernel,
                            const arguments *with) {
-  cl_int code = set_arrays(kernel->kernel, with, what->wide);
+  int32_t code = set_arrays(device->runtime, kernel->kernel, with, what->wide);
   int64_t most = groups_at_once(device, what, kernel->rate);
-  for (int64_t first = 0; code == CL_SUCCESS && first < what->work_groups; first += most) {
+  for (int64_t first = 0; !code && first < what->work_groups; first += most) {
     int64_t left = what->work_groups - first;
     code = enqueue_part(device, what, kernel, with, first, left < most ? left : most);
   }
-  return code == CL_SUCCESS ? CONVOY_OK : opencl_fail(code, what->kernel);
+  return code ? device->runtime->fail(code, what->kernel) : CONVOY_OK;
 }
 
 convoy_status launch_kernel(cvy_device *device, const launch *what, const arguments *with) {

@@ -37,8 +37,8 @@ typedef struct launch_array {
 typedef struct arguments {
   void *block;
   int32_t words;
-  int32_t first_group; /* the word with the work-groups that earlier parts of the launch have done;
-                          NO_WORD: the kernel asks for its offset */
+  int32_t first_group; /* the word with the work-groups that earlier parts of the launch have done:
+                          a runtime's own offset is not every runtime's */
   int32_t stream;      /* the first of the words that random() takes, or NO_WORD */
   int32_t count;
   const launch_array *array;

@@ -3,15 +3,18 @@
 #include "ocl/engine/commands.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
-#include "ocl/engine/opencl/devices.h"
 #include "ocl/engine/peak.h"
 #include "ocl/engine/pinned.h"
 #include "ocl/engine/run.h"
+#include "ocl/engine/runtime/devices.h"
 #include "os/os.h"
 
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
-  return opencl_devices(options, out, NULL, capacity, count);
+  runtime_device there[RUNTIME_DEVICES];
+  convoy_status status = runtime_devices(options, there, count);
+  for (int32_t i = 0; !status && i < *count && i < capacity; i++) out[i] = there[i].facts;
+  return status;
 }
 
 static const cvy_facts *facts(const cvy_device *device) {

@@ -24,8 +24,8 @@ static convoy_status time_launch(cvy_device *device, const launch *what, const c
     double start = cvy_clock();
     convoy_status status = launch_conv(device, what, args, arrays);
     if (status) return status;
-    cl_int code = opencl_finish(&device->queue);
-    if (code != CL_SUCCESS) return opencl_fail(code, what->kernel);
+    int32_t code = device->runtime->finish(device->queue);
+    if (code) return device->runtime->fail(code, what->kernel);
     completion_drop(device);
     observer_progress(device);
     double took = cvy_clock() - start;

@@ -1,17 +1,16 @@
 /* Host memory that the driver has been told of, so that copies from and to it need no detour
- * through the driver's own: 55 GB/s were measured instead of 8 to 17 on a PCIe card. A buffer over
- * it, kept mapped, is how OpenCL says that. Where a driver refuses, copies go on as before. */
+ * through the driver's own: 55 GB/s were measured instead of 8 to 17 on a PCIe card. Where a
+ * driver refuses, copies go on as before. */
 #include "ocl/engine/pinned.h"
 
 #include <stdlib.h>
 
 #include "ocl/engine/device.h"
-#include "ocl/engine/opencl/memory.h"
 
 struct pinned {
   char *memory;
   int64_t bytes;
-  cl_mem buffer;
+  runtime_memory *pinned;
   struct pinned *next;
 };
 
@@ -20,21 +19,21 @@ void engine_host_offer(cvy_device *device, void *memory, int64_t bytes) {
   struct pinned *block = calloc(1, sizeof *block);
   if (!block) return;
   *block = (struct pinned){.memory = memory, .bytes = bytes, .next = transfers->pinned};
-  cl_int code;
-  block->buffer = opencl_pin(&device->queue, memory, bytes, &code);
-  if (block->buffer) {
+  int32_t code;
+  block->pinned = device->runtime->pin(device->queue, memory, bytes, &code);
+  if (block->pinned) {
     transfers->pinned = block;
     return;
   }
   cvy_log(CONVOY_LOG_DEBUG, "%lld bytes of host memory stay unregistered: %s", (long long)bytes,
-          opencl_error_name(code));
+          device->runtime->error_name(code));
   free(block);
 }
 
 static void drop(cvy_device *device, struct pinned **link) {
   struct pinned *block = *link;
   *link = block->next;
-  opencl_unpin(&device->queue, block->buffer, block->memory);
+  device->runtime->unpin(device->queue, block->pinned, block->memory);
   free(block);
 }
 

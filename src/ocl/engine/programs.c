@@ -19,7 +19,7 @@ typedef struct program_entry {
   const program_source *source;
   uint64_t hash; /* of the options, which are long and begin alike */
   char options[PROGRAM_OPTIONS];
-  cl_program program;
+  runtime_program *program;
   kernel_entry *kernels;
   struct program_entry *next;
 } program_entry;
@@ -31,49 +31,38 @@ static uint64_t hash_text(uint64_t seed, const char *text) {
 /* Everything a binary depends on. */
 static uint64_t key_of(const cvy_device *device, const program_source *source,
                        const char *options) {
-  uint64_t key = 0;
+  uint64_t key = device->traits.compiler;
   for (size_t i = 0; source->parts[i]; i++) key = hash_text(key, source->parts[i]);
-  key = hash_text(key, options);
-  key = hash_text(key, device->facts.info.name);
-  key = hash_text(key, device->facts.info.driver);
-  key = hash_text(key, device->facts.info.platform);
-  return hash_text(key, device->programs.platform_version);
+  return hash_text(key, options);
 }
 
-static cl_program from_binary(cvy_device *device, const char *options, uint64_t key) {
+static runtime_program *from_binary(cvy_device *device, const char *options, uint64_t key) {
   if (!program_is_stored(key)) return NULL;
   size_t bytes = 0;
-  cl_int code = CL_SUCCESS;
+  int32_t code = 0;
   int trial = program_try(key);
   void *binary = program_load(key, &bytes);
-  cl_program program = binary ? opencl_load(&device->queue, options, binary, bytes, &code) : NULL;
+  runtime_program *program = NULL;
+  if (binary) code = device->runtime->load(device->queue, options, binary, bytes, &program);
   free(binary);
   program_tried(key, trial);
   if (program || !binary) return program;
   cvy_log(CONVOY_LOG_INFO, "the driver refuses a cached program (%s), compiling it again",
-          opencl_error_name(code));
+          device->runtime->error_name(code));
   program_forget(key);
   return NULL;
 }
 
-static void keep_binary(uint64_t key, cl_program program) {
+static void keep_binary(const cvy_device *device, uint64_t key, const runtime_program *program) {
   size_t bytes;
-  void *binary = opencl_save(program, &bytes);
+  void *binary = device->runtime->save(program, &bytes);
   if (binary) program_store(key, binary, bytes);
   free(binary);
 }
 
-/* PoCL has a cache of its own, unless told to have none. For a binary it compiles every kernel of
- * the program once more, for work-groups of any size, which takes longer than all the rest. */
-static bool driver_keeps_programs(const cvy_device *device) {
-  const char *keeps = cvy_env("POCL_KERNEL_CACHE");
-  return strcmp(device->facts.info.platform, "Portable Computing Language") == 0 &&
-         !(keeps && strcmp(keeps, "0") == 0);
-}
-
 static convoy_status compile(cvy_device *device, const program_source *source, const char *options,
-                             cl_program *out) {
-  convoy_status status = opencl_compile(&device->queue, source, options, out);
+                             runtime_program **out) {
+  convoy_status status = device->runtime->compile(device->queue, source, options, out);
   if (status) return status;
   device->programs.compiled++;
   cvy_log(CONVOY_LOG_DEBUG, "compiled %s (%s)", source->name, options);
@@ -81,17 +70,18 @@ static convoy_status compile(cvy_device *device, const program_source *source, c
 }
 
 /* From the disk cache, waiting for it if another process is compiling the program. */
-static cl_program from_cache(cvy_device *device, const char *options, uint64_t key, int *lock) {
+static runtime_program *from_cache(cvy_device *device, const char *options, uint64_t key,
+                                   int *lock) {
   *lock = -1;
-  cl_program program = from_binary(device, options, key);
+  runtime_program *program = from_binary(device, options, key);
   if (program) return program;
   *lock = program_lock(key, device->programs.build_wait);
   return *lock < 0 ? NULL : from_binary(device, options, key);
 }
 
 static convoy_status build(cvy_device *device, const program_source *source, const char *options,
-                           cl_program *out) {
-  if (driver_keeps_programs(device)) return compile(device, source, options, out);
+                           runtime_program **out) {
+  if (device->traits.keeps_programs) return compile(device, source, options, out);
   uint64_t key = key_of(device, source, options);
   int lock;
   convoy_status status = CONVOY_OK;
@@ -100,7 +90,7 @@ static convoy_status build(cvy_device *device, const program_source *source, con
     device->programs.cached++;
   } else {
     status = compile(device, source, options, out);
-    if (!status) keep_binary(key, *out);
+    if (!status) keep_binary(device, key, *out);
   }
   program_unlock(key, lock);
   return status;
@@ -140,18 +130,18 @@ static convoy_status find_program(cvy_device *device, const program_source *sour
 /* The program itself is not needed here. */
 static convoy_status build_for_others(cvy_device *device, const program_source *source,
                                       const char *options, uint64_t key) {
-  cl_program program = NULL;
+  runtime_program *program = NULL;
   convoy_status status = compile(device, source, options, &program);
   if (status) return status;
-  keep_binary(key, program);
-  opencl_program_release(program);
+  keep_binary(device, key, program);
+  device->runtime->program_release(device->queue, program);
   return CONVOY_OK;
 }
 
 convoy_status prepare_program(cvy_device *device, const program_source *source,
                               const char *options) {
   program_entry *kept;
-  if (driver_keeps_programs(device)) return find_program(device, source, options, &kept);
+  if (device->traits.keeps_programs) return find_program(device, source, options, &kept);
   uint64_t key = key_of(device, source, options);
   int lock = program_is_stored(key) ? -1 : program_lock(key, 0);
   if (lock < 0) return CONVOY_OK;
@@ -163,14 +153,15 @@ convoy_status prepare_program(cvy_device *device, const program_source *source,
   return status;
 }
 
-static convoy_status add_kernel(program_entry *program, const char *kernel, program_kernel **out) {
+static convoy_status add_kernel(const runtime *calls, program_entry *program, const char *kernel,
+                                program_kernel **out) {
   kernel_entry *new = calloc(1, sizeof *new);
   if (!new) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a kernel");
-  cl_int code;
-  new->own = (program_kernel){opencl_kernel(program->program, kernel, &code), SLOW_RATE};
+  int32_t code;
+  new->own = (program_kernel){calls->kernel(program->program, kernel, &code), SLOW_RATE};
   if (!new->own.kernel) {
     free(new);
-    return opencl_fail(code, kernel);
+    return calls->fail(code, kernel);
   }
   cvy_text_copy(new->name, sizeof new->name, kernel);
   new->next = program->kernels;
@@ -191,35 +182,35 @@ convoy_status find_kernel(cvy_device *device, const program_source *source, cons
       return CONVOY_OK;
     }
   }
-  return add_kernel(program, kernel, out);
+  return add_kernel(device->runtime, program, kernel, out);
 }
 
-static void drop_kernels(kernel_entry *entry) {
+static void drop_kernels(const runtime *calls, kernel_entry *entry) {
   while (entry) {
     kernel_entry *next = entry->next;
-    opencl_kernel_release(entry->own.kernel);
+    calls->kernel_release(entry->own.kernel);
     free(entry);
     entry = next;
   }
 }
 
-static void drop(program_entry **link) {
+static void drop(const cvy_device *device, program_entry **link) {
   program_entry *gone = *link;
   *link = gone->next;
-  drop_kernels(gone->kernels);
-  opencl_program_release(gone->program);
+  drop_kernels(device->runtime, gone->kernels);
+  device->runtime->program_release(device->queue, gone->program);
   free(gone);
 }
 
 void programs_drop(cvy_device *device, const program_source *source) {
   for (program_entry **link = &device->programs.first; *link;) {
     if ((*link)->source == source)
-      drop(link);
+      drop(device, link);
     else
       link = &(*link)->next;
   }
 }
 
 void programs_close(cvy_device *device) {
-  while (device->programs.first) drop(&device->programs.first);
+  while (device->programs.first) drop(device, &device->programs.first);
 }

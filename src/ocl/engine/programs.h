@@ -4,7 +4,7 @@
 #define CVY_OCL_ENGINE_PROGRAMS_H
 
 #include "backend.h"
-#include "ocl/engine/opencl/programs.h"
+#include "ocl/engine/runtime/runtime.h"
 
 /* Room for the options of a program. */
 #define PROGRAM_OPTIONS 640
@@ -13,9 +13,7 @@
 typedef struct device_programs {
   struct program_entry *first;
   int64_t compiled, cached; /* how many were compiled here, and taken from the disk cache */
-  char platform_version[128];
-  double build_wait;    /* seconds to wait for another process that compiles the same program */
-  bool takes_registers; /* the compiler can be told how many registers an item may have */
+  double build_wait;        /* seconds to wait for another process that compiles the same program */
   bool dry_run; /* launch code runs for its programs alone: nothing is allocated or enqueued */
 } device_programs;
 
@@ -25,7 +23,7 @@ typedef struct device_programs {
 /* A kernel, and how fast it has been recently in operations per second: a guess for a slow card
  * until it has been measured. */
 typedef struct program_kernel {
-  cl_kernel kernel;
+  runtime_kernel *kernel;
   double rate;
 } program_kernel;
 

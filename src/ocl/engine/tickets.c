@@ -25,14 +25,14 @@ void tickets_finish_all(cvy_device *device) {
   device->tickets.finished = device->tickets.issued;
 }
 
-convoy_status command_drained(cvy_device *device, cl_int code, const char *what) {
-  if (code == CL_SUCCESS) {
+convoy_status command_drained(cvy_device *device, int32_t code, const char *what) {
+  if (code == 0) {
     tickets_finish_all(device);
     completion_drop(device);
     observer_progress(device);
     return CONVOY_OK;
   }
-  convoy_status status = opencl_fail(code, what);
+  convoy_status status = device->runtime->fail(code, what);
   fault_record(device, device->tickets.finished + 1, status);
   return status;
 }

@@ -3,7 +3,6 @@
 #define CVY_OCL_ENGINE_TICKETS_H
 
 #include "backend.h"
-#include "ocl/engine/opencl/errors.h"
 
 /* A device's part of this module. */
 typedef struct device_tickets {
@@ -18,7 +17,7 @@ convoy_status command_end(cvy_device *device, convoy_status status);
 
 /* After a call that waited for everything enqueued: remembers how far results are good, or that
  * some command after that failed. */
-convoy_status command_drained(cvy_device *device, cl_int code, const char *what);
+convoy_status command_drained(cvy_device *device, int32_t code, const char *what);
 
 /* Commands up to `ticket` are good, and the observer hears of it. */
 void tickets_finish(cvy_device *device, uint64_t ticket);

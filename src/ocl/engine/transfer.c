@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ocl/engine/device.h"
-#include "ocl/engine/opencl/events.h"
 #include "ocl/engine/pinned.h"
 
 /* Most bytes of copies under way. */
@@ -16,32 +15,34 @@
 #define DIRECT_LEAST (INT64_C(1) << 20)
 
 struct staging {
-  cl_event done;
+  runtime_event *done;
   int64_t bytes;
   struct staging *next;
   char copy[];
 };
 
 /* A driver that cannot say so may still be reading. */
-static bool is_done(cl_event event) {
-  cl_int state = CL_QUEUED;
-  return opencl_event_state(event, &state) == CL_SUCCESS && state <= CL_COMPLETE;
+static bool is_done(const cvy_device *device, runtime_event *event) {
+  int32_t state = 1;
+  return device->runtime->event_state(device->queue, event, &state) == 0 && state <= 0;
 }
 
-static void drop_oldest(device_transfers *transfers) {
+static void drop_oldest(cvy_device *device) {
+  device_transfers *transfers = &device->transfers;
   struct staging *oldest = transfers->oldest;
   transfers->oldest = oldest->next;
   transfers->staged_bytes -= oldest->bytes;
-  opencl_event_release(oldest->done);
+  device->runtime->event_release(device->queue, oldest->done);
   free(oldest);
 }
 
-static void drop_done(device_transfers *transfers) {
-  while (transfers->oldest && is_done(transfers->oldest->done)) drop_oldest(transfers);
+static void drop_done(cvy_device *device) {
+  const device_transfers *transfers = &device->transfers;
+  while (transfers->oldest && is_done(device, transfers->oldest->done)) drop_oldest(device);
 }
 
 void staging_close(cvy_device *device) {
-  while (device->transfers.oldest) drop_oldest(&device->transfers);
+  while (device->transfers.oldest) drop_oldest(device);
 }
 
 static void append(device_transfers *transfers, struct staging *new) {
@@ -51,22 +52,22 @@ static void append(device_transfers *transfers, struct staging *new) {
   transfers->staged_bytes += new->bytes;
 }
 
-static opencl_place place_in(const array_entry *entry, int64_t offset) {
-  return (opencl_place){entry->piece->memory, (size_t)(entry->piece->at + offset)};
+static runtime_place place_in(const array_entry *entry, int64_t offset) {
+  return (runtime_place){entry->piece->memory, (size_t)(entry->piece->at + offset)};
 }
 
-static convoy_status write_blocking(cvy_device *device, opencl_place to, const void *from,
+static convoy_status write_blocking(cvy_device *device, runtime_place to, const void *from,
                                     int64_t bytes) {
   convoy_status status = completion_wait(device, UINT64_MAX);
   if (status) return status;
-  cl_int code = opencl_write(&device->queue, to, from, (size_t)bytes);
-  return code == CL_SUCCESS ? CONVOY_OK : opencl_fail(code, "writing to the device");
+  int32_t code = device->runtime->write(device->queue, to, from, (size_t)bytes);
+  return code ? device->runtime->fail(code, "writing to the device") : CONVOY_OK;
 }
 
-static convoy_status write_staged(cvy_device *device, opencl_place to, const void *from,
+static convoy_status write_staged(cvy_device *device, runtime_place to, const void *from,
                                   int64_t bytes) {
   device_transfers *transfers = &device->transfers;
-  drop_done(transfers);
+  drop_done(device);
   struct staging *new = NULL;
   if (transfers->staged_bytes + bytes <= STAGING_MOST) new = malloc(sizeof *new + (size_t)bytes);
   if (!new) return write_blocking(device, to, from, bytes);
@@ -74,10 +75,11 @@ static convoy_status write_staged(cvy_device *device, opencl_place to, const voi
   new->next = NULL;
   flush_all(device);
   memcpy(new->copy, from, (size_t)bytes);
-  cl_int code = opencl_write_later(&device->queue, to, new->copy, (size_t)bytes, &new->done);
-  if (code != CL_SUCCESS) {
+  int32_t code =
+      device->runtime->write_later(device->queue, to, new->copy, (size_t)bytes, &new->done);
+  if (code) {
     free(new);
-    return opencl_fail(code, "writing to the device");
+    return device->runtime->fail(code, "writing to the device");
   }
   append(transfers, new);
   return CONVOY_OK;
@@ -101,7 +103,7 @@ convoy_status engine_write_part(cvy_device *device, uint64_t id, int64_t offset,
   if (!status) prepacked_forget(device, entry);
   if (!status && bytes > 0) {
     bool direct = bytes >= DIRECT_LEAST && pinned_has(device, from, bytes);
-    opencl_place to = place_in(entry, offset);
+    runtime_place to = place_in(entry, offset);
     status =
         direct ? write_blocking(device, to, from, bytes) : write_staged(device, to, from, bytes);
   }
@@ -122,7 +124,7 @@ convoy_status engine_read_part(cvy_device *device, uint64_t id, int64_t offset, 
   if (status || bytes == 0) return status;
   status = completion_wait(device, UINT64_MAX);
   if (status) return status;
-  cl_int code = opencl_read(&device->queue, place_in(entry, offset), to, (size_t)bytes);
+  int32_t code = device->runtime->read(device->queue, place_in(entry, offset), to, (size_t)bytes);
   return command_drained(device, code, "reading from the device");
 }
 

@@ -7,7 +7,7 @@ a device of its own, and its share of the cores.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
@@ -16,11 +16,29 @@ from .._devices import devices
 from .._lib import DeviceType
 from . import _team
 
-# What a request leaves open | the devices that may be meant.
-_CANDIDATES = {
-    "auto": lambda device: device.type == DeviceType.GPU and not device.simulator,
-    "ocl": lambda device: device.type != DeviceType.CPU_ENGINE and not device.simulator,
-}
+
+
+def _kind(device: Any) -> str:
+    return device.id.partition(":")[0]
+
+
+def _every_gpu(there: List[Any]) -> List[Any]:
+    """A card that is seen through several runtimes counts once, through the first."""
+    gpus = [device for device in there if device.type == DeviceType.GPU and not device.simulator]
+    first = {}
+    for device in gpus:
+        first.setdefault(device.name, _kind(device))
+    return [device for device in gpus if _kind(device) == first[device.name]]
+
+
+def _candidates(wanted: str) -> Optional[Callable[[List[Any]], List[Any]]]:
+    """Picks from all devices those that may be meant; None where the name leaves no choice."""
+    if wanted == "auto":
+        return _every_gpu
+    if wanted in ("ocl", "hip", "cuda"):
+        return lambda there: [device for device in there
+                              if _kind(device) == wanted and not device.simulator]
+    return None
 
 
 def _number(name: str) -> Optional[int]:
@@ -32,10 +50,10 @@ def device_of_process(asked: Optional[str] = None) -> str:
     """The device to open: what is asked for, here or by CONVOY_DEVICE. Where that leaves a choice
     and LOCAL_RANK is set, the processes share the devices out."""
     wanted = asked or os.environ.get("CONVOY_DEVICE") or "auto"
-    rank, open_to = _number("LOCAL_RANK"), _CANDIDATES.get(wanted.strip().lower())
+    rank, open_to = _number("LOCAL_RANK"), _candidates(wanted.strip().lower())
     if rank is None or open_to is None:
         return wanted
-    ids = [device.id for device in devices(wanted) if open_to(device)]
+    ids = [device.id for device in open_to(devices(wanted))]
     return ids[rank % len(ids)] if ids else wanted
 
 

@@ -2,18 +2,10 @@
 #ifndef CVY_OCL_ENGINE_OPENCL_DEVICES_H
 #define CVY_OCL_ENGINE_OPENCL_DEVICES_H
 
-#include "backend.h"
-#include "ocl/engine/opencl/errors.h"
+#include "ocl/engine/runtime/runtime.h"
 
-/* The devices of all platforms in order, with their facts; *count gets the number there are. `ids`
- * may be NULL. */
-convoy_status opencl_devices(const cvy_open_options *options, cvy_facts *out, cl_device_id *ids,
-                             int32_t capacity, int32_t *count);
-/* Bytes to which parts of a buffer must be aligned. */
-int64_t opencl_alignment(cl_device_id id);
-/* Whether the compiler of the device can be told how many registers an item may have. */
-bool opencl_takes_registers(cl_device_id id);
-/* Stays "" where the platform does not say. */
-void opencl_platform_version(cl_device_id id, char *to, size_t size);
+/* The devices of all platforms in order. */
+convoy_status opencl_devices(runtime_device *out, int32_t capacity, int32_t *count);
+void opencl_traits(const runtime_device *device, runtime_traits *out);
 
 #endif

@@ -40,13 +40,13 @@ static const struct {
     {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
 };
 
-const char *opencl_error_name(cl_int code) {
+const char *opencl_error_name(int32_t code) {
   for (size_t i = 0; i < CVY_COUNT(names); i++)
     if (names[i].code == code) return names[i].name;
   return "unnamed OpenCL error";
 }
 
-convoy_status opencl_fail(cl_int code, const char *what) {
+convoy_status opencl_fail(int32_t code, const char *what) {
   bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
   return cvy_fail(memory ? CONVOY_ERR_MEMORY : CONVOY_ERR_DEVICE, "%s: %s (%d)", what,
                   opencl_error_name(code), (int)code);

@@ -10,9 +10,7 @@
 
 #include "base/base.h"
 
-const char *opencl_error_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
-/* Fails with "<what>: <name> (<code>)": ERR_MEMORY for the codes of exhausted memory, else
- * ERR_DEVICE. */
-convoy_status opencl_fail(cl_int code, const char *what);
+const char *opencl_error_name(int32_t code);
+convoy_status opencl_fail(int32_t code, const char *what);
 
 #endif

@@ -2,11 +2,10 @@
 #ifndef CVY_OCL_ENGINE_OPENCL_EVENTS_H
 #define CVY_OCL_ENGINE_OPENCL_EVENTS_H
 
-#include "ocl/engine/opencl/errors.h"
+#include "ocl/engine/runtime/runtime.h"
 
-/* *state becomes CL_COMPLETE, more while the command is under way, less if it failed. */
-cl_int opencl_event_state(cl_event event, cl_int *state);
-cl_int opencl_event_wait(cl_event event);
-void opencl_event_release(cl_event event);
+int32_t opencl_event_state(runtime_queue *queue, runtime_event *event, int32_t *state);
+int32_t opencl_event_wait(runtime_queue *queue, runtime_event *event);
+void opencl_event_release(runtime_queue *queue, runtime_event *event);
 
 #endif

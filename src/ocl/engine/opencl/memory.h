@@ -2,19 +2,17 @@
 #ifndef CVY_OCL_ENGINE_OPENCL_MEMORY_H
 #define CVY_OCL_ENGINE_OPENCL_MEMORY_H
 
-#include "ocl/engine/opencl/queue.h"
+#include "ocl/engine/runtime/runtime.h"
 
-/* A buffer. NULL with a code: there is no memory. */
-cl_mem opencl_memory(const opencl_queue *queue, int64_t bytes, cl_int *code);
-void opencl_memory_release(cl_mem memory);
-/* Enqueues moving a buffer to the device, whatever it contains. */
-cl_int opencl_memory_move(const opencl_queue *queue, cl_mem memory);
+runtime_memory *opencl_memory(runtime_queue *queue, int64_t bytes, int32_t *code);
+void opencl_memory_release(runtime_queue *queue, runtime_memory *memory);
+int32_t opencl_memory_move(runtime_queue *queue, runtime_memory *memory);
 /* [byte, byte + bytes) of a buffer as a buffer of its own. */
-cl_mem opencl_memory_part(cl_mem memory, size_t byte, size_t bytes, cl_int *code);
+runtime_memory *opencl_memory_part(runtime_memory *memory, size_t byte, size_t bytes,
+                                   int32_t *code);
 
-/* Tells the driver of host memory: a buffer over it that stays mapped. NULL with a code: it
- * refuses. */
-cl_mem opencl_pin(const opencl_queue *queue, void *memory, int64_t bytes, cl_int *code);
-void opencl_unpin(const opencl_queue *queue, cl_mem buffer, void *memory);
+/* A buffer over host memory that stays mapped is how OpenCL says it. */
+runtime_memory *opencl_pin(runtime_queue *queue, void *memory, int64_t bytes, int32_t *code);
+void opencl_unpin(runtime_queue *queue, runtime_memory *pinned, void *memory);
 
 #endif

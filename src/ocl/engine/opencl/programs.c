@@ -1,6 +1,8 @@
 /* Programs: from source, from a binary and into one. */
 #include "ocl/engine/opencl/programs.h"
 
+#include "ocl/engine/opencl/queue.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +38,8 @@ static cl_uint count_parts(const program_source *source) {
   return count;
 }
 
-convoy_status opencl_compile(const opencl_queue *queue, const program_source *source,
-                             const char *options, cl_program *out) {
+convoy_status opencl_compile(runtime_queue *queue, const program_source *source,
+                             const char *options, runtime_program **out) {
   cl_int code;
   cl_program program = clCreateProgramWithSource(queue->context, count_parts(source),
                                                  (const char **)source->parts, NULL, &code);
@@ -48,25 +50,28 @@ convoy_status opencl_compile(const opencl_queue *queue, const program_source *so
     clReleaseProgram(program);
     return status;
   }
-  *out = program;
+  *out = (runtime_program *)program;
   return CONVOY_OK;
 }
 
-cl_program opencl_load(const opencl_queue *queue, const char *options, const void *binary,
-                       size_t bytes, cl_int *code) {
-  cl_int state = CL_SUCCESS;
+int32_t opencl_load(runtime_queue *queue, const char *options, const void *binary, size_t bytes,
+                    runtime_program **out) {
+  cl_int state = CL_SUCCESS, code;
   const unsigned char *binaries[] = {binary};
   cl_program program =
-      clCreateProgramWithBinary(queue->context, 1, &queue->device, &bytes, binaries, &state, code);
-  if (*code == CL_SUCCESS) *code = state;
-  if (program && *code == CL_SUCCESS)
-    *code = clBuildProgram(program, 1, &queue->device, options, NULL, NULL);
-  if (*code == CL_SUCCESS) return program;
-  if (program) clReleaseProgram(program);
-  return NULL;
+      clCreateProgramWithBinary(queue->context, 1, &queue->device, &bytes, binaries, &state, &code);
+  if (code == CL_SUCCESS) code = state;
+  if (program && code == CL_SUCCESS)
+    code = clBuildProgram(program, 1, &queue->device, options, NULL, NULL);
+  if (code == CL_SUCCESS)
+    *out = (runtime_program *)program;
+  else if (program)
+    clReleaseProgram(program);
+  return code;
 }
 
-void *opencl_save(cl_program program, size_t *bytes) {
+void *opencl_save(const runtime_program *saved, size_t *bytes) {
+  const cl_program program = (cl_program)(uintptr_t)saved;
   *bytes = 0;
   if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *bytes, bytes, NULL) != CL_SUCCESS)
     return NULL;
@@ -78,18 +83,19 @@ void *opencl_save(cl_program program, size_t *bytes) {
   return NULL;
 }
 
-void opencl_program_release(cl_program program) {
-  clReleaseProgram(program);
+void opencl_program_release(runtime_queue *queue, runtime_program *program) {
+  (void)queue;
+  clReleaseProgram((cl_program)program);
 }
 
-cl_kernel opencl_kernel(cl_program program, const char *name, cl_int *code) {
-  return clCreateKernel(program, name, code);
+runtime_kernel *opencl_kernel(runtime_program *program, const char *name, int32_t *code) {
+  return (runtime_kernel *)clCreateKernel((cl_program)program, name, code);
 }
 
-void opencl_kernel_release(cl_kernel kernel) {
-  clReleaseKernel(kernel);
+void opencl_kernel_release(runtime_kernel *kernel) {
+  clReleaseKernel((cl_kernel)kernel);
 }
 
-cl_int opencl_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value) {
-  return clSetKernelArg(kernel, index, bytes, value);
+int32_t opencl_argument(runtime_kernel *kernel, int32_t index, size_t bytes, const void *value) {
+  return clSetKernelArg((cl_kernel)kernel, (cl_uint)index, bytes, value);
 }

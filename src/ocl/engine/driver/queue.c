@@ -1,0 +1,173 @@
+/* The commands that the engine enqueues, into one stream. */
+#include "ocl/engine/driver/queue.h"
+
+#include <stdlib.h>
+
+#include "ocl/engine/driver/compiler.h"
+#include "ocl/engine/driver/devices.h"
+
+/* Drivers align allocations so; kernels need no more. */
+enum { ALIGNMENT = 256 };
+
+const char *driver_error_name(const gpu_driver *driver, int32_t code) {
+  const char *name = driver->error_name(-code);
+  return name ? name : "unnamed error";
+}
+
+convoy_status driver_fail(const gpu_driver *driver, int32_t code, const char *what) {
+  return cvy_fail(code == -DRIVER_NO_MEMORY ? CONVOY_ERR_MEMORY : CONVOY_ERR_DEVICE, "%s: %s (%d)",
+                  what, driver_error_name(driver, code), -(int)code);
+}
+
+/* ------------------------------------------------------------------------------------- opening */
+
+static convoy_status open_in(const runtime_device *device, runtime_queue *queue,
+                             runtime_traits *traits) {
+  int code = queue->driver->open(queue->device, &queue->context);
+  if (code) return driver_fail(queue->driver, -code, "cannot open a device");
+  code = queue->driver->enter(queue->device, queue->context);
+  if (!code) code = queue->calls->stream(&queue->stream, DRIVER_STREAM_NON_BLOCKING);
+  if (code) return driver_fail(queue->driver, -code, "cannot create a stream");
+  convoy_status status = driver_compiler_open(queue, &device->facts, traits);
+  traits->alignment = ALIGNMENT;
+  return status;
+}
+
+convoy_status driver_open(const gpu_driver *driver, const runtime_device *device,
+                          runtime_queue **out, runtime_traits *traits) {
+  runtime_queue *queue = calloc(1, sizeof *queue);
+  if (!queue) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a stream");
+  *queue =
+      (runtime_queue){.driver = driver, .calls = driver->calls(), .device = driver_number(device)};
+  convoy_status status = open_in(device, queue, traits);
+  if (status)
+    driver_close(queue);
+  else
+    *out = queue;
+  return status;
+}
+
+void driver_close(runtime_queue *queue) {
+  driver_compiler_close(queue);
+  if (queue->stream && !driver_enter(queue)) queue->calls->stream_release(queue->stream);
+  if (queue->context) queue->driver->close(queue->device, queue->context);
+  free(queue);
+}
+
+/* -------------------------------------------------------------------------------------- memory */
+
+runtime_memory *driver_memory(runtime_queue *queue, int64_t bytes, int32_t *code) {
+  void *memory = NULL;
+  *code = driver_enter(queue);
+  if (!*code) *code = -queue->calls->memory(&memory, (size_t)bytes);
+  return *code ? NULL : memory;
+}
+
+/* It waits for what is under way. */
+void driver_memory_release(runtime_queue *queue, runtime_memory *memory) {
+  if (!driver_enter(queue)) queue->calls->memory_release(memory);
+}
+
+/* Memory is on the device from the first. */
+int32_t driver_memory_move(runtime_queue *queue, runtime_memory *memory) {
+  (void)queue, (void)memory;
+  return 0;
+}
+
+runtime_memory *driver_pin(runtime_queue *queue, void *memory, int64_t bytes, int32_t *code) {
+  *code = driver_enter(queue);
+  if (!*code) *code = -queue->calls->pin(memory, (size_t)bytes, 0);
+  return *code ? NULL : memory;
+}
+
+void driver_unpin(runtime_queue *queue, runtime_memory *pinned, void *memory) {
+  (void)pinned;
+  if (driver_enter(queue)) return;
+  queue->calls->stream_wait(queue->stream);
+  queue->calls->unpin(memory);
+}
+
+/* -------------------------------------------------------------------------------------- events */
+
+static int32_t record(runtime_queue *queue, runtime_event **out) {
+  const driver_calls *calls = queue->calls;
+  void *event = NULL;
+  int code = calls->event(&event, DRIVER_EVENT_WITHOUT_TIME);
+  if (code) return -code;
+  code = calls->event_record(event, queue->stream);
+  if (code)
+    calls->event_release(event);
+  else
+    *out = event;
+  return -code;
+}
+
+int32_t driver_marker(runtime_queue *queue, runtime_event **out) {
+  int32_t code = driver_enter(queue);
+  return code ? code : record(queue, out);
+}
+
+int32_t driver_event_state(runtime_queue *queue, runtime_event *event, int32_t *state) {
+  int32_t code = driver_enter(queue);
+  if (code) return code;
+  int found = queue->calls->event_query(event);
+  *state = found == DRIVER_NOT_READY ? 1 : -found;
+  return 0;
+}
+
+int32_t driver_event_wait(runtime_queue *queue, runtime_event *event) {
+  int32_t code = driver_enter(queue);
+  return code ? code : -queue->calls->event_wait(event);
+}
+
+void driver_event_release(runtime_queue *queue, runtime_event *event) {
+  if (!driver_enter(queue)) queue->calls->event_release(event);
+}
+
+/* ------------------------------------------------------------------------------------ commands */
+
+static void *address(runtime_place place) {
+  return (char *)place.memory + place.byte;
+}
+
+int32_t driver_copy(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes) {
+  int32_t code = driver_enter(queue);
+  return code ? code : -queue->calls->copy(address(to), address(from), bytes, queue->stream);
+}
+
+int32_t driver_zero(runtime_queue *queue, runtime_place at, size_t bytes) {
+  int32_t code = driver_enter(queue);
+  return code ? code : -queue->calls->fill(address(at), 0, bytes, queue->stream);
+}
+
+static int32_t start_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes) {
+  int32_t code = driver_enter(queue);
+  return code ? code : -queue->calls->write(address(to), from, bytes, queue->stream);
+}
+
+int32_t driver_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes) {
+  int32_t code = start_write(queue, to, from, bytes);
+  return code ? code : -queue->calls->stream_wait(queue->stream);
+}
+
+int32_t driver_write_later(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
+                           runtime_event **done) {
+  int32_t code = start_write(queue, to, from, bytes);
+  return code ? code : record(queue, done);
+}
+
+int32_t driver_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes) {
+  int32_t code = driver_enter(queue);
+  if (!code) code = -queue->calls->read(to, address(from), bytes, queue->stream);
+  return code ? code : -queue->calls->stream_wait(queue->stream);
+}
+
+/* What is enqueued is under way. */
+void driver_flush(runtime_queue *queue) {
+  (void)queue;
+}
+
+int32_t driver_finish(runtime_queue *queue) {
+  int32_t code = driver_enter(queue);
+  return code ? code : -queue->calls->stream_wait(queue->stream);
+}

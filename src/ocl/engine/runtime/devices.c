@@ -1,0 +1,60 @@
+/* One list of the devices of all runtimes. */
+#include "ocl/engine/runtime/devices.h"
+
+#include <string.h>
+
+#include "ocl/engine/cuda/runtime.h"
+#include "ocl/engine/hip/runtime.h"
+#include "ocl/engine/opencl/runtime.h"
+
+/* In the order in which `auto` prefers them. */
+static const runtime *const runtimes[] = {&opencl_runtime, &hip_runtime, &cuda_runtime};
+
+/* Whether a name is in a list such as "ocl,hip". */
+static bool names(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  while (*list) {
+    const size_t next = strcspn(list, ",");
+    if (next == length && strncmp(list, name, length) == 0) return true;
+    list += next + (list[next] == ',');
+  }
+  return false;
+}
+
+/* CONVOY_RUNTIMES leaves out others: a broken one may take along the process that looks. */
+static bool is_wanted(const runtime *row) {
+  const char *wanted = cvy_env("CONVOY_RUNTIMES");
+  return !wanted || names(wanted, row->name);
+}
+
+static void add(const runtime *row, const cvy_open_options *options, runtime_device *out,
+                int32_t more) {
+  for (int32_t i = 0; i < more; i++) {
+    out[i].runtime = row;
+    out[i].facts.workspace_limit = options->workspace_limit;
+  }
+}
+
+/* A runtime that fails has no devices; where no other has one its failure is that of all. */
+convoy_status runtime_devices(const cvy_open_options *options, runtime_device *out,
+                              int32_t *count) {
+  convoy_status failed = CONVOY_OK;
+  char why[320] = "";
+  *count = 0;
+  for (size_t i = 0; i < CVY_COUNT(runtimes); i++) {
+    int32_t more = 0, room = RUNTIME_DEVICES - *count;
+    if (!is_wanted(runtimes[i])) continue;
+    convoy_status status = runtimes[i]->list(out + *count, room, &more);
+    if (status && !failed) {
+      failed = status;
+      cvy_text_copy(why, sizeof why, cvy_last_error());
+    }
+    if (status) continue;
+    add(runtimes[i], options, out + *count, more < room ? more : room);
+    *count += more < room ? more : room;
+  }
+  if (!failed) return CONVOY_OK;
+  if (*count == 0) return cvy_fail(failed, "%s", why);
+  cvy_log(CONVOY_LOG_WARNING, "devices may be missing: %s", why);
+  return CONVOY_OK;
+}

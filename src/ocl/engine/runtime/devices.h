@@ -1,0 +1,13 @@
+/* The devices of all runtimes. */
+#ifndef CVY_OCL_ENGINE_RUNTIME_DEVICES_H
+#define CVY_OCL_ENGINE_RUNTIME_DEVICES_H
+
+#include "ocl/engine/runtime/runtime.h"
+
+enum { RUNTIME_DEVICES = 64 }; /* the most that are looked at */
+
+/* In the order in which `auto` takes them, at most RUNTIME_DEVICES, with the workspace limit of the
+ * options. */
+convoy_status runtime_devices(const cvy_open_options *options, runtime_device *out, int32_t *count);
+
+#endif
