@@ -77,21 +77,26 @@ static int form_of(const launch *l) {
   return (l->width > 1) + (l->width > 4) + 3 * (l->block.word_bytes == 8);
 }
 
+/* So many items from work-group `first` on. */
+static void enqueue_part(const test_cl *cl, cl_kernel kernel, const launch *l, size_t first,
+                         size_t items, size_t group) {
+  char bytes[CVY_BLOCK_ARGUMENTS];
+  cvy_kernel_block block = l->block;
+  block.word[CVY_BLOCK_FIRST_GROUP] = (int64_t)first;
+  test_cl_check(clSetKernelArg(kernel, 0, cvy_block_bytes(&block, bytes), bytes), "arguments");
+  test_cl_check(clEnqueueNDRangeKernel(cl->queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL),
+                "clEnqueueNDRangeKernel");
+}
+
+/* In two launches, as long ones are cut. */
 static void enqueue(const test_cl *cl, cl_kernel kernel, const launch *l, const cl_mem *memories,
                     int count, int64_t items, size_t group) {
-  char block[CVY_BLOCK_ARGUMENTS];
-  size_t size = cvy_block_bytes(&l->block, block), global = (size_t)(items + 63) / 64 * 64;
-  test_cl_check(clSetKernelArg(kernel, 0, size, block), "arguments");
+  size_t unit = group ? group : 64, groups = (size_t)(items + 63) / 64 * 64 / unit;
+  size_t half = groups / 2;
   for (int i = 0; i < count; i++)
     test_cl_check(clSetKernelArg(kernel, (cl_uint)i + 1, sizeof(cl_mem), &memories[i]), "argument");
-  /* In two launches, as long ones are cut. */
-  size_t unit = group ? group : 64, half = global / unit / 2 * unit, rest = global - half;
-  for (int part = half ? 0 : 1; part < 2; part++) {
-    test_cl_check(
-        clEnqueueNDRangeKernel(cl->queue, kernel, 1, part ? &half : NULL, part ? &rest : &half,
-                               group ? &group : NULL, 0, NULL, NULL),
-        "clEnqueueNDRangeKernel");
-  }
+  if (half) enqueue_part(cl, kernel, l, 0, half * unit, unit);
+  enqueue_part(cl, kernel, l, half, (groups - half) * unit, unit);
   clReleaseKernel(kernel);
 }
 

@@ -1,4 +1,4 @@
-"""Reads convoy/convoy.h, and graph.h that it includes, as text: functions, structs, enums, callbacks.
+"""Reads convoy/convoy.h and graph.h as text: functions, structs, enums and callback types.
 
 Shares nothing with the package: the declarations are compared with what is found here.
 """
