@@ -20,6 +20,19 @@ test "$(CONVOY_RUNTIMES=ocl,cuda ids)" = "$(echo "$found" | sed 's/hip:0 //')" |
   fault "CONVOY_RUNTIMES leaves out none: $(CONVOY_RUNTIMES=ocl,cuda ids)"
 test "$(CONVOY_RUNTIMES=cuda ids)" = "cuda:0 " || fault "more than one runtime is listed"
 
+# Where a driver is installed for a card that is not there nothing is wrong; anything else is told.
+for runtime in hip:100 hip:101 cuda:100; do
+  said=$(STANDIN_STATUS=${runtime#*:} CONVOY_RUNTIMES=${runtime%:*} "$convoy" info 2>&1)
+  case $said in
+  *"not usable"*) fault "without a device: $said" ;;
+  esac
+done
+said=$(STANDIN_STATUS=3 CONVOY_RUNTIMES=hip "$convoy" info 2>&1)
+case $said in
+*"HIP is not usable: "*"(3)"*) ;;
+*) fault "a driver that fails says: $said" ;;
+esac
+
 # A row that calls OpenCL's libraries is none of a device that is not reached through OpenCL.
 shape='n1c4h5w5 k4r1s1 forward'
 for device in hip:0 cuda:0; do

@@ -103,8 +103,14 @@ static cl_device_id find_device(void) {
 
 static int started;
 
+/* STANDIN_STATUS is what a driver without devices says. */
 static void start(void) {
+  const char *status = getenv("STANDIN_STATUS");
   cl_int code;
+  if (status) {
+    started = atoi(status);
+    return;
+  }
   started = GPU_NO_DEVICE;
   device = find_device();
   if (!device) return;

@@ -66,13 +66,14 @@ static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", 
 static hip_calls calls;
 static bool usable;
 
-enum { NO_DEVICE = 100 };
+/* Without a card some versions say the second: 5.7 on a machine with another vendor's. */
+enum { NO_DEVICE = 100, INVALID_DEVICE = 101 };
 
 static void load(void) {
   if (!driver_load(libraries, symbols, &calls)) return;
   int code = calls.common.init(0);
   usable = code == 0;
-  if (code && code != NO_DEVICE) {
+  if (code && code != NO_DEVICE && code != INVALID_DEVICE) {
     cvy_log(CONVOY_LOG_WARNING, "HIP is not usable: %s (%d)", calls.error_name(code), code);
   }
 }
