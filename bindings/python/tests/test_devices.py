@@ -5,7 +5,7 @@ import pytest
 
 
 @pytest.mark.parametrize("failover", [True, False])
-@pytest.mark.parametrize("name", ["no such device", "cuda", "ocl:9", "cpu:1"])
+@pytest.mark.parametrize("name", ["no such device", "vulkan", "ocl:9", "cpu:1"])
 def test_a_name_that_nobody_ever_bore(name, failover):
     sentence = f'no device is called "{name}"; what there is: '
     with pytest.raises(convoy.NotFoundError, match=sentence):

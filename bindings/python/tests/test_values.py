@@ -93,6 +93,7 @@ OBJECTS = {
     "event hook": lambda context, value: context.on_event(value),
     "plan's x_shape": lambda context, value: context.plan("forward", value, W.shape),
     "a tensor's shape": lambda context, value: convoy.Tensor(context, value),
+    "function": lambda context, value: context.capture(value),
     "array's shape": lambda context, value: context.shared_zeros(value),
 }
 SEEDS = {"seed": lambda context, value: context.seed(value)}
@@ -160,6 +161,7 @@ def test_what_is_legal_passes(context):
 
 ARRAYS = {"x", "w", "bias", "dy", "out", "values"}  # test_arrays.py
 ARRAYS |= {"inputs", "a", "b"}  # test_programs.py
+ARRAYS |= {"y", "of"}  # test_graph.py
 
 
 def functions():
