@@ -1,6 +1,7 @@
 /* A run of a graph: its operations one after the other, each as if it had been called. */
 #include <stdlib.h>
 
+#include "core/exec/device.h"
 #include "core/exec/launch.h"
 #include "core/exec/run.h"
 #include "core/graph/graph.h"
@@ -84,12 +85,11 @@ static convoy_status perform_all(pass *p) {
   return status;
 }
 
-/* A trainer that never waits would fill the device with runs. */
-static convoy_status await_turn(convoy_graph *graph) {
+/* A trainer that never waits would fill the device with runs. A fault met here has been dealt with.
+ */
+static void await_turn(const convoy_graph *graph) {
   uint64_t ticket = graph->ticket[graph->runs % CVY_GRAPH_OUTSTANDING];
-  bool waits = ticket && ticket <= graph->context->last_ticket && graph->context->device.device;
-  if (waits) cvy_await(graph->context, ticket); /* a fault met there has been dealt with */
-  return CONVOY_OK;
+  if (ticket && cvy_device_ready(graph->context)) cvy_await(graph->context, ticket);
 }
 
 static convoy_status settle(const pass *p) {
@@ -109,8 +109,8 @@ static void hand_over(pass *p) {
 convoy_status cvy_graph_run(convoy_graph *graph, convoy_run *run) {
   convoy_context *context = graph->context;
   pass p;
-  convoy_status status = await_turn(graph);
-  if (!status) status = begin(graph, &p);
+  await_turn(graph);
+  convoy_status status = begin(graph, &p);
   if (status) return status;
   status = perform_all(&p);
   if (!status && run) status = settle(&p);
