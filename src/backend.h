@@ -178,6 +178,13 @@ typedef struct cvy_backend {
    * device too, and an id that is not there is ignored. */
   convoy_status (*allocate)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
   convoy_status (*release)(cvy_device *device, uint64_t id);
+  /* [d] New array `id` over memory on the device that belongs to somebody else, who may change it
+   * between commands; release leaves it alone. And where commands go from now on, behind all that
+   * came before: somebody else's stream. Both NULL, or ERR_UNSUPPORTED without a command, where the
+   * engine does not share its process with whoever that is, or knows no addresses. */
+  convoy_status (*adopt)(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
+                         uint64_t *ticket);
+  convoy_status (*use_stream)(cvy_device *device, uint64_t stream, uint64_t *ticket);
   /* [d] Copies host memory in; the source may change when it returns. */
   convoy_status (*write)(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                          uint64_t *ticket);

@@ -525,6 +525,29 @@ CONVOY_API convoy_status convoy_tensor_new_typed(convoy_context *context, convoy
                                                  int32_t dims, const int64_t *shape,
                                                  convoy_tensor **out);
 
+/* A tensor over memory on the card that belongs to a framework in this process, such as PyTorch's
+ * CUDA or ROCm tensors: `bytes` at the device address `memory`, a multiple of 64, dense. Nothing is
+ * copied. It must live until the handle is freed and the stream has got there. The device must be
+ * cuda:N or hip:N, in this process (isolation none), in CUDA's primary context.
+ * An operation on such tensors has been put into the context's stream when it returns, and is not
+ * waited for; but the first of its kind, and each with verify "all", is proved in memory of our own
+ * before its result is copied. Later results are not sampled, and nothing is kept from which they
+ * could be computed anew: a device that fails is the call's error. A result in a tensor of Convoy's
+ * that was computed from wrapped memory is read back at once. What the device does not do the CPU
+ * computes. convoy_tensor_write and convoy_tensor_read work in place, the latter waits for the
+ * stream; convoy_commit, and operations while a capture is open, are ERR_UNSUPPORTED.
+ * Returns OK; ERR_UNSUPPORTED for another device; ERR_ARGUMENT; ERR_SHAPE if `bytes` is not what
+ * the extents need; ERR_DEVICE. */
+CONVOY_API convoy_status convoy_tensor_wrap(convoy_context *context, convoy_dtype dtype,
+                                            int32_t dims, const int64_t *shape, void *memory,
+                                            int64_t bytes, convoy_tensor **out);
+
+/* From now on the context's commands go into this stream, a CUstream or hipStream_t, behind all
+ * that it has in the one before; NULL is the driver's default stream. It is the context's and not a
+ * tensor's, because the context's own memory is used again in the order of one stream. It must
+ * outlive the context or the next call. Returns OK; ERR_UNSUPPORTED as above; ERR_DEVICE. */
+CONVOY_API convoy_status convoy_set_stream(convoy_context *context, void *stream);
+
 /* Frees the handle; operations that were enqueued with it are still carried out. It may be called
  * after convoy_close. NULL is allowed. */
 CONVOY_API void convoy_tensor_free(convoy_tensor *tensor);
@@ -920,7 +943,7 @@ CONVOY_API convoy_status convoy_mark_step(convoy_context *context, int64_t step)
 typedef enum convoy_event_kind {
   CONVOY_EVENT_DOWNGRADE = 0, /* something runs slower or elsewhere than asked for */
   CONVOY_EVENT_FAULT = 1,     /* a device failed */
-  CONVOY_EVENT_FAILOVER = 2,  /* an operation was computed elsewhere */
+  CONVOY_EVENT_FAILOVER = 2,  /* an operation, or all behind a graph's result, computed elsewhere */
   CONVOY_EVENT_NONFINITE = 3  /* nan_watch: the first value that is infinite or not a number */
 } convoy_event_kind;
 

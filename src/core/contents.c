@@ -3,6 +3,7 @@
 
 #include "core/exec/commit.h"
 #include "core/exec/device.h"
+#include "core/exec/foreign.h"
 #include "core/exec/launch.h"
 #include "core/exec/values.h"
 #include "core/graph/capture.h"
@@ -16,6 +17,10 @@ static convoy_status check_count(const convoy_tensor *tensor, int64_t count) {
 convoy_status cvy_tensor_write(convoy_tensor *tensor, const void *values, int64_t count) {
   convoy_status status = check_count(tensor, count);
   if (status) return status;
+  if (tensor->store->foreign) {
+    status = cvy_foreign_write(tensor->store, values);
+    return status ? status : cvy_foreign_enqueued(tensor->context);
+  }
   cvy_store *store = cvy_store_copy(tensor->context, values, tensor->store->bytes);
   if (!store) return CONVOY_ERR_MEMORY;
   cvy_capture_written(tensor);
@@ -32,6 +37,10 @@ static convoy_status begin_wait(convoy_context *context) {
 
 convoy_status cvy_tensor_commit(convoy_tensor *tensor) {
   convoy_status status = cvy_capture_refuses(tensor->context, "convoy_commit");
+  if (!status && tensor->store->foreign)
+    status = cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                      "wrapped memory belongs to somebody else, who may "
+                      "change it: nothing of it can be committed");
   if (!status) status = begin_wait(tensor->context);
   return status ? status : cvy_commit(tensor->store);
 }
@@ -40,7 +49,9 @@ convoy_status cvy_tensor_read(convoy_tensor *tensor, void *values, int64_t count
   convoy_status status = check_count(tensor, count);
   if (!status) status = cvy_capture_refuses(tensor->context, "convoy_tensor_read");
   if (!status) status = begin_wait(tensor->context);
-  return status ? status : cvy_store_read(tensor->store, values);
+  if (!status) status = cvy_store_read(tensor->store, values);
+  cvy_foreign_forget(tensor->store);
+  return status;
 }
 
 convoy_status cvy_sync(convoy_context *context) {

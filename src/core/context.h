@@ -80,6 +80,7 @@ struct convoy_context {
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
   cvy_capture *capture;                  /* that is open; NULL: operations are carried out */
+  int32_t run_depth; /* of what a graph's run makes, while one is carried out; else 0 */
   cvy_call call;
 
   convoy_health health; /* the counters core keeps itself */

@@ -203,7 +203,8 @@ static bool is_open(const char *wanted) {
 
 /* Why a device was taken, beside that it is there. */
 static void explain(const char *wanted, const cvy_survey *seen, cvy_device_choice *out) {
-  static const char *const runtimes[CVY_RUNTIMES] = {"OpenCL", "HIP", "CUDA"};
+  static const char *const runtimes[CVY_RUNTIMES] = {
+      [CVY_RUNTIME_OPENCL] = "OpenCL", [CVY_RUNTIME_HIP] = "HIP", [CVY_RUNTIME_CUDA] = "CUDA"};
   cvy_text why = cvy_text_in(out->why, sizeof(out->why));
   int32_t at = 0;
   while (seen->backend[at] != out->backend || seen->index[at] != out->index) at++;

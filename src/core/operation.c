@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/exec/foreign.h"
 #include "core/exec/run.h"
 #include "core/graph/capture.h"
 
@@ -122,7 +123,10 @@ static void drop_new(stores *all, int32_t outputs) {
 static convoy_status make_new(convoy_context *context, int32_t outputs, stores *all) {
   for (int32_t i = 0; i < outputs; i++) {
     all->out[i] = cvy_store_new(context, all->old[i]->bytes);
-    if (all->out[i]) continue;
+    if (all->out[i]) {
+      all->out[i]->home = all->old[i]->foreign ? all->old[i] : NULL;
+      continue;
+    }
     drop_new(all, i);
     return CONVOY_ERR_MEMORY;
   }
@@ -139,30 +143,65 @@ static convoy_status compute(convoy_context *context, const cvy_problem *problem
   return status;
 }
 
+/* Whether any operand is foreign memory. */
+static bool is_foreign(const cvy_problem *problem, const stores *all) {
+  bool found = false;
+  for (int32_t i = 0; i < cvy_problem_reads(problem); i++) found |= all->in[i]->foreign;
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) found |= all->old[i]->foreign;
+  return found;
+}
+
+/* All results are home and in the stream when the call returns. */
+static convoy_status settle_foreign(convoy_context *context, const cvy_problem *problem,
+                                    const stores *all, convoy_status status) {
+  if (!is_foreign(problem, all)) return status;
+  for (int32_t i = 0; i < cvy_problem_outputs(problem) && !status; i++)
+    status = cvy_foreign_land(all->out[i]);
+  for (int32_t i = 0; i < cvy_problem_reads(problem); i++) cvy_foreign_forget(all->in[i]);
+  return status ? status : cvy_foreign_enqueued(context);
+}
+
+/* A tensor of foreign memory keeps its store, where the result is by now. */
+static void hand_over(convoy_tensor *tensor, cvy_store *out) {
+  if (out->home)
+    cvy_store_drop(out);
+  else
+    cvy_tensor_swap(tensor, out);
+}
+
 static convoy_status operate(convoy_context *context, const cvy_problem *problem,
                              convoy_tensor *const out[], stores *all, bool wait) {
   int32_t outputs = cvy_problem_outputs(problem);
   convoy_status status = make_new(context, outputs, all);
   if (status) return status;
   status = compute(context, problem, all, wait);
+  status = settle_foreign(context, problem, all, status);
   if (status) {
     drop_new(all, outputs);
     return status;
   }
-  for (int32_t i = 0; i < outputs; i++) cvy_tensor_swap(out[i], all->out[i]);
+  for (int32_t i = 0; i < outputs; i++) hand_over(out[i], all->out[i]);
   return CONVOY_OK;
 }
 
 /* A new store is zeros. */
+static convoy_status zero_tensor(convoy_context *context, convoy_tensor *tensor) {
+  if (tensor->store->foreign) {
+    convoy_status status = cvy_foreign_write(tensor->store, NULL);
+    return status ? status : cvy_foreign_enqueued(context);
+  }
+  cvy_store *zeros = cvy_store_new(context, tensor->store->bytes);
+  if (!zeros) return CONVOY_ERR_MEMORY;
+  cvy_tensor_swap(tensor, zeros);
+  return CONVOY_OK;
+}
+
 static convoy_status zero_tensors(convoy_context *context, const cvy_problem *problem,
                                   convoy_tensor *const out[]) {
-  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
-    if (!cvy_problem_zeroes(problem, i)) continue;
-    cvy_store *zeros = cvy_store_new(context, out[i]->store->bytes);
-    if (!zeros) return CONVOY_ERR_MEMORY;
-    cvy_tensor_swap(out[i], zeros);
-  }
-  return CONVOY_OK;
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < cvy_problem_outputs(problem) && !status; i++)
+    if (cvy_problem_zeroes(problem, i)) status = zero_tensor(context, out[i]);
+  return status;
 }
 
 static convoy_status perform(convoy_context *context, const cvy_problem *problem,
@@ -176,9 +215,18 @@ static convoy_status perform(convoy_context *context, const cvy_problem *problem
   return operate(context, problem, out, &all, wait);
 }
 
+static bool any_foreign(const cvy_problem *problem, const convoy_tensor *const in[],
+                        convoy_tensor *const out[]) {
+  stores all;
+  find_stores(problem, in, out, &all);
+  return is_foreign(problem, &all);
+}
+
 convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *problem,
                                   const convoy_tensor *const in[], convoy_tensor *const out[],
                                   convoy_run *run) {
+  if (context->capture && any_foreign(problem, in, out))
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "wrapped memory cannot be captured");
   if (context->capture) return cvy_capture_note(context, problem, in, out, run);
   convoy_status status = perform(context, problem, in, out, run != NULL);
   if (!status && run) cvy_fill_run(context, run);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "core/exec/foreign.h"
+
 static convoy_status count_elements(convoy_dtype dtype, int32_t dims, const int64_t *shape,
                                     int64_t *count) {
   int64_t bytes = cvy_dtype_bytes(dtype);
@@ -48,6 +50,26 @@ convoy_status cvy_tensor_new(convoy_context *context, convoy_dtype dtype, int32_
   tensor->count = count;
   for (int32_t i = 0; i < CONVOY_MAX_DIMS; i++) tensor->shape[i] = i < dims ? shape[i] : 1;
   atomic_fetch_add(&context->references, 1);
+  *out = tensor;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_tensor_wrap(convoy_context *context, convoy_dtype dtype, int32_t dims,
+                              const int64_t *shape, uint64_t address, int64_t bytes,
+                              convoy_tensor **out) {
+  convoy_tensor *tensor;
+  cvy_store *store = NULL;
+  convoy_status status = cvy_tensor_new(context, dtype, dims, shape, &tensor);
+  if (status) return status;
+  if (tensor->store->bytes != bytes)
+    status = cvy_fail(CONVOY_ERR_SHAPE, "the memory has %lld bytes, the extents need %lld",
+                      (long long)bytes, (long long)tensor->store->bytes);
+  if (!status) status = cvy_foreign_new(context, address, bytes, &store);
+  if (status) {
+    cvy_tensor_drop(tensor);
+    return status;
+  }
+  cvy_tensor_swap(tensor, store);
   *out = tensor;
   return CONVOY_OK;
 }

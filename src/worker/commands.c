@@ -124,6 +124,19 @@ static convoy_status allocate(cvy_server *server, const cvy_command *command) {
                                                         &server->engine_ticket));
 }
 
+/* An address means something only where both sides are one process: the lane has seen to that. */
+static convoy_status adopt(cvy_server *server, const cvy_command *command) {
+  if (!server->module->engine->adopt) return cvy_fail(CONVOY_ERR_DEVICE, "no addresses here");
+  return relay(server, server->module->engine->adopt(server->device, command->id, command->to,
+                                                     command->bytes, &server->engine_ticket));
+}
+
+static convoy_status use_stream(cvy_server *server, const cvy_command *command) {
+  if (!server->module->engine->use_stream) return cvy_fail(CONVOY_ERR_DEVICE, "no streams here");
+  return relay(server, server->module->engine->use_stream(server->device, command->to,
+                                                          &server->engine_ticket));
+}
+
 static convoy_status release(cvy_server *server, const cvy_command *command) {
   return relay(server, server->module->engine->release(server->device, command->id));
 }
@@ -162,4 +175,6 @@ const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_ZERO] = {.handle = zero, .phase = CVY_PHASE_TRANSFERRING},
     [CVY_WIRE_RUN] = {.handle = run, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_BUILD] = {build, true, false, false, CVY_PHASE_COMPILING},
+    [CVY_WIRE_ADOPT] = {.handle = adopt, .phase = CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_USE_STREAM] = {.handle = use_stream, .phase = CVY_PHASE_RUNNING},
 };

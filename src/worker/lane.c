@@ -177,6 +177,43 @@ static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
+/* Addresses and streams are those of one process, and of CUDA or HIP. */
+static convoy_status shares_process(const cvy_device *device) {
+  const char *id = device->facts.info.id;
+  if (device->facts.runtime == CVY_RUNTIME_OPENCL)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "%s is reached through OpenCL, which knows no addresses of CUDA or HIP; open "
+                    "the card as cuda:N or hip:N",
+                    id);
+  if (!device->channel.peer.is_thread)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "%s is in a worker process, which has other addresses; open it with isolation "
+                    "none",
+                    id);
+  return CONVOY_OK;
+}
+
+static convoy_status adopt(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
+                           uint64_t *ticket) {
+  cvy_command command;
+  convoy_status status = shares_process(device);
+  if (status) return status;
+  cvy_wire_begin(&command, CVY_WIRE_ADOPT);
+  command.id = id;
+  command.to = address;
+  command.bytes = bytes;
+  return cvy_channel_post(&device->channel, &command, ticket);
+}
+
+static convoy_status use_stream(cvy_device *device, uint64_t stream, uint64_t *ticket) {
+  cvy_command command;
+  convoy_status status = shares_process(device);
+  if (status) return status;
+  cvy_wire_begin(&command, CVY_WIRE_USE_STREAM);
+  command.to = stream;
+  return cvy_channel_post(&device->channel, &command, ticket);
+}
+
 static convoy_status release(cvy_device *device, uint64_t id) {
   cvy_command command;
   cvy_wire_begin(&command, CVY_WIRE_RELEASE);
@@ -221,7 +258,8 @@ static convoy_status build(cvy_device *device, const cvy_job *job, const volatil
 }
 
 static convoy_status begun(cvy_device *device, uint64_t ticket, const volatile int *interrupt) {
-  return cvy_channel_taken(&device->channel, ticket, interrupt);
+  convoy_status status = cvy_channel_taken(&device->channel, ticket, interrupt);
+  return status ? status : cvy_channel_fault(&device->channel, ticket, NULL);
 }
 
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
@@ -367,6 +405,8 @@ const cvy_backend cvy_backend_ocl = {
     .facts = facts,
     .allocate = allocate,
     .release = release,
+    .adopt = adopt,
+    .use_stream = use_stream,
     .write = write_array,
     .read = read_array,
     .fetch = fetch,

@@ -86,6 +86,7 @@ static check_fn *const checks[CVY_WIRE_KINDS] = {
     [CVY_WIRE_WRITE] = check_transfer, [CVY_WIRE_READ] = check_transfer,
     [CVY_WIRE_COPY] = check_bytes,     [CVY_WIRE_ZERO] = check_bytes,
     [CVY_WIRE_RUN] = check_run,        [CVY_WIRE_BUILD] = check_build,
+    [CVY_WIRE_ADOPT] = check_bytes,
 };
 
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {

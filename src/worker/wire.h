@@ -25,20 +25,22 @@ typedef enum cvy_wire_kind {
   CVY_WIRE_ZERO,
   CVY_WIRE_RUN,
   CVY_WIRE_BUILD, /* replies */
+  CVY_WIRE_ADOPT,
+  CVY_WIRE_USE_STREAM,
   CVY_WIRE_KINDS
 } cvy_wire_kind;
 
 /* A command's number is its place in the ring's history, from 1: the lane's ticket. */
 typedef struct cvy_command {
-  uint32_t kind;              /* cvy_wire_kind */
-  uint32_t block;             /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
-  uint64_t id;                /* array: allocate, release, write, read, zero; source of copy */
-  uint64_t to;                /* destination of copy */
-  int64_t bytes;              /* map, allocate, write, read, copy, zero */
-  int64_t offset;             /* write, read: first byte in the array */
-  int64_t block_offset;       /* write, read: first byte in the block */
-  int64_t index;              /* open */
-  union {                     /* the last: what the kind has no use for is neither set nor copied */
+  uint32_t kind;        /* cvy_wire_kind */
+  uint32_t block;       /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
+  uint64_t id;          /* array: allocate, adopt, release, write, read, zero; source of copy */
+  uint64_t to;          /* destination of copy; address: adopt, use_stream */
+  int64_t bytes;        /* map, allocate, adopt, write, read, copy, zero */
+  int64_t offset;       /* write, read: first byte in the array */
+  int64_t block_offset; /* write, read: first byte in the block */
+  int64_t index;        /* open */
+  union {               /* the last: what the kind has no use for is neither set nor copied */
     cvy_open_options options; /* list, open */
     cvy_job job;              /* run, build */
   };

@@ -95,6 +95,9 @@ int hipStreamDestroy(void *stream) {
 int hipStreamSynchronize(void *stream) {
   return gpu_stream_wait(stream);
 }
+int hipStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  return flags ? GPU_INVALID_VALUE : gpu_stream_wait_event(stream, event);
+}
 
 int hipMalloc(void **out, size_t bytes) {
   return gpu_memory(out, bytes);

@@ -93,6 +93,9 @@ int cuStreamDestroy_v2(void *stream) {
 int cuStreamSynchronize(void *stream) {
   return gpu_stream_wait(stream);
 }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  return flags ? GPU_INVALID_VALUE : gpu_stream_wait_event(stream, event);
+}
 
 int cuMemAlloc_v2(address *out, size_t bytes) {
   void *at = NULL;

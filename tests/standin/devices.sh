@@ -33,6 +33,14 @@ case $said in
 *) fault "a driver that fails says: $said" ;;
 esac
 
+# Who opens a device of OpenCL does not ask the runtimes behind it: only the lists have met this.
+count() { "$@" 2>&1 | grep -c "HIP is not usable" || true; }
+listed=$(STANDIN_STATUS=3 count "$convoy" info)
+opened=$(STANDIN_STATUS=3 count "$convoy" selftest --device ocl:0 --algorithm ocl.direct \
+  --shape 'n1c4h5w5 k4r1s1 forward')
+test "$listed" -ge 1 || fault "a list without HIP does not say so"
+test "$opened" -le $((2 * listed)) || fault "ocl:0 asked for HIP $opened times, its lists $listed"
+
 # A row that calls OpenCL's libraries is none of a device that is not reached through OpenCL.
 shape='n1c4h5w5 k4r1s1 forward'
 for device in hip:0 cuda:0; do

@@ -328,6 +328,12 @@ int gpu_event_release(void *event) {
   return GPU_OK;
 }
 
+int gpu_stream_wait_event(void *stream, void *event) {
+  const cl_event *at = event;
+  if (refused() || !*at) return refused();
+  return code_of(clEnqueueBarrierWithWaitList(stream, 1, at, NULL));
+}
+
 /* ---------------------------------------------------------------------------------- programs */
 
 /* A work-group of this kernel has as many items as the engine's argument block has bytes: OpenCL

@@ -38,6 +38,7 @@ void gpu_enter(void);
 int gpu_stream(void **out);
 int gpu_stream_release(void *stream);
 int gpu_stream_wait(void *stream);
+int gpu_stream_wait_event(void *stream, void *event);
 
 int gpu_memory(void **out, size_t bytes);
 int gpu_memory_release(void *memory);

@@ -6,10 +6,10 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
 from ._errors import ArgumentError, argument_error, check
+from ._host import fill
 from ._keywords import keywords
-from ._lib import RunStruct
 from ._load import library
-from ._records import Run, values_of
+from ._records import Run
 from ._single import Owned, Single
 from ._tensor import Tensor, tensor_pointer
 from ._values import shown, unsigned
@@ -44,13 +44,8 @@ class Graph(Single):
     def run(self, *, run: Optional[Run] = None) -> Any:
         """Enqueues one run and returns `results`. With `run`, a convoy.Run, it waits, and fills it.
         Where it fails all tensors keep their values."""
-        if not isinstance(run, (Run, type(None))):
-            raise argument_error(f"run is {shown(run)}, not a convoy.Run to be filled")
-        struct = None if run is None else RunStruct()
-        with self._context._handle:
-            check(library.convoy_graph_run(self._owned.pointer, struct))
-        if run is not None and struct is not None:
-            vars(run).update(values_of(Run, struct))
+        pointer = self._owned.pointer
+        fill(self._context, run, lambda _, struct: library.convoy_graph_run(pointer, struct))
         return self._results
 
     @property

@@ -18,15 +18,20 @@ if TYPE_CHECKING:
     from ._context import Context
 
 
-def call(context: Context, function: Callable[..., int], run: Optional[Run], *args: Any) -> None:
-    """Calls a C operation and fills `run`."""
+def fill(context: Context, run: Optional[Run], function: Callable[..., int]) -> None:
+    """Calls it with the context's pointer and the struct that tells of the run, and fills `run`."""
     if not isinstance(run, (Run, type(None))):
         raise argument_error(f"run is {shown(run)}, not a convoy.Run to be filled")
     struct = None if run is None else RunStruct()
     with context._handle as handle:
-        check(function(handle, *args, struct))
+        check(function(handle, struct))
     if run is not None and struct is not None:
         vars(run).update(values_of(Run, struct))
+
+
+def call(context: Context, function: Callable[..., int], run: Optional[Run], *args: Any) -> None:
+    """Calls a C operation and fills `run`."""
+    fill(context, run, lambda handle, struct: function(handle, *args, struct))
 
 
 def need_output(out: Any, accumulate: bool) -> None:

@@ -405,6 +405,11 @@ FUNCTIONS = {
     "convoy_host_free": (None, [_context, c_void_p]),
     "convoy_tensor_new": (_status, [_context, c_int32, _shape, POINTER(_tensor)]),
     "convoy_tensor_new_typed": (_status, [_context, _enum, c_int32, _shape, POINTER(_tensor)]),
+    "convoy_tensor_wrap": (
+        _status,
+        [_context, _enum, c_int32, _shape, c_void_p, c_int64, POINTER(_tensor)],
+    ),
+    "convoy_set_stream": (_status, [_context, c_void_p]),
     "convoy_tensor_free": (None, [_tensor]),
     "convoy_tensor_shape": (_status, [_tensor, _shape, POINTER(c_int32)]),
     "convoy_tensor_dtype": (_status, [_tensor, POINTER(_enum)]),

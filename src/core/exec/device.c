@@ -27,6 +27,23 @@ convoy_status cvy_device_allocate(convoy_context *context, int64_t bytes, uint64
   return engine->backend->allocate(engine->device, *array, bytes, &context->last_ticket);
 }
 
+convoy_status cvy_device_adopt(convoy_context *context, uint64_t address, int64_t bytes,
+                               uint64_t *array) {
+  const cvy_engine *engine = &context->device;
+  *array = ++context->last_id;
+  return engine->backend->adopt(engine->device, *array, address, bytes, &context->last_ticket);
+}
+
+convoy_status cvy_device_use_stream(convoy_context *context, uint64_t stream) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->use_stream(engine->device, stream, &context->last_ticket);
+}
+
+convoy_status cvy_device_begun(convoy_context *context, uint64_t ticket) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->begun(engine->device, ticket, NULL);
+}
+
 void cvy_device_release(convoy_context *context, uint64_t array) {
   const cvy_engine *engine = &context->device;
   if (engine->device) engine->backend->release(engine->device, array);

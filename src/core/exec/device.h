@@ -12,6 +12,12 @@ convoy_status cvy_device_check(const convoy_context *context);
 
 /* A new array, contents undefined. Its number is set whether it succeeds or not. */
 convoy_status cvy_device_allocate(convoy_context *context, int64_t bytes, uint64_t *array);
+/* An array over memory of somebody else, and somebody else's stream, as in backend.h. */
+convoy_status cvy_device_adopt(convoy_context *context, uint64_t address, int64_t bytes,
+                               uint64_t *array);
+convoy_status cvy_device_use_stream(convoy_context *context, uint64_t stream);
+/* Waits until everything up to `ticket` is in the device's queue. */
+convoy_status cvy_device_begun(convoy_context *context, uint64_t ticket);
 /* Never fails: without a device there is nothing to release. */
 void cvy_device_release(convoy_context *context, uint64_t array);
 /* `values` NULL: zeros. */

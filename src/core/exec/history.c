@@ -5,21 +5,28 @@
  * are cut sooner, since each link holds a whole earlier sum. */
 enum { DEEPEST = 64, MOST_ACCUMULATED = 8 };
 
+int32_t cvy_history_depth(const cvy_store *store) {
+  return store->fetch ? 0 : store->depth;
+}
+
 static int32_t depth_behind(const cvy_node *node) {
   int32_t deepest = 0;
   for (int32_t i = 0; i < node->inputs; i++) {
-    if (node->input[i]->depth > deepest) deepest = node->input[i]->depth;
+    int32_t depth = cvy_history_depth(node->input[i]);
+    if (depth > deepest) deepest = depth;
   }
   return deepest;
 }
 
 void cvy_history_keep(cvy_node *node, cvy_store *const out[]) {
   const cvy_store *prior = cvy_node_prior(node);
-  int32_t depth = 1 + depth_behind(node);
+  int32_t run = out[0]->context->run_depth;
+  int32_t depth = run ? run : 1 + depth_behind(node);
+  node->in_run = run > 0;
   for (int32_t i = 0; i < node->outputs; i++) {
     cvy_store_remember(out[i], node, i);
     out[i]->depth = depth;
-    out[i]->accumulated = prior && i == 0 ? 1 + prior->accumulated : 0;
+    out[i]->accumulated = prior && !prior->fetch && i == 0 ? 1 + prior->accumulated : 0;
   }
 }
 

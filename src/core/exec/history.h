@@ -7,6 +7,8 @@
 /* Remembers how the node's results were made. It ends for each when the host has its values
  * (cvy_store_publish). */
 void cvy_history_keep(cvy_node *node, cvy_store *const out[]);
+/* Calls back to values that the host has or is about to get; a graph's run is one. */
+int32_t cvy_history_depth(const cvy_store *store);
 /* Whether so much stands behind the store that it is to be read back, which cuts the chain. */
 bool cvy_history_is_long(const cvy_store *store);
 /* While histories hold more memory than options.history_limit: the store whose values the host

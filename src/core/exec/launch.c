@@ -69,7 +69,7 @@ static convoy_status poison(cvy_store *out) {
 /* What output `i` holds before: what is added to, or nothing that counts. */
 static convoy_status prepare(const cvy_node *node, int32_t i, cvy_store *out) {
   const cvy_store *prior = i == 0 ? cvy_node_prior(node) : NULL;
-  convoy_status status = allocate(out);
+  convoy_status status = out->array ? CONVOY_OK : allocate(out);
   if (status) return status;
   if (!prior) return node->unproven ? poison(out) : CONVOY_OK;
   return checked(out->context, cvy_device_copy(out->context, prior->array, out->array, out->bytes));

@@ -23,7 +23,7 @@ typedef struct image_range {
 
 static void evict(convoy_context *context) {
   for (cvy_store *each = context->stores; each; each = each->next) {
-    if (each->host) cvy_store_leave_device(each);
+    if (each->host && !each->foreign) cvy_store_leave_device(each);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/exec/compute.h"
 #include "core/exec/device.h"
+#include "core/exec/foreign.h"
 #include "core/exec/launch.h"
 #include "core/exec/low_memory.h"
 #include "core/exec/values.h"
@@ -48,7 +49,8 @@ static convoy_status try_device(convoy_context *context, cvy_node *node, cvy_sto
   bool is_first = context->chooser.choices > choices;
   if (!status) status = cvy_perform_chosen(context, node, &choice, out);
   if (!status && is_first) cvy_precompile_passes(context, &node->problem, &choice);
-  bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults;
+  bool starved = status == CONVOY_ERR_MEMORY && context->call.faults > faults &&
+                 !cvy_foreign_concerns(node, out);
   return starved && context->options.failover ? run_in_low_memory(context, node, out) : status;
 }
 
@@ -82,6 +84,7 @@ static convoy_status perform_on_device(convoy_context *context, cvy_node *node,
     return CONVOY_OK;
   }
   bool faulted = context->call.faults > faults;
+  if (faulted && cvy_foreign_concerns(node, out)) return cvy_foreign_fail(context, status);
   bool elsewhere = context->options.failover && (faulted || refused(context, status));
   return elsewhere ? compute_instead(context, node, out, faulted) : status;
 }
@@ -100,7 +103,7 @@ convoy_status cvy_perform(convoy_context *context, cvy_node *node, cvy_store *co
 convoy_status cvy_settle(cvy_store *out) {
   if (!out->array) return cvy_store_fetch(out);
   convoy_status status = cvy_await(out->context, out->ticket);
-  if (!status || !out->context->options.failover) return status;
+  if (!status || !out->context->options.failover || out->home) return status;
   return out->array ? CONVOY_OK : cvy_store_fetch(out);
 }
 

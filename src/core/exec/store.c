@@ -41,17 +41,22 @@ cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_
   return store;
 }
 
-/* What is held only to compute other stores anew. */
+/* What is held only to compute other stores anew, on the host or on the device. */
 static int64_t only_held(const cvy_store *store) {
-  return store->held && store->references == store->held ? store->bytes : 0;
+  bool takes_room = store->host || store->array;
+  return takes_room && store->held && store->references == store->held ? store->bytes : 0;
+}
+
+static void count_again(cvy_store *store) {
+  int64_t bytes = only_held(store);
+  store->context->health.history_bytes += bytes - store->counted;
+  store->counted = bytes;
 }
 
 static void refer(cvy_store *store, int references, int held) {
-  int64_t *bytes = &store->context->health.history_bytes;
-  *bytes -= only_held(store);
   store->references += references;
   store->held += held;
-  *bytes += only_held(store);
+  count_again(store);
 }
 
 cvy_store *cvy_store_keep(cvy_store *store) {
@@ -84,15 +89,6 @@ cvy_node *cvy_node_keep(cvy_node *node) {
   return node;
 }
 
-void cvy_node_drop(cvy_node *node) {
-  if (!node || --node->references > 0) return;
-  for (int32_t i = 0; i < node->inputs; i++) {
-    refer(node->input[i], 0, -1);
-    cvy_store_drop(node->input[i]);
-  }
-  free(node);
-}
-
 cvy_store *cvy_node_prior(const cvy_node *node) {
   return node->problem.accumulate ? node->input[node->inputs - 1] : NULL;
 }
@@ -103,28 +99,69 @@ void cvy_store_remember(cvy_store *store, cvy_node *node, int32_t i) {
   node->output[i] = store;
 }
 
-static void end_history(cvy_store *store) {
+/* ---------------------------------------------------------------------------------- lifetime */
+
+/* The end of a node may be that of the stores it reads, and so of the nodes behind them. Their
+ * chain is longer than a stack is deep: nodes that nobody refers to wait in a list. */
+static void release_node(cvy_node *node, cvy_node **dying) {
+  if (!node || --node->references > 0) return;
+  node->next_dying = *dying;
+  *dying = node;
+}
+
+static void forget_history(cvy_store *store, cvy_node **dying) {
   cvy_node *node = store->history;
   if (!node) return;
   store->history = NULL;
   store->depth = store->accumulated = 0;
   node->output[store->output] = NULL;
-  cvy_node_drop(node);
+  release_node(node, dying);
 }
 
-/* ---------------------------------------------------------------------------------- lifetime */
-
-void cvy_store_drop(cvy_store *store) {
-  if (!store) return;
+static void release_store(cvy_store *store, cvy_node **dying) {
   refer(store, -1, 0);
-  if (store->references > 0) return;
-  end_history(store);
+  if (store->references > 0) {
+    bool is_copy = store->host && store->references == store->held;
+    if (is_copy) cvy_store_leave_device(store); /* recomputing begins on the host */
+    return;
+  }
+  forget_history(store, dying);
   cvy_store_leave_device(store);
   if (!store->borrowed) cvy_values_drop(store, store->host);
   if (store->previous) store->previous->next = store->next;
   if (store->next) store->next->previous = store->previous;
   if (store->context->stores == store) store->context->stores = store->next;
   free(store);
+}
+
+static void free_all(cvy_node *dying) {
+  while (dying) {
+    cvy_node *node = dying;
+    dying = node->next_dying;
+    for (int32_t i = 0; i < node->inputs; i++) {
+      refer(node->input[i], 0, -1);
+      release_store(node->input[i], &dying);
+    }
+    free(node);
+  }
+}
+
+void cvy_node_drop(cvy_node *node) {
+  cvy_node *dying = NULL;
+  release_node(node, &dying);
+  free_all(dying);
+}
+
+void cvy_store_drop(cvy_store *store) {
+  cvy_node *dying = NULL;
+  if (store) release_store(store, &dying);
+  free_all(dying);
+}
+
+static void end_history(cvy_store *store) {
+  cvy_node *dying = NULL;
+  forget_history(store, &dying);
+  free_all(dying);
 }
 
 convoy_status cvy_values_new(const cvy_store *store, float **out) {
@@ -142,20 +179,27 @@ void cvy_store_publish(cvy_store *store, float *values) {
     cvy_values_drop(store, values);
   else
     store->host = values;
+  count_again(store);
   end_history(store);
+}
+
+bool cvy_store_is_there(const cvy_store *store) {
+  return store->host || store->array || !store->history;
 }
 
 void cvy_store_leave_device(cvy_store *store) {
   if (!store->array) return;
   cvy_fetch_forget(store);
-  cvy_device_release(store->context, store->array);
+  if (!store->home || store->home->array != store->array)
+    cvy_device_release(store->context, store->array);
   store->array = 0;
+  count_again(store);
 }
 
 void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status status,
                      const char *sentence) {
   for (cvy_store *each = context->stores; each; each = each->next) {
-    if (!each->array || each->ticket < first) continue;
+    if (!each->array || each->ticket < first || (each->foreign && first)) continue;
     cvy_store_leave_device(each);
     each->starved = status == CONVOY_ERR_MEMORY;
     if (each->host || !each->history || context->options.failover) continue;

@@ -1,6 +1,11 @@
 /* A store: one array of float32, immutable once published, counted by references. (The one
  * exception, cvy_perform_over, is seen by nobody.)
  *
+ * A foreign store is an array on the device whose memory belongs to somebody else, who changes it
+ * (exec/foreign.h). So nothing may rest on its values longer than a call: it has no history and is
+ * in none, and a copy on the host is forgotten when the call ends. Once its device is gone it has
+ * nothing.
+ *
  * Its values may be on the host, on the device, or both; with neither, its history says how to make
  * them, and with no history either they are zeros. Guarded by the context's lock. */
 #ifndef CVY_STORE_H
@@ -12,10 +17,12 @@
  * those of the stores whose history it is, and of whoever carries it out. */
 typedef struct cvy_node {
   int references;
-  int32_t inputs, outputs; /* as cvy_problem_reads and cvy_problem_outputs say */
+  struct cvy_node *next_dying; /* when nobody refers to it any more */
+  int32_t inputs, outputs;     /* as cvy_problem_reads and cvy_problem_outputs say */
   cvy_store *input[CVY_MOST_READ];
   cvy_store *output[CVY_MAX_OUTPUTS]; /* those whose history it is, the others NULL */
   cvy_choice choice;                  /* how the device carried it out */
+  bool in_run;                        /* of a graph */
   bool unproven;       /* the first of its kind: not to be used before it is verified */
   int32_t unjudged;    /* of such a one: results that are not verified yet */
   cvy_problem problem; /* the last: only the bytes that count are there */
@@ -25,9 +32,13 @@ struct cvy_store {
   cvy_store *previous, *next; /* in the context's list */
   convoy_context *context;
   int references;
-  int held;      /* of them, those of nodes */
-  int64_t bytes; /* 0 is legal */
+  int held;        /* of them, those of nodes */
+  int64_t counted; /* in health.history_bytes */
+  int64_t bytes;   /* 0 is legal */
   float *host;
+  bool foreign;         /* array belongs to somebody else... */
+  uint64_t address;     /* ...and lies there */
+  cvy_store *home;      /* of a new result: the foreign store that it is for; NULL: none */
   bool borrowed;        /* host belongs to the caller of a host-memory operation */
   uint64_t array;       /* device copy, 0: none */
   uint64_t ticket;      /* of the command that wrote it */
@@ -35,8 +46,10 @@ struct cvy_store {
   int64_t number;       /* of the operation that made it there, 0: none */
   cvy_node *history;    /* how its values are made; NULL when the host has them */
   int32_t output;       /* which of its results this is */
-  int32_t depth;        /* longest chain of operations back to values the host has */
+  int32_t depth;        /* longest chain of calls back to values the host has */
   int32_t accumulated;  /* operations in a row that added to the one before */
+  cvy_store *waiting;   /* for this one, to be computed from it (exec/values.c) */
+  bool tapped;          /* the device's copy stays, to be verified (graph/taps.h) */
   bool starved;         /* lost its device copy because memory ran out there */
   bool watched;         /* nan_watch has looked at what the host has */
   convoy_status status; /* its values could not be computed; for good */
@@ -69,6 +82,8 @@ void cvy_values_drop(const cvy_store *store, float *values);
 /* The host has the values now: the store owns them and its history ends. If it had them already,
  * these are given back. */
 void cvy_store_publish(cvy_store *store, float *values);
+/* Whether values are anywhere, or are zeros: nothing has to be computed first. */
+bool cvy_store_is_there(const cvy_store *store);
 /* Releases the device copy. */
 void cvy_store_leave_device(cvy_store *store);
 

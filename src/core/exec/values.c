@@ -8,6 +8,7 @@
 
 #include "core/exec/compute.h"
 #include "core/exec/device.h"
+#include "core/exec/foreign.h"
 #include "core/exec/history.h"
 #include "core/exec/launch.h"
 #include "core/exec/low_memory.h"
@@ -106,34 +107,52 @@ static void results_publish(results *all) {
   results_drop(all);
 }
 
+/* Of what a run of a graph made on its way, and another result has to be computed from, only the
+ * number is told: it may be thousands. */
+static void report(convoy_context *context, const cvy_node *node, const cvy_store *waiting) {
+  if (node->in_run && waiting)
+    context->health.failovers++;
+  else
+    cvy_report_failover(context, &node->problem);
+}
+
 /* An operation whose values the device has lost. */
-static convoy_status recompute(results *all) {
+static convoy_status recompute(const cvy_store *store, results *all) {
   convoy_context *context = all->context;
   convoy_status status = compute(context, all->node, all->values);
   if (status) return status;
   context->health.device_operations--; /* it was counted when it was enqueued */
-  cvy_report_failover(context, &all->node->problem);
+  report(context, all->node, store->waiting);
   return CONVOY_OK;
 }
 
 /* ------------------------------------------------------------------------------------ judging */
 
+static convoy_status judge_by(cvy_store *store, const float *values, const float *const in[],
+                              const cvy_verification_plan *plan) {
+  bool right = true;
+  cvy_mismatch found;
+  convoy_status status = cvy_verification_judge(store, values, in, plan, &right, &found);
+  if (status) return status;
+  if (!right) return cvy_recover_wrong(store, cvy_verification_wrong(store, &found));
+  cvy_verification_right(store);
+  return CONVOY_OK;
+}
+
 /* What it was computed from comes first, and is judged so too. */
 static convoy_status judge(cvy_store *store, const float *values,
                            const cvy_verification_plan *plan) {
-  bool right = true;
-  cvy_mismatch found;
+  const float *in[CVY_MOST_READ];
   double began = cvy_clock();
   convoy_status status = cvy_node_fetch(store->history);
   /* An operand turned out wrong, or the device failed: what was computed from it went along. */
   if (!status && !store->array)
     status = cvy_fail(CONVOY_ERR_WRONG, "it was computed from a wrong result");
-  if (!status) status = cvy_verification_judge(store, values, plan, &right, &found);
+  for (int32_t i = 0; i < store->history->inputs && !status; i++)
+    in[i] = store->history->input[i]->host;
+  if (!status) status = judge_by(store, values, in, plan);
   cvy_verification_charge(store, began);
-  if (status) return status;
-  if (!right) return cvy_recover_wrong(store, cvy_verification_wrong(store, &found));
-  cvy_verification_right(store);
-  return CONVOY_OK;
+  return status;
 }
 
 static convoy_status verify(cvy_store *store, const float *values) {
@@ -144,6 +163,59 @@ static convoy_status verify(cvy_store *store, const float *values) {
   if (cvy_verification_plan_for(store, values, &plan)) status = judge(store, values, &plan);
   cvy_verification_end(store->context, began);
   return status;
+}
+
+/* --------------------------------------------------------------------------------------- taps */
+
+/* Not what the host has already, and not what is on its way there: that may be taken only once. */
+static convoy_status copy_for_tap(cvy_store *store, float **out) {
+  *out = NULL;
+  if (store->host) return CONVOY_OK;
+  convoy_status status = cvy_values_new(store, out);
+  if (!status && store->array) return cvy_read_back(store, *out);
+  if (!status) memset(*out, 0, (size_t)store->bytes);
+  return status;
+}
+
+static bool can_be_tapped(const cvy_store *store) {
+  const cvy_node *node = store->history;
+  if (!node || !store->array || store->fetch || !cvy_verification_applies(store)) return false;
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (node->input[i]->fetch || node->input[i]->status) return false;
+  return true;
+}
+
+/* The result is the last of the copies. */
+static convoy_status judge_copies(cvy_store *store, float *copy[]) {
+  const float *in[CVY_MOST_READ];
+  const cvy_node *node = store->history;
+  cvy_verification_plan plan;
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < node->inputs && !status; i++) {
+    status = copy_for_tap(node->input[i], &copy[i]);
+    in[i] = copy[i] ? copy[i] : node->input[i]->host;
+  }
+  float **result = &copy[node->inputs];
+  if (!status) status = copy_for_tap(store, result);
+  if (!status && cvy_verification_plan_for(store, *result, &plan))
+    status = judge_by(store, *result, in, &plan);
+  return status;
+}
+
+/* The values are read for this only: unverified ones must not become those that others are computed
+ * anew from. A fault that takes some of them meanwhile has been dealt with. */
+convoy_status cvy_verify_tapped(cvy_store *store) {
+  float *copy[CVY_MOST_READ + 1] = {NULL};
+  if (!can_be_tapped(store)) return CONVOY_OK;
+  cvy_node *node = cvy_node_keep(store->history);
+  double began = cvy_verification_begin(store->context);
+  convoy_status status = judge_copies(store, copy);
+  cvy_verification_charge(store, began);
+  cvy_verification_end(store->context, began);
+  for (int32_t i = 0; i < node->inputs; i++) cvy_values_drop(node->input[i], copy[i]);
+  cvy_values_drop(store, copy[node->inputs]);
+  cvy_node_drop(node);
+  return store->context->options.failover ? CONVOY_OK : status;
 }
 
 /* ---------------------------------------------------------------------------------- fetching */
@@ -180,7 +252,7 @@ static convoy_status make_anew(cvy_store *store, float *values) {
   if (status) return status;
   bool again = store->starved && context->options.failover && cvy_device_ready(context);
   bool there = again && !cvy_low_memory_run(context, all.node, all.values);
-  if (!there) status = recompute(&all);
+  if (!there) status = recompute(store, &all);
   if (status)
     results_drop(&all);
   else
@@ -195,11 +267,12 @@ static convoy_status gather(cvy_store *store, float *values) {
     if (!left) return status;
   }
   if (store->history) return make_anew(store, values);
+  if (store->foreign) return cvy_foreign_gone(store);
   memset(values, 0, (size_t)store->bytes);
   return CONVOY_OK;
 }
 
-convoy_status cvy_store_fetch(cvy_store *store) {
+static convoy_status fetch(cvy_store *store) {
   if (store->status) return cvy_fail(store->status, "%s", store->sentence);
   if (store->host) return CONVOY_OK;
   float *values;
@@ -212,6 +285,37 @@ convoy_status cvy_store_fetch(cvy_store *store) {
   }
   cvy_store_publish(store, values);
   return CONVOY_OK;
+}
+
+/* One that it has to be computed from, and that has to be computed itself. */
+static cvy_store *lost_operand(const cvy_store *store) {
+  if (cvy_store_is_there(store) || store->status) return NULL;
+  for (int32_t i = 0; i < store->history->inputs; i++) {
+    cvy_store *input = store->history->input[i];
+    if (!cvy_store_is_there(input) && !input->status) return input;
+  }
+  return NULL;
+}
+
+/* Its operands first, and theirs. Behind a result of a graph's run may be thousands of operations,
+ * more than a stack is deep: those that wait for an operand are a list. What is computed on the way
+ * goes as soon as nothing else is made of it. */
+convoy_status cvy_store_fetch(cvy_store *store) {
+  cvy_store *first = cvy_store_keep(store);
+  convoy_status status = CONVOY_OK;
+  while (first) {
+    cvy_store *now = first, *lost = status ? NULL : lost_operand(now);
+    if (lost) {
+      lost->waiting = now;
+      first = cvy_store_keep(lost);
+      continue;
+    }
+    if (!status) status = fetch(now);
+    first = now->waiting;
+    now->waiting = NULL;
+    cvy_store_drop(now);
+  }
+  return status;
 }
 
 convoy_status cvy_store_copy_out(cvy_store *store, float *values) {
@@ -267,13 +371,18 @@ static convoy_status upload_inputs(convoy_context *context, const cvy_node *node
   return cvy_fail(CONVOY_ERR_DEVICE, "%s lost what it was given", context->device.facts.info.id);
 }
 
+void cvy_limit_history(convoy_context *context) {
+  cvy_store *excess;
+  while ((excess = cvy_history_excess(context)) && !cvy_store_fetch(excess)) continue;
+}
+
 /* If reading back fails, the store keeps its history and the next operation tries again. */
 static void keep_history(convoy_context *context, cvy_node *node, cvy_store *const out[]) {
   cvy_history_keep(node, out);
+  if (context->run_depth) return; /* it is cut where the run ends */
   for (int32_t i = 0; i < node->outputs; i++)
     if (cvy_history_is_long(out[i])) cvy_store_fetch(out[i]);
-  cvy_store *excess;
-  while ((excess = cvy_history_excess(context)) && !cvy_store_fetch(excess)) continue;
+  cvy_limit_history(context);
 }
 
 convoy_status cvy_enqueue(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
@@ -286,11 +395,14 @@ convoy_status cvy_enqueue(convoy_context *context, const cvy_node *node, const c
 convoy_status cvy_perform_chosen(convoy_context *context, cvy_node *node, const cvy_choice *choice,
                                  cvy_store *const out[]) {
   cvy_verification_number(context, node, choice, out);
+  bool leaves = cvy_foreign_place(node, out);
   convoy_status status = cvy_enqueue(context, node, choice, out);
   if (status) return status;
   cvy_note_engine(context, &context->device, choice);
+  if (leaves) return CONVOY_OK;
   keep_history(context, node, out);
-  for (int32_t i = 0; i < node->outputs && node->unproven && !status; i++)
+  bool at_once = node->unproven || cvy_foreign_concerns(node, out);
+  for (int32_t i = 0; i < node->outputs && at_once && !status; i++)
     status = cvy_store_fetch(out[i]);
   return status;
 }

@@ -23,9 +23,15 @@ convoy_status cvy_compute_stores(convoy_context *context, const cvy_node *node,
 convoy_status cvy_enqueue(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
                           cvy_store *const out[]);
 /* The same for an operation that counts; nothing is computed elsewhere. Results of a kind not
- * proven yet are read back and judged before anybody uses them. */
+ * proven yet are read back and judged before anybody uses them, and so are those that foreign
+ * memory has to do with, unless all are for such. */
 convoy_status cvy_perform_chosen(convoy_context *context, cvy_node *node, const cvy_choice *choice,
                                  cvy_store *const out[]);
+/* Reads back what tensors have until histories hold no more than options.history_limit. */
+void cvy_limit_history(convoy_context *context);
+/* Verifies what a run of a graph tapped, where all that is needed for it is still there; where it
+ * is wrong that is a fault like any other. Fails where that is final. */
+convoy_status cvy_verify_tapped(cvy_store *store);
 /* One line and one event: the CPU has computed what the device was to. */
 void cvy_report_failover(convoy_context *context, const cvy_problem *problem);
 

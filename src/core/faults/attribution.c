@@ -18,7 +18,7 @@ static const cvy_store *store_of(const convoy_context *context, uint64_t ticket)
   uint64_t last = usage.process ? ticket : UINT64_MAX - 1;
   const cvy_store *found = NULL;
   for (const cvy_store *each = context->stores; each; each = each->next) {
-    if (!each->number || !each->array || each->ticket < ticket || each->ticket > last) continue;
+    if (!each->number || each->ticket < ticket || each->ticket > last) continue;
     if (!found || each->ticket < found->ticket) found = each;
   }
   return found;

@@ -110,7 +110,7 @@ static convoy_status find_outputs(const cvy_capture *capture) {
     convoy_tensor *tensor = capture->tensor[i];
     if (tensor->freed || !is_written(capture, tensor)) continue;
     tensor->references++;
-    graph->output[graph->outputs++] = (cvy_graph_output){tensor, tensor->value - 1};
+    graph->output[graph->outputs++] = (cvy_graph_output){tensor, tensor->value - 1, false};
   }
   return CONVOY_OK;
 }

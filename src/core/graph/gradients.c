@@ -42,6 +42,8 @@ static convoy_status check_ends(const cvy_capture *capture, const convoy_tensor 
 }
 
 static convoy_status check_pair(int32_t i, const convoy_tensor *of, const convoy_tensor *out) {
+  if (of->store->foreign || out->store->foreign)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "wrapped memory cannot be captured");
   if (of->dtype != CONVOY_FLOAT32 || out->dtype != CONVOY_FLOAT32)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "gradient %d: both tensors have to be float32", (int)i);
   bool same = of->dims == out->dims && !memcmp(of->shape, out->shape, sizeof of->shape);
@@ -110,11 +112,14 @@ static convoy_status add_constant(const backward *b, int64_t count, float number
   convoy_status status = cvy_graph_reserve(b->capture->graph, 0, 1);
   if (!status) status = cvy_tensor_new(context, CONVOY_FLOAT32, 1, &count, &tensor);
   if (status) return status;
-  cvy_store *store = number == 0.0f ? NULL : cvy_store_copy(context, &number, sizeof number);
-  if (store) cvy_tensor_swap(tensor, store);
-  if (number == 0.0f || store) *value = cvy_graph_add_input(b->capture->graph, tensor);
+  cvy_store *store = number == 0.0f ? cvy_store_keep(tensor->store) /* it is zeros */
+                                    : cvy_store_copy(context, &number, sizeof number);
+  if (store) {
+    cvy_tensor_swap(tensor, store);
+    *value = cvy_graph_add_input(b->capture->graph, tensor);
+  }
   cvy_tensor_drop(tensor);
-  return number == 0.0f || store ? CONVOY_OK : CONVOY_ERR_MEMORY;
+  return store ? CONVOY_OK : CONVOY_ERR_MEMORY;
 }
 
 /* ------------------------------------------------------------------------------------- noting */

@@ -22,6 +22,7 @@ void cvy_graph_shorten(convoy_graph *graph, int32_t nodes, int32_t values) {
 
 void cvy_graph_drop(convoy_graph *graph) {
   convoy_context *context = graph->context;
+  for (int32_t i = 0; i < CVY_GRAPH_OUTSTANDING; i++) cvy_store_drop(graph->tap[i]);
   cvy_graph_shorten(graph, 0, 0);
   for (int32_t i = 0; i < graph->outputs; i++) cvy_tensor_drop(graph->output[i].tensor);
   free(graph->node);
@@ -92,6 +93,12 @@ static bool makes_what_is_used(const convoy_graph *graph, const cvy_graph_node *
   return false;
 }
 
+static bool is_read(const convoy_graph *graph, const convoy_tensor *tensor) {
+  for (int32_t v = 0; v < graph->values; v++)
+    if (graph->value[v].tensor == tensor && cvy_graph_reads(&graph->value[v])) return true;
+  return false;
+}
+
 /* From the end: whoever reads a result comes later than the node that makes it. */
 void cvy_graph_finish(convoy_graph *graph) {
   for (int32_t i = 0; i < graph->outputs; i++) graph->value[graph->output[i].value].kept = true;
@@ -103,4 +110,6 @@ void cvy_graph_finish(convoy_graph *graph) {
       if (read->last_use < 0) read->last_use = n;
     }
   }
+  for (int32_t i = 0; i < graph->outputs; i++)
+    graph->output[i].carried = is_read(graph, graph->output[i].tensor);
 }

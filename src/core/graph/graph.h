@@ -16,6 +16,11 @@ typedef struct cvy_graph_value {
   bool kept;                      /* a tensor gets it at a run's end */
 } cvy_graph_value;
 
+/* Whether a run reads it from its tensor: one whose gradient is asked for need not be read. */
+static inline bool cvy_graph_reads(const cvy_graph_value *value) {
+  return value->tensor && (value->last_use >= 0 || value->kept);
+}
+
 typedef struct cvy_graph_node {
   int32_t inputs, outputs; /* as cvy_problem_reads and cvy_problem_outputs say */
   int32_t in[CVY_MOST_READ], out[CVY_MAX_OUTPUTS]; /* values */
@@ -26,6 +31,7 @@ typedef struct cvy_graph_node {
 typedef struct cvy_graph_output {
   convoy_tensor *tensor;
   int32_t value;
+  bool carried; /* the next run reads it: weights, not a loss */
 } cvy_graph_output;
 
 enum { CVY_GRAPH_OUTSTANDING = 3 }; /* runs that may be under way */
@@ -38,6 +44,8 @@ struct convoy_graph {
   int32_t nodes, node_room, values, value_room, outputs;
   uint64_t runs; /* the number of the next one, which random numbers depend on */
   uint64_t ticket[CVY_GRAPH_OUTSTANDING]; /* with which the last runs ended, in turn; 0: none */
+  cvy_store *tap[CVY_GRAPH_OUTSTANDING];  /* what they kept to be verified, or NULL (taps.h) */
+  int32_t next_tap;
 };
 
 /* All with the context's lock held. NULL with ERR_MEMORY's sentence. */

@@ -14,14 +14,9 @@ static void add_node(cvy_text *text, const cvy_graph_node *node) {
   cvy_text_add(text, "%s\n", node->needed ? "" : " (not needed)");
 }
 
-/* One whose gradient is asked for need not be read. */
-static bool is_read(const cvy_graph_value *value) {
-  return value->tensor && (value->last_use >= 0 || value->kept);
-}
-
 static int32_t count_inputs(const convoy_graph *graph) {
   int32_t count = 0;
-  for (int32_t v = 0; v < graph->values; v++) count += is_read(&graph->value[v]);
+  for (int32_t v = 0; v < graph->values; v++) count += cvy_graph_reads(&graph->value[v]);
   return count;
 }
 
@@ -48,7 +43,7 @@ convoy_status cvy_graph_text(const convoy_graph *graph, char *to, size_t size) {
                (int)graph->nodes, (int)count_inputs(graph), (int)graph->outputs,
                (double)most_bytes(graph) / (1 << 20));
   for (int32_t v = 0; v < graph->values; v++)
-    if (is_read(&graph->value[v]))
+    if (cvy_graph_reads(&graph->value[v]))
       cvy_text_add(&text, "v%d: %lld bytes of a tensor\n", (int)v,
                    (long long)graph->value[v].bytes);
   for (int32_t n = 0; n < graph->nodes; n++) add_node(&text, &graph->node[n]);

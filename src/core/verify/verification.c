@@ -34,7 +34,7 @@
 #include "core/exec/store.h"
 #include "os/os.h"
 
-enum { ELEMENTS = 4, SELDOMEST = 16, FEWEST = 48 };
+enum { ELEMENTS = 4, TAPPED = 60, SELDOMEST = 16, FEWEST = 48, DEEPEST = 16 };
 #define WHOLE_FLOPS 2e8
 #define ENGINE_SPEED 16.0    /* what the CPU engine computes in the time of one by definition */
 #define CHEAP_FLOPS 1e5      /* of the CPU engine's: some tens of microseconds */
@@ -146,6 +146,7 @@ static bool is_cheap(const cvy_problem *problem) {
 
 static bool is_sampled(const cvy_store *store) {
   const cvy_verification *verification = &store->context->verification;
+  if (store->tapped) return true;
   if (cvy_hash(0, &store->number, sizeof store->number) % (uint64_t)verification->every)
     return false;
   const cvy_node *node = store->history;
@@ -172,8 +173,22 @@ static void plan_first_use(const cvy_store *store, int64_t count, cvy_verificati
   cvy_sample_any(count, more - out->samples.count, (uint64_t)store->number, &out->samples);
 }
 
+/* What a graph's run computed on its way has left the device; of such runs single operations are
+ * verified whose operands were kept for it (graph/taps.h). */
+static bool has_operands(const cvy_node *node) {
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (!cvy_store_is_there(node->input[i])) return false;
+  return true;
+}
+
 bool cvy_verification_applies(const cvy_store *store) {
-  return store->context->options.verify != CONVOY_VERIFY_OFF && store->number && store->bytes;
+  int32_t verify = store->context->options.verify;
+  if (verify == CONVOY_VERIFY_OFF || !store->number || !store->bytes) return false;
+  return verify == CONVOY_VERIFY_ALL || has_operands(store->history);
+}
+
+bool cvy_verification_may_tap(const convoy_context *context) {
+  return context->options.verify == CONVOY_VERIFY_SAMPLE && can_afford(&context->verification);
 }
 
 bool cvy_verification_plan_for(const cvy_store *store, const float *values,
@@ -186,8 +201,10 @@ bool cvy_verification_plan_for(const cvy_store *store, const float *values,
     plan_first_use(store, count, out);
     return true;
   }
+  if (store->context->verification.nesting > DEEPEST) return false; /* the stack has an end */
   cvy_sample_suspects(values, count, (uint64_t)store->number, &out->samples);
-  if (is_sampled(store)) cvy_sample_any(count, ELEMENTS, (uint64_t)store->number, &out->samples);
+  int32_t more = store->tapped ? TAPPED : ELEMENTS;
+  if (is_sampled(store)) cvy_sample_any(count, more, (uint64_t)store->number, &out->samples);
   out->whole = is_sooner_whole(&store->history->problem, out->samples.count);
   return out->samples.count > 0;
 }
@@ -212,15 +229,15 @@ void cvy_verification_charge(const cvy_store *store, double began) {
 }
 
 convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
-                                     const cvy_verification_plan *plan, bool *right,
-                                     cvy_mismatch *found) {
+                                     const float *const in[], const cvy_verification_plan *plan,
+                                     bool *right, cvy_mismatch *found) {
   convoy_context *context = store->context;
   const cvy_node *node = store->history;
   cvy_claim claim = {.problem = &node->problem,
                      .output = store->output,
                      .result = values,
                      .row = cvy_chosen(&context->device, &node->choice)};
-  for (int32_t i = 0; i < node->inputs; i++) claim.from.in[i] = node->input[i]->host;
+  for (int32_t i = 0; i < node->inputs; i++) claim.from.in[i] = in[i];
   context->health.verified++;
   if (plan->whole) return cvy_check_whole(&context->chooser, &context->cpu, &claim, right, found);
   *right = cvy_check_samples(&claim, &plan->samples, found);

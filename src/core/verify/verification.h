@@ -34,6 +34,8 @@ void cvy_verification_start(cvy_verification *verification);
 void cvy_verification_number(convoy_context *context, cvy_node *node, const cvy_choice *choice,
                              cvy_store *const out[]);
 
+/* Whether the time spent on samples leaves room for a tap (graph/taps.h). */
+bool cvy_verification_may_tap(const convoy_context *context);
 /* Whether anything of the store's values, once read from the device, may have to be looked at. */
 bool cvy_verification_applies(const cvy_store *store);
 /* Around all that is done for one result, which may mean others: the clock of the outermost
@@ -43,11 +45,11 @@ void cvy_verification_end(convoy_context *context, double began);
 /* What the option verify asks for; false: nothing of this one is looked at. */
 bool cvy_verification_plan_for(const cvy_store *store, const float *values,
                                cvy_verification_plan *out);
-/* Whether `values`, read from the device, are what the store's history says. What it was computed
- * from has its values on the host. Fails as cvy_check_whole. */
+/* Whether `values`, read from the device, are what the store's history says of `in`, the values of
+ * what it was computed from. Fails as cvy_check_whole. */
 convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
-                                     const cvy_verification_plan *plan, bool *right,
-                                     cvy_mismatch *found);
+                                     const float *const in[], const cvy_verification_plan *plan,
+                                     bool *right, cvy_mismatch *found);
 /* Judging, and fetching what is needed for it, has gone on since `began`: counted towards the
  * budget that sets the rate of samples. */
 void cvy_verification_charge(const cvy_store *store, double began);

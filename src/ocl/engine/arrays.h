@@ -9,7 +9,8 @@ typedef struct array_entry {
   uint64_t id;
   int64_t bytes;
   arena_piece *piece;
-  bool prepacked; /* it may have prepacked operands */
+  arena_piece foreign; /* where `piece` points if the memory belongs to somebody else */
+  bool prepacked;      /* it may have prepacked operands */
   struct array_entry *next;
 } array_entry;
 
@@ -23,6 +24,10 @@ typedef struct device_memory {
   cvy_arena *arena;
   array_map arrays;
 } device_memory;
+
+static inline bool array_is_foreign(const array_entry *entry) {
+  return entry->piece == &entry->foreign;
+}
 
 array_entry *arrays_find(const array_map *map, uint64_t id);
 array_entry *arrays_add(array_map *map, uint64_t id); /* NULL: host memory exhausted */

@@ -6,17 +6,24 @@
 #include "ocl/engine/capture.h"
 #include "ocl/engine/device.h"
 
-static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
+static convoy_status add(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out) {
   array_map *arrays = &device->memory.arrays;
   if (id == 0 || bytes <= 0 || arrays_find(arrays, id)) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "cannot make a device array %llu of %lld bytes",
                     (unsigned long long)id, (long long)bytes);
   }
-  array_entry *entry = arrays_add(arrays, id);
-  if (!entry) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a device array's entry");
-  entry->bytes = bytes;
-  convoy_status status = memory_take(device, bytes, &entry->piece);
-  if (status) arrays_remove(arrays, id);
+  *out = arrays_add(arrays, id);
+  if (!*out) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a device array's entry");
+  (*out)->bytes = bytes;
+  return CONVOY_OK;
+}
+
+static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
+  array_entry *entry = NULL;
+  convoy_status status = add(device, id, bytes, &entry);
+  if (status) return status;
+  status = memory_take(device, bytes, &entry->piece);
+  if (status) arrays_remove(&device->memory.arrays, id);
   return status;
 }
 
@@ -25,13 +32,44 @@ convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
   return status ? status : command_end(device, allocate(device, id, bytes));
 }
 
+static convoy_status adopt(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes) {
+  array_entry *entry = NULL;
+  if (!device->runtime->memory_at)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s has no addresses", device->facts.info.id);
+  convoy_status status = add(device, id, bytes, &entry);
+  if (status) return status;
+  entry->foreign =
+      (arena_piece){.memory = device->runtime->memory_at(address), .bytes = bytes, .used = true};
+  entry->piece = &entry->foreign;
+  return CONVOY_OK;
+}
+
+convoy_status engine_adopt(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
+                           uint64_t *ticket) {
+  convoy_status status = command_begin(device, ticket);
+  return status ? status : command_end(device, adopt(device, id, address, bytes));
+}
+
+static convoy_status use_stream(cvy_device *device, uint64_t stream) {
+  const runtime *calls = device->runtime;
+  if (!calls->use_stream)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s has no streams", device->facts.info.id);
+  int32_t code = calls->use_stream(device->queue, (void *)(uintptr_t)stream);
+  return code ? calls->fail(code, "changing the stream") : CONVOY_OK;
+}
+
+convoy_status engine_use_stream(cvy_device *device, uint64_t stream, uint64_t *ticket) {
+  convoy_status status = command_begin(device, ticket);
+  return status ? status : command_end(device, use_stream(device, stream));
+}
+
 /* It happens on a faulted device, too, or the memory would be lost. Whoever gets the memory next
  * comes later in the queue. An array that is not there went with a worker before this one. */
 convoy_status engine_release(cvy_device *device, uint64_t id) {
   array_entry *entry = arrays_find(&device->memory.arrays, id);
   if (!entry) return CONVOY_OK;
   prepacked_forget(device, entry);
-  arena_give(device->memory.arena, entry->piece);
+  if (!array_is_foreign(entry)) arena_give(device->memory.arena, entry->piece);
   arrays_remove(&device->memory.arrays, id);
   return CONVOY_OK;
 }
@@ -68,7 +106,7 @@ convoy_status fill_zero(cvy_device *device, span at, int64_t bytes) {
 convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
   convoy_status status = command_begin(device, ticket);
   if (status) return status;
-  array_entry *entry;
+  array_entry *entry = NULL;
   status = find_array(device, id, bytes, &entry);
   if (!status) prepacked_forget(device, entry);
   if (!status) status = fill_zero(device, span_of(entry->piece, ORIGIN_NONE), bytes);

@@ -63,7 +63,8 @@ static convoy_status open_arena(cvy_device *device) {
 convoy_status engine_open(int32_t index, const cvy_open_options *options, cvy_device **out) {
   runtime_device there[RUNTIME_DEVICES];
   int32_t count = 0;
-  convoy_status status = runtime_devices(options, there, &count);
+  int32_t enough = index >= 0 && index < RUNTIME_DEVICES ? index + 1 : RUNTIME_DEVICES;
+  convoy_status status = runtime_devices(options, enough, there, &count);
   if (status) return status;
   if (index < 0 || index >= count) {
     return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no device %d, only %d", (int)index, (int)count);

@@ -12,7 +12,7 @@
 static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                           int32_t *count) {
   runtime_device there[RUNTIME_DEVICES];
-  convoy_status status = runtime_devices(options, there, count);
+  convoy_status status = runtime_devices(options, RUNTIME_DEVICES, there, count);
   for (int32_t i = 0; !status && i < *count && i < capacity; i++) out[i] = there[i].facts;
   return status;
 }
@@ -40,6 +40,8 @@ static const cvy_backend engine = {
     .facts = facts,
     .allocate = engine_allocate,
     .release = engine_release,
+    .adopt = engine_adopt,
+    .use_stream = engine_use_stream,
     .write = engine_write,
     .read = engine_read,
     .write_part = engine_write_part,

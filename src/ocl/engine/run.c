@@ -73,14 +73,15 @@ static convoy_status check(const cvy_device *device, const cvy_job *job,
 }
 
 /* An array without elements is absent: there is no device memory of 0 bytes. A result is about to
- * change, and what was prepacked of it is not. */
+ * change, and what was prepacked of it is not; memory of somebody else may have changed. */
 static convoy_status bind(cvy_device *device, cvy_operand operand, int64_t bytes, int32_t origin,
                           job_arrays *out) {
   array_entry *entry;
   if (bytes == 0) return CONVOY_OK;
   convoy_status status = find_array(device, operand.id, bytes, &entry);
   if (!status) out->origin[origin] = span_of(entry->piece, origin);
-  if (!status && origin >= ORIGIN_OUT) prepacked_forget(device, entry);
+  bool changes = !status && (origin >= ORIGIN_OUT || array_is_foreign(entry));
+  if (changes) prepacked_forget(device, entry);
   return status;
 }
 

@@ -4,9 +4,7 @@
 #include <pthread.h>
 
 #include "ocl/engine/cuda/ptx.h"
-#include "ocl/engine/driver/devices.h"
-#include "ocl/engine/driver/programs.h"
-#include "ocl/engine/driver/queue.h"
+#include "ocl/engine/driver/row.h"
 
 /* What HIP has no part in. */
 typedef struct cuda_calls {
@@ -30,6 +28,7 @@ static const driver_symbol symbols[] = {SYMBOL("cuInit", common.init),
                                         SYMBOL("cuStreamCreate", common.stream),
                                         SYMBOL("cuStreamDestroy_v2", common.stream_release),
                                         SYMBOL("cuStreamSynchronize", common.stream_wait),
+                                        SYMBOL("cuStreamWaitEvent", common.stream_wait_event),
                                         SYMBOL("cuMemAlloc_v2", common.memory),
                                         SYMBOL("cuMemFree_v2", common.memory_release),
                                         SYMBOL("cuMemHostRegister_v2", common.pin),
@@ -136,31 +135,7 @@ const runtime cuda_runtime = {
     .name = "cuda",
     .list = list,
     .open = open_queue,
-    .close = driver_close,
     .error_name = name_of,
     .fail = fail,
-    .memory = driver_memory,
-    .memory_release = driver_memory_release,
-    .memory_move = driver_memory_move,
-    .pin = driver_pin,
-    .unpin = driver_unpin,
-    .copy = driver_copy,
-    .zero = driver_zero,
-    .write = driver_write,
-    .read = driver_read,
-    .write_later = driver_write_later,
-    .marker = driver_marker,
-    .event_state = driver_event_state,
-    .event_wait = driver_event_wait,
-    .event_release = driver_event_release,
-    .compile = driver_compile,
-    .load = driver_load_program,
-    .save = driver_save,
-    .program_release = driver_program_release,
-    .kernel = driver_kernel,
-    .kernel_release = driver_kernel_release,
-    .argument = driver_argument,
-    .launch = driver_launch,
-    .flush = driver_flush,
-    .finish = driver_finish,
+    DRIVER_FUNCTIONS,
 };

@@ -22,6 +22,7 @@ typedef struct driver_calls {
   int (*stream)(void **out, unsigned flags);
   int (*stream_release)(void *stream);
   int (*stream_wait)(void *stream);
+  int (*stream_wait_event)(void *stream, void *event, unsigned flags);
 
   int (*memory)(void **out, size_t bytes);
   int (*memory_release)(void *memory);

@@ -48,7 +48,8 @@ struct runtime_queue {
   const gpu_driver *driver;
   const driver_calls *calls;
   int device;
-  void *context, *stream;
+  void *context, *stream; /* where commands go: its own, or one of somebody else */
+  void *own_stream;
   driver_compiler compiler;
 };
 

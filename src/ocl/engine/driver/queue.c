@@ -26,8 +26,9 @@ static convoy_status open_in(const runtime_device *device, runtime_queue *queue,
   int code = queue->driver->open(queue->device, &queue->context);
   if (code) return driver_fail(queue->driver, -code, "cannot open a device");
   code = queue->driver->enter(queue->device, queue->context);
-  if (!code) code = queue->calls->stream(&queue->stream, DRIVER_STREAM_NON_BLOCKING);
+  if (!code) code = queue->calls->stream(&queue->own_stream, DRIVER_STREAM_NON_BLOCKING);
   if (code) return driver_fail(queue->driver, -code, "cannot create a stream");
+  queue->stream = queue->own_stream;
   convoy_status status = driver_compiler_open(queue, &device->facts, traits);
   traits->alignment = ALIGNMENT;
   return status;
@@ -49,7 +50,7 @@ convoy_status driver_open(const gpu_driver *driver, const runtime_device *device
 
 void driver_close(runtime_queue *queue) {
   driver_compiler_close(queue);
-  if (queue->stream && !driver_enter(queue)) queue->calls->stream_release(queue->stream);
+  if (queue->own_stream && !driver_enter(queue)) queue->calls->stream_release(queue->own_stream);
   if (queue->context) queue->driver->close(queue->device, queue->context);
   free(queue);
 }
@@ -122,6 +123,26 @@ int32_t driver_event_wait(runtime_queue *queue, runtime_event *event) {
 
 void driver_event_release(runtime_queue *queue, runtime_event *event) {
   if (!driver_enter(queue)) queue->calls->event_release(event);
+}
+
+/* ------------------------------------------------------------------------ somebody else's things
+ */
+
+runtime_memory *driver_memory_at(uint64_t address) {
+  return (runtime_memory *)(uintptr_t)address;
+}
+
+/* Memory is used again in the order of commands, so that what goes into the new stream has to come
+ * after what is in the old one. */
+int32_t driver_use_stream(runtime_queue *queue, void *stream) {
+  runtime_event *before = NULL;
+  if (stream == queue->stream) return 0;
+  int32_t code = driver_marker(queue, &before);
+  if (code) return code;
+  code = -queue->calls->stream_wait_event(stream, before, 0);
+  driver_event_release(queue, before);
+  if (!code) queue->stream = stream;
+  return code;
 }
 
 /* ------------------------------------------------------------------------------------ commands */

@@ -14,6 +14,9 @@ int32_t driver_memory_move(runtime_queue *queue, runtime_memory *memory);
 runtime_memory *driver_pin(runtime_queue *queue, void *memory, int64_t bytes, int32_t *code);
 void driver_unpin(runtime_queue *queue, runtime_memory *pinned, void *memory);
 
+runtime_memory *driver_memory_at(uint64_t address);
+int32_t driver_use_stream(runtime_queue *queue, void *stream);
+
 int32_t driver_copy(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes);
 int32_t driver_zero(runtime_queue *queue, runtime_place at, size_t bytes);
 int32_t driver_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes);

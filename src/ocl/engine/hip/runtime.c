@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ocl/engine/driver/devices.h"
-#include "ocl/engine/driver/programs.h"
-#include "ocl/engine/driver/queue.h"
+#include "ocl/engine/driver/row.h"
 #include "ocl/engine/hip/comgr.h"
 
 /* What CUDA has no part in. */
@@ -35,6 +33,7 @@ static const driver_symbol symbols[] = {SYMBOL("hipInit", common.init),
                                         SYMBOL("hipStreamCreateWithFlags", common.stream),
                                         SYMBOL("hipStreamDestroy", common.stream_release),
                                         SYMBOL("hipStreamSynchronize", common.stream_wait),
+                                        SYMBOL("hipStreamWaitEvent", common.stream_wait_event),
                                         SYMBOL("hipMalloc", common.memory),
                                         SYMBOL("hipFree", common.memory_release),
                                         SYMBOL("hipHostRegister", common.pin),
@@ -180,31 +179,7 @@ const runtime hip_runtime = {
     .name = "hip",
     .list = list,
     .open = open_queue,
-    .close = driver_close,
     .error_name = name_of,
     .fail = fail,
-    .memory = driver_memory,
-    .memory_release = driver_memory_release,
-    .memory_move = driver_memory_move,
-    .pin = driver_pin,
-    .unpin = driver_unpin,
-    .copy = driver_copy,
-    .zero = driver_zero,
-    .write = driver_write,
-    .read = driver_read,
-    .write_later = driver_write_later,
-    .marker = driver_marker,
-    .event_state = driver_event_state,
-    .event_wait = driver_event_wait,
-    .event_release = driver_event_release,
-    .compile = driver_compile,
-    .load = driver_load_program,
-    .save = driver_save,
-    .program_release = driver_program_release,
-    .kernel = driver_kernel,
-    .kernel_release = driver_kernel_release,
-    .argument = driver_argument,
-    .launch = driver_launch,
-    .flush = driver_flush,
-    .finish = driver_finish,
+    DRIVER_FUNCTIONS,
 };

@@ -36,12 +36,12 @@ static void add(const runtime *row, const cvy_open_options *options, runtime_dev
 }
 
 /* A runtime that fails has no devices; where no other has one its failure is that of all. */
-convoy_status runtime_devices(const cvy_open_options *options, runtime_device *out,
+convoy_status runtime_devices(const cvy_open_options *options, int32_t enough, runtime_device *out,
                               int32_t *count) {
   convoy_status failed = CONVOY_OK;
   char why[320] = "";
   *count = 0;
-  for (size_t i = 0; i < CVY_COUNT(runtimes); i++) {
+  for (size_t i = 0; i < CVY_COUNT(runtimes) && *count < enough; i++) {
     int32_t more = 0, room = RUNTIME_DEVICES - *count;
     if (!is_wanted(runtimes[i])) continue;
     convoy_status status = runtimes[i]->list(out + *count, room, &more);

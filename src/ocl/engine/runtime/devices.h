@@ -7,7 +7,9 @@
 enum { RUNTIME_DEVICES = 64 }; /* the most that are looked at */
 
 /* In the order in which `auto` takes them, at most RUNTIME_DEVICES, with the workspace limit of the
- * options. */
-convoy_status runtime_devices(const cvy_open_options *options, runtime_device *out, int32_t *count);
+ * options. Where `enough` are found no further runtime is asked, nor loaded: what another one does
+ * to a process is no business of one that does not use it. */
+convoy_status runtime_devices(const cvy_open_options *options, int32_t enough, runtime_device *out,
+                              int32_t *count);
 
 #endif

@@ -66,6 +66,12 @@ struct runtime {
   runtime_memory *(*pin)(runtime_queue *queue, void *memory, int64_t bytes, int32_t *code);
   void (*unpin)(runtime_queue *queue, runtime_memory *pinned, void *memory);
 
+  /* The handle of memory that somebody else has on the device, by its address there, and the stream
+   * that commands go into from now on, behind all that came before. NULL: the runtime knows
+   * neither. */
+  runtime_memory *(*memory_at)(uint64_t address);
+  int32_t (*use_stream)(runtime_queue *queue, void *stream);
+
   int32_t (*copy)(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes);
   int32_t (*zero)(runtime_queue *queue, runtime_place at, size_t bytes);
   /* Wait for the device; what is enqueued before is done then, too. */
