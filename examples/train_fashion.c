@@ -1,6 +1,6 @@
-/* Trains a small convolutional network on Fashion-MNIST. Every convolution, forward and backward,
- * is Convoy's; what else a network needs is in fashion/, one idea per file. Start reading at
- * fashion/net.c, which holds all calls of Convoy but the opening of a device. */
+/* Trains a small convolutional network on Fashion-MNIST. A whole step, from the pixels to the new
+ * weights, is one graph of Convoy's, and so is the evaluation; what else a training needs is in
+ * fashion/, one idea per file. Start reading at fashion/net.c, which captures the graphs. */
 #include <stdio.h>
 #include <unistd.h>
 

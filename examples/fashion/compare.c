@@ -4,13 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "batch.h"
-#include "layers.h"
 #include "net.h"
 #include "progress.h"
-#include "sgd.h"
 
 #define MAX_DEVICES 16
 #define DEFAULT_STEPS 20
@@ -21,6 +17,8 @@ struct contestant {
   convoy_device_info info;
   convoy_context *context;
   struct net net;
+  struct net_graph step;
+  float *gradients;  /* of the last step */
   double seconds;    /* of all steps but the first, which compiles and warms up */
   double difference; /* largest over the steps */
   bool failed;
@@ -29,8 +27,10 @@ struct contestant {
 struct contest {
   struct contestant devices[MAX_DEVICES]; /* the CPU engine first */
   int32_t count;
-  const uint8_t *labels; /* of the batch */
-  float *momentum;
+  int64_t batch, steps;
+  const uint8_t *pixels, *labels; /* of the batch */
+  float rate;                     /* of the step */
+  float *weights, *momentum;      /* as they are before the step */
 };
 
 static bool good(struct contestant *c, convoy_status status) {
@@ -41,11 +41,21 @@ static bool good(struct contestant *c, convoy_status status) {
 }
 
 /* A device must answer for itself here: no failover. */
-static void open_contestant(struct contestant *c, int64_t batch) {
+static void open_contestant(struct contestant *c, enum net_task task, int64_t batch) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   options.device = c->info.id;
   options.failover = CONVOY_NO;
-  if (good(c, convoy_open(&options, &c->context))) good(c, net_open(&c->net, c->context, batch));
+  c->gradients = calloc((size_t)net_size(), sizeof(float));
+  c->failed = !c->gradients || !good(c, convoy_open(&options, &c->context)) ||
+              !good(c, net_open(&c->net, c->context)) ||
+              !good(c, net_capture(&c->net, task, batch, &c->step));
+}
+
+static void close_contestant(struct contestant *c) {
+  net_graph_free(&c->step);
+  net_close(&c->net);
+  convoy_close(c->context);
+  free(c->gradients);
 }
 
 /* Every device but simulators, which are thousands of times slower than what they simulate. */
@@ -60,13 +70,6 @@ static void find_devices(struct contest *contest) {
   }
 }
 
-static convoy_status compute(struct net *net, const uint8_t *labels, int64_t batch) {
-  convoy_status status = net_forward(net, batch);
-  if (status) return status;
-  softmax_loss(net->logits, labels, batch, CLASSES, net->dlogits);
-  return net_backward(net, batch);
-}
-
 /* Largest |difference| as a share of the largest |gradient|; infinite if one is not finite. */
 static double gradient_difference(const float *got, const float *expected, int64_t count) {
   double largest = 0.0, difference = 0.0;
@@ -79,60 +82,82 @@ static double gradient_difference(const float *got, const float *expected, int64
   return largest > 0.0 ? difference / largest : difference;
 }
 
-/* An input of a ReLU that rounding moves across zero changes a gradient by far more than rounding,
- * on two correct devices alike: the CPU's ReLUs decide for all. */
-static void share_relus(struct net *net, const struct net *reference) {
-  for (int i = 0; i < NET_LAYERS; i++) net->layers[i].open = reference->layers[i].y;
+static int64_t elements(const convoy_tensor *tensor) {
+  int64_t shape[CONVOY_MAX_DIMS], count = 1;
+  int32_t dims = 0;
+  convoy_tensor_shape(tensor, shape, &dims);
+  for (int32_t i = 0; i < dims; i++) count *= shape[i];
+  return count;
 }
 
-static void run_contestant(const struct contest *contest, struct contestant *c, int64_t batch,
-                           bool timed) {
-  const struct net *reference = &contest->devices[0].net;
+/* An input of a ReLU that rounding moves across zero changes a gradient by far more than rounding,
+ * on two correct devices alike: the CPU's ReLUs decide for all. */
+static convoy_status share_gates(const struct contest *contest, struct contestant *c) {
+  convoy_tensor *const *from = contest->devices[0].step.gates;
+  convoy_status status = CONVOY_OK;
+  for (int i = 0; !status && i < NET_LAYERS; i++) {
+    if (!from[i]) continue;
+    int64_t count = elements(from[i]);
+    void *values = NULL;
+    status = convoy_host_alloc(c->context, (size_t)count * sizeof(float), &values);
+    if (!status) status = convoy_tensor_read(from[i], values, count);
+    if (!status) status = convoy_tensor_write(c->step.gates[i], values, count);
+    convoy_host_free(c->context, values);
+  }
+  return status;
+}
+
+static convoy_status run_step(const struct contest *contest, struct contestant *c) {
+  convoy_status status = convoy_tensor_write(c->net.rate, &contest->rate, 1);
+  if (!status) status = net_run(&c->step, contest->pixels, contest->labels);
+  return status ? status : net_read_gradients(&c->step, c->gradients);
+}
+
+static void run_contestant(const struct contest *contest, struct contestant *c, bool timed) {
+  const struct contestant *reference = &contest->devices[0];
   if (c->failed) return;
-  if (&c->net != reference) {
-    memcpy(c->net.input, reference->input, (size_t)(batch * IMAGE_PIXELS) * sizeof(float));
-    memcpy(c->net.weights, reference->weights, (size_t)reference->parameters * sizeof(float));
-    share_relus(&c->net, reference);
+  if (c != reference && (!good(c, net_write(&c->net, contest->weights, contest->momentum)) ||
+                         !good(c, share_gates(contest, c)))) {
+    return;
   }
   double began = seconds_now();
-  if (!good(c, compute(&c->net, contest->labels, batch))) return;
+  if (!good(c, run_step(contest, c))) return;
   if (timed) c->seconds += seconds_now() - began;
-  double difference =
-      gradient_difference(c->net.gradients, reference->gradients, reference->parameters);
+  double difference = gradient_difference(c->gradients, reference->gradients, net_size());
   c->difference = fmax(c->difference, difference);
 }
 
-/* The CPU engine computes first, and its gradients move the weights for all. */
-static void run_steps(struct contest *contest, const struct image_set *training, int64_t batch,
-                      int64_t steps) {
-  struct net *reference = &contest->devices[0].net;
-  for (int64_t step = 0; step < steps && !contest->devices[0].failed; step++) {
+/* The CPU engine computes first, and the others begin each step with its weights. */
+static void run_steps(struct contest *contest, const struct image_set *training) {
+  struct contestant *reference = &contest->devices[0];
+  int64_t batch = contest->batch;
+  for (int64_t step = 0; step < contest->steps && !reference->failed; step++) {
     int64_t first = step * batch % (training->count - batch + 1);
-    batch_take(training, first, batch, reference->input);
+    contest->pixels = training->pixels + first * IMAGE_PIXELS;
     contest->labels = training->labels + first;
+    contest->rate = net_rate(step, contest->steps);
+    if (!good(reference, net_read(&reference->net, contest->weights, contest->momentum))) return;
     for (int32_t i = 0; i < contest->count; i++) {
-      run_contestant(contest, &contest->devices[i], batch, step > 0);
+      run_contestant(contest, &contest->devices[i], step > 0);
     }
-    sgd_step(sgd_rate(step, steps), reference->gradients, contest->momentum, reference->weights,
-             reference->parameters);
   }
 }
 
 static bool set_weights(struct contest *contest, const struct checkpoint *from, uint64_t seed) {
-  struct net *reference = &contest->devices[0].net;
-  if (contest->devices[0].failed) return false;
-  contest->momentum = calloc((size_t)reference->parameters, sizeof(float));
-  if (!contest->momentum) return false;
+  struct contestant *reference = &contest->devices[0];
+  if (reference->failed) return false;
+  contest->weights = calloc((size_t)net_size(), sizeof(float));
+  contest->momentum = calloc((size_t)net_size(), sizeof(float));
+  if (!contest->weights || !contest->momentum) return false;
   struct random_state random;
   random_seed(&random, seed);
-  net_init(reference, &random);
-  if (from && from->parameters == reference->parameters) {
-    memcpy(reference->weights, from->weights, (size_t)from->parameters * sizeof(float));
-  }
-  return true;
+  net_initial(&random, contest->weights);
+  const float *weights = from && from->parameters == net_size() ? from->weights : contest->weights;
+  return good(reference, net_write(&reference->net, weights, contest->momentum));
 }
 
-static bool report(const struct contest *contest, int64_t batch, int64_t steps) {
+static bool report(const struct contest *contest) {
+  int64_t batch = contest->batch, steps = contest->steps;
   bool all = true;
   printf("%-8s %12s  %-22s %s\n", "device", "images/s", "largest difference", "name");
   for (int32_t i = 0; i < contest->count; i++) {
@@ -152,20 +177,19 @@ static bool report(const struct contest *contest, int64_t batch, int64_t steps) 
 
 int compare_devices(const struct options *options, const struct checkpoint *from,
                     const struct image_set *training) {
-  struct contest contest = {0};
-  int64_t batch = options->plan.batch;
-  int64_t steps = options->steps > 1 ? options->steps : DEFAULT_STEPS;
+  struct contest contest = {.batch = options->plan.batch};
+  contest.steps = options->steps > 1 ? options->steps : DEFAULT_STEPS;
   find_devices(&contest);
-  for (int32_t i = 0; i < contest.count; i++) open_contestant(&contest.devices[i], batch);
+  for (int32_t i = 0; i < contest.count; i++) {
+    open_contestant(&contest.devices[i], i > 0 ? NET_FOLLOW : NET_DECIDE, contest.batch);
+  }
   bool all = set_weights(&contest, from, (uint64_t)options->plan.seed);
   if (all) {
-    run_steps(&contest, training, batch, steps);
-    all = report(&contest, batch, steps);
+    run_steps(&contest, training);
+    all = report(&contest);
   }
-  for (int32_t i = 0; i < contest.count; i++) {
-    net_close(&contest.devices[i].net);
-    convoy_close(contest.devices[i].context);
-  }
+  for (int32_t i = 0; i < contest.count; i++) close_contestant(&contest.devices[i]);
+  free(contest.weights);
   free(contest.momentum);
   return all ? 0 : 1;
 }

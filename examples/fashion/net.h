@@ -1,4 +1,4 @@
-/* The network: five convolutions, each forward and backward through Convoy.
+/* The network, and what is done with it: each a graph that Convoy carries out by one call.
  *
  *   conv       3x3            1 ->  16   28x28   ReLU
  *   reduce     3x3 stride 2  16 ->  32   14x14   ReLU
@@ -14,41 +14,59 @@
 
 #include "random.h"
 
-#define NET_LAYERS 5
-
-struct layer {
-  convoy_conv conv;
-  int64_t x_shape[4], w_shape[4], y_shape[4]; /* [0] of x and y: images in the current batch */
-  int64_t w_count;
-  float *w, *b, *dw, *db; /* inside the net's weights and gradients */
-  const float *x;         /* the previous layer's output */
-  float *dx;              /* NULL for the first layer */
-  float *y, *dy;          /* after the ReLU */
-  const float *open;      /* where > 0 the ReLU lets the gradient through: y */
-  float *out, *dout;      /* after the pool; y and dy themselves if there is none */
-};
+enum { NET_LAYERS = 5, NET_PARAMETERS = 2 * NET_LAYERS, NET_PROGRAMS = 8 };
 
 struct net {
   convoy_context *context;
-  int64_t batch; /* most images a batch may have */
-  struct layer layers[NET_LAYERS];
-  float *weights, *gradients; /* all parameters in a row: per layer w, then b */
-  int64_t parameters;
-  float *input;            /* [batch][1][28][28], written by the caller */
-  float *logits, *dlogits; /* [batch][10] */
+  convoy_program *programs[NET_PROGRAMS];
+  /* Per layer w, then b. */
+  convoy_tensor *values[NET_PARAMETERS], *momentum[NET_PARAMETERS];
+  convoy_tensor *rate;    /* of learning; one number, as those below */
+  convoy_tensor *loss;    /* running mean over the steps; below 0: none yet */
+  convoy_tensor *correct; /* answers in evaluations, counted up */
 };
 
-/* Reserves everything for batches of up to `batch` images; the weights are zero then. */
-convoy_status net_open(struct net *net, convoy_context *context, int64_t batch);
+enum net_task {
+  NET_TRAIN,    /* a step: forward, gradients, new values of all parameters */
+  NET_DECIDE,   /* the same; gradients and gates can be read after it */
+  NET_FOLLOW,   /* the same with ReLUs whose gates are written before it; gradients can be read */
+  NET_EVALUATE, /* forward, and count the correct answers */
+};
+
+/* A task for a number of images. */
+struct net_graph {
+  convoy_graph *graph;
+  int64_t images;
+  convoy_tensor *pixels, *labels;           /* uint8 */
+  convoy_tensor *gates[NET_LAYERS];         /* where > 0 the ReLU is open; NULL: no ReLU */
+  convoy_tensor *gradients[NET_PARAMETERS]; /* NULL: not kept */
+};
+
+/* Elements of all parameters together. */
+int64_t net_size(void);
+
+/* He initialisation of weights[net_size()]. */
+void net_initial(struct random_state *random, float *weights);
+
+/* Learning rate of step `step` out of `steps`: it warms up and then falls like a cosine. */
+float net_rate(int64_t step, int64_t steps);
+
+convoy_status net_open(struct net *net, convoy_context *context);
 void net_close(struct net *net);
 
-/* He initialisation. */
-void net_init(struct net *net, struct random_state *random);
+/* Copy all parameters, in a row, from or to arrays of net_size() elements. */
+convoy_status net_write(struct net *net, const float *weights, const float *momentum);
+convoy_status net_read(struct net *net, float *weights, float *momentum);
 
-/* net->input to net->logits. */
-convoy_status net_forward(struct net *net, int64_t count);
+/* The same of gradients that a graph keeps. */
+convoy_status net_read_gradients(struct net_graph *graph, float *gradients);
 
-/* net->dlogits to net->gradients, after net_forward of the same batch. */
-convoy_status net_backward(struct net *net, int64_t count);
+/* Captures a task. All graphs of a net work on the same parameters. */
+convoy_status net_capture(struct net *net, enum net_task task, int64_t images,
+                          struct net_graph *out);
+void net_graph_free(struct net_graph *graph);
+
+/* Does it with these images; enqueues it only, as convoy_graph_run does. */
+convoy_status net_run(const struct net_graph *graph, const uint8_t *pixels, const uint8_t *labels);
 
 #endif

@@ -8,7 +8,6 @@
 #define BAR_WIDTH 30
 #define BAR_SECONDS 0.1
 #define LINE_SECONDS 10.0
-#define LOSS_MEMORY 0.98
 
 double seconds_now(void) {
   struct timespec now;
@@ -34,28 +33,24 @@ static void print_bar(int64_t step, int64_t steps) {
   fputs("]", stderr);
 }
 
-static void show(const struct progress *progress, int64_t done, double now) {
+bool progress_due(const struct progress *progress, int64_t done) {
+  double pause = progress->terminal ? BAR_SECONDS : LINE_SECONDS;
+  return done == progress->steps || seconds_now() - progress->shown >= pause;
+}
+
+void progress_show(struct progress *progress, int64_t done, double loss) {
   int64_t per_epoch = progress->per_epoch, epoch = (done - 1) / per_epoch;
   int64_t step = done - epoch * per_epoch;
-  double rate = (double)(done - progress->first) / (now - progress->began);
+  progress->shown = seconds_now();
+  double rate = (double)(done - progress->first) / (progress->shown - progress->began);
   int64_t left = (int64_t)((double)(progress->steps - done) / rate);
   fprintf(stderr, "%sepoch %lld/%lld", progress->terminal ? "\r" : "", (long long)epoch + 1,
           (long long)(progress->steps / per_epoch));
   if (progress->terminal) print_bar(step, per_epoch);
   fprintf(stderr, " step %lld/%lld  loss %.3f  %.0f images/s  ETA %lld:%02lld", (long long)step,
-          (long long)per_epoch, progress->loss, rate * (double)progress->images,
-          (long long)left / 60, (long long)left % 60);
+          (long long)per_epoch, loss, rate * (double)progress->images, (long long)left / 60,
+          (long long)left % 60);
   fputs(progress->terminal ? "\033[K" : "\n", stderr);
-}
-
-void progress_step(struct progress *progress, int64_t done, double loss) {
-  bool first = done == progress->first + 1;
-  progress->loss = first ? loss : LOSS_MEMORY * progress->loss + (1.0 - LOSS_MEMORY) * loss;
-  double now = seconds_now();
-  double pause = progress->terminal ? BAR_SECONDS : LINE_SECONDS;
-  if (now - progress->shown < pause && done != progress->steps) return;
-  progress->shown = now;
-  show(progress, done, now);
 }
 
 void progress_clear(const struct progress *progress) {

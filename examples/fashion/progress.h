@@ -12,7 +12,6 @@ struct progress {
   int64_t first, steps; /* where this run began, and all steps of the training */
   int64_t per_epoch;
   double began, shown; /* when; seconds */
-  double loss;         /* running mean */
 };
 
 /* Seconds of a clock that is never set. */
@@ -21,8 +20,9 @@ double seconds_now(void);
 void progress_begin(struct progress *progress, int64_t images, int64_t first, int64_t per_epoch,
                     int64_t epochs);
 
-/* After step `done` of the whole training. */
-void progress_step(struct progress *progress, int64_t done, double loss);
+/* Whether step `done` of the whole training is to be shown: to know the loss is to wait for it. */
+bool progress_due(const struct progress *progress, int64_t done);
+void progress_show(struct progress *progress, int64_t done, double loss);
 
 /* Frees the line of the bar for other output. */
 void progress_clear(const struct progress *progress);

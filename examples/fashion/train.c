@@ -7,19 +7,18 @@
 #include <string.h>
 
 #include "batch.h"
-#include "layers.h"
 #include "net.h"
 #include "progress.h"
-#include "sgd.h"
 
 struct trainer {
   const struct options *options;
   const struct image_set *training, *test;
   convoy_context *context;
   struct net net;
-  float *momentum;
-  uint8_t *labels; /* of the batch */
-  int32_t *order;  /* of the epoch */
+  struct net_graph steps[2], tests[2]; /* for a full batch, and for the rest of the images */
+  float *weights, *momentum;           /* of a checkpoint */
+  uint8_t *pixels, *labels;            /* of the batch */
+  int32_t *order;                      /* of the epoch */
   int64_t per_epoch, epochs;
   struct position at;
   struct progress progress;
@@ -58,21 +57,42 @@ static bool asked_to_stop(const struct trainer *t) {
 
 /* ------------------------------------------------------------------------------- beginning */
 
+/* Where the images fill no batch to the end, or no batch at all, a graph is left out. */
+static bool capture(struct trainer *t, enum net_task task, int64_t images,
+                    struct net_graph *graphs) {
+  int64_t batch = t->options->plan.batch, counts[2] = {images < batch ? 0 : batch, images % batch};
+  for (int i = 0; i < 2; i++) {
+    if (counts[i] == 0) continue;
+    if (!done(net_capture(&t->net, task, counts[i], &graphs[i]), "capture")) return false;
+  }
+  return true;
+}
+
 static bool open_device(struct trainer *t) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   options.device = t->options->device;
   if (!done(convoy_open(&options, &t->context), "device")) return false;
-  if (!done(net_open(&t->net, t->context, t->options->plan.batch), "network")) return false;
-  t->momentum = calloc((size_t)t->net.parameters, sizeof(float));
+  if (!done(net_open(&t->net, t->context), "network")) return false;
+  if (!capture(t, NET_TRAIN, t->training->count, t->steps)) return false;
+  if (!capture(t, NET_EVALUATE, t->test->count, t->tests)) return false;
+  t->weights = calloc((size_t)net_size(), sizeof(float));
+  t->momentum = calloc((size_t)net_size(), sizeof(float));
+  t->pixels = malloc((size_t)t->options->plan.batch * IMAGE_PIXELS);
   t->labels = malloc((size_t)t->options->plan.batch);
   t->order = malloc((size_t)t->training->count * sizeof(int32_t));
-  if (t->momentum && t->labels && t->order) return true;
+  if (t->weights && t->momentum && t->pixels && t->labels && t->order) return true;
   fputs("memory is exhausted\n", stderr);
   return false;
 }
 
 static void close_device(struct trainer *t) {
+  for (int i = 0; i < 2; i++) {
+    net_graph_free(&t->steps[i]);
+    net_graph_free(&t->tests[i]);
+  }
+  free(t->weights);
   free(t->momentum);
+  free(t->pixels);
   free(t->labels);
   free(t->order);
   net_close(&t->net);
@@ -83,17 +103,16 @@ static bool take_position(struct trainer *t, const struct checkpoint *from) {
   if (!from) {
     t->at.plan = t->options->plan;
     random_seed(&t->at.random, (uint64_t)t->at.plan.seed);
-    net_init(&t->net, &t->at.random);
-    return true;
+    net_initial(&t->at.random, t->weights);
+    return done(net_write(&t->net, t->weights, t->momentum), "weights");
   }
-  if (from->parameters != t->net.parameters) {
+  if (from->parameters != net_size()) {
     fprintf(stderr, "the checkpoint has %lld parameters, this network %lld\n",
-            (long long)from->parameters, (long long)t->net.parameters);
+            (long long)from->parameters, (long long)net_size());
     return false;
   }
   t->at = from->position;
-  memcpy(t->net.weights, from->weights, (size_t)from->parameters * sizeof(float));
-  memcpy(t->momentum, from->momentum, (size_t)from->parameters * sizeof(float));
+  if (!done(net_write(&t->net, from->weights, from->momentum), "weights")) return false;
   printf("resumed at epoch %lld, step %lld\n", (long long)t->at.epoch + 1, (long long)t->at.step);
   return true;
 }
@@ -110,37 +129,54 @@ static void say_device(const struct trainer *t) {
 static bool save(struct trainer *t) {
   t->saved = seconds_now();
   if (!t->options->checkpoint) return true;
-  struct checkpoint now = {t->at, t->net.parameters, t->net.weights, t->momentum};
+  if (!done(net_read(&t->net, t->weights, t->momentum), "weights")) return false;
+  struct checkpoint now = {t->at, net_size(), t->weights, t->momentum};
   return checkpoint_write(t->options->checkpoint, &now);
 }
 
-static bool run_step(struct trainer *t) {
-  int64_t batch = t->at.plan.batch, step = steps_done(t);
-  struct random_state random = t->at.random;
-  batch_draw(t->training, t->order + t->at.step * batch, batch, &random, t->net.input, t->labels);
-  if (!done(net_forward(&t->net, batch), "forward")) return false;
-  double loss = softmax_loss(t->net.logits, t->labels, batch, CLASSES, t->net.dlogits);
-  if (!done(net_backward(&t->net, batch), "backward")) return false;
-  float rate = sgd_rate(step, t->per_epoch * t->epochs);
-  sgd_step(rate, t->net.gradients, t->momentum, t->net.weights, t->net.parameters);
-  t->at.random = random;
-  t->at.step++;
-  progress_step(&t->progress, step + 1, loss);
+static bool read_loss(struct trainer *t, float *loss) {
+  return done(convoy_tensor_read(t->net.loss, loss, 1), "loss");
+}
+
+static bool show(struct trainer *t) {
+  float loss;
+  if (!progress_due(&t->progress, steps_done(t))) return true;
+  if (!read_loss(t, &loss)) return false;
+  progress_show(&t->progress, steps_done(t), (double)loss);
   return true;
 }
 
+static bool run_step(struct trainer *t) {
+  int64_t batch = t->at.plan.batch, step = steps_done(t), first = t->at.step * batch;
+  int64_t left = t->training->count - first;
+  const struct net_graph *graph = &t->steps[left < batch];
+  struct random_state random = t->at.random;
+  float rate = net_rate(step, t->per_epoch * t->epochs);
+  batch_draw(t->training, t->order + first, graph->images, &random, t->pixels, t->labels);
+  if (!done(convoy_tensor_write(t->net.rate, &rate, 1), "learning rate")) return false;
+  if (!done(net_run(graph, t->pixels, t->labels), "step")) return false;
+  t->at.random = random;
+  t->at.step++;
+  return show(t);
+}
+
 static bool evaluate(struct trainer *t) {
-  int64_t correct = 0, count = t->test->count, batch = t->at.plan.batch;
+  int64_t count = t->test->count, batch = t->at.plan.batch;
+  float correct = 0.0f, loss;
+  if (!done(convoy_tensor_write(t->net.correct, &correct, 1), "evaluation")) return false;
   for (int64_t first = 0; first < count; first += batch) {
-    int64_t images = count - first < batch ? count - first : batch;
-    batch_take(t->test, first, images, t->net.input);
-    if (!done(net_forward(&t->net, images), "evaluation")) return false;
-    correct += count_correct(t->net.logits, t->test->labels + first, images, CLASSES);
+    const struct net_graph *graph = &t->tests[count - first < batch];
+    const uint8_t *pixels = t->test->pixels + first * IMAGE_PIXELS;
+    if (!done(net_run(graph, pixels, t->test->labels + first), "evaluation")) return false;
   }
+  if (!done(convoy_tensor_read(t->net.correct, &correct, 1), "evaluation")) return false;
+  if (!read_loss(t, &loss)) return false;
   t->accuracy = (double)correct / (double)count;
   progress_clear(&t->progress);
-  printf("epoch %lld step %lld: test accuracy %.4f\n", (long long)(t->at.epoch + (t->at.step > 0)),
-         (long long)steps_done(t), t->accuracy);
+  printf("epoch %lld step %lld: ", (long long)(t->at.epoch + (t->at.step > 0)),
+         (long long)steps_done(t));
+  if (loss >= 0.0f) printf("loss %.5f, ", (double)loss);
+  printf("test accuracy %.4f\n", t->accuracy);
   fflush(stdout);
   return true;
 }
@@ -209,7 +245,7 @@ static int end(struct trainer *t) {
 int train(const struct options *options, const struct checkpoint *from,
           const struct image_set *training, const struct image_set *test) {
   struct trainer t = {.options = options, .training = training, .test = test, .accuracy = -1.0};
-  t.per_epoch = training->count / options->plan.batch;
+  t.per_epoch = (training->count + options->plan.batch - 1) / options->plan.batch;
   t.epochs = options->plan.epochs;
   t.began = t.saved = seconds_now();
   catch_signals();

@@ -135,6 +135,7 @@ class TrainFashion(unittest.TestCase):
             "bytes too many": good + b"x",
             "no checkpoint of this program": b"x" * len(good),
             "another version": good[:8] + b"\x63" + good[9:],
+            "another version of this program": good[:8] + b"\x01" + good[9:],
             "cannot be read, or is cut off": b"",
         }
         for reason, content in cases.items():
@@ -146,6 +147,36 @@ class TrainFashion(unittest.TestCase):
         file.write_bytes(good)
         output = self.run_program("--resume", "--checkpoint", file, "--seed", 4, status=2)
         self.assertIn("--seed 3", output)
+
+    def test_rest(self):
+        """An epoch ends with a smaller batch of what is left, and a training may stop before it."""
+        batch = "--batch", 24  # 1024 = 42 * 24 + 16
+        file = self.checkpoint("broken")
+        output = self.run_program(*batch, "--epochs", 1)
+        self.assertRegex(output, r"epoch 1 step 43: loss [0-9.]+, test accuracy")
+        self.run_program(*batch, "--steps", 44, "--checkpoint", self.checkpoint("unbroken"))
+        for steps in 42, 43, 44:
+            self.run_program(*batch, "--steps", steps, "--checkpoint", file, "--resume")
+        self.assertEqual(file.read_bytes(), self.checkpoint("unbroken").read_bytes())
+
+    def losses(self, device):
+        """Means of runs, each from where the last one ended; step 5 is the smaller batch."""
+        file = self.checkpoint(device.replace(":", ""))
+        few = "--images", 100, "--batch", 24, "--checkpoint", file, "--resume"
+        found = []
+        for steps in 3, 5, 7, 10, 14:
+            output = self.run_program(*few, "--steps", steps, device=device)
+            self.assertIn(f"device={device}", output)
+            found.append(float(re.search(r"loss ([0-9.]+), test", output).group(1)))
+        return found
+
+    def test_losses(self):
+        """A device that trains by itself has the losses of the CPU, to a ten-thousandth."""
+        self.need_opencl()
+        expected = self.losses("cpu")
+        self.assertLess(expected[-1], expected[0])
+        for loss, other in zip(expected, self.losses("ocl:0"), strict=True):
+            self.assertAlmostEqual(loss, other, delta=1e-4 * loss)
 
     def test_devices(self):
         """Every device found computes the CPU's gradients; the program says so itself."""
