@@ -25,8 +25,7 @@ static const struct {
 };
 static const int64_t x_shape[4] = {2, 3, 21, 18};
 
-/* Returns a value in (-1, 1), the same for the same numbers. */
-static float value_of(uint64_t a, uint64_t b) {
+float soak_number(uint64_t a, uint64_t b) {
   uint64_t mixed = (a * UINT64_C(0x9E3779B97F4A7C15)) ^ (b + UINT64_C(0x632BE59BD9B4E019));
   mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
   mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
@@ -104,7 +103,7 @@ static void fill_weights(soak_net *net, int index) {
   int64_t fan_in = layer->count[SOAK_W] / layer->about.w_shape[0];
   float scale = 1.2f / sqrtf((float)fan_in);
   for (int64_t i = 0; i < layer->count[SOAK_W]; i++)
-    layer->host[SOAK_W][i] = scale * value_of(net->seed + (uint64_t)index, (uint64_t)i);
+    layer->host[SOAK_W][i] = scale * soak_number(net->seed + (uint64_t)index, (uint64_t)i);
 }
 
 bool soak_net_make(soak_net *net, convoy_context *device, convoy_context *cpu, uint64_t seed) {
@@ -116,7 +115,7 @@ bool soak_net_make(soak_net *net, convoy_context *device, convoy_context *cpu, u
   soak_layer *last = &net->layer[SOAK_LAYERS - 1];
   last->target = malloc((size_t)last->count[SOAK_Y] * sizeof *last->target);
   for (int64_t i = 0; last->target && i < last->count[SOAK_Y]; i++)
-    last->target[i] = value_of(~seed, (uint64_t)i);
+    last->target[i] = soak_number(~seed, (uint64_t)i);
   return last->target != NULL;
 }
 
@@ -263,7 +262,7 @@ convoy_status soak_net_part(soak_net *net, uint64_t step, int part) {
   soak_layer *first = &net->layer[0], *last = &net->layer[SOAK_LAYERS - 1];
   for (int64_t i = 0; i < first->count[SOAK_X]; i++) {
     first->host[SOAK_X][i] =
-        value_of(net->seed * 31 + step * SOAK_PARTS + (uint64_t)part, (uint64_t)i);
+        soak_number(net->seed * 31 + step * SOAK_PARTS + (uint64_t)part, (uint64_t)i);
   }
   convoy_status status = part == 0 ? give_parameters(net) : CONVOY_OK;
   for (int i = 0; i < SOAK_LAYERS && !status; i++) {

@@ -43,6 +43,9 @@ typedef struct soak_net {
 
 extern const float soak_slope; /* of leaky ReLU */
 
+/* Returns a value in (-1, 1), the same for the same numbers. */
+float soak_number(uint64_t a, uint64_t b);
+
 bool soak_net_make(soak_net *net, convoy_context *device, convoy_context *cpu, uint64_t seed);
 void soak_net_free(soak_net *net);
 /* Does one part of step `step` on the device: forward, loss, backward. Then all of the part's

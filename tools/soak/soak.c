@@ -17,6 +17,7 @@
 #include "soak/block.h"
 #include "soak/check.h"
 #include "soak/faults.h"
+#include "soak/graph.h"
 #include "soak/net.h"
 #include "soak/usage.h"
 
@@ -32,6 +33,7 @@ typedef struct soak {
   soak_faults faults;
   soak_net net;
   soak_block block;
+  soak_graph graph;
   convoy_context *context, *cpu;
   progress line;
   double start, first_loss;
@@ -138,6 +140,7 @@ static int64_t run_step(soak *all) {
   if (soak_net_gradients(net) != CONVOY_OK) return -1;
   wrong += soak_check_gradients(net);
   if (soak_block_learn(&all->block, &wrong) != CONVOY_OK) return lose(net);
+  if (soak_graph_step(&all->graph, (uint64_t)all->done, &wrong) != CONVOY_OK) return lose(net);
   soak_net_learn(net);
   return wrong;
 }
@@ -330,13 +333,17 @@ static int train(soak *all, const convoy_device_info *info) {
   print_settings(all, info);
   log_head(all, info);
   if (soak_net_make(&all->net, all->context, all->cpu, (uint64_t)all->seed) &&
-      soak_block_make(&all->block, &all->net)) {
-    if (!all->block.used) printf("programs: %s does not carry them out, left out\n", info->id);
+      soak_block_make(&all->block, &all->net) &&
+      soak_graph_make(&all->graph, &all->net, all->block.used)) {
+    if (!all->block.used)
+      printf("programs and graphs: %s does not carry them out, left out\n", info->id);
     run(all);
     status = report(all);
   } else {
-    fprintf(stderr, "convoy soak: out of memory\n");
+    fprintf(stderr, "convoy soak: cannot make the network: %s\n",
+            *convoy_last_error() ? convoy_last_error() : "out of memory");
   }
+  soak_graph_free(&all->graph);
   soak_block_free(&all->block);
   soak_net_free(&all->net);
   return status;
