@@ -11,6 +11,14 @@
 
 enum { LONG = 300, RUNS = 100, COMMITTED = 16, UNDER_WAY = 3, KIB = 1024 };
 
+/* Of a thread. glibc takes a library's thread-local storage from it, which ThreadSanitizer's needs
+ * most of. */
+#ifdef __SANITIZE_THREAD__
+enum { STACK = 1024 * KIB };
+#else
+enum { STACK = 256 * KIB };
+#endif
+
 /* w = w + links * x, by so many additions one after the other, of which only the last is seen. */
 typedef struct chain {
   convoy_context *context;
@@ -116,7 +124,7 @@ static void chains_may_be_longer_than_the_stack(void **state) {
   pthread_attr_t attributes;
   pthread_t thread;
   assert_int_equal(pthread_attr_init(&attributes), 0);
-  assert_int_equal(pthread_attr_setstacksize(&attributes, 256 * KIB), 0);
+  assert_int_equal(pthread_attr_setstacksize(&attributes, STACK), 0);
   assert_int_equal(pthread_create(&thread, &attributes, lose_a_long_chain, NULL), 0);
   assert_int_equal(pthread_join(thread, NULL), 0);
   pthread_attr_destroy(&attributes);

@@ -16,6 +16,7 @@ from typing import Any, Dict, List, NoReturn, Optional
 
 _MAIN = ".__main__"
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_IMPORTING = "<frozen "
 
 
 def _fail(sentence: str, status: int = 1) -> NoReturn:
@@ -129,8 +130,8 @@ def check_script(name: str) -> None:
         _fail(f"can't find '__main__' module in {os.path.join(os.getcwd(), name)!r}")
 
 
-def _is_ours(call: TracebackType) -> bool:
-    return call.tb_frame.f_code.co_filename.startswith((_PACKAGE, "<frozen "))
+def _is_in(call: TracebackType, *places: str) -> bool:
+    return call.tb_frame.f_code.co_filename.startswith(places)
 
 
 def _calls(trace: Optional[TracebackType]) -> List[TracebackType]:
@@ -139,8 +140,20 @@ def _calls(trace: Optional[TracebackType]) -> List[TracebackType]:
     while trace is not None:
         calls.append(trace)
         trace = trace.tb_next
-    while calls and _is_ours(calls[0]):
+    while calls and _is_in(calls[0], _PACKAGE, _IMPORTING):
         del calls[0]
+    return calls
+
+
+def _before_convoy(calls: List[TracebackType]) -> List[TracebackType]:
+    """Without what the program called of Convoy, which in turn may have called others, as a named
+    tuple's "<string>"."""
+    for depth, call in enumerate(calls):
+        if _is_in(call, _PACKAGE):
+            del calls[depth:]
+            break
+    while calls and _is_in(calls[-1], _IMPORTING):
+        del calls[-1]
     return calls
 
 
@@ -149,8 +162,7 @@ def show_exception(error: BaseException) -> None:
     interrupted is a line of the program too, not one of Convoy's."""
     calls = _calls(error.__traceback__)
     if isinstance(error, KeyboardInterrupt):
-        while calls and _is_ours(calls[-1]):
-            del calls[-1]
+        calls = _before_convoy(calls)
     trace: Optional[TracebackType] = None
     for call in reversed(calls):
         trace = TracebackType(trace, call.tb_frame, call.tb_lasti, call.tb_lineno)
