@@ -42,6 +42,20 @@ static convoy_status check(const cvy_problem *problem, uint32_t wanted, uint32_t
   return CONVOY_OK;
 }
 
+/* Gradients are made before places are given. */
+static bool has_parts(const cvy_problem *problem) {
+  bool found = false;
+  for (int32_t i = 0; i < cvy_problem_reads(problem); i++) {
+    cvy_array array = cvy_problem_input(problem, i);
+    found |= cvy_view_is_part(&array.view);
+  }
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
+    cvy_array array = cvy_problem_output(problem, i);
+    found |= cvy_view_is_part(&array.view);
+  }
+  return found;
+}
+
 /* An array without elements needs no gradient. */
 static uint32_t without_empty(const cvy_problem *problem, uint32_t wanted) {
   for (int32_t i = 0; i < cvy_problem_reads(problem); i++)
@@ -66,6 +80,10 @@ convoy_status cvy_problem_gradient(const cvy_problem *problem, uint32_t wanted, 
   wanted = without_empty(problem, wanted);
   if (!wanted || !given) return CONVOY_OK;
   if (!row->gradient) return cvy_gradient_refuse(problem, "%s has no gradient", row->name);
+  if (has_parts(problem))
+    return cvy_gradient_refuse(problem,
+                               "where gradients lie that are parts of larger tensors is "
+                               "not known");
   pass_prior(problem, wanted, given, out);
   /* Of no images nothing is computed, so results depend on nothing else. */
   return cvy_problem_empty(problem) ? CONVOY_OK : row->gradient(problem, wanted, given, out);

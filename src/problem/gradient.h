@@ -40,7 +40,8 @@ typedef struct cvy_gradient {
  * have as many elements as what is bound to them. What is not wanted is CVY_GRADIENT_NONE.
  *
  * ERR_UNSUPPORTED with the reason and the problem's text where there is none: of integers, which no
- * operation makes; of operations without a gradient, and what their files say. */
+ * operation makes; of parts of larger tensors, which plans come to after gradients are made; of
+ * operations without a gradient, and what their files say. */
 convoy_status cvy_problem_gradient(const cvy_problem *problem, uint32_t wanted, uint32_t given,
                                    cvy_gradient *out);
 

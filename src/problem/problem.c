@@ -60,8 +60,39 @@ int64_t cvy_array_count(const cvy_array *array) {
   return count;
 }
 
+/* Elements of an image, as of all the array where it is the same for all images. */
+static int64_t image_count(const cvy_array *array) {
+  int64_t count = 1;
+  for (size_t i = 1; i < CVY_COUNT(array->extent); i++) count *= array->extent[i];
+  return count;
+}
+
 int64_t cvy_array_bytes(const cvy_array *array) {
-  return cvy_array_count(array) * cvy_dtype_bytes(array->dtype);
+  int64_t reach = cvy_view_reach(&array->view, array->extent[0], image_count(array));
+  return reach * cvy_dtype_bytes(array->dtype);
+}
+
+int64_t cvy_array_image(const cvy_array *array, int64_t image) {
+  return image * cvy_view_pitch(&array->view, image_count(array));
+}
+
+int64_t cvy_array_place_in_part(const cvy_array *array, int64_t index) {
+  return cvy_view_place(&array->view, image_count(array), index);
+}
+
+void cvy_array_copy(const cvy_array *array, void *to, const void *from) {
+  int64_t unit = cvy_dtype_bytes(array->dtype);
+  bool part = cvy_view_is_part(&array->view);
+  int64_t pieces = part ? array->extent[0] : 1;
+  int64_t bytes = (part ? image_count(array) : cvy_array_count(array)) * unit;
+  for (int64_t i = 0; i < pieces; i++) {
+    int64_t at = cvy_array_image(array, i) * unit;
+    memcpy((char *)to + at, (const char *)from + at, (size_t)bytes);
+  }
+}
+
+bool cvy_array_may_begin(const cvy_array *array, int64_t element) {
+  return element % cvy_view_alignment(&array->view) == 0;
 }
 
 int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i) {
@@ -85,11 +116,16 @@ double cvy_problem_flops(const cvy_problem *problem) {
   return cvy_operation_of(problem)->flops(problem);
 }
 
+/* Bytes of its elements. */
+static double moved(cvy_array array) {
+  return (double)cvy_array_count(&array) * (double)cvy_dtype_bytes(array.dtype);
+}
+
 double cvy_problem_bytes(const cvy_problem *problem) {
   int32_t reads = cvy_problem_reads(problem), outputs = cvy_problem_outputs(problem);
   double bytes = 0;
-  for (int32_t i = 0; i < reads; i++) bytes += (double)cvy_problem_input_bytes(problem, i);
-  for (int32_t i = 0; i < outputs; i++) bytes += (double)cvy_problem_output_bytes(problem, i);
+  for (int32_t i = 0; i < reads; i++) bytes += moved(cvy_problem_input(problem, i));
+  for (int32_t i = 0; i < outputs; i++) bytes += moved(cvy_problem_output(problem, i));
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 #include "problem/conv/attributes.h"
 #include "problem/matmul/attributes.h"
 #include "problem/pooling/attributes.h"
+#include "problem/view.h"
 #include "program/reduce.h"
 
 /* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. Of
@@ -39,6 +40,7 @@ typedef struct cvy_array {
   convoy_dtype dtype;
   bool per_image; /* it has a part for each image, its first extent; else it is the same for all */
   int64_t extent[5];
+  cvy_view view; /* of what is per image: whether it is part of a larger tensor */
 } cvy_array;
 
 /* An array as its owner describes it. */
@@ -75,9 +77,22 @@ cvy_array cvy_problem_input(const cvy_problem *problem, int32_t i);
 cvy_array cvy_problem_output(const cvy_problem *problem, int32_t i);
 const char *cvy_problem_input_name(const cvy_problem *problem, int32_t i);
 const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i);
-/* Neither can overflow: whoever made the problem checked that. */
+/* What it has of elements, which are numbered row-major, and how many bytes of memory lie from the
+ * first to the last of them, with the gaps of a part of a larger tensor. Neither can overflow:
+ * whoever made the problem checked that. */
 int64_t cvy_array_count(const cvy_array *array);
 int64_t cvy_array_bytes(const cvy_array *array);
+/* Where image `image` begins in its memory, and element `index`, in elements. */
+int64_t cvy_array_image(const cvy_array *array, int64_t image);
+int64_t cvy_array_place_in_part(const cvy_array *array, int64_t index);
+static inline int64_t cvy_array_place(const cvy_array *array, int64_t index) {
+  return cvy_view_is_part(&array->view) ? cvy_array_place_in_part(array, index) : index;
+}
+/* Copies the elements from memory to memory that both lie so; gaps keep what they hold. */
+void cvy_array_copy(const cvy_array *array, void *to, const void *from);
+/* Whether it may begin so many elements behind a place where any array may: no plan or worker
+ * believes another that it does. */
+bool cvy_array_may_begin(const cvy_array *array, int64_t element);
 int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i);
 int64_t cvy_problem_output_bytes(const cvy_problem *problem, int32_t i);
 
@@ -85,7 +100,7 @@ int64_t cvy_problem_output_bytes(const cvy_problem *problem, int32_t i);
  * images, a sum over none of them, becomes 0. */
 bool cvy_problem_zeroes(const cvy_problem *problem, int32_t output);
 
-/* Operations, and the least bytes moved: every array once. */
+/* Operations, and the least bytes moved: every element of every array once. */
 double cvy_problem_flops(const cvy_problem *problem);
 double cvy_problem_bytes(const cvy_problem *problem);
 

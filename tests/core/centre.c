@@ -22,11 +22,11 @@ static int32_t two(const cvy_problem *problem) {
 }
 
 static cvy_array maps(const cvy_problem *p) {
-  return (cvy_array){CONVOY_FLOAT32, true, {p->conv.n, p->conv.c, 1, 1, 1}};
+  return (cvy_array){CONVOY_FLOAT32, true, {p->conv.n, p->conv.c, 1, 1, 1}, {0, 0}};
 }
 
 static cvy_array channels(const cvy_problem *p) {
-  return (cvy_array){CONVOY_FLOAT32, false, {1, p->conv.c, 1, 1, 1}};
+  return (cvy_array){CONVOY_FLOAT32, false, {1, p->conv.c, 1, 1, 1}, {0, 0}};
 }
 
 static cvy_array array(const cvy_problem *problem, int32_t i) {

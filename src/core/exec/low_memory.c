@@ -37,13 +37,14 @@ static cvy_batch batch_of(const cvy_problem *problem) {
 
 /* The images' part of what the node reads, with a reference; NULL: no memory. */
 static cvy_store *part_of(const cvy_node *node, int32_t i, image_range images) {
-  int64_t all = images_of(&node->problem);
   cvy_store *whole = node->input[i];
-  bool same = images.count == all || !cvy_problem_input(&node->problem, i).per_image;
-  if (same) return cvy_store_keep(whole);
-  int64_t bytes = whole->bytes / all;
-  const char *from = (const char *)whole->host + images.first * bytes;
-  return cvy_store_borrow(whole->context, (const float *)(const void *)from, images.count * bytes);
+  cvy_array array = cvy_problem_input(&node->problem, i);
+  if (images.count == images_of(&node->problem) || !array.per_image) return cvy_store_keep(whole);
+  int64_t at = cvy_array_image(&array, images.first) * cvy_dtype_bytes(array.dtype);
+  const char *from = (const char *)whole->host + at;
+  array.extent[0] = images.count;
+  return cvy_store_borrow(whole->context, (const float *)(const void *)from,
+                          cvy_array_bytes(&array));
 }
 
 /* The row that takes the problem with the least scratch memory. */
@@ -129,13 +130,11 @@ static convoy_status run_piece(convoy_context *context, const cvy_node *node, bo
 }
 
 static void copy_results(const cvy_node *node, const piece *p, float *const values[]) {
-  int64_t all = images_of(&node->problem);
   for (int32_t i = 0; i < node->outputs; i++) {
-    const cvy_store *out = p->output[i];
-    bool per_image = cvy_problem_output(&node->problem, i).per_image;
-    int64_t bytes = cvy_problem_output_bytes(&node->problem, i);
-    int64_t at = per_image && p->images.count < all ? bytes / all * p->images.first : 0;
-    memcpy((char *)values[i] + at, out->host, (size_t)out->bytes);
+    cvy_array array = cvy_problem_output(&p->problem, i);
+    int64_t first = array.per_image ? p->images.first : 0;
+    int64_t at = cvy_array_image(&array, first) * cvy_dtype_bytes(array.dtype);
+    cvy_array_copy(&array, (char *)values[i] + at, p->output[i]->host);
   }
 }
 

@@ -132,14 +132,19 @@ static bool borrow(convoy_context *context, const cvy_problem *problem, const fl
 }
 
 /* What is added to has to outlast every attempt, and what other results may have to be computed
- * anew from. Where the device fills the caller's memory itself, a failure leaves it undefined. */
+ * anew from. Where the device fills the caller's memory itself, a failure leaves it undefined, and
+ * the gaps of a part of a larger tensor would be written too. */
 static convoy_status hand_out(const cvy_problem *problem, const borrowed *all, float *const out[]) {
   int32_t outputs = cvy_problem_outputs(problem);
-  bool at_once = outputs == 1 && !problem->accumulate;
+  cvy_array first = cvy_problem_output(problem, 0);
+  bool at_once = outputs == 1 && !problem->accumulate && !cvy_view_is_part(&first.view);
   if (at_once) return cvy_store_read(all->out[0], out[0]);
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < outputs && !status; i++) status = cvy_store_fetch(all->out[i]);
-  for (int32_t i = 0; i < outputs && !status; i++) status = cvy_store_copy_out(all->out[i], out[i]);
+  for (int32_t i = 0; i < outputs && !status; i++) {
+    cvy_array array = cvy_problem_output(problem, i);
+    cvy_array_copy(&array, out[i], all->out[i]->host);
+  }
   return status;
 }
 

@@ -318,12 +318,6 @@ convoy_status cvy_store_fetch(cvy_store *store) {
   return status;
 }
 
-convoy_status cvy_store_copy_out(cvy_store *store, float *values) {
-  convoy_status status = cvy_store_fetch(store);
-  if (!status) memcpy(values, store->host, (size_t)store->bytes);
-  return status;
-}
-
 /* The device can bring the values there itself, which a copy on the host would only hold up. */
 static bool is_direct(const cvy_store *store, const float *values) {
   bool only_there = store->array && !store->host && !store->fetch && !store->status;
@@ -336,7 +330,9 @@ convoy_status cvy_store_read(cvy_store *store, float *values) {
     convoy_status status = take(store, values, &left);
     if (!left) return status;
   }
-  return cvy_store_copy_out(store, values);
+  convoy_status status = cvy_store_fetch(store);
+  if (!status) memcpy(values, store->host, (size_t)store->bytes);
+  return status;
 }
 
 /* ------------------------------------------------------------------------------------- device */

@@ -9,11 +9,9 @@
 convoy_status cvy_store_fetch(cvy_store *store);
 /* The same for all that the node reads. */
 convoy_status cvy_node_fetch(const cvy_node *node);
-/* The same, and copies them out; `values` is untouched on failure. */
-convoy_status cvy_store_copy_out(cvy_store *store, float *values);
-/* The same, but the device itself fills memory that its process reaches: the store keeps its
- * history then instead of a copy on the host, and `values` is undefined on failure. Nothing that
- * the store is made from may lie there. */
+/* Copies the store's values out; `values` is untouched on failure. But memory that the device's
+ * process reaches it fills itself: the store keeps its history then instead of a copy on the host,
+ * and `values` is undefined on failure. Nothing that the store is made from may lie there. */
 convoy_status cvy_store_read(cvy_store *store, float *values);
 
 /* Gives `out`, new stores, the node's results by the CPU engine. */

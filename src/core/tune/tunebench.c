@@ -125,7 +125,8 @@ static bool samples_match(const cvy_bench *bench, const cvy_algorithm *row, int3
   const cvy_store *result = bench->result[output];
   cvy_claim claim = {problem, bench->expected.from, output, result->host, row};
   cvy_samples samples = {.count = 0};
-  int64_t count = result->bytes / (int64_t)sizeof(float);
+  cvy_array array = cvy_problem_output(problem, output);
+  int64_t count = cvy_array_count(&array);
   double most = SAMPLE_TERMS / ((double)cvy_problem_terms(problem) + 1.0);
   cvy_sample_any(count, most < SAMPLES ? (int32_t)most + 1 : SAMPLES, 1, &samples);
   return cvy_check_samples(&claim, &samples, found);

@@ -30,15 +30,18 @@ void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples 
   }
 }
 
-void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_samples *samples) {
+void cvy_sample_suspects(const cvy_array *array, const float *result, uint64_t seed,
+                         cvy_samples *samples) {
+  int64_t count = cvy_array_count(array);
   int64_t lines = (count + LINE - 1) / LINE, step = (lines + LINES - 1) / LINES;
   int64_t first = step > 1 ? (int64_t)(mix(seed, -1) % (uint64_t)step) : 0;
   int nonfinite = 0;
   bool zero = true;
   for (int64_t line = first; line < lines; line += step) {
     for (int64_t i = line * LINE; i < (line + 1) * LINE && i < count; i++) {
-      zero = zero && result[i] == 0.0f;
-      if (fabsf(result[i]) <= FLT_MAX || nonfinite == NONFINITE_SAMPLES) continue;
+      float value = result[cvy_array_place(array, i)];
+      zero = zero && value == 0.0f;
+      if (fabsf(value) <= FLT_MAX || nonfinite == NONFINITE_SAMPLES) continue;
       add(samples, i);
       nonfinite++;
     }
@@ -74,9 +77,10 @@ static double widened(const cvy_claim *claim, int64_t index, double bound) {
   return bound + row->error_growth * bound_of(claim->problem, magnitude);
 }
 
-static bool all_finite(const float *values, int64_t count) {
+static bool all_finite(const cvy_array *array, const float *values) {
+  int64_t count = cvy_array_count(array);
   for (int64_t i = 0; i < count; i++)
-    if (!isfinite(values[i])) return false;
+    if (!isfinite(values[cvy_array_place(array, i)])) return false;
   return true;
 }
 
@@ -84,7 +88,7 @@ static bool inputs_finite(const cvy_claim *claim) {
   for (int32_t i = 0; i < cvy_problem_inputs(claim->problem); i++) {
     cvy_array array = cvy_problem_input(claim->problem, i);
     if (array.dtype != CONVOY_FLOAT32) continue;
-    if (!all_finite(claim->from.in[i], cvy_array_count(&array))) return false;
+    if (!all_finite(&array, claim->from.in[i])) return false;
   }
   return true;
 }
@@ -106,7 +110,8 @@ static bool is_same(double got, double wanted) {
 static bool is_right(const cvy_claim *claim, int64_t index, kind *operands, cvy_mismatch *out) {
   cvy_element wanted = cvy_problem_element(claim->problem, &claim->from, claim->output, index);
   double bound = bound_of(claim->problem, wanted.magnitude);
-  double got = (double)claim->result[index];
+  cvy_array array = cvy_problem_output(claim->problem, claim->output);
+  double got = (double)claim->result[cvy_array_place(&array, index)];
   double error = fmin(fabs(got - wanted.value), fabs(got - wanted.flushed));
   if (is_same(got, wanted.value) || is_same(got, wanted.flushed)) return true;
   if (!(wanted.magnitude <= TOO_LARGE) || error <= bound) return true;
@@ -213,10 +218,11 @@ convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_
 /* Whether nothing but the CPU engine's result is needed to see that an element is right. Its own
  * rounding takes at most a quarter of the bound, so what is within half of it is right; without
  * magnitudes only what is the same is. */
-static bool is_plainly_right(const cvy_expected *expected, int32_t output, float got, int64_t i) {
-  double wanted = (double)expected->value[output][i];
+static bool is_plainly_right(const cvy_expected *expected, int32_t output, float got,
+                             int64_t place) {
+  double wanted = (double)expected->value[output][place];
   if (!expected->magnitude) return is_same((double)got, wanted);
-  double magnitude = (double)expected->magnitude[i];
+  double magnitude = (double)expected->magnitude[place];
   double difference = fabs((double)got - wanted);
   return difference <= 0.5 * bound_of(&expected->problem, magnitude) || !(magnitude <= TOO_LARGE);
 }
@@ -229,7 +235,8 @@ bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row
   int64_t count = cvy_array_count(&array);
   kind operands = UNKNOWN;
   for (int64_t i = 0; i < count; i++) {
-    if (is_plainly_right(expected, output, result[i], i)) continue;
+    int64_t place = cvy_array_place(&array, i);
+    if (is_plainly_right(expected, output, result[place], place)) continue;
     if (!is_right(&claim, i, &operands, out)) return false;
   }
   return true;

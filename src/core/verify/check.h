@@ -21,7 +21,7 @@ typedef struct cvy_mismatch {
   double got, wanted, bound;
 } cvy_mismatch;
 
-/* Elements of a result to be looked at. */
+/* Elements of a result to be looked at, by number: where they lie is the result's array to say. */
 enum { CVY_MOST_SAMPLES = 256 };
 typedef struct cvy_samples {
   int32_t count;
@@ -32,7 +32,8 @@ typedef struct cvy_samples {
  * is 0 throughout, a few. At most 1024 elements are looked at, all of a small result, else evenly
  * spread ones, others for each `seed`. Unwritten elements hold what was there before: NaN in a
  * first use, which this finds, else wrong values like any others. */
-void cvy_sample_suspects(const float *result, int64_t count, uint64_t seed, cvy_samples *samples);
+void cvy_sample_suspects(const cvy_array *array, const float *result, uint64_t seed,
+                         cvy_samples *samples);
 /* Adds `count` elements at random. */
 void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples *samples);
 /* Adds the 32 corners of a result. */

@@ -28,17 +28,29 @@ static int64_t find(const float *values, int64_t count) {
   return -1;
 }
 
+/* The same among the elements of an array, whose gaps are others'. */
+static int64_t find_element(const cvy_array *array, const float *values) {
+  int64_t count = cvy_array_count(array);
+  if (!cvy_view_is_part(&array->view)) return find(values, count);
+  int64_t image = array->extent[0] > 0 ? count / array->extent[0] : 0, at = -1;
+  for (int64_t i = 0; i < array->extent[0] && at < 0; i++) {
+    at = find(values + cvy_array_image(array, i), image);
+    if (at >= 0) at += i * image;
+  }
+  return at;
+}
+
 static void look(convoy_context *context, const cvy_problem *problem, const char *name,
-                 int64_t bytes, const float *values) {
+                 const cvy_array *array, const float *values) {
   if (context->nonfinite_seen) return;
-  int64_t at = find(values, bytes / (int64_t)sizeof(float));
+  int64_t at = find_element(array, values);
   if (at < 0) return;
   char text[CONVOY_PROBLEM_TEXT];
   cvy_problem_text(problem, text, sizeof(text));
   context->nonfinite_seen = true;
   cvy_report(context, CONVOY_EVENT_NONFINITE, CONVOY_OK, "",
              "%s[%lld] is %g, the first value that is not finite: step %lld, %s, %s", name,
-             (long long)at, (double)values[at], (long long)context->step,
+             (long long)at, (double)values[cvy_array_place(array, at)], (long long)context->step,
              cvy_context_engine(context)->facts.info.id, text);
 }
 
@@ -46,7 +58,7 @@ static void look_at_input(convoy_context *context, const cvy_problem *problem, i
                           const float *values) {
   cvy_array array = cvy_problem_input(problem, i);
   if (array.dtype != CONVOY_FLOAT32) return;
-  look(context, problem, cvy_problem_input_name(problem, i), cvy_array_bytes(&array), values);
+  look(context, problem, cvy_problem_input_name(problem, i), &array, values);
 }
 
 static bool watching(const convoy_context *context) {
@@ -74,6 +86,6 @@ void cvy_watch_inputs(convoy_context *context, const cvy_node *node) {
 void cvy_watch_result(convoy_context *context, const cvy_problem *problem, int32_t output,
                       const float *values) {
   if (!watching(context)) return;
-  look(context, problem, cvy_problem_output_name(problem, output),
-       cvy_problem_output_bytes(problem, output), values);
+  cvy_array array = cvy_problem_output(problem, output);
+  look(context, problem, cvy_problem_output_name(problem, output), &array, values);
 }

@@ -193,7 +193,8 @@ bool cvy_verification_may_tap(const convoy_context *context) {
 
 bool cvy_verification_plan_for(const cvy_store *store, const float *values,
                                cvy_verification_plan *out) {
-  int64_t count = store->bytes / (int64_t)sizeof(float);
+  cvy_array array = cvy_problem_output(&store->history->problem, store->output);
+  int64_t count = cvy_array_count(&array);
   out->whole = store->context->options.verify == CONVOY_VERIFY_ALL;
   out->samples.count = 0;
   if (out->whole) return true;
@@ -202,7 +203,7 @@ bool cvy_verification_plan_for(const cvy_store *store, const float *values,
     return true;
   }
   if (store->context->verification.nesting > DEEPEST) return false; /* the stack has an end */
-  cvy_sample_suspects(values, count, (uint64_t)store->number, &out->samples);
+  cvy_sample_suspects(&array, values, (uint64_t)store->number, &out->samples);
   int32_t more = store->tapped ? TAPPED : ELEMENTS;
   if (is_sampled(store)) cvy_sample_any(count, more, (uint64_t)store->number, &out->samples);
   out->whole = is_sooner_whole(&store->history->problem, out->samples.count);

@@ -59,6 +59,14 @@ void cvy_conv_y_shape(const cvy_problem *problem, int64_t *y_shape);
  * the channel count of `out` (forward, backward_bias: k; backward_data: c). */
 int64_t cvy_conv_count(const cvy_problem *problem, cvy_conv_array array);
 
+/* Elements from image to image of x and dx, and of y and dy. */
+int64_t cvy_conv_x_pitch(const cvy_problem *problem);
+int64_t cvy_conv_y_pitch(const cvy_problem *problem);
+/* Elements of memory from the first to the last of an array: its count, with gaps. */
+int64_t cvy_conv_reach(const cvy_problem *problem, cvy_conv_array array);
+/* How an array lies. */
+cvy_view cvy_conv_view(const cvy_problem *problem, cvy_conv_array array);
+
 /* Products of extents, for kernels. */
 int64_t cvy_in_volume(const cvy_problem *problem);     /* z h w */
 int64_t cvy_filter_volume(const cvy_problem *problem); /* t r s */
@@ -88,7 +96,8 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
                                  size_t size);
 /* The direction of that name, or -1. */
 int32_t cvy_direction_named(const char *name);
-/* The problem as its caller put it, in that grammar. */
+/* The problem as its caller put it, in that grammar, and which arrays are parts of larger tensors:
+ * "n1c3h9w9 k4r3s3 forward, x 2000 apart by 4". */
 void cvy_conv_print(const cvy_problem *problem, char *text, size_t size);
 /* Such a text, with beta 0 and without an epilogue, and perhaps with what cvy_conv_remark says. */
 bool cvy_conv_parse(const char *text, cvy_problem *out);

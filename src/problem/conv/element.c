@@ -67,7 +67,8 @@ static sum forward(const cvy_problem *p, const arrays *v, int64_t index) {
   for (int64_t tap = 0; tap < taps; tap++) {
     place f = place_of(tap, p->conv.filter), in;
     if (!input_at(p, &o, &f, &in)) continue;
-    const float *x = v->x + (n * p->conv.c + first) * cvy_in_volume(p) + index_of(&in, p->conv.in);
+    const float *x =
+        v->x + n * cvy_conv_x_pitch(p) + first * cvy_in_volume(p) + index_of(&in, p->conv.in);
     const float *w = v->w + k * per_group * taps + tap;
     for (int64_t c = 0; c < per_group; c++) add(&total, x[c * cvy_in_volume(p)], w[c * taps]);
   }
@@ -85,7 +86,8 @@ static sum backward_data(const cvy_problem *p, const arrays *v, int64_t index) {
   for (int64_t tap = 0; tap < taps; tap++) {
     place f = place_of(tap, p->conv.filter), o;
     if (!output_at(p, &in, &f, &o)) continue;
-    const float *y = v->y + (n * p->conv.k + first) * cvy_out_volume(p) + index_of(&o, p->conv.out);
+    const float *y =
+        v->y + n * cvy_conv_y_pitch(p) + first * cvy_out_volume(p) + index_of(&o, p->conv.out);
     const float *w = v->w + (first * per_group + c % per_group) * taps + tap;
     for (int64_t k = 0; k < outs; k++)
       add(&total, y[k * cvy_out_volume(p)], w[k * per_group * taps]);
@@ -128,8 +130,8 @@ static sum backward_weights(const cvy_problem *p, const arrays *v, int64_t index
   place f = place_of(index % taps, p->conv.filter);
   sum total = {0, 0};
   for (int64_t n = 0; n < p->conv.n; n++) {
-    add_plane(p, v->x + (n * p->conv.c + c) * cvy_in_volume(p),
-              v->y + (n * p->conv.k + k) * cvy_out_volume(p), &f, &total);
+    add_plane(p, v->x + n * cvy_conv_x_pitch(p) + c * cvy_in_volume(p),
+              v->y + n * cvy_conv_y_pitch(p) + k * cvy_out_volume(p), &f, &total);
   }
   return total;
 }
@@ -137,7 +139,7 @@ static sum backward_weights(const cvy_problem *p, const arrays *v, int64_t index
 static sum backward_bias(const cvy_problem *p, const arrays *v, int64_t index) {
   sum total = {0, 0};
   for (int64_t n = 0; n < p->conv.n; n++) {
-    const float *y = v->y + (n * p->conv.k + index) * cvy_out_volume(p);
+    const float *y = v->y + n * cvy_conv_y_pitch(p) + index * cvy_out_volume(p);
     for (int64_t i = 0; i < cvy_out_volume(p); i++) add(&total, y[i], 1.0f);
   }
   return total;
@@ -171,13 +173,20 @@ static double activated(const cvy_problem *problem, double value) {
   return slope * value;
 }
 
+/* What the result's element had before. */
+static double prior_of(const cvy_problem *problem, const cvy_values *from, int64_t index) {
+  cvy_array out = cvy_problem_output(problem, 0);
+  if (!problem->accumulate) return 0.0;
+  return (double)from->in[cvy_problem_inputs(problem)][cvy_array_place(&out, index)];
+}
+
 cvy_element cvy_conv_element(const cvy_problem *problem, const cvy_values *from, int32_t output,
                              int64_t index) {
   (void)output;
   arrays values = arrays_of(problem, from->in[0], from->in[1]);
   sum total = directions[problem->operation](problem, &values, index);
   double bias = problem->conv.has_bias ? (double)from->in[2][channel_of(problem, index)] : 0.0;
-  double prior = problem->accumulate ? (double)from->in[cvy_problem_inputs(problem)][index] : 0.0;
+  double prior = prior_of(problem, from, index);
   double steepest = fmax(1.0, fabs((double)problem->conv.slope));
   double value = activated(problem, total.value + bias + prior);
   return (cvy_element){.value = value,

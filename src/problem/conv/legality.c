@@ -382,6 +382,24 @@ bool cvy_conv_strided(const cvy_problem *problem) {
   return stride[0] != 1 || stride[1] != 1 || stride[2] != 1;
 }
 
+int64_t cvy_conv_x_pitch(const cvy_problem *p) {
+  return cvy_view_pitch(&p->conv.x, p->conv.c * volume(p->conv.in));
+}
+
+int64_t cvy_conv_y_pitch(const cvy_problem *p) {
+  return cvy_view_pitch(&p->conv.y, p->conv.k * volume(p->conv.out));
+}
+
+cvy_view cvy_conv_view(const cvy_problem *p, cvy_conv_array array) {
+  return array == CVY_X ? p->conv.x : array == CVY_Y ? p->conv.y : (cvy_view){0, 0};
+}
+
+int64_t cvy_conv_reach(const cvy_problem *p, cvy_conv_array array) {
+  if (array == CVY_X) return cvy_view_reach(&p->conv.x, p->conv.n, p->conv.c * volume(p->conv.in));
+  if (array == CVY_Y) return cvy_view_reach(&p->conv.y, p->conv.n, p->conv.k * volume(p->conv.out));
+  return cvy_conv_count(p, array);
+}
+
 int64_t cvy_conv_count(const cvy_problem *p, cvy_conv_array array) {
   const int64_t counts[] = {
       [CVY_X] = p->conv.n * p->conv.c * volume(p->conv.in),

@@ -24,18 +24,21 @@ static cvy_array array(const cvy_problem *p, cvy_conv_array which) {
     case CVY_X:
       return (cvy_array){CONVOY_FLOAT32,
                          true,
-                         {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]}};
+                         {p->conv.n, p->conv.c, p->conv.in[0], p->conv.in[1], p->conv.in[2]},
+                         p->conv.x};
     case CVY_W:
       return (cvy_array){CONVOY_FLOAT32,
                          false,
                          {p->conv.k, p->conv.c / p->conv.groups, p->conv.filter[0],
-                          p->conv.filter[1], p->conv.filter[2]}};
+                          p->conv.filter[1], p->conv.filter[2]},
+                         {0, 0}};
     case CVY_Y:
       return (cvy_array){CONVOY_FLOAT32,
                          true,
-                         {p->conv.n, p->conv.k, p->conv.out[0], p->conv.out[1], p->conv.out[2]}};
+                         {p->conv.n, p->conv.k, p->conv.out[0], p->conv.out[1], p->conv.out[2]},
+                         p->conv.y};
     default:
-      return (cvy_array){CONVOY_FLOAT32, false, {1, 1, 1, 1, cvy_conv_count(p, CVY_BIAS)}};
+      return (cvy_array){CONVOY_FLOAT32, false, {1, 1, 1, 1, cvy_conv_count(p, CVY_BIAS)}, {0, 0}};
   }
 }
 
@@ -90,8 +93,15 @@ static bool extents_legal(const cvy_problem *p) {
          bytes_fit(p->conv.k, p->conv.c / p->conv.groups, p->conv.filter);
 }
 
+/* A sum over dy has no x. */
+static bool views_legal(const cvy_problem *p) {
+  if (p->operation == CVY_CONV_BACKWARD_BIAS && cvy_view_is_part(&p->conv.x)) return false;
+  return cvy_view_legal(&p->conv.x, p->conv.n, p->conv.c * cvy_in_volume(p)) &&
+         cvy_view_legal(&p->conv.y, p->conv.n, p->conv.k * cvy_out_volume(p));
+}
+
 static bool legal(const cvy_problem *problem) {
-  return switches_legal(problem) && extents_legal(problem);
+  return switches_legal(problem) && extents_legal(problem) && views_legal(problem);
 }
 
 /* ------------------------------------------------------------------------------------ batch */
@@ -137,11 +147,14 @@ static void bare(const cvy_problem *problem, cvy_problem *out) {
 static uint64_t space_hash(const cvy_problem *p, uint64_t hash) {
   const int64_t *const axes[] = {p->conv.in,     p->conv.filter, p->conv.out,
                                  p->conv.stride, p->conv.pad,    p->conv.dilation};
+  const int64_t aligned[] = {cvy_view_alignment(&p->conv.x), cvy_view_alignment(&p->conv.y)};
   for (size_t i = 0; i < CVY_COUNT(axes); i++) hash = cvy_hash(hash, axes[i], sizeof(p->conv.in));
+  hash = cvy_hash(hash, aligned, sizeof(aligned));
   return cvy_hash(hash, &p->conv.groups, sizeof(p->conv.groups));
 }
 
-/* The same layer in its other directions, as training usually has it. */
+/* The same layer in its other directions, as training usually has it, on arrays of their own: where
+ * gradients lie is not known here. */
 static bool other_pass(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   static const int32_t others[][2] = {
       [CVY_CONV_FORWARD] = {CVY_CONV_BACKWARD_DATA, CVY_CONV_BACKWARD_WEIGHTS},
@@ -152,6 +165,7 @@ static bool other_pass(const cvy_problem *problem, int32_t i, cvy_problem *out) 
   absolute(problem, out);
   out->operation = others[problem->operation][i];
   out->accumulate = out->conv.has_bias = 0;
+  out->conv.x = out->conv.y = (cvy_view){0, 0};
   return true;
 }
 

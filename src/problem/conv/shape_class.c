@@ -3,7 +3,7 @@
  *   both sides and of the input's extents; the filter's kind (point, small: no extent above 3,
  *   large); the largest stride's kind (s1, s2, s3 for all above); then, where they apply, dil
  *   (dilation), grouped or depthwise, pad (padding), sum (adds to what is there), act (bias or
- *   activation).
+ *   activation), x or y with the elements it is aligned to (part of a larger tensor).
  * The batch is left out: it repeats the same work. */
 #include "problem/conv/conv.h"
 
@@ -44,4 +44,6 @@ void cvy_conv_class(const cvy_problem *p, cvy_text *text) {
   cvy_text_add(text, "%s%s%s%s%s", largest(p->conv.dilation) > 1 ? "_dil" : "", groups_kind(p),
                is_padded(p) ? "_pad" : "", p->accumulate ? "_sum" : "",
                p->conv.has_bias || p->conv.activation ? "_act" : "");
+  cvy_view_class(&p->conv.x, "x", text);
+  cvy_view_class(&p->conv.y, "y", text);
 }

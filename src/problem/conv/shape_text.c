@@ -112,12 +112,28 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
   return CONVOY_OK;
 }
 
+/* The views of the call's x and y: a transposed convolution's are the problem's y and x. */
+static void add_views(const cvy_conv_problem *p, cvy_text *to) {
+  cvy_view_print(p->transposed ? &p->y : &p->x, "x", to);
+  cvy_view_print(p->transposed ? &p->x : &p->y, "y", to);
+}
+
+static void set_views(cvy_conv_problem *p, cvy_view x, cvy_view y) {
+  p->x = p->transposed ? y : x;
+  p->y = p->transposed ? x : y;
+}
+
 void cvy_conv_print(const cvy_problem *p, char *text, size_t size) {
   convoy_conv conv;
   int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
   convoy_direction direction;
+  char line[CONVOY_PROBLEM_TEXT];
+  cvy_text to = cvy_text_in(line, sizeof line);
   cvy_conv_spell(p, &conv, x, w, &direction);
-  if (cvy_format_problem(&conv, x, w, direction, text, size)) cvy_text_copy(text, size, "?");
+  if (cvy_format_problem(&conv, x, w, direction, line, sizeof line)) to.overflow = true;
+  to.used = strlen(line);
+  add_views(&p->conv, &to);
+  cvy_text_copy(text, size, to.overflow ? "?" : line);
 }
 
 static const char epilogue[] = ", with bias or activation";
@@ -130,12 +146,18 @@ static bool parse_line(char *line, cvy_problem *out) {
   convoy_conv conv;
   int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
   convoy_direction direction = CONVOY_FORWARD;
-  char *rest = strstr(line, ", ");
-  bool has_bias = rest && strcmp(rest, epilogue) == 0;
-  if (rest && !has_bias) return false;
-  if (rest) *rest = '\0';
-  return !cvy_parse_problem(line, &conv, x, w, &direction) &&
-         !cvy_conv_make(&conv, direction, x, w, 0.0f, has_bias, NULL, out);
+  cvy_view of_x, of_y;
+  char *end = strstr(line, ", ");
+  const char *rest = end ? end : "";
+  if (!cvy_view_parse(&rest, "x", &of_x) || !cvy_view_parse(&rest, "y", &of_y)) return false;
+  bool has_bias = strcmp(rest, epilogue) == 0;
+  if (*rest && !has_bias) return false;
+  if (end) *end = '\0';
+  if (cvy_parse_problem(line, &conv, x, w, &direction) ||
+      cvy_conv_make(&conv, direction, x, w, 0.0f, has_bias, NULL, out))
+    return false;
+  set_views(&out->conv, of_x, of_y);
+  return cvy_problem_legal(out);
 }
 
 bool cvy_conv_parse(const char *text, cvy_problem *out) {

@@ -11,7 +11,8 @@ static int32_t two(const cvy_problem *problem) {
 }
 
 static cvy_array array(bool per_image, int64_t images, int64_t rows, int64_t columns) {
-  return (cvy_array){CONVOY_FLOAT32, per_image, {per_image ? images : 1, 1, 1, rows, columns}};
+  return (cvy_array){
+      CONVOY_FLOAT32, per_image, {per_image ? images : 1, 1, 1, rows, columns}, {0, 0}};
 }
 
 static cvy_array input(const cvy_problem *problem, int32_t i) {

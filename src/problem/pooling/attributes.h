@@ -2,7 +2,7 @@
 #ifndef CVY_POOLING_ATTRIBUTES_H
 #define CVY_POOLING_ATTRIBUTES_H
 
-#include <stdint.h>
+#include "problem/view.h"
 
 /* Of rank 3: missing leading axes have extent, window and stride 1. */
 typedef struct cvy_pooling_problem {
@@ -14,6 +14,7 @@ typedef struct cvy_pooling_problem {
   int64_t in[3], window[3], out[3]; /* z h w, t r s, oz oh ow */
   int64_t stride[3], dilation[3];
   int64_t pad[3], pad_end[3];
+  cvy_view x, y, dx; /* how the operands lie, dy as y; 0 of what is none */
 } cvy_pooling_problem;
 
 #endif

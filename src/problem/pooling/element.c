@@ -56,9 +56,15 @@ static double divisor(const cvy_pooling_problem *p, const int64_t o[3]) {
   return counted;
 }
 
+/* Map `map` of all images of x. */
+static const float *map_of(const cvy_problem *problem, const float *x, int64_t map) {
+  return x + cvy_pooling_map(problem, cvy_pooling_x_pitch(problem), cvy_pooling_in_volume(problem),
+                             map);
+}
+
 static cvy_element maximum(const cvy_problem *problem, const float *x, int64_t index) {
   place o = place_of(index, problem->pooling.out);
-  const float *map = x + o.map * cvy_pooling_in_volume(problem);
+  const float *map = map_of(problem, x, o.map);
   int64_t at = find_maximum(problem, map, o.at);
   double value = at < 0 ? -INFINITY : (double)map[at];
   return (cvy_element){.value = value, .flushed = value};
@@ -66,7 +72,7 @@ static cvy_element maximum(const cvy_problem *problem, const float *x, int64_t i
 
 static cvy_element average(const cvy_problem *problem, const float *x, int64_t index) {
   place o = place_of(index, problem->pooling.out);
-  const float *map = x + o.map * cvy_pooling_in_volume(problem);
+  const float *map = map_of(problem, x, o.map);
   int64_t taps = cvy_pooling_taps(problem), at;
   double sum = 0.0, magnitude = 0.0, share = 1.0 / divisor(&problem->pooling, o.at);
   for (int64_t tap = 0; tap < taps; tap++) {
@@ -102,8 +108,9 @@ static cvy_element gradient(const cvy_problem *problem, const cvy_values *from, 
   place in = place_of(index, p->in);
   bool max = cvy_pooling_is_max(problem);
   int64_t first = in.map * cvy_pooling_in_volume(problem);
-  const float *map = max ? from->in[0] + first : NULL;
-  const float *dy = from->in[max] + in.map * cvy_pooling_out_volume(problem);
+  const float *map = max ? map_of(problem, from->in[0], in.map) : NULL;
+  const float *dy = from->in[max] + cvy_pooling_map(problem, cvy_pooling_y_pitch(problem),
+                                                    cvy_pooling_out_volume(problem), in.map);
   double sum = 0.0, magnitude = 0.0;
   window_range z = windows_of(p, 0, in.at[0]), h = windows_of(p, 1, in.at[1]),
                w = windows_of(p, 2, in.at[2]);

@@ -143,7 +143,17 @@ void cvy_pooling_y_shape(const cvy_problem *problem, int64_t *y_shape) {
   for (int i = 0; i < p->rank; i++) y_shape[SPATIAL + i] = p->out[3 - p->rank + i];
 }
 
-/* It is what its call makes. */
+/* An average's gradient reads no x, and what is no gradient makes no dx. */
+static bool views_legal(const cvy_problem *problem) {
+  const cvy_pooling_problem *p = &problem->pooling;
+  int64_t in = p->c * cvy_pooling_in_volume(problem), out = p->c * cvy_pooling_out_volume(problem);
+  if (problem->operation == CVY_POOLING_AVERAGE_BACKWARD && cvy_view_is_part(&p->x)) return false;
+  if (!cvy_pooling_is_backward(problem) && cvy_view_is_part(&p->dx)) return false;
+  return cvy_view_legal(&p->x, p->n, in) && cvy_view_legal(&p->y, p->n, out) &&
+         cvy_view_legal(&p->dx, p->n, in);
+}
+
+/* It is what its call makes, but for where its operands lie. */
 bool cvy_pooling_legal(const cvy_problem *problem) {
   convoy_window window = CONVOY_WINDOW_INIT(1);
   cvy_problem made;
@@ -151,8 +161,26 @@ bool cvy_pooling_legal(const cvy_problem *problem) {
   if (problem->accumulate || problem->pooling.rank < 1 || problem->pooling.rank > CONVOY_MAX_RANK)
     return false;
   cvy_pooling_spell(problem, &window, x_shape);
-  return cvy_pooling_make(problem->operation, &window, x_shape, &made) == CONVOY_OK &&
-         cvy_problem_equal(problem, &made);
+  if (cvy_pooling_make(problem->operation, &window, x_shape, &made)) return false;
+  made.pooling.x = problem->pooling.x;
+  made.pooling.y = problem->pooling.y;
+  made.pooling.dx = problem->pooling.dx;
+  return cvy_problem_equal(problem, &made) && views_legal(problem);
+}
+
+int64_t cvy_pooling_x_pitch(const cvy_problem *problem) {
+  const cvy_pooling_problem *p = &problem->pooling;
+  return cvy_view_pitch(&p->x, p->c * cvy_pooling_in_volume(problem));
+}
+
+int64_t cvy_pooling_dx_pitch(const cvy_problem *problem) {
+  const cvy_pooling_problem *p = &problem->pooling;
+  return cvy_view_pitch(&p->dx, p->c * cvy_pooling_in_volume(problem));
+}
+
+int64_t cvy_pooling_y_pitch(const cvy_problem *problem) {
+  const cvy_pooling_problem *p = &problem->pooling;
+  return cvy_view_pitch(&p->y, p->c * cvy_pooling_out_volume(problem));
 }
 
 int64_t cvy_pooling_taps(const cvy_problem *problem) {

@@ -13,19 +13,24 @@ static int32_t two(const cvy_problem *problem) {
   return 2;
 }
 
-static cvy_array maps(const cvy_problem *problem, const int64_t extent[3]) {
+static cvy_array maps(const cvy_problem *problem, const int64_t extent[3], cvy_view view) {
   const cvy_pooling_problem *p = &problem->pooling;
-  return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}};
+  return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}, view};
 }
 
 static cvy_array x_array(const cvy_problem *problem, int32_t i) {
   (void)i;
-  return maps(problem, problem->pooling.in);
+  return maps(problem, problem->pooling.in, problem->pooling.x);
+}
+
+static cvy_array dx_array(const cvy_problem *problem, int32_t i) {
+  (void)i;
+  return maps(problem, problem->pooling.in, problem->pooling.dx);
 }
 
 static cvy_array y_array(const cvy_problem *problem, int32_t i) {
   (void)i;
-  return maps(problem, problem->pooling.out);
+  return maps(problem, problem->pooling.out, problem->pooling.y);
 }
 
 static cvy_array x_and_dy(const cvy_problem *problem, int32_t i) {
@@ -76,8 +81,9 @@ static int64_t largest(const int64_t extent[3]) {
 
 /* "max_pool_r2_in0,5,5_k2_s2_dil_pad_ceil_counted": rank; log2 buckets of the input's extents and
  * of the largest of the window's; the largest stride, s3 for all above; then what there is of
- * dilation, padding, windows beyond the padding, and padding that counts. Batch and channels are
- * left out: they repeat the same work. */
+ * dilation, padding, windows beyond the padding, padding that counts, and operands that are parts
+ * of larger tensors, with the elements they are aligned to. Batch and channels are left out: they
+ * repeat the same work. */
 static void shape_class(const cvy_problem *problem, cvy_text *text) {
   const cvy_pooling_problem *p = &problem->pooling;
   int64_t stride = largest(p->stride);
@@ -87,9 +93,12 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
                cvy_class_bucket(p->in[2]), cvy_class_bucket(largest(p->window)),
                (int)(stride > 3 ? 3 : stride), largest(p->dilation) > 1 ? "_dil" : "",
                padded ? "_pad" : "", p->ceil ? "_ceil" : "", p->count_padding ? "_counted" : "");
+  cvy_view_class(&p->x, "x", text);
+  cvy_view_class(&p->y, "y", text);
+  cvy_view_class(&p->dx, "dx", text);
 }
 
-/* The other way, as training has it. */
+/* The other way, as training has it, on arrays of their own. */
 static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   static const int32_t others[] = {
       [CVY_POOLING_MAX] = CVY_POOLING_MAX_BACKWARD,
@@ -100,6 +109,7 @@ static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   if (i > 0) return false;
   cvy_problem_copy(out, problem);
   out->operation = others[problem->operation];
+  out->pooling.x = out->pooling.y = out->pooling.dx = (cvy_view){0, 0};
   return true;
 }
 
@@ -134,7 +144,7 @@ const cvy_operation cvy_pooling_max_backward = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
     .inputs = two,
     .input = x_and_dy,
-    .output = x_array,
+    .output = dx_array,
     .legal = cvy_pooling_legal,
     .gradient = cvy_pooling_max_backward_gradient,
     .batch = independent,
@@ -179,7 +189,7 @@ const cvy_operation cvy_pooling_average_backward = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
     .inputs = one,
     .input = y_array,
-    .output = x_array,
+    .output = dx_array,
     .legal = cvy_pooling_legal,
     .gradient = cvy_pooling_average_gradient,
     .batch = independent,

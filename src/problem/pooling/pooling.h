@@ -35,6 +35,16 @@ void cvy_pooling_spell(const cvy_problem *problem, convoy_window *window, int64_
 void cvy_pooling_y_shape(const cvy_problem *problem, int64_t *y_shape);
 bool cvy_pooling_legal(const cvy_problem *problem);
 
+/* Elements from image to image of an operand: of x and dx, whose maps are alike, and of y. */
+int64_t cvy_pooling_x_pitch(const cvy_problem *problem);
+int64_t cvy_pooling_dx_pitch(const cvy_problem *problem);
+int64_t cvy_pooling_y_pitch(const cvy_problem *problem);
+/* Where map `map` of all images lies in an operand of that pitch, whose maps have `volume`
+ * elements. */
+static inline int64_t cvy_pooling_map(const cvy_problem *problem, int64_t pitch, int64_t volume,
+                                      int64_t map) {
+  return map / problem->pooling.c * pitch + map % problem->pooling.c * volume;
+}
 /* Elements of a window, of a map of x and of one of y. */
 int64_t cvy_pooling_taps(const cvy_problem *problem);
 int64_t cvy_pooling_in_volume(const cvy_problem *problem);
@@ -78,7 +88,8 @@ cvy_element cvy_pooling_element(const cvy_problem *problem, const cvy_values *fr
 int64_t cvy_pooling_summed(const cvy_problem *problem);
 int64_t cvy_pooling_terms(const cvy_problem *problem);
 
-/* text.c: the grammar of convoy_parse_pool. */
+/* text.c: the grammar of convoy_parse_pool, and which operands are parts of larger tensors, as
+ * "max_pool n1c3h8w8 r2s2 stride2, y 640 apart by 4". */
 void cvy_pooling_print(const cvy_problem *problem, char *text, size_t size);
 bool cvy_pooling_parse(const char *text, cvy_problem *out);
 convoy_status cvy_pooling_read(const char *text, convoy_pool *what, convoy_window *window,

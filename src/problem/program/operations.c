@@ -59,7 +59,7 @@ static cvy_array input(const cvy_problem *problem, int32_t i) {
   const cvy_program_problem *of = cvy_program_part(problem);
   const cvy_program_view *view = &of->input[i];
   bool per_image = view->stride[0] && is_apart(problem);
-  cvy_array array = {(convoy_dtype)view->type, per_image, {1, 1, 1, 1, 1}};
+  cvy_array array = {(convoy_dtype)view->type, per_image, {1, 1, 1, 1, 1}, {0, 0}};
   array.extent[0] = per_image ? of->extent[0] : 1;
   array.extent[4] = per_image ? reach_of_image(of, view) : cvy_program_reach(view, of->extent);
   return array;
