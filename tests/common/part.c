@@ -63,3 +63,11 @@ bool test_part_intact(const test_part *part) {
   }
   return is_marked(at, end - at) && test_array_intact(&part->all);
 }
+
+bool test_part_holds(const test_part *part, const float *values) {
+  for (int64_t i = 0; i < part->images; i++)
+    if (memcmp(part->begin + i * part->pitch, values + i * part->image,
+               (size_t)part->image * sizeof *values) != 0)
+      return false;
+  return test_part_intact(part);
+}

@@ -24,7 +24,8 @@ void test_part_free(test_part *part);
 /* The part's elements from and to an array of their own. */
 void test_part_put(test_part *part, const float *values);
 void test_part_get(const test_part *part, float *values);
-/* Whether nothing was written beside the part. */
+/* Whether nothing was written beside the part; and nothing there either, where these values are. */
 bool test_part_intact(const test_part *part);
+bool test_part_holds(const test_part *part, const float *values);
 
 #endif

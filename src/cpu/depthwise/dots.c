@@ -34,13 +34,14 @@ static void dot_rows(const cvy_cpu_depthwise_run *d, const cvy_cpu_depthwise_par
 static void dot_channel(const cvy_cpu_depthwise_run *d, int64_t n, int64_t c,
                         const cvy_cpu_depthwise_slot *slot) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
-  int64_t nc = n * plan->p.conv.c + c, outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
-  const float *source = d->call->in[0] + nc * cvy_in_volume(&plan->p);
+  int64_t outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
+  const float *source = d->call->in[0] + cvy_conv_x_place(&plan->p, n, c);
+  const float *dy = d->call->in[1] + cvy_conv_y_place(&plan->p, n, c * outputs);
   for (int64_t s = 0; s < plan->strip.count; s++) {
     const float *x = cvy_cpu_depthwise_strip(d, s, source, slot->x);
     cvy_prefetch prefetch[2] = {cvy_cpu_depthwise_prefetch_next(d, s, source)};
     for (int64_t i = 0; i < outputs; i++) {
-      dot_rows(d, &d->parts[s], x, d->call->in[1] + (nc * outputs + i) * pixels, slot->y,
+      dot_rows(d, &d->parts[s], x, dy + i * pixels, slot->y,
                slot->w + i * cvy_filter_volume(&plan->p) * CVY_WIDEST_VECTOR, prefetch);
     }
   }

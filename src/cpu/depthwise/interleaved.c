@@ -8,13 +8,18 @@
 #include "problem/conv/conv.h"
 
 typedef struct channel_block {
-  int64_t first, count; /* channels of the block */
-  int64_t plane;        /* number of the first one among those of all images */
+  int64_t first, count;   /* channels of the block */
+  int64_t source, result; /* where the first of them begins in its image */
 } channel_block;
 
+/* There are as many channels out as in. */
 static channel_block block_of(const cvy_cpu_depthwise_run *d, int64_t number, int64_t image) {
-  int64_t c = d->plan.p.conv.c, first = number * d->plan.width;
-  return (channel_block){first, cvy_min(d->plan.width, c - first), image * c + first};
+  const cvy_problem *p = &d->plan.p;
+  bool data = p->operation == CONVOY_BACKWARD_DATA;
+  int64_t first = number * d->plan.width;
+  int64_t x = cvy_conv_x_place(p, image, first), y = cvy_conv_y_place(p, image, first);
+  return (channel_block){first, cvy_min(d->plan.width, p->conv.c - first), data ? y : x,
+                         data ? x : y};
 }
 
 static void interleave_source(const cvy_cpu_depthwise_run *d, const channel_block *b, float *to) {
@@ -22,7 +27,7 @@ static void interleave_source(const cvy_cpu_depthwise_run *d, const channel_bloc
   int64_t volume = axis[1].source * axis[2].source;
   cvy_interleaving source = {
       .planes = b->count, .pitch = volume, .count = volume, .place = d->x_place};
-  d->call->simd->interleave(&source, to, d->call->in[0] + b->plane * volume);
+  d->call->simd->interleave(&source, to, d->call->in[0] + b->source);
 }
 
 static cvy_interleaving results_of(const cvy_cpu_depthwise_run *d, const channel_block *b) {
@@ -57,7 +62,7 @@ static void sum_block(const cvy_cpu_depthwise_run *d, const channel_block *b,
                      part->to_row * width);
   }
   cvy_interleaving results = results_of(d, b);
-  float *out = call->out[0] + b->plane * results.pitch;
+  float *out = call->out[0] + b->result;
   call->simd->deinterleave(&results, out, slot->y);
   for (int64_t l = 0; l < b->count; l++, out += results.pitch)
     cvy_cpu_epilogue(call, out, b->first + l, results.count);
@@ -83,7 +88,7 @@ static void dot_block(const cvy_cpu_depthwise_run *d, const channel_block *b,
   cvy_interleaving dy = results_of(d, b);
   cvy_stencil stencil = cvy_cpu_depthwise_stencil(d, part, slot->x);
   interleave_source(d, b, slot->x);
-  d->call->simd->interleave(&dy, slot->y, d->call->in[1] + b->plane * dy.pitch);
+  d->call->simd->interleave(&dy, slot->y, d->call->in[1] + b->result);
   d->call->simd->dots(&stencil, slot->y, part->to_row * d->plan.width,
                       slot->w + part->taps * CVY_WIDEST_VECTOR);
 }

@@ -105,16 +105,19 @@ void cvy_cpu_depthwise_sum_channels(void *run, int64_t begin, int64_t end, int32
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   const cvy_cpu_call *call = d->call;
   bool data = plan->p.operation == CONVOY_BACKWARD_DATA, stream = plan->results.stream;
-  int64_t x = cvy_in_volume(&plan->p), y = cvy_out_volume(&plan->p);
-  int64_t from = data ? plan->inputs * y : x, to = data ? x : y, outputs = plan->outputs;
+  int64_t to = data ? cvy_in_volume(&plan->p) : cvy_out_volume(&plan->p);
+  int64_t outputs = plan->outputs;
   int64_t taps = plan->inputs * outputs * cvy_filter_volume(&plan->p);
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
-    float *out = call->out[0] + nc * outputs * to, *made = stream ? memory.z : out;
-    sort_weights(d, call->in[1] + nc % plan->p.conv.c * taps, memory.w);
-    sum_channel(d, call->in[0] + nc * from, made, &memory);
+    int64_t n = nc / plan->p.conv.c, c = nc % plan->p.conv.c;
+    int64_t x = cvy_conv_x_place(&plan->p, n, c);
+    int64_t y = cvy_conv_y_place(&plan->p, n, c * (data ? plan->inputs : outputs));
+    float *out = call->out[0] + (data ? x : y), *made = stream ? memory.z : out;
+    sort_weights(d, call->in[1] + c * taps, memory.w);
+    sum_channel(d, call->in[0] + (data ? y : x), made, &memory);
     for (int64_t i = 0; i < outputs; i++)
-      cvy_cpu_epilogue(call, made + i * to, nc % plan->p.conv.c * outputs + i, to);
+      cvy_cpu_epilogue(call, made + i * to, c * outputs + i, to);
     if (stream) cvy_stream(out, made, outputs * to);
   }
   cvy_stream_end();

@@ -34,10 +34,11 @@ static void make_row(const forward_run *f, int64_t row) {
   int64_t oh = row % p->conv.out[1], plane = row / p->conv.out[1];
   int64_t oz = plane % p->conv.out[0], nk = plane / p->conv.out[0];
   int64_t k = nk % p->conv.k, n = nk / p->conv.k, channels = p->conv.c / p->conv.groups;
-  const float *x = call->in[0] +
-                   (n * p->conv.c + k / (p->conv.k / p->conv.groups) * channels) * cvy_in_volume(p);
+  int64_t first = k / (p->conv.k / p->conv.groups) * channels;
+  const float *x = call->in[0] + cvy_conv_x_place(p, n, first);
   const float *w = call->in[1] + k * channels * cvy_filter_volume(p);
-  float *y = call->out[0] + row * p->conv.out[2];
+  float *y = call->out[0] + cvy_conv_y_place(p, n, k);
+  y += (oz * p->conv.out[1] + oh) * p->conv.out[2];
   if (!p->accumulate) memset(y, 0, (size_t)p->conv.out[2] * sizeof *y);
   for (int64_t c = 0; c < channels; c++)
     add_channel(f, x + c * cvy_in_volume(p), w + c * cvy_filter_volume(p), oz, oh, y);

@@ -9,8 +9,9 @@ static void make_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_r
   const cvy_problem *p = &plan->p;
   int64_t group = image_group % p->conv.groups, rows = plan->channels * plan->taps;
   int64_t count = cvy_range_length(pixels);
-  const float *x = run->call->in[0] + image_group * plan->channels * cvy_in_volume(p);
-  float *y = run->call->out[0] + image_group * plan->outputs * plan->pixels + pixels.begin;
+  int64_t image = image_group / p->conv.groups;
+  const float *x = run->call->in[0] + cvy_conv_x_place(p, image, group * plan->channels);
+  float *y = run->call->out[0] + cvy_conv_y_place(p, image, group * plan->outputs) + pixels.begin;
   cvy_matrix w = {run->call->in[1] + group * plan->outputs * rows, rows, false};
   cvy_matrix right = {columns, count, false};
   if (plan->flat)

@@ -53,9 +53,8 @@ static void transpose_row(const weights_unit *u, int64_t channels, const float *
 static void transpose_x(const weights_unit *u, int64_t image, cvy_range some, float *to) {
   const cvy_problem *p = &u->of.p, *whole = &u->run->plan.p;
   const int64_t *extent = u->transposed.extent, *step = u->transposed.step;
-  int64_t channel = (image * whole->conv.groups + u->group) * u->run->plan.channels;
-  channel += u->channels.begin + some.begin;
-  const float *x = u->run->call->in[0] + channel * cvy_in_volume(whole) + u->of.in_at;
+  int64_t channel = u->group * u->run->plan.channels + u->channels.begin + some.begin;
+  const float *x = u->run->call->in[0] + cvy_conv_x_place(whole, image, channel) + u->of.in_at;
   int64_t floats = extent[2] * u->run->plan.columns.bundles.size;
   for (int64_t z = 0; z < extent[0]; z++) {
     for (int64_t h = 0; h < extent[1]; h++, to += floats) {
@@ -75,10 +74,11 @@ static void transpose_y(const weights_unit *u, int64_t image, int64_t tile, floa
   int64_t rows = plan->kernel->rows, volume = cvy_out_volume(&plan->p);
   int64_t count = cvy_out_volume(&u->of.p);
   int64_t real = cvy_min(rows, plan->outputs - tile * rows);
-  int64_t channel = (image * plan->p.conv.groups + u->group) * plan->outputs + tile * rows;
+  int64_t channel = u->group * plan->outputs + tile * rows;
   int64_t whole = plan->p.conv.out[2], across = u->of.p.conv.out[2];
   int64_t piece = across == whole ? count : across;
-  const float *from = u->run->call->in[1] + channel * volume + u->of.out_at;
+  const float *from =
+      u->run->call->in[1] + cvy_conv_y_place(&plan->p, image, channel) + u->of.out_at;
   if (real < rows) memset(to, 0, (size_t)(count * rows) * sizeof *to);
   for (int64_t i = 0; i < count; i += piece, from += whole)
     u->run->call->simd->transpose(to + i * rows, rows, from, volume, real, piece);

@@ -35,13 +35,26 @@ void cvy_cpu_pool_taps(const cvy_pooling_problem *p, const cvy_cpu_windows *wind
   }
 }
 
+/* Where a map of all images lies. */
+static int64_t x_place(const cvy_problem *problem, int64_t map) {
+  return cvy_pooling_map(problem, cvy_pooling_x_pitch(problem), cvy_pooling_in_volume(problem),
+                         map);
+}
+
+static int64_t y_place(const cvy_problem *problem, int64_t map) {
+  return cvy_pooling_map(problem, cvy_pooling_y_pitch(problem), cvy_pooling_out_volume(problem),
+                         map);
+}
+
 /* ----------------------------------------------------------------------------------- forward */
 
 static void make_row(const cvy_cpu_call *call, int64_t row) {
   const cvy_pooling_problem *p = &call->problem->pooling;
   cvy_cpu_windows windows = {row / p->out[1] % p->out[0], row % p->out[1], {0, p->out[2]}};
-  const float *x = call->in[0] + row / p->out[1] / p->out[0] * cvy_pooling_in_volume(call->problem);
-  float *y = call->out[0] + row * p->out[2];
+  int64_t map = row / p->out[1] / p->out[0];
+  const float *x = call->in[0] + x_place(call->problem, map);
+  float *y = call->out[0] + y_place(call->problem, map);
+  y += row % (p->out[0] * p->out[1]) * p->out[2];
   if (cvy_pooling_is_max(call->problem))
     cvy_cpu_max_pool(call, &windows, x, y);
   else
@@ -59,10 +72,9 @@ static void add_windows(const cvy_cpu_call *call, int64_t map, const cvy_cpu_win
                         float *dx, float *memory) {
   const cvy_problem *problem = call->problem;
   bool max = cvy_pooling_is_max(problem);
-  const float *dy = call->in[max] + map * cvy_pooling_out_volume(problem);
+  const float *dy = call->in[max] + y_place(problem, map);
   if (max)
-    cvy_cpu_max_pool_backward(call, windows, call->in[0] + map * cvy_pooling_in_volume(problem), dy,
-                              dx, memory);
+    cvy_cpu_max_pool_backward(call, windows, call->in[0] + x_place(problem, map), dy, dx, memory);
   else
     cvy_cpu_average_pool_backward(call, windows, dy, dx, memory);
 }
@@ -70,7 +82,8 @@ static void add_windows(const cvy_cpu_call *call, int64_t map, const cvy_cpu_win
 static void make_map(const cvy_cpu_call *call, int64_t map, float *memory) {
   const cvy_pooling_problem *p = &call->problem->pooling;
   int64_t volume = cvy_pooling_in_volume(call->problem);
-  float *dx = call->out[0] + map * volume;
+  float *dx = call->out[0] +
+              cvy_pooling_map(call->problem, cvy_pooling_dx_pitch(call->problem), volume, map);
   memset(dx, 0, (size_t)volume * sizeof *dx);
   for (int64_t row = 0; row < p->out[0] * p->out[1]; row++) {
     for (int64_t at = 0; at < p->out[2]; at += CVY_CPU_POOL_COLUMNS, cvy_heartbeat_tick()) {

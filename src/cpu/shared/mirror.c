@@ -7,6 +7,8 @@ cvy_problem cvy_mirrored(const cvy_problem *p) {
   m.operation = CONVOY_FORWARD;
   m.conv.c = p->conv.k;
   m.conv.k = p->conv.c;
+  m.conv.x = p->conv.y;
+  m.conv.y = p->conv.x;
   for (int i = 0; i < 3; i++) {
     int64_t first = p->conv.pad[i] / p->conv.stride[i],
             last = (p->conv.pad[i] + p->conv.in[i] - 1) / p->conv.stride[i];

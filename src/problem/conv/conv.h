@@ -62,6 +62,9 @@ int64_t cvy_conv_count(const cvy_problem *problem, cvy_conv_array array);
 /* Elements from image to image of x and dx, and of y and dy. */
 int64_t cvy_conv_x_pitch(const cvy_problem *problem);
 int64_t cvy_conv_y_pitch(const cvy_problem *problem);
+/* Where channel `c` of image `n` begins in x and dx, and channel `k` in y and dy. */
+int64_t cvy_conv_x_place(const cvy_problem *problem, int64_t n, int64_t c);
+int64_t cvy_conv_y_place(const cvy_problem *problem, int64_t n, int64_t k);
 /* Elements of memory from the first to the last of an array: its count, with gaps. */
 int64_t cvy_conv_reach(const cvy_problem *problem, cvy_conv_array array);
 /* How an array lies. */

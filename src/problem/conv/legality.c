@@ -390,6 +390,14 @@ int64_t cvy_conv_y_pitch(const cvy_problem *p) {
   return cvy_view_pitch(&p->conv.y, p->conv.k * volume(p->conv.out));
 }
 
+int64_t cvy_conv_x_place(const cvy_problem *p, int64_t n, int64_t c) {
+  return n * cvy_conv_x_pitch(p) + c * volume(p->conv.in);
+}
+
+int64_t cvy_conv_y_place(const cvy_problem *p, int64_t n, int64_t k) {
+  return n * cvy_conv_y_pitch(p) + k * volume(p->conv.out);
+}
+
 cvy_view cvy_conv_view(const cvy_problem *p, cvy_conv_array array) {
   return array == CVY_X ? p->conv.x : array == CVY_Y ? p->conv.y : (cvy_view){0, 0};
 }
