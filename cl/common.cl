@@ -24,6 +24,12 @@ static position position_of_output(conv_args args, conv_int id) {
   return position_in(id, args.oz, args.oh, args.ow);
 }
 
+/* Where element `id` of all images lies, of which it is in image `n`, if one has `image` elements
+ * and they are `pitch` apart. */
+static conv_int place_in_images(conv_int id, conv_int n, conv_int image, conv_int pitch) {
+  return id + n * (pitch - image);
+}
+
 /* The output position to which tap `tap` maps input position `at`, or -1 if there is none. */
 static conv_int target(conv_int at, conv_int tap, conv_int pad, conv_int dilation, conv_int stride,
                        conv_int extent) {

@@ -21,7 +21,7 @@ typedef int conv_int;
 typedef int64_t conv_int;
 #endif
 
-/* Arrays begin at multiples of this many floats, so offsets fit 32 bits up to 512 GiB. */
+/* Where arrays begin is counted in this many floats, so offsets fit 32 bits up to 512 GiB. */
 #define CONV_ALIGN 64
 
 typedef struct conv_args {
@@ -36,8 +36,12 @@ typedef struct conv_args {
   conv_int accumulate; /* 1: out += result */
   conv_int has_bias, activation;
   conv_int slope; /* bits of a float */
-  /* Where the four arrays begin in their buffers, in units of CONV_ALIGN floats. */
-  conv_int a_at, b_at, bias_at, out_at;
+  /* Where the four arrays begin in their buffers, in units of CONV_ALIGN floats, and how many
+   * floats behind that, which is 0 but for parts of larger tensors. */
+  conv_int a_at, a_rest, b_at, b_rest, bias_at, bias_rest, out_at, out_rest;
+  /* Floats from image to image, of arrays that have images: more than these have, for parts of
+   * larger tensors. */
+  conv_int a_pitch, b_pitch, out_pitch;
   /* This launch. */
   conv_int items;               /* elements to produce; winograd_operands: those of dy's matrices;
                                    long_rows_weights: pieces of rows */
@@ -56,5 +60,12 @@ typedef struct conv_args {
 } conv_args;
 
 #define CONV_ARGS_WORDS (sizeof(conv_args) / sizeof(conv_int))
+
+#ifdef __OPENCL_VERSION__
+/* Where an array begins: begin_of(args.a_at, args.a_rest). */
+static size_t begin_of(conv_int at, conv_int rest) {
+  return (size_t)at * CONV_ALIGN + (size_t)rest;
+}
+#endif
 
 #endif

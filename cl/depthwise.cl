@@ -22,17 +22,17 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
   conv_args args = compiled(given);
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  w += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  y += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  w += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  y += begin_of(args.out_at, args.out_rest);
 
   position o = position_of_output(args, id);
   int k = o.map % args.k, n = o.map / args.k;
   int c = k / (args.k / args.c), taps = args.t * args.r * args.s;
   int z0 = o.z * args.sz - args.pz, h0 = o.h * args.sh - args.ph;
   int w0 = o.w * args.sw - args.pw;
-  x += (n * args.c + c) * args.iz * args.ih * args.iw;
+  x += n * args.a_pitch + c * args.iz * args.ih * args.iw;
   w += k * taps;
 
   float sum = 0.0f;
@@ -50,7 +50,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_forward(
       }
     }
   }
-  store(args, bias, y, id, k, sum);
+  int image = args.k * args.oz * args.oh * args.ow;
+  store(args, bias, y, place_in_images(id, n, image, args.out_pitch), k, sum);
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
@@ -59,16 +60,16 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
   conv_args args = compiled(given);
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
-  dy += (size_t)args.a_at * CONV_ALIGN;
-  w += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  dx += (size_t)args.out_at * CONV_ALIGN;
+  dy += begin_of(args.a_at, args.a_rest);
+  w += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  dx += begin_of(args.out_at, args.out_rest);
 
   position i = position_of_input(args, id);
   int c = i.map % args.c, n = i.map / args.c;
   int each = args.k / args.c, volume = args.oz * args.oh * args.ow;
   int taps = args.t * args.r * args.s;
-  dy += (n * args.k + c * each) * volume;
+  dy += n * args.a_pitch + c * each * volume;
   w += c * each * taps;
 
   float sum = 0.0f;
@@ -86,7 +87,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_data(
       }
     }
   }
-  store(args, bias, dx, id, c, sum);
+  int image = args.c * args.iz * args.ih * args.iw;
+  store(args, bias, dx, place_in_images(id, n, image, args.out_pitch), c, sum);
 }
 
 /* A work-group computes CHUNK taps of one output channel over one slice of the output positions of
@@ -103,10 +105,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
   int slice = group / chunks / args.k;
   int c = k / (args.k / args.c);
   int in_volume = args.iz * args.ih * args.iw, volume = args.oz * args.oh * args.ow;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  dy += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  dy += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   float sum[CHUNK];
 #pragma unroll
@@ -116,8 +118,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_weights(
     int n = term / volume, o = term % volume;
     int z0 = o / args.ow / args.oh * args.sz - args.pz;
     int h0 = o / args.ow % args.oh * args.sh - args.ph, w0 = o % args.ow * args.sw - args.pw;
-    int from = (n * args.c + c) * in_volume;
-    float v = dy[(n * args.k + k) * volume + o];
+    int from = n * args.a_pitch + c * in_volume;
+    float v = dy[n * args.b_pitch + k * volume + o];
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) {
       int tap = chunk * CHUNK + i;

@@ -22,24 +22,25 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void depthwise_tiles(
     global const float *restrict bias, global float *restrict out) {
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
-  source += (size_t)args.a_at * CONV_ALIGN;
-  weights += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  source += begin_of(args.a_at, args.a_rest);
+  weights += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   item_tile p = find_item_tile(id);
-  int map = p.outer, volume = SOURCE_Z * SOURCE_H * SOURCE_W, each = args.k / args.c;
+  int volume = SOURCE_Z * SOURCE_H * SOURCE_W, each = args.k / args.c;
+  int maps = DIRECTION == 0 ? args.k : args.c, channel = p.outer % maps, n = p.outer / maps;
   float sum[ROWS * COLUMNS];
 #pragma unroll
   for (int i = 0; i < ROWS * COLUMNS; i++) sum[i] = 0.0f;
 #if DIRECTION == 0
-  int channel = map % args.k;
-  add_channel(source + (map / args.k * args.c + channel / each) * volume, weights + channel * TAPS,
-              p, sum);
+  add_channel(source + (n * args.a_pitch + channel / each * volume), weights + channel * TAPS, p,
+              sum);
 #else
-  int channel = map % args.c;
-  for (int i = 0; i < each; i++)
-    add_channel(source + (map * each + i) * volume, weights + (channel * each + i) * TAPS, p, sum);
+  for (int i = 0; i < each; i++) {
+    int map = channel * each + i;
+    add_channel(source + (n * args.a_pitch + map * volume), weights + map * TAPS, p, sum);
+  }
 #endif
-  store_tile(args, bias, out, map, channel, p, sum);
+  store_tile(args, bias, out, n, channel, p, sum);
 }

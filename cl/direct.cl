@@ -21,10 +21,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
     global const float *restrict bias, global float *restrict y) {
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  w += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  y += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  w += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  y += begin_of(args.out_at, args.out_rest);
 
   position o = position_of_output(args, id);
   conv_int k = o.map % args.k, n = o.map / args.k;
@@ -41,16 +41,15 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
   for (conv_int c = 0; c < depth; c++) {
     for (conv_int t = t0; t < t1; t++) {
       for (conv_int r = r0; r < r1; r++) {
-        conv_int from =
-            (((n * args.c + c0 + c) * args.iz + z0 + t * args.dz) * args.ih + h0 + r * args.dh) *
-                args.iw +
-            w0;
+        conv_int row = ((c0 + c) * args.iz + z0 + t * args.dz) * args.ih + h0 + r * args.dh;
+        conv_int from = n * args.a_pitch + row * args.iw + w0;
         conv_int tap = (((k * depth + c) * args.t + t) * args.r + r) * args.s;
         for (conv_int s = s0; s < s1; s++) sum += x[from + s * args.dw] * w[tap + s];
       }
     }
   }
-  store(args, bias, y, id, k, sum);
+  conv_int image = args.k * args.oz * args.oh * args.ow;
+  store(args, bias, y, place_in_images(id, n, image, args.out_pitch), k, sum);
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data(
@@ -58,10 +57,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data
     global const float *restrict bias, global float *restrict dx) {
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
-  dy += (size_t)args.a_at * CONV_ALIGN;
-  w += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  dx += (size_t)args.out_at * CONV_ALIGN;
+  dy += begin_of(args.a_at, args.a_rest);
+  w += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  dx += begin_of(args.out_at, args.out_rest);
 
   position i = position_of_input(args, id);
   conv_int c = i.map % args.c, n = i.map / args.c;
@@ -79,14 +78,15 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_data
       for (conv_int s = 0; s < args.s; s++) {
         conv_int ow = target(i.w, s, args.pw, args.dw, args.sw, args.ow);
         if (ow < 0) continue;
-        conv_int from = (n * args.k + k0) * volume + (oz * args.oh + oh) * args.ow + ow;
+        conv_int from = n * args.a_pitch + k0 * volume + (oz * args.oh + oh) * args.ow + ow;
         conv_int tap = (k0 * width + c % width) * taps + (t * args.r + r) * args.s + s;
         for (conv_int k = 0; k < depth; k++, from += volume, tap += width * taps)
           sum += dy[from] * w[tap];
       }
     }
   }
-  store(args, bias, dx, id, c, sum);
+  conv_int image = args.c * args.iz * args.ih * args.iw;
+  store(args, bias, dx, place_in_images(id, n, image, args.out_pitch), c, sum);
 }
 
 /* The sum over the work-group in a fixed order; the result is valid in item 0. */
@@ -108,10 +108,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weig
   local float part[WG];
   conv_int id = args.first_group + (conv_int)get_group_id(0);
   int item = (int)get_local_id(0);
-  x += (size_t)args.a_at * CONV_ALIGN;
-  dy += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  dw += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  dy += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  dw += begin_of(args.out_at, args.out_rest);
 
   conv_int s = id % args.s, r = id / args.s % args.r, t = id / (args.s * args.r) % args.t;
   conv_int depth = args.c / args.groups, map = id / (args.s * args.r * args.t);
@@ -128,8 +128,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weig
     conv_int oz = plane % args.oz, n = plane / args.oz;
     conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0;
     if (iz < 0 || iz >= args.iz || ih < 0 || ih >= args.ih) continue;
-    conv_int from = (((n * args.c + c) * args.iz + iz) * args.ih + ih) * args.iw + w0;
-    conv_int to = (((n * args.k + k) * args.oz + oz) * args.oh + oh) * args.ow;
+    conv_int from = n * args.a_pitch + ((c * args.iz + iz) * args.ih + ih) * args.iw + w0;
+    conv_int to = n * args.b_pitch + ((k * args.oz + oz) * args.oh + oh) * args.ow;
     for (conv_int ow = first + item % together; ow < end; ow += together)
       sum += x[from + ow * args.sw] * dy[to + ow];
   }
@@ -145,13 +145,13 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_bias
   conv_int k = args.first_group + (conv_int)get_group_id(0);
   int item = (int)get_local_id(0);
   conv_int volume = args.oz * args.oh * args.ow;
-  dy += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  db += (size_t)args.out_at * CONV_ALIGN;
+  dy += begin_of(args.a_at, args.a_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  db += begin_of(args.out_at, args.out_rest);
 
   float sum = 0.0f;
   for (conv_int n = 0; n < args.n; n++) {
-    conv_int map = (n * args.k + k) * volume;
+    conv_int map = n * args.a_pitch + k * volume;
     for (conv_int o = item; o < volume; o += WG) sum += dy[map + o];
   }
   sum = group_sum(part, item, sum);

@@ -50,10 +50,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void few_channels(
     conv_args args, global const float *restrict source, global const float *restrict weights,
     global const float *restrict bias, global float *restrict out) {
   local float staged[SOURCES * TAPS * WEIGHTS_PER_TAP] __attribute__((aligned(16)));
-  source += (size_t)args.a_at * CONV_ALIGN;
-  weights += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  source += begin_of(args.a_at, args.a_rest);
+  weights += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 #if DIRECTION == 0
   int sources = args.c, results = args.k;
 #else
@@ -73,13 +73,13 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void few_channels(
     stage_weights(args, weights, k0, c0, staged);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int c = 0; c < min(SOURCES, sources - c0); c++) {
-      add_channel(source + (p.outer * sources + c0 + c) * volume,
+      add_channel(source + (p.outer * args.a_pitch + (c0 + c) * volume),
                   staged + c * TAPS * WEIGHTS_PER_TAP, p, sum);
     }
   }
 #pragma unroll
   for (int k = 0; k < CHANNELS; k++) {
     if (there && k0 + k < results)
-      store_tile(args, bias, out, p.outer * results + k0 + k, k0 + k, p, sum + k * RESULTS);
+      store_tile(args, bias, out, p.outer, k0 + k, p, sum + k * RESULTS);
   }
 }

@@ -10,19 +10,20 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void im2col(
     global const float *restrict bias, global float *restrict columns) {
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  columns += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  columns += begin_of(args.out_at, args.out_rest);
 
   position o = position_of_output(args, id);
   conv_int tap = o.map, s = tap % args.s, r = tap / args.s % args.r;
   conv_int t = tap / args.s / args.r % args.t, map = tap / args.s / args.r / args.t;
+  conv_int c = map % args.c, n = args.first + map / args.c;
   conv_int iz = o.z * args.sz - args.pz + t * args.dz;
   conv_int ih = o.h * args.sh - args.ph + r * args.dh;
   conv_int iw = o.w * args.sw - args.pw + s * args.dw;
 
   float v = 0.0f;
   if (iz >= 0 && iz < args.iz && ih >= 0 && ih < args.ih && iw >= 0 && iw < args.iw)
-    v = x[(((args.first * args.c + map) * args.iz + iz) * args.ih + ih) * args.iw + iw];
+    v = x[n * args.a_pitch + ((c * args.iz + iz) * args.ih + ih) * args.iw + iw];
   columns[id] = v;
 }
 
@@ -31,9 +32,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void col2im(
     global const float *restrict bias, global float *restrict dx) {
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
-  columns += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  dx += (size_t)args.out_at * CONV_ALIGN;
+  columns += begin_of(args.a_at, args.a_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  dx += begin_of(args.out_at, args.out_rest);
 
   position i = position_of_input(args, id);
 
@@ -52,8 +53,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void col2im(
       }
     }
   }
-  conv_int skipped = args.first * args.c * args.iz * args.ih * args.iw;
-  store(args, bias, dx, skipped + id, i.map % args.c, sum);
+  conv_int n = i.map / args.c, image = args.c * args.iz * args.ih * args.iw;
+  conv_int to = args.first * args.out_pitch + place_in_images(id, n, image, args.out_pitch);
+  store(args, bias, dx, to, i.map % args.c, sum);
 }
 
 /* out = activation(out + bias[channel]), with `rows` channels of `depth` elements each. */
@@ -62,7 +64,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void epilogue_pass(
     global const float *restrict bias, global float *restrict out) {
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
-  store(args, bias, out, id, id / args.depth % args.rows, out[id]);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
+  conv_int map = id / args.depth, n = map / args.rows;
+  conv_int at = place_in_images(id, n, args.rows * args.depth, args.out_pitch);
+  store(args, bias, out, at, map % args.rows, out[at]);
 }

@@ -15,6 +15,16 @@
 #error "WHOLE is missing: 1 = the channels summed over are a multiple of BK"
 #endif
 
+/* What there is of the input and of the output, of the array that is gathered from and of the one
+ * that is written. */
+#if DIRECTION == 0
+#define SOURCE(in, out) in
+#define RESULT(in, out) out
+#else
+#define SOURCE(in, out) out
+#define RESULT(in, out) in
+#endif
+
 /* Items without weights to load store to a place of their own behind the tile, so that there is no
  * branch. */
 #define A_LOADS ((BK * BM / 4 + ITEMS - 1) / ITEMS)
@@ -22,7 +32,7 @@
 
 /* The source is loaded by four neighbouring columns at a time where they are neighbours in memory
  * and the items of a group can share the work evenly. */
-#if PLAIN && FOURS_IN && BK * BN / 4 % ITEMS == 0 && BK * BN / 4 >= ITEMS
+#if PLAIN && SOURCE(FOURS_IN, FOURS_OUT) && BK * BN / 4 % ITEMS == 0 && BK * BN / 4 >= ITEMS
 #define LOAD_WIDTH 4
 typedef float4 load;
 #else
@@ -90,15 +100,6 @@ static int axis_meets(int tap, int stride, int pad, int dilation, int first) {
 static int axis_shift(int tap, int stride, int pad, int dilation, int first) {
   return (first + pad - tap * dilation) / stride;
 }
-#endif
-
-/* The extents of the array that is gathered from and of the one that is written. */
-#if DIRECTION == 0
-#define SOURCE(in, out) in
-#define RESULT(in, out) out
-#else
-#define SOURCE(in, out) out
-#define RESULT(in, out) in
 #endif
 
 /* A phase is known by its first position; its extents are how many positions it has on each axis.
@@ -214,7 +215,7 @@ static void store_results(conv_args args, global const float *bias, phase first,
                           phase_extents extent, int row0, int column0, int group, int item,
                           const float4 *sum, global float *out) {
   int vh = RESULT(args.ih, args.oh), vw = RESULT(args.iw, args.ow);
-  int out_volume = RESULT(args.iz, args.oz) * vh * vw, out_channels = RESULT(args.c, args.k);
+  int out_volume = RESULT(args.iz, args.oz) * vh * vw;
   int column_count = args.n * extent.z * extent.h * extent.w;
 #pragma unroll
   for (int j = 0; j < FRAGMENTS; j++) {
@@ -222,7 +223,7 @@ static void store_results(conv_args args, global const float *bias, phase first,
 #if STORE_FOURS
     if (left < column_count) {
       int n = left / out_volume;
-      int to = (n * out_channels + group * args.rows) * out_volume + left % out_volume;
+      int to = n * args.out_pitch + group * args.rows * out_volume + left % out_volume;
 #pragma unroll
       for (int i = 0; i < TM; i++) {
         int row = row0 + tile_row(item, i);
@@ -241,7 +242,7 @@ static void store_results(conv_args args, global const float *bias, phase first,
         int h = axis_output(at / extent.w % extent.h, args.sh, first.h);
         int z = axis_output(at / extent.w / extent.h % extent.z, args.sz, first.z);
         int n = at / extent.w / extent.h / extent.z;
-        int to = n * out_channels * out_volume + (z * vh + h) * vw + w;
+        int to = n * args.out_pitch + (z * vh + h) * vw + w;
 #pragma unroll
         for (int i = 0; i < TM; i++) {
           int row = row0 + tile_row(item, i), channel = group * args.rows + row;
@@ -284,15 +285,13 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
 
   int uh = SOURCE(args.ih, args.oh), uw = SOURCE(args.iw, args.ow);
   int source_volume = SOURCE(args.iz, args.oz) * uh * uw;
-  int out_volume = RESULT(args.iz, args.oz) * RESULT(args.ih, args.oh) * RESULT(args.iw, args.ow);
-  int source_channels = SOURCE(args.c, args.k), out_channels = RESULT(args.c, args.k);
 
-  source += (size_t)args.a_at * CONV_ALIGN;
-  packed += (size_t)args.b_at * CONV_ALIGN;
+  source += begin_of(args.a_at, args.a_rest);
+  packed += begin_of(args.b_at, args.b_rest);
   packed += group * args.t * args.r * args.s * args.depth_up * args.rows_up + row0;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
-  out += (size_t)slice * (args.n * out_channels * out_volume);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
+  out += (size_t)slice * (args.n * args.out_pitch);
 
   loaded_columns column;
   int b_row0 = item / UNITS;
@@ -303,7 +302,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     column.z[j] = axis_source(at / extent.w / extent.h % extent.z, args.sz, args.pz);
     column.h[j] = axis_source(at / extent.w % extent.h, args.sh, args.ph);
     column.w[j] = at < column_count ? axis_source(at % extent.w, args.sw, args.pw) : NOWHERE;
-    column.from[j] = (n * source_channels + group * args.depth + b_row0) * source_volume +
+    column.from[j] = n * args.a_pitch + (group * args.depth + b_row0) * source_volume +
                      (column.z[j] * uh + column.h[j]) * uw + column.w[j];
   }
 

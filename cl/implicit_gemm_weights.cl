@@ -22,7 +22,7 @@
 
 /* How many positions an item loads at once, hence which rows and columns it loads. */
 #define A_WIDTH (FOURS_OUT ? 4 : 1)
-#define B_WIDTH (PLAIN && FOURS_OUT ? 4 : 1)
+#define B_WIDTH (PLAIN && FOURS_IN ? 4 : 1)
 #define A_STEP (ITEMS / (BK / A_WIDTH))
 #define B_STEP (ITEMS / (BK / B_WIDTH))
 #define A_LOADS ((BM + A_STEP - 1) / A_STEP)
@@ -32,7 +32,7 @@ typedef float4 a_load;
 #else
 typedef float a_load;
 #endif
-#if PLAIN && FOURS_OUT
+#if PLAIN && FOURS_IN
 typedef float4 b_load;
 #else
 typedef float b_load;
@@ -140,7 +140,7 @@ static void load_rows(conv_args args, global const float *dy, int group, int row
                       int end, int item, a_load *into, uint *inside) {
   int volume = args.oz * args.oh * args.ow;
   output_position at = output_position_of(args, term + row_position(item));
-  int from = (at.n * args.k + group * args.rows + row0) * volume + at.at;
+  int from = at.n * args.b_pitch + (group * args.rows + row0) * volume + at.at;
 #pragma unroll
   for (int i = 0; i < A_LOADS; i++) {
     int row = loaded_row(item, i);
@@ -214,9 +214,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
   local float b_tile[BN * PITCH] __attribute__((aligned(16)));
   conv_args args = in_space(given);
   int item = (int)get_local_id(0);
-  x += (size_t)args.a_at * CONV_ALIGN;
-  dy += (size_t)args.b_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  dy += begin_of(args.b_at, args.b_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   group_tile tile = find_group_tile(args, BM, BN);
   int row0 = tile.row0, column0 = tile.column0;
@@ -244,7 +244,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm_wei
     int b_position = term + column_position(item), b_there = b_position < end;
     output_position b = output_position_of(args, b_position);
     int b_from =
-        (b.n * args.c + group * args.depth) * in_volume + (b.z * args.ih + b.h) * args.iw + b.w;
+        b.n * args.a_pitch + group * args.depth * in_volume + (b.z * args.ih + b.h) * args.iw + b.w;
 #if TAP_BITS
     uint bits = b_there ? taps_inside(args, b) : 0u;
 #endif

@@ -70,12 +70,12 @@ static int source_at(int at, int tap, int pad, int dilation, int stride, int ext
 }
 
 /* Where line `index` begins in the source, or -1 where it lies outside or behind the last line. */
-static int find_line(row_tile p, int sources, int index) {
+static int find_line(conv_args args, row_tile p, int sources, int index) {
   int channel = index / ROWS_OF_FILTER, row = index % ROWS_OF_FILTER;
   int z = source_at(p.z, row / FILTER_1, PAD_0, DILATION_0, STRIDE_0, SOURCE_Z);
   int h = source_at(p.h, row % FILTER_1, PAD_1, DILATION_1, STRIDE_1, SOURCE_H);
   if (channel >= sources || z < 0 || h < 0) return -1;
-  return (((p.n * sources + channel) * SOURCE_Z + z) * SOURCE_H + h) * SOURCE_W;
+  return p.n * args.a_pitch + ((channel * SOURCE_Z + z) * SOURCE_H + h) * SOURCE_W;
 }
 
 static void load_line(global const float *source, int line, int first, float *next) {
@@ -175,8 +175,8 @@ static void store_row(conv_args args, global const float *bias, global float *ou
                    sum[c * COLUMNS + i + 3]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    int map = p.n * results + p.channel + c;
-    int to = ((map * RESULT_Z + p.z) * RESULT_H + p.h) * RESULT_W + p.w;
+    int row = ((p.channel + c) * RESULT_Z + p.z) * RESULT_H + p.h;
+    int to = p.n * args.out_pitch + row * RESULT_W + p.w;
     for (int e = item; e < TILE; e += ITEMS) {
       int at = e / COLUMNS * PITCH + e % COLUMNS;
       float v = lines[at];
@@ -195,10 +195,10 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows(
     global const float *restrict bias, global float *restrict out) {
   local float lines[ITEMS_PER_RESULT * LINE] __attribute__((aligned(16)));
   local float staged[ITEMS_PER_RESULT * CHANNELS * STAGED_TAPS] __attribute__((aligned(16)));
-  source += (size_t)args.a_at * CONV_ALIGN;
-  weights += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  source += begin_of(args.a_at, args.a_rest);
+  weights += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
   int across = (int)get_local_id(0) % ACROSS, member = (int)get_local_id(0) / ACROSS;
   int sources = DIRECTION == 0 ? args.c : args.k, count = sources * ROWS_OF_FILTER;
   row_tile p = find_tile(args, args.first_group + (int)get_group_id(0));
@@ -209,7 +209,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows(
   float sum[CHANNELS * COLUMNS], next[LOADS];
 #pragma unroll
   for (int i = 0; i < CHANNELS * COLUMNS; i++) sum[i] = 0.0f;
-  int line = find_line(p, sources, member);
+  int line = find_line(args, p, sources, member);
   load_line(source, line, first, next);
   for (int l = 0; l < count; l += ITEMS_PER_RESULT) {
     int now = line;
@@ -218,7 +218,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows(
     stage_taps(args, weights, p.channel, l + member, across, own_taps);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (l + ITEMS_PER_RESULT < count) {
-      line = find_line(p, sources, l + ITEMS_PER_RESULT + member);
+      line = find_line(args, p, sources, l + ITEMS_PER_RESULT + member);
       load_line(source, line, first, next);
       STAY_IN_ORDER();
     }

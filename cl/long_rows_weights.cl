@@ -143,10 +143,10 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows_weights
     global const float *restrict bias, global float *restrict out) {
   local float memory[LOCAL_FLOATS] __attribute__((aligned(16)));
   local float *staged_x = memory + CHANNELS * POSITIONS;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  dy += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  dy += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
   weights_tile p = find_tile(args, args.first_group + (int)get_group_id(0));
 
   float sum[CHANNELS * COLUMNS];
@@ -159,8 +159,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void long_rows_weights
     int in_z = z * STRIDE_0 - PAD_0 + p.t * DILATION_0;
     int in_h = h * STRIDE_1 - PAD_1 + p.r * DILATION_1;
     int there = within(in_z, IN_0) & within(in_h, IN_1); /* for the whole work-group */
-    int of_dy = (((n * args.k + p.k) * OUT_0 + z) * OUT_1 + h) * OUT_2;
-    int of_x = (((n * args.c + p.c) * IN_0 + in_z) * IN_1 + in_h) * IN_2;
+    int of_dy = n * args.b_pitch + ((p.k * OUT_0 + z) * OUT_1 + h) * OUT_2;
+    int of_x = n * args.a_pitch + ((p.c * IN_0 + in_z) * IN_1 + in_h) * IN_2;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (there) {
       stage_dy(dy, of_dy, OUT_0 * OUT_1 * OUT_2, args.k - p.k, first, memory);

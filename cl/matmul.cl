@@ -61,9 +61,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void matmul(
   float4 sum[TM * FRAGMENTS];
 #pragma unroll
   for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
-  a += (size_t)args.a_at * CONV_ALIGN + (A_SHARED ? 0 : tile.rest * args.rows * args.depth);
-  b += (size_t)args.b_at * CONV_ALIGN + (B_SHARED ? 0 : tile.rest * args.depth * args.columns);
-  out += (size_t)args.out_at * CONV_ALIGN + tile.rest * args.rows * args.columns;
+  a += begin_of(args.a_at, args.a_rest) + (A_SHARED ? 0 : tile.rest * args.rows * args.depth);
+  b += begin_of(args.b_at, args.b_rest) + (B_SHARED ? 0 : tile.rest * args.depth * args.columns);
+  out += begin_of(args.out_at, args.out_rest) + tile.rest * args.rows * args.columns;
 
   for (conv_int product = 0; product < (SUMMED ? args.n : 1); product++) {
     for (conv_int term0 = 0; term0 < args.depth; term0 += BK) {

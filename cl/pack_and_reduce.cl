@@ -14,8 +14,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
     global const float *restrict bias, global float *restrict packed) {
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
-  w += (size_t)args.a_at * CONV_ALIGN;
-  packed += (size_t)args.out_at * CONV_ALIGN;
+  w += begin_of(args.a_at, args.a_rest);
+  packed += begin_of(args.out_at, args.out_rest);
 
   int taps = args.t * args.r * args.s;
   int row = id % args.rows_up, line = id / args.rows_up;
@@ -36,16 +36,16 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
 
 /* out = the sum over the slices, in an order that depends on the numbers of slices and of sharing
  * items only: `items_per_result` items of a work-group share an element, and each adds the partial
- * results that far apart. Elements are [..][rows channels][depth positions]. */
+ * results that far apart. Elements are [images][rows channels][depth positions]. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void reduce_split_k(
     conv_args args, global const float *restrict partial, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   local float part[WG];
   int item = (int)get_local_id(0), together = args.items_per_result, width = WG / together;
   int id = (args.first_group + (int)get_group_id(0)) * width + item % width;
-  partial += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  partial += begin_of(args.a_at, args.a_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   float sum = 0.0f;
   if (id < args.items) {
@@ -57,6 +57,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void reduce_split_k(
   barrier(CLK_LOCAL_MEM_FENCE);
   if (item < width && id < args.items) {
     for (int other = 1; other < together; other++) sum += part[other * width + item];
-    store(args, bias, out, id, id / args.depth % args.rows, sum);
+    int map = id / args.depth, gap = args.out_pitch - args.rows * args.depth;
+    store(args, bias, out, id + map / args.rows * gap, map % args.rows, sum);
   }
 }

@@ -12,8 +12,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void peak_multiply_add(
     conv_args args, global const float *restrict a, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   size_t id = (args.first_group + get_group_id(0)) * WG + get_local_id(0);
-  a += (size_t)args.a_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  a += begin_of(args.a_at, args.a_rest);
+  out += begin_of(args.out_at, args.out_rest);
   float4 factor = (float4)(a[0]), term = (float4)(a[1]);
   float4 sum[CHAINS];
 #pragma unroll
@@ -32,7 +32,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void peak_copy(
     conv_args args, global const float *restrict a, global const float *restrict b,
     global const float *restrict bias, global float *restrict out) {
   size_t id = (args.first_group + get_group_id(0)) * WG + get_local_id(0);
-  a += (size_t)args.a_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  a += begin_of(args.a_at, args.a_rest);
+  out += begin_of(args.out_at, args.out_rest);
   if (id < (size_t)args.items) vstore4(vload4(id, a), id, out);
 }

@@ -16,6 +16,17 @@
 #error "DILATION_Z, DILATION_H or DILATION_W is missing"
 #endif
 
+/* Where map `map` of all images begins, if maps have `volume` elements and images are `pitch`
+ * apart. */
+static conv_int map_at(conv_args args, conv_int map, conv_int volume, conv_int pitch) {
+  return place_in_images(map * volume, map / args.c, args.c * volume, pitch);
+}
+
+/* Where element `id` of y or dx lies, which is in map `map`. */
+static conv_int result_at(conv_args args, conv_int id, conv_int map, conv_int volume) {
+  return place_in_images(id, map / args.c, args.c * volume, args.out_pitch);
+}
+
 /* The order of floats as whole numbers, whatever the device makes of denormal numbers: as
  * cvy_pooling_key of src/problem/pooling/pooling.h. */
 static int key_of(int bits) {
@@ -59,9 +70,11 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool(
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position o = position_of_output(args, id);
-  global const int *map = (global const int *)(x + (size_t)args.a_at * CONV_ALIGN) +
-                          o.map * (args.iz * args.ih * args.iw);
-  ((global int *)(y + (size_t)args.out_at * CONV_ALIGN))[id] = find_maximum(args, o, map).bits;
+  x += begin_of(args.a_at, args.a_rest);
+  y += begin_of(args.out_at, args.out_rest);
+  x += map_at(args, o.map, args.iz * args.ih * args.iw, args.a_pitch);
+  conv_int to = result_at(args, id, o.map, args.oz * args.oh * args.ow);
+  ((global int *)y)[to] = find_maximum(args, o, (global const int *)x).bits;
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_places(
@@ -70,9 +83,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_places(
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position o = position_of_output(args, id);
-  global const int *map = (global const int *)(x + (size_t)args.a_at * CONV_ALIGN) +
-                          o.map * (args.iz * args.ih * args.iw);
-  ((global int *)(places + (size_t)args.out_at * CONV_ALIGN))[id] = find_maximum(args, o, map).tap;
+  x += begin_of(args.a_at, args.a_rest);
+  places += begin_of(args.out_at, args.out_rest);
+  x += map_at(args, o.map, args.iz * args.ih * args.iw, args.a_pitch);
+  ((global int *)places)[id] = find_maximum(args, o, (global const int *)x).tap;
 }
 
 /* Taps downwards are windows upwards. */
@@ -82,10 +96,12 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_backward(
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position i = position_of_input(args, id);
-  conv_int map = i.map * (args.oz * args.oh * args.ow);
-  global const int *places =
-      (global const int *)(all_places + (size_t)args.b_at * CONV_ALIGN) + map;
-  dy += (size_t)args.a_at * CONV_ALIGN + map;
+  conv_int volume = args.oz * args.oh * args.ow;
+  all_places += begin_of(args.b_at, args.b_rest);
+  dy += begin_of(args.a_at, args.a_rest);
+  dx += begin_of(args.out_at, args.out_rest);
+  global const int *places = (global const int *)(all_places + i.map * volume);
+  dy += map_at(args, i.map, volume, args.a_pitch);
   float sum = 0.0f;
   for (int t = TAPS_Z - 1; t >= 0; t--) {
     conv_int oz = target(i.z, t, args.pz, DILATION_Z, STRIDE_Z, args.oz);
@@ -101,7 +117,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_backward(
       }
     }
   }
-  dx[(size_t)args.out_at * CONV_ALIGN + id] = sum;
+  dx[result_at(args, id, i.map, args.iz * args.ih * args.iw)] = sum;
 }
 
 /* What a mean of window `o` of an axis counts along it. */
@@ -123,7 +139,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool(
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position o = position_of_output(args, id);
-  x += (size_t)args.a_at * CONV_ALIGN + o.map * (args.iz * args.ih * args.iw);
+  x += begin_of(args.a_at, args.a_rest);
+  y += begin_of(args.out_at, args.out_rest);
+  x += map_at(args, o.map, args.iz * args.ih * args.iw, args.a_pitch);
   float sum = 0.0f;
   for (int t = 0; t < TAPS_Z; t++) {
     conv_int z = o.z * STRIDE_Z - args.pz + t;
@@ -137,7 +155,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool(
       }
     }
   }
-  y[(size_t)args.out_at * CONV_ALIGN + id] = sum / divisor(args, o.z, o.h, o.w);
+  conv_int to = result_at(args, id, o.map, args.oz * args.oh * args.ow);
+  y[to] = sum / divisor(args, o.z, o.h, o.w);
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool_backward(
@@ -146,7 +165,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool_backwar
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
   position i = position_of_input(args, id);
-  dy += (size_t)args.a_at * CONV_ALIGN + i.map * (args.oz * args.oh * args.ow);
+  dy += begin_of(args.a_at, args.a_rest);
+  dx += begin_of(args.out_at, args.out_rest);
+  dy += map_at(args, i.map, args.oz * args.oh * args.ow, args.a_pitch);
   float sum = 0.0f;
   for (int t = TAPS_Z - 1; t >= 0; t--) {
     conv_int oz = target(i.z, t, args.pz, 1, STRIDE_Z, args.oz);
@@ -161,5 +182,5 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool_backwar
       }
     }
   }
-  dx[(size_t)args.out_at * CONV_ALIGN + id] = sum;
+  dx[result_at(args, id, i.map, args.iz * args.ih * args.iw)] = sum;
 }

@@ -143,15 +143,16 @@ static void add_channel(global const float *source, WEIGHTS_IN const float *w, i
   }
 }
 
-/* Stores an item's results of one map. */
-static void store_tile(conv_args args, global const float *bias, global float *out, int map,
+/* Stores an item's results of one map, channel `channel` of image `n`. */
+static void store_tile(conv_args args, global const float *bias, global float *out, int n,
                        int channel, item_tile p, const float *sum) {
+  int first = n * args.out_pitch + channel * (RESULT_Z * RESULT_H * RESULT_W);
 #pragma unroll
   for (int row = 0; row < ROWS; row++) {
-    int to = ((map * RESULT_Z + p.z) * RESULT_H + p.h + row) * RESULT_W + p.w;
+    int to = first + (p.z * RESULT_H + p.h + row) * RESULT_W + p.w;
     const float *of = sum + row * COLUMNS;
-#if COLUMNS % 4 == 0 && DIRECTION == 0 && OUT_2 % COLUMNS == 0 || \
-    COLUMNS % 4 == 0 && DIRECTION == 1 && IN_2 % COLUMNS == 0
+#if COLUMNS % 4 == 0 && DIRECTION == 0 && OUT_ALIGNED && OUT_2 % COLUMNS == 0 || \
+    COLUMNS % 4 == 0 && DIRECTION == 1 && IN_ALIGNED && IN_2 % COLUMNS == 0
 #pragma unroll
     for (int i = 0; i < COLUMNS; i += 4) {
       if (p.h + row < RESULT_H) {

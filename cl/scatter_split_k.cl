@@ -12,9 +12,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void scatter_split_k(
   conv_args args = in_space(given);
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
-  partial += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  partial += begin_of(args.a_at, args.a_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   float sum = 0.0f;
 #pragma unroll 4
@@ -24,9 +24,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void scatter_split_k(
   int z0 = from.z * args.sz, h0 = from.h * args.sh, w0 = from.w * args.sw;
   int z1 = min(z0 + args.sz, args.iz), h1 = min(h0 + args.sh, args.ih);
   int w1 = min(w0 + args.sw, args.iw), channel = from.map % args.c;
+  out += from.map / args.c * args.out_pitch;
   for (int z = z0; z < z1; z++) {
     for (int h = h0; h < h1; h++) {
-      int line = ((from.map * args.iz + z) * args.ih + h) * args.iw;
+      int line = ((channel * args.iz + z) * args.ih + h) * args.iw;
       for (int w = w0; w < w1; w++) {
         int meets = z == z0 && h == h0 && w == w0;
         store(args, bias, out, line + w, channel, meets ? sum : 0.0f);

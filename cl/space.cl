@@ -21,9 +21,13 @@ static conv_args in_space(conv_args args) {
 #define PLAIN                                                                                   \
   (TAPS == 1 && UNIT_STRIDE && IN_0 == OUT_0 && IN_1 == OUT_1 && IN_2 == OUT_2 && PAD_0 == 0 && \
    PAD_1 == 0 && PAD_2 == 0)
+#if !defined(IN_ALIGNED) || !defined(OUT_ALIGNED)
+#error \
+    "IN_ALIGNED or OUT_ALIGNED is missing: 1 = the array and its images begin at multiples of four"
+#endif
 /* Whole float4 never straddle two images or channels. */
-#define FOURS_IN (IN_0 * IN_1 * IN_2 % 4 == 0)
-#define FOURS_OUT (OUT_0 * OUT_1 * OUT_2 % 4 == 0)
+#define FOURS_IN (IN_ALIGNED && IN_0 * IN_1 * IN_2 % 4 == 0)
+#define FOURS_OUT (OUT_ALIGNED && OUT_0 * OUT_1 * OUT_2 % 4 == 0)
 /* The arrays that forward and backward_data read and write. */
 #if defined(DIRECTION) && DIRECTION == 1
 #define SOURCE_Z OUT_0

@@ -53,7 +53,7 @@
 #define B_SIZE (SHIFTS * BK * BN)
 
 /* Whether four neighbouring positions q of an item are eight neighbouring results. */
-#define STORE_EIGHTS (STRIDE_2 == 2 && IN_2 % 8 == 0)
+#define STORE_EIGHTS (STRIDE_2 == 2 && IN_2 % 8 == 0 && IN_ALIGNED)
 
 /* The source position of shift 0 of the columns that an item loads, and which shifts lie inside. */
 typedef struct columns {
@@ -69,7 +69,7 @@ static columns find_columns(conv_args args, int column0, int item, int channel0)
     int at = column0 + item % BN + j * ITEMS;
     int w = at % Q_2 + LEAST_W, h = at / Q_2 % Q_1 + LEAST_H;
     int z = at / Q_2 / Q_1 % Q_0 + LEAST_Z, n = at / Q_2 / Q_1 / Q_0;
-    found.from[j] = (n * args.k + channel0) * OUT_VOLUME + (z * OUT_1 + h) * OUT_2 + w;
+    found.from[j] = n * args.a_pitch + channel0 * OUT_VOLUME + (z * OUT_1 + h) * OUT_2 + w;
     uint inside = 0;
 #pragma unroll
     for (int u = 0; u < SHIFTS; u++) {
@@ -175,7 +175,7 @@ static void put(conv_args args, global const float *bias, global float *out, int
     int z = left / Q_2 / Q_1 % Q_0 * STRIDE_0 + line / STRIDE_1;
     int n = left / Q_2 / Q_1 / Q_0, w = left % Q_2 * 2;
     if (h < IN_1 && z < IN_0 && n < args.n) {
-      int to = (((n * args.c + channel) * IN_0 + z) * IN_1 + h) * IN_2 + w;
+      int to = n * args.out_pitch + ((channel * IN_0 + z) * IN_1 + h) * IN_2 + w;
       float4 even = of[0], odd = of[TM];
       store_four(args, bias, out, to, channel, (float4)(even.x, odd.x, even.y, odd.y));
       store_four(args, bias, out, to + 4, channel, (float4)(even.z, odd.z, even.w, odd.w));
@@ -186,7 +186,7 @@ static void put(conv_args args, global const float *bias, global float *out, int
       int at = left + component, n = at / Q_2 / Q_1 / Q_0;
       int h = at / Q_2 % Q_1 * STRIDE_1 + line % STRIDE_1;
       int z = at / Q_2 / Q_1 % Q_0 * STRIDE_0 + line / STRIDE_1;
-      int to = (((n * args.c + channel) * IN_0 + z) * IN_1 + h) * IN_2;
+      int to = n * args.out_pitch + ((channel * IN_0 + z) * IN_1 + h) * IN_2;
 #pragma unroll
       for (int f = 0; f < STRIDE_2; f++) {
         int w = at % Q_2 * STRIDE_2 + f;
@@ -212,12 +212,12 @@ kernel GROUP_OF(ITEMS) void strided_data(conv_args args, global const float *res
   int row0 = tile.row0, column0 = tile.column0;
   int group = tile.rest % args.groups, slice = tile.rest / args.groups;
 
-  source += (size_t)args.a_at * CONV_ALIGN;
-  packed += (size_t)args.b_at * CONV_ALIGN;
+  source += begin_of(args.a_at, args.a_rest);
+  packed += begin_of(args.b_at, args.b_rest);
   packed += group * TAPS * args.depth_up * args.rows_up + row0;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
-  out += (size_t)slice * (args.n * args.c * IN_0 * IN_1 * IN_2);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
+  out += (size_t)slice * (args.n * args.out_pitch);
 
   columns column = find_columns(args, column0, item, group * args.depth);
   float4 sum[PHASES * TM];

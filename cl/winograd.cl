@@ -65,8 +65,8 @@ static void transform_input(conv_args args, tile_position at, global const float
                             global float *out) {
   int channel = at.group * args.rows + at.row;
   int h0 = at.h - args.ph, w0 = at.w - args.pw;
-  int plane = (at.image * args.groups * args.rows + channel) * args.iz + at.z;
-  int from = (plane * args.ih + h0) * args.iw + w0;
+  int plane = channel * args.iz + at.z;
+  int from = at.image * args.a_pitch + (plane * args.ih + h0) * args.iw + w0;
   float d[SIDE][SIDE], v[SIDE][SIDE];
 #pragma unroll
   for (int i = 0; i < SIDE; i++) {
@@ -85,8 +85,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
     global const float *restrict bias, global float *restrict out) {
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= matrix_elements(args)) return;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  out += begin_of(args.out_at, args.out_rest);
   transform_input(args, tile_position_of(args, id), x, out);
 }
 
@@ -94,8 +94,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_input(
 static void transform_gradient(conv_args args, tile_position at, global const float *dy,
                                global float *out) {
   int channel = at.group * args.rows + at.row;
-  int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
-  int from = (plane * args.oh + at.h) * args.ow + at.w;
+  int plane = channel * args.oz + at.z;
+  int from = at.image * args.b_pitch + (plane * args.oh + at.h) * args.ow + at.w;
   float d[TILE][TILE], v[SIDE][SIDE];
 #pragma unroll
   for (int i = 0; i < TILE; i++) {
@@ -120,13 +120,13 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_operands(
   int groups_of_x = (matrix_elements(of_x) + WG - 1) / WG;
   int group = args.first_group + (int)get_group_id(0);
   int id = (group < groups_of_x ? group : group - groups_of_x) * WG + (int)get_local_id(0);
-  out += (size_t)args.out_at * CONV_ALIGN;
+  out += begin_of(args.out_at, args.out_rest);
   if (group < groups_of_x) {
-    x += (size_t)args.a_at * CONV_ALIGN;
+    x += begin_of(args.a_at, args.a_rest);
     if (id < matrix_elements(of_x))
       transform_input(of_x, tile_position_of(of_x, id), x, out + args.items);
   } else {
-    dy += (size_t)args.b_at * CONV_ALIGN;
+    dy += begin_of(args.b_at, args.b_rest);
     if (id < matrix_elements(of_dy))
       transform_gradient(of_dy, tile_position_of(of_dy, id), dy, out);
   }
@@ -139,8 +139,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_weights(
     global const float *restrict bias, global float *restrict out) {
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   if (id >= args.items) return;
-  w += (size_t)args.a_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  w += begin_of(args.a_at, args.a_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   int row = id % args.rows_up, line = id / args.rows_up;
   int term = line % args.depth_up, group = line / args.depth_up;
@@ -174,7 +174,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_weights(
 static void store_line(conv_args args, global const float *bias, global float *out, int to,
                        int channel, int left, const float *y) {
 #if TILE == 4
-  if (args.ow % 4 == 0) {
+  if ((args.ow | args.out_rest | args.out_pitch) % 4 == 0) {
     store_four(args, bias, out, to, channel, (float4)(y[0], y[1], y[2], y[3]));
     return;
   }
@@ -202,9 +202,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
   int id = (args.first_group + (int)get_group_id(0)) * WG + (int)get_local_id(0);
   tile_position at = tile_position_of(args, id);
   if (id >= matrix_elements(args) || !at.there) return;
-  products += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  products += begin_of(args.a_at, args.a_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   int matrices = matrix_elements(args);
   products += element_of(args, at);
@@ -217,8 +217,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_output(
   outputs_of_points(m, y);
 
   int channel = at.group * args.rows + at.row;
-  int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
-  int to = (plane * args.oh + at.h) * args.ow + at.w;
+  int plane = channel * args.oz + at.z;
+  int to = at.image * args.out_pitch + (plane * args.oh + at.h) * args.ow + at.w;
 #pragma unroll
   for (int i = 0; i < TILE; i++) {
     if (at.h + i < args.oh)
@@ -248,9 +248,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter(
   local float filters[9 * WG];
   int item = (int)get_local_id(0);
   int first = (args.first_group + (int)get_group_id(0)) * WG, id = first + item;
-  products += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  products += begin_of(args.a_at, args.a_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   if (id < args.items) {
     int matrices = matrix_elements(args);
@@ -278,9 +278,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void winograd_filter_shar
   int item = (int)get_local_id(0), together = args.items_per_result, width = WG / together;
   int first = (args.first_group + (int)get_group_id(0)) * width;
   int mine = item % width, id = first + mine;
-  products += (size_t)args.a_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  products += begin_of(args.a_at, args.a_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   int matrices = matrix_elements(args), there = id < args.items;
   if (there) products += element_of_filter(args, id);

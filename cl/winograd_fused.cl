@@ -20,11 +20,12 @@ static void transform_back(conv_args args, tile_position at, int channel,
   float m[SIDE][SIDE], y[TILE][TILE];
   take_products(products, m);
   outputs_of_points(m, y);
-  int plane = (at.image * args.groups * args.rows + channel) * args.oz + at.z;
+  int first = at.image * args.out_pitch, plane = channel * args.oz + at.z;
+  int pairs = is_bare(args) && (args.ow | args.out_rest | args.out_pitch) % 2 == 0;
 #pragma unroll
   for (int i = 0; i < TILE; i++) {
-    int to = (plane * args.oh + at.h + i) * args.ow + at.w;
-    if (at.h + i < args.oh && is_bare(args) && args.ow % 2 == 0) {
+    int to = first + (plane * args.oh + at.h + i) * args.ow + at.w;
+    if (at.h + i < args.oh && pairs) {
       *(global float2 *)(out + to) = (float2)(y[i][0], y[i][1]);
     } else if (at.h + i < args.oh) {
       store(args, bias, out, to, channel, y[i][0]);
@@ -40,10 +41,10 @@ kernel GROUP_OF(GROUP) void winograd_fused(conv_args given, global const float *
   conv_args args = in_space(given);
   local float room[ROOM] __attribute__((aligned(16)));
   int item = (int)get_local_id(0), point = item / ITEMS, mine = item % ITEMS;
-  source += (size_t)args.a_at * CONV_ALIGN;
-  weights += (size_t)args.b_at * CONV_ALIGN;
-  bias += (size_t)args.bias_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  source += begin_of(args.a_at, args.a_rest);
+  weights += begin_of(args.b_at, args.b_rest);
+  bias += begin_of(args.bias_at, args.bias_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   group_tile tile = find_group_tile(args, BM, BN);
   int row0 = tile.row0, column0 = tile.column0, group = tile.rest;
@@ -53,7 +54,7 @@ kernel GROUP_OF(GROUP) void winograd_fused(conv_args given, global const float *
   tile_position at = tile_position_of(args, column0 + column);
   uint inside = inside_of(args, at);
   int volume = args.iz * args.ih * args.iw;
-  int from = (at.image * args.groups * args.depth + group * args.depth + first_channel) * volume +
+  int from = at.image * args.a_pitch + (group * args.depth + first_channel) * volume +
              (at.z * args.ih + at.h - args.ph) * args.iw + at.w - args.pw;
 
   float4 sum[TM * FRAGMENTS];

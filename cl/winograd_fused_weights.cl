@@ -44,9 +44,9 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused_we
   conv_args args = in_space(given);
   local float room[ROOM] __attribute__((aligned(16)));
   int item = (int)get_local_id(0), point = item / ITEMS, mine = item % ITEMS;
-  x += (size_t)args.a_at * CONV_ALIGN;
-  dy += (size_t)args.b_at * CONV_ALIGN;
-  out += (size_t)args.out_at * CONV_ALIGN;
+  x += begin_of(args.a_at, args.a_rest);
+  dy += begin_of(args.b_at, args.b_rest);
+  out += begin_of(args.out_at, args.out_rest);
 
   group_tile tile = find_group_tile(args, BM, BN);
   int row0 = tile.row0, column0 = tile.column0;
@@ -66,16 +66,16 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void winograd_fused_we
     tile_position at = tile_position_of(args, term + own_tile);
     int there = term + own_tile < end;
     uint inside = there ? inside_of(args, at) : 0u;
-    global const float *b_from =
-        x + ((at.image * args.groups + group) * args.columns + column) * in_volume +
-        (at.z * args.ih + at.h - args.ph) * args.iw + at.w - args.pw;
+    global const float *b_from = x + at.image * args.a_pitch +
+                                 (group * args.columns + column) * in_volume +
+                                 (at.z * args.ih + at.h - args.ph) * args.iw + at.w - args.pw;
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
       load_patch(b_from + i * STEP * in_volume, args.iw,
                  column + i * STEP < args.columns ? inside : 0u, b[i]);
     }
-    global const float *a_from = dy +
-                                 ((at.image * args.groups + group) * args.rows + row) * out_volume +
+    global const float *a_from = dy + at.image * args.b_pitch +
+                                 (group * args.rows + row) * out_volume +
                                  (at.z * args.oh + at.h) * args.ow + at.w;
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {

@@ -76,11 +76,11 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void winograd_product(
   int matrix = tile.rest % args.groups, slice = tile.rest / args.groups;
   int first = slice * args.slice_length, end = min(args.depth_up, first + args.slice_length);
 
-  a += (size_t)args.a_at * CONV_ALIGN + matrix * args.depth_up * args.rows_up;
-  b += (size_t)args.b_at * CONV_ALIGN + matrix * args.depth_up * args.columns_up;
+  a += begin_of(args.a_at, args.a_rest) + matrix * args.depth_up * args.rows_up;
+  b += begin_of(args.b_at, args.b_rest) + matrix * args.depth_up * args.columns_up;
   a += row0 * (TRANSPOSED ? args.depth_up : 1);
   b += column0 * (TRANSPOSED ? args.depth_up : 1);
-  out += (size_t)args.out_at * CONV_ALIGN;
+  out += begin_of(args.out_at, args.out_rest);
   out += ((slice * args.groups + matrix) * args.rows_up + row0) * args.columns_up + column0;
 
   float4 sum[TM * FRAGMENTS];

@@ -49,12 +49,14 @@ static int64_t farthest_position(const cvy_problem *problem) {
   return most < 9e18 ? (int64_t)most : INT64_MAX;
 }
 
-static int64_t largest_count(const cvy_problem *problem) {
-  int64_t most = cvy_conv_count(problem, CVY_X);
-  const cvy_conv_array others[] = {CVY_W, CVY_Y};
-  for (size_t i = 0; i < CVY_COUNT(others); i++) {
-    int64_t count = cvy_conv_count(problem, others[i]);
-    if (count > most) most = count;
+/* Elements of memory of the largest array. Kernels compute where an image behind the last would
+ * begin. It cannot overflow: so large a part is not legal. */
+static int64_t largest_reach(const cvy_problem *problem) {
+  int64_t most = cvy_conv_count(problem, CVY_W);
+  const cvy_conv_array maps[] = {CVY_X, CVY_Y};
+  for (size_t i = 0; i < CVY_COUNT(maps); i++) {
+    int64_t reach = problem->conv.n * cvy_conv_pitch(problem, maps[i]);
+    if (reach > most) most = reach;
   }
   return most;
 }
@@ -65,9 +67,9 @@ static int64_t largest_count(const cvy_problem *problem) {
 #define MOST_POSITION (INT64_C(1) << 29)
 
 bool cvy_ocl_fits_int(const cvy_problem *problem, cvy_text *reason) {
-  int64_t count = largest_count(problem), far = farthest_position(problem);
+  int64_t count = largest_reach(problem), far = farthest_position(problem);
   if (count > MOST_ELEMENTS) {
-    cvy_text_add(reason, "an array of %lld elements needs 64-bit indices, it has 32-bit ones",
+    cvy_text_add(reason, "an array over %lld elements needs 64-bit indices, it has 32-bit ones",
                  (long long)count);
     return false;
   }
@@ -80,5 +82,5 @@ bool cvy_ocl_fits_int(const cvy_problem *problem, cvy_text *reason) {
 }
 
 bool cvy_ocl_is_wide(const cvy_problem *problem) {
-  return largest_count(problem) > MOST_ELEMENTS || farthest_position(problem) > MOST_POSITION;
+  return largest_reach(problem) > MOST_ELEMENTS || farthest_position(problem) > MOST_POSITION;
 }

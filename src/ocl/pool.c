@@ -20,8 +20,11 @@ bool cvy_ocl_pool_is_wide(const cvy_problem *problem) {
     double stride = (double)p->stride[axis];
     if ((double)p->in[axis] + 2.0 * reach + stride > (double)INT32_MAX) return true;
   }
-  return cvy_ocl_pool_inputs(problem) > CVY_OCL_MOST_FLOATS ||
-         cvy_ocl_pool_outputs(problem) > CVY_OCL_MOST_FLOATS;
+  const int64_t pitches[] = {cvy_pooling_x_pitch(problem), cvy_pooling_dx_pitch(problem),
+                             cvy_pooling_y_pitch(problem)};
+  for (size_t i = 0; i < CVY_COUNT(pitches); i++)
+    if (p->n * pitches[i] > CVY_OCL_MOST_FLOATS) return true;
+  return false;
 }
 
 static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,

@@ -30,6 +30,11 @@ static inline int64_t cvy_view_alignment(const cvy_view *view) {
   return INT64_C(1) << log2;
 }
 
+/* Whether a vector of four may be wherever a multiple of four elements lies before. */
+static inline bool cvy_view_takes_fours(const cvy_view *view) {
+  return cvy_view_alignment(view) % 4 == 0;
+}
+
 /* Elements from image to image, of which one has `image`. */
 static inline int64_t cvy_view_pitch(const cvy_view *view, int64_t image) {
   return cvy_view_is_part(view) ? view->pitch : image;

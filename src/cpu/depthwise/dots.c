@@ -35,8 +35,8 @@ static void dot_channel(const cvy_cpu_depthwise_run *d, int64_t n, int64_t c,
                         const cvy_cpu_depthwise_slot *slot) {
   const cvy_cpu_depthwise_plan *plan = &d->plan;
   int64_t outputs = plan->outputs, pixels = cvy_out_volume(&plan->p);
-  const float *source = d->call->in[0] + cvy_conv_x_place(&plan->p, n, c);
-  const float *dy = d->call->in[1] + cvy_conv_y_place(&plan->p, n, c * outputs);
+  const float *source = d->call->in[0] + cvy_conv_place(&plan->p, CVY_X, n, c);
+  const float *dy = d->call->in[1] + cvy_conv_place(&plan->p, CVY_Y, n, c * outputs);
   for (int64_t s = 0; s < plan->strip.count; s++) {
     const float *x = cvy_cpu_depthwise_strip(d, s, source, slot->x);
     cvy_prefetch prefetch[2] = {cvy_cpu_depthwise_prefetch_next(d, s, source)};

@@ -17,7 +17,7 @@ static channel_block block_of(const cvy_cpu_depthwise_run *d, int64_t number, in
   const cvy_problem *p = &d->plan.p;
   bool data = p->operation == CONVOY_BACKWARD_DATA;
   int64_t first = number * d->plan.width;
-  int64_t x = cvy_conv_x_place(p, image, first), y = cvy_conv_y_place(p, image, first);
+  int64_t x = cvy_conv_place(p, CVY_X, image, first), y = cvy_conv_place(p, CVY_Y, image, first);
   return (channel_block){first, cvy_min(d->plan.width, p->conv.c - first), data ? y : x,
                          data ? x : y};
 }

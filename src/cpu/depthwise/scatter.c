@@ -40,8 +40,8 @@ void cvy_cpu_depthwise_scatter_channels(void *run, int64_t begin, int64_t end, i
   (void)slot;
   for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
     int64_t n = nc / p->conv.c, c = nc % p->conv.c;
-    float *dx = d->call->out[0] + cvy_conv_x_place(p, n, c);
-    const float *dy = d->call->in[0] + cvy_conv_y_place(p, n, c * d->plan.inputs);
+    float *dx = d->call->out[0] + cvy_conv_place(p, CVY_X, n, c);
+    const float *dy = d->call->in[0] + cvy_conv_place(p, CVY_Y, n, c * d->plan.inputs);
     if (!p->accumulate) memset(dx, 0, (size_t)volume * sizeof *dx);
     for (int64_t i = 0; i < d->plan.inputs; i++) {
       add_output(d, d->call->in[1] + (c * d->plan.inputs + i) * taps, dy + i * pixels, dx);

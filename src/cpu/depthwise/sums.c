@@ -111,8 +111,8 @@ void cvy_cpu_depthwise_sum_channels(void *run, int64_t begin, int64_t end, int32
   cvy_cpu_depthwise_slot memory = cvy_cpu_depthwise_clear(d, slot);
   for (int64_t nc = begin; nc < end; nc++, cvy_heartbeat_tick()) {
     int64_t n = nc / plan->p.conv.c, c = nc % plan->p.conv.c;
-    int64_t x = cvy_conv_x_place(&plan->p, n, c);
-    int64_t y = cvy_conv_y_place(&plan->p, n, c * (data ? plan->inputs : outputs));
+    int64_t x = cvy_conv_place(&plan->p, CVY_X, n, c);
+    int64_t y = cvy_conv_place(&plan->p, CVY_Y, n, c * (data ? plan->inputs : outputs));
     float *out = call->out[0] + (data ? x : y), *made = stream ? memory.z : out;
     sort_weights(d, call->in[1] + c * taps, memory.w);
     sum_channel(d, call->in[0] + (data ? y : x), made, &memory);

@@ -11,7 +11,7 @@ static void sum_channels(void *arg, int64_t begin, int64_t end, int32_t slot) {
   for (int64_t k = begin; k < end; k++, cvy_heartbeat_tick()) {
     double sum = p->accumulate ? (double)call->out[0][k] : 0;
     for (int64_t n = 0; n < p->conv.n; n++)
-      sum += call->simd->sum(call->in[0] + cvy_conv_y_place(p, n, k), volume);
+      sum += call->simd->sum(call->in[0] + cvy_conv_place(p, CVY_Y, n, k), volume);
     call->out[0][k] = (float)sum;
   }
 }

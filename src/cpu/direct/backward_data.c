@@ -52,9 +52,9 @@ static void make_row(const data_run *d, int64_t row) {
   int64_t c = nc % p->conv.c, n = nc / p->conv.c;
   int64_t channels = p->conv.c / p->conv.groups, outputs = p->conv.k / p->conv.groups,
           first = c / channels * outputs;
-  const float *dy = call->in[0] + cvy_conv_y_place(p, n, first);
+  const float *dy = call->in[0] + cvy_conv_place(p, CVY_Y, n, first);
   const float *w = call->in[1] + (first * channels + c % channels) * cvy_filter_volume(p);
-  float *dx = call->out[0] + cvy_conv_x_place(p, n, c);
+  float *dx = call->out[0] + cvy_conv_place(p, CVY_X, n, c);
   dx += (z * p->conv.in[1] + h) * p->conv.in[2];
   if (!p->accumulate) memset(dx, 0, (size_t)p->conv.in[2] * sizeof *dx);
   for (int64_t k = 0; k < outputs; k++)

@@ -38,8 +38,8 @@ static double weight_sum(const cvy_cpu_call *call, const filter_element *at) {
   cvy_range depth = cvy_outputs_inside(p->conv.in[0], p->conv.out[0], p->conv.stride[0], back);
   double sum = 0;
   for (int64_t n = 0; n < p->conv.n; n++) {
-    const float *dy = call->in[1] + cvy_conv_y_place(p, n, at->k);
-    const float *x = call->in[0] + cvy_conv_x_place(p, n, group * channels + at->c);
+    const float *dy = call->in[1] + cvy_conv_place(p, CVY_Y, n, at->k);
+    const float *x = call->in[0] + cvy_conv_place(p, CVY_X, n, group * channels + at->c);
     for (int64_t oz = depth.begin; oz < depth.end; oz++) {
       sum += plane_sum(call, at, dy + oz * p->conv.out[1] * p->conv.out[2],
                        x + (oz * p->conv.stride[0] + back) * p->conv.in[1] * p->conv.in[2]);

@@ -35,9 +35,9 @@ static void make_row(const forward_run *f, int64_t row) {
   int64_t oz = plane % p->conv.out[0], nk = plane / p->conv.out[0];
   int64_t k = nk % p->conv.k, n = nk / p->conv.k, channels = p->conv.c / p->conv.groups;
   int64_t first = k / (p->conv.k / p->conv.groups) * channels;
-  const float *x = call->in[0] + cvy_conv_x_place(p, n, first);
+  const float *x = call->in[0] + cvy_conv_place(p, CVY_X, n, first);
   const float *w = call->in[1] + k * channels * cvy_filter_volume(p);
-  float *y = call->out[0] + cvy_conv_y_place(p, n, k);
+  float *y = call->out[0] + cvy_conv_place(p, CVY_Y, n, k);
   y += (oz * p->conv.out[1] + oh) * p->conv.out[2];
   if (!p->accumulate) memset(y, 0, (size_t)p->conv.out[2] * sizeof *y);
   for (int64_t c = 0; c < channels; c++)

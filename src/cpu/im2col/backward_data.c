@@ -18,7 +18,7 @@ static cvy_matrix filter_of(const cvy_cpu_im2col_run *run, int64_t group, int64_
 static cvy_matrix gradient_of(const cvy_cpu_im2col_run *run, int64_t image_group, int64_t begin) {
   const cvy_cpu_im2col_plan *plan = &run->plan;
   int64_t groups = plan->p.conv.groups, first = image_group % groups * plan->outputs;
-  const float *dy = run->call->in[0] + cvy_conv_y_place(&plan->p, image_group / groups, first);
+  const float *dy = run->call->in[0] + cvy_conv_place(&plan->p, CVY_Y, image_group / groups, first);
   return (cvy_matrix){dy + begin, plan->pixels, false};
 }
 
@@ -30,7 +30,7 @@ static void make_part(const cvy_cpu_im2col_run *run, int64_t image_group, int64_
   cvy_range channels = cvy_cut_part(plan->parts, plan->channels, number);
   int64_t some = cvy_range_length(channels);
   int64_t first = group * plan->channels + channels.begin;
-  float *dx = run->call->out[0] + cvy_conv_x_place(p, image_group / p->conv.groups, first);
+  float *dx = run->call->out[0] + cvy_conv_place(p, CVY_X, image_group / p->conv.groups, first);
   if (!p->accumulate) memset(dx, 0, (size_t)(some * volume) * sizeof *dx);
   for (int64_t i = 0; i < plan->blocks.count; i++) {
     cvy_range pixels = cvy_cut_part(plan->blocks, plan->pixels, i);
@@ -57,7 +57,8 @@ static void make_flat_block(const cvy_cpu_im2col_run *run, int64_t image_group, 
   const cvy_problem *p = &plan->p;
   int64_t image = image_group / p->conv.groups, group = image_group % p->conv.groups;
   int64_t count = cvy_range_length(pixels);
-  float *dx = run->call->out[0] + cvy_conv_x_place(p, image, group * plan->channels) + pixels.begin;
+  float *dx =
+      run->call->out[0] + cvy_conv_place(p, CVY_X, image, group * plan->channels) + pixels.begin;
   cvy_gemm(plan->channels, count, plan->outputs, filter_of(run, group, 0),
            gradient_of(run, image_group, pixels.begin), p->accumulate, dx, plan->pixels);
   for (int64_t c = 0; c < plan->channels; c++)

@@ -14,9 +14,9 @@ static void add_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_ra
   int64_t some = cvy_range_length(channels), count = cvy_range_length(pixels);
   int64_t image = image_group / p->conv.groups, group = image_group % p->conv.groups;
   int64_t channel = group * plan->channels + channels.begin;
-  const float *x = run->call->in[0] + cvy_conv_x_place(p, image, channel);
+  const float *x = run->call->in[0] + cvy_conv_place(p, CVY_X, image, channel);
   const float *dy =
-      run->call->in[1] + cvy_conv_y_place(p, image, group * plan->outputs) + pixels.begin;
+      run->call->in[1] + cvy_conv_place(p, CVY_Y, image, group * plan->outputs) + pixels.begin;
   cvy_matrix right = {columns, count, true};
   if (plan->flat)
     right = (cvy_matrix){x + pixels.begin, plan->pixels, true};

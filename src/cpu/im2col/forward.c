@@ -10,8 +10,9 @@ static void make_block(const cvy_cpu_im2col_run *run, int64_t image_group, cvy_r
   int64_t group = image_group % p->conv.groups, rows = plan->channels * plan->taps;
   int64_t count = cvy_range_length(pixels);
   int64_t image = image_group / p->conv.groups;
-  const float *x = run->call->in[0] + cvy_conv_x_place(p, image, group * plan->channels);
-  float *y = run->call->out[0] + cvy_conv_y_place(p, image, group * plan->outputs) + pixels.begin;
+  const float *x = run->call->in[0] + cvy_conv_place(p, CVY_X, image, group * plan->channels);
+  float *y =
+      run->call->out[0] + cvy_conv_place(p, CVY_Y, image, group * plan->outputs) + pixels.begin;
   cvy_matrix w = {run->call->in[1] + group * plan->outputs * rows, rows, false};
   cvy_matrix right = {columns, count, false};
   if (plan->flat)

@@ -54,7 +54,7 @@ static void transpose_x(const weights_unit *u, int64_t image, cvy_range some, fl
   const cvy_problem *p = &u->of.p, *whole = &u->run->plan.p;
   const int64_t *extent = u->transposed.extent, *step = u->transposed.step;
   int64_t channel = u->group * u->run->plan.channels + u->channels.begin + some.begin;
-  const float *x = u->run->call->in[0] + cvy_conv_x_place(whole, image, channel) + u->of.in_at;
+  const float *x = u->run->call->in[0] + cvy_conv_place(whole, CVY_X, image, channel) + u->of.in_at;
   int64_t floats = extent[2] * u->run->plan.columns.bundles.size;
   for (int64_t z = 0; z < extent[0]; z++) {
     for (int64_t h = 0; h < extent[1]; h++, to += floats) {
@@ -78,7 +78,7 @@ static void transpose_y(const weights_unit *u, int64_t image, int64_t tile, floa
   int64_t whole = plan->p.conv.out[2], across = u->of.p.conv.out[2];
   int64_t piece = across == whole ? count : across;
   const float *from =
-      u->run->call->in[1] + cvy_conv_y_place(&plan->p, image, channel) + u->of.out_at;
+      u->run->call->in[1] + cvy_conv_place(&plan->p, CVY_Y, image, channel) + u->of.out_at;
   if (real < rows) memset(to, 0, (size_t)(count * rows) * sizeof *to);
   for (int64_t i = 0; i < count; i += piece, from += whole)
     u->run->call->simd->transpose(to + i * rows, rows, from, volume, real, piece);

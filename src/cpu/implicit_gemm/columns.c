@@ -33,14 +33,14 @@ void cvy_cpu_implicit_gemm_runs(cvy_cpu_implicit_gemm_block *b) {
 static const float *source(const cvy_cpu_implicit_gemm_block *b, int64_t first) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   int64_t channel = b->group * plan->channels + first;
-  return b->run->call->in[0] + cvy_conv_x_place(&plan->p, b->of.images.begin, channel) +
+  return b->run->call->in[0] + cvy_conv_place(&plan->p, CVY_X, b->of.images.begin, channel) +
          b->of.in_at;
 }
 
 static void load(const cvy_cpu_implicit_gemm_block *b, cvy_range channels) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
   int64_t volume = cvy_in_volume(&plan->p), count = cvy_range_length(channels);
-  int64_t image = cvy_conv_x_pitch(&plan->p);
+  int64_t image = cvy_conv_pitch(&plan->p, CVY_X);
   const float *x = source(b, channels.begin);
   for (int64_t i = 0; i < cvy_range_length(b->of.images); i++, x += image) {
     for (int64_t c = 0; c < count; c++) {

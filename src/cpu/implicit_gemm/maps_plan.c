@@ -161,7 +161,7 @@ static void size_planes(cvy_cpu_implicit_gemm_maps_plan *plan) {
       cvy_align_up(cvy_saturating_mul(at_once, plan->pitch.channel) + beyond, CVY_LINE_FLOATS);
   if (plan->columns == CVY_COLUMNS_FROM_SOURCE) {
     plan->pitch.channel = cvy_in_volume(&plan->p);
-    plan->pitch.image = cvy_conv_x_pitch(&plan->p);
+    plan->pitch.image = cvy_conv_pitch(&plan->p, CVY_X);
     plan->floats.planes = 0;
   }
   if (cvy_cpu_implicit_gemm_packs(plan))

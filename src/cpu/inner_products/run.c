@@ -45,13 +45,14 @@ static void set_unit(inner_unit *u, int64_t number) {
 static const float *x_of(const inner_unit *u, int64_t channel) {
   const cvy_problem *p = &u->run->plan.p;
   int64_t place =
-      cvy_conv_x_place(p, u->of.images.begin, u->group * u->run->plan.channels + channel);
+      cvy_conv_place(p, CVY_X, u->of.images.begin, u->group * u->run->plan.channels + channel);
   return u->run->call->in[0] + u->of.in_at + place;
 }
 
 static const float *y_of(const inner_unit *u, int64_t output) {
   const cvy_problem *p = &u->run->plan.p;
-  int64_t place = cvy_conv_y_place(p, u->of.images.begin, u->group * u->run->plan.outputs + output);
+  int64_t place =
+      cvy_conv_place(p, CVY_Y, u->of.images.begin, u->group * u->run->plan.outputs + output);
   return u->run->call->in[1] + u->of.out_at + place;
 }
 
@@ -71,7 +72,7 @@ static void load_x(const inner_unit *u, cvy_range channels) {
     float *to = u->memory_x + c * plan->row.x_pitch;
     memset(to + used, 0, (size_t)(plan->row.x_pitch - used) * sizeof *to);
     for (int64_t i = 0; i < cvy_range_length(u->of.images); i++)
-      cvy_planes_fill_x(&u->layout, u->run->call->simd, x + i * cvy_conv_x_pitch(&plan->p),
+      cvy_planes_fill_x(&u->layout, u->run->call->simd, x + i * cvy_conv_pitch(&plan->p, CVY_X),
                         to + i * plane);
   }
 }
@@ -88,7 +89,7 @@ static void load_y(const inner_unit *u, cvy_range outputs) {
     int64_t used = fills && k < count ? u->layout.plane : 0;
     memset(to + used, 0, (size_t)(plan->row.y_pitch - used) * sizeof *to);
     for (int64_t i = 0; i < cvy_range_length(u->of.images) && k < count; i++)
-      cvy_planes_load_y(&u->layout, u->run->call->simd, y + i * cvy_conv_y_pitch(&plan->p),
+      cvy_planes_load_y(&u->layout, u->run->call->simd, y + i * cvy_conv_pitch(&plan->p, CVY_Y),
                         to + i * plane);
   }
 }

@@ -38,7 +38,8 @@ static void transpose_row(const gradient_block *b, const cvy_cpu_winograd_piece 
   memset(to, 0, (size_t)(real.begin * pitch) * sizeof *to);
   memset(to + real.end * pitch, 0, (size_t)((count - real.end) * pitch) * sizeof *to);
   if (real.begin == real.end) return;
-  const float *x = b->run->call->in[0] + cvy_conv_x_place(p, piece->image, b->group * t->channels);
+  const float *x =
+      b->run->call->in[0] + cvy_conv_place(p, CVY_X, piece->image, b->group * t->channels);
   b->run->call->simd->transpose(to + real.begin * pitch, pitch,
                                 x + h * p->conv.in[2] + left + real.begin, volume, t->channels,
                                 cvy_range_length(real));
@@ -75,7 +76,7 @@ static void transpose_dy(const gradient_block *b, const cvy_cpu_winograd_piece *
   const cvy_problem *p = &t->p;
   int64_t volume = cvy_out_volume(p), top = piece->row * t->m, pitch = b->run->plan.pitch.array;
   const float *dy = b->run->call->in[1] +
-                    cvy_conv_y_place(p, piece->image, b->group * t->outputs + k) +
+                    cvy_conv_place(p, CVY_Y, piece->image, b->group * t->outputs + k) +
                     top * p->conv.out[2];
   for (int64_t i = 0; i < cvy_min(t->m, p->conv.out[1] - top); i++, dy += p->conv.out[2]) {
     for (int64_t j = 0; j < piece->count; j++) {

@@ -33,7 +33,7 @@ void cvy_cpu_winograd_load(const cvy_cpu_winograd_block *b, int64_t c) {
   cvy_cpu_winograd_piece piece;
   for (int64_t tile = b->tiles.begin; tile < b->tiles.end; tile += piece.count) {
     piece = cvy_cpu_winograd_piece_at(t, b->tiles, tile);
-    int64_t channel = cvy_conv_x_place(&t->p, piece.image, b->group * t->channels + c);
+    int64_t channel = cvy_conv_place(&t->p, CVY_X, piece.image, b->group * t->channels + c);
     for (int64_t i = 0; i < t->n; i++) load_row(b, &piece, i, b->call->in[0] + channel);
   }
   t->transform[CVY_WINOGRAD_INPUT](
@@ -81,7 +81,7 @@ static void put_piece(const cvy_cpu_winograd_block *b, const cvy_cpu_winograd_pi
   int64_t pitch = b->plan->pitch.array;
   int64_t count = cvy_min(piece->count * t->m, out[2] - piece->first * t->m);
   int64_t rows = cvy_min(t->m, out[1] - piece->row * t->m);
-  float *y = call->out[0] + cvy_conv_y_place(&t->p, piece->image, k);
+  float *y = call->out[0] + cvy_conv_place(&t->p, CVY_Y, piece->image, k);
   y += piece->row * t->m * out[2] + piece->first * t->m;
   for (int64_t i = 0; i < rows; i++, y += out[2]) {
     call->simd->transpose(b->line, t->m, b->arrays + i * t->m * pitch + piece->at, pitch, t->m,

@@ -3,6 +3,12 @@
 
 #include "ocl/engine/conv_arguments.h"
 #include "ocl/engine/device.h"
+#include "problem/conv/conv.h"
+
+/* Elements from image to image of what input `i` is, and 0 if there is none. */
+static int64_t input_pitch(const cvy_problem *p, int32_t i) {
+  return i < cvy_problem_inputs(p) ? cvy_conv_pitch(p, cvy_conv_in(p, i)) : 0;
+}
 
 conv_args args_of(const cvy_problem *p) {
   int32_t slope;
@@ -34,6 +40,9 @@ conv_args args_of(const cvy_problem *p) {
       .has_bias = p->conv.has_bias,
       .activation = p->conv.activation,
       .slope = slope,
+      .a_pitch = input_pitch(p, 0),
+      .b_pitch = input_pitch(p, 1),
+      .out_pitch = cvy_conv_pitch(p, cvy_conv_out(p)),
   };
 }
 

@@ -34,14 +34,15 @@ static clblast_matrix at(span array, int64_t offset, int64_t pitch, bool transpo
 /* Where a group of an image begins in y, in w, and among its columns, which may be x or
  * dx itself. */
 static int64_t y_offset(const columns_run *run, int64_t image, int64_t group) {
-  return (image * run->problem->conv.groups + group) * run->rows * run->volume;
+  return cvy_conv_place(run->problem, CVY_Y, image, group * run->rows);
 }
 static int64_t w_offset(const columns_run *run, int64_t group) {
   return group * run->rows * run->row;
 }
 static int64_t columns_offset(const columns_run *run, int64_t image, int64_t first, int64_t group) {
-  int64_t from = run->plan.plain ? 0 : first;
-  return ((image - from) * run->problem->conv.groups + group) * run->row * run->volume;
+  int64_t of_group = group * run->row * run->volume;
+  if (run->plan.plain) return image * cvy_conv_pitch(run->problem, CVY_X) + of_group;
+  return (image - first) * run->problem->conv.groups * run->row * run->volume + of_group;
 }
 
 static convoy_status forward(const columns_run *run, int64_t image, int64_t first, int64_t group) {

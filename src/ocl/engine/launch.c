@@ -8,6 +8,12 @@
 /* A launch is cut into so many parts at most. */
 #define MOST_PARTS 256
 
+static void put_begin(const arguments *with, const launch_array *array, bool wide) {
+  const int64_t unit = INT64_C(1) << array->shift, floats = unit / (int64_t)sizeof(float);
+  block_put(with->block, wide, array->word, array->at.at * (int64_t)sizeof(float) / unit);
+  if (floats > 1) block_put(with->block, wide, array->word + 1, array->at.at % floats);
+}
+
 /* A kernel never reads an absent array, but not every driver takes NULL: it gets the last one. */
 static int32_t set_arrays(const runtime *calls, runtime_kernel *kernel, const arguments *with,
                           bool wide) {
@@ -16,8 +22,7 @@ static int32_t set_arrays(const runtime *calls, runtime_kernel *kernel, const ar
   for (int32_t i = 0; i < with->count && !code; i++) {
     const launch_array *array = &with->array[i];
     runtime_memory *const *memory = array->at.memory ? &array->at.memory : &last;
-    block_put(with->block, wide, array->word,
-              array->at.at * (int64_t)sizeof(float) >> array->shift);
+    put_begin(with, array, wide);
     code = calls->argument(kernel, i + 1, sizeof *memory, memory);
   }
   return code;

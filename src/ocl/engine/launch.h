@@ -25,7 +25,8 @@ enum { LAUNCH_ARRAYS = CVY_MAX_INPUTS + CVY_MAX_OUTPUTS + 1 };
 enum { NO_WORD = -1 };
 
 /* An array of a launch, and the word of the argument block that says where the array begins in its
- * memory, in units of 1 << shift bytes. An absent one has memory NULL. */
+ * memory, in units of 1 << shift bytes. Where these are larger than a float, the word behind it has
+ * the floats that are left. An absent one has memory NULL. */
 typedef struct launch_array {
   span at;
   int32_t word, shift;

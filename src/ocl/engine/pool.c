@@ -22,9 +22,16 @@ static void write_options(const cvy_pooling_problem *p, bool wide, int64_t items
   }
 }
 
+/* Elements from image to image of what a launch reads, and of what it writes. */
+typedef struct pool_pitches {
+  int64_t a, out;
+} pool_pitches;
+
 /* Padding at the end is in words that kernels of convolutions have for their extents. */
-static conv_args arguments_of(const cvy_pooling_problem *p, int64_t items) {
+static conv_args arguments_of(const cvy_pooling_problem *p, int64_t items, pool_pitches pitches) {
   return (conv_args){
+      .a_pitch = pitches.a,
+      .out_pitch = pitches.out,
       .n = p->n,
       .c = p->c,
       .iz = p->in[0],
@@ -47,13 +54,13 @@ static conv_args arguments_of(const cvy_pooling_problem *p, int64_t items) {
 #define TAP_WORK 8.0
 
 static convoy_status launch_pool(cvy_device *device, const cvy_problem *problem, const char *kernel,
-                                 int64_t items, const bindings *arrays) {
+                                 int64_t items, pool_pitches pitches, const bindings *arrays) {
   const cvy_pooling_problem *p = &problem->pooling;
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
   bool wide = cvy_ocl_pool_is_wide(problem);
   write_options(p, wide, cvy_ocl_group_items(&device->facts), &text);
-  conv_args args = arguments_of(p, items);
+  conv_args args = arguments_of(p, items, pitches);
   launch what = {
       .source = &source,
       .options = options,
@@ -64,26 +71,32 @@ static convoy_status launch_pool(cvy_device *device, const cvy_problem *problem,
   return launch_elements(device, &what, &args, arrays);
 }
 
+/* Places are scratch memory. */
 static convoy_status run_max_backward(cvy_device *device, const cvy_problem *problem,
                                       const job_arrays *given, span places) {
+  int64_t windows = cvy_ocl_pool_outputs(problem), elements = cvy_ocl_pool_inputs(problem);
+  int64_t x = cvy_pooling_x_pitch(problem), dx = cvy_pooling_dx_pitch(problem),
+          dy = cvy_pooling_y_pitch(problem);
   const bindings first = {.a = given->in[0], .out = places};
   const bindings second = {.a = given->in[1], .b = places, .out = given->out[0]};
   convoy_status status =
-      launch_pool(device, problem, "max_pool_places", cvy_ocl_pool_outputs(problem), &first);
-  return status ? status
-                : launch_pool(device, problem, "max_pool_backward", cvy_ocl_pool_inputs(problem),
-                              &second);
+      launch_pool(device, problem, "max_pool_places", windows, (pool_pitches){.a = x}, &first);
+  if (status) return status;
+  return launch_pool(device, problem, "max_pool_backward", elements, (pool_pitches){dy, dx},
+                     &second);
 }
 
 convoy_status run_pool(cvy_device *device, const cvy_job *job, const job_arrays *given,
                        span scratch) {
   const cvy_problem *problem = &job->problem;
   const bindings arrays = {.a = given->in[0], .out = given->out[0]};
+  int64_t x = cvy_pooling_x_pitch(problem), dx = cvy_pooling_dx_pitch(problem),
+          y = cvy_pooling_y_pitch(problem);
   if (problem->operation == CVY_POOLING_MAX_BACKWARD)
     return run_max_backward(device, problem, given, scratch);
   if (problem->operation == CVY_POOLING_AVERAGE_BACKWARD)
     return launch_pool(device, problem, "average_pool_backward", cvy_ocl_pool_inputs(problem),
-                       &arrays);
+                       (pool_pitches){y, dx}, &arrays);
   return launch_pool(device, problem, cvy_pooling_is_max(problem) ? "max_pool" : "average_pool",
-                     cvy_ocl_pool_outputs(problem), &arrays);
+                     cvy_ocl_pool_outputs(problem), (pool_pitches){x, y}, &arrays);
 }

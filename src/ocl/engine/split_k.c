@@ -19,7 +19,8 @@ static int64_t items_per_result(int64_t slices, int64_t group) {
   return items < group ? items : group;
 }
 
-/* out = the sum of the partial results, with the problem's epilogue. */
+/* out = the sum of the partial results, with the problem's epilogue. Weights are one image of one
+ * channel. */
 static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
                                     span partial, const bindings *arrays) {
   bool forward = problem->operation == CONVOY_FORWARD;
@@ -29,6 +30,10 @@ static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *probl
   args.items_per_result = items_per_result(slices, cvy_ocl_group_items(&device->facts));
   args.rows = forward ? args.k : args.c;
   args.depth = forward ? cvy_out_volume(problem) : cvy_in_volume(problem);
+  if (cvy_ocl_is_weights(problem)) {
+    args.rows = 1;
+    args.depth = args.out_pitch = args.items;
+  }
   bindings sums = {.a = partial, .bias = arrays->bias, .out = arrays->out};
   return launch_pack_or_reduce(device, problem, "reduce_split_k", &args,
                                args.items * args.items_per_result, &sums);
@@ -49,11 +54,13 @@ static convoy_status scatter_split_k(cvy_device *device, const cvy_problem *prob
   return launch_elements(device, &what, &args, &sums);
 }
 
-/* The product alone, into scratch memory: what happens to finished sums comes later. */
+/* The product alone, into scratch memory, whose images of `image` elements have no gaps: what
+ * happens to finished sums comes later. */
 static convoy_status launch_partial(cvy_device *device, const launch *what, conv_args args,
-                                    const bindings *arrays, span scratch) {
+                                    int64_t image, const bindings *arrays, span scratch) {
   bindings partial = *arrays;
   partial.out = scratch;
+  args.out_pitch = image;
   args.accumulate = args.has_bias = 0;
   args.activation = CONVOY_IDENTITY;
   return launch_conv(device, what, &args, &partial);
@@ -62,12 +69,13 @@ static convoy_status launch_partial(cvy_device *device, const launch *what, conv
 convoy_status launch_split_k(cvy_device *device, const cvy_problem *problem, const launch *what,
                              const conv_args *args, const bindings *arrays, span scratch) {
   if (args->slices == 1) return launch_conv(device, what, args, arrays);
-  convoy_status status = launch_partial(device, what, *args, arrays, scratch);
+  int64_t image = cvy_conv_image(problem, cvy_conv_out(problem));
+  convoy_status status = launch_partial(device, what, *args, image, arrays, scratch);
   return status ? status : reduce_split_k(device, problem, args->slices, scratch, arrays);
 }
 
 convoy_status launch_scattered(cvy_device *device, const cvy_problem *problem, const launch *what,
                                const conv_args *args, const bindings *arrays, span scratch) {
-  convoy_status status = launch_partial(device, what, *args, arrays, scratch);
+  convoy_status status = launch_partial(device, what, *args, args->out_pitch, arrays, scratch);
   return status ? status : scatter_split_k(device, problem, args->slices, scratch, arrays);
 }

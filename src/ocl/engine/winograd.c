@@ -57,6 +57,8 @@ static cvy_problem carried_out(const cvy_problem *problem) {
   cvy_problem convolution;
   cvy_problem_copy(&convolution, problem);
   if (problem->operation != CONVOY_BACKWARD_DATA) return convolution;
+  convolution.conv.x = problem->conv.y;
+  convolution.conv.y = problem->conv.x;
   for (int axis = 0; axis < 3; axis++) {
     convolution.conv.in[axis] = problem->conv.out[axis];
     convolution.conv.out[axis] = problem->conv.in[axis];
@@ -243,13 +245,17 @@ convoy_status run_winograd(cvy_device *device, const cvy_job *job, const job_arr
   cvy_ocl_winograd_plan plan =
       cvy_ocl_winograd_plan_for(&job->problem, &device->facts, &job->params);
   cvy_problem convolution = carried_out(&job->problem);
+  conv_args args = args_of_product(&convolution, &plan.product);
+  const conv_args of_job = args_of(&job->problem);
+  args.a_pitch = of_job.a_pitch;
+  args.out_pitch = of_job.out_pitch;
   winograd_run run = {.device = device,
                       .job = job,
                       .problem = &job->problem,
                       .arrays = arrays,
                       .plan = plan,
                       .convolution = convolution,
-                      .args = args_of_product(&convolution, &plan.product),
+                      .args = args,
                       .a = scratch,
                       .b = span_behind(scratch, plan.b_at),
                       .out = span_behind(scratch, plan.out_at)};

@@ -59,16 +59,16 @@ void cvy_conv_y_shape(const cvy_problem *problem, int64_t *y_shape);
  * the channel count of `out` (forward, backward_bias: k; backward_data: c). */
 int64_t cvy_conv_count(const cvy_problem *problem, cvy_conv_array array);
 
-/* Elements from image to image of x and dx, and of y and dy. */
-int64_t cvy_conv_x_pitch(const cvy_problem *problem);
-int64_t cvy_conv_y_pitch(const cvy_problem *problem);
-/* Where channel `c` of image `n` begins in x and dx, and channel `k` in y and dy. */
-int64_t cvy_conv_x_place(const cvy_problem *problem, int64_t n, int64_t c);
-int64_t cvy_conv_y_place(const cvy_problem *problem, int64_t n, int64_t k);
+/* How an array lies; elements of one image of it, and from image to image: 0 of those that have no
+ * images. */
+cvy_view cvy_conv_view(const cvy_problem *problem, cvy_conv_array array);
+int64_t cvy_conv_image(const cvy_problem *problem, cvy_conv_array array);
+int64_t cvy_conv_pitch(const cvy_problem *problem, cvy_conv_array array);
+/* Where a channel of image `n` begins in CVY_X or CVY_Y. */
+int64_t cvy_conv_place(const cvy_problem *problem, cvy_conv_array array, int64_t n,
+                       int64_t channel);
 /* Elements of memory from the first to the last of an array: its count, with gaps. */
 int64_t cvy_conv_reach(const cvy_problem *problem, cvy_conv_array array);
-/* How an array lies. */
-cvy_view cvy_conv_view(const cvy_problem *problem, cvy_conv_array array);
 
 /* Products of extents, for kernels. */
 int64_t cvy_in_volume(const cvy_problem *problem);     /* z h w */

@@ -67,7 +67,7 @@ static sum forward(const cvy_problem *p, const arrays *v, int64_t index) {
   for (int64_t tap = 0; tap < taps; tap++) {
     place f = place_of(tap, p->conv.filter), in;
     if (!input_at(p, &o, &f, &in)) continue;
-    const float *x = v->x + cvy_conv_x_place(p, n, first) + index_of(&in, p->conv.in);
+    const float *x = v->x + cvy_conv_place(p, CVY_X, n, first) + index_of(&in, p->conv.in);
     const float *w = v->w + k * per_group * taps + tap;
     for (int64_t c = 0; c < per_group; c++) add(&total, x[c * cvy_in_volume(p)], w[c * taps]);
   }
@@ -85,7 +85,7 @@ static sum backward_data(const cvy_problem *p, const arrays *v, int64_t index) {
   for (int64_t tap = 0; tap < taps; tap++) {
     place f = place_of(tap, p->conv.filter), o;
     if (!output_at(p, &in, &f, &o)) continue;
-    const float *y = v->y + cvy_conv_y_place(p, n, first) + index_of(&o, p->conv.out);
+    const float *y = v->y + cvy_conv_place(p, CVY_Y, n, first) + index_of(&o, p->conv.out);
     const float *w = v->w + (first * per_group + c % per_group) * taps + tap;
     for (int64_t k = 0; k < outs; k++)
       add(&total, y[k * cvy_out_volume(p)], w[k * per_group * taps]);
@@ -128,7 +128,8 @@ static sum backward_weights(const cvy_problem *p, const arrays *v, int64_t index
   place f = place_of(index % taps, p->conv.filter);
   sum total = {0, 0};
   for (int64_t n = 0; n < p->conv.n; n++) {
-    add_plane(p, v->x + cvy_conv_x_place(p, n, c), v->y + cvy_conv_y_place(p, n, k), &f, &total);
+    add_plane(p, v->x + cvy_conv_place(p, CVY_X, n, c), v->y + cvy_conv_place(p, CVY_Y, n, k), &f,
+              &total);
   }
   return total;
 }
@@ -136,7 +137,7 @@ static sum backward_weights(const cvy_problem *p, const arrays *v, int64_t index
 static sum backward_bias(const cvy_problem *p, const arrays *v, int64_t index) {
   sum total = {0, 0};
   for (int64_t n = 0; n < p->conv.n; n++) {
-    const float *y = v->y + cvy_conv_y_place(p, n, index);
+    const float *y = v->y + cvy_conv_place(p, CVY_Y, n, index);
     for (int64_t i = 0; i < cvy_out_volume(p); i++) add(&total, y[i], 1.0f);
   }
   return total;

@@ -382,30 +382,30 @@ bool cvy_conv_strided(const cvy_problem *problem) {
   return stride[0] != 1 || stride[1] != 1 || stride[2] != 1;
 }
 
-int64_t cvy_conv_x_pitch(const cvy_problem *p) {
-  return cvy_view_pitch(&p->conv.x, p->conv.c * volume(p->conv.in));
-}
-
-int64_t cvy_conv_y_pitch(const cvy_problem *p) {
-  return cvy_view_pitch(&p->conv.y, p->conv.k * volume(p->conv.out));
-}
-
-int64_t cvy_conv_x_place(const cvy_problem *p, int64_t n, int64_t c) {
-  return n * cvy_conv_x_pitch(p) + c * volume(p->conv.in);
-}
-
-int64_t cvy_conv_y_place(const cvy_problem *p, int64_t n, int64_t k) {
-  return n * cvy_conv_y_pitch(p) + k * volume(p->conv.out);
+int64_t cvy_conv_image(const cvy_problem *p, cvy_conv_array array) {
+  if (array == CVY_X) return p->conv.c * volume(p->conv.in);
+  return array == CVY_Y ? p->conv.k * volume(p->conv.out) : 0;
 }
 
 cvy_view cvy_conv_view(const cvy_problem *p, cvy_conv_array array) {
   return array == CVY_X ? p->conv.x : array == CVY_Y ? p->conv.y : (cvy_view){0, 0};
 }
 
+int64_t cvy_conv_pitch(const cvy_problem *p, cvy_conv_array array) {
+  cvy_view view = cvy_conv_view(p, array);
+  return cvy_view_pitch(&view, cvy_conv_image(p, array));
+}
+
+int64_t cvy_conv_place(const cvy_problem *p, cvy_conv_array array, int64_t n, int64_t channel) {
+  const int64_t *extent = array == CVY_X ? p->conv.in : p->conv.out;
+  return n * cvy_conv_pitch(p, array) + channel * volume(extent);
+}
+
 int64_t cvy_conv_reach(const cvy_problem *p, cvy_conv_array array) {
-  if (array == CVY_X) return cvy_view_reach(&p->conv.x, p->conv.n, p->conv.c * volume(p->conv.in));
-  if (array == CVY_Y) return cvy_view_reach(&p->conv.y, p->conv.n, p->conv.k * volume(p->conv.out));
-  return cvy_conv_count(p, array);
+  cvy_view view = cvy_conv_view(p, array);
+  bool has_images = array == CVY_X || array == CVY_Y;
+  return has_images ? cvy_view_reach(&view, p->conv.n, cvy_conv_image(p, array))
+                    : cvy_conv_count(p, array);
 }
 
 int64_t cvy_conv_count(const cvy_problem *p, cvy_conv_array array) {

@@ -147,9 +147,9 @@ static void bare(const cvy_problem *problem, cvy_problem *out) {
 static uint64_t space_hash(const cvy_problem *p, uint64_t hash) {
   const int64_t *const axes[] = {p->conv.in,     p->conv.filter, p->conv.out,
                                  p->conv.stride, p->conv.pad,    p->conv.dilation};
-  const int64_t aligned[] = {cvy_view_alignment(&p->conv.x), cvy_view_alignment(&p->conv.y)};
+  const bool fours[] = {cvy_view_takes_fours(&p->conv.x), cvy_view_takes_fours(&p->conv.y)};
   for (size_t i = 0; i < CVY_COUNT(axes); i++) hash = cvy_hash(hash, axes[i], sizeof(p->conv.in));
-  hash = cvy_hash(hash, aligned, sizeof(aligned));
+  hash = cvy_hash(hash, fours, sizeof(fours));
   return cvy_hash(hash, &p->conv.groups, sizeof(p->conv.groups));
 }
 

@@ -52,7 +52,7 @@ static double forward(const cvy_problem *p, const cvy_values *from, int64_t inde
   int64_t first = k / (p->conv.k / p->conv.groups) * channels;
   place_of(index % volume, p->conv.out, at);
   stretch w = window(p, at, false, reach);
-  const float *x = from->in[0] + cvy_conv_x_place(p, n, first);
+  const float *x = from->in[0] + cvy_conv_place(p, CVY_X, n, first);
   double sum = 0;
   for (int64_t c = 0; c < channels; c++)
     sum += largest(x + c * cvy_in_volume(p), p->conv.in, &w) *
@@ -71,7 +71,7 @@ static double backward_data(const cvy_problem *p, const cvy_values *from, int64_
   stretch w = window(p, at, true, reach);
   double sum = 0;
   for (int64_t k = first; k < first + outs; k++)
-    sum += largest(from->in[0] + cvy_conv_y_place(p, n, k), p->conv.out, &w) *
+    sum += largest(from->in[0] + cvy_conv_place(p, CVY_Y, n, k), p->conv.out, &w) *
            sum_taps(from->in[1] + (k * channels + c % channels) * taps, taps);
   return sum;
 }
@@ -84,8 +84,8 @@ static double backward_weights(const cvy_problem *p, const cvy_values *from, int
   int64_t c = k / (p->conv.k / p->conv.groups) * channels + index / taps % channels;
   double sum = 0;
   for (int64_t n = 0; n < p->conv.n; n++) {
-    const float *x = from->in[0] + cvy_conv_x_place(p, n, c);
-    const float *dy = from->in[1] + cvy_conv_y_place(p, n, k);
+    const float *x = from->in[0] + cvy_conv_place(p, CVY_X, n, c);
+    const float *dy = from->in[1] + cvy_conv_place(p, CVY_Y, n, k);
     for (int64_t o = 0; o < volume; o++) {
       place_of(o, p->conv.out, at);
       stretch w = window(p, at, false, reach);
