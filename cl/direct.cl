@@ -42,9 +42,9 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_forward(
     for (conv_int t = t0; t < t1; t++) {
       for (conv_int r = r0; r < r1; r++) {
         conv_int row = ((c0 + c) * args.iz + z0 + t * args.dz) * args.ih + h0 + r * args.dh;
-        conv_int from = n * args.a_pitch + row * args.iw + w0;
-        conv_int tap = (((k * depth + c) * args.t + t) * args.r + r) * args.s;
-        for (conv_int s = s0; s < s1; s++) sum += x[from + s * args.dw] * w[tap + s];
+        global const float *from = x + (n * args.a_pitch + row * args.iw + w0);
+        global const float *tap = w + (((k * depth + c) * args.t + t) * args.r + r) * args.s;
+        for (conv_int s = s0; s < s1; s++) sum += from[s * args.dw] * tap[s];
       }
     }
   }
@@ -128,10 +128,12 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void direct_backward_weig
     conv_int oz = plane % args.oz, n = plane / args.oz;
     conv_int iz = oz * args.sz + z0, ih = oh * args.sh + h0;
     if (iz < 0 || iz >= args.iz || ih < 0 || ih >= args.ih) continue;
-    conv_int from = n * args.a_pitch + ((c * args.iz + iz) * args.ih + ih) * args.iw + w0;
-    conv_int to = n * args.b_pitch + ((k * args.oz + oz) * args.oh + oh) * args.ow;
+    global const float *from =
+        x + (n * args.a_pitch + ((c * args.iz + iz) * args.ih + ih) * args.iw + w0);
+    global const float *to =
+        dy + (n * args.b_pitch + ((k * args.oz + oz) * args.oh + oh) * args.ow);
     for (conv_int ow = first + item % together; ow < end; ow += together)
-      sum += x[from + ow * args.sw] * dy[to + ow];
+      sum += from[ow * args.sw] * to[ow];
   }
   sum = group_sum(part, item, sum);
   if (item == 0) store(args, bias, dw, id, 0, sum);
