@@ -11,12 +11,13 @@ static bool lies_at(int64_t element) {
 }
 
 static void falsify(const cvy_problem *problem, int32_t output, float *out) {
-  int64_t count = cvy_problem_output_bytes(problem, output) / (int64_t)sizeof(float);
-  for (int64_t i = 0; i < count; i++) {
-    if (fake.lie == FAKE_WRONG && lies_at(i)) out[i] += 1.0f + fabsf(out[i]);
-    if (fake.lie == FAKE_ZERO) out[i] = 0.0f;
-    if (fake.lie == FAKE_ROUNDED) out[i] = nextafterf(out[i], INFINITY);
-    if (fake.lie == FAKE_NAN) out[i] = NAN;
+  cvy_array array = cvy_problem_output(problem, output);
+  for (int64_t i = 0; i < cvy_array_count(&array); i++) {
+    float *one = &out[cvy_array_place(&array, i)];
+    if (fake.lie == FAKE_WRONG && lies_at(i)) *one += 1.0f + fabsf(*one);
+    if (fake.lie == FAKE_ZERO) *one = 0.0f;
+    if (fake.lie == FAKE_ROUNDED) *one = nextafterf(*one, INFINITY);
+    if (fake.lie == FAKE_NAN) *one = NAN;
   }
 }
 
