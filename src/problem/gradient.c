@@ -44,16 +44,9 @@ static convoy_status check(const cvy_problem *problem, uint32_t wanted, uint32_t
 
 /* Gradients are made before places are given. */
 static bool has_parts(const cvy_problem *problem) {
-  bool found = false;
-  for (int32_t i = 0; i < cvy_problem_reads(problem); i++) {
-    cvy_array array = cvy_problem_input(problem, i);
-    found |= cvy_view_is_part(&array.view);
-  }
-  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
-    cvy_array array = cvy_problem_output(problem, i);
-    found |= cvy_view_is_part(&array.view);
-  }
-  return found;
+  cvy_problem apart;
+  cvy_problem_apart(problem, &apart);
+  return !cvy_problem_equal(problem, &apart);
 }
 
 /* An array without elements needs no gradient. */

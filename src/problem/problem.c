@@ -15,6 +15,12 @@ void cvy_problem_bare(const cvy_problem *problem, cvy_problem *out) {
     cvy_problem_copy(out, problem);
 }
 
+void cvy_problem_apart(const cvy_problem *problem, cvy_problem *out) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  cvy_problem_copy(out, problem);
+  if (row->set_apart) row->set_apart(out);
+}
+
 bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b) {
   cvy_problem one, other;
   if (a->operation != b->operation) return false;

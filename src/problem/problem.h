@@ -65,6 +65,8 @@ typedef struct cvy_element {
 /* What a choice that has been made is found again by: all that it, its workspace included, can
  * depend on, the rest 0. */
 void cvy_problem_bare(const cvy_problem *problem, cvy_problem *out);
+/* The same on arrays of their own, none of which is part of a larger tensor. */
+void cvy_problem_apart(const cvy_problem *problem, cvy_problem *out);
 /* Whether two problems differ at most in what the choice of an algorithm must not depend on. */
 bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b);
 /* What algorithms may have compiled in of it: its extents in space. */

@@ -290,6 +290,32 @@ static void test_records(void **state) {
   check_records(&bad, 1, true, standard);
 }
 
+/* A part of a larger tensor is computed as the same problem on arrays of its own was measured to be
+ * fastest, unless there is a record of the part. */
+static void test_records_serve_parts(void **state) {
+  (void)state;
+  const cvy_engine engine = {
+      .backend = cvy_backends[1],
+      .facts = {.info = {.name = "Fake|Processor", .driver = "1.0"}, .workspace_limit = 20000}};
+  cvy_record known[] = {record_for("fake.tiled", "TILE=8 WORK=4", 2.0),
+                        record_for("fake.tiled", "TILE=8 WORK=1", 3.0)};
+  cvy_chooser *chooser = calloc(1, sizeof *chooser);
+  cvy_choice choice;
+  assert_non_null(chooser);
+  for (size_t i = 0; i < CVY_COUNT(known); i++) cvy_record_place(&engine.facts, &known[i]);
+  cvy_problem part = known[0].problem;
+  part.conv.x = (cvy_view){8, 2};
+  known[1].problem = part;
+  chooser->records = (cvy_records){.list = known, .count = 1};
+  assert_int_equal(cvy_choose(chooser, &engine, &part, &choice), CONVOY_OK);
+  assert_int_equal(choice.params.value[1], 4);
+  cvy_choices_forget(&chooser->made);
+  chooser->records.count = 2;
+  assert_int_equal(cvy_choose(chooser, &engine, &part, &choice), CONVOY_OK);
+  assert_int_equal(choice.params.value[1], 1);
+  free(chooser);
+}
+
 /* Records of a card through OpenCL are none of the same card through CUDA, and the other way
  * round: only those of another version of the same runtime's driver are stale. */
 static void test_stale_is_of_the_same_runtime(void **state) {
@@ -323,6 +349,7 @@ int main(void) {
       cmocka_unit_test_setup(test_device_refuses_all, reset),
       cmocka_unit_test_setup(test_plans, reset),
       cmocka_unit_test_setup(test_records, reset),
+      cmocka_unit_test_setup(test_records_serve_parts, reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

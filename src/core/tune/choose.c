@@ -108,10 +108,10 @@ int32_t cvy_records_stale(const cvy_records *records, const cvy_engine *engine) 
   return count;
 }
 
-/* Shipped records come with the kernels they were made with, and serve every driver: they are
- * better than a guess. */
+/* What records of problem `of` say for `problem`. Shipped ones come with the kernels they were made
+ * with, and serve every driver: they are better than a guess. */
 static bool from_records(const cvy_records *records, bool shipped, const cvy_engine *engine,
-                         const cvy_problem *problem, cvy_choice *out) {
+                         const cvy_problem *of, const cvy_problem *problem, cvy_choice *out) {
   if (!records->count) return false;
   cvy_record here;
   cvy_record_place(&engine->facts, &here);
@@ -120,7 +120,7 @@ static bool from_records(const cvy_records *records, bool shipped, const cvy_eng
     const cvy_record *record = &records->list[i];
     cvy_choice choice;
     if (strcmp(record->device, here.device) != 0) continue;
-    if (!cvy_problem_same(&record->problem, problem)) continue;
+    if (!cvy_problem_same(&record->problem, of)) continue;
     if (!shipped && !is_current(engine, record, here.driver)) continue;
     if (best && best->milliseconds <= record->milliseconds) continue;
     if (!cvy_record_runs(engine, record, problem, &choice)) continue;
@@ -130,10 +130,17 @@ static bool from_records(const cvy_records *records, bool shipped, const cvy_eng
   return best != NULL;
 }
 
+/* Records of the problem itself come first. But what is fast on arrays of their own is rarely slow
+ * on parts of larger tensors. */
 static bool measured(const cvy_chooser *chooser, const cvy_engine *engine,
                      const cvy_problem *problem, cvy_choice *out) {
-  return from_records(&chooser->records, false, engine, problem, out) ||
-         from_records(&chooser->shipped, true, engine, problem, out);
+  cvy_problem apart;
+  if (from_records(&chooser->records, false, engine, problem, problem, out)) return true;
+  if (from_records(&chooser->shipped, true, engine, problem, problem, out)) return true;
+  cvy_problem_apart(problem, &apart);
+  if (cvy_problem_equal(problem, &apart)) return false;
+  return from_records(&chooser->records, false, engine, &apart, problem, out) ||
+         from_records(&chooser->shipped, true, engine, &apart, problem, out);
 }
 
 convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record) {

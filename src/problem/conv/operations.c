@@ -136,6 +136,10 @@ static void absolute(const cvy_problem *problem, cvy_problem *out) {
 
 /* ----------------------------------------------------------------------------------- choice */
 
+static void set_apart(cvy_problem *problem) {
+  problem->conv.x = problem->conv.y = (cvy_view){0, 0};
+}
+
 static void bare(const cvy_problem *problem, cvy_problem *out) {
   cvy_problem_copy(out, problem);
   out->conv.has_bias = out->conv.activation = out->conv.rank = 0;
@@ -165,7 +169,7 @@ static bool other_pass(const cvy_problem *problem, int32_t i, cvy_problem *out) 
   absolute(problem, out);
   out->operation = others[problem->operation][i];
   out->accumulate = out->conv.has_bias = 0;
-  out->conv.x = out->conv.y = (cvy_view){0, 0};
+  set_apart(out);
   return true;
 }
 
@@ -196,6 +200,7 @@ const cvy_operation cvy_conv_forward = {
     .remark = cvy_conv_remark,
     .parse = cvy_conv_parse,
     .shape_class = cvy_conv_class,
+    .set_apart = set_apart,
     .bare = bare,
     .space_hash = space_hash,
     .related = other_pass,
@@ -223,6 +228,7 @@ const cvy_operation cvy_conv_backward_data = {
     .print = cvy_conv_print,
     .remark = cvy_conv_remark,
     .shape_class = cvy_conv_class,
+    .set_apart = set_apart,
     .bare = bare,
     .space_hash = space_hash,
     .related = other_pass,
@@ -250,6 +256,7 @@ const cvy_operation cvy_conv_backward_weights = {
     .print = cvy_conv_print,
     .remark = cvy_conv_remark,
     .shape_class = cvy_conv_class,
+    .set_apart = set_apart,
     .bare = bare,
     .space_hash = space_hash,
     .related = other_pass,
@@ -277,6 +284,7 @@ const cvy_operation cvy_conv_backward_bias = {
     .print = cvy_conv_print,
     .remark = cvy_conv_remark,
     .shape_class = cvy_conv_class,
+    .set_apart = set_apart,
     .bare = bare,
     .space_hash = space_hash,
 };

@@ -98,6 +98,11 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
   cvy_view_class(&p->dx, "dx", text);
 }
 
+static void set_apart(cvy_problem *problem) {
+  cvy_pooling_problem *p = &problem->pooling;
+  p->x = p->y = p->dx = (cvy_view){0, 0};
+}
+
 /* The other way, as training has it, on arrays of their own. */
 static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   static const int32_t others[] = {
@@ -109,7 +114,7 @@ static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   if (i > 0) return false;
   cvy_problem_copy(out, problem);
   out->operation = others[problem->operation];
-  out->pooling.x = out->pooling.y = out->pooling.dx = (cvy_view){0, 0};
+  set_apart(out);
   return true;
 }
 
@@ -134,6 +139,7 @@ const cvy_operation cvy_pooling_max = {
     .print = cvy_pooling_print,
     .parse = cvy_pooling_parse,
     .shape_class = shape_class,
+    .set_apart = set_apart,
     .related = other_way,
 };
 
@@ -156,6 +162,7 @@ const cvy_operation cvy_pooling_max_backward = {
     .flops = flops,
     .print = cvy_pooling_print,
     .shape_class = shape_class,
+    .set_apart = set_apart,
     .related = other_way,
 };
 
@@ -179,6 +186,7 @@ const cvy_operation cvy_pooling_average = {
     .flops = flops,
     .print = cvy_pooling_print,
     .shape_class = shape_class,
+    .set_apart = set_apart,
     .related = other_way,
 };
 
@@ -202,5 +210,6 @@ const cvy_operation cvy_pooling_average_backward = {
     .flops = flops,
     .print = cvy_pooling_print,
     .shape_class = shape_class,
+    .set_apart = set_apart,
     .related = other_way,
 };
