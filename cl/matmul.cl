@@ -1,12 +1,10 @@
 /* Matrix products, batched: a work-group makes a tile of one result, or of the sum of all products.
- * Of args it takes the batch as n, and rows, columns and depth. Both sides are loaded as they lie,
- * neighbours by neighbouring items, into tiles of [term][row] and [term][column]; what is not there
- * counts as 0. */
+ * Of args it takes the batch as n, rows, columns and depth, the floats from row to row of a, b and
+ * the result as iw, s and ow, and from matrix to matrix as pitches. Both sides are loaded as they
+ * lie, neighbours by neighbouring items, into tiles of [term][row] and [term][column]; what is not
+ * there counts as 0. */
 #if !defined(A_TRANSPOSED) || !defined(B_TRANSPOSED)
 #error "A_TRANSPOSED or B_TRANSPOSED is missing: 1 = a lies as [depth][rows], b as [columns][depth]"
-#endif
-#if !defined(A_SHARED) || !defined(B_SHARED)
-#error "A_SHARED or B_SHARED is missing: 1 = one matrix for all products"
 #endif
 #ifndef SUMMED
 #error "SUMMED is missing: 1 = the result is the sum of all products"
@@ -42,7 +40,7 @@ static void store_tile(conv_args args, conv_int row0, conv_int column0, int item
       for (int component = 0; component < 4; component++) {
         conv_int column = column0 + tile_column(item, j) + component;
         if (row < args.rows && column < args.columns) {
-          conv_int at = row * args.columns + column;
+          conv_int at = row * args.ow + column;
           float value = component_of(sum[i * FRAGMENTS + j], component);
           out[at] = args.accumulate ? out[at] + value : value;
         }
@@ -61,22 +59,22 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void matmul(
   float4 sum[TM * FRAGMENTS];
 #pragma unroll
   for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
-  a += begin_of(args.a_at, args.a_rest) + (A_SHARED ? 0 : tile.rest * args.rows * args.depth);
-  b += begin_of(args.b_at, args.b_rest) + (B_SHARED ? 0 : tile.rest * args.depth * args.columns);
-  out += begin_of(args.out_at, args.out_rest) + tile.rest * args.rows * args.columns;
+  a += begin_of(args.a_at, args.a_rest) + tile.rest * args.a_pitch;
+  b += begin_of(args.b_at, args.b_rest) + tile.rest * args.b_pitch;
+  out += begin_of(args.out_at, args.out_rest) + tile.rest * args.out_pitch;
 
   for (conv_int product = 0; product < (SUMMED ? args.n : 1); product++) {
     for (conv_int term0 = 0; term0 < args.depth; term0 += BK) {
-      load_tile(a, A_TRANSPOSED, A_TRANSPOSED ? args.rows : args.depth, tile.row0, args.rows, term0,
-                args.depth, BM, item, a_tile);
-      load_tile(b, !B_TRANSPOSED, B_TRANSPOSED ? args.depth : args.columns, tile.column0,
-                args.columns, term0, args.depth, BN, item, b_tile);
+      load_tile(a, A_TRANSPOSED, args.iw, tile.row0, args.rows, term0, args.depth, BM, item,
+                a_tile);
+      load_tile(b, !B_TRANSPOSED, args.s, tile.column0, args.columns, term0, args.depth, BN, item,
+                b_tile);
       barrier(CLK_LOCAL_MEM_FENCE);
       tile_multiply(a_tile, A_PITCH, b_tile, B_PITCH, item, sum);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
-    a += args.rows * args.depth;
-    b += args.depth * args.columns;
+    a += args.a_pitch;
+    b += args.b_pitch;
   }
   store_tile(args, tile.row0, tile.column0, item, sum, out);
 }

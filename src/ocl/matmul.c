@@ -18,29 +18,32 @@ int64_t cvy_ocl_matmul_largest(const cvy_problem *problem) {
   int64_t most = 0;
   for (int32_t i = 0; i < 3; i++) {
     cvy_array array = cvy_problem_input(problem, i); /* the third is the output */
-    int64_t count = cvy_array_count(&array);
-    most = count > most ? count : most;
+    int64_t reach = cvy_array_bytes(&array) / (int64_t)sizeof(float);
+    most = reach > most ? reach : most;
   }
   return most;
 }
 
 /* The largest index that a tile at an edge computes with, whether or not it is loaded there. */
 static double farthest(const cvy_ocl_matmul_plan *plan) {
-  double rows = (double)plan->p.m + (double)plan->tile.bm;
-  double columns = (double)plan->p.n + (double)plan->tile.bn;
-  double terms = (double)plan->p.k + (double)plan->tile.bk;
-  double longest = terms > columns ? terms : columns;
-  return rows * longest > columns * terms ? rows * longest : columns * terms;
+  const cvy_matmul_products *of = &plan->of;
+  double rows = (double)of->p.m + (double)plan->tile.bm;
+  double columns = (double)of->p.n + (double)plan->tile.bn;
+  double terms = (double)of->p.k + (double)plan->tile.bk;
+  double a = (of->p.a_transposed ? terms : rows) * (double)of->a.row + rows + terms;
+  double b = (of->p.b_transposed ? columns : terms) * (double)of->b.row + columns + terms;
+  double y = rows * (double)of->y.row + columns;
+  return a > b && a > y ? a : b > y ? b : y;
 }
 
 cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cvy_params *params) {
   const int32_t *v = params->value;
-  cvy_ocl_matmul_plan plan = {.p = cvy_matmul_folded(problem),
+  cvy_ocl_matmul_plan plan = {.of = cvy_matmul_products_of(problem),
                               .tile = {v[BM], v[BN], v[BK], v[TM], v[TN]}};
   plan.items = plan.tile.bm / plan.tile.tm * (plan.tile.bn / plan.tile.tn);
-  plan.row_tiles = cvy_ocl_ceil_div(plan.p.m, plan.tile.bm);
-  plan.column_tiles = cvy_ocl_ceil_div(plan.p.n, plan.tile.bn);
-  plan.work_groups = plan.row_tiles * plan.column_tiles * (plan.p.summed ? 1 : plan.p.batch);
+  plan.row_tiles = cvy_ocl_ceil_div(plan.of.p.m, plan.tile.bm);
+  plan.column_tiles = cvy_ocl_ceil_div(plan.of.p.n, plan.tile.bn);
+  plan.work_groups = plan.row_tiles * plan.column_tiles * (plan.of.p.summed ? 1 : plan.of.p.batch);
   plan.wide = cvy_ocl_matmul_largest(problem) > CVY_OCL_MOST_FLOATS ||
               farthest(&plan) > (double)INT32_MAX || plan.work_groups > INT32_MAX / plan.items;
   return plan;

@@ -8,7 +8,7 @@
 extern const cvy_algorithm cvy_ocl_matmul;
 
 typedef struct cvy_ocl_matmul_plan {
-  cvy_matmul_problem p; /* folded */
+  cvy_matmul_products of;
   cvy_ocl_tile tile;
   int64_t items; /* per work-group */
   int64_t row_tiles, column_tiles;
@@ -18,7 +18,7 @@ typedef struct cvy_ocl_matmul_plan {
 
 cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cvy_params *params);
 
-/* The largest of the arrays, in elements. */
+/* How far the largest of the arrays reaches, in elements. */
 int64_t cvy_ocl_matmul_largest(const cvy_problem *problem);
 
 #endif

@@ -86,15 +86,30 @@ int64_t cvy_array_place_in_part(const cvy_array *array, int64_t index) {
   return cvy_view_place(&array->view, image_count(array), index);
 }
 
-void cvy_array_copy(const cvy_array *array, void *to, const void *from) {
-  int64_t unit = cvy_dtype_bytes(array->dtype);
+/* Bytes that lie side by side: of an image, or of all. */
+static size_t dense_bytes(const cvy_array *array) {
   bool part = cvy_view_is_part(&array->view);
-  int64_t pieces = part ? array->extent[0] : 1;
-  int64_t bytes = (part ? image_count(array) : cvy_array_count(array)) * unit;
-  for (int64_t i = 0; i < pieces; i++) {
-    int64_t at = cvy_array_image(array, i) * unit;
-    memcpy((char *)to + at, (const char *)from + at, (size_t)bytes);
-  }
+  return (size_t)((part ? image_count(array) : cvy_array_count(array)) *
+                  cvy_dtype_bytes(array->dtype));
+}
+
+/* How often there are so many bytes, and from how many to how many. */
+static int64_t dense_pieces(const cvy_array *array, size_t *pitch) {
+  *pitch = (size_t)(cvy_array_image(array, 1) * cvy_dtype_bytes(array->dtype));
+  return cvy_view_is_part(&array->view) ? array->extent[0] : 1;
+}
+
+void cvy_array_copy(const cvy_array *array, void *to, const void *from) {
+  size_t pitch, bytes = dense_bytes(array);
+  int64_t pieces = dense_pieces(array, &pitch);
+  for (int64_t i = 0; i < pieces; i++)
+    memcpy((char *)to + (size_t)i * pitch, (const char *)from + (size_t)i * pitch, bytes);
+}
+
+void cvy_array_zero(const cvy_array *array, void *to) {
+  size_t pitch, bytes = dense_bytes(array);
+  int64_t pieces = dense_pieces(array, &pitch);
+  for (int64_t i = 0; i < pieces; i++) memset((char *)to + (size_t)i * pitch, 0, bytes);
 }
 
 bool cvy_array_may_begin(const cvy_array *array, int64_t element) {

@@ -90,8 +90,10 @@ int64_t cvy_array_place_in_part(const cvy_array *array, int64_t index);
 static inline int64_t cvy_array_place(const cvy_array *array, int64_t index) {
   return cvy_view_is_part(&array->view) ? cvy_array_place_in_part(array, index) : index;
 }
-/* Copies the elements from memory to memory that both lie so; gaps keep what they hold. */
+/* Copies the elements from memory to memory that both lie so, or makes them 0; gaps keep what they
+ * hold. */
 void cvy_array_copy(const cvy_array *array, void *to, const void *from);
+void cvy_array_zero(const cvy_array *array, void *to);
 /* Whether it may begin so many elements behind a place where any array may: no plan or worker
  * believes another that it does. */
 bool cvy_array_may_begin(const cvy_array *array, int64_t element);

@@ -234,6 +234,29 @@ static void pools_have_the_bits_of_arrays(void **state) {
   }
 }
 
+static void products_have_the_bits_of_arrays(void **state) {
+  (void)state;
+  static const char *const shapes[] = {
+      "matmul a50x70 b70x30",     "matmul a70x50t b70x30",         "matmul a50x70 b30x70t",
+      "matmul a3x40x60 b3x60x50", "matmul a3x40x60 b3x50x60t",     "matmul a3x40x60 b60x50",
+      "matmul a3x60x40t b60x50",  "matmul a40x60 b3x60x50",        "matmul a3x40x60 b3x60x50 sum",
+      "matmul a300x17 b17x6",     "matmul a3x60x40t b3x60x50 sum", "matmul a5x0 b0x3",
+      "matmul a3x4x0 b3x0x5"};
+  for (size_t i = 0; i < 3 * CVY_COUNT(shapes); i++) {
+    cvy_problem own, part;
+    if (!cvy_problem_read(shapes[i % CVY_COUNT(shapes)], &own))
+      fail_msg("%s", shapes[i % CVY_COUNT(shapes)]);
+    own.accumulate = i / CVY_COUNT(shapes) % 2;
+    part = own;
+    const cvy_matmul_problem *p = &own.matmul;
+    if (!p->a_shared && p->m * p->k > 0) part.matmul.a = random_view(p->m * p->k);
+    if (!p->b_shared && p->k * p->n > 0) part.matmul.b = random_view(p->k * p->n);
+    if (!p->summed) part.matmul.y = random_view(p->m * p->n);
+    assert_true(cvy_problem_legal(&part));
+    compare_rows(&own, &part, false);
+  }
+}
+
 /* Small integers are exact, except where a row mixes neighbours. */
 static void check_against_reference(const convoy_conv *conv, convoy_direction direction,
                                     const int64_t *x, const int64_t *w, const cvy_problem *part) {
@@ -286,6 +309,7 @@ int main(void) {
       cmocka_unit_test(larger_ones_do_too),
       cmocka_unit_test(every_row_of_convolution_ran),
       cmocka_unit_test(pools_have_the_bits_of_arrays),
+      cmocka_unit_test(products_have_the_bits_of_arrays),
       cmocka_unit_test(random_problems_are_those_of_the_reference),
   };
   if (cvy_backend_cpu.open(0, &options, &device)) return EXIT_FAILURE;

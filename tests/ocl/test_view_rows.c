@@ -1,7 +1,7 @@
-/* Every row of convolution and pooling in the OpenCL engine on operands that are parts of larger
- * tensors: results are those of the definition, gaps that hold NaN are not read, nothing is written
- * there, and a part may begin anywhere that its alignment allows. With the argument `tiny` there
- * are a few small shapes.
+/* Every row of convolution, pooling and matrix products in the OpenCL engine on operands that are
+ * parts of larger tensors: results are those of the definition, gaps that hold NaN are not read,
+ * nothing is written there, and a part may begin anywhere that its alignment allows. With the
+ * argument `tiny` there are a few small shapes.
  *
  * A part is put where it lies by hand, as memory of somebody else: jobs name arrays only. */
 #include <math.h>
@@ -94,8 +94,8 @@ typedef struct one_case {
 
 static double tolerance(const one_case *c, const cvy_values *from, int64_t index,
                         double magnitude) {
-  bool exact = c->row->error_growth == 0 && !cvy_operation_of(&c->problem)->wide_magnitude;
-  if (exact) return cvy_problem_bound(&c->problem, magnitude); /* means of integers are rounded */
+  bool averages = c->row->operations & CVY_POOLING_ALL; /* means of integers are rounded */
+  if (averages) return cvy_problem_bound(&c->problem, magnitude);
   if (c->row->error_growth == 0) return 0;
   double wide = cvy_conv_wide_magnitude(&c->problem, from, index, c->row->error_reach);
   return cvy_problem_bound(&c->problem, magnitude + c->row->error_growth * wide);
@@ -302,6 +302,37 @@ static void pools_take_parts(void **state) {
   }
 }
 
+/* ----------------------------------------------------------------------------------- products */
+
+static const char *const products[] = {
+    "matmul a5x7 b7x6",   "matmul a7x5t b7x6",  "matmul a3x9x7 b3x7x5",    "matmul a3x9x7 b3x5x7t",
+    "matmul a3x9x7 b7x5", "matmul a9x7 b3x7x5", "matmul a3x9x7 b3x7x5 sum"};
+enum { TINY_PRODUCTS = 3 };
+
+static void products_take_parts(void **state) {
+  (void)state;
+  const cvy_algorithm *const *rows = engine.backend->algorithms;
+  int turn = 0;
+  for (size_t i = 0; i < (tiny ? TINY_PRODUCTS : CVY_COUNT(products)); i++) {
+    one_case c;
+    for (c.number = 0; rows[c.number]; c.number++, turn++) {
+      c.row = rows[c.number];
+      c.params = (cvy_params){{0}};
+      if (!cvy_problem_read(products[i], &c.problem)) fail_msg("%s", products[i]);
+      c.problem.accumulate = turn % 2;
+      cvy_matmul_problem *p = &c.problem.matmul;
+      if (!p->a_shared) p->a = view_of(p->m * p->k, turn % 3);
+      if (!p->b_shared) p->b = view_of(p->k * p->n, turn % 4 - 1);
+      if (!p->summed) p->y = view_of(p->m * p->n, (turn + 1) % 3);
+      bool is_library = tiny && c.row->needs_opencl; /* CLBlast's kernels are its own */
+      if (is_library || !test_engine_takes(&engine, c.row, &c.problem)) continue;
+      if (c.row->defaults)
+        c.row->defaults(&c.problem, engine.backend->facts(engine.device), &c.params);
+      run_case(&c);
+    }
+  }
+}
+
 /* ------------------------------------------------------------------------------------- limits */
 
 /* 32-bit indices reach no further than the gaps let them. */
@@ -328,6 +359,7 @@ int main(int count, char **given) {
       cmocka_unit_test(every_row_takes_parts),
       cmocka_unit_test(compiled_geometry_heeds_alignment),
       cmocka_unit_test(pools_take_parts),
+      cmocka_unit_test(products_take_parts),
       cmocka_unit_test(wide_gaps_need_wide_indices),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,8 +222,10 @@ static void bytes_of_others_are_refused(void **state) {
   for (size_t at = CVY_PROBLEM_HEAD; at < cvy_problem_size(&c.problem); at++) {
     cvy_problem bad = c.problem;
     ((unsigned char *)&bad)[at] ^= 0x80; /* negative or too large extents, flags that are none */
-    bool flag = at >= CVY_PROBLEM_HEAD + offsetof(cvy_matmul_problem, a_transposed);
-    bool sign = (at - CVY_PROBLEM_HEAD) % 8 == 7;
+    size_t of = at - CVY_PROBLEM_HEAD;   /* pitches may be any that are large enough */
+    bool flag =
+        of >= offsetof(cvy_matmul_problem, a_transposed) && of < offsetof(cvy_matmul_problem, a);
+    bool sign = of % 8 == 7;
     if (flag || sign) assert_false(cvy_problem_legal(&bad));
   }
   c.problem.matmul.summed = 1; /* with a side that is shared */

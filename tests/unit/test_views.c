@@ -11,6 +11,7 @@
 #include "common/part.h"
 #include "common/random_case.h"
 #include "problem/conv/conv.h"
+#include "problem/matmul/matmul.h"
 #include "problem/pooling/pooling.h"
 
 static cvy_problem read_problem(const char *text) {
@@ -72,6 +73,12 @@ static void problems_with_overlapping_images_are_refused(void **state) {
   p = read_problem("average_pool_backward n2c3h4w4 r2s2 stride2, dx 50 apart by 2");
   p.pooling.x = (cvy_view){100, 0};
   assert_false(cvy_problem_legal(&p));
+  p = read_problem("matmul a5x7 b7x3, a 9 apart by 1"); /* rows are images, b is the same for all */
+  p.matmul.b = (cvy_view){100, 0};
+  assert_false(cvy_problem_legal(&p));
+  p = read_problem("matmul a7x5t b7x3, a 9 apart by 1"); /* terms are, their sum is y */
+  p.matmul.y = (cvy_view){100, 0};
+  assert_false(cvy_problem_legal(&p));
 }
 
 /* ------------------------------------------------------------------------------------- texts */
@@ -89,6 +96,13 @@ static const char *const texts[] = {
     "max_pool_backward n2c3h4w4 r2s2 stride2, x 50 apart by 2, y 12 apart by 4, dx 48 apart by 1",
     "average_pool n2c3h4w4 r2s2 stride2, y 12 apart by 4",
     "average_pool_backward n2c3h4w4 r2s2 stride2, y 13 apart by 1, dx 48 apart by 1",
+    "matmul a32x64 b64x10, a 96 apart by 4",
+    "matmul a32x64 b64x10, a 64 apart by 4, y 11 apart by 1",
+    "matmul a32x64t b32x10, a 66 apart by 2, b 10 apart by 2",
+    "matmul a3x9x7 b3x7x5, a 64 apart by 4, b 35 apart by 1, y 46 apart by 2",
+    "matmul a3x9x7 b3x7x5 sum, a 64 apart by 4, b 36 apart by 1, added to what is there",
+    "matmul a3x9x7 b7x5, y 46 apart by 2",
+    "matmul a3x9x7t b9x5, a 63 apart by 1, y 36 apart by 4",
 };
 
 static void texts_come_back(void **state) {
@@ -125,6 +139,10 @@ static void wrong_texts_are_refused(void **state) {
       "max_pool n2c3h4w4 r2s2 stride2, dx 50 apart by 2",
       "average_pool_backward n2c3h4w4 r2s2 stride2, x 50 apart by 2",
       "max_pool n2c3h4w4 r2s2 stride2 , x 50 apart by 2",
+      "matmul a32x64 b64x10, a 63 apart by 1",
+      "matmul a32x64 b64x10, b 640 apart by 4",
+      "matmul a32x64 b64x10, x 64 apart by 4",
+      "matmul a3x9x7 b7x5, a 62 apart by 2",
   };
   for (size_t i = 0; i < CVY_COUNT(wrong); i++) {
     cvy_problem problem;
@@ -178,6 +196,54 @@ static void keys_tell_parts_apart(void **state) {
   assert_true(cvy_problem_space_hash(&other, 0) == other_hash);
 }
 
+/* Rows with gaps are those of one product; matrices with gaps are not. */
+static void products_stack_what_lies_in_rows(void **state) {
+  (void)state;
+  const struct {
+    const char *text;
+    cvy_matmul_layout a, b, y;
+    int64_t batch, m, k;
+  } cases[] = {
+      {"matmul a32x64 b64x10, a 96 apart by 4", {96, 96}, {10, 640}, {10, 10}, 1, 32, 64},
+      {"matmul a32x64 b64x10, y 11 apart by 1", {64, 64}, {10, 640}, {11, 11}, 1, 32, 64},
+      {"matmul a32x64t b32x10, a 66 apart by 2", {66, 66}, {10, 10}, {10, 640}, 1, 64, 32},
+      {"matmul a3x9x7 b3x7x5, b 40 apart by 4", {7, 63}, {5, 40}, {5, 45}, 3, 9, 7},
+      {"matmul a3x9x7 b7x5, y 46 apart by 2", {7, 63}, {5, 0}, {5, 46}, 3, 9, 7},
+      {"matmul a3x9x7 b3x7x5 sum, a 64 apart by 4", {7, 64}, {5, 35}, {5, 0}, 3, 9, 7},
+  };
+  for (size_t i = 0; i < CVY_COUNT(cases); i++) {
+    cvy_problem problem = read_problem(cases[i].text);
+    cvy_matmul_products of = cvy_matmul_products_of(&problem);
+    assert_int_equal(of.p.batch, cases[i].batch);
+    assert_int_equal(of.p.m, cases[i].m);
+    assert_int_equal(of.p.k, cases[i].k);
+    assert_int_equal(of.a.row, cases[i].a.row);
+    assert_int_equal(of.b.row, cases[i].b.row);
+    assert_int_equal(of.y.row, cases[i].y.row);
+    if (of.p.batch == 1) continue; /* there is no next matrix */
+    assert_int_equal(of.a.step, cases[i].a.step);
+    assert_int_equal(of.b.step, cases[i].b.step);
+    assert_int_equal(of.y.step, cases[i].y.step);
+  }
+}
+
+/* A piece of one product is legal, and known by its class. */
+static void a_single_product_has_no_text(void **state) {
+  (void)state;
+  char text[CVY_EXAMPLE_TEXT], class[CVY_CLASS_TEXT];
+  cvy_problem p = read_problem("matmul a3x9x7 b3x7x5, a 64 apart by 4");
+  cvy_operation_of(&p)->set_images(&p, 2);
+  assert_true(cvy_problem_legal(&p) && cvy_matmul_readable(&p));
+  cvy_operation_of(&p)->set_images(&p, 1);
+  assert_true(cvy_problem_legal(&p) && !cvy_matmul_readable(&p));
+  cvy_class_example(&p, text, sizeof text);
+  cvy_shape_class(&p, class, sizeof class);
+  assert_string_equal(text, class);
+  p = read_problem("matmul a32x64 b64x10, a 96 apart by 4");
+  cvy_operation_of(&p)->set_images(&p, 1);
+  assert_true(cvy_problem_legal(&p) && cvy_matmul_readable(&p));
+}
+
 /* ------------------------------------------------------------------------------------ arrays */
 
 static void arrays_count_elements_and_reach_over_gaps(void **state) {
@@ -212,6 +278,8 @@ static void copies_leave_gaps_alone(void **state) {
   for (int i = 0; i < 30; i++) from[i] = (float)i, to[i] = -1.0f;
   cvy_array_copy(&x, to, from);
   for (int i = 0; i < 30; i++) assert_true(to[i] == (i % 11 < 8 ? (float)i : -1.0f));
+  cvy_array_zero(&x, to);
+  for (int i = 0; i < 30; i++) assert_true(to[i] == (i % 11 < 8 ? 0.0f : -1.0f));
 }
 
 static void other_passes_lie_on_their_own(void **state) {
@@ -363,6 +431,28 @@ static void pools_of_parts_are_defined_as_of_arrays(void **state) {
   }
 }
 
+static void products_of_parts_are_defined_as_of_arrays(void **state) {
+  (void)state;
+  static const char *const shapes[] = {"matmul a5x7 b7x3",     "matmul a7x5t b7x3",
+                                       "matmul a3x4x6 b3x6x5", "matmul a3x4x6 b3x5x6t",
+                                       "matmul a3x4x6 b6x5",   "matmul a3x6x4t b6x5",
+                                       "matmul a4x6 b3x6x5",   "matmul a3x4x6 b3x6x5 sum"};
+  test_random random = {24};
+  for (size_t i = 0; i < 4 * CVY_COUNT(shapes); i++) {
+    pair of = {.own = read_problem(shapes[i % CVY_COUNT(shapes)])};
+    const cvy_matmul_problem *own = &of.own.matmul;
+    of.own.accumulate = i % 2;
+    of.part = of.own;
+    if (!own->a_shared) of.part.matmul.a = random_view(&random, own->m * own->k);
+    if (!own->b_shared) of.part.matmul.b = random_view(&random, own->k * own->n);
+    if (!own->summed) of.part.matmul.y = random_view(&random, own->m * own->n);
+    assert_true(cvy_problem_legal(&of.part));
+    make_values(&random, &of);
+    check_elements(&of);
+    free_pair(&of);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parts_must_not_overlap_or_overflow),
@@ -372,6 +462,8 @@ int main(void) {
       cmocka_unit_test(public_texts_know_none),
       cmocka_unit_test(classes_hold_alignment_and_no_pitch),
       cmocka_unit_test(keys_tell_parts_apart),
+      cmocka_unit_test(products_stack_what_lies_in_rows),
+      cmocka_unit_test(a_single_product_has_no_text),
       cmocka_unit_test(arrays_count_elements_and_reach_over_gaps),
       cmocka_unit_test(copies_leave_gaps_alone),
       cmocka_unit_test(other_passes_lie_on_their_own),
@@ -379,6 +471,7 @@ int main(void) {
       cmocka_unit_test(convolutions_of_parts_are_defined_as_of_arrays),
       cmocka_unit_test(wide_magnitudes_are_the_same),
       cmocka_unit_test(pools_of_parts_are_defined_as_of_arrays),
+      cmocka_unit_test(products_of_parts_are_defined_as_of_arrays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,11 +61,11 @@ static matrix_part part_of(const float *matrix, int64_t pitch, bool swaps, cvy_r
 
 static void pack_rows(const tiles_run *run, const float *a, int64_t rows, int64_t tile,
                       cvy_range terms, float *to) {
-  const cvy_matmul_problem *p = &run->plan.p;
+  const cvy_matmul_products *of = &run->plan.of;
   for (int64_t row = 0; row < rows; row += tile, to += tile * cvy_range_length(terms)) {
     cvy_range some = {row, cvy_min(row + tile, rows)};
-    matrix_part from = part_of(a, cvy_cpu_matmul_a_pitch(p), !p->a_transposed, some, terms);
-    pack(run->call->simd, &from, !p->a_transposed, to, tile);
+    matrix_part from = part_of(a, of->a.row, !of->p.a_transposed, some, terms);
+    pack(run->call->simd, &from, !of->p.a_transposed, to, tile);
   }
 }
 
@@ -94,16 +94,15 @@ static void multiply_strip(const tiles_run *run, const tiles_memory *memory, int
 static void add_terms(const tiles_run *run, const tiles_memory *memory,
                       const cvy_cpu_matmul_block *block, int64_t product, cvy_range terms,
                       bool add) {
-  const cvy_matmul_problem *p = &run->plan.p;
+  const cvy_matmul_products *of = &run->plan.of;
   const cvy_microkernel *kernel = cvy_microkernel_for(run->call->simd, block->rows);
   int64_t strip = cvy_microkernel_columns(kernel), depth = cvy_range_length(terms);
-  pack_rows(run, block->a + product * cvy_matmul_a_step(p), block->rows, kernel->rows, terms,
-            memory->a);
+  pack_rows(run, block->a + product * of->a.step, block->rows, kernel->rows, terms, memory->a);
   for (int64_t column = 0; column < block->columns; column += strip) {
     cvy_range columns = {column, cvy_min(column + strip, block->columns)};
-    matrix_part from = part_of(block->b + product * cvy_matmul_b_step(p), cvy_cpu_matmul_b_pitch(p),
-                               p->b_transposed, columns, terms);
-    pack(run->call->simd, &from, p->b_transposed, memory->b,
+    matrix_part from =
+        part_of(block->b + product * of->b.step, of->b.row, of->p.b_transposed, columns, terms);
+    pack(run->call->simd, &from, of->p.b_transposed, memory->b,
          cvy_align_up(cvy_range_length(columns), kernel->width));
     multiply_strip(run, memory, block->rows, columns, depth, add);
   }
@@ -112,7 +111,7 @@ static void add_terms(const tiles_run *run, const tiles_memory *memory,
 
 static void store(const tiles_run *run, const cvy_cpu_matmul_block *block, const float *sum) {
   for (int64_t row = 0; row < block->rows; row++, sum += COLUMNS) {
-    float *y = block->y + row * run->plan.p.n;
+    float *y = block->y + row * run->plan.of.y.row;
     for (int64_t i = 0; i < block->columns; i++)
       y[i] = run->plan.accumulate ? y[i] + sum[i] : sum[i];
   }
@@ -121,14 +120,14 @@ static void store(const tiles_run *run, const cvy_cpu_matmul_block *block, const
 static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const tiles_run *run = arg;
   tiles_memory memory = memory_at(run, slot);
-  cvy_cut terms = cvy_cut_by(run->plan.p.k, TERMS);
+  cvy_cut terms = cvy_cut_by(run->plan.of.p.k, TERMS);
   for (int64_t i = begin; i < end; i++) {
     cvy_cpu_matmul_block block = cvy_cpu_matmul_block_at(&run->plan, run->call, i);
     bool add = false;
     if (terms.count == 0) memset(memory.sum, 0, SUM_FLOATS * sizeof(float));
     for (int64_t product = 0; product < block.products; product++) {
       for (int64_t t = 0; t < terms.count; t++, add = true)
-        add_terms(run, &memory, &block, product, cvy_cut_part(terms, run->plan.p.k, t), add);
+        add_terms(run, &memory, &block, product, cvy_cut_part(terms, run->plan.of.p.k, t), add);
     }
     store(run, &block, memory.sum);
   }

@@ -9,7 +9,7 @@
 #include "problem/matmul/matmul.h"
 
 typedef struct cvy_cpu_matmul_plan {
-  cvy_matmul_problem p; /* folded */
+  cvy_matmul_products of;
   bool accumulate;
   cvy_cut rows, columns; /* of a result */
   int64_t blocks;        /* of all results */
@@ -27,13 +27,5 @@ cvy_cpu_matmul_plan cvy_cpu_matmul_plan_for(const cvy_problem *problem, const cv
                                             int64_t most_rows, int64_t most_columns);
 cvy_cpu_matmul_block cvy_cpu_matmul_block_at(const cvy_cpu_matmul_plan *plan,
                                              const cvy_cpu_call *call, int64_t number);
-
-/* Floats from row to row of the arrays as they lie. */
-static inline int64_t cvy_cpu_matmul_a_pitch(const cvy_matmul_problem *p) {
-  return p->a_transposed ? p->m : p->k;
-}
-static inline int64_t cvy_cpu_matmul_b_pitch(const cvy_matmul_problem *p) {
-  return p->b_transposed ? p->k : p->n;
-}
 
 #endif

@@ -1,6 +1,4 @@
 /* cpu.matmul_blas: blocks of the result by OpenBLAS, each on one thread. */
-#include <string.h>
-
 #include "cpu/blas/gemm.h"
 #include "cpu/matmul/matmul.h"
 
@@ -13,48 +11,45 @@ typedef struct blas_run {
 } blas_run;
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
-  const cvy_matmul_problem p = cvy_matmul_folded(problem);
-  int64_t pitch = cvy_max(cvy_cpu_matmul_a_pitch(&p), cvy_cpu_matmul_b_pitch(&p));
+  const cvy_matmul_products of = cvy_matmul_products_of(problem);
+  int64_t row = cvy_max(cvy_max(of.a.row, of.b.row), of.y.row);
   (void)facts;
-  if (cvy_max(pitch, p.n) <= CVY_GEMM_LARGEST) return true;
-  cvy_text_add(reason, "rows of %lld elements are too long for BLAS",
-               (long long)cvy_max(pitch, p.n));
+  if (row <= CVY_GEMM_LARGEST) return true;
+  cvy_text_add(reason, "rows of %lld elements are too long for BLAS", (long long)row);
   return false;
 }
 
 /* Some terms of one product. */
 static void add_terms(const blas_run *run, const cvy_cpu_matmul_block *block, int64_t product,
                       cvy_range terms, bool add) {
-  const cvy_matmul_problem *p = &run->plan.p;
-  int64_t a_pitch = cvy_cpu_matmul_a_pitch(p), b_pitch = cvy_cpu_matmul_b_pitch(p);
-  const float *a = block->a + product * cvy_matmul_a_step(p);
-  const float *b = block->b + product * cvy_matmul_b_step(p);
-  a += terms.begin * (p->a_transposed ? a_pitch : 1);
-  b += terms.begin * (p->b_transposed ? 1 : b_pitch);
+  const cvy_matmul_products *of = &run->plan.of;
+  const float *a = block->a + product * of->a.step, *b = block->b + product * of->b.step;
+  a += terms.begin * (of->p.a_transposed ? of->a.row : 1);
+  b += terms.begin * (of->p.b_transposed ? 1 : of->b.row);
   cvy_gemm(block->rows, block->columns, cvy_range_length(terms),
-           (cvy_matrix){a, a_pitch, p->a_transposed}, (cvy_matrix){b, b_pitch, p->b_transposed},
-           add, block->y, p->n);
+           (cvy_matrix){a, of->a.row, of->p.a_transposed},
+           (cvy_matrix){b, of->b.row, of->p.b_transposed}, add, block->y, of->y.row);
 }
 
 static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const blas_run *run = arg;
-  cvy_cut terms = cvy_cut_by(run->plan.p.k, TERMS);
+  cvy_cut terms = cvy_cut_by(run->plan.of.p.k, TERMS);
   (void)slot;
   for (int64_t i = begin; i < end; i++) {
     cvy_cpu_matmul_block block = cvy_cpu_matmul_block_at(&run->plan, run->call, i);
     bool add = run->plan.accumulate;
     for (int64_t product = 0; product < block.products; product++) {
       for (int64_t t = 0; t < terms.count; t++, add = true)
-        add_terms(run, &block, product, cvy_cut_part(terms, run->plan.p.k, t), add);
+        add_terms(run, &block, product, cvy_cut_part(terms, run->plan.of.p.k, t), add);
     }
   }
 }
 
 static void run(const cvy_cpu_call *call) {
   blas_run self = {call, cvy_cpu_matmul_plan_for(call->problem, call->facts, MOST, MOST)};
-  int64_t bytes = cvy_problem_output_bytes(call->problem, 0);
-  if (self.plan.p.k == 0) {
-    if (!self.plan.accumulate) memset(call->out[0], 0, (size_t)bytes);
+  cvy_array y = cvy_problem_output(call->problem, 0);
+  if (self.plan.of.p.k == 0) {
+    if (!self.plan.accumulate) cvy_array_zero(&y, call->out[0]);
     return;
   }
   cvy_parallel_items(call->threads, self.plan.blocks, make_blocks, &self);

@@ -9,23 +9,24 @@ static int64_t results_of(const cvy_matmul_problem *p) {
 }
 
 static int64_t count(const cvy_cpu_matmul_plan *plan) {
-  return results_of(&plan->p) * plan->rows.count * plan->columns.count;
+  return results_of(&plan->of.p) * plan->rows.count * plan->columns.count;
 }
 
 /* Halves the longer side of the blocks until there are enough. */
 cvy_cpu_matmul_plan cvy_cpu_matmul_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                             int64_t most_rows, int64_t most_columns) {
-  cvy_cpu_matmul_plan plan = {.p = cvy_matmul_folded(problem), .accumulate = problem->accumulate};
-  int64_t wanted = (int64_t)facts->info.compute_units, rows = cvy_min(plan.p.m, most_rows),
-          columns = cvy_min(plan.p.n, most_columns);
+  cvy_cpu_matmul_plan plan = {.of = cvy_matmul_products_of(problem),
+                              .accumulate = problem->accumulate};
+  int64_t wanted = (int64_t)facts->info.compute_units, rows = cvy_min(plan.of.p.m, most_rows),
+          columns = cvy_min(plan.of.p.n, most_columns);
   if (wanted > 1) wanted *= PIECES_PER_THREAD;
-  plan.rows = cvy_cut_into(plan.p.m, cvy_div_up(plan.p.m, cvy_max(rows, 1)), 1);
-  plan.columns = cvy_cut_into(plan.p.n, cvy_div_up(plan.p.n, cvy_max(columns, 1)), 1);
+  plan.rows = cvy_cut_into(plan.of.p.m, cvy_div_up(plan.of.p.m, cvy_max(rows, 1)), 1);
+  plan.columns = cvy_cut_into(plan.of.p.n, cvy_div_up(plan.of.p.n, cvy_max(columns, 1)), 1);
   while (count(&plan) < wanted && (plan.rows.size > LEAST || plan.columns.size > LEAST)) {
     if (plan.rows.size > plan.columns.size)
-      plan.rows = cvy_cut_by(plan.p.m, cvy_div_up(plan.rows.size, 2));
+      plan.rows = cvy_cut_by(plan.of.p.m, cvy_div_up(plan.rows.size, 2));
     else
-      plan.columns = cvy_cut_by(plan.p.n, cvy_div_up(plan.columns.size, 2));
+      plan.columns = cvy_cut_by(plan.of.p.n, cvy_div_up(plan.columns.size, 2));
   }
   plan.blocks = count(&plan);
   return plan;
@@ -33,16 +34,17 @@ cvy_cpu_matmul_plan cvy_cpu_matmul_plan_for(const cvy_problem *problem, const cv
 
 cvy_cpu_matmul_block cvy_cpu_matmul_block_at(const cvy_cpu_matmul_plan *plan,
                                              const cvy_cpu_call *call, int64_t number) {
-  const cvy_matmul_problem *p = &plan->p;
+  const cvy_matmul_products *of = &plan->of;
+  const cvy_matmul_problem *p = &of->p;
   int64_t result = number / plan->rows.count / plan->columns.count;
   cvy_range rows = cvy_cut_part(plan->rows, p->m, number / plan->columns.count % plan->rows.count);
   cvy_range columns = cvy_cut_part(plan->columns, p->n, number % plan->columns.count);
-  const float *a = call->in[0] + result * cvy_matmul_a_step(p);
-  const float *b = call->in[1] + result * cvy_matmul_b_step(p);
+  const float *a = call->in[0] + result * of->a.step;
+  const float *b = call->in[1] + result * of->b.step;
   return (cvy_cpu_matmul_block){
-      .a = a + rows.begin * (p->a_transposed ? 1 : p->k),
-      .b = b + columns.begin * (p->b_transposed ? p->k : 1),
-      .y = call->out[0] + (result * p->m + rows.begin) * p->n + columns.begin,
+      .a = a + rows.begin * (p->a_transposed ? 1 : of->a.row),
+      .b = b + columns.begin * (p->b_transposed ? of->b.row : 1),
+      .y = call->out[0] + result * of->y.step + rows.begin * of->y.row + columns.begin,
       .rows = cvy_range_length(rows),
       .columns = cvy_range_length(columns),
       .products = p->summed ? p->batch : 1,

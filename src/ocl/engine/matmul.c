@@ -13,12 +13,11 @@ static const program_source source = {
 
 static void write_options(const cvy_ocl_matmul_plan *plan, cvy_text *text) {
   const cvy_ocl_tile *tile = &plan->tile;
-  const cvy_matmul_problem *p = &plan->p;
+  const cvy_matmul_problem *p = &plan->of.p;
   cvy_text_add(text, "-D WIDE=%d -D BM=%d -D BN=%d -D BK=%d -D TM=%d -D TN=%d", plan->wide,
                (int)tile->bm, (int)tile->bn, (int)tile->bk, (int)tile->tm, (int)tile->tn);
-  cvy_text_add(text, " -D A_TRANSPOSED=%d -D B_TRANSPOSED=%d -D A_SHARED=%d -D B_SHARED=%d",
-               (int)p->a_transposed, (int)p->b_transposed, (int)p->a_shared, (int)p->b_shared);
-  cvy_text_add(text, " -D SUMMED=%d", (int)p->summed);
+  cvy_text_add(text, " -D A_TRANSPOSED=%d -D B_TRANSPOSED=%d -D SUMMED=%d", (int)p->a_transposed,
+               (int)p->b_transposed, (int)p->summed);
 }
 
 convoy_status run_matmul(cvy_device *device, const cvy_job *job, const job_arrays *given,
@@ -28,11 +27,18 @@ convoy_status run_matmul(cvy_device *device, const cvy_job *job, const job_array
   cvy_text text = cvy_text_in(options, sizeof options);
   (void)scratch;
   write_options(&plan, &text);
-  conv_args args = {.n = plan.p.batch,
+  const cvy_matmul_products *of = &plan.of;
+  conv_args args = {.n = of->p.batch,
+                    .iw = of->a.row,
+                    .s = of->b.row,
+                    .ow = of->y.row,
                     .accumulate = job->problem.accumulate,
-                    .rows = plan.p.m,
-                    .columns = plan.p.n,
-                    .depth = plan.p.k,
+                    .a_pitch = of->a.step,
+                    .b_pitch = of->b.step,
+                    .out_pitch = of->y.step,
+                    .rows = of->p.m,
+                    .columns = of->p.n,
+                    .depth = of->p.k,
                     .row_tiles = plan.row_tiles,
                     .column_tiles = plan.column_tiles};
   launch what = {.source = &source,

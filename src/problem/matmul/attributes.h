@@ -2,9 +2,10 @@
 #ifndef CVY_MATMUL_ATTRIBUTES_H
 #define CVY_MATMUL_ATTRIBUTES_H
 
-#include <stdint.h>
+#include "problem/view.h"
 
-/* Matrices lie row after row, those of a batch one behind the other. */
+/* Matrices lie row after row, those of a batch one behind the other, unless they are part of a
+ * larger tensor. */
 typedef struct cvy_matmul_problem {
   int64_t batch;                      /* how many products there are */
   int64_t m, n, k;                    /* of each: m by k times k by n */
@@ -12,6 +13,7 @@ typedef struct cvy_matmul_problem {
   int32_t a_shared, b_shared;         /* one matrix for the whole batch; never both */
   int32_t summed;                     /* y is the sum of the products; then neither is shared */
   int32_t reserved;                   /* 0 */
+  cvy_view a, b, y; /* how the operands lie; 0 of what is the same for the whole batch */
 } cvy_matmul_problem;
 
 #endif

@@ -1,16 +1,21 @@
 /* From the shapes of operands to a problem. */
 #include "problem/matmul/matmul.h"
 
-/* Rows of several products with the same b lie like those of one. */
+static bool are_dense(const cvy_view *one, const cvy_view *other) {
+  return !cvy_view_is_part(one) && !cvy_view_is_part(other);
+}
+
+/* Rows of several products with the same b lie like those of one, with gaps if each has one row. */
 static bool rows_stack(const cvy_matmul_problem *p) {
-  return p->b_shared && (!p->a_transposed || p->m == 1);
+  bool lie = p->m == 1 || are_dense(&p->a, &p->y);
+  return lie && p->b_shared && (!p->a_transposed || p->m == 1);
 }
 
 /* So do the terms of products that are added up, where both sides have them as rows. */
 static bool terms_stack(const cvy_matmul_problem *p) {
   bool a = p->a_transposed || p->m == 1 || p->k == 1;
   bool b = !p->b_transposed || p->n == 1 || p->k == 1;
-  return p->summed && a && b;
+  return p->summed && a && b && (p->k == 1 || are_dense(&p->a, &p->b));
 }
 
 cvy_matmul_problem cvy_matmul_folded(const cvy_problem *problem) {
@@ -41,6 +46,26 @@ void cvy_matmul_unfold(cvy_problem *problem) {
     p.summed = 1;
   }
   problem->matmul = p;
+}
+
+static cvy_matmul_layout layout_of(const cvy_view *view, int64_t image, int64_t row, bool stacked) {
+  cvy_matmul_layout lies = {row, cvy_view_pitch(view, image)};
+  if (stacked && cvy_view_is_part(view)) lies.row = view->pitch;
+  return lies;
+}
+
+cvy_matmul_products cvy_matmul_products_of(const cvy_problem *problem) {
+  const cvy_matmul_problem *of = &problem->matmul;
+  cvy_matmul_products all = {.p = cvy_matmul_folded(problem)};
+  const cvy_matmul_problem *p = &all.p;
+  bool stacked = p->batch != of->batch; /* images are rows, or terms */
+  all.a = layout_of(&of->a, of->m * of->k, p->a_transposed ? p->m : p->k, stacked);
+  all.b = layout_of(&of->b, of->k * of->n, p->b_transposed ? p->k : p->n, stacked);
+  all.y = layout_of(&of->y, of->m * of->n, p->n, stacked);
+  if (p->a_shared) all.a.step = 0;
+  if (p->b_shared) all.b.step = 0;
+  if (p->summed) all.y.step = 0;
+  return all;
 }
 
 typedef struct side {
@@ -100,6 +125,14 @@ static void set_problem(uint32_t flags, const side *a, const side *b, cvy_proble
       .b_shared = b->batch == 1 && a->batch != 1,
       .summed = (flags & CONVOY_MATMUL_SUM) != 0,
   };
+}
+
+void cvy_matmul_as_written(uint32_t flags, const cvy_shape *a, const cvy_shape *b,
+                           cvy_problem *out) {
+  side left = {.batch = 0}, right = {.batch = 0};
+  take_side("a", a, (flags & CONVOY_MATMUL_TRANSPOSE_A) != 0, &left);
+  take_side("b", b, (flags & CONVOY_MATMUL_TRANSPOSE_B) != 0, &right);
+  set_problem(flags, &left, &right, out);
 }
 
 convoy_status cvy_matmul_make(uint32_t flags, const cvy_shape *a, const cvy_shape *b,

@@ -10,9 +10,10 @@ static int32_t two(const cvy_problem *problem) {
   return 2;
 }
 
-static cvy_array array(bool per_image, int64_t images, int64_t rows, int64_t columns) {
+static cvy_array array(bool per_image, int64_t images, int64_t rows, int64_t columns,
+                       cvy_view view) {
   return (cvy_array){
-      CONVOY_FLOAT32, per_image, {per_image ? images : 1, 1, 1, rows, columns}, {0, 0}};
+      CONVOY_FLOAT32, per_image, {per_image ? images : 1, 1, 1, rows, columns}, view};
 }
 
 static cvy_array input(const cvy_problem *problem, int32_t i) {
@@ -20,13 +21,14 @@ static cvy_array input(const cvy_problem *problem, int32_t i) {
   bool swaps = i == 0 ? p->a_transposed : p->b_transposed;
   int64_t rows = i == 0 ? p->m : p->k, columns = i == 0 ? p->k : p->n;
   bool per_image = !(i == 0 ? p->a_shared : p->b_shared);
-  return array(per_image, p->batch, swaps ? columns : rows, swaps ? rows : columns);
+  return array(per_image, p->batch, swaps ? columns : rows, swaps ? rows : columns,
+               i == 0 ? p->a : p->b);
 }
 
 static cvy_array output(const cvy_problem *problem, int32_t i) {
   const cvy_matmul_problem *p = &problem->matmul;
   (void)i;
-  return array(!p->summed, p->batch, p->m, p->n);
+  return array(!p->summed, p->batch, p->m, p->n, p->y);
 }
 
 /* --------------------------------------------------------------------------------- legality */
@@ -50,11 +52,21 @@ static bool bytes_fit(int64_t a, int64_t b, int64_t c) {
   return true;
 }
 
+/* What is the same for the whole batch has no images that could be apart. */
+static bool views_legal(const cvy_matmul_problem *p) {
+  if ((p->a_shared && cvy_view_is_part(&p->a)) || (p->b_shared && cvy_view_is_part(&p->b)) ||
+      (p->summed && cvy_view_is_part(&p->y)))
+    return false;
+  return cvy_view_legal(&p->a, p->batch, p->m * p->k) &&
+         cvy_view_legal(&p->b, p->batch, p->k * p->n) &&
+         cvy_view_legal(&p->y, p->batch, p->m * p->n);
+}
+
 bool cvy_matmul_legal(const cvy_problem *problem) {
   const cvy_matmul_problem *p = &problem->matmul;
   if (p->batch < 0 || p->m < 0 || p->n < 0 || p->k < 0) return false;
   return flags_legal(p) && bytes_fit(p->batch, p->m, p->k) && bytes_fit(p->batch, p->k, p->n) &&
-         bytes_fit(p->batch, p->m, p->n);
+         bytes_fit(p->batch, p->m, p->n) && views_legal(p);
 }
 
 /* ------------------------------------------------------------------------------------ batch */
@@ -85,13 +97,13 @@ typedef struct stripe {
 } stripe;
 
 static stripe row_of_a(const cvy_matmul_problem *p, const float *a, int64_t image, int64_t row) {
-  const float *matrix = a + (p->a_shared ? 0 : image * p->m * p->k);
+  const float *matrix = a + (p->a_shared ? 0 : image * cvy_view_pitch(&p->a, p->m * p->k));
   return p->a_transposed ? (stripe){matrix + row, p->m} : (stripe){matrix + row * p->k, 1};
 }
 
 static stripe column_of_b(const cvy_matmul_problem *p, const float *b, int64_t image,
                           int64_t column) {
-  const float *matrix = b + (p->b_shared ? 0 : image * p->k * p->n);
+  const float *matrix = b + (p->b_shared ? 0 : image * cvy_view_pitch(&p->b, p->k * p->n));
   return p->b_transposed ? (stripe){matrix + column * p->k, 1} : (stripe){matrix + column, p->n};
 }
 
@@ -100,8 +112,9 @@ static cvy_element element(const cvy_problem *problem, const cvy_values *from, i
   const cvy_matmul_problem *p = &problem->matmul;
   int64_t column = index % p->n, row = index / p->n % p->m, image = index / p->n / p->m;
   int64_t end = p->summed ? p->batch : image + 1;
-  double value = problem->accumulate ? (double)from->in[2][index] : 0.0, magnitude = fabs(value);
-  (void)output;
+  cvy_array y = cvy_problem_output(problem, output);
+  const float *prior = problem->accumulate ? &from->in[2][cvy_array_place(&y, index)] : NULL;
+  double value = prior ? (double)*prior : 0.0, magnitude = fabs(value);
   for (; image < end; image++) {
     stripe a = row_of_a(p, from->in[0], image, row);
     stripe b = column_of_b(p, from->in[1], image, column);
@@ -132,21 +145,32 @@ static double flops(const cvy_problem *problem) {
 /* ----------------------------------------------------------------------------------- choice */
 
 /* "matmul_m0_n10_k12_nt_b": log2 buckets (0: 1 and less, 1: 2, 2: 3..4) of a product's extents, how
- * the sides lie (n, or t transposed), which is shared, sum, and add where it adds to what is there.
- * The batch is left out: it repeats the same work. */
+ * the sides lie (n, or t transposed), which is shared, sum, and add where it adds to what is there;
+ * a, b or y with the elements it is aligned to (part of a larger tensor). The batch is left out: it
+ * repeats the same work. */
 static void shape_class(const cvy_problem *problem, cvy_text *text) {
   const cvy_matmul_problem *p = &problem->matmul;
   cvy_text_add(text, "matmul_m%d_n%d_k%d_%c%c%s%s%s%s", cvy_class_bucket(p->m),
                cvy_class_bucket(p->n), cvy_class_bucket(p->k), p->a_transposed ? 't' : 'n',
                p->b_transposed ? 't' : 'n', p->a_shared ? "_a" : "", p->b_shared ? "_b" : "",
                p->summed ? "_sum" : "", problem->accumulate ? "_add" : "");
+  cvy_view_class(&p->a, "a", text);
+  cvy_view_class(&p->b, "b", text);
+  cvy_view_class(&p->y, "y", text);
 }
 
-/* Its gradients, as training has them. */
+static void set_apart(cvy_problem *problem) {
+  cvy_matmul_problem *p = &problem->matmul;
+  p->a = p->b = p->y = (cvy_view){0, 0};
+}
+
+/* Its gradients, as training has them, on arrays of their own. */
 static bool related(const cvy_problem *problem, int32_t i, cvy_problem *out) {
+  cvy_problem apart;
   bool y_first;
   if (i >= 2) return false;
-  cvy_matmul_gradient(problem, i, out, &y_first);
+  cvy_problem_apart(problem, &apart);
+  cvy_matmul_gradient(&apart, i, out, &y_first);
   return true;
 }
 
@@ -171,7 +195,9 @@ const cvy_operation cvy_matmul_operation = {
     .absolute = absolute,
     .flops = flops,
     .print = cvy_matmul_print,
+    .readable = cvy_matmul_readable,
     .parse = cvy_matmul_parse,
     .shape_class = shape_class,
+    .set_apart = set_apart,
     .related = related,
 };

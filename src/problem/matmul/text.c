@@ -28,6 +28,18 @@ void cvy_matmul_print(const cvy_problem *problem, char *text, size_t size) {
   add_matrix(&to, 'a', p.a_shared ? 1 : p.batch, p.m, p.k, p.a_transposed);
   add_matrix(&to, 'b', p.b_shared ? 1 : p.batch, p.k, p.n, p.b_transposed);
   if (p.summed) cvy_text_add(&to, " sum");
+  cvy_view_print(&p.a, "a", &to);
+  cvy_view_print(&p.b, "b", &to);
+  cvy_view_print(&p.y, "y", &to);
+}
+
+bool cvy_matmul_readable(const cvy_problem *problem) {
+  cvy_problem apart, counted;
+  cvy_problem_apart(problem, &apart);
+  if (cvy_problem_equal(problem, &apart) || cvy_matmul_folded(problem).batch != 1) return true;
+  cvy_problem_copy(&counted, &apart);
+  cvy_matmul_unfold(&counted);
+  return cvy_problem_equal(&apart, &counted);
 }
 
 /* ----------------------------------------------------------------------------------- reading */
@@ -79,8 +91,34 @@ convoy_status cvy_matmul_read(const char *text, uint32_t *flags, cvy_shape *a, c
   return cvy_matmul_make(*flags, a, b, out, y);
 }
 
+/* Sets views, as they are of the images of the batch that is written, or of those that are
+ * counted. */
+static bool set_views(uint32_t flags, const cvy_shape *a, const cvy_shape *b, const cvy_view *views,
+                      cvy_problem *out) {
+  cvy_problem written;
+  cvy_matmul_as_written(flags, a, b, &written);
+  bool has_batch = written.matmul.batch != 1;
+  if (has_batch) cvy_problem_copy(out, &written);
+  out->matmul.a = views[0];
+  out->matmul.b = views[1];
+  out->matmul.y = views[2];
+  if (has_batch) cvy_matmul_unfold(out);
+  return cvy_matmul_legal(out);
+}
+
 bool cvy_matmul_parse(const char *text, cvy_problem *out) {
+  static const char *const names[] = {"a", "b", "y"};
+  char line[CVY_EXAMPLE_TEXT];
   uint32_t flags;
   cvy_shape a, b, y;
-  return cvy_matmul_read(text, &flags, &a, &b, &y, out) == CONVOY_OK;
+  cvy_view views[CVY_COUNT(names)];
+  cvy_text_copy(line, sizeof line, text);
+  char *end = strstr(line, ", ");
+  const char *rest = end ? end : "";
+  for (size_t i = 0; i < CVY_COUNT(names); i++)
+    if (!cvy_view_parse(&rest, names[i], &views[i])) return false;
+  if (*rest) return false;
+  if (end) *end = '\0';
+  if (cvy_matmul_read(line, &flags, &a, &b, &y, out)) return false;
+  return !end || set_views(flags, &a, &b, views, out);
 }
