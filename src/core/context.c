@@ -181,8 +181,8 @@ static bool plan_free(convoy_context *context, const cvy_engine *engine, const c
 }
 
 /* No row plans for no images, since none is asked to run them: the plan is that of one. */
-convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *asked,
-                       convoy_plan *out) {
+convoy_status cvy_plan_problem(convoy_context *context, const char *name, const cvy_problem *asked,
+                               convoy_plan *out) {
   cvy_problem some;
   cvy_problem_copy(&some, asked);
   if (cvy_problem_empty(asked)) cvy_operation_of(asked)->set_images(&some, 1);

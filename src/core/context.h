@@ -103,8 +103,8 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out);
 void cvy_close(convoy_context *context);
 
 convoy_status cvy_force_algorithm(convoy_context *context, const char *name);
-convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *problem,
-                       convoy_plan *out);
+convoy_status cvy_plan_problem(convoy_context *context, const char *name,
+                               const cvy_problem *problem, convoy_plan *out);
 convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *gigabytes);
 
 /* ---------------------------------------------------------------------------------- call.c */

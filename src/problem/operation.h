@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "problem/fuse.h"
 #include "problem/gradient.h"
 #include "problem/problem.h"
 
@@ -81,6 +82,10 @@ typedef struct cvy_operation {
    * what the problem adds to. NULL: it has none. */
   convoy_status (*gradient)(const cvy_problem *problem, uint32_t wanted, uint32_t given,
                             cvy_gradient *out);
+
+  /* As cvy_problem_fuse, for a second problem of this operation; neither adds to what is there, and
+   * there are images. NULL: it takes nothing in. */
+  bool (*fuse)(const cvy_bound *first, const cvy_bound *second, uint32_t kept, cvy_fused *out);
 
   double (*flops)(const cvy_problem *problem);
 

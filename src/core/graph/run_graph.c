@@ -10,6 +10,7 @@
 #include "core/exec/launch.h"
 #include "core/exec/run.h"
 #include "core/exec/values.h"
+#include "core/graph/plan.h"
 #include "core/graph/taps.h"
 
 /* Runs after which the host gets what the next one reads: a lost device costs so many runs of the
@@ -19,16 +20,27 @@ enum { COMMIT_EVERY = 16 };
 /* A run's stores, by the numbers of values; NULL: not there yet, or not needed any more. */
 typedef struct pass {
   convoy_graph *graph;
+  const cvy_nodes *list; /* the plan's */
   cvy_store **store;
   int32_t tap; /* the node that is tapped, -1: none */
 } pass;
 
+/* An engine has the plan that suits it. */
+static convoy_status make_plan(convoy_graph *graph) {
+  const cvy_engine *engine = cvy_context_engine(graph->context);
+  if (graph->plan && graph->plan->engine == engine) return CONVOY_OK;
+  cvy_plan_drop(graph->plan);
+  graph->plan = NULL;
+  return cvy_plan_make(graph, engine, &graph->plan);
+}
+
 static convoy_status begin(convoy_graph *graph, pass *out) {
-  *out = (pass){graph, calloc((size_t)graph->values + 1, sizeof(cvy_store *)), -1};
+  const cvy_nodes *list = &graph->plan->list;
+  *out = (pass){graph, list, calloc((size_t)list->values + 1, sizeof(cvy_store *)), -1};
   if (!out->store)
-    return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a run of %d values", (int)graph->values);
-  for (int32_t v = 0; v < graph->values; v++) {
-    const cvy_graph_value *value = &graph->value[v];
+    return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a run of %d values", (int)list->values);
+  for (int32_t v = 0; v < list->values; v++) {
+    const cvy_graph_value *value = &list->value[v];
     if (cvy_graph_reads(value)) out->store[v] = cvy_store_keep(value->tensor->store);
   }
   return CONVOY_OK;
@@ -39,7 +51,7 @@ static convoy_status begin(convoy_graph *graph, pass *out) {
 static int32_t depth_of(const pass *p) {
   int32_t deepest = 0;
   if (p->graph->context->options.verify == CONVOY_VERIFY_ALL) return 0;
-  for (int32_t v = 0; v < p->graph->values; v++) {
+  for (int32_t v = 0; v < p->list->values; v++) {
     int32_t depth = p->store[v] ? cvy_history_depth(p->store[v]) : 0;
     if (depth > deepest) deepest = depth;
   }
@@ -47,13 +59,13 @@ static int32_t depth_of(const pass *p) {
 }
 
 static void end(pass *p) {
-  for (int32_t v = 0; v < p->graph->values; v++) cvy_store_drop(p->store[v]);
+  for (int32_t v = 0; v < p->list->values; v++) cvy_store_drop(p->store[v]);
   free(p->store);
 }
 
 static convoy_status make_results(pass *p, const cvy_graph_node *node, cvy_store *out[]) {
   for (int32_t i = 0; i < node->outputs; i++) {
-    out[i] = cvy_store_new(p->graph->context, p->graph->value[node->out[i]].bytes);
+    out[i] = cvy_store_new(p->graph->context, p->list->value[node->out[i]].bytes);
     if (!out[i]) return CONVOY_ERR_MEMORY;
     p->store[node->out[i]] = out[i];
   }
@@ -68,7 +80,7 @@ static void pass_on(pass *p, const cvy_graph_node *node) {
 }
 
 static convoy_status perform(pass *p, int32_t n) {
-  const cvy_graph_node *at = &p->graph->node[n];
+  const cvy_graph_node *at = &p->list->node[n];
   convoy_context *context = p->graph->context;
   cvy_store *in[CVY_MOST_READ], *out[CVY_MAX_OUTPUTS];
   for (int32_t i = 0; i < at->inputs; i++) in[i] = p->store[at->in[i]];
@@ -97,10 +109,10 @@ static void retire(const convoy_context *context, cvy_store *store) {
 
 /* What nobody reads after this node, and no tensor gets. */
 static void let_go(pass *p, int32_t n) {
-  const cvy_graph_node *node = &p->graph->node[n];
+  const cvy_graph_node *node = &p->list->node[n];
   for (int32_t i = 0; i < node->inputs + node->outputs; i++) {
     int32_t v = i < node->inputs ? node->in[i] : node->out[i - node->inputs];
-    const cvy_graph_value *value = &p->graph->value[v];
+    const cvy_graph_value *value = &p->list->value[v];
     if (value->kept || value->last_use > n || !p->store[v]) continue;
     retire(p->graph->context, p->store[v]);
     cvy_store_drop(p->store[v]);
@@ -110,8 +122,8 @@ static void let_go(pass *p, int32_t n) {
 
 static convoy_status perform_all(pass *p) {
   convoy_status status = CONVOY_OK;
-  for (int32_t n = 0; n < p->graph->nodes && !status; n++) {
-    if (!p->graph->node[n].needed) continue;
+  for (int32_t n = 0; n < p->list->nodes && !status; n++) {
+    if (!p->list->node[n].needed) continue;
     status = perform(p, n);
     if (!status) let_go(p, n);
   }
@@ -128,7 +140,7 @@ static void await_turn(const convoy_graph *graph) {
 static convoy_status settle(const pass *p) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < p->graph->outputs && !status; i++)
-    status = cvy_settle(p->store[p->graph->output[i].value]);
+    status = cvy_settle(p->store[p->graph->plan->result[i]]);
   return status;
 }
 
@@ -136,7 +148,7 @@ static void hand_over(pass *p) {
   for (int32_t i = 0; i < p->graph->outputs; i++) {
     const cvy_graph_output *output = &p->graph->output[i];
     retire(p->graph->context, output->tensor->store);
-    cvy_tensor_swap(output->tensor, cvy_store_keep(p->store[output->value]));
+    cvy_tensor_swap(output->tensor, cvy_store_keep(p->store[p->graph->plan->result[i]]));
   }
 }
 
@@ -146,7 +158,7 @@ static void commit(const pass *p) {
   convoy_context *context = p->graph->context;
   bool full = context->health.history_bytes > context->options.history_limit / 2;
   for (int32_t i = 0; i < p->graph->outputs; i++) {
-    cvy_store *store = p->store[p->graph->output[i].value];
+    cvy_store *store = p->store[p->graph->plan->result[i]];
     bool due = p->graph->output[i].carried && (full || store->depth >= COMMIT_EVERY);
     if (store->history && (due || cvy_history_is_long(store))) cvy_commit(store);
   }
@@ -158,6 +170,7 @@ convoy_status cvy_graph_run(convoy_graph *graph, convoy_run *run) {
   pass p;
   await_turn(graph);
   convoy_status status = cvy_tap_verify(graph);
+  if (!status) status = make_plan(graph);
   if (!status) status = begin(graph, &p);
   if (status) return status;
   p.tap = cvy_tap_choose(graph);
