@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/faults/fault_table.h"
+#include "core/graph/passes.h"
 #include "os/os.h"
 
 typedef struct word {
@@ -192,6 +193,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
 
   convoy_status status = resolve_compile_workers(&out->compile_workers);
+  if (!status) status = cvy_passes_parse(cvy_env("CONVOY_GRAPH_PASSES"), &out->graph_passes);
   if (!status) status = check_others();
   if (!status) status = resolve_budget(options.device_wait_budget, &out->wait_budget);
   if (status) return status;

@@ -34,9 +34,9 @@ static uint64_t part_from(uint64_t whole, int64_t offset) {
   array_entry *to = arrays_add(arrays(), id);
   assert_non_null(to);
   to->bytes = from->bytes - offset * (int64_t)sizeof(float);
-  to->foreign = *from->piece;
-  to->foreign.at += offset * (int64_t)sizeof(float);
-  to->piece = &to->foreign;
+  to->view = *from->piece;
+  to->view.at += offset * (int64_t)sizeof(float);
+  to->piece = &to->view;
   return id;
 }
 
