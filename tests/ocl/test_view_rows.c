@@ -3,7 +3,7 @@
  * nothing is written there, and a part may begin anywhere that its alignment allows. With the
  * argument `tiny` there are a few small shapes.
  *
- * A part is put where it lies by hand, as memory of somebody else: jobs name arrays only. */
+ * Each job is the only step of a plan, whose operands have places in arrays. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include "common/part.h"
 #include "common/random.h"
 #include "engine.h"
-#include "ocl/engine/device.h"
 #include "problem/conv/conv.h"
 #include "problem/pooling/pooling.h"
 
@@ -23,33 +22,21 @@ static test_random random_state = {41};
 
 /* ------------------------------------------------------------------------------------- arrays */
 
-static array_map *arrays(void) {
-  return &engine.device->memory.arrays;
-}
-
-/* The array from element `offset` on as an array of its own. */
-static uint64_t part_from(uint64_t whole, int64_t offset) {
-  const array_entry *from = arrays_find(arrays(), whole);
-  uint64_t id = ++engine.last_id;
-  array_entry *to = arrays_add(arrays(), id);
-  assert_non_null(to);
-  to->bytes = from->bytes - offset * (int64_t)sizeof(float);
-  to->view = *from->piece;
-  to->view.at += offset * (int64_t)sizeof(float);
-  to->piece = &to->view;
-  return id;
-}
-
-/* An operand on the device: the tensor, and the part of it. */
+/* An operand on the device: the tensor, and where the part of it begins. */
 typedef struct operand {
   cvy_array array;
   test_part memory;
-  uint64_t tensor, part;
+  uint64_t tensor;
 } operand;
 
 static void upload(operand *to) {
   to->tensor = test_engine_array(&engine, to->memory.all.values, to->memory.all.count);
-  to->part = part_from(to->tensor, to->memory.begin - to->memory.all.values);
+}
+
+/* Every operand has a base of its own. */
+static cvy_operand place_of(const operand *of, int32_t base) {
+  int64_t offset = of->memory.begin - of->memory.all.values;
+  return cvy_place(base, offset * (int64_t)sizeof(float));
 }
 
 static operand operand_of(cvy_array array) {
@@ -77,7 +64,6 @@ static void download(operand *from) {
 }
 
 static void drop(operand *of) {
-  engine.backend->release(engine.device, of->part);
   engine.backend->release(engine.device, of->tensor);
   test_part_free(&of->memory);
 }
@@ -116,32 +102,56 @@ static void compare(const one_case *c, const operand in[], const float *before,
   if (!test_part_intact(&out->memory)) fail_msg("%s: %s: wrote into a gap", c->row->name, c->text);
 }
 
-/* The second time the job is a captured one, with arrays elsewhere. */
+/* The plan's bases are the inputs and, last, the output. */
+enum { MOST_BASES = 4 };
+
+static void run_plan(const one_case *c, uint64_t plan, const operand in[], const operand *out) {
+  const cvy_backend *b = engine.backend;
+  int32_t inputs = cvy_problem_inputs(&c->problem);
+  cvy_base bases[MOST_BASES] = {{0}};
+  uint64_t ticket = 0, fault = 0;
+  for (int32_t i = 0; i < inputs; i++) bases[i].id = in[i].tensor;
+  bases[inputs].id = out->tensor;
+  convoy_status status = b->plan_bind(engine.device, plan, 0, inputs + 1, bases);
+  if (!status) status = b->plan_run(engine.device, plan, 0, &ticket);
+  if (!status) status = b->wait(engine.device, ticket, NULL, &fault);
+  if (status) fail_msg("%s: %s: %s", c->row->name, c->text, engine.module->last_error());
+}
+
+/* A plan of the job; all outputs are alike. */
+static uint64_t make_plan(const one_case *c, const operand in[], const operand *out) {
+  static uint64_t last_plan;
+  int32_t inputs = cvy_problem_inputs(&c->problem);
+  cvy_job job = {.algorithm = c->number, .params = c->params, .problem = c->problem};
+  for (int32_t i = 0; i < inputs; i++) job.in[i] = place_of(&in[i], i);
+  job.out[0] = place_of(out, inputs);
+  convoy_status status = engine.backend->plan_job(engine.device, ++last_plan, &job);
+  if (status) fail_msg("%s: %s: %s", c->row->name, c->text, engine.module->last_error());
+  return last_plan;
+}
+
+/* The second time the step is captured, with an output elsewhere. */
 static void run_case(one_case *c) {
   const cvy_problem *problem = &c->problem;
-  cvy_job job = {.problem = *problem, .algorithm = c->number, .params = c->params};
-  operand in[3] = {{.tensor = 0}}, out[2];
+  operand in[MOST_BASES - 1] = {{.tensor = 0}}, out[2];
   cvy_problem_text(problem, c->text, sizeof c->text);
   assert_true(cvy_problem_legal(problem));
   for (int32_t i = 0; i < cvy_problem_inputs(problem); i++) {
     in[i] = filled(cvy_problem_input(problem, i));
     upload(&in[i]);
-    job.in[i].id = in[i].part;
   }
   operand before = filled(cvy_problem_output(problem, 0));
+  uint64_t plan = make_plan(c, in, &before);
   for (int i = 0; i < 2; i++) {
-    uint64_t ticket = 0, fault = 0;
     out[i] = operand_of(cvy_problem_output(problem, 0));
     if (problem->accumulate)
       memcpy(out[i].memory.all.values, before.memory.all.values,
              (size_t)before.memory.all.count * sizeof(float));
     upload(&out[i]);
-    job.out[0].id = out[i].part;
-    convoy_status status = engine.backend->run(engine.device, &job, &ticket);
-    if (!status) status = engine.backend->wait(engine.device, ticket, NULL, &fault);
-    if (status) fail_msg("%s: %s: %s", c->row->name, c->text, engine.module->last_error());
+    run_plan(c, plan, in, &out[i]);
     download(&out[i]);
   }
+  engine.backend->plan_drop(engine.device, plan);
   compare(c, in, before.memory.begin, &out[0]);
   assert_memory_equal(out[0].memory.all.values, out[1].memory.all.values,
                       (size_t)out[0].memory.all.count * sizeof(float));
