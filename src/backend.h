@@ -120,8 +120,7 @@ static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_
 
 /* -------------------------------------------------------------------------------------- plans */
 
-/* Operands of a plan's steps begin at multiples of so many bytes of their arrays, but for parts of
- * larger tensors: those begin wherever their problem says that they may (problem/view.h). */
+/* Operands of a plan's steps that are arrays of their own begin at multiples of so many bytes. */
 enum { CVY_PLACE_ALIGN = 256, CVY_MAX_BASES = 1 << 15, CVY_MAX_TAPS = 20 };
 
 /* An operand of a plan's step in place of an array's number: from byte `at` of the plan's base
@@ -134,6 +133,14 @@ static inline int32_t cvy_place_base(cvy_operand place) {
 }
 static inline int64_t cvy_place_at(cvy_operand place) {
   return (int64_t)(place.id & ((UINT64_C(1) << 48) - 1));
+}
+
+/* What the place of an operand is a multiple of, in bytes: parts of larger tensors begin wherever
+ * their problem says that they may (problem/view.h). */
+static inline int64_t cvy_place_align(const cvy_problem *problem, const cvy_array *array) {
+  if (cvy_operation_of(problem)->begins_anywhere) return sizeof(float);
+  if (!cvy_view_is_part(&array->view)) return CVY_PLACE_ALIGN;
+  return cvy_view_alignment(&array->view) * (int64_t)sizeof(float);
 }
 
 /* The array that a base is: from byte `at` of array `id` on. */

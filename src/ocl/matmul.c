@@ -18,7 +18,7 @@ int64_t cvy_ocl_matmul_largest(const cvy_problem *problem) {
   int64_t most = 0;
   for (int32_t i = 0; i < 3; i++) {
     cvy_array array = cvy_problem_input(problem, i); /* the third is the output */
-    int64_t reach = cvy_array_bytes(&array) / (int64_t)sizeof(float);
+    int64_t reach = cvy_array_reach(&array);
     most = reach > most ? reach : most;
   }
   return most;

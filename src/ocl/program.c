@@ -19,7 +19,7 @@ void cvy_ocl_farthest_offsets(const cvy_problem *problem, const cvy_facts *facts
   for (int32_t i = 0; i < inputs + outputs; i++) {
     cvy_array array =
         i < inputs ? cvy_problem_input(problem, i) : cvy_problem_output(problem, i - inputs);
-    *offsets++ = farthest(facts, array.dtype, cvy_array_count(&array));
+    *offsets++ = farthest(facts, array.dtype, cvy_array_reach(&array));
   }
   *offsets = farthest(facts, CONVOY_FLOAT32, partial);
 }

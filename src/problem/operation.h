@@ -108,6 +108,9 @@ typedef struct cvy_operation {
   /* Its random numbers become those of a graph's run of this number. NULL: it has none. */
   void (*set_run)(cvy_problem *problem, uint64_t run);
 
+  /* Its arrays may begin at any float, whatever their views say: kernels are made for where they
+   * do. */
+  bool begins_anywhere;
   /* Makes every array one of its own, none part of a larger tensor. NULL: there are no others. */
   void (*set_apart)(cvy_problem *problem);
   /* What the choice of an algorithm depends on, with `accumulate` as it is, the rest 0. NULL: on

@@ -73,9 +73,12 @@ static int64_t image_count(const cvy_array *array) {
   return count;
 }
 
+int64_t cvy_array_reach(const cvy_array *array) {
+  return cvy_view_reach(&array->view, array->extent[0], image_count(array));
+}
+
 int64_t cvy_array_bytes(const cvy_array *array) {
-  int64_t reach = cvy_view_reach(&array->view, array->extent[0], image_count(array));
-  return reach * cvy_dtype_bytes(array->dtype);
+  return cvy_array_reach(array) * cvy_dtype_bytes(array->dtype);
 }
 
 int64_t cvy_array_image(const cvy_array *array, int64_t image) {
@@ -110,10 +113,6 @@ void cvy_array_zero(const cvy_array *array, void *to) {
   size_t pitch, bytes = dense_bytes(array);
   int64_t pieces = dense_pieces(array, &pitch);
   for (int64_t i = 0; i < pieces; i++) memset((char *)to + (size_t)i * pitch, 0, bytes);
-}
-
-bool cvy_array_may_begin(const cvy_array *array, int64_t element) {
-  return element % cvy_view_alignment(&array->view) == 0;
 }
 
 int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i) {

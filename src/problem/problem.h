@@ -40,7 +40,7 @@ typedef struct cvy_array {
   convoy_dtype dtype;
   bool per_image; /* it has a part for each image, its first extent; else it is the same for all */
   int64_t extent[5];
-  cvy_view view; /* of what is per image: whether it is part of a larger tensor */
+  cvy_view view; /* of what has images: whether it is part of a larger tensor */
 } cvy_array;
 
 /* An array as its owner describes it. */
@@ -79,10 +79,11 @@ cvy_array cvy_problem_input(const cvy_problem *problem, int32_t i);
 cvy_array cvy_problem_output(const cvy_problem *problem, int32_t i);
 const char *cvy_problem_input_name(const cvy_problem *problem, int32_t i);
 const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i);
-/* What it has of elements, which are numbered row-major, and how many bytes of memory lie from the
- * first to the last of them, with the gaps of a part of a larger tensor. Neither can overflow:
- * whoever made the problem checked that. */
+/* What it has of elements, which are numbered row-major, how many lie in memory from the first to
+ * the last of them, with the gaps of a part of a larger tensor, and how many bytes those are. None
+ * can overflow: whoever made the problem checked that. */
 int64_t cvy_array_count(const cvy_array *array);
+int64_t cvy_array_reach(const cvy_array *array);
 int64_t cvy_array_bytes(const cvy_array *array);
 /* Where image `image` begins in its memory, and element `index`, in elements. */
 int64_t cvy_array_image(const cvy_array *array, int64_t image);
@@ -94,9 +95,6 @@ static inline int64_t cvy_array_place(const cvy_array *array, int64_t index) {
  * hold. */
 void cvy_array_copy(const cvy_array *array, void *to, const void *from);
 void cvy_array_zero(const cvy_array *array, void *to);
-/* Whether it may begin so many elements behind a place where any array may: no plan or worker
- * believes another that it does. */
-bool cvy_array_may_begin(const cvy_array *array, int64_t element);
 int64_t cvy_problem_input_bytes(const cvy_problem *problem, int32_t i);
 int64_t cvy_problem_output_bytes(const cvy_problem *problem, int32_t i);
 

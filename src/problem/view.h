@@ -41,7 +41,7 @@ static inline int64_t cvy_view_pitch(const cvy_view *view, int64_t image) {
 }
 /* From the first to the last element, the gaps between them included. */
 static inline int64_t cvy_view_reach(const cvy_view *view, int64_t images, int64_t image) {
-  return images > 0 ? (images - 1) * cvy_view_pitch(view, image) + image : 0;
+  return images > 0 && image > 0 ? (images - 1) * cvy_view_pitch(view, image) + image : 0;
 }
 /* Where element `index` of all images lies. */
 static inline int64_t cvy_view_place(const cvy_view *view, int64_t image, int64_t index) {

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { FLOAT = sizeof(float) };
-
 /* ------------------------------------------------------------------------ commands */
 
 /* What decides how much there is to copy is looked at where it cannot change any more. Of a problem
@@ -51,9 +49,9 @@ static convoy_status check_run(const cvy_command *command, int32_t rows) {
 }
 
 /* Kernels read and write vectors where these can be by what the problem says. */
-static convoy_status check_place(cvy_operand place, const cvy_array *array) {
-  int64_t at = cvy_place_at(place), align = CVY_PLACE_ALIGN;
-  if (cvy_view_is_part(&array->view)) align = cvy_view_alignment(&array->view) * FLOAT;
+static convoy_status check_place(const cvy_problem *problem, const cvy_array *array,
+                                 cvy_operand place) {
+  int64_t at = cvy_place_at(place), align = cvy_place_align(problem, array);
   if (place.id == 0 || at % align == 0) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "an operand of a plan at byte %lld, no multiple of %lld",
                   (long long)at, (long long)align);
@@ -69,11 +67,11 @@ static convoy_status check_plan_job(const cvy_command *command, int32_t rows) {
   const int32_t outputs = cvy_problem_outputs(&job->problem);
   for (int32_t i = 0; i < inputs && !status; i++) {
     const cvy_array array = cvy_problem_input(&job->problem, i);
-    status = check_place(job->in[i], &array);
+    status = check_place(&job->problem, &array, job->in[i]);
   }
   for (int32_t i = 0; i < outputs && !status; i++) {
     const cvy_array array = cvy_problem_output(&job->problem, i);
-    status = check_place(job->out[i], &array);
+    status = check_place(&job->problem, &array, job->out[i]);
   }
   return status;
 }

@@ -24,11 +24,14 @@ static void falsify(const cvy_problem *problem, int32_t output, float *out) {
 static void define(const cvy_problem *problem, const cvy_job *host) {
   cvy_values from;
   for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) from.in[i] = host->in[i].host;
-  for (int32_t output = 0; output < cvy_problem_outputs(problem); output++)
-    for (int64_t i = 0; i < cvy_problem_output_bytes(problem, output) / 4; i++) {
+  for (int32_t output = 0; output < cvy_problem_outputs(problem); output++) {
+    cvy_array array = cvy_problem_output(problem, output);
+    float *out = host->out[output].host;
+    for (int64_t i = 0; i < cvy_array_count(&array); i++) {
       cvy_element one = cvy_problem_element(problem, &from, output, i);
-      host->out[output].host[i] = (float)(fake.lie == FAKE_KEPT ? one.value : one.flushed);
+      out[cvy_array_place(&array, i)] = (float)(fake.lie == FAKE_KEPT ? one.value : one.flushed);
     }
+  }
 }
 
 void fake_lies(const cvy_job *job) {

@@ -235,6 +235,45 @@ static void pools_have_the_bits_of_arrays(void **state) {
   }
 }
 
+/* Gaps between the images of what steps from image to image. */
+static void spread(cvy_program_view *view, int64_t image) {
+  if (view->stride[0] == image) view->stride[0] += test_between(&random_state, 0, 9);
+}
+
+static cvy_problem program_as_parts(const cvy_problem *own) {
+  cvy_problem part = *own;
+  cvy_program_problem *of = own->operation == CVY_REDUCE ? &part.reduce.of : &part.program;
+  const cvy_array result = cvy_problem_output(own, 0);
+  for (int i = 0; i < of->program.inputs; i++) {
+    const cvy_array input = cvy_problem_input(own, i);
+    spread(&of->input[i], cvy_array_image(&input, 1));
+  }
+  spread(&of->result[0], cvy_array_image(&result, 1));
+  assert_true(cvy_problem_legal(&part));
+  return part;
+}
+
+static void programs_have_the_bits_of_arrays(void **state) {
+  (void)state;
+  static const char *const programs[] = {
+      "y0 = x0 * sigmoid(x0) on n4c3h9w11",
+      "y0 = x0 + x1 on n3c40h20w20",
+      "y0 = (x0 - x1) * x2 + x3 on n3c7h8w8 x1:channel x2:channel x3:image_channel",
+      "y0 = x0 * index(c) on n5c6",
+      "y0 = max(x0, x1) on n9000c3 x1:one",
+      "y0 = sum over h w of x0 * x1 on n3c9h12w13",
+      "y0 = maximum over c of x0 on n4c5h6w7",
+      "y0 = variance over n h w of x0 on n3c8h20w20",
+  };
+  for (size_t i = 0; i < 8 * CVY_COUNT(programs); i++) {
+    cvy_problem own;
+    const char *text = programs[i % CVY_COUNT(programs)];
+    if (!cvy_problem_read(text, &own)) fail_msg("%s", text);
+    cvy_problem part = program_as_parts(&own);
+    compare_rows(&own, &part, false);
+  }
+}
+
 static void products_have_the_bits_of_arrays(void **state) {
   (void)state;
   static const char *const shapes[] = {
@@ -310,6 +349,7 @@ int main(void) {
       cmocka_unit_test(larger_ones_do_too),
       cmocka_unit_test(every_row_of_convolution_ran),
       cmocka_unit_test(pools_have_the_bits_of_arrays),
+      cmocka_unit_test(programs_have_the_bits_of_arrays),
       cmocka_unit_test(products_have_the_bits_of_arrays),
       cmocka_unit_test(random_problems_are_those_of_the_reference),
   };

@@ -1,6 +1,6 @@
-/* Every row of convolution, pooling and matrix products in the OpenCL engine on operands that are
- * parts of larger tensors: results are those of the definition, gaps that hold NaN are not read,
- * nothing is written there, and a part may begin anywhere that its alignment allows. With the
+/* Every row of convolution, pooling, products and programs in the OpenCL engine on operands that
+ * are parts of larger tensors: results are those of the definition, gaps that hold NaN are not
+ * read, nothing is written there, and a part may begin anywhere that its alignment allows. With the
  * argument `tiny` there are a few small shapes.
  *
  * Each job is the only step of a plan, whose operands have places in arrays. */
@@ -39,15 +39,18 @@ static cvy_operand place_of(const operand *of, int32_t base) {
   return cvy_place(base, offset * (int64_t)sizeof(float));
 }
 
-static operand operand_of(cvy_array array) {
-  int64_t count = cvy_array_count(&array), images = array.per_image ? array.extent[0] : 1;
-  int64_t offset = test_part_offset((int)array.view.aligned);
+/* A part begins as far aligned as its problem says, or further. */
+static operand operand_of(cvy_array array, int aligned) {
+  bool part = cvy_view_is_part(&array.view);
+  int64_t count = cvy_array_count(&array), images = part ? array.extent[0] : 1;
+  if (aligned < array.view.aligned) aligned = (int)array.view.aligned;
+  int64_t offset = test_part_offset(aligned);
   return (operand){.array = array,
                    .memory = test_part_new(images, count / images, array.view.pitch, offset)};
 }
 
-static operand filled(cvy_array array) {
-  operand made = operand_of(array);
+static operand filled(cvy_array array, int aligned) {
+  operand made = operand_of(array, aligned);
   float *values = malloc((size_t)cvy_array_count(&array) * sizeof *values);
   assert_non_null(values);
   test_fill_integers(&random_state, values, cvy_array_count(&array));
@@ -75,6 +78,7 @@ typedef struct one_case {
   const cvy_algorithm *row;
   int32_t number; /* of the row */
   cvy_params params;
+  int aligned; /* parts begin so at least */
   char text[CONVOY_PROBLEM_TEXT];
 } one_case;
 
@@ -137,13 +141,13 @@ static void run_case(one_case *c) {
   cvy_problem_text(problem, c->text, sizeof c->text);
   assert_true(cvy_problem_legal(problem));
   for (int32_t i = 0; i < cvy_problem_inputs(problem); i++) {
-    in[i] = filled(cvy_problem_input(problem, i));
+    in[i] = filled(cvy_problem_input(problem, i), c->aligned);
     upload(&in[i]);
   }
-  operand before = filled(cvy_problem_output(problem, 0));
+  operand before = filled(cvy_problem_output(problem, 0), c->aligned);
   uint64_t plan = make_plan(c, in, &before);
   for (int i = 0; i < 2; i++) {
-    out[i] = operand_of(cvy_problem_output(problem, 0));
+    out[i] = operand_of(cvy_problem_output(problem, 0), c->aligned);
     if (problem->accumulate)
       memcpy(out[i].memory.all.values, before.memory.all.values,
              (size_t)before.memory.all.count * sizeof(float));
@@ -204,7 +208,7 @@ static void every_row_takes_parts(void **state) {
   for (size_t s = 0; s < (tiny ? TINY_SHAPES : CVY_COUNT(shapes)); s++) {
     for (int d = 0; d < CVY_CONV_OPERATIONS; d++) {
       char text[CONVOY_PROBLEM_TEXT];
-      one_case c;
+      one_case c = {.row = NULL};
       snprintf(text, sizeof text, "%s %s", shapes[s], cvy_operations[d]->name);
       for (c.number = 0; rows[c.number]; c.number++) {
         c.row = rows[c.number];
@@ -324,7 +328,7 @@ static void products_take_parts(void **state) {
   const cvy_algorithm *const *rows = engine.backend->algorithms;
   int turn = 0;
   for (size_t i = 0; i < (tiny ? TINY_PRODUCTS : CVY_COUNT(products)); i++) {
-    one_case c;
+    one_case c = {.row = NULL};
     for (c.number = 0; rows[c.number]; c.number++, turn++) {
       c.row = rows[c.number];
       c.params = (cvy_params){{0}};
@@ -340,6 +344,31 @@ static void products_take_parts(void **state) {
         c.row->defaults(&c.problem, engine.backend->facts(engine.device), &c.params);
       run_case(&c);
     }
+  }
+}
+
+/* ----------------------------------------------------------------------------------- programs */
+
+/* What they compute of whole numbers is exact. Vectors are where all operands have them. */
+static const char *const programs[] = {
+    "y0 = max(x0 * 2 + x1, 1) on n3c4h2w6 x0:strides=52,12,0,6,1 x1:channel y0:strides=56,12,0,6,1",
+    "y0 = x0 + x1 on n3c4h2w6 x1:strides=52,12,0,6,1 y0:strides=61,12,0,6,1",
+    "y0 = sum over h w of x0 on n3c4h2w6 x0:strides=52,12,0,6,1 y0:strides=9,1,0,0,0",
+    "y0 = max(x0, x1) on n2c8h8w8 x1:one y0:strides=1024,64,0,8,1",
+    "y0 = maximum over c of x0 on n3c5h4w4 x0:strides=83,16,0,4,1 y0:strides=20,0,0,4,1",
+    "y0 = sum over n h w of x0 * x1 on n3c40h4w4 x0:strides=900,16,0,4,1 x1:strides=644,16,0,4,1",
+};
+enum { TINY_PROGRAMS = 3 };
+
+static void programs_take_parts(void **state) {
+  (void)state;
+  size_t count = tiny ? TINY_PROGRAMS : CVY_COUNT(programs);
+  for (size_t i = 0; i < 2 * count; i++) {
+    one_case c = {.aligned = i < count ? 0 : CVY_VIEW_MOST_ALIGNED};
+    if (!cvy_problem_read(programs[i % count], &c.problem)) fail_msg("%s", programs[i % count]);
+    assert_true(find_row(c.problem.operation == CVY_REDUCE ? "ocl.reduce" : "ocl.program", &c));
+    assert_true(test_engine_takes(&engine, c.row, &c.problem));
+    run_case(&c);
   }
 }
 
@@ -366,11 +395,9 @@ int main(int count, char **given) {
   int ready = test_engine_open(&engine, INT64_C(64) << 20);
   if (ready) return ready;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_row_takes_parts),
-      cmocka_unit_test(compiled_geometry_heeds_alignment),
-      cmocka_unit_test(pools_take_parts),
-      cmocka_unit_test(products_take_parts),
-      cmocka_unit_test(wide_gaps_need_wide_indices),
+      cmocka_unit_test(every_row_takes_parts), cmocka_unit_test(compiled_geometry_heeds_alignment),
+      cmocka_unit_test(pools_take_parts),      cmocka_unit_test(products_take_parts),
+      cmocka_unit_test(programs_take_parts),   cmocka_unit_test(wide_gaps_need_wide_indices),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   test_engine_close(&engine);

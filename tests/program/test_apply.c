@@ -362,7 +362,7 @@ static void wrong_texts_are_refused(void **state) {
     const char *sentence;
   } wrong[] = {
       {"y = max(x, 0)", CONVOY_ERR_ARGUMENT, "expected \" on \""},
-      {"y = max(x, 0) on n2c3 z:channel", CONVOY_ERR_ARGUMENT, "an input's name"},
+      {"y = max(x, 0) on n2c3 z:channel", CONVOY_ERR_ARGUMENT, "an operand's name"},
       {"y = max(x, 0 on n2c3", CONVOY_ERR_ARGUMENT, "column"},
       {"y = x on n2c3 x:strides=6,2,0,0,0", CONVOY_ERR_UNSUPPORTED, "no tensors"},
       {"s = sum over n w of x on n2c300w900 piece=2048", CONVOY_ERR_UNSUPPORTED, "no tensors"},

@@ -19,7 +19,7 @@ static void evaluate_elements(const cvy_problem *problem, const double *const *i
   for (int32_t i = 0; i < cvy_problem_reads(problem); i++) {
     cvy_array array = cvy_problem_input(problem, i);
     values.in[i] = next;
-    for (int64_t k = 0; k < cvy_array_count(&array); k++) {
+    for (int64_t k = 0; k < cvy_array_reach(&array); k++) {
       *next = (float)in[i][k];
       assert_true((double)*next++ == in[i][k]);
     }
@@ -124,7 +124,7 @@ typedef struct check {
 } check;
 
 static numbers room_for(check *c, cvy_array array) {
-  numbers room = {c->space + c->used, cvy_array_count(&array)};
+  numbers room = {c->space + c->used, cvy_array_reach(&array)};
   c->used += room.count;
   assert_true(c->used <= (int64_t)CVY_COUNT(c->space));
   return room;
@@ -206,7 +206,7 @@ static void carry_out(check *c, int32_t number) {
   for (int32_t i = 0; i < cvy_problem_reads(&step->problem); i++) {
     cvy_array array = cvy_problem_input(&step->problem, i);
     in[i] = operand_of(c, step->in[i], number);
-    assert_int_equal(cvy_array_count(&array), in[i].count);
+    assert_int_equal(cvy_array_reach(&array), in[i].count);
     if (step->in[i].source == CVY_GRADIENT_INPUT)
       assert_int_equal(array.dtype, cvy_problem_input(c->problem, step->in[i].number).dtype);
     else

@@ -46,6 +46,11 @@ static const char *const texts[] = {
     "matmul a3x5x7 b7x4, a 40 apart by 4, y 22 apart by 2",
     "max_pool n3c4h9w9 r3s3 stride2 pad1, x 400 apart by 4, y 110 apart by 2",
     "average_pool_backward n3c4h9w9 r3s3 stride2 pad1, y 101 apart by 1, dx 325 apart by 1",
+    "y0 = x0 * sigmoid(x1) on n3c4h5w6 x0:strides=130,30,0,6,1 x1:channel y0:strides=200,30,0,6,1",
+    "y0 = x0 * random(0) on n3c4h5w6 y0:strides=200,30,0,6,1",
+    "y0 = x0 * index(n) + index(c) on n3c4h5w6 x0:strides=130,30,0,6,1 y0:strides=200,30,0,6,1",
+    "y0 = sum over h w of x0; y1 = maximum over h w of x0 on n3c4h5w6 x0:strides=130,30,0,6,1 "
+    "y1:strides=7,1,0,0,0",
 };
 
 typedef struct arrays {

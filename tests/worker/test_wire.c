@@ -147,6 +147,19 @@ static void test_misaligned_operands_of_plans_are_refused(void **state) {
   }
 }
 
+/* A program's kernels are made for where its arrays begin. */
+static void test_operands_of_programs_begin_anywhere(void **state) {
+  (void)state;
+  cvy_command command = {.kind = CVY_WIRE_PLAN_JOB};
+  assert_true(cvy_problem_read("y0 = max(x0, 0) on n2c8h5w5 y0:strides=275,25,0,5,1",
+                               &command.job.problem));
+  command.job.in[0] = cvy_place(0, 4);
+  command.job.out[0] = cvy_place(0, INT64_C(75) * 4);
+  assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
+  command.job.in[0] = cvy_place(0, 6);
+  assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_ERR_DEVICE);
+}
+
 static void test_bad_bindings_are_refused(void **state) {
   static const int32_t ranges[][2] = {
       {-1, 2}, {0, 0}, {0, -5}, {0, CVY_WIRE_BINDINGS + 1}, {CVY_MAX_BASES - 1, 2}, {INT32_MAX, 1}};
@@ -447,6 +460,7 @@ int main(void) {
       cmocka_unit_test(test_good_commands_pass),
       cmocka_unit_test(test_bad_fields_are_refused),
       cmocka_unit_test(test_misaligned_operands_of_plans_are_refused),
+      cmocka_unit_test(test_operands_of_programs_begin_anywhere),
       cmocka_unit_test(test_bad_bindings_are_refused),
       cmocka_unit_test(test_bad_taps_are_refused),
       cmocka_unit_test(test_random_commands),

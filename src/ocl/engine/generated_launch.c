@@ -32,7 +32,7 @@ void generated_arrays_of(const cvy_problem *problem, const job_arrays *given,
   for (int32_t i = 0; i < inputs; i++) {
     cvy_array array = cvy_problem_input(problem, i);
     out->array[out->count++] =
-        array_of(given->in[i], block, i, array.dtype, cvy_array_count(&array));
+        array_of(given->in[i], block, i, array.dtype, cvy_array_reach(&array));
   }
   if (partial) {
     out->array[out->count++] =
@@ -42,7 +42,7 @@ void generated_arrays_of(const cvy_problem *problem, const job_arrays *given,
   for (int32_t k = 0; k < results; k++) {
     cvy_array array = cvy_problem_output(problem, k);
     out->array[out->count++] =
-        array_of(given->out[k], block, inputs + k, array.dtype, cvy_array_count(&array));
+        array_of(given->out[k], block, inputs + k, array.dtype, cvy_array_reach(&array));
   }
 }
 

@@ -50,6 +50,7 @@ static cvy_program_problem *part_of(cvy_problem *problem) {
 bool cvy_program_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out) {
   bool reduces = problem->operation == CVY_REDUCE;
   cvy_program_problem *of = part_of(&out->problem);
+  cvy_problem_copy(&out->problem, problem); /* as its arrays lie */
   uint32_t axes = axes_to_fix(of, reduces ? problem->reduce.how.axes : 0);
   int64_t at[AXES];
   for (int axis = 0; axis < AXES; axis++) {
@@ -71,6 +72,6 @@ bool cvy_program_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt 
   }
   if (apart && cvy_operation_of(problem)->legal(&out->problem)) return true;
   memset(out, 0, sizeof *out);
-  cvy_problem_copy(&out->problem, problem);
+  cvy_problem_apart(problem, &out->problem);
   return false;
 }

@@ -31,13 +31,15 @@ typedef struct fuser {
 /* --------------------------------------------------------------------------------- index spaces */
 
 /* Whether an element is the same whatever the extents are called: all operands are whole arrays in
- * order, or one number. */
+ * order, inputs perhaps one number. */
 static bool is_flat(const cvy_problem *problem, const cvy_program_problem *of) {
   if (problem->operation != CVY_PROGRAM || cvy_program_uses_of(&of->program).axes) return false;
   for (int i = 0; i < of->program.inputs; i++) {
     cvy_program_class what = cvy_program_class_of(&of->input[i], of->extent);
     if (what != CVY_CLASS_FULL && what != CVY_CLASS_ONE) return false;
   }
+  for (int k = 0; k < of->program.results; k++)
+    if (cvy_program_class_of(&of->result[k], of->extent) != CVY_CLASS_FULL) return false;
   return true;
 }
 
@@ -148,8 +150,10 @@ static void add_both(fuser *f) {
 
 /* ------------------------------------------------------------------------------------ finishing */
 
-/* The values of the results that are kept, and their arrays; 0: there are too many. */
-static int find_results(const fuser *f, uint32_t kept, cvy_value *result, int32_t *array) {
+/* The values of the results that are kept, their arrays, and how those lie; 0: there are too
+ * many. */
+static int find_results(const fuser *f, uint32_t kept, cvy_value *result, int32_t *array,
+                        cvy_program_view *view) {
   int count = 0;
   for (int which = 0; which < 2; which++) {
     const cvy_program *program = &f->of[which].program;
@@ -158,6 +162,7 @@ static int find_results(const fuser *f, uint32_t kept, cvy_value *result, int32_
       if (!which && !(kept >> r & 1)) continue;
       if (count == CVY_PROGRAM_RESULTS) return 0;
       result[count] = f->value[which][program->result[r]];
+      view[count] = f->of[which].result[r];
       array[count++] = out[r];
     }
   }
@@ -168,7 +173,7 @@ static bool write_program(const fuser *f, uint32_t kept, int32_t *in, int32_t *o
                           cvy_program_problem *to) {
   uint8_t place[CVY_BUILD_LEAVES], number[CVY_PROGRAM_INPUTS];
   cvy_value result[CVY_PROGRAM_RESULTS];
-  int results = find_results(f, kept, result, out);
+  int results = find_results(f, kept, result, out, to->result);
   if (!results || f->full || f->build.full) return false;
   int inputs = cvy_build_places(&f->build, result, results, place, number);
   if (inputs > CVY_PROGRAM_INPUTS) return false;
@@ -196,6 +201,7 @@ static bool finish_reduction(const fuser *f, cvy_fused *out) {
   reduce.of.seed = reduce.of.run = reduce.of.node = 0;
   if (!write_program(f, 0, out->in, values, &reduce.of)) return false;
   write_numbers(f, &reduce.of);
+  memcpy(reduce.of.result, f->of[1].result, sizeof reduce.of.result);
   memcpy(out->out, f->second->out, reduce.how.results * sizeof *out->out);
   return cvy_reduce_make(&reduce, &out->problem) == CONVOY_OK;
 }
@@ -205,8 +211,6 @@ static bool finish_program(const fuser *f, uint32_t kept, cvy_fused *out) {
   memset(&program, 0, sizeof program);
   memcpy(program.extent, f->of[1].extent, sizeof program.extent);
   if (!write_program(f, kept, out->in, out->out, &program)) return false;
-  for (int k = 0; k < program.program.results; k++)
-    program.result[k] = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, program.extent);
   write_numbers(f, &program);
   return cvy_program_make(&program, &out->problem) == CONVOY_OK;
 }

@@ -29,14 +29,20 @@ static int64_t reach_of_image(const cvy_program_problem *of, const cvy_program_v
   return cvy_program_reach(view, extent);
 }
 
-/* Whether each image has a dense part of its own of every operand that steps from image to image,
- * and nothing else that is computed depends on which image it is. */
+/* How the images of an operand lie that has `image` elements for each. */
+static cvy_view view_of(const cvy_program_view *view, int64_t image) {
+  int64_t pitch = view->stride[0];
+  return pitch && pitch != image ? (cvy_view){.pitch = pitch} : (cvy_view){0, 0};
+}
+
+/* Whether each image has elements of its own of every operand that steps from image to image, which
+ * lie before the next image's, and nothing else that is computed depends on which image it is. */
 static bool images_are_apart(const cvy_program_problem *of) {
   cvy_program_uses uses = cvy_program_uses_of(&of->program);
   if (of->extent[0] < 2 || uses.random || (uses.axes & 1)) return false;
   for (int i = 0; i < of->program.inputs; i++) {
     const cvy_program_view *view = &of->input[i];
-    if (view->stride[0] && view->stride[0] != reach_of_image(of, view)) return false;
+    if (view->stride[0] && view->stride[0] < reach_of_image(of, view)) return false;
   }
   return true;
 }
@@ -62,23 +68,31 @@ static cvy_array input(const cvy_problem *problem, int32_t i) {
   cvy_array array = {(convoy_dtype)view->type, per_image, {1, 1, 1, 1, 1}, {0, 0}};
   array.extent[0] = per_image ? of->extent[0] : 1;
   array.extent[4] = per_image ? reach_of_image(of, view) : cvy_program_reach(view, of->extent);
+  if (per_image) array.view = view_of(view, array.extent[4]);
   return array;
 }
 
+static int64_t image_count(const int64_t *extent) {
+  int64_t count = 1;
+  for (int axis = 1; axis < CVY_PROGRAM_AXES; axis++) count *= extent[axis];
+  return count;
+}
+
 static cvy_array program_output(const cvy_problem *problem, int32_t i) {
-  (void)i;
+  const cvy_program_problem *of = &problem->program;
   cvy_array array = {.dtype = CONVOY_FLOAT32, .per_image = is_apart(problem)};
-  memcpy(array.extent, problem->program.extent, sizeof array.extent);
+  memcpy(array.extent, of->extent, sizeof array.extent);
+  array.view = view_of(&of->result[i], image_count(of->extent));
   return array;
 }
 
 static cvy_array reduce_output(const cvy_problem *problem, int32_t i) {
-  (void)i;
   cvy_array array = {.dtype = CONVOY_FLOAT32, .per_image = is_apart(problem)};
   for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++) {
     bool reduced = problem->reduce.how.axes >> axis & 1;
     array.extent[axis] = reduced ? 1 : problem->reduce.of.extent[axis];
   }
+  array.view = view_of(&problem->reduce.of.result[i], image_count(array.extent));
   return array;
 }
 
@@ -115,12 +129,19 @@ static void set_reduce_images(cvy_problem *problem, int64_t count) {
 
 /* --------------------------------------------------------------------------------- legality */
 
+/* No gaps but between images: only there can the images of others lie. */
+static bool images_are_dense(const cvy_program_view *view, const int64_t *extent) {
+  cvy_program_view full = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, extent);
+  if (view->stride[0] > full.stride[0]) full.stride[0] = view->stride[0];
+  return memcmp(full.stride, view->stride, sizeof full.stride) == 0;
+}
+
 static convoy_status check_dense(const cvy_problem *problem, const cvy_program_problem *of,
                                  int results) {
   cvy_array whole = cvy_operation_of(problem)->output(problem, 0);
   for (int k = 0; k < results; k++) {
-    if (cvy_program_class_of(&of->result[k], whole.extent) == CVY_CLASS_FULL) continue;
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "program: result %d is not dense", k);
+    if (images_are_dense(&of->result[k], whole.extent)) continue;
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "program: the images of result %d are not dense", k);
   }
   return CONVOY_OK;
 }
@@ -212,6 +233,17 @@ static double reduce_flops(const cvy_problem *problem) {
 
 /* ----------------------------------------------------------------------------------- choice */
 
+/* Inputs stay as they are: which part of an array is read is what the program does. */
+static void set_apart(cvy_problem *problem) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  cvy_program_problem *of =
+      problem->operation == CVY_REDUCE ? &problem->reduce.of : &problem->program;
+  for (int k = 0; k < row->outputs(problem); k++) {
+    const cvy_array whole = row->output(problem, k);
+    of->result[k] = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, whole.extent);
+  }
+}
+
 /* Which random numbers they are changes nothing. */
 static void bare(const cvy_problem *problem, cvy_problem *out) {
   cvy_problem_copy(out, problem);
@@ -251,6 +283,8 @@ const cvy_operation cvy_program_operation = {
     .parse = cvy_program_read,
     .shape_class = cvy_program_shape_class,
     .set_run = set_run,
+    .begins_anywhere = true,
+    .set_apart = set_apart,
     .bare = bare,
 };
 
@@ -278,5 +312,7 @@ const cvy_operation cvy_reduce_operation = {
     .readable = cvy_program_readable,
     .shape_class = cvy_program_shape_class,
     .set_run = set_run,
+    .begins_anywhere = true,
+    .set_apart = set_apart,
     .bare = bare,
 };

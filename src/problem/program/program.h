@@ -1,8 +1,9 @@
 /* The family of elementwise programs and their reductions (program/problem.h, program/reduce.h).
  *
- * As problems they read and write whole arrays: results are dense, in the order of n c z h w, and
- * an input is an array that ends with the last element the program reads. The functions are for
- * problems of this family only. */
+ * As problems they read and write whole arrays: an image of a result is dense, in the order of
+ * n c z h w, and an input is an array that ends with the last element the program reads. From image
+ * to image there may be gaps (problem/view.h). The functions are for problems of this family only.
+ */
 #ifndef CVY_PROBLEM_PROGRAM_H
 #define CVY_PROBLEM_PROGRAM_H
 
@@ -11,7 +12,7 @@
 extern const cvy_operation cvy_program_operation, cvy_reduce_operation;
 
 /* Makes problems of what cvy_program_problem_check and cvy_reduce_problem_check accept.
- * ERR_ARGUMENT with what is wrong, also for results that are not dense. */
+ * ERR_ARGUMENT with what is wrong, also for results whose images are not dense. */
 convoy_status cvy_program_make(const cvy_program_problem *from, cvy_problem *out);
 convoy_status cvy_reduce_make(const cvy_reduce_problem *from, cvy_problem *out);
 
@@ -33,7 +34,7 @@ bool cvy_program_fuse(const cvy_bound *first, const cvy_bound *second, uint32_t 
 bool cvy_program_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out);
 
 /* text.c: one line, "y0 = max(x0 * x1, 0) on n16c64h80w80 x1:channel": the canonical text, extents
- * that are not 1, and which inputs are not full float32: their class or "strides=1,0,0,0,2", then
+ * that are not 1, and which operands are not full float32: their class or "strides=1,0,0,0,2", then
  * ":int32" or ":uint8". A reduction's pieces follow where they are not the default. Numbers of
  * random() are not in it. A program too long for it is its hash, "program 0123456789abcdef on ...".
  * The parser takes any program's text, with its own names. */

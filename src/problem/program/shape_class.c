@@ -2,7 +2,8 @@
  *   a hash of the program and of what is reduced how; the loops that its kernels have, and v if
  *   the innermost goes by vectors of four, else s; for a reduction lanes (L) or results side by
  *   side (S), and p where there are several pieces; a letter for each input's class, in upper case
- *   for int32 and with an 8 behind it for uint8.
+ *   for int32 and with an 8 behind it for uint8; s for each result whose images have gaps between
+ *   them, else f, if there are any.
  * Extents are left out: kernels get them as arguments. */
 #include <ctype.h>
 
@@ -47,6 +48,18 @@ static void add_input(const cvy_program_view *view, const int64_t *extent, cvy_t
   cvy_text_add(text, "%c%s", letter, view->type == CONVOY_UINT8 ? "8" : "");
 }
 
+static void add_results(const cvy_problem *problem, cvy_text *text) {
+  char letters[CVY_PROGRAM_RESULTS + 1] = "";
+  bool gaps = false;
+  for (int k = 0; k < cvy_problem_outputs(problem); k++) {
+    const cvy_array array = cvy_problem_output(problem, k);
+    bool part = cvy_view_is_part(&array.view);
+    letters[k] = class_letters[part ? CVY_CLASS_STRIDED : CVY_CLASS_FULL];
+    gaps |= part;
+  }
+  if (gaps) cvy_text_add(text, "_%s", letters);
+}
+
 void cvy_program_shape_class(const cvy_problem *problem, cvy_text *text) {
   const cvy_program_problem *of = cvy_program_part(problem);
   cvy_text_add(text, "%s_%016llx", cvy_operation_of(problem)->name,
@@ -57,4 +70,5 @@ void cvy_program_shape_class(const cvy_problem *problem, cvy_text *text) {
     add_loops(of, of->program.results, 0, text);
   cvy_text_add(text, "_");
   for (int i = 0; i < of->program.inputs; i++) add_input(&of->input[i], of->extent, text);
+  add_results(problem, text);
 }

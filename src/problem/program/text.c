@@ -24,10 +24,11 @@ static void add_extents(const int64_t *extent, cvy_text *to) {
       cvy_text_add(to, "%c%lld", cvy_axis_letters[axis], (long long)extent[axis]);
 }
 
-static void add_input(const cvy_program_view *view, const int64_t *extent, int i, cvy_text *to) {
+static void add_operand(const cvy_program_view *view, const int64_t *extent, char side, int i,
+                        cvy_text *to) {
   cvy_program_class what = cvy_program_class_of(view, extent);
   if (what == CVY_CLASS_FULL && view->type == CONVOY_FLOAT32) return;
-  cvy_text_add(to, " x%d:", i);
+  cvy_text_add(to, " %c%d:", side, i);
   if (what == CVY_CLASS_STRIDED) {
     cvy_text_add(to, "strides=");
     for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
@@ -45,7 +46,11 @@ static int64_t usual_piece(const cvy_reduce_problem *reduce) {
 static void add_operands(const cvy_problem *problem, cvy_text *to) {
   const cvy_program_problem *of = cvy_program_part(problem);
   add_extents(of->extent, to);
-  for (int i = 0; i < of->program.inputs; i++) add_input(&of->input[i], of->extent, i, to);
+  for (int i = 0; i < of->program.inputs; i++) add_operand(&of->input[i], of->extent, 'x', i, to);
+  for (int k = 0; k < cvy_problem_outputs(problem); k++) {
+    const cvy_array whole = cvy_problem_output(problem, k);
+    add_operand(&of->result[k], whole.extent, 'y', k, to);
+  }
   if (problem->operation == CVY_REDUCE && problem->reduce.piece != usual_piece(&problem->reduce))
     cvy_text_add(to, " piece=%lld", (long long)problem->reduce.piece);
 }
@@ -119,12 +124,11 @@ static convoy_status take_extents(program_reader *r) {
   return status ? status : cvy_program_check_extents(r->of->extent);
 }
 
-/* The input of a name, whichever names the text has. -1: none. */
-static int take_name(program_reader *r) {
+/* Which of so many operands it is, whichever names the text has. -1: none of them. */
+static int take_name(program_reader *r, const char (*names)[CVY_PROGRAM_NAME], int count) {
   size_t length = strcspn(r->at, ":= ");
-  for (int i = 0; i < r->of->program.inputs; i++) {
-    const char *name = r->names->input[i];
-    if (strlen(name) != length || strncmp(r->at, name, length) != 0) continue;
+  for (int i = 0; i < count; i++) {
+    if (strlen(names[i]) != length || strncmp(r->at, names[i], length) != 0) continue;
     r->at += length;
     return i;
   }
@@ -158,17 +162,33 @@ static void take_type(program_reader *r, cvy_program_view *view) {
     if (take(r, type_words[type])) view->type = type;
 }
 
-static convoy_status take_operands(program_reader *r, int64_t *piece) {
+static convoy_status take_input(program_reader *r, int i) {
+  if (!take(r, ":")) return wrong(r, "a colon");
+  convoy_status status = take_class(r, &r->of->input[i]);
+  if (!status) take_type(r, &r->of->input[i]);
+  return status;
+}
+
+/* Of images that have gaps between them; else results are full. */
+static convoy_status take_result(program_reader *r, int k) {
+  return take(r, ":strides=") ? take_strides(r, &r->of->result[k]) : wrong(r, ":strides=");
+}
+
+static convoy_status take_operands(program_reader *r, int results, int64_t *piece) {
+  const cvy_program_names *names = r->names;
   convoy_status status = CONVOY_OK;
   while (!status && take(r, " ")) {
     if (*piece && take(r, "piece=")) {
       status = take_number(r, piece);
       continue;
     }
-    int i = take_name(r);
-    if (i < 0 || !take(r, ":")) return wrong(r, "an input's name and a colon");
-    status = take_class(r, &r->of->input[i]);
-    if (!status) take_type(r, &r->of->input[i]);
+    int i = take_name(r, names->input, r->of->program.inputs), k;
+    if (i >= 0)
+      status = take_input(r, i);
+    else if ((k = take_name(r, names->result, results)) >= 0)
+      status = take_result(r, k);
+    else
+      return wrong(r, "an operand's name and a colon");
   }
   if (!status && *r->at) return wrong(r, "a blank");
   return status;
@@ -207,7 +227,7 @@ static convoy_status make(program_reader *r, const cvy_reduction *how, cvy_probl
     r->of = &out->program;
   }
   int64_t piece = how->axes ? out->reduce.piece : 0;
-  convoy_status status = take_operands(r, &piece);
+  convoy_status status = take_operands(r, how->axes ? how->results : program.results, &piece);
   if (status) return status;
   if (!how->axes) return cvy_program_make(&out->program, out);
   out->reduce.piece = piece;
