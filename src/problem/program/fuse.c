@@ -44,7 +44,7 @@ static bool is_flat(const cvy_problem *problem, const cvy_program_problem *of) {
 }
 
 static void set_space(cvy_program_problem *of, const int64_t *extent) {
-  cvy_program_class what[CVY_PROGRAM_INPUTS];
+  cvy_program_class what[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
   for (int i = 0; i < of->program.inputs; i++)
     what[i] = cvy_program_class_of(&of->input[i], of->extent);
   memcpy(of->extent, extent, sizeof of->extent);
