@@ -996,5 +996,6 @@ CONVOY_API convoy_status convoy_measure_peak(convoy_context *context, double *gf
 #endif
 
 #include "convoy/graph.h"
+#include "convoy/nn.h"
 
 #endif

@@ -41,6 +41,13 @@ typedef struct cvy_fetches {
   int32_t count;
 } cvy_fetches;
 
+/* Numbers that programs read (core/constants.h), in a ring. */
+enum { CVY_CONSTANTS = 64 };
+typedef struct cvy_constants {
+  convoy_tensor *tensor[CVY_CONSTANTS];
+  int32_t next;
+} cvy_constants;
+
 struct convoy_context {
   pthread_mutex_t lock;
   convoy_context *next;  /* all contexts ever made */
@@ -79,6 +86,7 @@ struct convoy_context {
   cvy_fetches fetches;                   /* of them */
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
+  cvy_constants constants;
   cvy_capture *capture;                  /* that is open; NULL: operations are carried out */
   int32_t run_depth; /* of what a graph's run makes, while one is carried out; else 0 */
   cvy_call call;
