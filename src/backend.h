@@ -136,12 +136,12 @@ static inline int64_t cvy_place_at(cvy_operand place) {
 }
 
 /* The array that a base is: from byte `at` of array `id` on. */
-typedef struct cvy_binding {
+typedef struct cvy_base {
   uint64_t id;
   int64_t at;
   int32_t constant; /* 1: its contents stay as they are while it is bound, run after run */
   int32_t reserved;
-} cvy_binding;
+} cvy_base;
 
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
@@ -257,7 +257,7 @@ typedef struct cvy_backend {
   convoy_status (*plan_copy)(cvy_device *device, uint64_t plan, cvy_operand from, cvy_operand to,
                              int64_t bytes);
   convoy_status (*plan_bind)(cvy_device *device, uint64_t plan, int32_t first, int32_t count,
-                             const cvy_binding *to);
+                             const cvy_base *to);
   convoy_status (*plan_run)(cvy_device *device, uint64_t plan, uint64_t run, uint64_t *ticket);
   /* A plan that is not there is no error. */
   convoy_status (*plan_drop)(cvy_device *device, uint64_t plan);

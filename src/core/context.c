@@ -11,6 +11,7 @@
 #include "core/exec/lifetime.h"
 #include "core/exec/store.h"
 #include "core/graph/capture.h"
+#include "core/graph/shared_memory.h"
 #include "core/tune/params.h"
 #include "core/tune/tunedisk.h"
 #include "os/os.h"
@@ -138,6 +139,7 @@ void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
   cvy_capture_abandon(context);
   cvy_constants_drop(context);
+  cvy_shared_memory_drop(context);
   if (cvy_device_ready(context)) cvy_await(context, context->last_ticket);
   stop(context);
   if (!context->event_fn) {
@@ -161,6 +163,7 @@ convoy_status cvy_force_algorithm(convoy_context *context, const char *name) {
   convoy_status status = *name ? find_row(cvy_context_engine(context), name, &row) : CONVOY_OK;
   if (status) return status;
   cvy_text_copy(context->chooser.forced, sizeof(context->chooser.forced), name);
+  context->chooser.learned++;
   return CONVOY_OK;
 }
 

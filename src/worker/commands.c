@@ -157,34 +157,51 @@ static convoy_status run(cvy_server *server, const cvy_command *command) {
 }
 
 static convoy_status part(cvy_server *server, const cvy_command *command) {
+  if (!server->module->engine->part) return cvy_fail(CONVOY_ERR_DEVICE, "no parts here");
   return relay(server, server->module->engine->part(server->device, command->id, command->to,
                                                     command->offset, command->bytes,
                                                     &server->engine_ticket));
 }
 
+/* An engine has all entries for plans, or none. */
+static convoy_status takes_plans(const cvy_server *server) {
+  if (server->module->engine->plan_run) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "no plans here");
+}
+
 static convoy_status plan_job(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
   return relay(server,
                server->module->engine->plan_job(server->device, command->id, &command->job));
 }
 
 static convoy_status plan_copy(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
   const cvy_operand from = {.id = (uint64_t)command->offset}, to = {.id = command->to};
   return relay(server, server->module->engine->plan_copy(server->device, command->id, from, to,
                                                          command->bytes));
 }
 
 static convoy_status plan_bind(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
   return relay(server,
                server->module->engine->plan_bind(server->device, command->id, command->index,
                                                  command->count, command->bindings));
 }
 
 static convoy_status plan_run(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
   return relay(server, server->module->engine->plan_run(server->device, command->id, command->to,
                                                         &server->engine_ticket));
 }
 
 static convoy_status plan_drop(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
   return relay(server, server->module->engine->plan_drop(server->device, command->id));
 }
 

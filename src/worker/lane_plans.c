@@ -24,7 +24,7 @@ convoy_status cvy_lane_plan_copy(cvy_device *device, uint64_t plan, cvy_operand 
 }
 
 convoy_status cvy_lane_plan_bind(cvy_device *device, uint64_t plan, int32_t first, int32_t count,
-                                 const cvy_binding *to) {
+                                 const cvy_base *to) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < count && !status; i += CVY_WIRE_BINDINGS) {
     cvy_command command;

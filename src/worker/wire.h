@@ -37,7 +37,7 @@ typedef enum cvy_wire_kind {
 } cvy_wire_kind;
 
 /* Of a plan that a command binds at most. */
-enum { CVY_WIRE_BINDINGS = sizeof(cvy_job) / sizeof(cvy_binding) };
+enum { CVY_WIRE_BINDINGS = sizeof(cvy_job) / sizeof(cvy_base) };
 
 /* A command's number is its place in the ring's history, from 1: the lane's ticket. */
 typedef struct cvy_command {
@@ -53,9 +53,9 @@ typedef struct cvy_command {
   int32_t index;        /* open; plan_bind: the first */
   int32_t count;        /* plan_bind: how many */
   union {               /* the last: what the kind has no use for is neither set nor copied */
-    cvy_open_options options;                /* list, open */
-    cvy_job job;                             /* run, build, plan_job */
-    cvy_binding bindings[CVY_WIRE_BINDINGS]; /* plan_bind */
+    cvy_open_options options;             /* list, open */
+    cvy_job job;                          /* run, build, plan_job */
+    cvy_base bindings[CVY_WIRE_BINDINGS]; /* plan_bind */
   };
 } cvy_command;
 

@@ -68,6 +68,7 @@ convoy_status cvy_recover(convoy_context *context, convoy_status status) {
   } else {
     first = context->last_ticket + 1; /* the command was refused at once; earlier ones are good */
   }
+  context->faults_met++;
   note_fault(context, status, sentence);
   cvy_report(context, CONVOY_EVENT_FAULT, status, "", "%s failed: %s",
              context->device.facts.info.id, sentence);

@@ -184,6 +184,7 @@ static bool has_operands(const cvy_node *node) {
 bool cvy_verification_applies(const cvy_store *store) {
   int32_t verify = store->context->options.verify;
   if (verify == CONVOY_VERIFY_OFF || !store->number || !store->bytes) return false;
+  if (store->history->composite) return false;
   return verify == CONVOY_VERIFY_ALL || has_operands(store->history);
 }
 

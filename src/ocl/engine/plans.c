@@ -15,13 +15,13 @@ typedef struct plan_step {
   captured_job *captured;
   uint64_t closed;     /* device_captured.closed when that was captured */
   prepacked_slot slot; /* of what is made of in[1]... */
-  cvy_binding packed;  /* ...when it was bound to this */
+  cvy_base packed;     /* ...when it was bound to this */
   job_sizes sizes;
   cvy_job job; /* the last: only the bytes that count are there */
 } plan_step;
 
 typedef struct base {
-  cvy_binding to;
+  cvy_base to;
   array_entry *array; /* of the run under way */
 } base;
 
@@ -98,7 +98,7 @@ static convoy_status make_bases(engine_plan *plan, int32_t count) {
 }
 
 convoy_status engine_plan_bind(cvy_device *device, uint64_t number, int32_t first, int32_t count,
-                               const cvy_binding *to) {
+                               const cvy_base *to) {
   engine_plan *plan;
   convoy_status status = fault_check(device);
   if (!status) status = find_or_make(device, number, &plan);
@@ -149,16 +149,16 @@ static convoy_status find_spans(const engine_plan *plan, const plan_step *step, 
   return status;
 }
 
-static bool is_bound_to(const cvy_binding *a, const cvy_binding *b) {
+static bool is_bound_to(const cvy_base *a, const cvy_base *b) {
   return a->constant && b->constant && a->id == b->id && a->at == b->at;
 }
 
 /* What was packed of an operand serves as long as the operand is the same; of one that is another
  * in each run nothing is held between runs. */
 static void begin_slot(cvy_device *device, const engine_plan *plan, plan_step *step) {
-  static const cvy_binding nothing = {0};
+  static const cvy_base nothing = {0};
   int32_t number = step->sizes.inputs > 1 ? cvy_place_base(step->job.in[1]) : -1;
-  const cvy_binding *now = number >= 0 ? &plan->base[number].to : &nothing;
+  const cvy_base *now = number >= 0 ? &plan->base[number].to : &nothing;
   if (!is_bound_to(now, &step->packed)) prepacked_slot_drop(device, &step->slot);
   device->prepacked.slot = &step->slot;
 }
@@ -166,7 +166,7 @@ static void begin_slot(cvy_device *device, const engine_plan *plan, plan_step *s
 static void end_slot(cvy_device *device, const engine_plan *plan, plan_step *step) {
   device->prepacked.slot = NULL;
   if (!step->slot.piece) return;
-  const cvy_binding *now = &plan->base[cvy_place_base(step->job.in[1])].to;
+  const cvy_base *now = &plan->base[cvy_place_base(step->job.in[1])].to;
   bool again = is_bound_to(now, &step->packed);
   step->packed = *now;
   if (!again) prepacked_slot_drop(device, &step->slot);
