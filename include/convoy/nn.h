@@ -53,8 +53,8 @@ CONVOY_API convoy_status convoy_batch_norm(convoy_context *context,
                                            convoy_run *run);
 
 /* y = (x - mean) / sqrt(variance + epsilon) gamma + beta, with mean and variance, divided by the
- * number of elements, of each part of x: of the last `axes` extents, of which gamma and beta have an
- * element each; NULL is 1 and 0. */
+ * number of elements, of each part of x: of the last `axes` extents, of which gamma and beta have
+ * an element each; NULL is 1 and 0. */
 CONVOY_API convoy_status convoy_layer_norm(convoy_context *context, int32_t axes, double epsilon,
                                            const convoy_tensor *x, const convoy_tensor *gamma,
                                            const convoy_tensor *beta, convoy_tensor *y,

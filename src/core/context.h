@@ -96,7 +96,7 @@ struct convoy_context {
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
   cvy_constants constants;
-  cvy_capture *capture;                  /* that is open; NULL: operations are carried out */
+  cvy_capture *capture; /* that is open; NULL: operations are carried out */
   cvy_shared_blocks shared;
   int32_t run_depth; /* of what a graph's run makes, while one is carried out; else 0 */
   cvy_call call;

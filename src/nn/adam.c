@@ -62,13 +62,13 @@ static adam_numbers find_numbers(cvy_composition *c, const adam *a) {
 static void step_one(cvy_composition *c, const adam *a, int32_t i, const adam_numbers *n) {
   convoy_tensor *const list[] = {a->list[W].tensor[i], a->list[G].tensor[i], a->list[M].tensor[i],
                                  a->list[V].tensor[i]};
-  cvy_compose(c, a->decoupled ? CVY_NN_ADAMW : CVY_NN_ADAM,
-              (const cvy_view[]){cvy_view_of(list[W]), cvy_view_of(list[G]), cvy_view_of(list[M]),
-                                 cvy_view_of(list[V]), n->decay, n->beta1, n->gain1, n->beta2,
-                                 n->gain2, n->rate, n->root, n->epsilon,
-                                 cvy_view_of(cvy_compose_output(c, list[M])),
-                                 cvy_view_of(cvy_compose_output(c, list[V])),
-                                 cvy_view_of(cvy_compose_output(c, list[W]))});
+  cvy_compose(
+      c, a->decoupled ? CVY_NN_ADAMW : CVY_NN_ADAM,
+      (const cvy_view[]){cvy_view_of(list[W]), cvy_view_of(list[G]), cvy_view_of(list[M]),
+                         cvy_view_of(list[V]), n->decay, n->beta1, n->gain1, n->beta2, n->gain2,
+                         n->rate, n->root, n->epsilon, cvy_view_of(cvy_compose_output(c, list[M])),
+                         cvy_view_of(cvy_compose_output(c, list[V])),
+                         cvy_view_of(cvy_compose_output(c, list[W]))});
 }
 
 static void step_all(cvy_composition *c, const adam *a) {
@@ -98,8 +98,12 @@ convoy_status convoy_adam(convoy_context *context, const convoy_adam_options *op
                           int32_t count, convoy_tensor *const w[], convoy_tensor *const g[],
                           convoy_tensor *const m[], convoy_tensor *const v[],
                           const convoy_tensor *rate, convoy_tensor *step, convoy_run *run) {
-  const adam a = {options ? options : &defaults,                 false, count,
-                  {{"w", w}, {"g", g}, {"m", m}, {"v", v}}, rate,  step};
+  const adam a = {options ? options : &defaults,
+                  false,
+                  count,
+                  {{"w", w}, {"g", g}, {"m", m}, {"v", v}},
+                  rate,
+                  step};
   return compose(context, &a, run);
 }
 
@@ -107,7 +111,11 @@ convoy_status convoy_adamw(convoy_context *context, const convoy_adam_options *o
                            int32_t count, convoy_tensor *const w[], convoy_tensor *const g[],
                            convoy_tensor *const m[], convoy_tensor *const v[],
                            const convoy_tensor *rate, convoy_tensor *step, convoy_run *run) {
-  const adam a = {options ? options : &defaults,                 true, count,
-                  {{"w", w}, {"g", g}, {"m", m}, {"v", v}}, rate, step};
+  const adam a = {options ? options : &defaults,
+                  true,
+                  count,
+                  {{"w", w}, {"g", g}, {"m", m}, {"v", v}},
+                  rate,
+                  step};
   return compose(context, &a, run);
 }

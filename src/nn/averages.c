@@ -11,10 +11,10 @@ static void average(cvy_composition *c, const convoy_tensor *share, int32_t coun
     return;
   for (int32_t i = 0; i < count; i++) {
     convoy_tensor *of = list[AVERAGE].tensor[i];
-    cvy_compose(c, CVY_NN_AVERAGE,
-                (const cvy_view[]){cvy_view_of(of), cvy_view_of(share),
-                                   cvy_view_of(list[W].tensor[i]),
-                                   cvy_view_of(cvy_compose_output(c, of))});
+    cvy_compose(
+        c, CVY_NN_AVERAGE,
+        (const cvy_view[]){cvy_view_of(of), cvy_view_of(share), cvy_view_of(list[W].tensor[i]),
+                           cvy_view_of(cvy_compose_output(c, of))});
   }
 }
 

@@ -52,9 +52,9 @@ static void scale(cvy_composition *c, int32_t count, convoy_tensor *const *g, cv
   cvy_compose(c, CVY_NN_CLIP_FACTOR,
               (const cvy_view[]){norm, cvy_view_of(cvy_compose_number(c, most)), factor});
   for (int32_t i = 0; i < count; i++)
-    cvy_compose(c, CVY_NN_SCALE,
-                (const cvy_view[]){cvy_view_of(g[i]), factor,
-                                   cvy_view_of(cvy_compose_output(c, g[i]))});
+    cvy_compose(
+        c, CVY_NN_SCALE,
+        (const cvy_view[]){cvy_view_of(g[i]), factor, cvy_view_of(cvy_compose_output(c, g[i]))});
 }
 
 /* `most` NULL: nothing is clipped. */

@@ -160,7 +160,8 @@ convoy_tensor *cvy_compose_output(cvy_composition *c, convoy_tensor *output) {
     cvy_composition_fail(c, CONVOY_ERR_ARGUMENT, "two outputs are the same tensor");
     return NULL;
   }
-  if (!cvy_composition_check(c, cvy_check_owners(c->context, (const convoy_tensor *const *)&output, 1)))
+  if (!cvy_composition_check(
+          c, cvy_check_owners(c->context, (const convoy_tensor *const *)&output, 1)))
     return NULL;
   if (output->store->foreign) return itself(c, output);
   convoy_tensor *made = cvy_compose_new(c, output->dims, output->shape);
@@ -186,11 +187,11 @@ cvy_view cvy_view_of(const convoy_tensor *tensor) {
 }
 
 cvy_view cvy_view_as(const convoy_tensor *tensor, int64_t n, int64_t c, int64_t h, int64_t w) {
-  return (cvy_view){tensor,
-                    {tensor ? tensor->dtype : CONVOY_FLOAT32, 4, {n, c, h, w, 1}}};
+  return (cvy_view){tensor, {tensor ? tensor->dtype : CONVOY_FLOAT32, 4, {n, c, h, w, 1}}};
 }
 
-/* ------------------------------------------------------------------------------------ carrying out */
+/* ------------------------------------------------------------------------------------ carrying out
+ */
 
 static convoy_status check_view(const char *name, const cvy_view *view) {
   int64_t count = 1;

@@ -42,8 +42,7 @@ static bool check_tensors(cvy_composition *c, const labelled *of) {
   if (!are_labels(of->labels, logits))
     return cvy_composition_fail(c, CONVOY_ERR_SHAPE,
                                 "%lld labels, or with other extents, for %lld places of logits",
-                                (long long)of->labels->count,
-                                (long long)(of->n * of->places));
+                                (long long)of->labels->count, (long long)(of->n * of->places));
   if (of->weight &&
       !cvy_composition_check(c, cvy_check_shape("weight", of->weight, 1, &of->classes)))
     return false;
@@ -65,9 +64,9 @@ static cvy_view new_per_place(cvy_composition *c, const labelled *of) {
 }
 
 /* What a place's loss is made of. */
-typedef struct sums {
+typedef struct class_sums {
   cvy_view label, total, own, weight_own, all, weights;
-} sums;
+} class_sums;
 
 /* The sum of the classes' weights. */
 static cvy_view sum_weights(cvy_composition *c, const labelled *of) {
@@ -79,16 +78,19 @@ static cvy_view sum_weights(cvy_composition *c, const labelled *of) {
 }
 
 /* The variants have the operands in one order, some without some. */
-static void sum_classes(cvy_composition *c, const labelled *of, sums *out) {
+static void sum_classes(cvy_composition *c, const labelled *of, class_sums *out) {
   bool weighted = of->weight, smoothed = of->options->smoothing != 0.0;
   cvy_view logits = cvy_view_as(of->logits, of->n, of->classes, of->places, 1);
   cvy_view m = new_per_place(c, of), operands[8];
   int count = 0;
   cvy_compose(c, CVY_NN_MAXIMUM, (const cvy_view[]){logits, m});
   cvy_compose_detach(c, m.tensor);
-  *out = (sums){per_place(of, of->labels), new_per_place(c, of), new_per_place(c, of),
-                cvy_view_of(cvy_compose_number(c, 1.0)), cvy_view_of(cvy_compose_number(c, 0.0)),
-                cvy_view_of(cvy_compose_number(c, 0.0))};
+  *out = (class_sums){per_place(of, of->labels),
+                      new_per_place(c, of),
+                      new_per_place(c, of),
+                      cvy_view_of(cvy_compose_number(c, 1.0)),
+                      cvy_view_of(cvy_compose_number(c, 0.0)),
+                      cvy_view_of(cvy_compose_number(c, 0.0))};
   operands[count++] = logits;
   operands[count++] = m;
   operands[count++] = out->label;
@@ -119,7 +121,7 @@ static void cross_entropy(cvy_composition *c, const labelled *of) {
   const convoy_cross_entropy_options *options = of->options;
   bool each = options->reduction == CONVOY_REDUCE_NONE;
   double share = options->smoothing / (double)of->classes;
-  sums s;
+  class_sums s;
   if (!check_tensors(c, of)) return;
   sum_classes(c, of, &s);
   cvy_view loss = each ? per_place(of, cvy_compose_output(c, of->loss)) : new_per_place(c, of);

@@ -75,8 +75,7 @@ convoy_status convoy_smooth_l1(convoy_context *context, convoy_reduction reducti
                                convoy_tensor *loss, convoy_run *run) {
   bool smooth = (float)beta != 0.0f;
   cvy_composition c;
-  const loss_call call = {
-      smooth ? CVY_NN_SMOOTH_L1 : CVY_NN_L1, reduction, "x", x, target, loss};
+  const loss_call call = {smooth ? CVY_NN_SMOOTH_L1 : CVY_NN_L1, reduction, "x", x, target, loss};
   if (!(beta >= 0.0)) return cvy_fail(CONVOY_ERR_ARGUMENT, "beta is %g, legal is >= 0", beta);
   convoy_status status = begin(&c, context, &call, run);
   if (status) return status;

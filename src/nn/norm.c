@@ -76,9 +76,8 @@ static void normalise(cvy_composition *c, const normed *of, cvy_view mean, cvy_v
   cvy_view deviation = cvy_view_of(cvy_compose_new(c, 1, &channels));
   cvy_view scale = cvy_view_of(cvy_compose_new(c, 1, &channels));
   cvy_view epsilon = cvy_view_of(cvy_compose_number(c, of->epsilon));
-  cvy_compose(
-      c, CVY_NN_NORMALISE_NUMBERS,
-      (const cvy_view[]){variance, epsilon, view_or(c, of->gamma, 1.0), deviation, scale});
+  cvy_compose(c, CVY_NN_NORMALISE_NUMBERS,
+              (const cvy_view[]){variance, epsilon, view_or(c, of->gamma, 1.0), deviation, scale});
   cvy_compose(c, CVY_NN_NORMALISE,
               (const cvy_view[]){cvy_view_of(of->x), mean, scale, view_or(c, of->beta, 0.0),
                                  cvy_view_of(cvy_compose_output(c, of->y))});

@@ -68,8 +68,7 @@ static const char *const texts[CVY_NN_PROGRAMS] = {
         "keep = 1 - rate * decay",
     [CVY_NN_AVERAGE] = "moving_average",
     [CVY_NN_SQUARES] = "square_total",
-    [CVY_NN_ADD_UP] =
-        "s = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7 + x8 + x9 + x10 + x11",
+    [CVY_NN_ADD_UP] = "s = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7 + x8 + x9 + x10 + x11",
     [CVY_NN_ROOT] = "y = sqrt(x)",
     [CVY_NN_CLIP_FACTOR] = "input norm, most; factor = min(most / (norm + 0.000001), 1)",
     [CVY_NN_SCALE] = "scale",

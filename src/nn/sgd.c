@@ -42,16 +42,18 @@ static cvy_view find_gain(cvy_composition *c, const descent *d) {
   if (!d->step) return cvy_view_of(cvy_compose_number(c, 1.0));
   cvy_view gain = cvy_view_of(cvy_compose_new(c, 1, &one));
   cvy_view step = cvy_view_as(d->step, 1, 1, 1, 1);
-  cvy_compose(c, CVY_NN_SGD_NUMBERS,
-              (const cvy_view[]){step, cvy_view_of(cvy_compose_number(c, 1.0 - d->options->dampening)),
-                                 cvy_view_as(gain.tensor, 1, 1, 1, 1),
-                                 cvy_view_as(cvy_compose_output(c, d->step), 1, 1, 1, 1)});
+  cvy_compose(
+      c, CVY_NN_SGD_NUMBERS,
+      (const cvy_view[]){step, cvy_view_of(cvy_compose_number(c, 1.0 - d->options->dampening)),
+                         cvy_view_as(gain.tensor, 1, 1, 1, 1),
+                         cvy_view_as(cvy_compose_output(c, d->step), 1, 1, 1, 1)});
   return gain;
 }
 
 static void descend(cvy_composition *c, const descent *d, int32_t i, cvy_view gain) {
   cvy_view w = cvy_view_of(d->list[W].tensor[i]), g = cvy_view_of(d->list[G].tensor[i]);
-  cvy_view rate = cvy_view_of(d->rate), decay = cvy_view_of(cvy_compose_number(c, d->options->decay));
+  cvy_view rate = cvy_view_of(d->rate),
+           decay = cvy_view_of(cvy_compose_number(c, d->options->decay));
   if (d->options->momentum == 0.0) {
     cvy_compose(c, CVY_NN_SGD,
                 (const cvy_view[]){w, rate, g, decay,

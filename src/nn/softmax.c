@@ -11,7 +11,8 @@ static void along(cvy_composition *c, cvy_nn_program last, int32_t axis, const c
     return;
   }
   if (!cvy_compose_check_like(c, "x", x, x) || !cvy_compose_check_like(c, "y", output, x)) return;
-  for (int32_t i = 0; i < x->dims; i++) *(i < axis ? &before : &behind) *= i == axis ? 1 : x->shape[i];
+  for (int32_t i = 0; i < x->dims; i++)
+    *(i < axis ? &before : &behind) *= i == axis ? 1 : x->shape[i];
 
   const int64_t kept[] = {before, 1, behind, 1};
   cvy_view all = cvy_view_as(x, before, x->shape[axis], behind, 1);

@@ -106,7 +106,6 @@ static void find_from(backward *b, int32_t count, convoy_tensor *const of[]) {
   }
 }
 
-
 /* ------------------------------------------------------------------------------------- noting */
 
 static convoy_status add_up(backward *b, int32_t *sum, int32_t more) {
