@@ -121,7 +121,7 @@ static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_
 /* -------------------------------------------------------------------------------------- plans */
 
 /* Operands of a plan's steps begin at multiples of so many bytes of their arrays. */
-enum { CVY_PLACE_ALIGN = 256, CVY_MAX_BASES = 1 << 15 };
+enum { CVY_PLACE_ALIGN = 256, CVY_MAX_BASES = 1 << 15, CVY_MAX_TAPS = 20 };
 
 /* An operand of a plan's step in place of an array's number: from byte `at` of the plan's base
  * number `base` on, which is an array by the time the plan runs. */
@@ -142,6 +142,15 @@ typedef struct cvy_base {
   int32_t constant; /* 1: its contents stay as they are while it is bound, run after run */
   int32_t reserved;
 } cvy_base;
+
+/* Copies of an operand of a plan's step: `count` stretches of `bytes`, `stride` bytes apart, from
+ * byte `offset` behind the place on, side by side into another array from its byte `to` on. */
+typedef struct cvy_tap {
+  cvy_operand from;
+  int64_t offset, bytes, stride, to;
+  int32_t count;
+  int32_t after; /* 1: when the step is done, else before it */
+} cvy_tap;
 
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
@@ -259,6 +268,10 @@ typedef struct cvy_backend {
   convoy_status (*plan_bind)(cvy_device *device, uint64_t plan, int32_t first, int32_t count,
                              const cvy_base *to);
   convoy_status (*plan_run)(cvy_device *device, uint64_t plan, uint64_t run, uint64_t *ticket);
+  /* In the plan's next run, and only there, what step `step` reads and makes is copied to array
+   * `to`. `count` is at most CVY_MAX_TAPS. */
+  convoy_status (*plan_tap)(cvy_device *device, uint64_t plan, int32_t step, uint64_t to,
+                            int32_t count, const cvy_tap *taps);
   /* A plan that is not there is no error. */
   convoy_status (*plan_drop)(cvy_device *device, uint64_t plan);
   /* The step of a plan that ticket `ticket` was, from 0 on; -1: none, or it is too long ago. Of the

@@ -101,6 +101,7 @@ static convoy_status start(convoy_context *context) {
 static void stop(convoy_context *context) {
   atomic_store(&context->open, false);
   cvy_stores_detach(context);
+  cvy_stores_trim(context);
   cvy_device_close(context);
   if (context->cpu.device) context->cpu.backend->close(context->cpu.device);
   context->cpu.device = NULL;

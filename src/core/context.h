@@ -91,7 +91,9 @@ struct convoy_context {
   cvy_chooser chooser;
   cvy_degradation degradation;
   cvy_verification verification;
-  cvy_store *stores;                     /* all alive */
+  cvy_store *stores; /* all alive */
+  cvy_store *spare;  /* memory of stores that have gone */
+  int32_t spares;
   cvy_fetches fetches;                   /* of them */
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */

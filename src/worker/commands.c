@@ -192,6 +192,14 @@ static convoy_status plan_bind(cvy_server *server, const cvy_command *command) {
                                                  command->count, command->bindings));
 }
 
+static convoy_status plan_tap(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
+  return relay(server,
+               server->module->engine->plan_tap(server->device, command->id, command->index,
+                                                command->to, command->count, command->taps));
+}
+
 static convoy_status plan_run(cvy_server *server, const cvy_command *command) {
   convoy_status status = takes_plans(server);
   if (status) return status;
@@ -230,6 +238,7 @@ const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_PLAN_JOB] = {.handle = plan_job, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_PLAN_COPY] = {.handle = plan_copy, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_PLAN_BIND] = {.handle = plan_bind, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_PLAN_TAP] = {.handle = plan_tap, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_PLAN_RUN] = {.handle = plan_run, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_PLAN_DROP] = {plan_drop, false, true, false, CVY_PHASE_RUNNING},
 };

@@ -409,6 +409,7 @@ const cvy_backend cvy_backend_ocl = {
     .plan_job = cvy_lane_plan_job,
     .plan_copy = cvy_lane_plan_copy,
     .plan_bind = cvy_lane_plan_bind,
+    .plan_tap = cvy_lane_plan_tap,
     .plan_run = cvy_lane_plan_run,
     .plan_drop = cvy_lane_plan_drop,
     .plan_step = cvy_lane_plan_step,

@@ -38,6 +38,18 @@ convoy_status cvy_lane_plan_bind(cvy_device *device, uint64_t plan, int32_t firs
   return status;
 }
 
+convoy_status cvy_lane_plan_tap(cvy_device *device, uint64_t plan, int32_t step, uint64_t to,
+                                int32_t count, const cvy_tap *taps) {
+  cvy_command command;
+  cvy_wire_begin(&command, CVY_WIRE_PLAN_TAP);
+  command.id = plan;
+  command.index = step;
+  command.to = to;
+  command.count = count;
+  memcpy(command.taps, taps, (size_t)count * sizeof *taps);
+  return cvy_channel_post(&device->channel, &command, NULL);
+}
+
 convoy_status cvy_lane_plan_run(cvy_device *device, uint64_t plan, uint64_t run, uint64_t *ticket) {
   cvy_command command;
   cvy_wire_begin(&command, CVY_WIRE_PLAN_RUN);

@@ -21,6 +21,8 @@ void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
   if (has_job || to->kind == CVY_WIRE_PLAN_JOB) copy_job(&to->job, &from->job);
   bool binds = to->kind == CVY_WIRE_PLAN_BIND && to->count > 0 && to->count <= CVY_WIRE_BINDINGS;
   if (binds) memcpy(to->bindings, from->bindings, (size_t)to->count * sizeof *to->bindings);
+  bool taps = to->kind == CVY_WIRE_PLAN_TAP && to->count > 0 && to->count <= CVY_MAX_TAPS;
+  if (taps) memcpy(to->taps, from->taps, (size_t)to->count * sizeof *to->taps);
 }
 
 static convoy_status check_build(const cvy_command *command, int32_t rows) {
@@ -66,6 +68,24 @@ static convoy_status check_plan_bind(const cvy_command *command, int32_t rows) {
     if (at < 0 || at % CVY_PLACE_ALIGN)
       return cvy_fail(CONVOY_ERR_DEVICE, "a base at byte %lld", (long long)at);
   }
+  return CONVOY_OK;
+}
+
+/* All sums of these numbers fit. */
+static bool is_tap(const cvy_tap *tap) {
+  const int64_t most = INT64_C(1) << 48;
+  return tap->offset >= 0 && tap->offset < most && tap->bytes > 0 && tap->bytes < most &&
+         tap->stride >= 0 && tap->stride < most && tap->to >= 0 && tap->to < most &&
+         tap->count > 0 && tap->count < 1 << 14;
+}
+
+static convoy_status check_plan_tap(const cvy_command *command, int32_t rows) {
+  (void)rows;
+  int32_t count = command->count;
+  if (count <= 0 || count > CVY_MAX_TAPS || command->index < 0)
+    return cvy_fail(CONVOY_ERR_DEVICE, "%d taps of step %d", (int)count, (int)command->index);
+  for (int32_t i = 0; i < count; i++)
+    if (!is_tap(&command->taps[i])) return cvy_fail(CONVOY_ERR_DEVICE, "tap %d is none", (int)i);
   return CONVOY_OK;
 }
 
@@ -132,6 +152,7 @@ static check_fn *const checks[CVY_WIRE_KINDS] = {
     [CVY_WIRE_PLAN_JOB] = check_plan_job,
     [CVY_WIRE_PLAN_COPY] = check_bytes,
     [CVY_WIRE_PLAN_BIND] = check_plan_bind,
+    [CVY_WIRE_PLAN_TAP] = check_plan_tap,
 };
 
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {

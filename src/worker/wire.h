@@ -31,6 +31,7 @@ typedef enum cvy_wire_kind {
   CVY_WIRE_PLAN_JOB,
   CVY_WIRE_PLAN_COPY,
   CVY_WIRE_PLAN_BIND,
+  CVY_WIRE_PLAN_TAP,
   CVY_WIRE_PLAN_RUN,
   CVY_WIRE_PLAN_DROP,
   CVY_WIRE_KINDS
@@ -46,16 +47,17 @@ typedef struct cvy_command {
   uint64_t id;          /* array: allocate, adopt, part, release, write, read, zero; source of copy;
                            plan: plan_... */
   uint64_t to;          /* destination of copy, plan_copy; address: adopt, use_stream; whole: part;
-                           number of the run: plan_run */
+                           number of the run: plan_run; where to: plan_tap */
   int64_t bytes;        /* map, allocate, adopt, part, write, read, copy, zero, plan_copy */
   int64_t offset;       /* write, read, part: first byte in the array; source of plan_copy */
   int64_t block_offset; /* write, read: first byte in the block */
-  int32_t index;        /* open; plan_bind: the first */
-  int32_t count;        /* plan_bind: how many */
+  int32_t index;        /* open; plan_bind: the first; plan_tap: the step */
+  int32_t count;        /* plan_bind, plan_tap: how many */
   union {               /* the last: what the kind has no use for is neither set nor copied */
     cvy_open_options options;             /* list, open */
     cvy_job job;                          /* run, build, plan_job */
     cvy_base bindings[CVY_WIRE_BINDINGS]; /* plan_bind */
+    cvy_tap taps[CVY_MAX_TAPS];           /* plan_tap */
   };
 } cvy_command;
 

@@ -210,6 +210,7 @@ static void step(cvy_device *device, fake_command *c) {
   }
   if (c->kind == WRITE) free(c->values);
   free(c->bases);
+  free(c->taps);
 }
 
 static void drain(cvy_device *device) {

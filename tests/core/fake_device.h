@@ -43,6 +43,8 @@ typedef struct fake_command {
   float *values;
   cvy_job job;
   cvy_base *bases; /* as they were bound when the plan was run */
+  cvy_tap *taps;
+  int32_t tap_count, tapped;
 } fake_command;
 
 struct cvy_device {

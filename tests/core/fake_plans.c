@@ -15,6 +15,9 @@ typedef struct fake_plan {
   uint64_t number;
   fake_step *first, **last;
   cvy_base bases[64];
+  int32_t tapped, taps; /* the step of the next run, and how many copies */
+  uint64_t to;
+  cvy_tap tap[CVY_MAX_TAPS];
 } fake_plan;
 
 static fake_plan *find(cvy_device *device, uint64_t number) {
@@ -61,6 +64,16 @@ static convoy_status plan_bind(cvy_device *device, uint64_t number, int32_t firs
   return CONVOY_OK;
 }
 
+static convoy_status plan_tap(cvy_device *device, uint64_t number, int32_t step, uint64_t to,
+                              int32_t count, const cvy_tap *taps) {
+  fake_plan *plan = find(device, number);
+  plan->tapped = step;
+  plan->taps = count;
+  plan->to = to;
+  memcpy(plan->tap, taps, (size_t)count * sizeof *taps);
+  return CONVOY_OK;
+}
+
 static convoy_status plan_run(cvy_device *device, uint64_t number, uint64_t run, uint64_t *ticket) {
   fake_plan *plan = find(device, number);
   cvy_base *bases = malloc(sizeof plan->bases);
@@ -69,6 +82,15 @@ static convoy_status plan_run(cvy_device *device, uint64_t number, uint64_t run,
   for (fake_step *step = plan->first; step; step = step->next)
     cvy_problem_set_run(&step->job.problem, run);
   fake_command c = {.kind = PLAN, .id = number, .bases = bases};
+  if (plan->taps) {
+    c.taps = malloc((size_t)plan->taps * sizeof *c.taps);
+    if (!c.taps) abort();
+    memcpy(c.taps, plan->tap, (size_t)plan->taps * sizeof *c.taps);
+    c.tap_count = plan->taps;
+    c.tapped = plan->tapped;
+    c.from = plan->to;
+    plan->taps = 0;
+  }
   return fake_post(device, c, ticket);
 }
 
@@ -116,6 +138,7 @@ void fake_add_plans(cvy_backend *backend) {
   backend->plan_job = plan_job;
   backend->plan_copy = plan_copy;
   backend->plan_bind = plan_bind;
+  backend->plan_tap = plan_tap;
   backend->plan_run = plan_run;
   backend->plan_drop = plan_drop;
   backend->plan_step = plan_step;
@@ -142,6 +165,18 @@ static void carry_out(cvy_device *device, const fake_command *c, const fake_step
     fake_run_job(device, &host);
 }
 
+static void copy_taps(cvy_device *device, const fake_command *c, int32_t after) {
+  if (device->fault_step != c->tapped) return;
+  for (int32_t i = 0; i < c->tap_count; i++) {
+    const cvy_tap *tap = &c->taps[i];
+    if (tap->after != after) continue;
+    for (int32_t k = 0; k < tap->count; k++)
+      memcpy((char *)fake_values_of(device, c->from) + tap->to + k * tap->bytes,
+             (const char *)values_at(device, c, tap->from) + tap->offset + k * tap->stride,
+             (size_t)tap->bytes);
+  }
+}
+
 bool fake_carry_out_plan(cvy_device *device, fake_command *c) {
   device->fault_step = 0;
   fake_seen.plan_runs++;
@@ -149,7 +184,9 @@ bool fake_carry_out_plan(cvy_device *device, fake_command *c) {
   for (const fake_step *step = find(device, c->id)->first; step; step = step->next) {
     device->in_plan = !fake_failing();
     if (!device->in_plan) return false;
+    copy_taps(device, c, 0);
     carry_out(device, c, step);
+    copy_taps(device, c, 1);
     device->fault_step++;
   }
   device->in_plan = false;

@@ -132,6 +132,42 @@ static void other_algorithms_are_proved_anew(void **state) {
   close_training(&t);
 }
 
+/* Nothing is read, and every result is wrong: only a sample can see it. */
+static void lies_between_are_found(void **state) {
+  (void)state;
+  training t = planned_training(CONVOY_VERIFY_SAMPLE);
+  step(&t, 1);
+  fake.lie = FAKE_WRONG;
+  fake.lie_one_of = 1;
+  int64_t operations = 0;
+  while (health_of(t.context).wrong_results == 0 && operations < 20 * CVY_SAMPLED_EVERY) {
+    fill(t.w, 1);
+    run(t.graph);
+    operations += LINKS;
+  }
+  assert_int_equal(health_of(t.context).wrong_results, 1);
+  assert_true(operations >= CVY_SAMPLED_EVERY);
+  fake.lie = FAKE_HONEST;
+  fill(t.w, 1);
+  t.w_now = 1;
+  for (int k = 0; k < RUNS; k++) step(&t, 1);
+  expect(t.w, t.w_now);
+  close_training(&t);
+}
+
+/* What is right is sampled again and again, and stays right. */
+static void samples_of_runs_are_taken(void **state) {
+  (void)state;
+  training t = planned_training(CONVOY_VERIFY_SAMPLE);
+  step(&t, 1);
+  int64_t verified = health_of(t.context).verified;
+  for (int k = 0; k < 10 * CVY_SAMPLED_EVERY / LINKS; k++) step(&t, (float)(k % 3));
+  expect(t.w, t.w_now);
+  assert_true(health_of(t.context).verified > verified + 1);
+  assert_int_equal(health_of(t.context).wrong_results, 0);
+  close_training(&t);
+}
+
 /* ----------------------------------------------------------------------------------- memory */
 
 static void memory_is_flat(void **state) {
@@ -309,6 +345,8 @@ int main(void) {
       cmocka_unit_test_setup(verifying_all_takes_operation_by_operation, capturing_reset),
       cmocka_unit_test_setup(a_plan_that_makes_other_bits_is_refused, capturing_reset),
       cmocka_unit_test_setup(other_algorithms_are_proved_anew, capturing_reset),
+      cmocka_unit_test_setup(lies_between_are_found, capturing_reset),
+      cmocka_unit_test_setup(samples_of_runs_are_taken, capturing_reset),
       cmocka_unit_test_setup(memory_is_flat, capturing_reset),
       cmocka_unit_test_setup(graphs_share_what_they_make_on_the_way, capturing_reset),
       cmocka_unit_test_setup(freed_graphs_leave_nothing_behind, capturing_reset),

@@ -48,12 +48,20 @@ static void bind_two(cvy_command *command) {
   command->bindings[1] = (cvy_base){.id = 0};
 }
 
+static void tap_one(cvy_command *command) {
+  command->index = 3;
+  command->count = 1;
+  command->taps[0] =
+      (cvy_tap){.from = cvy_place(1, 0), .bytes = 8, .stride = 64, .count = 5, .after = 1};
+}
+
 static void test_good_commands_pass(void **state) {
   (void)state;
   for (uint32_t kind = 0; kind < CVY_WIRE_KINDS; ++kind) {
     cvy_command command = good_command();
     command.kind = kind;
     if (kind == CVY_WIRE_PLAN_BIND) bind_two(&command);
+    if (kind == CVY_WIRE_PLAN_TAP) tap_one(&command);
     assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
   }
 }
@@ -129,6 +137,25 @@ static void test_bad_bindings_are_refused(void **state) {
     bind_two(&bad);
     bad.bindings[1].at = begins[i];
     assert_int_equal(cvy_wire_check_command(&bad, 1), CONVOY_ERR_DEVICE);
+  }
+}
+
+static void test_bad_taps_are_refused(void **state) {
+  (void)state;
+  const cvy_tap good = {.from = cvy_place(1, 0), .bytes = 8, .stride = 64, .count = 5};
+  cvy_tap bad[] = {good, good, good, good, good, good, good};
+  bad[0].offset = -1;
+  bad[1].bytes = 0;
+  bad[2].bytes = INT64_MAX;
+  bad[3].stride = -64;
+  bad[4].count = 0;
+  bad[5].count = INT32_MAX;
+  bad[6].to = INT64_MIN;
+  for (size_t i = 0; i < CVY_COUNT(bad); i++) {
+    cvy_command command = {.kind = CVY_WIRE_PLAN_TAP};
+    tap_one(&command);
+    command.taps[0] = bad[i];
+    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_ERR_DEVICE);
   }
 }
 
@@ -393,6 +420,7 @@ int main(void) {
       cmocka_unit_test(test_good_commands_pass),
       cmocka_unit_test(test_bad_fields_are_refused),
       cmocka_unit_test(test_bad_bindings_are_refused),
+      cmocka_unit_test(test_bad_taps_are_refused),
       cmocka_unit_test(test_random_commands),
       cmocka_unit_test(test_random_answers),
       cmocka_unit_test(test_loop_survives_random_commands),

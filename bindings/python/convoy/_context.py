@@ -622,6 +622,12 @@ class Context(Single):
         """
         return _graph.capture(self, function)
 
+    def cut(self) -> None:
+        """While operations are captured: what follows is the next stage of the graph, which
+        Graph.run_stage() carries out by a call of its own, as a backward pass whose gradient
+        somebody else makes. Stages are planned together."""
+        _graph.cut(self)
+
     @keywords()
     def gradients(
         self,

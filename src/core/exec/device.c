@@ -95,6 +95,12 @@ convoy_status cvy_device_plan_bind(convoy_context *context, uint64_t plan, int32
   return engine->backend->plan_bind(engine->device, plan, 0, count, to);
 }
 
+convoy_status cvy_device_plan_tap(convoy_context *context, uint64_t plan, int32_t step, uint64_t to,
+                                  int32_t count, const cvy_tap *taps) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->plan_tap(engine->device, plan, step, to, count, taps);
+}
+
 convoy_status cvy_device_plan_run(convoy_context *context, uint64_t plan, uint64_t run,
                                   int64_t bytes) {
   const cvy_engine *engine = &context->device;

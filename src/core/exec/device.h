@@ -34,6 +34,8 @@ convoy_status cvy_device_plan_copy(convoy_context *context, uint64_t plan, cvy_o
                                    cvy_operand to, int64_t bytes);
 convoy_status cvy_device_plan_bind(convoy_context *context, uint64_t plan, int32_t count,
                                    const cvy_base *to);
+convoy_status cvy_device_plan_tap(convoy_context *context, uint64_t plan, int32_t step, uint64_t to,
+                                  int32_t count, const cvy_tap *taps);
 convoy_status cvy_device_plan_run(convoy_context *context, uint64_t plan, uint64_t run,
                                   int64_t bytes);
 void cvy_device_plan_drop(convoy_context *context, uint64_t plan);

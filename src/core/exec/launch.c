@@ -132,6 +132,13 @@ convoy_status cvy_launch_plan(convoy_context *context, cvy_launch_send *send, vo
   return status ? status : checked(context, send(context, user, plan));
 }
 
+convoy_status cvy_launch_tap(cvy_store *to, uint64_t plan, int32_t step, int32_t count,
+                             const cvy_tap *taps) {
+  convoy_status status = present(to->context);
+  if (status) return status;
+  return checked(to->context, cvy_device_plan_tap(to->context, plan, step, to->array, count, taps));
+}
+
 convoy_status cvy_launch_run(convoy_context *context, uint64_t plan, uint64_t run, int32_t bases,
                              const cvy_base *to, int64_t bytes) {
   convoy_status status = present(context);

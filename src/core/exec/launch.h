@@ -21,6 +21,9 @@ convoy_status cvy_launch_block(convoy_context *context, int64_t bytes, cvy_block
 typedef convoy_status cvy_launch_send(convoy_context *context, void *user, uint64_t plan);
 convoy_status cvy_launch_plan(convoy_context *context, cvy_launch_send *send, void *user,
                               uint64_t plan);
+/* The next run copies to the store, which has room. */
+convoy_status cvy_launch_tap(cvy_store *to, uint64_t plan, int32_t step, int32_t count,
+                             const cvy_tap *taps);
 convoy_status cvy_launch_run(convoy_context *context, uint64_t plan, uint64_t run, int32_t bases,
                              const cvy_base *to, int64_t bytes);
 /* Enqueues the operation, whose inputs are all there; `out` has its values on the device then. */

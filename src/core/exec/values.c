@@ -134,8 +134,14 @@ static convoy_status judge_by(cvy_store *store, const float *values, const float
   cvy_mismatch found;
   convoy_status status = cvy_verification_judge(store, values, in, plan, &right, &found);
   if (status) return status;
-  if (!right) return cvy_recover_wrong(store, cvy_verification_wrong(store, &found));
-  cvy_verification_right(store);
+  cvy_node *node = store->history;
+  const cvy_carried_out what = {&node->problem, &node->choice, store->number, store->ticket};
+  if (!right) {
+    uint64_t first = cvy_verification_wrong(store->context, &what, &found);
+    return cvy_recover_wrong(store->context, &what, first);
+  }
+  cvy_verification_prove(store->context, node);
+  cvy_verification_right(store->context, &what);
   return CONVOY_OK;
 }
 
@@ -291,7 +297,7 @@ static convoy_status gather(cvy_store *store, float *values) {
 }
 
 static convoy_status fetch(cvy_store *store) {
-  if (store->status) return cvy_fail(store->status, "%s", store->sentence);
+  if (store->status) return cvy_store_failed(store);
   if (store->host) return CONVOY_OK;
   float *values;
   convoy_status status = cvy_values_new(store, &values);

@@ -48,14 +48,12 @@ static cvy_level level_of(const convoy_context *context, const cvy_choice *choic
   return level == CVY_LEVEL_CPU ? CVY_LEVEL_CONSERVATIVE : level;
 }
 
-void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status status,
-                         const char *sentence) {
+void cvy_attribute_to(convoy_context *context, const cvy_problem *problem, const cvy_choice *choice,
+                      convoy_status status, const char *sentence) {
   /* A lack of memory, or of understanding between the processes, is nobody's fault. */
   bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
   if (!context->chooser.fault_limit || is_nobodys) return;
   const cvy_engine *engine = &context->device;
-  const cvy_choice *choice = NULL;
-  const cvy_problem *problem = operation_of(context, store_of(context, ticket), &choice);
   cvy_fault_entry entry = {.algorithm = "*", .shape_class = "*", .count = 1, .last = cvy_date()};
   if (problem) {
     cvy_text_copy(entry.algorithm, sizeof entry.algorithm, cvy_chosen(engine, choice)->name);
@@ -67,4 +65,11 @@ void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status
   cvy_text_copy(entry.reason, sizeof entry.reason, sentence);
   entry.level = level_of(context, problem ? choice : NULL, &entry);
   cvy_fault_table_note(&context->chooser.fault_table, &entry);
+}
+
+void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status status,
+                         const char *sentence) {
+  const cvy_choice *choice = NULL;
+  const cvy_problem *problem = operation_of(context, store_of(context, ticket), &choice);
+  cvy_attribute_to(context, problem, choice, status, sentence);
 }

@@ -145,6 +145,17 @@ convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out) {
   return CONVOY_OK;
 }
 
+convoy_status cvy_capture_cut(convoy_context *context) {
+  enum { MOST_STAGES = 64 };
+  convoy_status status = cvy_capture_check(context, "convoy_capture_cut");
+  if (status) return status;
+  convoy_graph *graph = context->capture->graph;
+  if (graph->stages == MOST_STAGES)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "a graph has %d stages at most", (int)MOST_STAGES);
+  graph->list.stage = graph->stages++;
+  return CONVOY_OK;
+}
+
 /* -------------------------------------------------------------------------------------- noting */
 
 static convoy_status check_note(const convoy_context *context, const convoy_run *run) {

@@ -16,6 +16,8 @@ convoy_status cvy_capture_begin(convoy_context *context);
 /* `out` NULL abandons it. Either way the capture has ended, unless it is refused: none was open, or
  * it is another thread's. */
 convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out);
+/* What is noted from here on is the next stage. */
+convoy_status cvy_capture_cut(convoy_context *context);
 /* The context closes. */
 void cvy_capture_abandon(convoy_context *context);
 

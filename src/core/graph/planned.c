@@ -6,6 +6,7 @@
 #include "core/exec/launch.h"
 #include "core/exec/values.h"
 #include "core/graph/device_plan.h"
+#include "core/graph/planned_taps.h"
 #include "core/graph/replay.h"
 #include "core/graph/shared_memory.h"
 
@@ -129,9 +130,10 @@ static void count(convoy_context *context, const cvy_plan *plan) {
   if (nodes) cvy_note_engine(context, &context->device, &plan->device->choice[nodes - 1]);
 }
 
-static convoy_status launch(const convoy_graph *graph) {
+static convoy_status launch(convoy_graph *graph) {
   const cvy_device_plan *made = graph->plan->device;
   convoy_status status = take_memory(graph);
+  if (!status) status = cvy_planned_tap_begin(graph);
   if (status) return status;
   return cvy_launch_run(graph->context, made->number, graph->runs, made->places.bases,
                         made->binding, made->bytes);
@@ -147,5 +149,6 @@ convoy_status cvy_run_planned(convoy_graph *graph, cvy_store *out[]) {
     status = make_outputs(graph, out);
   }
   let_go(graph->plan->device);
+  if (!status) cvy_planned_tap_enqueued(graph); /* what fails there has been dealt with */
   return status;
 }

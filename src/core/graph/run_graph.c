@@ -12,6 +12,7 @@
 #include "core/exec/values.h"
 #include "core/graph/device_plan.h"
 #include "core/graph/planned.h"
+#include "core/graph/planned_taps.h"
 #include "core/graph/steps.h"
 #include "core/graph/taps.h"
 
@@ -187,6 +188,7 @@ static convoy_status run_once(convoy_graph *graph, convoy_run *run, cvy_store *o
 convoy_status cvy_graph_run(convoy_graph *graph, convoy_run *run) {
   await_turn(graph);
   convoy_status status = cvy_tap_verify(graph);
+  if (!status) status = cvy_planned_tap_verify(graph);
   if (!status) status = make_plan(graph);
   if (status) return status;
   cvy_store **out = calloc((size_t)graph->outputs + 1, sizeof(cvy_store *));

@@ -56,6 +56,7 @@ static const cvy_backend engine = {
     .plan_job = engine_plan_job,
     .plan_copy = engine_plan_copy,
     .plan_bind = engine_plan_bind,
+    .plan_tap = engine_plan_tap,
     .plan_run = engine_plan_run,
     .plan_drop = engine_plan_drop,
     .plan_step = engine_plan_step,

@@ -25,12 +25,20 @@ typedef struct base {
   array_entry *array; /* of the run under way */
 } base;
 
+/* What the next run copies of one step's arrays. */
+typedef struct tapped {
+  int32_t step, count; /* count 0: nothing */
+  uint64_t to;
+  cvy_tap tap[CVY_MAX_TAPS];
+} tapped;
+
 typedef struct engine_plan {
   struct engine_plan *next;
   uint64_t number;
   plan_step *first, **last;
   int32_t steps, bases;
   base *base;
+  tapped taps;
 } engine_plan;
 
 /* ------------------------------------------------------------------------------------- making */
@@ -105,6 +113,19 @@ convoy_status engine_plan_bind(cvy_device *device, uint64_t number, int32_t firs
   if (!status) status = make_bases(plan, first + count);
   for (int32_t i = 0; i < count && !status; i++) plan->base[first + i].to = to[i];
   return status;
+}
+
+convoy_status engine_plan_tap(cvy_device *device, uint64_t number, int32_t step, uint64_t to,
+                              int32_t count, const cvy_tap *taps) {
+  engine_plan *plan;
+  convoy_status status = fault_check(device);
+  if (!status) status = find_or_make(device, number, &plan);
+  if (status) return status;
+  plan->taps.step = step;
+  plan->taps.to = to;
+  plan->taps.count = count;
+  memcpy(plan->taps.tap, taps, (size_t)count * sizeof *taps);
+  return CONVOY_OK;
 }
 
 /* ------------------------------------------------------------------------------------ carrying out
@@ -204,13 +225,55 @@ static convoy_status run_copy(cvy_device *device, const engine_plan *plan, const
   return code ? calls->fail(code, "copying in a plan") : CONVOY_OK;
 }
 
-static convoy_status run_steps(cvy_device *device, const engine_plan *plan, uint64_t run) {
-  convoy_status status = find_arrays(device, plan);
-  for (plan_step *step = plan->first; step && !status; step = step->next) {
-    if (step != plan->first) device->tickets.issued++;
-    status = step->copied ? run_copy(device, plan, step) : run_job(device, plan, step, run);
-    if (!status) flush_burst(device);
+static convoy_status copy_tap(cvy_device *device, const engine_plan *plan, const cvy_tap *tap,
+                              const array_entry *to) {
+  span from;
+  int64_t reach = tap->offset + (tap->count - 1) * tap->stride + tap->bytes;
+  convoy_status status = find_span(plan, tap->from, reach, ORIGIN_NONE, &from);
+  if (!status && tap->bytes * tap->count > to->bytes - tap->to)
+    status = cvy_fail(CONVOY_ERR_ARGUMENT, "a tap of %lld bytes does not fit",
+                      (long long)(tap->bytes * tap->count));
+  const runtime *calls = device->runtime;
+  runtime_place source = place_of(from);
+  runtime_place target = {to->piece->memory, (size_t)(to->piece->at + tap->to)};
+  source.byte += (size_t)tap->offset;
+  int32_t code = 0;
+  for (int32_t i = 0; i < tap->count && !status && !code; i++) {
+    code = calls->copy(device->queue, source, target, (size_t)tap->bytes);
+    source.byte += (size_t)tap->stride;
+    target.byte += (size_t)tap->bytes;
   }
+  return code ? calls->fail(code, "copying for a sample") : status;
+}
+
+static convoy_status copy_taps(cvy_device *device, const engine_plan *plan, int32_t step,
+                               int32_t after) {
+  const tapped *taps = &plan->taps;
+  array_entry *to;
+  if (!taps->count || taps->step != step) return CONVOY_OK;
+  convoy_status status = find_array(device, taps->to, 0, &to);
+  for (int32_t i = 0; i < taps->count && !status; i++)
+    if (taps->tap[i].after == after) status = copy_tap(device, plan, &taps->tap[i], to);
+  return status;
+}
+
+static convoy_status run_step(cvy_device *device, const engine_plan *plan, plan_step *step,
+                              int32_t number, uint64_t run) {
+  if (number > 0) device->tickets.issued++;
+  convoy_status status = copy_taps(device, plan, number, 0);
+  if (!status)
+    status = step->copied ? run_copy(device, plan, step) : run_job(device, plan, step, run);
+  if (!status) status = copy_taps(device, plan, number, 1);
+  if (!status) flush_burst(device);
+  return status;
+}
+
+static convoy_status run_steps(cvy_device *device, engine_plan *plan, uint64_t run) {
+  convoy_status status = find_arrays(device, plan);
+  int32_t number = 0;
+  for (plan_step *step = plan->first; step && !status; step = step->next)
+    status = run_step(device, plan, step, number++, run);
+  plan->taps.count = 0;
   return status;
 }
 
@@ -221,7 +284,7 @@ convoy_status engine_plan_run(cvy_device *device, uint64_t number, uint64_t run,
   convoy_status status = command_begin(device, &first);
   if (ticket) *ticket = first;
   if (status) return status;
-  const engine_plan *plan = find(device, number);
+  engine_plan *plan = find(device, number);
   if (!plan)
     return command_end(
         device, cvy_fail(CONVOY_ERR_ARGUMENT, "there is no plan %llu", (unsigned long long)number));
