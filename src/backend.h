@@ -139,8 +139,8 @@ static inline int64_t cvy_place_at(cvy_operand place) {
  * their problem says that they may (problem/view.h). */
 static inline int64_t cvy_place_align(const cvy_problem *problem, const cvy_array *array) {
   if (cvy_operation_of(problem)->begins_anywhere) return sizeof(float);
-  if (!cvy_view_is_part(&array->view)) return CVY_PLACE_ALIGN;
-  return cvy_view_alignment(&array->view) * (int64_t)sizeof(float);
+  if (!cvy_array_view_is_part(&array->view)) return CVY_PLACE_ALIGN;
+  return cvy_array_view_alignment(&array->view) * (int64_t)sizeof(float);
 }
 
 /* The array that a base is: from byte `at` of array `id` on. */

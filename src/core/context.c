@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/constants.h"
 #include "core/devices.h"
 #include "core/exec/device.h"
 #include "core/exec/launch.h"
@@ -138,6 +139,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
 void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
   cvy_capture_abandon(context);
+  cvy_constants_drop(context);
   cvy_shared_memory_drop(context);
   if (cvy_device_ready(context)) cvy_await(context, context->last_ticket);
   stop(context);

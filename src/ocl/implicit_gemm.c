@@ -33,7 +33,7 @@ cvy_problem cvy_ocl_implicit_gemm_product(const cvy_problem *problem) {
     product.conv.in[axis] = problem->conv.out[axis];
     product.conv.stride[axis] = 1;
   }
-  product.conv.x = (cvy_view){0, 0}; /* scratch memory */
+  product.conv.x = (cvy_array_view){0, 0}; /* scratch memory */
   return product;
 }
 

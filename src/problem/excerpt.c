@@ -19,7 +19,7 @@ static cvy_stretches of_part(const cvy_array *array, int64_t first, int64_t imag
 
 static cvy_stretches of_image(const cvy_array *array, int64_t image, int64_t images) {
   int64_t bytes = cvy_array_bytes(array);
-  if (cvy_view_is_part(&array->view)) return of_part(array, image, array->extent[0] / images);
+  if (cvy_array_view_is_part(&array->view)) return of_part(array, image, array->extent[0] / images);
   if (!array->per_image) return cvy_one_stretch(0, bytes);
   return cvy_one_stretch(image * (bytes / images), bytes / images);
 }

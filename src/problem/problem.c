@@ -74,7 +74,7 @@ static int64_t image_count(const cvy_array *array) {
 }
 
 int64_t cvy_array_reach(const cvy_array *array) {
-  return cvy_view_reach(&array->view, array->extent[0], image_count(array));
+  return cvy_array_view_reach(&array->view, array->extent[0], image_count(array));
 }
 
 int64_t cvy_array_bytes(const cvy_array *array) {
@@ -82,16 +82,16 @@ int64_t cvy_array_bytes(const cvy_array *array) {
 }
 
 int64_t cvy_array_image(const cvy_array *array, int64_t image) {
-  return image * cvy_view_pitch(&array->view, image_count(array));
+  return image * cvy_array_view_pitch(&array->view, image_count(array));
 }
 
 int64_t cvy_array_place_in_part(const cvy_array *array, int64_t index) {
-  return cvy_view_place(&array->view, image_count(array), index);
+  return cvy_array_view_place(&array->view, image_count(array), index);
 }
 
 /* Bytes that lie side by side: of an image, or of all. */
 static size_t dense_bytes(const cvy_array *array) {
-  bool part = cvy_view_is_part(&array->view);
+  bool part = cvy_array_view_is_part(&array->view);
   return (size_t)((part ? image_count(array) : cvy_array_count(array)) *
                   cvy_dtype_bytes(array->dtype));
 }
@@ -99,7 +99,7 @@ static size_t dense_bytes(const cvy_array *array) {
 /* How often there are so many bytes, and from how many to how many. */
 static int64_t dense_pieces(const cvy_array *array, size_t *pitch) {
   *pitch = (size_t)(cvy_array_image(array, 1) * cvy_dtype_bytes(array->dtype));
-  return cvy_view_is_part(&array->view) ? array->extent[0] : 1;
+  return cvy_array_view_is_part(&array->view) ? array->extent[0] : 1;
 }
 
 void cvy_array_copy(const cvy_array *array, void *to, const void *from) {

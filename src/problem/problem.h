@@ -40,7 +40,7 @@ typedef struct cvy_array {
   convoy_dtype dtype;
   bool per_image; /* it has a part for each image, its first extent; else it is the same for all */
   int64_t extent[5];
-  cvy_view view; /* of what has images: whether it is part of a larger tensor */
+  cvy_array_view view; /* of what has images: whether it is part of a larger tensor */
 } cvy_array;
 
 /* An array as its owner describes it. */
@@ -89,7 +89,7 @@ int64_t cvy_array_bytes(const cvy_array *array);
 int64_t cvy_array_image(const cvy_array *array, int64_t image);
 int64_t cvy_array_place_in_part(const cvy_array *array, int64_t index);
 static inline int64_t cvy_array_place(const cvy_array *array, int64_t index) {
-  return cvy_view_is_part(&array->view) ? cvy_array_place_in_part(array, index) : index;
+  return cvy_array_view_is_part(&array->view) ? cvy_array_place_in_part(array, index) : index;
 }
 /* Copies the elements from memory to memory that both lie so, or makes them 0; gaps keep what they
  * hold. */

@@ -5,20 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool cvy_view_legal(const cvy_view *view, int64_t images, int64_t image) {
+bool cvy_array_view_legal(const cvy_array_view *view, int64_t images, int64_t image) {
   int64_t bytes;
-  if (!cvy_view_is_part(view)) return view->aligned == 0;
-  if (view->aligned < 0 || view->aligned > CVY_VIEW_MOST_ALIGNED) return false;
-  if (view->pitch < image || view->pitch % cvy_view_alignment(view) != 0) return false;
+  if (!cvy_array_view_is_part(view)) return view->aligned == 0;
+  if (view->aligned < 0 || view->aligned > CVY_ARRAY_VIEW_MOST_ALIGNED) return false;
+  if (view->pitch < image || view->pitch % cvy_array_view_alignment(view) != 0) return false;
   /* As many pitches as images: a bound that no number of images hides, none included. */
   return !__builtin_mul_overflow(view->pitch, images > 0 ? images : 1, &bytes) &&
          !__builtin_mul_overflow(bytes, (int64_t)sizeof(float), &bytes);
 }
 
-void cvy_view_print(const cvy_view *view, const char *name, cvy_text *text) {
-  if (!cvy_view_is_part(view)) return;
+void cvy_array_view_print(const cvy_array_view *view, const char *name, cvy_text *text) {
+  if (!cvy_array_view_is_part(view)) return;
   cvy_text_add(text, ", %s %lld apart by %lld", name, (long long)view->pitch,
-               (long long)cvy_view_alignment(view));
+               (long long)cvy_array_view_alignment(view));
 }
 
 static bool take(const char **at, const char *word) {
@@ -38,10 +38,10 @@ static bool take_number(const char **at, int64_t *out) {
 }
 
 /* Numbers that are printed otherwise are none of a view's: a text is that of one problem. */
-bool cvy_view_parse(const char **at, const char *name, cvy_view *out) {
+bool cvy_array_view_parse(const char **at, const char *name, cvy_array_view *out) {
   const char *begin = *at;
   int64_t alignment = 0;
-  *out = (cvy_view){0, 0};
+  *out = (cvy_array_view){0, 0};
   bool named = take(at, ", ") && take(at, name) && take(at, " ");
   if (!named) {
     *at = begin;
@@ -49,12 +49,12 @@ bool cvy_view_parse(const char **at, const char *name, cvy_view *out) {
   }
   if (!take_number(at, &out->pitch) || !take(at, " apart by ")) return false;
   if (!take_number(at, &alignment)) return false;
-  while (out->aligned < CVY_VIEW_MOST_ALIGNED && cvy_view_alignment(out) < alignment)
+  while (out->aligned < CVY_ARRAY_VIEW_MOST_ALIGNED && cvy_array_view_alignment(out) < alignment)
     out->aligned++;
-  return cvy_view_alignment(out) == alignment;
+  return cvy_array_view_alignment(out) == alignment;
 }
 
-void cvy_view_class(const cvy_view *view, const char *name, cvy_text *text) {
-  if (cvy_view_is_part(view))
-    cvy_text_add(text, "_%s%lld", name, (long long)cvy_view_alignment(view));
+void cvy_array_view_class(const cvy_array_view *view, const char *name, cvy_text *text) {
+  if (cvy_array_view_is_part(view))
+    cvy_text_add(text, "_%s%lld", name, (long long)cvy_array_view_alignment(view));
 }

@@ -304,7 +304,7 @@ static void test_records_serve_parts(void **state) {
   assert_non_null(chooser);
   for (size_t i = 0; i < CVY_COUNT(known); i++) cvy_record_place(&engine.facts, &known[i]);
   cvy_problem part = known[0].problem;
-  part.conv.x = (cvy_view){8, 2};
+  part.conv.x = (cvy_array_view){8, 2};
   known[1].problem = part;
   chooser->records = (cvy_records){.list = known, .count = 1};
   assert_int_equal(cvy_choose(chooser, &engine, &part, &choice), CONVOY_OK);

@@ -21,8 +21,8 @@ static test_random random_state = {31};
 /* ------------------------------------------------------------------------------------ running */
 
 /* Where an operand begins that is no part: anywhere. */
-static int64_t offset_of(const cvy_view *view) {
-  return cvy_view_is_part(view) ? test_part_offset((int)view->aligned) : 0;
+static int64_t offset_of(const cvy_array_view *view) {
+  return cvy_array_view_is_part(view) ? test_part_offset((int)view->aligned) : 0;
 }
 
 static test_part part_of(const cvy_array *array) {
@@ -97,16 +97,16 @@ static bool takes(int32_t row, const cvy_problem *problem) {
 
 /* ---------------------------------------------------------------------------------- problems */
 
-static cvy_view random_view(int64_t image) {
-  int aligned = (int)test_between(&random_state, -1, CVY_VIEW_MOST_ALIGNED);
-  if (aligned < 0) return (cvy_view){0, 0};
-  return (cvy_view){test_part_pitch(image, aligned), aligned};
+static cvy_array_view random_view(int64_t image) {
+  int aligned = (int)test_between(&random_state, -1, CVY_ARRAY_VIEW_MOST_ALIGNED);
+  if (aligned < 0) return (cvy_array_view){0, 0};
+  return (cvy_array_view){test_part_pitch(image, aligned), aligned};
 }
 
 /* The same problem, at least one of whose operands is a part. */
 static cvy_problem as_parts(const cvy_problem *own) {
   cvy_problem part = *own;
-  while (!cvy_view_is_part(&part.conv.x) && !cvy_view_is_part(&part.conv.y)) {
+  while (!cvy_array_view_is_part(&part.conv.x) && !cvy_array_view_is_part(&part.conv.y)) {
     part.conv.y = random_view(own->conv.k * cvy_out_volume(own));
     if (own->operation != CVY_CONV_BACKWARD_BIAS)
       part.conv.x = random_view(own->conv.c * cvy_in_volume(own));

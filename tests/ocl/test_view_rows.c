@@ -41,7 +41,7 @@ static cvy_operand place_of(const operand *of, int32_t base) {
 
 /* A part begins as far aligned as its problem says, or further. */
 static operand operand_of(cvy_array array, int aligned) {
-  bool part = cvy_view_is_part(&array.view);
+  bool part = cvy_array_view_is_part(&array.view);
   int64_t count = cvy_array_count(&array), images = part ? array.extent[0] : 1;
   if (aligned < array.view.aligned) aligned = (int)array.view.aligned;
   int64_t offset = test_part_offset(aligned);
@@ -174,9 +174,9 @@ static bool find_row(const char *name, one_case *out) {
 }
 
 /* Parts aligned so; below 0, arrays of their own. */
-static cvy_view view_of(int64_t image, int aligned) {
-  if (aligned < 0) return (cvy_view){0, 0};
-  return (cvy_view){test_part_pitch(image, aligned), aligned};
+static cvy_array_view view_of(int64_t image, int aligned) {
+  if (aligned < 0) return (cvy_array_view){0, 0};
+  return (cvy_array_view){test_part_pitch(image, aligned), aligned};
 }
 
 static void set_views(cvy_problem *problem, int x, int y) {
@@ -364,7 +364,7 @@ static void programs_take_parts(void **state) {
   (void)state;
   size_t count = tiny ? TINY_PROGRAMS : CVY_COUNT(programs);
   for (size_t i = 0; i < 2 * count; i++) {
-    one_case c = {.aligned = i < count ? 0 : CVY_VIEW_MOST_ALIGNED};
+    one_case c = {.aligned = i < count ? 0 : CVY_ARRAY_VIEW_MOST_ALIGNED};
     if (!cvy_problem_read(programs[i % count], &c.problem)) fail_msg("%s", programs[i % count]);
     assert_true(find_row(c.problem.operation == CVY_REDUCE ? "ocl.reduce" : "ocl.program", &c));
     assert_true(test_engine_takes(&engine, c.row, &c.problem));

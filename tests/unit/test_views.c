@@ -25,7 +25,7 @@ static cvy_problem read_problem(const char *text) {
 static void parts_must_not_overlap_or_overflow(void **state) {
   (void)state;
   const struct {
-    cvy_view view;
+    cvy_array_view view;
     int64_t images, image;
     bool legal;
   } cases[] = {
@@ -50,7 +50,7 @@ static void parts_must_not_overlap_or_overflow(void **state) {
       {{INT64_MAX, 0}, 2, 10, false},
   };
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {
-    if (cvy_view_legal(&cases[i].view, cases[i].images, cases[i].image) != cases[i].legal)
+    if (cvy_array_view_legal(&cases[i].view, cases[i].images, cases[i].image) != cases[i].legal)
       fail_msg("case %d: %lld apart", (int)i, (long long)cases[i].view.pitch);
   }
 }
@@ -60,24 +60,24 @@ static void problems_with_overlapping_images_are_refused(void **state) {
   cvy_problem p = read_problem("n3c4h5w6 k2r3s3 pad1 forward, x 200 apart by 4");
   p.conv.x.pitch = 116;
   assert_false(cvy_problem_legal(&p));
-  p.conv.x = (cvy_view){0, 2};
+  p.conv.x = (cvy_array_view){0, 2};
   assert_false(cvy_problem_legal(&p));
-  p.conv.x = (cvy_view){0, 0};
+  p.conv.x = (cvy_array_view){0, 0};
   assert_true(cvy_problem_legal(&p));
   p = read_problem("n3c1h5w6 k2r1s1 backward_bias, y 61 apart by 1");
-  p.conv.x = (cvy_view){100, 0}; /* it reads none */
+  p.conv.x = (cvy_array_view){100, 0}; /* it reads none */
   assert_false(cvy_problem_legal(&p));
   p = read_problem("max_pool n2c3h4w4 r2s2 stride2, x 50 apart by 2, y 12 apart by 4");
-  p.pooling.dx = (cvy_view){100, 0};
+  p.pooling.dx = (cvy_array_view){100, 0};
   assert_false(cvy_problem_legal(&p));
   p = read_problem("average_pool_backward n2c3h4w4 r2s2 stride2, dx 50 apart by 2");
-  p.pooling.x = (cvy_view){100, 0};
+  p.pooling.x = (cvy_array_view){100, 0};
   assert_false(cvy_problem_legal(&p));
   p = read_problem("matmul a5x7 b7x3, a 9 apart by 1"); /* rows are images, b is the same for all */
-  p.matmul.b = (cvy_view){100, 0};
+  p.matmul.b = (cvy_array_view){100, 0};
   assert_false(cvy_problem_legal(&p));
   p = read_problem("matmul a7x5t b7x3, a 9 apart by 1"); /* terms are, their sum is y */
-  p.matmul.y = (cvy_view){100, 0};
+  p.matmul.y = (cvy_array_view){100, 0};
   assert_false(cvy_problem_legal(&p));
 }
 
@@ -198,8 +198,8 @@ static void classes_hold_alignment_and_no_pitch(void **state) {
 static void keys_tell_parts_apart(void **state) {
   (void)state;
   cvy_problem own = read_problem("n3c4h5w6 k2r3s3 pad1 forward"), part = own, other = own;
-  part.conv.x = (cvy_view){200, 2};
-  other.conv.x = (cvy_view){400, 2};
+  part.conv.x = (cvy_array_view){200, 2};
+  other.conv.x = (cvy_array_view){400, 2};
   assert_false(cvy_problem_same(&own, &part));
   assert_false(cvy_problem_same(&other, &part));
   uint64_t hash = cvy_problem_space_hash(&own, 0);
@@ -314,7 +314,7 @@ static void gradients_are_made_before(void **state) {
   assert_int_equal(cvy_problem_gradient(&p, 1, 1, gradient), CONVOY_ERR_UNSUPPORTED);
   assert_non_null(strstr(cvy_last_error(), "parts of larger tensors"));
   assert_non_null(strstr(cvy_last_error(), "y 61 apart by 1"));
-  p.conv.y = (cvy_view){0, 0};
+  p.conv.y = (cvy_array_view){0, 0};
   assert_int_equal(cvy_problem_gradient(&p, 1, 1, gradient), CONVOY_OK);
   free(gradient);
 }
@@ -328,10 +328,10 @@ typedef struct pair {
   test_part spread[CVY_MOST_READ];
 } pair;
 
-static cvy_view random_view(test_random *random, int64_t image) {
-  int aligned = (int)test_between(random, -1, CVY_VIEW_MOST_ALIGNED);
-  if (aligned < 0) return (cvy_view){0, 0};
-  return (cvy_view){test_part_pitch(image, aligned), aligned};
+static cvy_array_view random_view(test_random *random, int64_t image) {
+  int aligned = (int)test_between(random, -1, CVY_ARRAY_VIEW_MOST_ALIGNED);
+  if (aligned < 0) return (cvy_array_view){0, 0};
+  return (cvy_array_view){test_part_pitch(image, aligned), aligned};
 }
 
 static void make_values(test_random *random, pair *of) {
@@ -407,8 +407,8 @@ static void wide_magnitudes_are_the_same(void **state) {
   for (size_t i = 0; i < CVY_COUNT(shapes); i++) {
     pair of = {.own = read_problem(shapes[i])};
     of.part = of.own;
-    of.part.conv.x = (cvy_view){101, 0};
-    of.part.conv.y = (cvy_view){124, 2};
+    of.part.conv.x = (cvy_array_view){101, 0};
+    of.part.conv.y = (cvy_array_view){124, 2};
     make_values(&random, &of);
     const cvy_values own = {{of.values[0], of.values[1]}};
     const cvy_values part = {{of.spread[0].begin, of.spread[1].begin}};

@@ -136,7 +136,8 @@ static void test_misaligned_operands_of_plans_are_refused(void **state) {
     cvy_command command = good_command();
     command.kind = CVY_WIRE_PLAN_JOB;
     make_places(&command.job);
-    command.job.problem.conv.x = command.job.problem.conv.y = (cvy_view){pitches[i], classes[i]};
+    command.job.problem.conv.x = command.job.problem.conv.y =
+        (cvy_array_view){pitches[i], classes[i]};
     command.job.in[0] = command.job.out[0] = cvy_place(7, 3 * bytes[i]);
     assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
     command.job.in[0] = cvy_place(7, 3 * bytes[i] + bytes[i] / 2);

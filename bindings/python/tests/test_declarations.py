@@ -59,6 +59,8 @@ def ctype_of(c_type):
     name, stars = words[0], words.count("*")
     if name in OPAQUE:
         return {1: ctypes.c_void_p, 2: ctypes.POINTER(ctypes.c_void_p)}[stars]
+    if name == "void" and stars == 2:
+        return ctypes.POINTER(ctypes.c_void_p)
     if name in header.enums():
         return {0: ctypes.c_int, 1: ctypes.POINTER(ctypes.c_int)}[stars]
     if name in header.callbacks():
@@ -143,7 +145,7 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("layout")
     source = folder / "layout.c"
     source.write_text(program_text())
-    include = f"-I{header.PATH.parents[1]}"
+    include = f"-I{header.FOLDER.parent}"
     command = [compiler, "-std=c11", include, source, "-o", folder / "layout"]
     subprocess.run(command, check=True)
     output = subprocess.run([folder / "layout"], check=True, capture_output=True, text=True).stdout

@@ -137,7 +137,7 @@ static bool borrow(convoy_context *context, const cvy_problem *problem, const fl
 static convoy_status hand_out(const cvy_problem *problem, const borrowed *all, float *const out[]) {
   int32_t outputs = cvy_problem_outputs(problem);
   cvy_array first = cvy_problem_output(problem, 0);
-  bool at_once = outputs == 1 && !problem->accumulate && !cvy_view_is_part(&first.view);
+  bool at_once = outputs == 1 && !problem->accumulate && !cvy_array_view_is_part(&first.view);
   if (at_once) return cvy_store_read(all->out[0], out[0]);
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < outputs && !status; i++) status = cvy_store_fetch(all->out[i]);

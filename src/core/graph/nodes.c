@@ -26,7 +26,7 @@ convoy_status cvy_nodes_reserve(cvy_nodes *list, int32_t nodes, int32_t values) 
 }
 
 static int32_t add_value(cvy_nodes *list, int64_t bytes, convoy_tensor *tensor) {
-  list->value[list->values] = (cvy_graph_value){bytes, tensor, NULL, -1, false};
+  list->value[list->values] = (cvy_graph_value){.bytes = bytes, .tensor = tensor, .last_use = -1};
   return list->values++;
 }
 

@@ -14,6 +14,7 @@ typedef struct cvy_graph_value {
   const convoy_tensor *stood_for; /* the first that stood for it during the capture, to compare */
   int32_t last_use;               /* the last node that reads it, -1: none */
   bool kept;                      /* a tensor gets it at a run's end */
+  bool detached;                  /* gradients do not go through it */
 } cvy_graph_value;
 
 /* Whether a run reads it from its tensor: one whose gradient is asked for need not be read. */

@@ -31,7 +31,7 @@ static int64_t find(const float *values, int64_t count) {
 /* The same among the elements of an array, whose gaps are others'. */
 static int64_t find_element(const cvy_array *array, const float *values) {
   int64_t count = cvy_array_count(array);
-  if (!cvy_view_is_part(&array->view)) return find(values, count);
+  if (!cvy_array_view_is_part(&array->view)) return find(values, count);
   int64_t image = array->extent[0] > 0 ? count / array->extent[0] : 0, at = -1;
   for (int64_t i = 0; i < array->extent[0] && at < 0; i++) {
     at = find(values + cvy_array_image(array, i), image);

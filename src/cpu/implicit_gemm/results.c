@@ -45,7 +45,7 @@ static int64_t at_column(const cvy_cpu_implicit_gemm_block *b, int64_t column) {
 /* The group's first output of an image of the block. */
 static float *outputs_of(const cvy_cpu_implicit_gemm_block *b, int64_t image) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  int64_t pitch = cvy_view_pitch(&plan->p.conv.y, plan->p.conv.k * b->results.volume);
+  int64_t pitch = cvy_array_view_pitch(&plan->p.conv.y, plan->p.conv.k * b->results.volume);
   return b->run->call->out[0] + (b->of.images.begin + image) * pitch +
          b->group * plan->outputs * b->results.volume;
 }

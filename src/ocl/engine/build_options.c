@@ -14,7 +14,8 @@ void add_space(cvy_text *text, const cvy_problem *problem, bool compiled) {
   cvy_text_add(text, " -D SPACE=%d", compiled ? 2 : 1);
   if (compiled) {
     cvy_text_add(text, " -D IN_ALIGNED=%d -D OUT_ALIGNED=%d",
-                 cvy_view_takes_fours(&problem->conv.x), cvy_view_takes_fours(&problem->conv.y));
+                 cvy_array_view_takes_fours(&problem->conv.x),
+                 cvy_array_view_takes_fours(&problem->conv.y));
   }
   for (size_t i = 0; compiled && i < CVY_COUNT(extents); i++) {
     for (int axis = 0; axis < 3; axis++) {

@@ -15,7 +15,7 @@ typedef struct cvy_conv_problem {
   int64_t stride[3], dilation[3];
   int64_t pad[3]; /* at the beginning; the end's padding is already in `out` */
   int64_t transposed, pad_end[3];
-  cvy_view x, y; /* how x or dx lies, and y or dy; 0 of what is no operand */
+  cvy_array_view x, y; /* how x or dx lies, and y or dy; 0 of what is no operand */
 } cvy_conv_problem;
 
 #endif

@@ -61,7 +61,7 @@ int64_t cvy_conv_count(const cvy_problem *problem, cvy_conv_array array);
 
 /* How an array lies; elements of one image of it, and from image to image: 0 of those that have no
  * images. */
-cvy_view cvy_conv_view(const cvy_problem *problem, cvy_conv_array array);
+cvy_array_view cvy_conv_view(const cvy_problem *problem, cvy_conv_array array);
 int64_t cvy_conv_image(const cvy_problem *problem, cvy_conv_array array);
 int64_t cvy_conv_pitch(const cvy_problem *problem, cvy_conv_array array);
 /* Where a channel of image `n` begins in CVY_X or CVY_Y. */

@@ -387,13 +387,13 @@ int64_t cvy_conv_image(const cvy_problem *p, cvy_conv_array array) {
   return array == CVY_Y ? p->conv.k * volume(p->conv.out) : 0;
 }
 
-cvy_view cvy_conv_view(const cvy_problem *p, cvy_conv_array array) {
-  return array == CVY_X ? p->conv.x : array == CVY_Y ? p->conv.y : (cvy_view){0, 0};
+cvy_array_view cvy_conv_view(const cvy_problem *p, cvy_conv_array array) {
+  return array == CVY_X ? p->conv.x : array == CVY_Y ? p->conv.y : (cvy_array_view){0, 0};
 }
 
 int64_t cvy_conv_pitch(const cvy_problem *p, cvy_conv_array array) {
-  cvy_view view = cvy_conv_view(p, array);
-  return cvy_view_pitch(&view, cvy_conv_image(p, array));
+  cvy_array_view view = cvy_conv_view(p, array);
+  return cvy_array_view_pitch(&view, cvy_conv_image(p, array));
 }
 
 int64_t cvy_conv_place(const cvy_problem *p, cvy_conv_array array, int64_t n, int64_t channel) {
@@ -402,9 +402,9 @@ int64_t cvy_conv_place(const cvy_problem *p, cvy_conv_array array, int64_t n, in
 }
 
 int64_t cvy_conv_reach(const cvy_problem *p, cvy_conv_array array) {
-  cvy_view view = cvy_conv_view(p, array);
+  cvy_array_view view = cvy_conv_view(p, array);
   bool has_images = array == CVY_X || array == CVY_Y;
-  return has_images ? cvy_view_reach(&view, p->conv.n, cvy_conv_image(p, array))
+  return has_images ? cvy_array_view_reach(&view, p->conv.n, cvy_conv_image(p, array))
                     : cvy_conv_count(p, array);
 }
 

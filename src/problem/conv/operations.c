@@ -95,9 +95,9 @@ static bool extents_legal(const cvy_problem *p) {
 
 /* A sum over dy has no x. */
 static bool views_legal(const cvy_problem *p) {
-  if (p->operation == CVY_CONV_BACKWARD_BIAS && cvy_view_is_part(&p->conv.x)) return false;
-  return cvy_view_legal(&p->conv.x, p->conv.n, p->conv.c * cvy_in_volume(p)) &&
-         cvy_view_legal(&p->conv.y, p->conv.n, p->conv.k * cvy_out_volume(p));
+  if (p->operation == CVY_CONV_BACKWARD_BIAS && cvy_array_view_is_part(&p->conv.x)) return false;
+  return cvy_array_view_legal(&p->conv.x, p->conv.n, p->conv.c * cvy_in_volume(p)) &&
+         cvy_array_view_legal(&p->conv.y, p->conv.n, p->conv.k * cvy_out_volume(p));
 }
 
 static bool legal(const cvy_problem *problem) {
@@ -137,7 +137,7 @@ static void absolute(const cvy_problem *problem, cvy_problem *out) {
 /* ----------------------------------------------------------------------------------- choice */
 
 static void set_apart(cvy_problem *problem) {
-  problem->conv.x = problem->conv.y = (cvy_view){0, 0};
+  problem->conv.x = problem->conv.y = (cvy_array_view){0, 0};
 }
 
 static void bare(const cvy_problem *problem, cvy_problem *out) {
@@ -151,7 +151,8 @@ static void bare(const cvy_problem *problem, cvy_problem *out) {
 static uint64_t space_hash(const cvy_problem *p, uint64_t hash) {
   const int64_t *const axes[] = {p->conv.in,     p->conv.filter, p->conv.out,
                                  p->conv.stride, p->conv.pad,    p->conv.dilation};
-  const bool fours[] = {cvy_view_takes_fours(&p->conv.x), cvy_view_takes_fours(&p->conv.y)};
+  const bool fours[] = {cvy_array_view_takes_fours(&p->conv.x),
+                        cvy_array_view_takes_fours(&p->conv.y)};
   for (size_t i = 0; i < CVY_COUNT(axes); i++) hash = cvy_hash(hash, axes[i], sizeof(p->conv.in));
   hash = cvy_hash(hash, fours, sizeof(fours));
   return cvy_hash(hash, &p->conv.groups, sizeof(p->conv.groups));

@@ -44,6 +44,6 @@ void cvy_conv_class(const cvy_problem *p, cvy_text *text) {
   cvy_text_add(text, "%s%s%s%s%s", largest(p->conv.dilation) > 1 ? "_dil" : "", groups_kind(p),
                is_padded(p) ? "_pad" : "", p->accumulate ? "_sum" : "",
                p->conv.has_bias || p->conv.activation ? "_act" : "");
-  cvy_view_class(&p->conv.x, "x", text);
-  cvy_view_class(&p->conv.y, "y", text);
+  cvy_array_view_class(&p->conv.x, "x", text);
+  cvy_array_view_class(&p->conv.y, "y", text);
 }

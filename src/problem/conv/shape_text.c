@@ -114,11 +114,11 @@ convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape
 
 /* The views of the call's x and y: a transposed convolution's are the problem's y and x. */
 static void add_views(const cvy_conv_problem *p, cvy_text *to) {
-  cvy_view_print(p->transposed ? &p->y : &p->x, "x", to);
-  cvy_view_print(p->transposed ? &p->x : &p->y, "y", to);
+  cvy_array_view_print(p->transposed ? &p->y : &p->x, "x", to);
+  cvy_array_view_print(p->transposed ? &p->x : &p->y, "y", to);
 }
 
-static void set_views(cvy_conv_problem *p, cvy_view x, cvy_view y) {
+static void set_views(cvy_conv_problem *p, cvy_array_view x, cvy_array_view y) {
   p->x = p->transposed ? y : x;
   p->y = p->transposed ? x : y;
 }
@@ -146,10 +146,11 @@ static bool parse_line(char *line, cvy_problem *out) {
   convoy_conv conv;
   int64_t x[CONVOY_MAX_DIMS], w[CONVOY_MAX_DIMS];
   convoy_direction direction = CONVOY_FORWARD;
-  cvy_view of_x, of_y;
+  cvy_array_view of_x, of_y;
   char *end = strstr(line, ", ");
   const char *rest = end ? end : "";
-  if (!cvy_view_parse(&rest, "x", &of_x) || !cvy_view_parse(&rest, "y", &of_y)) return false;
+  if (!cvy_array_view_parse(&rest, "x", &of_x) || !cvy_array_view_parse(&rest, "y", &of_y))
+    return false;
   bool has_bias = strcmp(rest, epilogue) == 0;
   if (*rest && !has_bias) return false;
   if (end) *end = '\0';

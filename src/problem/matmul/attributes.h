@@ -13,7 +13,7 @@ typedef struct cvy_matmul_problem {
   int32_t a_shared, b_shared;         /* one matrix for the whole batch; never both */
   int32_t summed;                     /* y is the sum of the products; then neither is shared */
   int32_t reserved;                   /* 0 */
-  cvy_view a, b, y; /* how the operands lie; 0 of what is the same for the whole batch */
+  cvy_array_view a, b, y; /* how the operands lie; 0 of what is the same for the whole batch */
 } cvy_matmul_problem;
 
 #endif

@@ -1,8 +1,8 @@
 /* From the shapes of operands to a problem. */
 #include "problem/matmul/matmul.h"
 
-static bool are_dense(const cvy_view *one, const cvy_view *other) {
-  return !cvy_view_is_part(one) && !cvy_view_is_part(other);
+static bool are_dense(const cvy_array_view *one, const cvy_array_view *other) {
+  return !cvy_array_view_is_part(one) && !cvy_array_view_is_part(other);
 }
 
 /* Rows of several products with the same b lie like those of one, with gaps if each has one row. */
@@ -48,9 +48,10 @@ void cvy_matmul_unfold(cvy_problem *problem) {
   problem->matmul = p;
 }
 
-static cvy_matmul_layout layout_of(const cvy_view *view, int64_t image, int64_t row, bool stacked) {
-  cvy_matmul_layout lies = {row, cvy_view_pitch(view, image)};
-  if (stacked && cvy_view_is_part(view)) lies.row = view->pitch;
+static cvy_matmul_layout layout_of(const cvy_array_view *view, int64_t image, int64_t row,
+                                   bool stacked) {
+  cvy_matmul_layout lies = {row, cvy_array_view_pitch(view, image)};
+  if (stacked && cvy_array_view_is_part(view)) lies.row = view->pitch;
   return lies;
 }
 

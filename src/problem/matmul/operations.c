@@ -11,7 +11,7 @@ static int32_t two(const cvy_problem *problem) {
 }
 
 static cvy_array array(bool per_image, int64_t images, int64_t rows, int64_t columns,
-                       cvy_view view) {
+                       cvy_array_view view) {
   return (cvy_array){
       CONVOY_FLOAT32, per_image, {per_image ? images : 1, 1, 1, rows, columns}, view};
 }
@@ -54,12 +54,13 @@ static bool bytes_fit(int64_t a, int64_t b, int64_t c) {
 
 /* What is the same for the whole batch has no images that could be apart. */
 static bool views_legal(const cvy_matmul_problem *p) {
-  if ((p->a_shared && cvy_view_is_part(&p->a)) || (p->b_shared && cvy_view_is_part(&p->b)) ||
-      (p->summed && cvy_view_is_part(&p->y)))
+  if ((p->a_shared && cvy_array_view_is_part(&p->a)) ||
+      (p->b_shared && cvy_array_view_is_part(&p->b)) ||
+      (p->summed && cvy_array_view_is_part(&p->y)))
     return false;
-  return cvy_view_legal(&p->a, p->batch, p->m * p->k) &&
-         cvy_view_legal(&p->b, p->batch, p->k * p->n) &&
-         cvy_view_legal(&p->y, p->batch, p->m * p->n);
+  return cvy_array_view_legal(&p->a, p->batch, p->m * p->k) &&
+         cvy_array_view_legal(&p->b, p->batch, p->k * p->n) &&
+         cvy_array_view_legal(&p->y, p->batch, p->m * p->n);
 }
 
 bool cvy_matmul_legal(const cvy_problem *problem) {
@@ -97,13 +98,13 @@ typedef struct stripe {
 } stripe;
 
 static stripe row_of_a(const cvy_matmul_problem *p, const float *a, int64_t image, int64_t row) {
-  const float *matrix = a + (p->a_shared ? 0 : image * cvy_view_pitch(&p->a, p->m * p->k));
+  const float *matrix = a + (p->a_shared ? 0 : image * cvy_array_view_pitch(&p->a, p->m * p->k));
   return p->a_transposed ? (stripe){matrix + row, p->m} : (stripe){matrix + row * p->k, 1};
 }
 
 static stripe column_of_b(const cvy_matmul_problem *p, const float *b, int64_t image,
                           int64_t column) {
-  const float *matrix = b + (p->b_shared ? 0 : image * cvy_view_pitch(&p->b, p->k * p->n));
+  const float *matrix = b + (p->b_shared ? 0 : image * cvy_array_view_pitch(&p->b, p->k * p->n));
   return p->b_transposed ? (stripe){matrix + column * p->k, 1} : (stripe){matrix + column, p->n};
 }
 
@@ -154,14 +155,14 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
                cvy_class_bucket(p->n), cvy_class_bucket(p->k), p->a_transposed ? 't' : 'n',
                p->b_transposed ? 't' : 'n', p->a_shared ? "_a" : "", p->b_shared ? "_b" : "",
                p->summed ? "_sum" : "", problem->accumulate ? "_add" : "");
-  cvy_view_class(&p->a, "a", text);
-  cvy_view_class(&p->b, "b", text);
-  cvy_view_class(&p->y, "y", text);
+  cvy_array_view_class(&p->a, "a", text);
+  cvy_array_view_class(&p->b, "b", text);
+  cvy_array_view_class(&p->y, "y", text);
 }
 
 static void set_apart(cvy_problem *problem) {
   cvy_matmul_problem *p = &problem->matmul;
-  p->a = p->b = p->y = (cvy_view){0, 0};
+  p->a = p->b = p->y = (cvy_array_view){0, 0};
 }
 
 /* Its gradients, as training has them, on arrays of their own. */

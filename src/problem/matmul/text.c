@@ -28,9 +28,9 @@ void cvy_matmul_print(const cvy_problem *problem, char *text, size_t size) {
   add_matrix(&to, 'a', p.a_shared ? 1 : p.batch, p.m, p.k, p.a_transposed);
   add_matrix(&to, 'b', p.b_shared ? 1 : p.batch, p.k, p.n, p.b_transposed);
   if (p.summed) cvy_text_add(&to, " sum");
-  cvy_view_print(&p.a, "a", &to);
-  cvy_view_print(&p.b, "b", &to);
-  cvy_view_print(&p.y, "y", &to);
+  cvy_array_view_print(&p.a, "a", &to);
+  cvy_array_view_print(&p.b, "b", &to);
+  cvy_array_view_print(&p.y, "y", &to);
 }
 
 bool cvy_matmul_readable(const cvy_problem *problem) {
@@ -93,8 +93,8 @@ convoy_status cvy_matmul_read(const char *text, uint32_t *flags, cvy_shape *a, c
 
 /* Sets views, as they are of the images of the batch that is written, or of those that are
  * counted. */
-static bool set_views(uint32_t flags, const cvy_shape *a, const cvy_shape *b, const cvy_view *views,
-                      cvy_problem *out) {
+static bool set_views(uint32_t flags, const cvy_shape *a, const cvy_shape *b,
+                      const cvy_array_view *views, cvy_problem *out) {
   cvy_problem written;
   cvy_matmul_as_written(flags, a, b, &written);
   bool has_batch = written.matmul.batch != 1;
@@ -111,12 +111,12 @@ bool cvy_matmul_parse(const char *text, cvy_problem *out) {
   char line[CVY_EXAMPLE_TEXT];
   uint32_t flags;
   cvy_shape a, b, y;
-  cvy_view views[CVY_COUNT(names)];
+  cvy_array_view views[CVY_COUNT(names)];
   cvy_text_copy(line, sizeof line, text);
   char *end = strstr(line, ", ");
   const char *rest = end ? end : "";
   for (size_t i = 0; i < CVY_COUNT(names); i++)
-    if (!cvy_view_parse(&rest, names[i], &views[i])) return false;
+    if (!cvy_array_view_parse(&rest, names[i], &views[i])) return false;
   if (*rest) return false;
   if (end) *end = '\0';
   if (cvy_matmul_read(line, &flags, &a, &b, &y, out)) return false;

@@ -14,7 +14,7 @@ typedef struct cvy_pooling_problem {
   int64_t in[3], window[3], out[3]; /* z h w, t r s, oz oh ow */
   int64_t stride[3], dilation[3];
   int64_t pad[3], pad_end[3];
-  cvy_view x, y, dx; /* how the operands lie, dy as y; 0 of what is none */
+  cvy_array_view x, y, dx; /* how the operands lie, dy as y; 0 of what is none */
 } cvy_pooling_problem;
 
 #endif

@@ -147,10 +147,11 @@ void cvy_pooling_y_shape(const cvy_problem *problem, int64_t *y_shape) {
 static bool views_legal(const cvy_problem *problem) {
   const cvy_pooling_problem *p = &problem->pooling;
   int64_t in = p->c * cvy_pooling_in_volume(problem), out = p->c * cvy_pooling_out_volume(problem);
-  if (problem->operation == CVY_POOLING_AVERAGE_BACKWARD && cvy_view_is_part(&p->x)) return false;
-  if (!cvy_pooling_is_backward(problem) && cvy_view_is_part(&p->dx)) return false;
-  return cvy_view_legal(&p->x, p->n, in) && cvy_view_legal(&p->y, p->n, out) &&
-         cvy_view_legal(&p->dx, p->n, in);
+  if (problem->operation == CVY_POOLING_AVERAGE_BACKWARD && cvy_array_view_is_part(&p->x))
+    return false;
+  if (!cvy_pooling_is_backward(problem) && cvy_array_view_is_part(&p->dx)) return false;
+  return cvy_array_view_legal(&p->x, p->n, in) && cvy_array_view_legal(&p->y, p->n, out) &&
+         cvy_array_view_legal(&p->dx, p->n, in);
 }
 
 /* It is what its call makes, but for where its operands lie. */
@@ -170,17 +171,17 @@ bool cvy_pooling_legal(const cvy_problem *problem) {
 
 int64_t cvy_pooling_x_pitch(const cvy_problem *problem) {
   const cvy_pooling_problem *p = &problem->pooling;
-  return cvy_view_pitch(&p->x, p->c * cvy_pooling_in_volume(problem));
+  return cvy_array_view_pitch(&p->x, p->c * cvy_pooling_in_volume(problem));
 }
 
 int64_t cvy_pooling_dx_pitch(const cvy_problem *problem) {
   const cvy_pooling_problem *p = &problem->pooling;
-  return cvy_view_pitch(&p->dx, p->c * cvy_pooling_in_volume(problem));
+  return cvy_array_view_pitch(&p->dx, p->c * cvy_pooling_in_volume(problem));
 }
 
 int64_t cvy_pooling_y_pitch(const cvy_problem *problem) {
   const cvy_pooling_problem *p = &problem->pooling;
-  return cvy_view_pitch(&p->y, p->c * cvy_pooling_out_volume(problem));
+  return cvy_array_view_pitch(&p->y, p->c * cvy_pooling_out_volume(problem));
 }
 
 int64_t cvy_pooling_taps(const cvy_problem *problem) {

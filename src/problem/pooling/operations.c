@@ -13,7 +13,7 @@ static int32_t two(const cvy_problem *problem) {
   return 2;
 }
 
-static cvy_array maps(const cvy_problem *problem, const int64_t extent[3], cvy_view view) {
+static cvy_array maps(const cvy_problem *problem, const int64_t extent[3], cvy_array_view view) {
   const cvy_pooling_problem *p = &problem->pooling;
   return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}, view};
 }
@@ -93,14 +93,14 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
                cvy_class_bucket(p->in[2]), cvy_class_bucket(largest(p->window)),
                (int)(stride > 3 ? 3 : stride), largest(p->dilation) > 1 ? "_dil" : "",
                padded ? "_pad" : "", p->ceil ? "_ceil" : "", p->count_padding ? "_counted" : "");
-  cvy_view_class(&p->x, "x", text);
-  cvy_view_class(&p->y, "y", text);
-  cvy_view_class(&p->dx, "dx", text);
+  cvy_array_view_class(&p->x, "x", text);
+  cvy_array_view_class(&p->y, "y", text);
+  cvy_array_view_class(&p->dx, "dx", text);
 }
 
 static void set_apart(cvy_problem *problem) {
   cvy_pooling_problem *p = &problem->pooling;
-  p->x = p->y = p->dx = (cvy_view){0, 0};
+  p->x = p->y = p->dx = (cvy_array_view){0, 0};
 }
 
 /* The other way, as training has it, on arrays of their own. */

@@ -27,9 +27,9 @@ void cvy_pooling_print(const cvy_problem *problem, char *text, size_t size) {
   if (w.ceil_mode) cvy_text_add(&to, "ceil ");
   if (w.count_padding) cvy_text_add(&to, "count_padding ");
   line[--to.used] = '\0'; /* the blank */
-  cvy_view_print(&problem->pooling.x, "x", &to);
-  cvy_view_print(&problem->pooling.y, "y", &to);
-  cvy_view_print(&problem->pooling.dx, "dx", &to);
+  cvy_array_view_print(&problem->pooling.x, "x", &to);
+  cvy_array_view_print(&problem->pooling.y, "y", &to);
+  cvy_array_view_print(&problem->pooling.dx, "dx", &to);
   cvy_text_copy(text, size, to.overflow ? "?" : line);
 }
 
@@ -89,12 +89,12 @@ bool cvy_pooling_parse(const char *text, cvy_problem *out) {
   convoy_pool what;
   convoy_window window;
   int64_t x_shape[CONVOY_MAX_DIMS];
-  cvy_view x, y, dx;
+  cvy_array_view x, y, dx;
   cvy_text_copy(line, sizeof line, text);
   char *end = strstr(line, ", ");
   const char *rest = end ? end : "";
-  if (!cvy_view_parse(&rest, "x", &x) || !cvy_view_parse(&rest, "y", &y)) return false;
-  if (!cvy_view_parse(&rest, "dx", &dx) || *rest) return false;
+  if (!cvy_array_view_parse(&rest, "x", &x) || !cvy_array_view_parse(&rest, "y", &y)) return false;
+  if (!cvy_array_view_parse(&rest, "dx", &dx) || *rest) return false;
   if (end) *end = '\0';
   if (cvy_pooling_read(line, &what, &window, x_shape, out)) return false;
   out->pooling.x = x;

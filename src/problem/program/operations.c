@@ -30,9 +30,9 @@ static int64_t reach_of_image(const cvy_program_problem *of, const cvy_program_v
 }
 
 /* How the images of an operand lie that has `image` elements for each. */
-static cvy_view view_of(const cvy_program_view *view, int64_t image) {
+static cvy_array_view view_of(const cvy_program_view *view, int64_t image) {
   int64_t pitch = view->stride[0];
-  return pitch && pitch != image ? (cvy_view){pitch, 0} : (cvy_view){0, 0};
+  return pitch && pitch != image ? (cvy_array_view){pitch, 0} : (cvy_array_view){0, 0};
 }
 
 /* Whether each image has elements of its own of every operand that steps from image to image, which

@@ -53,7 +53,7 @@ static void add_results(const cvy_problem *problem, cvy_text *text) {
   bool gaps = false;
   for (int k = 0; k < cvy_problem_outputs(problem); k++) {
     const cvy_array array = cvy_problem_output(problem, k);
-    bool part = cvy_view_is_part(&array.view);
+    bool part = cvy_array_view_is_part(&array.view);
     letters[k] = class_letters[part ? CVY_CLASS_STRIDED : CVY_CLASS_FULL];
     gaps |= part;
   }
