@@ -27,6 +27,10 @@ static conv_int result_at(conv_args args, conv_int id, conv_int map, conv_int vo
   return place_in_images(id, map / args.c, args.c * volume, args.out_pitch);
 }
 
+static void store_gradient(conv_args args, global float *to, float sum) {
+  *to = args.accumulate ? *to + sum : sum;
+}
+
 /* The order of floats as whole numbers, whatever the device makes of denormal numbers: as
  * cvy_pooling_key of src/problem/pooling/pooling.h. */
 static int key_of(int bits) {
@@ -117,7 +121,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_backward(
       }
     }
   }
-  dx[result_at(args, id, i.map, args.iz * args.ih * args.iw)] = sum;
+  store_gradient(args, dx + result_at(args, id, i.map, args.iz * args.ih * args.iw), sum);
 }
 
 /* What a mean of window `o` of an axis counts along it. */
@@ -182,5 +186,5 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void average_pool_backwar
       }
     }
   }
-  dx[result_at(args, id, i.map, args.iz * args.ih * args.iw)] = sum;
+  store_gradient(args, dx + result_at(args, id, i.map, args.iz * args.ih * args.iw), sum);
 }

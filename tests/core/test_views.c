@@ -18,6 +18,8 @@ static const char *const texts[] = {
     "n6c2w40 k3s4 backward_weights, x 100 apart by 4, y 120 apart by 4",
     "n6c2w40 k3s4 backward_data, y 121 apart by 1",
     "max_pool_backward n6c3w20 s2 stride2, x 61 apart by 1, y 40 apart by 4, dx 62 apart by 2",
+    "max_pool_backward n6c3w20 s3, y 60 apart by 4, dx 62 apart by 2, added to what is there",
+    "average_pool_backward n6c3w20 s2, y 60 apart by 4, dx 61 apart by 1, added to what is there",
     "y0 = max(x0 * x1, 1) on n6c2w40 x0:strides=90,40,0,0,1 x1:channel y0:strides=121,40,0,0,1",
     "y0 = x0 - 3 on n6c2w40 y0:strides=101,40,0,0,1",
     "y0 = sum over w of x0 on n6c4w40 x0:strides=170,40,0,0,1 y0:strides=11,1,0,0,0",

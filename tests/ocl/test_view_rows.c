@@ -306,6 +306,7 @@ static void pools_take_parts(void **state) {
       assert_true(find_row("ocl.pool", &c));
       snprintf(text, sizeof text, "%s %s", cvy_operations[of]->name, windows[w]);
       if (!cvy_problem_read(text, &c.problem)) fail_msg("%s", text);
+      c.problem.accumulate = cvy_pooling_is_backward(&c.problem) && w % 2;
       cvy_pooling_problem *p = &c.problem.pooling;
       int64_t in = p->c * cvy_pooling_in_volume(&c.problem);
       p->y = view_of(p->c * cvy_pooling_out_volume(&c.problem), turn % 3);

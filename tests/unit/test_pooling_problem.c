@@ -228,10 +228,58 @@ static void bytes_of_others_are_refused(void **state) {
   assert_false(cvy_problem_legal(&bad));
 }
 
+/* A gradient that is added to another one's: to the definition, to the magnitude, and as text. */
+static void gradients_are_added_to_others(void **state) {
+  (void)state;
+  for (size_t t = 0; t < CVY_COUNT(texts); t++) {
+    static one_case c;
+    char text[CVY_EXAMPLE_TEXT], class[CVY_CLASS_TEXT], again[CVY_CLASS_TEXT];
+    read_case(texts[t], &c);
+    if (!cvy_pooling_is_backward(&c.problem)) continue;
+    cvy_problem sum = c.problem;
+    cvy_values from = {{c.value[0], c.value[1]}};
+    sum.accumulate = 1;
+    assert_true(cvy_problem_legal(&sum));
+    cvy_class_example(&sum, text, sizeof text);
+    assert_non_null(strstr(text, ", added to what is there"));
+    cvy_shape_class(&sum, class, sizeof class);
+    assert_true(cvy_class_of_example(text, again, sizeof again));
+    assert_string_equal(class, again);
+    float *prior = calloc((size_t)results_of(&c) + 1, sizeof *prior);
+    for (int64_t i = 0; i < results_of(&c); i++) prior[i] = (float)(i % 7) - 3;
+    from.in[cvy_problem_inputs(&sum)] = prior;
+    for (int64_t i = 0; i < results_of(&c); i++) {
+      cvy_element one = cvy_problem_element(&c.problem, &from, 0, i);
+      cvy_element both = cvy_problem_element(&sum, &from, 0, i);
+      assert_true(fabs(both.value - (one.value + (double)prior[i])) <= 1e-12 * both.magnitude);
+      assert_true(fabs(both.magnitude - (one.magnitude + fabs((double)prior[i]))) <=
+                  1e-12 * both.magnitude);
+    }
+    free(prior);
+  }
+}
+
+/* What is added to has the gradient of the sum; the windows' own is no sum. */
+static void sums_have_gradients(void **state) {
+  (void)state;
+  static cvy_gradient gradient;
+  cvy_problem sum;
+  assert_true(cvy_problem_read(
+      "average_pool_backward n2c3h4w4 r2s2 stride2, added to what is there", &sum));
+  assert_int_equal(cvy_problem_gradient(&sum, 3, 1, &gradient), CONVOY_OK);
+  assert_int_equal(gradient.steps, 1);
+  assert_true(cvy_problem_legal(&gradient.step[0].problem));
+  assert_int_equal(gradient.step[0].problem.accumulate, 0);
+  assert_int_equal(gradient.of[0].source, CVY_GRADIENT_STEP);
+  assert_int_equal(gradient.of[1].source, CVY_GRADIENT_OF_OUTPUT);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_problem_is_as_its_text_says),
       cmocka_unit_test(elements_are_the_references),
+      cmocka_unit_test(gradients_are_added_to_others),
+      cmocka_unit_test(sums_have_gradients),
       cmocka_unit_test(gradients_are_the_differences),
       cmocka_unit_test(extents_are_rounded_up_as_far_as_there_is_something),
       cmocka_unit_test(what_is_wrong_is_said),

@@ -94,6 +94,7 @@ static const char *const texts[] = {
     "n3c1h5w6 k2r1s1 backward_bias, y 61 apart by 1",
     "max_pool n2c3h4w4 r2s2 stride2, x 50 apart by 2, y 12 apart by 4",
     "max_pool_backward n2c3h4w4 r2s2 stride2, x 50 apart by 2, y 12 apart by 4, dx 48 apart by 1",
+    "max_pool_backward n2c3h4w4 r2s2 stride2, dx 48 apart by 1, added to what is there",
     "average_pool n2c3h4w4 r2s2 stride2, y 12 apart by 4",
     "average_pool_backward n2c3h4w4 r2s2 stride2, y 13 apart by 1, dx 48 apart by 1",
     "matmul a32x64 b64x10, a 96 apart by 4",
@@ -432,6 +433,7 @@ static void pools_of_parts_are_defined_as_of_arrays(void **state) {
                  (int)test_between(&random, 1, 3), (int)test_between(&random, 1, 3),
                  (int)test_between(&random, 3, 6), (int)test_between(&random, 2, 6));
     pair of = {.own = read_problem(text)};
+    of.own.accumulate = cvy_pooling_is_backward(&of.own) && i % 3 == 0;
     of.part = of.own;
     int64_t c = of.own.pooling.c, in = c * cvy_pooling_in_volume(&of.own);
     of.part.pooling.y = random_view(&random, c * cvy_pooling_out_volume(&of.own));

@@ -84,7 +84,7 @@ static void make_map(const cvy_cpu_call *call, int64_t map, float *memory) {
   int64_t volume = cvy_pooling_in_volume(call->problem);
   float *dx = call->out[0] +
               cvy_pooling_map(call->problem, cvy_pooling_dx_pitch(call->problem), volume, map);
-  memset(dx, 0, (size_t)volume * sizeof *dx);
+  if (!call->problem->accumulate) memset(dx, 0, (size_t)volume * sizeof *dx);
   for (int64_t row = 0; row < p->out[0] * p->out[1]; row++) {
     for (int64_t at = 0; at < p->out[2]; at += CVY_CPU_POOL_COLUMNS, cvy_heartbeat_tick()) {
       cvy_range columns = {at, cvy_min(at + CVY_CPU_POOL_COLUMNS, p->out[2])};

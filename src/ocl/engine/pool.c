@@ -28,8 +28,10 @@ typedef struct pool_pitches {
 } pool_pitches;
 
 /* Padding at the end is in words that kernels of convolutions have for their extents. */
-static conv_args arguments_of(const cvy_pooling_problem *p, int64_t items, pool_pitches pitches) {
+static conv_args arguments_of(const cvy_problem *problem, int64_t items, pool_pitches pitches) {
+  const cvy_pooling_problem *p = &problem->pooling;
   return (conv_args){
+      .accumulate = problem->accumulate,
       .a_pitch = pitches.a,
       .out_pitch = pitches.out,
       .n = p->n,
@@ -60,7 +62,7 @@ static convoy_status launch_pool(cvy_device *device, const cvy_problem *problem,
   cvy_text text = cvy_text_in(options, sizeof options);
   bool wide = cvy_ocl_pool_is_wide(problem);
   write_options(p, wide, cvy_ocl_group_items(&device->facts), &text);
-  conv_args args = arguments_of(p, items, pitches);
+  conv_args args = arguments_of(problem, items, pitches);
   launch what = {
       .source = &source,
       .options = options,

@@ -103,6 +103,13 @@ static bool counts(const cvy_problem *problem, const float *map, const int64_t o
   return !cvy_pooling_is_max(problem) || find_maximum(problem, map, o) == index;
 }
 
+/* What is added to. */
+static double prior_of(const cvy_problem *problem, const cvy_values *from, int64_t index) {
+  if (!problem->accumulate) return 0.0;
+  const cvy_array dx = cvy_problem_output(problem, 0);
+  return (double)from->in[cvy_problem_inputs(problem)][cvy_array_place(&dx, index)];
+}
+
 static cvy_element gradient(const cvy_problem *problem, const cvy_values *from, int64_t index) {
   const cvy_pooling_problem *p = &problem->pooling;
   place in = place_of(index, p->in);
@@ -111,7 +118,7 @@ static cvy_element gradient(const cvy_problem *problem, const cvy_values *from, 
   const float *map = max ? map_of(problem, from->in[0], in.map) : NULL;
   const float *dy = from->in[max] + cvy_pooling_map(problem, cvy_pooling_y_pitch(problem),
                                                     cvy_pooling_out_volume(problem), in.map);
-  double sum = 0.0, magnitude = 0.0;
+  double sum = prior_of(problem, from, index), magnitude = fabs(sum);
   window_range z = windows_of(p, 0, in.at[0]), h = windows_of(p, 1, in.at[1]),
                w = windows_of(p, 2, in.at[2]);
   for (int64_t oz = z.begin; oz < z.end; oz++) {

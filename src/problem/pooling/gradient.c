@@ -7,6 +7,7 @@ static cvy_gradient_step *add_step(const cvy_problem *problem, int32_t operation
   cvy_gradient_step *step = cvy_gradient_add(out);
   cvy_problem_copy(&step->problem, problem);
   step->problem.operation = operation;
+  step->problem.accumulate = 0;
   return step;
 }
 

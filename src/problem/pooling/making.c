@@ -154,15 +154,17 @@ static bool views_legal(const cvy_problem *problem) {
          cvy_array_view_legal(&p->dx, p->n, in);
 }
 
-/* It is what its call makes, but for where its operands lie. */
+/* It is what its call makes, but for where its operands lie, and for gradients that are added to
+ * others. */
 bool cvy_pooling_legal(const cvy_problem *problem) {
   convoy_window window = CONVOY_WINDOW_INIT(1);
   cvy_problem made;
   int64_t x_shape[CONVOY_MAX_DIMS] = {0};
-  if (problem->accumulate || problem->pooling.rank < 1 || problem->pooling.rank > CONVOY_MAX_RANK)
-    return false;
+  if (problem->accumulate && !cvy_pooling_is_backward(problem)) return false;
+  if (problem->pooling.rank < 1 || problem->pooling.rank > CONVOY_MAX_RANK) return false;
   cvy_pooling_spell(problem, &window, x_shape);
   if (cvy_pooling_make(problem->operation, &window, x_shape, &made)) return false;
+  made.accumulate = problem->accumulate;
   made.pooling.x = problem->pooling.x;
   made.pooling.y = problem->pooling.y;
   made.pooling.dx = problem->pooling.dx;

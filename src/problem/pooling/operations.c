@@ -79,20 +79,21 @@ static int64_t largest(const int64_t extent[3]) {
   return most;
 }
 
-/* "max_pool_r2_in0,5,5_k2_s2_dil_pad_ceil_counted": rank; log2 buckets of the input's extents and
- * of the largest of the window's; the largest stride, s3 for all above; then what there is of
- * dilation, padding, windows beyond the padding, padding that counts, and operands that are parts
- * of larger tensors, with the elements they are aligned to. Batch and channels are left out: they
- * repeat the same work. */
+/* "max_pool_r2_in0,5,5_k2_s2_dil_pad_ceil_counted_sum": rank; log2 buckets of the input's extents
+ * and of the largest of the window's; the largest stride, s3 for all above; then what there is of
+ * dilation, padding, windows beyond the padding, padding that counts, adding to what is there, and
+ * operands that are parts of larger tensors, with the elements they are aligned to. Batch and
+ * channels are left out: they repeat the same work. */
 static void shape_class(const cvy_problem *problem, cvy_text *text) {
   const cvy_pooling_problem *p = &problem->pooling;
   int64_t stride = largest(p->stride);
   bool padded = largest(p->pad) > 0 || largest(p->pad_end) > 0;
-  cvy_text_add(text, "%s_r%d_in%d,%d,%d_k%d_s%d%s%s%s%s", cvy_operation_of(problem)->name,
+  cvy_text_add(text, "%s_r%d_in%d,%d,%d_k%d_s%d%s%s%s%s%s", cvy_operation_of(problem)->name,
                (int)p->rank, cvy_class_bucket(p->in[0]), cvy_class_bucket(p->in[1]),
                cvy_class_bucket(p->in[2]), cvy_class_bucket(largest(p->window)),
                (int)(stride > 3 ? 3 : stride), largest(p->dilation) > 1 ? "_dil" : "",
-               padded ? "_pad" : "", p->ceil ? "_ceil" : "", p->count_padding ? "_counted" : "");
+               padded ? "_pad" : "", p->ceil ? "_ceil" : "", p->count_padding ? "_counted" : "",
+               problem->accumulate ? "_sum" : "");
   cvy_array_view_class(&p->x, "x", text);
   cvy_array_view_class(&p->y, "y", text);
   cvy_array_view_class(&p->dx, "dx", text);
@@ -114,6 +115,7 @@ static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   if (i > 0) return false;
   cvy_problem_copy(out, problem);
   out->operation = others[problem->operation];
+  out->accumulate = 0;
   set_apart(out);
   return true;
 }
