@@ -14,10 +14,15 @@ static void copy_job(cvy_job *to, const cvy_job *from) {
   memcpy((char *)to + head, (const char *)from + head, cvy_job_size(to) - head);
 }
 
+static bool has_job(uint32_t kind) {
+  return kind == CVY_WIRE_RUN || kind == CVY_WIRE_BUILD || kind == CVY_WIRE_RECORDING;
+}
+
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
   memcpy(to, from, offsetof(cvy_command, job));
   if (to->kind == CVY_WIRE_LIST || to->kind == CVY_WIRE_OPEN) to->options = from->options;
-  if (to->kind == CVY_WIRE_RUN || to->kind == CVY_WIRE_BUILD) copy_job(&to->job, &from->job);
+  if (to->kind == CVY_WIRE_USE_ALLOCATOR) to->allocator = from->allocator;
+  if (has_job(to->kind)) copy_job(&to->job, &from->job);
 }
 
 static convoy_status check_build(const cvy_command *command, int32_t rows) {
@@ -86,7 +91,7 @@ static check_fn *const checks[CVY_WIRE_KINDS] = {
     [CVY_WIRE_WRITE] = check_transfer, [CVY_WIRE_READ] = check_transfer,
     [CVY_WIRE_COPY] = check_bytes,     [CVY_WIRE_ZERO] = check_bytes,
     [CVY_WIRE_RUN] = check_run,        [CVY_WIRE_BUILD] = check_build,
-    [CVY_WIRE_ADOPT] = check_bytes,
+    [CVY_WIRE_ADOPT] = check_bytes,    [CVY_WIRE_RECORDING] = check_build,
 };
 
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {

@@ -26,7 +26,10 @@ typedef enum cvy_wire_kind {
   CVY_WIRE_RUN,
   CVY_WIRE_BUILD, /* replies */
   CVY_WIRE_ADOPT,
-  CVY_WIRE_USE_STREAM,
+  CVY_WIRE_USE_STREAM,    /* replies */
+  CVY_WIRE_USE_ALLOCATOR, /* replies */
+  CVY_WIRE_LEND,          /* replies */
+  CVY_WIRE_RECORDING,     /* replies */
   CVY_WIRE_KINDS
 } cvy_wire_kind;
 
@@ -35,21 +38,23 @@ typedef struct cvy_command {
   uint32_t kind;        /* cvy_wire_kind */
   uint32_t block;       /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
   uint64_t id;          /* array: allocate, adopt, release, write, read, zero; source of copy */
-  uint64_t to;          /* destination of copy; address: adopt, use_stream */
-  int64_t bytes;        /* map, allocate, adopt, write, read, copy, zero */
+  uint64_t to;          /* destination of copy; address: adopt, use_stream, lend */
+  int64_t bytes;        /* map, allocate, adopt, write, read, copy, zero, lend */
   int64_t offset;       /* write, read: first byte in the array */
   int64_t block_offset; /* write, read: first byte in the block */
   int64_t index;        /* open */
   union {               /* the last: what the kind has no use for is neither set nor copied */
     cvy_open_options options; /* list, open */
-    cvy_job job;              /* run, build */
+    cvy_allocator allocator;  /* use_allocator */
+    cvy_job job;              /* run, build, recording */
   };
 } cvy_command;
 
 typedef struct cvy_wire_reply {
   int32_t status; /* convoy_status */
-  int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES */
+  int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES; recording: cvy_recording */
   double gflops, gigabytes;
+  int64_t bytes; /* lend: what was taken */
   char sentence[256];
 } cvy_wire_reply;
 

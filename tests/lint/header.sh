@@ -13,7 +13,7 @@ awk '
   /^ *\*/ || /^ *\/\*/ || /^typedef .*;$/ { next } # a callback type may stand between
   { documented = 0 }
   END { print functions " functions, " faults + 0 " faults"; exit faults > 0 || functions < 10 }
-' "$1/include/convoy/convoy.h"
+' "$1"/include/convoy/*.h
 
 # Reports name the settings they were made under: the tool knows each variable of the header's table.
 unknown=0

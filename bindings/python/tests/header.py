@@ -1,4 +1,4 @@
-"""Reads convoy/convoy.h and graph.h as text: functions, structs, enums and callback types.
+"""Reads convoy/convoy.h and what it includes as text: functions, structs, enums and callback types.
 
 Shares nothing with the package: the declarations are compared with what is found here.
 """
@@ -6,11 +6,12 @@ Shares nothing with the package: the declarations are compared with what is foun
 import re
 from pathlib import Path
 
+NAMES = "convoy", "framework", "graph"
 PATH = Path(__file__).resolve().parents[3] / "include" / "convoy" / "convoy.h"
 
 
 def _code():
-    text = PATH.read_text() + PATH.with_name("graph.h").read_text()
+    text = "".join(PATH.with_name(f"{name}.h").read_text() for name in NAMES)
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"\\\n", " ", text)
     return re.sub(r"^\s*#.*$", "", text, flags=re.M)

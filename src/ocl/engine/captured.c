@@ -55,11 +55,19 @@ static entry **link_of(struct captured_table *table, const cvy_job *job) {
   return link;
 }
 
-const captured_job *captured_find(const cvy_device *device, const cvy_job *job) {
+static const entry *find(const cvy_device *device, const cvy_job *job) {
   cvy_job room;
   struct captured_table *table = device->captured.table;
-  const entry *found = table ? *link_of(table, without_numbers(job, &room)) : NULL;
-  return found ? &found->job : NULL;
+  return table ? *link_of(table, without_numbers(job, &room)) : NULL;
+}
+
+const captured_job *captured_find(const cvy_device *device, const cvy_job *job) {
+  const entry *found = find(device, job);
+  return found && found->job.launches ? &found->job : NULL;
+}
+
+bool captured_has_come(const cvy_device *device, const cvy_job *job) {
+  return find(device, job) != NULL;
 }
 
 static void drop(struct captured_table *table, entry **link) {
@@ -78,6 +86,12 @@ void captured_close(cvy_device *device) {
   if (device->captured.table) drop_all(device->captured.table);
   free(device->captured.table);
   device->captured.table = NULL;
+}
+
+static entry *new_remark(const cvy_job *job) {
+  entry *new = calloc(1, sizeof *new);
+  if (new) memcpy(&new->of, job, cvy_job_size(job));
+  return new;
 }
 
 /* A job with what it has of launches, arrays and blocks behind it. */
@@ -103,7 +117,7 @@ void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *c
   job = without_numbers(job, &room);
   if (!device->captured.table) device->captured.table = calloc(1, sizeof *device->captured.table);
   struct captured_table *table = device->captured.table;
-  entry *new = table ? new_entry(job, captured) : NULL;
+  entry *new = !table ? NULL : captured ? new_entry(job, captured) : new_remark(job);
   if (!new) return;
   if (table->count == MOST_CAPTURED) drop_all(table);
   entry **link = link_of(table, job);

@@ -41,10 +41,12 @@ typedef struct device_captured {
   struct capture *capture; /* of the job under way; NULL: none */
 } device_captured;
 
-/* NULL: the job has not come before; which random numbers it draws does not count. The result
- * serves until the next job is kept. */
+/* NULL: the job has not come before, or cannot be replayed; which random numbers it draws does not
+ * count. The result serves until the next job is kept. */
 const captured_job *captured_find(const cvy_device *device, const cvy_job *job);
-/* Keeps a captured job, whose launches are copied. */
+/* Whether the job has come before: its programs are compiled, its kernels have been timed. */
+bool captured_has_come(const cvy_device *device, const cvy_job *job);
+/* Keeps a captured job, whose launches are copied; or, with NULL, that it has come. */
 void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *captured);
 /* Forgets all. */
 void captured_close(cvy_device *device);
