@@ -81,6 +81,7 @@ class Isolation(enum.IntEnum):
     DEFAULT = 0
     PROCESS = 1
     NONE = 2
+    CALLER = 3
 
 
 class DeviceType(enum.IntEnum):
@@ -389,21 +390,27 @@ STRUCTS = {
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 EventFunction = ctypes.CFUNCTYPE(None, c_void_p, POINTER(EventStruct))
 
+AllocateFunction = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_void_p)
+ReleaseFunction = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p)
+
 TeamMember = ctypes.CFUNCTYPE(None, c_void_p)
 Team = ctypes.CFUNCTYPE(None, TeamMember, c_void_p, c_uint, c_uint)
 
 CALLBACKS = {
     "convoy_log_fn": LogFunction,
     "convoy_event_fn": EventFunction,
+    "convoy_allocate_fn": AllocateFunction,
+    "convoy_release_fn": ReleaseFunction,
     "convoy_team_member": TeamMember,
     "convoy_team": Team,
 }
 
-# Short names for the signatures below. Contexts, tensors, programs and graphs are opaque.
+# Short names for the signatures below. Contexts, tensors, problems, programs and graphs are opaque.
 _status = c_int
 _enum = c_int
 _context = c_void_p
 _tensor = c_void_p
+_problem = c_void_p
 _program = c_void_p
 _graph = c_void_p
 _tensors = POINTER(c_void_p)
@@ -463,6 +470,19 @@ FUNCTIONS = {
         [_context, _enum, c_int32, _shape, c_void_p, c_int64, POINTER(_tensor)],
     ),
     "convoy_set_stream": (_status, [_context, c_void_p]),
+    "convoy_set_allocator": (
+        _status,
+        [_context, AllocateFunction, ReleaseFunction, c_void_p],
+    ),
+    "convoy_problem_new": (
+        _status,
+        [_conv, _enum, _shape, _shape, c_int32, POINTER(_problem)],
+    ),
+    "convoy_problem_free": (None, [_problem]),
+    "convoy_enqueue": (
+        _status,
+        [_context, _problem, c_void_p, POINTER(c_void_p), c_void_p, c_int64, _run],
+    ),
     "convoy_tensor_free": (None, [_tensor]),
     "convoy_tensor_shape": (_status, [_tensor, _shape, POINTER(c_int32)]),
     "convoy_tensor_dtype": (_status, [_tensor, POINTER(_enum)]),

@@ -31,6 +31,7 @@ PLAIN = {
     "void *": ctypes.c_void_p,
     "const void *": ctypes.c_void_p,
     "void * *": ctypes.POINTER(ctypes.c_void_p),
+    "void * const *": ctypes.POINTER(ctypes.c_void_p),
     "float": ctypes.c_float,
     "double": ctypes.c_double,
     "size_t": ctypes.c_size_t,
@@ -48,7 +49,7 @@ PLAIN = {
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
     "uint64_t *": ctypes.POINTER(ctypes.c_uint64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor", "convoy_program", "convoy_graph")
+OPAQUE = ("convoy_context", "convoy_tensor", "convoy_problem", "convoy_program", "convoy_graph")
 
 
 def ctype_of(c_type):
