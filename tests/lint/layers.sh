@@ -45,6 +45,7 @@ tools/tune     | convoy/ commands.h common/ tune/
 tools/isa      | convoy/ base/ problem/ backend.h core/ ocl/ cl/ CL/ common/csv.h
 bench          | convoy/ cl/ common/
 examples       | convoy/
+nets           | convoy/
 '
 
 includes() { # file: the names it includes in quotes
