@@ -114,8 +114,12 @@ static convoy_status check_names(const load *l, uint32_t flags) {
 /* ------------------------------------------------------------------------------------- values */
 
 static convoy_status read_at(const load *l, const cvy_saved *there, void *to) {
-  return cvy_file_read_at(l->fd, l->path, l->data + there->begin, to,
-                          (size_t)(there->end - there->begin));
+  size_t count = (size_t)(there->end - there->begin);
+  convoy_status status = cvy_file_read_at(l->fd, l->path, l->data + there->begin, to, count);
+  if (status || !l->list.sums || cvy_safetensors_sum(to, count) == there->sum) return status;
+  return cvy_fail(CONVOY_ERR_IO,
+                  "%s: \"%.200s\" is damaged: its bytes have not the sum that \"convoy.sums\" says",
+                  l->path, there->name);
 }
 
 static convoy_status read_tensor(load *l, int32_t i, const cvy_saved *there) {

@@ -112,13 +112,14 @@ static convoy_status write_file(save *s, const char *path) {
   int32_t count = s->state->count;
   char *header;
   size_t size;
-  convoy_status status = cvy_safetensors_format(s->saved, count, &header, &size);
-  if (status) return status;
-  s->piece[0] = (cvy_file_piece){header, size};
   for (int32_t i = 0; i < count; i++) {
     const void *bytes = s->store[i] ? (const void *)s->store[i]->host : s->numbers[i];
     s->piece[1 + i] = (cvy_file_piece){bytes, (size_t)(s->saved[i].end - s->saved[i].begin)};
+    s->saved[i].sum = cvy_safetensors_sum(bytes, s->piece[1 + i].count);
   }
+  convoy_status status = cvy_safetensors_format(s->saved, count, &header, &size);
+  if (status) return status;
+  s->piece[0] = (cvy_file_piece){header, size};
   status = cvy_file_write_pieces(path, s->piece, (size_t)count + 1);
   free(header);
   return status;

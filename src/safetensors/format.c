@@ -16,6 +16,19 @@ int64_t cvy_safetensors_dtype_bytes(const char *dtype) {
   return 0;
 }
 
+uint64_t cvy_safetensors_sum(const void *bytes, size_t count) {
+  const unsigned char *at = bytes;
+  uint64_t sum = 0xcbf29ce484222325u;
+  for (size_t done = 0; done < count; done += sizeof(uint64_t)) {
+    const size_t left = count - done;
+    uint64_t word = 0;
+    memcpy(&word, at + done, left < sizeof word ? left : sizeof word);
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    sum ^= sum >> 32;
+  }
+  return sum;
+}
+
 /* ------------------------------------------------------------------------------------- names */
 
 /* Bytes that follow the first of a character, -1: it begins none. The smallest character that needs
@@ -67,12 +80,12 @@ convoy_status cvy_safetensors_check_name(const char *name) {
 
 /* --------------------------------------------------------------------------------- the header */
 
-/* Room for everything about a tensor but its name: 20 digits a number. */
-enum { ABOUT = 128 + 21 * (CVY_SAFETENSORS_DIMS + 2) };
-static const char head[] = "{\"__metadata__\":{\"format\":\"pt\"}";
+/* Room for everything about a tensor but its name: 20 digits a number, 17 for its sum. */
+enum { ABOUT = 160 + 21 * (CVY_SAFETENSORS_DIMS + 2) };
+static const char head[] = "{\"__metadata__\":{\"format\":\"pt\"";
 
 static size_t room_for(const cvy_saved *tensors, int32_t count) {
-  size_t room = CVY_SAFETENSORS_SIZE + sizeof head + 16;
+  size_t room = CVY_SAFETENSORS_SIZE + sizeof head + 64;
   for (int32_t i = 0; i < count; i++) room += 2 * strlen(tensors[i].name) + ABOUT;
   return room;
 }
@@ -98,6 +111,13 @@ static void add_tensor(cvy_text *text, const cvy_saved *tensor) {
                (long long)tensor->end);
 }
 
+static void add_sums(cvy_text *text, const cvy_saved *tensors, int32_t count) {
+  if (count) cvy_text_add(text, ",\"convoy.sums\":\"");
+  for (int32_t i = 0; i < count; i++)
+    cvy_text_add(text, "%s%016llx", i ? " " : "", (unsigned long long)tensors[i].sum);
+  cvy_text_add(text, count ? "\"}" : "}");
+}
+
 convoy_status cvy_safetensors_format(const cvy_saved *tensors, int32_t count, char **out,
                                      size_t *size) {
   size_t room = room_for(tensors, count);
@@ -105,6 +125,7 @@ convoy_status cvy_safetensors_format(const cvy_saved *tensors, int32_t count, ch
   if (!bytes) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a header of %zu bytes", room);
   cvy_text text = cvy_text_in(bytes + CVY_SAFETENSORS_SIZE, room - CVY_SAFETENSORS_SIZE);
   cvy_text_add(&text, "%s", head);
+  add_sums(&text, tensors, count);
   for (int32_t i = 0; i < count; i++) add_tensor(&text, &tensors[i]);
   cvy_text_add(&text, "}");
   while (text.used % CVY_SAFETENSORS_SIZE) cvy_text_add(&text, " ");

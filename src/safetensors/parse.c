@@ -202,14 +202,15 @@ static bool take_tensor(reader *r, cvy_saved *tensor) {
   return !r->wrong;
 }
 
-/* Texts by names, of which nobody here wants to know. */
-static bool skip_metadata(reader *r) {
-  const char *text;
+/* Texts by names, of which one counts. */
+static bool take_metadata(reader *r, cvy_saved_list *list) {
+  const char *name, *text;
   if (!take(r, '{', "no metadata where they belong")) return false;
   if (is_next(r, '}')) return ++r->at;
   do {
-    if (!take_text(r, &text) || !take(r, ':', "no colon behind a name") || !take_text(r, &text))
+    if (!take_text(r, &name) || !take(r, ':', "no colon behind a name") || !take_text(r, &text))
       return false;
+    if (!strcmp(name, "convoy.sums")) list->sums = text;
   } while (goes_on(r, '}', "metadata without an end"));
   return !r->wrong;
 }
@@ -232,7 +233,7 @@ static convoy_status take_member(reader *r, cvy_saved_list *list, int32_t *room)
   const char *name;
   if (!take_text(r, &name) || !take(r, ':', "no colon behind a name")) return CONVOY_OK;
   if (!strcmp(name, "__metadata__")) {
-    skip_metadata(r);
+    take_metadata(r, list);
     return CONVOY_OK;
   }
   convoy_status status = add(list, room);
@@ -304,6 +305,23 @@ static convoy_status check_places(const cvy_saved_list *list, int64_t data) {
                   (long long)covered, (long long)data);
 }
 
+/* As many as there are tensors, in their places' order. */
+static convoy_status take_sums(cvy_saved_list *list) {
+  const char *at = list->sums;
+  for (int32_t i = 0; i < list->count; i++) {
+    uint64_t *sum = &list->tensor[i].sum;
+    int digits = 0;
+    for (*sum = 0; digits < 16 && hexadecimal(*at) >= 0; digits++)
+      *sum = *sum << 4 | (uint64_t)hexadecimal(*at++);
+    bool more = i + 1 < list->count;
+    if (digits < 16 || *at != (more ? ' ' : '\0'))
+      return cvy_fail(CONVOY_ERR_IO, "there are not %d sums, of 16 digits each, in \"convoy.sums\"",
+                      (int)list->count);
+    at += more;
+  }
+  return CONVOY_OK;
+}
+
 static convoy_status check_names(const cvy_saved_list *list) {
   for (int32_t i = 1; i < list->count; i++)
     if (!by_name(&list->tensor[i - 1], &list->tensor[i]))
@@ -317,13 +335,14 @@ static void sort(const cvy_saved_list *list, int (*order)(const void *, const vo
 
 convoy_status cvy_safetensors_parse(char *text, size_t size, int64_t data, cvy_saved_list *out) {
   reader r = {text, text + size, text, NULL};
-  *out = (cvy_saved_list){NULL, 0};
+  *out = (cvy_saved_list){NULL, 0, NULL};
   convoy_status status = take_all(&r, out);
   if (!status && r.wrong)
     status = cvy_fail(CONVOY_ERR_IO, "at byte %lld of its header there is %s",
                       (long long)(r.at - r.begin), r.wrong);
   if (!status) sort(out, by_place);
   if (!status) status = check_places(out, data);
+  if (!status && out->sums) status = take_sums(out);
   if (!status) sort(out, by_name);
   if (!status) status = check_names(out);
   if (status) cvy_saved_free(out);
@@ -332,7 +351,7 @@ convoy_status cvy_safetensors_parse(char *text, size_t size, int64_t data, cvy_s
 
 void cvy_saved_free(cvy_saved_list *list) {
   free(list->tensor);
-  *list = (cvy_saved_list){NULL, 0};
+  *list = (cvy_saved_list){NULL, 0, NULL};
 }
 
 const cvy_saved *cvy_saved_find(const cvy_saved_list *list, const char *name) {

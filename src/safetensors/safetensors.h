@@ -1,10 +1,11 @@
 /* The layout of files of tensors that PyTorch's world calls safetensors: 8 bytes with the size of a
  * header, the header, which is JSON, and behind it the tensors' bytes, all little-endian:
  *
- *   {"__metadata__":{"key":"text"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...}
+ *   {"__metadata__":{"convoy.sums":"TEXT"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...}
  *
- * Offsets count from behind the header; the tensors cover that part of the file without gaps. Here
- * are headers as texts, without files. What is read may be anything. */
+ * Offsets count from behind the header; the tensors cover that part of the file without gaps. The
+ * sums of their bytes, 16 hexadecimal digits each with blanks between, are Convoy's own. Here are
+ * headers as texts, without files. What is read may be anything. */
 #ifndef CVY_SAFETENSORS_H
 #define CVY_SAFETENSORS_H
 
@@ -24,11 +25,13 @@ typedef struct cvy_saved {
   int32_t dims;
   int64_t shape[CVY_SAFETENSORS_DIMS];
   int64_t begin, end; /* offsets */
+  uint64_t sum;       /* of its bytes */
 } cvy_saved;
 
 typedef struct cvy_saved_list {
   cvy_saved *tensor; /* in the order of their names */
   int32_t count;
+  const char *sums; /* text of all sums, in the order of the file; NULL: there are none */
 } cvy_saved_list;
 
 /* Reads a header of `size` bytes in front of `data` bytes. The text is changed, and names point
@@ -46,6 +49,8 @@ convoy_status cvy_safetensors_format(const cvy_saved *tensors, int32_t count, ch
 /* UTF-8 without control characters, not empty, and not what stands for metadata: else ERR_ARGUMENT.
  */
 convoy_status cvy_safetensors_check_name(const char *name);
+/* By which damage is found: of words of 8 bytes, the last one filled up with zeros. */
+uint64_t cvy_safetensors_sum(const void *bytes, size_t count);
 /* Bytes of an element; 0: the type is not known. */
 int64_t cvy_safetensors_dtype_bytes(const char *dtype);
 

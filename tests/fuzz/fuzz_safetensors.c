@@ -36,6 +36,7 @@ static void compare(const cvy_saved_list *a, const cvy_saved_list *b) {
     const cvy_saved *one = &a->tensor[i], *other = &b->tensor[i];
     require(!strcmp(one->name, other->name) && !strcmp(one->dtype, other->dtype), "other names");
     require(one->begin == other->begin && one->end == other->end, "other places");
+    require(one->sum == other->sum, "other sums");
     require(one->dims == other->dims && !memcmp(one->shape, other->shape, sizeof one->shape),
             "other extents");
   }

@@ -193,6 +193,31 @@ def test_damaged_files(context, tmp_path):
     assert len(cases) > 25
 
 
+def test_damaged_values(context, tmp_path):
+    """Each bit of the values counts; a file without sums is taken as it is."""
+    path = tmp_path / "state"
+    a = context.tensor(normal((5,)))
+    state = convoy.State(context, {"a": a, "b": context.tensor(numpy.arange(3, dtype="uint8"))})
+    state.save(path)
+    good = path.read_bytes()
+    a.write(numpy.zeros(5, FLOAT))
+    for bit in range(8 * (len(good) - 23), 8 * len(good)):
+        flipped = bytearray(good)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(convoy.FileError, match="is damaged: its bytes have not the sum"):
+            state.load(path)
+        assert (a.read() == 0).all()
+    path.write_bytes(good.replace(b"convoy.sums", b"convoy.smus")[:-1] + b"\x07")
+    state.load(path)
+    assert state["b"].read().tolist() == [0, 1, 7]
+    for sums in ("", "0" * 16, "0" * 33, "0" * 16 + " " + "g" * 16, "0" * 16 + " " + "0" * 17):
+        write_file(path, {"a": normal((5,)), "b": numpy.arange(3, dtype="uint8")},
+                   __metadata__={"convoy.sums": sums})
+        with pytest.raises(convoy.FileError, match="there are not 2 sums, of 16 digits"):
+            state.load(path)
+
+
 def test_every_cut_and_every_flip(context, tmp_path):
     """A file that is cut, or has a bit flipped in its header, is refused or read, and no more."""
     path = tmp_path / "state"
