@@ -1,7 +1,8 @@
 /* The layout of files of tensors that PyTorch's world calls safetensors: 8 bytes with the size of a
  * header, the header, which is JSON, and behind it the tensors' bytes, all little-endian:
  *
- *   {"__metadata__":{"convoy.sums":"TEXT"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...}
+ *   {"__metadata__":{"convoy.sums":"TEXT"},
+ *    "name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...}
  *
  * Offsets count from behind the header; the tensors cover that part of the file without gaps. The
  * sums of their bytes, 16 hexadecimal digits each with blanks between, are Convoy's own. Here are
