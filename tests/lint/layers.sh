@@ -44,7 +44,7 @@ tools/soak     | convoy/ commands.h common/ soak/ faults/layer/
 tools/tune     | convoy/ commands.h common/ tune/
 tools/isa      | convoy/ base/ problem/ backend.h core/ ocl/ cl/ CL/ common/csv.h
 bench          | convoy/ cl/ common/
-examples       | convoy/
+examples       | convoy/ nets/
 nets           | convoy/
 '
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "step.h"
+#include "nets/step.h"
 
 enum { ARGUMENTS = 12, MOST_SEEN = 256 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/cmocka.h"
-#include "step.h"
+#include "nets/step.h"
 
 enum { STEPS = 3, MOST = 4096 };
 
