@@ -7,6 +7,9 @@
 /* Logits [n][classes] of images [n][3][h][w]: "Deep Residual Learning for Image Recognition" (He,
  * Zhang, Ren, Sun, 2015), names of torchvision. */
 struct net_value net_resnet18(struct net_capture *c, struct net_value x, int64_t classes);
+/* With this number of channels in the first stage; 64 is ResNet-18. */
+struct net_value net_resnet18_of_width(struct net_capture *c, struct net_value x, int64_t width,
+                                       int64_t classes);
 struct net_value net_resnet50(struct net_capture *c, struct net_value x, int64_t classes);
 /* "MobileNetV2: Inverted Residuals and Linear Bottlenecks" (Sandler et al., 2018), names of
  * torchvision, where dropout is 0.2. */

@@ -42,9 +42,8 @@ static struct net_value shortcut(struct net_capture *c, const char *block, struc
 }
 
 static struct net_value stage(struct net_capture *c, const struct block_kind *kind, int number,
-                              int blocks, struct net_value x) {
+                              int blocks, int64_t width, struct net_value x) {
   char name[NET_NAME];
-  int64_t width = 64 << (number - 1);
   for (int i = 0; i < blocks; i++) {
     int64_t stride = i == 0 && number > 1 ? 2 : 1;
     net_name(name, "layer%d.%d.", number, i);
@@ -55,19 +54,25 @@ static struct net_value stage(struct net_capture *c, const struct block_kind *ki
 }
 
 static struct net_value resnet(struct net_capture *c, const struct block_kind *kind,
-                               const int *blocks, struct net_value x, int64_t classes) {
-  x = net_activate(c, "relu", conv_norm(c, "", 1, x, net_square(64, 7, 2, 1)));
+                               const int *blocks, int64_t width, struct net_value x,
+                               int64_t classes) {
+  x = net_activate(c, "relu", conv_norm(c, "", 1, x, net_square(width, 7, 2, 1)));
   x = net_max_pool(c, x, 3, 2, 1);
-  for (int i = 0; i < 4; i++) x = stage(c, kind, i + 1, blocks[i], x);
+  for (int i = 0; i < 4; i++) x = stage(c, kind, i + 1, blocks[i], width << i, x);
   return net_linear(c, "fc", net_map_mean(c, x), classes);
 }
 
 struct net_value net_resnet18(struct net_capture *c, struct net_value x, int64_t classes) {
+  return net_resnet18_of_width(c, x, 64, classes);
+}
+
+struct net_value net_resnet18_of_width(struct net_capture *c, struct net_value x, int64_t width,
+                                       int64_t classes) {
   static const struct block_kind kind = {1, basic};
-  return resnet(c, &kind, (const int[]){2, 2, 2, 2}, x, classes);
+  return resnet(c, &kind, (const int[]){2, 2, 2, 2}, width, x, classes);
 }
 
 struct net_value net_resnet50(struct net_capture *c, struct net_value x, int64_t classes) {
   static const struct block_kind kind = {4, bottleneck};
-  return resnet(c, &kind, (const int[]){3, 4, 6, 3}, x, classes);
+  return resnet(c, &kind, (const int[]){3, 4, 6, 3}, 64, x, classes);
 }

@@ -62,8 +62,8 @@ convoy_status classifier_capture(struct classifier *classifier, bool training, i
   convoy_status status = batch_graph_open(classifier, images, out);
   if (!status) status = net_begin(&c, &classifier->net, training);
   if (status) return status;
-  struct net_value logits =
-      classifier->forward(&c, net_value_of(&c, out->pixels), classifier->classes);
+  struct net_value pixels = net_value_of(&c, out->pixels);
+  struct net_value logits = classifier->forward(&c, pixels, classifier);
   (training ? train : evaluate)(classifier, &c, logits, out->labels);
   return net_end(&c, &out->graph);
 }

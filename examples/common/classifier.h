@@ -13,7 +13,11 @@ struct classifier {
   int64_t image[3]; /* channels, height, width */
   double decay;     /* of weights */
   /* Logits [n][classes] of pixels, which are 0 to 255. */
-  struct net_value (*forward)(struct net_capture *c, struct net_value pixels, int64_t classes);
+  struct net_value (*forward)(struct net_capture *c, struct net_value pixels,
+                              const struct classifier *classifier);
+  /* Called with new parameters before a training begins; may be NULL. */
+  convoy_status (*begin)(const struct classifier *classifier);
+  const void *user;       /* for these */
   convoy_tensor *loss;    /* running mean over the steps; below 0: none yet */
   convoy_tensor *correct; /* answers in evaluations, counted up */
 };

@@ -99,7 +99,7 @@ static const char *contradiction(const struct options *options) {
 
 int options_parse(struct options *options, const struct command *command, int count,
                   char **arguments) {
-  options->plan = (struct plan){-1, -1, -1, -1, -1};
+  options->plan = (struct plan){-1, -1, -1, -1, -1, -1};
   options->checkpoint_seconds = 60.0;
   for (int i = 1; i < count; i++) {
     if (strcmp(arguments[i], "--help") == 0) {
@@ -129,5 +129,6 @@ bool plan_settle(struct plan *wanted, const struct plan *made, const struct plan
          settle("--epochs", &wanted->epochs, made->epochs, binding) &&
          settle("--batch", &wanted->batch, made->batch, binding) &&
          settle("--images", &wanted->images, made->images, binding) &&
-         settle("--size", &wanted->size, made->size, binding);
+         settle("--size", &wanted->size, made->size, binding) &&
+         settle("--split", &wanted->split, made->split, binding);
 }

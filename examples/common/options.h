@@ -11,6 +11,7 @@ struct plan {
   int64_t seed, epochs, batch;
   int64_t images; /* of the training and of the test set; 0: all */
   int64_t size;   /* of a side of the images */
+  int64_t split;  /* every so many-th image is for tests; 0: they come apart */
 };
 enum { PLAN_NUMBERS = sizeof(struct plan) / sizeof(int64_t) };
 

@@ -136,6 +136,13 @@ static bool load(struct trainer *t) {
   return true;
 }
 
+/* From the checkpoint, or anew. */
+static bool start(struct trainer *t, bool resume) {
+  const struct classifier *classifier = t->classifier;
+  if (resume) return load(t);
+  return !classifier->begin || done(classifier->begin(classifier), "weights");
+}
+
 /* ------------------------------------------------------------------------------- beginning */
 
 /* Where the images fill no batch to the end, or no batch at all, a graph is left out. */
@@ -309,7 +316,7 @@ int train(const struct options *options, bool resume, struct classifier *classif
   t.began = t.saved = seconds_now();
   catch_signals();
   int status = 1;
-  if (begin(&t) && (!resume || load(&t))) {
+  if (begin(&t) && start(&t, resume)) {
     say_device(&t);
     if (run(&t)) status = end(&t);
   }

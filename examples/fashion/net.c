@@ -32,13 +32,12 @@ struct net_value fashion_forward_with(struct net_capture *c, struct net_value pi
   return logits;
 }
 
-struct net_value fashion_forward(struct net_capture *c, struct net_value pixels, int64_t classes) {
-  return fashion_forward_with(c, pixels, classes, plain_relu, NULL);
+static struct net_value forward(struct net_capture *c, struct net_value pixels,
+                                const struct classifier *classifier) {
+  return fashion_forward_with(c, pixels, classifier->classes, plain_relu, NULL);
 }
 
-const struct classifier fashion_classifier = {.classes = CLASSES,
-                                              .image = {1, IMAGE_SIDE, IMAGE_SIDE},
-                                              .decay = 1e-4,
-                                              .forward = fashion_forward};
+const struct classifier fashion_classifier = {
+    .classes = CLASSES, .image = {1, IMAGE_SIDE, IMAGE_SIDE}, .decay = 1e-4, .forward = forward};
 const struct lesson fashion_lesson = {
     .draw = batch_draw, .test = batch_test, .peak_rate = 0.05, .warm_up = 100};

@@ -13,11 +13,10 @@
 
 enum { FASHION_RELUS = 3 };
 
-struct net_value fashion_forward(struct net_capture *c, struct net_value pixels, int64_t classes);
-
 /* Called in place of a ReLU where there is one; its number in the network comes with it. */
 typedef struct net_value fashion_relu(void *user, struct net_capture *c, struct net_value x,
                                       int number);
+/* Logits of pixels. */
 struct net_value fashion_forward_with(struct net_capture *c, struct net_value pixels,
                                       int64_t classes, fashion_relu *relu, void *user);
 
