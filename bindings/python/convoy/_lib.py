@@ -27,6 +27,7 @@ VERSION = (0, 2, 0)
 MAX_RANK = 3
 MAX_DIMS = 5
 MATMUL_TRANSPOSE_A, MATMUL_TRANSPOSE_B, MATMUL_SUM = 1, 2, 4
+STATE_EXTRA, STATE_MISSING = 1, 2
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
 PROGRAM_TEXT = 16384  # any program
@@ -405,7 +406,7 @@ CALLBACKS = {
     "convoy_team": Team,
 }
 
-# Short names for the signatures below. Contexts, tensors, problems, programs and graphs are opaque.
+# Short names for the signatures below. Contexts, tensors and their like are opaque.
 _status = c_int
 _enum = c_int
 _context = c_void_p
@@ -413,6 +414,7 @@ _tensor = c_void_p
 _problem = c_void_p
 _program = c_void_p
 _graph = c_void_p
+_state = c_void_p
 _tensors = POINTER(c_void_p)
 _floats = POINTER(c_float)
 _shape = POINTER(c_int64)
@@ -566,6 +568,14 @@ FUNCTIONS = {
     ),
     "convoy_moving_average": (_status, [_context, _tensor, c_int32, _tensors, _tensors, _run]),
     "convoy_gradient_norm": (_status, [_context, c_int32, _tensors, _tensor, _run]),
+    "convoy_state_new": (_status, [_context, POINTER(_state)]),
+    "convoy_state_free": (None, [_state]),
+    "convoy_state_tensor": (_status, [_state, c_char_p, _tensor]),
+    "convoy_state_numbers": (_status, [_state, c_char_p, POINTER(c_int64), c_int64]),
+    "convoy_state_graph": (_status, [_state, c_char_p, _graph]),
+    "convoy_state_seed": (_status, [_state, c_char_p]),
+    "convoy_state_save": (_status, [_state, c_char_p]),
+    "convoy_state_load": (_status, [_state, c_char_p, c_uint32]),
     "convoy_clip_gradients": (_status, [_context, c_double, c_int32, _tensors, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),

@@ -49,7 +49,14 @@ PLAIN = {
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
     "uint64_t *": ctypes.POINTER(ctypes.c_uint64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor", "convoy_problem", "convoy_program", "convoy_graph")
+OPAQUE = (
+    "convoy_context",
+    "convoy_tensor",
+    "convoy_problem",
+    "convoy_program",
+    "convoy_graph",
+    "convoy_state",
+)
 
 
 def ctype_of(c_type):

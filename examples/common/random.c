@@ -1,5 +1,5 @@
 /* xoshiro256** (Blackman and Vigna), seeded by splitmix64. */
-#include "random.h"
+#include "common/random.h"
 
 #include <math.h>
 

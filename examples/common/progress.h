@@ -1,7 +1,7 @@
 /* Shows how a training goes on: a bar on a terminal, else a line now and then. All on stderr, so
  * that stdout holds results only. */
-#ifndef FASHION_PROGRESS_H
-#define FASHION_PROGRESS_H
+#ifndef COMMON_PROGRESS_H
+#define COMMON_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,25 +1,15 @@
-#include "options.h"
+#include "common/options.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind { OPTION_TEXT, OPTION_COUNT, OPTION_NUMBER, OPTION_FLAG } option_kind;
-
-struct option_row {
-  const char *name, *value; /* value: its name in the help */
-  option_kind kind;
-  size_t offset;
-  const char *help;
-};
-
-static const struct option_row rows[] = {
+static const struct option_row common[] = {
     {"--device", "NAME", OPTION_TEXT, offsetof(struct options, device),
      "auto, cpu, ocl, ocl:1 or part of a device's name (default: CONVOY_DEVICE, else auto)"},
-    {"--data", "DIR", OPTION_TEXT, offsetof(struct options, data),
-     "folder with the four gzipped IDX files (default: where Debian installs them)"},
-    {"--epochs", "N", OPTION_COUNT, offsetof(struct options, plan.epochs), "default 2"},
+    {"--data", "DIR", OPTION_TEXT, offsetof(struct options, data), "folder with the images"},
+    {"--epochs", "N", OPTION_COUNT, offsetof(struct options, plan.epochs),
+     "how often each image is seen"},
     {"--batch", "N", OPTION_COUNT, offsetof(struct options, plan.batch),
      "images per step (default 64)"},
     {"--seed", "N", OPTION_COUNT, offsetof(struct options, plan.seed),
@@ -36,27 +26,27 @@ static const struct option_row rows[] = {
      "go on from the checkpoint; with no such file, start"},
     {"--expect", "A", OPTION_NUMBER, offsetof(struct options, expect),
      "exit with 3 if the final test accuracy is below A"},
-    {"--compare-devices", NULL, OPTION_FLAG, offsetof(struct options, compare_devices),
-     "instead of training: the same steps on each device, from the checkpoint's weights"},
+    {NULL, NULL, OPTION_TEXT, 0, NULL},
 };
-#define ROWS (sizeof rows / sizeof rows[0])
 
-static void print_help(void) {
-  puts("train_fashion: trains a small convolutional network on Fashion-MNIST\n");
-  for (size_t i = 0; i < ROWS; i++) {
-    printf("  %s%s%s\n      %s\n", rows[i].name, rows[i].value ? " " : "",
-           rows[i].value ? rows[i].value : "", rows[i].help);
-  }
+static void print_rows(const struct option_row *row) {
+  for (; row->name; row++)
+    printf("  %s%s%s\n      %s\n", row->name, row->value ? " " : "", row->value ? row->value : "",
+           row->help);
+}
+
+static void print_help(const struct command *command) {
+  printf("%s\n\n", command->about);
+  print_rows(common);
+  print_rows(command->rows);
   puts(
       "\nExit status: 0 done, 1 failed, 2 wrong arguments, 3 accuracy below --expect,\n"
       "130 or 143 ended by SIGINT or SIGTERM, after a checkpoint.");
 }
 
-static const struct option_row *find_row(const char *name) {
-  for (size_t i = 0; i < ROWS; i++) {
-    if (strcmp(rows[i].name, name) == 0) return &rows[i];
-  }
-  return NULL;
+static const struct option_row *find_row(const struct option_row *row, const char *name) {
+  while (row->name && strcmp(row->name, name) != 0) row++;
+  return row->name ? row : NULL;
 }
 
 /* Stores `text` in its field; false if it is not a value of the row's kind. */
@@ -78,9 +68,11 @@ static bool store(const struct option_row *row, struct options *options, const c
 }
 
 /* Takes the argument at *index and its value; false, with a sentence, if either is wrong. */
-static bool take(struct options *options, int count, char **arguments, int *index) {
+static bool take(struct options *options, const struct command *command, int count,
+                 char **arguments, int *index) {
   const char *name = arguments[*index];
-  const struct option_row *row = find_row(name);
+  const struct option_row *row = find_row(common, name);
+  if (!row) row = find_row(command->rows, name);
   if (!row) {
     fprintf(stderr, "unknown argument %s; --help lists them\n", name);
     return false;
@@ -105,17 +97,16 @@ static const char *contradiction(const struct options *options) {
   return NULL;
 }
 
-int options_parse(struct options *options, int count, char **arguments) {
-  memset(options, 0, sizeof *options);
-  options->plan = (struct plan){-1, -1, -1, -1};
-  options->data = "/usr/share/datasets/fashion-mnist";
+int options_parse(struct options *options, const struct command *command, int count,
+                  char **arguments) {
+  options->plan = (struct plan){-1, -1, -1, -1, -1, -1};
   options->checkpoint_seconds = 60.0;
   for (int i = 1; i < count; i++) {
     if (strcmp(arguments[i], "--help") == 0) {
-      print_help();
+      print_help(command);
       return 0;
     }
-    if (!take(options, count, arguments, &i)) return 2;
+    if (!take(options, command, count, arguments, &i)) return 2;
   }
   const char *wrong = contradiction(options);
   if (!wrong) return -1;
@@ -131,12 +122,13 @@ static bool settle(const char *name, int64_t *wanted, int64_t made, bool binding
   return false;
 }
 
-bool plan_settle(struct plan *wanted, const struct plan *made) {
-  static const struct plan defaults = {.seed = 1, .epochs = 2, .batch = 64, .images = 0};
+bool plan_settle(struct plan *wanted, const struct plan *made, const struct plan *defaults) {
   bool binding = made != NULL;
-  if (!made) made = &defaults;
+  if (!made) made = defaults;
   return settle("--seed", &wanted->seed, made->seed, binding) &&
          settle("--epochs", &wanted->epochs, made->epochs, binding) &&
          settle("--batch", &wanted->batch, made->batch, binding) &&
-         settle("--images", &wanted->images, made->images, binding);
+         settle("--images", &wanted->images, made->images, binding) &&
+         settle("--size", &wanted->size, made->size, binding) &&
+         settle("--split", &wanted->split, made->split, binding);
 }

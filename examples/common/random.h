@@ -1,6 +1,6 @@
 /* A small random generator whose whole state is four words, so that a checkpoint can hold it. */
-#ifndef FASHION_RANDOM_H
-#define FASHION_RANDOM_H
+#ifndef COMMON_RANDOM_H
+#define COMMON_RANDOM_H
 
 #include <stdint.h>
 
