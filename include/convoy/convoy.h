@@ -212,6 +212,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          $XDG_CONFIG_HOME/convoy/tune.txt
  *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
  *                                                          ocl, hip, cuda, with commas between
+ *   -                  CONVOY_GRAPH_PASSES       all       passes over graphs: all, none or some of
+ *                                                          common, fuse: see docs/graphs.md
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
  *                                                          convoy-ocl.so, by default one beside the
  *                                                          library
@@ -554,7 +556,7 @@ CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, void *values,
  * does not wait: the device copies them after the operations that were enqueued before, into at
  * most 64 MiB of memory, from which the following public calls take them (convoy_sync takes all).
  * If the device is lost before that, they are computed anew as without this call. It does wait
- * where the device cannot copy in the background: for a tensor larger than 64 MiB, and while 64
+ * where the device cannot copy in the background: for a tensor larger than 64 MiB, and while 1024
  * tensors or as many bytes are on their way. Returns as convoy_tensor_read does; what fails in the
  * background is made good, or is returned by every read of the tensor. */
 CONVOY_API convoy_status convoy_commit(convoy_tensor *tensor);
