@@ -24,7 +24,7 @@ from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
 from ._single import Single
 from ._tensor import Tensor
-from ._values import c_text, flag, integer, real, unsigned
+from ._values import c_text, finite, flag, integer, unsigned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -488,7 +488,7 @@ class Context(Single):
         run: Optional[Run] = None,
     ) -> Tensor:
         """|x - target|, and within beta of 0 a parabola."""
-        operands, numbers = ((x, "x"), (target, "target")), (real(beta, "beta"),)
+        operands, numbers = ((x, "x"), (target, "target")), (finite(beta, "beta"),)
         return _nn.element_loss(self, "smooth_l1", numbers, operands, reduction, out, run)
 
     @keywords()

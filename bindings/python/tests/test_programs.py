@@ -456,7 +456,7 @@ def test_wrong_operands(context):
         ((), "0 inputs"),
         (({"a": x},), "reads b, which is not among"),
         (({"a": x, "b": x, "c": x},), "no input 'c'; it has a, b"),
-        ((x, array), "b is a ndarray: tensors go with tensors only"),
+        ((x, array), "a ndarray: tensors go with tensors only"),
         ((x, None), "b is a NoneType"),
         ((array, "text"), "b is <U4"),
         ((array, 1j), "b is complex128"),
