@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _apply, _graph, _host, _log, _matmul, _move, _pool, _queue
+from . import _apply, _graph, _host, _log, _matmul, _move, _pool, _queue, _resample
 from ._arrays import dtype_like, seen
 from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
 from ._errors import check
@@ -410,6 +410,40 @@ class Context(Single):
     ) -> Array:
         """The parts side by side along an axis. Of more than 12 the groups are, then those."""
         return _move.concatenate(self, parts, axis, out, run)
+
+    # ------------------------------------------------------------------------ resampling
+
+    @keywords()
+    def resample(
+        self,
+        x: Array,
+        extents: Optional[PerAxis] = None,
+        *,
+        mode: str = "nearest",
+        scale: Optional[Any] = None,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """x with other spatial extents, as torch.nn.functional.interpolate makes them. mode:
+        "nearest", "nearest_exact", "linear", or "linear_aligned" (align_corners), for 1 to 3 axes.
+
+        scale: one number, or one for each axis, that positions are found by instead of the ratio of
+        the extents, which without `extents` follow from it."""
+        return _resample.forward(self, x, extents, mode, scale, out, run)
+
+    @keywords()
+    def resample_backward(
+        self,
+        dy: Array,
+        x_shape: Shape,
+        *,
+        mode: str = "nearest",
+        scale: Optional[Any] = None,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """Its gradient of x, whose extents are x_shape."""
+        return _resample.backward(self, dy, x_shape, mode, scale, out, run)
 
     # ---------------------------------------------------------------------------- graphs
 

@@ -133,6 +133,15 @@ class Padding(enum.IntEnum):
     CONSTANT = 0
 
 
+class Interpolation(enum.IntEnum):
+    """convoy_interpolation: where an element of a result lies in what is resampled."""
+
+    NEAREST = 0
+    NEAREST_EXACT = 1
+    LINEAR = 2
+    LINEAR_ALIGNED = 3
+
+
 class EventKind(enum.IntEnum):
     """convoy_event_kind: what an event reports."""
 
@@ -155,6 +164,7 @@ ENUMS = {
     "convoy_activation": ("CONVOY_", Activation),
     "convoy_pool": ("CONVOY_", Pool),
     "convoy_padding": ("CONVOY_PAD_", Padding),
+    "convoy_interpolation": ("CONVOY_", Interpolation),
     "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
 }
 
@@ -265,6 +275,16 @@ class BoxStruct(Sized):
     ]
 
 
+class ResamplingStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_int32),
+        ("mode", c_int32),
+        ("reserved", c_int32),
+        ("scale", c_double * MAX_RANK),
+    ]
+
+
 class RunStruct(Sized):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -353,6 +373,7 @@ STRUCTS = {
     "convoy_epilogue": EpilogueStruct,
     "convoy_window": WindowStruct,
     "convoy_box": BoxStruct,
+    "convoy_resampling": ResamplingStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
     "convoy_tuned": TunedStruct,
@@ -388,6 +409,7 @@ _run = POINTER(RunStruct)
 _epilogue = POINTER(EpilogueStruct)
 _window = POINTER(WindowStruct)
 _box = POINTER(BoxStruct)
+_resampling = POINTER(ResamplingStruct)
 _options = POINTER(OptionsStruct)
 _device = POINTER(DeviceStruct)
 
@@ -490,6 +512,12 @@ FUNCTIONS = {
     "convoy_parse_concatenate": (
         _status,
         [c_char_p, POINTER(c_int32), POINTER(_enum), _shape],
+    ),
+    "convoy_resample": (_status, [_context, _resampling, _tensor, _tensor, _run]),
+    "convoy_resample_backward": (_status, [_context, _resampling, _tensor, _tensor, _run]),
+    "convoy_parse_resample": (
+        _status,
+        [c_char_p, POINTER(c_int32), _resampling, _shape, _shape],
     ),
     "convoy_capture_begin": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),

@@ -110,7 +110,7 @@ PROGRAM = """
 #include <stdio.h>
 #include "convoy/convoy.h"
 #define KIND(f) _Generic((f), float: "float", double: "float", char *: "text", int64_t *: "axes", \\
-                         const char *: "pointer", default: "integer")
+                         double *: "reals", const char *: "pointer", default: "integer")
 int main(void) {
   %s
   return 0;
@@ -157,7 +157,8 @@ def kind_of(c_type):
     if c_type is ctypes.c_char_p:
         return "pointer"
     if issubclass(c_type, ctypes.Array):
-        return {ctypes.c_char: "text", ctypes.c_int64: "axes"}[c_type._type_]
+        kinds = {ctypes.c_char: "text", ctypes.c_int64: "axes", ctypes.c_double: "reals"}
+        return kinds[c_type._type_]
     return "integer"
 
 

@@ -46,6 +46,8 @@ INTEGERS = {
     "a window's dilation": lambda context, value: context.max_pool(X, 2, dilation=value),
     "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
     "axes": lambda context, value: context.permute(X, (0, 1, 2, value)),
+    "extents": lambda context, value: context.resample(X, (4, value)),
+    "resample's x_shape": lambda context, value: context.resample_backward(X, (2, 6, value, 8)),
     "axis": lambda context, value: context.concatenate([X, X], value),
     "pad": lambda context, value: context.pad(X, value),
     "a side of pad": lambda context, value: context.pad(X, (0, 0, 0, (0, value))),
@@ -61,6 +63,7 @@ REALS = {
     "slope": lambda context, value: context.forward(X, W, activation="leaky_relu", slope=value),
 }
 FILLS = {"value": lambda context, value: context.pad(X, 1, value=value)}
+SCALES = {"scale": lambda context, value: context.resample(X, scale=value)}
 TEXTS = {
     "device": lambda context, value: convoy.open(value).close(),
     "algorithm": option("algorithm"),
@@ -93,6 +96,7 @@ CHOICES = {
     "level": lambda context, value: convoy.set_log(None, value),
     "dtype": lambda context, value: context.tensor((2, 3), value),
     "mode": lambda context, value: context.pad(X, 1, mode=value),
+    "resample's mode": lambda context, value: context.resample(X, 4, mode=value),
 }
 OBJECTS = {
     "run": lambda context, value: context.forward(X, W, run=value),
@@ -122,6 +126,7 @@ HOSTILE = [
     (INTEGERS, [*LONG, 1.5, 1.0, float("nan"), *NOT_NUMBERS]),
     (REALS, [float("nan"), float("inf"), 10**999, zeros(2), *NOT_NUMBERS]),
     (FILLS, [10**999, zeros(2), *NOT_NUMBERS]),
+    (SCALES, [float("nan"), float("inf"), 0.0, -1.0, 10**999, *NOT_NUMBERS]),
     (TEXTS, ["cpu.direct\0junk", "cpu\0", b"cpu", 0, 5, "\udc80", [], Mute()]),
     (FLAGS, [2, -1, None, 0.5, 1.0, "", "no", zeros(2), Mute()]),
     (CHOICES, [2**70, 10**5000, "sideways", [], {}, Mute()]),
@@ -189,7 +194,7 @@ def functions():
 
 
 def test_no_parameter_is_forgotten():
-    tables = (INTEGERS, REALS, FILLS, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
+    tables = (INTEGERS, REALS, FILLS, SCALES, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
     known = {name for table in tables for name in table} | ARRAYS
     for name, function in functions():
         parameters = inspect.signature(function).parameters.values()

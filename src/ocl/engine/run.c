@@ -19,6 +19,7 @@
 #include "ocl/pool.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
+#include "ocl/resample.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
 
@@ -42,6 +43,7 @@ static const struct {
     {&cvy_ocl_pool, run_pool},
     {&cvy_ocl_copy, run_copy},
     {&cvy_ocl_concatenate, run_concatenate},
+    {&cvy_ocl_resample, run_resample},
     {&cvy_ocl_program, run_program},
     {&cvy_ocl_reduce, run_reduce},
 };
