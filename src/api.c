@@ -152,7 +152,7 @@ convoy_status convoy_plan_problem(convoy_context *context, const char *name,
   convoy_status status = make_problem(conv, direction, x_shape, w_shape, &problem);
   if (!status) status = cvy_check_struct("out", out, sizeof(*out), false);
   if (!status) status = cvy_enter(context);
-  return status ? status : cvy_leave(context, cvy_plan(context, name, &problem, out));
+  return status ? status : cvy_leave(context, cvy_plan_problem(context, name, &problem, out));
 }
 
 convoy_status convoy_prepare(convoy_context *context, const convoy_conv *conv,

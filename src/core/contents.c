@@ -28,8 +28,7 @@ convoy_status cvy_tensor_write(convoy_tensor *tensor, const void *values, int64_
   return CONVOY_OK;
 }
 
-/* An interruption that came before the wait began counts too. */
-static convoy_status begin_wait(convoy_context *context) {
+convoy_status cvy_begin_wait(convoy_context *context) {
   context->call.interruptible = true;
   if (!__atomic_exchange_n(&context->interrupt, 0, __ATOMIC_RELAXED)) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_INTERRUPTED, "convoy_interrupt() was called");
@@ -41,21 +40,56 @@ convoy_status cvy_tensor_commit(convoy_tensor *tensor) {
     status = cvy_fail(CONVOY_ERR_UNSUPPORTED,
                       "wrapped memory belongs to somebody else, who may "
                       "change it: nothing of it can be committed");
-  if (!status) status = begin_wait(tensor->context);
+  if (!status) status = cvy_begin_wait(tensor->context);
   return status ? status : cvy_commit(tensor->store);
 }
 
 convoy_status cvy_tensor_read(convoy_tensor *tensor, void *values, int64_t count) {
   convoy_status status = check_count(tensor, count);
   if (!status) status = cvy_capture_refuses(tensor->context, "convoy_tensor_read");
-  if (!status) status = begin_wait(tensor->context);
+  if (!status) status = cvy_begin_wait(tensor->context);
   if (!status) status = cvy_store_read(tensor->store, values);
   cvy_foreign_forget(tensor->store);
   return status;
 }
 
+/* ---------------------------------------------------------------------------------- sharing */
+
+static convoy_status check_copy(const convoy_tensor *from, const convoy_tensor *to) {
+  if (from->context != to->context)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "the tensors belong to different contexts");
+  if (from->dtype != to->dtype)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "the tensors are of different types, %d and %d",
+                    (int)from->dtype, (int)to->dtype);
+  if (from->store->foreign || to->store->foreign)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "wrapped memory belongs to somebody else, who may change it: it is not shared");
+  return check_count(to, from->count);
+}
+
+static convoy_status note_copy(convoy_tensor *from, convoy_tensor *to) {
+  cvy_capture *capture = to->context->capture;
+  int32_t value;
+  convoy_status status = cvy_capture_check(to->context, "convoy_tensor_copy");
+  if (!status) status = cvy_capture_reserve(capture, 2);
+  if (!status) status = cvy_capture_value(capture, from, &value);
+  if (!status) cvy_capture_set(capture, to, value);
+  return status;
+}
+
+convoy_status cvy_tensor_copy(convoy_tensor *from, convoy_tensor *to) {
+  convoy_status status = check_copy(from, to);
+  if (status || from == to) return status;
+  if (to->context->capture) return note_copy(from, to);
+  cvy_tensor_swap(to, cvy_store_keep(from->store));
+  return CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------------ waiting, freeing
+ */
+
 convoy_status cvy_sync(convoy_context *context) {
-  convoy_status status = begin_wait(context);
+  convoy_status status = cvy_begin_wait(context);
   if (!status) status = cvy_device_check(context);
   if (status || !cvy_device_ready(context)) return status;
   status = cvy_await(context, context->last_ticket);

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/constants.h"
 #include "core/devices.h"
 #include "core/exec/device.h"
 #include "core/exec/launch.h"
 #include "core/exec/lifetime.h"
 #include "core/exec/store.h"
 #include "core/graph/capture.h"
+#include "core/graph/shared_memory.h"
 #include "core/tune/params.h"
 #include "core/tune/tunedisk.h"
 #include "os/os.h"
@@ -99,6 +101,7 @@ static convoy_status start(convoy_context *context) {
 static void stop(convoy_context *context) {
   atomic_store(&context->open, false);
   cvy_stores_detach(context);
+  cvy_stores_trim(context);
   cvy_device_close(context);
   if (context->cpu.device) context->cpu.backend->close(context->cpu.device);
   context->cpu.device = NULL;
@@ -136,6 +139,8 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
 void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
   cvy_capture_abandon(context);
+  cvy_constants_drop(context);
+  cvy_shared_memory_drop(context);
   if (cvy_device_ready(context)) cvy_await(context, context->last_ticket);
   stop(context);
   if (!context->event_fn) {
@@ -159,6 +164,7 @@ convoy_status cvy_force_algorithm(convoy_context *context, const char *name) {
   convoy_status status = *name ? find_row(cvy_context_engine(context), name, &row) : CONVOY_OK;
   if (status) return status;
   cvy_text_copy(context->chooser.forced, sizeof(context->chooser.forced), name);
+  context->chooser.learned++;
   return CONVOY_OK;
 }
 
@@ -181,8 +187,8 @@ static bool plan_free(convoy_context *context, const cvy_engine *engine, const c
 }
 
 /* No row plans for no images, since none is asked to run them: the plan is that of one. */
-convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *asked,
-                       convoy_plan *out) {
+convoy_status cvy_plan_problem(convoy_context *context, const char *name, const cvy_problem *asked,
+                               convoy_plan *out) {
   cvy_problem some;
   cvy_problem_copy(&some, asked);
   if (cvy_problem_empty(asked)) cvy_operation_of(asked)->set_images(&some, 1);

@@ -21,6 +21,7 @@
 typedef struct cvy_store cvy_store;
 typedef struct cvy_host_allocation cvy_host_allocation;
 typedef struct cvy_capture cvy_capture;
+typedef struct cvy_node cvy_node;
 
 /* What the public call that holds the lock has done so far. */
 typedef struct cvy_call {
@@ -32,14 +33,28 @@ typedef struct cvy_call {
   convoy_status first_fault;
   char sentence[256]; /* of the first fault */
   bool interruptible;
+  bool only_here; /* what the device does not do is an error */
 } cvy_call;
 
 /* Stores whose values are on their way to the host, in the order of their tickets. */
-enum { CVY_FETCHES = 64 };
+enum { CVY_FETCHES = 1024 };
 typedef struct cvy_fetches {
   cvy_store *store[CVY_FETCHES];
   int32_t count;
 } cvy_fetches;
+
+/* Numbers that programs read (core/constants.h), in a ring. */
+enum { CVY_CONSTANTS = 64 };
+typedef struct cvy_constants {
+  convoy_tensor *tensor[CVY_CONSTANTS];
+  int32_t next;
+} cvy_constants;
+
+/* Device memory that graphs use for what they make on their way (graph/shared_memory.h). */
+typedef struct cvy_shared_blocks {
+  cvy_store **block;
+  int32_t count, plans; /* blocks; plans that use them */
+} cvy_shared_blocks;
 
 struct convoy_context {
   pthread_mutex_t lock;
@@ -60,6 +75,10 @@ struct convoy_context {
   char chosen[320];      /* why it is this device */
   uint64_t last_id;      /* of arrays */
   uint64_t last_ticket;  /* the device has accepted commands up to here */
+  uint64_t faults_met;   /* by which what the device was told once may have got lost */
+  uint64_t last_plan;    /* number of the newest plan that the device was given */
+  uint64_t stream;       /* of somebody else, where its commands go, ... */
+  bool has_stream;       /* ...if there is one */
   int64_t step;          /* of the training, from convoy_mark_step */
   volatile int interrupt;
   uint64_t seed, draws; /* of random numbers, and operations that have had some since it was set */
@@ -75,11 +94,15 @@ struct convoy_context {
   cvy_chooser chooser;
   cvy_degradation degradation;
   cvy_verification verification;
-  cvy_store *stores;                     /* all alive */
+  cvy_store *stores; /* all alive */
+  cvy_store *spare;  /* memory of stores that have gone */
+  int32_t spares;
   cvy_fetches fetches;                   /* of them */
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
-  cvy_capture *capture;                  /* that is open; NULL: operations are carried out */
+  cvy_constants constants;
+  cvy_capture *capture; /* that is open; NULL: operations are carried out */
+  cvy_shared_blocks shared;
   int32_t run_depth; /* of what a graph's run makes, while one is carried out; else 0 */
   cvy_call call;
 
@@ -103,8 +126,8 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out);
 void cvy_close(convoy_context *context);
 
 convoy_status cvy_force_algorithm(convoy_context *context, const char *name);
-convoy_status cvy_plan(convoy_context *context, const char *name, const cvy_problem *problem,
-                       convoy_plan *out);
+convoy_status cvy_plan_problem(convoy_context *context, const char *name,
+                               const cvy_problem *problem, convoy_plan *out);
 convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *gigabytes);
 
 /* ---------------------------------------------------------------------------------- call.c */

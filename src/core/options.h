@@ -15,6 +15,7 @@ typedef struct cvy_options {
   convoy_verify verify;
   int64_t history_limit;   /* bytes */
   double wait_budget;      /* seconds */
+  uint32_t graph_passes;   /* graph/passes.h */
   int32_t compile_workers; /* -1: as many as suit device and machine */
   cvy_open_options open;   /* what backends are told */
 } cvy_options;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "problem/excerpt.h"
+#include "problem/fuse.h"
 #include "problem/gradient.h"
 #include "problem/problem.h"
 
@@ -82,11 +84,19 @@ typedef struct cvy_operation {
   double (*wide_magnitude)(const cvy_problem *problem, const cvy_values *from, int64_t index,
                            int64_t reach);
 
+  /* As cvy_problem_excerpt; `out` has the problem already, and the rest 0. False: there is none but
+   * an image, or all. NULL: likewise. */
+  bool (*excerpt)(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out);
+
   /* As cvy_problem_gradient, which has seen to the rest: something is wanted and given, nothing
    * that is wanted is empty or holds integers, there are images, and out->of[] is NONE, but for
    * what the problem adds to. NULL: it has none. */
   convoy_status (*gradient)(const cvy_problem *problem, uint32_t wanted, uint32_t given,
                             cvy_gradient *out);
+
+  /* As cvy_problem_fuse, for a second problem of this operation; neither adds to what is there, and
+   * there are images. NULL: it takes nothing in. */
+  bool (*fuse)(const cvy_bound *first, const cvy_bound *second, uint32_t kept, cvy_fused *out);
 
   double (*flops)(const cvy_problem *problem);
 

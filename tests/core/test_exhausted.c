@@ -1,9 +1,12 @@
 /* Host memory runs out at any allocation: the call says so or succeeds, outputs stay untouched. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cmocka.h"
+#include "core/compositions.h"
 #include "core/fake.h"
+#include "core/open.h"
 #include "core/step.h"
 
 /* The linker sends the library's allocations here (--wrap). One of them fails. */
@@ -113,6 +116,106 @@ static void test_failed_operation_touches_nothing(void **state) {
   }
 }
 
+/* ---------------------------------------------------------------------------- compositions */
+
+/* At each allocation in turn: what is refused has changed nothing, and noted nothing in a capture,
+ * so that the next try does all. Says how often it was refused. */
+static int64_t refuse_each(const composition *c, bool captured) {
+  float before[SET_VALUES], now[SET_VALUES], wanted[SET_VALUES];
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_graph *graph;
+  int64_t refused = 0;
+  set s;
+  set_make(context, &s);
+  set_read(&s, before);
+  if (captured) assert_int_equal(convoy_capture_begin(context), CONVOY_OK);
+  for (convoy_status status = CONVOY_ERR_MEMORY; status; refused += status != CONVOY_OK) {
+    countdown = refused + 1;
+    status = c->call(&s);
+    countdown = 0;
+    if (!status) break;
+    if (status != CONVOY_ERR_MEMORY) fail_msg("%s: %s", c->name, convoy_last_error());
+    if (!captured) {
+      set_read(&s, now);
+      assert_memory_equal(before, now, sizeof now);
+    }
+  }
+  if (captured) {
+    assert_int_equal(convoy_capture_end(context, &graph), CONVOY_OK);
+    assert_int_equal(convoy_graph_run(graph, NULL), CONVOY_OK);
+    convoy_graph_free(graph);
+  }
+  set_read(&s, now);
+  set_free(&s);
+  set_make(context, &s);
+  assert_int_equal(convoy_seed(context, 0), CONVOY_OK);
+  assert_int_equal(c->call(&s), CONVOY_OK);
+  set_read(&s, wanted);
+  assert_memory_equal(now, wanted, sizeof now);
+  set_free(&s);
+  convoy_close(context);
+  return refused;
+}
+
+static void test_compositions(void **state) {
+  (void)state;
+  for (int i = 0; i < COMPOSITIONS; i++) {
+    int64_t called = refuse_each(&compositions[i], false);
+    int64_t noted = refuse_each(&compositions[i], true);
+    assert_true(called >= 3 && noted >= 2);
+  }
+}
+
+/* ---------------------------------------------------------------------------------- states */
+
+static convoy_state *make_state(const set *s) {
+  convoy_state *state;
+  assert_int_equal(convoy_state_new(s->context, &state), CONVOY_OK);
+  for (int i = 0; i < SET; i++) {
+    const char name[] = {(char)('a' + i), '\0'};
+    assert_int_equal(convoy_state_tensor(state, name, s->tensor[i]), CONVOY_OK);
+  }
+  assert_int_equal(convoy_state_seed(state, "seed"), CONVOY_OK);
+  return state;
+}
+
+/* Saved at the last of some tries, loaded at the last of others, and nothing changed before. */
+static void test_states(void **state) {
+  (void)state;
+  char path[] = "/tmp/convoy-exhausted-XXXXXX";
+  float before[SET_VALUES], now[SET_VALUES];
+  int64_t refused = 0, kept;
+  convoy_status status;
+  set s;
+  close(mkstemp(path));
+  set_make(open_named("cpu", CONVOY_ON), &s);
+  convoy_state *saved = make_state(&s);
+  set_read(&s, before);
+  do {
+    countdown = ++refused;
+    status = convoy_state_save(saved, path);
+    countdown = 0;
+  } while (status == CONVOY_ERR_MEMORY);
+  assert_int_equal(status, CONVOY_OK);
+  assert_true(refused > 5);
+  assert_int_equal(convoy_softmax(s.context, 1, s.tensor[X], s.tensor[X], NULL), CONVOY_OK);
+  for (kept = 0, status = CONVOY_ERR_MEMORY; status == CONVOY_ERR_MEMORY; kept++) {
+    set_read(&s, now);
+    assert_memory_not_equal(now, before, sizeof now);
+    countdown = kept + 1;
+    status = convoy_state_load(saved, path, 0);
+    countdown = 0;
+  }
+  assert_int_equal(status, CONVOY_OK);
+  assert_true(kept > 20);
+  set_read(&s, now);
+  assert_memory_equal(now, before, sizeof now);
+  convoy_state_free(saved);
+  set_free(&s);
+  convoy_close(s.context);
+  unlink(path);
+}
+
 static int make_expected(void **state) {
   (void)state;
   fake_reset();
@@ -123,6 +226,8 @@ static int make_expected(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cpu),
+      cmocka_unit_test(test_compositions),
+      cmocka_unit_test(test_states),
       cmocka_unit_test(test_failed_operation_touches_nothing),
   };
   return cmocka_run_group_tests(tests, make_expected, NULL);

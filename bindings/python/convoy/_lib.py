@@ -28,6 +28,7 @@ MAX_RANK = 3
 MAX_DIMS = 5
 BOX_AXES = 8
 MATMUL_TRANSPOSE_A, MATMUL_TRANSPOSE_B, MATMUL_SUM = 1, 2, 4
+STATE_EXTRA, STATE_MISSING = 1, 2
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
 PROGRAM_TEXT = 16384  # any program
@@ -82,6 +83,7 @@ class Isolation(enum.IntEnum):
     DEFAULT = 0
     PROCESS = 1
     NONE = 2
+    CALLER = 3
 
 
 class DeviceType(enum.IntEnum):
@@ -142,6 +144,14 @@ class Interpolation(enum.IntEnum):
     LINEAR_ALIGNED = 3
 
 
+class Reduction(enum.IntEnum):
+    """convoy_reduction: what becomes of the losses of elements."""
+
+    MEAN = 0
+    SUM = 1
+    NONE = 2
+
+
 class EventKind(enum.IntEnum):
     """convoy_event_kind: what an event reports."""
 
@@ -166,6 +176,7 @@ ENUMS = {
     "convoy_padding": ("CONVOY_PAD_", Padding),
     "convoy_interpolation": ("CONVOY_", Interpolation),
     "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
+    "convoy_reduction": ("CONVOY_REDUCE_", Reduction),
 }
 
 Axes = c_int64 * MAX_RANK
@@ -366,6 +377,46 @@ class EventStruct(Sized):
     ]
 
 
+class BatchNormStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("evaluate", c_int32),
+        ("epsilon", c_double),
+        ("momentum", c_double),
+    ]
+
+
+class CrossEntropyStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reduction", c_int32),
+        ("ignored", c_int32),
+        ("reserved", c_int32),
+        ("smoothing", c_double),
+    ]
+
+
+class SgdStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("nesterov", c_int32),
+        ("momentum", c_double),
+        ("dampening", c_double),
+        ("decay", c_double),
+    ]
+
+
+class AdamStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_int32),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("decay", c_double),
+    ]
+
+
 STRUCTS = {
     "convoy_options": OptionsStruct,
     "convoy_device_info": DeviceStruct,
@@ -379,10 +430,17 @@ STRUCTS = {
     "convoy_tuned": TunedStruct,
     "convoy_health": HealthStruct,
     "convoy_event": EventStruct,
+    "convoy_batch_norm_options": BatchNormStruct,
+    "convoy_cross_entropy_options": CrossEntropyStruct,
+    "convoy_sgd_options": SgdStruct,
+    "convoy_adam_options": AdamStruct,
 }
 
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 EventFunction = ctypes.CFUNCTYPE(None, c_void_p, POINTER(EventStruct))
+
+AllocateFunction = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_void_p)
+ReleaseFunction = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p)
 
 TeamMember = ctypes.CFUNCTYPE(None, c_void_p)
 Team = ctypes.CFUNCTYPE(None, TeamMember, c_void_p, c_uint, c_uint)
@@ -390,17 +448,21 @@ Team = ctypes.CFUNCTYPE(None, TeamMember, c_void_p, c_uint, c_uint)
 CALLBACKS = {
     "convoy_log_fn": LogFunction,
     "convoy_event_fn": EventFunction,
+    "convoy_allocate_fn": AllocateFunction,
+    "convoy_release_fn": ReleaseFunction,
     "convoy_team_member": TeamMember,
     "convoy_team": Team,
 }
 
-# Short names for the signatures below. Contexts, tensors, programs and graphs are opaque.
+# Short names for the signatures below. Contexts, tensors and their like are opaque.
 _status = c_int
 _enum = c_int
 _context = c_void_p
 _tensor = c_void_p
+_problem = c_void_p
 _program = c_void_p
 _graph = c_void_p
+_state = c_void_p
 _tensors = POINTER(c_void_p)
 _floats = POINTER(c_float)
 _shape = POINTER(c_int64)
@@ -460,6 +522,19 @@ FUNCTIONS = {
         [_context, _enum, c_int32, _shape, c_void_p, c_int64, POINTER(_tensor)],
     ),
     "convoy_set_stream": (_status, [_context, c_void_p]),
+    "convoy_set_allocator": (
+        _status,
+        [_context, AllocateFunction, ReleaseFunction, c_void_p],
+    ),
+    "convoy_problem_new": (
+        _status,
+        [_conv, _enum, _shape, _shape, c_int32, POINTER(_problem)],
+    ),
+    "convoy_problem_free": (None, [_problem]),
+    "convoy_enqueue": (
+        _status,
+        [_context, _problem, c_void_p, POINTER(c_void_p), c_void_p, c_int64, _run],
+    ),
     "convoy_tensor_free": (None, [_tensor]),
     "convoy_tensor_shape": (_status, [_tensor, _shape, POINTER(c_int32)]),
     "convoy_tensor_dtype": (_status, [_tensor, POINTER(_enum)]),
@@ -520,13 +595,54 @@ FUNCTIONS = {
         [c_char_p, POINTER(c_int32), _resampling, _shape, _shape],
     ),
     "convoy_capture_begin": (_status, [_context]),
+    "convoy_capture_cut": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),
+    "convoy_tensor_copy": (_status, [_tensor, _tensor]),
+    "convoy_tensors_write": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
+    "convoy_tensors_read": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
     "convoy_gradients": (_status, [_context, _tensor, _tensor, c_int32, _tensors, _tensors]),
     "convoy_graph_run": (_status, [_graph, _run]),
+    "convoy_graph_run_stage": (_status, [_graph, c_int32, _run]),
     "convoy_graph_runs": (_status, [_graph, POINTER(c_uint64)]),
     "convoy_graph_set_runs": (_status, [_graph, c_uint64]),
     "convoy_graph_text": (_status, [_graph, c_char_p, c_size_t]),
     "convoy_graph_free": (None, [_graph]),
+    "convoy_batch_norm": (_status, [_context, POINTER(BatchNormStruct), *[_tensor] * 6, _run]),
+    "convoy_layer_norm": (_status, [_context, c_int32, c_double, *[_tensor] * 4, _run]),
+    "convoy_group_norm": (_status, [_context, c_int64, c_double, *[_tensor] * 4, _run]),
+    "convoy_softmax": (_status, [_context, c_int32, _tensor, _tensor, _run]),
+    "convoy_log_softmax": (_status, [_context, c_int32, _tensor, _tensor, _run]),
+    "convoy_cross_entropy": (
+        _status,
+        [_context, POINTER(CrossEntropyStruct), *[_tensor] * 4, _run],
+    ),
+    "convoy_bce_with_logits": (_status, [_context, _enum, *[_tensor] * 5, _run]),
+    "convoy_mse": (_status, [_context, _enum, *[_tensor] * 3, _run]),
+    "convoy_smooth_l1": (_status, [_context, _enum, c_double, *[_tensor] * 3, _run]),
+    "convoy_dropout": (_status, [_context, c_double, _tensor, _tensor, _run]),
+    "convoy_sgd": (
+        _status,
+        [_context, POINTER(SgdStruct), c_int32, *[_tensors] * 3, _tensor, _tensor, _run],
+    ),
+    "convoy_adam": (
+        _status,
+        [_context, POINTER(AdamStruct), c_int32, *[_tensors] * 4, _tensor, _tensor, _run],
+    ),
+    "convoy_adamw": (
+        _status,
+        [_context, POINTER(AdamStruct), c_int32, *[_tensors] * 4, _tensor, _tensor, _run],
+    ),
+    "convoy_moving_average": (_status, [_context, _tensor, c_int32, _tensors, _tensors, _run]),
+    "convoy_gradient_norm": (_status, [_context, c_int32, _tensors, _tensor, _run]),
+    "convoy_state_new": (_status, [_context, POINTER(_state)]),
+    "convoy_state_free": (None, [_state]),
+    "convoy_state_tensor": (_status, [_state, c_char_p, _tensor]),
+    "convoy_state_numbers": (_status, [_state, c_char_p, POINTER(c_int64), c_int64]),
+    "convoy_state_graph": (_status, [_state, c_char_p, _graph]),
+    "convoy_state_seed": (_status, [_state, c_char_p]),
+    "convoy_state_save": (_status, [_state, c_char_p]),
+    "convoy_state_load": (_status, [_state, c_char_p, c_uint32]),
+    "convoy_clip_gradients": (_status, [_context, c_double, c_int32, _tensors, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),
     "convoy_plan_problem": (

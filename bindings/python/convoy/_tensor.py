@@ -113,6 +113,21 @@ class Tensor:
         array = self.read()
         return array if dtype is None else array.astype(dtype, copy=False)
 
+    @keywords()
+    def assign(self, tensor: Tensor) -> None:
+        """Gets the values of another tensor of the context, of as many elements, under its own
+        extents. Nothing is moved: they share one array until one of them gets others."""
+        source = tensor_pointer(tensor, self._context, "tensor")
+        with self._context._handle:
+            check(library.convoy_tensor_copy(source, self._owned.pointer))
+
+    @keywords()
+    def reshape(self, shape: Shape) -> Tensor:
+        """A new tensor of other extents with these values, likewise."""
+        other = Tensor(self._context, shape, self._dtype)
+        other.assign(self)
+        return other
+
     def commit(self) -> None:
         """Has the host get the values, in the background. Once they have come, which
         :meth:`Context.sync` waits for, losing the device cannot lose them."""

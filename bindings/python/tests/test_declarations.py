@@ -31,6 +31,7 @@ PLAIN = {
     "void *": ctypes.c_void_p,
     "const void *": ctypes.c_void_p,
     "void * *": ctypes.POINTER(ctypes.c_void_p),
+    "void * const *": ctypes.POINTER(ctypes.c_void_p),
     "float": ctypes.c_float,
     "double": ctypes.c_double,
     "size_t": ctypes.c_size_t,
@@ -49,7 +50,14 @@ PLAIN = {
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
     "uint64_t *": ctypes.POINTER(ctypes.c_uint64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor", "convoy_program", "convoy_graph")
+OPAQUE = (
+    "convoy_context",
+    "convoy_tensor",
+    "convoy_problem",
+    "convoy_program",
+    "convoy_graph",
+    "convoy_state",
+)
 
 
 def ctype_of(c_type):
@@ -60,6 +68,8 @@ def ctype_of(c_type):
     name, stars = words[0], words.count("*")
     if name in OPAQUE:
         return {1: ctypes.c_void_p, 2: ctypes.POINTER(ctypes.c_void_p)}[stars]
+    if name == "void" and stars == 2:
+        return ctypes.POINTER(ctypes.c_void_p)
     if name in header.enums():
         return {0: ctypes.c_int, 1: ctypes.POINTER(ctypes.c_int)}[stars]
     if name in header.callbacks():

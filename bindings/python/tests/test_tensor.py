@@ -96,6 +96,30 @@ def test_tensors_go_with_tensors_of_their_context(context, operands):
             other.forward(tensor, other.tensor(w))
 
 
+def test_values_are_shared_under_other_extents(context):
+    values = integers((2, 3, 4), 6)
+    tensor = context.tensor(values)
+    flat, other = tensor.reshape((24,)), context.tensor((2, 12))
+    other.assign(tensor)
+    tensor.write(values + 1)
+    assert_array_equal(flat.read(), values.reshape(24))
+    assert_array_equal(other.read(), values.reshape(2, 12))
+    labels = context.tensor(numpy.arange(4, dtype=numpy.int32)).reshape((2, 2))
+    assert labels.dtype == numpy.int32 and labels.read()[1, 1] == 3
+
+
+def test_values_that_cannot_be_shared(context):
+    tensor = context.tensor((2, 3))
+    with pytest.raises(convoy.ShapeError, match="6"):
+        tensor.reshape((7,))
+    with pytest.raises(convoy.ArgumentError, match="types"):
+        tensor.assign(context.tensor((2, 3), dtype="uint8"))
+    with pytest.raises(convoy.ArgumentError, match="tensor is a ndarray"):
+        tensor.assign(numpy.zeros((2, 3), numpy.float32))
+    with convoy.open("cpu") as other, pytest.raises(convoy.ArgumentError, match="another context"):
+        tensor.assign(other.tensor((2, 3)))
+
+
 def test_wrong_dtype(context):
     with pytest.raises(convoy.ArgumentError, match="float64"):
         context.tensor(numpy.zeros(3))

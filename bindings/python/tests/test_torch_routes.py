@@ -21,6 +21,8 @@ GEOMETRY = [1], [0], [1], False, [0], 1
 class Sleeper:
     """A way that takes its time and counts."""
 
+    device = None
+
     def __init__(self, name, seconds):
         self.name, self.seconds, self.calls = name, seconds, 0
 

@@ -16,7 +16,7 @@ convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors) {
 }
 
 void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value) {
-  cvy_graph_value *stands_for = &capture->graph->value[value];
+  cvy_graph_value *stands_for = &capture->graph->list.value[value];
   if (!tensor->captured) {
     tensor->captured = true;
     tensor->references++;
@@ -29,18 +29,33 @@ void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value)
 convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int32_t *value) {
   convoy_status status = CONVOY_OK;
   if (!tensor->value) {
-    status = cvy_graph_reserve(capture->graph, 0, 1);
+    status = cvy_nodes_reserve(&capture->graph->list, 0, 1);
     if (!status) status = cvy_capture_reserve(capture, 1);
     if (status) return status;
-    cvy_capture_set(capture, tensor, cvy_graph_add_input(capture->graph, tensor));
+    cvy_capture_set(capture, tensor, cvy_nodes_add_input(&capture->graph->list, tensor));
   }
   *value = tensor->value - 1;
   return CONVOY_OK;
 }
 
+void cvy_capture_hand_over(cvy_capture *capture, const convoy_tensor *from, convoy_tensor *to) {
+  cvy_capture_set(capture, to, from->value - 1);
+  capture->graph->list.value[from->value - 1].stood_for = to;
+}
+
+void cvy_capture_shorten(cvy_capture *capture, int32_t nodes, int32_t values) {
+  cvy_nodes_shorten(&capture->graph->list, nodes, values);
+  for (int32_t i = 0; i < capture->tensors; i++)
+    if (capture->tensor[i]->value > values) capture->tensor[i]->value = 0;
+}
+
+void cvy_capture_detach(cvy_capture *capture, const convoy_tensor *tensor) {
+  capture->graph->list.value[tensor->value - 1].detached = true;
+}
+
 /* Whether it stands for another value than its own: a result, or what another tensor has. */
 static bool is_written(const cvy_capture *capture, const convoy_tensor *tensor) {
-  return tensor->value && capture->graph->value[tensor->value - 1].tensor != tensor;
+  return tensor->value && capture->graph->list.value[tensor->value - 1].tensor != tensor;
 }
 
 void cvy_capture_written(convoy_tensor *tensor) {
@@ -130,6 +145,17 @@ convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out) {
   return CONVOY_OK;
 }
 
+convoy_status cvy_capture_cut(convoy_context *context) {
+  enum { MOST_STAGES = 64 };
+  convoy_status status = cvy_capture_check(context, "convoy_capture_cut");
+  if (status) return status;
+  convoy_graph *graph = context->capture->graph;
+  if (graph->stages == MOST_STAGES)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "a graph has %d stages at most", (int)MOST_STAGES);
+  graph->list.stage = graph->stages++;
+  return CONVOY_OK;
+}
+
 /* -------------------------------------------------------------------------------------- noting */
 
 static convoy_status check_note(const convoy_context *context, const convoy_run *run) {
@@ -151,7 +177,7 @@ convoy_status cvy_capture_note(convoy_context *context, const cvy_problem *probl
     const convoy_tensor *tensor = i < inputs ? in[i] : out[0];
     status = cvy_capture_value(capture, (convoy_tensor *)(uintptr_t)tensor, &read[i]);
   }
-  const cvy_graph_node *node = status ? NULL : cvy_graph_add(capture->graph, problem, read);
+  const cvy_graph_node *node = status ? NULL : cvy_nodes_add(&capture->graph->list, problem, read);
   if (!node) return status ? status : CONVOY_ERR_MEMORY;
   for (int32_t i = 0; i < outputs; i++) cvy_capture_set(capture, out[i], node->out[i]);
   return CONVOY_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/constants.h"
 #include "core/graph/capture.h"
 #include "problem/gradient.h"
 
@@ -27,7 +28,7 @@ static const convoy_tensor *owner_of(const cvy_graph_value *value) {
 
 static convoy_status check_ends(const cvy_capture *capture, const convoy_tensor *y,
                                 const convoy_tensor *dy) {
-  bool made = y->value && !capture->graph->value[y->value - 1].tensor;
+  bool made = y->value && !capture->graph->list.value[y->value - 1].tensor;
   if (!made)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "y is no result of an operation that was captured");
   if (!dy && y->count != 1)
@@ -70,7 +71,7 @@ static convoy_status check_pairs(int32_t count, convoy_tensor *const of[],
 /* The tensor stands for one value now, and y may have been computed from one it stood for before.
  */
 static convoy_status check_unwritten(const backward *b, int32_t i, const convoy_tensor *of) {
-  const cvy_graph_value *value = b->capture->graph->value;
+  const cvy_graph_value *value = b->capture->graph->list.value;
   for (int32_t v = 0; v < b->values; v++) {
     if (!b->to[v] || owner_of(&value[v]) != of || of->value == 1 + v) continue;
     return cvy_fail(CONVOY_ERR_ARGUMENT,
@@ -85,7 +86,7 @@ static convoy_status check_unwritten(const backward *b, int32_t i, const convoy_
 static void find_to(backward *b, int32_t y) {
   b->to[y] = true;
   for (int32_t n = b->nodes - 1; n >= 0; n--) {
-    const cvy_graph_node *node = &b->capture->graph->node[n];
+    const cvy_graph_node *node = &b->capture->graph->list.node[n];
     bool leads = false;
     for (int32_t i = 0; i < node->outputs; i++) leads = leads || b->to[node->out[i]];
     for (int32_t i = 0; i < node->inputs && leads; i++) b->to[node->in[i]] = true;
@@ -93,33 +94,16 @@ static void find_to(backward *b, int32_t y) {
 }
 
 static void find_from(backward *b, int32_t count, convoy_tensor *const of[]) {
+  const cvy_nodes *list = &b->capture->graph->list;
   for (int32_t i = 0; i < count; i++)
     if (of[i]->value) b->from[of[i]->value - 1] = true;
   for (int32_t n = 0; n < b->nodes; n++) {
-    const cvy_graph_node *node = &b->capture->graph->node[n];
+    const cvy_graph_node *node = &list->node[n];
     bool reached = false;
     for (int32_t i = 0; i < node->inputs; i++) reached = reached || b->from[node->in[i]];
-    for (int32_t i = 0; i < node->outputs && reached; i++) b->from[node->out[i]] = true;
+    for (int32_t i = 0; i < node->outputs && reached; i++)
+      b->from[node->out[i]] = !list->value[node->out[i]].detached;
   }
-}
-
-/* ----------------------------------------------------------------------------------- constants */
-
-/* A tensor of its own with the same number everywhere, which the graph alone has. */
-static convoy_status add_constant(const backward *b, int64_t count, float number, int32_t *value) {
-  convoy_context *context = b->capture->graph->context;
-  convoy_tensor *tensor;
-  convoy_status status = cvy_graph_reserve(b->capture->graph, 0, 1);
-  if (!status) status = cvy_tensor_new(context, CONVOY_FLOAT32, 1, &count, &tensor);
-  if (status) return status;
-  cvy_store *store = number == 0.0f ? cvy_store_keep(tensor->store) /* it is zeros */
-                                    : cvy_store_copy(context, &number, sizeof number);
-  if (store) {
-    cvy_tensor_swap(tensor, store);
-    *value = cvy_graph_add_input(b->capture->graph, tensor);
-  }
-  cvy_tensor_drop(tensor);
-  return store ? CONVOY_OK : CONVOY_ERR_MEMORY;
 }
 
 /* ------------------------------------------------------------------------------------- noting */
@@ -133,8 +117,8 @@ static convoy_status add_up(backward *b, int32_t *sum, int32_t more) {
     return CONVOY_OK;
   }
   convoy_status status =
-      cvy_problem_sum(graph->value[more].bytes / (int64_t)sizeof(float), &problem);
-  const cvy_graph_node *node = status ? NULL : cvy_graph_add(graph, &problem, in);
+      cvy_problem_sum(graph->list.value[more].bytes / (int64_t)sizeof(float), &problem);
+  const cvy_graph_node *node = status ? NULL : cvy_nodes_add(&graph->list, &problem, in);
   if (node) *sum = node->out[0];
   return node ? CONVOY_OK : status ? status : CONVOY_ERR_MEMORY;
 }
@@ -149,7 +133,7 @@ static int32_t value_of(const backward *b, const cvy_graph_node *node, const int
     case CVY_GRADIENT_OF_OUTPUT:
       return b->gradient[node->out[operand->number]];
     case CVY_GRADIENT_STEP:
-      return b->capture->graph->node[steps[operand->number]].out[operand->output];
+      return b->capture->graph->list.node[steps[operand->number]].out[operand->output];
     default:
       return NONE;
   }
@@ -162,14 +146,14 @@ static convoy_status note_steps(backward *b, const cvy_graph_node *node, int32_t
     int32_t in[CVY_MOST_READ];
     for (int32_t i = 0; i < cvy_problem_reads(&step->problem); i++)
       in[i] = value_of(b, node, steps, &step->in[i]);
-    if (!cvy_graph_add(graph, &step->problem, in)) return CONVOY_ERR_MEMORY;
-    steps[s] = graph->nodes - 1;
+    if (!cvy_nodes_add(&graph->list, &step->problem, in)) return CONVOY_ERR_MEMORY;
+    steps[s] = graph->list.nodes - 1;
   }
   return CONVOY_OK;
 }
 
 static convoy_status pass_on(backward *b, int32_t n) {
-  const cvy_graph_node node = b->capture->graph->node[n]; /* the list grows meanwhile */
+  const cvy_graph_node node = b->capture->graph->list.node[n]; /* the list grows meanwhile */
   int32_t steps[CVY_GRADIENT_STEPS];
   uint32_t wanted = 0, given = 0;
   for (int32_t i = 0; i < node.inputs; i++) wanted |= (uint32_t)b->from[node.in[i]] << i;
@@ -187,10 +171,21 @@ static convoy_status pass_on(backward *b, int32_t n) {
 
 static convoy_status note_all(backward *b, int32_t y, int32_t dy) {
   convoy_status status = CONVOY_OK;
-  if (dy == NONE) status = add_constant(b, 1, 1.0f, &dy);
   b->gradient[y] = dy;
   for (int32_t n = b->nodes - 1; n >= 0 && !status; n--) status = pass_on(b, n);
   return status;
+}
+
+/* A tensor of its own, which the graph alone has: new ones are zeros. */
+static convoy_status add_zeros(const backward *b, int64_t count, int32_t *value) {
+  convoy_tensor *tensor;
+  convoy_status status = cvy_nodes_reserve(&b->capture->graph->list, 0, 1);
+  if (!status)
+    status = cvy_tensor_new(b->capture->graph->context, CONVOY_FLOAT32, 1, &count, &tensor);
+  if (status) return status;
+  *value = cvy_nodes_add_input(&b->capture->graph->list, tensor);
+  cvy_tensor_drop(tensor);
+  return CONVOY_OK;
 }
 
 /* What is not reached gets 0. */
@@ -199,7 +194,7 @@ static convoy_status find_results(backward *b, int32_t count, convoy_tensor *con
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < count && !status; i++) {
     result[i] = of[i]->value ? b->gradient[of[i]->value - 1] : NONE;
-    if (result[i] == NONE) status = add_constant(b, of[i]->count, 0.0f, &result[i]);
+    if (result[i] == NONE) status = add_zeros(b, of[i]->count, &result[i]);
   }
   return status;
 }
@@ -207,9 +202,9 @@ static convoy_status find_results(backward *b, int32_t count, convoy_tensor *con
 /* -------------------------------------------------------------------------------------- memory */
 
 static convoy_status begin(cvy_capture *capture, backward *out) {
-  const convoy_graph *graph = capture->graph;
-  size_t values = (size_t)graph->values;
-  *out = (backward){.capture = capture, .nodes = graph->nodes, .values = graph->values};
+  const cvy_nodes *list = &capture->graph->list;
+  size_t values = (size_t)list->values;
+  *out = (backward){.capture = capture, .nodes = list->nodes, .values = list->values};
   out->from = calloc(values, sizeof(bool));
   out->to = calloc(values, sizeof(bool));
   out->gradient = malloc(values * sizeof(int32_t));
@@ -221,7 +216,7 @@ static convoy_status begin(cvy_capture *capture, backward *out) {
 }
 
 static void end(backward *b, convoy_status status) {
-  if (status) cvy_graph_shorten(b->capture->graph, b->nodes, b->values);
+  if (status) cvy_nodes_shorten(&b->capture->graph->list, b->nodes, b->values);
   free(b->from);
   free(b->to);
   free(b->gradient);
@@ -234,7 +229,7 @@ static convoy_status note_gradients(backward *b, const convoy_tensor *y, const c
   find_to(b, y->value - 1);
   find_from(b, count, of);
   for (int32_t i = 0; i < count && !status; i++) status = check_unwritten(b, i, of[i]);
-  if (!status) status = note_all(b, y->value - 1, dy ? dy->value - 1 : NONE);
+  if (!status) status = note_all(b, y->value - 1, dy->value - 1);
   if (!status) status = find_results(b, count, of, result);
   return status;
 }
@@ -249,7 +244,8 @@ convoy_status cvy_gradients(convoy_context *context, convoy_tensor *y, convoy_te
   if (!status) status = check_ends(capture, y, dy);
   if (!status) status = check_pairs(count, of, out);
   if (!status) status = cvy_capture_reserve(capture, count + 1);
-  if (!status && dy) status = cvy_capture_value(capture, dy, &unused);
+  if (!status && !dy) status = cvy_constant(context, 1.0f, &dy);
+  if (!status) status = cvy_capture_value(capture, dy, &unused);
   if (!status) {
     status = begin(capture, &b);
     if (!status) status = note_gradients(&b, y, dy, count, of, result);

@@ -16,20 +16,20 @@ static void add_node(cvy_text *text, const cvy_graph_node *node) {
 
 static int32_t count_inputs(const convoy_graph *graph) {
   int32_t count = 0;
-  for (int32_t v = 0; v < graph->values; v++) count += cvy_graph_reads(&graph->value[v]);
+  for (int32_t v = 0; v < graph->list.values; v++) count += cvy_graph_reads(&graph->list.value[v]);
   return count;
 }
 
 /* The most bytes of results that are there at one time. */
 static int64_t most_bytes(const convoy_graph *graph) {
   int64_t now = 0, most = 0;
-  for (int32_t n = 0; n < graph->nodes; n++) {
-    const cvy_graph_node *node = &graph->node[n];
+  for (int32_t n = 0; n < graph->list.nodes; n++) {
+    const cvy_graph_node *node = &graph->list.node[n];
     if (!node->needed) continue;
-    for (int32_t i = 0; i < node->outputs; i++) now += graph->value[node->out[i]].bytes;
+    for (int32_t i = 0; i < node->outputs; i++) now += graph->list.value[node->out[i]].bytes;
     most = now > most ? now : most;
-    for (int32_t v = 0; v < graph->values; v++) {
-      const cvy_graph_value *value = &graph->value[v];
+    for (int32_t v = 0; v < graph->list.values; v++) {
+      const cvy_graph_value *value = &graph->list.value[v];
       if (!value->tensor && !value->kept && value->last_use == n) now -= value->bytes;
     }
   }
@@ -40,13 +40,13 @@ convoy_status cvy_graph_text(const convoy_graph *graph, char *to, size_t size) {
   cvy_text text = cvy_text_in(to, size);
   cvy_text_add(&text,
                "%d nodes, %d tensors read, %d written, at most %.1f MiB of results at a time\n",
-               (int)graph->nodes, (int)count_inputs(graph), (int)graph->outputs,
+               (int)graph->list.nodes, (int)count_inputs(graph), (int)graph->outputs,
                (double)most_bytes(graph) / (1 << 20));
-  for (int32_t v = 0; v < graph->values; v++)
-    if (cvy_graph_reads(&graph->value[v]))
+  for (int32_t v = 0; v < graph->list.values; v++)
+    if (cvy_graph_reads(&graph->list.value[v]))
       cvy_text_add(&text, "v%d: %lld bytes of a tensor\n", (int)v,
-                   (long long)graph->value[v].bytes);
-  for (int32_t n = 0; n < graph->nodes; n++) add_node(&text, &graph->node[n]);
+                   (long long)graph->list.value[v].bytes);
+  for (int32_t n = 0; n < graph->list.nodes; n++) add_node(&text, &graph->list.node[n]);
   for (int32_t i = 0; i < graph->outputs; i++)
     cvy_text_add(&text, "%sv%d", i ? " " : "written: ", (int)graph->output[i].value);
   cvy_text_add(&text, graph->outputs ? "\n" : "");

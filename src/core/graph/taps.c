@@ -3,6 +3,7 @@
 
 #include "core/exec/device.h"
 #include "core/exec/values.h"
+#include "core/graph/plan.h"
 
 /* The store whose turn it is: that of the run before the last two. */
 static cvy_store **turn_of(convoy_graph *graph) {
@@ -11,11 +12,12 @@ static cvy_store **turn_of(convoy_graph *graph) {
 
 int32_t cvy_tap_choose(convoy_graph *graph) {
   const convoy_context *context = graph->context;
+  const cvy_nodes *list = &graph->plan->list;
   if (!cvy_device_ready(context) || !cvy_verification_may_tap(context)) return -1;
-  for (int32_t tries = 0; tries < graph->nodes; tries++) {
-    int32_t n = graph->next_tap++ % graph->nodes;
-    graph->next_tap %= graph->nodes;
-    if (graph->node[n].needed) return n;
+  for (int32_t tries = 0; tries < list->nodes; tries++) {
+    int32_t n = graph->next_tap++ % list->nodes;
+    graph->next_tap %= list->nodes;
+    if (!cvy_problem_empty(list->node[n].problem)) return n;
   }
   return -1;
 }

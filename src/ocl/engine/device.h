@@ -11,6 +11,8 @@
 #include "ocl/engine/completion.h"
 #include "ocl/engine/faults.h"
 #include "ocl/engine/generated.h"
+#include "ocl/engine/memory.h"
+#include "ocl/engine/plans.h"
 #include "ocl/engine/prepacked.h"
 #include "ocl/engine/programs.h"
 #include "ocl/engine/runtime/runtime.h"
@@ -22,12 +24,15 @@ struct cvy_device {
   double longest_launch; /* seconds that one launch should not exceed */
   const runtime *runtime;
   runtime_queue *queue;
+  void *stream; /* that commands go into, once somebody has lent one */
+  bool stream_is_lent;
   runtime_traits traits;
   device_memory memory;
   device_prepacked prepacked;
   device_programs programs;
   device_generated generated;
   device_captured captured;
+  device_plans plans;
   device_transfers transfers;
   device_tickets tickets;
   device_completion completion;

@@ -12,15 +12,13 @@ from .._context import Context
 from .._lib import DeviceType
 from .._release import release
 from . import _native
+from ._cards import Cards
 from ._check import check
-from ._device import open_device
+from ._device import computes_on_processor, open_device, threads_and_team
 from ._operation import GRADIENTS, Operation, Tensor, admit
-from ._routes import Fixed, Measured, Routes, Way
-from ._statistics import PYTORCH, State, Statistics
-from ._ways import ConvoyWay, PytorchWay
-
-FORKED = "in a forked child"
-MEASURED = "measured to be faster"
+from ._routes import Fixed, Measured, Routes
+from ._statistics import FORKED, MEASURED, PYTORCH, State, Statistics
+from ._ways import ConvoyWay, PytorchWay, Way
 
 
 def _close(contexts: List[Context]) -> None:
@@ -71,39 +69,48 @@ class Session:
     trainer has started the processes it starts.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, platform: Any = None) -> None:
         self.settings = settings
         self.statistics = Statistics()
         self._devices: Optional[_Devices] = None
         self._closed = False
-        self._last_state: Optional[State] = None
+        self._last_states: List[State] = []
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
+        self.cards: Optional[Cards] = None
+        if platform is not None and not computes_on_processor(settings.device):
+            how = settings.route, self.statistics, self._checked, threads_and_team
+            self.cards = Cards(platform, *how)
         _sessions.add(self)
 
     def close(self) -> None:
         """Devices are given back, once operations of other threads that use them are over. Those
         that come later PyTorch computes."""
-        self._last_state = self.state()
+        self._last_states = self.states()
         self._closed = True
-        self._devices = None
+        self._devices = self.cards = None
 
     @property
     def inherited(self) -> bool:
         """Whether it was made by a process of which this one is a forked child."""
         return self._forked
 
-    def state(self) -> Optional[State]:
-        """How the device is, or was when it was closed; None before the first operation."""
-        devices = self._devices
-        return self._last_state if devices is None else devices.state()
+    def states(self) -> List[State]:
+        """How the devices are that were used, or were when they were closed."""
+        if self._closed:
+            return self._last_states
+        devices, cards = self._devices, self.cards
+        here = [] if devices is None else [devices.state()]
+        return here if cards is None else here + cards.states()
 
     def after_fork(self) -> None:
         """A child, such as a DataLoader's worker, leaves device and cores to its parent."""
         self._forked = True
         self._opening = threading.Lock()
         self.statistics.after_fork()
+        if self.cards is not None:
+            self.cards.after_fork()
 
     def _opened(self) -> Optional[_Devices]:
         """None after close()."""

@@ -55,8 +55,8 @@ def _enable(settings: Settings) -> None:
     if _current is not None and not _current.inherited and _current.settings == settings:
         return
     disable()
-    _current = _last = Session(settings)
-    _kernels.override(lambda: _current)
+    _current = _last = Session(settings, _kernels.platform)
+    _kernels.use(_current)
 
 
 def enable_unless_told() -> None:
@@ -71,6 +71,7 @@ def disable() -> None:
     global _current, _told
     _told = True
     ended, _current = _current, None
+    _kernels.use(None)
     if ended is not None:
         ended.close()
 
@@ -110,5 +111,5 @@ def report() -> str:
     if _last is None:
         return "convoy.torch was not enabled"
     rank = _log.rank()
-    lines = table(_last.statistics.counts(), _last.state()).splitlines()
+    lines = table(_last.statistics.counts(), _last.states()).splitlines()
     return "\n".join(f"{rank}: {line}" if rank else line for line in lines)

@@ -1,0 +1,85 @@
+/* Writing and reading many tensors: all of them or none. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/contents.h"
+#include "core/exec/commit.h"
+#include "core/exec/values.h"
+#include "core/graph/capture.h"
+
+static convoy_status check(const convoy_context *context, int32_t i, const convoy_tensor *tensor,
+                           int64_t count) {
+  if (tensor->context != context)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "tensor %d belongs to another context", (int)i);
+  if (tensor->store->foreign)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "tensor %d is wrapped memory, which goes one by one",
+                    (int)i);
+  if (tensor->count == count) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_SHAPE, "count %d is %lld, the tensor has %lld elements", (int)i,
+                  (long long)count, (long long)tensor->count);
+}
+
+static convoy_status check_all(const convoy_context *context, int32_t count,
+                               convoy_tensor *const tensors[], const int64_t counts[]) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < count && !status; i++) status = check(context, i, tensors[i], counts[i]);
+  return status;
+}
+
+/* ----------------------------------------------------------------------------------- writing */
+
+static convoy_status copy_all(convoy_context *context, int32_t count,
+                              convoy_tensor *const tensors[], const void *const values[],
+                              cvy_store **stores) {
+  for (int32_t i = 0; i < count; i++) {
+    stores[i] = cvy_store_copy(context, values[i], tensors[i]->store->bytes);
+    if (!stores[i]) return CONVOY_ERR_MEMORY;
+  }
+  return CONVOY_OK;
+}
+
+static void give(convoy_tensor *tensor, cvy_store *store) {
+  cvy_capture_written(tensor);
+  cvy_tensor_swap(tensor, store);
+}
+
+convoy_status cvy_tensors_write(convoy_context *context, int32_t count,
+                                convoy_tensor *const tensors[], const void *const values[],
+                                const int64_t counts[]) {
+  convoy_status status = check_all(context, count, tensors, counts);
+  if (status) return status;
+  cvy_store **stores = calloc((size_t)count + 1, sizeof *stores);
+  if (!stores) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to write %d tensors", (int)count);
+  status = copy_all(context, count, tensors, values, stores);
+  for (int32_t i = 0; i < count; i++) {
+    if (status)
+      cvy_store_drop(stores[i]);
+    else
+      give(tensors[i], stores[i]);
+  }
+  free(stores);
+  return status;
+}
+
+/* ----------------------------------------------------------------------------------- reading */
+
+static convoy_status fetch_all(int32_t count, convoy_tensor *const tensors[]) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < count && !status; i++) status = cvy_commit(tensors[i]->store);
+  for (int32_t i = 0; i < count && !status; i++) status = cvy_store_fetch(tensors[i]->store);
+  return status;
+}
+
+convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
+                               convoy_tensor *const tensors[], void *const values[],
+                               const int64_t counts[]) {
+  convoy_status status = check_all(context, count, tensors, counts);
+  if (!status) status = cvy_capture_refuses(context, "convoy_tensors_read");
+  if (!status) status = cvy_begin_wait(context);
+  if (!status) status = fetch_all(count, tensors);
+  for (int32_t i = 0; i < count && !status; i++) {
+    const cvy_store *store = tensors[i]->store;
+    if (store->bytes) memcpy(values[i], store->host, (size_t)store->bytes);
+  }
+  return status;
+}

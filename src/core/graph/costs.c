@@ -1,0 +1,34 @@
+/* Rough on purpose: a plan shall not depend on a machine's mood. */
+#include "core/graph/costs.h"
+
+#include "problem/operation.h"
+
+typedef struct costs {
+  double flop_bytes, launch_bytes;
+} costs;
+
+/* A processor computes four operations while a byte passes, and moves a megabyte while its threads
+ * wake; a card computes sixteen, and moves two while a kernel begins. */
+static costs costs_of(const cvy_engine *engine) {
+  static const costs processor = {1.0 / 4, 1e6}, card = {1.0 / 16, 2e6};
+  bool is_card = !engine->backend->host_memory && engine->facts.info.type != CONVOY_DEVICE_CPU;
+  return is_card ? card : processor;
+}
+
+double cvy_cost_of(const cvy_engine *engine, const cvy_problem *problem) {
+  const costs at = costs_of(engine);
+  return cvy_problem_bytes(problem) + at.flop_bytes * cvy_problem_flops(problem) + at.launch_bytes;
+}
+
+bool cvy_engine_serves(const cvy_engine *engine, const cvy_problem *problem) {
+  const cvy_algorithm *const *rows = engine->backend->algorithms;
+  for (int32_t row = 0; rows[row]; row++) {
+    char unused[192];
+    cvy_text reason = cvy_text_in(unused, sizeof unused);
+    cvy_choice choice;
+    if (cvy_algorithm_does(rows[row], problem) &&
+        cvy_row_takes(engine, row, problem, &choice, &reason))
+      return true;
+  }
+  return false;
+}

@@ -1,0 +1,70 @@
+/* Common subexpressions: a network's own, and those that gradients bring along. */
+#include <stdlib.h>
+
+#include "core/graph/plan.h"
+#include "problem/operation.h"
+
+enum { BUCKETS = 1024 };
+
+/* Nodes by what they compute; each node's successor in its bucket. */
+typedef struct index {
+  int32_t first[BUCKETS];
+  int32_t *next;
+} index_of_nodes;
+
+static uint64_t hash_of(const cvy_graph_node *node) {
+  return cvy_hash(cvy_problem_hash(node->problem), node->in,
+                  (size_t)node->inputs * sizeof *node->in);
+}
+
+/* Two operations with random numbers have others, and so other problems. */
+static bool is_same(const cvy_graph_node *a, const cvy_graph_node *b) {
+  return cvy_problem_equal(a->problem, b->problem) &&
+         memcmp(a->in, b->in, (size_t)a->inputs * sizeof *a->in) == 0;
+}
+
+static int32_t find(const cvy_nodes *list, const index_of_nodes *index, int32_t n,
+                    uint64_t bucket) {
+  int32_t at = index->first[bucket];
+  while (at >= 0 && !is_same(&list->node[at], &list->node[n])) at = index->next[at];
+  return at;
+}
+
+/* What each value is replaced by, itself for most. */
+static void replace_inputs(cvy_graph_node *node, const int32_t *instead) {
+  for (int32_t i = 0; i < node->inputs; i++) node->in[i] = instead[node->in[i]];
+}
+
+static void merge(cvy_nodes *list, index_of_nodes *index, int32_t *instead) {
+  for (int32_t n = 0; n < list->nodes; n++) {
+    cvy_graph_node *node = &list->node[n];
+    replace_inputs(node, instead);
+    uint64_t bucket = hash_of(node) % BUCKETS;
+    int32_t same = find(list, index, n, bucket);
+    if (same < 0) {
+      index->next[n] = index->first[bucket];
+      index->first[bucket] = n;
+      continue;
+    }
+    for (int32_t i = 0; i < node->outputs; i++) instead[node->out[i]] = list->node[same].out[i];
+  }
+}
+
+convoy_status cvy_pass_common(cvy_plan *plan) {
+  cvy_nodes *list = &plan->list;
+  index_of_nodes index;
+  int32_t *instead = malloc(((size_t)list->values + 1) * sizeof *instead);
+  index.next = malloc(((size_t)list->nodes + 1) * sizeof *index.next);
+  convoy_status status = CONVOY_OK;
+  if (instead && index.next) {
+    for (int32_t v = 0; v < list->values; v++) instead[v] = v;
+    for (int i = 0; i < BUCKETS; i++) index.first[i] = -1;
+    merge(list, &index, instead);
+    for (int32_t i = 0; i < plan->outputs; i++) plan->result[i] = instead[plan->result[i]];
+  } else {
+    status = cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+  }
+  free(instead);
+  free(index.next);
+  return status;
+}
