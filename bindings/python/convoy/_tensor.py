@@ -142,8 +142,9 @@ class Tensor:
 def tensor_pointer(tensor: Any, context: Context, name: str) -> Optional[int]:
     """What C takes for a tensor of `context`."""
     if not isinstance(tensor, Tensor):
-        what = type(tensor).__name__
-        raise argument_error(f"{name} is {shown(tensor)}, a {what}: tensors go with tensors only")
+        array = hasattr(tensor, "shape")  # whose elements would be no help
+        what = f"a {type(tensor).__name__}" if array else shown(tensor)
+        raise argument_error(f"{name} is {what}: tensors go with tensors only")
     if tensor._context is not context:
         raise argument_error(f"{name} belongs to another context")
     return tensor._owned.pointer

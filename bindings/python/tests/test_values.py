@@ -81,11 +81,20 @@ INTEGERS = {
     "extent": lambda context, value: context.average_pool(X, value),
     "a window's dilation": lambda context, value: context.max_pool(X, 2, dilation=value),
     "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
-    "axes": layer("layer_norm", "axes"),
-    "axis": layer("softmax", "axis"),
+    "normalised axes": layer("layer_norm", "axes"),
+    "softmax's axis": layer("softmax", "axis"),
     "logarithm's axis": layer("log_softmax", "axis"),
     "normalised groups": layer("group_norm", "groups"),
     "ignored": loss("cross_entropy", "ignored"),
+    "axes": lambda context, value: context.permute(X, (0, 1, 2, value)),
+    "extents": lambda context, value: context.resample(X, (4, value)),
+    "resample's x_shape": lambda context, value: context.resample_backward(X, (2, 6, value, 8)),
+    "axis": lambda context, value: context.concatenate([X, X], value),
+    "pad": lambda context, value: context.pad(X, value),
+    "a side of pad": lambda context, value: context.pad(X, (0, 0, 0, (0, value))),
+    "strides": lambda context, value: context.strided(X, (2, 2), (1, value)),
+    "strided's shape": lambda context, value: context.strided(X, (2, value), (1, 1)),
+    "offset": lambda context, value: context.strided(X, (2, 2), (1, 1), offset=value),
     "flops": lambda context, value: convoy.flops("forward", *SHAPES, stride=value),
     "output_shape": lambda context, value: convoy.output_shape(X.shape, (4, 6, value, 3)),
     "format": lambda context, value: convoy.format_problem("forward", *SHAPES, groups=value),
@@ -110,6 +119,8 @@ REALS = {
     ),
     "most": lambda context, value: context.clip_gradients([context.tensor((3,))], value),
 }
+FILLS = {"value": lambda context, value: context.pad(X, 1, value=value)}
+SCALES = {"scale": lambda context, value: context.resample(X, scale=value)}
 TEXTS = {
     "device": lambda context, value: convoy.open(value).close(),
     "algorithm": option("algorithm"),
@@ -145,6 +156,8 @@ CHOICES = {
     "dtype": lambda context, value: context.tensor((2, 3), value),
     "reduction": loss("cross_entropy", "reduction"),
     **{f"{name}'s": loss(name, "reduction") for name in ("bce_with_logits", "mse", "smooth_l1")},
+    "mode": lambda context, value: context.pad(X, 1, mode=value),
+    "resample's mode": lambda context, value: context.resample(X, 4, mode=value),
 }
 OBJECTS = {
     "run": lambda context, value: context.forward(X, W, run=value),
@@ -155,6 +168,8 @@ OBJECTS = {
     "plan's x_shape": lambda context, value: context.plan("forward", value, W.shape),
     "a tensor's shape": lambda context, value: convoy.Tensor(context, value),
     "function": lambda context, value: context.capture(value),
+    "parts": lambda context, value: context.concatenate(value),
+    "slices": lambda context, value: context.slice(X, value),
     "array's shape": lambda context, value: context.shared_zeros(value),
     "gamma": layer("batch_norm", "gamma"),
     "running_mean": layer("batch_norm", "running_mean"),
@@ -186,6 +201,8 @@ LONG = [2**63, -(2**63) - 1, 2**70, -(2**70), 10**5000]
 HOSTILE = [
     (INTEGERS, [*LONG, 1.5, 1.0, float("nan"), *NOT_NUMBERS]),
     (REALS, [float("nan"), float("inf"), 10**999, zeros(2), *NOT_NUMBERS]),
+    (FILLS, [10**999, zeros(2), *NOT_NUMBERS]),
+    (SCALES, [float("nan"), float("inf"), 0.0, -1.0, 10**999, *NOT_NUMBERS]),
     (TEXTS, ["cpu.direct\0junk", "cpu\0", b"cpu", 0, 5, "\udc80", [], Mute()]),
     (FLAGS, [2, -1, None, 0.5, 1.0, "", "no", zeros(2), Mute()]),
     (CHOICES, [2**70, 10**5000, "sideways", [], {}, Mute()]),
@@ -254,7 +271,7 @@ def functions():
 
 
 def test_no_parameter_is_forgotten():
-    tables = (INTEGERS, REALS, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
+    tables = (INTEGERS, REALS, FILLS, SCALES, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
     known = {name for table in tables for name in table} | ARRAYS
     for name, function in functions():
         parameters = inspect.signature(function).parameters.values()
