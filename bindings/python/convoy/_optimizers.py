@@ -41,7 +41,7 @@ def _lists(context: Context, lists: Sequence[Tuple[Any, str]]) -> Tuple[int, Lis
 
 
 def _rate(context: Context, rate: Any, name: str) -> Tensor:
-    """A number that a tensor carries may change from step to step; one given as it is must be finite."""
+    """The tensor that holds a finite number, where a number is given."""
     return rate if isinstance(rate, Tensor) else number_tensor(context, finite(rate, name), name)
 
 
