@@ -1,7 +1,7 @@
 /* Convoy: convolution, forward and backward, on whatever device is there.
  *
- * This header, with framework.h, operations.h, graph.h and nn.h, which it includes, is the whole
- * public interface and its manual. It compiles alone as C11 and as C++11.
+ * This header, with framework.h, operations.h, graph.h, nn.h and state.h, which it includes, is the
+ * whole public interface and its manual. It compiles alone as C11 and as C++11.
  * Words that are Convoy's own are explained in docs/glossary.md.
  *
  * The letters of shapes are the same everywhere:
@@ -212,6 +212,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          $XDG_CONFIG_HOME/convoy/tune.txt
  *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
  *                                                          ocl, hip, cuda, with commas between
+ *   -                  CONVOY_GRAPH_PASSES       all       passes over graphs: all, none or some of
+ *                                                          common, fuse: see docs/graphs.md
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
  *                                                          convoy-ocl.so, by default one beside the
  *                                                          library
@@ -554,7 +556,7 @@ CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, void *values,
  * does not wait: the device copies them after the operations that were enqueued before, into at
  * most 64 MiB of memory, from which the following public calls take them (convoy_sync takes all).
  * If the device is lost before that, they are computed anew as without this call. It does wait
- * where the device cannot copy in the background: for a tensor larger than 64 MiB, and while 64
+ * where the device cannot copy in the background: for a tensor larger than 64 MiB, and while 1024
  * tensors or as many bytes are on their way. Returns as convoy_tensor_read does; what fails in the
  * background is made good, or is returned by every read of the tensor. */
 CONVOY_API convoy_status convoy_commit(convoy_tensor *tensor);
@@ -860,5 +862,6 @@ CONVOY_API convoy_status convoy_measure_peak(convoy_context *context, double *gf
 #include "convoy/graph.h"
 #include "convoy/nn.h"
 #include "convoy/operations.h"
+#include "convoy/state.h"
 
 #endif

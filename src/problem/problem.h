@@ -7,7 +7,9 @@
 #include "base/base.h"
 #include "problem/conv/attributes.h"
 #include "problem/matmul/attributes.h"
+#include "problem/move/attributes.h"
 #include "problem/pooling/attributes.h"
+#include "problem/resampling/attributes.h"
 #include "problem/view.h"
 #include "program/reduce.h"
 
@@ -24,6 +26,8 @@ typedef struct cvy_problem {
     cvy_reduce_problem reduce;
     cvy_matmul_problem matmul;
     cvy_pooling_problem pooling;
+    cvy_move_problem move;
+    cvy_resampling_problem resampling;
   };
 } cvy_problem;
 

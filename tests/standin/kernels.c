@@ -25,7 +25,9 @@ static const char sizes[] =
     "\nkernel __attribute__((reqd_work_group_size(sizeof(%s), 1, 1))) void standin_block(\n"
     "    global float *unused) {}\n";
 
+/* Of those that a source declares, its kernels take the last. */
 static const char *block_type(const char *source) {
+  if (strstr(source, "} copy_args;")) return "copy_args";
   return strstr(source, "} conv_args;") ? "conv_args" : "arguments";
 }
 

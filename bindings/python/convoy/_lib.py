@@ -26,7 +26,9 @@ from ctypes import (
 VERSION = (0, 2, 0)
 MAX_RANK = 3
 MAX_DIMS = 5
+BOX_AXES = 8
 MATMUL_TRANSPOSE_A, MATMUL_TRANSPOSE_B, MATMUL_SUM = 1, 2, 4
+STATE_EXTRA, STATE_MISSING = 1, 2
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
 PROGRAM_TEXT = 16384  # any program
@@ -127,6 +129,21 @@ class Pool(enum.IntEnum):
     AVERAGE_POOL_BACKWARD = 3
 
 
+class Padding(enum.IntEnum):
+    """convoy_padding: what lies around an array that is padded."""
+
+    CONSTANT = 0
+
+
+class Interpolation(enum.IntEnum):
+    """convoy_interpolation: where an element of a result lies in what is resampled."""
+
+    NEAREST = 0
+    NEAREST_EXACT = 1
+    LINEAR = 2
+    LINEAR_ALIGNED = 3
+
+
 class Reduction(enum.IntEnum):
     """convoy_reduction: what becomes of the losses of elements."""
 
@@ -156,6 +173,8 @@ ENUMS = {
     "convoy_direction": ("CONVOY_", Direction),
     "convoy_activation": ("CONVOY_", Activation),
     "convoy_pool": ("CONVOY_", Pool),
+    "convoy_padding": ("CONVOY_PAD_", Padding),
+    "convoy_interpolation": ("CONVOY_", Interpolation),
     "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
     "convoy_reduction": ("CONVOY_REDUCE_", Reduction),
 }
@@ -246,6 +265,34 @@ class WindowStruct(Sized):
         ("pad_begin", Axes),
         ("pad_end", Axes),
         ("dilation", Axes),
+    ]
+
+
+_BoxAxes = c_int64 * BOX_AXES
+
+
+class BoxStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("axes", c_int32),
+        ("fill", c_float),
+        ("reserved", c_int32),
+        ("offset", c_int64),
+        ("extent", _BoxAxes),
+        ("count", _BoxAxes),
+        ("begin", _BoxAxes),
+        ("step", _BoxAxes),
+        ("stride", _BoxAxes),
+    ]
+
+
+class ResamplingStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_int32),
+        ("mode", c_int32),
+        ("reserved", c_int32),
+        ("scale", c_double * MAX_RANK),
     ]
 
 
@@ -376,6 +423,8 @@ STRUCTS = {
     "convoy_conv": ConvStruct,
     "convoy_epilogue": EpilogueStruct,
     "convoy_window": WindowStruct,
+    "convoy_box": BoxStruct,
+    "convoy_resampling": ResamplingStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
     "convoy_tuned": TunedStruct,
@@ -405,7 +454,7 @@ CALLBACKS = {
     "convoy_team": Team,
 }
 
-# Short names for the signatures below. Contexts, tensors, problems, programs and graphs are opaque.
+# Short names for the signatures below. Contexts, tensors and their like are opaque.
 _status = c_int
 _enum = c_int
 _context = c_void_p
@@ -413,6 +462,7 @@ _tensor = c_void_p
 _problem = c_void_p
 _program = c_void_p
 _graph = c_void_p
+_state = c_void_p
 _tensors = POINTER(c_void_p)
 _floats = POINTER(c_float)
 _shape = POINTER(c_int64)
@@ -420,6 +470,8 @@ _conv = POINTER(ConvStruct)
 _run = POINTER(RunStruct)
 _epilogue = POINTER(EpilogueStruct)
 _window = POINTER(WindowStruct)
+_box = POINTER(BoxStruct)
+_resampling = POINTER(ResamplingStruct)
 _options = POINTER(OptionsStruct)
 _device = POINTER(DeviceStruct)
 
@@ -526,6 +578,22 @@ FUNCTIONS = {
     "convoy_max_pool_backward": (_status, [_context, _window, _tensor, _tensor, _tensor, _run]),
     "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
+    "convoy_copy": (_status, [_context, _box, _tensor, _tensor, _run]),
+    "convoy_permute": (_status, [_context, POINTER(c_int32), _tensor, _tensor, _run]),
+    "convoy_slice": (_status, [_context, _shape, _shape, _tensor, _tensor, _run]),
+    "convoy_pad": (_status, [_context, _enum, _shape, c_float, _tensor, _tensor, _run]),
+    "convoy_parse_copy": (_status, [c_char_p, _box, POINTER(_enum), POINTER(c_int64)]),
+    "convoy_concatenate": (_status, [_context, c_int32, c_int32, _tensors, _tensor, _run]),
+    "convoy_parse_concatenate": (
+        _status,
+        [c_char_p, POINTER(c_int32), POINTER(_enum), _shape],
+    ),
+    "convoy_resample": (_status, [_context, _resampling, _tensor, _tensor, _run]),
+    "convoy_resample_backward": (_status, [_context, _resampling, _tensor, _tensor, _run]),
+    "convoy_parse_resample": (
+        _status,
+        [c_char_p, POINTER(c_int32), _resampling, _shape, _shape],
+    ),
     "convoy_capture_begin": (_status, [_context]),
     "convoy_capture_cut": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),
@@ -566,6 +634,14 @@ FUNCTIONS = {
     ),
     "convoy_moving_average": (_status, [_context, _tensor, c_int32, _tensors, _tensors, _run]),
     "convoy_gradient_norm": (_status, [_context, c_int32, _tensors, _tensor, _run]),
+    "convoy_state_new": (_status, [_context, POINTER(_state)]),
+    "convoy_state_free": (None, [_state]),
+    "convoy_state_tensor": (_status, [_state, c_char_p, _tensor]),
+    "convoy_state_numbers": (_status, [_state, c_char_p, POINTER(c_int64), c_int64]),
+    "convoy_state_graph": (_status, [_state, c_char_p, _graph]),
+    "convoy_state_seed": (_status, [_state, c_char_p]),
+    "convoy_state_save": (_status, [_state, c_char_p]),
+    "convoy_state_load": (_status, [_state, c_char_p, c_uint32]),
     "convoy_clip_gradients": (_status, [_context, c_double, c_int32, _tensors, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),

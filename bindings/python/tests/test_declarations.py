@@ -45,11 +45,19 @@ PLAIN = {
     "double *": ctypes.POINTER(ctypes.c_double),
     "uint32_t *": ctypes.POINTER(ctypes.c_uint32),
     "int32_t *": ctypes.POINTER(ctypes.c_int32),
+    "const int32_t *": ctypes.POINTER(ctypes.c_int32),
     "const int64_t *": ctypes.POINTER(ctypes.c_int64),
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
     "uint64_t *": ctypes.POINTER(ctypes.c_uint64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor", "convoy_problem", "convoy_program", "convoy_graph")
+OPAQUE = (
+    "convoy_context",
+    "convoy_tensor",
+    "convoy_problem",
+    "convoy_program",
+    "convoy_graph",
+    "convoy_state",
+)
 
 
 def ctype_of(c_type):
@@ -112,7 +120,7 @@ PROGRAM = """
 #include <stdio.h>
 #include "convoy/convoy.h"
 #define KIND(f) _Generic((f), float: "float", double: "float", char *: "text", int64_t *: "axes", \\
-                         const char *: "pointer", default: "integer")
+                         double *: "reals", const char *: "pointer", default: "integer")
 int main(void) {
   %s
   return 0;
@@ -131,7 +139,7 @@ def program_text():
             )
     for constants in header.enums().values():
         lines += [f'printf("{name} %d\\n", (int){name});' for name in constants]
-    names = "MAX_RANK", "MAX_DIMS", "DESCRIPTION_TEXT", "PROBLEM_TEXT", "PROGRAM_TEXT"
+    names = "MAX_RANK", "MAX_DIMS", "BOX_AXES", "DESCRIPTION_TEXT", "PROBLEM_TEXT", "PROGRAM_TEXT"
     for name in (*names, "VERSION_MAJOR", "VERSION_MINOR", "VERSION_PATCH"):
         lines.append(f'printf("{name} %d\\n", CONVOY_{name});')
     return PROGRAM % "\n  ".join(lines)
@@ -159,7 +167,8 @@ def kind_of(c_type):
     if c_type is ctypes.c_char_p:
         return "pointer"
     if issubclass(c_type, ctypes.Array):
-        return {ctypes.c_char: "text", ctypes.c_int64: "axes"}[c_type._type_]
+        kinds = {ctypes.c_char: "text", ctypes.c_int64: "axes", ctypes.c_double: "reals"}
+        return kinds[c_type._type_]
     return "integer"
 
 

@@ -156,8 +156,9 @@ static convoy_status judge(cvy_store *store, const float *values,
     status = cvy_fail(CONVOY_ERR_WRONG, "it was computed from a wrong result");
   for (int32_t i = 0; i < store->history->inputs && !status; i++)
     in[i] = store->history->input[i]->host;
+  double judging = cvy_clock();
   if (!status) status = judge_by(store, values, in, plan);
-  cvy_verification_charge(store, began);
+  cvy_verification_charge(store, began, judging);
   return status;
 }
 
@@ -217,7 +218,7 @@ convoy_status cvy_verify_tapped(cvy_store *store) {
   cvy_node *node = cvy_node_keep(store->history);
   double began = cvy_verification_begin(store->context);
   convoy_status status = judge_copies(store, copy);
-  cvy_verification_charge(store, began);
+  cvy_verification_charge(store, began, began);
   cvy_verification_end(store->context, began);
   for (int32_t i = 0; i < node->inputs; i++) cvy_values_drop(node->input[i], copy[i]);
   cvy_values_drop(store, copy[node->inputs]);

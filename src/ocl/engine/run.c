@@ -2,6 +2,8 @@
 #include "ocl/engine/run.h"
 
 #include "base/build_config.h"
+#include "ocl/concatenate.h"
+#include "ocl/copy.h"
 #include "ocl/depthwise.h"
 #include "ocl/direct.h"
 #include "ocl/engine/algorithms.h"
@@ -17,6 +19,7 @@
 #include "ocl/pool.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
+#include "ocl/resample.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
 
@@ -38,6 +41,9 @@ static const struct {
     {&cvy_ocl_direct, run_direct},
     {&cvy_ocl_matmul, run_matmul},
     {&cvy_ocl_pool, run_pool},
+    {&cvy_ocl_copy, run_copy},
+    {&cvy_ocl_concatenate, run_concatenate},
+    {&cvy_ocl_resample, run_resample},
     {&cvy_ocl_program, run_program},
     {&cvy_ocl_reduce, run_reduce},
 };
