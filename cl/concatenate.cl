@@ -1,5 +1,5 @@
 /* One input of a concatenation: its part of each image of y. Of args it takes the elements of its
- * images as columns, those of y's as rows, and where it begins in them as depth. Bits are moved,
+ * images as columns, and where it begins in those of y as depth. Bits are moved,
  * not floats, so that all of them stay. */
 #ifndef WG
 #error "WG is missing: items per work-group"
@@ -13,6 +13,6 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void concatenate(
   conv_int first = id * WIDTH, image = first / args.columns, at = first - image * args.columns;
   global const elements *from =
       (global const elements *)ELEMENTS_AT(x, begin_of(args.a_at, args.a_rest));
-  *(global moved *)(y + begin_of(args.out_at, args.out_rest) + image * args.rows + args.depth +
-                    at) = BITS_OF(from[id]);
+  *(global moved *)(y + begin_of(args.out_at, args.out_rest) + image * args.out_pitch + args.depth +
+                    at) = BITS_OF(from[(image * args.a_pitch + at) / WIDTH]);
 }

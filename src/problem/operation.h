@@ -12,6 +12,7 @@
 #include "problem/fuse.h"
 #include "problem/gradient.h"
 #include "problem/problem.h"
+#include "problem/slice.h"
 
 /* What a problem's number says, which files of tuning and faults do not hold: names do. */
 enum {
@@ -119,6 +120,13 @@ typedef struct cvy_operation {
   bool begins_anywhere;
   /* Makes every array one of its own, none part of a larger tensor. NULL: there are no others. */
   void (*set_apart)(cvy_problem *problem);
+  /* As cvy_problem_lay_input and cvy_problem_lay_output, in place; whether what it makes is legal
+   * is seen to. NULL: all arrays are arrays of their own. */
+  bool (*lay)(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice);
+  /* As in problem/slice.h. NULL: nothing is kin; and nothing is settled where no input is a part of
+   * the result. */
+  cvy_kinship (*kin)(const cvy_problem *problem, int32_t input, cvy_slice *out);
+  void (*settle)(cvy_problem *problem, uint32_t inputs);
   /* What the choice of an algorithm depends on, with `accumulate` as it is, the rest 0. NULL: on
    * all. */
   void (*bare)(const cvy_problem *problem, cvy_problem *out);

@@ -16,6 +16,9 @@ typedef struct cvy_array_view {
                       binary logarithm; 0 of an array of its own */
 } cvy_array_view;
 
+/* Where an array of its own begins is a multiple of so many elements, in memory that it shares. */
+enum { CVY_ARRAY_ALIGN = 64 };
+
 /* No kernel asks for more than vectors of four, so there are three classes. */
 enum { CVY_ARRAY_VIEW_MOST_ALIGNED = 2 };
 

@@ -57,7 +57,7 @@ static convoy_status choose(convoy_context *context, const cvy_plan *plan, cvy_d
   made->learned = context->chooser.learned;
   for (int32_t n = 0; n < plan->list.nodes && !status; n++) {
     cvy_choice before = made->choice[n];
-    const cvy_problem *problem = plan->list.node[n].problem;
+    const cvy_problem *problem = cvy_graph_node_placed(&plan->list.node[n]);
     status = cvy_choose(&context->chooser, &context->device, problem, &made->choice[n]);
     bool other = made->trust == CVY_PLAN_PROVEN && !cvy_choice_same(&before, &made->choice[n]);
     if (other) made->trust = CVY_PLAN_NEW;
@@ -88,7 +88,7 @@ static convoy_status send_job(convoy_context *context, const cvy_plan *plan, uin
   const cvy_graph_node *node = &plan->list.node[n];
   const cvy_choice *choice = &made->choice[n];
   cvy_job job;
-  cvy_job_set(&job, node->problem, choice->row, &choice->params);
+  cvy_job_set(&job, cvy_graph_node_placed(node), choice->row, &choice->params);
   for (int32_t i = 0; i < cvy_problem_inputs(node->problem); i++)
     job.in[i] = place_of(made, node->in[i]);
   for (int32_t i = 0; i < node->outputs; i++) job.out[i] = place_of(made, node->out[i]);
@@ -101,6 +101,7 @@ static convoy_status send(convoy_context *context, void *user, uint64_t number) 
   convoy_status status = CONVOY_OK;
   plan->device->steps = 0;
   for (int32_t n = 0; n < plan->list.nodes && !status; n++) {
+    if (plan->list.node[n].idle) continue;
     if (plan->list.node[n].problem->accumulate) status = send_copy(context, plan, number, n);
     if (!status) status = send_job(context, plan, number, n);
   }

@@ -26,7 +26,8 @@ convoy_status cvy_nodes_reserve(cvy_nodes *list, int32_t nodes, int32_t values) 
 }
 
 static int32_t add_value(cvy_nodes *list, int64_t bytes, convoy_tensor *tensor) {
-  list->value[list->values] = (cvy_graph_value){.bytes = bytes, .tensor = tensor, .last_use = -1};
+  list->value[list->values] =
+      (cvy_graph_value){.bytes = bytes, .tensor = tensor, .last_use = -1, .inside = -1};
   return list->values++;
 }
 
@@ -68,8 +69,30 @@ convoy_status cvy_nodes_replace(cvy_graph_node *node, const cvy_problem *problem
   return CONVOY_OK;
 }
 
+convoy_status cvy_nodes_set_placed(cvy_graph_node *node, const cvy_problem *placed) {
+  cvy_problem *copy = copy_of(placed);
+  if (!copy) return CONVOY_ERR_MEMORY;
+  free(node->placed);
+  node->placed = copy;
+  return CONVOY_OK;
+}
+
+void cvy_nodes_set_apart(cvy_nodes *list) {
+  for (int32_t v = 0; v < list->values; v++) list->value[v].inside = -1;
+  for (int32_t n = 0; n < list->nodes; n++) {
+    free(list->node[n].placed);
+    list->node[n].placed = NULL;
+    list->node[n].idle = false;
+  }
+}
+
+void cvy_nodes_free_node(cvy_graph_node *node) {
+  free(node->problem);
+  free(node->placed);
+}
+
 void cvy_nodes_shorten(cvy_nodes *list, int32_t nodes, int32_t values) {
-  while (list->nodes > nodes) free(list->node[--list->nodes].problem);
+  while (list->nodes > nodes) cvy_nodes_free_node(&list->node[--list->nodes]);
   while (list->values > values) {
     convoy_tensor *tensor = list->value[--list->values].tensor;
     if (!list->borrows) cvy_tensor_drop(tensor);
@@ -90,6 +113,7 @@ convoy_status cvy_nodes_copy(const cvy_nodes *from, cvy_nodes *out) {
     out->value[out->values] = from->value[out->values];
   for (int32_t n = 0; !status && n < from->nodes; n++) {
     out->node[n] = from->node[n];
+    out->node[n].placed = NULL;
     out->node[n].problem = copy_of(from->node[n].problem);
     if (out->node[n].problem)
       out->nodes++;

@@ -7,6 +7,7 @@
 #define CVY_NODES_H
 
 #include "core/tensor.h"
+#include "problem/slice.h"
 
 typedef struct cvy_graph_value {
   int64_t bytes;
@@ -15,6 +16,8 @@ typedef struct cvy_graph_value {
   int32_t last_use;               /* the last node that reads it, -1: none */
   bool kept;                      /* a tensor gets it at a run's end */
   bool detached;                  /* gradients do not go through it */
+  int32_t inside;                 /* in a plan's memory it is part of this value, -1: of none */
+  cvy_slice slice;                /* and where it lies in that, which is part of none itself */
 } cvy_graph_value;
 
 /* Whether a run reads it from its tensor: one whose gradient is asked for need not be read. */
@@ -27,8 +30,16 @@ typedef struct cvy_graph_node {
   int32_t in[CVY_MOST_READ], out[CVY_MAX_OUTPUTS]; /* values */
   int32_t stage;                                   /* of the run, from 0 on (graph/stages.h) */
   bool needed;          /* something that a tensor gets is made of its results */
+  bool idle;            /* in a plan's memory its results are there: it is not carried out */
   cvy_problem *problem; /* of as many bytes as count */
+  cvy_problem *placed; /* the same with its arrays where they lie in a plan's memory; NULL: it is no
+                          other */
 } cvy_graph_node;
+
+/* What a plan's one command carries out. */
+static inline const cvy_problem *cvy_graph_node_placed(const cvy_graph_node *node) {
+  return node->placed ? node->placed : node->problem;
+}
 
 typedef struct cvy_nodes {
   cvy_graph_node *node;
@@ -47,8 +58,14 @@ int32_t cvy_nodes_add_input(cvy_nodes *list, convoy_tensor *tensor);
 /* A node that reads these values, as many as cvy_problem_reads says; its results are new ones. NULL
  * with ERR_MEMORY's sentence. What it returns is valid until the next is added. */
 cvy_graph_node *cvy_nodes_add(cvy_nodes *list, const cvy_problem *problem, const int32_t *in);
+/* The problem with its arrays where they lie in a plan's memory. ERR_MEMORY. */
+convoy_status cvy_nodes_set_placed(cvy_graph_node *node, const cvy_problem *placed);
+/* Every value in memory of its own again. */
+void cvy_nodes_set_apart(cvy_nodes *list);
 /* Another problem in the place of a node's. ERR_MEMORY, then nothing has changed. */
 convoy_status cvy_nodes_replace(cvy_graph_node *node, const cvy_problem *problem);
+/* What a node has, when it leaves its list. */
+void cvy_nodes_free_node(cvy_graph_node *node);
 /* Takes the last ones back, so that so many are left. */
 void cvy_nodes_shorten(cvy_nodes *list, int32_t nodes, int32_t values);
 /* A list of its own with the same nodes and values, which keeps no tensor. On failure `out` is

@@ -76,20 +76,29 @@ static void note(const row *r, int32_t first_base, cvy_places *out) {
  */
 
 static bool is_shared(const cvy_graph_value *value) {
-  return !value->tensor && !value->kept && value->bytes > 0;
+  return !value->tensor && !value->kept && value->bytes > 0 && value->inside < 0;
 }
 
+/* What lies within another value is there as long as that; NOT_THERE yet. */
+enum { NOT_THERE = -1 };
+
 static int32_t find_shared(const cvy_plan *plan, interval *out) {
+  const cvy_nodes *list = &plan->list;
   int32_t count = 0;
-  for (int32_t n = 0; n < plan->list.nodes; n++) {
-    const cvy_graph_node *node = &plan->list.node[n];
+  for (int32_t v = 0; v < list->values; v++)
+    out[v] = (interval){v, NOT_THERE, 0, aligned(list->value[v].bytes), 0};
+  for (int32_t n = 0; n < list->nodes; n++) {
+    const cvy_graph_node *node = &list->node[n];
     for (int32_t i = 0; i < node->outputs; i++) {
-      const cvy_graph_value *value = &plan->list.value[node->out[i]];
-      if (!is_shared(value)) continue;
-      int32_t last = value->last_use > n ? value->last_use : n;
-      out[count++] = (interval){node->out[i], n, last, aligned(value->bytes), 0};
+      const cvy_graph_value *value = &list->value[node->out[i]];
+      interval *whole = &out[value->inside < 0 ? node->out[i] : value->inside];
+      if (whole->first == NOT_THERE) whole->first = n;
+      if (n > whole->last) whole->last = n;
+      if (value->last_use > whole->last) whole->last = value->last_use;
     }
   }
+  for (int32_t v = 0; v < list->values; v++)
+    if (out[v].first != NOT_THERE && is_shared(&list->value[v])) out[count++] = out[v];
   return count;
 }
 
@@ -151,6 +160,15 @@ static convoy_status make_room(const cvy_plan *plan, int32_t blocks, cvy_places 
   return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
 }
 
+static void note_parts(const cvy_plan *plan, cvy_places *out) {
+  for (int32_t v = 0; v < plan->list.values; v++) {
+    const cvy_graph_value *value = &plan->list.value[v];
+    if (value->inside < 0) continue;
+    out->base[v] = out->base[value->inside];
+    out->at[v] = out->at[value->inside] + value->slice.at * (int64_t)sizeof(float);
+  }
+}
+
 static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places *out) {
   out->shared = blocks_of(&rows[SHARED]);
   out->own = blocks_of(&rows[CARRIED]) + blocks_of(&rows[REST]);
@@ -167,6 +185,7 @@ static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places 
   for (int32_t i = 0; i < plan->inputs; i++)
     if (plan->list.value[plan->input[i]].bytes > 0) out->base[plan->input[i]] = out->bases + i;
   out->bases += plan->inputs;
+  note_parts(plan, out);
   return CONVOY_OK;
 }
 

@@ -10,6 +10,7 @@ typedef convoy_status pass_fn(cvy_plan *plan);
 static pass_fn *const passes[CVY_PASSES] = {
     [CVY_PASS_COMMON] = cvy_pass_common,
     [CVY_PASS_FUSE] = cvy_pass_fuse,
+    [CVY_PASS_VIEWS] = cvy_pass_views,
 };
 
 static convoy_status begin(const convoy_graph *graph, cvy_plan *plan) {
@@ -40,7 +41,7 @@ static void leave_out(cvy_plan *plan) {
     if (list->node[n].needed)
       list->node[kept++] = list->node[n];
     else
-      free(list->node[n].problem);
+      cvy_nodes_free_node(&list->node[n]);
   }
   list->nodes = kept;
   cvy_nodes_finish(list);
@@ -51,12 +52,21 @@ static void find_inputs(cvy_plan *plan) {
     if (cvy_graph_reads(&plan->list.value[v])) plan->input[plan->inputs++] = v;
 }
 
+/* Stages have been planned together; but their arrays are placed apart, so that what they leave for
+ * each other is arrays of their own. */
+static uint32_t passes_for(const convoy_graph *graph) {
+  const uint32_t places = 1u << CVY_PASS_VIEWS, wanted = graph->context->options.graph_passes;
+  if (graph->is_stage) return wanted & places;
+  return graph->stages > 1 ? wanted & ~places : wanted;
+}
+
 convoy_status cvy_plan_make(const convoy_graph *graph, const cvy_engine *engine, cvy_plan **out) {
-  uint32_t wanted = graph->is_stage ? 0 : graph->context->options.graph_passes;
+  const uint32_t wanted = passes_for(graph);
   cvy_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
   plan->references = 1;
   plan->engine = engine;
+  plan->chooser = &graph->context->chooser;
   convoy_status status = begin(graph, plan);
   if (!status) leave_out(plan);
   for (int i = 0; i < CVY_PASSES && !status; i++) {
@@ -75,6 +85,18 @@ convoy_status cvy_plan_make(const convoy_graph *graph, const cvy_engine *engine,
 cvy_plan *cvy_plan_keep(cvy_plan *plan) {
   plan->references++;
   return plan;
+}
+
+bool cvy_plan_has_views(const cvy_plan *plan) {
+  for (int32_t v = 0; v < plan->list.values; v++)
+    if (plan->list.value[v].inside >= 0) return true;
+  return false;
+}
+
+void cvy_plan_set_apart(cvy_plan *plan) {
+  cvy_nodes_set_apart(&plan->list);
+  cvy_device_plan_free(plan->device);
+  plan->device = NULL;
 }
 
 void cvy_plan_drop(cvy_plan *plan) {

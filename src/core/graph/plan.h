@@ -15,6 +15,7 @@ typedef struct cvy_device_plan cvy_device_plan;
 struct cvy_plan {
   int references;
   const cvy_engine *engine;
+  cvy_chooser *chooser; /* the context's, while it is made */
   cvy_nodes list;
   int32_t inputs, outputs;
   int32_t *input;          /* the values that a run reads from tensors */
@@ -27,6 +28,9 @@ struct cvy_plan {
 convoy_status cvy_plan_make(const convoy_graph *graph, const cvy_engine *engine, cvy_plan **out);
 cvy_plan *cvy_plan_keep(cvy_plan *plan);
 void cvy_plan_drop(cvy_plan *plan); /* NULL allowed */
+/* Whether values lie within others; then each in memory of its own, and a device is told anew. */
+bool cvy_plan_has_views(const cvy_plan *plan);
+void cvy_plan_set_apart(cvy_plan *plan);
 
 /* -------------------------------------------------------------------------------------- passes */
 
@@ -37,5 +41,7 @@ void cvy_plan_drop(cvy_plan *plan); /* NULL allowed */
 convoy_status cvy_pass_common(cvy_plan *plan);
 /* Programs become part of the programs and reductions that read them. */
 convoy_status cvy_pass_fuse(cvy_plan *plan);
+/* Arrays lie where a concatenation would put them, and where a slice would be taken from. */
+convoy_status cvy_pass_views(cvy_plan *plan);
 
 #endif

@@ -58,7 +58,8 @@ static cvy_planned_tap *new_tap(const convoy_graph *graph, int32_t n) {
   tap->node = n;
   tap->choice = graph->plan->device->choice[n];
   tap->number = graph->context->verification.operations + 1 + n;
-  cvy_problem_excerpt(graph->plan->list.node[n].problem, (uint64_t)tap->number, &tap->excerpt);
+  cvy_problem_excerpt(cvy_graph_node_placed(&graph->plan->list.node[n]), (uint64_t)tap->number,
+                      &tap->excerpt);
   cvy_problem_set_run(&tap->excerpt.problem, graph->runs);
   int64_t bytes = copied_bytes(&tap->excerpt);
   if (bytes <= MOST_BYTES) tap->copies = cvy_store_new(graph->context, bytes);
@@ -110,7 +111,8 @@ convoy_status cvy_planned_tap_begin(convoy_graph *graph) {
   graph->untapped += graph->plan->list.nodes;
   if (*turn || graph->untapped < CVY_SAMPLED_EVERY) return CONVOY_OK;
   int32_t n = cvy_tap_choose(graph);
-  cvy_planned_tap *tap = n < 0 ? NULL : new_tap(graph, n);
+  bool any = n >= 0 && !graph->plan->list.node[n].idle; /* else the next run looks at the next */
+  cvy_planned_tap *tap = any ? new_tap(graph, n) : NULL;
   if (!tap) return CONVOY_OK;
   graph->untapped = 0;
   convoy_status status = cvy_launch_room(tap->copies);
@@ -140,7 +142,8 @@ static const float *next_part(const cvy_stretches *part, const char **at) {
 
 static convoy_status judge(convoy_context *context, const cvy_planned_tap *tap,
                            const float *copies) {
-  const cvy_carried_out what = {tap->plan->list.node[tap->node].problem, &tap->choice, tap->number,
+  const cvy_graph_node *node = &tap->plan->list.node[tap->node];
+  const cvy_carried_out what = {cvy_graph_node_placed(node), &tap->choice, tap->number,
                                 tap->ticket};
   const float *in[CVY_MOST_READ], *out[CVY_MAX_OUTPUTS];
   const char *at = (const char *)copies;

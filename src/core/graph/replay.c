@@ -166,7 +166,7 @@ static const cvy_problem *step_of(const cvy_node *node, int32_t step, const cvy_
   if (!made || step < 0 || step >= made->steps) return NULL;
   int32_t n = made->step[step];
   *choice = &made->choice[n];
-  return plan->list.node[n].problem;
+  return cvy_graph_node_placed(&plan->list.node[n]);
 }
 
 static void drop_plan(cvy_node *node) {

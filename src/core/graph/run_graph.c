@@ -25,8 +25,11 @@ enum { COMMIT_EVERY = 16 };
 static void precompile(const convoy_graph *graph) {
   const cvy_nodes *list = &graph->plan->list;
   if (!cvy_device_ready(graph->context)) return;
-  for (int32_t i = 0; i < list->nodes; i++)
-    if (list->node[i].needed) cvy_precompile_problem(graph->context, list->node[i].problem);
+  for (int32_t i = 0; i < list->nodes; i++) {
+    const cvy_graph_node *node = &list->node[i];
+    if (node->placed) cvy_precompile_problem(graph->context, node->placed);
+    if (node->needed) cvy_precompile_problem(graph->context, node->problem);
+  }
 }
 
 /* An engine has the plan that suits it. */
@@ -91,6 +94,16 @@ static void refuse(const convoy_graph *graph) {
              (int)graph->plan->list.nodes, graph->context->device.facts.info.id);
 }
 
+/* With its arrays apart it may be proved yet: where an algorithm has another order for slices of
+ * larger ones, bits differ and nothing is wrong. */
+static void give_up_views(const convoy_graph *graph) {
+  cvy_plan_set_apart(graph->plan);
+  cvy_report(graph->context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_WRONG, "",
+             "a graph of %d operations has other bits on %s where arrays lie within others, and is "
+             "planned without that",
+             (int)graph->plan->list.nodes, graph->context->device.facts.info.id);
+}
+
 /* A fault meanwhile leaves the plan unproven: the next run tries again. */
 static void prove(convoy_graph *graph, cvy_store *const steps[]) {
   const convoy_context *context = graph->context;
@@ -107,6 +120,8 @@ static void prove(convoy_graph *graph, cvy_store *const steps[]) {
   if (status || context->call.faults > faults) return;
   if (same)
     graph->plan->device->trust = CVY_PLAN_PROVEN;
+  else if (cvy_plan_has_views(graph->plan))
+    give_up_views(graph);
   else
     refuse(graph);
 }

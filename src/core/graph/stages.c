@@ -62,7 +62,7 @@ static convoy_status copy_list(const cvy_plan *plan, int32_t stage, const span_o
     if (out->node[n].stage == stage)
       out->node[kept++] = out->node[n];
     else
-      free(out->node[n].problem);
+      cvy_nodes_free_node(&out->node[n]);
   }
   out->nodes = kept;
   for (int32_t v = 0; v < out->values; v++) {

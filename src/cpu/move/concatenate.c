@@ -29,19 +29,24 @@ static void take_piece(const concatenate_run *run, int32_t input, int64_t at, in
     for (int64_t i = 0; i < count; i++) y[i] = (float)bytes[at + i];
 }
 
-/* Elements [first, end) of y: from the input that has the first, at its place there, on. */
+/* Elements [first, end) of y: from the input that has the first, at its place there, on. What is
+ * settled is there. */
 static void make_block(const concatenate_run *run, int64_t first, int64_t end) {
   const cvy_move_concatenate *p = run->p;
-  int64_t image = first / run->width, at = first % run->width;
+  int64_t image = first / run->width, at = first % run->width, to = at;
   int32_t input = 0;
   for (; at >= p->width[input]; input++) at -= p->width[input];
   while (first < end) {
     int64_t count = cvy_min(p->width[input] - at, end - first);
-    take_piece(run, input, image * p->width[input] + at, count, run->call->out[0] + first);
+    if (!(p->settled >> input & 1))
+      take_piece(run, input, image * cvy_move_concatenate_x_pitch(p, input) + at, count,
+                 run->call->out[0] + image * cvy_move_concatenate_y_pitch(p) + to);
     first += count;
+    to += count;
     at = 0;
     if (++input < p->parts) continue;
     input = 0;
+    to = 0;
     image++;
   }
 }

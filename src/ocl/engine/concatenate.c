@@ -24,7 +24,8 @@ static convoy_status launch_part(cvy_device *device, const cvy_problem *problem,
   const int32_t width = cvy_ocl_concatenate_width(problem);
   const conv_args args = {.items = p->images * p->width[i] / width,
                           .columns = p->width[i],
-                          .rows = cvy_move_concatenate_width(p),
+                          .a_pitch = cvy_move_concatenate_x_pitch(p, i),
+                          .out_pitch = cvy_move_concatenate_y_pitch(p),
                           .depth = at};
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
@@ -44,6 +45,7 @@ convoy_status run_concatenate(cvy_device *device, const cvy_job *job, const job_
   int64_t at = 0;
   (void)scratch;
   for (int32_t i = 0; i < p->parts && !status; at += p->width[i++])
-    if (p->width[i] > 0) status = launch_part(device, &job->problem, i, at, given);
+    if (p->width[i] > 0 && !(p->settled >> i & 1))
+      status = launch_part(device, &job->problem, i, at, given);
   return status;
 }

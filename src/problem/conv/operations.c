@@ -140,6 +140,17 @@ static void set_apart(cvy_problem *problem) {
   problem->conv.x = problem->conv.y = (cvy_array_view){0, 0};
 }
 
+/* Weights and biases have no images. */
+static bool lay(cvy_problem *problem, bool output_side, int32_t i, const cvy_slice *slice) {
+  cvy_conv_array which = output_side ? cvy_conv_out(problem) : cvy_conv_in(problem, i);
+  const cvy_array whole = array(problem, which);
+  cvy_array_view view;
+  if (!cvy_slice_view(&whole, slice, &view)) return false;
+  if (which == CVY_X) problem->conv.x = view;
+  if (which == CVY_Y) problem->conv.y = view;
+  return true;
+}
+
 static void bare(const cvy_problem *problem, cvy_problem *out) {
   cvy_problem_copy(out, problem);
   out->conv.has_bias = out->conv.activation = out->conv.rank = 0;
@@ -203,6 +214,7 @@ const cvy_operation cvy_conv_forward = {
     .parse = cvy_conv_parse,
     .shape_class = cvy_conv_class,
     .set_apart = set_apart,
+    .lay = lay,
     .bare = bare,
     .space_hash = space_hash,
     .related = other_pass,
@@ -232,6 +244,7 @@ const cvy_operation cvy_conv_backward_data = {
     .remark = cvy_conv_remark,
     .shape_class = cvy_conv_class,
     .set_apart = set_apart,
+    .lay = lay,
     .bare = bare,
     .space_hash = space_hash,
     .related = other_pass,
@@ -261,6 +274,7 @@ const cvy_operation cvy_conv_backward_weights = {
     .remark = cvy_conv_remark,
     .shape_class = cvy_conv_class,
     .set_apart = set_apart,
+    .lay = lay,
     .bare = bare,
     .space_hash = space_hash,
     .related = other_pass,
@@ -290,6 +304,7 @@ const cvy_operation cvy_conv_backward_bias = {
     .remark = cvy_conv_remark,
     .shape_class = cvy_conv_class,
     .set_apart = set_apart,
+    .lay = lay,
     .bare = bare,
     .space_hash = space_hash,
 };

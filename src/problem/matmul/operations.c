@@ -160,6 +160,12 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
   cvy_array_view_class(&p->y, "y", text);
 }
 
+static bool lay(cvy_problem *problem, bool to_output, int32_t i, const cvy_slice *slice) {
+  cvy_matmul_problem *p = &problem->matmul;
+  const cvy_array whole = to_output ? output(problem, i) : input(problem, i);
+  return cvy_slice_view(&whole, slice, to_output ? &p->y : i == 0 ? &p->a : &p->b);
+}
+
 static void set_apart(cvy_problem *problem) {
   cvy_matmul_problem *p = &problem->matmul;
   p->a = p->b = p->y = (cvy_array_view){0, 0};
@@ -200,5 +206,6 @@ const cvy_operation cvy_matmul_operation = {
     .parse = cvy_matmul_parse,
     .shape_class = shape_class,
     .set_apart = set_apart,
+    .lay = lay,
     .related = related,
 };

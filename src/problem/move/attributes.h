@@ -2,7 +2,7 @@
 #ifndef CVY_MOVE_ATTRIBUTES_H
 #define CVY_MOVE_ATTRIBUTES_H
 
-#include <stdint.h>
+#include "problem/view.h"
 
 enum { CVY_MOVE_AXES = 8 }; /* of a copy */
 
@@ -26,10 +26,12 @@ enum { CVY_MOVE_PARTS = 12 }; /* of a concatenation: as many as a problem has in
 /* y has `images`, each of which is one of every input's, one behind the other. */
 typedef struct cvy_move_concatenate {
   int32_t parts;
-  int32_t reserved; /* 0 */
+  int32_t settled; /* bits of the inputs that are where they belong in y: nothing is moved */
   int64_t images;
-  int64_t width[CVY_MOVE_PARTS]; /* elements of an image of each input; 0 behind the last */
-  int32_t dtype[CVY_MOVE_PARTS]; /* likewise */
+  int64_t width[CVY_MOVE_PARTS];       /* elements of an image of each input; 0 behind the last */
+  int32_t dtype[CVY_MOVE_PARTS];       /* likewise */
+  cvy_array_view x[CVY_MOVE_PARTS], y; /* how the operands lie; those of integers in arrays of their
+                                          own, those that are settled within y */
 } cvy_move_concatenate;
 
 typedef union cvy_move_problem {

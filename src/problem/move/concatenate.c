@@ -1,11 +1,7 @@
-/* Concatenation: from the shapes of operands to a problem, its row, and its text. */
-#include "problem/axes_text.h"
+/* Concatenation: from the shapes of operands to a problem, and its row. */
 #include "problem/move/move.h"
 
 typedef long long ll;
-
-static const char *const types[CONVOY_DTYPES] = {
-    [CONVOY_FLOAT32] = "", [CONVOY_INT32] = ":int32", [CONVOY_UINT8] = ":uint8"};
 
 int64_t cvy_move_concatenate_width(const cvy_move_concatenate *p) {
   int64_t width = 0;
@@ -19,8 +15,11 @@ static bool parts_legal(const cvy_move_concatenate *p) {
   for (int32_t i = 0; i < CVY_MOVE_PARTS; i++) {
     if (p->width[i] < 0 || p->dtype[i] < 0 || p->dtype[i] >= CONVOY_DTYPES) return false;
     if (i >= p->parts && (p->width[i] || p->dtype[i])) return false;
+    if (!cvy_array_view_legal(&p->x[i], p->images, p->width[i])) return false;
+    bool has_part = i < p->parts && p->dtype[i] == CONVOY_FLOAT32;
+    if (!has_part && (cvy_array_view_is_part(&p->x[i]) || (p->settled >> i & 1))) return false;
   }
-  return true;
+  return p->settled >= 0 && p->settled >> CVY_MOVE_PARTS == 0;
 }
 
 /* Whether the bytes of y fit int64_t, and an image's too where there is none. */
@@ -32,10 +31,11 @@ static bool results_fit(const cvy_move_concatenate *p) {
          !__builtin_mul_overflow(bytes, p->images, &bytes);
 }
 
-static bool legal(const cvy_problem *problem) {
+bool cvy_move_concatenate_legal(const cvy_problem *problem) {
   const cvy_move_concatenate *p = &problem->move.concatenate;
-  if (problem->accumulate || p->parts < 1 || p->parts > CVY_MOVE_PARTS || p->reserved) return false;
-  return p->images >= 0 && parts_legal(p) && results_fit(p);
+  if (problem->accumulate || p->parts < 1 || p->parts > CVY_MOVE_PARTS) return false;
+  if (p->images < 0 || !parts_legal(p) || !results_fit(p)) return false;
+  return cvy_array_view_legal(&p->y, p->images, cvy_move_concatenate_width(p));
 }
 
 /* ------------------------------------------------------------------------------------ making */
@@ -77,7 +77,7 @@ static convoy_status check(int32_t axis, int32_t count, const cvy_shape *inputs,
                   (int)axis, (ll)together, (ll)y->extent[axis]);
 }
 
-static cvy_move_concatenate *begin(int32_t parts, cvy_problem *out) {
+cvy_move_concatenate *cvy_move_concatenate_begin(int32_t parts, cvy_problem *out) {
   memset(out, 0, CVY_PROBLEM_HEAD + sizeof out->move.concatenate);
   out->operation = CVY_MOVE_CONCATENATE;
   out->move.concatenate.parts = parts;
@@ -88,49 +88,13 @@ convoy_status cvy_move_concatenate_make(int32_t axis, int32_t count, const cvy_s
                                         const cvy_shape *y, cvy_problem *out) {
   convoy_status status = check(axis, count, inputs, y);
   if (status) return status;
-  cvy_move_concatenate *p = begin(count, out);
+  cvy_move_concatenate *p = cvy_move_concatenate_begin(count, out);
   p->images = product(y->extent, 0, axis);
   for (int32_t i = 0; i < count; i++) {
     p->width[i] = product(inputs[i].extent, axis, y->dims);
     p->dtype[i] = (int32_t)inputs[i].dtype;
   }
   return CONVOY_OK;
-}
-
-/* -------------------------------------------------------------------------------------- text */
-
-static void print(const cvy_problem *problem, char *text, size_t size) {
-  const cvy_move_concatenate *p = &problem->move.concatenate;
-  cvy_text to = cvy_text_in(text, size);
-  cvy_text_add(&to, "concatenate n%lld ", (ll)p->images);
-  for (int32_t i = 0; i < p->parts; i++)
-    cvy_text_add(&to, "%s%lld%s", i ? "," : "w", (ll)p->width[i], types[p->dtype[i]]);
-}
-
-static int32_t read_type(cvy_reader *r) {
-  for (int32_t type = CONVOY_DTYPES - 1; type > 0; type--)
-    if (cvy_read_word(r, types[type])) return type;
-  return CONVOY_FLOAT32;
-}
-
-convoy_status cvy_move_concatenate_read(const char *text, cvy_problem *out) {
-  cvy_reader r = {text, text, NULL};
-  cvy_move_concatenate *p = begin(0, out);
-  p->images = cvy_read_lettered(&r, "concatenate n", "concatenate n");
-  cvy_read_expected(&r, cvy_read_word(&r, " w"), " w");
-  do {
-    if (!cvy_read_expected(&r, p->parts < CVY_MOVE_PARTS, "no more than 12 widths")) break;
-    p->width[p->parts] = cvy_read_number(&r);
-    p->dtype[p->parts++] = read_type(&r);
-  } while (cvy_read_word(&r, ","));
-  cvy_read_expected(&r, !*r.at, "a comma, :int32, :uint8 or the end");
-  if (r.fault) return cvy_read_failed(&r);
-  if (legal(out)) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_SHAPE, "concatenate: the bytes of y overflow int64");
-}
-
-static bool parse(const char *text, cvy_problem *out) {
-  return cvy_move_concatenate_read(text, out) == CONVOY_OK;
 }
 
 /* --------------------------------------------------------------------------------------- row */
@@ -141,7 +105,7 @@ static int32_t parts(const cvy_problem *problem) {
 
 static cvy_array part(const cvy_problem *problem, int32_t i) {
   const cvy_move_concatenate *p = &problem->move.concatenate;
-  return (cvy_array){(convoy_dtype)p->dtype[i], true, {p->images, 1, 1, 1, p->width[i]}, {0, 0}};
+  return (cvy_array){(convoy_dtype)p->dtype[i], true, {p->images, 1, 1, 1, p->width[i]}, p->x[i]};
 }
 
 static int64_t images(const cvy_problem *problem) {
@@ -150,9 +114,10 @@ static int64_t images(const cvy_problem *problem) {
 }
 
 static cvy_array whole(const cvy_problem *problem, int32_t i) {
-  int64_t width = cvy_move_concatenate_width(&problem->move.concatenate);
+  const cvy_move_concatenate *p = &problem->move.concatenate;
+  int64_t width = cvy_move_concatenate_width(p);
   (void)i;
-  return (cvy_array){CONVOY_FLOAT32, true, {images(problem), 1, 1, 1, width}, {0, 0}};
+  return (cvy_array){CONVOY_FLOAT32, true, {images(problem), 1, 1, 1, width}, p->y};
 }
 
 static cvy_batch batch(const cvy_problem *problem) {
@@ -171,7 +136,8 @@ static cvy_element element(const cvy_problem *problem, const cvy_values *from, i
   int32_t i = 0;
   (void)output;
   for (; at >= p->width[i]; i++) at -= p->width[i];
-  double value = (double)cvy_move_value(from->in[i], p->dtype[i], image * p->width[i] + at);
+  double value = (double)cvy_move_value(from->in[i], p->dtype[i],
+                                        image * cvy_move_concatenate_x_pitch(p, i) + at);
   return (cvy_element){.value = value, .flushed = value};
 }
 
@@ -207,19 +173,60 @@ static convoy_status gradient(const cvy_problem *problem, uint32_t wanted, uint3
   return status;
 }
 
-/* "concatenate_p3_w13_four_typed": inputs, log2 bucket of an image's elements, whether all parts
- * are made of aligned fours, and whether some hold integers. */
+/* ----------------------------------------------------------------------------------- choice */
+
+bool cvy_move_concatenate_has_fours(const cvy_move_concatenate *p) {
+  bool fours = cvy_array_view_takes_fours(&p->y);
+  for (int32_t i = 0; i < p->parts; i++)
+    fours &= p->width[i] % 4 == 0 && cvy_array_view_takes_fours(&p->x[i]);
+  return fours;
+}
+
+/* "concatenate_p3_w13_four_typed_apart": inputs, log2 bucket of an image's elements, whether all
+ * parts are made of aligned fours, whether some hold integers, and whether operands are parts of
+ * larger tensors. */
 static void shape_class(const cvy_problem *problem, cvy_text *text) {
   const cvy_move_concatenate *p = &problem->move.concatenate;
-  bool fours = true, typed = false;
+  bool typed = false, apart = cvy_array_view_is_part(&p->y);
   for (int32_t i = 0; i < p->parts; i++) {
-    fours &= p->width[i] % 4 == 0;
     typed |= p->dtype[i] != CONVOY_FLOAT32;
+    apart |= cvy_array_view_is_part(&p->x[i]);
   }
-  cvy_text_add(text, "concatenate_p%d_w%d%s%s", (int)p->parts,
-               cvy_class_bucket(cvy_move_concatenate_width(p)), fours ? "_four" : "",
-               typed ? "_typed" : "");
+  cvy_text_add(text, "concatenate_p%d_w%d%s%s%s", (int)p->parts,
+               cvy_class_bucket(cvy_move_concatenate_width(p)),
+               cvy_move_concatenate_has_fours(p) ? "_four" : "", typed ? "_typed" : "",
+               apart ? "_apart" : "");
 }
+
+static void set_apart(cvy_problem *problem) {
+  cvy_move_concatenate *p = &problem->move.concatenate;
+  p->settled = 0;
+  memset(p->x, 0, sizeof p->x);
+  p->y = (cvy_array_view){0, 0};
+}
+
+/* ------------------------------------------------------------------------------------ places */
+
+static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *where) {
+  cvy_move_concatenate *p = &problem->move.concatenate;
+  const cvy_array array = output ? whole(problem, i) : part(problem, i);
+  return cvy_slice_view(&array, where, output ? &p->y : &p->x[i]);
+}
+
+static cvy_kinship kin(const cvy_problem *problem, int32_t input, cvy_slice *out) {
+  const cvy_move_concatenate *p = &problem->move.concatenate;
+  int64_t at = 0;
+  for (int32_t i = 0; i < input; i++) at += p->width[i];
+  *out = (cvy_slice){at, p->images, p->width[input], cvy_move_concatenate_width(p)};
+  bool any = p->dtype[input] == CONVOY_FLOAT32 && p->images > 0 && p->width[input] > 0;
+  return any ? CVY_KIN_IN_RESULT : CVY_KIN_NONE;
+}
+
+static void settle(cvy_problem *problem, uint32_t inputs) {
+  problem->move.concatenate.settled = (int32_t)inputs;
+}
+
+/* ------------------------------------------------------------------------------------- rows */
 
 const cvy_operation cvy_move_concatenate_operation = {
     .name = "concatenate",
@@ -229,7 +236,7 @@ const cvy_operation cvy_move_concatenate_operation = {
     .inputs = parts,
     .input = part,
     .output = whole,
-    .legal = legal,
+    .legal = cvy_move_concatenate_legal,
     .batch = batch,
     .images = images,
     .set_images = set_images,
@@ -237,7 +244,12 @@ const cvy_operation cvy_move_concatenate_operation = {
     .terms = terms,
     .gradient = gradient,
     .flops = flops,
-    .print = print,
-    .parse = parse,
+    .print = cvy_move_concatenate_print,
+    .readable = cvy_move_concatenate_readable,
+    .parse = cvy_move_concatenate_parse,
     .shape_class = shape_class,
+    .set_apart = set_apart,
+    .lay = lay,
+    .kin = kin,
+    .settle = settle,
 };

@@ -36,8 +36,25 @@ static inline bool cvy_move_axis_is_full(const cvy_move_copy *p, int32_t axis) {
  * ERR_SHAPE with the numbers; y's extents are checked. */
 convoy_status cvy_move_concatenate_make(int32_t axis, int32_t count, const cvy_shape *inputs,
                                         const cvy_shape *y, cvy_problem *out);
+/* The same of so many inputs without elements. */
+cvy_move_concatenate *cvy_move_concatenate_begin(int32_t parts, cvy_problem *out);
+bool cvy_move_concatenate_legal(const cvy_problem *problem);
 /* Elements of an image of y. */
 int64_t cvy_move_concatenate_width(const cvy_move_concatenate *p);
+/* Elements from image to image. */
+static inline int64_t cvy_move_concatenate_x_pitch(const cvy_move_concatenate *p, int32_t i) {
+  return cvy_array_view_pitch(&p->x[i], p->width[i]);
+}
+static inline int64_t cvy_move_concatenate_y_pitch(const cvy_move_concatenate *p) {
+  return cvy_array_view_pitch(&p->y, cvy_move_concatenate_width(p));
+}
+/* Whether all that is moved is made of fours that vectors may be loaded and stored from. */
+bool cvy_move_concatenate_has_fours(const cvy_move_concatenate *p);
+
+/* concatenate_text.c */
+void cvy_move_concatenate_print(const cvy_problem *problem, char *text, size_t size);
+bool cvy_move_concatenate_readable(const cvy_problem *problem);
+bool cvy_move_concatenate_parse(const char *text, cvy_problem *out);
 /* ERR_ARGUMENT with the place of what is wrong, or with the numbers: convoy_parse_concatenate. */
 convoy_status cvy_move_concatenate_read(const char *text, cvy_problem *out);
 

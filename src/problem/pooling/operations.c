@@ -104,6 +104,15 @@ static void set_apart(cvy_problem *problem) {
   p->x = p->y = p->dx = (cvy_array_view){0, 0};
 }
 
+static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  cvy_pooling_problem *p = &problem->pooling;
+  const cvy_array whole = output ? row->output(problem, i) : row->input(problem, i);
+  bool backward = cvy_pooling_is_backward(problem);
+  bool is_x = !output && (!backward || row->inputs(problem) > 1) && i == 0;
+  return cvy_slice_view(&whole, slice, is_x ? &p->x : output && backward ? &p->dx : &p->y);
+}
+
 /* The other way, as training has it, on arrays of their own. */
 static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   static const int32_t others[] = {
@@ -142,6 +151,7 @@ const cvy_operation cvy_pooling_max = {
     .parse = cvy_pooling_parse,
     .shape_class = shape_class,
     .set_apart = set_apart,
+    .lay = lay,
     .related = other_way,
 };
 
@@ -165,6 +175,7 @@ const cvy_operation cvy_pooling_max_backward = {
     .print = cvy_pooling_print,
     .shape_class = shape_class,
     .set_apart = set_apart,
+    .lay = lay,
     .related = other_way,
 };
 
@@ -189,6 +200,7 @@ const cvy_operation cvy_pooling_average = {
     .print = cvy_pooling_print,
     .shape_class = shape_class,
     .set_apart = set_apart,
+    .lay = lay,
     .related = other_way,
 };
 
@@ -213,5 +225,6 @@ const cvy_operation cvy_pooling_average_backward = {
     .print = cvy_pooling_print,
     .shape_class = shape_class,
     .set_apart = set_apart,
+    .lay = lay,
     .related = other_way,
 };

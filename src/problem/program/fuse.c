@@ -30,30 +30,6 @@ typedef struct fuser {
 
 /* --------------------------------------------------------------------------------- index spaces */
 
-/* Whether an element is the same whatever the extents are called: all operands are whole arrays in
- * order, inputs perhaps one number. */
-static bool is_flat(const cvy_problem *problem, const cvy_program_problem *of) {
-  if (problem->operation != CVY_PROGRAM || cvy_program_uses_of(&of->program).axes) return false;
-  for (int i = 0; i < of->program.inputs; i++) {
-    cvy_program_class what = cvy_program_class_of(&of->input[i], of->extent);
-    if (what != CVY_CLASS_FULL && what != CVY_CLASS_ONE) return false;
-  }
-  for (int k = 0; k < of->program.results; k++)
-    if (cvy_program_class_of(&of->result[k], of->extent) != CVY_CLASS_FULL) return false;
-  return true;
-}
-
-static void set_space(cvy_program_problem *of, const int64_t *extent) {
-  cvy_program_class what[CVY_PROGRAM_INPUTS] = {CVY_CLASS_FULL};
-  for (int i = 0; i < of->program.inputs; i++)
-    what[i] = cvy_program_class_of(&of->input[i], of->extent);
-  memcpy(of->extent, extent, sizeof of->extent);
-  for (int i = 0; i < of->program.inputs; i++)
-    of->input[i] = cvy_program_view_of(what[i], (convoy_dtype)of->input[i].type, extent);
-  for (int k = 0; k < of->program.results; k++)
-    of->result[k] = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, extent);
-}
-
 /* Whether the first's elements are found along the second's axes: each extent is the second's, or
  * 1. */
 static bool is_inside(const int64_t *first, const int64_t *second) {
@@ -67,10 +43,10 @@ static bool share_space(fuser *f) {
   bool same = memcmp(a->extent, b->extent, sizeof a->extent) == 0;
   if (same || cvy_program_count(a->extent) != cvy_program_count(b->extent))
     return is_inside(a->extent, b->extent);
-  if (is_flat(f->first->problem, a))
-    set_space(a, b->extent);
-  else if (is_flat(f->second->problem, b))
-    set_space(b, a->extent);
+  if (cvy_program_is_flat(f->first->problem, a))
+    cvy_program_set_space(a, b->extent);
+  else if (cvy_program_is_flat(f->second->problem, b))
+    cvy_program_set_space(b, a->extent);
   return is_inside(a->extent, b->extent);
 }
 

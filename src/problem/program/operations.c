@@ -286,6 +286,7 @@ const cvy_operation cvy_program_operation = {
     .set_run = set_run,
     .begins_anywhere = true,
     .set_apart = set_apart,
+    .lay = cvy_program_lay,
     .bare = bare,
 };
 
@@ -315,5 +316,6 @@ const cvy_operation cvy_reduce_operation = {
     .set_run = set_run,
     .begins_anywhere = true,
     .set_apart = set_apart,
+    .lay = cvy_program_lay,
     .bare = bare,
 };

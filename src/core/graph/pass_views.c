@@ -1,0 +1,266 @@
+/* Concatenations and slices that are done by places: what is put together is computed where it
+ * belongs, what is taken from something is read where it lies. All that is carried out by one
+ * command then reads and writes slices of larger arrays; whoever carries the operations out one by
+ * one does as if nothing had been placed.
+ *
+ * Each value that could lie within another is put there if all who make or read it, or what already
+ * lies within it, can be carried out so by the algorithms that are chosen now. */
+#include <stdlib.h>
+
+#include "core/graph/plan.h"
+#include "problem/operation.h"
+
+enum { NONE = -1 };
+
+typedef struct views {
+  cvy_plan *plan;
+  int32_t *maker;          /* the node that makes each value; NONE: a tensor has it */
+  bool *moves;             /* by the trial under way */
+  cvy_graph_value *before; /* as they were before it */
+} views;
+
+/* ---------------------------------------------------------------------------------------- places
+ */
+
+static int32_t root_of(const cvy_nodes *list, int32_t v) {
+  return list->value[v].inside == NONE ? v : list->value[v].inside;
+}
+
+/* Where a slice of value `v` lies in what that is a part of. */
+static bool find_slice(const cvy_nodes *list, int32_t v, const cvy_slice *slice, cvy_slice *out) {
+  *out = *slice;
+  return list->value[v].inside == NONE || cvy_slice_within(&list->value[v].slice, slice, out);
+}
+
+/* Whether value `v` is where such a slice of `whole` lies. */
+static bool lies_there(const cvy_nodes *list, int32_t v, int32_t whole, const cvy_slice *slice) {
+  const cvy_graph_value *value = &list->value[v];
+  cvy_slice there;
+  return value->inside == root_of(list, whole) && find_slice(list, whole, slice, &there) &&
+         memcmp(&value->slice, &there, sizeof there) == 0;
+}
+
+/* Bits of the inputs that are where the node's result has them, or has its result. */
+static uint32_t find_settled(const cvy_nodes *list, const cvy_graph_node *node) {
+  uint32_t settled = 0;
+  for (int32_t i = 0; i < node->inputs; i++) {
+    cvy_slice slice;
+    cvy_kinship kin = cvy_problem_kin(node->problem, i, &slice);
+    bool there =
+        (kin == CVY_KIN_IN_RESULT && lies_there(list, node->in[i], node->out[0], &slice)) ||
+        (kin == CVY_KIN_HAS_RESULT && lies_there(list, node->out[0], node->in[i], &slice));
+    settled |= (uint32_t)there << i;
+  }
+  return settled;
+}
+
+/* Inputs without elements are nothing to anybody. */
+static bool is_idle(const cvy_nodes *list, const cvy_graph_node *node, uint32_t settled) {
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (!(settled >> i & 1) && list->value[node->in[i]].bytes > 0) return false;
+  return true;
+}
+
+/* ------------------------------------------------------------------------------------- problems
+ */
+
+static bool lay_operands(const cvy_nodes *list, const cvy_graph_node *node, cvy_problem *placed) {
+  bool lies = true;
+  for (int32_t i = 0; i < node->inputs && lies; i++) {
+    const cvy_graph_value *value = &list->value[node->in[i]];
+    if (value->inside != NONE) lies = cvy_problem_lay_input(placed, i, &value->slice);
+  }
+  for (int32_t i = 0; i < node->outputs && lies; i++) {
+    const cvy_graph_value *value = &list->value[node->out[i]];
+    if (value->inside != NONE) lies = cvy_problem_lay_output(placed, i, &value->slice);
+  }
+  return lies;
+}
+
+/* Another algorithm might be slower than what is saved, and has other bits. */
+static bool is_chosen_alike(const cvy_plan *plan, const cvy_problem *a, const cvy_problem *b) {
+  cvy_choice one, other;
+  if (cvy_problem_equal(a, b)) return true;
+  return cvy_choose(plan->chooser, plan->engine, a, &one) == CONVOY_OK &&
+         cvy_choose(plan->chooser, plan->engine, b, &other) == CONVOY_OK && one.row == other.row;
+}
+
+/* The node's problem with its arrays where they lie. False: there is none, or none as good. */
+static bool place_node(const cvy_plan *plan, const cvy_graph_node *node, bool *idle,
+                       cvy_problem *placed) {
+  const cvy_nodes *list = &plan->list;
+  uint32_t settled = find_settled(list, node);
+  *idle = settled && is_idle(list, node, settled);
+  cvy_problem_copy(placed, node->problem);
+  if (*idle) return true;
+  if (!lay_operands(list, node, placed)) return false;
+  if (settled) cvy_problem_settle(placed, settled);
+  return is_chosen_alike(plan, node->problem, placed);
+}
+
+/* ---------------------------------------------------------------------------------------- trials
+ */
+
+/* Vectors of four are worth more than a copy. */
+static bool keeps_fours(const cvy_slice *slice) {
+  return slice->width % 4 != 0 || (slice->at % 4 == 0 && slice->pitch % 4 == 0);
+}
+
+static bool move(const views *p, int32_t v, int32_t root, const cvy_slice *slice) {
+  cvy_graph_value *value = &p->plan->list.value[v];
+  p->moves[v] = true;
+  value->inside = root;
+  value->slice = *slice;
+  return keeps_fours(slice);
+}
+
+/* Moves `child`, and all that lies within it. */
+static bool move_all(const views *p, int32_t child, int32_t root, const cvy_slice *slice) {
+  const cvy_nodes *list = &p->plan->list;
+  bool fits = move(p, child, root, slice);
+  for (int32_t v = 0; v < list->values && fits; v++) {
+    cvy_slice there;
+    if (list->value[v].inside != child) continue;
+    fits = cvy_slice_within(slice, &list->value[v].slice, &there) && move(p, v, root, &there);
+  }
+  return fits;
+}
+
+static bool any_moves(const views *p, const cvy_graph_node *node) {
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (p->moves[node->in[i]]) return true;
+  for (int32_t i = 0; i < node->outputs; i++)
+    if (p->moves[node->out[i]]) return true;
+  return false;
+}
+
+static bool nodes_agree(const views *p) {
+  for (int32_t n = 0; n < p->plan->list.nodes; n++) {
+    cvy_problem placed;
+    bool idle;
+    const cvy_graph_node *node = &p->plan->list.node[n];
+    if (any_moves(p, node) && !place_node(p->plan, node, &idle, &placed)) return false;
+  }
+  return true;
+}
+
+/* What a tensor has, or gets, is an array of its own. */
+static bool may_move(const views *p, int32_t v) {
+  const cvy_graph_value *value = &p->plan->list.value[v];
+  return p->maker[v] != NONE && !value->kept && value->inside == NONE && value->bytes > 0;
+}
+
+/* Puts `child` where that slice of `parent` lies, if it can be. */
+static void try_inside(const views *p, int32_t child, int32_t parent, const cvy_slice *slice) {
+  cvy_nodes *list = &p->plan->list;
+  int32_t root = root_of(list, parent);
+  cvy_slice there;
+  bool fits = may_move(p, child) && root != child && find_slice(list, parent, slice, &there);
+  if (!fits) return;
+  size_t bytes = (size_t)list->values * sizeof *list->value;
+  memcpy(p->before, list->value, bytes);
+  memset(p->moves, 0, (size_t)list->values * sizeof *p->moves);
+  if (!move_all(p, child, root, &there) || !nodes_agree(p)) memcpy(list->value, p->before, bytes);
+}
+
+/* ----------------------------------------------------------------------------------- candidates
+ */
+
+static int64_t image_of(const cvy_nodes *list, int32_t v, int64_t images) {
+  return list->value[v].bytes / (int64_t)sizeof(float) / images;
+}
+
+/* The slice of a node's result that would hold what input `i` is a part of. */
+static bool find_holder(const cvy_nodes *list, const cvy_graph_node *node, int32_t i,
+                        cvy_slice *out) {
+  const cvy_graph_value *value = &list->value[node->in[i]];
+  const cvy_slice *inner = &value->slice;
+  if (value->inside == NONE || cvy_problem_kin(node->problem, i, out) != CVY_KIN_IN_RESULT)
+    return false;
+  if (inner->images != out->images) return false;
+  out->at -= inner->at;
+  out->width = image_of(list, value->inside, out->images);
+  if (out->images == 1) out->pitch = out->width;
+  bool whole = out->images == 1 || inner->pitch == out->width;
+  return whole && out->at >= 0 && out->at + out->width <= image_of(list, node->out[0], out->images);
+}
+
+/* Whether all inputs whose places it would take are parts of it that lie there. */
+static bool holds_all(const cvy_nodes *list, const cvy_graph_node *node, int32_t holder,
+                      const cvy_slice *at) {
+  for (int32_t i = 0; i < node->inputs; i++) {
+    cvy_slice slice;
+    const cvy_graph_value *value = &list->value[node->in[i]];
+    if (cvy_problem_kin(node->problem, i, &slice) != CVY_KIN_IN_RESULT) continue;
+    if (slice.at >= at->at + at->width || slice.at + slice.width <= at->at) continue;
+    if (value->inside != holder || value->slice.at != slice.at - at->at) return false;
+    if (value->slice.width != slice.width) return false;
+  }
+  return true;
+}
+
+/* An input that lies within something may bring it along: both halves of what is concatenated with
+ * something made of one of them. */
+static void try_input(const views *p, const cvy_graph_node *node, int32_t i) {
+  const cvy_nodes *list = &p->plan->list;
+  int32_t v = node->in[i];
+  cvy_slice slice;
+  if (list->value[v].inside == NONE && cvy_problem_kin(node->problem, i, &slice))
+    try_inside(p, v, node->out[0], &slice);
+  else if (find_holder(list, node, i, &slice) &&
+           holds_all(list, node, list->value[v].inside, &slice))
+    try_inside(p, list->value[v].inside, node->out[0], &slice);
+}
+
+static void try_node(const views *p, const cvy_graph_node *node) {
+  for (int32_t i = 0; i < node->inputs; i++) {
+    cvy_slice slice;
+    cvy_kinship kin = cvy_problem_kin(node->problem, i, &slice);
+    if (kin == CVY_KIN_IN_RESULT) try_input(p, node, i);
+    if (kin == CVY_KIN_HAS_RESULT) try_inside(p, node->out[0], node->in[i], &slice);
+  }
+}
+
+/* ------------------------------------------------------------------------------------------ all */
+
+static void find_makers(const views *p) {
+  const cvy_nodes *list = &p->plan->list;
+  for (int32_t v = 0; v < list->values; v++) p->maker[v] = NONE;
+  for (int32_t n = 0; n < list->nodes; n++)
+    for (int32_t i = 0; i < list->node[n].outputs; i++) p->maker[list->node[n].out[i]] = n;
+}
+
+/* A choice that is another one by now leaves all values apart. */
+static convoy_status set_placed(const cvy_plan *plan, cvy_graph_node *node, bool *fits) {
+  cvy_problem placed;
+  *fits = place_node(plan, node, &node->idle, &placed);
+  if (!*fits || node->idle || cvy_problem_equal(&placed, node->problem)) return CONVOY_OK;
+  return cvy_nodes_set_placed(node, &placed);
+}
+
+static convoy_status find_views(const views *p) {
+  cvy_nodes *list = &p->plan->list;
+  convoy_status status = CONVOY_OK;
+  bool fits = true;
+  find_makers(p);
+  for (int32_t n = 0; n < list->nodes; n++) try_node(p, &list->node[n]);
+  for (int32_t n = 0; n < list->nodes && !status && fits; n++)
+    status = set_placed(p->plan, &list->node[n], &fits);
+  if (!fits) cvy_nodes_set_apart(list);
+  return status;
+}
+
+/* Without a command for all there is no memory to place in. */
+convoy_status cvy_pass_views(cvy_plan *plan) {
+  size_t values = (size_t)plan->list.values + 1;
+  if (!plan->engine->backend->plan_run) return CONVOY_OK;
+  views p = {plan, malloc(values * sizeof(int32_t)), malloc(values * sizeof(bool)),
+             malloc(values * sizeof(cvy_graph_value))};
+  convoy_status status = p.maker && p.moves && p.before
+                             ? find_views(&p)
+                             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+  free(p.maker);
+  free(p.moves);
+  free(p.before);
+  return status;
+}
