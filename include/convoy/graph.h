@@ -57,7 +57,8 @@ CONVOY_API convoy_status convoy_capture_end(convoy_context *context, convoy_grap
 CONVOY_API convoy_status convoy_tensor_copy(const convoy_tensor *from, convoy_tensor *to);
 
 /* convoy_tensor_write and convoy_tensor_read for many tensors of one context: the weights of a
- * network, its gradients. values[i] has counts[i] elements. Reading asks the device for all of them
+ * network, its gradients. values[i] has counts[i] elements. What a tensor has already, as the host
+ * knows without asking the device, is not sent again. Reading asks the device for all of them
  * before it waits for the first. Return what these do, and ERR_UNSUPPORTED for wrapped memory; on
  * failure no tensor, and no value, has changed. */
 CONVOY_API convoy_status convoy_tensors_write(int32_t count, convoy_tensor *const tensors[],

@@ -1,0 +1,116 @@
+"""A module's forward and backward pass as one graph of ATen operators.
+
+PyTorch's AOT Autograd traces; Dynamo, which before 2.7 miscompiles generators, has no part in it.
+Its own compilers are not reached: the joint graph is taken where it would be cut in two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence
+
+import torch
+from functorch.compile import aot_function
+
+from .errors import Declined
+
+Graph = torch.fx.GraphModule
+
+
+class Traced(NamedTuple):
+    """Placeholders are the tensors given, then gradients of outputs; results are what outputs and
+    written inputs become, then the gradients of the tensors given, None for those without."""
+
+    graph: Graph
+    forward: int  # how many results belong to the forward pass
+    given: int  # how many placeholders are tensors given
+
+
+class _Taken(Exception):
+    """The graph is there; the rest is not wanted."""
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+@contextlib.contextmanager
+def _whole_operators() -> Iterator[None]:
+    """PyTorch 2 takes nearest upsampling apart into indexing, unless the rules are not there."""
+    kept: List[Any] = []
+    keys = torch._C.DispatchKey
+    for name in ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"):
+        for overload in ("vec", "default"):
+            op = getattr(getattr(torch.ops.aten, name), overload, None)
+            rules = getattr(op, "py_kernels", {})
+            taken = {
+                key: rules.pop(key)
+                for key in (keys.CompositeImplicitAutograd, keys.Autograd)
+                if key in rules
+            }
+            if taken:
+                kept.append((op, taken))
+                op._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for op, taken in kept:
+            op.py_kernels.update(taken)
+            op._dispatch_cache.clear()
+
+
+@contextlib.contextmanager
+def _plain_attention() -> Iterator[None]:
+    """Attention as products and softmax, not as one operator."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # before 2.3
+        yield
+        return
+    with sdpa_kernel([SDPBackend.MATH]):
+        yield
+
+
+def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Tensor]) -> Traced:
+    """The graph of function(*given) and of its gradients. `given` are leaves, of which those that
+    require gradients get them; on PyTorch 1 they are computed with, and may be written."""
+    taken: Dict[str, Any] = {}
+
+    def partition(joint: Graph, inputs: Any, **more: Any) -> Any:
+        taken.update(graph=joint, forward=more.get("num_fwd_outputs"))
+        raise _Taken
+
+    def compile_forward(graph: Graph, inputs: Any) -> Any:
+        taken.setdefault("graph", graph)
+        raise _Taken
+
+    traced = aot_function(
+        function, fw_compiler=compile_forward, bw_compiler=compile_forward, partition_fn=partition
+    )
+    try:
+        with _whole_operators(), _plain_attention():
+            traced(*given)
+    except _Taken:
+        pass
+    except Exception as error:  # whatever a module's code does with what is no usual tensor
+        raise Declined(f"it cannot be traced: {_first_line(error)}") from error
+    if "graph" not in taken:
+        raise Declined("it computes nothing")
+    return _described(taken, len(given))
+
+
+def _described(taken: Dict[str, Any], given: int) -> Traced:
+    graph, forward = taken["graph"], taken.get("forward")
+    results = results_of(graph)
+    if "forward" not in taken:  # no gradients
+        forward = len(results)
+    elif forward is None:  # PyTorch 1
+        forward = graph._out_spec.children_specs[0].num_leaves
+    return Traced(graph, forward, given)
+
+
+def results_of(graph: Graph) -> List[Any]:
+    """The graph's results in order."""
+    (output,) = [node for node in graph.graph.nodes if node.op == "output"]
+    return torch.utils._pytree.tree_flatten(output.args[0])[0]
