@@ -193,16 +193,14 @@ static void what_is_there_is_not_sent_again(void **state) {
   const void *const given[] = {values[0], values[1]};
   const int64_t counts[] = {COUNT, COUNT};
   int64_t commands[3];
-  const int changes[] = {2, 2, 1, 0}; /* the first time the device has nothing to give back */
-  for (size_t step = 0; step < CVY_COUNT(changes); step++) {
-    int changed = changes[step];
+  for (int changed = 2; changed >= 0; changed--) {
     for (int i = 0; i < changed; i++) values[i][COUNT - 1] += 1;
     int64_t before = fake_seen.commands;
     assert_int_equal(convoy_tensors_write(2, t, given, counts), CONVOY_OK);
     add(context, t[0], t[1], t[2]);
-    commands[changed] = fake_seen.commands - before;
     const float sum[COUNT] = {3, 0, 0, 0, 0, values[0][COUNT - 1] + values[1][COUNT - 1]};
-    check_tensor(t[2], sum);
+    check_tensor(t[2], sum); /* which waits for what was enqueued */
+    commands[changed] = fake_seen.commands - before;
   }
   assert_true(commands[2] > commands[1]);
   assert_true(commands[1] > commands[0]);
