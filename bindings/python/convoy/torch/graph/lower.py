@@ -8,14 +8,14 @@ network falls into as few graphs as possible.
 from __future__ import annotations
 
 import operator as python_operator
-from typing import Any, Collection, Dict, List, Optional, Sequence, Set
+from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Set
 
 import torch
 
 from ..._context import Context
 from ..._errors import ConvoyError
 from ..._tensor import Tensor as DeviceTensor
-from . import constants, table, views
+from . import constants, operators, views
 from .emitter import Emitter
 from .errors import Declined, Unsupported
 from .steps import HostCall, HostStep, Steps
@@ -23,6 +23,13 @@ from .values import Array, Missing, Value, meta_of
 
 Node = torch.fx.Node
 Environment = Dict[Node, Any]
+
+
+Finish = Callable[[Emitter, Environment], None]
+
+
+def _nothing(emitter: Emitter, environment: Environment) -> None:
+    """The end of a capture that needs none."""
 
 
 class _Later(Exception):
@@ -41,14 +48,17 @@ class Lowering:
         self._on_host: Set[Node] = set()
         self._step = HostStep()
 
-    def lower(self, nodes: Sequence[Node], wanted: Collection[Node]) -> Steps:
-        """All of the nodes; `wanted` are those whose values somebody reads afterwards."""
+    def lower(
+        self, nodes: Sequence[Node], wanted: Collection[Node], finish: Finish = _nothing
+    ) -> Steps:
+        """All of the nodes; `wanted` are those whose values somebody reads afterwards. `finish`
+        ends the last capture."""
         steps, left = Steps(), list(nodes)
         while True:
             before = len(left)
             self._step = HostStep()
             emitter = Emitter(self._context, self._upload)
-            graph = self._context.capture(lambda: self._segment(emitter, left, wanted))
+            graph = self._context.capture(lambda: self._segment(emitter, left, wanted, finish))
             steps.draws |= emitter.draws
             if self._step.calls or self._step.uploads:
                 steps.steps.append(self._step)
@@ -57,11 +67,13 @@ class Lowering:
             if not left:
                 return steps
             if len(left) == before:
-                raise Declined(f"no way to carry out {table.name_of(left[0].target)}")
+                raise Declined(f"no way to carry out {operators.name_of(left[0].target)}")
 
     # ------------------------------------------------------------------------------ one segment
 
-    def _segment(self, emitter: Emitter, left: List[Node], wanted: Collection[Node]) -> None:
+    def _segment(
+        self, emitter: Emitter, left: List[Node], wanted: Collection[Node], finish: Finish
+    ) -> None:
         """Takes out of `left` what can be done, and keeps only what is read later on."""
         waiting = []
         for node in left:
@@ -69,6 +81,8 @@ class Lowering:
             if not ready or not self._carry_out(emitter, node):
                 waiting.append(node)
         left[:] = waiting
+        if not left:
+            finish(emitter, self.environment)
         self._let_go({each for node in waiting for each in node.all_input_nodes} | set(wanted))
 
     def _let_go(self, read: Set[Node]) -> None:
@@ -95,10 +109,10 @@ class Lowering:
             try:
                 return _emit(emitter, node.target, args, kwargs)
             except Unsupported as reason:
-                self.reasons.setdefault(table.name_of(node.target), str(reason))
+                self.reasons.setdefault(operators.name_of(node.target), str(reason))
                 self._on_host.add(node)
             except ConvoyError as error:
-                self.reasons.setdefault(table.name_of(node.target), str(error))
+                self.reasons.setdefault(operators.name_of(node.target), str(error))
                 self._on_host.add(node)
         return self._call(emitter, node, args, kwargs)
 
@@ -116,7 +130,7 @@ class Lowering:
             numbers.append(number)
             made.append(None if meta is None else Value(Array(meta.numel(), number=number), meta))
         single = not isinstance(metas, list)
-        name = table.name_of(node.target)
+        name = operators.name_of(node.target)
         self._step.calls.append(HostCall(name, node.target, args, kwargs, tuple(numbers), single))
         return made[0] if single else tuple(made)
 
@@ -132,7 +146,7 @@ class Lowering:
 
 
 def _emit(emitter: Emitter, target: Any, args: Any, kwargs: Any) -> Any:
-    name = table.name_of(target)
+    name = operators.name_of(target)
     if any(isinstance(each, Missing) for each in args) and name not in _FINDS_PLACES:
         raise Declined(f"{name} reads {next(e.what for e in args if isinstance(e, Missing))}")
     folded = constants.fold(target, args, kwargs) if hasattr(target, "_schema") else None
@@ -142,9 +156,9 @@ def _emit(emitter: Emitter, target: Any, args: Any, kwargs: Any) -> Any:
         return views.view(emitter, name, target, args, kwargs)
     if name in views.COPIES:
         return views.copy(args[0])
-    if name not in table.OPERATORS:
+    if name not in operators.OPERATORS:
         raise Unsupported("no operation of Convoy's")
-    return table.OPERATORS[name](emitter, table.bound(target, args, kwargs))
+    return operators.OPERATORS[name](emitter, operators.bound(target, args, kwargs))
 
 
 #: Gradients that find the places of maxima again instead of reading them.
@@ -160,7 +174,7 @@ def _metas(node: Node) -> Any:
         return _meta(val)
     parts = [each for each in node.users if each.target is python_operator.getitem]
     if not parts:
-        raise Declined(f"what {table.name_of(node.target)} gives is not known")
+        raise Declined(f"what {operators.name_of(node.target)} gives is not known")
     metas: List[Optional[torch.Tensor]] = [None] * (1 + max(each.args[1] for each in parts))
     for each in parts:
         metas[each.args[1]] = _metas(each)

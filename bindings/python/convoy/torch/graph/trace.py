@@ -7,7 +7,8 @@ Its own compilers are not reached: the joint graph is taken where it would be cu
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence
+import gc
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Set
 
 import torch
 from functorch.compile import aot_function
@@ -22,6 +23,7 @@ class Traced(NamedTuple):
     written inputs become, then the gradients of the tensors given, None for those without."""
 
     graph: Graph
+    constants: Dict[str, torch.Tensor]  # that the module's code has made, by the graph's names
     forward: int  # how many results belong to the forward pass
     given: int  # how many placeholders are tensors given
 
@@ -88,6 +90,7 @@ def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Ten
     traced = aot_function(
         function, fw_compiler=compile_forward, bw_compiler=compile_forward, partition_fn=partition
     )
+    before = _tensors_there()
     try:
         with _whole_operators(), _plain_attention():
             traced(*given)
@@ -97,17 +100,37 @@ def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Ten
         raise Declined(f"it cannot be traced: {_first_line(error)}") from error
     if "graph" not in taken:
         raise Declined("it computes nothing")
-    return _described(taken, len(given))
+    return _described(taken, len(given), before)
 
 
-def _described(taken: Dict[str, Any], given: int) -> Traced:
+def _described(taken: Dict[str, Any], given: int, before: Set[int]) -> Traced:
     graph, forward = taken["graph"], taken.get("forward")
     results = results_of(graph)
     if "forward" not in taken:  # no gradients
         forward = len(results)
     elif forward is None:  # PyTorch 1
         forward = graph._out_spec.children_specs[0].num_leaves
-    return Traced(graph, forward, given)
+    return Traced(graph, _constants(graph, before), forward, given)
+
+
+def _tensors_there() -> Set[int]:
+    return {id(each) for each in gc.get_objects() if issubclass(type(each), torch.Tensor)}
+
+
+def _constants(graph: Graph, before: Set[int]) -> Dict[str, torch.Tensor]:
+    """Tensors that are no placeholders. Those that the module's code makes anew each time are
+    constants; one that was there before may change, and nothing would tell."""
+    found: Dict[str, torch.Tensor] = {}
+    for node in graph.graph.nodes:
+        if node.op != "get_attr" or node.target in found:
+            continue
+        tensor = getattr(graph, node.target)
+        if not isinstance(tensor, torch.Tensor):
+            raise Declined(f"its graph has a part of its own, {node.target}")
+        if id(tensor) in before:
+            raise Declined("it reads a tensor that is no parameter, buffer or attribute of a module")
+        found[node.target] = tensor.detach().clone()
+    return found
 
 
 def results_of(graph: Graph) -> List[Any]:
