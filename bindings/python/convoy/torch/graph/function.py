@@ -14,9 +14,10 @@ class Step(NamedTuple):
 
     pair: Pair
     given: List[torch.Tensor]
+    written: List[int]  # of the given tensors
     wanted: List[int]  # given tensors that require gradients
     differentiable: List[int]  # results that do
-    results: Any  # gets the new values of what is written
+    news: Any  # gets the new values of what is written
 
 
 class Run(torch.autograd.Function):
@@ -25,9 +26,11 @@ class Run(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, step: Step, *wanted: torch.Tensor) -> Any:
         values, news, call = step.pair.forward(step.given)
-        step.results.update(news)
+        step.news.update(news)
         ctx.step, ctx.call = step, call
-        ctx.save_for_backward(*step.given)  # PyTorch sees to it that they are not changed meanwhile
+        ctx.versions = [each._version for each in step.given]
+        # PyTorch sees to it that what backward reads has not been changed meanwhile.
+        ctx.save_for_backward(*(step.given[at] for at in step.pair.read_by_backward))
         ctx.set_materialize_grads(False)
         there = set(step.differentiable)
         ctx.mark_non_differentiable(*(each for at, each in enumerate(values) if at not in there))
@@ -37,11 +40,25 @@ class Run(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Any:
         step, pair = ctx.step, ctx.step.pair
-        given = ctx.saved_tensors
+        ctx.saved_tensors  # raises where there may be no backward pass any more
         tangents = [gradients[at] for at in step.differentiable]
         if all(each is None for each in tangents):
             return (None, *(None for _ in step.wanted))
-        if not pair.has_values(ctx.call):  # backward has been there before
-            _, _, ctx.call = pair.forward(given, ctx.call)
-        found = pair.backward(ctx.call, tangents)
+        with pair.lock:
+            if not pair.has_values(ctx.call):  # backward has been there before
+                ctx.call = _again(ctx)
+            found = pair.backward(ctx.call, tangents)
         return (None, *(found[at] for at in step.wanted))
+
+
+def _again(ctx: Any) -> Any:
+    """The values that a backward pass before this one has given up, computed anew."""
+    step = ctx.step
+    there = [at for at in range(len(step.given)) if at not in step.written]
+    if any(step.given[at]._version != ctx.versions[at] for at in there):
+        raise RuntimeError(
+            "a tensor that the network was computed from has been changed since: Convoy would need "
+            "it to go backward through the network once more"
+        )
+    _, _, call = step.pair.forward(step.given, ctx.call)
+    return call

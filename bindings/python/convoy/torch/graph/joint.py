@@ -13,6 +13,16 @@ from .trace import Traced, results_of
 Node = torch.fx.Node
 
 
+#: Operators that draw random numbers.
+DRAWING = frozenset(
+    """native_dropout.default bernoulli.p bernoulli.default bernoulli_.float bernoulli_.default
+    rand.default rand_like.default randn.default randn_like.default randint.default
+    randint_like.default randperm.default uniform_.default uniform.default normal_.default
+    normal_functional.default normal.float_Tensor normal.Tensor_float normal.Tensor_Tensor
+    multinomial.default exponential_.default geometric_.default""".split()
+)
+
+
 def _before(ends: Iterable[Any]) -> Set[Node]:
     """All nodes that these are computed from, and they themselves."""
     found: Set[Node] = set()
@@ -38,6 +48,7 @@ class Joint(NamedTuple):
     forward: List[Node]
     backward: List[Node]
     crossing: List[Node]  # what backward reads of forward's values and of what is given
+    draws: List[Node]  # operators of forward that draw random numbers
     reached: List[int]  # for each gradient the tangents it depends on, as bits
 
 
@@ -64,10 +75,13 @@ def cut(traced: Traced, outputs: int, written: Sequence[int]) -> Joint:
     attributes = [node for node in nodes if node.op == "get_attr"]
     crossing = [node for node in nodes if node in read and node not in later]
     crossing = [node for node in crossing if node not in attributes]
+    draws = [node for node in forward if name_of(node.target) in DRAWING]
+    if any(name_of(node.target) in DRAWING for node in backward):
+        raise Declined("its gradients draw random numbers")
     reached = _reached(tangents, backward, gradients)
     return Joint(
         given, tangents, attributes, ahead, news, counters, gradients, forward, backward, crossing,
-        reached,
+        draws, reached,
     )
 
 

@@ -11,15 +11,15 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 
-from ..._context import Context
 from ..._graph import Graph
 from ..._tensor import Tensor as DeviceTensor
 from .constants import values_in
+from .engine import Engine
 from .emitter import Emitter
 from .errors import Declined
 from .joint import Joint, Node, cut
 from .lower import Environment, Lowering
-from .mirror import DTYPES, Batch, Mirror, new_tensor
+from .mirror import DTYPES, Batch, new_tensor
 from .outputs import Outputs
 from .steps import HostCall, Kept
 from .trace import Traced
@@ -47,15 +47,15 @@ class Call:
 
 
 class Pair:
-    """Forward, and backward where there are gradients. Not for several threads at a time."""
+    """Forward, and backward where there are gradients. To be used with the engine's lock held."""
 
     def __init__(
-        self, context: Context, mirror: Mirror, traced: Traced, sources: Sequence[Source],
-        outputs: int,
+        self, engine: Engine, traced: Traced, sources: Sequence[Source], outputs: int
     ) -> None:
         """outputs: how many of forward's results are the network's; before them are new values of
         what is written, in order."""
-        self._context, self._mirror, self._sources = context, mirror, sources
+        self._engine, self._sources = engine, sources
+        self._context, self._mirror = engine.context, engine.mirror
         written = [at for at, source in enumerate(sources) if source.written]
         self._joint = joint = cut(traced, outputs, written)
         self.counters = joint.counters  # sources to which the host adds one
@@ -65,10 +65,21 @@ class Pair:
             **self._given,
             **{node: constant(traced.constants[node.target]) for node in joint.attributes},
         }
+        # Sources that backward reads, but for statistics that forward has written since.
+        self.read_by_backward = [
+            at
+            for at, node in enumerate(joint.given)
+            if node in joint.crossing and not sources[at].written
+        ]
+        self.without: List[int] = []  # sources that PyTorch gives no gradient
         self._owner: Any = lambda: None  # weak reference to the call whose values are in place
         self._make_forward(environment)
         self._make_backward(environment)
         self._make_batches()
+
+    @property
+    def lock(self) -> Any:
+        return self._engine.lock
 
     @property
     def host_calls(self) -> List[HostCall]:
@@ -111,13 +122,15 @@ class Pair:
         lowering = Lowering(self._context, environment, len(self._sources))
         in_place = [joint.given[at] for at, node in self._joint.news.items() if node is None]
         nodes = [each for each in self._joint.news.values() if each is not None]
-        wanted = {*nodes, *in_place, *joint.crossing}
+        wanted = {*nodes, *in_place, *joint.crossing, *joint.draws}
         wanted |= {each for each in joint.results if isinstance(each, Node)}
         self._forward = lowering.lower(joint.forward, wanted, self._hold)
         self._numbers, self.reasons = lowering.numbers, lowering.reasons
         values = [_value(environment, each) for each in joint.results]
         news = [_value(environment, node or joint.given[at]) for at, node in self._joint.news.items()]
         self._results = Outputs(self._context, [*values, *news])
+        drawn = [_drawn(environment[each]) for each in joint.draws]
+        self._drawn = Outputs(self._context, drawn) if drawn else None
 
     def _hold(self, emitter: Emitter, environment: Environment) -> None:
         """What is written becomes the value of the tensor that it was read from."""
@@ -201,6 +214,11 @@ class Pair:
         """PyTorch's generator gives each run one number, on which its random numbers depend."""
         return int(torch.randint(_SEEDS, ())) if self._forward.draws else None
 
+    def drawn(self, call: Call) -> Optional[List[torch.Tensor]]:
+        """The random numbers of the last forward pass, in the order in which its operators drew
+        them; None if there are none."""
+        return None if self._drawn is None else self._drawn.read(call.kept)
+
     def _make_room(self) -> None:
         """A call whose backward pass may come keeps its values elsewhere."""
         owner = self._owner()
@@ -231,6 +249,8 @@ class Pair:
             self._release.run()
         there = sum(1 << at for at, each in enumerate(tangents) if each is not None)
         found = [next(values) if isinstance(each, Node) else None for each in self._joint.gradients]
+        for at in self.without:
+            found[at] = None
         return [
             each if reached & there else None for each, reached in zip(found, self._joint.reached)
         ]
@@ -243,6 +263,11 @@ class Pair:
         for tensor, values in zip(self._saved, call.put_aside):
             tensor.assign(values)
         call.put_aside = None
+
+
+def _drawn(value: Any) -> Value:
+    """Of a dropout its mask."""
+    return value[1] if isinstance(value, tuple) else value
 
 
 def _value(environment: Environment, result: Any) -> Value:

@@ -1,0 +1,206 @@
+"""One captured network: a module in one mode, for arguments of one kind."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+import numpy
+import torch
+from torch.utils._pytree import tree_unflatten
+
+from .arguments import Arguments
+from .engine import Engine
+from .errors import Declined
+from .function import Run, Step
+from .guard import Guard, hooked
+from .pair import Pair, Source
+from .proof import difference
+from .rehearsal import Place, Rehearsal, check_written, gradients, rehearse
+from .state import Held, held_by, in_place_of
+from .trace import Traced, trace
+
+#: Operators on the host that a network may have in a step; each divides a graph.
+MOST_HOST_CALLS = 6
+
+
+def _random_state() -> Any:
+    return random.getstate(), numpy.random.get_state()[1].tobytes(), numpy.random.get_state()[2]
+
+
+def _check_held(held: Sequence[Held]) -> None:
+    for each in held:
+        tensor = each.tensor
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+            raise Declined(f"{each.name} is a {type(tensor).__name__}")
+        if not tensor.is_cpu or tensor.layout is not torch.strided or tensor.is_inference():
+            raise Declined(f"{each.name} is no dense tensor on the CPU")
+        if tensor.requires_grad and not tensor.is_leaf:
+            raise Declined(f"{each.name} is computed outside of the network")
+        if tensor.is_floating_point() and tensor.dtype is not torch.float32:
+            raise Declined(f"{each.name} is {str(tensor.dtype).rpartition('.')[2]}")
+
+
+class Network:
+    """Captured and proved. To be made with the engine's lock held."""
+
+    def __init__(self, engine: Engine, module: torch.nn.Module, arguments: Arguments) -> None:
+        name = hooked(list(module.named_modules()))
+        if name is not None:
+            raise Declined(f"{name} has hooks")
+        self._held = held_by(module)
+        _check_held(self._held)
+        self.guard = Guard(module, self._held)
+        self._count = len(self._held) + len(arguments.tensors)
+        found = self._rehearsed(module, arguments)
+        traced = self._traced(module, arguments)
+        self._remember(found)
+        written = set(found.written)
+        given = [*(each.tensor for each in self._held), *arguments.tensors]
+        sources = [
+            Source(each, at < len(self._held), at in written) for at, each in enumerate(given)
+        ]
+        self._engine = engine
+        self.pair = Pair(engine, traced, sources, len(found.results))
+        self._check_host_calls()
+        self.prove(module, arguments, found)
+
+    # --------------------------------------------------------------------------------- capturing
+
+    def _rehearsed(self, module: torch.nn.Module, arguments: Arguments) -> Rehearsal:
+        before = _random_state()
+        try:
+            found = rehearse(module, self._held, arguments)
+            check_written(self._held, found)
+            changed = self.guard.changed()
+            if changed is not None:
+                raise Declined(f"it changes its attribute {changed}")
+            if _random_state() != before:
+                raise Declined("it draws random numbers that are not PyTorch's")
+            return found
+        finally:
+            self.guard.restore()
+
+    def _traced(self, module: torch.nn.Module, arguments: Arguments) -> Traced:
+        held = self._held
+
+        def function(*given: torch.Tensor) -> List[torch.Tensor]:
+            args, kwargs = arguments.filled(list(given[len(held) :]))
+            with in_place_of(held, given):
+                returned = module.forward(*args, **kwargs)
+            leaves = torch.utils._pytree.tree_flatten(returned)[0]
+            return [each.clone() for each in leaves if isinstance(each, torch.Tensor)]
+
+        def leaf(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+        tensors = [*(each.tensor for each in held), *arguments.tensors]
+        try:
+            return trace(function, [leaf(each) for each in tensors])
+        finally:
+            self.guard.restore()
+
+    def _remember(self, found: Rehearsal) -> None:
+        self._spec, self._leaves, self._written = found.spec, found.leaves, found.written
+        self._differentiable = found.differentiable
+        self._strides = [
+            None if each.is_contiguous() else each.stride() for each in found.results
+        ]
+        self._wanted = [at for at, each in enumerate(found.given) if each.requires_grad]
+
+    def _check_host_calls(self) -> None:
+        names = [each.name for each in self.pair.host_calls]
+        if len(names) > MOST_HOST_CALLS:
+            listed = ", ".join(dict.fromkeys(names))
+            raise Declined(f"{len(names)} operators that Convoy has not: {listed}")
+
+    # ------------------------------------------------------------------------------------- steps
+
+    def run(self, arguments: Arguments) -> Any:
+        """What the module returns, and what it writes written."""
+        with self._engine.lock:
+            return self._run(arguments)
+
+    def _run(self, arguments: Arguments) -> Any:
+        given = [*(each.tensor for each in self._held), *arguments.tensors]
+        step = Step(
+            self.pair, given, self._written, self._wanted, self._differentiable, {}
+        )
+        if torch.is_grad_enabled() and self._wanted:
+            results = Run.apply(step, *(given[at] for at in self._wanted))
+        else:
+            results, news, _ = self.pair.forward(given)
+            step.news.update(news)
+        self._write(step.news)
+        return self._returned(results)
+
+    def _write(self, news: Dict[int, torch.Tensor]) -> None:
+        with torch.no_grad():
+            for at, values in news.items():
+                self._held[at].tensor.copy_(values)
+            if self.pair.counters:
+                torch._foreach_add_([self._held[at].tensor for at in self.pair.counters], 1)
+
+    def _returned(self, results: Sequence[torch.Tensor]) -> Any:
+        leaves = [
+            self._in_layout(results, each.at) if isinstance(each, Place) else each
+            for each in self._leaves
+        ]
+        return tree_unflatten(leaves, self._spec)
+
+    def _in_layout(self, results: Sequence[torch.Tensor], at: int) -> torch.Tensor:
+        """With the strides that PyTorch's own result has."""
+        strides, result = self._strides[at], results[at]
+        if strides is None:
+            return result
+        other = torch.empty_strided(result.shape, strides, dtype=result.dtype)
+        return other.copy_(result)
+
+    # ------------------------------------------------------------------------------------- proof
+
+    def prove(
+        self, module: torch.nn.Module, arguments: Arguments, found: Optional[Rehearsal] = None
+    ) -> None:
+        """Raises Declined unless it computes what PyTorch does with these arguments."""
+        given = [*(each.tensor for each in self._held), *arguments.tensors]
+        results, news, call = self.pair.forward(given)
+        drawn = self.pair.drawn(call)
+        if drawn is not None or found is None:
+            found = rehearse(module, self._held, arguments, drawn)
+        tangents = _tangents(found)
+        made: List[Optional[torch.Tensor]] = []
+        wanted: List[Optional[torch.Tensor]] = []
+        if tangents:
+            made = self.pair.backward(call, tangents)
+            wanted = gradients(found, tangents)
+            self.pair.without = [at for at, each in enumerate(wanted) if each is None]
+        names = self._names(len(results), news)
+        after = [found.given[at] for at in news]
+
+        def exact() -> List[Optional[torch.Tensor]]:
+            other = rehearse(module, self._held, arguments, drawn, torch.float64)
+            more = gradients(other, [each.double() for each in tangents]) if tangents else []
+            return [*other.results, *(other.given[at] for at in news), *more]
+
+        worst = difference(
+            names, [*results, *news.values(), *made], [*found.results, *after, *wanted], exact
+        )
+        if worst is not None:
+            raise Declined(f"captured it gives something else: {worst}")
+
+    def _names(self, results: int, news: Dict[int, torch.Tensor]) -> List[str]:
+        given = [each.name for each in self._held]
+        given += [f"argument {at}" for at in range(self._count - len(given))]
+        return [
+            *(f"result {at}" for at in range(results)),
+            *(f"the new {given[at]}" for at in news),
+            *(f"the gradient of {each}" for each in given),
+        ]
+
+
+def _tangents(found: Rehearsal) -> List[torch.Tensor]:
+    """Gradients to try it with, the same each time."""
+    numbers = torch.Generator().manual_seed(1)
+    return [
+        torch.randn(found.results[at].shape, generator=numbers) for at in found.differentiable
+    ]

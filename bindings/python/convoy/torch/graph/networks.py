@@ -1,0 +1,167 @@
+"""Which modules are captured, when, and who runs a call.
+
+The outermost module that is called is captured when arguments of one kind come the second time.
+Where its own code cannot be captured, the modules that it calls are the outermost ones from then on.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from typing import Any, Callable, Dict, Hashable, Optional
+
+import torch
+
+from . import surroundings
+from .arguments import Arguments, arguments_of
+from .engine import Engine
+from .errors import Declined
+from .network import Network
+from .turns import Turns
+
+Plain = Callable[..., Any]
+
+_KINDS = 8  # of arguments for which a module is captured at a time
+_SEEN = 256  # kinds of arguments that are remembered
+_CHANGES = 4  # times that a module may have changed before it is left alone
+
+GRAPH = "graph"
+
+#: Modules that only pass their calls on to another one.
+_WRAPPERS = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
+
+
+class _Record:
+    """What is known of a module."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.name = type(module).__name__
+        self.seen: "OrderedDict[Hashable, None]" = OrderedDict()
+        self.networks: "OrderedDict[Hashable, Network]" = OrderedDict()
+        self.declined: Dict[Hashable, str] = {}
+        self.passes_on: Optional[str] = None  # why modules inside are captured instead
+        self.changes = 0
+
+
+class Networks:
+    """Of one session. `count(name, what, reason)` counts calls."""
+
+    def __init__(self, engine: Engine, count: Callable[[str, str, str], None]) -> None:
+        self._engine, self._count = engine, count
+        self._records: Dict[int, Any] = {}  # by id: a weak reference to the module, and the record
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._turns = Turns()
+
+    # ------------------------------------------------------------------------------------- calls
+
+    def call(self, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain) -> Any:
+        """A module is called. `plain` is PyTorch's own way."""
+        if getattr(self._local, "inside", False) or not module._modules:
+            return plain(module, *args, **kwargs)
+        record = self._record(module)
+        if record.passes_on is not None:
+            return plain(module, *args, **kwargs)
+        with self._turns:
+            return self._outermost(record, module, args, kwargs, plain)
+
+    def _outermost(
+        self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain
+    ) -> Any:
+        self._local.inside = True
+        try:
+            arguments, network, why = self._chosen(record, module, args, kwargs)
+            if network is None:
+                self._count(record.name, "eager", why)
+                return plain(module, *args, **kwargs)
+            self._count(record.name, GRAPH, "")
+            return network.run(arguments)
+        finally:
+            self._local.inside = False
+
+    def _chosen(
+        self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any
+    ) -> Any:
+        """The arguments and the network that runs them, or None and the reason why none does."""
+        why = surroundings.reason()
+        if why is not None:
+            return None, None, why
+        try:
+            arguments = arguments_of(args, kwargs)
+        except Declined as reason:
+            return None, None, str(reason)
+        key = arguments.key, torch.is_grad_enabled(), module.training
+        try:
+            return arguments, self._network(record, module, arguments, key), ""
+        except Declined as reason:
+            return arguments, None, str(reason)
+
+    def _network(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Network:
+        network = record.networks.get(key)
+        if network is not None:
+            changed = network.guard.changed()
+            if changed is None:
+                record.networks.move_to_end(key)
+                return network
+            self._forget(record, changed)
+        if key in record.declined:
+            raise Declined(record.declined[key])
+        if key not in record.seen:
+            _remember(record.seen, key, None, _SEEN)
+            raise Declined("the first call of its kind")
+        return self._captured(record, module, arguments, key)
+
+    def _forget(self, record: _Record, changed: str) -> None:
+        """The module is not what it was. Each change costs a capture, so there is an end to it."""
+        record.networks.clear()
+        record.declined.clear()
+        record.changes += 1
+        if record.changes > _CHANGES:
+            record.passes_on = f"it changes again and again: {changed}"
+
+    def _captured(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Network:
+        if not self._turns.begin_alone():
+            raise Declined("another thread is inside a module")
+        try:
+            with self._engine.lock:
+                network = Network(self._engine, module, arguments)
+        except Declined as reason:
+            record.declined[key] = str(reason)
+            raise
+        finally:
+            self._turns.end_alone()
+        _remember(record.networks, key, network, _KINDS)
+        return network
+
+    # ----------------------------------------------------------------------------------- records
+
+    def _record(self, module: torch.nn.Module) -> _Record:
+        key = id(module)
+        found = self._records.get(key)
+        if found is not None and found[0]() is module:
+            return found[1]
+        record = _Record(module)
+        if isinstance(module, (*_WRAPPERS, torch.jit.ScriptModule)):
+            record.passes_on = "it passes calls on"
+        gone = weakref.ref(module, lambda ref: self._drop(key, ref))
+        with self._lock:
+            self._records[key] = gone, record
+        return record
+
+    def _drop(self, key: int, ref: Any) -> None:
+        with self._lock:
+            found = self._records.get(key)
+            if found is not None and found[0] is ref:
+                del self._records[key]
+
+
+def _remember(table: "OrderedDict[Hashable, Any]", key: Hashable, value: Any, most: int) -> None:
+    table[key] = value
+    table.move_to_end(key)
+    while len(table) > most:
+        table.popitem(last=False)

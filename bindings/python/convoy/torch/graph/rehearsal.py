@@ -1,0 +1,158 @@
+"""A network's step by PyTorch itself, on copies: what a captured one is compared with, and what the
+network does beside computing its results."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from torch.utils._pytree import tree_flatten
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .arguments import Arguments
+from .errors import Declined
+from .joint import DRAWING
+from .state import ATTRIBUTE, PARAMETER, Held, in_place_of
+from .table import name_of
+
+Tensors = List[torch.Tensor]
+
+
+class Rehearsal(NamedTuple):
+    """`spec` and `leaves` say how the results lie in what the module returns; of leaves that are
+    tensors the place in `results`. `given` are the copies computed with."""
+
+    results: Tensors
+    spec: Any
+    leaves: List[Any]
+    given: Tensors
+    written: List[int]  # of the given tensors
+    given_before: Tensors
+
+    @property
+    def differentiable(self) -> List[int]:
+        return [at for at, each in enumerate(self.results) if each.requires_grad]
+
+
+class Place(NamedTuple):
+    """Stands for a result among the leaves of what a module returns."""
+
+    at: int
+
+
+class _Drawn(TorchDispatchMode):
+    """Random numbers that were drawn elsewhere, in the order in which they are asked for."""
+
+    def __init__(self, numbers: Sequence[torch.Tensor]) -> None:
+        super().__init__()
+        self._numbers = iter(numbers)
+
+    def _next(self) -> torch.Tensor:
+        numbers = next(self._numbers, None)
+        if numbers is None:
+            raise Declined("its random numbers are not those that were traced")
+        return numbers
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name, kwargs = name_of(func), kwargs or {}
+        if name not in DRAWING:
+            return func(*args, **kwargs)
+        if name == "native_dropout.default":
+            mask = self._next().bool()
+            return args[0] * mask / (1 - args[1]) if args[1] < 1 else args[0] * 0, mask
+        return args[0].copy_(self._next()) if "_." in name else self._next()
+
+
+def copies(held: Sequence[Held], tensors: Sequence[torch.Tensor], dtype: Any = None) -> Tensors:
+    """Of all that is given to a network, with gradients where it has them."""
+
+    def copied(tensor: torch.Tensor) -> torch.Tensor:
+        made = tensor.detach().clone()
+        made = made.to(dtype) if dtype and made.dtype is torch.float32 else made
+        return made.requires_grad_(tensor.requires_grad)
+
+    return [copied(each) for each in [*(each.tensor for each in held), *tensors]]
+
+
+def rehearse(
+    module: torch.nn.Module,
+    held: Sequence[Held],
+    arguments: Arguments,
+    drawn: Optional[Sequence[torch.Tensor]] = None,
+    dtype: Any = None,
+) -> Rehearsal:
+    """PyTorch's forward pass, which leaves the module and PyTorch's random numbers as they are."""
+    given = copies(held, arguments.tensors, dtype)
+    versions = [each._version for each in given]
+    args, kwargs = arguments.filled(given[len(held) :])
+    mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
+    before = [each.detach().clone() for each in given[: len(held)]]
+    places = [each.data_ptr() for each in given]
+    with torch.random.fork_rng(devices=[]), in_place_of(held, given) as replaced, mode:
+        returned = module.forward(*args, **kwargs)
+    if replaced:
+        raise Declined(f"it puts another tensor into {replaced[0]}")
+    if any(each.data_ptr() != place for each, place in zip(given, places)):
+        raise Declined("it moves a tensor that it was given elsewhere")
+    written = [
+        at
+        for at, each in enumerate(given)
+        if each._version != versions[at]  # a batch norm writes its buffers without a new version
+        or (at < len(before) and not torch.equal(each, before[at]))
+    ]
+    results, leaves, spec = _flattened(returned)
+    _check_apart(results, given)
+    return Rehearsal(results, spec, leaves, given, written, before)
+
+
+def _flattened(returned: Any) -> Tuple[Tensors, List[Any], Any]:
+    leaves, spec = tree_flatten(returned)
+    results: Tensors = []
+    for at, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor):
+            if type(leaf) is not torch.Tensor or not leaf.numel():
+                raise Declined("it returns no usual tensor")
+            leaves[at] = Place(len(results))
+            results.append(leaf)
+        elif not isinstance(leaf, (bool, int, float, str, type(None))):
+            raise Declined(f"it returns a {type(leaf).__name__}")
+    if not results:
+        raise Declined("it returns no tensor")
+    return results, leaves, spec
+
+
+def _extent(tensor: torch.Tensor) -> Tuple[int, int]:
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _check_apart(results: Tensors, given: Tensors) -> None:
+    """What is written to such a result in place would not reach what it is a view of."""
+    taken = [_extent(each) for each in given if each.numel()]
+    for begin, end in map(_extent, results):
+        if any(begin < other_end and other < end for other, other_end in taken):
+            raise Declined("it returns a part of what it was given")
+
+
+def check_written(held: Sequence[Held], found: Rehearsal) -> None:
+    """Buffers may be written, and counts go up by one."""
+    for at in found.written:
+        if at >= len(held):
+            raise Declined("it writes its argument")
+        each = held[at]
+        if each.kind in (PARAMETER, ATTRIBUTE):
+            raise Declined(f"it writes its {each.kind} {each.name}")
+        if each.tensor.dtype is torch.int64 and each.tensor.dim() == 0:
+            if int(found.given[at]) != int(found.given_before[at]) + 1:
+                raise Declined(f"it writes {each.name}, and does not count it up by one")
+
+
+def gradients(found: Rehearsal, tangents: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
+    """Of all that is given, None for what has none."""
+    wanted = [each for each in found.given if each.requires_grad]
+    ends = [found.results[at] for at in found.differentiable]
+    made: Iterator[Any] = iter(
+        torch.autograd.grad(ends, wanted, list(tangents), allow_unused=True, retain_graph=True)
+    )
+    return [next(made) if each.requires_grad else None for each in found.given]

@@ -1,0 +1,68 @@
+"""What PyTorch is in the middle of when a module is called: reasons to leave the call alone."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import torch
+
+_module = torch.nn.modules.module
+
+#: Hooks of all modules. Each is a dictionary that PyTorch fills in place.
+_GLOBAL_HOOKS = [
+    getattr(_module, name)
+    for name in (
+        "_global_backward_hooks",
+        "_global_backward_pre_hooks",
+        "_global_forward_hooks",
+        "_global_forward_pre_hooks",
+    )
+    if hasattr(_module, name)
+]
+
+
+def _functorch_level() -> Callable[[], bool]:
+    """Whether a transform of functorch, such as vmap or grad, is under way."""
+    functions = torch._C._functorch
+    if hasattr(functions, "peek_interpreter_stack"):
+        return lambda: functions.peek_interpreter_stack() is not None
+    return functions.are_transforms_active  # PyTorch 1
+
+
+def _autocast() -> Callable[[], bool]:
+    try:
+        torch.is_autocast_enabled("cpu")
+        return lambda: bool(torch.is_autocast_enabled("cpu"))
+    except TypeError:  # before 2.4
+        return torch.is_autocast_cpu_enabled
+
+
+def _compiling() -> Callable[[], bool]:
+    compiler = getattr(torch, "compiler", None)
+    return getattr(compiler, "is_compiling", lambda: False)
+
+
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_function_modes = torch._C._len_torch_function_stack
+_default_dtype = torch.get_default_dtype
+_tracing = torch._C._get_tracing_state
+
+#: In the order in which they are asked for.
+_REASONS: List[Tuple[Callable[[], Any], str]] = [
+    (_compiling(), "being compiled"),
+    (_tracing, "being traced"),
+    (_functorch_level(), "inside a transform of functorch"),
+    (_dispatch_modes, "inside a TorchDispatchMode"),
+    (_function_modes, "inside a TorchFunctionMode"),
+    (_autocast(), "under autocast"),
+    (lambda: _default_dtype() is not torch.float32, "the default dtype is not float32"),
+    (lambda: any(_GLOBAL_HOOKS), "hooks of all modules"),
+]
+
+
+def reason() -> Optional[str]:
+    """Why a call cannot be captured, nor carried out as captured; None if it can."""
+    for applies, text in _REASONS:
+        if applies():
+            return text
+    return None
