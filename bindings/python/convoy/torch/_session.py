@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import _log
 from .._context import Context
@@ -18,6 +18,8 @@ from ._operation import GRADIENTS, Operation, Tensor, admit
 from ._routes import Fixed, Measured, Routes, Way
 from ._statistics import PYTORCH, State, Statistics
 from ._ways import ConvoyWay, PytorchWay
+from .graph.engine import Engine
+from .graph.networks import Networks
 
 FORKED = "in a forked child"
 MEASURED = "measured to be faster"
@@ -28,6 +30,10 @@ def _close(contexts: List[Context]) -> None:
         release(context.close)
 
 
+def _state_of(context: Context) -> State:
+    return State(context.health(), context.description)
+
+
 class Settings(NamedTuple):
     """What enable() was called with."""
 
@@ -35,6 +41,18 @@ class Settings(NamedTuple):
     route: str
     require_device: Optional[bool]
     verbose: bool
+
+
+def _opener(settings: Settings) -> Callable[[], Context]:
+    """Opens the device for networks. It does not hold the session, which those may outlive."""
+
+    def open_it() -> Context:
+        context = open_device(settings.device, require_device=settings.require_device)
+        if settings.verbose:
+            _log.say(f"networks run on {context.description}")
+        return context
+
+    return open_it
 
 
 class _Devices:
@@ -61,7 +79,7 @@ class _Devices:
         return Measured([first, *here, PytorchWay()])
 
     def state(self) -> State:
-        return State(self._contexts[0].health(), self._contexts[0].description)
+        return _state_of(self._contexts[0])
 
 
 class Session:
@@ -80,14 +98,23 @@ class Session:
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
+        self._engine: Optional[Engine] = Engine(_opener(settings))
+        self._networks: Optional[Networks] = Networks(self._engine, self.statistics.count_network)
         _sessions.add(self)
 
     def close(self) -> None:
-        """Devices are given back, once operations of other threads that use them are over. Those
-        that come later PyTorch computes."""
+        """Devices are given back, once operations of other threads that use them are over, and
+        backward passes of captured networks. Those that come later PyTorch computes."""
         self._last_state = self.state()
         self._closed = True
         self._devices = None
+        self._engine = self._networks = None
+
+    @property
+    def networks(self) -> Optional[Networks]:
+        """Those that run as graphs, where there may be any."""
+        graphs = self.settings.route == "graph" and not self._forked and not self._closed
+        return self._networks if graphs else None
 
     @property
     def inherited(self) -> bool:
@@ -96,8 +123,11 @@ class Session:
 
     def state(self) -> Optional[State]:
         """How the device is, or was when it was closed; None before the first operation."""
-        devices = self._devices
-        return self._last_state if devices is None else devices.state()
+        devices, engine = self._devices, self._engine
+        if devices is not None:
+            return devices.state()
+        open_engine = engine is not None and engine.is_open
+        return _state_of(engine.context) if open_engine else self._last_state
 
     def after_fork(self) -> None:
         """A child, such as a DataLoader's worker, leaves device and cores to its parent."""

@@ -4,28 +4,39 @@ a context while operations are captured there."""
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable
+import weakref
+from typing import Any, Callable, List
 
 from ..._context import Context
+from ..._release import release
 from .mirror import Mirror
 
 
+def _close(contexts: List[Context]) -> None:
+    for context in contexts:
+        release(context.close)
+
+
 class Engine:
-    """Opened when the first network is captured. Its lock is held for captures and runs."""
+    """Opened when the first network is captured. Its lock is held for captures and runs.
+
+    Networks hold it, and so do forward passes whose backward pass may come: the device is given
+    back when nobody does any more."""
 
     def __init__(self, open_context: Callable[[], Context]) -> None:
         self.lock = threading.RLock()
         self._open = open_context
-        self._context: Any = None
+        self._contexts: List[Context] = []
         self._mirror: Any = None
+        weakref.finalize(self, _close, self._contexts)
 
     @property
     def context(self) -> Context:
         with self.lock:
-            if self._context is None:
-                self._context = self._open()
-                self._mirror = Mirror(self._context)
-            return self._context
+            if not self._contexts:
+                self._contexts.append(self._open())
+                self._mirror = Mirror(self._contexts[0])
+            return self._contexts[0]
 
     @property
     def mirror(self) -> Mirror:
@@ -34,10 +45,4 @@ class Engine:
 
     @property
     def is_open(self) -> bool:
-        return self._context is not None
-
-    def close(self) -> None:
-        """Gives the device back; what was captured can only be dropped."""
-        with self.lock:
-            if self._context is not None:
-                self._context.close()
+        return bool(self._contexts)

@@ -13,6 +13,8 @@ from typing import Any, Callable, Dict, Hashable, Optional
 
 import torch
 
+from .._plainly import plainly
+from .._statistics import PYTORCH
 from . import surroundings
 from .arguments import Arguments, arguments_of
 from .engine import Engine
@@ -73,7 +75,7 @@ class Networks:
         try:
             arguments, network, why = self._chosen(record, module, args, kwargs)
             if network is None:
-                self._count(record.name, "eager", why)
+                self._count(record.name, PYTORCH, why)
                 return plain(module, *args, **kwargs)
             self._count(record.name, GRAPH, "")
             return network.run(arguments)
@@ -128,7 +130,7 @@ class Networks:
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
         try:
-            with self._engine.lock:
+            with plainly(), self._engine.lock:
                 network = Network(self._engine, module, arguments)
         except Declined as reason:
             record.declined[key] = str(reason)
