@@ -242,25 +242,25 @@ def _div_mode(e: Emitter, a: SimpleNamespace) -> Value:
     return emit_text(e, texts[a.rounding_mode], a)
 
 
-#: Powers that are products, quotients and roots, by the exponent.
-_POWERS = {
-    0.5: "y = sqrt({self})",
-    1.0: "y = {self} * 1",
-    2.0: "y = {self} * {self}",
-    3.0: "y = {self} * {self} * {self}",
-    4.0: "let s = {self} * {self}; y = s * s",
-    -0.5: "y = rsqrt({self})",
-    -1.0: "y = 1 / {self}",
-    -2.0: "y = 1 / ({self} * {self})",
-}
+_MOST_FACTORS = 16
+
+
+def _power(exponent: float) -> str:
+    """Products, and a root, over 1 where it is negative."""
+    whole, half = divmod(abs(exponent), 1.0)
+    if half not in (0.0, 0.5) or not whole <= _MOST_FACTORS:
+        raise Unsupported(f"the power {exponent}")
+    factors = ["{self}"] * int(whole) + ["sqrt({self})"] * (half == 0.5)
+    product = " * ".join(factors) or "{self} * 0 + 1"
+    if exponent == -0.5:
+        return "y = rsqrt({self})"
+    return f"y = {product}" if exponent >= 0 else f"y = 1 / ({product})"
 
 
 @operator("pow.Tensor_Scalar")
 def _pow(e: Emitter, a: SimpleNamespace) -> Value:
     _check_floats("pow", a)
-    if float(a.exponent) not in _POWERS:
-        raise Unsupported(f"the power {a.exponent}")
-    return emit_text(e, _POWERS[float(a.exponent)], a)
+    return emit_text(e, _power(float(a.exponent)), a)
 
 
 @operator("_to_copy.default")

@@ -66,8 +66,8 @@ class Emitter:
         raise Unsupported("a copy of elements that do not lie in order")
 
     def _readable(self, value: Value) -> Value:
-        constant = value.array.constant is not None
-        if value.dtype not in _READABLE and not constant:
+        host = value.array.constant is None and value.array.number is not None
+        if value.dtype not in _READABLE and host:  # counts that a device has made are float32
             raise Unsupported(f"an operand of {_name(value.dtype)}")
         return value if value.compact() is not None else self.dense(value)
 
@@ -127,6 +127,9 @@ class Emitter:
         shape = tuple(torch.broadcast_shapes(*(each.shape for each in operands)))
         if not dims:
             raise Unsupported("a reduction over no axis")
+        if any(n > 1 and all(_repeated(each, at, shape) for each in operands)
+               for at, n in enumerate(shape)):
+            operands = [self.elementwise("y = x0", operands[:1], shape), *operands[1:]]
         axes, tensors = self._laid_out(operands, shape, dims)
         code = program(text.format(axes=axes.over(dims)))
         full = tuple(1 if axis in dims else extent for axis, extent in enumerate(shape))
@@ -152,6 +155,12 @@ def _compact(value: Value) -> Shape:
     extents = value.compact()
     assert extents is not None
     return extents
+
+
+def _repeated(value: Value, axis: int, shape: Shape) -> bool:
+    """Whether the value is the same along an axis of the common shape."""
+    axis -= len(shape) - len(value.shape)
+    return axis < 0 or value.shape[axis] == 1 or value.meta.stride(axis) == 0
 
 
 def _name(dtype: torch.dtype) -> str:

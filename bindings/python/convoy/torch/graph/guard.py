@@ -8,6 +8,7 @@ are held by weak references, since one may refer to the module itself.
 from __future__ import annotations
 
 import enum
+import operator
 import weakref
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -21,6 +22,13 @@ _PLAIN = (
 )
 _CONTAINERS = (dict, list, set, tuple)
 _MISSING = object()
+
+#: Of these nothing depends that a call computes.
+_IRRELEVANT = frozenset(
+    """_non_persistent_buffers_set _state_dict_hooks _state_dict_pre_hooks _is_full_backward_hook
+    _load_state_dict_pre_hooks _load_state_dict_post_hooks _forward_hooks_with_kwargs
+    _forward_hooks_always_called _forward_pre_hooks_with_kwargs""".split()
+)
 
 #: Hooks that run within forward or backward.
 _HOOKS = (
@@ -63,32 +71,41 @@ class _Attributes:
     """Of one module."""
 
     def __init__(self, module: torch.nn.Module, inside: Any) -> None:
-        self.where = module.__dict__
-        plain = {name for name, value in self.where.items() if _is_plain(value, inside)}
-        self.plain = {name: _copied(self.where[name]) for name in plain}
-        others = {name: _weak(self.where[name]) for name in self.where.keys() - plain}
+        self.where = where = module.__dict__
+        names = [name for name in where if name not in _IRRELEVANT]
+        plain = [name for name in names if _is_plain(where[name], inside)]
+        self.plain = {name: _copied(where[name]) for name in plain}
+        others = {name: _weak(where[name]) for name in names if name not in self.plain}
         self.others = {name: ref for name, ref in others.items() if ref is not None}
-        self.unknown = others.keys() - self.others.keys()  # only that they are there
+        self.names = frozenset(where)
+        # What is asked for in each step: all plain ones at once.
+        self._of = operator.itemgetter(*plain)  # a module has more than one
+        self._values = self._of(self.plain)
 
     def changed(self) -> Optional[str]:
         """The name of an attribute that is not what it was."""
         where = self.where
-        if not self.others and not self.unknown:
-            if _equal(where, self.plain):
+        try:
+            if len(where) == len(self.names) and self._of(where) == self._values:
+                for name, ref in self.others.items():
+                    if where[name] is not ref():
+                        return name
                 return None
-        for name, value in self.plain.items():
-            if not _equal(where.get(name, _MISSING), value):
-                return name
-        for name, ref in self.others.items():
-            if where.get(name, _MISSING) is not ref():
-                return name
-        known = self.plain.keys() | self.others.keys() | self.unknown
-        more = where.keys() ^ known
-        return min(more) if more else None
+        except Exception:  # one is gone, or a comparison gives no truth value
+            pass
+        return self._name_of_changed()
+
+    def _name_of_changed(self) -> str:
+        different = [
+            name
+            for name, value in self.plain.items()
+            if not _equal(self.where.get(name, _MISSING), value)
+        ]
+        return min([*different, *(self.where.keys() ^ self.names)], default="an attribute")
 
     def restore(self) -> None:
         """Puts the values of then back."""
-        for name in self.where.keys() - (self.plain.keys() | self.others.keys() | self.unknown):
+        for name in self.where.keys() - self.names:
             del self.where[name]
         for name, value in self.plain.items():
             if not _equal(self.where.get(name, _MISSING), value):

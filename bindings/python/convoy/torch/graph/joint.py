@@ -43,7 +43,7 @@ class Joint(NamedTuple):
     attributes: List[Node]  # constants
     results: List[Any]  # the network's
     news: Dict[int, Optional[Node]]  # what sources that are written become; None: it is in place
-    counters: List[int]  # sources that are written one more than they were
+    counters: List[int]  # sources that are written some more than they were
     gradients: List[Any]  # of what is given, None for those without
     forward: List[Node]
     backward: List[Node]
@@ -111,14 +111,14 @@ def _news(
 
 
 def _is_counted(node: Any, placeholder: Node) -> bool:
-    """Whether the node is the placeholder plus one, as a batch norm's count of batches is. PyTorch
-    1 leaves that out of what it traces, since nobody reads it."""
+    """Whether the node is the placeholder plus a number, or several, as a batch norm's count of
+    batches is. PyTorch 1 leaves that out of what it traces, since nobody reads it."""
     if node is None:
         val = placeholder.meta["tensor_meta"]
         return val.dtype is torch.int64 and tuple(val.shape) == ()
-    return (
-        isinstance(node, Node)
-        and name_of(node.target) == "add.Tensor"
-        and tuple(node.args) == (placeholder, 1)
-        and not node.kwargs
-    )
+    while node is not placeholder:
+        adds = isinstance(node, Node) and name_of(node.target) == "add.Tensor" and not node.kwargs
+        if not adds or not isinstance(node.args[1], int):
+            return False
+        node = node.args[0]
+    return True

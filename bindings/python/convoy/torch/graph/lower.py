@@ -131,7 +131,8 @@ class Lowering:
             made.append(None if meta is None else Value(Array(meta.numel(), number=number), meta))
         single = not isinstance(metas, list)
         name = operators.name_of(node.target)
-        self._step.calls.append(HostCall(name, node.target, args, kwargs, tuple(numbers), single))
+        target = torch.reshape if name in views.IN_ORDER else node.target  # of any strides
+        self._step.calls.append(HostCall(name, target, args, kwargs, tuple(numbers), single))
         return made[0] if single else tuple(made)
 
     def _number(self) -> int:

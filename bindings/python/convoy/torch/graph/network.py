@@ -16,7 +16,9 @@ from .function import Run, Step
 from .guard import Guard, hooked
 from .pair import Pair, Source
 from .proof import difference
-from .rehearsal import Place, Rehearsal, check_written, gradients, rehearse
+from .rehearsal import (
+    Changed, Place, Rehearsal, check_written, exact, gradients, more, rehearse, shaken,
+)
 from .state import Held, held_by, in_place_of
 from .trace import Traced, trace
 
@@ -62,6 +64,9 @@ class Network:
         ]
         self._engine = engine
         self.pair = Pair(engine, traced, sources, len(found.results))
+        self._counters: Dict[int, List[int]] = {}  # by what is added to them in each step
+        for at in self.pair.counters:
+            self._counters.setdefault(more(found, at), []).append(at)
         self._check_host_calls()
         self.prove(module, arguments, found)
 
@@ -136,10 +141,10 @@ class Network:
 
     def _write(self, news: Dict[int, torch.Tensor]) -> None:
         with torch.no_grad():
-            for at, values in news.items():
-                self._held[at].tensor.copy_(values)
-            if self.pair.counters:
-                torch._foreach_add_([self._held[at].tensor for at in self.pair.counters], 1)
+            if news:
+                _copy_all([self._held[at].tensor for at in news], list(news.values()))
+            for step, counters in self._counters.items():
+                torch._foreach_add_([self._held[at].tensor for at in counters], step)
 
     def _returned(self, results: Sequence[torch.Tensor]) -> Any:
         leaves = [
@@ -174,16 +179,18 @@ class Network:
             made = self.pair.backward(call, tangents)
             wanted = gradients(found, tangents)
             self.pair.without = [at for at, each in enumerate(wanted) if each is None]
-        names = self._names(len(results), news)
         after = [found.given[at] for at in news]
 
-        def exact() -> List[Optional[torch.Tensor]]:
-            other = rehearse(module, self._held, arguments, drawn, torch.float64)
+        def again(changed: Changed) -> List[Optional[torch.Tensor]]:
+            other = rehearse(module, self._held, arguments, drawn, changed)
             more = gradients(other, [each.double() for each in tangents]) if tangents else []
             return [*other.results, *(other.given[at] for at in news), *more]
 
         worst = difference(
-            names, [*results, *news.values(), *made], [*found.results, *after, *wanted], exact
+            self._names(len(results), news),
+            [*results, *news.values(), *made],
+            [*found.results, *after, *wanted],
+            lambda: (again(exact), again(shaken)),
         )
         if worst is not None:
             raise Declined(f"captured it gives something else: {worst}")
@@ -196,6 +203,14 @@ class Network:
             *(f"the new {given[at]}" for at in news),
             *(f"the gradient of {each}" for each in given),
         ]
+
+
+def _copy_one_by_one(to: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+    for each, value in zip(to, values):
+        each.copy_(value)
+
+
+_copy_all = getattr(torch, "_foreach_copy_", _copy_one_by_one)  # PyTorch 2.1 and newer
 
 
 def _tangents(found: Rehearsal) -> List[torch.Tensor]:

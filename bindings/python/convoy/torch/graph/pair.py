@@ -188,7 +188,9 @@ class Pair:
             if value.array.tensor is not None and value.array.number is None
         }
         self._sent = list(there)
-        self._on_host = [at for at in range(len(self._sources)) if at not in there]
+        self._on_host = [
+            at for at, node in enumerate(self._joint.given) if node.users and at not in there
+        ]
         self._writes = Batch(self._context, list(there.values()))
         tangents = [each.array.tensor for each in self._tangents.values()]
         self._tangent_writes = Batch(self._context, tangents)
@@ -199,8 +201,8 @@ class Pair:
         """The network's results, the new values of what is written, by source, and the call for
         backward. `call`: that of a forward pass to be repeated."""
         self._make_room()
-        dense = [each.detach().contiguous() for each in given]
-        kept: Kept = {at: dense[at].reshape(-1) for at in self._on_host}
+        dense = [each if each.is_contiguous() else each.detach().contiguous() for each in given]
+        kept: Kept = {at: dense[at].detach().reshape(-1) for at in self._on_host}
         number = call.number if call else self._draw()
         self._writes.write([dense[at] for at in self._sent])
         self._forward.run(kept, number)
@@ -237,7 +239,7 @@ class Pair:
         what depends on such ones only gets none, as in PyTorch."""
         self._put_in_place(call)
         filled = [
-            torch.zeros(value.shape) if each is None else each.detach().contiguous()
+            torch.zeros(value.shape) if each is None else each.contiguous()
             for each, value in zip(tangents, self._tangents.values())
         ]
         self._tangent_writes.write(filled)

@@ -23,12 +23,27 @@ def _reduced(e: Emitter, a: SimpleNamespace, text: str) -> Value:
     """One result, over the axes that the operator names. Of a single number it is the number."""
     if getattr(a, "dtype", None) not in (None, torch.float32):
         raise Unsupported(f"a sum in {a.dtype}")
-    if a.self.dtype not in (torch.float32,):
+    if a.self.dtype is not torch.float32:
         raise Unsupported(f"a reduction of {a.self.dtype}")
     keep = bool(getattr(a, "keepdim", False))
     if not a.self.shape:
         return reduce_number(e, a.self, text)
     return e.reduce(text, [a.self], _dims(a), keep)[0]
+
+
+_EXACT = 1 << 24  # counts up to here are float32's
+
+
+@operator("sum.default", "sum.dim_IntList")
+def _sum(e: Emitter, a: SimpleNamespace) -> Value:
+    """Of truth values a count, which is an integer for PyTorch."""
+    text = "s = sum over {axes} of x"
+    if a.self.dtype is not torch.bool or a.dtype is not None or a.self.size > _EXACT:
+        return _reduced(e, a, text)
+    dims = _dims(a) or [0]
+    counted = a.self if a.self.shape else Value(a.self.array, a.self.meta.reshape(1))
+    (made,) = e.reduce(text, [counted], dims, bool(getattr(a, "keepdim", False)))
+    return Value(made.array, made.meta.to(torch.int64))
 
 
 def reduce_number(e: Emitter, value: Value, text: str) -> Value:
@@ -38,8 +53,6 @@ def reduce_number(e: Emitter, value: Value, text: str) -> Value:
 
 
 _TEXTS = {
-    "sum.default": "s = sum over {axes} of x",
-    "sum.dim_IntList": "s = sum over {axes} of x",
     "mean.default": "s = mean over {axes} of x",
     "mean.dim": "s = mean over {axes} of x",
     "amax.default": "s = maximum over {axes} of x",

@@ -4,7 +4,7 @@ network does beside computing its results."""
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch.utils._pytree import tree_flatten
@@ -64,13 +64,33 @@ class _Drawn(TorchDispatchMode):
         return args[0].copy_(self._next()) if "_." in name else self._next()
 
 
-def copies(held: Sequence[Held], tensors: Sequence[torch.Tensor], dtype: Any = None) -> Tensors:
+def as_given(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of float32, or of another type, that a network is to be rehearsed with."""
+    return tensor
+
+
+def exact(tensor: torch.Tensor) -> torch.Tensor:
+    """In float64."""
+    return tensor.double() if tensor.dtype is torch.float32 else tensor
+
+
+def shaken(tensor: torch.Tensor) -> torch.Tensor:
+    """In float64, each number off by about what rounding to float32 does to it."""
+    if tensor.dtype is not torch.float32:
+        return tensor
+    numbers = torch.Generator().manual_seed(tensor.numel())
+    noise = torch.randn(tensor.shape, generator=numbers, dtype=torch.float64)
+    return tensor.double() * (1 + 2.0**-24 * noise)
+
+
+Changed = Callable[[torch.Tensor], torch.Tensor]
+
+
+def copies(held: Sequence[Held], tensors: Sequence[torch.Tensor], changed: Changed) -> Tensors:
     """Of all that is given to a network, with gradients where it has them."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
-        made = tensor.detach().clone()
-        made = made.to(dtype) if dtype and made.dtype is torch.float32 else made
-        return made.requires_grad_(tensor.requires_grad)
+        return changed(tensor.detach().clone()).requires_grad_(tensor.requires_grad)
 
     return [copied(each) for each in [*(each.tensor for each in held), *tensors]]
 
@@ -80,10 +100,10 @@ def rehearse(
     held: Sequence[Held],
     arguments: Arguments,
     drawn: Optional[Sequence[torch.Tensor]] = None,
-    dtype: Any = None,
+    changed: Changed = as_given,
 ) -> Rehearsal:
     """PyTorch's forward pass, which leaves the module and PyTorch's random numbers as they are."""
-    given = copies(held, arguments.tensors, dtype)
+    given = copies(held, arguments.tensors, changed)
     versions = [each._version for each in given]
     args, kwargs = arguments.filled(given[len(held) :])
     mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
@@ -136,16 +156,18 @@ def _check_apart(results: Tensors, given: Tensors) -> None:
 
 
 def check_written(held: Sequence[Held], found: Rehearsal) -> None:
-    """Buffers may be written, and counts go up by one."""
+    """Buffers may be written."""
     for at in found.written:
         if at >= len(held):
             raise Declined("it writes its argument")
         each = held[at]
         if each.kind in (PARAMETER, ATTRIBUTE):
             raise Declined(f"it writes its {each.kind} {each.name}")
-        if each.tensor.dtype is torch.int64 and each.tensor.dim() == 0:
-            if int(found.given[at]) != int(found.given_before[at]) + 1:
-                raise Declined(f"it writes {each.name}, and does not count it up by one")
+
+
+def more(found: Rehearsal, at: int) -> int:
+    """What was added to a count."""
+    return int(found.given[at]) - int(found.given_before[at])
 
 
 def gradients(found: Rehearsal, tangents: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:

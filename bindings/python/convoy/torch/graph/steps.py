@@ -20,7 +20,7 @@ class HostCall(NamedTuple):
     """One operator on the host; `numbers` has one for each result, None for what is no tensor."""
 
     name: str
-    target: Any
+    target: Any  # what is called
     args: Any
     kwargs: Any
     numbers: Tuple[Optional[int], ...]

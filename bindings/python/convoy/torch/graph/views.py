@@ -23,7 +23,7 @@ VIEWS = frozenset(
 )
 
 #: Those that take the elements in order, whatever the strides.
-_IN_ORDER = frozenset("view.default _unsafe_view.default reshape.default _reshape_alias.default".split())
+IN_ORDER = frozenset("view.default _unsafe_view.default reshape.default _reshape_alias.default".split())
 
 #: Operators whose results have the operand's values in memory of their own.
 COPIES = frozenset("clone.default contiguous.default lift_fresh_copy.default".split())
@@ -36,7 +36,7 @@ def _meta(value: Value) -> torch.Tensor:
 def view(e: Emitter, name: str, target: Any, args: Any, kwargs: Any) -> Any:
     """The value, or the tuple of values, that a view of the first argument is."""
     value = args[0]
-    if name in _IN_ORDER:
+    if name in IN_ORDER:
         return _in_order(e, value, target, args, kwargs)
     if name == "as_strided.default" and not value.is_dense():
         raise Unsupported("as_strided of a view")
