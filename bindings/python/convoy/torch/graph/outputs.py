@@ -29,7 +29,7 @@ class Outputs:
         self._values = list(values)
         self._shapes = [each.shape if _is_whole(each) else None for each in values]
         self._there = [
-            (at, self._shapes[at] or (each.array.count,))
+            (at, (each.array.count,) if self._shapes[at] is None else each.shape)
             for at, each in enumerate(values)
             if _is_there(each)
         ]

@@ -46,6 +46,13 @@ def _sum(e: Emitter, a: SimpleNamespace) -> Value:
     return Value(made.array, made.meta.to(torch.int64))
 
 
+@operator("mean.default", "mean.dim")
+def _mean(e: Emitter, a: SimpleNamespace) -> Value:
+    """A sum: a mean of Convoy's is not infinite where an element is."""
+    count = math.prod(a.self.shape[dim] for dim in _dims(a))
+    return _reduced(e, a, f"s = sum over {{axes}} of x * {literal(1 / count)}")
+
+
 def reduce_number(e: Emitter, value: Value, text: str) -> Value:
     """Of a tensor without axes."""
     one = Value(value.array, value.meta.reshape(1))
@@ -53,8 +60,6 @@ def reduce_number(e: Emitter, value: Value, text: str) -> Value:
 
 
 _TEXTS = {
-    "mean.default": "s = mean over {axes} of x",
-    "mean.dim": "s = mean over {axes} of x",
     "amax.default": "s = maximum over {axes} of x",
     "amin.default": "s = minimum over {axes} of x",
     "max.default": "s = maximum over {axes} of x",
