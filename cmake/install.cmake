@@ -5,8 +5,8 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS convoy EXPORT convoy-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
-install(FILES ${PROJECT_SOURCE_DIR}/include/convoy/convoy.h ${PROJECT_SOURCE_DIR}/include/convoy/graph.h
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/convoy COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/convoy
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 
 # Beside the library: there it looks for them.
 foreach(target convoy-worker convoy-ocl)

@@ -1,7 +1,7 @@
 /* Convoy: convolution, forward and backward, on whatever device is there.
  *
- * This header, with graph.h, which it includes, is the whole public interface and its manual. It
- * compiles alone as C11 and as C++11.
+ * This header, with operations.h and graph.h, which it includes, is the whole public interface and
+ * its manual. It compiles alone as C11 and as C++11.
  * Words that are Convoy's own are explained in docs/glossary.md.
  *
  * The letters of shapes are the same everywhere:
@@ -715,125 +715,6 @@ CONVOY_API convoy_status convoy_add(convoy_context *context, const convoy_tensor
 CONVOY_API convoy_status convoy_multiply(convoy_context *context, const convoy_tensor *a,
                                          const convoy_tensor *b, convoy_tensor *y, convoy_run *run);
 
-/* --------------------------------------------------------------------------- matrix products */
-
-#define CONVOY_MATMUL_TRANSPOSE_A 1u /* a lies as [k][m] */
-#define CONVOY_MATMUL_TRANSPOSE_B 2u /* b lies as [n][k] */
-#define CONVOY_MATMUL_SUM 4u         /* y is the sum of the batch's products */
-
-/* y[i][m][n] = sum over k of a[i][m][k] b[i][k][n]
- *
- * a and b have 2 extents, or 3, the first of which is the batch i. Where one side has no batch, or
- * one of 1, it serves for all products. y is [i][m][n], or [m][n] where neither side has 3 extents
- * or with CONVOY_MATMUL_SUM, for which both sides have the same batch:
- *   y[m][n] = sum over i and k of a[i][m][k] b[i][k][n]
- * `flags` are 0, or those above together. An extent may be 0; a sum of no terms is 0. y may be the
- * same tensor as a or b.
- *
- * The gradients are products too. With a and b as they lie, without flags:
- *   da = dy b, CONVOY_MATMUL_TRANSPOSE_B, and db = a dy, CONVOY_MATMUL_TRANSPOSE_A,
- * and for a side that served for all products also with CONVOY_MATMUL_SUM. So a linear layer with
- * weights [out][in] is y = x w with CONVOY_MATMUL_TRANSPOSE_B, its dx = dy w without flags and its
- * dw = dy x with CONVOY_MATMUL_TRANSPOSE_A.
- *
- * Accuracy is that of convolutions, |y - exact| <= 4 (len + 2) 2^-24 sum|a||b|, with len the number
- * of terms of one sum.
- * The call is asynchronous. Returns OK; ERR_ARGUMENT for other flags or another type than float32;
- * ERR_SHAPE with the extents that do not fit; otherwise as convoy_forward does. `run` as there. */
-CONVOY_API convoy_status convoy_matmul(convoy_context *context, uint32_t flags,
-                                       const convoy_tensor *a, const convoy_tensor *b,
-                                       convoy_tensor *y, convoy_run *run);
-
-/* A product as one line of text, as logs, sentences and reports write it: the extents of a and b as
- * they lie, that of the batch first where there is one, with t behind a side that is transposed,
- * and "sum" for CONVOY_MATMUL_SUM:
- *
- *   matmul a64x128 b1000x128t
- *   matmul a8x128x64t b8x128x32 sum
- *
- * Writes the flags, and for a, b and y their extents and how many each has. Returns OK;
- * ERR_ARGUMENT with the place of the mistake; ERR_SHAPE. May be called from any thread. */
-CONVOY_API convoy_status convoy_parse_matmul(const char *text, uint32_t *flags, int32_t *dims,
-                                             int64_t shapes[][CONVOY_MAX_DIMS]);
-
-/* ----------------------------------------------------------------------------------- pooling */
-
-/* Windows over the spatial axes, as for convolutions: only the first `rank` entries count. Legal
- * are rank 1 to 3, extent, stride and dilation >= 1, padding >= 0 and shorter than the window with
- * its gaps. Only windows of maxima may have gaps. */
-typedef struct convoy_window {
-  uint32_t struct_size;
-  int32_t rank;
-  int32_t count_padding; /* 1: a mean's divisor counts padding, else only what is in the input */
-  int32_t ceil_mode;     /* 1: the last window may reach beyond the padding */
-  int64_t extent[CONVOY_MAX_RANK];
-  int64_t stride[CONVOY_MAX_RANK];
-  int64_t pad_begin[CONVOY_MAX_RANK];
-  int64_t pad_end[CONVOY_MAX_RANK];
-  int64_t dilation[CONVOY_MAX_RANK];
-} convoy_window;
-
-// clang-format off
-#define CONVOY_WINDOW_INIT(rank_) \
-  { sizeof(convoy_window), (rank_), 0, 0, {1, 1, 1}, {1, 1, 1}, {0}, {0}, {1, 1, 1} }
-// clang-format on
-
-/* Writes the extents of y (rank + 2 entries): those of convoy_output_shape for a filter of the
- * window's extents. With ceil_mode they are rounded up, but no window begins behind the input.
- * Returns OK, ERR_ARGUMENT, ERR_SHAPE. May be called from any thread. */
-CONVOY_API convoy_status convoy_pool_shape(const convoy_window *window, const int64_t *x_shape,
-                                           int64_t *y_shape);
-
-/* y = the maximum of each window of x; and its gradient, dx = for each element the sum of dy over
- * the windows whose maximum it is. Of equal ones the first counts, in the order of memory, and of
- * NaN, which is larger than any number, the last. Padding is never the maximum; of nothing it is
- * minus infinity. The maximum is exact. The place is found again in x, there are no indices.
- *
- * y = the mean of each window; and its gradient, dx = for each element the sum over the windows
- * that have it of dy over the mean's divisor. The divisor counts what the window has in the input,
- * with count_padding also what it has in the padding, but never what lies beyond that.
- *
- * Accuracy of sums is that of convolutions, with len the elements of a window or, of a gradient,
- * the windows that an element is in. Adaptive pooling to one element is a mean over the spatial
- * axes, which is a program: "y = mean over z h w of x".
- *
- * y and dx may be the same tensors as operands of their shape. The calls are asynchronous. Return
- * OK; ERR_ARGUMENT for an illegal window; ERR_SHAPE; otherwise as convoy_forward. */
-CONVOY_API convoy_status convoy_max_pool(convoy_context *context, const convoy_window *window,
-                                         const convoy_tensor *x, convoy_tensor *y, convoy_run *run);
-CONVOY_API convoy_status convoy_max_pool_backward(convoy_context *context,
-                                                  const convoy_window *window,
-                                                  const convoy_tensor *x, const convoy_tensor *dy,
-                                                  convoy_tensor *dx, convoy_run *run);
-CONVOY_API convoy_status convoy_average_pool(convoy_context *context, const convoy_window *window,
-                                             const convoy_tensor *x, convoy_tensor *y,
-                                             convoy_run *run);
-CONVOY_API convoy_status convoy_average_pool_backward(convoy_context *context,
-                                                      const convoy_window *window,
-                                                      const convoy_tensor *dy, convoy_tensor *dx,
-                                                      convoy_run *run);
-
-typedef enum convoy_pool {
-  CONVOY_MAX_POOL = 0,
-  CONVOY_MAX_POOL_BACKWARD = 1,
-  CONVOY_AVERAGE_POOL = 2,
-  CONVOY_AVERAGE_POOL_BACKWARD = 3
-} convoy_pool;
-#define CONVOY_POOLS 4
-
-/* Pooling as one line of text, as logs, sentences and reports write it: which, the extents of x,
- * those of the window with the letters of filters, and what differs from CONVOY_WINDOW_INIT, as
- * convoy_parse_problem says:
- *
- *   max_pool n32c64h112w112 r3s3 stride2 pad1
- *   average_pool_backward n8c16w100 s4 stride4 pad0:1 ceil count_padding
- *
- * Writes the extents of x and y, of which those that are not there are left alone. Returns OK;
- * ERR_ARGUMENT with the place of the mistake; ERR_SHAPE. May be called from any thread. */
-CONVOY_API convoy_status convoy_parse_pool(const char *text, convoy_pool *what,
-                                           convoy_window *window, int64_t *x_shape,
-                                           int64_t *y_shape);
-
 /* -------------------------------------------------------------------------------- algorithms */
 
 /* Returns the name of algorithm `index` of the context's device, from 0 on in the order of
@@ -996,5 +877,6 @@ CONVOY_API convoy_status convoy_measure_peak(convoy_context *context, double *gf
 #endif
 
 #include "convoy/graph.h"
+#include "convoy/operations.h"
 
 #endif

@@ -1,8 +1,10 @@
 #!/bin/sh
-# header.sh ROOT: the header is the manual, so every CONVOY_API function stands under a comment. A
-# function directly below another shares its comment.
+# header.sh ROOT: the public headers are the manual, so every CONVOY_API function stands under a comment.
+# A function directly below another shares its comment. convoy.h includes all others, and all are listed in
+# its first paragraph.
 set -eu
 awk '
+  FNR == 1 { documented = in_declaration = 0 }
   /^CONVOY_API/ && /\(/ {
     functions++
     if (!documented) { print FILENAME ":" FNR ": no comment above: " $0; faults++ }
@@ -13,7 +15,15 @@ awk '
   /^ *\*/ || /^ *\/\*/ || /^typedef .*;$/ { next } # a callback type may stand between
   { documented = 0 }
   END { print functions " functions, " faults + 0 " faults"; exit faults > 0 || functions < 10 }
-' "$1/include/convoy/convoy.h"
+' "$1"/include/convoy/*.h
+
+for header in "$1"/include/convoy/*.h; do
+  name=${header##*/}
+  test "$name" != convoy.h || continue
+  grep -q "^#include \"convoy/$name\"" "$1/include/convoy/convoy.h" &&
+    sed '/^#ifndef/q' "$1/include/convoy/convoy.h" | grep -qw "$name" ||
+    { echo "convoy.h does not include $name, or does not name it at its top"; exit 1; }
+done
 
 # Reports name the settings they were made under: the tool knows each variable of the header's table.
 unknown=0

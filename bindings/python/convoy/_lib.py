@@ -1,4 +1,4 @@
-"""The C interface in ctypes: constants, structs and function signatures of convoy/convoy.h.
+"""The C interface in ctypes: constants, structs and function signatures of the public headers.
 
 Declarations only; tests/test_declarations.py compares every one with the header.
 """

@@ -1,4 +1,4 @@
-"""Reads convoy/convoy.h and graph.h as text: functions, structs, enums and callback types.
+"""Reads the public headers as text: functions, structs, enums and callback types.
 
 Shares nothing with the package: the declarations are compared with what is found here.
 """
@@ -6,11 +6,11 @@ Shares nothing with the package: the declarations are compared with what is foun
 import re
 from pathlib import Path
 
-PATH = Path(__file__).resolve().parents[3] / "include" / "convoy" / "convoy.h"
+FOLDER = Path(__file__).resolve().parents[3] / "include" / "convoy"
 
 
 def _code():
-    text = PATH.read_text() + PATH.with_name("graph.h").read_text()
+    text = "".join(path.read_text() for path in sorted(FOLDER.glob("*.h")))
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"\\\n", " ", text)
     return re.sub(r"^\s*#.*$", "", text, flags=re.M)

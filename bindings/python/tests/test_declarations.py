@@ -145,7 +145,7 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("layout")
     source = folder / "layout.c"
     source.write_text(program_text())
-    include = f"-I{header.PATH.parents[1]}"
+    include = f"-I{header.FOLDER.parent}"
     command = [compiler, "-std=c11", include, source, "-o", folder / "layout"]
     subprocess.run(command, check=True)
     output = subprocess.run([folder / "layout"], check=True, capture_output=True, text=True).stdout
