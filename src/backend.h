@@ -118,6 +118,40 @@ static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_
   return algorithm->operations >> problem->operation & 1;
 }
 
+/* -------------------------------------------------------------------------------------- plans */
+
+/* Operands of a plan's steps begin at multiples of so many bytes of their arrays. */
+enum { CVY_PLACE_ALIGN = 256, CVY_MAX_BASES = 1 << 15, CVY_MAX_TAPS = 20 };
+
+/* An operand of a plan's step in place of an array's number: from byte `at` of the plan's base
+ * number `base` on, which is an array by the time the plan runs. */
+static inline cvy_operand cvy_place(int32_t base, int64_t at) {
+  return (cvy_operand){.id = (uint64_t)(base + 1) << 48 | (uint64_t)at};
+}
+static inline int32_t cvy_place_base(cvy_operand place) {
+  return (int32_t)(place.id >> 48) - 1;
+}
+static inline int64_t cvy_place_at(cvy_operand place) {
+  return (int64_t)(place.id & ((UINT64_C(1) << 48) - 1));
+}
+
+/* The array that a base is: from byte `at` of array `id` on. */
+typedef struct cvy_base {
+  uint64_t id;
+  int64_t at;
+  int32_t constant; /* 1: its contents stay as they are while it is bound, run after run */
+  int32_t reserved;
+} cvy_base;
+
+/* Copies of an operand of a plan's step: `count` stretches of `bytes`, `stride` bytes apart, from
+ * byte `offset` behind the place on, side by side into another array from its byte `to` on. */
+typedef struct cvy_tap {
+  cvy_operand from;
+  int64_t offset, bytes, stride, to;
+  int32_t count;
+  int32_t after; /* 1: when the step is done, else before it */
+} cvy_tap;
+
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
   int64_t programs_compiled, programs_cached;
@@ -185,6 +219,11 @@ typedef struct cvy_backend {
   convoy_status (*adopt)(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
                          uint64_t *ticket);
   convoy_status (*use_stream)(cvy_device *device, uint64_t stream, uint64_t *ticket);
+  /* [d] New array `id` over `bytes` of array `of` from byte `at` on, a multiple of
+   * CVY_PLACE_ALIGN. It has the same contents, and its memory stays as long as one of the two is
+   * there. */
+  convoy_status (*part)(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
+                        uint64_t *ticket);
   /* [d] Copies host memory in; the source may change when it returns. */
   convoy_status (*write)(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                          uint64_t *ticket);
@@ -216,6 +255,28 @@ typedef struct cvy_backend {
 
   /* Carries out a job; with host_memory it is done on return. ticket may be NULL. */
   convoy_status (*run)(cvy_device *device, const cvy_job *job, uint64_t *ticket);
+
+  /* [d] Plans: steps that one command carries out, one after the other, again and again. A plan is
+   * a number chosen by the caller, never 0, never reused; it is there from its first step on, which
+   * is appended to it like all others: a job whose operands are places, or a copy from place to
+   * place. plan_bind says which arrays its bases from number `first` on are; they stay so until
+   * bound anew. plan_run draws the random numbers of run `run`; its ticket is that of its last
+   * step, each of which has one. All NULL: there are no plans. */
+  convoy_status (*plan_job)(cvy_device *device, uint64_t plan, const cvy_job *job);
+  convoy_status (*plan_copy)(cvy_device *device, uint64_t plan, cvy_operand from, cvy_operand to,
+                             int64_t bytes);
+  convoy_status (*plan_bind)(cvy_device *device, uint64_t plan, int32_t first, int32_t count,
+                             const cvy_base *to);
+  convoy_status (*plan_run)(cvy_device *device, uint64_t plan, uint64_t run, uint64_t *ticket);
+  /* In the plan's next run, and only there, what step `step` reads and makes is copied to array
+   * `to`. `count` is at most CVY_MAX_TAPS. */
+  convoy_status (*plan_tap)(cvy_device *device, uint64_t plan, int32_t step, uint64_t to,
+                            int32_t count, const cvy_tap *taps);
+  /* A plan that is not there is no error. */
+  convoy_status (*plan_drop)(cvy_device *device, uint64_t plan);
+  /* The step of a plan that ticket `ticket` was, from 0 on; -1: none, or it is too long ago. Of the
+   * lane, whose tickets are whole commands: the step that the last fault came from. */
+  int32_t (*plan_step)(const cvy_device *device, uint64_t ticket);
 
   /* [d] Compiles what the job needs and leaves it in the caches of programs for other processes,
    * without carrying it out; its operands are not looked at. Whether it fails or not, no command is

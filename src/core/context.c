@@ -10,6 +10,7 @@
 #include "core/exec/lifetime.h"
 #include "core/exec/store.h"
 #include "core/graph/capture.h"
+#include "core/graph/shared_memory.h"
 #include "core/tune/params.h"
 #include "core/tune/tunedisk.h"
 #include "os/os.h"
@@ -136,6 +137,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
 void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
   cvy_capture_abandon(context);
+  cvy_shared_memory_drop(context);
   if (cvy_device_ready(context)) cvy_await(context, context->last_ticket);
   stop(context);
   if (!context->event_fn) {
@@ -159,6 +161,7 @@ convoy_status cvy_force_algorithm(convoy_context *context, const char *name) {
   convoy_status status = *name ? find_row(cvy_context_engine(context), name, &row) : CONVOY_OK;
   if (status) return status;
   cvy_text_copy(context->chooser.forced, sizeof(context->chooser.forced), name);
+  context->chooser.learned++;
   return CONVOY_OK;
 }
 

@@ -21,6 +21,7 @@
 typedef struct cvy_store cvy_store;
 typedef struct cvy_host_allocation cvy_host_allocation;
 typedef struct cvy_capture cvy_capture;
+typedef struct cvy_node cvy_node;
 
 /* What the public call that holds the lock has done so far. */
 typedef struct cvy_call {
@@ -35,11 +36,17 @@ typedef struct cvy_call {
 } cvy_call;
 
 /* Stores whose values are on their way to the host, in the order of their tickets. */
-enum { CVY_FETCHES = 64 };
+enum { CVY_FETCHES = 1024 };
 typedef struct cvy_fetches {
   cvy_store *store[CVY_FETCHES];
   int32_t count;
 } cvy_fetches;
+
+/* Device memory that graphs use for what they make on their way (graph/shared_memory.h). */
+typedef struct cvy_shared_blocks {
+  cvy_store **block;
+  int32_t count, plans; /* blocks; plans that use them */
+} cvy_shared_blocks;
 
 struct convoy_context {
   pthread_mutex_t lock;
@@ -60,6 +67,8 @@ struct convoy_context {
   char chosen[320];      /* why it is this device */
   uint64_t last_id;      /* of arrays */
   uint64_t last_ticket;  /* the device has accepted commands up to here */
+  uint64_t faults_met;   /* by which what the device was told once may have got lost */
+  uint64_t last_plan;    /* number of the newest plan that the device was given */
   int64_t step;          /* of the training, from convoy_mark_step */
   volatile int interrupt;
   uint64_t seed, draws; /* of random numbers, and operations that have had some since it was set */
@@ -80,6 +89,7 @@ struct convoy_context {
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
   cvy_capture *capture;                  /* that is open; NULL: operations are carried out */
+  cvy_shared_blocks shared;
   int32_t run_depth; /* of what a graph's run makes, while one is carried out; else 0 */
   cvy_call call;
 

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "problem/excerpt.h"
 #include "problem/fuse.h"
 #include "problem/gradient.h"
 #include "problem/problem.h"
@@ -76,6 +77,10 @@ typedef struct cvy_operation {
    * element's window. NULL: there are none. */
   double (*wide_magnitude)(const cvy_problem *problem, const cvy_values *from, int64_t index,
                            int64_t reach);
+
+  /* As cvy_problem_excerpt; `out` has the problem already, and the rest 0. False: there is none but
+   * an image, or all. NULL: likewise. */
+  bool (*excerpt)(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out);
 
   /* As cvy_problem_gradient, which has seen to the rest: something is wanted and given, nothing
    * that is wanted is empty or holds integers, there are images, and out->of[] is NONE, but for

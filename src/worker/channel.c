@@ -39,6 +39,8 @@ static convoy_status lose(cvy_channel *channel, convoy_status status, const char
   channel->lost = true;
   channel->completed = atomic_load(&channel->wire->completed);
   if (channel->completed > channel->posted) channel->completed = channel->posted;
+  channel->step = atomic_load(&channel->wire->fault) ? channel->wire->fault_step
+                                                     : atomic_load(&channel->wire->step);
   end_peer(channel, HUNG_LEAVE_SECONDS);
   return lost(channel);
 }

@@ -20,6 +20,7 @@ typedef struct cvy_channel {
   convoy_status lost_status;
   char why[256];
   uint64_t completed;           /* when it was lost */
+  int32_t step;                 /* of a plan, that the device was at then, or -1 */
   bool ended;                   /* the other side has been ended, or abandoned */
   bool left_behind;             /* it is still there */
   size_t mapped;                /* bytes of blocks */

@@ -32,7 +32,7 @@ static convoy_status open_device(cvy_server *server, const cvy_command *command)
   convoy_status status = load(server);
   if (status) return status;
   const cvy_backend *engine = server->module->engine;
-  status = engine->open((int32_t)command->index, &command->options, &server->device);
+  status = engine->open(command->index, &command->options, &server->device);
   if (status) return relay(server, status);
   server->wire->facts[0] = *engine->facts(server->device);
   return CONVOY_OK;
@@ -156,6 +156,63 @@ static convoy_status run(cvy_server *server, const cvy_command *command) {
                server->module->engine->run(server->device, &command->job, &server->engine_ticket));
 }
 
+static convoy_status part(cvy_server *server, const cvy_command *command) {
+  if (!server->module->engine->part) return cvy_fail(CONVOY_ERR_DEVICE, "no parts here");
+  return relay(server, server->module->engine->part(server->device, command->id, command->to,
+                                                    command->offset, command->bytes,
+                                                    &server->engine_ticket));
+}
+
+/* An engine has all entries for plans, or none. */
+static convoy_status takes_plans(const cvy_server *server) {
+  if (server->module->engine->plan_run) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "no plans here");
+}
+
+static convoy_status plan_job(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
+  return relay(server,
+               server->module->engine->plan_job(server->device, command->id, &command->job));
+}
+
+static convoy_status plan_copy(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
+  const cvy_operand from = {.id = (uint64_t)command->offset}, to = {.id = command->to};
+  return relay(server, server->module->engine->plan_copy(server->device, command->id, from, to,
+                                                         command->bytes));
+}
+
+static convoy_status plan_bind(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
+  return relay(server,
+               server->module->engine->plan_bind(server->device, command->id, command->index,
+                                                 command->count, command->bindings));
+}
+
+static convoy_status plan_tap(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
+  return relay(server,
+               server->module->engine->plan_tap(server->device, command->id, command->index,
+                                                command->to, command->count, command->taps));
+}
+
+static convoy_status plan_run(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
+  return relay(server, server->module->engine->plan_run(server->device, command->id, command->to,
+                                                        &server->engine_ticket));
+}
+
+static convoy_status plan_drop(cvy_server *server, const cvy_command *command) {
+  convoy_status status = takes_plans(server);
+  if (status) return status;
+  return relay(server, server->module->engine->plan_drop(server->device, command->id));
+}
+
 static convoy_status build(cvy_server *server, const cvy_command *command) {
   return relay(server, server->module->engine->build(server->device, &command->job, NULL));
 }
@@ -177,4 +234,11 @@ const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_BUILD] = {build, true, false, false, CVY_PHASE_COMPILING},
     [CVY_WIRE_ADOPT] = {.handle = adopt, .phase = CVY_PHASE_TRANSFERRING},
     [CVY_WIRE_USE_STREAM] = {.handle = use_stream, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_PART] = {.handle = part, .phase = CVY_PHASE_TRANSFERRING},
+    [CVY_WIRE_PLAN_JOB] = {.handle = plan_job, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_PLAN_COPY] = {.handle = plan_copy, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_PLAN_BIND] = {.handle = plan_bind, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_PLAN_TAP] = {.handle = plan_tap, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_PLAN_RUN] = {.handle = plan_run, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_PLAN_DROP] = {plan_drop, false, true, false, CVY_PHASE_RUNNING},
 };

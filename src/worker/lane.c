@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "worker/abandoned.h"
+#include "worker/lane_device.h"
 #include "worker/lane_memory.h"
-#include "worker/staging.h"
+#include "worker/lane_plans.h"
 #include "worker/zero_copy.h"
 
 /* Of the deadline for compiling: as long a process may wait for another one's compiler, which may
@@ -15,18 +16,12 @@
 
 /* ----------------------------------------------------------------------- fresh workers */
 
-/* Those that took the place of another recently. */
-typedef struct fresh_workers {
-  double window; /* cvy_clock when they began to be counted */
-  int32_t count;
-} fresh_workers;
-
 /* Whether another one may be started now: neither a driver that fails at once nor one that hangs
  * for minutes may turn a run into a row of restarts. */
-static convoy_status may_restart(fresh_workers *recent, const cvy_deadlines *deadlines,
+static convoy_status may_restart(cvy_fresh_workers *recent, const cvy_deadlines *deadlines,
                                  const double *budget) {
   double now = cvy_os.clock();
-  if (now - recent->window > CVY_RESTART_SECONDS) *recent = (fresh_workers){now, 0};
+  if (now - recent->window > CVY_RESTART_SECONDS) *recent = (cvy_fresh_workers){now, 0};
   if (budget && *budget <= 0)
     return cvy_fail(CONVOY_ERR_DEADLINE, "no time is left in this call for a fresh worker");
   if (recent->count >= deadlines->restarts)
@@ -38,7 +33,7 @@ static convoy_status may_restart(fresh_workers *recent, const cvy_deadlines *dea
 
 /* Whether to list or open once more, with a fresh worker: what befell the first may be an accident,
  * and without its answer the device is not used for the rest of the run. */
-static bool try_again(const cvy_channel *channel, fresh_workers *recent,
+static bool try_again(const cvy_channel *channel, cvy_fresh_workers *recent,
                       const cvy_deadlines *deadlines, const double *budget) {
   char why[256];
   if (!channel->by_accident) return false;
@@ -48,17 +43,6 @@ static bool try_again(const cvy_channel *channel, fresh_workers *recent,
   cvy_fail(CONVOY_ERR_DEVICE, "%s", why);
   return may;
 }
-
-struct cvy_device {
-  cvy_channel channel;
-  cvy_staging staging, fetches;
-  cvy_facts facts;
-  cvy_deadlines deadlines;
-  int32_t index;
-  cvy_open_options options;
-  char marker[512]; /* as each worker is told */
-  fresh_workers recent;
-};
 
 /* ------------------------------------------------------------------- list, open, close */
 
@@ -82,7 +66,7 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
                           int32_t *count) {
   cvy_channel channel;
   cvy_deadlines deadlines;
-  fresh_workers recent = {0};
+  cvy_fresh_workers recent = {0};
   *count = 0;
   convoy_status status = cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &deadlines);
   if (status) return status;
@@ -214,6 +198,17 @@ static convoy_status use_stream(cvy_device *device, uint64_t stream, uint64_t *t
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
+static convoy_status part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
+                          uint64_t *ticket) {
+  cvy_command command;
+  cvy_wire_begin(&command, CVY_WIRE_PART);
+  command.id = id;
+  command.to = of;
+  command.offset = at;
+  command.bytes = bytes;
+  return cvy_channel_post(&device->channel, &command, ticket);
+}
+
 static convoy_status release(cvy_device *device, uint64_t id) {
   cvy_command command;
   cvy_wire_begin(&command, CVY_WIRE_RELEASE);
@@ -239,21 +234,16 @@ static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
-static void command_of(cvy_wire_kind kind, const cvy_job *job, cvy_command *out) {
-  cvy_wire_begin(out, kind);
-  memcpy(&out->job, job, cvy_job_size(job));
-}
-
 static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
   cvy_command command;
-  command_of(CVY_WIRE_RUN, job, &command);
+  cvy_wire_begin_job(CVY_WIRE_RUN, job, &command);
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
 static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   cvy_wire_reply reply;
   cvy_command command;
-  command_of(CVY_WIRE_BUILD, job, &command);
+  cvy_wire_begin_job(CVY_WIRE_BUILD, job, &command);
   return cvy_channel_ask(&device->channel, &command, interrupt, &reply);
 }
 
@@ -407,6 +397,7 @@ const cvy_backend cvy_backend_ocl = {
     .release = release,
     .adopt = adopt,
     .use_stream = use_stream,
+    .part = part,
     .write = write_array,
     .read = read_array,
     .fetch = fetch,
@@ -415,6 +406,13 @@ const cvy_backend cvy_backend_ocl = {
     .copy = copy,
     .zero = zero,
     .run = run,
+    .plan_job = cvy_lane_plan_job,
+    .plan_copy = cvy_lane_plan_copy,
+    .plan_bind = cvy_lane_plan_bind,
+    .plan_tap = cvy_lane_plan_tap,
+    .plan_run = cvy_lane_plan_run,
+    .plan_drop = cvy_lane_plan_drop,
+    .plan_step = cvy_lane_plan_step,
     .build = build,
     .begun = begun,
     .wait = wait_for,

@@ -66,9 +66,15 @@ static void complete(cvy_server *server, uint64_t number) {
   if (before < wanted && wanted <= server->completed) cvy_doorbell_ring(&wire->progress);
 }
 
+static int32_t step_of(const cvy_server *server, uint64_t engine_ticket) {
+  const cvy_backend *engine = server->module->engine;
+  return engine->plan_step ? engine->plan_step(server->device, engine_ticket) : -1;
+}
+
 /* The engine's tickets up to `ticket` are good. */
 static void note_progress(void *user, uint64_t ticket) {
   cvy_server *server = user;
+  if (server->device) atomic_store(&server->wire->step, step_of(server, ticket + 1));
   uint64_t done = server->completed;
   while (done < server->taken && server->engine_tickets[(done + 1) % CVY_SERVER_WINDOW] <= ticket)
     done++;
@@ -90,12 +96,13 @@ static uint64_t failed_command(const cvy_server *server, uint64_t engine_fault, 
   return last;
 }
 
-static void publish_fault(cvy_server *server, uint64_t number, convoy_status status,
+static void publish_fault(cvy_server *server, uint64_t number, int32_t step, convoy_status status,
                           const char *sentence) {
   cvy_wire *wire = server->wire;
   complete(server, number - 1);
   server->faulted = true;
   wire->fault_status = (int32_t)status;
+  wire->fault_step = step;
   cvy_text_copy(wire->fault_sentence, sizeof wire->fault_sentence, sentence);
   atomic_store(&wire->fault, number);
   cvy_doorbell_ring(&wire->progress);
@@ -108,8 +115,8 @@ static convoy_status engine_wait(cvy_server *server, uint64_t number) {
   if (!server->device) return CONVOY_OK;
   convoy_status status = server->module->engine->wait(server->device, ticket, NULL, &engine_fault);
   if (status)
-    publish_fault(server, failed_command(server, engine_fault, number), status,
-                  server->module->last_error());
+    publish_fault(server, failed_command(server, engine_fault, number),
+                  step_of(server, engine_fault), status, server->module->last_error());
   return status;
 }
 
@@ -117,7 +124,7 @@ static convoy_status engine_wait(cvy_server *server, uint64_t number) {
 static void command_failed(cvy_server *server, uint64_t number, convoy_status status) {
   char sentence[256];
   cvy_text_copy(sentence, sizeof sentence, cvy_last_error());
-  if (!engine_wait(server, number)) publish_fault(server, number, status, sentence);
+  if (!engine_wait(server, number)) publish_fault(server, number, -1, status, sentence);
 }
 
 /* ------------------------------------------------------------------------- commands */
@@ -237,6 +244,7 @@ bool cvy_serve(int socket, cvy_shared *ring, const char *module_path) {
   cvy_wire *wire = ring->memory;
   bool good = false;
   if (server) {
+    atomic_store(&wire->step, -1);
     *server = (cvy_server){.socket = socket,
                            .module_path = module_path,
                            .ring = *ring,

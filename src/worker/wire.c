@@ -17,7 +17,12 @@ static void copy_job(cvy_job *to, const cvy_job *from) {
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
   memcpy(to, from, offsetof(cvy_command, job));
   if (to->kind == CVY_WIRE_LIST || to->kind == CVY_WIRE_OPEN) to->options = from->options;
-  if (to->kind == CVY_WIRE_RUN || to->kind == CVY_WIRE_BUILD) copy_job(&to->job, &from->job);
+  bool has_job = to->kind == CVY_WIRE_RUN || to->kind == CVY_WIRE_BUILD;
+  if (has_job || to->kind == CVY_WIRE_PLAN_JOB) copy_job(&to->job, &from->job);
+  bool binds = to->kind == CVY_WIRE_PLAN_BIND && to->count > 0 && to->count <= CVY_WIRE_BINDINGS;
+  if (binds) memcpy(to->bindings, from->bindings, (size_t)to->count * sizeof *to->bindings);
+  bool taps = to->kind == CVY_WIRE_PLAN_TAP && to->count > 0 && to->count <= CVY_MAX_TAPS;
+  if (taps) memcpy(to->taps, from->taps, (size_t)to->count * sizeof *to->taps);
 }
 
 static convoy_status check_build(const cvy_command *command, int32_t rows) {
@@ -43,10 +48,51 @@ static convoy_status check_run(const cvy_command *command, int32_t rows) {
   return CONVOY_OK;
 }
 
+static convoy_status check_plan_job(const cvy_command *command, int32_t rows) {
+  const cvy_problem *problem = &command->job.problem;
+  const convoy_status status = check_run(command, rows);
+  if (status) return status;
+  if (!cvy_problem_empty(problem)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "a plan's step without images");
+}
+
+static convoy_status check_plan_bind(const cvy_command *command, int32_t rows) {
+  (void)rows;
+  int32_t first = command->index, count = command->count;
+  bool fits =
+      count > 0 && count <= CVY_WIRE_BINDINGS && first >= 0 && first <= CVY_MAX_BASES - count;
+  if (!fits)
+    return cvy_fail(CONVOY_ERR_DEVICE, "%d bindings from base %d on", (int)count, (int)first);
+  for (int32_t i = 0; i < count; i++) {
+    int64_t at = command->bindings[i].at;
+    if (at < 0 || at % CVY_PLACE_ALIGN)
+      return cvy_fail(CONVOY_ERR_DEVICE, "a base at byte %lld", (long long)at);
+  }
+  return CONVOY_OK;
+}
+
+/* All sums of these numbers fit. */
+static bool is_tap(const cvy_tap *tap) {
+  const int64_t most = INT64_C(1) << 48;
+  return tap->offset >= 0 && tap->offset < most && tap->bytes > 0 && tap->bytes < most &&
+         tap->stride >= 0 && tap->stride < most && tap->to >= 0 && tap->to < most &&
+         tap->count > 0 && tap->count < 1 << 14;
+}
+
+static convoy_status check_plan_tap(const cvy_command *command, int32_t rows) {
+  (void)rows;
+  int32_t count = command->count;
+  if (count <= 0 || count > CVY_MAX_TAPS || command->index < 0)
+    return cvy_fail(CONVOY_ERR_DEVICE, "%d taps of step %d", (int)count, (int)command->index);
+  for (int32_t i = 0; i < count; i++)
+    if (!is_tap(&command->taps[i])) return cvy_fail(CONVOY_ERR_DEVICE, "tap %d is none", (int)i);
+  return CONVOY_OK;
+}
+
 static convoy_status check_index(const cvy_command *command, int32_t rows) {
   (void)rows;
   if (command->index >= 0 && command->index < CVY_WIRE_DEVICES) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_DEVICE, "device index %lld", (long long)command->index);
+  return cvy_fail(CONVOY_ERR_DEVICE, "device index %d", (int)command->index);
 }
 
 static convoy_status check_block(const cvy_command *command, int32_t rows) {
@@ -59,6 +105,16 @@ static convoy_status check_bytes(const cvy_command *command, int32_t rows) {
   (void)rows;
   if (command->bytes > 0) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "command for %lld bytes", (long long)command->bytes);
+}
+
+static convoy_status check_part(const cvy_command *command, int32_t rows) {
+  int64_t end;
+  convoy_status status = check_bytes(command, rows);
+  if (status) return status;
+  if (command->offset >= 0 && !__builtin_add_overflow(command->offset, command->bytes, &end))
+    return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "a part of %lld bytes at %lld", (long long)command->bytes,
+                  (long long)command->offset);
 }
 
 static convoy_status check_map(const cvy_command *command, int32_t rows) {
@@ -81,12 +137,22 @@ static convoy_status check_transfer(const cvy_command *command, int32_t rows) {
 
 typedef convoy_status check_fn(const cvy_command *command, int32_t rows);
 static check_fn *const checks[CVY_WIRE_KINDS] = {
-    [CVY_WIRE_OPEN] = check_index,     [CVY_WIRE_MAP] = check_map,
-    [CVY_WIRE_UNMAP] = check_block,    [CVY_WIRE_ALLOCATE] = check_bytes,
-    [CVY_WIRE_WRITE] = check_transfer, [CVY_WIRE_READ] = check_transfer,
-    [CVY_WIRE_COPY] = check_bytes,     [CVY_WIRE_ZERO] = check_bytes,
-    [CVY_WIRE_RUN] = check_run,        [CVY_WIRE_BUILD] = check_build,
+    [CVY_WIRE_OPEN] = check_index,
+    [CVY_WIRE_MAP] = check_map,
+    [CVY_WIRE_UNMAP] = check_block,
+    [CVY_WIRE_ALLOCATE] = check_bytes,
+    [CVY_WIRE_WRITE] = check_transfer,
+    [CVY_WIRE_READ] = check_transfer,
+    [CVY_WIRE_COPY] = check_bytes,
+    [CVY_WIRE_ZERO] = check_bytes,
+    [CVY_WIRE_RUN] = check_run,
+    [CVY_WIRE_BUILD] = check_build,
     [CVY_WIRE_ADOPT] = check_bytes,
+    [CVY_WIRE_PART] = check_part,
+    [CVY_WIRE_PLAN_JOB] = check_plan_job,
+    [CVY_WIRE_PLAN_COPY] = check_bytes,
+    [CVY_WIRE_PLAN_BIND] = check_plan_bind,
+    [CVY_WIRE_PLAN_TAP] = check_plan_tap,
 };
 
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {

@@ -27,22 +27,37 @@ typedef enum cvy_wire_kind {
   CVY_WIRE_BUILD, /* replies */
   CVY_WIRE_ADOPT,
   CVY_WIRE_USE_STREAM,
+  CVY_WIRE_PART,
+  CVY_WIRE_PLAN_JOB,
+  CVY_WIRE_PLAN_COPY,
+  CVY_WIRE_PLAN_BIND,
+  CVY_WIRE_PLAN_TAP,
+  CVY_WIRE_PLAN_RUN,
+  CVY_WIRE_PLAN_DROP,
   CVY_WIRE_KINDS
 } cvy_wire_kind;
+
+/* Of a plan that a command binds at most. */
+enum { CVY_WIRE_BINDINGS = sizeof(cvy_job) / sizeof(cvy_base) };
 
 /* A command's number is its place in the ring's history, from 1: the lane's ticket. */
 typedef struct cvy_command {
   uint32_t kind;        /* cvy_wire_kind */
   uint32_t block;       /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
-  uint64_t id;          /* array: allocate, adopt, release, write, read, zero; source of copy */
-  uint64_t to;          /* destination of copy; address: adopt, use_stream */
-  int64_t bytes;        /* map, allocate, adopt, write, read, copy, zero */
-  int64_t offset;       /* write, read: first byte in the array */
+  uint64_t id;          /* array: allocate, adopt, part, release, write, read, zero; source of copy;
+                           plan: plan_... */
+  uint64_t to;          /* destination of copy, plan_copy; address: adopt, use_stream; whole: part;
+                           number of the run: plan_run; where to: plan_tap */
+  int64_t bytes;        /* map, allocate, adopt, part, write, read, copy, zero, plan_copy */
+  int64_t offset;       /* write, read, part: first byte in the array; source of plan_copy */
   int64_t block_offset; /* write, read: first byte in the block */
-  int64_t index;        /* open */
+  int32_t index;        /* open; plan_bind: the first; plan_tap: the step */
+  int32_t count;        /* plan_bind, plan_tap: how many */
   union {               /* the last: what the kind has no use for is neither set nor copied */
-    cvy_open_options options; /* list, open */
-    cvy_job job;              /* run, build */
+    cvy_open_options options;             /* list, open */
+    cvy_job job;                          /* run, build, plan_job */
+    cvy_base bindings[CVY_WIRE_BINDINGS]; /* plan_bind */
+    cvy_tap taps[CVY_MAX_TAPS];           /* plan_tap */
   };
 } cvy_command;
 
@@ -76,7 +91,9 @@ typedef struct cvy_wire {
   _Atomic uint32_t phase;     /* cvy_phase: what the engine is busy with */
   _Atomic uint64_t pulse;     /* times the device was seen to have finished something */
   _Atomic uint64_t first_run; /* newest command that runs a kernel for the first time */
+  _Atomic int32_t step;       /* of a plan, that the device was at when last looked at, or -1 */
   int32_t fault_status;       /* convoy_status; written before `fault` */
+  int32_t fault_step;         /* of the plan that the command ran, -1: none */
   char fault_sentence[256];
   _Atomic int64_t usage[CVY_WIRE_USAGE];
   /* Both written before `taken` passes the command that replies. */
@@ -115,6 +132,11 @@ typedef struct cvy_wire_hello {
 static inline void cvy_wire_begin(cvy_command *command, cvy_wire_kind kind) {
   memset(command, 0, offsetof(cvy_command, job));
   command->kind = kind;
+}
+/* The same with a job. */
+static inline void cvy_wire_begin_job(cvy_wire_kind kind, const cvy_job *job, cvy_command *out) {
+  cvy_wire_begin(out, kind);
+  memcpy(&out->job, job, cvy_job_size(job));
 }
 /* Into the ring or out of it: the bytes that the command's kind and problem need. */
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from);

@@ -1,5 +1,5 @@
 /* The fake device: a queue of commands over arrays in memory. */
-#include "core/fake.h"
+#include "core/fake_device.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,11 @@
 fake_script fake;
 fake_counts fake_seen;
 
+/* At the end of this file. */
+static cvy_backend fake_backend;
+
 void fake_reset(void) {
+  fake_backend.plan_run = NULL;
   fake = (fake_script){.fail_status = CONVOY_ERR_DEVICE, .failures = 1};
   fake_seen = (fake_counts){0};
 }
@@ -73,74 +77,51 @@ static const cvy_algorithm *const algorithms[] = {&tiled, &direct, NULL};
 
 /* --------------------------------------------------------------------------------- device */
 
-typedef struct array {
-  struct array *next;
-  uint64_t id;
-  int64_t bytes;
-  float *values;
-} array;
-
-/* A copy that was asked for. */
-typedef struct fetched_copy {
-  struct fetched_copy *next;
-  uint64_t ticket;
-  float *values;
-} fetched_copy;
-
-typedef enum kind { ALLOCATE, RELEASE, WRITE, COPY, ZERO, RUN, READ, PEAK } kind;
-
-typedef struct command {
-  struct command *next;
-  uint64_t ticket;
-  kind kind;
-  uint64_t id, from;
-  int64_t bytes;
-  float *values;
-  cvy_job job;
-} command;
-
-struct cvy_device {
-  cvy_facts facts;
-  cvy_device *cpu;
-  double *budget;
-  array *arrays;
-  command *first, *last;
-  fetched_copy *copies;
-  uint64_t tickets;
-  uint64_t fault; /* 0: none */
-  bool starved;   /* that was a lack of memory */
-  bool dead;
-};
-
-static array *find(cvy_device *device, uint64_t id) {
-  array *each = device->arrays;
+static fake_array *find(cvy_device *device, uint64_t id) {
+  fake_array *each = device->arrays;
   while (each && each->id != id) each = each->next;
   return each;
 }
 
 static void add_array(cvy_device *device, uint64_t id, int64_t bytes) {
-  array *made = calloc(1, sizeof(*made));
+  fake_array *made = calloc(1, sizeof(*made));
   if (!made || find(device, id)) abort();
-  *made = (array){device->arrays, id, bytes, malloc((size_t)bytes)};
-  if (!made->values) abort();
+  float *values = malloc((size_t)bytes);
+  *made = (fake_array){device->arrays, id, bytes, values, calloc(1, sizeof(int)), values};
+  if (!values || !made->shares) abort();
+  *made->shares = 1;
   for (int64_t i = 0; i < bytes / 4; i++) made->values[i] = NAN; /* contents are undefined */
   device->arrays = made;
   fake_seen.arrays++;
 }
 
+static void add_part(cvy_device *device, const fake_command *c) {
+  const fake_array *of = find(device, c->from);
+  fake_array *made = calloc(1, sizeof(*made));
+  if (!made || !of || c->at + c->bytes > of->bytes || c->at % CVY_PLACE_ALIGN) abort();
+  *made =
+      (fake_array){device->arrays, c->id, c->bytes, of->values + c->at / 4, of->shares, of->whole};
+  ++*made->shares;
+  device->arrays = made;
+  fake_seen.arrays++;
+}
+
 static void remove_array(cvy_device *device, uint64_t id) {
-  array **link = &device->arrays;
+  fake_array **link = &device->arrays;
   while (*link && (*link)->id != id) link = &(*link)->next;
-  array *gone = *link;
+  fake_array *gone = *link;
   if (!gone) return;
   *link = gone->next;
-  free(gone->values);
+  if (--*gone->shares == 0) {
+    free(gone->whole);
+    free(gone->shares);
+  }
   free(gone);
   fake_seen.arrays--;
 }
 
-static float *values_of(cvy_device *device, uint64_t id) {
-  array *found = id ? find(device, id) : NULL;
+float *fake_values_of(cvy_device *device, uint64_t id) {
+  fake_array *found = id ? find(device, id) : NULL;
   if (id && !found) abort(); /* core used an array that is not there */
   return found ? found->values : NULL;
 }
@@ -156,65 +137,85 @@ static int32_t row_for(const cvy_problem *problem) {
   return first;
 }
 
-static void run_job(cvy_device *device, const cvy_job *job) {
-  bool lies = fake.lie && (!fake.lie_rows || fake.lie_rows >> job->algorithm & 1);
-  cvy_job host = *job;
-  host.algorithm = row_for(&job->problem);
-  memset(&host.params, 0, sizeof(host.params));
-  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) host.in[i].host = values_of(device, job->in[i].id);
-  for (int32_t i = 0; i < CVY_MAX_OUTPUTS; i++)
-    host.out[i].host = values_of(device, job->out[i].id);
+void fake_run_job(cvy_device *device, cvy_job *host) {
+  bool honest = fake.honest_calls && !device->in_plan;
+  bool lies = fake.lie && !honest && (!fake.lie_rows || fake.lie_rows >> host->algorithm & 1);
+  host->algorithm = row_for(&host->problem);
+  memset(&host->params, 0, sizeof(host->params));
   bool writes = !lies || fake.lie != FAKE_UNWRITTEN;
-  if (writes && cvy_backend_cpu.run(device->cpu, &host, NULL)) abort();
-  if (lies) fake_lies(&host);
-  if (fake.on_run) fake.on_run(job);
+  if (writes && cvy_backend_cpu.run(device->cpu, host, NULL)) abort();
+  if (lies) fake_lies(host);
   fake_seen.runs++;
 }
 
-static void carry_out(cvy_device *device, command *c) {
+static void run_job(cvy_device *device, const cvy_job *job) {
+  cvy_job host = *job;
+  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++)
+    host.in[i].host = fake_values_of(device, job->in[i].id);
+  for (int32_t i = 0; i < CVY_MAX_OUTPUTS; i++)
+    host.out[i].host = fake_values_of(device, job->out[i].id);
+  fake_run_job(device, &host);
+  if (fake.on_run) fake.on_run(job);
+}
+
+static void carry_out(cvy_device *device, fake_command *c) {
   size_t bytes = (size_t)c->bytes;
   if (c->kind == ALLOCATE) add_array(device, c->id, c->bytes);
-  if (c->kind == WRITE) memcpy(values_of(device, c->id), c->values, bytes);
-  if (c->kind == COPY) memcpy(values_of(device, c->id), values_of(device, c->from), bytes);
-  if (c->kind == ZERO) memset(values_of(device, c->id), 0, bytes);
-  if (c->kind == READ) memcpy(c->values, values_of(device, c->id), bytes);
+  if (c->kind == PART) add_part(device, c);
+  if (c->kind == WRITE) memcpy(fake_values_of(device, c->id), c->values, bytes);
+  if (c->kind == COPY)
+    memcpy(fake_values_of(device, c->id), fake_values_of(device, c->from), bytes);
+  if (c->kind == ZERO) memset(fake_values_of(device, c->id), 0, bytes);
+  if (c->kind == READ) memcpy(c->values, fake_values_of(device, c->id), bytes);
   if (c->kind == RUN) run_job(device, &c->job);
 }
 
 /* Whether the script wants the command that comes now to fail. */
-static bool failing(void) {
+bool fake_failing(void) {
   int64_t number = ++fake_seen.commands;
   return fake.fail_at && number >= fake.fail_at && number < fake.fail_at + fake.failures;
 }
 
-static bool too_much(const cvy_device *device, const command *c) {
+static bool too_much(const cvy_device *device, const fake_command *c) {
   int64_t bytes = c->kind == ALLOCATE ? c->bytes : 0;
   if (c->kind == RUN && algorithms[c->job.algorithm]->workspace) {
     bytes = tile_bytes(&c->job.problem, &device->facts, &c->job.params);
   }
-  for (const array *each = device->arrays; each; each = each->next) bytes += each->bytes;
+  for (const fake_array *each = device->arrays; each; each = each->next)
+    if (each->values == each->whole) bytes += each->bytes;
   return fake.capacity && bytes > fake.capacity;
 }
 
-static void step(cvy_device *device, command *c) {
+static void fail_at(cvy_device *device, const fake_command *c) {
+  device->fault = c->ticket;
+  device->dead = fake.dies;
+  fake_seen.deaths += fake.dies;
+}
+
+static void step(cvy_device *device, fake_command *c) {
   if (c->kind == RELEASE) {
     remove_array(device, c->id);
+  } else if (c->kind == PLAN_DROP) {
+    fake_drop_plan(device, c->id);
   } else if (!device->fault && !device->dead) {
     device->starved = too_much(device, c);
-    if (failing() || device->starved) {
-      device->fault = c->ticket;
-      device->dead = fake.dies;
-      fake_seen.deaths += fake.dies;
+    device->fault_step = -1;
+    if (c->kind == PLAN) {
+      if (!fake_carry_out_plan(device, c)) fail_at(device, c);
+    } else if (fake_failing() || device->starved) {
+      fail_at(device, c);
     } else {
       carry_out(device, c);
     }
   }
   if (c->kind == WRITE) free(c->values);
+  free(c->bases);
+  free(c->taps);
 }
 
 static void drain(cvy_device *device) {
   while (device->first) {
-    command *c = device->first;
+    fake_command *c = device->first;
     device->first = c->next;
     step(device, c);
     free(c);
@@ -228,8 +229,8 @@ static convoy_status fault_status(const cvy_device *device) {
                   (unsigned long long)device->fault);
 }
 
-static convoy_status post(cvy_device *device, command c, uint64_t *ticket) {
-  command *queued = malloc(sizeof(*queued));
+convoy_status fake_post(cvy_device *device, fake_command c, uint64_t *ticket) {
+  fake_command *queued = malloc(sizeof(*queued));
   if (!queued) abort();
   fake_seen.budget = *device->budget;
   c.ticket = ++device->tickets;
@@ -246,11 +247,11 @@ static convoy_status post(cvy_device *device, command c, uint64_t *ticket) {
 /* ------------------------------------------------------------------------------- commands */
 
 static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  return post(device, (command){.kind = ALLOCATE, .id = id, .bytes = bytes}, ticket);
+  return fake_post(device, (fake_command){.kind = ALLOCATE, .id = id, .bytes = bytes}, ticket);
 }
 
 static convoy_status release(cvy_device *device, uint64_t id) {
-  return post(device, (command){.kind = RELEASE, .id = id}, NULL);
+  return fake_post(device, (fake_command){.kind = RELEASE, .id = id}, NULL);
 }
 
 static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
@@ -258,11 +259,12 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
   float *values = malloc((size_t)bytes);
   if (!values) abort();
   memcpy(values, from, (size_t)bytes);
-  return post(device, (command){.kind = WRITE, .id = id, .bytes = bytes, .values = values}, ticket);
+  return fake_post(
+      device, (fake_command){.kind = WRITE, .id = id, .bytes = bytes, .values = values}, ticket);
 }
 
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
-  post(device, (command){.kind = READ, .id = id, .bytes = bytes, .values = to}, NULL);
+  fake_post(device, (fake_command){.kind = READ, .id = id, .bytes = bytes, .values = to}, NULL);
   drain(device);
   if (!device->fault) return CONVOY_OK;
   memset(to, 0x55, (size_t)bytes); /* what came before it failed */
@@ -297,8 +299,8 @@ static convoy_status fetch(cvy_device *device, uint64_t id, int64_t bytes, uint6
   made->next = device->copies;
   device->copies = made;
   fake_seen.copies++;
-  command c = {.kind = READ, .id = id, .bytes = bytes, .values = made->values};
-  convoy_status status = post(device, c, ticket);
+  fake_command c = {.kind = READ, .id = id, .bytes = bytes, .values = made->values};
+  convoy_status status = fake_post(device, c, ticket);
   made->ticket = *ticket;
   if (status) collect(device, *ticket, NULL, 0); /* there is nothing to collect then */
   return status;
@@ -306,15 +308,16 @@ static convoy_status fetch(cvy_device *device, uint64_t id, int64_t bytes, uint6
 
 static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
                           uint64_t *ticket) {
-  return post(device, (command){.kind = COPY, .id = to, .from = from, .bytes = bytes}, ticket);
+  return fake_post(device, (fake_command){.kind = COPY, .id = to, .from = from, .bytes = bytes},
+                   ticket);
 }
 
 static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  return post(device, (command){.kind = ZERO, .id = id, .bytes = bytes}, ticket);
+  return fake_post(device, (fake_command){.kind = ZERO, .id = id, .bytes = bytes}, ticket);
 }
 
 static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
-  return post(device, (command){.kind = RUN, .job = *job}, ticket);
+  return fake_post(device, (fake_command){.kind = RUN, .job = *job}, ticket);
 }
 
 /* Compile workers call it, with a device each: only what they count is shared. */
@@ -406,6 +409,7 @@ static void close_device(cvy_device *device) {
   __atomic_fetch_add(&fake_seen.closes, 1, __ATOMIC_SEQ_CST);
   drain(device);
   while (device->arrays) remove_array(device, device->arrays->id);
+  fake_drop_plans(device);
   cvy_backend_cpu.close(device->cpu);
   free(device);
 }
@@ -439,11 +443,11 @@ static void usage(const cvy_device *device, cvy_usage *out) {
                      .programs_cached = 2,
                      .process = fake.worker_gone ? 0 : 4711,
                      .host_bytes = 10};
-  for (const array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
+  for (const fake_array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 
 static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
-  convoy_status status = post(device, (command){.kind = PEAK}, NULL);
+  convoy_status status = fake_post(device, (fake_command){.kind = PEAK}, NULL);
   uint64_t fault;
   if (!status) status = wait_for(device, device->tickets, NULL, &fault);
   if (status) return status;
@@ -452,29 +456,33 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
   return CONVOY_OK;
 }
 
-static const cvy_backend fake_backend = {.name = "fake",
-                                         .algorithms = algorithms,
-                                         .list = list,
-                                         .open = open_device,
-                                         .close = close_device,
-                                         .facts = facts,
-                                         .allocate = allocate,
-                                         .release = release,
-                                         .write = write_array,
-                                         .read = read_array,
-                                         .fetch = fetch,
-                                         .fetched = fetched,
-                                         .collect = collect,
-                                         .copy = copy,
-                                         .zero = zero,
-                                         .run = run,
-                                         .build = build,
-                                         .begun = begun,
-                                         .wait = wait_for,
-                                         .clear = clear,
-                                         .host_alloc = host_alloc,
-                                         .host_free = host_free,
-                                         .usage = usage,
-                                         .peak = peak};
+static cvy_backend fake_backend = {.name = "fake",
+                                   .algorithms = algorithms,
+                                   .list = list,
+                                   .open = open_device,
+                                   .close = close_device,
+                                   .facts = facts,
+                                   .allocate = allocate,
+                                   .release = release,
+                                   .write = write_array,
+                                   .read = read_array,
+                                   .fetch = fetch,
+                                   .fetched = fetched,
+                                   .collect = collect,
+                                   .copy = copy,
+                                   .zero = zero,
+                                   .run = run,
+                                   .build = build,
+                                   .begun = begun,
+                                   .wait = wait_for,
+                                   .clear = clear,
+                                   .host_alloc = host_alloc,
+                                   .host_free = host_free,
+                                   .usage = usage,
+                                   .peak = peak};
+
+void fake_takes_plans(void) {
+  fake_add_plans(&fake_backend);
+}
 
 const cvy_backend *const cvy_backends[] = {&cvy_backend_cpu, &fake_backend, NULL};

@@ -46,6 +46,7 @@ typedef struct fake_script {
   bool shared_memory;   /* has host_alloc */
   bool exhausted_hosts; /* host_alloc gives NULL */
   fake_lie lie;         /* what it does to results */
+  bool honest_calls;    /* of jobs in plans only */
   uint32_t lie_rows;    /* of the algorithms in these rows, as bits; 0: of all */
   int64_t lie_one_of;   /* FAKE_WRONG: one of so many elements, chosen anew for each result */
   int64_t lie_element;  /* with lie_one_of 0: this element only */
@@ -62,6 +63,7 @@ typedef struct fake_script {
 
 typedef struct fake_counts {
   int64_t lists, opens, closes, commands, runs, clears, deaths;
+  int64_t plan_runs, plans;           /* runs of plans; plans that are there */
   int64_t builds[CVY_MAX_OPERATIONS]; /* asked for, by compile workers, on devices of their own */
   int64_t arrays;                     /* alive on all devices */
   int64_t host_blocks;                /* alive */
@@ -74,6 +76,10 @@ extern fake_counts fake_seen;
 
 /* No faults, counters 0. Call with no device open. */
 void fake_reset(void);
+
+/* From now on, until the next reset, devices take plans. Each step counts as a command of the
+ * script, and on_run is not called. */
+void fake_takes_plans(void);
 
 /* fake_lies.c: the results of a job that has been carried out, which are on the host. */
 void fake_lies(const cvy_job *job);

@@ -28,7 +28,7 @@ src/core/state | convoy/ base/ os/ core/state/
 src/core/faults | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choices.h core/tune/choose.h core/tune/params.h
 src/core/verify | convoy/ base/ os/ problem/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
 src/core/tune  | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
-src/core/graph | convoy/ base/ os/ problem/ core/exec/ core/graph/ core/tensor.h
+src/core/graph | convoy/ base/ os/ problem/ core/exec/ core/graph/ core/tensor.h core/verify/nan_watch.h
 src/core/exec  | convoy/ base/ os/ problem/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
 tests/ref      | convoy/
 tests/faults/layer | -

@@ -107,7 +107,7 @@ static bool capture_one(const cvy_job *job, bool with_form, int times) {
   }
   for (int i = 0; i < times; i++) note(&of);
   if (!capture_end(&device)) return false;
-  captured_keep(&device, job, &new.job);
+  captured_keep(&device, job, captured_copy(&new.job));
   return true;
 }
 

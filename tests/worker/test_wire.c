@@ -41,18 +41,34 @@ static cvy_command good_command(void) {
   return command;
 }
 
+static void bind_two(cvy_command *command) {
+  command->index = 3;
+  command->count = 2;
+  command->bindings[0] = (cvy_base){.id = 1, .at = CVY_PLACE_ALIGN};
+  command->bindings[1] = (cvy_base){.id = 0};
+}
+
+static void tap_one(cvy_command *command) {
+  command->index = 3;
+  command->count = 1;
+  command->taps[0] =
+      (cvy_tap){.from = cvy_place(1, 0), .bytes = 8, .stride = 64, .count = 5, .after = 1};
+}
+
 static void test_good_commands_pass(void **state) {
-  cvy_command command = good_command();
   (void)state;
   for (uint32_t kind = 0; kind < CVY_WIRE_KINDS; ++kind) {
+    cvy_command command = good_command();
     command.kind = kind;
+    if (kind == CVY_WIRE_PLAN_BIND) bind_two(&command);
+    if (kind == CVY_WIRE_PLAN_TAP) tap_one(&command);
     assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
   }
 }
 
 static void test_bad_fields_are_refused(void **state) {
   const cvy_command good = good_command();
-  cvy_command bad[35];
+  cvy_command bad[41];
   size_t count = 0;
   (void)state;
 #define BAD(kind_, field, value) \
@@ -92,10 +108,55 @@ static void test_bad_fields_are_refused(void **state) {
   BAD(CVY_WIRE_RUN, job.problem.conv.stride[0], 0);
   BAD(CVY_WIRE_RUN, job.problem.conv.dilation[0], -3);
   BAD(CVY_WIRE_RUN, job.problem.conv.pad[2], -1);
+  BAD(CVY_WIRE_PART, offset, -1);
+  BAD(CVY_WIRE_PART, bytes, 0);
+  BAD(CVY_WIRE_PART, offset, INT64_MAX);
+  BAD(CVY_WIRE_PLAN_JOB, job.algorithm, 1);
+  BAD(CVY_WIRE_PLAN_JOB, job.problem.conv.n, 0); /* there is nothing to do */
+  BAD(CVY_WIRE_PLAN_COPY, bytes, 0);
 #undef BAD
   assert_int_equal(count, CVY_COUNT(bad));
   for (size_t i = 0; i < count; ++i)
     if (!cvy_wire_check_command(&bad[i], 1)) fail_msg("bad command %zu passes", i);
+}
+
+static void test_bad_bindings_are_refused(void **state) {
+  static const int32_t ranges[][2] = {
+      {-1, 2}, {0, 0}, {0, -5}, {0, CVY_WIRE_BINDINGS + 1}, {CVY_MAX_BASES - 1, 2}, {INT32_MAX, 1}};
+  static const int64_t begins[] = {-CVY_PLACE_ALIGN, 1, CVY_PLACE_ALIGN - 4, INT64_MIN};
+  (void)state;
+  for (size_t i = 0; i < CVY_COUNT(ranges); i++) {
+    cvy_command bad = {.kind = CVY_WIRE_PLAN_BIND};
+    bind_two(&bad);
+    bad.index = ranges[i][0];
+    bad.count = ranges[i][1];
+    assert_int_equal(cvy_wire_check_command(&bad, 1), CONVOY_ERR_DEVICE);
+  }
+  for (size_t i = 0; i < CVY_COUNT(begins); i++) {
+    cvy_command bad = {.kind = CVY_WIRE_PLAN_BIND};
+    bind_two(&bad);
+    bad.bindings[1].at = begins[i];
+    assert_int_equal(cvy_wire_check_command(&bad, 1), CONVOY_ERR_DEVICE);
+  }
+}
+
+static void test_bad_taps_are_refused(void **state) {
+  (void)state;
+  const cvy_tap good = {.from = cvy_place(1, 0), .bytes = 8, .stride = 64, .count = 5};
+  cvy_tap bad[] = {good, good, good, good, good, good, good};
+  bad[0].offset = -1;
+  bad[1].bytes = 0;
+  bad[2].bytes = INT64_MAX;
+  bad[3].stride = -64;
+  bad[4].count = 0;
+  bad[5].count = INT32_MAX;
+  bad[6].to = INT64_MIN;
+  for (size_t i = 0; i < CVY_COUNT(bad); i++) {
+    cvy_command command = {.kind = CVY_WIRE_PLAN_TAP};
+    tap_one(&command);
+    command.taps[0] = bad[i];
+    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_ERR_DEVICE);
+  }
 }
 
 /* What the checks let through must be safe to use: here, the sums the loop computes. */
@@ -358,6 +419,8 @@ int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_good_commands_pass),
       cmocka_unit_test(test_bad_fields_are_refused),
+      cmocka_unit_test(test_bad_bindings_are_refused),
+      cmocka_unit_test(test_bad_taps_are_refused),
       cmocka_unit_test(test_random_commands),
       cmocka_unit_test(test_random_answers),
       cmocka_unit_test(test_loop_survives_random_commands),

@@ -27,6 +27,12 @@ convoy_status cvy_device_allocate(convoy_context *context, int64_t bytes, uint64
   return engine->backend->allocate(engine->device, *array, bytes, &context->last_ticket);
 }
 
+convoy_status cvy_device_part(convoy_context *context, uint64_t array, uint64_t of, int64_t at,
+                              int64_t bytes) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->part(engine->device, array, of, at, bytes, &context->last_ticket);
+}
+
 convoy_status cvy_device_adopt(convoy_context *context, uint64_t address, int64_t bytes,
                                uint64_t *array) {
   const cvy_engine *engine = &context->device;
@@ -70,6 +76,43 @@ convoy_status cvy_device_run(convoy_context *context, const cvy_job *job, int64_
   convoy_status status = engine->backend->run(engine->device, job, &context->last_ticket);
   note(context, "run", engine->backend->algorithms[job->algorithm]->name, bytes);
   return status;
+}
+
+convoy_status cvy_device_plan_job(convoy_context *context, uint64_t plan, const cvy_job *job) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->plan_job(engine->device, plan, job);
+}
+
+convoy_status cvy_device_plan_copy(convoy_context *context, uint64_t plan, cvy_operand from,
+                                   cvy_operand to, int64_t bytes) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->plan_copy(engine->device, plan, from, to, bytes);
+}
+
+convoy_status cvy_device_plan_bind(convoy_context *context, uint64_t plan, int32_t count,
+                                   const cvy_base *to) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->plan_bind(engine->device, plan, 0, count, to);
+}
+
+convoy_status cvy_device_plan_tap(convoy_context *context, uint64_t plan, int32_t step, uint64_t to,
+                                  int32_t count, const cvy_tap *taps) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->plan_tap(engine->device, plan, step, to, count, taps);
+}
+
+convoy_status cvy_device_plan_run(convoy_context *context, uint64_t plan, uint64_t run,
+                                  int64_t bytes) {
+  const cvy_engine *engine = &context->device;
+  convoy_status status =
+      engine->backend->plan_run(engine->device, plan, run, &context->last_ticket);
+  note(context, "run plan", "", bytes);
+  return status;
+}
+
+void cvy_device_plan_drop(convoy_context *context, uint64_t plan) {
+  const cvy_engine *engine = &context->device;
+  if (plan && cvy_device_ready(context)) engine->backend->plan_drop(engine->device, plan);
 }
 
 convoy_status cvy_device_wait(convoy_context *context, uint64_t ticket,

@@ -43,9 +43,21 @@ static convoy_status fill(cvy_store *store) {
   return checked(context, status);
 }
 
+/* Part of a block, it becomes an array when it is wanted as one. */
+static convoy_status name(cvy_store *store) {
+  if (!store->unnamed) return CONVOY_OK;
+  convoy_context *context = store->context;
+  convoy_status status =
+      cvy_device_part(context, store->array, store->block->array, store->at, store->bytes);
+  store->unnamed = false;
+  store->named = context->last_ticket;
+  return checked(context, status);
+}
+
 /* There are no device arrays without elements: a job that reads one names none. */
 convoy_status cvy_upload(cvy_store *store) {
-  if (store->array || store->bytes == 0) return CONVOY_OK;
+  if (store->bytes == 0) return CONVOY_OK;
+  if (store->array) return name(store);
   convoy_status status = present(store->context);
   if (status) return status;
   status = fill(store);
@@ -101,6 +113,40 @@ convoy_status cvy_launch(convoy_context *context, const cvy_node *node, const cv
   return status;
 }
 
+/* -------------------------------------------------------------------------------------- plans */
+
+convoy_status cvy_launch_room(cvy_store *store) {
+  if (store->array) return CONVOY_OK;
+  convoy_status status = present(store->context);
+  return status ? status : allocate(store);
+}
+
+convoy_status cvy_launch_block(convoy_context *context, int64_t bytes, cvy_block **out) {
+  convoy_status status = present(context);
+  return status ? status : checked(context, cvy_block_new(context, bytes, out));
+}
+
+convoy_status cvy_launch_plan(convoy_context *context, cvy_launch_send *send, void *user,
+                              uint64_t plan) {
+  convoy_status status = present(context);
+  return status ? status : checked(context, send(context, user, plan));
+}
+
+convoy_status cvy_launch_tap(cvy_store *to, uint64_t plan, int32_t step, int32_t count,
+                             const cvy_tap *taps) {
+  convoy_status status = present(to->context);
+  if (status) return status;
+  return checked(to->context, cvy_device_plan_tap(to->context, plan, step, to->array, count, taps));
+}
+
+convoy_status cvy_launch_run(convoy_context *context, uint64_t plan, uint64_t run, int32_t bases,
+                             const cvy_base *to, int64_t bytes) {
+  convoy_status status = present(context);
+  if (!status) status = checked(context, cvy_device_plan_bind(context, plan, bases, to));
+  if (!status) status = checked(context, cvy_device_plan_run(context, plan, run, bytes));
+  return status;
+}
+
 /* ----------------------------------------------------------------------------------- waiting */
 
 convoy_status cvy_await(convoy_context *context, uint64_t ticket) {
@@ -128,13 +174,15 @@ static convoy_status collect(cvy_store *store, float *to) {
 convoy_status cvy_read_back(cvy_store *store, float *to) {
   convoy_context *context = store->context;
   if (store->fetch) return collect(store, to);
-  convoy_status status = cvy_await(context, store->ticket);
+  convoy_status status = name(store);
+  if (!status) status = cvy_await(context, store->ticket);
   if (status) return status;
   return checked(context, cvy_device_read(context, store->array, to, store->bytes));
 }
 
 convoy_status cvy_fetch(cvy_store *store) {
-  return checked(store->context, cvy_fetch_begin(store));
+  convoy_status status = name(store);
+  return status ? status : checked(store->context, cvy_fetch_begin(store));
 }
 
 convoy_status cvy_launch_peak(convoy_context *context, double *gflops, double *gigabytes) {

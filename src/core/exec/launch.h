@@ -11,8 +11,21 @@
  * them. */
 void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
                          const cvy_choice *choice);
-/* Gives the store, whose values the host has or which is zero, a copy on the device. */
+/* Gives the store, whose values the host has or which is zero, a copy on the device that is an
+ * array there. */
 convoy_status cvy_upload(cvy_store *store);
+/* Gives the store an array whose contents are undefined, unless it has one. */
+convoy_status cvy_launch_room(cvy_store *store);
+/* A new block; a plan, with all the jobs and copies that `send` appends to it; and a run of it. */
+convoy_status cvy_launch_block(convoy_context *context, int64_t bytes, cvy_block **out);
+typedef convoy_status cvy_launch_send(convoy_context *context, void *user, uint64_t plan);
+convoy_status cvy_launch_plan(convoy_context *context, cvy_launch_send *send, void *user,
+                              uint64_t plan);
+/* The next run copies to the store, which has room. */
+convoy_status cvy_launch_tap(cvy_store *to, uint64_t plan, int32_t step, int32_t count,
+                             const cvy_tap *taps);
+convoy_status cvy_launch_run(convoy_context *context, uint64_t plan, uint64_t run, int32_t bases,
+                             const cvy_base *to, int64_t bytes);
 /* Enqueues the operation, whose inputs are all there; `out` has its values on the device then. */
 convoy_status cvy_launch(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
                          cvy_store *const out[]);

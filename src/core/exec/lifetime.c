@@ -55,8 +55,5 @@ void cvy_device_forget(convoy_context *context) {
   context->compile_workers = NULL;
   context->device.device = NULL;
   context->suspended = false;
-  for (cvy_store *each = context->stores; each; each = each->next) {
-    cvy_fetch_forget(each);
-    each->array = 0;
-  }
+  for (cvy_store *each = context->stores; each; each = each->next) cvy_store_forget_device(each);
 }

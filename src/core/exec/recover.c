@@ -68,6 +68,7 @@ convoy_status cvy_recover(convoy_context *context, convoy_status status) {
   } else {
     first = context->last_ticket + 1; /* the command was refused at once; earlier ones are good */
   }
+  context->faults_met++;
   note_fault(context, status, sentence);
   cvy_report(context, CONVOY_EVENT_FAULT, status, "", "%s failed: %s",
              context->device.facts.info.id, sentence);
@@ -80,17 +81,17 @@ convoy_status cvy_recover(convoy_context *context, convoy_status status) {
   return cvy_fail(status, "%s", sentence);
 }
 
-convoy_status cvy_recover_wrong(cvy_store *store, uint64_t first) {
-  convoy_context *context = store->context;
+convoy_status cvy_recover_wrong(convoy_context *context, const cvy_carried_out *what,
+                                uint64_t first) {
   const cvy_engine *engine = &context->device;
   char sentence[256];
   cvy_text_copy(sentence, sizeof(sentence), cvy_last_error());
+  context->faults_met++;
   note_fault(context, CONVOY_ERR_WRONG, sentence);
   context->health.wrong_results++;
-  cvy_report(context, CONVOY_EVENT_FAULT, CONVOY_ERR_WRONG,
-             cvy_chosen(engine, &store->history->choice)->name, "%s computed wrongly: %s",
-             engine->facts.info.id, sentence);
-  cvy_attribute_fault(context, store->ticket, CONVOY_ERR_WRONG, sentence);
+  cvy_report(context, CONVOY_EVENT_FAULT, CONVOY_ERR_WRONG, cvy_chosen(engine, what->choice)->name,
+             "%s computed wrongly: %s", engine->facts.info.id, sentence);
+  cvy_attribute_to(context, what->problem, what->choice, CONVOY_ERR_WRONG, sentence);
   cvy_stores_void(context, first, CONVOY_ERR_WRONG, sentence);
   cvy_report_fault(context, CONVOY_ERR_WRONG, sentence);
   return cvy_fail(CONVOY_ERR_WRONG, "%s", sentence);

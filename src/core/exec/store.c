@@ -66,21 +66,42 @@ cvy_store *cvy_store_keep(cvy_store *store) {
 
 /* ------------------------------------------------------------------------------------ nodes */
 
-cvy_node *cvy_node_new(const cvy_problem *problem, cvy_store *const input[]) {
-  cvy_node *node = malloc(offsetof(cvy_node, problem) + cvy_problem_size(problem));
+/* With its lists of stores behind it. */
+static cvy_node *new_node(size_t size, int32_t inputs, cvy_store *const input[], int32_t outputs) {
+  size_t lists = ((size_t)inputs + (size_t)outputs) * sizeof(cvy_store *);
+  cvy_node *node = malloc(size + lists);
   if (!node) {
     cvy_fail(CONVOY_ERR_MEMORY, "no host memory for an operation");
     return NULL;
   }
   memset(node, 0, offsetof(cvy_node, problem));
-  cvy_problem_copy(&node->problem, problem);
   node->references = 1;
-  node->inputs = cvy_problem_reads(problem);
-  node->outputs = cvy_problem_outputs(problem);
-  for (int32_t i = 0; i < node->inputs; i++) {
+  node->inputs = inputs;
+  node->outputs = outputs;
+  node->input = (cvy_store **)(void *)((char *)node + size);
+  node->output = node->input + inputs;
+  memset(node->output, 0, (size_t)outputs * sizeof(cvy_store *));
+  for (int32_t i = 0; i < inputs; i++) {
     node->input[i] = input[i];
     refer(input[i], 1, 1);
   }
+  return node;
+}
+
+/* Sizes of problems are multiples of 8, as pointers want them. */
+cvy_node *cvy_node_new(const cvy_problem *problem, cvy_store *const input[]) {
+  size_t size = offsetof(cvy_node, problem) + cvy_problem_size(problem);
+  cvy_node *node = new_node(size, cvy_problem_reads(problem), input, cvy_problem_outputs(problem));
+  if (node) cvy_problem_copy(&node->problem, problem);
+  return node;
+}
+
+cvy_node *cvy_node_new_composite(const cvy_composite *what, void *plan, int32_t inputs,
+                                 cvy_store *const input[], int32_t outputs) {
+  cvy_node *node = new_node(offsetof(cvy_node, problem), inputs, input, outputs);
+  if (!node) return NULL;
+  node->composite = what;
+  node->plan = plan;
   return node;
 }
 
@@ -90,7 +111,8 @@ cvy_node *cvy_node_keep(cvy_node *node) {
 }
 
 cvy_store *cvy_node_prior(const cvy_node *node) {
-  return node->problem.accumulate ? node->input[node->inputs - 1] : NULL;
+  bool adds = !node->composite && node->problem.accumulate;
+  return adds ? node->input[node->inputs - 1] : NULL;
 }
 
 void cvy_store_remember(cvy_store *store, cvy_node *node, int32_t i) {
@@ -142,6 +164,7 @@ static void free_all(cvy_node *dying) {
       refer(node->input[i], 0, -1);
       release_store(node->input[i], &dying);
     }
+    if (node->composite) node->composite->drop(node);
     free(node);
   }
 }
@@ -187,18 +210,55 @@ bool cvy_store_is_there(const cvy_store *store) {
   return store->host || store->array || !store->history;
 }
 
+void cvy_store_place(cvy_store *store, cvy_block *block, int64_t at, uint64_t ticket) {
+  block->references++;
+  store->block = block;
+  store->at = at;
+  store->array = ++store->context->last_id;
+  store->unnamed = true;
+  store->ticket = ticket;
+}
+
+/* The device is gone, or knows it no more. */
+static void forget_array(cvy_store *store) {
+  cvy_block *block = store->block;
+  store->array = 0;
+  store->block = NULL;
+  store->unnamed = false;
+  cvy_block_drop(block);
+}
+
 void cvy_store_leave_device(cvy_store *store) {
   if (!store->array) return;
   cvy_fetch_forget(store);
-  if (!store->home || store->home->array != store->array)
-    cvy_device_release(store->context, store->array);
-  store->array = 0;
+  bool is_homes = store->home && store->home->array == store->array;
+  if (!is_homes && !store->unnamed) cvy_device_release(store->context, store->array);
+  forget_array(store);
   count_again(store);
+}
+
+void cvy_store_retire(cvy_store *store) {
+  bool is_others = store->references > store->held + 1;
+  if (!store->context->run_depth || is_others || store->fetch || store->tapped) return;
+  if (store->history) cvy_store_leave_device(store);
+}
+
+void cvy_store_forget_device(cvy_store *store) {
+  cvy_fetch_forget(store);
+  forget_array(store);
+}
+
+/* The command that gave the part a number has not been carried out. */
+static void forget_name(cvy_store *store) {
+  if (store->unnamed) return;
+  store->unnamed = true;
+  store->array = ++store->context->last_id;
 }
 
 void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status status,
                      const char *sentence) {
   for (cvy_store *each = context->stores; each; each = each->next) {
+    if (each->block && each->named >= first) forget_name(each);
     if (!each->array || each->ticket < first || (each->foreign && first)) continue;
     cvy_store_leave_device(each);
     each->starved = status == CONVOY_ERR_MEMORY;
@@ -213,8 +273,7 @@ void cvy_stores_detach(convoy_context *context) {
   for (cvy_store *each = context->stores; each; each = each->next) {
     cvy_store_keep(each);
     end_history(each);
-    cvy_fetch_forget(each);
-    each->array = 0;
+    cvy_store_forget_device(each);
   }
   for (cvy_store *each = context->stores, *next; each; each = next) {
     next = each->next;

@@ -11,22 +11,37 @@
 #ifndef CVY_STORE_H
 #define CVY_STORE_H
 
-#include "core/context.h"
+#include "core/exec/block.h"
 
-/* A node: a problem applied to values. It refers to what it reads, and is counted by references:
- * those of the stores whose history it is, and of whoever carries it out. */
-typedef struct cvy_node {
+/* What a node is that is more than one operation: a run of a graph (graph/replay.h). */
+typedef struct cvy_composite {
+  /* Gives every store whose history the node is its values, from those of its inputs, which the
+   * host has. */
+  convoy_status (*make)(cvy_node *node);
+  /* Result `output` has reached the host. */
+  void (*watch)(cvy_node *node, int32_t output, const float *values);
+  /* The operation that was its step `step`, and how the device carried it out; NULL: none was. */
+  const cvy_problem *(*step)(const cvy_node *node, int32_t step, const cvy_choice **choice);
+  void (*drop)(cvy_node *node);
+} cvy_composite;
+
+/* A node: a problem applied to values, or many of them at once. It refers to what it reads, and is
+ * counted by references: those of the stores whose history it is, and of whoever carries it out. */
+struct cvy_node {
   int references;
-  struct cvy_node *next_dying; /* when nobody refers to it any more */
-  int32_t inputs, outputs;     /* as cvy_problem_reads and cvy_problem_outputs say */
-  cvy_store *input[CVY_MOST_READ];
-  cvy_store *output[CVY_MAX_OUTPUTS]; /* those whose history it is, the others NULL */
-  cvy_choice choice;                  /* how the device carried it out */
-  bool in_run;                        /* of a graph */
-  bool unproven;       /* the first of its kind: not to be used before it is verified */
-  int32_t unjudged;    /* of such a one: results that are not verified yet */
-  cvy_problem problem; /* the last: only the bytes that count are there */
-} cvy_node;
+  cvy_node *next_dying;    /* when nobody refers to it any more */
+  int32_t inputs, outputs; /* of a problem as cvy_problem_reads and cvy_problem_outputs say */
+  cvy_store **input;
+  cvy_store **output;             /* those whose history it is, the others NULL */
+  const cvy_composite *composite; /* NULL: it is one operation, as what follows says */
+  void *plan;                     /* of a composite, which knows what it is... */
+  uint64_t run;                   /* ...and the number of the run */
+  cvy_choice choice;              /* how the device carried it out */
+  bool in_run;                    /* of a graph */
+  bool unproven;                  /* the first of its kind: not to be used before it is verified */
+  int32_t unjudged;               /* of such a one: results that are not verified yet */
+  cvy_problem problem;            /* the last: only the bytes that count are there */
+};
 
 struct cvy_store {
   cvy_store *previous, *next; /* in the context's list */
@@ -36,11 +51,15 @@ struct cvy_store {
   int64_t counted; /* in health.history_bytes */
   int64_t bytes;   /* 0 is legal */
   float *host;
-  bool foreign;         /* array belongs to somebody else... */
-  uint64_t address;     /* ...and lies there */
-  cvy_store *home;      /* of a new result: the foreign store that it is for; NULL: none */
-  bool borrowed;        /* host belongs to the caller of a host-memory operation */
-  uint64_t array;       /* device copy, 0: none */
+  bool foreign;     /* array belongs to somebody else... */
+  uint64_t address; /* ...and lies there */
+  cvy_store *home;  /* of a new result: the foreign store that it is for; NULL: none */
+  bool borrowed;    /* host belongs to the caller of a host-memory operation */
+  uint64_t array;   /* device copy, 0: none */
+  cvy_block *block; /* in which that lies, from byte `at` on; NULL: it is an array of its own */
+  int64_t at;
+  bool unnamed;         /* the device does not know the part of the block as an array yet */
+  uint64_t named;       /* the command that told it */
   uint64_t ticket;      /* of the command that wrote it */
   uint64_t fetch;       /* ticket of the copy that is on its way to the host, 0: none */
   int64_t number;       /* of the operation that made it there, 0: none */
@@ -70,6 +89,9 @@ void cvy_store_drop(cvy_store *store);       /* NULL allowed */
 cvy_node *cvy_node_new(const cvy_problem *problem, cvy_store *const input[]);
 cvy_node *cvy_node_keep(cvy_node *node);
 void cvy_node_drop(cvy_node *node); /* NULL allowed */
+/* A composite that reads `inputs` stores and has `outputs` results. */
+cvy_node *cvy_node_new_composite(const cvy_composite *what, void *plan, int32_t inputs,
+                                 cvy_store *const input[], int32_t outputs);
 /* What is added to; NULL: nothing is. */
 cvy_store *cvy_node_prior(const cvy_node *node);
 /* From now on the node is how the store's values are made, as its output `i`. */
@@ -84,8 +106,15 @@ void cvy_values_drop(const cvy_store *store, float *values);
 void cvy_store_publish(cvy_store *store, float *values);
 /* Whether values are anywhere, or are zeros: nothing has to be computed first. */
 bool cvy_store_is_there(const cvy_store *store);
+/* Its device copy is a part of the block, which has its values once command `ticket` is done. */
+void cvy_store_place(cvy_store *store, cvy_block *block, int64_t at, uint64_t ticket);
 /* Releases the device copy. */
 void cvy_store_leave_device(cvy_store *store);
+/* What a run of a graph made or replaced, and nobody but histories and the caller wants any more,
+ * leaves the device: it can be made anew. Not what is to be verified or on its way to the host. */
+void cvy_store_retire(cvy_store *store);
+/* The device has gone, and the copy with it. */
+void cvy_store_forget_device(cvy_store *store);
 
 /* Stores whose device copy was written by command `first` or later lose it; with failover off those
  * that have nothing else get the status and sentence for good. */

@@ -134,8 +134,14 @@ static convoy_status judge_by(cvy_store *store, const float *values, const float
   cvy_mismatch found;
   convoy_status status = cvy_verification_judge(store, values, in, plan, &right, &found);
   if (status) return status;
-  if (!right) return cvy_recover_wrong(store, cvy_verification_wrong(store, &found));
-  cvy_verification_right(store);
+  cvy_node *node = store->history;
+  const cvy_carried_out what = {&node->problem, &node->choice, store->number, store->ticket};
+  if (!right) {
+    uint64_t first = cvy_verification_wrong(store->context, &what, &found);
+    return cvy_recover_wrong(store->context, &what, first);
+  }
+  cvy_verification_prove(store->context, node);
+  cvy_verification_right(store->context, &what);
   return CONVOY_OK;
 }
 
@@ -179,7 +185,8 @@ static convoy_status copy_for_tap(cvy_store *store, float **out) {
 
 static bool can_be_tapped(const cvy_store *store) {
   const cvy_node *node = store->history;
-  if (!node || !store->array || store->fetch || !cvy_verification_applies(store)) return false;
+  if (!node || node->composite || !store->array || store->fetch || !cvy_verification_applies(store))
+    return false;
   for (int32_t i = 0; i < node->inputs; i++)
     if (node->input[i]->fetch || node->input[i]->status) return false;
   return true;
@@ -230,15 +237,31 @@ static convoy_status read_back(cvy_store *store, float *values) {
   return status;
 }
 
+static void watch(const cvy_store *store, const float *values) {
+  cvy_node *node = store->history;
+  if (node->composite)
+    node->composite->watch(node, store->output, values);
+  else
+    cvy_watch_result(store->context, &node->problem, store->output, values);
+}
+
 /* Reads what the device has, and judges it. With *left that failed, the device copy has been given
  * up, and the values may come from elsewhere. */
 static convoy_status take(cvy_store *store, float *values, bool *left) {
   convoy_status status = read_back(store, values);
   if (!status && store->history) status = verify(store, values);
-  if (!status && store->history)
-    cvy_watch_result(store->context, &store->history->problem, store->output, values);
+  if (!status && store->history) watch(store, values);
   *left = status && status != CONVOY_ERR_INTERRUPTED && store->context->options.failover;
   if (*left) cvy_store_leave_device(store);
+  return status;
+}
+
+/* All that it made is there then. */
+static convoy_status make_composite(cvy_store *store) {
+  cvy_node *node = cvy_node_keep(store->history);
+  convoy_status status = cvy_node_fetch(node);
+  if (!status) status = node->composite->make(node);
+  cvy_node_drop(node);
   return status;
 }
 
@@ -266,6 +289,7 @@ static convoy_status gather(cvy_store *store, float *values) {
     convoy_status status = take(store, values, &left);
     if (!left) return status;
   }
+  if (store->history && store->history->composite) return make_composite(store);
   if (store->history) return make_anew(store, values);
   if (store->foreign) return cvy_foreign_gone(store);
   memset(values, 0, (size_t)store->bytes);
@@ -353,7 +377,7 @@ static bool all_there(const cvy_node *node) {
 }
 
 /* A fault may have taken the values: then they are computed anew first. */
-static convoy_status upload(cvy_store *store) {
+convoy_status cvy_store_send(cvy_store *store) {
   convoy_status status = CONVOY_OK;
   if (!store->array && store->history) status = cvy_store_fetch(store);
   return status ? status : cvy_upload(store);
@@ -363,7 +387,7 @@ static convoy_status upload(cvy_store *store) {
 static convoy_status upload_inputs(convoy_context *context, const cvy_node *node) {
   for (int tries = 0; tries < 2; tries++) {
     for (int32_t i = 0; i < node->inputs; i++) {
-      convoy_status status = upload(node->input[i]);
+      convoy_status status = cvy_store_send(node->input[i]);
       if (status) return status;
     }
     if (all_there(node)) return CONVOY_OK;

@@ -19,6 +19,8 @@ convoy_status cvy_store_read(cvy_store *store, float *values);
 /* Gives `out`, new stores, the node's results by the CPU engine. */
 convoy_status cvy_compute_stores(convoy_context *context, const cvy_node *node,
                                  cvy_store *const out[]);
+/* Makes sure the device has them. A fault met on the way may take others that it had. */
+convoy_status cvy_store_send(cvy_store *store);
 /* Brings what the node reads to the device and enqueues it there, with this choice. */
 convoy_status cvy_enqueue(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
                           cvy_store *const out[]);

@@ -24,36 +24,52 @@ static const cvy_store *store_of(const convoy_context *context, uint64_t ticket)
   return found;
 }
 
+/* What failed, and how it was carried out; NULL where nobody knows. Of many operations that are one
+ * command the device says which it was. */
+static const cvy_problem *operation_of(const convoy_context *context, const cvy_store *store,
+                                       const cvy_choice **choice) {
+  const cvy_node *node = store ? store->history : NULL;
+  const cvy_engine *engine = &context->device;
+  if (!node) return NULL;
+  *choice = &node->choice;
+  if (!node->composite) return &node->problem;
+  return node->composite->step(node, engine->backend->plan_step(engine->device, 0), choice);
+}
+
 /* Where the device stood when the operation's algorithm was chosen; now, where there is none. */
-static cvy_level level_of(const convoy_context *context, const cvy_store *store,
+static cvy_level level_of(const convoy_context *context, const cvy_choice *choice,
                           const cvy_fault_entry *entry) {
   const cvy_fault_entry *unused;
   const cvy_level level =
-      store && store->history
-          ? store->history->choice.level
-          : cvy_fault_table_level(&context->chooser.fault_table, entry->device, entry->driver,
-                                  entry->shape_class, entry->last, context->chooser.fault_limit,
-                                  &unused);
+      choice ? choice->level
+             : cvy_fault_table_level(&context->chooser.fault_table, entry->device, entry->driver,
+                                     entry->shape_class, entry->last, context->chooser.fault_limit,
+                                     &unused);
   return level == CVY_LEVEL_CPU ? CVY_LEVEL_CONSERVATIVE : level;
 }
 
-void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status status,
-                         const char *sentence) {
+void cvy_attribute_to(convoy_context *context, const cvy_problem *problem, const cvy_choice *choice,
+                      convoy_status status, const char *sentence) {
   /* A lack of memory, or of understanding between the processes, is nobody's fault. */
   bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
   if (!context->chooser.fault_limit || is_nobodys) return;
   const cvy_engine *engine = &context->device;
-  const cvy_store *store = store_of(context, ticket);
   cvy_fault_entry entry = {.algorithm = "*", .shape_class = "*", .count = 1, .last = cvy_date()};
-  if (store && store->history) {
-    const char *name = cvy_chosen(engine, &store->history->choice)->name;
-    cvy_text_copy(entry.algorithm, sizeof entry.algorithm, name);
-    cvy_shape_class(&store->history->problem, entry.shape_class, sizeof entry.shape_class);
-    cvy_class_example(&store->history->problem, entry.example, sizeof entry.example);
+  if (problem) {
+    cvy_text_copy(entry.algorithm, sizeof entry.algorithm, cvy_chosen(engine, choice)->name);
+    cvy_shape_class(problem, entry.shape_class, sizeof entry.shape_class);
+    cvy_class_example(problem, entry.example, sizeof entry.example);
   }
   cvy_text_copy(entry.device, sizeof entry.device, engine->facts.info.name);
   cvy_text_copy(entry.driver, sizeof entry.driver, engine->facts.info.driver);
   cvy_text_copy(entry.reason, sizeof entry.reason, sentence);
-  entry.level = level_of(context, store, &entry);
+  entry.level = level_of(context, problem ? choice : NULL, &entry);
   cvy_fault_table_note(&context->chooser.fault_table, &entry);
+}
+
+void cvy_attribute_fault(convoy_context *context, uint64_t ticket, convoy_status status,
+                         const char *sentence) {
+  const cvy_choice *choice = NULL;
+  const cvy_problem *problem = operation_of(context, store_of(context, ticket), &choice);
+  cvy_attribute_to(context, problem, choice, status, sentence);
 }

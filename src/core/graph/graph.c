@@ -1,6 +1,7 @@
 /* Making and freeing graphs. */
 #include "core/graph/graph.h"
 #include "core/graph/plan.h"
+#include "core/graph/planned_taps.h"
 
 #include <stdlib.h>
 
@@ -17,7 +18,10 @@ convoy_graph *cvy_graph_new(convoy_context *context) {
 
 void cvy_graph_drop(convoy_graph *graph) {
   convoy_context *context = graph->context;
-  for (int32_t i = 0; i < CVY_GRAPH_OUTSTANDING; i++) cvy_store_drop(graph->tap[i]);
+  for (int32_t i = 0; i < CVY_GRAPH_OUTSTANDING; i++) {
+    cvy_store_drop(graph->tap[i]);
+    cvy_planned_tap_drop(graph->planned_tap[i]);
+  }
   cvy_plan_drop(graph->plan);
   cvy_nodes_drop(&graph->list);
   for (int32_t i = 0; i < graph->outputs; i++) cvy_tensor_drop(graph->output[i].tensor);

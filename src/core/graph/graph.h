@@ -11,6 +11,8 @@ typedef struct cvy_graph_output {
   bool carried; /* the next run reads it: weights, not a loss */
 } cvy_graph_output;
 
+typedef struct cvy_planned_tap cvy_planned_tap;
+
 enum { CVY_GRAPH_OUTSTANDING = 3 }; /* runs that may be under way */
 
 typedef struct cvy_plan cvy_plan;
@@ -23,8 +25,11 @@ struct convoy_graph {
   int32_t outputs;
   uint64_t runs; /* the number of the next one, which random numbers depend on */
   uint64_t ticket[CVY_GRAPH_OUTSTANDING]; /* with which the last runs ended, in turn; 0: none */
-  cvy_store *tap[CVY_GRAPH_OUTSTANDING];  /* what they kept to be verified, or NULL (taps.h) */
+  /* What they kept to be verified, or NULL: taps.h, planned_taps.h. */
+  cvy_store *tap[CVY_GRAPH_OUTSTANDING];
+  cvy_planned_tap *planned_tap[CVY_GRAPH_OUTSTANDING];
   int32_t next_tap;
+  int64_t untapped; /* operations since the last that was tapped */
 };
 
 /* All with the context's lock held. NULL with ERR_MEMORY's sentence. */

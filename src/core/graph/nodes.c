@@ -69,7 +69,10 @@ convoy_status cvy_nodes_replace(cvy_graph_node *node, const cvy_problem *problem
 
 void cvy_nodes_shorten(cvy_nodes *list, int32_t nodes, int32_t values) {
   while (list->nodes > nodes) free(list->node[--list->nodes].problem);
-  while (list->values > values) cvy_tensor_drop(list->value[--list->values].tensor);
+  while (list->values > values) {
+    convoy_tensor *tensor = list->value[--list->values].tensor;
+    if (!list->borrows) cvy_tensor_drop(tensor);
+  }
 }
 
 void cvy_nodes_drop(cvy_nodes *list) {
@@ -80,12 +83,10 @@ void cvy_nodes_drop(cvy_nodes *list) {
 }
 
 convoy_status cvy_nodes_copy(const cvy_nodes *from, cvy_nodes *out) {
-  *out = (cvy_nodes){0};
+  *out = (cvy_nodes){.borrows = true};
   convoy_status status = cvy_nodes_reserve(out, from->nodes, from->values);
-  for (; !status && out->values < from->values; out->values++) {
+  for (; !status && out->values < from->values; out->values++)
     out->value[out->values] = from->value[out->values];
-    if (out->value[out->values].tensor) out->value[out->values].tensor->references++;
-  }
   for (int32_t n = 0; !status && n < from->nodes; n++) {
     out->node[n] = from->node[n];
     out->node[n].problem = copy_of(from->node[n].problem);

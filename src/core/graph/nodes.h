@@ -2,7 +2,7 @@
  * planning makes of it.
  *
  * Values are numbered. A value is what a tensor has when a run begins, or a result of a node; each
- * node reads values of earlier ones only. A list refers to the tensors that its values are of. */
+ * node reads values of earlier ones only. A list keeps the tensors that its values are of. */
 #ifndef CVY_NODES_H
 #define CVY_NODES_H
 
@@ -32,6 +32,7 @@ typedef struct cvy_nodes {
   cvy_graph_node *node;
   cvy_graph_value *value;
   int32_t nodes, node_room, values, value_room;
+  bool borrows; /* the tensors are kept by another list, or not at all */
 } cvy_nodes;
 
 /* All with the context's lock held. */
@@ -47,7 +48,9 @@ cvy_graph_node *cvy_nodes_add(cvy_nodes *list, const cvy_problem *problem, const
 convoy_status cvy_nodes_replace(cvy_graph_node *node, const cvy_problem *problem);
 /* Takes the last ones back, so that so many are left. */
 void cvy_nodes_shorten(cvy_nodes *list, int32_t nodes, int32_t values);
-/* A list of its own with the same nodes and values. On failure `out` is empty. */
+/* A list of its own with the same nodes and values, which keeps no tensor. On failure `out` is
+ * empty.
+ */
 convoy_status cvy_nodes_copy(const cvy_nodes *from, cvy_nodes *out);
 void cvy_nodes_drop(cvy_nodes *list);
 /* What is kept is known: finds which nodes are needed, and how long each value is. */

@@ -50,7 +50,7 @@ static void merge(cvy_nodes *list, index_of_nodes *index, int32_t *instead) {
   }
 }
 
-convoy_status cvy_pass_common(cvy_plan *plan, int32_t outputs) {
+convoy_status cvy_pass_common(cvy_plan *plan) {
   cvy_nodes *list = &plan->list;
   index_of_nodes index;
   int32_t *instead = malloc(((size_t)list->values + 1) * sizeof *instead);
@@ -60,7 +60,7 @@ convoy_status cvy_pass_common(cvy_plan *plan, int32_t outputs) {
     for (int32_t v = 0; v < list->values; v++) instead[v] = v;
     for (int i = 0; i < BUCKETS; i++) index.first[i] = -1;
     merge(list, &index, instead);
-    for (int32_t i = 0; i < outputs; i++) plan->result[i] = instead[plan->result[i]];
+    for (int32_t i = 0; i < plan->outputs; i++) plan->result[i] = instead[plan->result[i]];
   } else {
     status = cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
   }

@@ -160,8 +160,7 @@ static convoy_status fuse_node(cvy_plan *plan, int32_t n, bool *done) {
   return status;
 }
 
-convoy_status cvy_pass_fuse(cvy_plan *plan, int32_t outputs) {
-  (void)outputs;
+convoy_status cvy_pass_fuse(cvy_plan *plan) {
   bool any = true;
   convoy_status status = CONVOY_OK;
   while (any && !status) {

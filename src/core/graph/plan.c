@@ -3,31 +3,38 @@
 
 #include <stdlib.h>
 
+#include "core/graph/device_plan.h"
 #include "core/graph/passes.h"
 
-typedef convoy_status pass_fn(cvy_plan *plan, int32_t outputs);
+typedef convoy_status pass_fn(cvy_plan *plan);
 static pass_fn *const passes[CVY_PASSES] = {
     [CVY_PASS_COMMON] = cvy_pass_common,
     [CVY_PASS_FUSE] = cvy_pass_fuse,
 };
 
-/* -------------------------------------------------------------------------------------- making */
-
 static convoy_status begin(const convoy_graph *graph, cvy_plan *plan) {
+  size_t outputs = (size_t)graph->outputs + 1, values = (size_t)graph->list.values + 1;
   convoy_status status = cvy_nodes_copy(&graph->list, &plan->list);
   if (status) return status;
-  plan->result = malloc(((size_t)graph->outputs + 1) * sizeof *plan->result);
-  if (!plan->result) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
-  for (int32_t i = 0; i < graph->outputs; i++) plan->result[i] = graph->output[i].value;
+  plan->input = malloc(values * sizeof *plan->input);
+  plan->result = malloc(outputs * sizeof *plan->result);
+  plan->carried = malloc(outputs * sizeof *plan->carried);
+  if (!plan->input || !plan->result || !plan->carried)
+    return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+  plan->outputs = graph->outputs;
+  for (int32_t i = 0; i < graph->outputs; i++) {
+    plan->result[i] = graph->output[i].value;
+    plan->carried[i] = graph->output[i].carried;
+  }
   return CONVOY_OK;
 }
 
 /* Nodes that nobody needs go; the numbers of values stay. */
-static void leave_out(cvy_plan *plan, int32_t outputs) {
+static void leave_out(cvy_plan *plan) {
   cvy_nodes *list = &plan->list;
   int32_t kept = 0;
   for (int32_t v = 0; v < list->values; v++) list->value[v].kept = false;
-  for (int32_t i = 0; i < outputs; i++) list->value[plan->result[i]].kept = true;
+  for (int32_t i = 0; i < plan->outputs; i++) list->value[plan->result[i]].kept = true;
   cvy_nodes_finish(list);
   for (int32_t n = 0; n < list->nodes; n++) {
     if (list->node[n].needed)
@@ -39,18 +46,25 @@ static void leave_out(cvy_plan *plan, int32_t outputs) {
   cvy_nodes_finish(list);
 }
 
+static void find_inputs(cvy_plan *plan) {
+  for (int32_t v = 0; v < plan->list.values; v++)
+    if (cvy_graph_reads(&plan->list.value[v])) plan->input[plan->inputs++] = v;
+}
+
 convoy_status cvy_plan_make(const convoy_graph *graph, const cvy_engine *engine, cvy_plan **out) {
   uint32_t wanted = graph->context->options.graph_passes;
   cvy_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+  plan->references = 1;
   plan->engine = engine;
   convoy_status status = begin(graph, plan);
-  if (!status) leave_out(plan, graph->outputs);
+  if (!status) leave_out(plan);
   for (int i = 0; i < CVY_PASSES && !status; i++) {
     if (!(wanted >> i & 1)) continue;
-    status = passes[i](plan, graph->outputs);
-    if (!status) leave_out(plan, graph->outputs);
+    status = passes[i](plan);
+    if (!status) leave_out(plan);
   }
+  if (!status) find_inputs(plan);
   if (status)
     cvy_plan_drop(plan);
   else
@@ -58,9 +72,17 @@ convoy_status cvy_plan_make(const convoy_graph *graph, const cvy_engine *engine,
   return status;
 }
 
+cvy_plan *cvy_plan_keep(cvy_plan *plan) {
+  plan->references++;
+  return plan;
+}
+
 void cvy_plan_drop(cvy_plan *plan) {
-  if (!plan) return;
+  if (!plan || --plan->references > 0) return;
+  cvy_device_plan_free(plan->device);
   cvy_nodes_drop(&plan->list);
+  free(plan->input);
   free(plan->result);
+  free(plan->carried);
   free(plan);
 }

@@ -1,29 +1,41 @@
 /* A plan: a graph made ready for the engine at hand. Its operations are others than those that were
  * captured, fewer of them, but what tensors get is the same: programs to the bit, sums and
  * convolutions within their bounds. It is a pure function of the graph, the device's facts and the
- * settings. */
+ * settings.
+ *
+ * It is counted by references: the graph's, and those of the runs that it is the history of. It
+ * does not keep the graph's tensors. */
 #ifndef CVY_PLAN_H
 #define CVY_PLAN_H
 
 #include "core/graph/graph.h"
 
+typedef struct cvy_device_plan cvy_device_plan;
+
 struct cvy_plan {
-  cvy_nodes list;
-  int32_t *result; /* the value that each of the graph's outputs gets */
+  int references;
   const cvy_engine *engine;
+  cvy_nodes list;
+  int32_t inputs, outputs;
+  int32_t *input;          /* the values that a run reads from tensors */
+  int32_t *result;         /* the value that each of the graph's outputs gets */
+  bool *carried;           /* and whether the next run reads it */
+  cvy_device_plan *device; /* how a device carries it out by one command; NULL: not yet */
 };
 
-/* ERR_MEMORY. */
+/* One reference. ERR_MEMORY. */
 convoy_status cvy_plan_make(const convoy_graph *graph, const cvy_engine *engine, cvy_plan **out);
+cvy_plan *cvy_plan_keep(cvy_plan *plan);
 void cvy_plan_drop(cvy_plan *plan); /* NULL allowed */
 
 /* -------------------------------------------------------------------------------------- passes */
 
 /* Each changes the list's nodes so that it says the same with less; what is not needed any more is
  * left out when all have run. */
+
 /* Nodes that compute the same of the same are one. */
-convoy_status cvy_pass_common(cvy_plan *plan, int32_t outputs);
+convoy_status cvy_pass_common(cvy_plan *plan);
 /* Programs become part of the programs and reductions that read them. */
-convoy_status cvy_pass_fuse(cvy_plan *plan, int32_t outputs);
+convoy_status cvy_pass_fuse(cvy_plan *plan);
 
 #endif

@@ -1,8 +1,8 @@
-/* A run of a graph: its operations one after the other, each as if it had been called, except that
- * what is made on the way is not kept on the device. Should it be wanted again, since the device
- * was lost, it is made anew from what the run read (exec/values.c), and what that was made from, as
- * far back as the last run of which the host has the results that the next run reads. */
+/* Runs of graphs: by one command where the device takes it, else operation by operation. What is
+ * behind the results is the run, and what that read, as far back as the last run of which the host
+ * has the results that the next run reads. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/exec/commit.h"
 #include "core/exec/device.h"
@@ -10,20 +10,15 @@
 #include "core/exec/launch.h"
 #include "core/exec/run.h"
 #include "core/exec/values.h"
-#include "core/graph/plan.h"
+#include "core/graph/device_plan.h"
+#include "core/graph/planned.h"
+#include "core/graph/planned_taps.h"
+#include "core/graph/steps.h"
 #include "core/graph/taps.h"
 
 /* Runs after which the host gets what the next one reads: a lost device costs so many runs of the
  * CPU's time at most, and three more that are under way. */
 enum { COMMIT_EVERY = 16 };
-
-/* A run's stores, by the numbers of values; NULL: not there yet, or not needed any more. */
-typedef struct pass {
-  convoy_graph *graph;
-  const cvy_nodes *list; /* the plan's */
-  cvy_store **store;
-  int32_t tap; /* the node that is tapped, -1: none */
-} pass;
 
 /* An engine has the plan that suits it. */
 static convoy_status make_plan(convoy_graph *graph) {
@@ -34,102 +29,6 @@ static convoy_status make_plan(convoy_graph *graph) {
   return cvy_plan_make(graph, engine, &graph->plan);
 }
 
-static convoy_status begin(convoy_graph *graph, pass *out) {
-  const cvy_nodes *list = &graph->plan->list;
-  *out = (pass){graph, list, calloc((size_t)list->values + 1, sizeof(cvy_store *)), -1};
-  if (!out->store)
-    return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a run of %d values", (int)list->values);
-  for (int32_t v = 0; v < list->values; v++) {
-    const cvy_graph_value *value = &list->value[v];
-    if (cvy_graph_reads(value)) out->store[v] = cvy_store_keep(value->tensor->store);
-  }
-  return CONVOY_OK;
-}
-
-/* Verifying all of every result needs all that it was computed from: then histories are those of
- * single calls. */
-static int32_t depth_of(const pass *p) {
-  int32_t deepest = 0;
-  if (p->graph->context->options.verify == CONVOY_VERIFY_ALL) return 0;
-  for (int32_t v = 0; v < p->list->values; v++) {
-    int32_t depth = p->store[v] ? cvy_history_depth(p->store[v]) : 0;
-    if (depth > deepest) deepest = depth;
-  }
-  return 1 + deepest;
-}
-
-static void end(pass *p) {
-  for (int32_t v = 0; v < p->list->values; v++) cvy_store_drop(p->store[v]);
-  free(p->store);
-}
-
-static convoy_status make_results(pass *p, const cvy_graph_node *node, cvy_store *out[]) {
-  for (int32_t i = 0; i < node->outputs; i++) {
-    out[i] = cvy_store_new(p->graph->context, p->list->value[node->out[i]].bytes);
-    if (!out[i]) return CONVOY_ERR_MEMORY;
-    p->store[node->out[i]] = out[i];
-  }
-  return CONVOY_OK;
-}
-
-/* Of an empty batch nothing is computed: sums are the zeros of new stores, or what they add to. */
-static void pass_on(pass *p, const cvy_graph_node *node) {
-  if (!node->problem->accumulate) return;
-  cvy_store_drop(p->store[node->out[0]]);
-  p->store[node->out[0]] = cvy_store_keep(p->store[node->in[node->inputs - 1]]);
-}
-
-static convoy_status perform(pass *p, int32_t n) {
-  const cvy_graph_node *at = &p->list->node[n];
-  convoy_context *context = p->graph->context;
-  cvy_store *in[CVY_MOST_READ], *out[CVY_MAX_OUTPUTS];
-  for (int32_t i = 0; i < at->inputs; i++) in[i] = p->store[at->in[i]];
-  convoy_status status = make_results(p, at, out);
-  if (status) return status;
-  if (cvy_problem_empty(at->problem)) {
-    pass_on(p, at);
-    return CONVOY_OK;
-  }
-  cvy_node *node = cvy_node_new(at->problem, in);
-  if (!node) return CONVOY_ERR_MEMORY;
-  cvy_problem_set_run(&node->problem, p->graph->runs);
-  status = cvy_perform(context, node, out);
-  if (!status && n == p->tap) cvy_tap_keep(p->graph, node, out);
-  cvy_node_drop(node);
-  return status;
-}
-
-/* Nobody reads it any more, except to make others anew. Then the device need not keep it, since it
- * can be made anew itself, unless it is to be verified or is on its way to the host. */
-static void retire(const convoy_context *context, cvy_store *store) {
-  bool is_others = store->references > store->held + 1;
-  if (!context->run_depth || is_others || store->fetch || store->tapped) return;
-  if (store->history) cvy_store_leave_device(store);
-}
-
-/* What nobody reads after this node, and no tensor gets. */
-static void let_go(pass *p, int32_t n) {
-  const cvy_graph_node *node = &p->list->node[n];
-  for (int32_t i = 0; i < node->inputs + node->outputs; i++) {
-    int32_t v = i < node->inputs ? node->in[i] : node->out[i - node->inputs];
-    const cvy_graph_value *value = &p->list->value[v];
-    if (value->kept || value->last_use > n || !p->store[v]) continue;
-    retire(p->graph->context, p->store[v]);
-    cvy_store_drop(p->store[v]);
-    p->store[v] = NULL;
-  }
-}
-
-static convoy_status perform_all(pass *p) {
-  convoy_status status = CONVOY_OK;
-  for (int32_t n = 0; n < p->list->nodes && !status; n++) {
-    if (!p->list->node[n].needed) continue;
-    status = perform(p, n);
-    if (!status) let_go(p, n);
-  }
-  return status;
-}
-
 /* A trainer that never waits would fill the device with runs. A fault met here has been dealt with.
  */
 static void await_turn(const convoy_graph *graph) {
@@ -137,53 +36,164 @@ static void await_turn(const convoy_graph *graph) {
   if (ticket && cvy_device_ready(graph->context)) cvy_await(graph->context, ticket);
 }
 
-static convoy_status settle(const pass *p) {
+/* Verifying all of every result needs all that it was computed from: then histories are those of
+ * single calls. */
+static int32_t depth_of(const convoy_graph *graph) {
+  const cvy_plan *plan = graph->plan;
+  int32_t deepest = 0;
+  if (graph->context->options.verify == CONVOY_VERIFY_ALL) return 0;
+  for (int32_t i = 0; i < plan->inputs; i++) {
+    const cvy_store *store = plan->list.value[plan->input[i]].tensor->store;
+    int32_t depth = cvy_history_depth(store);
+    if (depth > deepest) deepest = depth;
+  }
+  return 1 + deepest;
+}
+
+static void drop_all(const convoy_graph *graph, cvy_store *out[]) {
+  for (int32_t i = 0; i < graph->outputs; i++) cvy_store_drop(out[i]);
+}
+
+/* ------------------------------------------------------------------------------ the first time */
+
+/* The results of the same run by one command, after each of its operations has been proved: every
+ * bit has to be the same. */
+static convoy_status compare(const convoy_graph *graph, cvy_store *const steps[],
+                             cvy_store *const planned[], bool *same) {
   convoy_status status = CONVOY_OK;
-  for (int32_t i = 0; i < p->graph->outputs && !status; i++)
-    status = cvy_settle(p->store[p->graph->plan->result[i]]);
+  *same = true;
+  for (int32_t i = 0; i < graph->outputs && !status && *same; i++) {
+    status = cvy_store_fetch(steps[i]);
+    if (!status) status = cvy_store_fetch(planned[i]);
+    if (!status && steps[i]->host && planned[i]->host)
+      *same = memcmp(steps[i]->host, planned[i]->host, (size_t)steps[i]->bytes) == 0;
+  }
   return status;
 }
 
-static void hand_over(pass *p) {
-  for (int32_t i = 0; i < p->graph->outputs; i++) {
-    const cvy_graph_output *output = &p->graph->output[i];
-    retire(p->graph->context, output->tensor->store);
-    cvy_tensor_swap(output->tensor, cvy_store_keep(p->store[p->graph->plan->result[i]]));
+static void refuse(const convoy_graph *graph) {
+  graph->plan->device->trust = CVY_PLAN_REFUSED;
+  graph->context->health.wrong_results++;
+  cvy_report(graph->context, CONVOY_EVENT_DOWNGRADE, CONVOY_ERR_WRONG, "",
+             "a graph of %d operations has other results on %s by one command than operation by "
+             "operation, and is carried out so from now on",
+             (int)graph->plan->list.nodes, graph->context->device.facts.info.id);
+}
+
+/* A fault meanwhile leaves the plan unproven: the next run tries again. */
+static void prove(convoy_graph *graph, cvy_store *const steps[]) {
+  const convoy_context *context = graph->context;
+  int32_t faults = context->call.faults;
+  cvy_store **planned = calloc((size_t)graph->outputs + 1, sizeof(cvy_store *));
+  bool same = false;
+  if (!planned) return;
+  convoy_status status = cvy_run_planned(graph, planned);
+  if (!status) {
+    status = compare(graph, steps, planned, &same);
+    drop_all(graph, planned);
+  }
+  free(planned);
+  if (status || context->call.faults > faults) return;
+  if (same)
+    graph->plan->device->trust = CVY_PLAN_PROVEN;
+  else
+    refuse(graph);
+}
+
+/* --------------------------------------------------------------------------------------- running
+ */
+
+/* Whether the device is to carry it out by one command, which it may have to be told first: that
+ * may bring other algorithms. */
+static bool is_trusted(convoy_graph *graph) {
+  convoy_context *context = graph->context;
+  const cvy_device_plan *device = graph->plan->device;
+  bool verified = context->options.verify == CONVOY_VERIFY_SAMPLE;
+  if (!cvy_device_ready(context) || context->options.verify == CONVOY_VERIFY_ALL) return false;
+  if (verified && (!device || device->trust != CVY_PLAN_PROVEN)) return false;
+  if (cvy_device_plan_ready(context, graph->plan)) return false;
+  return !verified || graph->plan->device->trust == CVY_PLAN_PROVEN;
+}
+
+/* Whether it may be one day. */
+static bool is_to_be_proved(const convoy_graph *graph) {
+  const convoy_context *context = graph->context;
+  const cvy_device_plan *device = graph->plan->device;
+  return cvy_device_ready(context) && context->options.verify == CONVOY_VERIFY_SAMPLE &&
+         (!device || device->trust == CVY_PLAN_NEW);
+}
+
+/* What a fault has kept from the device is carried out operation by operation, by whom that takes.
+ */
+static convoy_status carry_out(convoy_graph *graph, cvy_store *out[]) {
+  const convoy_context *context = graph->context;
+  int32_t faults = context->call.faults;
+  if (is_trusted(graph)) {
+    convoy_status status = cvy_run_planned(graph, out);
+    bool final = context->call.faults > faults && !context->options.failover;
+    if (!status || status == CONVOY_ERR_INTERRUPTED || final) return status;
+  }
+  convoy_status status = cvy_run_steps(graph, out);
+  bool untouched = context->call.faults == faults;
+  if (!status && untouched && is_to_be_proved(graph)) prove(graph, out);
+  return status;
+}
+
+static convoy_status settle(const convoy_graph *graph, cvy_store *const out[]) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < graph->outputs && !status; i++) status = cvy_settle(out[i]);
+  return status;
+}
+
+static void hand_over(const convoy_graph *graph, cvy_store *const out[]) {
+  for (int32_t i = 0; i < graph->outputs; i++) {
+    convoy_tensor *tensor = graph->output[i].tensor;
+    cvy_store_retire(tensor->store);
+    cvy_tensor_swap(tensor, cvy_store_keep(out[i]));
   }
 }
 
 /* Cuts the histories of what the next run reads, in the background. A copy that fails is one that
  * is asked for again after the next run: nothing is lost meanwhile. */
-static void commit(const pass *p) {
-  convoy_context *context = p->graph->context;
+static void commit(const convoy_graph *graph, cvy_store *const out[]) {
+  convoy_context *context = graph->context;
   bool full = context->health.history_bytes > context->options.history_limit / 2;
-  for (int32_t i = 0; i < p->graph->outputs; i++) {
-    cvy_store *store = p->store[p->graph->plan->result[i]];
-    bool due = p->graph->output[i].carried && (full || store->depth >= COMMIT_EVERY);
-    if (store->history && (due || cvy_history_is_long(store))) cvy_commit(store);
+  for (int32_t i = 0; i < graph->outputs; i++) {
+    bool due = graph->output[i].carried && (full || out[i]->depth >= COMMIT_EVERY);
+    if (out[i]->history && (due || cvy_history_is_long(out[i]))) cvy_commit(out[i]);
   }
   cvy_limit_history(context);
 }
 
-convoy_status cvy_graph_run(convoy_graph *graph, convoy_run *run) {
+static convoy_status run_once(convoy_graph *graph, convoy_run *run, cvy_store *out[]) {
   convoy_context *context = graph->context;
-  pass p;
-  await_turn(graph);
-  convoy_status status = cvy_tap_verify(graph);
-  if (!status) status = make_plan(graph);
-  if (!status) status = begin(graph, &p);
-  if (status) return status;
-  p.tap = cvy_tap_choose(graph);
-  context->run_depth = depth_of(&p);
-  status = perform_all(&p);
-  if (!status && run) status = settle(&p);
-  if (!status) hand_over(&p);
+  context->run_depth = depth_of(graph);
+  convoy_status status = carry_out(graph, out);
+  if (status) {
+    context->run_depth = 0;
+    return status;
+  }
+  if (run) status = settle(graph, out);
+  if (!status) hand_over(graph, out);
   context->run_depth = 0;
   if (!status) {
-    commit(&p);
+    commit(graph, out);
     graph->ticket[graph->runs++ % CVY_GRAPH_OUTSTANDING] = context->last_ticket;
     if (run) cvy_fill_run(context, run);
   }
-  end(&p);
+  drop_all(graph, out);
+  return status;
+}
+
+convoy_status cvy_graph_run(convoy_graph *graph, convoy_run *run) {
+  await_turn(graph);
+  convoy_status status = cvy_tap_verify(graph);
+  if (!status) status = cvy_planned_tap_verify(graph);
+  if (!status) status = make_plan(graph);
+  if (status) return status;
+  cvy_store **out = calloc((size_t)graph->outputs + 1, sizeof(cvy_store *));
+  if (!out) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a run");
+  status = run_once(graph, run, out);
+  free(out);
   return status;
 }

@@ -138,6 +138,7 @@ static bool measured(const cvy_chooser *chooser, const cvy_engine *engine,
 
 convoy_status cvy_chooser_learn(cvy_chooser *chooser, const cvy_record *record) {
   cvy_choices_forget(&chooser->made);
+  chooser->learned++;
   return cvy_records_put(&chooser->records, record);
 }
 

@@ -13,6 +13,7 @@ typedef struct cvy_chooser {
   cvy_fault_table fault_table; /* faults recorded, with their limit; 0: not obeyed */
   int32_t fault_limit;
   int64_t choices; /* free choices looked for; the others had been made before */
+  int64_t learned; /* records that were added: what was chosen before may be chosen otherwise */
   cvy_choices made;
 } cvy_chooser;
 

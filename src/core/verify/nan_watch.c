@@ -53,6 +53,10 @@ static bool watching(const convoy_context *context) {
   return context->options.nan_watch && !context->nonfinite_seen;
 }
 
+bool cvy_watch_finds(const convoy_context *context, const float *values, int64_t bytes) {
+  return watching(context) && find(values, bytes / (int64_t)sizeof(float)) >= 0;
+}
+
 void cvy_watch_given(convoy_context *context, const cvy_problem *problem, const float *const in[],
                      float *const out[]) {
   if (!watching(context)) return;

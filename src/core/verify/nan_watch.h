@@ -10,6 +10,8 @@ void cvy_watch_given(convoy_context *context, const cvy_problem *problem, const 
                      float *const out[]);
 /* What the node reads, as far as the host has it; each store is looked at once. */
 void cvy_watch_inputs(convoy_context *context, const cvy_node *node);
+/* Whether it is on, has said nothing yet, and one of these values is not finite. */
+bool cvy_watch_finds(const convoy_context *context, const float *values, int64_t bytes);
 void cvy_watch_result(convoy_context *context, const cvy_problem *problem, int32_t output,
                       const float *values);
 

@@ -184,6 +184,7 @@ static bool has_operands(const cvy_node *node) {
 bool cvy_verification_applies(const cvy_store *store) {
   int32_t verify = store->context->options.verify;
   if (verify == CONVOY_VERIFY_OFF || !store->number || !store->bytes) return false;
+  if (store->history->composite) return false;
   return verify == CONVOY_VERIFY_ALL || has_operands(store->history);
 }
 
@@ -244,24 +245,69 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
   return CONVOY_OK;
 }
 
-void cvy_verification_right(const cvy_store *store) {
-  cvy_verification *verification = &store->context->verification;
-  cvy_node *node = store->history;
-  if (node->unproven && --node->unjudged == 0) prove(store->context, node);
-  if (store->number < verification->verified) return;
-  verification->verified = store->number;
-  verification->verified_ticket = store->ticket;
-  cvy_problem_copy(&verification->verified_problem, &node->problem);
+/* As many as take as long as some tens of microseconds, and at least what a tap is for. */
+static int32_t elements_worth(const cvy_problem *problem) {
+  double elements = CHEAP_FLOPS * ENGINE_SPEED / (double)cvy_problem_terms(problem);
+  if (elements > CVY_MOST_SAMPLES) return CVY_MOST_SAMPLES;
+  return elements > TAPPED ? (int32_t)elements : TAPPED;
+}
+
+static convoy_status judge_result(convoy_context *context, const cvy_carried_out *what,
+                                  cvy_claim *claim, bool *right, cvy_mismatch *found) {
+  int64_t count = cvy_problem_output_bytes(claim->problem, claim->output) / (int64_t)sizeof(float);
+  int32_t elements = elements_worth(claim->problem);
+  cvy_samples samples = {.count = 0};
+  context->health.verified++;
+  if (is_sooner_whole(claim->problem, elements))
+    return cvy_check_whole(&context->chooser, &context->cpu, claim, right, found);
+  cvy_sample_suspects(claim->result, count, (uint64_t)what->number, &samples);
+  cvy_sample_any(count, elements, (uint64_t)what->number, &samples);
+  *right = cvy_check_samples(claim, &samples, found);
+  return CONVOY_OK;
+}
+
+convoy_status cvy_verification_judge_excerpt(convoy_context *context, const cvy_carried_out *what,
+                                             const cvy_excerpt *excerpt, const float *const in[],
+                                             const float *const out[], bool *right,
+                                             cvy_mismatch *found) {
+  cvy_claim claim = {.problem = &excerpt->problem,
+                     .row = cvy_chosen(&context->device, what->choice)};
+  convoy_status status = CONVOY_OK;
+  *right = true;
+  for (int32_t i = 0; i < cvy_problem_reads(&excerpt->problem); i++) claim.from.in[i] = in[i];
+  for (int32_t i = 0; i < cvy_problem_outputs(&excerpt->problem) && *right && !status; i++) {
+    claim.output = i;
+    claim.result = out[i];
+    status = judge_result(context, what, &claim, right, found);
+  }
+  return status;
+}
+
+void cvy_verification_spend(convoy_context *context, double began) {
+  if (context->verification.nesting == 1) spend(&context->verification, began);
+}
+
+void cvy_verification_prove(const convoy_context *context, cvy_node *node) {
+  if (node->unproven && --node->unjudged == 0) prove(context, node);
+}
+
+void cvy_verification_right(convoy_context *context, const cvy_carried_out *what) {
+  cvy_verification *verification = &context->verification;
+  if (what->number < verification->verified) return;
+  verification->verified = what->number;
+  verification->verified_ticket = what->ticket;
+  cvy_problem_copy(&verification->verified_problem, what->problem);
 }
 
 /* All that was computed since the last verified operation is suspect; at least this one is. */
-uint64_t cvy_verification_wrong(const cvy_store *store, const cvy_mismatch *found) {
-  const cvy_verification *verification = &store->context->verification;
-  bool later = verification->verified >= store->number;
-  int64_t first = later ? store->number : verification->verified + 1;
+uint64_t cvy_verification_wrong(const convoy_context *context, const cvy_carried_out *what,
+                                const cvy_mismatch *found) {
+  const cvy_verification *verification = &context->verification;
+  bool later = verification->verified >= what->number;
+  int64_t first = later ? what->number : verification->verified + 1;
   char problem[CONVOY_PROBLEM_TEXT], known[CONVOY_PROBLEM_TEXT];
   char last[CONVOY_PROBLEM_TEXT + 64] = "none was verified before";
-  cvy_problem_text(&store->history->problem, problem, sizeof problem);
+  cvy_problem_text(what->problem, problem, sizeof problem);
   cvy_text text = cvy_text_in(last, sizeof last);
   if (verification->verified) {
     cvy_problem_text(&verification->verified_problem, known, sizeof known);
@@ -272,5 +318,5 @@ uint64_t cvy_verification_wrong(const cvy_store *store, const cvy_mismatch *foun
            "element %lld of %s is %.9g, not %.9g; suspect are operations %lld to %lld, %s",
            (long long)found->index, problem, found->got, found->wanted, (long long)first,
            (long long)verification->operations, last);
-  return later ? store->ticket : verification->verified_ticket + 1;
+  return later ? what->ticket : verification->verified_ticket + 1;
 }

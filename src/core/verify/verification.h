@@ -6,6 +6,7 @@
 #define CVY_VERIFICATION_H
 
 #include "core/verify/check.h"
+#include "problem/excerpt.h"
 
 typedef struct cvy_store cvy_store;
 typedef struct cvy_node cvy_node;
@@ -20,6 +21,14 @@ typedef struct cvy_verification {
   int32_t nesting;     /* verifying one result may need another */
   double since, spent; /* seconds: begin of the time looked back on, spent sampling since then */
 } cvy_verification;
+
+/* An operation as the device carried it out: which of all, and by which command. */
+typedef struct cvy_carried_out {
+  const cvy_problem *problem;
+  const cvy_choice *choice;
+  int64_t number;
+  uint64_t ticket;
+} cvy_carried_out;
 
 /* How much of a result is looked at. */
 typedef struct cvy_verification_plan {
@@ -50,12 +59,26 @@ bool cvy_verification_plan_for(const cvy_store *store, const float *values,
 convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
                                      const float *const in[], const cvy_verification_plan *plan,
                                      bool *right, cvy_mismatch *found);
+/* The same for an excerpt of an operation, all of whose arrays were copied while it was carried
+ * out: its results one after the other, so many elements of each as are worth their time. */
+convoy_status cvy_verification_judge_excerpt(convoy_context *context, const cvy_carried_out *what,
+                                             const cvy_excerpt *excerpt, const float *const in[],
+                                             const float *const out[], bool *right,
+                                             cvy_mismatch *found);
+/* The operations that a sample of one stands for, so that the promise above is kept. */
+enum { CVY_SAMPLED_EVERY = 1500 };
 /* Judging, and fetching what is needed for it, has gone on since `began`: counted towards the
  * budget that sets the rate of samples. */
 void cvy_verification_charge(const cvy_store *store, double began);
-void cvy_verification_right(const cvy_store *store);
+/* The same for what is no store's. */
+void cvy_verification_spend(convoy_context *context, double began);
+void cvy_verification_right(convoy_context *context, const cvy_carried_out *what);
+/* One more result of the node is right; with the last of the first of its kind that kind is proven.
+ */
+void cvy_verification_prove(const convoy_context *context, cvy_node *node);
 /* Sets the last error to a sentence on what is wrong and suspect. Returns the first suspect
  * command. */
-uint64_t cvy_verification_wrong(const cvy_store *store, const cvy_mismatch *found);
+uint64_t cvy_verification_wrong(const convoy_context *context, const cvy_carried_out *what,
+                                const cvy_mismatch *found);
 
 #endif

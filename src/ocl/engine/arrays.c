@@ -36,8 +36,39 @@ void arrays_remove(array_map *map, uint64_t id) {
 
 void arrays_clear(array_map *map) {
   for (size_t i = 0; i < ARRAY_BUCKETS; i++)
-    while (map->bucket[i]) arrays_remove(map, map->bucket[i]->id);
+    while (map->bucket[i]) {
+      array_let_go(map->bucket[i]); /* the arena goes as a whole */
+      arrays_remove(map, map->bucket[i]->id);
+    }
 }
+
+/* ------------------------------------------------------------------------------------- sharing */
+
+convoy_status array_share(array_entry *of, int64_t at, array_entry *part) {
+  if (!of->owner && !array_is_foreign(of)) {
+    of->owner = calloc(1, sizeof *of->owner);
+    if (!of->owner) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a part of an array");
+    *of->owner = (array_owner){of->piece, 1};
+  }
+  part->view = (arena_piece){
+      .memory = of->piece->memory, .at = of->piece->at + at, .bytes = part->bytes, .used = true};
+  part->piece = &part->view;
+  part->owner = of->owner;
+  if (part->owner) part->owner->arrays++;
+  return CONVOY_OK;
+}
+
+arena_piece *array_let_go(array_entry *entry) {
+  array_owner *owner = entry->owner;
+  if (!owner) return array_is_foreign(entry) ? NULL : entry->piece;
+  entry->owner = NULL;
+  if (--owner->arrays > 0) return NULL;
+  arena_piece *piece = owner->piece;
+  free(owner);
+  return piece;
+}
+
+/* -------------------------------------------------------------------------------------- finding */
 
 convoy_status find_array(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out) {
   *out = arrays_find(&device->memory.arrays, id);

@@ -15,8 +15,8 @@
 
 typedef struct entry {
   struct entry *next;
-  cvy_job of; /* of it only what launches depend on */
-  captured_job job;
+  captured_job *job;
+  cvy_job of; /* the last: of it only what launches depend on */
 } entry;
 
 struct captured_table {
@@ -59,12 +59,13 @@ const captured_job *captured_find(const cvy_device *device, const cvy_job *job) 
   cvy_job room;
   struct captured_table *table = device->captured.table;
   const entry *found = table ? *link_of(table, without_numbers(job, &room)) : NULL;
-  return found ? &found->job : NULL;
+  return found ? found->job : NULL;
 }
 
 static void drop(struct captured_table *table, entry **link) {
   entry *gone = *link;
   *link = gone->next;
+  free(gone->job);
   free(gone);
   table->count--;
 }
@@ -78,33 +79,44 @@ void captured_close(cvy_device *device) {
   if (device->captured.table) drop_all(device->captured.table);
   free(device->captured.table);
   device->captured.table = NULL;
+  device->captured.closed++;
 }
 
-/* A job with what it has of launches, arrays and blocks behind it. */
-static entry *new_entry(const cvy_job *job, const captured_job *captured) {
+/* Launches, arrays and blocks behind it. */
+captured_job *captured_copy(const captured_job *captured) {
   size_t launches = (size_t)captured->count * sizeof *captured->launches;
   size_t arrays = (size_t)captured->array_count * sizeof *captured->arrays;
   size_t blocks = (size_t)captured->block_words * sizeof *captured->blocks;
-  entry *new = malloc(sizeof *new + launches + arrays + blocks);
+  captured_job *copy = malloc(sizeof *copy + launches + arrays + blocks);
+  if (!copy) return NULL;
+  char *room = (char *)(copy + 1);
+  *copy = *captured;
+  copy->launches = memcpy(room, captured->launches, launches);
+  copy->arrays = memcpy(room + launches, captured->arrays, arrays);
+  copy->blocks = memcpy(room + launches + arrays, captured->blocks, blocks);
+  return copy;
+}
+
+static entry *new_entry(const cvy_job *job, captured_job *captured) {
+  entry *new = malloc(offsetof(entry, of) + cvy_job_size(job));
   if (!new) return NULL;
-  char *room = (char *)(new + 1);
   memcpy(&new->of, job, cvy_job_size(job));
-  new->job = *captured;
-  new->job.launches = memcpy(room, captured->launches, launches);
-  new->job.arrays = memcpy(room + launches, captured->arrays, arrays);
-  new->job.blocks = memcpy(room + launches + arrays, captured->blocks, blocks);
+  new->job = captured;
   return new;
 }
 
 /* Without host memory the job is planned again next time. A table that is full is begun anew:
  * whoever has so many different jobs is looking for a good one. */
-void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *captured) {
+void captured_keep(cvy_device *device, const cvy_job *job, captured_job *captured) {
   cvy_job room;
   job = without_numbers(job, &room);
   if (!device->captured.table) device->captured.table = calloc(1, sizeof *device->captured.table);
   struct captured_table *table = device->captured.table;
   entry *new = table ? new_entry(job, captured) : NULL;
-  if (!new) return;
+  if (!new) {
+    free(captured);
+    return;
+  }
   if (table->count == MOST_CAPTURED) drop_all(table);
   entry **link = link_of(table, job);
   if (*link) drop(table, link);
@@ -172,7 +184,7 @@ bool captured_replay(cvy_device *device, const captured_job *known, const cvy_jo
                              &fresh);
   }
   if (!*status && fresh && !known->makes_form) {
-    prepacked_forget(device, arrays_find(&device->memory.arrays, job->in[1].id));
+    prepacked_give_up(device, job->in[1].id);
     return false;
   }
   if (!*status) *status = launch_all(device, known, &job->problem, arrays->origin, fresh);

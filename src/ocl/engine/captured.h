@@ -39,14 +39,17 @@ typedef struct captured_job {
 typedef struct device_captured {
   struct captured_table *table;
   struct capture *capture; /* of the job under way; NULL: none */
+  uint64_t closed;         /* times that all was forgotten */
 } device_captured;
 
 /* NULL: the job has not come before; which random numbers it draws does not count. The result
  * serves until the next job is kept. */
 const captured_job *captured_find(const cvy_device *device, const cvy_job *job);
-/* Keeps a captured job, whose launches are copied. */
-void captured_keep(cvy_device *device, const cvy_job *job, const captured_job *captured);
-/* Forgets all. */
+/* Takes over a captured job, to be found by the jobs that come. */
+void captured_keep(cvy_device *device, const cvy_job *job, captured_job *captured);
+/* A copy of a captured job with its launches, one block of memory, to be freed; NULL: no memory. */
+captured_job *captured_copy(const captured_job *captured);
+/* Forgets all, also what others than the table keep: kernels are about to go. */
 void captured_close(cvy_device *device);
 /* Enqueues a job as before, with its own arrays and its workspace. False, with nothing enqueued: it
  * needs more than was captured. */

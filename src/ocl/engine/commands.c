@@ -38,9 +38,9 @@ static convoy_status adopt(cvy_device *device, uint64_t id, uint64_t address, in
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s has no addresses", device->facts.info.id);
   convoy_status status = add(device, id, bytes, &entry);
   if (status) return status;
-  entry->foreign =
+  entry->view =
       (arena_piece){.memory = device->runtime->memory_at(address), .bytes = bytes, .used = true};
-  entry->piece = &entry->foreign;
+  entry->piece = &entry->view;
   return CONVOY_OK;
 }
 
@@ -48,6 +48,24 @@ convoy_status engine_adopt(cvy_device *device, uint64_t id, uint64_t address, in
                            uint64_t *ticket) {
   convoy_status status = command_begin(device, ticket);
   return status ? status : command_end(device, adopt(device, id, address, bytes));
+}
+
+static convoy_status part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes) {
+  array_entry *whole = NULL, *entry = NULL;
+  if (at < 0 || at % CVY_PLACE_ALIGN)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "a part cannot begin at byte %lld", (long long)at);
+  convoy_status status = find_array(device, of, at + bytes, &whole);
+  if (!status) status = add(device, id, bytes, &entry);
+  if (status) return status;
+  status = array_share(whole, at, entry);
+  if (status) arrays_remove(&device->memory.arrays, id);
+  return status;
+}
+
+convoy_status engine_part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
+                          uint64_t *ticket) {
+  convoy_status status = command_begin(device, ticket);
+  return status ? status : command_end(device, part(device, id, of, at, bytes));
 }
 
 static convoy_status use_stream(cvy_device *device, uint64_t stream) {
@@ -69,7 +87,7 @@ convoy_status engine_release(cvy_device *device, uint64_t id) {
   array_entry *entry = arrays_find(&device->memory.arrays, id);
   if (!entry) return CONVOY_OK;
   prepacked_forget(device, entry);
-  if (!array_is_foreign(entry)) arena_give(device->memory.arena, entry->piece);
+  arena_give(device->memory.arena, array_let_go(entry));
   arrays_remove(&device->memory.arrays, id);
   return CONVOY_OK;
 }
@@ -155,6 +173,7 @@ convoy_status engine_clear(cvy_device *device, bool *emptied) {
   (void)emptied;
   completion_drop(device);
   prepacked_forget_all(device);
+  plans_forget_packed(device);
   int32_t code = device->runtime->finish(device->queue);
   if (code) return device->runtime->fail(code, "the device is gone for good");
   fault_clear(device);

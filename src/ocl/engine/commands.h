@@ -8,6 +8,8 @@
 convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
 convoy_status engine_adopt(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
                            uint64_t *ticket);
+convoy_status engine_part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
+                          uint64_t *ticket);
 convoy_status engine_use_stream(cvy_device *device, uint64_t stream, uint64_t *ticket);
 convoy_status engine_release(cvy_device *device, uint64_t id);
 convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,

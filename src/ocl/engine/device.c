@@ -92,6 +92,7 @@ void engine_close(cvy_device *device) {
   completion_forget_idle(device);
   staging_close(device);
   pinned_close(device);
+  plans_close(device);
   captured_close(device);
   generated_close(device);
   programs_close(device);

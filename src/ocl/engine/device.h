@@ -11,6 +11,7 @@
 #include "ocl/engine/completion.h"
 #include "ocl/engine/faults.h"
 #include "ocl/engine/generated.h"
+#include "ocl/engine/plans.h"
 #include "ocl/engine/prepacked.h"
 #include "ocl/engine/programs.h"
 #include "ocl/engine/runtime/runtime.h"
@@ -28,6 +29,7 @@ struct cvy_device {
   device_programs programs;
   device_generated generated;
   device_captured captured;
+  device_plans plans;
   device_transfers transfers;
   device_tickets tickets;
   device_completion completion;

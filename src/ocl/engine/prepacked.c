@@ -86,13 +86,32 @@ static convoy_status make(cvy_device *device, array_entry *entry, const prepacke
   return CONVOY_OK;
 }
 
-convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_form *form,
-                             int64_t bytes, span *out, bool *fresh) {
-  if (device->programs.dry_run) {
-    *out = (span){.memory = NULL};
-    *fresh = true;
-    return CONVOY_OK;
+void prepacked_slot_drop(cvy_device *device, prepacked_slot *slot) {
+  arena_give(device->memory.arena, slot->piece);
+  slot->piece = NULL;
+}
+
+static convoy_status find_in_slot(cvy_device *device, int64_t bytes, bool *fresh) {
+  prepacked_slot *slot = device->prepacked.slot;
+  convoy_status status = CONVOY_OK;
+  if (!slot->piece) {
+    status = memory_take(device, bytes, &slot->piece);
+    slot->fresh = true;
   }
+  *fresh = slot->fresh;
+  slot->fresh = false;
+  return status;
+}
+
+void prepacked_give_up(cvy_device *device, uint64_t id) {
+  if (device->prepacked.slot)
+    prepacked_slot_drop(device, device->prepacked.slot);
+  else
+    prepacked_forget(device, arrays_find(&device->memory.arrays, id));
+}
+
+static convoy_status find_or_make(cvy_device *device, uint64_t id, const prepacked_form *form,
+                                  int64_t bytes, bool *fresh) {
   prepacked_operand **link = &device->prepacked.first;
   while (*link && !is_it(*link, id, form)) link = &(*link)->next;
   prepacked_operand *found = *link;
@@ -100,13 +119,25 @@ convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_fo
   if (found) {
     *link = found->next;
     put_first(device, found);
-  } else {
-    array_entry *entry;
-    convoy_status status = find_array(device, id, 0, &entry);
-    if (!status) status = make(device, entry, form, bytes);
-    if (status) return status;
+    return CONVOY_OK;
   }
-  *out = span_of(device->prepacked.first->piece, ORIGIN_FORM);
+  array_entry *entry;
+  convoy_status status = find_array(device, id, 0, &entry);
+  return status ? status : make(device, entry, form, bytes);
+}
+
+convoy_status prepacked_find(cvy_device *device, uint64_t id, const prepacked_form *form,
+                             int64_t bytes, span *out, bool *fresh) {
+  if (device->programs.dry_run) {
+    *out = (span){.memory = NULL};
+    *fresh = true;
+    return CONVOY_OK;
+  }
+  const prepacked_slot *slot = device->prepacked.slot;
+  convoy_status status =
+      slot ? find_in_slot(device, bytes, fresh) : find_or_make(device, id, form, bytes, fresh);
+  if (status) return status;
+  *out = span_of(slot ? slot->piece : device->prepacked.first->piece, ORIGIN_FORM);
   capture_form(device, id, form, bytes, *out, *fresh);
   return CONVOY_OK;
 }

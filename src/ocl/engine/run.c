@@ -54,8 +54,8 @@ static const cvy_algorithm *algorithm_at(int32_t row) {
 
 /* Whoever chose the job asked already, from the same code. Asking again costs nothing, and a wrong
  * parameter would be silent nonsense on the device. */
-static convoy_status check(const cvy_device *device, const cvy_job *job,
-                           const cvy_algorithm *algorithm) {
+convoy_status job_check(const cvy_device *device, const cvy_job *job) {
+  const cvy_algorithm *algorithm = algorithm_at(job->algorithm);
   const cvy_problem *problem = &job->problem;
   if (!algorithm || !cvy_algorithm_does(algorithm, problem)) {
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "OpenCL algorithm %d does not do %s",
@@ -85,12 +85,11 @@ static convoy_status bind(cvy_device *device, cvy_operand operand, int64_t bytes
   return status;
 }
 
-static const job_sizes *sizes_of(const cvy_problem *problem, job_sizes *out) {
+void job_sizes_of(const cvy_problem *problem, job_sizes *out) {
   out->inputs = cvy_problem_inputs(problem);
   out->outputs = cvy_problem_outputs(problem);
   for (int32_t i = 0; i < out->inputs; i++) out->in[i] = cvy_problem_input_bytes(problem, i);
   for (int32_t i = 0; i < out->outputs; i++) out->out[i] = cvy_problem_output_bytes(problem, i);
-  return out;
 }
 
 static convoy_status bind_all(cvy_device *device, const cvy_job *job, const job_sizes *sizes,
@@ -114,11 +113,11 @@ static convoy_status launch_job(cvy_device *device, const cvy_job *job,
 
 static convoy_status launch_and_capture(cvy_device *device, const cvy_job *job,
                                         const job_sizes *sizes, const job_arrays *arrays,
-                                        int64_t scratch_bytes) {
+                                        int64_t scratch_bytes, captured_job **captured) {
   capture new;
   capture_begin(device, &new, job, sizes, arrays, scratch_bytes);
   convoy_status status = launch_job(device, job, algorithm_at(job->algorithm), arrays);
-  if (capture_end(device) && !status) captured_keep(device, job, &new.job);
+  if (capture_end(device) && !status) *captured = captured_copy(&new.job);
   return status;
 }
 
@@ -129,16 +128,16 @@ static int64_t scratch_of(const cvy_device *device, const cvy_job *job) {
 }
 
 /* The workspace goes back as soon as its last user is enqueued: the queue is in order. */
-static convoy_status run_with_scratch(cvy_device *device, const cvy_job *job,
-                                      const captured_job *known, const job_sizes *sizes,
-                                      job_arrays *arrays) {
+convoy_status job_launch(cvy_device *device, const cvy_job *job, const captured_job *known,
+                         const job_sizes *sizes, job_arrays *arrays, captured_job **captured) {
   arena_piece *piece = NULL;
   int64_t bytes = known ? known->scratch_bytes : scratch_of(device, job);
+  *captured = NULL;
   convoy_status status = bytes > 0 ? memory_take(device, bytes, &piece) : CONVOY_OK;
   if (status) return status;
   if (piece) arrays->scratch = span_of(piece, ORIGIN_SCRATCH);
   if (!known || !captured_replay(device, known, job, arrays, &status))
-    status = launch_and_capture(device, job, sizes, arrays, bytes);
+    status = launch_and_capture(device, job, sizes, arrays, bytes, captured);
   arena_give(device->memory.arena, piece);
   return status;
 }
@@ -158,12 +157,17 @@ static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
 static convoy_status run(cvy_device *device, const cvy_job *job) {
   if (cvy_problem_empty(&job->problem)) return run_empty(device, job);
   const captured_job *known = captured_find(device, job);
-  convoy_status status = known ? CONVOY_OK : check(device, job, algorithm_at(job->algorithm));
-  job_sizes room;
-  const job_sizes *sizes = known ? &known->sizes : sizes_of(&job->problem, &room);
+  convoy_status status = known ? CONVOY_OK : job_check(device, job);
+  job_sizes sizes;
+  if (known)
+    sizes = known->sizes;
+  else
+    job_sizes_of(&job->problem, &sizes);
   job_arrays arrays = {0};
-  if (!status) status = bind_all(device, job, sizes, &arrays);
-  if (!status) status = run_with_scratch(device, job, known, sizes, &arrays);
+  captured_job *captured = NULL;
+  if (!status) status = bind_all(device, job, &sizes, &arrays);
+  if (!status) status = job_launch(device, job, known, &sizes, &arrays, &captured);
+  if (captured) captured_keep(device, job, captured);
   if (!status) flush_burst(device);
   return status;
 }
@@ -178,11 +182,10 @@ convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticke
 convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
   (void)interrupt;
   if (cvy_problem_empty(&job->problem)) return CONVOY_OK;
-  const cvy_algorithm *algorithm = algorithm_at(job->algorithm);
-  convoy_status status = check(device, job, algorithm);
+  convoy_status status = job_check(device, job);
   if (status) return status;
   device->programs.dry_run = true;
-  status = launch_job(device, job, algorithm, &(job_arrays){0});
+  status = launch_job(device, job, algorithm_at(job->algorithm), &(job_arrays){0});
   device->programs.dry_run = false;
   return status;
 }

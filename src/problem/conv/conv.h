@@ -76,6 +76,8 @@ double cvy_conv_bound(const cvy_problem *problem, double magnitude);
 /* conv/gradient.c. ERR_UNSUPPORTED for an activation whose slope is negative. */
 convoy_status cvy_conv_gradient(const cvy_problem *problem, uint32_t wanted, uint32_t given,
                                 cvy_gradient *out);
+/* conv/excerpt.c: as cvy_problem_excerpt. */
+bool cvy_conv_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out);
 /* conv/window.c: stride 1; not for backward_bias. */
 double cvy_conv_wide_magnitude(const cvy_problem *problem, const cvy_values *from, int64_t index,
                                int64_t reach);

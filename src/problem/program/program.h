@@ -29,6 +29,9 @@ convoy_status cvy_reduce_gradient_steps(const cvy_problem *problem, uint32_t wan
 bool cvy_program_fuse(const cvy_bound *first, const cvy_bound *second, uint32_t kept,
                       cvy_fused *out);
 
+/* excerpt.c: as cvy_problem_excerpt; false where it would be all. */
+bool cvy_program_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out);
+
 /* text.c: one line, "y0 = max(x0 * x1, 0) on n16c64h80w80 x1:channel": the canonical text, extents
  * that are not 1, and which inputs are not full float32: their class or "strides=1,0,0,0,2", then
  * ":int32" or ":uint8". A reduction's pieces follow where they are not the default. Numbers of

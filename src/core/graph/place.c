@@ -1,0 +1,194 @@
+/* The largest first, each as low as those allow that are there at the same time: greedy by size, as
+ * inference engines have it. Memory is one row of addresses, which is cut into blocks; a value does
+ * not lie across a cut. */
+#include "core/graph/place.h"
+
+#include <stdlib.h>
+
+typedef struct interval {
+  int32_t value, first, last; /* the nodes from which and until which it is there */
+  int64_t bytes, at;
+} interval;
+
+/* In the order of their addresses. */
+typedef struct row {
+  interval *interval;
+  int32_t count;
+  int64_t most_bytes, end;
+} row;
+
+static int64_t aligned(int64_t bytes) {
+  return (bytes + CVY_PLACE_ALIGN - 1) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
+}
+
+/* The first address from `at` on where nothing lies across a cut. */
+static int64_t within_block(const row *r, int64_t at, int64_t bytes) {
+  int64_t block = at / r->most_bytes;
+  return at + bytes <= (block + 1) * r->most_bytes ? at : (block + 1) * r->most_bytes;
+}
+
+static bool meet(const interval *a, const interval *b) {
+  return a->first <= b->last && b->first <= a->last;
+}
+
+static void put(row *r, const interval *new) {
+  int64_t at = 0;
+  for (int32_t i = 0; i < r->count; i++) {
+    const interval *there = &r->interval[i];
+    at = within_block(r, at, new->bytes);
+    if (there->at >= at + new->bytes) break;
+    if (meet(there, new) && there->at + there->bytes > at) at = there->at + there->bytes;
+  }
+  at = within_block(r, at, new->bytes);
+  int32_t i = r->count++;
+  for (; i > 0 && r->interval[i - 1].at > at; i--) r->interval[i] = r->interval[i - 1];
+  r->interval[i] = *new;
+  r->interval[i].at = at;
+  if (at + new->bytes > r->end) r->end = at + new->bytes;
+}
+
+/* Which of two is placed first. */
+static int larger_first(const void *left, const void *right) {
+  const interval *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return a->value < b->value ? -1 : 1;
+}
+
+static int32_t blocks_of(const row *r) {
+  return (int32_t)((r->end + r->most_bytes - 1) / r->most_bytes);
+}
+
+/* Their bytes, and where in them the intervals lie. */
+static void note(const row *r, int32_t first_base, cvy_places *out) {
+  int32_t blocks = blocks_of(r);
+  for (int32_t b = 0; b < blocks; b++) {
+    int64_t left = r->end - b * r->most_bytes;
+    out->bytes[first_base + b] = left < r->most_bytes ? left : r->most_bytes;
+  }
+  for (int32_t i = 0; i < r->count; i++) {
+    const interval *p = &r->interval[i];
+    out->base[p->value] = first_base + (int32_t)(p->at / r->most_bytes);
+    out->at[p->value] = p->at % r->most_bytes;
+  }
+}
+
+/* ---------------------------------------------------------------------------------- what is made
+ */
+
+static bool is_shared(const cvy_graph_value *value) {
+  return !value->tensor && !value->kept && value->bytes > 0;
+}
+
+static int32_t find_shared(const cvy_plan *plan, interval *out) {
+  int32_t count = 0;
+  for (int32_t n = 0; n < plan->list.nodes; n++) {
+    const cvy_graph_node *node = &plan->list.node[n];
+    for (int32_t i = 0; i < node->outputs; i++) {
+      const cvy_graph_value *value = &plan->list.value[node->out[i]];
+      if (!is_shared(value)) continue;
+      int32_t last = value->last_use > n ? value->last_use : n;
+      out[count++] = (interval){node->out[i], n, last, aligned(value->bytes), 0};
+    }
+  }
+  return count;
+}
+
+/* A value that several tensors get lies in one place; with the first of them. */
+static bool is_first(const cvy_plan *plan, int32_t output) {
+  for (int32_t i = 0; i < output; i++)
+    if (plan->result[i] == plan->result[output]) return false;
+  return true;
+}
+
+static int32_t find_own(const cvy_plan *plan, bool carried, interval *out) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < plan->outputs; i++) {
+    const cvy_graph_value *value = &plan->list.value[plan->result[i]];
+    if (plan->carried[i] != carried || value->tensor || !value->bytes || !is_first(plan, i))
+      continue;
+    out[count++] = (interval){plan->result[i], 0, plan->list.nodes, aligned(value->bytes), 0};
+  }
+  return count;
+}
+
+/* ------------------------------------------------------------------------------------------ all */
+
+static convoy_status check(const interval *intervals, int32_t count, int64_t most_bytes) {
+  for (int32_t i = 0; i < count; i++) {
+    if (intervals[i].bytes > most_bytes)
+      return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                      "a result has %lld bytes, and the device allocates %lld at once",
+                      (long long)intervals[i].bytes, (long long)most_bytes);
+  }
+  return CONVOY_OK;
+}
+
+/* What is made on the way in the order of size; what tensors get in the order of the outputs. */
+static void fill(row *r, interval *intervals, int32_t count, bool by_size) {
+  if (by_size) qsort(intervals, (size_t)count, sizeof *intervals, larger_first);
+  for (int32_t i = 0; i < count; i++) put(r, &intervals[i]);
+}
+
+enum { SHARED, CARRIED, REST, ROWS };
+
+static convoy_status fill_rows(const cvy_plan *plan, interval *intervals, row *rows) {
+  convoy_status status = CONVOY_OK;
+  for (int k = 0; k < ROWS && !status; k++) {
+    int32_t count =
+        k == SHARED ? find_shared(plan, intervals) : find_own(plan, k == CARRIED, intervals);
+    status = check(intervals, count, rows[k].most_bytes);
+    if (!status) fill(&rows[k], intervals, count, k == SHARED);
+  }
+  return status;
+}
+
+static convoy_status make_room(const cvy_plan *plan, int32_t blocks, cvy_places *out) {
+  size_t values = (size_t)plan->list.values + 1;
+  out->bytes = calloc((size_t)blocks + 1, sizeof *out->bytes);
+  out->base = malloc(values * sizeof *out->base);
+  out->at = calloc(values, sizeof *out->at);
+  if (out->bytes && out->base && out->at) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+}
+
+static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places *out) {
+  out->shared = blocks_of(&rows[SHARED]);
+  out->own = blocks_of(&rows[CARRIED]) + blocks_of(&rows[REST]);
+  out->bases = out->shared + out->own;
+  if (out->bases + plan->inputs > CVY_MAX_BASES)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%d tensors are read, at most %d can be",
+                    (int)plan->inputs, (int)CVY_MAX_BASES);
+  convoy_status status = make_room(plan, out->bases, out);
+  if (status) return status;
+  for (int32_t v = 0; v < plan->list.values; v++) out->base[v] = CVY_NOWHERE;
+  note(&rows[SHARED], 0, out);
+  note(&rows[CARRIED], out->shared, out);
+  note(&rows[REST], out->shared + blocks_of(&rows[CARRIED]), out);
+  for (int32_t i = 0; i < plan->inputs; i++)
+    if (plan->list.value[plan->input[i]].bytes > 0) out->base[plan->input[i]] = out->bases + i;
+  out->bases += plan->inputs;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_places_find(const cvy_plan *plan, int64_t most_bytes, cvy_places *out) {
+  size_t most = (size_t)plan->list.values + 1;
+  int64_t block = most_bytes / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
+  interval *intervals = malloc((1 + ROWS) * most * sizeof *intervals);
+  *out = (cvy_places){0};
+  if (!intervals) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+  row rows[ROWS];
+  for (int k = 0; k < ROWS; k++)
+    rows[k] = (row){.interval = intervals + (size_t)(1 + k) * most, .most_bytes = block};
+  convoy_status status = fill_rows(plan, intervals, rows);
+  if (!status) status = note_all(plan, rows, out);
+  if (status) cvy_places_free(out);
+  free(intervals);
+  return status;
+}
+
+void cvy_places_free(cvy_places *places) {
+  free(places->bytes);
+  free(places->base);
+  free(places->at);
+  *places = (cvy_places){0};
+}

@@ -1,0 +1,50 @@
+/* Excerpts of problems whose rows do not say better: one image, or all. */
+#include "problem/excerpt.h"
+
+#include <string.h>
+
+#include "problem/operation.h"
+
+int64_t cvy_excerpt_pick(uint64_t seed, int64_t what, int64_t count) {
+  const int64_t words[] = {(int64_t)seed, what};
+  return (int64_t)(cvy_hash(0, words, sizeof words) % (uint64_t)count);
+}
+
+static cvy_stretches of_image(const cvy_array *array, int64_t image, int64_t images) {
+  int64_t bytes = cvy_array_bytes(array);
+  if (!array->per_image) return cvy_one_stretch(0, bytes);
+  return cvy_one_stretch(image * (bytes / images), bytes / images);
+}
+
+static void take_image(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  bool apart = row->batch(problem) == CVY_BATCH_INDEPENDENT;
+  int64_t images = apart ? row->images(problem) : 1;
+  int64_t image = cvy_excerpt_pick(seed, 0, images);
+  for (int32_t i = 0; i < cvy_problem_reads(problem); i++) {
+    const cvy_array array = cvy_problem_input(problem, i);
+    out->in[i] = of_image(&array, image, images);
+  }
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) {
+    const cvy_array array = cvy_problem_output(problem, i);
+    out->out[i] = of_image(&array, image, images);
+  }
+  if (images > 1) row->set_images(&out->problem, 1);
+}
+
+void cvy_problem_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out) {
+  const cvy_operation *row = cvy_operation_of(problem);
+  memset(out, 0, sizeof *out);
+  cvy_problem_copy(&out->problem, problem);
+  if (row->excerpt && row->excerpt(problem, seed, out)) return;
+  take_image(problem, seed, out);
+}
+
+int64_t cvy_excerpt_bytes(const cvy_excerpt *excerpt) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < cvy_problem_reads(&excerpt->problem); i++)
+    bytes += excerpt->in[i].bytes * excerpt->in[i].count;
+  for (int32_t i = 0; i < cvy_problem_outputs(&excerpt->problem); i++)
+    bytes += excerpt->out[i].bytes * excerpt->out[i].count;
+  return bytes;
+}

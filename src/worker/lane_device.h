@@ -1,0 +1,24 @@
+/* An open device of the lane. */
+#ifndef CVY_LANE_DEVICE_H
+#define CVY_LANE_DEVICE_H
+
+#include "worker/staging.h"
+
+/* Those that took the place of another recently. */
+typedef struct cvy_fresh_workers {
+  double window; /* cvy_clock when they began to be counted */
+  int32_t count;
+} cvy_fresh_workers;
+
+struct cvy_device {
+  cvy_channel channel;
+  cvy_staging staging, fetches;
+  cvy_facts facts;
+  cvy_deadlines deadlines;
+  int32_t index;
+  cvy_open_options options;
+  char marker[512]; /* as each worker is told */
+  cvy_fresh_workers recent;
+};
+
+#endif
