@@ -126,8 +126,9 @@ class Session:
         devices, engine = self._devices, self._engine
         if devices is not None:
             return devices.state()
-        open_engine = engine is not None and engine.is_open
-        return _state_of(engine.context) if open_engine else self._last_state
+        if engine is not None and engine.is_open:
+            return _state_of(engine.context)
+        return self._last_state
 
     def after_fork(self) -> None:
         """A child, such as a DataLoader's worker, leaves device and cores to its parent."""

@@ -93,14 +93,10 @@ _FLOATS: Dict[str, str] = {
         "y = {self} <= -3 ? 0 : {self} < 3 ? {grad_output} * ({self} / 3 + 0.5) : {grad_output}"
     ),
     "hardsigmoid.default": "y = min(max({self} + 3, 0), 6) / 6",
-    "hardsigmoid_backward.default": (
-        "y = {self} <= -3 ? 0 : {self} >= 3 ? 0 : {grad_output} / 6"
-    ),
+    "hardsigmoid_backward.default": ("y = {self} <= -3 ? 0 : {self} >= 3 ? 0 : {grad_output} / 6"),
     "silu.default": "y = {self} * sigmoid({self})",
     "silu_backward.default": _SIGMOID_GRADIENT,
-    "mish.default": (
-        "let p = max({self}, 0) + log(1 + exp(-abs({self}))); y = {self} * tanh(p)"
-    ),
+    "mish.default": ("let p = max({self}, 0) + log(1 + exp(-abs({self}))); y = {self} * tanh(p)"),
     "mish_backward.default": (
         "let t = tanh(max({self}, 0) + log(1 + exp(-abs({self})))); "
         "y = {grad_output} * (t + {self} * sigmoid({self}) * (1 - t * t))"

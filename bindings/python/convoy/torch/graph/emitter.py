@@ -73,7 +73,7 @@ class Emitter:
 
     # ------------------------------------------------------------------------------- results
 
-    def result(self, tensor: DeviceTensor, shape: Sequence[int], dtype: Any = None) -> Value:
+    def result(self, tensor: Any, shape: Sequence[int], dtype: Any = None) -> Value:
         """What an operation of this capture has made, as a value of this shape."""
         self._made.add(id(tensor))
         return on_device(tensor, shape, dtype or torch.float32)
@@ -127,8 +127,10 @@ class Emitter:
         shape = tuple(torch.broadcast_shapes(*(each.shape for each in operands)))
         if not dims:
             raise Unsupported("a reduction over no axis")
-        if any(n > 1 and all(_repeated(each, at, shape) for each in operands)
-               for at, n in enumerate(shape)):
+        if any(
+            n > 1 and all(_repeated(each, at, shape) for each in operands)
+            for at, n in enumerate(shape)
+        ):
             operands = [self.elementwise("y = x0", operands[:1], shape), *operands[1:]]
         axes, tensors = self._laid_out(operands, shape, dims)
         code = program(text.format(axes=axes.over(dims)))

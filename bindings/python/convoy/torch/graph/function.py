@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import Any, List, NamedTuple, Optional
 
 import torch
 
@@ -40,7 +40,7 @@ class Run(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Any:
         step, pair = ctx.step, ctx.step.pair
-        ctx.saved_tensors  # raises where there may be no backward pass any more
+        _ = ctx.saved_tensors  # raises where there may be no backward pass any more
         tangents = [gradients[at] for at in step.differentiable]
         if all(each is None for each in tangents):
             return (None, *(None for _ in step.wanted))

@@ -10,15 +10,25 @@ from __future__ import annotations
 import enum
 import operator
 import weakref
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import torch
 
 from .state import Held
 
 _PLAIN = (
-    bool, int, float, complex, str, bytes, type(None), enum.Enum,
-    torch.dtype, torch.device, torch.layout, torch.memory_format,
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    enum.Enum,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
 )
 _CONTAINERS = (dict, list, set, tuple)
 _MISSING = object()
@@ -151,9 +161,7 @@ class Guard:
         inside = {each for _, each in modules[1:]}
         self._names = [name for name, _ in modules]
         self._attributes = [_Attributes(each, inside) for _, each in modules]
-        self._places = [
-            (where, key, each.tensor) for each in held for where, key in each.places
-        ]
+        self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
         self._tensors = [
             (each.tensor, each.tensor.requires_grad, each.tensor.shape, each.tensor.dtype)
             for each in held

@@ -1,4 +1,4 @@
-"""torch.nn.Module.__call__, wrapped once and for good: what is turned on and off is what it looks up.
+"""torch.nn.Module.__call__, wrapped once and for good: what it looks up is turned on and off.
 
 A wrapper around the class's own method costs a call and asks nothing of instances; hooks of all
 modules, the other way in, can look at a call but not answer it.

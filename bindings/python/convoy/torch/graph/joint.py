@@ -80,12 +80,24 @@ def cut(traced: Traced, outputs: int, written: Sequence[int]) -> Joint:
         raise Declined("its gradients draw random numbers")
     reached = _reached(tangents, backward, gradients)
     return Joint(
-        given, tangents, attributes, ahead, news, counters, gradients, forward, backward, crossing,
-        draws, reached,
+        given,
+        tangents,
+        attributes,
+        ahead,
+        news,
+        counters,
+        gradients,
+        forward,
+        backward,
+        crossing,
+        draws,
+        reached,
     )
 
 
-def _reached(tangents: Sequence[Node], backward: Sequence[Node], gradients: Sequence[Any]) -> List[int]:
+def _reached(
+    tangents: Sequence[Node], backward: Sequence[Node], gradients: Sequence[Any]
+) -> List[int]:
     bits: Dict[Node, int] = {node: 1 << at for at, node in enumerate(tangents)}
     for node in backward:
         together = 0

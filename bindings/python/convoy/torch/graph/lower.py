@@ -8,6 +8,7 @@ network falls into as few graphs as possible.
 from __future__ import annotations
 
 import operator as python_operator
+from functools import partial
 from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Set
 
 import torch
@@ -58,7 +59,8 @@ class Lowering:
             before = len(left)
             self._step = HostStep()
             emitter = Emitter(self._context, self._upload)
-            graph = self._context.capture(lambda: self._segment(emitter, left, wanted, finish))
+            segment = partial(self._segment, emitter, left, wanted, finish)
+            graph = self._context.capture(segment)
             steps.draws |= emitter.draws
             if self._step.calls or self._step.uploads:
                 steps.steps.append(self._step)
@@ -173,7 +175,7 @@ def _metas(node: Node) -> Any:
         return [_meta(each) for each in val]
     if val is not None:
         return _meta(val)
-    parts = [each for each in node.users if each.target is python_operator.getitem]
+    parts: List[Any] = [each for each in node.users if each.target is python_operator.getitem]
     if not parts:
         raise Declined(f"what {operators.name_of(node.target)} gives is not known")
     metas: List[Optional[torch.Tensor]] = [None] * (1 + max(each.args[1] for each in parts))

@@ -1,8 +1,8 @@
 """PyTorch's tensors, parameters and buffers above all, where Convoy computes.
 
 Before each run all that it reads is written anew; what has the values already, which the library
-sees by comparing them (convoy_tensors_write), is not sent. So it does not matter how a parameter was
-changed, by an optimizer, by loading or through `parameter.data`.
+sees by comparing them (convoy_tensors_write), is not sent. So it does not matter how a parameter
+was changed, by an optimizer, by loading or through `parameter.data`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, NamedTuple, Sequence
 
 import torch
 

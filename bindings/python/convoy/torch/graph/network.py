@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy
 import torch
@@ -17,7 +17,15 @@ from .guard import Guard, hooked
 from .pair import Pair, Source
 from .proof import difference
 from .rehearsal import (
-    Changed, Place, Rehearsal, check_written, exact, gradients, more, rehearse, shaken,
+    Changed,
+    Place,
+    Rehearsal,
+    check_written,
+    exact,
+    gradients,
+    more,
+    rehearse,
+    shaken,
 )
 from .state import Held, held_by, in_place_of
 from .trace import Traced, trace
@@ -27,7 +35,8 @@ MOST_HOST_CALLS = 6
 
 
 def _random_state() -> Any:
-    return random.getstate(), numpy.random.get_state()[1].tobytes(), numpy.random.get_state()[2]
+    of_numpy: Any = numpy.random.get_state()
+    return random.getstate(), of_numpy[1].tobytes(), of_numpy[2]
 
 
 def _check_held(held: Sequence[Held]) -> None:
@@ -108,9 +117,7 @@ class Network:
     def _remember(self, found: Rehearsal) -> None:
         self._spec, self._leaves, self._written = found.spec, found.leaves, found.written
         self._differentiable = found.differentiable
-        self._strides = [
-            None if each.is_contiguous() else each.stride() for each in found.results
-        ]
+        self._strides = [None if each.is_contiguous() else each.stride() for each in found.results]
         self._wanted = [at for at, each in enumerate(found.given) if each.requires_grad]
 
     def _check_host_calls(self) -> None:
@@ -128,9 +135,7 @@ class Network:
 
     def _run(self, arguments: Arguments) -> Any:
         given = [*(each.tensor for each in self._held), *arguments.tensors]
-        step = Step(
-            self.pair, given, self._written, self._wanted, self._differentiable, {}
-        )
+        step = Step(self.pair, given, self._written, self._wanted, self._differentiable, {})
         if torch.is_grad_enabled() and self._wanted:
             results = Run.apply(step, *(given[at] for at in self._wanted))
         else:
@@ -216,6 +221,4 @@ _copy_all = getattr(torch, "_foreach_copy_", _copy_one_by_one)  # PyTorch 2.1 an
 def _tangents(found: Rehearsal) -> List[torch.Tensor]:
     """Gradients to try it with, the same each time."""
     numbers = torch.Generator().manual_seed(1)
-    return [
-        torch.randn(found.results[at].shape, generator=numbers) for at in found.differentiable
-    ]
+    return [torch.randn(found.results[at].shape, generator=numbers) for at in found.differentiable]

@@ -1,7 +1,7 @@
 """Which modules are captured, when, and who runs a call.
 
 The outermost module that is called is captured when arguments of one kind come the second time.
-Where its own code cannot be captured, the modules that it calls are the outermost ones from then on.
+Where its own code cannot be captured, the modules that it calls are the outermost ones then.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ class Networks:
         finally:
             self._local.inside = False
 
-    def _chosen(
-        self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any
-    ) -> Any:
+    def _chosen(self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
         """The arguments and the network that runs them, or None and the reason why none does."""
         why = surroundings.reason()
         if why is not None:

@@ -16,7 +16,7 @@ from .emitter import Emitter, reshaped
 from .errors import Unsupported
 from .programs import literal
 from .table import operator
-from .values import Value, meta_of
+from .values import Value
 
 _STATISTICS = "mean = mean over {axes} of x; variance = variance over {axes} of x"
 
@@ -140,10 +140,7 @@ def _batch_norm_frozen(e: Emitter, a: SimpleNamespace) -> Any:
     return (*_frozen(e, a), None)
 
 
-_SUMS = (
-    "a = sum over {axes} of dy; "
-    "b = sum over {axes} of dy * ((x - mean) * deviation)"
-)
+_SUMS = "a = sum over {axes} of dy; b = sum over {axes} of dy * ((x - mean) * deviation)"
 _DATA = "dx = (dy - a - (x - mean) * deviation * b) * scale"
 
 
@@ -180,8 +177,14 @@ def _batch_norm_backward(e: Emitter, a: SimpleNamespace) -> Any:
 
 
 def _data(
-    e: Emitter, at: _Channels, dy: Value, x: Value, beside: Sequence[Value], sums: Any,
-    scale: Value, train: bool,
+    e: Emitter,
+    at: _Channels,
+    dy: Value,
+    x: Value,
+    beside: Sequence[Value],
+    sums: Any,
+    scale: Value,
+    train: bool,
 ) -> Value:
     if not train:
         return e.elementwise("dx = dy * scale", [dy, scale], x.shape)

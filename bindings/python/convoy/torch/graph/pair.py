@@ -14,8 +14,8 @@ import torch
 from ..._graph import Graph
 from ..._tensor import Tensor as DeviceTensor
 from .constants import values_in
-from .engine import Engine
 from .emitter import Emitter
+from .engine import Engine
 from .errors import Declined
 from .joint import Joint, Node, cut
 from .lower import Environment, Lowering
@@ -63,7 +63,7 @@ class Pair:
         self._tangents = self._place_tangents(joint)
         environment: Environment = {
             **self._given,
-            **{node: constant(traced.constants[node.target]) for node in joint.attributes},
+            **{node: constant(traced.constants[str(node.target)]) for node in joint.attributes},
         }
         # Sources that backward reads, but for statistics that forward has written since.
         self.read_by_backward = [
@@ -108,7 +108,7 @@ class Pair:
     def _place_tangents(self, joint: Joint) -> Environment:
         found: Environment = {}
         for node in joint.tangents:
-            like = node.meta.get("val", node.meta.get("tensor_meta"))
+            like: Any = node.meta.get("val", node.meta.get("tensor_meta"))
             if like.dtype is not torch.float32:
                 raise Declined(f"gradients of {like.dtype}")
             tensor = new_tensor(self._context, torch.empty(like.shape))
@@ -127,7 +127,9 @@ class Pair:
         self._forward = lowering.lower(joint.forward, wanted, self._hold)
         self._numbers, self.reasons = lowering.numbers, lowering.reasons
         values = [_value(environment, each) for each in joint.results]
-        news = [_value(environment, node or joint.given[at]) for at, node in self._joint.news.items()]
+        news = [
+            _value(environment, node or joint.given[at]) for at, node in self._joint.news.items()
+        ]
         self._results = Outputs(self._context, [*values, *news])
         drawn = [_drawn(environment[each]) for each in joint.draws]
         self._drawn = Outputs(self._context, drawn) if drawn else None

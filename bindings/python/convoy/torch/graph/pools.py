@@ -11,7 +11,7 @@ from .emitter import Emitter, reshaped
 from .errors import Unsupported
 from .programs import literal
 from .table import operator
-from .values import Missing, Value, meta_of
+from .values import Missing, Value
 
 _PLACES = "the places of a pooling's maxima"
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Optional, Tuple
+from typing import Tuple
 
 import torch
 
 from ..._tensor import Tensor as DeviceTensor
-from .elementwise import emit_text
 from .emitter import Emitter
 from .errors import Unsupported
 from .programs import literal
 from .table import operator
-from .values import Value, meta_of
+from .values import Value
 
 
 def _swapped(value: Value) -> Value:

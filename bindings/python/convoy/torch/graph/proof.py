@@ -1,10 +1,10 @@
 """Whether a captured network computes what PyTorch does.
 
 Both round, and how far that may carry results apart depends on the network. So results are close
-enough if they are within 1e-4 of PyTorch's, by the norm of each tensor. Where that fails, as it does
-for gradients that are nothing but rounding and in networks that enlarge it, the same network in
-float64 decides: from its results Convoy's may be a few times as far as PyTorch's are, or as those of
-the same network with all that it is given off by as much as rounding does.
+enough if they are within 1e-4 of PyTorch's, by the norm of each tensor. Where that fails, as it
+does for gradients that are nothing but rounding and in networks that enlarge it, the same network
+in float64 decides: from its results Convoy's may be a few times as far as PyTorch's are, or as
+those of the same network with all that it is given off by as much as rounding does.
 """
 
 from __future__ import annotations

@@ -173,6 +173,4 @@ def _softmax_backward(e: Emitter, a: SimpleNamespace) -> Value:
 def _log_softmax_backward(e: Emitter, a: SimpleNamespace) -> Value:
     dims = axes_of(a.dim, len(a.output.shape))
     (total,) = e.reduce("s = sum over {axes} of dy", [a.grad_output], dims, keep=True)
-    return e.elementwise(
-        "dx = dy - exp(y) * s", [a.grad_output, a.output, total], a.output.shape
-    )
+    return e.elementwise("dx = dy - exp(y) * s", [a.grad_output, a.output, total], a.output.shape)

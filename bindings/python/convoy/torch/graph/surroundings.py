@@ -23,7 +23,7 @@ _GLOBAL_HOOKS = [
 
 def _functorch_level() -> Callable[[], bool]:
     """Whether a transform of functorch, such as vmap or grad, is under way."""
-    functions = torch._C._functorch
+    functions: Any = torch._C._functorch
     if hasattr(functions, "peek_interpreter_stack"):
         return lambda: functions.peek_interpreter_stack() is not None
     return functions.are_transforms_active  # PyTorch 1

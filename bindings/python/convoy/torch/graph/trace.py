@@ -11,7 +11,7 @@ import gc
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Set
 
 import torch
-from functorch.compile import aot_function
+from functorch.compile import aot_function  # type: ignore[import-untyped]
 
 from .errors import Declined
 
@@ -44,7 +44,7 @@ def _whole_operators() -> Iterator[None]:
     keys = torch._C.DispatchKey
     for name in ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"):
         for overload in ("vec", "default"):
-            op = getattr(getattr(torch.ops.aten, name), overload, None)
+            op: Any = getattr(getattr(torch.ops.aten, name), overload, None)
             rules = getattr(op, "py_kernels", {})
             taken = {
                 key: rules.pop(key)
@@ -122,14 +122,15 @@ def _constants(graph: Graph, before: Set[int]) -> Dict[str, torch.Tensor]:
     constants; one that was there before may change, and nothing would tell."""
     found: Dict[str, torch.Tensor] = {}
     for node in graph.graph.nodes:
-        if node.op != "get_attr" or node.target in found:
+        name = str(node.target)
+        if node.op != "get_attr" or name in found:
             continue
-        tensor = getattr(graph, node.target)
+        tensor = getattr(graph, name)
         if not isinstance(tensor, torch.Tensor):
-            raise Declined(f"its graph has a part of its own, {node.target}")
+            raise Declined(f"its graph has a part of its own, {name}")
         if id(tensor) in before:
-            raise Declined("it reads a tensor that is no parameter, buffer or attribute of a module")
-        found[node.target] = tensor.detach().clone()
+            raise Declined("it reads a tensor that no module has as parameter, buffer or attribute")
+        found[name] = tensor.detach().clone()
     return found
 
 

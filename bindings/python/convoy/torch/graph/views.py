@@ -23,7 +23,9 @@ VIEWS = frozenset(
 )
 
 #: Those that take the elements in order, whatever the strides.
-IN_ORDER = frozenset("view.default _unsafe_view.default reshape.default _reshape_alias.default".split())
+IN_ORDER = frozenset(
+    "view.default _unsafe_view.default reshape.default _reshape_alias.default".split()
+)
 
 #: Operators whose results have the operand's values in memory of their own.
 COPIES = frozenset("clone.default contiguous.default lift_fresh_copy.default".split())
