@@ -146,7 +146,9 @@ class Functions(nn.Module):
         lambda x: (~(x > 0)).float() * x, lambda x: ((x > 0) & (x < 1)).float() * x,
         lambda x: torch.rsub(x, 2.0), lambda x: 3.0 - x, lambda x: 1.0 / (x.abs() + 2),
         lambda x: x * torch.arange(16.0), lambda x: x + torch.ones(16, 1), F.silu, F.logsigmoid,
-        lambda x: torch.zeros_like(x) + x, lambda x: F.relu(x, inplace=False),
+        lambda x: torch.zeros_like(x) + x, torch.expm1, lambda x: torch.log1p(x.abs()),
+        lambda x: F.softshrink(x, 0.2), lambda x: F.prelu(x, torch.full((3,), 0.2)),
+        lambda x: torch.logaddexp(x, x * 0.5), lambda x: F.glu(torch.cat([x, x], 1), 1), lambda x: F.relu(x, inplace=False),
     ]
     TWO = [
         torch.add, torch.sub, torch.mul, lambda a, b: a / (b.abs() + 1), torch.maximum,

@@ -15,7 +15,7 @@ from . import _kernels
 from ._plainly import is_plain
 from ._session import Session, Settings
 from ._statistics import table
-from .graph import hook
+from .graph import hook, ultralytics
 
 ROUTES = ("measured", "convoy", "graph")
 
@@ -61,6 +61,7 @@ def _enable(settings: Settings) -> None:
     _current = _last = Session(settings)
     _kernels.override(_session)
     hook.install(_networks)
+    ultralytics.install(_networks)
 
 
 def _session() -> Optional[Session]:

@@ -31,7 +31,7 @@ class Arguments(NamedTuple):
 def _tensor_key(tensor: torch.Tensor) -> Hashable:
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise Declined(f"an argument is a {type(tensor).__name__}")
-    if not tensor.is_cpu or tensor.layout is not torch.strided or tensor.is_inference():
+    if not tensor.is_cpu or tensor.layout is not torch.strided:
         raise Declined("an argument is no dense tensor on the CPU")
     if tensor.numel() == 0:
         raise Declined("an argument has no elements")

@@ -58,6 +58,14 @@ _FLOATS: Dict[str, str] = {
     "exp.default": "y = exp({self})",
     "exp2.default": "y = exp({self} * 0.6931471805599453)",
     "log.default": "y = log({self})",
+    "log1p.default": (  # Kahan's: what rounding takes from 1 + x is given back
+        "let u = 1 + {self}; y = u == 1 ? {self} : u - 1 == u ? log(u) : "
+        "log(u) * ({self} / (u - 1))"
+    ),
+    "expm1.default": (
+        "let u = exp({self}); let d = u - 1; "
+        "y = u == 1 ? {self} : d == -1 ? -1 : d == u ? u : d * ({self} / log(u))"
+    ),
     "log2.default": "y = log({self}) * 1.4426950408889634",
     "log10.default": "y = log({self}) * 0.4342944819032518",
     "sqrt.default": "y = sqrt({self})",

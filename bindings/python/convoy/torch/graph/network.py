@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Optional, Sequence
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy
 import torch
 from torch.utils._pytree import tree_unflatten
 
 from .arguments import Arguments
+from .body import Body
 from .engine import Engine
 from .errors import Declined
 from .function import Run, Step
@@ -55,7 +57,9 @@ def _check_held(held: Sequence[Held]) -> None:
 class Network:
     """Captured and proved. To be made with the engine's lock held."""
 
-    def __init__(self, engine: Engine, module: torch.nn.Module, arguments: Arguments) -> None:
+    def __init__(
+        self, engine: Engine, module: torch.nn.Module, body: Body, arguments: Arguments
+    ) -> None:
         name = hooked(list(module.named_modules()))
         if name is not None:
             raise Declined(f"{name} has hooks")
@@ -63,8 +67,9 @@ class Network:
         _check_held(self._held)
         self.guard = Guard(module, self._held)
         self._count = len(self._held) + len(arguments.tensors)
-        found = self._rehearsed(module, arguments)
-        traced = self._traced(module, arguments)
+        function = partial(body.function, module)
+        found = self._rehearsed(function, arguments)
+        traced = self._traced(function, arguments)
         self._remember(found)
         written = set(found.written)
         given = [*(each.tensor for each in self._held), *arguments.tensors]
@@ -77,14 +82,14 @@ class Network:
         for at in self.pair.counters:
             self._counters.setdefault(more(found, at), []).append(at)
         self._check_host_calls()
-        self.prove(module, arguments, found)
+        self.prove(function, arguments, found)
 
     # --------------------------------------------------------------------------------- capturing
 
-    def _rehearsed(self, module: torch.nn.Module, arguments: Arguments) -> Rehearsal:
+    def _rehearsed(self, body: Callable[..., Any], arguments: Arguments) -> Rehearsal:
         before = _random_state()
         try:
-            found = rehearse(module, self._held, arguments)
+            found = rehearse(body, self._held, arguments)
             check_written(self._held, found)
             changed = self.guard.changed()
             if changed is not None:
@@ -95,13 +100,13 @@ class Network:
         finally:
             self.guard.restore()
 
-    def _traced(self, module: torch.nn.Module, arguments: Arguments) -> Traced:
+    def _traced(self, body: Callable[..., Any], arguments: Arguments) -> Traced:
         held = self._held
 
         def function(*given: torch.Tensor) -> List[torch.Tensor]:
             args, kwargs = arguments.filled(list(given[len(held) :]))
             with in_place_of(held, given):
-                returned = module.forward(*args, **kwargs)
+                returned = body(*args, **kwargs)
             leaves = torch.utils._pytree.tree_flatten(returned)[0]
             return [each.clone() for each in leaves if isinstance(each, torch.Tensor)]
 
@@ -169,14 +174,17 @@ class Network:
     # ------------------------------------------------------------------------------------- proof
 
     def prove(
-        self, module: torch.nn.Module, arguments: Arguments, found: Optional[Rehearsal] = None
+        self,
+        body: Callable[..., Any],
+        arguments: Arguments,
+        found: Optional[Rehearsal] = None,
     ) -> None:
         """Raises Declined unless it computes what PyTorch does with these arguments."""
         given = [*(each.tensor for each in self._held), *arguments.tensors]
         results, news, call = self.pair.forward(given)
         drawn = self.pair.drawn(call)
         if drawn is not None or found is None:
-            found = rehearse(module, self._held, arguments, drawn)
+            found = rehearse(body, self._held, arguments, drawn)
         tangents = _tangents(found)
         made: List[Optional[torch.Tensor]] = []
         wanted: List[Optional[torch.Tensor]] = []
@@ -187,7 +195,7 @@ class Network:
         after = [found.given[at] for at in news]
 
         def again(changed: Changed) -> List[Optional[torch.Tensor]]:
-            other = rehearse(module, self._held, arguments, drawn, changed)
+            other = rehearse(body, self._held, arguments, drawn, changed)
             more = gradients(other, [each.double() for each in tangents]) if tangents else []
             return [*other.results, *(other.given[at] for at in news), *more]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from typing import Any, Callable, Dict, Hashable, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Hashable, Iterator, Optional
 
 import torch
 
@@ -17,6 +18,7 @@ from .._plainly import plainly
 from .._statistics import PYTORCH
 from . import surroundings
 from .arguments import Arguments, arguments_of
+from .body import FORWARD, PASS_ON, Body
 from .engine import Engine
 from .errors import Declined
 from .network import Network
@@ -30,15 +32,13 @@ _CHANGES = 4  # times that a module may have changed before it is left alone
 
 GRAPH = "graph"
 
-#: Modules that only pass their calls on to another one.
-_WRAPPERS = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
-
 
 class _Record:
     """What is known of a module."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, module: torch.nn.Module, body: Body) -> None:
         self.name = type(module).__name__
+        self.body = body
         self.seen: "OrderedDict[Hashable, None]" = OrderedDict()
         self.networks: "OrderedDict[Hashable, Network]" = OrderedDict()
         self.declined: Dict[Hashable, str] = {}
@@ -51,18 +51,26 @@ class Networks:
 
     def __init__(self, engine: Engine, count: Callable[[str, str, str], None]) -> None:
         self._engine, self._count = engine, count
-        self._records: Dict[int, Any] = {}  # by id: a weak reference to the module, and the record
+        # By the module's id and the body's name: a weak reference to the module, and the record.
+        self._records: Dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._local = threading.local()
         self._turns = Turns()
 
     # ------------------------------------------------------------------------------------- calls
 
-    def call(self, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain) -> Any:
-        """A module is called. `plain` is PyTorch's own way."""
+    def call(
+        self,
+        module: torch.nn.Module,
+        args: Any,
+        kwargs: Any,
+        plain: Plain,
+        body: Body = FORWARD,
+    ) -> Any:
+        """A module is called, or a part of it. `plain` is PyTorch's own way."""
         if getattr(self._local, "inside", False) or not module._modules:
             return plain(module, *args, **kwargs)
-        record = self._record(module)
+        record = self._record(module, body)
         if record.passes_on is not None:
             return plain(module, *args, **kwargs)
         with self._turns:
@@ -128,11 +136,12 @@ class Networks:
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
         try:
-            with plainly(), self._engine.lock:
-                network = Network(self._engine, module, arguments)
-        except Declined as reason:
-            record.declined[key] = str(reason)
-            raise
+            with plainly(), self._engine.lock, _normal_mode():
+                network = Network(self._engine, module, record.body, arguments)
+        except Exception as error:  # an unforeseen one shall not end a training either
+            unforeseen = "" if isinstance(error, Declined) else f"{type(error).__name__}: "
+            record.declined[key] = f"{unforeseen}{error}"
+            raise Declined(record.declined[key]) from error
         finally:
             self._turns.end_alone()
         _remember(record.networks, key, network, _KINDS)
@@ -140,24 +149,32 @@ class Networks:
 
     # ----------------------------------------------------------------------------------- records
 
-    def _record(self, module: torch.nn.Module) -> _Record:
-        key = id(module)
+    def _record(self, module: torch.nn.Module, body: Body) -> _Record:
+        key = id(module), body.name
         found = self._records.get(key)
         if found is not None and found[0]() is module:
             return found[1]
-        record = _Record(module)
-        if isinstance(module, (*_WRAPPERS, torch.jit.ScriptModule)):
+        record = _Record(module, body)
+        if body is FORWARD and isinstance(module, tuple(PASS_ON)):
             record.passes_on = "it passes calls on"
         gone = weakref.ref(module, lambda ref: self._drop(key, ref))
         with self._lock:
             self._records[key] = gone, record
         return record
 
-    def _drop(self, key: int, ref: Any) -> None:
+    def _drop(self, key: Any, ref: Any) -> None:
         with self._lock:
             found = self._records.get(key)
             if found is not None and found[0] is ref:
                 del self._records[key]
+
+
+@contextmanager
+def _normal_mode() -> Iterator[None]:
+    """Not that of inference, whose tensors have no versions; gradients as they are wanted."""
+    wanted = torch.is_grad_enabled()
+    with torch.inference_mode(False), torch.set_grad_enabled(wanted):
+        yield
 
 
 def _remember(table: "OrderedDict[Hashable, Any]", key: Hashable, value: Any, most: int) -> None:

@@ -96,13 +96,13 @@ def copies(held: Sequence[Held], tensors: Sequence[torch.Tensor], changed: Chang
 
 
 def rehearse(
-    module: torch.nn.Module,
+    body: Callable[..., Any],
     held: Sequence[Held],
     arguments: Arguments,
     drawn: Optional[Sequence[torch.Tensor]] = None,
     changed: Changed = as_given,
 ) -> Rehearsal:
-    """PyTorch's forward pass, which leaves the module and PyTorch's random numbers as they are."""
+    """PyTorch's forward pass, which leaves the tensors held and the random numbers as they are."""
     given = copies(held, arguments.tensors, changed)
     versions = [each._version for each in given]
     args, kwargs = arguments.filled(given[len(held) :])
@@ -110,7 +110,7 @@ def rehearse(
     before = [each.detach().clone() for each in given[: len(held)]]
     places = [each.data_ptr() for each in given]
     with torch.random.fork_rng(devices=[]), in_place_of(held, given) as replaced, mode:
-        returned = module.forward(*args, **kwargs)
+        returned = body(*args, **kwargs)
     if replaced:
         raise Declined(f"it puts another tensor into {replaced[0]}")
     if any(each.data_ptr() != place for each, place in zip(given, places)):

@@ -38,7 +38,7 @@ class HostStep:
         read: Dict[int, torch.Tensor] = {}
 
         def on_host(value: Value) -> torch.Tensor:
-            return host_tensor(value, elements(value.array, kept, read))
+            return host_tensor(value, elements(value.array, kept, read)).to(value.dtype)
 
         with torch.no_grad():
             for call in self.calls:

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Se
 
 import torch
 from functorch.compile import aot_function  # type: ignore[import-untyped]
+from torch._decomp import get_decompositions
 
 from .errors import Declined
 
@@ -26,6 +27,22 @@ class Traced(NamedTuple):
     constants: Dict[str, torch.Tensor]  # that the module's code has made, by the graph's names
     forward: int  # how many results belong to the forward pass
     given: int  # how many placeholders are tensors given
+
+
+#: Operators that PyTorch's own rules take apart into those of the table.
+_APART = """_prelu_kernel _prelu_kernel_backward _weight_norm_interface addr aminmax
+    binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits celu
+    channel_shuffle dist frac glu glu_backward hardshrink hardshrink_backward heaviside huber_loss
+    huber_loss_backward log_sigmoid_backward log_sigmoid_forward logaddexp logit logit_backward
+    logsumexp mse_loss mse_loss_backward pixel_shuffle pixel_unshuffle prelu repeat roll
+    smooth_l1_loss smooth_l1_loss_backward soft_margin_loss softshrink softshrink_backward std_mean
+    xlogy""".split()
+
+
+def _rules() -> Dict[Any, Any]:
+    """Which of them there are depends on PyTorch's version."""
+    operators = [getattr(torch.ops.aten, name, None) for name in _APART]
+    return dict(get_decompositions([each for each in operators if each is not None]))
 
 
 class _Taken(Exception):
@@ -88,7 +105,11 @@ def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Ten
         raise _Taken
 
     traced = aot_function(
-        function, fw_compiler=compile_forward, bw_compiler=compile_forward, partition_fn=partition
+        function,
+        fw_compiler=compile_forward,
+        bw_compiler=compile_forward,
+        partition_fn=partition,
+        decompositions=_rules(),
     )
     before = _tensors_there()
     try:
