@@ -99,7 +99,9 @@ class Session:
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
         self._engine: Optional[Engine] = Engine(_opener(settings))
-        self._networks: Optional[Networks] = Networks(self._engine, self.statistics.count_network)
+        self._networks: Optional[Networks] = Networks(
+            self._engine, self.statistics.count_network, self._checked
+        )
         _sessions.add(self)
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Sequence
 
 import numpy
 import torch
@@ -12,22 +12,18 @@ from torch.utils._pytree import tree_unflatten
 
 from .arguments import Arguments
 from .body import Body
+from .comparison import Comparison, Subject
 from .engine import Engine
 from .errors import Declined
-from .function import Run, Step
+from .function import Run, Step, run_forward
 from .guard import Guard, hooked
 from .pair import Pair, Source
-from .proof import difference
 from .rehearsal import (
-    Changed,
     Place,
     Rehearsal,
     check_written,
-    exact,
-    gradients,
     more,
     rehearse,
-    shaken,
 )
 from .state import Held, held_by, in_place_of
 from .trace import Traced, trace
@@ -66,15 +62,15 @@ class Network:
         self._held = held_by(module)
         _check_held(self._held)
         self.guard = Guard(module, self._held)
-        self._count = len(self._held) + len(arguments.tensors)
-        function = partial(body.function, module)
-        found = self._rehearsed(function, arguments)
-        traced = self._traced(function, arguments)
+        self._body = body
+        subject = Subject(partial(body.function, module), self._held, arguments)
+        found = self._rehearsed(subject)
+        traced = self._traced(subject)
         self._remember(found)
         written = set(found.written)
-        given = [*(each.tensor for each in self._held), *arguments.tensors]
         sources = [
-            Source(each, at < len(self._held), at in written) for at, each in enumerate(given)
+            Source(each, at < len(self._held), at in written)
+            for at, each in enumerate(subject.given)
         ]
         self._engine = engine
         self.pair = Pair(engine, traced, sources, len(found.results))
@@ -82,14 +78,14 @@ class Network:
         for at in self.pair.counters:
             self._counters.setdefault(more(found, at), []).append(at)
         self._check_host_calls()
-        self.prove(function, arguments, found)
+        self._prove(subject, found)
 
     # --------------------------------------------------------------------------------- capturing
 
-    def _rehearsed(self, body: Callable[..., Any], arguments: Arguments) -> Rehearsal:
+    def _rehearsed(self, subject: Subject) -> Rehearsal:
         before = _random_state()
         try:
-            found = rehearse(body, self._held, arguments)
+            found = rehearse(*subject)
             check_written(self._held, found)
             changed = self.guard.changed()
             if changed is not None:
@@ -100,8 +96,8 @@ class Network:
         finally:
             self.guard.restore()
 
-    def _traced(self, body: Callable[..., Any], arguments: Arguments) -> Traced:
-        held = self._held
+    def _traced(self, subject: Subject) -> Traced:
+        body, held, arguments = subject
 
         def function(*given: torch.Tensor) -> List[torch.Tensor]:
             args, kwargs = arguments.filled(list(given[len(held) :]))
@@ -113,14 +109,14 @@ class Network:
         def leaf(tensor: torch.Tensor) -> torch.Tensor:
             return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
-        tensors = [*(each.tensor for each in held), *arguments.tensors]
         try:
-            return trace(function, [leaf(each) for each in tensors])
+            return trace(function, [leaf(each) for each in subject.given])
         finally:
             self.guard.restore()
 
     def _remember(self, found: Rehearsal) -> None:
-        self._spec, self._leaves, self._written = found.spec, found.leaves, found.written
+        self._spec, self._leaves = found.spec, found.leaves
+        self._written, self._silently = found.written, found.silently
         self._differentiable = found.differentiable
         self._strides = [None if each.is_contiguous() else each.stride() for each in found.results]
         self._wanted = [at for at, each in enumerate(found.given) if each.requires_grad]
@@ -133,28 +129,32 @@ class Network:
 
     # ------------------------------------------------------------------------------------- steps
 
-    def run(self, arguments: Arguments) -> Any:
-        """What the module returns, and what it writes written."""
+    def run(self, module: torch.nn.Module, arguments: Arguments, checked: bool) -> Any:
+        """What the module returns, and what it writes written. `checked`: compared with PyTorch's,
+        and a difference raised."""
+        subject = Subject(partial(self._body.function, module), self._held, arguments)
+        given = subject.given
+        to = self._written, self._wanted, self._differentiable
+        step = Step(self.pair, subject, given, *to, checked, {})
         with self._engine.lock:
-            return self._run(arguments)
-
-    def _run(self, arguments: Arguments) -> Any:
-        given = [*(each.tensor for each in self._held), *arguments.tensors]
-        step = Step(self.pair, given, self._written, self._wanted, self._differentiable, {})
-        if torch.is_grad_enabled() and self._wanted:
-            results = Run.apply(step, *(given[at] for at in self._wanted))
-        else:
-            results, news, _ = self.pair.forward(given)
-            step.news.update(news)
-        self._write(step.news)
-        return self._returned(results)
+            if torch.is_grad_enabled() and self._wanted:
+                results = Run.apply(step, *(given[at] for at in self._wanted))
+            else:
+                results, _, _ = run_forward(step)
+            self._write(step.news)
+            return self._returned(results)
 
     def _write(self, news: Dict[int, torch.Tensor]) -> None:
         with torch.no_grad():
             if news:
-                _copy_all([self._held[at].tensor for at in news], list(news.values()))
+                _copy_all([self._written_as(at) for at in news], list(news.values()))
             for step, counters in self._counters.items():
                 torch._foreach_add_([self._held[at].tensor for at in counters], step)
+
+    def _written_as(self, at: int) -> torch.Tensor:
+        """With a new version, or without, as PyTorch does it: it compares versions later on."""
+        tensor = self._held[at].tensor
+        return tensor.data if at in self._silently else tensor
 
     def _returned(self, results: Sequence[torch.Tensor]) -> Any:
         leaves = [
@@ -173,49 +173,20 @@ class Network:
 
     # ------------------------------------------------------------------------------------- proof
 
-    def prove(
-        self,
-        body: Callable[..., Any],
-        arguments: Arguments,
-        found: Optional[Rehearsal] = None,
-    ) -> None:
+    def _prove(self, subject: Subject, found: Rehearsal) -> None:
         """Raises Declined unless it computes what PyTorch does with these arguments."""
-        given = [*(each.tensor for each in self._held), *arguments.tensors]
-        results, news, call = self.pair.forward(given)
+        results, news, call = self.pair.forward(subject.given)
         drawn = self.pair.drawn(call)
-        if drawn is not None or found is None:
-            found = rehearse(body, self._held, arguments, drawn)
-        tangents = _tangents(found)
-        made: List[Optional[torch.Tensor]] = []
-        wanted: List[Optional[torch.Tensor]] = []
-        if tangents:
+        beside = Comparison(subject, drawn, found if drawn is None else None)
+        worst = beside.forward(results, news)
+        if self._differentiable and worst is None:
+            tangents = _tangents(found)
             made = self.pair.backward(call, tangents)
-            wanted = gradients(found, tangents)
+            wanted = beside.gradients(tangents)
             self.pair.without = [at for at, each in enumerate(wanted) if each is None]
-        after = [found.given[at] for at in news]
-
-        def again(changed: Changed) -> List[Optional[torch.Tensor]]:
-            other = rehearse(body, self._held, arguments, drawn, changed)
-            more = gradients(other, [each.double() for each in tangents]) if tangents else []
-            return [*other.results, *(other.given[at] for at in news), *more]
-
-        worst = difference(
-            self._names(len(results), news),
-            [*results, *news.values(), *made],
-            [*found.results, *after, *wanted],
-            lambda: (again(exact), again(shaken)),
-        )
+            worst = beside.backward(tangents, made)
         if worst is not None:
             raise Declined(f"captured it gives something else: {worst}")
-
-    def _names(self, results: int, news: Dict[int, torch.Tensor]) -> List[str]:
-        given = [each.name for each in self._held]
-        given += [f"argument {at}" for at in range(self._count - len(given))]
-        return [
-            *(f"result {at}" for at in range(results)),
-            *(f"the new {given[at]}" for at in news),
-            *(f"the gradient of {each}" for each in given),
-        ]
 
 
 def _copy_one_by_one(to: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:

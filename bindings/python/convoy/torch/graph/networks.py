@@ -47,10 +47,13 @@ class _Record:
 
 
 class Networks:
-    """Of one session. `count(name, what, reason)` counts calls."""
+    """Of one session. `count(name, what, reason)` counts calls; `checked`: each step is compared
+    with PyTorch's."""
 
-    def __init__(self, engine: Engine, count: Callable[[str, str, str], None]) -> None:
-        self._engine, self._count = engine, count
+    def __init__(
+        self, engine: Engine, count: Callable[[str, str, str], None], checked: bool
+    ) -> None:
+        self._engine, self._count, self._checked = engine, count, checked
         # By the module's id and the body's name: a weak reference to the module, and the record.
         self._records: Dict[Any, Any] = {}
         self._lock = threading.RLock()
@@ -86,7 +89,7 @@ class Networks:
                 self._count(record.name, PYTORCH, why)
                 return plain(module, *args, **kwargs)
             self._count(record.name, GRAPH, "")
-            return network.run(arguments)
+            return network.run(module, arguments, self._checked)
         finally:
             self._local.inside = False
 
@@ -111,10 +114,13 @@ class Networks:
         network = record.networks.get(key)
         if network is not None:
             changed = network.guard.changed()
-            if changed is None:
+            if network.pair.is_differentiated_twice:
+                record.declined[key] = "gradients of its gradients are asked for"
+            elif changed is None:
                 record.networks.move_to_end(key)
                 return network
-            self._forget(record, changed)
+            else:
+                self._forget(record, changed)
         if key in record.declined:
             raise Declined(record.declined[key])
         if key not in record.seen:

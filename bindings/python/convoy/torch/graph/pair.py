@@ -71,6 +71,7 @@ class Pair:
             for at, node in enumerate(joint.given)
             if node in joint.crossing and not sources[at].written
         ]
+        self.is_differentiated_twice = False  # PyTorch was asked for gradients of gradients
         self.without: List[int] = []  # sources that PyTorch gives no gradient
         self._owner: Any = lambda: None  # weak reference to the call whose values are in place
         self._make_forward(environment)

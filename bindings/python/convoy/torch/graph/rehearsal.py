@@ -4,7 +4,7 @@ network does beside computing its results."""
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -28,6 +28,7 @@ class Rehearsal(NamedTuple):
     leaves: List[Any]
     given: Tensors
     written: List[int]  # of the given tensors
+    silently: Set[int]  # of those, those that get no new version, as a batch norm's statistics
     given_before: Tensors
 
     @property
@@ -115,15 +116,12 @@ def rehearse(
         raise Declined(f"it puts another tensor into {replaced[0]}")
     if any(each.data_ptr() != place for each, place in zip(given, places)):
         raise Declined("it moves a tensor that it was given elsewhere")
-    written = [
-        at
-        for at, each in enumerate(given)
-        if each._version != versions[at]  # a batch norm writes its buffers without a new version
-        or (at < len(before) and not torch.equal(each, before[at]))
-    ]
+    openly = {at for at, each in enumerate(given) if each._version != versions[at]}
+    silently = {at for at, each in enumerate(before) if not torch.equal(given[at], each)} - openly
+    written = sorted(openly | silently)
     results, leaves, spec = _flattened(returned)
     _check_apart(results, given)
-    return Rehearsal(results, spec, leaves, given, written, before)
+    return Rehearsal(results, spec, leaves, given, written, silently, before)
 
 
 def _flattened(returned: Any) -> Tuple[Tensors, List[Any], Any]:
@@ -170,11 +168,51 @@ def more(found: Rehearsal, at: int) -> int:
     return int(found.given[at]) - int(found.given_before[at])
 
 
-def gradients(found: Rehearsal, tangents: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
-    """Of all that is given, None for what has none."""
+def gradients(
+    found: Rehearsal, tangents: Sequence[Optional[torch.Tensor]]
+) -> List[Optional[torch.Tensor]]:
+    """Of all that is given, None for what has none. A tangent that is None is left out."""
     wanted = [each for each in found.given if each.requires_grad]
-    ends = [found.results[at] for at in found.differentiable]
+    pairs = [
+        (found.results[at], tangent)
+        for at, tangent in zip(found.differentiable, tangents)
+        if tangent is not None
+    ]
     made: Iterator[Any] = iter(
-        torch.autograd.grad(ends, wanted, list(tangents), allow_unused=True, retain_graph=True)
+        torch.autograd.grad(
+            [each for each, _ in pairs],
+            wanted,
+            [tangent for _, tangent in pairs],
+            allow_unused=True,
+            retain_graph=True,
+        )
     )
     return [next(made) if each.requires_grad else None for each in found.given]
+
+
+def differentiable_step(
+    body: Callable[..., Any],
+    held: Sequence[Held],
+    arguments: Arguments,
+    drawn: Optional[Sequence[torch.Tensor]],
+    written: Sequence[int],
+    wanted: Sequence[torch.Tensor],
+    tangents: Dict[int, Optional[torch.Tensor]],
+) -> List[Optional[torch.Tensor]]:
+    """Gradients of what is wanted, with a graph of their own: PyTorch's forward pass once more,
+    over the very tensors, but for those that it writes."""
+    given = [*(each.tensor for each in held), *arguments.tensors]
+    given = [each.clone() if at in set(written) else each for at, each in enumerate(given)]
+    args, kwargs = arguments.filled(given[len(held) :])
+    mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
+    with torch.random.fork_rng(devices=[]), in_place_of(held, given), mode:
+        results, _, _ = _flattened(body(*args, **kwargs))
+    pairs = [(results[at], each) for at, each in tangents.items() if each is not None]
+    made = torch.autograd.grad(
+        [each for each, _ in pairs],
+        list(wanted),
+        [each for _, each in pairs],
+        allow_unused=True,
+        create_graph=True,
+    )
+    return list(made)

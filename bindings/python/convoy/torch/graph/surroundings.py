@@ -57,6 +57,7 @@ _REASONS: List[Tuple[Callable[[], Any], str]] = [
     (_autocast(), "under autocast"),
     (lambda: _default_dtype() is not torch.float32, "the default dtype is not float32"),
     (lambda: any(_GLOBAL_HOOKS), "hooks of all modules"),
+    (lambda: torch.autograd.forward_ad._current_level >= 0, "inside forward mode"),
 ]
 
 
