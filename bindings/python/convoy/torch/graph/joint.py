@@ -39,7 +39,8 @@ class Joint(NamedTuple):
     """Nodes are calls of operators, in order."""
 
     given: List[Node]  # placeholders of parameters, buffers and inputs
-    tangents: List[Node]  # placeholders of the outputs' gradients
+    tangents: List[Node]  # placeholders of the gradients of results that have them
+    zeros: List[Node]  # of those that have none, as PyTorch 1 has them
     attributes: List[Node]  # constants
     results: List[Any]  # the network's
     news: Dict[int, Optional[Node]]  # what sources that are written become; None: it is in place
@@ -52,15 +53,19 @@ class Joint(NamedTuple):
     reached: List[int]  # for each gradient the tangents it depends on, as bits
 
 
-def cut(traced: Traced, outputs: int, written: Sequence[int]) -> Joint:
+def cut(
+    traced: Traced, outputs: int, differentiable: Sequence[int], written: Sequence[int]
+) -> Joint:
     """What forward's results need belongs to forward, the rest of what gradients need to backward.
 
     outputs: how many of forward's results are the network's; before them PyTorch 2 has the new
-    values of what is written, while PyTorch 1 has operators that write in place."""
+    values of what is written, while PyTorch 1 has operators that write in place. differentiable:
+    which of them have gradients."""
     nodes = list(traced.graph.graph.nodes)
     placeholders = [node for node in nodes if node.op == "placeholder"]
     calls = [node for node in nodes if node.op == "call_function"]
-    given, tangents = placeholders[: traced.given], placeholders[traced.given :]
+    given = placeholders[: traced.given]
+    tangents, zeros = _tangents(placeholders[traced.given :], outputs, differentiable)
     results = results_of(traced.graph)
     ahead, gradients = results[: traced.forward], results[traced.forward :]
     news, counters = _news(ahead[: len(ahead) - outputs], given, written)
@@ -71,7 +76,7 @@ def cut(traced: Traced, outputs: int, written: Sequence[int]) -> Joint:
     backward = [node for node in calls if node in second]
     read = {each for node in backward for each in node.all_input_nodes}
     read |= {each for each in gradients if isinstance(each, Node)}
-    later = set(backward) | set(tangents)
+    later = {*backward, *tangents, *zeros}
     attributes = [node for node in nodes if node.op == "get_attr"]
     crossing = [node for node in nodes if node in read and node not in later]
     crossing = [node for node in crossing if node not in attributes]
@@ -82,6 +87,7 @@ def cut(traced: Traced, outputs: int, written: Sequence[int]) -> Joint:
     return Joint(
         given,
         tangents,
+        zeros,
         attributes,
         ahead,
         news,
@@ -93,6 +99,17 @@ def cut(traced: Traced, outputs: int, written: Sequence[int]) -> Joint:
         draws,
         reached,
     )
+
+
+def _tangents(
+    placeholders: List[Node], outputs: int, differentiable: Sequence[int]
+) -> Tuple[List[Node], List[Node]]:
+    if len(placeholders) == len(differentiable) or not placeholders:
+        return placeholders, []
+    if len(placeholders) != outputs:
+        raise Declined(f"{len(placeholders)} gradients for {outputs} results")
+    there = [placeholders[at] for at in differentiable]
+    return there, [each for each in placeholders if each not in there]
 
 
 def _reached(

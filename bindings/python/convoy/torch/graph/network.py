@@ -73,7 +73,7 @@ class Network:
             for at, each in enumerate(subject.given)
         ]
         self._engine = engine
-        self.pair = Pair(engine, traced, sources, len(found.results))
+        self.pair = Pair(engine, traced, sources, len(found.results), found.differentiable)
         self._counters: Dict[int, List[int]] = {}  # by what is added to them in each step
         for at in self.pair.counters:
             self._counters.setdefault(more(found, at), []).append(at)

@@ -50,14 +50,19 @@ class Pair:
     """Forward, and backward where there are gradients. To be used with the engine's lock held."""
 
     def __init__(
-        self, engine: Engine, traced: Traced, sources: Sequence[Source], outputs: int
+        self,
+        engine: Engine,
+        traced: Traced,
+        sources: Sequence[Source],
+        outputs: int,
+        differentiable: Sequence[int],
     ) -> None:
         """outputs: how many of forward's results are the network's; before them are new values of
-        what is written, in order."""
+        what is written, in order. differentiable: which of the network's have gradients."""
         self._engine, self._sources = engine, sources
         self._context, self._mirror = engine.context, engine.mirror
         written = [at for at, source in enumerate(sources) if source.written]
-        self._joint = joint = cut(traced, outputs, written)
+        self._joint = joint = cut(traced, outputs, differentiable, written)
         self.counters = joint.counters  # sources to which the host adds one
         self._given = self._place(joint)
         self._tangents = self._place_tangents(joint)
@@ -109,7 +114,7 @@ class Pair:
     def _place_tangents(self, joint: Joint) -> Environment:
         found: Environment = {}
         for node in joint.tangents:
-            like: Any = node.meta.get("val", node.meta.get("tensor_meta"))
+            like = _like(node)
             if like.dtype is not torch.float32:
                 raise Declined(f"gradients of {like.dtype}")
             tensor = new_tensor(self._context, torch.empty(like.shape))
@@ -154,6 +159,9 @@ class Pair:
         crossing = {node: environment[node] for node in joint.crossing}
         self._saved = self._own(crossing)
         inside: Environment = {**crossing, **self._tangents}
+        for node in joint.zeros:
+            like = _like(node)
+            inside[node] = constant(torch.zeros((), dtype=like.dtype).expand(like.shape))
         gradients = [each for each in joint.gradients if isinstance(each, Node)]
         lowering = Lowering(self._context, inside, self._numbers)
         self._backward = lowering.lower(joint.backward, set(gradients))
@@ -268,6 +276,11 @@ class Pair:
         for tensor, values in zip(self._saved, call.put_aside):
             tensor.assign(values)
         call.put_aside = None
+
+
+def _like(node: Node) -> Any:
+    """What a placeholder's tensor looks like."""
+    return node.meta.get("val", node.meta.get("tensor_meta"))
 
 
 def _drawn(value: Any) -> Value:
