@@ -17,6 +17,7 @@ from .. import _log
 from .._conv import Layout
 from .._devices import version
 from .._lib import LogLevel
+from .._records import Device
 from ._kept import Kept, Problem
 from ._operation import Operation, Tensor, describe, memory_format
 from ._race import Race, Way, race
@@ -51,7 +52,8 @@ class Measured:
 
     def __init__(self, ways: Sequence[Way]) -> None:
         self.ways = list(ways)
-        self._kept = Kept(_place(self.ways))
+        devices = [way.device for way in ways if isinstance(way, ConvoyWay)]
+        self._kept = Kept(place_of(devices))
         self._chosen: Dict[Key, Optional[Way]] = {}
         self._again: Dict[Key, _Again] = {}  # of those whose measurement was disturbed
         self._lock = threading.Lock()
@@ -125,9 +127,8 @@ def _problem(op: Operation, key: Key) -> Problem:
     return describe(op), "contiguous" if contiguous else "channels_last"
 
 
-def _place(ways: Sequence[Way]) -> str:
+def place_of(devices: Sequence[Device]) -> str:
     """Where a measurement holds: devices, threads, versions."""
-    devices = [way.device for way in ways if isinstance(way, ConvoyWay)]
     parts = [f"{each.id} {each.name}, {each.driver}, {each.compute_units}" for each in devices]
     parts.append(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads")
     parts.append(f"Convoy {version()}")

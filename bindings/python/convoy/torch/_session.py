@@ -100,7 +100,7 @@ class Session:
         self._forked = False
         self._engine: Optional[Engine] = Engine(_opener(settings))
         self._networks: Optional[Networks] = Networks(
-            self._engine, self.statistics.count_network, self._checked
+            self._engine, self.statistics.count_network, settings.route == "measured", self._checked
         )
         _sessions.add(self)
 
@@ -115,7 +115,7 @@ class Session:
     @property
     def networks(self) -> Optional[Networks]:
         """Those that run as graphs, where there may be any."""
-        graphs = self.settings.route == "graph" and not self._forked and not self._closed
+        graphs = self.settings.route != "convoy" and not self._forked and not self._closed
         return self._networks if graphs else None
 
     @property

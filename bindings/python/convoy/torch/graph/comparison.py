@@ -35,15 +35,9 @@ class Subject(NamedTuple):
 class Comparison:
     """PyTorch's step, with the random numbers that the captured one has drawn."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        drawn: Optional[Sequence[torch.Tensor]],
-        found: Optional[Rehearsal] = None,
-    ) -> None:
-        """found: PyTorch's step, if there is one already."""
+    def __init__(self, subject: Subject, drawn: Optional[Sequence[torch.Tensor]]) -> None:
         self._subject, self._drawn = subject, drawn
-        self._found = found or self._again()
+        self._found = self._again()
 
     def _again(self, changed: Optional[Changed] = None) -> Rehearsal:
         at = self._subject

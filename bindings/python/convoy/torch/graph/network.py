@@ -50,8 +50,12 @@ def _check_held(held: Sequence[Held]) -> None:
             raise Declined(f"{each.name} is {str(tensor.dtype).rpartition('.')[2]}")
 
 
+class Unproved(Declined):
+    """Captured it gives something else than PyTorch does."""
+
+
 class Network:
-    """Captured and proved. To be made with the engine's lock held."""
+    """Captured, but not proved. To be made with the engine's lock held."""
 
     def __init__(
         self, engine: Engine, module: torch.nn.Module, body: Body, arguments: Arguments
@@ -63,7 +67,7 @@ class Network:
         _check_held(self._held)
         self.guard = Guard(module, self._held)
         self._body = body
-        subject = Subject(partial(body.function, module), self._held, arguments)
+        subject = self.subject(module, arguments)
         found = self._rehearsed(subject)
         traced = self._traced(subject)
         self._remember(found)
@@ -78,7 +82,10 @@ class Network:
         for at in self.pair.counters:
             self._counters.setdefault(more(found, at), []).append(at)
         self._check_host_calls()
-        self._prove(subject, found)
+
+    def subject(self, module: torch.nn.Module, arguments: Arguments) -> Subject:
+        """What computes. It keeps the module alive, which the network does not."""
+        return Subject(partial(self._body.function, module), self._held, arguments)
 
     # --------------------------------------------------------------------------------- capturing
 
@@ -117,7 +124,7 @@ class Network:
     def _remember(self, found: Rehearsal) -> None:
         self._spec, self._leaves = found.spec, found.leaves
         self._written, self._silently = found.written, found.silently
-        self._differentiable = found.differentiable
+        self.differentiable = found.differentiable
         self._strides = [None if each.is_contiguous() else each.stride() for each in found.results]
         self._wanted = [at for at, each in enumerate(found.given) if each.requires_grad]
 
@@ -132,9 +139,9 @@ class Network:
     def run(self, module: torch.nn.Module, arguments: Arguments, checked: bool) -> Any:
         """What the module returns, and what it writes written. `checked`: compared with PyTorch's,
         and a difference raised."""
-        subject = Subject(partial(self._body.function, module), self._held, arguments)
+        subject = self.subject(module, arguments)
         given = subject.given
-        to = self._written, self._wanted, self._differentiable
+        to = self._written, self._wanted, self.differentiable
         step = Step(self.pair, subject, given, *to, checked, {})
         with self._engine.lock:
             if torch.is_grad_enabled() and self._wanted:
@@ -173,20 +180,19 @@ class Network:
 
     # ------------------------------------------------------------------------------------- proof
 
-    def _prove(self, subject: Subject, found: Rehearsal) -> None:
-        """Raises Declined unless it computes what PyTorch does with these arguments."""
+    def prove(self, subject: Subject) -> None:
+        """Raises Unproved unless it computes what PyTorch does with these arguments."""
         results, news, call = self.pair.forward(subject.given)
-        drawn = self.pair.drawn(call)
-        beside = Comparison(subject, drawn, found if drawn is None else None)
+        beside = Comparison(subject, self.pair.drawn(call))
         worst = beside.forward(results, news)
-        if self._differentiable and worst is None:
-            tangents = _tangents(found)
+        if self.differentiable and worst is None:
+            tangents = _tangents([beside.results[at] for at in self.differentiable])
             made = self.pair.backward(call, tangents)
             wanted = beside.gradients(tangents)
             self.pair.without = [at for at, each in enumerate(wanted) if each is None]
             worst = beside.backward(tangents, made)
         if worst is not None:
-            raise Declined(f"captured it gives something else: {worst}")
+            raise Unproved(f"captured it gives something else: {worst}")
 
 
 def _copy_one_by_one(to: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
@@ -197,7 +203,7 @@ def _copy_one_by_one(to: Sequence[torch.Tensor], values: Sequence[torch.Tensor])
 _copy_all = getattr(torch, "_foreach_copy_", _copy_one_by_one)  # PyTorch 2.1 and newer
 
 
-def _tangents(found: Rehearsal) -> List[torch.Tensor]:
+def _tangents(results: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """Gradients to try it with, the same each time."""
     numbers = torch.Generator().manual_seed(1)
-    return [torch.randn(found.results[at].shape, generator=numbers) for at in found.differentiable]
+    return [torch.randn(each.shape, generator=numbers) for each in results]

@@ -1,7 +1,7 @@
 """Which modules are captured, when, and who runs a call.
 
 The outermost module that is called is captured when arguments of one kind come the second time.
-Where its own code cannot be captured, the modules that it calls are the outermost ones then.
+Where that cannot be, the modules that it calls are the outermost ones for such calls.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Hashable, Iterator, Optional
+from contextlib import contextmanager, nullcontext
+from typing import Any, Callable, Dict, Hashable, Iterator, Optional, Tuple, Union
 
 import torch
 
+from .._kept import Problem
 from .._plainly import plainly
 from .._statistics import PYTORCH
 from . import surroundings
 from .arguments import Arguments, arguments_of
 from .body import FORWARD, PASS_ON, Body
+from .choices import Choices, described
+from .contest import GRAPH
 from .engine import Engine
 from .errors import Declined
-from .network import Network
+from .network import Network, Unproved
 from .turns import Turns
 
 Plain = Callable[..., Any]
@@ -30,7 +33,9 @@ _KINDS = 8  # of arguments for which a module is captured at a time
 _SEEN = 256  # kinds of arguments that are remembered
 _CHANGES = 4  # times that a module may have changed before it is left alone
 
-GRAPH = "graph"
+_TRIES = 3  # batches with which a captured network is compared before it is given up
+
+MEASURED = "measured to be faster"
 
 
 class _Record:
@@ -42,18 +47,37 @@ class _Record:
         self.seen: "OrderedDict[Hashable, None]" = OrderedDict()
         self.networks: "OrderedDict[Hashable, Network]" = OrderedDict()
         self.declined: Dict[Hashable, str] = {}
+        self.ways: Dict[Hashable, str] = {}  # that are faster
+        self.problems: Dict[Hashable, Problem] = {}  # what is written down of those measured
+        self.unproved: Dict[Hashable, Network] = {}  # to be tried with another batch
+        self.failures: Dict[Hashable, int] = {}
         self.passes_on: Optional[str] = None  # why modules inside are captured instead
         self.changes = 0
 
+    def forget(self, changed: str) -> None:
+        """The module is not what it was. Each change costs a capture, so there is an end to it."""
+        tables = self.networks, self.declined, self.ways, self.problems, self.unproved
+        for table in tables:
+            table.clear()  # type: ignore[attr-defined]
+        self.changes += 1
+        if self.changes > _CHANGES:
+            self.passes_on = f"it changes again and again: {changed}"
+
 
 class Networks:
-    """Of one session. `count(name, what, reason)` counts calls; `checked`: each step is compared
-    with PyTorch's."""
+    """Of one session. `count(name, what, reason)` counts calls. `measured`: captured are those that
+    are faster so. `checked`: each step is compared with PyTorch's."""
 
     def __init__(
-        self, engine: Engine, count: Callable[[str, str, str], None], checked: bool
+        self,
+        engine: Engine,
+        count: Callable[[str, str, str], None],
+        measured: bool = False,
+        checked: bool = False,
     ) -> None:
-        self._engine, self._count, self._checked = engine, count, checked
+        self._engine, self._count = engine, count
+        self._measured, self._checked = measured, checked
+        self._choices = Choices(engine)
         # By the module's id and the body's name: a weak reference to the module, and the record.
         self._records: Dict[Any, Any] = {}
         self._lock = threading.RLock()
@@ -84,73 +108,112 @@ class Networks:
     ) -> Any:
         self._local.inside = True
         try:
-            arguments, network, why = self._chosen(record, module, args, kwargs)
-            if network is None:
-                self._count(record.name, PYTORCH, why)
+            arguments, chosen, why = self._chosen(record, module, args, kwargs)
+            if isinstance(chosen, Network):
+                self._count(record.name, GRAPH, "")
+                return chosen.run(module, arguments, self._checked)
+            self._count(record.name, chosen, why)
+            self._local.inside = why not in record.declined.values()
+            with plainly() if why == MEASURED and chosen == PYTORCH else nullcontext():
                 return plain(module, *args, **kwargs)
-            self._count(record.name, GRAPH, "")
-            return network.run(module, arguments, self._checked)
         finally:
             self._local.inside = False
 
     def _chosen(self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
-        """The arguments and the network that runs them, or None and the reason why none does."""
+        """The arguments, and the network that runs them; or another way, and the reason."""
         why = surroundings.reason()
         if why is not None:
-            return None, None, why
+            return None, PYTORCH, why
         try:
             arguments = arguments_of(args, kwargs)
+            key = arguments.key, torch.is_grad_enabled(), module.training
+            return arguments, *self._way(record, module, arguments, key)
         except Declined as reason:
-            return None, None, str(reason)
-        key = arguments.key, torch.is_grad_enabled(), module.training
-        try:
-            return arguments, self._network(record, module, arguments, key), ""
-        except Declined as reason:
-            return arguments, None, str(reason)
+            return None, PYTORCH, str(reason)
 
-    def _network(
+    def _way(
         self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
-    ) -> Network:
+    ) -> Tuple[Union[Network, str], str]:
         network = record.networks.get(key)
-        if network is not None:
-            changed = network.guard.changed()
-            if network.pair.is_differentiated_twice:
-                record.declined[key] = "gradients of its gradients are asked for"
-            elif changed is None:
-                record.networks.move_to_end(key)
-                return network
-            else:
-                self._forget(record, changed)
+        if network is not None and self._holds(record, network, key):
+            record.networks.move_to_end(key)
+            return network, ""
         if key in record.declined:
             raise Declined(record.declined[key])
+        if key in record.ways and not self._is_due(record, key):
+            return record.ways[key], MEASURED
         if key not in record.seen:
             _remember(record.seen, key, None, _SEEN)
             raise Declined("the first call of its kind")
         return self._captured(record, module, arguments, key)
 
-    def _forget(self, record: _Record, changed: str) -> None:
-        """The module is not what it was. Each change costs a capture, so there is an end to it."""
-        record.networks.clear()
-        record.declined.clear()
-        record.changes += 1
-        if record.changes > _CHANGES:
-            record.passes_on = f"it changes again and again: {changed}"
+    def _holds(self, record: _Record, network: Network, key: Hashable) -> bool:
+        """Whether a network may still be used for the module."""
+        changed = network.guard.changed()
+        if network.pair.is_differentiated_twice:
+            record.declined[key] = "gradients of its gradients are asked for"
+            return False
+        if changed is None:
+            return not self._is_due(record, key)
+        record.forget(changed)
+        return False
+
+    def _is_due(self, record: _Record, key: Hashable) -> bool:
+        problem = record.problems.get(key)
+        return problem is not None and self._choices.is_due(problem)
 
     def _captured(
         self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
-    ) -> Network:
+    ) -> Tuple[Union[Network, str], str]:
+        """A new network; or the way that is faster, or was."""
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
         try:
-            with plainly(), self._engine.lock, _normal_mode():
-                network = Network(self._engine, module, record.body, arguments)
+            with self._engine.lock, _normal_mode():
+                way, network = self._settled(record, module, arguments, key)
         except Exception as error:  # an unforeseen one shall not end a training either
-            unforeseen = "" if isinstance(error, Declined) else f"{type(error).__name__}: "
-            record.declined[key] = f"{unforeseen}{error}"
-            raise Declined(record.declined[key]) from error
+            why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"
+            if key not in record.unproved:
+                record.declined[key] = why
+            raise Declined(why) from error
         finally:
             self._turns.end_alone()
+        if network is None:
+            record.networks.pop(key, None)
+            record.ways[key] = way
+            return way, MEASURED
         _remember(record.networks, key, network, _KINDS)
+        return network, ""
+
+    def _settled(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Tuple[str, Optional[Network]]:
+        problem = known = None
+        if self._measured:
+            problem = record.problems[key] = described(module, record.body.name, key)
+            known = self._choices.known(problem)
+        if known is not None and known != GRAPH:
+            return known, None
+        network = self._proved(record, module, arguments, key)
+        if problem is None or known == GRAPH:
+            return GRAPH, network
+        way = self._choices.measure(problem, network, network.subject(module, arguments))
+        return way, network if way == GRAPH else None
+
+    def _proved(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Network:
+        with plainly():
+            network = record.unproved.pop(key, None)
+            if network is None or network.guard.changed() is not None:
+                network = Network(self._engine, module, record.body, arguments)
+            try:
+                network.prove(network.subject(module, arguments))
+            except Unproved:
+                record.failures[key] = record.failures.get(key, 0) + 1
+                if record.failures[key] < _TRIES:
+                    record.unproved[key] = network
+                raise
         return network
 
     # ----------------------------------------------------------------------------------- records

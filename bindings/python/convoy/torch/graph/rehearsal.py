@@ -75,19 +75,24 @@ def exact(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.dtype is torch.float32 else tensor
 
 
+_SHAKEN = 2.0**-21  # several times what rounding to float32 does
+
+
 def shaken(tensor: torch.Tensor) -> torch.Tensor:
-    """In float64, each number off by about what rounding to float32 does to it."""
+    """In float64, each number slightly off."""
     if tensor.dtype is not torch.float32:
         return tensor
     numbers = torch.Generator().manual_seed(tensor.numel())
     noise = torch.randn(tensor.shape, generator=numbers, dtype=torch.float64)
-    return tensor.double() * (1 + 2.0**-24 * noise)
+    return tensor.double() * (1 + _SHAKEN * noise)
 
 
 Changed = Callable[[torch.Tensor], torch.Tensor]
 
 
-def copies(held: Sequence[Held], tensors: Sequence[torch.Tensor], changed: Changed) -> Tensors:
+def copies(
+    held: Sequence[Held], tensors: Sequence[torch.Tensor], changed: Changed = as_given
+) -> Tensors:
     """Of all that is given to a network, with gradients where it has them."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
