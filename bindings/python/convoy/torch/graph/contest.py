@@ -13,6 +13,7 @@ from .._plainly import plainly
 from .._statistics import PYTORCH
 from .comparison import Subject
 from .network import Network
+from .random_state import untouched
 from .rehearsal import copies, shaken
 from .state import in_place_of
 
@@ -44,7 +45,7 @@ class _Pytorch:
     def _forward(self) -> List[torch.Tensor]:
         held, given = self._subject.held, self._given
         args, kwargs = self._subject.arguments.filled(given[len(held) :])
-        with torch.random.fork_rng(devices=[]), in_place_of(held, given):
+        with untouched(), in_place_of(held, given):
             returned = self._subject.body(*args, **kwargs)
         leaves = torch.utils._pytree.tree_flatten(returned)[0]
         return [each for each in leaves if isinstance(each, torch.Tensor)]

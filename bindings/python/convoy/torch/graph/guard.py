@@ -145,10 +145,15 @@ def _equal(a: Any, b: Any) -> bool:
         return False
 
 
+def has_hooks(module: torch.nn.Module) -> bool:
+    """Whether something runs before or after its forward function, or its gradients."""
+    return any(module.__dict__.get(hooks) for hooks in _HOOKS)
+
+
 def hooked(modules: Sequence[Tuple[str, torch.nn.Module]]) -> Optional[str]:
     """The name of a module inside that has hooks, of the module itself none."""
     for name, each in modules[1:]:
-        if any(each.__dict__.get(hooks) for hooks in _HOOKS):
+        if has_hooks(each):
             return name
     return None
 

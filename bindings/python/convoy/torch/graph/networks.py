@@ -24,7 +24,9 @@ from .choices import Choices, described
 from .contest import GRAPH
 from .engine import Engine
 from .errors import Declined
+from .guard import has_hooks
 from .network import Network, Unproved
+from .random_state import untouched
 from .turns import Turns
 
 Plain = Callable[..., Any]
@@ -100,8 +102,33 @@ class Networks:
         record = self._record(module, body)
         if record.passes_on is not None:
             return plain(module, *args, **kwargs)
+        if body is FORWARD and has_hooks(module):
+            return self._between_hooks(record, module, args, kwargs, plain)
         with self._turns:
             return self._outermost(record, module, args, kwargs, plain)
+
+    def _between_hooks(
+        self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain
+    ) -> Any:
+        """PyTorch calls the module's hooks, and in between a stand-in for its forward function,
+        which the module has only until then."""
+        where = module.__dict__
+        before = where.get("forward")
+
+        def restore() -> None:
+            if where.get("forward") is forward:
+                where.pop("forward") if before is None else where.update(forward=before)
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            restore()
+            with self._turns:
+                return self._outermost(record, module, args, kwargs, FORWARD.function)
+
+        where["forward"] = forward
+        try:
+            return plain(module, *args, **kwargs)
+        finally:
+            restore()
 
     def _outermost(
         self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain
@@ -169,7 +196,7 @@ class Networks:
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
         try:
-            with self._engine.lock, _normal_mode():
+            with self._engine.lock, _normal_mode(), untouched():
                 way, network = self._settled(record, module, arguments, key)
         except Exception as error:  # an unforeseen one shall not end a training either
             why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_flatten
 from .arguments import Arguments
 from .errors import Declined
 from .joint import DRAWING
+from .random_state import Watched, untouched
 from .state import ATTRIBUTE, PARAMETER, Held, in_place_of
 from .table import name_of
 
@@ -115,8 +116,11 @@ def rehearse(
     mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
     before = [each.detach().clone() for each in given[: len(held)]]
     places = [each.data_ptr() for each in given]
-    with torch.random.fork_rng(devices=[]), in_place_of(held, given) as replaced, mode:
+    with untouched(), in_place_of(held, given) as replaced, mode:
+        outside = Watched()
         returned = body(*args, **kwargs)
+        if outside.drawn():
+            raise Declined("it draws random numbers that are not PyTorch's")
     if replaced:
         raise Declined(f"it puts another tensor into {replaced[0]}")
     if any(each.data_ptr() != place for each, place in zip(given, places)):
@@ -210,7 +214,7 @@ def differentiable_step(
     given = [each.clone() if at in set(written) else each for at, each in enumerate(given)]
     args, kwargs = arguments.filled(given[len(held) :])
     mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
-    with torch.random.fork_rng(devices=[]), in_place_of(held, given), mode:
+    with untouched(), in_place_of(held, given), mode:
         results, _, _ = _flattened(body(*args, **kwargs))
     pairs = [(results[at], each) for at, each in tangents.items() if each is not None]
     made = torch.autograd.grad(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch
@@ -42,6 +43,34 @@ def _compiling() -> Callable[[], bool]:
     return getattr(compiler, "is_compiling", lambda: False)
 
 
+_hooks_inside = threading.local()  # PyTorch before 2.7: how many hooks of saved tensors are in use
+
+
+def _count_hooks() -> None:
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    enter, leave = hooks.__enter__, hooks.__exit__
+
+    def counted_enter(self: Any) -> Any:
+        _hooks_inside.count = getattr(_hooks_inside, "count", 0) + 1
+        return enter(self)
+
+    def counted_leave(self: Any, *arguments: Any) -> Any:
+        _hooks_inside.count -= 1
+        return leave(self, *arguments)
+
+    hooks.__enter__, hooks.__exit__ = counted_enter, counted_leave  # type: ignore[method-assign]
+
+
+def _saved_tensor_hooks() -> Callable[[], Any]:
+    """Whether saved tensors are given to hooks: checkpointing counts those of forward and of its
+    repetition, so that both have to be carried out in the same way."""
+    top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+    if top is not None:
+        return lambda: top(False)
+    _count_hooks()
+    return lambda: getattr(_hooks_inside, "count", 0)
+
+
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _default_dtype = torch.get_default_dtype
@@ -55,6 +84,7 @@ _REASONS: List[Tuple[Callable[[], Any], str]] = [
     (_dispatch_modes, "inside a TorchDispatchMode"),
     (_function_modes, "inside a TorchFunctionMode"),
     (_autocast(), "under autocast"),
+    (_saved_tensor_hooks(), "inside hooks of saved tensors"),
     (lambda: _default_dtype() is not torch.float32, "the default dtype is not float32"),
     (lambda: any(_GLOBAL_HOOKS), "hooks of all modules"),
     (lambda: torch.autograd.forward_ad._current_level >= 0, "inside forward mode"),

@@ -7,8 +7,7 @@ Its own compilers are not reached: the joint graph is taken where it would be cu
 from __future__ import annotations
 
 import contextlib
-import gc
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Set
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import torch
 from functorch.compile import aot_function  # type: ignore[import-untyped]
@@ -94,14 +93,27 @@ def _plain_attention() -> Iterator[None]:
 def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Tensor]) -> Traced:
     """The graph of function(*given) and of its gradients. `given` are leaves, of which those that
     require gradients get them; on PyTorch 1 they are computed with, and may be written."""
+    graph, forward = _joint_graph(function, given)
+    found = _constants(graph)
+    if found:
+        _check_constants(found, _constants(_joint_graph(function, given)[0]))
+    constants = {name: tensor.detach().clone() for name, tensor in found.items()}
+    return Traced(graph, constants, forward, len(given))
+
+
+def _joint_graph(function: Callable[..., Any], given: Sequence[torch.Tensor]) -> Tuple[Graph, int]:
+    """The graph, and how many of its results are forward's."""
     taken: Dict[str, Any] = {}
 
     def partition(joint: Graph, inputs: Any, **more: Any) -> Any:
-        taken.update(graph=joint, forward=more.get("num_fwd_outputs"))
+        spec: Any = joint._out_spec  # PyTorch 1 has nothing else that says how many
+        forward = more.get("num_fwd_outputs") or spec.children_specs[0].num_leaves
+        taken.update(graph=joint, forward=forward)
         raise _Taken
 
     def compile_forward(graph: Graph, inputs: Any) -> Any:
-        taken.setdefault("graph", graph)
+        if not taken:  # there are no gradients
+            taken.update(graph=graph, forward=len(results_of(graph)))
         raise _Taken
 
     traced = aot_function(
@@ -111,7 +123,6 @@ def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Ten
         partition_fn=partition,
         decompositions=_rules(),
     )
-    before = _tensors_there()
     try:
         with _whole_operators(), _plain_attention():
             traced(*given)
@@ -119,40 +130,31 @@ def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Ten
         pass
     except Exception as error:  # whatever a module's code does with what is no usual tensor
         raise Declined(f"it cannot be traced: {_first_line(error)}") from error
-    if "graph" not in taken:
+    if not taken:
         raise Declined("it computes nothing")
-    return _described(taken, len(given), before)
+    return taken["graph"], taken["forward"]
 
 
-def _described(taken: Dict[str, Any], given: int, before: Set[int]) -> Traced:
-    graph, forward = taken["graph"], taken.get("forward")
-    results = results_of(graph)
-    if "forward" not in taken:  # no gradients
-        forward = len(results)
-    elif forward is None:  # PyTorch 1
-        forward = graph._out_spec.children_specs[0].num_leaves
-    return Traced(graph, _constants(graph, before), forward, given)
-
-
-def _tensors_there() -> Set[int]:
-    return {id(each) for each in gc.get_objects() if issubclass(type(each), torch.Tensor)}
-
-
-def _constants(graph: Graph, before: Set[int]) -> Dict[str, torch.Tensor]:
-    """Tensors that are no placeholders. Those that the module's code makes anew each time are
-    constants; one that was there before may change, and nothing would tell."""
+def _constants(graph: Graph) -> Dict[str, torch.Tensor]:
+    """Tensors that are no placeholders."""
     found: Dict[str, torch.Tensor] = {}
     for node in graph.graph.nodes:
-        name = str(node.target)
-        if node.op != "get_attr" or name in found:
-            continue
-        tensor = getattr(graph, name)
-        if not isinstance(tensor, torch.Tensor):
-            raise Declined(f"its graph has a part of its own, {name}")
-        if id(tensor) in before:
-            raise Declined("it reads a tensor that no module has as parameter, buffer or attribute")
-        found[name] = tensor.detach().clone()
+        if node.op == "get_attr":
+            tensor = getattr(graph, str(node.target))
+            if not isinstance(tensor, torch.Tensor):
+                raise Declined(f"its graph has a part of its own, {node.target}")
+            found[str(node.target)] = tensor
     return found
+
+
+def _check_constants(first: Dict[str, torch.Tensor], second: Dict[str, torch.Tensor]) -> None:
+    """Tensors that the module's code makes anew each time, of the same values, are constants; one
+    that somebody keeps may change, and nothing would tell."""
+    if any(tensor is second.get(name) for name, tensor in first.items()):
+        raise Declined("it reads a tensor that no module has as parameter, buffer or attribute")
+    same = first.keys() == second.keys()
+    if not same or not all(torch.equal(each, second[name]) for name, each in first.items()):
+        raise Declined("it makes tensors of other values each time")
 
 
 def results_of(graph: Graph) -> List[Any]:
