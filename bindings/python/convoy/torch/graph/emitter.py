@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Collection, List, Sequence, Set, Tuple
 
 import torch
 
 from ..._context import Context
 from ..._tensor import Tensor as DeviceTensor
-from .axes import Axes, Shape, padded
+from .axes import MOST, Axes, Shape, padded
+from .boxes import Axis, box
 from .errors import Unsupported
 from .programs import program
 from .values import Array, Value, meta_of, on_device
@@ -63,7 +65,16 @@ class Emitter:
         return self._copied(value)
 
     def _copied(self, value: Value) -> Value:
-        raise Unsupported("a copy of elements that do not lie in order")
+        axes = [Axis(n, n, stride) for n, stride in zip(value.shape, value.meta.stride())]
+        return self.box(value, axes, value.meta.storage_offset())
+
+    def box(self, value: Value, axes: Sequence[Axis], offset: int, fill: float = 0.0) -> Value:
+        """A copy from the value's array, of the axes' extents."""
+        shape = tuple(axis.extent for axis in axes)
+        whole = Axes(shape, ()).extents(shape) if len(shape) <= MOST else (math.prod(shape),)
+        out = DeviceTensor(self.context, whole)
+        box(self.context, self.tensor(value.array), axes, offset, out, fill)
+        return self.result(out, shape, value.dtype)
 
     def _readable(self, value: Value) -> Value:
         host = value.array.constant is None and value.array.number is not None

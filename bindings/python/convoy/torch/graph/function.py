@@ -61,7 +61,7 @@ class Run(torch.autograd.Function):
     def forward(ctx: Any, step: Step, *wanted: torch.Tensor) -> Any:
         values, ctx.call, ctx.beside = run_forward(step)
         ctx.step = step
-        ctx.versions = [each._version for each in step.given]
+        ctx.versions = list(map(_version, step.given))
         # PyTorch sees to it that what backward reads has not been changed meanwhile.
         ctx.save_for_backward(*(step.given[at] for at in step.pair.read_by_backward))
         ctx.set_materialize_grads(False)
@@ -79,6 +79,11 @@ class Run(torch.autograd.Function):
         with step.pair.lock:
             find = _differentiable_gradients if torch.is_grad_enabled() else _gradients
             return (None, *find(ctx, tangents))
+
+
+def _version(tensor: torch.Tensor) -> int:
+    """Tensors made in inference mode have none."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 def _gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
@@ -114,7 +119,7 @@ def _again(ctx: Any) -> Any:
     """The values that a backward pass before this one has given up, computed anew."""
     step = ctx.step
     there = [at for at in range(len(step.given)) if at not in step.written]
-    if any(step.given[at]._version != ctx.versions[at] for at in there):
+    if any(_version(step.given[at]) != ctx.versions[at] for at in there):
         raise RuntimeError(
             "a tensor that the network was computed from has been changed since: Convoy would need "
             "it to go backward through the network once more"

@@ -122,6 +122,8 @@ class Lowering:
 
     def _call(self, emitter: Emitter, node: Node, args: Any, kwargs: Any) -> Any:
         """Notes a call of the host, before the graph being captured."""
+        if _writes(node.target):
+            raise Declined(f"{operators.name_of(node.target)} writes in place")
         for value in constants.values_in(args, kwargs):
             if emitter.has_made(value.array):
                 raise _Later
@@ -159,9 +161,27 @@ def _emit(emitter: Emitter, target: Any, args: Any, kwargs: Any) -> Any:
         return views.view(emitter, name, target, args, kwargs)
     if name in views.COPIES:
         return views.copy(args[0])
-    if name not in operators.OPERATORS:
+    emit = operators.OPERATORS.get(name)
+    if emit is not None:
+        return emit(emitter, operators.bound(target, args, kwargs))
+    emit = operators.OPERATORS.get(name.replace("_.", "."))
+    if emit is None:
         raise Unsupported("no operation of Convoy's")
-    return operators.OPERATORS[name](emitter, operators.bound(target, args, kwargs))
+    return _in_place(emitter, emit, operators.bound(target, args, kwargs))
+
+
+def _in_place(emitter: Emitter, emit: operators.Emit, arguments: Any) -> Value:
+    """An operator such as "relu_", which PyTorch 1 traces as it is."""
+    value = arguments.self
+    emitter.write(value, emit(emitter, arguments))
+    return value
+
+
+def _writes(target: Any) -> bool:
+    """Whether an operator writes its arguments."""
+    schema = getattr(target, "_schema", None)
+    infos = [each.alias_info for each in schema.arguments] if schema else []
+    return any(each is not None and each.is_write for each in infos)
 
 
 #: Gradients that find the places of maxima again instead of reading them.

@@ -35,7 +35,7 @@ def _check_held(held: Sequence[Held]) -> None:
         tensor = each.tensor
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
             raise Declined(f"{each.name} is a {type(tensor).__name__}")
-        if not tensor.is_cpu or tensor.layout is not torch.strided or tensor.is_inference():
+        if not tensor.is_cpu or tensor.layout is not torch.strided:
             raise Declined(f"{each.name} is no dense tensor on the CPU")
         if tensor.requires_grad and not tensor.is_leaf:
             raise Declined(f"{each.name} is computed outside of the network")

@@ -1,6 +1,16 @@
 """All files of the table, read."""
 
-from . import convolutions, elementwise, norms, pools, products, randoms, reductions  # noqa: F401
-from .table import OPERATORS, bound, name_of
+from . import (  # noqa: F401
+    convolutions,
+    elementwise,
+    moves,
+    norms,
+    pools,
+    products,
+    randoms,
+    reductions,
+    resampling,
+)
+from .table import OPERATORS, Emit, bound, name_of
 
-__all__ = ["OPERATORS", "bound", "name_of"]
+__all__ = ["OPERATORS", "Emit", "bound", "name_of"]
