@@ -2,6 +2,7 @@
 #include "api_check.h"
 #include "core/graph/capture.h"
 #include "core/graph/gradients.h"
+#include "core/graph/stages.h"
 #include "core/operation.h"
 
 /* ----------------------------------------------------------------------------------- capture */
@@ -14,6 +15,11 @@ convoy_status convoy_capture_begin(convoy_context *context) {
 convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out) {
   convoy_status status = cvy_enter(context);
   return status ? status : cvy_leave(context, cvy_capture_end(context, out));
+}
+
+convoy_status convoy_capture_cut(convoy_context *context) {
+  convoy_status status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_capture_cut(context));
 }
 
 static convoy_status check_gradients(const convoy_tensor *y, int32_t count,
@@ -55,7 +61,16 @@ convoy_status convoy_graph_run(convoy_graph *graph, convoy_run *run) {
   if (!status) status = enter(graph);
   if (status) return status;
   status = cvy_capture_refuses(graph->context, "convoy_graph_run");
-  if (!status) status = cvy_graph_run(graph, run);
+  if (!status) status = cvy_graph_run_all(graph, run);
+  return cvy_leave(graph->context, status);
+}
+
+convoy_status convoy_graph_run_stage(convoy_graph *graph, int32_t stage, convoy_run *run) {
+  convoy_status status = cvy_check_struct("run", run, sizeof *run, true);
+  if (!status) status = enter(graph);
+  if (status) return status;
+  status = cvy_capture_refuses(graph->context, "convoy_graph_run_stage");
+  if (!status) status = cvy_graph_run_stage(graph, stage, run);
   return cvy_leave(graph->context, status);
 }
 

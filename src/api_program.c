@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api_apply.h"
 #include "api_check.h"
-#include "core/operation.h"
-#include "problem/program/bind.h"
 
 /* ---------------------------------------------------------------------------------- making */
 
@@ -137,9 +136,19 @@ static void draw(convoy_context *context, const convoy_program *program, cvy_pro
   of->node = context->draws++;
 }
 
-static convoy_status make_problem(convoy_context *context, const convoy_program *program,
-                                  const convoy_tensor *const inputs[],
-                                  convoy_tensor *const outputs[], cvy_problem *problem) {
+convoy_status cvy_apply(convoy_context *context, const convoy_program *program,
+                        const convoy_tensor *const inputs[], const cvy_shape *in,
+                        convoy_tensor *const outputs[], const cvy_shape *out, convoy_run *run) {
+  cvy_problem problem;
+  convoy_status status = cvy_program_bind(program, in, out, &problem);
+  if (status) return status;
+  draw(context, program, &problem);
+  return cvy_operate_tensors(context, &problem, inputs, outputs, run);
+}
+
+static convoy_status apply(convoy_context *context, const convoy_program *program,
+                           const convoy_tensor *const inputs[], convoy_tensor *const outputs[],
+                           convoy_run *run) {
   cvy_shape in[CVY_PROGRAM_INPUTS], out[CVY_PROGRAM_RESULTS];
   int32_t results = cvy_program_results(program);
   convoy_status status = cvy_check_owners(context, inputs, program->program.inputs);
@@ -148,21 +157,16 @@ static convoy_status make_problem(convoy_context *context, const convoy_program 
   if (status) return status;
   for (int i = 0; i < program->program.inputs; i++) in[i] = cvy_tensor_shape(inputs[i]);
   for (int k = 0; k < results; k++) out[k] = cvy_tensor_shape(outputs[k]);
-  status = cvy_program_bind(program, in, out, problem);
-  if (!status) draw(context, program, problem);
-  return status;
+  return cvy_apply(context, program, inputs, in, outputs, out, run);
 }
 
 convoy_status convoy_apply(convoy_context *context, const convoy_program *program,
                            const convoy_tensor *const inputs[], convoy_tensor *const outputs[],
                            convoy_run *run) {
-  cvy_problem problem;
   convoy_status status = check_apply(program, inputs, outputs, run);
   if (!status) status = cvy_enter(context);
   if (status) return status;
-  status = make_problem(context, program, inputs, outputs, &problem);
-  if (!status) status = cvy_operate_tensors(context, &problem, inputs, outputs, run);
-  return cvy_leave(context, status);
+  return cvy_leave(context, apply(context, program, inputs, outputs, run));
 }
 
 convoy_status convoy_seed(convoy_context *context, uint64_t seed) {

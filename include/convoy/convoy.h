@@ -1,7 +1,7 @@
 /* Convoy: convolution, forward and backward, on whatever device is there.
  *
- * This header, with operations.h and graph.h, which it includes, is the whole public interface and
- * its manual. It compiles alone as C11 and as C++11.
+ * This header, with operations.h, graph.h and nn.h, which it includes, is the whole public
+ * interface and its manual. It compiles alone as C11 and as C++11.
  * Words that are Convoy's own are explained in docs/glossary.md.
  *
  * The letters of shapes are the same everywhere:
@@ -896,6 +896,7 @@ CONVOY_API convoy_status convoy_measure_peak(convoy_context *context, double *gf
 #endif
 
 #include "convoy/graph.h"
+#include "convoy/nn.h"
 #include "convoy/operations.h"
 
 #endif

@@ -47,6 +47,12 @@ CONVOY_API convoy_status convoy_capture_begin(convoy_context *context);
  * is; after ERR_MEMORY the capture has ended, too. */
 CONVOY_API convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out);
 
+/* Ends a stage: what is captured from here on is another part of the graph, which is carried out by
+ * a call of its own, convoy_graph_run_stage, as a backward pass whose gradient somebody else makes.
+ * The stages are planned together: what an earlier one leaves for a later one stays on the device,
+ * or is computed again. At most 64 stages. Returns OK; ERR_ARGUMENT outside a capture. */
+CONVOY_API convoy_status convoy_capture_cut(convoy_context *context);
+
 /* Notes the gradients of what was captured so far: out[i] becomes, for each element of of[i], the
  * derivative with respect to it of the sum over the elements of y times dy. dy has y's elements; it
  * may be NULL, which means 1, if y is a single number, a loss. Several uses of a tensor are added,
@@ -67,6 +73,15 @@ CONVOY_API convoy_status convoy_gradients(convoy_context *context, convoy_tensor
  * Returns OK; ERR_ARGUMENT, also after convoy_close; otherwise as convoy_forward does. On failure
  * all outputs keep their values. */
 CONVOY_API convoy_status convoy_graph_run(convoy_graph *graph, convoy_run *run);
+
+/* Carries out stage `stage` of a graph that convoy_capture_cut has divided, from 0 on. They follow
+ * one another: stage 0 begins a run, and gives up one that has not come to its end. Each stage
+ * reads the arrays that its tensors have when it is called, and gives what it writes new ones; a
+ * tensor that several stages write gets what the last of them makes, by that. convoy_graph_run
+ * carries out all of them. Returns as convoy_graph_run does; ERR_ARGUMENT for a stage whose turn it
+ * is not. */
+CONVOY_API convoy_status convoy_graph_run_stage(convoy_graph *graph, int32_t stage,
+                                                convoy_run *run);
 
 /* How many runs of the graph have succeeded, the number of the next one. Random numbers of a run
  * depend on it, on convoy_seed as it was at the capture, and on the operation's place in the

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/constants.h"
 #include "core/devices.h"
 #include "core/exec/device.h"
 #include "core/exec/launch.h"
@@ -100,6 +101,7 @@ static convoy_status start(convoy_context *context) {
 static void stop(convoy_context *context) {
   atomic_store(&context->open, false);
   cvy_stores_detach(context);
+  cvy_stores_trim(context);
   cvy_device_close(context);
   if (context->cpu.device) context->cpu.backend->close(context->cpu.device);
   context->cpu.device = NULL;
@@ -137,6 +139,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
 void cvy_close(convoy_context *context) {
   if (cvy_enter(context)) return;
   cvy_capture_abandon(context);
+  cvy_constants_drop(context);
   cvy_shared_memory_drop(context);
   if (cvy_device_ready(context)) cvy_await(context, context->last_ticket);
   stop(context);

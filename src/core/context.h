@@ -42,6 +42,13 @@ typedef struct cvy_fetches {
   int32_t count;
 } cvy_fetches;
 
+/* Numbers that programs read (core/constants.h), in a ring. */
+enum { CVY_CONSTANTS = 64 };
+typedef struct cvy_constants {
+  convoy_tensor *tensor[CVY_CONSTANTS];
+  int32_t next;
+} cvy_constants;
+
 /* Device memory that graphs use for what they make on their way (graph/shared_memory.h). */
 typedef struct cvy_shared_blocks {
   cvy_store **block;
@@ -84,11 +91,14 @@ struct convoy_context {
   cvy_chooser chooser;
   cvy_degradation degradation;
   cvy_verification verification;
-  cvy_store *stores;                     /* all alive */
+  cvy_store *stores; /* all alive */
+  cvy_store *spare;  /* memory of stores that have gone */
+  int32_t spares;
   cvy_fetches fetches;                   /* of them */
   cvy_free_list memory;                  /* for their values */
   cvy_host_allocation *host_allocations; /* from convoy_host_alloc */
-  cvy_capture *capture;                  /* that is open; NULL: operations are carried out */
+  cvy_constants constants;
+  cvy_capture *capture; /* that is open; NULL: operations are carried out */
   cvy_shared_blocks shared;
   int32_t run_depth; /* of what a graph's run makes, while one is carried out; else 0 */
   cvy_call call;

@@ -35,6 +35,7 @@ const cvy_named_program cvy_named_programs[] = {
        they are one number each. */
     {"normalise_numbers", "epsilon",
      "deviation = rsqrt(variance + epsilon); scale = gamma * deviation", ""},
+    {"normalise_rows", "mean deviation", "y = (x - mean) * deviation * gamma + beta", "x"},
     {"normalise", "mean scale shift", "y = (x - mean) * scale + shift", "x"},
     {"normalise_relu", "mean scale shift", "y = max((x - mean) * scale + shift, 0)", "x"},
     {"normalise_silu", "mean scale shift", "let t = (x - mean) * scale + shift; y = t * sigmoid(t)",
@@ -64,20 +65,22 @@ const cvy_named_program cvy_named_programs[] = {
     /* Optimizers. */
     {"sgd", "rate", "w = w - rate * g", ""},
     {"momentum", "momentum rate", "v = momentum * v + g; w = w - rate * v", ""},
-    {"momentum_decay", "momentum rate decay",
-     "let d = g + decay * w; v = momentum * v + d; w = w - rate * v", ""},
-    {"nesterov_decay", "momentum rate decay",
-     "let d = g + decay * w; v = momentum * v + d; w = w - rate * (d + momentum * v)", ""},
-    {"adam", "beta1 beta2 rate root epsilon",
-     "m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g * g; w = w - rate * m / "
-     "(sqrt(v) * root + epsilon)",
+    {"sgd_decay", "rate decay", "w = w - rate * (g + decay * w)", ""},
+    {"momentum_decay", "momentum gain rate decay",
+     "let d = g + decay * w; v = momentum * v + gain * d; w = w - rate * v", ""},
+    {"nesterov_decay", "momentum gain rate decay",
+     "let d = g + decay * w; v = momentum * v + gain * d; w = w - rate * (d + momentum * v)", ""},
+    {"adam", "decay beta1 gain1 beta2 gain2 rate root epsilon",
+     "input w, g, m, v, decay, beta1, gain1, beta2, gain2, rate, root, epsilon;"
+     "let d = g + decay * w; m = beta1 * m + gain1 * d; v = beta2 * v + gain2 * d * d;"
+     "w = w - rate * m / (sqrt(v) * root + epsilon)",
      ""},
-    {"adamw", "beta1 beta2 rate root epsilon decay",
-     "m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g * g; w = w * decay - rate * "
-     "m / (sqrt(v) * root + epsilon)",
+    {"adamw", "keep beta1 gain1 beta2 gain2 rate root epsilon",
+     "input w, g, m, v, keep, beta1, gain1, beta2, gain2, rate, root, epsilon;"
+     "m = beta1 * m + gain1 * g; v = beta2 * v + gain2 * g * g;"
+     "w = w * keep - rate * m / (sqrt(v) * root + epsilon)",
      ""},
-    {"moving_average", "decay", "a = decay * a + (1 - decay) * w", ""},
-    {"clip", "norm most", "g = most < norm ? g * (most / norm) : g", ""},
+    {"moving_average", "share", "a = a + share * (w - a)", ""},
 
     /* Reductions: batch norm's statistics, the sums of its gradient, whole tensors, maps, softmax.
      */

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "core/compositions.h"
 #include "core/fake.h"
+#include "core/open.h"
 #include "core/step.h"
 
 /* The linker sends the library's allocations here (--wrap). One of them fails. */
@@ -113,6 +115,56 @@ static void test_failed_operation_touches_nothing(void **state) {
   }
 }
 
+/* ---------------------------------------------------------------------------- compositions */
+
+/* At each allocation in turn: what is refused has changed nothing, and noted nothing in a capture,
+ * so that the next try does all. Says how often it was refused. */
+static int64_t refuse_each(const composition *c, bool captured) {
+  float before[SET_VALUES], now[SET_VALUES], wanted[SET_VALUES];
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_graph *graph;
+  int64_t refused = 0;
+  set s;
+  set_make(context, &s);
+  set_read(&s, before);
+  if (captured) assert_int_equal(convoy_capture_begin(context), CONVOY_OK);
+  for (convoy_status status = CONVOY_ERR_MEMORY; status; refused += status != CONVOY_OK) {
+    countdown = refused + 1;
+    status = c->call(&s);
+    countdown = 0;
+    if (!status) break;
+    if (status != CONVOY_ERR_MEMORY) fail_msg("%s: %s", c->name, convoy_last_error());
+    if (!captured) {
+      set_read(&s, now);
+      assert_memory_equal(before, now, sizeof now);
+    }
+  }
+  if (captured) {
+    assert_int_equal(convoy_capture_end(context, &graph), CONVOY_OK);
+    assert_int_equal(convoy_graph_run(graph, NULL), CONVOY_OK);
+    convoy_graph_free(graph);
+  }
+  set_read(&s, now);
+  set_free(&s);
+  set_make(context, &s);
+  assert_int_equal(convoy_seed(context, 0), CONVOY_OK);
+  assert_int_equal(c->call(&s), CONVOY_OK);
+  set_read(&s, wanted);
+  assert_memory_equal(now, wanted, sizeof now);
+  set_free(&s);
+  convoy_close(context);
+  return refused;
+}
+
+static void test_compositions(void **state) {
+  (void)state;
+  for (int i = 0; i < COMPOSITIONS; i++) {
+    int64_t called = refuse_each(&compositions[i], false);
+    int64_t noted = refuse_each(&compositions[i], true);
+    assert_true(called >= 3 && noted >= 2);
+  }
+}
+
 static int make_expected(void **state) {
   (void)state;
   fake_reset();
@@ -123,6 +175,7 @@ static int make_expected(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cpu),
+      cmocka_unit_test(test_compositions),
       cmocka_unit_test(test_failed_operation_touches_nothing),
   };
   return cmocka_run_group_tests(tests, make_expected, NULL);

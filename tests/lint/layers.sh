@@ -24,11 +24,12 @@ src/cpu/*      | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/sh
 src/ocl        | convoy/ base/ os/ problem/ program/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ problem/ backend.h worker/
 src/core       | convoy/ base/ os/ problem/ backend.h core/
+src/nn         | convoy/ base/ problem/ core/ api_apply.h api_check.h nn/
 src/core/state | convoy/ base/ os/ core/state/
 src/core/faults | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choices.h core/tune/choose.h core/tune/params.h
 src/core/verify | convoy/ base/ os/ problem/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
 src/core/tune  | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
-src/core/graph | convoy/ base/ os/ problem/ core/exec/ core/graph/ core/tensor.h core/verify/nan_watch.h
+src/core/graph | convoy/ base/ os/ problem/ core/exec/ core/graph/ core/constants.h core/tensor.h core/verify/nan_watch.h
 src/core/exec  | convoy/ base/ os/ problem/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
 tests/ref      | convoy/
 tests/faults/layer | -
@@ -113,7 +114,7 @@ set +f
 
 # api*.c see problems and core only; backends.c is the only file that names backends.
 for file in src/api*.[ch]; do
-  check_file "$file" src convoy/ base/ problem/ core/ api_check.h
+  check_file "$file" src convoy/ base/ problem/ core/ api_apply.h api_check.h
 done
 
 # Which of two files "common/NAME.h" is would depend on the order of folders on a command line.

@@ -111,6 +111,10 @@ static void normalise(const double *x, double *y) {
   y[0] = normalised(x);
 }
 
+static void normalise_rows(const double *x, double *y) { /* x mean deviation gamma beta */
+  y[0] = (x[0] - x[1]) * x[2] * x[3] + x[4];
+}
+
 static void normalise_relu(const double *x, double *y) {
   y[0] = fmax(normalised(x), 0);
 }
@@ -182,35 +186,37 @@ static void momentum(const double *x, double *y) { /* momentum v g w rate */
   y[1] = x[3] - x[4] * y[0];
 }
 
-static void momentum_decay(const double *x, double *y) { /* g decay w momentum v rate */
-  y[0] = x[3] * x[4] + x[0] + x[1] * x[2];
-  y[1] = x[2] - x[5] * y[0];
+static void sgd_decay(const double *x, double *y) { /* w rate g decay */
+  y[0] = x[0] * (1 - x[1] * x[3]) - x[1] * x[2];
+}
+
+static void momentum_decay(const double *x, double *y) { /* g decay w momentum v gain rate */
+  y[0] = x[3] * x[4] + x[5] * (x[0] + x[1] * x[2]);
+  y[1] = x[2] - x[6] * y[0];
 }
 
 static void nesterov_decay(const double *x, double *y) {
   double d = x[0] + x[1] * x[2];
-  y[0] = x[3] * x[4] + d;
-  y[1] = x[2] - x[5] * (d + x[3] * y[0]);
+  y[0] = x[3] * x[4] + x[5] * d;
+  y[1] = x[2] - x[6] * (d + x[3] * y[0]);
 }
 
-static void adam(const double *x, double *y) { /* beta1 m g beta2 v w rate root epsilon */
-  y[0] = x[0] * x[1] + (1 - x[0]) * x[2];
-  y[1] = x[3] * x[4] + (1 - x[3]) * x[2] * x[2];
-  y[2] = x[5] - x[6] * y[0] / (sqrt(y[1]) * x[7] + x[8]);
+/* w g m v decay beta1 gain1 beta2 gain2 rate root epsilon */
+static void adam(const double *x, double *y) {
+  double d = x[1] + x[4] * x[0];
+  y[0] = x[5] * x[2] + x[6] * d;
+  y[1] = x[7] * x[3] + x[8] * d * d;
+  y[2] = x[0] - x[9] * y[0] / (sqrt(y[1]) * x[10] + x[11]);
 }
 
-static void adamw(const double *x, double *y) { /* beta1 m g beta2 v w decay rate root epsilon */
-  y[0] = x[0] * x[1] + (1 - x[0]) * x[2];
-  y[1] = x[3] * x[4] + (1 - x[3]) * x[2] * x[2];
-  y[2] = x[5] * x[6] - x[7] * y[0] / (sqrt(y[1]) * x[8] + x[9]);
+static void adamw(const double *x, double *y) { /* the same, keep in place of decay */
+  y[0] = x[5] * x[2] + x[6] * x[1];
+  y[1] = x[7] * x[3] + x[8] * x[1] * x[1];
+  y[2] = x[0] * x[4] - x[9] * y[0] / (sqrt(y[1]) * x[10] + x[11]);
 }
 
-static void moving_average(const double *x, double *y) { /* decay a w */
-  y[0] = x[0] * x[1] + (1 - x[0]) * x[2];
-}
-
-static void clip(const double *x, double *y) { /* most norm g */
-  y[0] = x[2] * fmin(1, x[0] / x[1]);
+static void moving_average(const double *x, double *y) { /* a share w */
+  y[0] = (1 - x[1]) * x[0] + x[1] * x[2];
 }
 
 static void itself(const double *x, double *y) {
@@ -268,6 +274,7 @@ static const struct formula {
     {"square", "x", square, false},
     {"normalise_numbers", "variance epsilon gamma", normalise_numbers, true},
     {"normalise", "x mean scale shift", normalise, false},
+    {"normalise_rows", "x mean deviation gamma beta", normalise_rows, false},
     {"normalise_relu", "x mean scale shift", normalise_relu, false},
     {"normalise_silu", "x mean scale shift", normalise_silu, false},
     {"normalise_relu6", "x mean scale shift", normalise_relu6, false},
@@ -283,12 +290,12 @@ static const struct formula {
     {"bce_with_logits", "x target", bce_with_logits, false},
     {"sgd", "w rate g", sgd, false},
     {"momentum", "momentum v g w rate", momentum, false},
-    {"momentum_decay", "g decay w momentum v rate", momentum_decay, false},
-    {"nesterov_decay", "g decay w momentum v rate", nesterov_decay, false},
-    {"adam", "beta1 m g beta2 v w rate root epsilon", adam, true},
-    {"adamw", "beta1 m g beta2 v w decay rate root epsilon", adamw, true},
-    {"moving_average", "decay a w", moving_average, false},
-    {"clip", "most norm g", clip, true},
+    {"sgd_decay", "w rate g decay", sgd_decay, false},
+    {"momentum_decay", "g decay w momentum v gain rate", momentum_decay, false},
+    {"nesterov_decay", "g decay w momentum v gain rate", nesterov_decay, false},
+    {"adam", "w g m v decay beta1 gain1 beta2 gain2 rate root epsilon", adam, true},
+    {"adamw", "w g m v keep beta1 gain1 beta2 gain2 rate root epsilon", adamw, true},
+    {"moving_average", "a share w", moving_average, false},
     {"statistics", "x", itself, false},
     {"channel_sum", "x", itself, false},
     {"total", "x", itself, false},

@@ -111,7 +111,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
-def _number(context: Context, value: Any, name: str) -> Tensor:
+def number_tensor(context: Context, value: Any, name: str) -> Tensor:
     """One element for all: a rate, a momentum."""
     number = real(value, name)
     if math.isfinite(number):
@@ -143,7 +143,7 @@ def _on_tensors(
 ) -> List[Tensor]:
     operands = []
     for value, name in zip(inputs, program.inputs):
-        tensor = _number(context, value, name) if _is_number(value) else value
+        tensor = number_tensor(context, value, name) if _is_number(value) else value
         tensor_pointer(tensor, context, name)  # before its shape is asked for
         operands.append(tensor)
     results = _complete(context, program, operands, outputs)
@@ -153,7 +153,7 @@ def _on_tensors(
 
 def _copied(context: Context, value: Any, name: str) -> Tensor:
     if _is_number(value):
-        return _number(context, value, name)
+        return number_tensor(context, value, name)
     array = seen(value, name)
     dtype = dtype_like(array)
     array = as_input(array, name, dtype=dtype)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _apply, _graph, _host, _log, _matmul, _pool, _queue
+from . import _apply, _graph, _host, _log, _matmul, _nn, _optimizers, _pool, _queue
 from ._arrays import dtype_like, seen
 from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
-from ._errors import check
+from ._errors import argument_error, check
 from ._handle import Handle
 from ._hooks import EventHook, event_function
 from ._keywords import keywords
@@ -24,7 +24,7 @@ from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
 from ._single import Single
 from ._tensor import Tensor
-from ._values import c_text, flag, integer, unsigned
+from ._values import c_text, flag, integer, real, unsigned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -343,6 +343,258 @@ class Context(Single):
         window = _pool.Window(extent, stride, padding, 1, count_padding, ceil_mode)
         return _pool.average_backward(self, dy, x_shape, window, out, run)
 
+    # ------------------------------------------------- layers, losses, optimizers: tensors only
+
+    @keywords()
+    def batch_norm(
+        self,
+        x: Tensor,
+        gamma: Optional[Tensor] = None,
+        beta: Optional[Tensor] = None,
+        running_mean: Optional[Tensor] = None,
+        running_variance: Optional[Tensor] = None,
+        *,
+        training: bool = True,
+        momentum: float = 0.1,
+        epsilon: float = 1e-5,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """Normalises x [n][c]... per channel, by the batch's mean and variance, which running_mean
+        and running_variance take a share of, or with training=False by these. PyTorch's."""
+        numbers = training, momentum, epsilon
+        running = running_mean, running_variance
+        return _nn.batch_norm(self, x, (gamma, beta), running, numbers, out, run)
+
+    @keywords()
+    def layer_norm(
+        self,
+        x: Tensor,
+        gamma: Optional[Tensor] = None,
+        beta: Optional[Tensor] = None,
+        *,
+        axes: int = 1,
+        epsilon: float = 1e-5,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """Normalises over the last `axes` extents, whose elements gamma and beta have one for."""
+        parts, affine = (axes, "axes"), (gamma, beta)
+        return _nn.normalise(self, "layer_norm", parts, x, affine, epsilon, out, run)
+
+    @keywords()
+    def group_norm(
+        self,
+        x: Tensor,
+        groups: int,
+        gamma: Optional[Tensor] = None,
+        beta: Optional[Tensor] = None,
+        *,
+        epsilon: float = 1e-5,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """Normalises over each group of an image's channels; gamma and beta are per channel."""
+        parts, affine = (groups, "groups"), (gamma, beta)
+        return _nn.normalise(self, "group_norm", parts, x, affine, epsilon, out, run)
+
+    @keywords()
+    def softmax(
+        self,
+        x: Tensor,
+        axis: int,
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """exp(x) along an axis, divided by its sum there; axis -1 is the last."""
+        return _nn.softmax(self, "softmax", x, axis, out, run)
+
+    @keywords()
+    def log_softmax(
+        self,
+        x: Tensor,
+        axis: int,
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """The logarithm of softmax()."""
+        return _nn.softmax(self, "log_softmax", x, axis, out, run)
+
+    @keywords()
+    def cross_entropy(
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        weight: Optional[Tensor] = None,
+        *,
+        reduction: str = "mean",
+        ignored: int = -100,
+        smoothing: float = 0.0,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """Of logits [n][c]... and int32 labels [n]...; weight [c]. PyTorch's, its ignore_index
+        being `ignored`, its label_smoothing `smoothing`. reduction: "mean", "sum" or "none"."""
+        operands, numbers = (logits, labels, weight), (ignored, smoothing)
+        return _nn.cross_entropy(self, operands, reduction, numbers, out, run)
+
+    @keywords()
+    def bce_with_logits(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        weight: Optional[Tensor] = None,
+        positive: Optional[Tensor] = None,
+        *,
+        reduction: str = "mean",
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """Binary cross entropy of sigmoid(logits). positive: the weight of targets of 1, PyTorch's
+        pos_weight; both weights are repeated along axes where they have extent 1."""
+        operands = (
+            (logits, "logits"),
+            (target, "target"),
+            (weight, "weight"),
+            (positive, "positive"),
+        )
+        return _nn.element_loss(self, "bce_with_logits", (), operands, reduction, out, run)
+
+    @keywords()
+    def mse(
+        self,
+        x: Tensor,
+        target: Tensor,
+        *,
+        reduction: str = "mean",
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """(x - target) squared."""
+        operands = (x, "x"), (target, "target")
+        return _nn.element_loss(self, "mse", (), operands, reduction, out, run)
+
+    @keywords()
+    def smooth_l1(
+        self,
+        x: Tensor,
+        target: Tensor,
+        *,
+        beta: float = 1.0,
+        reduction: str = "mean",
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """|x - target|, and within beta of 0 a parabola."""
+        operands, numbers = ((x, "x"), (target, "target")), (real(beta, "beta"),)
+        return _nn.element_loss(self, "smooth_l1", numbers, operands, reduction, out, run)
+
+    @keywords()
+    def dropout(
+        self, x: Tensor, p: float, *, out: Optional[Tensor] = None, run: Optional[Run] = None
+    ) -> Tensor:
+        """0 with probability p, else x / (1 - p)."""
+        return _nn.dropout(self, x, p, out, run)
+
+    @keywords()
+    def sgd(
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        rate: Union[Tensor, float],
+        *,
+        momentum: float = 0.0,
+        velocities: Optional[Sequence[Tensor]] = None,
+        dampening: float = 0.0,
+        nesterov: bool = False,
+        decay: float = 0.0,
+        step: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> None:
+        """A step of gradient descent, PyTorch's SGD: new values for all parameters, and for the
+        velocities, which momentum needs. rate, and step, which dampening needs, are tensors of one
+        number; a rate that is a number stays the same in all runs of a graph."""
+        lists, numbers = (parameters, gradients, velocities), (momentum, dampening, nesterov, decay)
+        _optimizers.sgd(self, lists, rate, step, numbers, run)
+
+    @keywords()
+    def adam(
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        first: Sequence[Tensor],
+        second: Sequence[Tensor],
+        rate: Union[Tensor, float],
+        step: Tensor,
+        *,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        epsilon: float = 1e-8,
+        decay: float = 0.0,
+        run: Optional[Run] = None,
+    ) -> None:
+        """A step of Adam: new values for all parameters, their first and second moments, and step,
+        a tensor of one number, 0 at first."""
+        lists, numbers = (parameters, gradients, first, second), (betas, epsilon, decay)
+        _optimizers.adam(self, "adam", lists, rate, step, numbers, run)
+
+    @keywords()
+    def adamw(
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        first: Sequence[Tensor],
+        second: Sequence[Tensor],
+        rate: Union[Tensor, float],
+        step: Tensor,
+        *,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        epsilon: float = 1e-8,
+        decay: float = 0.0,
+        run: Optional[Run] = None,
+    ) -> None:
+        """The same with weights that decay by themselves: by rate times decay."""
+        lists, numbers = (parameters, gradients, first, second), (betas, epsilon, decay)
+        _optimizers.adam(self, "adamw", lists, rate, step, numbers, run)
+
+    @keywords()
+    def moving_average(
+        self,
+        averages: Sequence[Tensor],
+        parameters: Sequence[Tensor],
+        share: Union[Tensor, float],
+        *,
+        run: Optional[Run] = None,
+    ) -> None:
+        """average + share (parameter - average) for each average: a decay of 1 - share."""
+        _optimizers.moving_average(self, averages, parameters, share, run)
+
+    @keywords()
+    def gradient_norm(
+        self,
+        gradients: Sequence[Tensor],
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """The square root of the sum of all elements' squares: one number."""
+        return _optimizers.clip(self, gradients, None, out, run)
+
+    @keywords()
+    def clip_gradients(
+        self,
+        gradients: Sequence[Tensor],
+        most: float,
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Tensor:
+        """Scales them so that their norm is at most `most`; returns the norm that they had."""
+        if most is None:
+            raise argument_error("most is None, not a number")
+        return _optimizers.clip(self, gradients, most, out, run)
+
     # ---------------------------------------------------------------------------- graphs
 
     @keywords()
@@ -369,6 +621,12 @@ class Context(Single):
         rate, take a tensor of one element.
         """
         return _graph.capture(self, function)
+
+    def cut(self) -> None:
+        """While operations are captured: what follows is the next stage of the graph, which
+        Graph.run_stage() carries out by a call of its own, as a backward pass whose gradient
+        somebody else makes. Stages are planned together."""
+        _graph.cut(self)
 
     @keywords()
     def gradients(

@@ -12,7 +12,7 @@ from ._load import library
 from ._records import Run
 from ._single import Owned, Single
 from ._tensor import Tensor, tensor_pointer
-from ._values import shown, unsigned
+from ._values import integer, shown, unsigned
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -46,6 +46,15 @@ class Graph(Single):
         Where it fails all tensors keep their values."""
         pointer = self._owned.pointer
         fill(self._context, run, lambda _, struct: library.convoy_graph_run(pointer, struct))
+        return self._results
+
+    @keywords()
+    def run_stage(self, stage: int, *, run: Optional[Run] = None) -> Any:
+        """Enqueues stage `stage` of a graph that Context.cut() has divided, from 0 on, which begins
+        a run, one after the other; otherwise as run(), which carries out all of them."""
+        pointer, number = self._owned.pointer, integer(stage, "stage", 32)
+        call = library.convoy_graph_run_stage
+        fill(self._context, run, lambda _, struct: call(pointer, number, struct))
         return self._results
 
     @property
@@ -90,6 +99,12 @@ def _end(context: Context) -> Optional[int]:
     with context._handle as handle:
         check(library.convoy_capture_end(handle, ctypes.byref(made)))
     return made.value
+
+
+def cut(context: Context) -> None:
+    """Context.cut()."""
+    with context._handle as handle:
+        check(library.convoy_capture_cut(handle))
 
 
 def _abandon(context: Context) -> None:

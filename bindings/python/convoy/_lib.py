@@ -126,6 +126,14 @@ class Pool(enum.IntEnum):
     AVERAGE_POOL_BACKWARD = 3
 
 
+class Reduction(enum.IntEnum):
+    """convoy_reduction: what becomes of the losses of elements."""
+
+    MEAN = 0
+    SUM = 1
+    NONE = 2
+
+
 class EventKind(enum.IntEnum):
     """convoy_event_kind: what an event reports."""
 
@@ -148,6 +156,7 @@ ENUMS = {
     "convoy_activation": ("CONVOY_", Activation),
     "convoy_pool": ("CONVOY_", Pool),
     "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
+    "convoy_reduction": ("CONVOY_REDUCE_", Reduction),
 }
 
 Axes = c_int64 * MAX_RANK
@@ -320,6 +329,46 @@ class EventStruct(Sized):
     ]
 
 
+class BatchNormStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("evaluate", c_int32),
+        ("epsilon", c_double),
+        ("momentum", c_double),
+    ]
+
+
+class CrossEntropyStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reduction", c_int32),
+        ("ignored", c_int32),
+        ("reserved", c_int32),
+        ("smoothing", c_double),
+    ]
+
+
+class SgdStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("nesterov", c_int32),
+        ("momentum", c_double),
+        ("dampening", c_double),
+        ("decay", c_double),
+    ]
+
+
+class AdamStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_int32),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("decay", c_double),
+    ]
+
+
 STRUCTS = {
     "convoy_options": OptionsStruct,
     "convoy_device_info": DeviceStruct,
@@ -331,6 +380,10 @@ STRUCTS = {
     "convoy_tuned": TunedStruct,
     "convoy_health": HealthStruct,
     "convoy_event": EventStruct,
+    "convoy_batch_norm_options": BatchNormStruct,
+    "convoy_cross_entropy_options": CrossEntropyStruct,
+    "convoy_sgd_options": SgdStruct,
+    "convoy_adam_options": AdamStruct,
 }
 
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
@@ -457,13 +510,43 @@ FUNCTIONS = {
     "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_capture_begin": (_status, [_context]),
+    "convoy_capture_cut": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),
     "convoy_gradients": (_status, [_context, _tensor, _tensor, c_int32, _tensors, _tensors]),
     "convoy_graph_run": (_status, [_graph, _run]),
+    "convoy_graph_run_stage": (_status, [_graph, c_int32, _run]),
     "convoy_graph_runs": (_status, [_graph, POINTER(c_uint64)]),
     "convoy_graph_set_runs": (_status, [_graph, c_uint64]),
     "convoy_graph_text": (_status, [_graph, c_char_p, c_size_t]),
     "convoy_graph_free": (None, [_graph]),
+    "convoy_batch_norm": (_status, [_context, POINTER(BatchNormStruct), *[_tensor] * 6, _run]),
+    "convoy_layer_norm": (_status, [_context, c_int32, c_double, *[_tensor] * 4, _run]),
+    "convoy_group_norm": (_status, [_context, c_int64, c_double, *[_tensor] * 4, _run]),
+    "convoy_softmax": (_status, [_context, c_int32, _tensor, _tensor, _run]),
+    "convoy_log_softmax": (_status, [_context, c_int32, _tensor, _tensor, _run]),
+    "convoy_cross_entropy": (
+        _status,
+        [_context, POINTER(CrossEntropyStruct), *[_tensor] * 4, _run],
+    ),
+    "convoy_bce_with_logits": (_status, [_context, _enum, *[_tensor] * 5, _run]),
+    "convoy_mse": (_status, [_context, _enum, *[_tensor] * 3, _run]),
+    "convoy_smooth_l1": (_status, [_context, _enum, c_double, *[_tensor] * 3, _run]),
+    "convoy_dropout": (_status, [_context, c_double, _tensor, _tensor, _run]),
+    "convoy_sgd": (
+        _status,
+        [_context, POINTER(SgdStruct), c_int32, *[_tensors] * 3, _tensor, _tensor, _run],
+    ),
+    "convoy_adam": (
+        _status,
+        [_context, POINTER(AdamStruct), c_int32, *[_tensors] * 4, _tensor, _tensor, _run],
+    ),
+    "convoy_adamw": (
+        _status,
+        [_context, POINTER(AdamStruct), c_int32, *[_tensors] * 4, _tensor, _tensor, _run],
+    ),
+    "convoy_moving_average": (_status, [_context, _tensor, c_int32, _tensors, _tensors, _run]),
+    "convoy_gradient_norm": (_status, [_context, c_int32, _tensors, _tensor, _run]),
+    "convoy_clip_gradients": (_status, [_context, c_double, c_int32, _tensors, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),
     "convoy_plan_problem": (

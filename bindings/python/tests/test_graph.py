@@ -203,3 +203,32 @@ def test_closed_contexts_refuse():
         graph.run()
     with pytest.raises(convoy.ArgumentError, match="closed"):
         str(graph)
+
+
+def test_stages_are_forward_and_backward(context):
+    x, w, d = (context.tensor(_random(2, 3, 4, 5, seed=i)) for i in range(3))
+
+    @context.capture
+    def step():
+        y = context.silu(context.multiply(x, w))
+        context.cut()
+        (dw,) = context.gradients(y, [w], dy=d)
+        return y, dw
+
+    y, dw = step.run_stage(0)
+    product = x.numpy() * w.numpy()
+    sigmoid = 1 / (1 + numpy.exp(-product))
+    numpy.testing.assert_allclose(y.numpy(), product * sigmoid, rtol=1e-5, atol=1e-6)
+    d.write(2 * y.numpy())
+    step.run_stage(1)
+    slope = sigmoid * (1 + product * (1 - sigmoid))
+    wanted = 2 * y.numpy() * slope * x.numpy()
+    numpy.testing.assert_allclose(dw.numpy(), wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(convoy.ArgumentError, match="stage 0 is next"):
+        step.run_stage(1)
+    with pytest.raises(convoy.ArgumentError, match="has 2"):
+        step.run_stage(2)
+    with pytest.raises(convoy.ArgumentError):
+        step.run_stage("1")
+    with pytest.raises(convoy.ArgumentError, match="no capture"):
+        context.cut()

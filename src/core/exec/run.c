@@ -193,11 +193,10 @@ convoy_status cvy_perform_over(convoy_context *context, const cvy_problem *probl
   for (int32_t i = 0; i < inputs; i++) from[i] = in[i]->host;
   for (int32_t i = 0; i < outputs; i++) {
     to[i] = old[i]->host;
-    old[i]->status = CONVOY_ERR_DEVICE;
-    cvy_text_copy(old[i]->sentence, sizeof(old[i]->sentence), sentence);
+    cvy_store_fail(old[i], CONVOY_ERR_DEVICE, sentence);
   }
   status = cvy_perform_host(context, problem, from, to);
-  for (int32_t i = 0; i < outputs; i++) old[i]->status = CONVOY_OK;
+  for (int32_t i = 0; i < outputs; i++) cvy_store_fail(old[i], CONVOY_OK, NULL);
   return status;
 }
 

@@ -7,8 +7,41 @@
 #include "core/exec/device.h"
 #include "core/exec/fetches.h"
 
+/* So many stores that have gone are kept for those that come: a run of a graph makes hundreds, and
+ * replaces as many. */
+enum { MOST_SPARE = 2048 };
+
+static cvy_store *take_spare(convoy_context *context) {
+  cvy_store *store = context->spare;
+  if (!store) return calloc(1, sizeof *store);
+  context->spare = store->next;
+  context->spares--;
+  memset(store, 0, sizeof *store);
+  return store;
+}
+
+static void give_spare(cvy_store *store) {
+  convoy_context *context = store->context;
+  if (context->spares == MOST_SPARE || !atomic_load(&context->open)) {
+    free(store);
+    return;
+  }
+  store->next = context->spare;
+  context->spare = store;
+  context->spares++;
+}
+
+void cvy_stores_trim(convoy_context *context) {
+  while (context->spare) {
+    cvy_store *gone = context->spare;
+    context->spare = gone->next;
+    free(gone);
+  }
+  context->spares = 0;
+}
+
 cvy_store *cvy_store_new(convoy_context *context, int64_t bytes) {
-  cvy_store *store = calloc(1, sizeof(*store));
+  cvy_store *store = take_spare(context);
   if (!store) {
     cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a store of %lld bytes", (long long)bytes);
     return NULL;
@@ -153,7 +186,8 @@ static void release_store(cvy_store *store, cvy_node **dying) {
   if (store->previous) store->previous->next = store->next;
   if (store->next) store->next->previous = store->previous;
   if (store->context->stores == store) store->context->stores = store->next;
-  free(store);
+  free(store->sentence);
+  give_spare(store);
 }
 
 static void free_all(cvy_node *dying) {
@@ -204,6 +238,17 @@ void cvy_store_publish(cvy_store *store, float *values) {
     store->host = values;
   count_again(store);
   end_history(store);
+}
+
+void cvy_store_fail(cvy_store *store, convoy_status status, const char *sentence) {
+  free(store->sentence);
+  store->status = status;
+  store->sentence = sentence ? strdup(sentence) : NULL;
+}
+
+convoy_status cvy_store_failed(const cvy_store *store) {
+  return cvy_fail(store->status, "%s",
+                  store->sentence ? store->sentence : "its values could not be computed");
 }
 
 bool cvy_store_is_there(const cvy_store *store) {
@@ -263,8 +308,7 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
     cvy_store_leave_device(each);
     each->starved = status == CONVOY_ERR_MEMORY;
     if (each->host || !each->history || context->options.failover) continue;
-    each->status = status;
-    cvy_text_copy(each->sentence, sizeof(each->sentence), sentence);
+    cvy_store_fail(each, status, sentence);
   }
 }
 

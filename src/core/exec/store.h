@@ -72,7 +72,7 @@ struct cvy_store {
   bool starved;         /* lost its device copy because memory ran out there */
   bool watched;         /* nan_watch has looked at what the host has */
   convoy_status status; /* its values could not be computed; for good */
-  char sentence[256];
+  char *sentence;       /* why; NULL: nobody had memory to say */
 };
 
 /* Zeros, one reference; NULL with ERR_MEMORY's sentence. */
@@ -104,6 +104,10 @@ void cvy_values_drop(const cvy_store *store, float *values);
 /* The host has the values now: the store owns them and its history ends. If it had them already,
  * these are given back. */
 void cvy_store_publish(cvy_store *store, float *values);
+/* Its values cannot be had from now on, until it is set to CONVOY_OK again. */
+void cvy_store_fail(cvy_store *store, convoy_status status, const char *sentence);
+/* Fails with that. */
+convoy_status cvy_store_failed(const cvy_store *store);
 /* Whether values are anywhere, or are zeros: nothing has to be computed first. */
 bool cvy_store_is_there(const cvy_store *store);
 /* Its device copy is a part of the block, which has its values once command `ticket` is done. */
@@ -122,5 +126,7 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
                      const char *sentence);
 /* The context closes: only values on the host are kept. */
 void cvy_stores_detach(convoy_context *context);
+/* Gives back memory that is kept for new stores. */
+void cvy_stores_trim(convoy_context *context);
 
 #endif

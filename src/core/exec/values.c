@@ -297,7 +297,7 @@ static convoy_status gather(cvy_store *store, float *values) {
 }
 
 static convoy_status fetch(cvy_store *store) {
-  if (store->status) return cvy_fail(store->status, "%s", store->sentence);
+  if (store->status) return cvy_store_failed(store);
   if (store->host) return CONVOY_OK;
   float *values;
   convoy_status status = cvy_values_new(store, &values);

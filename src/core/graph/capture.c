@@ -38,6 +38,21 @@ convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int
   return CONVOY_OK;
 }
 
+void cvy_capture_hand_over(cvy_capture *capture, const convoy_tensor *from, convoy_tensor *to) {
+  cvy_capture_set(capture, to, from->value - 1);
+  capture->graph->list.value[from->value - 1].stood_for = to;
+}
+
+void cvy_capture_shorten(cvy_capture *capture, int32_t nodes, int32_t values) {
+  cvy_nodes_shorten(&capture->graph->list, nodes, values);
+  for (int32_t i = 0; i < capture->tensors; i++)
+    if (capture->tensor[i]->value > values) capture->tensor[i]->value = 0;
+}
+
+void cvy_capture_detach(cvy_capture *capture, const convoy_tensor *tensor) {
+  capture->graph->list.value[tensor->value - 1].detached = true;
+}
+
 /* Whether it stands for another value than its own: a result, or what another tensor has. */
 static bool is_written(const cvy_capture *capture, const convoy_tensor *tensor) {
   return tensor->value && capture->graph->list.value[tensor->value - 1].tensor != tensor;
@@ -127,6 +142,17 @@ convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out) {
   *out = capture->graph;
   cvy_graph_finish(*out);
   close_capture(context);
+  return CONVOY_OK;
+}
+
+convoy_status cvy_capture_cut(convoy_context *context) {
+  enum { MOST_STAGES = 64 };
+  convoy_status status = cvy_capture_check(context, "convoy_capture_cut");
+  if (status) return status;
+  convoy_graph *graph = context->capture->graph;
+  if (graph->stages == MOST_STAGES)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "a graph has %d stages at most", (int)MOST_STAGES);
+  graph->list.stage = graph->stages++;
   return CONVOY_OK;
 }
 

@@ -16,6 +16,8 @@ convoy_status cvy_capture_begin(convoy_context *context);
 /* `out` NULL abandons it. Either way the capture has ended, unless it is refused: none was open, or
  * it is another thread's. */
 convoy_status cvy_capture_end(convoy_context *context, convoy_graph **out);
+/* What is noted from here on is the next stage. */
+convoy_status cvy_capture_cut(convoy_context *context);
 /* The context closes. */
 void cvy_capture_abandon(convoy_context *context);
 
@@ -37,5 +39,12 @@ convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int
 /* From here on it stands for this one. There must be room: cvy_capture_reserve. */
 void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value);
 convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors);
+/* The tensor, which is written, stands for what another one does; that one is nobody's any more. */
+void cvy_capture_hand_over(cvy_capture *capture, const convoy_tensor *from, convoy_tensor *to);
+/* Takes back what was noted last, so that so many nodes and values are left. What has been written
+ * meanwhile must be nobody's. */
+void cvy_capture_shorten(cvy_capture *capture, int32_t nodes, int32_t values);
+/* Gradients do not go through what the tensor stands for, which is a result. */
+void cvy_capture_detach(cvy_capture *capture, const convoy_tensor *tensor);
 
 #endif

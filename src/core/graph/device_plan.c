@@ -114,6 +114,7 @@ static convoy_status send(convoy_context *context, void *user, uint64_t number) 
 static convoy_status check(const convoy_context *context, const cvy_plan *plan) {
   if (!context->device.backend->plan_run)
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s takes no plans", context->device.facts.info.id);
+  if (!plan->list.nodes) return cvy_fail(CONVOY_ERR_UNSUPPORTED, "there is nothing to do");
   for (int32_t n = 0; n < plan->list.nodes; n++) {
     if (cvy_problem_empty(plan->list.node[n].problem))
       return cvy_fail(CONVOY_ERR_UNSUPPORTED, "an operation of the graph has no images");

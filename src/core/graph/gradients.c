@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/constants.h"
 #include "core/graph/capture.h"
 #include "problem/gradient.h"
 
@@ -93,33 +94,16 @@ static void find_to(backward *b, int32_t y) {
 }
 
 static void find_from(backward *b, int32_t count, convoy_tensor *const of[]) {
+  const cvy_nodes *list = &b->capture->graph->list;
   for (int32_t i = 0; i < count; i++)
     if (of[i]->value) b->from[of[i]->value - 1] = true;
   for (int32_t n = 0; n < b->nodes; n++) {
-    const cvy_graph_node *node = &b->capture->graph->list.node[n];
+    const cvy_graph_node *node = &list->node[n];
     bool reached = false;
     for (int32_t i = 0; i < node->inputs; i++) reached = reached || b->from[node->in[i]];
-    for (int32_t i = 0; i < node->outputs && reached; i++) b->from[node->out[i]] = true;
+    for (int32_t i = 0; i < node->outputs && reached; i++)
+      b->from[node->out[i]] = !list->value[node->out[i]].detached;
   }
-}
-
-/* ----------------------------------------------------------------------------------- constants */
-
-/* A tensor of its own with the same number everywhere, which the graph alone has. */
-static convoy_status add_constant(const backward *b, int64_t count, float number, int32_t *value) {
-  convoy_context *context = b->capture->graph->context;
-  convoy_tensor *tensor;
-  convoy_status status = cvy_nodes_reserve(&b->capture->graph->list, 0, 1);
-  if (!status) status = cvy_tensor_new(context, CONVOY_FLOAT32, 1, &count, &tensor);
-  if (status) return status;
-  cvy_store *store = number == 0.0f ? cvy_store_keep(tensor->store) /* it is zeros */
-                                    : cvy_store_copy(context, &number, sizeof number);
-  if (store) {
-    cvy_tensor_swap(tensor, store);
-    *value = cvy_nodes_add_input(&b->capture->graph->list, tensor);
-  }
-  cvy_tensor_drop(tensor);
-  return store ? CONVOY_OK : CONVOY_ERR_MEMORY;
 }
 
 /* ------------------------------------------------------------------------------------- noting */
@@ -187,10 +171,21 @@ static convoy_status pass_on(backward *b, int32_t n) {
 
 static convoy_status note_all(backward *b, int32_t y, int32_t dy) {
   convoy_status status = CONVOY_OK;
-  if (dy == NONE) status = add_constant(b, 1, 1.0f, &dy);
   b->gradient[y] = dy;
   for (int32_t n = b->nodes - 1; n >= 0 && !status; n--) status = pass_on(b, n);
   return status;
+}
+
+/* A tensor of its own, which the graph alone has: new ones are zeros. */
+static convoy_status add_zeros(const backward *b, int64_t count, int32_t *value) {
+  convoy_tensor *tensor;
+  convoy_status status = cvy_nodes_reserve(&b->capture->graph->list, 0, 1);
+  if (!status)
+    status = cvy_tensor_new(b->capture->graph->context, CONVOY_FLOAT32, 1, &count, &tensor);
+  if (status) return status;
+  *value = cvy_nodes_add_input(&b->capture->graph->list, tensor);
+  cvy_tensor_drop(tensor);
+  return CONVOY_OK;
 }
 
 /* What is not reached gets 0. */
@@ -199,7 +194,7 @@ static convoy_status find_results(backward *b, int32_t count, convoy_tensor *con
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < count && !status; i++) {
     result[i] = of[i]->value ? b->gradient[of[i]->value - 1] : NONE;
-    if (result[i] == NONE) status = add_constant(b, of[i]->count, 0.0f, &result[i]);
+    if (result[i] == NONE) status = add_zeros(b, of[i]->count, &result[i]);
   }
   return status;
 }
@@ -234,7 +229,7 @@ static convoy_status note_gradients(backward *b, const convoy_tensor *y, const c
   find_to(b, y->value - 1);
   find_from(b, count, of);
   for (int32_t i = 0; i < count && !status; i++) status = check_unwritten(b, i, of[i]);
-  if (!status) status = note_all(b, y->value - 1, dy ? dy->value - 1 : NONE);
+  if (!status) status = note_all(b, y->value - 1, dy->value - 1);
   if (!status) status = find_results(b, count, of, result);
   return status;
 }
@@ -249,7 +244,8 @@ convoy_status cvy_gradients(convoy_context *context, convoy_tensor *y, convoy_te
   if (!status) status = check_ends(capture, y, dy);
   if (!status) status = check_pairs(count, of, out);
   if (!status) status = cvy_capture_reserve(capture, count + 1);
-  if (!status && dy) status = cvy_capture_value(capture, dy, &unused);
+  if (!status && !dy) status = cvy_constant(context, 1.0f, &dy);
+  if (!status) status = cvy_capture_value(capture, dy, &unused);
   if (!status) {
     status = begin(capture, &b);
     if (!status) status = note_gradients(&b, y, dy, count, of, result);

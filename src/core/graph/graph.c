@@ -1,9 +1,10 @@
 /* Making and freeing graphs. */
 #include "core/graph/graph.h"
-#include "core/graph/plan.h"
-#include "core/graph/planned_taps.h"
 
 #include <stdlib.h>
+
+#include "core/graph/plan.h"
+#include "core/graph/planned_taps.h"
 
 convoy_graph *cvy_graph_new(convoy_context *context) {
   convoy_graph *graph = calloc(1, sizeof *graph);
@@ -12,11 +13,12 @@ convoy_graph *cvy_graph_new(convoy_context *context) {
     return NULL;
   }
   graph->context = context;
+  graph->stages = 1;
   atomic_fetch_add(&context->references, 1);
   return graph;
 }
 
-void cvy_graph_drop(convoy_graph *graph) {
+static void drop(convoy_graph *graph) {
   convoy_context *context = graph->context;
   for (int32_t i = 0; i < CVY_GRAPH_OUTSTANDING; i++) {
     cvy_store_drop(graph->tap[i]);
@@ -28,6 +30,22 @@ void cvy_graph_drop(convoy_graph *graph) {
   free(graph->output);
   free(graph);
   cvy_pool_drop(context);
+}
+
+void cvy_graph_drop_stages(convoy_graph *graph) {
+  for (int32_t i = 0; graph->stage && i < graph->stages; i++)
+    if (graph->stage[i]) drop(graph->stage[i]);
+  for (int32_t i = 0; i < graph->tensors_between; i++) cvy_tensor_drop(graph->between[i]);
+  free(graph->stage);
+  free(graph->between);
+  graph->stage = NULL;
+  graph->between = NULL;
+  graph->tensors_between = 0;
+}
+
+void cvy_graph_drop(convoy_graph *graph) {
+  cvy_graph_drop_stages(graph);
+  drop(graph);
 }
 
 /* ------------------------------------------------------------------------------------ ending */

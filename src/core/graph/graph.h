@@ -21,6 +21,10 @@ struct convoy_graph {
   convoy_context *context; /* which it keeps from being used again */
   cvy_plan *plan;          /* what is carried out; NULL until the first run */
   cvy_nodes list;          /* in the order in which they were captured */
+  bool is_stage;           /* of another graph, in whose plan it has been planned */
+  convoy_graph **stage;    /* where it has several (stages.h); NULL until the first run */
+  convoy_tensor **between; /* what they leave for each other */
+  int32_t stages, tensors_between, next_stage;
   cvy_graph_output *output;
   int32_t outputs;
   uint64_t runs; /* the number of the next one, which random numbers depend on */
@@ -35,6 +39,7 @@ struct convoy_graph {
 /* All with the context's lock held. NULL with ERR_MEMORY's sentence. */
 convoy_graph *cvy_graph_new(convoy_context *context);
 void cvy_graph_drop(convoy_graph *graph);
+void cvy_graph_drop_stages(convoy_graph *graph);
 
 /* What the tensors get is known: finds which nodes are needed, and how long each value is. */
 void cvy_graph_finish(convoy_graph *graph);

@@ -26,7 +26,7 @@ convoy_status cvy_nodes_reserve(cvy_nodes *list, int32_t nodes, int32_t values) 
 }
 
 static int32_t add_value(cvy_nodes *list, int64_t bytes, convoy_tensor *tensor) {
-  list->value[list->values] = (cvy_graph_value){bytes, tensor, NULL, -1, false};
+  list->value[list->values] = (cvy_graph_value){.bytes = bytes, .tensor = tensor, .last_use = -1};
   return list->values++;
 }
 
@@ -46,7 +46,8 @@ static cvy_problem *copy_of(const cvy_problem *problem) {
 
 cvy_graph_node *cvy_nodes_add(cvy_nodes *list, const cvy_problem *problem, const int32_t *in) {
   cvy_graph_node node = {.inputs = cvy_problem_reads(problem),
-                         .outputs = cvy_problem_outputs(problem)};
+                         .outputs = cvy_problem_outputs(problem),
+                         .stage = list->stage};
   if (cvy_nodes_reserve(list, 1, node.outputs)) return NULL;
   node.problem = copy_of(problem);
   if (!node.problem) return NULL;

@@ -14,6 +14,7 @@ typedef struct cvy_graph_value {
   const convoy_tensor *stood_for; /* the first that stood for it during the capture, to compare */
   int32_t last_use;               /* the last node that reads it, -1: none */
   bool kept;                      /* a tensor gets it at a run's end */
+  bool detached;                  /* gradients do not go through it */
 } cvy_graph_value;
 
 /* Whether a run reads it from its tensor: one whose gradient is asked for need not be read. */
@@ -24,6 +25,7 @@ static inline bool cvy_graph_reads(const cvy_graph_value *value) {
 typedef struct cvy_graph_node {
   int32_t inputs, outputs; /* as cvy_problem_reads and cvy_problem_outputs say */
   int32_t in[CVY_MOST_READ], out[CVY_MAX_OUTPUTS]; /* values */
+  int32_t stage;                                   /* of the run, from 0 on (graph/stages.h) */
   bool needed;          /* something that a tensor gets is made of its results */
   cvy_problem *problem; /* of as many bytes as count */
 } cvy_graph_node;
@@ -32,7 +34,8 @@ typedef struct cvy_nodes {
   cvy_graph_node *node;
   cvy_graph_value *value;
   int32_t nodes, node_room, values, value_room;
-  bool borrows; /* the tensors are kept by another list, or not at all */
+  int32_t stage; /* of nodes that are added */
+  bool borrows;  /* the tensors are kept by another list, or not at all */
 } cvy_nodes;
 
 /* All with the context's lock held. */

@@ -131,6 +131,7 @@ static convoy_status put_into_first(cvy_plan *plan, int32_t n, const readers *al
   int32_t first = all->node[0];
   cvy_fused fused;
   *done = false;
+  if (list->node[first].stage != list->node[n].stage) return CONVOY_OK;
   uint32_t kept = wanted_elsewhere(list, &list->node[n], all, first);
   if (!kept || !fuse_with(plan, n, first, kept, &fused)) return CONVOY_OK;
   double apart = cvy_cost_of(plan->engine, list->node[n].problem) +

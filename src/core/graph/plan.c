@@ -52,7 +52,7 @@ static void find_inputs(cvy_plan *plan) {
 }
 
 convoy_status cvy_plan_make(const convoy_graph *graph, const cvy_engine *engine, cvy_plan **out) {
-  uint32_t wanted = graph->context->options.graph_passes;
+  uint32_t wanted = graph->is_stage ? 0 : graph->context->options.graph_passes;
   cvy_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
   plan->references = 1;
