@@ -14,11 +14,11 @@ from .errors import Unsupported
 
 
 class Axis(NamedTuple):
-    """Of the result: its extent; how many elements come from the operand, how far apart they are
-    there, and at which places of the result, from `begin` on, they go."""
+    """Of the result: its extent; how many elements are taken from the operand, how far apart they
+    are there, and at which places of the result, from `begin` on, they go."""
 
     extent: int
-    count: int
+    taken: int
     stride: int
     begin: int = 0
     step: int = 1
@@ -40,7 +40,7 @@ def box(
     listed: List[Axis] = list(axes) or [Axis(1, 1, 0)]
     struct = _lib.BoxStruct(axes=len(listed), offset=offset, fill=fill)
     for at, axis in enumerate(listed):
-        struct.extent[at], struct.count[at] = axis.extent, axis.count
+        struct.extent[at], struct.count[at] = axis.extent, axis.taken
         struct.stride[at], struct.begin[at], struct.step[at] = axis.stride, axis.begin, axis.step
     pointers = source._owned.pointer, out._owned.pointer
     call(context, library.convoy_copy, None, byref(struct), *pointers)

@@ -66,7 +66,7 @@ class Emitter:
 
     def _copied(self, value: Value) -> Value:
         axes = [Axis(n, n, stride) for n, stride in zip(value.shape, value.meta.stride())]
-        return self.box(value, axes, value.meta.storage_offset())
+        return self.box(value, axes, value.offset)
 
     def box(self, value: Value, axes: Sequence[Axis], offset: int, fill: float = 0.0) -> Value:
         """A copy from the value's array, of the axes' extents."""

@@ -1,14 +1,13 @@
 """From the nodes of a traced graph to steps: each operator by the table, what is not in it on the
 host.
 
-Operators of the host lie between graphs. All of them that can be called at one time are, so that a
-network falls into as few graphs as possible.
+Operators of the host lie between stages of the graph. All of them that can be called at one time
+are, so that a network falls into as few stages as possible.
 """
 
 from __future__ import annotations
 
 import operator as python_operator
-from functools import partial
 from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Set
 
 import torch
@@ -26,19 +25,15 @@ Node = torch.fx.Node
 Environment = Dict[Node, Any]
 
 
-Finish = Callable[[Emitter, Environment], None]
-
-
-def _nothing(emitter: Emitter, environment: Environment) -> None:
-    """The end of a capture that needs none."""
+Finish = Callable[[Emitter], None]
 
 
 class _Later(Exception):
-    """An operator of the host reads what the graph being captured will make."""
+    """An operator of the host reads what the stage being captured will make."""
 
 
 class Lowering:
-    """Nodes in order, with the values of those before them."""
+    """Nodes in order, with the values of those before them. A capture is open meanwhile."""
 
     def __init__(self, context: Context, environment: Environment, numbers: int) -> None:
         """numbers: how many numbers of values on the host are taken."""
@@ -48,46 +43,55 @@ class Lowering:
         self.reasons: Dict[str, str] = {}  # of operators on the host
         self._on_host: Set[Node] = set()
         self._step = HostStep()
+        self._stage, self._is_used = 0, False
 
     def lower(
-        self, nodes: Sequence[Node], wanted: Collection[Node], finish: Finish = _nothing
+        self, nodes: Sequence[Node], wanted: Collection[Node], finish: Optional[Finish] = None
     ) -> Steps:
         """All of the nodes; `wanted` are those whose values somebody reads afterwards. `finish`
-        ends the last capture."""
+        ends the last stage."""
         steps, left = Steps(), list(nodes)
-        while True:
+        while left or finish:
             before = len(left)
             self._step = HostStep()
             emitter = Emitter(self._context, self._upload)
-            segment = partial(self._segment, emitter, left, wanted, finish)
-            graph = self._context.capture(segment)
-            steps.draws |= emitter.draws
-            if self._step.calls or self._step.uploads:
-                steps.steps.append(self._step)
-            if not emitter.is_empty:
-                steps.steps.append(graph)
-            if not left:
-                return steps
-            if len(left) == before:
+            self._begin_stage()
+            self._segment(emitter, left, wanted)
+            if not left and finish:
+                finish(emitter)
+                finish = None
+            self.let_go({each for node in left for each in node.all_input_nodes} | set(wanted))
+            self._end_stage(emitter, steps)
+            if left and len(left) == before:
                 raise Declined(f"no way to carry out {operators.name_of(left[0].target)}")
+        return steps
+
+    def _begin_stage(self) -> None:
+        if self._is_used:
+            self._context.cut()
+            self._stage += 1
+
+    def _end_stage(self, emitter: Emitter, steps: Steps) -> None:
+        """Only the first stage may have nothing in it."""
+        steps.draws |= emitter.draws
+        if self._step.calls or self._step.uploads:
+            steps.steps.append(self._step)
+        if self._stage or not emitter.is_empty:
+            steps.steps.append(self._stage)
+            self._is_used = True
 
     # ------------------------------------------------------------------------------ one segment
 
-    def _segment(
-        self, emitter: Emitter, left: List[Node], wanted: Collection[Node], finish: Finish
-    ) -> None:
-        """Takes out of `left` what can be done, and keeps only what is read later on."""
+    def _segment(self, emitter: Emitter, left: List[Node], wanted: Collection[Node]) -> None:
+        """Takes out of `left` what can be done."""
         waiting = []
         for node in left:
             ready = all(each in self.environment for each in node.all_input_nodes)
             if not ready or not self._carry_out(emitter, node):
                 waiting.append(node)
         left[:] = waiting
-        if not left:
-            finish(emitter, self.environment)
-        self._let_go({each for node in waiting for each in node.all_input_nodes} | set(wanted))
 
-    def _let_go(self, read: Set[Node]) -> None:
+    def let_go(self, read: Collection[Node]) -> None:
         """Of all others the tensors go before the capture ends, and so are internal to it."""
         for value in constants.values_in(list(self.environment.values())):
             value.array.end_capture()
@@ -121,7 +125,7 @@ class Lowering:
     # ------------------------------------------------------------------------------ on the host
 
     def _call(self, emitter: Emitter, node: Node, args: Any, kwargs: Any) -> Any:
-        """Notes a call of the host, before the graph being captured."""
+        """Notes a call of the host, before the stage being captured."""
         if _writes(node.target):
             raise Declined(f"{operators.name_of(node.target)} writes in place")
         for value in constants.values_in(args, kwargs):

@@ -25,7 +25,7 @@ def _axes(value: Value) -> List[Axis]:
 @operator("constant_pad_nd.default")
 def _pad(e: Emitter, a: SimpleNamespace) -> Value:
     """Pairs for the last axes, the last first; negative ones cut off."""
-    axes, offset = _axes(a.self), a.self.meta.storage_offset()
+    axes, offset = _axes(a.self), a.self.offset
     for pair in range(len(a.pad) // 2):
         at = len(axes) - 1 - pair
         before, behind = a.pad[2 * pair], a.pad[2 * pair + 1]
@@ -39,7 +39,7 @@ def _pad(e: Emitter, a: SimpleNamespace) -> Value:
 
 @operator("flip.default")
 def _flip(e: Emitter, a: SimpleNamespace) -> Value:
-    axes, offset = _axes(a.self), a.self.meta.storage_offset()
+    axes, offset = _axes(a.self), a.self.offset
     for dim in a.dims:
         axis = axes[dim]
         axes[dim] = axis._replace(stride=-axis.stride)
@@ -60,7 +60,7 @@ def _placed(
     """The value within zeros."""
     axes = _axes(value)
     axes[dim] = axes[dim]._replace(extent=shape[dim], begin=begin, step=step)
-    return e.box(value, axes, value.meta.storage_offset())
+    return e.box(value, axes, value.offset)
 
 
 @operator("slice_backward.default")

@@ -15,7 +15,8 @@ from .engine import Engine
 from .errors import Declined
 from .function import Run, Step, run_forward
 from .guard import Guard, hooked
-from .pair import Pair, Source
+from .instance import Source
+from .pair import Pair
 from .rehearsal import (
     Place,
     Rehearsal,

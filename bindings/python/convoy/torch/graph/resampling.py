@@ -1,5 +1,5 @@
-"""Nearest upsampling by whole factors: each element comes several times, and its gradient is the sum
-of what these get."""
+"""Nearest upsampling by whole factors: each element comes several times, and its gradient is the
+sum of what these get."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _nearest(rank: int) -> Any:
         spread = axes[:2]
         for axis, factor in zip(axes[2:], factors):
             spread += [axis, Axis(factor, factor, 0)]
-        y = e.box(x, spread, x.meta.storage_offset())
+        y = e.box(x, spread, x.offset)
         return reshaped(y, (*x.shape[:2], *large))
 
     return emit

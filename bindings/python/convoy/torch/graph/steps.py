@@ -1,5 +1,5 @@
-"""A traced network, or a part of one, made ready: graphs of Convoy's, and between them operators
-that the host carries out because Convoy has nothing for them."""
+"""A traced network, or a part of one, made ready: stages of a graph of Convoy's, and between them
+operators that the host carries out because Convoy has nothing for them."""
 
 from __future__ import annotations
 
@@ -69,26 +69,22 @@ def elements(array: Array, kept: Kept, read: Dict[int, torch.Tensor]) -> torch.T
 
 
 class Steps:
-    """Carried out in order."""
+    """Carried out in order: numbers are stages of the network's graph."""
 
     def __init__(self) -> None:
-        self.steps: List[Union[HostStep, Graph]] = []
+        self.steps: List[Union[HostStep, int]] = []
         self.draws = False
-
-    @property
-    def graphs(self) -> List[Graph]:
-        return [each for each in self.steps if isinstance(each, Graph)]
 
     @property
     def host_calls(self) -> List[HostCall]:
         return [call for each in self.steps if isinstance(each, HostStep) for call in each.calls]
 
-    def run(self, kept: Kept, number: Optional[int]) -> None:
-        """number: what random numbers depend on, None where there are none."""
+    def run(self, graph: Graph, kept: Kept, number: Optional[int]) -> None:
+        """number: what random numbers of the run that begins depend on, if there are any."""
+        if number is not None:
+            graph.runs = number
         for step in self.steps:
             if isinstance(step, HostStep):
                 step.run(kept)
-                continue
-            if number is not None:
-                step.runs = number
-            step.run()
+            else:
+                graph.run_stage(step)

@@ -71,6 +71,10 @@ class Value:
         return tuple(self.meta.shape)
 
     @property
+    def offset(self) -> int:
+        return int(self.meta.storage_offset())
+
+    @property
     def dtype(self) -> torch.dtype:
         return self.meta.dtype
 
