@@ -18,6 +18,8 @@ extern const char cvy_cl_implicit_gemm_weights[];
 extern const char cvy_cl_strided_data[];
 extern const char cvy_cl_matmul[];
 extern const char cvy_cl_pool[];
+extern const char cvy_cl_copy_args[];
+extern const char cvy_cl_copy[];
 extern const char cvy_cl_reach[];
 extern const char cvy_cl_few_channels[];
 extern const char cvy_cl_long_rows[];

@@ -129,6 +129,84 @@ CONVOY_API convoy_status convoy_parse_pool(const char *text, convoy_pool *what,
                                            convoy_window *window, int64_t *x_shape,
                                            int64_t *y_shape);
 
+/* ------------------------------------------------------------------------------------- moves */
+
+#define CONVOY_BOX_AXES 8
+
+/* A copy between strided views, of which the functions below are cases. y's elements lie in the
+ * order of its axes. Along axis a, element k of 0 to count[a] - 1 goes to place begin[a] + step[a]
+ * k of y and is taken from x, whose elements are numbered in the order of memory, at
+ *
+ *   offset + sum over a of stride[a] k[a]
+ *
+ * The other elements of y become `fill`. Legal are 1 to 8 axes, extent, count and begin >= 0, step
+ * >= 1, and any stride: negative ones turn an axis round, with 0 each element comes `count` times.
+ * All places must lie within y and within x. Only the first `axes` entries are read. */
+typedef struct convoy_box {
+  uint32_t struct_size;
+  int32_t axes;
+  float fill;
+  int32_t reserved; /* 0 */
+  int64_t offset;
+  int64_t extent[CONVOY_BOX_AXES];
+  int64_t count[CONVOY_BOX_AXES];
+  int64_t begin[CONVOY_BOX_AXES];
+  int64_t step[CONVOY_BOX_AXES];
+  int64_t stride[CONVOY_BOX_AXES];
+} convoy_box;
+
+// clang-format off
+#define CONVOY_BOX_INIT(axes_)                                                                  \
+  { sizeof(convoy_box), (axes_), 0.0f, 0, 0, {1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1}, \
+    {0}, {1, 1, 1, 1, 1, 1, 1, 1}, {0} }
+// clang-format on
+
+/* Carries it out. Extents of tensors are labels here: x and y may have any, as long as y has as
+ * many elements as the box's extents make; so tensors of more axes than they have extents are
+ * served.
+ *
+ * x may be of any type, here and in all functions of this section, and its elements count as in
+ * programs: int32 rounded where they have more than 24 bits. float32 is moved to the bit. y is
+ * float32; it may be the same tensor as x. The calls are asynchronous. Return OK; ERR_ARGUMENT;
+ * ERR_SHAPE with the numbers; otherwise as convoy_forward. */
+CONVOY_API convoy_status convoy_copy(convoy_context *context, const convoy_box *box,
+                                     const convoy_tensor *x, convoy_tensor *y, convoy_run *run);
+
+/* y's axis a is x's axis axes[a]: an entry for each extent of x, each axis once. */
+CONVOY_API convoy_status convoy_permute(convoy_context *context, const int32_t *axes,
+                                        const convoy_tensor *x, convoy_tensor *y, convoy_run *run);
+
+/* y[i] = x[begin + step i], along each axis, with entries for each. How many there are is said by
+ * y's extents, of which there are as many as x has. A step may be negative; with 0 an axis repeats
+ * one element. */
+CONVOY_API convoy_status convoy_slice(convoy_context *context, const int64_t *begin,
+                                      const int64_t *step, const convoy_tensor *x, convoy_tensor *y,
+                                      convoy_run *run);
+
+/* What lies around x in y. */
+typedef enum convoy_padding {
+  CONVOY_PAD_CONSTANT = 0 /* a value */
+} convoy_padding;
+#define CONVOY_PADDINGS 1
+
+/* x with begin[a] elements in front of it along each axis, and behind it as many as y's extents
+ * say. Where that is negative, x is cut off instead. `value` is for CONVOY_PAD_CONSTANT. */
+CONVOY_API convoy_status convoy_pad(convoy_context *context, convoy_padding mode,
+                                    const int64_t *begin, float value, const convoy_tensor *x,
+                                    convoy_tensor *y, convoy_run *run);
+
+/* A copy as one line of text, as logs, sentences and reports write it, with as few axes as can be:
+ * x's elements and type, the offset, the strides and y's extents, then where they differ the
+ * counts, begins, steps (one number is for all axes) and what is left:
+ *
+ *   copy x24 by1,4 y4,6
+ *   copy x60:uint8 from55 by-20,-5,1 y3,4,7 take3,4,5 at0,0,1 fill-1.5
+ *
+ * Writes the box, x's type and its number of elements. Returns OK; ERR_ARGUMENT with the place of
+ * the mistake; ERR_SHAPE. May be called from any thread. */
+CONVOY_API convoy_status convoy_parse_copy(const char *text, convoy_box *box, convoy_dtype *dtype,
+                                           int64_t *elements);
+
 #ifdef __cplusplus
 }
 #endif

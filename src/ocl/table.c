@@ -2,9 +2,10 @@
  *
  * One order serves all operations of convolution: what is made for a few problems goes first, the
  * tiled product refuses what is too thin for tiles, CLBlast takes what is long in the summed
- * direction only, the definition takes the rest. Pooling, programs and reductions have a row each.
- */
+ * direction only, the definition takes the rest. Moves, pooling, programs and reductions have a row
+ * each. */
 #include "base/build_config.h"
+#include "ocl/copy.h"
 #include "ocl/depthwise.h"
 #include "ocl/direct.h"
 #include "ocl/few_channels.h"
@@ -35,6 +36,7 @@ const cvy_algorithm *const cvy_ocl_algorithms[] = {
     &cvy_ocl_matmul_clblast,
 #endif
     &cvy_ocl_pool,
+    &cvy_ocl_copy,
     &cvy_ocl_program,
     &cvy_ocl_reduce,
     &cvy_ocl_direct,

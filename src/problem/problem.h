@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "problem/conv/attributes.h"
 #include "problem/matmul/attributes.h"
+#include "problem/move/attributes.h"
 #include "problem/pooling/attributes.h"
 #include "program/reduce.h"
 
@@ -23,6 +24,7 @@ typedef struct cvy_problem {
     cvy_reduce_problem reduce;
     cvy_matmul_problem matmul;
     cvy_pooling_problem pooling;
+    cvy_move_problem move;
   };
 } cvy_problem;
 

@@ -8,6 +8,7 @@
 #include "cpu/row.h"
 #include "problem/conv/conv.h"
 #include "problem/matmul/matmul.h"
+#include "problem/move/move.h"
 #include "problem/pooling/pooling.h"
 #include "problem/program/program.h"
 
@@ -203,6 +204,7 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_POOLING_MAX_BACKWARD] = &cvy_pooling_max_backward,
     [CVY_POOLING_AVERAGE] = &cvy_pooling_average,
     [CVY_POOLING_AVERAGE_BACKWARD] = &cvy_pooling_average_backward,
+    [CVY_MOVE_COPY] = &cvy_move_copy_operation,
     [CENTRE] = &centre,
     [SQUARE] = &square,
 };

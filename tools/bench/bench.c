@@ -28,7 +28,8 @@ static const usage about = {
     "  convoy bench --shape 'n4c3h640w640 k16r3s3 stride2 pad1 forward' --algorithm all\n"
     "  convoy bench --op 'y = x * sigmoid(x) on n32c64h80w80' 'statistics on n32c64h80w80'\n"
     "  convoy bench --op 'matmul a64x1024 b1000x1024t' --algorithm all\n"
-    "  convoy bench --op 'max_pool n32c64h112w112 r3s3 stride2 pad1'\n"
+    "  convoy bench --op 'max_pool n32c64h112w112 r3s3 stride2 pad1' 'copy x6000000 by1,2000 "
+    "y2000,3000'\n"
     "\n"
     "columns: workspc = scratch memory; error = largest |y - exact|; bound = that error as a "
     "part "
@@ -70,7 +71,7 @@ int bench_main(int argc, char **argv) {
       {"--shape", "TEXT...", OPTION_FILES, &set.texts,
        "problems as logs and reports print them: 'n2c3h7w9 k5r3s2 pad1 forward'"},
       {"--op", "TEXT...", OPTION_FILES, &set.operations,
-       "programs, products, pooling: 'silu on n2c3h5w7', 'matmul a3x4 b4x5', 'max_pool n1c2w9 s3'"},
+       "programs, products, pooling, moves: 'silu on n2c3h5w7', 'max_pool n1c2w9 s3'"},
       {"--gradient", NULL, OPTION_FLAG, &set.gradients, "of each --op its gradient, too"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},

@@ -1,5 +1,5 @@
-/* One operation that is no convolution, given as text: of a program, a matrix product or pooling;
- * with its operands in host memory and what its results ought to be. */
+/* One operation that is no convolution, given as text: of a program, a matrix product, pooling or a
+ * move; with its operands in host memory and what its results ought to be. */
 #ifndef COMMON_OPERATION_H
 #define COMMON_OPERATION_H
 
@@ -16,6 +16,7 @@ typedef struct operation {
   uint32_t flags;       /* of a product */
   convoy_pool pool;     /* of pooling, */
   convoy_window window; /* and its windows */
+  convoy_box box;       /* of a copy */
   char *body;           /* the program's own text, or the whole */
   int inputs, results;
   convoy_dtype dtype[CONVOY_MAX_OPERANDS];

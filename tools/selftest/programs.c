@@ -1,4 +1,4 @@
-/* Lists programs, products and pooling, and carries them out on small tensors. */
+/* Lists programs, products, pooling and moves, and carries them out on small tensors. */
 #include "selftest/programs.h"
 
 #include <stdio.h>
@@ -47,6 +47,10 @@ static const program_sample others[] = {
     {"average_pool n2c3h9w11 r3s3 stride2 pad1 ceil count_padding", 0.0f},
     {"average_pool_backward n1c2z5h6w7 t2r2s3 stride1,2,2 pad1,0,1 ceil", 0.0f},
     {"average_pool_backward n2c3h9w11 r3s3 pad1 count_padding", 0.0f},
+    {"copy x4096 from64 by64,1 y60,32", 0.0f},
+    {"copy x6867 by1,109 y109,63", 0.0f},
+    {"copy x600:int32 from599 by-200,-10,-1 y3,20,10", 0.0f},
+    {"copy x600:uint8 by200,10,1 y3,41,21 take3,20,10 at0,1,0 step1,2,2 fill-1.5", 0.0f},
 };
 enum { OTHERS = sizeof others / sizeof others[0] };
 

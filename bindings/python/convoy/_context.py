@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import _apply, _graph, _host, _log, _matmul, _nn, _optimizers, _pool, _queue
+from . import _apply, _graph, _host, _log, _matmul, _move, _nn, _optimizers, _pool, _queue
 from ._arrays import dtype_like, seen
 from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
 from ._errors import argument_error, check
@@ -594,6 +594,62 @@ class Context(Single):
         if most is None:
             raise argument_error("most is None, not a number")
         return _optimizers.clip(self, gradients, most, out, run)
+
+    # ----------------------------------------------------------------------------- moves
+
+    @keywords()
+    def permute(
+        self,
+        x: Array,
+        axes: Sequence[int],
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """x with its axes in another order: the result's axis a is x's axis axes[a].
+
+        Here and in the other moves x may be int32 or uint8, too; results are float32."""
+        return _move.permute(self, x, axes, out, run)
+
+    @keywords()
+    def slice(
+        self, x: Array, slices: Any, *, out: Optional[Tensor] = None, run: Optional[Run] = None
+    ) -> Array:
+        """x[slices], for a slice or a tuple of them, such as numpy.s_[:, 1:-1, ::-2]. Of indices
+        there are none, so that each axis stays."""
+        return _move.slice_(self, x, slices, out, run)
+
+    @keywords()
+    def pad(
+        self,
+        x: Array,
+        padding: Any,
+        *,
+        mode: str = "constant",
+        value: float = 0.0,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """x with something around it: `padding` is a number for both sides of all axes, or for
+        each axis a number or a pair (begin, end). Negative ones cut off. mode: "constant", value.
+        """
+        return _move.pad(self, x, padding, mode, value, out, run)
+
+    @keywords()
+    def strided(
+        self,
+        x: Array,
+        shape: Shape,
+        strides: Sequence[int],
+        *,
+        offset: int = 0,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """The elements of x, in the order of memory, from number `offset` on and `strides` apart
+        along each axis, of which there are up to 8; of more than 5 `out` receives them, whatever
+        its extents. Strides may be negative or 0."""
+        return _move.strided(self, x, shape, strides, offset, out, run)
 
     # ---------------------------------------------------------------------------- graphs
 

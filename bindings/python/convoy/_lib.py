@@ -26,6 +26,7 @@ from ctypes import (
 VERSION = (0, 2, 0)
 MAX_RANK = 3
 MAX_DIMS = 5
+BOX_AXES = 8
 MATMUL_TRANSPOSE_A, MATMUL_TRANSPOSE_B, MATMUL_SUM = 1, 2, 4
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
@@ -134,6 +135,12 @@ class Reduction(enum.IntEnum):
     NONE = 2
 
 
+class Padding(enum.IntEnum):
+    """convoy_padding: what lies around an array that is padded."""
+
+    CONSTANT = 0
+
+
 class EventKind(enum.IntEnum):
     """convoy_event_kind: what an event reports."""
 
@@ -155,6 +162,7 @@ ENUMS = {
     "convoy_direction": ("CONVOY_", Direction),
     "convoy_activation": ("CONVOY_", Activation),
     "convoy_pool": ("CONVOY_", Pool),
+    "convoy_padding": ("CONVOY_PAD_", Padding),
     "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
     "convoy_reduction": ("CONVOY_REDUCE_", Reduction),
 }
@@ -245,6 +253,24 @@ class WindowStruct(Sized):
         ("pad_begin", Axes),
         ("pad_end", Axes),
         ("dilation", Axes),
+    ]
+
+
+_BoxAxes = c_int64 * BOX_AXES
+
+
+class BoxStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("axes", c_int32),
+        ("fill", c_float),
+        ("reserved", c_int32),
+        ("offset", c_int64),
+        ("extent", _BoxAxes),
+        ("count", _BoxAxes),
+        ("begin", _BoxAxes),
+        ("step", _BoxAxes),
+        ("stride", _BoxAxes),
     ]
 
 
@@ -375,6 +401,7 @@ STRUCTS = {
     "convoy_conv": ConvStruct,
     "convoy_epilogue": EpilogueStruct,
     "convoy_window": WindowStruct,
+    "convoy_box": BoxStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
     "convoy_tuned": TunedStruct,
@@ -413,6 +440,7 @@ _conv = POINTER(ConvStruct)
 _run = POINTER(RunStruct)
 _epilogue = POINTER(EpilogueStruct)
 _window = POINTER(WindowStruct)
+_box = POINTER(BoxStruct)
 _options = POINTER(OptionsStruct)
 _device = POINTER(DeviceStruct)
 
@@ -509,6 +537,11 @@ FUNCTIONS = {
     "convoy_max_pool_backward": (_status, [_context, _window, _tensor, _tensor, _tensor, _run]),
     "convoy_average_pool": (_status, [_context, _window, _tensor, _tensor, _run]),
     "convoy_average_pool_backward": (_status, [_context, _window, _tensor, _tensor, _run]),
+    "convoy_copy": (_status, [_context, _box, _tensor, _tensor, _run]),
+    "convoy_permute": (_status, [_context, POINTER(c_int32), _tensor, _tensor, _run]),
+    "convoy_slice": (_status, [_context, _shape, _shape, _tensor, _tensor, _run]),
+    "convoy_pad": (_status, [_context, _enum, _shape, c_float, _tensor, _tensor, _run]),
+    "convoy_parse_copy": (_status, [c_char_p, _box, POINTER(_enum), POINTER(c_int64)]),
     "convoy_capture_begin": (_status, [_context]),
     "convoy_capture_cut": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),

@@ -44,6 +44,7 @@ PLAIN = {
     "double *": ctypes.POINTER(ctypes.c_double),
     "uint32_t *": ctypes.POINTER(ctypes.c_uint32),
     "int32_t *": ctypes.POINTER(ctypes.c_int32),
+    "const int32_t *": ctypes.POINTER(ctypes.c_int32),
     "const int64_t *": ctypes.POINTER(ctypes.c_int64),
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
     "uint64_t *": ctypes.POINTER(ctypes.c_uint64),
@@ -130,7 +131,7 @@ def program_text():
             )
     for constants in header.enums().values():
         lines += [f'printf("{name} %d\\n", (int){name});' for name in constants]
-    names = "MAX_RANK", "MAX_DIMS", "DESCRIPTION_TEXT", "PROBLEM_TEXT", "PROGRAM_TEXT"
+    names = "MAX_RANK", "MAX_DIMS", "BOX_AXES", "DESCRIPTION_TEXT", "PROBLEM_TEXT", "PROGRAM_TEXT"
     for name in (*names, "VERSION_MAJOR", "VERSION_MINOR", "VERSION_PATCH"):
         lines.append(f'printf("{name} %d\\n", CONVOY_{name});')
     return PROGRAM % "\n  ".join(lines)

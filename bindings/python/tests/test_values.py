@@ -45,6 +45,12 @@ INTEGERS = {
     "extent": lambda context, value: context.average_pool(X, value),
     "a window's dilation": lambda context, value: context.max_pool(X, 2, dilation=value),
     "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
+    "axes": lambda context, value: context.permute(X, (0, 1, 2, value)),
+    "pad": lambda context, value: context.pad(X, value),
+    "a side of pad": lambda context, value: context.pad(X, (0, 0, 0, (0, value))),
+    "strides": lambda context, value: context.strided(X, (2, 2), (1, value)),
+    "strided's shape": lambda context, value: context.strided(X, (2, value), (1, 1)),
+    "offset": lambda context, value: context.strided(X, (2, 2), (1, 1), offset=value),
     "flops": lambda context, value: convoy.flops("forward", *SHAPES, stride=value),
     "output_shape": lambda context, value: convoy.output_shape(X.shape, (4, 6, value, 3)),
     "format": lambda context, value: convoy.format_problem("forward", *SHAPES, groups=value),
@@ -53,6 +59,7 @@ REALS = {
     "device_wait_budget": option("device_wait_budget"),
     "slope": lambda context, value: context.forward(X, W, activation="leaky_relu", slope=value),
 }
+FILLS = {"value": lambda context, value: context.pad(X, 1, value=value)}
 TEXTS = {
     "device": lambda context, value: convoy.open(value).close(),
     "algorithm": option("algorithm"),
@@ -84,6 +91,7 @@ CHOICES = {
     "direction": lambda context, value: context.plan(value, *SHAPES),
     "level": lambda context, value: convoy.set_log(None, value),
     "dtype": lambda context, value: context.tensor((2, 3), value),
+    "mode": lambda context, value: context.pad(X, 1, mode=value),
 }
 OBJECTS = {
     "run": lambda context, value: context.forward(X, W, run=value),
@@ -94,6 +102,7 @@ OBJECTS = {
     "plan's x_shape": lambda context, value: context.plan("forward", value, W.shape),
     "a tensor's shape": lambda context, value: convoy.Tensor(context, value),
     "function": lambda context, value: context.capture(value),
+    "slices": lambda context, value: context.slice(X, value),
     "array's shape": lambda context, value: context.shared_zeros(value),
 }
 SEEDS = {"seed": lambda context, value: context.seed(value)}
@@ -110,6 +119,7 @@ LONG = [2**63, -(2**63) - 1, 2**70, -(2**70), 10**5000]
 HOSTILE = [
     (INTEGERS, [*LONG, 1.5, 1.0, float("nan"), *NOT_NUMBERS]),
     (REALS, [float("nan"), float("inf"), 10**999, zeros(2), *NOT_NUMBERS]),
+    (FILLS, [10**999, zeros(2), *NOT_NUMBERS]),
     (TEXTS, ["cpu.direct\0junk", "cpu\0", b"cpu", 0, 5, "\udc80", [], Mute()]),
     (FLAGS, [2, -1, None, 0.5, 1.0, "", "no", zeros(2), Mute()]),
     (CHOICES, [2**70, 10**5000, "sideways", [], {}, Mute()]),
@@ -177,7 +187,7 @@ def functions():
 
 
 def test_no_parameter_is_forgotten():
-    tables = (INTEGERS, REALS, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
+    tables = (INTEGERS, REALS, FILLS, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
     known = {name for table in tables for name in table} | ARRAYS
     for name, function in functions():
         parameters = inspect.signature(function).parameters.values()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ctypes import byref
 from typing import List, NamedTuple, Sequence
 
-from ... import _lib
 from ..._context import Context
 from ..._host import call
+from ..._lib import BOX_AXES, BoxStruct
 from ..._load import library
 from ..._tensor import Tensor as DeviceTensor
 from .errors import Unsupported
@@ -33,12 +33,10 @@ def box(
     fill: float = 0.0,
 ) -> None:
     """Copies from the source, from element `offset` on; what else the result has becomes `fill`."""
-    if not hasattr(_lib, "BoxStruct"):  # until the family of moves is there
-        raise Unsupported("a copy of elements that do not lie in order")
-    if len(axes) > _lib.BOX_AXES:
+    if len(axes) > BOX_AXES:
         raise Unsupported(f"a copy of {len(axes)} axes")
     listed: List[Axis] = list(axes) or [Axis(1, 1, 0)]
-    struct = _lib.BoxStruct(axes=len(listed), offset=offset, fill=fill)
+    struct = BoxStruct(axes=len(listed), offset=offset, fill=fill)
     for at, axis in enumerate(listed):
         struct.extent[at], struct.count[at] = axis.extent, axis.taken
         struct.stride[at], struct.begin[at], struct.step[at] = axis.stride, axis.begin, axis.step
