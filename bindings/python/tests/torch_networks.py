@@ -214,7 +214,7 @@ class Functions(nn.Module):
 
     def forward(self, x):
         one = sum(function(x * self.scale[i]) for i, function in enumerate(self.ONE))
-        two = sum(function(x, one + self.shift[i]) for i, function in enumerate(self.TWO))
+        two = sum(function(x, torch.tanh(one + self.shift[i])) for i, function in enumerate(self.TWO))
         return self.inner(one) + two
 
 

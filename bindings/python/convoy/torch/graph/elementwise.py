@@ -116,6 +116,23 @@ _FLOATS: Dict[str, str] = {
     "softplus_backward.default": (
         "let z = {self} * {beta}; y = z > {threshold} ? {grad_output} : {grad_output} * sigmoid(z)"
     ),
+    "log_sigmoid_backward.default": "y = {grad_output} * sigmoid(-{self})",
+    "hardshrink.default": "y = {self} < -{lambd} ? {self} : {self} <= {lambd} ? 0 : {self}",
+    "hardshrink_backward.default": (
+        "y = {self} < -{lambd} ? {grad_out} : {self} <= {lambd} ? 0 : {grad_out}"
+    ),
+    "softshrink.default": (
+        "y = {self} > {lambd} ? {self} - {lambd} : {self} < -{lambd} ? {self} + {lambd} : "
+        "{self} * 0"
+    ),
+    "softshrink_backward.default": (
+        "y = {self} < -{lambd} ? {grad_output} : {self} <= {lambd} ? 0 : {grad_output}"
+    ),
+    "logaddexp.default": (
+        "y = {self} == {other} ? {self} + 0.6931471805599453 : "
+        "max({self}, {other}) + log(1 + exp(-abs({self} - {other})))"
+    ),
+    "_prelu_kernel.default": "y = {self} > 0 ? {self} : {weight} * {self}",
     "minimum.default": "y = min({self}, {other})",
     "maximum.default": "y = max({self}, {other})",
     "clamp_min.default": "y = max({self}, {min})",
@@ -227,6 +244,45 @@ def _gelu(e: Emitter, a: SimpleNamespace) -> Value:
 @operator("gelu_backward.default")
 def _gelu_backward(e: Emitter, a: SimpleNamespace) -> Value:
     return emit_text(e, _GELU_TANH_GRADIENT if a.approximate == "tanh" else _GELU_GRADIENT, a)
+
+
+@operator("log_sigmoid_forward.default")
+def _log_sigmoid(e: Emitter, a: SimpleNamespace) -> Any:
+    """The second result is for other backends' gradients."""
+    y = emit_text(e, "y = min({self}, 0) - log(1 + exp(-abs({self})))", a)
+    return y, a.self
+
+
+@operator("_prelu_kernel_backward.default")
+def _prelu_backward(e: Emitter, a: SimpleNamespace) -> Any:
+    """Both gradients in full."""
+    x = emit_text(e, "y = {self} > 0 ? {grad_output} : {weight} * {grad_output}", a)
+    return x, emit_text(e, "y = {self} > 0 ? 0 : {self} * {grad_output}", a)
+
+
+def _slope(a: SimpleNamespace) -> Value:
+    """One number, or one per channel, beside the map."""
+    view = [1] * len(a.self.shape)
+    if a.weight.size > 1:
+        view[1] = a.weight.size
+    return Value(a.weight.array, a.weight.meta.reshape(view))
+
+
+@operator("prelu.default")
+def _prelu(e: Emitter, a: SimpleNamespace) -> Value:
+    """PyTorch 1 has it whole."""
+    text = "y = x > 0 ? x : w * x"
+    return e.elementwise(text, [a.self, _slope(a)], a.self.shape)
+
+
+@operator("prelu_backward.default")
+def _whole_prelu_backward(e: Emitter, a: SimpleNamespace) -> Any:
+    slope = _slope(a)
+    text = "y = x > 0 ? dy : w * dy"
+    dx = e.elementwise(text, [a.self, a.grad_output, slope], a.self.shape)
+    dims = [at for at, extent in enumerate(slope.shape) if extent == 1]
+    (dw,) = e.reduce("s = sum over {axes} of x > 0 ? 0 : x * dy", [a.self, a.grad_output], dims)
+    return dx, Value(dw.array, dw.meta.reshape(a.weight.shape))
 
 
 @operator("clamp.default", "clamp.Tensor")

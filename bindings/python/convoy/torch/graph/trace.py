@@ -29,13 +29,11 @@ class Traced(NamedTuple):
 
 
 #: Operators that PyTorch's own rules take apart into those of the table.
-_APART = """_prelu_kernel _prelu_kernel_backward _weight_norm_interface addr aminmax
-    binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits celu
-    channel_shuffle dist frac glu glu_backward hardshrink hardshrink_backward heaviside huber_loss
-    huber_loss_backward log_sigmoid_backward log_sigmoid_forward logaddexp logit logit_backward
-    logsumexp mse_loss mse_loss_backward pixel_shuffle pixel_unshuffle prelu repeat roll
-    smooth_l1_loss smooth_l1_loss_backward soft_margin_loss softshrink softshrink_backward std_mean
-    xlogy""".split()
+_APART = """_weight_norm_interface addr aminmax binary_cross_entropy binary_cross_entropy_backward
+    binary_cross_entropy_with_logits celu channel_shuffle dist frac glu glu_backward heaviside
+    huber_loss huber_loss_backward logit logit_backward logsumexp mse_loss mse_loss_backward
+    pixel_shuffle pixel_unshuffle repeat roll smooth_l1_loss smooth_l1_loss_backward
+    soft_margin_loss std_mean xlogy""".split()
 
 
 def _rules() -> Dict[Any, Any]:
