@@ -1,23 +1,13 @@
-/* Copies between strided views. Bits are moved, not floats, so that all of them stay. */
+/* Copies between strided views. */
 #ifndef WG
 #error "WG is missing: items per work-group"
 #endif
 #ifndef AXES
 #error "AXES is missing: of the copy"
 #endif
-#ifndef ELEMENT
-#error "ELEMENT is missing: int, also for floats, or uchar"
-#endif
-#ifndef CONVERTS
-#error "CONVERTS is missing: 1 = x holds integers, which become floats"
-#endif
 #if !defined(FILLED) || !defined(STEPPED)
 #error "FILLED or STEPPED is missing: 1 = not all of y is of x, elements are apart in y"
 #endif
-#if WIDTH != 1 && WIDTH != 4
-#error "WIDTH must be 1, or 4 where all of x and y is made of aligned neighbours"
-#endif
-
 #if WIDE
 typedef ulong copy_number;
 #else
@@ -46,25 +36,6 @@ static int follow(const copy_args *args, int axis, conv_int place, conv_int *at)
   return 1;
 }
 
-#if WIDTH == 4
-typedef int4 moved;
-#if CONVERTS
-#define BITS_OF(v) as_int4(convert_float4(v))
-#else
-#define BITS_OF(v) (v)
-#endif
-#define ELEMENTS_4(element) element##4
-#define ELEMENTS(element) ELEMENTS_4(element)
-#else
-typedef int moved;
-#if CONVERTS
-#define BITS_OF(v) as_int((float)(v))
-#else
-#define BITS_OF(v) (v)
-#endif
-#define ELEMENTS(element) element
-#endif
-
 /* One element, or four neighbours, of y. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void copy(const copy_args args,
                                                                  global const ELEMENT *restrict x,
@@ -78,9 +49,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void copy(const copy_args
   for (int axis = AXES - 1; axis > 0; axis--)
     there &= follow(&args, axis, take_place(&rest, args.extent[axis]), &at);
   there &= follow(&args, 0, (conv_int)rest, &at);
-  x += (size_t)args.x_at * CONV_ALIGN * (sizeof(float) / sizeof(ELEMENT));
   moved value = (moved)((int)args.fill);
-  if (there) value = BITS_OF(*(global const ELEMENTS(ELEMENT) *)(x + at));
+  if (there) value = BITS_OF(*(global const elements *)(ELEMENTS_AT(x, args.x_at) + at));
   *(global moved *)(y + (size_t)args.y_at * CONV_ALIGN + (size_t)id * WIDTH) = value;
 }
 
@@ -95,7 +65,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void copy(const copy_args
 /* All of y is of x, and neighbours along its last axis are apart there, but those along axis ACROSS
  * are neighbours: a work-group loads a tile one way and stores it the other. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void copy_tiles(
-    const copy_args args, global const ELEMENT *restrict x, global int *restrict y) {
+    const copy_args args, global const float *restrict x, global int *restrict y) {
   local int tile[TILE * (TILE + 1)];
   int lane = (int)get_local_id(0) % TILE, first = (int)get_local_id(0) / TILE;
   copy_number rest = (copy_number)(args.first_group + (conv_int)get_group_id(0));
@@ -114,12 +84,12 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void copy_tiles(
     pitch *= args.extent[axis];
   }
   conv_int rows = args.extent[ACROSS], columns = args.extent[AXES - 1];
-  x += (size_t)args.x_at * CONV_ALIGN * (sizeof(float) / sizeof(ELEMENT)) + at;
+  global const ELEMENT *from = ELEMENTS_AT(x, args.x_at) + at;
   y += (size_t)args.y_at * CONV_ALIGN + to;
   for (int i = first; i < TILE; i += WG / TILE) {
     conv_int row = row0 + lane, column = column0 + i;
     if (row < rows && column < columns)
-      tile[i * (TILE + 1) + lane] = BITS_OF(x[row + column * args.stride[AXES - 1]]);
+      tile[i * (TILE + 1) + lane] = BITS_OF(from[row + column * args.stride[AXES - 1]]);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int i = first; i < TILE; i += WG / TILE) {

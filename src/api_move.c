@@ -1,4 +1,4 @@
-/* Public functions on moves. */
+/* Public functions on copies and concatenations. */
 #include "api_check.h"
 #include "core/operation.h"
 #include "problem/move/move.h"
@@ -112,5 +112,60 @@ convoy_status convoy_parse_copy(const char *text, convoy_box *box, convoy_dtype 
   *box = read;
   *dtype = type;
   *elements = count;
+  return CONVOY_OK;
+}
+
+/* ----------------------------------------------------------------------------- concatenations */
+
+static convoy_status check_inputs(int32_t count, const convoy_tensor *const inputs[]) {
+  for (int32_t i = 0; i < count && i < CVY_MOVE_PARTS; i++)
+    if (!inputs[i]) return cvy_fail(CONVOY_ERR_ARGUMENT, "input %d is NULL", (int)i);
+  return CONVOY_OK;
+}
+
+static convoy_status concatenate(convoy_context *context, int32_t axis, int32_t count,
+                                 const convoy_tensor *const inputs[], convoy_tensor *y,
+                                 convoy_run *run) {
+  int32_t most = count < CVY_MOVE_PARTS ? count : CVY_MOVE_PARTS;
+  const convoy_tensor *const to[] = {y};
+  cvy_shape shapes[CVY_MOVE_PARTS];
+  cvy_problem problem;
+  convoy_status status = cvy_check_owners(context, inputs, most);
+  if (!status) status = cvy_check_owners(context, to, 1);
+  if (status) return status;
+  for (int32_t i = 0; i < most; i++) shapes[i] = cvy_tensor_shape(inputs[i]);
+  const cvy_shape shape = cvy_tensor_shape(y);
+  status = cvy_move_concatenate_make(axis, count, shapes, &shape, &problem);
+  if (!status) status = cvy_check_operands(&problem, inputs, &y);
+  return status ? status : cvy_operate_tensors(context, &problem, inputs, &y, run);
+}
+
+convoy_status convoy_concatenate(convoy_context *context, int32_t axis, int32_t count,
+                                 const convoy_tensor *const inputs[], convoy_tensor *y,
+                                 convoy_run *run) {
+  const cvy_pointer given[] = {{"inputs", inputs}, {"y", y}};
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (!status) status = check_inputs(count, inputs);
+  if (!status) status = cvy_check_struct("run", run, sizeof *run, true);
+  if (!status) status = cvy_enter(context);
+  if (status) return status;
+  return cvy_leave(context, concatenate(context, axis, count, inputs, y, run));
+}
+
+convoy_status convoy_parse_concatenate(const char *text, int32_t *count, convoy_dtype *dtypes,
+                                       int64_t shapes[][CONVOY_MAX_DIMS]) {
+  const cvy_pointer given[] = {
+      {"text", text}, {"count", count}, {"dtypes", dtypes}, {"shapes", shapes}};
+  cvy_problem problem;
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  if (!status) status = cvy_move_concatenate_read(text, &problem);
+  if (status) return status;
+  const cvy_move_concatenate *p = &problem.move.concatenate;
+  *count = p->parts;
+  for (int32_t i = 0; i < p->parts; i++) {
+    const int64_t extents[CONVOY_MAX_DIMS] = {p->images, p->width[i], 1, 1, 1};
+    dtypes[i] = (convoy_dtype)p->dtype[i];
+    for (int32_t axis = 0; axis < CONVOY_MAX_DIMS; axis++) shapes[i][axis] = extents[axis];
+  }
   return CONVOY_OK;
 }

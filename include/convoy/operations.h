@@ -207,6 +207,26 @@ CONVOY_API convoy_status convoy_pad(convoy_context *context, convoy_padding mode
 CONVOY_API convoy_status convoy_parse_copy(const char *text, convoy_box *box, convoy_dtype *dtype,
                                            int64_t *elements);
 
+/* The inputs side by side along an axis of y: 1 to 12 of them, each with y's extents along the
+ * other axes, and along this one together as many as y. One tensor may be several of them. */
+CONVOY_API convoy_status convoy_concatenate(convoy_context *context, int32_t axis, int32_t count,
+                                            const convoy_tensor *const inputs[], convoy_tensor *y,
+                                            convoy_run *run);
+
+/* A concatenation as one line of text: how many images there are, which is all that lies around the
+ * axis, and how many elements an image has of each input, with the type where it is another than
+ * float32:
+ *
+ *   concatenate n16 w102400,51200
+ *   concatenate n1 w30:uint8,10,30:int32
+ *
+ * Writes the number of inputs, and for each its type and its extents as those of an array with two,
+ * along whose second axis they lie side by side; 12 entries each. Returns OK; ERR_ARGUMENT with the
+ * place of the mistake; ERR_SHAPE. May be called from any thread. */
+CONVOY_API convoy_status convoy_parse_concatenate(const char *text, int32_t *count,
+                                                  convoy_dtype *dtypes,
+                                                  int64_t shapes[][CONVOY_MAX_DIMS]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -32,6 +32,7 @@ extern const cvy_cpu_row cvy_cpu_direct;
 extern const cvy_cpu_row cvy_cpu_implicit_gemm;
 extern const cvy_cpu_row cvy_cpu_inner_products;
 extern const cvy_cpu_row cvy_cpu_matmul;
+extern const cvy_cpu_row cvy_cpu_concatenate;
 extern const cvy_cpu_row cvy_cpu_copy;
 extern const cvy_cpu_row cvy_cpu_pool;
 extern const cvy_cpu_row cvy_cpu_winograd;

@@ -5,6 +5,7 @@
  * direction only, the definition takes the rest. Moves, pooling, programs and reductions have a row
  * each. */
 #include "base/build_config.h"
+#include "ocl/concatenate.h"
 #include "ocl/copy.h"
 #include "ocl/depthwise.h"
 #include "ocl/direct.h"
@@ -37,6 +38,7 @@ const cvy_algorithm *const cvy_ocl_algorithms[] = {
 #endif
     &cvy_ocl_pool,
     &cvy_ocl_copy,
+    &cvy_ocl_concatenate,
     &cvy_ocl_program,
     &cvy_ocl_reduce,
     &cvy_ocl_direct,

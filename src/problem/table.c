@@ -18,5 +18,6 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_POOLING_AVERAGE] = &cvy_pooling_average,
     [CVY_POOLING_AVERAGE_BACKWARD] = &cvy_pooling_average_backward,
     [CVY_MOVE_COPY] = &cvy_move_copy_operation,
+    [CVY_MOVE_CONCATENATE] = &cvy_move_concatenate_operation,
 };
 const int32_t cvy_operation_count = CVY_COUNT(cvy_operations);

@@ -205,6 +205,7 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_POOLING_AVERAGE] = &cvy_pooling_average,
     [CVY_POOLING_AVERAGE_BACKWARD] = &cvy_pooling_average_backward,
     [CVY_MOVE_COPY] = &cvy_move_copy_operation,
+    [CVY_MOVE_CONCATENATE] = &cvy_move_concatenate_operation,
     [CENTRE] = &centre,
     [SQUARE] = &square,
 };

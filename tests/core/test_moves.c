@@ -14,6 +14,7 @@ static const char *const texts[] = {
     "copy x800 by200,20,1 y4,12,25 take4,10,20 at0,1,2 fill-1.5", /* images of x */
     "copy x240 by0,1,12 y8,12,20",                                /* one for all images */
     "copy x720:int32 by180,1,9 y4,9,20",
+    "concatenate n8 w30,17,33:uint8",
 };
 
 typedef struct one_case {

@@ -85,10 +85,9 @@ uint64_t test_engine_array(test_engine *engine, const float *values, int64_t cou
   return test_engine_bytes(engine, values, count * (int64_t)sizeof(float));
 }
 
-convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
-                              const cvy_params *params, const float *a, const float *b,
-                              const float *bias, float *out) {
-  const float *const in[] = {a, b, bias};
+convoy_status test_engine_run_all(test_engine *engine, const cvy_problem *problem,
+                                  int32_t algorithm, const cvy_params *params,
+                                  const float *const *in, float *out) {
   int64_t bytes = cvy_problem_output_bytes(problem, 0);
   cvy_job job = {.problem = *problem, .algorithm = algorithm, .params = *params};
   for (int32_t i = 0; i < cvy_problem_inputs(problem); i++)
@@ -98,8 +97,15 @@ convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, i
   convoy_status status = engine->backend->run(engine->device, &job, &ticket);
   if (!status) status = engine->backend->wait(engine->device, ticket, NULL, &fault);
   if (!status) status = engine->backend->read(engine->device, job.out[0].id, out, bytes);
-  const uint64_t ids[] = {job.in[0].id, job.in[1].id, job.in[2].id, job.out[0].id};
-  for (size_t i = 0; i < CVY_COUNT(ids); i++)
-    if (ids[i]) engine->backend->release(engine->device, ids[i]);
+  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++)
+    if (job.in[i].id) engine->backend->release(engine->device, job.in[i].id);
+  engine->backend->release(engine->device, job.out[0].id);
   return status;
+}
+
+convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
+                              const cvy_params *params, const float *a, const float *b,
+                              const float *bias, float *out) {
+  const float *const in[] = {a, b, bias};
+  return test_engine_run_all(engine, problem, algorithm, params, in, out);
 }

@@ -35,5 +35,9 @@ uint64_t test_engine_array(test_engine *engine, const float *values, int64_t cou
 convoy_status test_engine_run(test_engine *engine, const cvy_problem *problem, int32_t algorithm,
                               const cvy_params *params, const float *a, const float *b,
                               const float *bias, float *out);
+/* The same with as many inputs as the problem has. */
+convoy_status test_engine_run_all(test_engine *engine, const cvy_problem *problem,
+                                  int32_t algorithm, const cvy_params *params,
+                                  const float *const *in, float *out);
 
 #endif

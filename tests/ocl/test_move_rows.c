@@ -26,6 +26,9 @@ static const struct {
     {"copy", "copy x67:int32 from3 by1 y61"},
     {"copy", "copy x561:uint8 by1,17 y17,33"},
     {"copy", "copy x0 by0 y70 take0 fill1"},
+    {"concatenate", "concatenate n3 w7,1,20:uint8,5:int32"},
+    {"concatenate", "concatenate n3 w8,4,20:uint8,12:int32"},
+    {"concatenate", "concatenate n2 w0,5,0"},
     {"copy", "copy x256 by1,2,4,8,16,32,64,128 y2,2,2,2,2,2,2,2"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -53,21 +56,22 @@ static void run_case(const char *text, int32_t row) {
   if (!cvy_problem_read(text, &problem)) fail_msg("%s", text);
   assert_true(test_engine_takes(&engine, engine.backend->algorithms[row], &problem));
   int64_t count = cvy_problem_output_bytes(&problem, 0) / 4;
-  float *in = some_values(&problem, 0), *out[2];
-  cvy_values from = {{in}};
-  for (int i = 0; i < 2; i++) {
-    out[i] = malloc((size_t)count * sizeof(float));
-    for (int64_t j = 0; j < count; j++) out[i][j] = NAN;
-    if (test_engine_run(&engine, &problem, row, &params, in, NULL, NULL, out[i]))
+  cvy_values from = {{NULL}};
+  float *in[CVY_MAX_INPUTS] = {NULL}, *out = malloc((size_t)count * sizeof *out);
+  for (int32_t i = 0; i < cvy_problem_inputs(&problem); i++)
+    from.in[i] = in[i] = some_values(&problem, i);
+  for (int times = 0; times < 2; times++) {
+    for (int64_t j = 0; j < count; j++) out[j] = NAN;
+    if (test_engine_run_all(&engine, &problem, row, &params, from.in, out))
       fail_msg("%s: %s", text, engine.module->last_error());
     for (int64_t j = 0; j < count; j++) {
       cvy_element wanted = cvy_problem_element(&problem, &from, 0, j);
-      if (!((double)out[i][j] == wanted.value))
-        fail_msg("%s: [%d] is %g, not %g", text, (int)j, (double)out[i][j], wanted.value);
+      if (!((double)out[j] == wanted.value))
+        fail_msg("%s: [%d] is %g, not %g", text, (int)j, (double)out[j], wanted.value);
     }
-    free(out[i]);
   }
-  free(in);
+  for (int32_t i = 0; i < CVY_MAX_INPUTS; i++) free(in[i]);
+  free(out);
 }
 
 static void rows_compute_what_the_definition_says(void **state) {

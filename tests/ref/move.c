@@ -29,3 +29,18 @@ ref_value ref_copy(const convoy_box *box, convoy_dtype dtype, const void *x, int
   }
   return (ref_value){value_of(dtype, x, at), 0.0, 0};
 }
+
+ref_value ref_concatenate(int32_t count, const convoy_dtype *dtypes,
+                          const int64_t shapes[][CONVOY_MAX_DIMS], const void *const *inputs,
+                          int64_t index) {
+  int64_t width = 0, image;
+  int32_t i = 0;
+  for (int32_t each = 0; each < count; each++) width += shapes[each][1];
+  image = index / width;
+  index %= width;
+  while (index >= shapes[i][1]) {
+    index -= shapes[i][1];
+    i++;
+  }
+  return (ref_value){value_of(dtypes[i], inputs[i], image * shapes[i][1] + index), 0.0, 0};
+}

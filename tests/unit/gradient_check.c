@@ -19,9 +19,11 @@ static void evaluate_elements(const cvy_problem *problem, const double *const *i
   for (int32_t i = 0; i < cvy_problem_reads(problem); i++) {
     cvy_array array = cvy_problem_input(problem, i);
     values.in[i] = next;
-    for (int64_t k = 0; k < cvy_array_count(&array); k++) {
+    for (int64_t k = 0; k < cvy_array_count(&array); k++, next++) {
+      int32_t number = (int32_t)in[i][k];
       *next = (float)in[i][k];
-      assert_true((double)*next++ == in[i][k]);
+      assert_true((double)*next == in[i][k]);
+      if (array.dtype == CONVOY_INT32) memcpy(next, &number, sizeof number);
     }
   }
   cvy_array result = cvy_problem_output(problem, 0);

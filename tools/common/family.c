@@ -103,7 +103,8 @@ const family family_products = {products,           "products",       read_produ
 const family family_pooling = {poolings,           "pooling",        read_pooling,   pool,
                                element_of_pooling, terms_of_pooling, family_no_flops};
 
-static const family *const families[] = {&family_products, &family_pooling, &family_copies};
+static const family *const families[] = {&family_products, &family_pooling, &family_copies,
+                                         &family_concatenations};
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
 const family *family_of(const char *text) {

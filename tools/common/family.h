@@ -22,7 +22,7 @@ const family *family_of(const char *text);
 
 /* family.c; moves.c */
 extern const family family_products, family_pooling;
-extern const family family_copies;
+extern const family family_copies, family_concatenations;
 
 double family_no_flops(const operation *what);
 

@@ -50,6 +50,8 @@ static const program_sample others[] = {
     {"copy x4096 from64 by64,1 y60,32", 0.0f},
     {"copy x6867 by1,109 y109,63", 0.0f},
     {"copy x600:int32 from599 by-200,-10,-1 y3,20,10", 0.0f},
+    {"concatenate n7 w12,4,60", 0.0f},
+    {"concatenate n1 w30:uint8,10,30:int32", 0.0f},
     {"copy x600:uint8 by200,10,1 y3,41,21 take3,20,10 at0,1,0 step1,2,2 fill-1.5", 0.0f},
 };
 enum { OTHERS = sizeof others / sizeof others[0] };

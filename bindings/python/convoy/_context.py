@@ -651,6 +651,18 @@ class Context(Single):
         its extents. Strides may be negative or 0."""
         return _move.strided(self, x, shape, strides, offset, out, run)
 
+    @keywords()
+    def concatenate(
+        self,
+        parts: Sequence[Array],
+        axis: int = 0,
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """The parts side by side along an axis. Of more than 12 the groups are, then those."""
+        return _move.concatenate(self, parts, axis, out, run)
+
     # ---------------------------------------------------------------------------- graphs
 
     @keywords()

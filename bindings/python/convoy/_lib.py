@@ -542,6 +542,11 @@ FUNCTIONS = {
     "convoy_slice": (_status, [_context, _shape, _shape, _tensor, _tensor, _run]),
     "convoy_pad": (_status, [_context, _enum, _shape, c_float, _tensor, _tensor, _run]),
     "convoy_parse_copy": (_status, [c_char_p, _box, POINTER(_enum), POINTER(c_int64)]),
+    "convoy_concatenate": (_status, [_context, c_int32, c_int32, _tensors, _tensor, _run]),
+    "convoy_parse_concatenate": (
+        _status,
+        [c_char_p, POINTER(c_int32), POINTER(_enum), _shape],
+    ),
     "convoy_capture_begin": (_status, [_context]),
     "convoy_capture_cut": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_int32, c_int64
+from ctypes import byref, c_int32, c_int64, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 from ._arrays import seen
@@ -162,3 +162,50 @@ def strided(
         return y
 
     return of_either(context, x, out, make)
+
+
+MOST_PARTS = 12
+
+
+def _axis(axis: Any, count: int) -> int:
+    number = integer(axis, "axis")
+    if not -count <= number < count:
+        raise argument_error(f"axis is {number} for {count} axes")
+    return number % count
+
+
+def _in_groups(
+    context: Context, tensors: Sequence[Tensor], axis: Any, run: Optional[Run]
+) -> List[Tensor]:
+    """As many as go into one operation: those that are too many become fewer."""
+    parts = list(tensors)
+    while len(parts) > MOST_PARTS:
+        groups = [parts[at : at + MOST_PARTS] for at in range(0, len(parts), MOST_PARTS)]
+        parts = [concatenate(context, group, axis, None, run) for group in groups]
+    return parts
+
+
+def concatenate(context: Context, parts: Any, axis: Any, out: Any, run: Optional[Run]) -> Any:
+    """Context.concatenate()."""
+    try:
+        given = list(parts)
+    except TypeError:
+        raise argument_error(f"parts are {shown(parts)}, not a sequence") from None
+    if not given:
+        raise argument_error("parts are none: there is nothing to concatenate")
+    if not any(isinstance(each, Tensor) for each in given):
+        if out is not None:
+            raise argument_error("out is for tensors; of arrays a new one is returned")
+        tensors = [context.tensor(seen(each, "parts")) for each in given]
+        return concatenate(context, tensors, axis, None, run).read()
+    for each in given:
+        tensor_pointer(each, context, "parts")
+    along = _axis(axis, given[0].ndim)
+    given = _in_groups(context, given, axis, run)
+    shape = list(given[0].shape)
+    shape[along] = sum(each.shape[along] for each in given if each.ndim > along)
+    y = _result(context, shape, out)
+    pointers = (c_void_p * len(given))(*(each._owned.pointer for each in given))
+    last = tensor_pointer(y, context, "out")
+    call(context, library.convoy_concatenate, run, along, len(given), pointers, last)
+    return y

@@ -83,11 +83,31 @@ def test_strided_views():
             context.strided(tensor, shape, strides)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("count", [1, 3, 12, 30])
+def test_concatenation(count, axis):
+    random = numpy.random.default_rng(5)
+    arrays = []
+    for i in range(count):
+        shape = [2, 3, 4]
+        shape[axis] = i % 4
+        arrays.append(_any(random, numpy.dtype(["float32", "int32", "uint8"][i % 3]), shape))
+    wanted = numpy.concatenate([each.astype(FLOAT) for each in arrays], axis)
+    with convoy.Context(device="cpu") as context:
+        assert (context.concatenate(arrays, axis) == wanted).all()
+        tensors = [context.tensor(each) for each in arrays]
+        out = context.concatenate(tensors, axis)
+        assert out.shape == wanted.shape and (out.read() == wanted).all()
+        assert context.concatenate(tensors, axis, out=out) is out
+        twice = context.concatenate([tensors[-1]] * 2, axis).read()
+        assert (twice == numpy.concatenate([arrays[-1].astype(FLOAT)] * 2, axis)).all()
+
+
 def test_gradients_in_a_graph():
     """Of a sum of moves, against the adjoint in numpy."""
     random = numpy.random.default_rng(4)
     x = _any(random, FLOAT, (3, 4, 5))
-    dy = _any(random, FLOAT, (4, 3, 7))
+    dy = _any(random, FLOAT, (4, 6, 7))
     with convoy.Context(device="cpu") as context:
         tensor, weights = context.tensor(x), context.tensor(dy)
 
@@ -95,10 +115,11 @@ def test_gradients_in_a_graph():
         def graph():
             y = context.pad(context.permute(tensor, (1, 0, 2)), (0, 0, 1))
             z = context.slice(y, numpy.s_[:, ::-1])
-            return context.gradients(z, [tensor], dy=weights)
+            both = context.concatenate([z, z], 1)
+            return context.gradients(both, [tensor], dy=weights)
 
         (dx,) = graph.run()
-        wanted = dy[:, ::-1, 1:-1].transpose(1, 0, 2)
+        wanted = (dy[:, :3] + dy[:, 3:])[:, ::-1, 1:-1].transpose(1, 0, 2)
         assert (dx.read() == wanted).all()
 
 
@@ -130,6 +151,18 @@ def test_what_is_wrong_is_said():
             context.strided(x, (2, 2), (1,))
         with pytest.raises(convoy.ShapeError, match="elements 0 to 24 of x are taken, it has 24"):
             context.strided(tensor, (25,), (1,))
+        with pytest.raises(convoy.ArgumentError, match="nothing to concatenate"):
+            context.concatenate([])
+        with pytest.raises(convoy.ArgumentError, match="axis is 3 for 3 axes"):
+            context.concatenate([x], 3)
+        with pytest.raises(convoy.ShapeError, match="extent 0 of input 1 is 1, of y 2"):
+            context.concatenate([x, x[:1]], 1)
+        with pytest.raises(convoy.ShapeError, match="input 1 has 2 extents, y has 3"):
+            context.concatenate([x, x[0]], 2)
+        with pytest.raises(convoy.ArgumentError, match="tensors go with tensors only"):
+            context.concatenate([tensor, x])
+        with pytest.raises(convoy.ArgumentError, match="out is for tensors"):
+            context.concatenate([x], out=tensor)
         with pytest.raises(convoy.ArgumentError, match="out is for tensors"):
             context.pad(x, 1, out=tensor)
         with pytest.raises(convoy.ShapeError, match="x has 3 extents, y has 2"):

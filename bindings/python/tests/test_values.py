@@ -46,6 +46,7 @@ INTEGERS = {
     "a window's dilation": lambda context, value: context.max_pool(X, 2, dilation=value),
     "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
     "axes": lambda context, value: context.permute(X, (0, 1, 2, value)),
+    "axis": lambda context, value: context.concatenate([X, X], value),
     "pad": lambda context, value: context.pad(X, value),
     "a side of pad": lambda context, value: context.pad(X, (0, 0, 0, (0, value))),
     "strides": lambda context, value: context.strided(X, (2, 2), (1, value)),
@@ -102,6 +103,7 @@ OBJECTS = {
     "plan's x_shape": lambda context, value: context.plan("forward", value, W.shape),
     "a tensor's shape": lambda context, value: convoy.Tensor(context, value),
     "function": lambda context, value: context.capture(value),
+    "parts": lambda context, value: context.concatenate(value),
     "slices": lambda context, value: context.slice(X, value),
     "array's shape": lambda context, value: context.shared_zeros(value),
 }

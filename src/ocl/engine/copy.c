@@ -9,7 +9,8 @@
 #include "problem/move/move.h"
 
 static const program_source source = {
-    "copy.cl", (const char *const[]){cvy_cl_conv_args, cvy_cl_copy_args, cvy_cl_copy, NULL}};
+    "copy.cl",
+    (const char *const[]){cvy_cl_conv_args, cvy_cl_copy_args, cvy_cl_moved, cvy_cl_copy, NULL}};
 
 _Static_assert(COPY_AXES == CVY_MOVE_AXES, "kernels have as many axes as problems");
 

@@ -2,6 +2,7 @@
 #include "ocl/engine/run.h"
 
 #include "base/build_config.h"
+#include "ocl/concatenate.h"
 #include "ocl/copy.h"
 #include "ocl/depthwise.h"
 #include "ocl/direct.h"
@@ -40,6 +41,7 @@ static const struct {
     {&cvy_ocl_matmul, run_matmul},
     {&cvy_ocl_pool, run_pool},
     {&cvy_ocl_copy, run_copy},
+    {&cvy_ocl_concatenate, run_concatenate},
     {&cvy_ocl_program, run_program},
     {&cvy_ocl_reduce, run_reduce},
 };

@@ -21,8 +21,20 @@ typedef struct cvy_move_copy {
       stride[CVY_MOVE_AXES];
 } cvy_move_copy;
 
+enum { CVY_MOVE_PARTS = 12 }; /* of a concatenation: as many as a problem has inputs */
+
+/* y has `images`, each of which is one of every input's, one behind the other. */
+typedef struct cvy_move_concatenate {
+  int32_t parts;
+  int32_t reserved; /* 0 */
+  int64_t images;
+  int64_t width[CVY_MOVE_PARTS]; /* elements of an image of each input; 0 behind the last */
+  int32_t dtype[CVY_MOVE_PARTS]; /* likewise */
+} cvy_move_concatenate;
+
 typedef union cvy_move_problem {
   cvy_move_copy copy;
+  cvy_move_concatenate concatenate;
 } cvy_move_problem;
 
 #endif

@@ -24,15 +24,15 @@ static bool is_identity(const cvy_move_copy *p) {
          (p->stride[0] == 1 || p->elements == 1);
 }
 
-static convoy_status add_copy(const convoy_box *how, int64_t elements, way_back *way,
-                              cvy_gradient *out) {
+convoy_status cvy_move_add_copy(const convoy_box *how, int64_t elements, cvy_gradient_operand *from,
+                                cvy_gradient *out) {
   cvy_problem copy;
   convoy_status status = cvy_move_copy_make(how, CONVOY_FLOAT32, elements, &copy);
   if (status || is_identity(&copy.move.copy)) return status;
   cvy_gradient_step *step = cvy_gradient_add(out);
   cvy_problem_copy(&step->problem, &copy);
-  step->in[0] = way->from;
-  way->from = cvy_gradient_result(out, 0);
+  step->in[0] = *from;
+  *from = cvy_gradient_result(out, 0);
   return CONVOY_OK;
 }
 
@@ -54,7 +54,7 @@ static convoy_status take_box(way_back *way, cvy_gradient *out) {
     p->begin[axis] = 0;
     p->step[axis] = 1;
   }
-  return add_copy(&how, elements, way, out);
+  return cvy_move_add_copy(&how, elements, &way->from, out);
 }
 
 /* Over the axes from `begin` on and before `end`, of which each then has one place. */
@@ -176,7 +176,7 @@ convoy_status cvy_move_copy_gradient(const cvy_problem *problem, uint32_t wanted
   if (!find_blocks(&way.p, &how))
     return cvy_gradient_refuse(
         problem, "elements of x are several elements of y, or in an order that is no copy's");
-  status = add_copy(&how, cvy_move_copy_results(&way.p), &way, out);
+  status = cvy_move_add_copy(&how, cvy_move_copy_results(&way.p), &way.from, out);
   out->of[0] = way.from;
   return status;
 }

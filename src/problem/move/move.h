@@ -9,7 +9,7 @@
 
 #include "problem/operation.h"
 
-extern const cvy_operation cvy_move_copy_operation;
+extern const cvy_operation cvy_move_copy_operation, cvy_move_concatenate_operation;
 
 /* copy.c: the problem of a public call on an x of this type and so many elements, with as few axes
  * as can be. ERR_ARGUMENT or ERR_SHAPE with the numbers. */
@@ -31,6 +31,15 @@ bool cvy_move_copy_is_full(const cvy_move_copy *p);
 static inline bool cvy_move_axis_is_full(const cvy_move_copy *p, int32_t axis) {
   return p->count[axis] == p->extent[axis];
 }
+
+/* concatenate.c: the problem of putting inputs side by side along an axis. ERR_ARGUMENT or
+ * ERR_SHAPE with the numbers; y's extents are checked. */
+convoy_status cvy_move_concatenate_make(int32_t axis, int32_t count, const cvy_shape *inputs,
+                                        const cvy_shape *y, cvy_problem *out);
+/* Elements of an image of y. */
+int64_t cvy_move_concatenate_width(const cvy_move_concatenate *p);
+/* ERR_ARGUMENT with the place of what is wrong, or with the numbers: convoy_parse_concatenate. */
+convoy_status cvy_move_concatenate_read(const char *text, cvy_problem *out);
 
 /* An element of an array of this type as float32. */
 static inline float cvy_move_value(const void *array, int32_t dtype, int64_t index) {
@@ -59,6 +68,10 @@ convoy_status cvy_move_check_extents(const char *what, const convoy_box *box, co
  * and not all along an axis that has stride 0. */
 convoy_status cvy_move_copy_gradient(const cvy_problem *problem, uint32_t wanted, uint32_t given,
                                      cvy_gradient *out);
+/* Adds the step that copies an operand of so many elements, which then is its result; none where
+ * that would have the same elements in the same order. */
+convoy_status cvy_move_add_copy(const convoy_box *how, int64_t elements, cvy_gradient_operand *from,
+                                cvy_gradient *out);
 
 /* copy_text.c: the grammar of convoy_parse_copy. */
 void cvy_move_copy_print(const cvy_problem *problem, char *text, size_t size);

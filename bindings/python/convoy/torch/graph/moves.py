@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any, List, Sequence
 
 import torch
 
+from .axes import MOST
 from .boxes import Axis
 from .emitter import Emitter
 from .errors import Unsupported
@@ -84,17 +86,21 @@ def concatenated(e: Emitter, values: Sequence[Value], dim: int) -> Value:
     values = [each for each in values if each.shape != (0,)]
     if any(each.dtype not in (torch.float32, torch.bool) for each in values):
         raise Unsupported("a concatenation of other types")
-    dim %= len(values[0].shape)
+    if len(values) == 1:
+        return values[0]
     shape = list(values[0].shape)
+    dim %= len(shape)
     shape[dim] = sum(each.shape[dim] for each in values)
-    parts, begin = [], 0
-    for each in values:
-        parts.append(_placed(e, each, shape, dim, begin))
-        begin += each.shape[dim]
-    total = parts[0]
-    for each in parts[1:]:
-        total = e.elementwise("y = x0 + x1", [total, each], shape, values[0].dtype)
-    return total
+    parts = [e.shaped(each, _extents(each.shape, dim)) for each in values]
+    y = e.context.concatenate(parts, dim if len(shape) <= MOST else 1)
+    return e.result(y, shape, values[0].dtype)
+
+
+def _extents(shape: Sequence[int], dim: int) -> Sequence[int]:
+    """Those of PyTorch, or what is before the axis and behind it as one each."""
+    if len(shape) <= MOST:
+        return shape
+    return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
 
 
 @operator("cat.default")
