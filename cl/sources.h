@@ -22,6 +22,7 @@ extern const char cvy_cl_moved[];
 extern const char cvy_cl_copy_args[];
 extern const char cvy_cl_copy[];
 extern const char cvy_cl_concatenate[];
+extern const char cvy_cl_resample[];
 extern const char cvy_cl_reach[];
 extern const char cvy_cl_few_channels[];
 extern const char cvy_cl_long_rows[];

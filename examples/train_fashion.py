@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Trains a small convolutional network on Fashion-MNIST from Python: numpy, and Convoy for every
-convolution, forward and backward. The same network and schedule as train_fashion.c.
+convolution, forward and backward. Network and schedule of train_fashion.c, without batch norm.
 
     pip install .  &&  python3 examples/train_fashion.py
     or, from a build: PYTHONPATH=bindings/python python3 examples/train_fashion.py

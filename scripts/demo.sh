@@ -4,7 +4,7 @@
 #
 #   scripts/demo.sh [--device NAME] [--seed N] [--epochs N] [--steps N] [--images N] [--resume] ...
 #
-# All arguments are those of examples/train_fashion; examples/fashion/options.c says what each does.
+# All arguments are those of examples/train_fashion; --help says what each does.
 # Ends with the line "demo: accuracy=<float> device=<name> seconds=<float>"; seconds are those of the
 # training. Without arguments that shorten it the training must reach an accuracy of 0.88.
 #
@@ -17,7 +17,7 @@ end_on_signals
 check_arguments() {
   local table kind
   table=$(sed -n 's/^ *{"\(--[a-z-]*\)", .* OPTION_\([A-Z]*\),.*/\1 \2/p' \
-    "$root/examples/fashion/options.c")
+    "$root/examples/common/options.c" "$root/examples/train_fashion.c")
   while [ $# -gt 0 ]; do
     kind=$(awk -v name="$1" '$1 == name { print $2 }' <<<"$table")
     case $kind in

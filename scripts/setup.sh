@@ -33,6 +33,8 @@ build test ci bench | must | cmake                     | the build
 build test ci bench | must | ninja-build               | the build
 build test ci bench | must | pkg-config pkgconf        | finding libraries
 build test ci bench | may  | zlib1g-dev                | the example train_fashion
+build test ci bench | may  | libpng-dev                | PNG files in the example train_images
+build test ci bench | may  | libjpeg-dev               | JPEG files in the example train_images
 build test ci bench | may  | ocl-icd-opencl-dev        | the OpenCL engine
 build test ci bench | may  | opencl-headers            | the OpenCL engine
 build test ci bench | may  | pocl-opencl-icd           | an OpenCL device on any machine

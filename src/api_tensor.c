@@ -1,7 +1,6 @@
 /* Public functions on tensors: check pointers, call core. */
 #include "api_check.h"
 #include "core/contents.h"
-#include "core/exec/foreign.h"
 
 convoy_status convoy_tensor_new_typed(convoy_context *context, convoy_dtype dtype, int32_t dims,
                                       const int64_t *shape, convoy_tensor **out) {
@@ -14,23 +13,6 @@ convoy_status convoy_tensor_new_typed(convoy_context *context, convoy_dtype dtyp
 convoy_status convoy_tensor_new(convoy_context *context, int32_t dims, const int64_t *shape,
                                 convoy_tensor **out) {
   return convoy_tensor_new_typed(context, CONVOY_FLOAT32, dims, shape, out);
-}
-
-convoy_status convoy_tensor_wrap(convoy_context *context, convoy_dtype dtype, int32_t dims,
-                                 const int64_t *shape, void *memory, int64_t bytes,
-                                 convoy_tensor **out) {
-  const cvy_pointer given[] = {{"shape", shape}, {"out", out}};
-  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
-  if (!status) status = cvy_enter(context);
-  if (status) return status;
-  return cvy_leave(context, cvy_tensor_wrap(context, dtype, dims, shape,
-                                            (uint64_t)(uintptr_t)memory, bytes, out));
-}
-
-convoy_status convoy_set_stream(convoy_context *context, void *stream) {
-  convoy_status status = cvy_enter(context);
-  if (status) return status;
-  return cvy_leave(context, cvy_foreign_stream(context, (uint64_t)(uintptr_t)stream));
 }
 
 void convoy_tensor_free(convoy_tensor *tensor) {

@@ -151,6 +151,23 @@ typedef struct cvy_tap {
   int32_t count;
   int32_t after; /* 1: when the step is done, else before it */
 } cvy_tap;
+/* Somebody else's allocator of device memory, in this process; called on the thread that gave the
+ * command. `stream` is where the memory will be used first. */
+typedef struct cvy_allocator {
+  convoy_allocate_fn *allocate; /* NULL: the engine has memory of its own */
+  convoy_release_fn *release;
+  void *user;
+} cvy_allocator;
+
+/* What becomes of commands that go into the stream now. While they are recorded, to be carried out
+ * later and again, nothing can be waited for, compiled, or allocated by the engine. */
+typedef enum cvy_recording {
+  CVY_NOT_RECORDING,
+  CVY_RECORDING_KNOWN,  /* the job came before: it can be recorded */
+  CVY_RECORDING_NEW,    /* it did not */
+  CVY_RECORDING_BROKEN, /* nothing can go into the stream until recording has ended */
+  CVY_RECORDINGS
+} cvy_recording;
 
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
@@ -218,7 +235,17 @@ typedef struct cvy_backend {
    * engine does not share its process with whoever that is, or knows no addresses. */
   convoy_status (*adopt)(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
                          uint64_t *ticket);
-  convoy_status (*use_stream)(cvy_device *device, uint64_t stream, uint64_t *ticket);
+  convoy_status (*use_stream)(cvy_device *device, uint64_t stream);
+  /* [d] Where memory on the device comes from from now on, scratch memory too; what the engine has
+   * by then it keeps. NULL or ERR_UNSUPPORTED as above, and where commands are carried out on
+   * another thread than the caller's. */
+  convoy_status (*use_allocator)(cvy_device *device, const cvy_allocator *allocator);
+  /* [d] Until the next call memory is taken from here first, `bytes` at that address; 0: none.
+   * *taken: how much was taken since the call before, here or from the allocator. Nothing of it may
+   * be in use then. NULL if use_allocator is. */
+  convoy_status (*lend)(cvy_device *device, uint64_t address, int64_t bytes, int64_t *taken);
+  /* [d] Whether a job would be recorded now; its operands are not looked at. NULL: it never is. */
+  convoy_status (*recording)(cvy_device *device, const cvy_job *job, cvy_recording *out);
   /* [d] New array `id` over `bytes` of array `of` from byte `at` on, a multiple of
    * CVY_PLACE_ALIGN. It has the same contents, and its memory stays as long as one of the two is
    * there. */
@@ -345,6 +372,15 @@ typedef struct cvy_engine_observer {
   void (*first_run)(void *user);
 } cvy_engine_observer;
 
+/* What a thread had of each runtime before the engine used it. */
+typedef struct cvy_visit {
+  struct {
+    bool there;
+    int32_t number;
+    void *context;
+  } before[CVY_RUNTIMES];
+} cvy_visit;
+
 /* What the module convoy-ocl.so exports as "cvy_module_entry": the OpenCL engine, called by the
  * worker's command loop and by nothing else. The module has its own copy of src/base and src/os,
  * hence its own last error, log sink and idea of where relative names begin. Refuse it unless
@@ -357,6 +393,9 @@ typedef struct cvy_module {
   /* Where the calling thread's devices report; NULL: nowhere. */
   void (*set_observer)(const cvy_engine_observer *observer);
   void (*start_in)(const char *folder); /* where relative names begin; before a device is opened */
+  /* Around calls of the engine on a thread of somebody else's, who finds there what he had. */
+  void (*visit)(cvy_visit *out);
+  void (*leave)(const cvy_visit *visit);
 } cvy_module;
 typedef const cvy_module *cvy_module_entry_fn(void);
 

@@ -1,4 +1,4 @@
-#include "batch.h"
+#include "fashion/batch.h"
 
 #include <string.h>
 
@@ -9,8 +9,9 @@ static void copy_mirrored(const uint8_t *from, uint8_t *to) {
   }
 }
 
-void batch_draw(const struct image_set *set, const int32_t *order, int64_t count,
-                struct random_state *random, uint8_t *pixels, uint8_t *labels) {
+bool batch_draw(const void *images, const int32_t *order, int64_t count,
+                struct random_state *random, uint8_t *pixels, int32_t *labels) {
+  const struct image_set *set = &((const struct fashion_images *)images)->training;
   for (int64_t i = 0; i < count; i++) {
     const uint8_t *from = set->pixels + (int64_t)order[i] * IMAGE_PIXELS;
     uint8_t *to = pixels + i * IMAGE_PIXELS;
@@ -21,4 +22,13 @@ void batch_draw(const struct image_set *set, const int32_t *order, int64_t count
     }
     labels[i] = set->labels[order[i]];
   }
+  return true;
+}
+
+bool batch_test(const void *images, int64_t first, int64_t count, uint8_t *pixels,
+                int32_t *labels) {
+  const struct image_set *set = &((const struct fashion_images *)images)->test;
+  memcpy(pixels, set->pixels + first * IMAGE_PIXELS, (size_t)(count * IMAGE_PIXELS));
+  for (int64_t i = 0; i < count; i++) labels[i] = set->labels[first + i];
+  return true;
 }

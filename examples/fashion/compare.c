@@ -1,12 +1,11 @@
-#include "compare.h"
+#include "fashion/compare.h"
 
-#include <convoy/convoy.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "net.h"
-#include "progress.h"
+#include "common/progress.h"
+#include "fashion/net.h"
 
 #define MAX_DEVICES 16
 #define DEFAULT_STEPS 20
@@ -16,11 +15,13 @@
 struct contestant {
   convoy_device_info info;
   convoy_context *context;
-  struct net net;
-  struct net_graph step;
-  float *gradients;  /* of the last step */
-  double seconds;    /* of all steps but the first, which compiles and warms up */
-  double difference; /* largest over the steps */
+  struct classifier classifier;
+  struct batch_graph step;
+  convoy_tensor *gates[FASHION_RELUS]; /* where > 0 the ReLU is open */
+  convoy_tensor **gradients;           /* of trained parameters */
+  bool follows;                        /* its gates are the CPU engine's */
+  double seconds;                      /* of all steps but the first, which compiles and warms up */
+  double difference;                   /* largest over the steps */
   bool failed;
 };
 
@@ -28,9 +29,9 @@ struct contest {
   struct contestant devices[MAX_DEVICES]; /* the CPU engine first */
   int32_t count;
   int64_t batch, steps;
-  const uint8_t *pixels, *labels; /* of the batch */
-  float rate;                     /* of the step */
-  float *weights, *momentum;      /* as they are before the step */
+  const uint8_t *pixels; /* of the batch */
+  int32_t *labels;
+  float rate; /* of the step */
 };
 
 static bool good(struct contestant *c, convoy_status status) {
@@ -40,22 +41,57 @@ static bool good(struct contestant *c, convoy_status status) {
   return false;
 }
 
+/* ------------------------------------------------------------------------------------ the step */
+
+/* An input of a ReLU that rounding moves across zero changes a gradient by far more than rounding,
+ * on two correct devices alike: the CPU's ReLUs decide for all. */
+static struct net_value shared_relu(void *user, struct net_capture *capture, struct net_value x,
+                                    int number) {
+  struct contestant *c = user;
+  if (!c->follows) {
+    struct net_value y = net_activate(capture, "relu", x);
+    c->gates[number] = net_keep(capture, y);
+    return y;
+  }
+  struct net_value gate = net_temporary(capture, x.dims, x.shape);
+  struct net_value y = net_temporary(capture, x.dims, x.shape);
+  net_apply(capture, "input x, gate; y = gate > 0 ? x : 0", (const struct net_value[]){x, gate, y});
+  c->gates[number] = net_keep(capture, gate);
+  return y;
+}
+
+static convoy_status capture(struct contestant *c, int64_t batch) {
+  struct classifier *classifier = &c->classifier;
+  struct net_capture capture;
+  convoy_status status = batch_graph_open(classifier, batch, &c->step);
+  if (!status) status = net_begin(&capture, &classifier->net, true);
+  if (status) return status;
+  struct net_value pixels = net_value_of(&capture, c->step.pixels);
+  struct net_value logits =
+      fashion_forward_with(&capture, pixels, classifier->classes, shared_relu, c);
+  c->gradients = net_gradients(&capture, net_cross_entropy(&capture, logits, c->step.labels));
+  net_descend(&capture, c->gradients, classifier->decay);
+  return net_end(&capture, &c->step.graph);
+}
+
 /* A device must answer for itself here: no failover. */
-static void open_contestant(struct contestant *c, enum net_task task, int64_t batch) {
+static void open_contestant(struct contestant *c, const struct options *from, bool follows) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   options.device = c->info.id;
   options.failover = CONVOY_NO;
-  c->gradients = calloc((size_t)net_size(), sizeof(float));
-  c->failed = !c->gradients || !good(c, convoy_open(&options, &c->context)) ||
-              !good(c, net_open(&c->net, c->context)) ||
-              !good(c, net_capture(&c->net, task, batch, &c->step));
+  c->follows = follows;
+  c->classifier = fashion_classifier;
+  c->failed = !good(c, convoy_open(&options, &c->context)) ||
+              !good(c, classifier_open(&c->classifier, c->context, (uint64_t)from->plan.seed)) ||
+              !good(c, capture(c, from->plan.batch));
 }
 
 static void close_contestant(struct contestant *c) {
-  net_graph_free(&c->step);
-  net_close(&c->net);
+  net_free_gradients(&c->classifier.net, c->gradients);
+  for (int i = 0; i < FASHION_RELUS; i++) convoy_tensor_free(c->gates[i]);
+  batch_graph_free(&c->step);
+  classifier_close(&c->classifier);
   convoy_close(c->context);
-  free(c->gradients);
 }
 
 /* Every device but simulators, which are thousands of times slower than what they simulate. */
@@ -70,17 +106,8 @@ static void find_devices(struct contest *contest) {
   }
 }
 
-/* Largest |difference| as a share of the largest |gradient|; infinite if one is not finite. */
-static double gradient_difference(const float *got, const float *expected, int64_t count) {
-  double largest = 0.0, difference = 0.0;
-  for (int64_t i = 0; i < count; i++) {
-    double apart = fabs((double)got[i] - (double)expected[i]);
-    if (!isfinite(apart)) return INFINITY;
-    difference = fmax(difference, apart);
-    largest = fmax(largest, fabs((double)expected[i]));
-  }
-  return largest > 0.0 ? difference / largest : difference;
-}
+/* ---------------------------------------------------------------------------- from one to another
+ */
 
 static int64_t elements(const convoy_tensor *tensor) {
   int64_t shape[CONVOY_MAX_DIMS], count = 1;
@@ -90,70 +117,114 @@ static int64_t elements(const convoy_tensor *tensor) {
   return count;
 }
 
-/* An input of a ReLU that rounding moves across zero changes a gradient by far more than rounding,
- * on two correct devices alike: the CPU's ReLUs decide for all. */
-static convoy_status share_gates(const struct contest *contest, struct contestant *c) {
-  convoy_tensor *const *from = contest->devices[0].step.gates;
+/* The values of one context's tensor for another's. */
+static convoy_status copy(convoy_tensor *from, convoy_tensor *to) {
+  int64_t count = elements(from);
+  float *values = malloc((size_t)count * sizeof *values);
+  convoy_status status = values ? convoy_tensor_read(from, values, count) : CONVOY_ERR_MEMORY;
+  if (!status) status = convoy_tensor_write(to, values, count);
+  free(values);
+  return status;
+}
+
+static convoy_status copy_parameters(const struct net *from, const struct net *to) {
   convoy_status status = CONVOY_OK;
-  for (int i = 0; !status && i < NET_LAYERS; i++) {
-    if (!from[i]) continue;
-    int64_t count = elements(from[i]);
-    void *values = NULL;
-    status = convoy_host_alloc(c->context, (size_t)count * sizeof(float), &values);
-    if (!status) status = convoy_tensor_read(from[i], values, count);
-    if (!status) status = convoy_tensor_write(c->step.gates[i], values, count);
-    convoy_host_free(c->context, values);
+  for (int i = 0; i < from->count && !status; i++) {
+    const struct net_parameter *one = &from->parameters[i], *other = &to->parameters[i];
+    status = copy(one->value, other->value);
+    if (!status && one->velocity) status = copy(one->velocity, other->velocity);
   }
   return status;
 }
 
-static convoy_status run_step(const struct contest *contest, struct contestant *c) {
-  convoy_status status = convoy_tensor_write(c->net.rate, &contest->rate, 1);
-  if (!status) status = net_run(&c->step, contest->pixels, contest->labels);
-  return status ? status : net_read_gradients(&c->step, c->gradients);
+static convoy_status share_gates(const struct contest *contest, struct contestant *c) {
+  convoy_status status = CONVOY_OK;
+  for (int i = 0; i < FASHION_RELUS && !status; i++)
+    status = copy(contest->devices[0].gates[i], c->gates[i]);
+  return status;
 }
 
-static void run_contestant(const struct contest *contest, struct contestant *c, bool timed) {
-  const struct contestant *reference = &contest->devices[0];
-  if (c->failed) return;
-  if (c != reference && (!good(c, net_write(&c->net, contest->weights, contest->momentum)) ||
-                         !good(c, share_gates(contest, c)))) {
-    return;
+/* Largest |difference| as a share of the largest |gradient| so far; infinite if one is not finite.
+ */
+static convoy_status compare(convoy_tensor *got, convoy_tensor *expected, double *largest,
+                             double *difference) {
+  int64_t count = elements(expected);
+  float *values = malloc(2 * (size_t)count * sizeof *values);
+  convoy_status status = values ? convoy_tensor_read(got, values, count) : CONVOY_ERR_MEMORY;
+  if (!status) status = convoy_tensor_read(expected, values + count, count);
+  for (int64_t i = 0; i < count && !status; i++) {
+    double apart = fabs((double)values[i] - (double)values[count + i]);
+    *difference = isfinite(apart) ? fmax(*difference, apart) : INFINITY;
+    *largest = fmax(*largest, fabs((double)values[count + i]));
   }
+  free(values);
+  return status;
+}
+
+static convoy_status compare_gradients(const struct contestant *reference, struct contestant *c) {
+  const struct net *net = &c->classifier.net;
+  double largest = 0.0, difference = 0.0;
+  convoy_status status = CONVOY_OK;
+  for (int i = 0, k = 0; i < net->count && !status; i++) {
+    if (!net->parameters[i].trained) continue;
+    status = compare(c->gradients[k], reference->gradients[k], &largest, &difference);
+    k++;
+  }
+  c->difference = fmax(c->difference, largest > 0.0 ? difference / largest : difference);
+  return status;
+}
+
+/* --------------------------------------------------------------------------------- the contest */
+
+static convoy_status run_step(const struct contest *contest, struct contestant *c) {
+  convoy_status status = convoy_tensor_write(c->classifier.net.rate, &contest->rate, 1);
+  if (!status) status = batch_graph_run(&c->step, contest->pixels, contest->labels);
+  return status ? status : convoy_sync(c->context);
+}
+
+static void run_contestant(struct contest *contest, struct contestant *c, bool timed) {
+  struct contestant *reference = &contest->devices[0];
+  if (c->failed) return;
   double began = seconds_now();
   if (!good(c, run_step(contest, c))) return;
   if (timed) c->seconds += seconds_now() - began;
-  double difference = gradient_difference(c->gradients, reference->gradients, net_size());
-  c->difference = fmax(c->difference, difference);
+  good(c, compare_gradients(reference, c));
 }
 
-/* The CPU engine computes first, and the others begin each step with its weights. */
-static void run_steps(struct contest *contest, const struct image_set *training) {
-  struct contestant *reference = &contest->devices[0];
-  int64_t batch = contest->batch;
-  for (int64_t step = 0; step < contest->steps && !reference->failed; step++) {
-    int64_t first = step * batch % (training->count - batch + 1);
-    contest->pixels = training->pixels + first * IMAGE_PIXELS;
-    contest->labels = training->labels + first;
-    contest->rate = net_rate(step, contest->steps);
-    if (!good(reference, net_read(&reference->net, contest->weights, contest->momentum))) return;
-    for (int32_t i = 0; i < contest->count; i++) {
-      run_contestant(contest, &contest->devices[i], step > 0);
-    }
+static bool prepare(struct contest *contest, struct contestant *c) {
+  const struct net *from = &contest->devices[0].classifier.net;
+  return !c->failed && good(c, copy_parameters(from, &c->classifier.net));
+}
+
+/* Weights first, then the CPU engine's step, whose gates the others follow. */
+static void run_all(struct contest *contest, bool timed) {
+  for (int32_t i = 1; i < contest->count; i++) prepare(contest, &contest->devices[i]);
+  run_contestant(contest, &contest->devices[0], timed);
+  for (int32_t i = 1; i < contest->count; i++) {
+    struct contestant *c = &contest->devices[i];
+    if (!c->failed && good(c, share_gates(contest, c))) run_contestant(contest, c, timed);
   }
 }
 
-static bool set_weights(struct contest *contest, const struct checkpoint *from, uint64_t seed) {
-  struct contestant *reference = &contest->devices[0];
-  if (reference->failed) return false;
-  contest->weights = calloc((size_t)net_size(), sizeof(float));
-  contest->momentum = calloc((size_t)net_size(), sizeof(float));
-  if (!contest->weights || !contest->momentum) return false;
-  struct random_state random;
-  random_seed(&random, seed);
-  net_initial(&random, contest->weights);
-  const float *weights = from && from->parameters == net_size() ? from->weights : contest->weights;
-  return good(reference, net_write(&reference->net, weights, contest->momentum));
+static void run_steps(struct contest *contest, const struct image_set *training) {
+  int64_t batch = contest->batch;
+  for (int64_t step = 0; step < contest->steps && !contest->devices[0].failed; step++) {
+    int64_t first = step * batch % (training->count - batch + 1);
+    contest->pixels = training->pixels + first * IMAGE_PIXELS;
+    for (int64_t i = 0; i < batch; i++) contest->labels[i] = training->labels[first + i];
+    contest->rate = lesson_rate(&fashion_lesson, step, contest->steps);
+    run_all(contest, step > 0);
+  }
+}
+
+static bool load_weights(struct contestant *reference, const char *path) {
+  convoy_state *state;
+  if (reference->failed || !path) return !reference->failed;
+  if (!good(reference, convoy_state_new(reference->context, &state))) return false;
+  bool loaded = good(reference, net_add_weights(&reference->classifier.net, state)) &&
+                good(reference, convoy_state_load(state, path, CONVOY_STATE_EXTRA));
+  convoy_state_free(state);
+  return loaded;
 }
 
 static bool report(const struct contest *contest) {
@@ -175,21 +246,19 @@ static bool report(const struct contest *contest) {
   return all;
 }
 
-int compare_devices(const struct options *options, const struct checkpoint *from,
+int compare_devices(const struct options *options, const char *checkpoint,
                     const struct image_set *training) {
   struct contest contest = {.batch = options->plan.batch};
   contest.steps = options->steps > 1 ? options->steps : DEFAULT_STEPS;
+  contest.labels = malloc((size_t)contest.batch * sizeof *contest.labels);
   find_devices(&contest);
-  for (int32_t i = 0; i < contest.count; i++) {
-    open_contestant(&contest.devices[i], i > 0 ? NET_FOLLOW : NET_DECIDE, contest.batch);
-  }
-  bool all = set_weights(&contest, from, (uint64_t)options->plan.seed);
+  for (int32_t i = 0; i < contest.count; i++) open_contestant(&contest.devices[i], options, i > 0);
+  bool all = contest.labels && load_weights(&contest.devices[0], checkpoint);
   if (all) {
     run_steps(&contest, training);
     all = report(&contest);
   }
   for (int32_t i = 0; i < contest.count; i++) close_contestant(&contest.devices[i]);
-  free(contest.weights);
-  free(contest.momentum);
+  free(contest.labels);
   return all ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /* IDX: a big-endian magic number (type 8 = unsigned byte, number of extents), the extents, the
  * data. */
-#include "idx.h"
+#include "fashion/idx.h"
 
 #include <stdio.h>
 #include <stdlib.h>

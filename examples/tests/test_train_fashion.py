@@ -130,13 +130,13 @@ class TrainFashion(unittest.TestCase):
         flipped = bytearray(good)
         flipped[len(good) // 2] ^= 1
         cases = {
-            "its hash is wrong": bytes(flipped),
-            "cut off": good[:-5],
-            "bytes too many": good + b"x",
-            "no checkpoint of this program": b"x" * len(good),
-            "another version": good[:8] + b"\x63" + good[9:],
-            "another version of this program": good[:8] + b"\x01" + good[9:],
-            "cannot be read, or is cut off": b"",
+            "is damaged": bytes(flipped),
+            "lies from": good[:-5],
+            "the file has": good + b"x",
+            "no state, or cut off": b"x" * len(good),
+            "lacks \"plan\"": good.replace(b'"plan"', b'"Plan"'),
+            "lacks \"conv.weight\"": good.replace(b'"conv.weight"', b'"Conv.weight"'),
+            "too few": b"",
         }
         for reason, content in cases.items():
             with self.subTest(reason):

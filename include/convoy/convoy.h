@@ -1,7 +1,7 @@
 /* Convoy: convolution, forward and backward, on whatever device is there.
  *
- * This header, with operations.h, graph.h and nn.h, which it includes, is the whole public
- * interface and its manual. It compiles alone as C11 and as C++11.
+ * This header, with framework.h, operations.h, graph.h, nn.h and state.h, which it includes, is the
+ * whole public interface and its manual. It compiles alone as C11 and as C++11.
  * Words that are Convoy's own are explained in docs/glossary.md.
  *
  * The letters of shapes are the same everywhere:
@@ -129,7 +129,9 @@ typedef enum convoy_verify {
 typedef enum convoy_isolation {
   CONVOY_ISOLATION_DEFAULT = 0, /* CONVOY_ISOLATION, else process */
   CONVOY_ISOLATION_PROCESS = 1, /* the driver runs in a process of its own */
-  CONVOY_ISOLATION_NONE = 2     /* it runs in this process, which does not survive its crash */
+  CONVOY_ISOLATION_NONE = 2,    /* it runs in this process, which does not survive its crash */
+  CONVOY_ISOLATION_CALLER = 3   /* the same, on the threads that call, which no deadline frees: for
+                                   a framework's memory (framework.h) */
 } convoy_isolation;
 
 /* A team lends the threads that a program has anyway to the CPU engine, so that the engine need
@@ -148,7 +150,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          device's name
  *   algorithm          CONVOY_ALGORITHM          (choose)  run this algorithm only; a problem that
  *                                                          it refuses is ERR_UNSUPPORTED
- *   isolation          CONVOY_ISOLATION          process   process, none: see convoy_isolation
+ *   isolation          CONVOY_ISOLATION          process   process, none, caller: see
+ *                                                          convoy_isolation
  *   failover           CONVOY_FAILOVER           1         0: a device's fault is returned as an
  *                                                          error, and nothing computed elsewhere
  *   require_device     CONVOY_REQUIRE_DEVICE     0         1: convoy_open fails where it would open
@@ -209,6 +212,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          $XDG_CONFIG_HOME/convoy/tune.txt
  *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
  *                                                          ocl, hip, cuda, with commas between
+ *   -                  CONVOY_GRAPH_PASSES       all       passes over graphs: all, none or some of
+ *                                                          common, fuse: see docs/graphs.md
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
  *                                                          convoy-ocl.so, by default one beside the
  *                                                          library
@@ -525,29 +530,6 @@ CONVOY_API convoy_status convoy_tensor_new_typed(convoy_context *context, convoy
                                                  int32_t dims, const int64_t *shape,
                                                  convoy_tensor **out);
 
-/* A tensor over memory on the card that belongs to a framework in this process, such as PyTorch's
- * CUDA or ROCm tensors: `bytes` at the device address `memory`, a multiple of 64, dense. Nothing is
- * copied. It must live until the handle is freed and the stream has got there. The device must be
- * cuda:N or hip:N, in this process (isolation none), in CUDA's primary context.
- * An operation on such tensors has been put into the context's stream when it returns, and is not
- * waited for; but the first of its kind, and each with verify "all", is proved in memory of our own
- * before its result is copied. Later results are not sampled, and nothing is kept from which they
- * could be computed anew: a device that fails is the call's error. A result in a tensor of Convoy's
- * that was computed from wrapped memory is read back at once. What the device does not do the CPU
- * computes. convoy_tensor_write and convoy_tensor_read work in place, the latter waits for the
- * stream; convoy_commit, and operations while a capture is open, are ERR_UNSUPPORTED.
- * Returns OK; ERR_UNSUPPORTED for another device; ERR_ARGUMENT; ERR_SHAPE if `bytes` is not what
- * the extents need; ERR_DEVICE. */
-CONVOY_API convoy_status convoy_tensor_wrap(convoy_context *context, convoy_dtype dtype,
-                                            int32_t dims, const int64_t *shape, void *memory,
-                                            int64_t bytes, convoy_tensor **out);
-
-/* From now on the context's commands go into this stream, a CUstream or hipStream_t, behind all
- * that it has in the one before; NULL is the driver's default stream. It is the context's and not a
- * tensor's, because the context's own memory is used again in the order of one stream. It must
- * outlive the context or the next call. Returns OK; ERR_UNSUPPORTED as above; ERR_DEVICE. */
-CONVOY_API convoy_status convoy_set_stream(convoy_context *context, void *stream);
-
 /* Frees the handle; operations that were enqueued with it are still carried out. It may be called
  * after convoy_close. NULL is allowed. */
 CONVOY_API void convoy_tensor_free(convoy_tensor *tensor);
@@ -593,7 +575,7 @@ CONVOY_API convoy_status convoy_tensor_copy(const convoy_tensor *from, convoy_te
  * does not wait: the device copies them after the operations that were enqueued before, into at
  * most 64 MiB of memory, from which the following public calls take them (convoy_sync takes all).
  * If the device is lost before that, they are computed anew as without this call. It does wait
- * where the device cannot copy in the background: for a tensor larger than 64 MiB, and while 64
+ * where the device cannot copy in the background: for a tensor larger than 64 MiB, and while 1024
  * tensors or as many bytes are on their way. Returns as convoy_tensor_read does; what fails in the
  * background is made good, or is returned by every read of the tensor. */
 CONVOY_API convoy_status convoy_commit(convoy_tensor *tensor);
@@ -895,8 +877,10 @@ CONVOY_API convoy_status convoy_measure_peak(convoy_context *context, double *gf
 }
 #endif
 
+#include "convoy/framework.h"
 #include "convoy/graph.h"
 #include "convoy/nn.h"
 #include "convoy/operations.h"
+#include "convoy/state.h"
 
 #endif

@@ -227,6 +227,71 @@ CONVOY_API convoy_status convoy_parse_concatenate(const char *text, int32_t *cou
                                                   convoy_dtype *dtypes,
                                                   int64_t shapes[][CONVOY_MAX_DIMS]);
 
+/* --------------------------------------------------------------------------------- resampling */
+
+/* Where element o of y lies in x along an axis, with s the step, the ratio of x's extent to y's:
+ *
+ *   NEAREST          x[floor(o s)]
+ *   NEAREST_EXACT    x[floor((o + 1/2) s)]
+ *   LINEAR           between x's elements beside p = max((o + 1/2) s - 1/2, 0): with l = floor(p),
+ *                    (1 - p + l) x[l] + (p - l) x[l + 1]
+ *   LINEAR_ALIGNED   the same with p = o (x's extent - 1) / (y's extent - 1), 0 for one element
+ *
+ * No place is behind the last element. Along several axes weights are multiplied. Positions and
+ * steps are float32, as in torch.nn.functional.interpolate, and so are the elements that it
+ * takes. */
+typedef enum convoy_interpolation {
+  CONVOY_NEAREST = 0,
+  CONVOY_NEAREST_EXACT = 1,
+  CONVOY_LINEAR = 2,
+  CONVOY_LINEAR_ALIGNED = 3
+} convoy_interpolation;
+#define CONVOY_INTERPOLATIONS 4
+
+/* How spatial axes are resampled. Of scale the first `rank` entries count, 1 to 3: above 0, the
+ * step is 1 / scale, whatever the extents are; 0 is the ratio of the extents. LINEAR_ALIGNED does
+ * not look at it. */
+typedef struct convoy_resampling {
+  uint32_t struct_size;
+  int32_t rank;
+  int32_t mode;     /* convoy_interpolation */
+  int32_t reserved; /* 0 */
+  double scale[CONVOY_MAX_RANK];
+} convoy_resampling;
+
+#define CONVOY_RESAMPLING_INIT(rank_)                        \
+  {                                                          \
+    sizeof(convoy_resampling), (rank_), CONVOY_NEAREST, 0, { \
+      0.0, 0.0, 0.0                                          \
+    }                                                        \
+  }
+
+/* y = x resampled, and its gradient, dx = for each element the sum of dy times the weight that the
+ * element has in it. x and y have the same batch and channels, and any spatial extents. Nearest
+ * elements are exact; sums have the accuracy of convolutions, with len the elements of x, or of dy,
+ * that they go over. The calls are asynchronous. Return OK; ERR_ARGUMENT; ERR_SHAPE; otherwise as
+ * convoy_forward. */
+CONVOY_API convoy_status convoy_resample(convoy_context *context, const convoy_resampling *how,
+                                         const convoy_tensor *x, convoy_tensor *y, convoy_run *run);
+CONVOY_API convoy_status convoy_resample_backward(convoy_context *context,
+                                                  const convoy_resampling *how,
+                                                  const convoy_tensor *dy, convoy_tensor *dx,
+                                                  convoy_run *run);
+
+/* Resampling as one line of text: nearest or linear, perhaps backward; the extents of x and the
+ * spatial ones of y; exact or aligned; and the steps where a scale was given, as the shortest
+ * numbers that float32 tells apart:
+ *
+ *   resample_nearest n16c256h20w20 h40w40
+ *   resample_linear_backward n4c8w100 w77 aligned
+ *   resample_nearest n1c3h10w10 h21w17 exact step0.47619048,0.5714286
+ *
+ * Writes whether it is the gradient, how it is done, and the extents of x and y. Returns OK;
+ * ERR_ARGUMENT with the place of the mistake; ERR_SHAPE. May be called from any thread. */
+CONVOY_API convoy_status convoy_parse_resample(const char *text, int32_t *backward,
+                                               convoy_resampling *how, int64_t *x_shape,
+                                               int64_t *y_shape);
+
 #ifdef __cplusplus
 }
 #endif

@@ -33,6 +33,7 @@ typedef struct cvy_call {
   convoy_status first_fault;
   char sentence[256]; /* of the first fault */
   bool interruptible;
+  bool only_here; /* what the device does not do is an error */
 } cvy_call;
 
 /* Stores whose values are on their way to the host, in the order of their tickets. */
@@ -76,6 +77,8 @@ struct convoy_context {
   uint64_t last_ticket;  /* the device has accepted commands up to here */
   uint64_t faults_met;   /* by which what the device was told once may have got lost */
   uint64_t last_plan;    /* number of the newest plan that the device was given */
+  uint64_t stream;       /* of somebody else, where its commands go, ... */
+  bool has_stream;       /* ...if there is one */
   int64_t step;          /* of the training, from convoy_mark_step */
   volatile int interrupt;
   uint64_t seed, draws; /* of random numbers, and operations that have had some since it was set */

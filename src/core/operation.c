@@ -169,19 +169,16 @@ static void hand_over(convoy_tensor *tensor, cvy_store *out) {
     cvy_tensor_swap(tensor, out);
 }
 
-static convoy_status operate(convoy_context *context, const cvy_problem *problem,
-                             convoy_tensor *const out[], stores *all, bool wait) {
+/* The new stores have the results, or are none. */
+static convoy_status operate(convoy_context *context, const cvy_problem *problem, stores *all,
+                             bool wait) {
   int32_t outputs = cvy_problem_outputs(problem);
   convoy_status status = make_new(context, outputs, all);
   if (status) return status;
   status = compute(context, problem, all, wait);
   status = settle_foreign(context, problem, all, status);
-  if (status) {
-    drop_new(all, outputs);
-    return status;
-  }
-  for (int32_t i = 0; i < outputs; i++) hand_over(out[i], all->out[i]);
-  return CONVOY_OK;
+  if (status) drop_new(all, outputs);
+  return status;
 }
 
 /* A new store is zeros. */
@@ -212,7 +209,10 @@ static convoy_status perform(convoy_context *context, const cvy_problem *problem
   find_stores(problem, in, out, &all);
   if (cvy_may_overwrite(context, problem, all.in, all.old))
     return cvy_perform_over(context, problem, all.in, all.old);
-  return operate(context, problem, out, &all, wait);
+  convoy_status status = operate(context, problem, &all, wait);
+  for (int32_t i = 0; i < cvy_problem_outputs(problem) && !status; i++)
+    hand_over(out[i], all.out[i]);
+  return status;
 }
 
 static bool any_foreign(const cvy_problem *problem, const convoy_tensor *const in[],
@@ -229,6 +229,57 @@ convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *pr
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "wrapped memory cannot be captured");
   if (context->capture) return cvy_capture_note(context, problem, in, out, run);
   convoy_status status = perform(context, problem, in, out, run != NULL);
+  if (!status && run) cvy_fill_run(context, run);
+  return status;
+}
+
+/* ----------------------------------------------------------------------------- addresses */
+
+static void drop_adopted(const cvy_problem *problem, const stores *all) {
+  for (int32_t i = 0; i < cvy_problem_inputs(problem); i++) cvy_store_drop(all->in[i]);
+  for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) cvy_store_drop(all->old[i]);
+}
+
+static convoy_status adopt(convoy_context *context, const cvy_problem *problem,
+                           const cvy_elsewhere *at, stores *all) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < cvy_problem_inputs(problem) && !status; i++)
+    status = cvy_foreign_new(context, at->in[i], cvy_problem_input_bytes(problem, i), &all->in[i]);
+  for (int32_t i = 0; i < cvy_problem_outputs(problem) && !status; i++)
+    status =
+        cvy_foreign_new(context, at->out[i], cvy_problem_output_bytes(problem, i), &all->old[i]);
+  return status;
+}
+
+static convoy_status zero_adopted(convoy_context *context, const cvy_problem *problem,
+                                  const stores *all) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < cvy_problem_outputs(problem) && !status; i++)
+    if (cvy_problem_zeroes(problem, i)) status = cvy_foreign_write(all->old[i], NULL);
+  return status ? status : cvy_foreign_enqueued(context);
+}
+
+static convoy_status perform_adopted(convoy_context *context, const cvy_problem *problem,
+                                     stores *all) {
+  if (cvy_problem_empty(problem)) return zero_adopted(context, problem, all);
+  convoy_status status = operate(context, problem, all, false);
+  for (int32_t i = 0; i < cvy_problem_outputs(problem) && !status; i++)
+    cvy_store_drop(all->out[i]); /* the results are home */
+  return status;
+}
+
+convoy_status cvy_operate_at(convoy_context *context, const cvy_problem *problem,
+                             const cvy_elsewhere *at, convoy_run *run) {
+  stores all = {{NULL}, {NULL}, {NULL}};
+  convoy_status status = cvy_capture_refuses(context, "an operation on a framework's memory");
+  if (status) return status;
+  context->call.only_here = true;
+  status = cvy_foreign_stream(context, at->stream);
+  if (!status && at->scratch) status = cvy_foreign_lend(context, at->scratch, at->scratch_bytes);
+  if (!status) status = adopt(context, problem, at, &all);
+  if (!status) status = perform_adopted(context, problem, &all);
+  drop_adopted(problem, &all);
+  if (at->scratch || run) context->call.choice.workspace = cvy_foreign_take_back(context);
   if (!status && run) cvy_fill_run(context, run);
   return status;
 }

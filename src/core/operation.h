@@ -14,6 +14,16 @@ convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *pr
                                   const convoy_tensor *const in[], convoy_tensor *const out[],
                                   convoy_run *run);
 
+/* On memory of somebody else on the device, by addresses, in a stream of his; as convoy_enqueue. */
+typedef struct cvy_elsewhere {
+  uint64_t stream;
+  uint64_t in[CVY_MAX_INPUTS], out[CVY_MAX_OUTPUTS];
+  uint64_t scratch; /* 0: none */
+  int64_t scratch_bytes;
+} cvy_elsewhere;
+convoy_status cvy_operate_at(convoy_context *context, const cvy_problem *problem,
+                             const cvy_elsewhere *at, convoy_run *run);
+
 /* ERR_ARGUMENT for a tensor of another context; NULL is of none. */
 convoy_status cvy_check_owners(const convoy_context *context, const convoy_tensor *const tensors[],
                                int32_t count);

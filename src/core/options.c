@@ -17,8 +17,10 @@ typedef struct word {
 
 static const word switch_words[] = {
     {"1", CONVOY_ON}, {"on", CONVOY_ON}, {"0", CONVOY_NO}, {"off", CONVOY_NO}, {NULL, 0}};
-static const word isolation_words[] = {
-    {"process", CONVOY_ISOLATION_PROCESS}, {"none", CONVOY_ISOLATION_NONE}, {NULL, 0}};
+static const word isolation_words[] = {{"process", CONVOY_ISOLATION_PROCESS},
+                                       {"none", CONVOY_ISOLATION_NONE},
+                                       {"caller", CONVOY_ISOLATION_CALLER},
+                                       {NULL, 0}};
 static const word verify_words[] = {{"sample", CONVOY_VERIFY_SAMPLE},
                                     {"all", CONVOY_VERIFY_ALL},
                                     {"off", CONVOY_VERIFY_OFF},
@@ -47,8 +49,8 @@ enum {
 };
 
 static const number numbers[NUMBERS] = {
-    [ISOLATION] = {"isolation", "CONVOY_ISOLATION", 2, CONVOY_ISOLATION_PROCESS, isolation_words,
-                   "process or none"},
+    [ISOLATION] = {"isolation", "CONVOY_ISOLATION", 3, CONVOY_ISOLATION_PROCESS, isolation_words,
+                   "process, none or caller"},
     [FAILOVER] = {"failover", "CONVOY_FAILOVER", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
     [TUNE] = {"tune", "CONVOY_TUNE", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
     [VERIFY] = {"verify", "CONVOY_VERIFY", 3, CONVOY_VERIFY_SAMPLE, verify_words,

@@ -35,6 +35,7 @@ extern const cvy_cpu_row cvy_cpu_matmul;
 extern const cvy_cpu_row cvy_cpu_concatenate;
 extern const cvy_cpu_row cvy_cpu_copy;
 extern const cvy_cpu_row cvy_cpu_pool;
+extern const cvy_cpu_row cvy_cpu_resample;
 extern const cvy_cpu_row cvy_cpu_winograd;
 extern const cvy_cpu_row cvy_cpu_im2col;      /* only there with OpenBLAS, */
 extern const cvy_cpu_row cvy_cpu_matmul_blas; /* this too */

@@ -9,6 +9,7 @@ const cvy_algorithm *const cvy_cpu_algorithms[] = {
     &cvy_cpu_pool.algorithm,
     &cvy_cpu_copy.algorithm,
     &cvy_cpu_concatenate.algorithm,
+    &cvy_cpu_resample.algorithm,
     &cvy_cpu_implicit_gemm.algorithm,
 #if CONVOY_HAVE_OPENBLAS
     &cvy_cpu_im2col.algorithm,

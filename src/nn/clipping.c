@@ -31,7 +31,7 @@ static convoy_tensor *add_up(cvy_composition *c, convoy_tensor **numbers, int32_
 
 static void find_norm(cvy_composition *c, int32_t count, convoy_tensor *const *g, cvy_view norm) {
   const int64_t one = 1;
-  convoy_tensor **squares = malloc((size_t)count * sizeof *squares);
+  convoy_tensor **squares = calloc((size_t)count, sizeof *squares);
   if (!squares) {
     cvy_composition_fail(c, CONVOY_ERR_MEMORY, "no host memory for %d tensors", (int)count);
     return;

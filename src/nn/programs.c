@@ -11,9 +11,9 @@ static const char *const texts[CVY_NN_PROGRAMS] = {
     [CVY_NN_NORMALISE_NUMBERS] = "normalise_numbers",
     [CVY_NN_NORMALISE] = "normalise",
     [CVY_NN_RUNNING] =
-        "input running_mean, running_variance, mean, variance, keep, share, unbiased;"
-        "running_mean = keep * running_mean + share * mean;"
-        "running_variance = keep * running_variance + unbiased * variance",
+        ("input running_mean, running_variance, mean, variance, keep, share, unbiased;"
+         "running_mean = keep * running_mean + share * mean;"
+         "running_variance = keep * running_variance + unbiased * variance"),
     [CVY_NN_ROW_STATISTICS] = "mean = mean over h w of x; variance = variance over h w of x",
     [CVY_NN_ROW_DEVIATION] = "deviation = rsqrt(variance + epsilon)",
     [CVY_NN_NORMALISE_ROWS] = "normalise_rows",
@@ -23,31 +23,27 @@ static const char *const texts[CVY_NN_PROGRAMS] = {
     [CVY_NN_SOFTMAX] = "y = exp(x - m) / s",
     [CVY_NN_LOG_SOFTMAX] = "input x, m, s; y = x - m - log(s)",
 
-    [CVY_NN_LABELS] =
-        "input logits, m, label; total = sum over c of exp(logits - m);"
-        "own = sum over c of index(c) == label ? logits - m : 0",
+    [CVY_NN_LABELS] = ("input logits, m, label; total = sum over c of exp(logits - m);"
+                       "own = sum over c of index(c) == label ? logits - m : 0"),
     [CVY_NN_LABELS_WEIGHTED] =
-        "input logits, m, label, weight; total = sum over c of exp(logits - m);"
-        "own = sum over c of index(c) == label ? logits - m : 0;"
-        "weight_own = sum over c of index(c) == label ? weight : 0",
-    [CVY_NN_LABELS_SMOOTHED] =
-        "input logits, m, label; total = sum over c of exp(logits - m);"
-        "own = sum over c of index(c) == label ? logits - m : 0;"
-        "all = sum over c of logits - m",
-    [CVY_NN_LABELS_BOTH] =
-        "input logits, m, label, weight; total = sum over c of exp(logits - m);"
-        "own = sum over c of index(c) == label ? logits - m : 0;"
-        "weight_own = sum over c of index(c) == label ? weight : 0;"
-        "all = sum over c of weight * (logits - m)",
+        ("input logits, m, label, weight; total = sum over c of exp(logits - m);"
+         "own = sum over c of index(c) == label ? logits - m : 0;"
+         "weight_own = sum over c of index(c) == label ? weight : 0"),
+    [CVY_NN_LABELS_SMOOTHED] = ("input logits, m, label; total = sum over c of exp(logits - m);"
+                                "own = sum over c of index(c) == label ? logits - m : 0;"
+                                "all = sum over c of logits - m"),
+    [CVY_NN_LABELS_BOTH] = ("input logits, m, label, weight; total = sum over c of exp(logits - m);"
+                            "own = sum over c of index(c) == label ? logits - m : 0;"
+                            "weight_own = sum over c of index(c) == label ? weight : 0;"
+                            "all = sum over c of weight * (logits - m)"),
     [CVY_NN_CROSS_ENTROPY] =
-        "input label, total, own, weight_own, all, weights, ignored, classes, keep, share;"
-        "let l = log(total);"
-        "let value = keep * (weight_own * (l - own)) + share * (weights * l - all);"
-        "let known = label < classes ? (0 <= label ? value : nan) : nan;"
-        "loss = label == ignored ? 0 : known; counted = label == ignored ? 0 : weight_own",
-    [CVY_NN_TOTALS] =
-        "input loss, counted; total = sum over n c z h w of loss;"
-        "count = sum over n c z h w of counted",
+        ("input label, total, own, weight_own, all, weights, ignored, classes, keep, share;"
+         "let l = log(total);"
+         "let value = keep * (weight_own * (l - own)) + share * (weights * l - all);"
+         "let known = label < classes ? (0 <= label ? value : nan) : nan;"
+         "loss = label == ignored ? 0 : known; counted = label == ignored ? 0 : weight_own"),
+    [CVY_NN_TOTALS] = ("input loss, counted; total = sum over n c z h w of loss;"
+                       "count = sum over n c z h w of counted"),
     [CVY_NN_QUOTIENT] = "input total, count; loss = total / count",
     [CVY_NN_TOTAL] = "total",
 
@@ -61,11 +57,10 @@ static const char *const texts[CVY_NN_PROGRAMS] = {
     [CVY_NN_ADAMW] = "adamw",
     /* 1 - beta^t is -expm1(t log beta), and with u = tanh(-t log(beta) / 2) that is 2 u / (1 + u),
        where nothing cancels. */
-    [CVY_NN_ADAM_NUMBERS] =
-        "input step, rate, half1, half2, decay; let t = step + 1;"
-        "let u1 = tanh(t * half1); let u2 = tanh(t * half2); step = t;"
-        "size = rate / (2 * u1 / (1 + u1)); root = rsqrt(2 * u2 / (1 + u2));"
-        "keep = 1 - rate * decay",
+    [CVY_NN_ADAM_NUMBERS] = ("input step, rate, half1, half2, decay; let t = step + 1;"
+                             "let u1 = tanh(t * half1); let u2 = tanh(t * half2); step = t;"
+                             "size = rate / (2 * u1 / (1 + u1)); root = rsqrt(2 * u2 / (1 + u2));"
+                             "keep = 1 - rate * decay"),
     [CVY_NN_AVERAGE] = "moving_average",
     [CVY_NN_SQUARES] = "square_total",
     [CVY_NN_ADD_UP] = "s = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7 + x8 + x9 + x10 + x11",

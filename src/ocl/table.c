@@ -2,8 +2,8 @@
  *
  * One order serves all operations of convolution: what is made for a few problems goes first, the
  * tiled product refuses what is too thin for tiles, CLBlast takes what is long in the summed
- * direction only, the definition takes the rest. Moves, pooling, programs and reductions have a row
- * each. */
+ * direction only, the definition takes the rest. Moves, pooling, resampling, programs and
+ * reductions have a row each. */
 #include "base/build_config.h"
 #include "ocl/concatenate.h"
 #include "ocl/copy.h"
@@ -18,6 +18,7 @@
 #include "ocl/pool.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
+#include "ocl/resample.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
 
@@ -39,6 +40,7 @@ const cvy_algorithm *const cvy_ocl_algorithms[] = {
     &cvy_ocl_pool,
     &cvy_ocl_copy,
     &cvy_ocl_concatenate,
+    &cvy_ocl_resample,
     &cvy_ocl_program,
     &cvy_ocl_reduce,
     &cvy_ocl_direct,

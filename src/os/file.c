@@ -60,9 +60,21 @@ static convoy_status check_limit(const char *path, size_t count) {
                   path, count, (unsigned long long)limit.rlim_cur);
 }
 
+static bool write_pieces(int fd, const cvy_file_piece *pieces, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!write_all(fd, pieces[i].bytes, pieces[i].count)) return false;
+  return true;
+}
+
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) {
+  return cvy_file_write_pieces(path, &(cvy_file_piece){bytes, count}, 1);
+}
+
+convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *pieces, size_t count) {
   char temporary[4096];
-  convoy_status limited = check_limit(path, count);
+  size_t all = 0;
+  for (size_t i = 0; i < count; i++) all += pieces[i].count;
+  convoy_status limited = check_limit(path, all);
   if (limited) return limited;
   cvy_text text = cvy_text_in(temporary, sizeof temporary);
   cvy_text_add(&text, "%s.XXXXXX", path);
@@ -70,7 +82,7 @@ convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) 
   cvy_file_parents(path);
   int fd = cvy_fd_above(mkostemp(temporary, O_CLOEXEC));
   if (fd < 0) return io_error("create a file beside", path);
-  bool good = write_all(fd, bytes, count) && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
+  bool good = write_pieces(fd, pieces, count) && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
   good = close(fd) == 0 && good;
   if (good && rename(temporary, path) == 0) {
     sync_parent(path);
@@ -178,7 +190,33 @@ convoy_status cvy_file_append(const char *path, const char *text) {
   return status;
 }
 
+convoy_status cvy_file_open_data(const char *path, int *fd, int64_t *bytes) {
+  struct stat about;
+  convoy_status status = open_regular(path, O_RDONLY, CVY_FILE_INSTALLED, fd, &about);
+  if (status == CONVOY_ERR_NOT_FOUND) return cvy_fail(status, "there is no file %s", path);
+  if (!status) *bytes = about.st_size;
+  return status;
+}
+
+void cvy_file_close(int fd) {
+  close(fd);
+}
+
 /* ----------------------------------------------------------------------------------- reading */
+
+convoy_status cvy_file_read_at(int fd, const char *path, int64_t offset, void *bytes,
+                               size_t count) {
+  for (char *at = bytes; count > 0;) {
+    const ssize_t got = pread(fd, at, count, offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read", path);
+    if (got == 0) return cvy_fail(CONVOY_ERR_IO, "%s ends %zu bytes before it should", path, count);
+    at += got;
+    offset += got;
+    count -= (size_t)got;
+  }
+  return CONVOY_OK;
+}
 
 /* Reads to the end whatever size the file claims: it may grow, and those of /proc claim none.
  * False: not to be had, and errno, or more than `most` bytes. */

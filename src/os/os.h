@@ -54,6 +54,12 @@ void cvy_calendar(char *text, size_t size);
 /* Replaces the file as a whole or not at all: temporary file beside it, fsync, rename. Makes the
  * missing parent folders, for this user alone. */
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
+/* The same of several pieces, one behind the other. */
+typedef struct cvy_file_piece {
+  const void *bytes;
+  size_t count;
+} cvy_file_piece;
+convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *pieces, size_t count);
 /* Makes the folders above the file that are missing; what fails shows when the file is made. */
 void cvy_file_parents(const char *path);
 /* Who may have written a file, or to a folder: this user and root alone, for code; for texts of the
@@ -74,6 +80,12 @@ char *cvy_file_read_system(const char *path);
 convoy_status cvy_folder_check(const char *path, cvy_file_kind kind);
 /* Opens a file with flags of open(2), under the conditions of cvy_file_read for texts. */
 convoy_status cvy_file_open(const char *path, int flags, int *fd);
+/* Opens data that anybody may have written, for reading; links are followed. Only a regular file
+ * is, and nothing waited for. ERR_NOT_FOUND with a sentence if there is none, else ERR_IO. */
+convoy_status cvy_file_open_data(const char *path, int *fd, int64_t *bytes);
+/* Reads all of these bytes of an open file; ERR_IO, also where it ends before. */
+convoy_status cvy_file_read_at(int fd, const char *path, int64_t offset, void *bytes, size_t count);
+void cvy_file_close(int fd);
 /* Appends to a file that is there, under the conditions of cvy_file_read for texts. */
 convoy_status cvy_file_append(const char *path, const char *text);
 /* Gone for good once it returns, also when the machine loses power. */

@@ -9,6 +9,7 @@
 #include "problem/matmul/attributes.h"
 #include "problem/move/attributes.h"
 #include "problem/pooling/attributes.h"
+#include "problem/resampling/attributes.h"
 #include "program/reduce.h"
 
 /* Plain data: copied into the worker's ring, hashed, compared. No pointers, no implicit padding. Of
@@ -25,6 +26,7 @@ typedef struct cvy_problem {
     cvy_matmul_problem matmul;
     cvy_pooling_problem pooling;
     cvy_move_problem move;
+    cvy_resampling_problem resampling;
   };
 } cvy_problem;
 

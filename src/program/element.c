@@ -1,6 +1,7 @@
 /* One element of a program, in float32 and in float64. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "program/mode.h"
 #include "program/ops.h"
@@ -60,12 +61,14 @@ bool cvy_program_element(const cvy_program *program, const float *inputs,
   return plain;
 }
 
-void cvy_program_element_flushed(const cvy_program *program, const float *inputs,
-                                 const cvy_program_place *place, float *results) {
-  fenv_t before;
-  cvy_default_mode(&before);
-  compute(program, flushed, inputs, place, results);
-  cvy_restore_mode(&before);
+bool cvy_program_element_both(const cvy_program *program, const float *inputs,
+                              const cvy_program_place *place, float *results, float *zeroed) {
+  bool plain = compute(program, kept, inputs, place, results);
+  if (plain)
+    memcpy(zeroed, results, program->results * sizeof *results);
+  else
+    compute(program, flushed, inputs, place, zeroed);
+  return plain;
 }
 
 /* -------------------------------------------------------------------------------- in float64 */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "program/mode.h"
 #include "program/reduce_names.h"
 
 /* Places within memory stay far from the end of 64 bits, in bytes too. */
@@ -287,18 +288,23 @@ static float load(const void *from, int32_t type, int64_t at) {
   return ((const float *)from)[at];
 }
 
-bool cvy_program_problem_element(const cvy_program_problem *problem, const void *const *inputs,
-                                 int64_t index, float *results, float *flushed) {
+__attribute__((noinline)) bool cvy_program_problem_element_in_mode(
+    const cvy_program_problem *problem, const void *const *inputs, int64_t index, float *results,
+    float *flushed) {
   float value[CVY_PROGRAM_INPUTS];
   cvy_program_place place = cvy_program_place_of(problem, index);
   for (int i = 0; i < problem->program.inputs; i++) {
     const cvy_program_view *view = &problem->input[i];
     value[i] = load(inputs[i], view->type, cvy_program_offset(view, &place));
   }
-  bool plain = cvy_program_element(&problem->program, value, &place, results);
-  if (plain)
-    memcpy(flushed, results, problem->program.results * sizeof *results);
-  else
-    cvy_program_element_flushed(&problem->program, value, &place, flushed);
+  return cvy_program_element_both(&problem->program, value, &place, results, flushed);
+}
+
+bool cvy_program_problem_element(const cvy_program_problem *problem, const void *const *inputs,
+                                 int64_t index, float *results, float *flushed) {
+  fenv_t before;
+  cvy_default_mode(&before);
+  bool plain = cvy_program_problem_element_in_mode(problem, inputs, index, results, flushed);
+  cvy_restore_mode(&before);
   return plain;
 }

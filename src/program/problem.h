@@ -78,8 +78,12 @@ cvy_program_place cvy_program_place_of(const cvy_program_problem *problem, int64
 int64_t cvy_program_offset(const cvy_program_view *view, const cvy_program_place *place);
 
 /* The definition: one element from the inputs' memory. False if a denormal number was met; then
- * `flushed` has the results of engines that take such numbers for 0, else the same. */
+ * `flushed` has the results of engines that take such numbers for 0, else the same. The second is
+ * for threads in the default mode, as cvy_program_element_both. */
 bool cvy_program_problem_element(const cvy_program_problem *problem, const void *const *inputs,
                                  int64_t index, float *results, float *flushed);
+bool cvy_program_problem_element_in_mode(const cvy_program_problem *problem,
+                                         const void *const *inputs, int64_t index, float *results,
+                                         float *flushed);
 
 #endif

@@ -121,10 +121,11 @@ float cvy_program_random(const cvy_program_stream *stream, int call, uint64_t in
 bool cvy_program_element(const cvy_program *program, const float *inputs,
                          const cvy_program_place *place, float *results);
 
-/* The same on an engine that takes denormal numbers for 0 of their sign, operands and results of
- * all instructions. */
-void cvy_program_element_flushed(const cvy_program *program, const float *inputs,
-                                 const cvy_program_place *place, float *results);
+/* The same in a thread that is in the default mode already (program/mode.h): setting it takes
+ * longer than most elements. `zeroed` gets the results of an engine that takes denormal numbers for
+ * 0 of their sign, operands and results of all instructions. */
+bool cvy_program_element_both(const cvy_program *program, const float *inputs,
+                              const cvy_program_place *place, float *results, float *zeroed);
 
 /* The same in float64 with the C library's functions: what the float32 results approximate. */
 void cvy_program_element64(const cvy_program *program, const double *inputs,

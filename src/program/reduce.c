@@ -186,13 +186,17 @@ convoy_status cvy_reduce_problem_text(const cvy_reduce_problem *problem, char *t
                             size - to.used);
 }
 
-double cvy_reduce_problem_flops(const cvy_reduce_problem *problem) {
+int cvy_reduce_problem_work(const cvy_reduce_problem *problem) {
   static const int work[CVY_PART_KINDS] = {
       [CVY_PART_SUM] = 1, [CVY_PART_MAX] = 1, [CVY_PART_MIN] = 1, [CVY_PART_MOMENTS] = 8};
   cvy_reduce_parts parts = cvy_reduce_parts_of(&problem->how);
   int each = cvy_program_uses_of(&problem->of.program).work;
   for (int i = 0; i < parts.count; i++) each += work[parts.part[i].kind];
-  return (double)cvy_program_count(problem->of.extent) * each;
+  return each;
+}
+
+double cvy_reduce_problem_flops(const cvy_reduce_problem *problem) {
+  return (double)cvy_program_count(problem->of.extent) * cvy_reduce_problem_work(problem);
 }
 
 double cvy_reduce_problem_bytes(const cvy_reduce_problem *problem) {

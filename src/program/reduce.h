@@ -70,6 +70,8 @@ void cvy_reduce_problem_init(const cvy_program *program, const cvy_reduction *ho
                              cvy_reduce_problem *out);
 convoy_status cvy_reduce_problem_check(const cvy_reduce_problem *problem);
 convoy_status cvy_reduce_problem_text(const cvy_reduce_problem *problem, char *text, size_t size);
+/* Operations for each of the elements that are reduced. */
+int cvy_reduce_problem_work(const cvy_reduce_problem *problem);
 double cvy_reduce_problem_flops(const cvy_reduce_problem *problem);
 double cvy_reduce_problem_bytes(const cvy_reduce_problem *problem);
 

@@ -48,7 +48,8 @@ static void values_of(definition *d, int64_t kept, int64_t i, float *values, flo
   int64_t at[CVY_PROGRAM_AXES];
   cvy_program_nest_seek(&d->nest, kept * d->order.length + i, at);
   int64_t index = cvy_program_nest_offset(&d->nest, d->nest.index, at);
-  d->plain &= cvy_program_problem_element(&d->problem->of, d->inputs, index, values, flushed);
+  d->plain &=
+      cvy_program_problem_element_in_mode(&d->problem->of, d->inputs, index, values, flushed);
 }
 
 /* ------------------------------------------------------------------------------------ in float32
@@ -236,21 +237,38 @@ static cvy_reduced both_ways(cvy_reduced kept, cvy_reduced flushed) {
   return kept;
 }
 
+static __attribute__((noinline)) void add_all(definition *d, int64_t kept,
+                                              const double (*means)[CVY_PROGRAM_RESULTS],
+                                              sums (*of)[CVY_PROGRAM_RESULTS]) {
+  for (int way = 0; way < WAYS; way++) {
+    for (int k = 0; k < CVY_PROGRAM_RESULTS; k++)
+      of[way][k] = (sums){.largest = -INFINITY, .smallest = INFINITY};
+  }
+  add_values(d, kept, means, of);
+}
+
+/* Distances are from the mean, which takes all values once before. */
+static bool has_variance(const cvy_reduction *how) {
+  for (int k = 0; k < how->results; k++)
+    if (how->result[k].kind == CVY_REDUCE_VARIANCE) return true;
+  return false;
+}
+
 void cvy_reduce_element64(const cvy_reduce_problem *problem, const void *const *inputs,
                           int64_t kept, cvy_reduced *results) {
+  fenv_t before;
   definition d;
-  sums first[WAYS][CVY_PROGRAM_RESULTS], of[WAYS][CVY_PROGRAM_RESULTS];
+  sums of[WAYS][CVY_PROGRAM_RESULTS];
   double means[WAYS][CVY_PROGRAM_RESULTS] = {{0.0}};
-  memset(first, 0, sizeof first);
   define(problem, inputs, &d);
-  add_values(&d, kept, means, first);
+  cvy_default_mode(&before);
+  add_all(&d, kept, means, of);
   for (int way = 0; way < WAYS; way++) {
-    for (int k = 0; k < CVY_PROGRAM_RESULTS; k++) {
-      means[way][k] = first[way][k].sum / (double)d.order.length;
-      of[way][k] = (sums){.largest = -INFINITY, .smallest = INFINITY};
-    }
+    for (int k = 0; k < CVY_PROGRAM_RESULTS; k++)
+      means[way][k] = of[way][k].sum / (double)d.order.length;
   }
-  add_values(&d, kept, means, of);
+  if (has_variance(&problem->how)) add_all(&d, kept, means, of);
+  cvy_restore_mode(&before);
   for (int k = 0; k < problem->how.results; k++) {
     int value = problem->how.result[k].value, kind = problem->how.result[k].kind;
     results[k] = both_ways(reduced_of(&d, &of[KEPT][value], kind),

@@ -13,6 +13,10 @@
 #define LEAVE_SECONDS 2.0       /* for a driver to close its device */
 #define HUNG_LEAVE_SECONDS 0.05 /* for one that has shown it does not answer */
 
+static bool is_here(const cvy_peer *peer) {
+  return peer->kind != CVY_PEER_PROCESS;
+}
+
 /* ----------------------------------------------------------------------------- loss */
 
 static convoy_status lost(const cvy_channel *channel) {
@@ -28,8 +32,8 @@ static void end_peer(cvy_channel *channel, double seconds) {
   channel->left_behind = !cvy_peer_end(peer, channel->wire, seconds, channel->budget);
   if (!channel->left_behind) return;
   cvy_log(CONVOY_LOG_WARNING, "worker %s %d does not end; abandoned",
-          peer->is_thread ? "thread of process" : "process",
-          peer->is_thread ? cvy_process_id() : peer->process.pid);
+          is_here(peer) ? "thread of process" : "process",
+          is_here(peer) ? cvy_process_id() : peer->process.pid);
 }
 
 static convoy_status lose(cvy_channel *channel, convoy_status status, const char *why) {
@@ -70,8 +74,8 @@ static cvy_progress_timeout timeout_for(cvy_channel *channel, const char *what) 
   cvy_progress_timeout timeout = {.deadlines = channel->deadlines,
                                   .budget = channel->budget,
                                   .what = what,
-                                  .worker = peer->is_thread ? cvy_process_id() : peer->process.pid,
-                                  .worker_is_self = peer->is_thread,
+                                  .worker = is_here(peer) ? cvy_process_id() : peer->process.pid,
+                                  .worker_is_self = is_here(peer),
                                   .on_processor = channel->on_processor};
   const cvy_progress now = progress_of(channel);
   cvy_progress_timeout_begin(&timeout, &now);
@@ -151,8 +155,11 @@ convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const vola
     return lost(channel);
   }
   if (atomic_load(&wire->completed) < ticket) {
+    convoy_status stopped = check_interrupt(interrupt);
+    if (stopped) return stopped;
     atomic_store(&wire->wanted, ticket);
     cvy_doorbell_ring(&wire->work);
+    cvy_peer_step(&channel->peer, interrupt);
   }
   convoy_status status = await(channel, &wire->completed, ticket, interrupt, "results");
   if (channel->lost && fault) *fault = channel->completed + 1;
@@ -181,6 +188,7 @@ convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command,
   channel->posted = number;
   atomic_store(&wire->posted, number);
   cvy_doorbell_ring(&wire->work);
+  cvy_peer_step(&channel->peer, NULL);
   if (ticket) *ticket = number;
   return CONVOY_OK;
 }
@@ -233,6 +241,7 @@ static convoy_status greet(cvy_channel *channel) {
   cvy_wire_hello hello;
   convoy_status status = send_hello(channel);
   if (!status) {
+    cvy_peer_answer(&channel->peer);
     status = await_answer(channel);
     if (status) return status;
     status = cvy_pass_receive(channel->socket, &hello, sizeof hello, NULL, 0);

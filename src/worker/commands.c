@@ -9,7 +9,7 @@ static convoy_status relay(cvy_server *server, convoy_status status) {
   return status ? cvy_fail(status, "%s", server->module->last_error()) : CONVOY_OK;
 }
 
-static convoy_status load(cvy_server *server) {
+convoy_status cvy_server_load(cvy_server *server) {
   if (server->module) return CONVOY_OK;
   convoy_status status = cvy_module_load(server->module_path, &server->module);
   if (status) return status;
@@ -21,7 +21,7 @@ static convoy_status load(cvy_server *server) {
 static convoy_status list(cvy_server *server, const cvy_command *command) {
   cvy_wire_reply *reply = &server->wire->reply;
   reply->count = 0;
-  convoy_status status = load(server);
+  convoy_status status = cvy_server_load(server);
   if (status) return status;
   return relay(server, server->module->engine->list(&command->options, server->wire->facts,
                                                     CVY_WIRE_DEVICES, &reply->count));
@@ -29,7 +29,7 @@ static convoy_status list(cvy_server *server, const cvy_command *command) {
 
 static convoy_status open_device(cvy_server *server, const cvy_command *command) {
   if (server->device) return cvy_fail(CONVOY_ERR_DEVICE, "worker has opened its device already");
-  convoy_status status = load(server);
+  convoy_status status = cvy_server_load(server);
   if (status) return status;
   const cvy_backend *engine = server->module->engine;
   status = engine->open(command->index, &command->options, &server->device);
@@ -132,9 +132,35 @@ static convoy_status adopt(cvy_server *server, const cvy_command *command) {
 }
 
 static convoy_status use_stream(cvy_server *server, const cvy_command *command) {
-  if (!server->module->engine->use_stream) return cvy_fail(CONVOY_ERR_DEVICE, "no streams here");
-  return relay(server, server->module->engine->use_stream(server->device, command->to,
-                                                          &server->engine_ticket));
+  if (!server->module->engine->use_stream)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no streams here");
+  convoy_status status = server->module->engine->use_stream(server->device, command->to);
+  server->stream_is_lent |= !status;
+  return relay(server, status);
+}
+
+static convoy_status use_allocator(cvy_server *server, const cvy_command *command) {
+  if (!server->module->engine->use_allocator)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no allocators here");
+  return relay(server, server->module->engine->use_allocator(server->device, &command->allocator));
+}
+
+static convoy_status lend(cvy_server *server, const cvy_command *command) {
+  if (!server->module->engine->lend) return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no allocators here");
+  int64_t taken = 0;
+  convoy_status status =
+      server->module->engine->lend(server->device, command->to, command->bytes, &taken);
+  server->wire->reply.bytes = taken;
+  return relay(server, status);
+}
+
+static convoy_status ask_recording(cvy_server *server, const cvy_command *command) {
+  cvy_recording recording = CVY_NOT_RECORDING;
+  if (!server->module->engine->recording) return CONVOY_OK;
+  convoy_status status =
+      server->module->engine->recording(server->device, &command->job, &recording);
+  server->wire->reply.count = (int32_t)recording;
+  return relay(server, status);
 }
 
 static convoy_status release(cvy_server *server, const cvy_command *command) {
@@ -233,7 +259,10 @@ const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_RUN] = {.handle = run, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_BUILD] = {build, true, false, false, CVY_PHASE_COMPILING},
     [CVY_WIRE_ADOPT] = {.handle = adopt, .phase = CVY_PHASE_TRANSFERRING},
-    [CVY_WIRE_USE_STREAM] = {.handle = use_stream, .phase = CVY_PHASE_RUNNING},
+    [CVY_WIRE_USE_STREAM] = {use_stream, true, false, false, CVY_PHASE_RUNNING},
+    [CVY_WIRE_USE_ALLOCATOR] = {use_allocator, true, false, false, CVY_PHASE_RUNNING},
+    [CVY_WIRE_LEND] = {lend, true, true, false, CVY_PHASE_RUNNING},
+    [CVY_WIRE_RECORDING] = {ask_recording, true, false, false, CVY_PHASE_RUNNING},
     [CVY_WIRE_PART] = {.handle = part, .phase = CVY_PHASE_TRANSFERRING},
     [CVY_WIRE_PLAN_JOB] = {.handle = plan_job, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_PLAN_COPY] = {.handle = plan_copy, .phase = CVY_PHASE_RUNNING},

@@ -161,6 +161,11 @@ static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
+static void command_of(cvy_wire_kind kind, const cvy_job *job, cvy_command *out) {
+  cvy_wire_begin(out, kind);
+  memcpy(&out->job, job, cvy_job_size(job));
+}
+
 /* Addresses and streams are those of one process, and of CUDA or HIP. */
 static convoy_status shares_process(const cvy_device *device) {
   const char *id = device->facts.info.id;
@@ -169,10 +174,10 @@ static convoy_status shares_process(const cvy_device *device) {
                     "%s is reached through OpenCL, which knows no addresses of CUDA or HIP; open "
                     "the card as cuda:N or hip:N",
                     id);
-  if (!device->channel.peer.is_thread)
+  if (device->channel.peer.kind == CVY_PEER_PROCESS)
     return cvy_fail(CONVOY_ERR_UNSUPPORTED,
                     "%s is in a worker process, which has other addresses; open it with isolation "
-                    "none",
+                    "caller or none",
                     id);
   return CONVOY_OK;
 }
@@ -189,13 +194,50 @@ static convoy_status adopt(cvy_device *device, uint64_t id, uint64_t address, in
   return cvy_channel_post(&device->channel, &command, ticket);
 }
 
-static convoy_status use_stream(cvy_device *device, uint64_t stream, uint64_t *ticket) {
+static convoy_status use_stream(cvy_device *device, uint64_t stream) {
   cvy_command command;
+  cvy_wire_reply reply;
   convoy_status status = shares_process(device);
   if (status) return status;
   cvy_wire_begin(&command, CVY_WIRE_USE_STREAM);
   command.to = stream;
-  return cvy_channel_post(&device->channel, &command, ticket);
+  return cvy_channel_ask(&device->channel, &command, NULL, &reply);
+}
+
+static convoy_status use_allocator(cvy_device *device, const cvy_allocator *allocator) {
+  cvy_command command;
+  cvy_wire_reply reply;
+  convoy_status status = shares_process(device);
+  if (status) return status;
+  if (device->channel.peer.kind != CVY_PEER_CALLER)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "%s has a thread of its own, on which an allocator cannot be called; open it "
+                    "with isolation caller",
+                    device->facts.info.id);
+  cvy_wire_begin(&command, CVY_WIRE_USE_ALLOCATOR);
+  command.allocator = *allocator;
+  return cvy_channel_ask(&device->channel, &command, NULL, &reply);
+}
+
+static convoy_status lend(cvy_device *device, uint64_t address, int64_t bytes, int64_t *taken) {
+  cvy_command command;
+  cvy_wire_reply reply;
+  cvy_wire_begin(&command, CVY_WIRE_LEND);
+  command.to = address;
+  command.bytes = bytes;
+  convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
+  *taken = status ? 0 : reply.bytes;
+  return status;
+}
+
+static convoy_status recording(cvy_device *device, const cvy_job *job, cvy_recording *out) {
+  cvy_command command;
+  cvy_wire_reply reply;
+  command_of(CVY_WIRE_RECORDING, job, &command);
+  convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
+  if (status) return status;
+  *out = reply.count < CVY_RECORDINGS ? (cvy_recording)reply.count : CVY_RECORDING_BROKEN;
+  return CONVOY_OK;
 }
 
 static convoy_status part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
@@ -398,6 +440,9 @@ const cvy_backend cvy_backend_ocl = {
     .adopt = adopt,
     .use_stream = use_stream,
     .part = part,
+    .use_allocator = use_allocator,
+    .lend = lend,
+    .recording = recording,
     .write = write_array,
     .read = read_array,
     .fetch = fetch,

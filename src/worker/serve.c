@@ -113,8 +113,9 @@ static convoy_status engine_wait(cvy_server *server, uint64_t number) {
   uint64_t engine_fault = 0;
   uint64_t ticket = server->engine_tickets[number % CVY_SERVER_WINDOW];
   if (!server->device) return CONVOY_OK;
-  convoy_status status = server->module->engine->wait(server->device, ticket, NULL, &engine_fault);
-  if (status)
+  convoy_status status =
+      server->module->engine->wait(server->device, ticket, server->interrupt, &engine_fault);
+  if (status && status != CONVOY_ERR_INTERRUPTED)
     publish_fault(server, failed_command(server, engine_fault, number),
                   step_of(server, engine_fault), status, server->module->last_error());
   return status;
@@ -138,7 +139,7 @@ static void publish_usage(cvy_server *server) {
 
 static void settle(cvy_server *server, uint64_t number) {
   set_phase(server, CVY_PHASE_RUNNING);
-  if (!server->faulted) engine_wait(server, number);
+  if (!server->faulted && engine_wait(server, number) == CONVOY_ERR_INTERRUPTED) return;
   publish_usage(server);
   complete(server, number);
   cvy_doorbell_ring(&server->wire->progress);
@@ -181,6 +182,14 @@ static void execute(cvy_server *server, const cvy_command *command, uint64_t num
 /* A trainer's next operation comes within so long, or not soon. Being woken takes as long. */
 #define LINGER_SECONDS 50e-6
 
+static void make_room(cvy_server *server, uint64_t number) {
+  uint64_t least = number - CVY_SERVER_WINDOW / 2;
+  if (server->stream_is_lent)
+    complete(server, least);
+  else
+    settle(server, least);
+}
+
 static bool drain(cvy_server *server, uint64_t posted) {
   cvy_wire *wire = server->wire;
   if (posted - server->taken > CVY_WIRE_SLOTS) return false;
@@ -188,8 +197,7 @@ static bool drain(cvy_server *server, uint64_t posted) {
     uint64_t number = server->taken + 1;
     cvy_command command;
     cvy_wire_copy_command(&command, &wire->slots[number % CVY_WIRE_SLOTS]);
-    if (number - server->completed >= CVY_SERVER_WINDOW)
-      settle(server, number - CVY_SERVER_WINDOW / 2);
+    if (number - server->completed >= CVY_SERVER_WINDOW) make_room(server, number);
     execute(server, &command, number);
     publish_usage(server); /* before `taken`: who waited for that sees what was compiled */
     server->taken = number;
@@ -221,46 +229,108 @@ static void rest(cvy_server *server, uint32_t seen) {
   cvy_doorbell_wait(&server->wire->work, seen, pause);
 }
 
+typedef enum advance { NOTHING, SOMETHING, NONSENSE } advance;
+
+/* Does what there is to do, if there is anything. */
+static advance advance_once(cvy_server *server) {
+  uint64_t posted = atomic_load(&server->wire->posted);
+  uint64_t wanted = atomic_load(&server->wire->wanted);
+  if (posted != server->taken) {
+    server->pause = FIRST_PAUSE;
+    return drain(server, posted) ? SOMETHING : NONSENSE;
+  }
+  if (wanted <= server->completed || wanted > server->taken) return NOTHING;
+  settle(server, wanted);
+  return server->completed < wanted && server->interrupt ? NOTHING : SOMETHING;
+}
+
 static bool loop(cvy_server *server) {
   cvy_wire *wire = server->wire;
   while (!atomic_load(&wire->leave)) {
     uint32_t seen = cvy_doorbell_seen(&wire->work);
-    uint64_t posted = atomic_load(&wire->posted);
-    uint64_t wanted = atomic_load(&wire->wanted);
-    if (posted != server->taken) {
-      server->pause = FIRST_PAUSE;
-      if (!drain(server, posted)) return false;
-    } else if (wanted > server->completed && wanted <= server->taken) {
-      settle(server, wanted);
-    } else {
-      rest(server, seen);
-    }
+    advance done = advance_once(server);
+    if (done == NONSENSE) return false;
+    if (done == NOTHING) rest(server, seen);
   }
   return true;
 }
 
-bool cvy_serve(int socket, cvy_shared *ring, const char *module_path) {
-  cvy_server *server = calloc(1, sizeof *server);
+/* ------------------------------------------------------------------------ begin and end */
+
+static void ended(cvy_shared *ring) {
   cvy_wire *wire = ring->memory;
-  bool good = false;
-  if (server) {
-    atomic_store(&wire->step, -1);
-    *server = (cvy_server){.socket = socket,
-                           .module_path = module_path,
-                           .ring = *ring,
-                           .wire = wire,
-                           .taken = wire->begin,
-                           .completed = wire->begin,
-                           .observer = {server, set_phase, note_progress, note_first_run}};
-    good = loop(server);
-    if (server->device) server->module->engine->close(server->device);
-    if (server->module) server->module->set_observer(NULL);
-    for (int i = 0; i < CVY_WIRE_BLOCKS; i++)
-      if (server->blocks[i].memory) cvy_shared_drop(&server->blocks[i]);
-    free(server);
-  }
   atomic_store(&wire->ended, 1);
   cvy_doorbell_ring(&wire->progress);
   cvy_shared_drop(ring);
+}
+
+cvy_server *cvy_serve_begin(int socket, cvy_shared *ring, const char *module_path) {
+  cvy_server *server = calloc(1, sizeof *server);
+  cvy_wire *wire = ring->memory;
+  if (!server) {
+    ended(ring);
+    return NULL;
+  }
+  atomic_store(&wire->step, -1);
+  *server = (cvy_server){.socket = socket,
+                         .module_path = module_path,
+                         .ring = *ring,
+                         .wire = wire,
+                         .taken = wire->begin,
+                         .completed = wire->begin,
+                         .observer = {server, set_phase, note_progress, note_first_run}};
+  return server;
+}
+
+static void end(cvy_server *server) {
+  cvy_shared ring = server->ring;
+  if (server->device) server->module->engine->close(server->device);
+  if (server->module) server->module->set_observer(NULL);
+  for (int i = 0; i < CVY_WIRE_BLOCKS; i++)
+    if (server->blocks[i].memory) cvy_shared_drop(&server->blocks[i]);
+  free(server);
+  ended(&ring);
+}
+
+bool cvy_serve(int socket, cvy_shared *ring, const char *module_path) {
+  cvy_server *server = cvy_serve_begin(socket, ring, module_path);
+  if (!server) return false;
+  bool good = loop(server);
+  end(server);
   return good;
+}
+
+/* ------------------------------------------------------------------------- step by step */
+
+/* The thread is somebody else's, and so is what drivers and the engine hold for it. */
+static void arrive(cvy_server *server, cvy_visit *visit) {
+  *visit = (cvy_visit){0};
+  if (cvy_server_load(server)) return; /* the command that needs it says why */
+  server->module->set_observer(&server->observer);
+  server->module->visit(visit);
+}
+
+static void depart(const cvy_server *server, const cvy_visit *visit) {
+  if (!server->module) return;
+  server->module->leave(visit);
+  server->module->set_observer(NULL);
+}
+
+void cvy_serve_step(cvy_server *server, const volatile int *interrupt) {
+  cvy_visit visit;
+  advance done = SOMETHING;
+  server->interrupt = interrupt;
+  arrive(server, &visit);
+  while (done == SOMETHING && !atomic_load(&server->wire->leave)) done = advance_once(server);
+  depart(server, &visit);
+  server->interrupt = NULL;
+  if (done == NONSENSE) atomic_store(&server->wire->ended, 1);
+}
+
+void cvy_serve_end(cvy_server *server) {
+  const cvy_module *module = server->module;
+  cvy_visit visit;
+  arrive(server, &visit);
+  end(server);
+  if (module) module->leave(&visit);
 }

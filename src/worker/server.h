@@ -2,12 +2,13 @@
 #ifndef CVY_SERVER_H
 #define CVY_SERVER_H
 
+#include "worker/serve.h"
 #include "worker/wire.h"
 
 /* Commands handed to the engine and not known to be done: at most this many. */
 enum { CVY_SERVER_WINDOW = 4096 };
 
-typedef struct cvy_server {
+struct cvy_server {
   int socket;
   const char *module_path;
   const cvy_module *module; /* loaded by the first list or open */
@@ -18,11 +19,13 @@ typedef struct cvy_server {
   cvy_shared blocks[CVY_WIRE_BLOCKS];
   uint64_t taken, completed; /* own counts: the shared ones are only written */
   bool faulted;
-  double pause;                               /* until the next look at the device */
-  cvy_engine_observer observer;               /* this server as the engine sees it */
-  uint64_t engine_ticket;                     /* the engine's count after the newest command */
+  bool stream_is_lent; /* what is in it is done when its owner says so: nobody waits here */
+  const volatile int *interrupt; /* of the caller's wait, where that is on this thread */
+  double pause;                  /* until the next look at the device */
+  cvy_engine_observer observer;  /* this server as the engine sees it */
+  uint64_t engine_ticket;        /* the engine's count after the newest command */
   uint64_t engine_tickets[CVY_SERVER_WINDOW]; /* after command n, at n % CVY_SERVER_WINDOW */
-} cvy_server;
+};
 
 typedef struct cvy_handler {
   convoy_status (*handle)(cvy_server *server, const cvy_command *command);
@@ -31,6 +34,9 @@ typedef struct cvy_handler {
   bool no_device;   /* legal before open */
   cvy_phase phase;  /* what the library sees meanwhile */
 } cvy_handler;
+
+/* Loads the module, once. */
+convoy_status cvy_server_load(cvy_server *server);
 
 /* One row per cvy_wire_kind. */
 extern const cvy_handler cvy_handlers[CVY_WIRE_KINDS];

@@ -72,6 +72,43 @@ static convoy_status start_thread(const parts *found, int *socket, cvy_peer *out
   return CONVOY_OK;
 }
 
+/* ---------------------------------------------------------------------------- nobody */
+
+struct cvy_called {
+  int socket;
+  char module[4096];
+  cvy_server *server; /* NULL: there was no greeting yet, or it was refused */
+};
+
+static convoy_status start_nobody(const parts *found, int *socket, cvy_peer *out) {
+  struct cvy_called *called = calloc(1, sizeof *called);
+  if (!called) return cvy_fail(CONVOY_ERR_MEMORY, "no memory for a command loop");
+  called->socket = *socket;
+  cvy_text_copy(called->module, sizeof called->module, found->module);
+  *socket = -1;
+  out->called = called;
+  return CONVOY_OK;
+}
+
+void cvy_peer_answer(cvy_peer *peer) {
+  struct cvy_called *called = peer->called;
+  cvy_shared ring;
+  int client;
+  if (!called || cvy_serve_greet(called->socket, &ring, &client)) return;
+  called->server = cvy_serve_begin(called->socket, &ring, called->module);
+}
+
+void cvy_peer_step(cvy_peer *peer, const volatile int *interrupt) {
+  if (peer->called && peer->called->server) cvy_serve_step(peer->called->server, interrupt);
+}
+
+static void end_nobody(cvy_peer *peer) {
+  if (peer->called->server) cvy_serve_end(peer->called->server);
+  close(peer->called->socket);
+  free(peer->called);
+  peer->called = NULL;
+}
+
 /* ------------------------------------------------------------------------------ peer */
 
 static convoy_status start_process(parts *found, int socket, cvy_process *out) {
@@ -81,13 +118,19 @@ static convoy_status start_process(parts *found, int socket, cvy_process *out) {
   return status;
 }
 
+static cvy_peer_kind kind_of(int32_t isolation) {
+  if (isolation == CONVOY_ISOLATION_CALLER) return CVY_PEER_CALLER;
+  return isolation == CONVOY_ISOLATION_NONE ? CVY_PEER_THREAD : CVY_PEER_PROCESS;
+}
+
 convoy_status cvy_peer_start(int32_t isolation, int *socket, cvy_peer *out) {
   parts found;
-  *out = (cvy_peer){.is_thread = isolation == CONVOY_ISOLATION_NONE, .process = {0, -1}};
-  convoy_status status = find_parts(!out->is_thread, &found);
+  *out = (cvy_peer){.kind = kind_of(isolation), .process = {0, -1}};
+  convoy_status status = find_parts(out->kind == CVY_PEER_PROCESS, &found);
   if (status) return status;
-  return out->is_thread ? start_thread(&found, socket, out)
-                        : start_process(&found, *socket, &out->process);
+  if (out->kind == CVY_PEER_CALLER) return start_nobody(&found, socket, out);
+  return out->kind == CVY_PEER_THREAD ? start_thread(&found, socket, out)
+                                      : start_process(&found, *socket, &out->process);
 }
 
 static bool thread_ended(cvy_wire *wire, double seconds) {
@@ -104,9 +147,10 @@ static bool thread_ended(cvy_wire *wire, double seconds) {
 bool cvy_peer_gone(cvy_peer *peer, cvy_wire *wire, double seconds, char *how, size_t size) {
   char end[128];
   cvy_text text = cvy_text_in(how, size);
-  if (peer->is_thread) {
+  if (peer->kind != CVY_PEER_PROCESS) {
     if (!thread_ended(wire, seconds)) return false;
-    cvy_text_add(&text, "the OpenCL engine's thread has ended");
+    cvy_text_add(&text, "the OpenCL engine's %s has ended",
+                 peer->kind == CVY_PEER_THREAD ? "thread" : "loop");
     return true;
   }
   if (!cvy_process_ended(&peer->process, seconds, end, sizeof end)) return false;
@@ -127,9 +171,13 @@ static bool goes(cvy_peer *peer, cvy_wire *wire, double seconds, cvy_meter *mete
 }
 
 bool cvy_peer_end(cvy_peer *peer, cvy_wire *wire, double seconds, double *budget) {
+  if (peer->kind == CVY_PEER_CALLER) {
+    end_nobody(peer);
+    return true;
+  }
   cvy_meter meter = cvy_meter_begin(budget);
   bool gone = goes(peer, wire, seconds, &meter);
-  if (peer->is_thread) {
+  if (peer->kind == CVY_PEER_THREAD) {
     if (gone)
       pthread_join(peer->thread, NULL);
     else

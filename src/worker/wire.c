@@ -14,11 +14,16 @@ static void copy_job(cvy_job *to, const cvy_job *from) {
   memcpy((char *)to + head, (const char *)from + head, cvy_job_size(to) - head);
 }
 
+static bool has_job(uint32_t kind) {
+  return kind == CVY_WIRE_RUN || kind == CVY_WIRE_BUILD || kind == CVY_WIRE_RECORDING ||
+         kind == CVY_WIRE_PLAN_JOB;
+}
+
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
   memcpy(to, from, offsetof(cvy_command, job));
   if (to->kind == CVY_WIRE_LIST || to->kind == CVY_WIRE_OPEN) to->options = from->options;
-  bool has_job = to->kind == CVY_WIRE_RUN || to->kind == CVY_WIRE_BUILD;
-  if (has_job || to->kind == CVY_WIRE_PLAN_JOB) copy_job(&to->job, &from->job);
+  if (to->kind == CVY_WIRE_USE_ALLOCATOR) to->allocator = from->allocator;
+  if (has_job(to->kind)) copy_job(&to->job, &from->job);
   bool binds = to->kind == CVY_WIRE_PLAN_BIND && to->count > 0 && to->count <= CVY_WIRE_BINDINGS;
   if (binds) memcpy(to->bindings, from->bindings, (size_t)to->count * sizeof *to->bindings);
   bool taps = to->kind == CVY_WIRE_PLAN_TAP && to->count > 0 && to->count <= CVY_MAX_TAPS;
@@ -137,21 +142,14 @@ static convoy_status check_transfer(const cvy_command *command, int32_t rows) {
 
 typedef convoy_status check_fn(const cvy_command *command, int32_t rows);
 static check_fn *const checks[CVY_WIRE_KINDS] = {
-    [CVY_WIRE_OPEN] = check_index,
-    [CVY_WIRE_MAP] = check_map,
-    [CVY_WIRE_UNMAP] = check_block,
-    [CVY_WIRE_ALLOCATE] = check_bytes,
-    [CVY_WIRE_WRITE] = check_transfer,
-    [CVY_WIRE_READ] = check_transfer,
-    [CVY_WIRE_COPY] = check_bytes,
-    [CVY_WIRE_ZERO] = check_bytes,
-    [CVY_WIRE_RUN] = check_run,
-    [CVY_WIRE_BUILD] = check_build,
-    [CVY_WIRE_ADOPT] = check_bytes,
-    [CVY_WIRE_PART] = check_part,
-    [CVY_WIRE_PLAN_JOB] = check_plan_job,
-    [CVY_WIRE_PLAN_COPY] = check_bytes,
-    [CVY_WIRE_PLAN_BIND] = check_plan_bind,
+    [CVY_WIRE_OPEN] = check_index,        [CVY_WIRE_MAP] = check_map,
+    [CVY_WIRE_UNMAP] = check_block,       [CVY_WIRE_ALLOCATE] = check_bytes,
+    [CVY_WIRE_WRITE] = check_transfer,    [CVY_WIRE_READ] = check_transfer,
+    [CVY_WIRE_COPY] = check_bytes,        [CVY_WIRE_ZERO] = check_bytes,
+    [CVY_WIRE_RUN] = check_run,           [CVY_WIRE_BUILD] = check_build,
+    [CVY_WIRE_ADOPT] = check_bytes,       [CVY_WIRE_RECORDING] = check_build,
+    [CVY_WIRE_PART] = check_part,         [CVY_WIRE_PLAN_JOB] = check_plan_job,
+    [CVY_WIRE_PLAN_COPY] = check_bytes,   [CVY_WIRE_PLAN_BIND] = check_plan_bind,
     [CVY_WIRE_PLAN_TAP] = check_plan_tap,
 };
 

@@ -26,7 +26,10 @@ typedef enum cvy_wire_kind {
   CVY_WIRE_RUN,
   CVY_WIRE_BUILD, /* replies */
   CVY_WIRE_ADOPT,
-  CVY_WIRE_USE_STREAM,
+  CVY_WIRE_USE_STREAM,    /* replies */
+  CVY_WIRE_USE_ALLOCATOR, /* replies */
+  CVY_WIRE_LEND,          /* replies */
+  CVY_WIRE_RECORDING,     /* replies */
   CVY_WIRE_PART,
   CVY_WIRE_PLAN_JOB,
   CVY_WIRE_PLAN_COPY,
@@ -46,16 +49,17 @@ typedef struct cvy_command {
   uint32_t block;       /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
   uint64_t id;          /* array: allocate, adopt, part, release, write, read, zero; source of copy;
                            plan: plan_... */
-  uint64_t to;          /* destination of copy, plan_copy; address: adopt, use_stream; whole: part;
-                           number of the run: plan_run; where to: plan_tap */
-  int64_t bytes;        /* map, allocate, adopt, part, write, read, copy, zero, plan_copy */
+  uint64_t to;          /* destination of copy, plan_copy; address: adopt, use_stream, lend; whole:
+                           part; number of the run: plan_run; where to: plan_tap */
+  int64_t bytes;        /* map, allocate, adopt, part, write, read, copy, zero, lend, plan_copy */
   int64_t offset;       /* write, read, part: first byte in the array; source of plan_copy */
   int64_t block_offset; /* write, read: first byte in the block */
   int32_t index;        /* open; plan_bind: the first; plan_tap: the step */
   int32_t count;        /* plan_bind, plan_tap: how many */
   union {               /* the last: what the kind has no use for is neither set nor copied */
     cvy_open_options options;             /* list, open */
-    cvy_job job;                          /* run, build, plan_job */
+    cvy_allocator allocator;              /* use_allocator */
+    cvy_job job;                          /* run, build, recording, plan_job */
     cvy_base bindings[CVY_WIRE_BINDINGS]; /* plan_bind */
     cvy_tap taps[CVY_MAX_TAPS];           /* plan_tap */
   };
@@ -63,8 +67,9 @@ typedef struct cvy_command {
 
 typedef struct cvy_wire_reply {
   int32_t status; /* convoy_status */
-  int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES */
+  int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES; recording: cvy_recording */
   double gflops, gigabytes;
+  int64_t bytes; /* lend: what was taken */
   char sentence[256];
 } cvy_wire_reply;
 

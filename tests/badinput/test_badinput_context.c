@@ -24,7 +24,7 @@ static void bad_options_are_named(void **state) {
   o.struct_size = 6;
   expect_open_refused("size", &o, CONVOY_ERR_ARGUMENT, "6");
   o = good;
-  o.isolation = 3;
+  o.isolation = 4;
   expect_open_refused("isolation", &o, CONVOY_ERR_ARGUMENT, "isolation");
   o = good;
   o.failover = -1;

@@ -1,5 +1,5 @@
-/* Moves: boxes, axes and places that do not fit, operands that are none; outputs keep their
- * values. */
+/* Moves and resampling: boxes, axes, places and extents that do not fit, operands that are none;
+ * outputs keep their values. */
 #include "shared_context.h"
 
 enum { COUNT = 24 };
@@ -134,6 +134,49 @@ static void what_is_wrong_with_concatenations_is_said(void **state) {
   convoy_tensor_free(labels);
 }
 
+static void what_is_wrong_with_resampling_is_said(void **state) {
+  const int64_t other[] = {2, 4, 7}, flat_shape[] = {24};
+  convoy_tensor *x = counting(), *y = tensor_of(CONVOY_FLOAT32, 3, other);
+  convoy_tensor *flat = tensor_of(CONVOY_FLOAT32, 1, flat_shape);
+  convoy_tensor *labels = tensor_of(CONVOY_INT32, 3, x_shape);
+  const convoy_resampling how = CONVOY_RESAMPLING_INIT(1);
+  convoy_resampling bad;
+  (void)state;
+#define REFUSED(change, status, sentence) \
+  bad = how;                              \
+  bad.change;                             \
+  refused(convoy_resample(context, &bad, x, x, NULL), status, sentence)
+  REFUSED(struct_size = 8, CONVOY_ERR_ARGUMENT, "how->struct_size is 8");
+  REFUSED(rank = 0, CONVOY_ERR_ARGUMENT, "rank is 0; it may be 1 to 3");
+  REFUSED(rank = 4, CONVOY_ERR_ARGUMENT, "rank is 4");
+  REFUSED(rank = 2, CONVOY_ERR_SHAPE, "x has 3 extents, not 4");
+  REFUSED(mode = -1, CONVOY_ERR_ARGUMENT, "mode is -1; legal are 0 to 3");
+  REFUSED(mode = 4, CONVOY_ERR_ARGUMENT, "mode is 4");
+  REFUSED(scale[0] = -2.0, CONVOY_ERR_ARGUMENT, "scale -2 of axis 0; it must be above 0");
+  REFUSED(scale[0] = 1e300, CONVOY_ERR_ARGUMENT, "scale 1e+300");
+  REFUSED(scale[0] = 1e-300, CONVOY_ERR_ARGUMENT, "scale 1e-300");
+#undef REFUSED
+  refused(convoy_resample(context, NULL, x, x, NULL), CONVOY_ERR_ARGUMENT, "how is NULL");
+  refused(convoy_resample(context, &how, NULL, x, NULL), CONVOY_ERR_ARGUMENT, "x is NULL");
+  refused(convoy_resample(context, &how, x, NULL, NULL), CONVOY_ERR_ARGUMENT, "y is NULL");
+  refused(convoy_resample_backward(context, &how, NULL, x, NULL), CONVOY_ERR_ARGUMENT,
+          "dy is NULL");
+  refused(convoy_resample_backward(context, &how, x, NULL, NULL), CONVOY_ERR_ARGUMENT,
+          "dx is NULL");
+  refused(convoy_resample(context, &how, x, y, NULL), CONVOY_ERR_SHAPE,
+          "extent 1 of x is 3, of y 4");
+  refused(convoy_resample(context, &how, flat, x, NULL), CONVOY_ERR_SHAPE,
+          "x has 1 extents, not 3");
+  refused(convoy_resample_backward(context, &how, flat, x, NULL), CONVOY_ERR_SHAPE,
+          "dy has 1 extents, not 3");
+  refused(convoy_resample(context, &how, labels, x, NULL), CONVOY_ERR_ARGUMENT,
+          "x is int32, not float32");
+  close_counting(x);
+  convoy_tensor_free(y);
+  convoy_tensor_free(flat);
+  convoy_tensor_free(labels);
+}
+
 static void tensors_of_others_are_refused(void **state) {
   static const int64_t zeros[3], ones[] = {1, 1, 1};
   static const int32_t same[] = {0, 1, 2};
@@ -180,6 +223,7 @@ int main(void) {
       cmocka_unit_test(what_is_wrong_with_boxes_is_said),
       cmocka_unit_test(what_is_wrong_with_operands_is_said),
       cmocka_unit_test(what_is_wrong_with_concatenations_is_said),
+      cmocka_unit_test(what_is_wrong_with_resampling_is_said),
       cmocka_unit_test(tensors_of_others_are_refused),
       cmocka_unit_test(texts_that_are_none),
   };

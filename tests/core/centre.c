@@ -11,6 +11,7 @@
 #include "problem/move/move.h"
 #include "problem/pooling/pooling.h"
 #include "problem/program/program.h"
+#include "problem/resampling/resampling.h"
 
 /* Its attributes are two of a convolution's. */
 cvy_problem centre_problem(int64_t n, int64_t c) {
@@ -206,6 +207,10 @@ const cvy_operation *const cvy_operations[] = {
     [CVY_POOLING_AVERAGE_BACKWARD] = &cvy_pooling_average_backward,
     [CVY_MOVE_COPY] = &cvy_move_copy_operation,
     [CVY_MOVE_CONCATENATE] = &cvy_move_concatenate_operation,
+    [CVY_RESAMPLING_NEAREST] = &cvy_resampling_nearest,
+    [CVY_RESAMPLING_NEAREST_BACKWARD] = &cvy_resampling_nearest_backward,
+    [CVY_RESAMPLING_LINEAR] = &cvy_resampling_linear,
+    [CVY_RESAMPLING_LINEAR_BACKWARD] = &cvy_resampling_linear_backward,
     [CENTRE] = &centre,
     [SQUARE] = &square,
 };

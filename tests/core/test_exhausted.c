@@ -1,6 +1,7 @@
 /* Host memory runs out at any allocation: the call says so or succeeds, outputs stay untouched. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cmocka.h"
 #include "core/compositions.h"
@@ -165,6 +166,56 @@ static void test_compositions(void **state) {
   }
 }
 
+/* ---------------------------------------------------------------------------------- states */
+
+static convoy_state *make_state(const set *s) {
+  convoy_state *state;
+  assert_int_equal(convoy_state_new(s->context, &state), CONVOY_OK);
+  for (int i = 0; i < SET; i++) {
+    const char name[] = {(char)('a' + i), '\0'};
+    assert_int_equal(convoy_state_tensor(state, name, s->tensor[i]), CONVOY_OK);
+  }
+  assert_int_equal(convoy_state_seed(state, "seed"), CONVOY_OK);
+  return state;
+}
+
+/* Saved at the last of some tries, loaded at the last of others, and nothing changed before. */
+static void test_states(void **state) {
+  (void)state;
+  char path[] = "/tmp/convoy-exhausted-XXXXXX";
+  float before[SET_VALUES], now[SET_VALUES];
+  int64_t refused = 0, kept;
+  convoy_status status;
+  set s;
+  close(mkstemp(path));
+  set_make(open_named("cpu", CONVOY_ON), &s);
+  convoy_state *saved = make_state(&s);
+  set_read(&s, before);
+  do {
+    countdown = ++refused;
+    status = convoy_state_save(saved, path);
+    countdown = 0;
+  } while (status == CONVOY_ERR_MEMORY);
+  assert_int_equal(status, CONVOY_OK);
+  assert_true(refused > 5);
+  assert_int_equal(convoy_softmax(s.context, 1, s.tensor[X], s.tensor[X], NULL), CONVOY_OK);
+  for (kept = 0, status = CONVOY_ERR_MEMORY; status == CONVOY_ERR_MEMORY; kept++) {
+    set_read(&s, now);
+    assert_memory_not_equal(now, before, sizeof now);
+    countdown = kept + 1;
+    status = convoy_state_load(saved, path, 0);
+    countdown = 0;
+  }
+  assert_int_equal(status, CONVOY_OK);
+  assert_true(kept > 20);
+  set_read(&s, now);
+  assert_memory_equal(now, before, sizeof now);
+  convoy_state_free(saved);
+  set_free(&s);
+  convoy_close(s.context);
+  unlink(path);
+}
+
 static int make_expected(void **state) {
   (void)state;
   fake_reset();
@@ -176,6 +227,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cpu),
       cmocka_unit_test(test_compositions),
+      cmocka_unit_test(test_states),
       cmocka_unit_test(test_failed_operation_touches_nothing),
   };
   return cmocka_run_group_tests(tests, make_expected, NULL);

@@ -15,6 +15,10 @@ static const char *const texts[] = {
     "copy x240 by0,1,12 y8,12,20",                                /* one for all images */
     "copy x720:int32 by180,1,9 y4,9,20",
     "concatenate n8 w30,17,33:uint8",
+    "resample_nearest n4c3h5w7 h9w11",
+    "resample_nearest_backward n4c3h5w8 h10w16",
+    "resample_linear n4c3h5w7 h9w11 aligned",
+    "resample_linear_backward n4c3h5w7 h9w11",
 };
 
 typedef struct one_case {

@@ -367,7 +367,7 @@ static void test_options_refused(void **state) {
   check_refused(&given, "reserved3 1");
   given = fresh, given.require_device = 3;
   check_refused(&given, "require_device is 3");
-  given = fresh, given.isolation = 3;
+  given = fresh, given.isolation = 4;
   check_refused(&given, "isolation");
   given = fresh, given.failover = -1;
   check_refused(&given, "failover");

@@ -57,6 +57,9 @@ struct net {
 /* Opens a context on `device` with failover, and fills the arrays: inputs, parameters and the
  * weights' gradients (which the step adds to) with integers, everything it writes with NaN. */
 void net_open(struct net *net, const char *device, bool tensors, uint64_t seed);
+/* The optimizer leaves the weights as they are: whatever comes after its update is of integers,
+ * too. On tensors. */
+void net_learn_nothing(struct net *net);
 void net_close(struct net *net);
 
 /* Call `index` of the step; run may be NULL. From NET_CALLS on they are the NET_OTHERS, which

@@ -2,14 +2,17 @@
  * worker or returns wrong data, for every n of a training step. Each time the step's results are
  * the CPU's to the bit, and no public call waits longer than its budget allows.
  *
- *   test_torture [--actions fail,crash,...] [--ways host,tensors,graph] [--full] [--shard I/N]
- * [--seed N]
- *                [--only RULE] [--log FILE] [--count]
+ *   test_torture [--actions fail,crash,...] [--ways host,tensors,graph,planned] [--full]
+ *                [--shard I/N] [--seed N] [--only RULE] [--log FILE] [--count]
  *
  * Without --full: the first, second and last call of each function and five others, by seed, on
- * host memory, on tensors and on tensors as a captured graph in turns. The layer counts the calls
- * of steps in which nothing fails; that is how n's range is known. A fault that does not strike all
- * the same is listed and counted. With --count no more than the calls of a step is shown. */
+ * host memory, on tensors, on tensors as a captured graph, and in a third run of that graph, which
+ * is one command of the device, in turns. The layer counts the calls of steps in which nothing
+ * fails; that is how n's range is known. A fault that does not strike all the same is listed and
+ * counted. With --count no more than the calls of a step is shown.
+ *
+ * Every result is verified, and so every lie is found; but not in runs by one command, of which
+ * there are samples: they get the other faults. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,12 +29,15 @@
 #include "faults/layer/rules.h"
 #include "faults/net.h"
 
-enum { SEED = 11, SEEDED = 5, WAYS = 3, COUNTED = 3, TRIES = 3 };
+enum { SEED = 11, SEEDED = 5, COUNTED = 3, TRIES = 3 };
 #define BUDGET "2" /* seconds that a public call may wait for the device */
 #define SLACK 1.0  /* and how much longer it may take */
 
-static const char *const way_names[WAYS] = {"host", "tensors", "graph"};
-enum { GRAPH = 2 };
+enum way { HOST, TENSORS, GRAPH, PLANNED, WAYS };
+static const char *const way_names[WAYS] = {"host", "tensors", "graph", "planned"};
+/* Runs of the graph. The first is carried out operation by operation, and once more by one command
+ * to be compared. */
+static const int runs_of[WAYS] = {[GRAPH] = 1, [PLANNED] = 3};
 
 typedef struct torture {
   char device[16];
@@ -85,21 +91,35 @@ static bool call_all(struct net *net, step *result) {
   return true;
 }
 
-/* Noted, and then carried out by one call. */
-static bool capture_all(struct net *net, step *result) {
+/* From now on calls are counted, and strikes the rule, if there is one. */
+static void arm(torture *all, const char *rule) {
+  faults_control_clear(all->control);
+  if (rule) faults_control_set(all->control, rule);
+}
+
+/* Noted, and then carried out by one call for each run. In the last one the rule strikes, if it has
+ * not been armed before. */
+static bool capture_all(torture *all, struct net *net, int way, const char *rule, step *result) {
   convoy_graph *graph = NULL;
+  if (runs_of[way] > 1) net_learn_nothing(net);
   convoy_capture_begin(net->context);
   bool done = call_all(net, result);
   done = note(result, NET_CALLS, now(), convoy_capture_end(net->context, &graph)) && done;
-  const double start = now();
-  if (done) done = note(result, NET_CALLS, start, convoy_graph_run(graph, NULL));
+  for (int run = 0; done && run < runs_of[way]; run++) {
+    if (way == PLANNED && run == runs_of[way] - 1) {
+      convoy_sync(net->context);
+      arm(all, rule);
+    }
+    const double start = now();
+    done = note(result, NET_CALLS, start, convoy_graph_run(graph, NULL));
+  }
   convoy_graph_free(graph);
   return done;
 }
 
-static void run_calls(struct net *net, int way, step *result) {
+static void run_calls(torture *all, struct net *net, int way, const char *rule, step *result) {
   result->failed_call = -1;
-  if (!(way == GRAPH ? capture_all : call_all)(net, result)) return;
+  if (!(runs_of[way] ? capture_all(all, net, way, rule, result) : call_all(net, result))) return;
   const double start = now();
   convoy_sync(net->context);
   note_time(result, start);
@@ -108,20 +128,22 @@ static void run_calls(struct net *net, int way, step *result) {
 
 /* Host calls find no compiled program and build from source, tensor calls find those of the step
  * before: two ways through the engine. */
-static void choose_cache(int way) {
+static void choose_settings(int way) {
   static int folders;
   char path[128];
   snprintf(path, sizeof path, "%s/programs-%d", getenv("CONVOY_STATE_DIR"), way ? 0 : ++folders);
   setenv("CONVOY_CACHE_DIR", path, 1);
+  setenv("CONVOY_VERIFY", way == PLANNED ? "sample" : "all", 1);
 }
 
-static step run_step(torture *all, int way, struct net *net) {
+static step run_step(torture *all, int way, const char *rule, struct net *net) {
   step result = {0};
-  choose_cache(way);
+  choose_settings(way);
+  if (way != PLANNED) arm(all, rule);
   const double start = now();
   net_open(net, all->device, way, SEED);
   note_time(&result, start);
-  run_calls(net, way, &result);
+  run_calls(all, net, way, rule, &result);
   convoy_health health = {.struct_size = sizeof health};
   if (convoy_get_health(net->context, &health) == CONVOY_OK)
     result.told = health.faults + health.downgrades;
@@ -178,9 +200,7 @@ static void judge(const torture *all, int way, const struct net *net, const step
 static bool try_case(torture *all, const char *rule, int way, bool last_try) {
   struct net net;
   char fault[400];
-  faults_control_clear(all->control);
-  faults_control_set(all->control, rule);
-  const step result = run_step(all, way, &net);
+  const step result = run_step(all, way, rule, &net);
   judge(all, way, &net, &result, fault, sizeof fault);
   net_close(&net);
   if (result.longest > all->longest) all->longest = result.longest;
@@ -225,12 +245,14 @@ static void run_call(torture *all, int index, uint64_t n) {
   const char *entry = all->control->name[index];
   for (int action = FAULT_NONE + 1; action < FAULT_ACTIONS; action++) {
     const char *name = fault_action_name((fault_action)action);
+    const bool lies = action == FAULT_WRONG || action == FAULT_ZERO;
     if (!listed(all->actions, name) || !fault_action_fits((fault_action)action, entry)) continue;
     char rule[128];
     snprintf(rule, sizeof rule, "%s#%llu=%s%s", entry, (unsigned long long)n, name,
              action == FAULT_SLOW ? ":50" : "");
     for (int way = 0; way < WAYS; way++) {
-      if (!goes(all, way, index, n, (int)((n + (uint64_t)action) % WAYS))) continue;
+      const int turn = (int)((n + (uint64_t)action) % (lies ? PLANNED : WAYS));
+      if ((lies && way == PLANNED) || !goes(all, way, index, n, turn)) continue;
       if (all->turns++ % all->shards == all->shard) run_case(all, rule, way);
     }
   }
@@ -280,12 +302,11 @@ static void prepare(torture *all, int way) {
   struct net *expected = &all->expected[way];
   step result = {0};
   net_open(expected, "cpu", way, SEED);
-  run_calls(expected, way, &result);
+  run_calls(all, expected, way, NULL, &result);
   if (result.failed_call >= 0) fail_msg("on the CPU: %s", result.sentence);
   for (int round = 0; round < COUNTED + 1; round++) {
     struct net net;
-    faults_control_clear(all->control);
-    result = run_step(all, way, &net);
+    result = run_step(all, way, NULL, &net);
     if (round > 0) count_calls(all, way, round == 1);
     check_unharmed(all, way, &result, &net);
     net_close(&net);
@@ -299,8 +320,8 @@ static void prepare(torture *all, int way) {
  * user. */
 static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
-      {"CONVOY_FAULT_LIMIT", "0"}, {"CONVOY_VERIFY", "all"}, {"CONVOY_TUNE", "0"},
-      {"CONVOY_LOG", "off"},       {"CONVOY_THREADS", "1"},  {"OPENCL_LAYERS", TEST_LAYER},
+      {"CONVOY_FAULT_LIMIT", "0"}, {"CONVOY_TUNE", "0"},          {"CONVOY_LOG", "off"},
+      {"CONVOY_THREADS", "1"},     {"OPENCL_LAYERS", TEST_LAYER},
   };
   char path[4200];
   if (!mkdtemp(folder)) return false;
@@ -391,7 +412,7 @@ static bool read_options(torture *all, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   static torture all = {.actions = "fail,hang,stall,crash,wrong,zero",
-                        .ways = "host,tensors,graph",
+                        .ways = "host,tensors,graph,planned",
                         .shards = 1,
                         .seed = SEED};
   char folder[] = "/tmp/convoy-torture-XXXXXX";

@@ -3,7 +3,7 @@
 # is told to leave alone included. Documents are for docs.sh.
 set -eu
 cd "$1"
-folders='include src cl tools tests bench bindings examples scripts'
+folders='include src cl tools tests bench bindings examples nets scripts'
 # shellcheck disable=SC2086 # one word per folder
 files=$(find $folders \
   \( -name '*.[ch]' -o -name '*.cl' -o -name '*.py' \) -print | sort)

@@ -24,12 +24,13 @@ src/cpu/*      | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/sh
 src/ocl        | convoy/ base/ os/ problem/ program/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ problem/ backend.h worker/
 src/core       | convoy/ base/ os/ problem/ backend.h core/
-src/nn         | convoy/ base/ problem/ core/ api_apply.h api_check.h nn/
+src/safetensors | convoy/ base/ safetensors/
+src/nn         | convoy/ base/ os/ problem/ core/ safetensors/ api_apply.h api_check.h nn/
 src/core/state | convoy/ base/ os/ core/state/
 src/core/faults | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/context.h core/exec/store.h core/tune/choices.h core/tune/choose.h core/tune/params.h
 src/core/verify | convoy/ base/ os/ problem/ backend.h core/verify/ core/exec/store.h core/tune/choose.h
 src/core/tune  | convoy/ base/ os/ problem/ backend.h core/state/ core/faults/ core/verify/ core/tune/ core/exec/ core/context.h core/options.h
-src/core/graph | convoy/ base/ os/ problem/ core/exec/ core/graph/ core/constants.h core/tensor.h core/verify/nan_watch.h
+src/core/graph | convoy/ base/ os/ problem/ core/exec/ core/graph/ core/constants.h core/tensor.h core/tune/precompile.h core/verify/nan_watch.h
 src/core/exec  | convoy/ base/ os/ problem/ backend.h core/faults/ core/verify/ core/tune/ core/exec/ core/context.h
 tests/ref      | convoy/
 tests/faults/layer | -
@@ -43,7 +44,8 @@ tools/soak     | convoy/ commands.h common/ soak/ faults/layer/
 tools/tune     | convoy/ commands.h common/ tune/
 tools/isa      | convoy/ base/ problem/ backend.h core/ ocl/ cl/ CL/ common/csv.h
 bench          | convoy/ cl/ common/
-examples       | convoy/
+examples       | convoy/ nets/
+nets           | convoy/
 '
 
 includes() { # file: the names it includes in quotes

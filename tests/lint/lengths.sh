@@ -6,7 +6,7 @@
 # is text in the first column of a body: no function goes unseen.
 set -eu
 cd "$1"
-files=$(find src include cl tools tests examples -name '*.[ch]' -o -name '*.cl' | sort)
+files=$(find src include cl tools tests examples nets -name '*.[ch]' -o -name '*.cl' | sort)
 test -n "$files" || { echo "no sources under $1"; exit 1; }
 # shellcheck disable=SC2086 # names without blanks
 awk -v most_function=80 -v most_kernel=100 -v most_file=500 '

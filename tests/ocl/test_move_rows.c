@@ -1,4 +1,4 @@
-/* The rows of moves in the OpenCL engine against the definition: the same bits, twice, over NaN,
+/* The rows of moves and resampling in the OpenCL engine against the definition, twice, over NaN,
  * with every form of their kernels. All are small enough for a simulator. */
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "common/cmocka.h"
 #include "engine.h"
-#include "problem/move/move.h"
+#include "problem/operation.h"
 
 static test_engine engine;
 
@@ -29,6 +29,15 @@ static const struct {
     {"concatenate", "concatenate n3 w7,1,20:uint8,5:int32"},
     {"concatenate", "concatenate n3 w8,4,20:uint8,12:int32"},
     {"concatenate", "concatenate n2 w0,5,0"},
+    {"resample", "resample_nearest n1c2h3w4 h6w8"},
+    {"resample", "resample_nearest n1c2h3w5 h7w12 exact"},
+    {"resample", "resample_nearest n1c2w9 w7 step1.5"},
+    {"resample", "resample_nearest_backward n1c2h3w4 h6w8"},
+    {"resample", "resample_nearest_backward n1c2h3w5 h7w11 exact"},
+    {"resample", "resample_linear n1c2h3w5 h7w12"},
+    {"resample", "resample_linear n1c1z2h3w5 z3h2w7 aligned"},
+    {"resample", "resample_linear_backward n1c2h3w5 h7w12"},
+    {"resample", "resample_linear_backward n1c1z2h3w5 z3h2w7 aligned"},
     {"copy", "copy x256 by1,2,4,8,16,32,64,128 y2,2,2,2,2,2,2,2"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -66,7 +75,8 @@ static void run_case(const char *text, int32_t row) {
       fail_msg("%s: %s", text, engine.module->last_error());
     for (int64_t j = 0; j < count; j++) {
       cvy_element wanted = cvy_problem_element(&problem, &from, 0, j);
-      if (!((double)out[j] == wanted.value))
+      double bound = cvy_problem_bound(&problem, wanted.magnitude);
+      if (!(fabs((double)out[j] - wanted.value) <= bound))
         fail_msg("%s: [%d] is %g, not %g", text, (int)j, (double)out[j], wanted.value);
     }
   }

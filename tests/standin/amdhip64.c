@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpu.h"
+#include "record.h"
 
 int hipInit(unsigned flags) {
   return flags ? GPU_INVALID_VALUE : gpu_start();
@@ -80,7 +81,12 @@ int hipDeviceGetAttribute(int *out, int what, int device) {
 
 int hipSetDevice(int device) {
   if (device) return GPU_INVALID_DEVICE;
-  gpu_enter();
+  gpu_enter(true);
+  return GPU_OK;
+}
+
+int hipGetDevice(int *out) {
+  *out = 0;
   return GPU_OK;
 }
 
@@ -97,6 +103,38 @@ int hipStreamSynchronize(void *stream) {
 }
 int hipStreamWaitEvent(void *stream, void *event, unsigned flags) {
   return flags ? GPU_INVALID_VALUE : gpu_stream_wait_event(stream, event);
+}
+
+int hipStreamIsCapturing(void *stream, int *state) {
+  *state = record_state(stream);
+  return GPU_OK;
+}
+
+int hipThreadExchangeStreamCaptureMode(int *mode) {
+  *mode = record_exchange_mode(*mode);
+  return GPU_OK;
+}
+
+int hipStreamBeginCapture(void *stream, int mode) {
+  return record_begin(stream, mode);
+}
+
+int hipStreamEndCapture(void *stream, void **graph) {
+  return record_end(stream, graph);
+}
+
+int hipGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+  *out = graph;
+  return flags ? GPU_INVALID_VALUE : GPU_OK;
+}
+
+int hipGraphLaunch(void *graph, void *stream) {
+  return record_launch(graph, stream);
+}
+
+int hipGraphDestroy(void *graph) {
+  record_free(graph);
+  return GPU_OK;
 }
 
 int hipMalloc(void **out, size_t bytes) {
@@ -172,4 +210,15 @@ int hipModuleLaunchKernel(void *function, unsigned groups_x, unsigned groups_y, 
   if (shared_bytes || extra) return GPU_INVALID_VALUE;
   return gpu_launch(function, (const unsigned[]){groups_x, groups_y, groups_z},
                     (const unsigned[]){items_x, items_y, items_z}, stream, arguments);
+}
+
+/* What tests ask for. */
+long standin_waits(void) {
+  return gpu_waits();
+}
+void standin_fail_next(int code) {
+  gpu_fail_next(code);
+}
+void standin_skip_next(int launches) {
+  gpu_skip_next(launches);
 }

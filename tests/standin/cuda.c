@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "gpu.h"
+#include "record.h"
 
 typedef uint64_t address;
 
@@ -79,8 +80,12 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
   return device == 0 ? GPU_OK : GPU_INVALID_DEVICE;
 }
 int cuCtxSetCurrent(void *context) {
-  if (context != &the_context) return GPU_INVALID_VALUE;
-  gpu_enter();
+  if (context && context != &the_context) return GPU_INVALID_VALUE;
+  gpu_enter(context != NULL);
+  return GPU_OK;
+}
+int cuCtxGetCurrent(void **context) {
+  *context = gpu_entered() ? &the_context : NULL;
   return GPU_OK;
 }
 
@@ -95,6 +100,32 @@ int cuStreamSynchronize(void *stream) {
 }
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
   return flags ? GPU_INVALID_VALUE : gpu_stream_wait_event(stream, event);
+}
+
+int cuStreamIsCapturing(void *stream, int *state) {
+  *state = record_state(stream);
+  return GPU_OK;
+}
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+  *mode = record_exchange_mode(*mode);
+  return GPU_OK;
+}
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+  return record_begin(stream, mode);
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+  return record_end(stream, graph);
+}
+int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+  *out = graph;
+  return flags ? GPU_INVALID_VALUE : GPU_OK;
+}
+int cuGraphLaunch(void *graph, void *stream) {
+  return record_launch(graph, stream);
+}
+int cuGraphDestroy(void *graph) {
+  record_free(graph);
+  return GPU_OK;
 }
 
 int cuMemAlloc_v2(address *out, size_t bytes) {
@@ -160,4 +191,15 @@ int cuLaunchKernel(void *function, unsigned groups_x, unsigned groups_y, unsigne
   if (shared_bytes || extra) return GPU_INVALID_VALUE;
   return gpu_launch(function, (const unsigned[]){groups_x, groups_y, groups_z},
                     (const unsigned[]){items_x, items_y, items_z}, stream, arguments);
+}
+
+/* What tests ask for. */
+long standin_waits(void) {
+  return gpu_waits();
+}
+void standin_fail_next(int code) {
+  gpu_fail_next(code);
+}
+void standin_skip_next(int launches) {
+  gpu_skip_next(launches);
 }

@@ -18,6 +18,12 @@ static struct {
   int (*memory_free)(void *at);
   int (*write)(void *to, const void *from, size_t bytes, void *stream);
   int (*read)(void *to, void *from, size_t bytes, void *stream);
+  int (*begin)(void *stream, int mode);
+  int (*end)(void *stream, void **graph);
+  int (*launch)(void *graph, void *stream);
+  int (*graph_free)(void *graph);
+  long (*waits)(void);
+  void (*skip_next)(int launches);
 } driver;
 
 static const struct {
@@ -32,6 +38,12 @@ static const struct {
     {"cuMemFree_v2", "hipFree", offsetof(__typeof__(driver), memory_free)},
     {"cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync", offsetof(__typeof__(driver), write)},
     {"cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", offsetof(__typeof__(driver), read)},
+    {"cuStreamBeginCapture_v2", "hipStreamBeginCapture", offsetof(__typeof__(driver), begin)},
+    {"cuStreamEndCapture", "hipStreamEndCapture", offsetof(__typeof__(driver), end)},
+    {"cuGraphLaunch", "hipGraphLaunch", offsetof(__typeof__(driver), launch)},
+    {"cuGraphDestroy", "hipGraphDestroy", offsetof(__typeof__(driver), graph_free)},
+    {"standin_waits", "standin_waits", offsetof(__typeof__(driver), waits)},
+    {"standin_skip_next", "standin_skip_next", offsetof(__typeof__(driver), skip_next)},
 };
 
 static void enter(void *library, int is_cuda) {
@@ -85,7 +97,37 @@ void framework_write(void *to, const float *from, int64_t floats, void *stream) 
   assert_int_equal(driver.write(to, from, (size_t)floats * sizeof(float), stream), 0);
 }
 
+void framework_wait(void *stream) {
+  assert_int_equal(driver.wait(stream), 0);
+}
+
 void framework_read(float *to, void *from, int64_t floats, void *stream) {
   assert_int_equal(driver.read(to, from, (size_t)floats * sizeof(float), stream), 0);
   assert_int_equal(driver.wait(stream), 0);
+}
+
+void framework_record(void *stream) {
+  assert_int_equal(driver.begin(stream, 0), 0);
+}
+
+void *framework_recorded(void *stream) {
+  void *graph;
+  assert_int_equal(driver.end(stream, &graph), 0);
+  return graph;
+}
+
+void framework_replay(void *graph, void *stream) {
+  assert_int_equal(driver.launch(graph, stream), 0);
+}
+
+void framework_graph_free(void *graph) {
+  assert_int_equal(driver.graph_free(graph), 0);
+}
+
+long framework_waits(void) {
+  return driver.waits();
+}
+
+void framework_skip_next(int launches) {
+  driver.skip_next(launches);
 }

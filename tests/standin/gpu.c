@@ -1,49 +1,45 @@
 /* The stood-in GPU. Memory is host memory with a buffer over it, so that its address is a pointer
- * that can be computed with, and the buffer is found again by it. A failure that is only seen
- * afterwards stays: CUDA and HIP carry out nothing more in such a process. */
+ * that can be computed with, and the buffer is found again by it. With STANDIN_ANY_MEMORY all of
+ * the process's memory is the card's too, and commands are done when they are enqueued: so a
+ * framework on the processor can stand in for one on a card. A failure that is only seen afterwards
+ * stays: CUDA and HIP carry out nothing more in such a process. */
 #include "gpu.h"
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "images.h"
+#include "inside.h"
+#include "record.h"
 
-enum { MEMORIES = 4096, PLATFORMS = 16, PAGE = 4096, ARGUMENTS = 32 };
+enum { MEMORIES = 4096, PLATFORMS = 16, PAGE = 4096 };
 
-typedef struct memory {
-  char *at;
-  size_t bytes;
-  cl_mem buffer;
-} memory;
-
-typedef struct function {
-  cl_kernel kernel;
-  cl_uint arguments;
-  size_t block; /* bytes of the first one */
-} function;
-
-static cl_device_id device;
-static cl_context context;
+gpu_inside gpu;
+static cl_command_queue default_stream;
 static memory memories[MEMORIES];
 static int memory_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int broken;
-static _Thread_local int entered;
+static _Thread_local bool entered;
 
 static const struct {
   int code;
   const char *name;
 } names[] = {
-    {GPU_INVALID_VALUE, "INVALID_VALUE"}, {GPU_NO_MEMORY, "OUT_OF_MEMORY"},
-    {GPU_NO_DEVICE, "NO_DEVICE"},         {GPU_INVALID_DEVICE, "INVALID_DEVICE"},
-    {GPU_INVALID_IMAGE, "INVALID_IMAGE"}, {GPU_INVALID_HANDLE, "INVALID_HANDLE"},
-    {GPU_NOT_FOUND, "NOT_FOUND"},         {GPU_NOT_READY, "NOT_READY"},
-    {GPU_LAUNCH_FAILED, "LAUNCH_FAILED"}, {GPU_NOT_INITIALIZED, "NOT_INITIALIZED"},
+    {GPU_INVALID_VALUE, "INVALID_VALUE"},
+    {GPU_NO_MEMORY, "OUT_OF_MEMORY"},
+    {GPU_NO_DEVICE, "NO_DEVICE"},
+    {GPU_INVALID_DEVICE, "INVALID_DEVICE"},
+    {GPU_INVALID_IMAGE, "INVALID_IMAGE"},
+    {GPU_INVALID_HANDLE, "INVALID_HANDLE"},
+    {GPU_NOT_FOUND, "NOT_FOUND"},
+    {GPU_NOT_READY, "NOT_READY"},
+    {GPU_LAUNCH_FAILED, "LAUNCH_FAILED"},
+    {GPU_NOT_INITIALIZED, "NOT_INITIALIZED"},
+    {GPU_RECORDED, "STREAM_CAPTURE_UNSUPPORTED"},
+    {GPU_RECORDING_BROKEN, "STREAM_CAPTURE_INVALIDATED"},
 };
 
 const char *gpu_error_name(int code) {
@@ -54,7 +50,7 @@ const char *gpu_error_name(int code) {
 
 /* ------------------------------------------------------------------------------------- codes */
 
-static int code_of(cl_int code) {
+int gpu_code_of(cl_int code) {
   switch (code) {
     case CL_SUCCESS:
       return GPU_OK;
@@ -71,7 +67,7 @@ static int code_of(cl_int code) {
 }
 
 /* What a thread may not do, or nobody any more. */
-static int refused(void) {
+int gpu_refused(void) {
   const int lasting = atomic_load(&broken);
   return lasting ? lasting : entered ? GPU_OK : GPU_NOT_INITIALIZED;
 }
@@ -81,8 +77,17 @@ static int lasting(int code) {
   return code;
 }
 
-void gpu_enter(void) {
-  entered = 1;
+void gpu_enter(bool uses) {
+  entered = uses;
+}
+
+bool gpu_entered(void) {
+  return entered;
+}
+
+/* The same, for what may not be done while others record. */
+int gpu_refused_now(void) {
+  return gpu_refused() ? gpu_refused() : record_unsafe();
 }
 
 /* ------------------------------------------------------------------------------------ device */
@@ -112,10 +117,13 @@ static void start(void) {
     return;
   }
   started = GPU_NO_DEVICE;
-  device = find_device();
-  if (!device) return;
-  context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
-  started = code_of(code);
+  gpu.device = find_device();
+  if (!gpu.device) return;
+  gpu.context = clCreateContext(NULL, 1, &gpu.device, NULL, NULL, &code);
+  if (code == CL_SUCCESS) default_stream = clCreateCommandQueue(gpu.context, gpu.device, 0, &code);
+  gpu.any_memory = getenv("STANDIN_ANY_MEMORY") != NULL;
+  gpu.idle = getenv("STANDIN_IDLE") != NULL;
+  started = gpu_code_of(code);
 }
 
 int gpu_start(void) {
@@ -128,17 +136,17 @@ int gpu_start(void) {
 int gpu_name(char *to, int size) {
   const char *other = getenv("STANDIN_NAME");
   char name[1024] = "";
-  cl_int code = clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  cl_int code = clGetDeviceInfo(gpu.device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
   const char *from = other ? other : name;
   while (*from == ' ') from++;
   snprintf(to, (size_t)size, "%s", from);
-  return code_of(code);
+  return gpu_code_of(code);
 }
 
 static size_t number(cl_device_info what, size_t bytes) {
   unsigned char room[8] = {0};
   cl_ulong value = 0;
-  if (clGetDeviceInfo(device, what, bytes, room, NULL) != CL_SUCCESS) return 0;
+  if (clGetDeviceInfo(gpu.device, what, bytes, room, NULL) != CL_SUCCESS) return 0;
   memcpy(&value, room, sizeof value); /* little endian */
   return value;
 }
@@ -166,25 +174,42 @@ int gpu_group_items(void) {
 
 /* ------------------------------------------------------------------------------------ stream */
 
+static atomic_long waits;
+long gpu_waits(void) {
+  return atomic_load(&waits);
+}
+
+cl_command_queue gpu_queue_of(void *stream) {
+  return stream ? stream : default_stream;
+}
+
+/* What a command returns. */
+int gpu_enqueued(cl_int code, void *stream) {
+  if (code == CL_SUCCESS && gpu.any_memory) code = clFinish(gpu_queue_of(stream));
+  return gpu_code_of(code);
+}
+
 int gpu_stream(void **out) {
   cl_int code;
-  if (refused()) return refused();
-  *out = clCreateCommandQueue(context, device, 0, &code);
-  return code_of(code);
+  if (gpu_refused()) return gpu_refused();
+  *out = clCreateCommandQueue(gpu.context, gpu.device, 0, &code);
+  return gpu_code_of(code);
 }
 
 int gpu_stream_release(void *stream) {
   clReleaseCommandQueue(stream);
-  return refused();
+  return gpu_refused();
 }
 
 int gpu_stream_wait(void *stream) {
-  return refused() ? refused() : lasting(code_of(clFinish(stream)));
+  const int code = gpu_refused() ? gpu_refused() : record_waits(stream);
+  atomic_fetch_add(&waits, 1);
+  return code ? code : lasting(gpu_code_of(clFinish(gpu_queue_of(stream))));
 }
 
 /* ------------------------------------------------------------------------------------ memory */
 
-static int find_memory(const void *at, size_t bytes, memory *out) {
+int gpu_find_memory(const void *at, size_t bytes, memory *out) {
   int found = GPU_INVALID_VALUE;
   pthread_mutex_lock(&lock);
   for (int i = 0; i < memory_count && found; i++) {
@@ -202,12 +227,13 @@ static int find_memory(const void *at, size_t bytes, memory *out) {
 int gpu_memory(void **out, size_t bytes) {
   memory new = {.bytes = bytes};
   cl_int code;
-  if (refused()) return refused();
+  const int not_now = gpu_refused_now();
+  if (not_now) return not_now;
   if (bytes == 0) return GPU_INVALID_VALUE;
   new.at = bytes < SIZE_MAX - PAGE ? aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE) : NULL;
   if (!new.at) return GPU_NO_MEMORY;
   new.buffer =
-      clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, new.at, &code);
+      clCreateBuffer(gpu.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, new.at, &code);
   pthread_mutex_lock(&lock);
   const int room = memory_count < MEMORIES;
   if (new.buffer && room) memories[memory_count++] = new;
@@ -218,11 +244,12 @@ int gpu_memory(void **out, size_t bytes) {
   }
   if (new.buffer) clReleaseMemObject(new.buffer);
   free(new.at);
-  return new.buffer ? GPU_NO_MEMORY : code_of(code);
+  return new.buffer ? GPU_NO_MEMORY : gpu_code_of(code);
 }
 
 int gpu_memory_release(void *at) {
   memory gone = {0};
+  if (record_unsafe()) return GPU_RECORDED;
   pthread_mutex_lock(&lock);
   for (int i = 0; i < memory_count; i++) {
     if (memories[i].at != at) continue;
@@ -234,12 +261,12 @@ int gpu_memory_release(void *at) {
   if (!gone.buffer) return GPU_INVALID_VALUE;
   clReleaseMemObject(gone.buffer);
   free(gone.at);
-  return refused();
+  return gpu_refused();
 }
 
 /* The processor's memory is good as it is. */
 int gpu_pin(void *at, size_t bytes) {
-  return refused() ? refused() : at && bytes ? GPU_OK : GPU_INVALID_VALUE;
+  return gpu_refused() ? gpu_refused() : at && bytes ? GPU_OK : GPU_INVALID_VALUE;
 }
 
 int gpu_unpin(void *at) {
@@ -248,77 +275,129 @@ int gpu_unpin(void *at) {
 
 /* ---------------------------------------------------------------------------------- commands */
 
+/* Memory that is nobody's has no buffer. */
 static int find(const void *at, size_t bytes, memory *out, size_t *from) {
-  int code = refused();
-  if (!code) code = find_memory(at, bytes, out);
+  int code = gpu_refused();
+  *out = (memory){0};
+  *from = 0;
+  if (!code) code = gpu_find_memory(at, bytes, out);
+  if (code == GPU_INVALID_VALUE && gpu.any_memory && at) return GPU_OK;
   if (!code) *from = (size_t)((const char *)at - out->at);
   return code;
 }
 
+static int move(void *to, const void *from, size_t bytes, void *stream) {
+  return gpu_enqueued(
+      clEnqueueSVMMemcpy(gpu_queue_of(stream), CL_TRUE, to, from, bytes, 0, NULL, NULL), stream);
+}
+
+/* From and to host memory nothing is recorded: what is there when the graph is launched would be
+ * read, and no test has a use for that. */
 int gpu_write(void *to, const void *from, size_t bytes, void *stream) {
   memory in;
   size_t at;
-  const int code = find(to, bytes, &in, &at);
+  int code = find(to, bytes, &in, &at);
+  if (!code) code = record_waits(stream);
   if (code) return code;
-  return code_of(clEnqueueWriteBuffer(stream, in.buffer, CL_FALSE, at, bytes, from, 0, NULL, NULL));
+  if (!in.buffer) return move(to, from, bytes, stream);
+  return gpu_enqueued(clEnqueueWriteBuffer(gpu_queue_of(stream), in.buffer, CL_FALSE, at, bytes,
+                                           from, 0, NULL, NULL),
+                      stream);
 }
 
 int gpu_read(void *to, const void *from, size_t bytes, void *stream) {
   memory in;
   size_t at;
-  const int code = find(from, bytes, &in, &at);
+  int code = find(from, bytes, &in, &at);
+  if (!code) code = record_waits(stream);
   if (code) return code;
-  return code_of(clEnqueueReadBuffer(stream, in.buffer, CL_FALSE, at, bytes, to, 0, NULL, NULL));
+  if (!in.buffer) return move(to, from, bytes, stream);
+  return gpu_enqueued(
+      clEnqueueReadBuffer(gpu_queue_of(stream), in.buffer, CL_FALSE, at, bytes, to, 0, NULL, NULL),
+      stream);
+}
+
+typedef struct copy {
+  void *to;
+  const void *from;
+  size_t bytes;
+} copy;
+
+static int run_copy(const void *what, void *stream) {
+  const copy *of = what;
+  return gpu_copy(of->to, of->from, of->bytes, stream);
 }
 
 int gpu_copy(void *to, const void *from, size_t bytes, void *stream) {
   memory source, target;
+  const copy what = {to, from, bytes};
   size_t source_at, target_at;
   int code = find(from, bytes, &source, &source_at);
   if (!code) code = find(to, bytes, &target, &target_at);
-  if (code) return code;
-  return code_of(clEnqueueCopyBuffer(stream, source.buffer, target.buffer, source_at, target_at,
-                                     bytes, 0, NULL, NULL));
+  if (code || record_add(stream, run_copy, &what, sizeof what, &code)) return code;
+  if (!source.buffer || !target.buffer) return move(to, from, bytes, stream);
+  return gpu_enqueued(clEnqueueCopyBuffer(gpu_queue_of(stream), source.buffer, target.buffer,
+                                          source_at, target_at, bytes, 0, NULL, NULL),
+                      stream);
+}
+
+typedef struct filling {
+  void *to;
+  size_t bytes;
+  unsigned char value;
+} filling;
+
+static int run_fill(const void *what, void *stream) {
+  const filling *of = what;
+  return gpu_fill(of->to, of->value, of->bytes, stream);
 }
 
 int gpu_fill(void *to, unsigned char value, size_t bytes, void *stream) {
   memory in;
   size_t at;
-  const int code = find(to, bytes, &in, &at);
-  if (code) return code;
-  return code_of(
-      clEnqueueFillBuffer(stream, in.buffer, &value, sizeof value, at, bytes, 0, NULL, NULL));
+  const filling what = {to, bytes, value};
+  int code = find(to, bytes, &in, &at);
+  if (code || record_add(stream, run_fill, &what, sizeof what, &code)) return code;
+  if (!in.buffer) {
+    memset(to, value, bytes);
+    return GPU_OK;
+  }
+  return gpu_enqueued(clEnqueueFillBuffer(gpu_queue_of(stream), in.buffer, &value, sizeof value, at,
+                                          bytes, 0, NULL, NULL),
+                      stream);
 }
 
 /* ------------------------------------------------------------------------------------ events */
 
 int gpu_event(void **out) {
-  cl_event *event = refused() ? NULL : calloc(1, sizeof *event);
+  cl_event *event = gpu_refused() ? NULL : calloc(1, sizeof *event);
   *out = event;
-  return event ? GPU_OK : refused() ? refused() : GPU_NO_MEMORY;
+  return event ? GPU_OK : gpu_refused() ? gpu_refused() : GPU_NO_MEMORY;
 }
 
 int gpu_event_record(void *event, void *stream) {
   cl_event *at = event;
-  if (refused()) return refused();
+  const int code = gpu_refused() ? gpu_refused() : record_waits(stream);
+  if (code) return code;
   if (*at) clReleaseEvent(*at);
   *at = NULL;
-  return code_of(clEnqueueMarkerWithWaitList(stream, 0, NULL, at));
+  return gpu_code_of(clEnqueueMarkerWithWaitList(gpu_queue_of(stream), 0, NULL, at));
 }
 
 int gpu_event_query(void *event) {
   const cl_event *at = event;
   cl_int state = CL_COMPLETE;
-  if (refused() || !*at) return refused();
+  const int not_now = gpu_refused_now();
+  if (not_now || !*at) return not_now;
   cl_int code = clGetEventInfo(*at, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
   if (code == CL_SUCCESS && state > CL_COMPLETE) return GPU_NOT_READY;
-  return lasting(code_of(code == CL_SUCCESS ? state : code));
+  return lasting(gpu_code_of(code == CL_SUCCESS ? state : code));
 }
 
 int gpu_event_wait(void *event) {
   const cl_event *at = event;
-  if (refused() || !*at) return refused();
-  return lasting(code_of(clWaitForEvents(1, at)));
+  if (gpu_refused() || !*at) return gpu_refused();
+  return lasting(gpu_code_of(clWaitForEvents(1, at)));
 }
 
 int gpu_event_release(void *event) {
@@ -330,99 +409,7 @@ int gpu_event_release(void *event) {
 
 int gpu_stream_wait_event(void *stream, void *event) {
   const cl_event *at = event;
-  if (refused() || !*at) return refused();
-  return code_of(clEnqueueBarrierWithWaitList(stream, 1, at, NULL));
-}
-
-/* ---------------------------------------------------------------------------------- programs */
-
-/* A work-group of this kernel has as many items as the engine's argument block has bytes: OpenCL
- * does not say how large an argument is. */
-static const char sizes[] =
-    "\nkernel __attribute__((reqd_work_group_size(sizeof(%s), 1, 1))) void standin_block(\n"
-    "    global float *unused) {}\n";
-
-static const char *block_type(const char *source) {
-  return strstr(source, "} conv_args;") ? "conv_args" : "arguments";
-}
-
-static cl_program build(const char *source, const char *options) {
-  char size[sizeof sizes + 32];
-  cl_int code;
-  snprintf(size, sizeof size, sizes, block_type(source));
-  const char *parts[] = {source, size};
-  cl_program program = clCreateProgramWithSource(context, 2, parts, NULL, &code);
-  if (program && clBuildProgram(program, 1, &device, options, NULL, NULL) != CL_SUCCESS) {
-    clReleaseProgram(program);
-    program = NULL;
-  }
-  return program;
-}
-
-int gpu_load(void **module, const void *image, bool prepared) {
-  const char *options;
-  size_t length;
-  if (refused()) return refused();
-  const char *source = image_read(image, prepared, &options, &length);
-  if (!source) return GPU_INVALID_IMAGE;
-  char *ended = strndup(options, length);
-  *module = ended ? build(source, ended) : NULL;
-  free(ended);
-  return *module ? GPU_OK : GPU_INVALID_IMAGE;
-}
-
-int gpu_unload(void *module) {
-  return code_of(clReleaseProgram(module));
-}
-
-static size_t block_bytes(cl_program program) {
-  size_t group[3] = {0};
-  cl_int code;
-  cl_kernel kernel = clCreateKernel(program, "standin_block", &code);
-  if (!kernel) return 0;
-  clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof group, group,
-                           NULL);
-  clReleaseKernel(kernel);
-  return group[0];
-}
-
-/* As long as its module: nobody releases a function. */
-int gpu_function(void **out, void *module, const char *name) {
-  cl_int code;
-  if (refused()) return refused();
-  function *new = calloc(1, sizeof *new);
-  if (!new) return GPU_NO_MEMORY;
-  new->kernel = clCreateKernel(module, name, &code);
-  new->block = block_bytes(module);
-  if (!new->kernel || !new->block ||
-      clGetKernelInfo(new->kernel, CL_KERNEL_NUM_ARGS, sizeof new->arguments, &new->arguments,
-                      NULL) != CL_SUCCESS) {
-    free(new);
-    return GPU_NOT_FOUND;
-  }
-  *out = new;
-  return GPU_OK;
-}
-
-static int set_memory(const function *what, cl_uint index, void *const *value) {
-  memory in;
-  const int code = find_memory(*value, 1, &in);
-  if (code || in.at != *value) return GPU_INVALID_VALUE;
-  return code_of(clSetKernelArg(what->kernel, index, sizeof in.buffer, &in.buffer));
-}
-
-int gpu_launch(void *of, const unsigned groups[3], const unsigned items[3], void *stream,
-               void **arguments) {
-  const function *what = of;
-  size_t global[3], local[3];
-  int code = refused();
-  if (!code) code = code_of(clSetKernelArg(what->kernel, 0, what->block, arguments[0]));
-  for (cl_uint i = 1; i < what->arguments && !code; i++) code = set_memory(what, i, arguments[i]);
-  for (int axis = 0; axis < 3; axis++) {
-    local[axis] = items[axis];
-    global[axis] = (size_t)groups[axis] * items[axis];
-  }
-  if (code) return code;
-  return code_of(
-      clEnqueueNDRangeKernel(stream, what->kernel, 3, NULL, global, local, 0, NULL, NULL));
+  const int code = gpu_refused() ? gpu_refused() : record_waits(stream);
+  if (code || !*at) return code;
+  return gpu_code_of(clEnqueueBarrierWithWaitList(gpu_queue_of(stream), 1, at, NULL));
 }

@@ -20,6 +20,8 @@ enum {
   GPU_NOT_FOUND = 500,
   GPU_NOT_READY = 600,
   GPU_LAUNCH_FAILED = 719,
+  GPU_RECORDED = 900, /* not while the stream is recorded (record.h) */
+  GPU_RECORDING_BROKEN = 901,
 };
 
 int gpu_start(void);
@@ -32,12 +34,17 @@ int gpu_clock(void); /* kHz */
 int gpu_local_bytes(void);
 int gpu_group_items(void);
 
-/* A thread can use the device once it has said that it does. */
-void gpu_enter(void);
+/* A thread can use the device once it has said that it does, until it says that it does not. */
+void gpu_enter(bool uses);
+bool gpu_entered(void);
 
 int gpu_stream(void **out);
 int gpu_stream_release(void *stream);
 int gpu_stream_wait(void *stream);
+long gpu_waits(void); /* how often a stream was waited for */
+/* The next launch fails so; so many of the next ones write nothing, and say that all is well. */
+void gpu_fail_next(int code);
+void gpu_skip_next(int launches);
 int gpu_stream_wait_event(void *stream, void *event);
 
 int gpu_memory(void **out, size_t bytes);

@@ -291,7 +291,7 @@ static void test_other_contexts(void **state) {
   const struct {
     const char *name, *words;
     int32_t isolation;
-  } others[] = {{"cpu", "isolation none", CONVOY_ISOLATION_NONE},
+  } others[] = {{"cpu", "isolation caller", CONVOY_ISOLATION_NONE},
                 {"ocl:0", "reached through OpenCL", CONVOY_ISOLATION_NONE},
                 {device, "worker process", CONVOY_ISOLATION_PROCESS}};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {

@@ -15,7 +15,7 @@ import unittest
 
 ROOT = None
 SCRIPTS = ["demo.sh", "pull_plug.sh", "setup.sh", "test.sh"]
-OPTIONS = "examples/fashion/options.c"
+OPTIONS = ["examples/common/options.c", "examples/train_fashion.c"]
 
 BUILDER = """#!/bin/bash
 echo called >>"$STAND_INS/called"
@@ -60,8 +60,9 @@ class Scripts(unittest.TestCase):
         self.stand_ins = os.path.join(folder.name, "stand_ins")
         self.temporary = os.path.join(folder.name, "tmp")
         shutil.copytree(os.path.join(ROOT, "scripts"), os.path.join(self.root, "scripts"))
-        os.makedirs(os.path.dirname(self.path(OPTIONS)))
-        shutil.copy(os.path.join(ROOT, OPTIONS), self.path(OPTIONS))
+        for options in OPTIONS:
+            os.makedirs(os.path.dirname(self.path(options)), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, options), self.path(options))
         os.mkdir(self.stand_ins)
         os.mkdir(self.temporary)
 
@@ -138,8 +139,10 @@ class Scripts(unittest.TestCase):
 
     def test_demo_takes_what_the_program_takes(self):
         self.put_stand_ins("quick")
-        with open(self.path(OPTIONS), encoding="utf-8") as file:
-            rows = re.findall(r'\{"(--[a-z-]+)", .*OPTION_([A-Z]+)', file.read())
+        rows = []
+        for options in OPTIONS:
+            with open(self.path(options), encoding="utf-8") as file:
+                rows += re.findall(r'\{"(--[a-z-]+)", .*OPTION_([A-Z]+)', file.read())
         self.assertGreater(len(rows), 8)
         given = [word for name, kind in rows
                  for word in ([name] if kind == "FLAG" else [name, "7"])]

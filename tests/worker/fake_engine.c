@@ -370,10 +370,22 @@ static void set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
   fn(user, level, "fake engine loaded");
 }
 
+/* What a thread has of it is how often it was visited and not left. */
+static _Thread_local int visits;
+
+static void visit(cvy_visit *out) {
+  out->before[0].number = visits++;
+}
+
+static void leave(const cvy_visit *visit) {
+  visits = visit->before[0].number;
+}
+
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 
 const cvy_module *cvy_module_entry(void) {
-  static cvy_module module = {cvy_build_id, &engine, last_error, set_log, set_observer, start_in};
+  static cvy_module module = {cvy_build_id, &engine,  last_error, set_log,
+                              set_observer, start_in, visit,      leave};
   const char *build_id = getenv("FAKE_BUILD_ID");
   module.build_id = build_id ? build_id : cvy_build_id;
   return &module;

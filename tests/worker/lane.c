@@ -113,16 +113,17 @@ int32_t lane_isolation(void **state) {
   return current;
 }
 
-int lane_run_both(const struct CMUnitTest *tests, size_t count) {
+int lane_run_all(const struct CMUnitTest *tests, size_t count) {
   static const struct {
     int32_t isolation;
     const char *name;
-  } both[] = {{CONVOY_ISOLATION_PROCESS, "isolation=process"},
-              {CONVOY_ISOLATION_NONE, "isolation=none"}};
+  } all[] = {{CONVOY_ISOLATION_PROCESS, "isolation=process"},
+             {CONVOY_ISOLATION_NONE, "isolation=none"},
+             {CONVOY_ISOLATION_CALLER, "isolation=caller"}};
   int failed = 0;
-  for (size_t i = 0; i < CVY_COUNT(both); ++i) {
-    current = both[i].isolation;
-    failed += _cmocka_run_group_tests(both[i].name, tests, count, NULL, NULL);
+  for (size_t i = 0; i < CVY_COUNT(all); ++i) {
+    current = all[i].isolation;
+    failed += _cmocka_run_group_tests(all[i].name, tests, count, NULL, NULL);
   }
   return failed;
 }

@@ -37,7 +37,7 @@ convoy_status lane_clear(cvy_device *device);
 void assert_sentence_has(const char *part);
 
 /* Runs the program's tests once per isolation; the tests take it from *state. */
-int lane_run_both(const struct CMUnitTest *tests, size_t count);
+int lane_run_all(const struct CMUnitTest *tests, size_t count);
 int32_t lane_isolation(void **state);
 
 #endif

@@ -121,5 +121,5 @@ int main(void) {
       cmocka_unit_test(test_hangs),
       cmocka_unit_test(test_interrupted),
   };
-  return lane_run_both(both, CVY_COUNT(both)) + cmocka_run_group_tests(process, NULL, NULL);
+  return lane_run_all(both, CVY_COUNT(both)) + cmocka_run_group_tests(process, NULL, NULL);
 }

@@ -120,5 +120,5 @@ int main(void) {
       cmocka_unit_test(test_does_not_wait), cmocka_unit_test(test_fault),
       cmocka_unit_test(test_lost_worker),
   };
-  return lane_run_both(tests, CVY_COUNT(tests));
+  return lane_run_all(tests, CVY_COUNT(tests));
 }

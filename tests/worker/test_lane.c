@@ -362,5 +362,5 @@ int main(void) {
       cmocka_unit_test(test_missing_parts),
       cmocka_unit_test(test_module_of_another_build),
   };
-  return lane_run_both(tests, CVY_COUNT(tests));
+  return lane_run_all(tests, CVY_COUNT(tests));
 }

@@ -71,7 +71,7 @@ int bench_main(int argc, char **argv) {
       {"--shape", "TEXT...", OPTION_FILES, &set.texts,
        "problems as logs and reports print them: 'n2c3h7w9 k5r3s2 pad1 forward'"},
       {"--op", "TEXT...", OPTION_FILES, &set.operations,
-       "programs, products, pooling, moves: 'silu on n2c3h5w7', 'max_pool n1c2w9 s3'"},
+       "programs, products, pooling ...: 'silu on n2c3h5w7', 'max_pool n1c2w9 s3'"},
       {"--gradient", NULL, OPTION_FLAG, &set.gradients, "of each --op its gradient, too"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},

@@ -104,7 +104,7 @@ const family family_pooling = {poolings,           "pooling",        read_poolin
                                element_of_pooling, terms_of_pooling, family_no_flops};
 
 static const family *const families[] = {&family_products, &family_pooling, &family_copies,
-                                         &family_concatenations};
+                                         &family_concatenations, &family_resampling};
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
 const family *family_of(const char *text) {

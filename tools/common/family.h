@@ -20,9 +20,10 @@ typedef struct family {
 /* NULL: a program's. */
 const family *family_of(const char *text);
 
-/* family.c; moves.c */
+/* family.c; moves.c; resampling.c */
 extern const family family_products, family_pooling;
 extern const family family_copies, family_concatenations;
+extern const family family_resampling;
 
 double family_no_flops(const operation *what);
 

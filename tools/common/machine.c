@@ -31,6 +31,7 @@ const char *const machine_variables[] = {
     "CONVOY_CACHE_DIR",
     "CONVOY_LIBEXEC",
     "CONVOY_RUNTIMES",
+    "CONVOY_GRAPH_PASSES",
     "CONVOY_LOG",
     "OMP_NUM_THREADS",
     "OMP_THREAD_LIMIT",

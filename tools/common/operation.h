@@ -17,7 +17,9 @@ typedef struct operation {
   convoy_pool pool;     /* of pooling, */
   convoy_window window; /* and its windows */
   convoy_box box;       /* of a copy */
-  char *body;           /* the program's own text, or the whole */
+  int32_t backward;     /* of resampling, */
+  convoy_resampling resampling;
+  char *body; /* the program's own text, or the whole */
   int inputs, results;
   convoy_dtype dtype[CONVOY_MAX_OPERANDS];
   int32_t dims[CONVOY_MAX_OPERANDS];

@@ -52,6 +52,12 @@ static const program_sample others[] = {
     {"copy x600:int32 from599 by-200,-10,-1 y3,20,10", 0.0f},
     {"concatenate n7 w12,4,60", 0.0f},
     {"concatenate n1 w30:uint8,10,30:int32", 0.0f},
+    {"resample_nearest n2c3h5w8 h10w16", 0.0f},
+    {"resample_nearest n2c3h5w7 h11w3 exact", 0.0f},
+    {"resample_nearest_backward n2c3h5w8 h10w16", 0.0f},
+    {"resample_linear n2c3h5w7 h10w12", 0.0f},
+    {"resample_linear n1c2z3h4w5 z5h3w9 aligned", 0.0f},
+    {"resample_linear_backward n2c3w31 w13 step2.5", 0.0f},
     {"copy x600:uint8 by200,10,1 y3,41,21 take3,20,10 at0,1,0 step1,2,2 fill-1.5", 0.0f},
 };
 enum { OTHERS = sizeof others / sizeof others[0] };

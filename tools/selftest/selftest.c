@@ -319,8 +319,9 @@ static const usage about = {
     "Programs and reductions, all that have a name among them, are compared bit for bit with the "
     "CPU\n"
     "engine's results, and with a float64 reference within what rounding can do, matrix products,\n"
-    "pooling and moves with the reference alone. It passes if nothing failed and every algorithm\n"
-    "ran at least once; a refusal is no failure.",
+    "pooling, moves and resampling with the reference alone. It passes if nothing failed and "
+    "every\n"
+    "algorithm ran at least once; a refusal is no failure.",
     "examples:\n"
     "  convoy selftest\n"
     "  convoy selftest --device cpu,ocl:0 --verbose\n"

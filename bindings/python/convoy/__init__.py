@@ -42,6 +42,7 @@ from ._hooks import set_log
 from ._lib import VERSION, DeviceType, Direction, EventKind, LogLevel, Status
 from ._program import Program
 from ._records import Device, Event, Health, Peak, Plan, Problem, Run
+from ._state import State
 from ._tensor import Tensor
 
 __version__ = ".".join(map(str, VERSION))
@@ -71,6 +72,7 @@ __all__ = [
     "Program",
     "Run",
     "ShapeError",
+    "State",
     "Status",
     "Tensor",
     "UnsupportedError",

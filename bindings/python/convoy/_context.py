@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import _apply, _graph, _host, _log, _matmul, _move, _nn, _optimizers, _pool, _queue
+from . import (
+    _apply,
+    _graph,
+    _host,
+    _log,
+    _matmul,
+    _move,
+    _nn,
+    _optimizers,
+    _pool,
+    _queue,
+    _resample,
+)
 from ._arrays import dtype_like, seen
 from ._conv import Geometry, Padding, PerAxis, Shape, direction_of, epilogue_struct, layout
 from ._errors import argument_error, check
@@ -24,7 +36,7 @@ from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
 from ._single import Single
 from ._tensor import Tensor
-from ._values import c_text, flag, integer, real, unsigned
+from ._values import c_text, finite, flag, integer, unsigned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -343,6 +355,108 @@ class Context(Single):
         window = _pool.Window(extent, stride, padding, 1, count_padding, ceil_mode)
         return _pool.average_backward(self, dy, x_shape, window, out, run)
 
+    # ----------------------------------------------------------------------------- moves
+
+    @keywords()
+    def permute(
+        self,
+        x: Array,
+        axes: Sequence[int],
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """x with its axes in another order: the result's axis a is x's axis axes[a].
+
+        Here and in the other moves x may be int32 or uint8, too; results are float32."""
+        return _move.permute(self, x, axes, out, run)
+
+    @keywords()
+    def slice(
+        self, x: Array, slices: Any, *, out: Optional[Tensor] = None, run: Optional[Run] = None
+    ) -> Array:
+        """x[slices], for a slice or a tuple of them, such as numpy.s_[:, 1:-1, ::-2]. Of indices
+        there are none, so that each axis stays."""
+        return _move.slice_(self, x, slices, out, run)
+
+    @keywords()
+    def pad(
+        self,
+        x: Array,
+        padding: Any,
+        *,
+        mode: str = "constant",
+        value: float = 0.0,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """x with something around it: `padding` is a number for both sides of all axes, or for
+        each axis a number or a pair (begin, end). Negative ones cut off. mode: "constant", value.
+        """
+        return _move.pad(self, x, padding, mode, value, out, run)
+
+    @keywords()
+    def strided(
+        self,
+        x: Array,
+        shape: Shape,
+        strides: Sequence[int],
+        *,
+        offset: int = 0,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """The elements of x, in the order of memory, from number `offset` on and `strides` apart
+        along each axis, of which there are up to 8; of more than 5 `out` receives them, whatever
+        its extents. Strides may be negative or 0."""
+        return _move.strided(self, x, shape, strides, offset, out, run)
+
+    @keywords()
+    def concatenate(
+        self,
+        parts: Sequence[Array],
+        axis: int = 0,
+        *,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """The parts side by side along an axis. Of more than 12 the groups are, then those."""
+        return _move.concatenate(self, parts, axis, out, run)
+
+    # ------------------------------------------------------------------------ resampling
+
+    @keywords()
+    def resample(
+        self,
+        x: Array,
+        extents: Optional[PerAxis] = None,
+        *,
+        mode: str = "nearest",
+        scale: Optional[Any] = None,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """x with other spatial extents, as torch.nn.functional.interpolate makes them. mode:
+        "nearest", "nearest_exact", "linear", or "linear_aligned" (align_corners), for 1 to 3 axes.
+
+        scale: one number, or one for each axis, that positions are found by instead of the ratio of
+        the extents, which without `extents` follow from it."""
+        return _resample.forward(self, x, extents, mode, scale, out, run)
+
+    @keywords()
+    def resample_backward(
+        self,
+        dy: Array,
+        x_shape: Shape,
+        *,
+        mode: str = "nearest",
+        scale: Optional[Any] = None,
+        out: Optional[Tensor] = None,
+        run: Optional[Run] = None,
+    ) -> Array:
+        """Its gradient of x, whose extents are x_shape."""
+        return _resample.backward(self, dy, x_shape, mode, scale, out, run)
+
     # ------------------------------------------------- layers, losses, optimizers: tensors only
 
     @keywords()
@@ -488,7 +602,7 @@ class Context(Single):
         run: Optional[Run] = None,
     ) -> Tensor:
         """|x - target|, and within beta of 0 a parabola."""
-        operands, numbers = ((x, "x"), (target, "target")), (real(beta, "beta"),)
+        operands, numbers = ((x, "x"), (target, "target")), (finite(beta, "beta"),)
         return _nn.element_loss(self, "smooth_l1", numbers, operands, reduction, out, run)
 
     @keywords()
@@ -594,74 +708,6 @@ class Context(Single):
         if most is None:
             raise argument_error("most is None, not a number")
         return _optimizers.clip(self, gradients, most, out, run)
-
-    # ----------------------------------------------------------------------------- moves
-
-    @keywords()
-    def permute(
-        self,
-        x: Array,
-        axes: Sequence[int],
-        *,
-        out: Optional[Tensor] = None,
-        run: Optional[Run] = None,
-    ) -> Array:
-        """x with its axes in another order: the result's axis a is x's axis axes[a].
-
-        Here and in the other moves x may be int32 or uint8, too; results are float32."""
-        return _move.permute(self, x, axes, out, run)
-
-    @keywords()
-    def slice(
-        self, x: Array, slices: Any, *, out: Optional[Tensor] = None, run: Optional[Run] = None
-    ) -> Array:
-        """x[slices], for a slice or a tuple of them, such as numpy.s_[:, 1:-1, ::-2]. Of indices
-        there are none, so that each axis stays."""
-        return _move.slice_(self, x, slices, out, run)
-
-    @keywords()
-    def pad(
-        self,
-        x: Array,
-        padding: Any,
-        *,
-        mode: str = "constant",
-        value: float = 0.0,
-        out: Optional[Tensor] = None,
-        run: Optional[Run] = None,
-    ) -> Array:
-        """x with something around it: `padding` is a number for both sides of all axes, or for
-        each axis a number or a pair (begin, end). Negative ones cut off. mode: "constant", value.
-        """
-        return _move.pad(self, x, padding, mode, value, out, run)
-
-    @keywords()
-    def strided(
-        self,
-        x: Array,
-        shape: Shape,
-        strides: Sequence[int],
-        *,
-        offset: int = 0,
-        out: Optional[Tensor] = None,
-        run: Optional[Run] = None,
-    ) -> Array:
-        """The elements of x, in the order of memory, from number `offset` on and `strides` apart
-        along each axis, of which there are up to 8; of more than 5 `out` receives them, whatever
-        its extents. Strides may be negative or 0."""
-        return _move.strided(self, x, shape, strides, offset, out, run)
-
-    @keywords()
-    def concatenate(
-        self,
-        parts: Sequence[Array],
-        axis: int = 0,
-        *,
-        out: Optional[Tensor] = None,
-        run: Optional[Run] = None,
-    ) -> Array:
-        """The parts side by side along an axis. Of more than 12 the groups are, then those."""
-        return _move.concatenate(self, parts, axis, out, run)
 
     # ---------------------------------------------------------------------------- graphs
 

@@ -28,6 +28,7 @@ MAX_RANK = 3
 MAX_DIMS = 5
 BOX_AXES = 8
 MATMUL_TRANSPOSE_A, MATMUL_TRANSPOSE_B, MATMUL_SUM = 1, 2, 4
+STATE_EXTRA, STATE_MISSING = 1, 2
 DESCRIPTION_TEXT = 640
 PROBLEM_TEXT = 384  # bytes that hold any problem as text
 PROGRAM_TEXT = 16384  # any program
@@ -82,6 +83,7 @@ class Isolation(enum.IntEnum):
     DEFAULT = 0
     PROCESS = 1
     NONE = 2
+    CALLER = 3
 
 
 class DeviceType(enum.IntEnum):
@@ -127,18 +129,27 @@ class Pool(enum.IntEnum):
     AVERAGE_POOL_BACKWARD = 3
 
 
+class Padding(enum.IntEnum):
+    """convoy_padding: what lies around an array that is padded."""
+
+    CONSTANT = 0
+
+
+class Interpolation(enum.IntEnum):
+    """convoy_interpolation: where an element of a result lies in what is resampled."""
+
+    NEAREST = 0
+    NEAREST_EXACT = 1
+    LINEAR = 2
+    LINEAR_ALIGNED = 3
+
+
 class Reduction(enum.IntEnum):
     """convoy_reduction: what becomes of the losses of elements."""
 
     MEAN = 0
     SUM = 1
     NONE = 2
-
-
-class Padding(enum.IntEnum):
-    """convoy_padding: what lies around an array that is padded."""
-
-    CONSTANT = 0
 
 
 class EventKind(enum.IntEnum):
@@ -163,6 +174,7 @@ ENUMS = {
     "convoy_activation": ("CONVOY_", Activation),
     "convoy_pool": ("CONVOY_", Pool),
     "convoy_padding": ("CONVOY_PAD_", Padding),
+    "convoy_interpolation": ("CONVOY_", Interpolation),
     "convoy_event_kind": ("CONVOY_EVENT_", EventKind),
     "convoy_reduction": ("CONVOY_REDUCE_", Reduction),
 }
@@ -271,6 +283,16 @@ class BoxStruct(Sized):
         ("begin", _BoxAxes),
         ("step", _BoxAxes),
         ("stride", _BoxAxes),
+    ]
+
+
+class ResamplingStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_int32),
+        ("mode", c_int32),
+        ("reserved", c_int32),
+        ("scale", c_double * MAX_RANK),
     ]
 
 
@@ -402,6 +424,7 @@ STRUCTS = {
     "convoy_epilogue": EpilogueStruct,
     "convoy_window": WindowStruct,
     "convoy_box": BoxStruct,
+    "convoy_resampling": ResamplingStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
     "convoy_tuned": TunedStruct,
@@ -416,23 +439,30 @@ STRUCTS = {
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 EventFunction = ctypes.CFUNCTYPE(None, c_void_p, POINTER(EventStruct))
 
+AllocateFunction = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_void_p)
+ReleaseFunction = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p)
+
 TeamMember = ctypes.CFUNCTYPE(None, c_void_p)
 Team = ctypes.CFUNCTYPE(None, TeamMember, c_void_p, c_uint, c_uint)
 
 CALLBACKS = {
     "convoy_log_fn": LogFunction,
     "convoy_event_fn": EventFunction,
+    "convoy_allocate_fn": AllocateFunction,
+    "convoy_release_fn": ReleaseFunction,
     "convoy_team_member": TeamMember,
     "convoy_team": Team,
 }
 
-# Short names for the signatures below. Contexts, tensors, programs and graphs are opaque.
+# Short names for the signatures below. Contexts, tensors and their like are opaque.
 _status = c_int
 _enum = c_int
 _context = c_void_p
 _tensor = c_void_p
+_problem = c_void_p
 _program = c_void_p
 _graph = c_void_p
+_state = c_void_p
 _tensors = POINTER(c_void_p)
 _floats = POINTER(c_float)
 _shape = POINTER(c_int64)
@@ -441,6 +471,7 @@ _run = POINTER(RunStruct)
 _epilogue = POINTER(EpilogueStruct)
 _window = POINTER(WindowStruct)
 _box = POINTER(BoxStruct)
+_resampling = POINTER(ResamplingStruct)
 _options = POINTER(OptionsStruct)
 _device = POINTER(DeviceStruct)
 
@@ -491,6 +522,19 @@ FUNCTIONS = {
         [_context, _enum, c_int32, _shape, c_void_p, c_int64, POINTER(_tensor)],
     ),
     "convoy_set_stream": (_status, [_context, c_void_p]),
+    "convoy_set_allocator": (
+        _status,
+        [_context, AllocateFunction, ReleaseFunction, c_void_p],
+    ),
+    "convoy_problem_new": (
+        _status,
+        [_conv, _enum, _shape, _shape, c_int32, POINTER(_problem)],
+    ),
+    "convoy_problem_free": (None, [_problem]),
+    "convoy_enqueue": (
+        _status,
+        [_context, _problem, c_void_p, POINTER(c_void_p), c_void_p, c_int64, _run],
+    ),
     "convoy_tensor_free": (None, [_tensor]),
     "convoy_tensor_shape": (_status, [_tensor, _shape, POINTER(c_int32)]),
     "convoy_tensor_dtype": (_status, [_tensor, POINTER(_enum)]),
@@ -547,6 +591,12 @@ FUNCTIONS = {
         _status,
         [c_char_p, POINTER(c_int32), POINTER(_enum), _shape],
     ),
+    "convoy_resample": (_status, [_context, _resampling, _tensor, _tensor, _run]),
+    "convoy_resample_backward": (_status, [_context, _resampling, _tensor, _tensor, _run]),
+    "convoy_parse_resample": (
+        _status,
+        [c_char_p, POINTER(c_int32), _resampling, _shape, _shape],
+    ),
     "convoy_capture_begin": (_status, [_context]),
     "convoy_capture_cut": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),
@@ -584,6 +634,14 @@ FUNCTIONS = {
     ),
     "convoy_moving_average": (_status, [_context, _tensor, c_int32, _tensors, _tensors, _run]),
     "convoy_gradient_norm": (_status, [_context, c_int32, _tensors, _tensor, _run]),
+    "convoy_state_new": (_status, [_context, POINTER(_state)]),
+    "convoy_state_free": (None, [_state]),
+    "convoy_state_tensor": (_status, [_state, c_char_p, _tensor]),
+    "convoy_state_numbers": (_status, [_state, c_char_p, POINTER(c_int64), c_int64]),
+    "convoy_state_graph": (_status, [_state, c_char_p, _graph]),
+    "convoy_state_seed": (_status, [_state, c_char_p]),
+    "convoy_state_save": (_status, [_state, c_char_p]),
+    "convoy_state_load": (_status, [_state, c_char_p, c_uint32]),
     "convoy_clip_gradients": (_status, [_context, c_double, c_int32, _tensors, _tensor, _run]),
     "convoy_algorithm_name": (c_char_p, [_context, c_int32]),
     "convoy_set_algorithm": (_status, [_context, c_char_p]),

@@ -14,7 +14,7 @@ from ._load import library
 from ._nn import optional
 from ._records import Run
 from ._tensor import Tensor, tensor_pointer
-from ._values import flag, real, shown
+from ._values import finite, flag, real, shown
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -41,7 +41,8 @@ def _lists(context: Context, lists: Sequence[Tuple[Any, str]]) -> Tuple[int, Lis
 
 
 def _rate(context: Context, rate: Any, name: str) -> Tensor:
-    return rate if isinstance(rate, Tensor) else number_tensor(context, rate, name)
+    """The tensor that holds a finite number, where a number is given."""
+    return rate if isinstance(rate, Tensor) else number_tensor(context, finite(rate, name), name)
 
 
 def sgd(
@@ -120,5 +121,5 @@ def clip(context: Context, gradients: Any, most: Any, out: Any, run: Optional[Ru
     if most is None:
         call(context, library.convoy_gradient_norm, run, *last)
     else:
-        call(context, library.convoy_clip_gradients, run, real(most, "most"), *last)
+        call(context, library.convoy_clip_gradients, run, finite(most, "most"), *last)
     return norm

@@ -3,7 +3,7 @@
     keyword             default   meaning
     device              auto      auto, cpu, ocl, ocl:1, or part of a name
     algorithm           (choose)  run only this one; others are refused
-    isolation           process   "process" or "none": where the driver lives
+    isolation           process   "process", "none" or "caller": where the driver lives
     failover            True      False: a device fault is raised, not hidden
     require_device      False     True: an error where the CPU would be opened instead
     tune                True      False: table order, no measured records
@@ -48,7 +48,12 @@ class Options(TypedDict, total=False):
 
 
 _SWITCHES = {None: Switch.DEFAULT, True: Switch.ON, False: Switch.NO}
-_ISOLATIONS = {None: Isolation.DEFAULT, "process": Isolation.PROCESS, "none": Isolation.NONE}
+_ISOLATIONS = {
+    None: Isolation.DEFAULT,
+    "process": Isolation.PROCESS,
+    "none": Isolation.NONE,
+    "caller": Isolation.CALLER,
+}
 _CHECKS = {
     None: Verify.DEFAULT,
     "sample": Verify.SAMPLE,

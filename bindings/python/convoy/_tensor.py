@@ -14,7 +14,7 @@ from ._errors import argument_error, check
 from ._keywords import keywords
 from ._load import library
 from ._single import Owned
-from ._values import shape_of
+from ._values import shape_of, shown
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -142,7 +142,9 @@ class Tensor:
 def tensor_pointer(tensor: Any, context: Context, name: str) -> Optional[int]:
     """What C takes for a tensor of `context`."""
     if not isinstance(tensor, Tensor):
-        raise argument_error(f"{name} is a {type(tensor).__name__}: tensors go with tensors only")
+        array = hasattr(tensor, "shape")  # whose elements would be no help
+        what = f"a {type(tensor).__name__}" if array else shown(tensor)
+        raise argument_error(f"{name} is {what}: tensors go with tensors only")
     if tensor._context is not context:
         raise argument_error(f"{name} belongs to another context")
     return tensor._owned.pointer

@@ -31,6 +31,7 @@ PLAIN = {
     "void *": ctypes.c_void_p,
     "const void *": ctypes.c_void_p,
     "void * *": ctypes.POINTER(ctypes.c_void_p),
+    "void * const *": ctypes.POINTER(ctypes.c_void_p),
     "float": ctypes.c_float,
     "double": ctypes.c_double,
     "size_t": ctypes.c_size_t,
@@ -49,7 +50,14 @@ PLAIN = {
     "int64_t *": ctypes.POINTER(ctypes.c_int64),
     "uint64_t *": ctypes.POINTER(ctypes.c_uint64),
 }
-OPAQUE = ("convoy_context", "convoy_tensor", "convoy_program", "convoy_graph")
+OPAQUE = (
+    "convoy_context",
+    "convoy_tensor",
+    "convoy_problem",
+    "convoy_program",
+    "convoy_graph",
+    "convoy_state",
+)
 
 
 def ctype_of(c_type):
@@ -112,7 +120,7 @@ PROGRAM = """
 #include <stdio.h>
 #include "convoy/convoy.h"
 #define KIND(f) _Generic((f), float: "float", double: "float", char *: "text", int64_t *: "axes", \\
-                         const char *: "pointer", default: "integer")
+                         double *: "reals", const char *: "pointer", default: "integer")
 int main(void) {
   %s
   return 0;
@@ -159,7 +167,8 @@ def kind_of(c_type):
     if c_type is ctypes.c_char_p:
         return "pointer"
     if issubclass(c_type, ctypes.Array):
-        return {ctypes.c_char: "text", ctypes.c_int64: "axes"}[c_type._type_]
+        kinds = {ctypes.c_char: "text", ctypes.c_int64: "axes", ctypes.c_double: "reals"}
+        return kinds[c_type._type_]
     return "integer"
 
 

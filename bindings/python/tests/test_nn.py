@@ -1,5 +1,8 @@
 """Layers and losses against PyTorch in float64, their results and their gradients."""
 
+import re
+from pathlib import Path
+
 import convoy
 import numpy
 import pytest
@@ -455,6 +458,25 @@ def test_overwritten_results_have_no_gradient(context):
 
     with pytest.raises(convoy.ArgumentError, match="has been written since"):
         context.capture(graph)
+
+
+def test_the_page_shows_what_learns(monkeypatch):
+    """The program of docs/layers.md, on a batch that does not change."""
+    page = Path(__file__).resolve().parents[3] / "docs" / "layers.md"
+    (program,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    classes = numpy.arange(16, dtype=numpy.int32).reshape(16, 1, 1) % 10
+    losses = []
+
+    def batches():
+        for _ in range(12):
+            yield normal((16, 3, 32, 32), 1), classes
+            losses.append(float(names["loss"].read()[0]))
+
+    monkeypatch.setenv("CONVOY_DEVICE", "cpu")
+    names = {"batches": batches()}
+    exec(program, names)
+    names["context"].close()
+    assert len(losses) == 12 and losses[-1] < losses[0]
 
 
 def test_opencl(opencl_device):

@@ -164,7 +164,7 @@ def test_what_is_wrong_is_said(context):
             w, both[:1], one)),
         (argument, "count is 0", lambda: context.sgd([], [], one)),
         (argument, "parameters is convoy.Tensor", lambda: context.sgd(one, one, one)),
-        (argument, r"gradients\[1\] is a float", lambda: context.sgd(w, [both[0], 1.0], one)),
+        (argument, r"gradients\[1\] is 1.0", lambda: context.sgd(w, [both[0], 1.0], one)),
         (shape, r"extent 0 of g\[1\] is 3, not 4", lambda: context.sgd(w, v, one)),
         (argument, "v is NULL", lambda: context.sgd(w, both, one, momentum=0.9)),
         (argument, "step is NULL", lambda: context.sgd(

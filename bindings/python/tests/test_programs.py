@@ -457,7 +457,7 @@ def test_wrong_operands(context):
         (({"a": x},), "reads b, which is not among"),
         (({"a": x, "b": x, "c": x},), "no input 'c'; it has a, b"),
         ((x, array), "b is a ndarray: tensors go with tensors only"),
-        ((x, None), "b is a NoneType"),
+        ((x, None), "b is None"),
         ((array, "text"), "b is <U4"),
         ((array, 1j), "b is complex128"),
         ((array, [1.0, 2.0]), "b is float64"),

@@ -21,6 +21,8 @@ GEOMETRY = [1], [0], [1], False, [0], 1
 class Sleeper:
     """A way that takes its time and counts."""
 
+    device = None
+
     def __init__(self, name, seconds):
         self.name, self.seconds, self.calls = name, seconds, 0
 
@@ -218,7 +220,7 @@ def test_route_of_enable(monkeypatch):
     monkeypatch.setenv("CONVOY_ROUTE", "sideways")
     with pytest.raises(convoy.ArgumentError, match="sideways"):
         convoy.torch.enable("cpu")
-    assert convoy.torch.ROUTES == ("measured", "convoy")
+    assert convoy.torch.ROUTES == ("measured", "convoy", "graph")
 
 
 @pytest.mark.parametrize("winner", ["cpu", "pytorch"])

@@ -28,6 +28,43 @@ def product(name):
     return lambda context, value: context.matmul(zeros(2, 2), zeros(2, 2), **{name: value})
 
 
+def layer(name, parameter, *given):
+    """A layer of tensors (2, 4, 3, 3), with what it wants besides."""
+
+    def call(context, value):
+        wanted = {"group_norm": 2, "softmax": 1, "log_softmax": 1}
+        arguments = [wanted[name]] if name in wanted and parameter not in ("axis", "groups") else []
+        x = context.tensor((2, 4, 3, 3))
+        return getattr(context, name)(x, *arguments, **{parameter: value})
+
+    return call
+
+
+def loss(name, parameter):
+    def call(context, value):
+        of = context.tensor((2, 4))
+        shape, dtype = ((2,), "int32") if name == "cross_entropy" else ((2, 4), "float32")
+        target = context.tensor(shape, dtype)
+        return getattr(context, name)(of, target, **{parameter: value})
+
+    return call
+
+
+def update(name, parameter):
+    """One update of a parameter by an optimizer."""
+
+    def call(context, value):
+        weights, gradients, *state = ([context.tensor((3,))] for _ in range(4))
+        wanted = {"parameters": weights, "gradients": gradients, "rate": 0.1}
+        if name == "sgd":
+            wanted.update(velocities=state[0], momentum=0.9, step=context.tensor((1,)))
+        else:
+            wanted.update(first=state[0], second=state[1], step=context.tensor((1,)))
+        return getattr(context, name)(**{**wanted, parameter: value})
+
+    return call
+
+
 # what is given: a call that gives it
 INTEGERS = {
     **{name: option(name) for name in ("threads", "workspace_limit", "history_limit", "team")},
@@ -45,7 +82,14 @@ INTEGERS = {
     "extent": lambda context, value: context.average_pool(X, value),
     "a window's dilation": lambda context, value: context.max_pool(X, 2, dilation=value),
     "a window's stride": lambda context, value: context.average_pool(X, 2, stride=(1, value)),
+    "normalised axes": layer("layer_norm", "axes"),
+    "softmax's axis": layer("softmax", "axis"),
+    "logarithm's axis": layer("log_softmax", "axis"),
+    "normalised groups": layer("group_norm", "groups"),
+    "ignored": loss("cross_entropy", "ignored"),
     "axes": lambda context, value: context.permute(X, (0, 1, 2, value)),
+    "extents": lambda context, value: context.resample(X, (4, value)),
+    "resample's x_shape": lambda context, value: context.resample_backward(X, (2, 6, value, 8)),
     "axis": lambda context, value: context.concatenate([X, X], value),
     "pad": lambda context, value: context.pad(X, value),
     "a side of pad": lambda context, value: context.pad(X, (0, 0, 0, (0, value))),
@@ -59,8 +103,25 @@ INTEGERS = {
 REALS = {
     "device_wait_budget": option("device_wait_budget"),
     "slope": lambda context, value: context.forward(X, W, activation="leaky_relu", slope=value),
+    "epsilon": layer("batch_norm", "epsilon"),
+    "layer_norm's epsilon": layer("layer_norm", "epsilon"),
+    "group_norm's epsilon": layer("group_norm", "epsilon"),
+    "momentum": layer("batch_norm", "momentum"),
+    "p": layer("dropout", "p"),
+    "smoothing": loss("cross_entropy", "smoothing"),
+    "beta of a loss": loss("smooth_l1", "beta"),
+    **{name: update("sgd", name) for name in ("rate", "dampening", "decay")},
+    "sgd's momentum": update("sgd", "momentum"),
+    **{f"{name}'s {what}": update(name, what) for name in ("adam", "adamw")
+       for what in ("rate", "epsilon", "decay")},
+    "one of betas": lambda context, value: update("adam", "betas")(context, (0.9, value)),
+    "share": lambda context, value: context.moving_average(
+        [context.tensor((3,))], [context.tensor((3,))], value
+    ),
+    "most": lambda context, value: context.clip_gradients([context.tensor((3,))], value),
 }
 FILLS = {"value": lambda context, value: context.pad(X, 1, value=value)}
+SCALES = {"scale": lambda context, value: context.resample(X, scale=value)}
 TEXTS = {
     "device": lambda context, value: convoy.open(value).close(),
     "algorithm": option("algorithm"),
@@ -72,6 +133,8 @@ TEXTS = {
     "gradient's input": lambda context, value: convoy.Program("y = x").gradient(value),
 }
 FLAGS = {
+    "training": layer("batch_norm", "training"),
+    "nesterov": update("sgd", "nesterov"),
     "transposed": geometry("transposed"),
     "verbose": option("verbose"),
     **{name: product(name) for name in ("transpose_a", "transpose_b", "sum_batch")},
@@ -92,7 +155,10 @@ CHOICES = {
     "direction": lambda context, value: context.plan(value, *SHAPES),
     "level": lambda context, value: convoy.set_log(None, value),
     "dtype": lambda context, value: context.tensor((2, 3), value),
+    "reduction": loss("cross_entropy", "reduction"),
+    **{f"{name}'s": loss(name, "reduction") for name in ("bce_with_logits", "mse", "smooth_l1")},
     "mode": lambda context, value: context.pad(X, 1, mode=value),
+    "resample's mode": lambda context, value: context.resample(X, 4, mode=value),
 }
 OBJECTS = {
     "run": lambda context, value: context.forward(X, W, run=value),
@@ -106,6 +172,21 @@ OBJECTS = {
     "parts": lambda context, value: context.concatenate(value),
     "slices": lambda context, value: context.slice(X, value),
     "array's shape": lambda context, value: context.shared_zeros(value),
+    "gamma": layer("batch_norm", "gamma"),
+    "running_mean": layer("batch_norm", "running_mean"),
+    "layer_norm's beta": layer("layer_norm", "beta"),
+    "group_norm's gamma": layer("group_norm", "gamma"),
+    **{name: loss("bce_with_logits", name) for name in ("weight", "positive")},
+    "a layer's input": lambda context, value: context.batch_norm(value),
+    "logits": lambda context, value: context.cross_entropy(value, context.tensor((2,), "int32")),
+    "labels": lambda context, value: context.cross_entropy(context.tensor((2, 4)), value),
+    "target": lambda context, value: context.mse(context.tensor((2, 4)), value),
+    "parameters": update("sgd", "parameters"),
+    "one parameter": lambda context, value: update("sgd", "parameters")(context, [value]),
+    **{name: update("adam", name) for name in ("gradients", "first", "second", "betas")},
+    "velocities": update("sgd", "velocities"),
+    "averages": lambda context, value: context.moving_average(value, [context.tensor((3,))], 0.1),
+    "tensor": lambda context, value: context.tensor((3,)).assign(value),
 }
 SEEDS = {"seed": lambda context, value: context.seed(value)}
 
@@ -122,6 +203,7 @@ HOSTILE = [
     (INTEGERS, [*LONG, 1.5, 1.0, float("nan"), *NOT_NUMBERS]),
     (REALS, [float("nan"), float("inf"), 10**999, zeros(2), *NOT_NUMBERS]),
     (FILLS, [10**999, zeros(2), *NOT_NUMBERS]),
+    (SCALES, [float("nan"), float("inf"), 0.0, -1.0, 10**999, *NOT_NUMBERS]),
     (TEXTS, ["cpu.direct\0junk", "cpu\0", b"cpu", 0, 5, "\udc80", [], Mute()]),
     (FLAGS, [2, -1, None, 0.5, 1.0, "", "no", zeros(2), Mute()]),
     (CHOICES, [2**70, 10**5000, "sideways", [], {}, Mute()]),
@@ -174,6 +256,7 @@ def test_what_is_legal_passes(context):
 ARRAYS = {"x", "w", "bias", "dy", "out", "values"}  # test_arrays.py
 ARRAYS |= {"inputs", "a", "b"}  # test_programs.py
 ARRAYS |= {"y", "of"}  # test_graph.py
+ARRAYS |= {"beta", "running_variance"}  # as gamma and running_mean
 
 
 def functions():
@@ -189,7 +272,7 @@ def functions():
 
 
 def test_no_parameter_is_forgotten():
-    tables = (INTEGERS, REALS, FILLS, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
+    tables = (INTEGERS, REALS, FILLS, SCALES, TEXTS, FLAGS, CHOICES, SEEDS, OBJECTS)
     known = {name for table in tables for name in table} | ARRAYS
     for name, function in functions():
         parameters = inspect.signature(function).parameters.values()

@@ -2,6 +2,8 @@
 a machine with PyTorch for CPUs and torchvision for CUDA. What a training needs of them is non-
 maximum suppression, here in Python. For tests only."""
 
+import importlib.util
+
 import torch
 
 
@@ -20,6 +22,8 @@ def _suppress(boxes, scores, threshold):
 
 
 def _provide():
+    if not importlib.util.find_spec("torchvision"):
+        raise ModuleNotFoundError("No module named 'torchvision'", name="torchvision")
     try:
         import torchvision  # noqa: F401
     except (ImportError, RuntimeError):

@@ -42,7 +42,30 @@ convoy_status cvy_device_adopt(convoy_context *context, uint64_t address, int64_
 
 convoy_status cvy_device_use_stream(convoy_context *context, uint64_t stream) {
   const cvy_engine *engine = &context->device;
-  return engine->backend->use_stream(engine->device, stream, &context->last_ticket);
+  convoy_status status = engine->backend->use_stream(engine->device, stream);
+  if (status) return status;
+  context->stream = stream;
+  context->has_stream = true;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_device_use_allocator(convoy_context *context, const cvy_allocator *allocator) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->use_allocator(engine->device, allocator);
+}
+
+convoy_status cvy_device_lend(convoy_context *context, uint64_t address, int64_t bytes,
+                              int64_t *taken) {
+  const cvy_engine *engine = &context->device;
+  return engine->backend->lend(engine->device, address, bytes, taken);
+}
+
+convoy_status cvy_device_recording(convoy_context *context, const cvy_job *job,
+                                   cvy_recording *out) {
+  const cvy_engine *engine = &context->device;
+  *out = CVY_NOT_RECORDING;
+  if (!context->has_stream || !engine->backend->recording) return CONVOY_OK;
+  return engine->backend->recording(engine->device, job, out);
 }
 
 convoy_status cvy_device_begun(convoy_context *context, uint64_t ticket) {

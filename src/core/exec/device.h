@@ -19,6 +19,11 @@ convoy_status cvy_device_part(convoy_context *context, uint64_t array, uint64_t 
 convoy_status cvy_device_adopt(convoy_context *context, uint64_t address, int64_t bytes,
                                uint64_t *array);
 convoy_status cvy_device_use_stream(convoy_context *context, uint64_t stream);
+convoy_status cvy_device_use_allocator(convoy_context *context, const cvy_allocator *allocator);
+convoy_status cvy_device_lend(convoy_context *context, uint64_t address, int64_t bytes,
+                              int64_t *taken);
+/* Whether the job would be recorded in that stream, and can be. */
+convoy_status cvy_device_recording(convoy_context *context, const cvy_job *job, cvy_recording *out);
 /* Waits until everything up to `ticket` is in the device's queue. */
 convoy_status cvy_device_begun(convoy_context *context, uint64_t ticket);
 /* Never fails: without a device there is nothing to release. */

@@ -20,7 +20,7 @@ static convoy_status available(const convoy_context *context) {
   if (cvy_device_ready(context) && device->backend->adopt) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_UNSUPPORTED,
                   "%s computes here, which has no memory on a card; open cuda:N or hip:N with "
-                  "isolation none",
+                  "isolation caller or none",
                   cvy_context_engine(context)->facts.info.id);
 }
 
@@ -62,9 +62,26 @@ convoy_status cvy_foreign_new(convoy_context *context, uint64_t address, int64_t
 
 convoy_status cvy_foreign_stream(convoy_context *context, uint64_t stream) {
   convoy_status status = available(context);
-  if (!status) status = cvy_device_use_stream(context, stream);
-  if (!status) return cvy_foreign_enqueued(context);
+  if (status || (context->has_stream && context->stream == stream)) return status;
+  status = cvy_device_use_stream(context, stream);
   return status == CONVOY_ERR_UNSUPPORTED ? status : checked(context, status);
+}
+
+convoy_status cvy_foreign_allocator(convoy_context *context, const cvy_allocator *allocator) {
+  convoy_status status = available(context);
+  return status ? status : cvy_device_use_allocator(context, allocator);
+}
+
+convoy_status cvy_foreign_lend(convoy_context *context, uint64_t address, int64_t bytes) {
+  int64_t before;
+  convoy_status status = check_range(address, bytes);
+  return status ? status : cvy_device_lend(context, address, bytes, &before);
+}
+
+int64_t cvy_foreign_take_back(convoy_context *context) {
+  int64_t taken = 0;
+  if (cvy_device_ready(context)) cvy_device_lend(context, 0, 0, &taken);
+  return taken;
 }
 
 /* ------------------------------------------------------------------------------------ failing */
@@ -82,6 +99,39 @@ convoy_status cvy_foreign_gone(const cvy_store *store) {
       "the memory of %lld bytes at %#llx cannot be reached: %s is closed in this process",
       (long long)store->bytes, (unsigned long long)store->address,
       store->context->device.facts.info.id);
+}
+
+/* ----------------------------------------------------------------------------------- recorded */
+
+static convoy_status refuse_recording(convoy_context *context, const char *why) {
+  context->call.only_here = true; /* the CPU would wait for operands */
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "the stream is being recorded, %s", why);
+}
+
+/* Only what need not be looked at, of memory that is there when the recording is carried out. */
+static bool is_all_foreign(const cvy_node *node) {
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (!node->input[i]->foreign) return false;
+  return true;
+}
+
+convoy_status cvy_foreign_admit(convoy_context *context, const cvy_node *node,
+                                const cvy_choice *choice, bool leaves, bool *recorded) {
+  cvy_job job;
+  cvy_recording recording;
+  *recorded = false;
+  cvy_job_set(&job, &node->problem, choice->row, &choice->params);
+  convoy_status status = cvy_device_recording(context, &job, &recording);
+  if (status) return checked(context, status);
+  if (recording == CVY_NOT_RECORDING) return CONVOY_OK;
+  if (recording == CVY_RECORDING_BROKEN) return refuse_recording(context, "which has failed");
+  if (!leaves || !is_all_foreign(node))
+    return refuse_recording(context, "and this would have to be looked at");
+  if (recording == CVY_RECORDING_NEW)
+    return refuse_recording(context,
+                            "and this has not come before, or the context has no allocator");
+  *recorded = true;
+  return CONVOY_OK;
 }
 
 /* ------------------------------------------------------------------------------------- places */
@@ -118,8 +168,13 @@ static bool fits(const cvy_node *node, cvy_store *const out[], int32_t result) {
   return true;
 }
 
+static bool is_looked_at(const convoy_context *context) {
+  bool watched = context->options.nan_watch && !context->nonfinite_seen;
+  return watched || context->options.verify == CONVOY_VERIFY_ALL;
+}
+
 bool cvy_foreign_place(const cvy_node *node, cvy_store *const out[]) {
-  if (node->unproven || out[0]->context->options.verify == CONVOY_VERIFY_ALL) return false;
+  if (node->unproven || is_looked_at(out[0]->context)) return false;
   for (int32_t i = 0; i < node->outputs; i++)
     if (!out[i]->home) return false;
   for (int32_t i = 0; i < node->outputs; i++) {

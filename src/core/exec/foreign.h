@@ -23,6 +23,10 @@ bool cvy_foreign_concerns(const cvy_node *node, cvy_store *const out[]);
 /* Whether all results are for foreign memory and none is to be judged, so that nobody looks at them
  * before they are home. Those that do not lie over what is read get that memory. */
 bool cvy_foreign_place(const cvy_node *node, cvy_store *const out[]);
+/* Whether the node may be carried out so: while the stream is recorded only what was carried out
+ * before, and `leaves` us, as cvy_foreign_place says. */
+convoy_status cvy_foreign_admit(convoy_context *context, const cvy_node *node,
+                                const cvy_choice *choice, bool leaves, bool *recorded);
 /* Brings a result home that is not there yet. */
 convoy_status cvy_foreign_land(cvy_store *out);
 /* Writes values, NULL: zeros. */
@@ -32,5 +36,10 @@ void cvy_foreign_forget(cvy_store *store);
 /* All commands are in the stream: what somebody else puts there comes behind them. */
 convoy_status cvy_foreign_enqueued(convoy_context *context);
 convoy_status cvy_foreign_stream(convoy_context *context, uint64_t stream);
+convoy_status cvy_foreign_allocator(convoy_context *context, const cvy_allocator *allocator);
+/* Memory that the device may use until it is taken back, which tells how much it took, here and
+ * from the allocator. Without an allocator it takes none. */
+convoy_status cvy_foreign_lend(convoy_context *context, uint64_t address, int64_t bytes);
+int64_t cvy_foreign_take_back(convoy_context *context);
 
 #endif

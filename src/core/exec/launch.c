@@ -17,12 +17,13 @@ static convoy_status present(const convoy_context *context) {
   return cvy_fail(CONVOY_ERR_DEVICE, "%s was closed for good", context->device.facts.info.id);
 }
 
-void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
+bool cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
                          const cvy_choice *choice) {
   uint64_t before;
-  if (!cvy_blackbox_first_use(context, problem, choice, &before)) return;
+  if (!cvy_blackbox_first_use(context, problem, choice, &before)) return false;
   if (before) cvy_await(context, before); /* a fault met there has been dealt with */
   cvy_blackbox_name(context, problem, choice);
+  return true;
 }
 
 /* ---------------------------------------------------------------------------------- arrays */

@@ -7,9 +7,9 @@
 #include "core/exec/store.h"
 
 /* The operation is about to be launched: the black box names a kernel's first use, after the one
- * before it has ended. Before the operands are uploaded, since waiting may meet a fault that takes
- * them. */
-void cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
+ * before it has ended; whether this is one. Before the operands are uploaded, since waiting may
+ * meet a fault that takes them. */
+bool cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
                          const cvy_choice *choice);
 /* Gives the store, whose values the host has or which is zero, a copy on the device that is an
  * array there. */

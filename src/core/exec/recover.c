@@ -52,6 +52,7 @@ static void have_back(convoy_context *context, const char *sentence) {
   convoy_status status = engine->backend->clear(engine->device, &emptied);
   cvy_text_copy(why, sizeof(why), cvy_last_error());
   if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
+  if (emptied) context->has_stream = false;
   context->suspended = status == CONVOY_ERR_DEADLINE;
   note_suspension(context, before, status, why);
   if (status && !context->suspended) retire_device(context, sentence);

@@ -85,8 +85,16 @@ static convoy_status perform_on_device(convoy_context *context, cvy_node *node,
   }
   bool faulted = context->call.faults > faults;
   if (faulted && cvy_foreign_concerns(node, out)) return cvy_foreign_fail(context, status);
-  bool elsewhere = context->options.failover && (faulted || refused(context, status));
+  bool elsewhere = !context->call.only_here && context->options.failover &&
+                   (faulted || refused(context, status));
   return elsewhere ? compute_instead(context, node, out, faulted) : status;
+}
+
+static convoy_status refuse_elsewhere(const convoy_context *context, const cvy_node *node) {
+  char text[CONVOY_PROBLEM_TEXT];
+  cvy_problem_text(&node->problem, text, sizeof(text));
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s is not used for %s now, after faults",
+                  context->device.facts.info.id, text);
 }
 
 convoy_status cvy_perform(convoy_context *context, cvy_node *node, cvy_store *const out[]) {
@@ -95,6 +103,7 @@ convoy_status cvy_perform(convoy_context *context, cvy_node *node, cvy_store *co
   if (cvy_device_ready(context) && cvy_degradation_allows(context, &node->problem)) {
     return perform_on_device(context, node, out);
   }
+  if (context->call.only_here) return refuse_elsewhere(context, node);
   status = cvy_compute_stores(context, node, out);
   if (!status) count(context, context->wants_cpu);
   return status;

@@ -156,8 +156,9 @@ static convoy_status judge(cvy_store *store, const float *values,
     status = cvy_fail(CONVOY_ERR_WRONG, "it was computed from a wrong result");
   for (int32_t i = 0; i < store->history->inputs && !status; i++)
     in[i] = store->history->input[i]->host;
+  double judging = cvy_clock();
   if (!status) status = judge_by(store, values, in, plan);
-  cvy_verification_charge(store, began);
+  cvy_verification_charge(store, began, judging);
   return status;
 }
 
@@ -217,7 +218,7 @@ convoy_status cvy_verify_tapped(cvy_store *store) {
   cvy_node *node = cvy_node_keep(store->history);
   double began = cvy_verification_begin(store->context);
   convoy_status status = judge_copies(store, copy);
-  cvy_verification_charge(store, began);
+  cvy_verification_charge(store, began, began);
   cvy_verification_end(store->context, began);
   for (int32_t i = 0; i < node->inputs; i++) cvy_values_drop(node->input[i], copy[i]);
   cvy_values_drop(store, copy[node->inputs]);
@@ -245,13 +246,17 @@ static void watch(const cvy_store *store, const float *values) {
     cvy_watch_result(store->context, &node->problem, store->output, values);
 }
 
+static bool may_go_elsewhere(const convoy_context *context) {
+  return context->options.failover && !context->call.only_here;
+}
+
 /* Reads what the device has, and judges it. With *left that failed, the device copy has been given
  * up, and the values may come from elsewhere. */
 static convoy_status take(cvy_store *store, float *values, bool *left) {
   convoy_status status = read_back(store, values);
   if (!status && store->history) status = verify(store, values);
   if (!status && store->history) watch(store, values);
-  *left = status && status != CONVOY_ERR_INTERRUPTED && store->context->options.failover;
+  *left = status && status != CONVOY_ERR_INTERRUPTED && may_go_elsewhere(store->context);
   if (*left) cvy_store_leave_device(store);
   return status;
 }
@@ -411,16 +416,22 @@ static void keep_history(convoy_context *context, cvy_node *node, cvy_store *con
 
 convoy_status cvy_enqueue(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
                           cvy_store *const out[]) {
-  cvy_launch_announce(context, &node->problem, choice);
+  bool is_first = cvy_launch_announce(context, &node->problem, choice);
   convoy_status status = upload_inputs(context, node);
-  return status ? status : cvy_launch(context, node, choice, out);
+  if (!status) status = cvy_launch(context, node, choice, out);
+  /* Nobody waits for what is in somebody else's stream, but for a first use, and that is over. */
+  if (!status && is_first && context->has_stream) status = cvy_await(context, out[0]->ticket);
+  return status;
 }
 
 convoy_status cvy_perform_chosen(convoy_context *context, cvy_node *node, const cvy_choice *choice,
                                  cvy_store *const out[]) {
+  bool recorded;
   cvy_verification_number(context, node, choice, out);
   bool leaves = cvy_foreign_place(node, out);
-  convoy_status status = cvy_enqueue(context, node, choice, out);
+  convoy_status status = cvy_foreign_admit(context, node, choice, leaves, &recorded);
+  if (!status && recorded) status = cvy_launch(context, node, choice, out);
+  if (!status && !recorded) status = cvy_enqueue(context, node, choice, out);
   if (status) return status;
   cvy_note_engine(context, &context->device, choice);
   if (leaves) return CONVOY_OK;

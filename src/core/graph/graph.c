@@ -13,6 +13,7 @@ convoy_graph *cvy_graph_new(convoy_context *context) {
     return NULL;
   }
   graph->context = context;
+  graph->seed = context->seed;
   graph->stages = 1;
   atomic_fetch_add(&context->references, 1);
   return graph;

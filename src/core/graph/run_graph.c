@@ -15,10 +15,19 @@
 #include "core/graph/planned_taps.h"
 #include "core/graph/steps.h"
 #include "core/graph/taps.h"
+#include "core/tune/precompile.h"
 
 /* Runs after which the host gets what the next one reads: a lost device costs so many runs of the
  * CPU's time at most, and three more that are under way. */
 enum { COMMIT_EVERY = 16 };
+
+/* The newest is compiled first, and the first run goes through them from the other end. */
+static void precompile(const convoy_graph *graph) {
+  const cvy_nodes *list = &graph->plan->list;
+  if (!cvy_device_ready(graph->context)) return;
+  for (int32_t i = 0; i < list->nodes; i++)
+    if (list->node[i].needed) cvy_precompile_problem(graph->context, list->node[i].problem);
+}
 
 /* An engine has the plan that suits it. */
 static convoy_status make_plan(convoy_graph *graph) {
@@ -26,7 +35,9 @@ static convoy_status make_plan(convoy_graph *graph) {
   if (graph->plan && graph->plan->engine == engine) return CONVOY_OK;
   cvy_plan_drop(graph->plan);
   graph->plan = NULL;
-  return cvy_plan_make(graph, engine, &graph->plan);
+  convoy_status status = cvy_plan_make(graph, engine, &graph->plan);
+  if (!status) precompile(graph);
+  return status;
 }
 
 /* A trainer that never waits would fill the device with runs. A fault met here has been dealt with.

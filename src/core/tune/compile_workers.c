@@ -49,8 +49,7 @@ static int32_t standard_count(const cvy_facts *facts, int32_t cores) {
 }
 
 static int32_t count_of(const cvy_engine *engine, const cvy_options *options, int32_t cores) {
-  const bool possible =
-      engine->backend->build && options->open.isolation == CONVOY_ISOLATION_PROCESS;
+  const bool possible = engine->backend->build && options->open.isolation != CONVOY_ISOLATION_NONE;
   if (!possible) return 0;
   return options->compile_workers >= 0 ? options->compile_workers
                                        : standard_count(&engine->facts, cores);
@@ -83,6 +82,7 @@ cvy_compile_workers *cvy_compile_workers_new(const cvy_engine *engine, int32_t i
   all->backend = engine->backend;
   all->index = index;
   all->options = options->open;
+  all->options.isolation = CONVOY_ISOLATION_PROCESS;
   all->budget = options->wait_budget;
   all->most = most;
   all->seen = usage.programs_compiled;

@@ -36,7 +36,8 @@
 
 enum { ELEMENTS = 4, TAPPED = 60, SELDOMEST = 16, FEWEST = 48, DEEPEST = 16 };
 #define WHOLE_FLOPS 2e8
-#define ENGINE_SPEED 16.0    /* what the CPU engine computes in the time of one by definition */
+#define ENGINE_SPEED 64.0    /* what the CPU engine computes in the time of one by definition */
+#define EXCERPT_TERMS 1.6e6  /* of an excerpt by definition: a millisecond or two */
 #define CHEAP_FLOPS 1e5      /* of the CPU engine's: some tens of microseconds */
 #define DEFINITION_TERMS 1e7 /* also of a whole result that only the definition can judge */
 #define BUDGET \
@@ -192,9 +193,16 @@ bool cvy_verification_may_tap(const convoy_context *context) {
   return context->options.verify == CONVOY_VERIFY_SAMPLE && can_afford(&context->verification);
 }
 
+/* First uses, and what was asked for. */
+static bool is_unlimited(const cvy_store *store) {
+  return store->history->unproven || store->context->options.verify == CONVOY_VERIFY_ALL;
+}
+
 bool cvy_verification_plan_for(const cvy_store *store, const float *values,
                                cvy_verification_plan *out) {
+  cvy_verification *verification = &store->context->verification;
   int64_t count = store->bytes / (int64_t)sizeof(float);
+  if (verification->nesting == 1) verification->unlimited = is_unlimited(store);
   out->whole = store->context->options.verify == CONVOY_VERIFY_ALL;
   out->samples.count = 0;
   if (out->whole) return true;
@@ -202,7 +210,7 @@ bool cvy_verification_plan_for(const cvy_store *store, const float *values,
     plan_first_use(store, count, out);
     return true;
   }
-  if (store->context->verification.nesting > DEEPEST) return false; /* the stack has an end */
+  if (verification->nesting > DEEPEST) return false; /* the stack has an end */
   cvy_sample_suspects(values, count, (uint64_t)store->number, &out->samples);
   int32_t more = store->tapped ? TAPPED : ELEMENTS;
   if (is_sampled(store)) cvy_sample_any(count, more, (uint64_t)store->number, &out->samples);
@@ -222,11 +230,15 @@ void cvy_verification_end(convoy_context *context, double began) {
     context->health.verify_nanoseconds += (int64_t)((cvy_clock() - began) * 1e9);
 }
 
-void cvy_verification_charge(const cvy_store *store, double began) {
+/* What is fetched for one result is judged meanwhile, on its budget; where that one has none, each
+ * counts for itself. */
+void cvy_verification_charge(const cvy_store *store, double began, double judging) {
   cvy_verification *verification = &store->context->verification;
-  bool asked_for = store->context->options.verify == CONVOY_VERIFY_ALL;
-  if (verification->nesting == 1 && !store->history->unproven && !asked_for)
+  if (is_unlimited(store)) return;
+  if (verification->nesting == 1)
     spend(verification, began);
+  else if (verification->unlimited)
+    spend(verification, judging);
 }
 
 convoy_status cvy_verification_judge(const cvy_store *store, const float *values,
@@ -245,9 +257,9 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
   return CONVOY_OK;
 }
 
-/* As many as take as long as some tens of microseconds, and at least what a tap is for. */
+/* As many as it may take, and at least what a tap is for. */
 static int32_t elements_worth(const cvy_problem *problem) {
-  double elements = CHEAP_FLOPS * ENGINE_SPEED / (double)cvy_problem_terms(problem);
+  double elements = EXCERPT_TERMS / (double)cvy_problem_terms(problem);
   if (elements > CVY_MOST_SAMPLES) return CVY_MOST_SAMPLES;
   return elements > TAPPED ? (int32_t)elements : TAPPED;
 }

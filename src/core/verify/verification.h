@@ -19,6 +19,7 @@ typedef struct cvy_verification {
   cvy_problem verified_problem;
   int32_t every;       /* one of so many operations is sampled */
   int32_t nesting;     /* verifying one result may need another */
+  bool unlimited;      /* what the outermost of them may take */
   double since, spent; /* seconds: begin of the time looked back on, spent sampling since then */
 } cvy_verification;
 
@@ -67,9 +68,9 @@ convoy_status cvy_verification_judge_excerpt(convoy_context *context, const cvy_
                                              cvy_mismatch *found);
 /* The operations that a sample of one stands for, so that the promise above is kept. */
 enum { CVY_SAMPLED_EVERY = 1500 };
-/* Judging, and fetching what is needed for it, has gone on since `began`: counted towards the
- * budget that sets the rate of samples. */
-void cvy_verification_charge(const cvy_store *store, double began);
+/* Judging has gone on since `judging`, and with fetching what is needed for it since `began`:
+ * counted towards the budget that sets the rate of samples. */
+void cvy_verification_charge(const cvy_store *store, double began, double judging);
 /* The same for what is no store's. */
 void cvy_verification_spend(convoy_context *context, double began);
 void cvy_verification_right(convoy_context *context, const cvy_carried_out *what);

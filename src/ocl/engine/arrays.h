@@ -25,13 +25,8 @@ typedef struct array_entry {
 #define ARRAY_BUCKETS 1024
 typedef struct array_map {
   array_entry *bucket[ARRAY_BUCKETS];
+  int32_t own; /* arrays in the device's own memory */
 } array_map;
-
-/* A device's part of this module: its memory and the arrays in it. */
-typedef struct device_memory {
-  cvy_arena *arena;
-  array_map arrays;
-} device_memory;
 
 static inline bool array_is_foreign(const array_entry *entry) {
   return entry->piece == &entry->view && !entry->owner;

@@ -55,11 +55,19 @@ static entry **link_of(struct captured_table *table, const cvy_job *job) {
   return link;
 }
 
-const captured_job *captured_find(const cvy_device *device, const cvy_job *job) {
+static const entry *find(const cvy_device *device, const cvy_job *job) {
   cvy_job room;
   struct captured_table *table = device->captured.table;
-  const entry *found = table ? *link_of(table, without_numbers(job, &room)) : NULL;
+  return table ? *link_of(table, without_numbers(job, &room)) : NULL;
+}
+
+const captured_job *captured_find(const cvy_device *device, const cvy_job *job) {
+  const entry *found = find(device, job);
   return found ? found->job : NULL;
+}
+
+bool captured_has_come(const cvy_device *device, const cvy_job *job) {
+  return find(device, job) != NULL;
 }
 
 static void drop(struct captured_table *table, entry **link) {

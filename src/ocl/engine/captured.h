@@ -42,10 +42,13 @@ typedef struct device_captured {
   uint64_t closed;         /* times that all was forgotten */
 } device_captured;
 
-/* NULL: the job has not come before; which random numbers it draws does not count. The result
- * serves until the next job is kept. */
+/* NULL: the job has not come before, or cannot be replayed; which random numbers it draws does not
+ * count. The result serves until the next job is kept. */
 const captured_job *captured_find(const cvy_device *device, const cvy_job *job);
-/* Takes over a captured job, to be found by the jobs that come. */
+/* Whether the job has come before: its programs are compiled, its kernels have been timed. */
+bool captured_has_come(const cvy_device *device, const cvy_job *job);
+/* Takes over a captured job, to be found by the jobs that come; or, with NULL, notes that the job
+ * has come. */
 void captured_keep(cvy_device *device, const cvy_job *job, captured_job *captured);
 /* A copy of a captured job with its launches, one block of memory, to be freed; NULL: no memory. */
 captured_job *captured_copy(const captured_job *captured);

@@ -23,7 +23,10 @@ static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
   convoy_status status = add(device, id, bytes, &entry);
   if (status) return status;
   status = memory_take(device, bytes, &entry->piece);
-  if (status) arrays_remove(&device->memory.arrays, id);
+  if (status)
+    arrays_remove(&device->memory.arrays, id);
+  else
+    device->memory.arrays.own++;
   return status;
 }
 
@@ -68,17 +71,42 @@ convoy_status engine_part(cvy_device *device, uint64_t id, uint64_t of, int64_t 
   return status ? status : command_end(device, part(device, id, of, at, bytes));
 }
 
-static convoy_status use_stream(cvy_device *device, uint64_t stream) {
-  const runtime *calls = device->runtime;
-  if (!calls->use_stream)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s has no streams", device->facts.info.id);
-  int32_t code = calls->use_stream(device->queue, (void *)(uintptr_t)stream);
-  return code ? calls->fail(code, "changing the stream") : CONVOY_OK;
+/* Memory of the device's own is used again in the order of commands, and so what goes into the new
+ * stream has to come behind what is in the old one. Where none is in use, and none was since the
+ * device was last idle, the streams' owner alone says what waits for what. */
+static bool needs_order(const cvy_device *device) {
+  return device->memory.stirred || device->memory.arrays.own > 0;
 }
 
-convoy_status engine_use_stream(cvy_device *device, uint64_t stream, uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, use_stream(device, stream));
+convoy_status engine_use_stream(cvy_device *device, uint64_t stream) {
+  const runtime *calls = device->runtime;
+  void *const at = (void *)(uintptr_t)stream;
+  if (!calls->use_stream)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s has no streams", device->facts.info.id);
+  bool ordered = needs_order(device);
+  if (ordered && calls->recording(device->queue, at))
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "the stream is being recorded, and %s has memory of its own in use, in the "
+                    "order of another stream",
+                    device->facts.info.id);
+  int32_t code = calls->use_stream(device->queue, at, ordered);
+  if (code) return calls->fail(code, "changing the stream");
+  device->stream = at;
+  device->stream_is_lent = true;
+  return CONVOY_OK;
+}
+
+/* Scratch memory of the device's own would be used by others when the recording is carried out. */
+convoy_status engine_recording(cvy_device *device, const cvy_job *job, cvy_recording *out) {
+  const runtime *calls = device->runtime;
+  *out = CVY_NOT_RECORDING;
+  if (!calls->recording || !device->stream_is_lent) return CONVOY_OK;
+  runtime_recording state = calls->recording(device->queue, device->stream);
+  if (state == RUNTIME_NOT_RECORDING) return CONVOY_OK;
+  bool known = device->memory.allocator.allocate && captured_has_come(device, job);
+  *out = known ? CVY_RECORDING_KNOWN : CVY_RECORDING_NEW;
+  if (state == RUNTIME_RECORDING_BROKEN) *out = CVY_RECORDING_BROKEN;
+  return CONVOY_OK;
 }
 
 /* It happens on a faulted device, too, or the memory would be lost. Whoever gets the memory next
@@ -87,7 +115,11 @@ convoy_status engine_release(cvy_device *device, uint64_t id) {
   array_entry *entry = arrays_find(&device->memory.arrays, id);
   if (!entry) return CONVOY_OK;
   prepacked_forget(device, entry);
-  arena_give(device->memory.arena, array_let_go(entry));
+  arena_piece *gone = array_let_go(entry);
+  if (gone) {
+    memory_give(device, gone);
+    device->memory.arrays.own--;
+  }
   arrays_remove(&device->memory.arrays, id);
   return CONVOY_OK;
 }

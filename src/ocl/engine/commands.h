@@ -10,7 +10,8 @@ convoy_status engine_adopt(cvy_device *device, uint64_t id, uint64_t address, in
                            uint64_t *ticket);
 convoy_status engine_part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
                           uint64_t *ticket);
-convoy_status engine_use_stream(cvy_device *device, uint64_t stream, uint64_t *ticket);
+convoy_status engine_use_stream(cvy_device *device, uint64_t stream);
+convoy_status engine_recording(cvy_device *device, const cvy_job *job, cvy_recording *out);
 convoy_status engine_release(cvy_device *device, uint64_t id);
 convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
                           uint64_t *ticket);

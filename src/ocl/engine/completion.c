@@ -15,6 +15,7 @@
 
 bool completion_due(cvy_device *device, double seconds) {
   device_completion *all = &device->completion;
+  if (device->stream_is_lent) return all->learning;
   all->expected += seconds;
   if (!(all->expected < EVENT_SECONDS)) return true;
   all->unseen++;
@@ -160,7 +161,7 @@ static void ask_for_idle(cvy_device *device) {
  * observer is told nevertheless, as it may not have heard of it since its own last command. */
 bool engine_poll(cvy_device *device) {
   device_completion *all = &device->completion;
-  if (device->fault.ticket != 0) return false;
+  if (device->fault.ticket != 0 || device->stream_is_lent) return false;
   if (device->tickets.finished == device->tickets.issued) {
     observer_progress(device);
     return false;

@@ -23,6 +23,7 @@ typedef struct device_completion {
   uint32_t first, count;
   uint32_t unseen;           /* kernels since the newest event */
   double expected;           /* seconds that these are expected to take */
+  bool learning;             /* in a stream that is lent: kernels have events all the same */
   double unmeasured;         /* the rate of kernels that are not ours to cut */
   uint32_t unflushed, burst; /* jobs since the last flush; the next one is due after 2^burst */
   runtime_event *idle_event; /* behind command `idle_ticket`; NULL: none */

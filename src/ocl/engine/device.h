@@ -11,6 +11,7 @@
 #include "ocl/engine/completion.h"
 #include "ocl/engine/faults.h"
 #include "ocl/engine/generated.h"
+#include "ocl/engine/memory.h"
 #include "ocl/engine/plans.h"
 #include "ocl/engine/prepacked.h"
 #include "ocl/engine/programs.h"
@@ -23,6 +24,8 @@ struct cvy_device {
   double longest_launch; /* seconds that one launch should not exceed */
   const runtime *runtime;
   runtime_queue *queue;
+  void *stream; /* that commands go into, once somebody has lent one */
+  bool stream_is_lent;
   runtime_traits traits;
   device_memory memory;
   device_prepacked prepacked;

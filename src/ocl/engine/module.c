@@ -22,7 +22,7 @@ static const cvy_facts *facts(const cvy_device *device) {
 }
 
 static void usage(const cvy_device *device, cvy_usage *out) {
-  arena_counts counts = arena_count(device->memory.arena);
+  arena_counts counts = memory_count(device);
   *out = (cvy_usage){.bytes = counts.bytes,
                      .bytes_peak = counts.peak,
                      .bytes_held = counts.held,
@@ -43,6 +43,9 @@ static const cvy_backend engine = {
     .adopt = engine_adopt,
     .use_stream = engine_use_stream,
     .part = engine_part,
+    .use_allocator = engine_use_allocator,
+    .lend = engine_lend,
+    .recording = engine_recording,
     .write = engine_write,
     .read = engine_read,
     .write_part = engine_write_part,
@@ -67,8 +70,8 @@ static const cvy_backend engine = {
     .peak = engine_peak,
 };
 
-static const cvy_module module = {cvy_build_id, &engine,      cvy_last_error,
-                                  cvy_set_log,  observer_set, cvy_start_in};
+static const cvy_module module = {cvy_build_id, &engine,      cvy_last_error, cvy_set_log,
+                                  observer_set, cvy_start_in, runtimes_visit, runtimes_leave};
 
 __attribute__((visibility("default"))) const cvy_module *cvy_module_entry(void);
 const cvy_module *cvy_module_entry(void) {

@@ -107,7 +107,7 @@ static convoy_status make_bases(engine_plan *plan, int32_t count) {
 
 convoy_status engine_plan_bind(cvy_device *device, uint64_t number, int32_t first, int32_t count,
                                const cvy_base *to) {
-  engine_plan *plan;
+  engine_plan *plan = NULL;
   convoy_status status = fault_check(device);
   if (!status) status = find_or_make(device, number, &plan);
   if (!status) status = make_bases(plan, first + count);

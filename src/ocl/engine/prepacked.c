@@ -22,7 +22,7 @@ typedef struct prepacked_operand {
 static void drop(cvy_device *device, prepacked_operand **link) {
   prepacked_operand *gone = *link;
   *link = gone->next;
-  arena_give(device->memory.arena, gone->piece);
+  memory_give(device, gone->piece);
   free(gone);
 }
 
@@ -50,13 +50,6 @@ void prepacked_forget(cvy_device *device, array_entry *entry) {
     else
       link = &(*link)->next;
   }
-}
-
-convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out) {
-  convoy_status status = arena_take(device->memory.arena, bytes, out);
-  if (status != CONVOY_ERR_MEMORY || !device->prepacked.first) return status;
-  prepacked_forget_all(device);
-  return arena_take(device->memory.arena, bytes, out);
 }
 
 static bool is_it(const prepacked_operand *operand, uint64_t id, const prepacked_form *form) {

@@ -36,7 +36,5 @@ void prepacked_slot_drop(cvy_device *device, prepacked_slot *slot);
 /* The array's contents change, or it goes. */
 void prepacked_forget(cvy_device *device, array_entry *entry);
 void prepacked_forget_all(cvy_device *device);
-/* Device memory for whatever purpose. Prepacked operands make room for it. */
-convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out);
 
 #endif

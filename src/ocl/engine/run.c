@@ -19,6 +19,7 @@
 #include "ocl/pool.h"
 #include "ocl/program.h"
 #include "ocl/reduce.h"
+#include "ocl/resample.h"
 #include "ocl/strided_data.h"
 #include "ocl/winograd.h"
 
@@ -42,6 +43,7 @@ static const struct {
     {&cvy_ocl_pool, run_pool},
     {&cvy_ocl_copy, run_copy},
     {&cvy_ocl_concatenate, run_concatenate},
+    {&cvy_ocl_resample, run_resample},
     {&cvy_ocl_program, run_program},
     {&cvy_ocl_reduce, run_reduce},
 };
@@ -142,7 +144,7 @@ convoy_status job_launch(cvy_device *device, const cvy_job *job, const captured_
   if (piece) arrays->scratch = span_of(piece, ORIGIN_SCRATCH);
   if (!known || !captured_replay(device, known, job, arrays, &status))
     status = launch_and_capture(device, job, sizes, arrays, bytes, captured);
-  arena_give(device->memory.arena, piece);
+  memory_give(device, piece);
   return status;
 }
 
@@ -158,9 +160,18 @@ static convoy_status run_empty(cvy_device *device, const cvy_job *job) {
   return status;
 }
 
+/* In a stream of somebody else's nothing may lie that he did not put there but what he asked for,
+ * and nobody looks how far it is. So what is to be known of kernels is learnt in a job's first run,
+ * which is waited for. */
+static convoy_status learn(cvy_device *device, convoy_status status) {
+  device->completion.learning = false;
+  return status ? status : completion_wait(device, UINT64_MAX);
+}
+
 static convoy_status run(cvy_device *device, const cvy_job *job) {
   if (cvy_problem_empty(&job->problem)) return run_empty(device, job);
   const captured_job *known = captured_find(device, job);
+  bool is_first = device->stream_is_lent && !captured_has_come(device, job);
   convoy_status status = known ? CONVOY_OK : job_check(device, job);
   job_sizes sizes;
   if (known)
@@ -170,8 +181,10 @@ static convoy_status run(cvy_device *device, const cvy_job *job) {
   job_arrays arrays = {0};
   captured_job *captured = NULL;
   if (!status) status = bind_all(device, job, &sizes, &arrays);
+  device->completion.learning = is_first;
   if (!status) status = job_launch(device, job, known, &sizes, &arrays, &captured);
-  if (captured) captured_keep(device, job, captured);
+  if (!status && (captured || !known)) captured_keep(device, job, captured);
+  if (is_first) status = learn(device, status);
   if (!status) flush_burst(device);
   return status;
 }

@@ -29,6 +29,7 @@ convoy_status command_drained(cvy_device *device, int32_t code, const char *what
   if (code == 0) {
     tickets_finish_all(device);
     completion_drop(device);
+    device->memory.stirred = false;
     observer_progress(device);
     return CONVOY_OK;
   }

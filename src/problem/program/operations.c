@@ -194,7 +194,8 @@ static int64_t program_terms(const cvy_problem *problem) {
 
 static int64_t reduce_terms(const cvy_problem *problem) {
   const cvy_reduce_problem *reduce = &problem->reduce;
-  return 1 + cvy_reduce_length(reduce->of.extent, reduce->how.axes) * work_of(&reduce->of);
+  int64_t length = cvy_reduce_length(reduce->of.extent, reduce->how.axes);
+  return 1 + length * cvy_reduce_problem_work(reduce);
 }
 
 static double reduce_bound(const cvy_problem *problem, double magnitude) {

@@ -25,7 +25,7 @@ def _kind(device: Any) -> str:
 def _every_gpu(there: List[Any]) -> List[Any]:
     """A card that is seen through several runtimes counts once, through the first."""
     gpus = [device for device in there if device.type == DeviceType.GPU and not device.simulator]
-    first = {}
+    first: Dict[str, str] = {}
     for device in gpus:
         first.setdefault(device.name, _kind(device))
     return [device for device in gpus if _kind(device) == first[device.name]]
@@ -76,7 +76,17 @@ def team_of_process(threads: int) -> Optional[int]:
     return _team.address()
 
 
-def open_device(asked: Optional[str], **options: Any) -> Context:
+def threads_and_team() -> Dict[str, Any]:
+    """Options of every context."""
     threads = threads_of_process()
-    settings: Dict[str, Any] = {"threads": threads, "team": team_of_process(threads), **options}
-    return Context(device_of_process(asked), **settings)
+    return {"threads": threads, "team": team_of_process(threads)}
+
+
+def open_device(asked: Optional[str], **options: Any) -> Context:
+    return Context(device_of_process(asked), **threads_and_team(), **options)
+
+
+def computes_on_processor(asked: Optional[str]) -> bool:
+    """Whether the processor is what is asked for."""
+    wanted = asked or os.environ.get("CONVOY_DEVICE") or ""
+    return wanted.strip().lower().partition(":")[0] == "cpu"

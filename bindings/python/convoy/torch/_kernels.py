@@ -1,4 +1,5 @@
-"""aten::convolution and aten::convolution_backward for the CPU, overridden once and for good.
+"""aten::convolution and aten::convolution_backward for the CPU and for cards, overridden once and
+for good.
 
 PyTorch crashes where a kernel is taken back that another thread is just being sent to. So what is
 turned on and off is not the kernels but the session that they look up; without one they call
@@ -7,30 +8,44 @@ PyTorch's own.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, List, Optional
 
 import torch
 
 from . import _native
+from ._plainly import is_plain
+from ._platform import Cards as Platform
 from ._session import Session
 
-_library: Any = None
+#: The cards that PyTorch computes on; None: it knows of none.
+platform = Platform() if Platform.there() else None
+
+_library: List[Any] = []
+_here: List[Any] = [None]  # what has the two functions for tensors of the CPU; None: PyTorch
+_on_cards: List[Any] = [None]  # and for tensors on cards
 
 
-def override(current: Callable[[], Optional[Session]]) -> None:
-    """From now on the operators go to the session that `current` returns."""
-    global _library
-    if _library is not None:
-        return
-
+def _override(key: str, taken: List[Any]) -> None:
     def convolution(*arguments: Any) -> Any:
-        session = current()
-        return (_native.forward if session is None else session.convolution)(*arguments)
+        by = None if is_plain() else taken[0]
+        return (_native.forward if by is None else by.convolution)(*arguments)
 
     def convolution_backward(*arguments: Any) -> Any:
-        session = current()
-        return (_native.backward if session is None else session.convolution_backward)(*arguments)
+        by = None if is_plain() else taken[0]
+        return (_native.backward if by is None else by.convolution_backward)(*arguments)
 
-    _library = torch.library.Library("aten", "IMPL")
-    _library.impl("convolution", convolution, "CPU")
-    _library.impl("convolution_backward", convolution_backward, "CPU")
+    _library[0].impl("convolution", convolution, key)
+    _library[0].impl("convolution_backward", convolution_backward, key)
+
+
+def use(session: Optional[Session]) -> None:
+    """From now on the operators go to this session."""
+    _here[0] = session
+    _on_cards[0] = None if session is None else session.cards
+    if _library or session is None:
+        return
+    _library.append(torch.library.Library("aten", "IMPL"))
+    if platform is not None:
+        _override(platform.key, _on_cards)
+    if platform is None or platform.key != "CPU":
+        _override("CPU", _here)

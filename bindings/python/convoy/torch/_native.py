@@ -1,7 +1,8 @@
 """PyTorch's own code for the two operators that Convoy overrides.
 
-Their kernels are registered for all backends together; Convoy's go before them for the CPU only. So
-calling them as if for another backend reaches PyTorch's, which then looks at the tensors itself.
+Their kernels are registered for all backends together; Convoy's go before them for the CPU and for
+cards only. So calling them as if for another backend reaches PyTorch's, which then looks at the
+tensors itself.
 """
 
 from __future__ import annotations
@@ -12,25 +13,54 @@ import torch
 
 from ._operation import GRADIENTS, Operation
 
-_forward: Any = torch._convolution
+_forward = torch.ops.aten.convolution.default
 _backward = torch.ops.aten.convolution_backward.default
+_ANOTHER = torch._C.DispatchKeySet(torch._C.DispatchKey.XPU)
 
 
-def forward(*arguments: Any) -> Any:
-    """aten::convolution. While tracing, what this calls is what the trace records."""
-    return _forward(*arguments, False, False, True, True)
+_precision: Any = getattr(torch._C, "_get_fp32_precision_getter", None)  # since 2.9
 
 
-def _redispatched(*arguments: Any) -> Tuple[Any, Any, Any]:
-    return _backward.redispatch(torch._C.DispatchKeySet(torch._C.DispatchKey.XPU), *arguments)
+def allows_tf32() -> bool:
+    """Whether PyTorch may round the operands of convolutions on CUDA to TF32, as by default."""
+    if _precision is not None:
+        return bool(_precision("cuda", "conv") == "tf32")
+    return bool(torch._C._get_cudnn_allow_tf32())
 
 
-def _by_key(*arguments: Any) -> Tuple[Any, Any, Any]:
+def flags() -> Tuple[bool, bool, bool, bool]:
+    """What aten::convolution takes from PyTorch's settings and gives to what it calls: benchmark
+    mode, repeatable results, cuDNN or MIOpen, TF32."""
+    cudnn = torch.backends.cudnn
+    repeatable = torch.are_deterministic_algorithms_enabled() or cudnn.deterministic
+    return cudnn.benchmark, repeatable, cudnn.enabled, allows_tf32()
+
+
+_with_flags: Any = torch._convolution
+
+
+def _flagged(*arguments: Any) -> Any:
+    return _with_flags(*arguments, *flags())
+
+
+def _redispatched(*arguments: Any) -> Any:
+    """While tracing, what this calls is what the trace records."""
+    if torch._C._get_tracing_state() is not None:
+        return _flagged(*arguments)
+    return _forward.redispatch(_ANOTHER, *arguments)
+
+
+def _redispatched_backward(*arguments: Any) -> Tuple[Any, Any, Any]:
+    return _backward.redispatch(_ANOTHER, *arguments)
+
+
+def _backward_by_key(*arguments: Any) -> Tuple[Any, Any, Any]:
     return _backward._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, *arguments)
 
 
-#: aten::convolution_backward. PyTorch 1.13 has no redispatch.
-backward = _redispatched if hasattr(_backward, "redispatch") else _by_key
+#: aten::convolution and aten::convolution_backward. PyTorch 1.13 has no redispatch.
+forward = _redispatched if hasattr(_forward, "redispatch") else _flagged
+backward = _redispatched_backward if hasattr(_backward, "redispatch") else _backward_by_key
 
 
 def compute_together(ops: Sequence[Operation], bias_sizes: Any) -> Dict[str, torch.Tensor]:

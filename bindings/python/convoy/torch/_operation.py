@@ -33,20 +33,21 @@ class Operation(NamedTuple):
     dy: Any = None
 
 
-_CLASSES = (torch.Tensor, torch.nn.Parameter)
+CLASSES = (torch.Tensor, torch.nn.Parameter)
+CPU = torch.device("cpu")
 
 TRACED = "being traced"
 ILLEGAL = "not a convolution that Convoy knows"
 
 
-def _refusal(tensor: Tensor) -> Optional[str]:
+def _refusal(tensor: Tensor, device: torch.device) -> Optional[str]:
     """Why Convoy does not compute with this operand; None if it does."""
-    if type(tensor) not in _CLASSES:
+    if type(tensor) not in CLASSES:
         return "a subclass of Tensor"
     if tensor.dtype is not torch.float32:
         return "not float32"
-    if not tensor.is_cpu:
-        return "not on the CPU"
+    if tensor.device != device:
+        return "not on the CPU" if device.type == "cpu" else "on another device"
     if tensor.layout is not torch.strided:
         return "not dense"
     return None if tensor.numel() else "no elements"
@@ -96,13 +97,15 @@ def admit(
     geometry: Sequence[Any],
     bias: Optional[Tensor] = None,
     dy: Optional[Tensor] = None,
+    device: torch.device = CPU,
 ) -> Union[Layout, str]:
-    """The layout of a call that Convoy takes, else the reason why PyTorch is to compute it. What is
-    illegal goes to PyTorch too, which says what is wrong, or knows more (negative padding)."""
+    """The layout of a call that Convoy takes, with all operands on that device; else the reason why
+    PyTorch is to compute it. What is illegal goes to PyTorch too, which says what is wrong, or
+    knows more (negative padding)."""
     if torch._C._get_tracing_state() is not None:
         return TRACED
     for operand in (x, w, bias, dy):
-        why = None if operand is None else _refusal(operand)
+        why = None if operand is None else _refusal(operand, device)
         if why is not None:
             return why
     stride, padding, dilation, transposed, output_padding, groups = geometry

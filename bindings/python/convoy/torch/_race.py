@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Dict, List, NamedTuple, Sequence, Union
+from typing import Dict, List, NamedTuple, Sequence
 
 from . import _disturbance
 from ._operation import Operation, Tensor
-from ._ways import ConvoyWay, PytorchWay
-
-Way = Union[ConvoyWay, PytorchWay]
+from ._ways import Way
 
 ROUNDS = 3
 _HOPELESS = 2.0  # times as slow as the best: not tried again

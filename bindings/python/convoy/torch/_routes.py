@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -20,10 +20,11 @@ from .._lib import LogLevel
 from .._records import Device
 from ._kept import Kept, Problem
 from ._operation import Operation, Tensor, describe, memory_format
-from ._race import Race, Way, race
-from ._ways import ConvoyWay
+from ._race import Race, race
+from ._ways import Way
 
 Key = Tuple[str, Layout, torch.memory_format]
+Turns = Callable[[Sequence[Way], Operation, Sequence[Tensor]], Race]
 
 _MOST = 4096  # problems remembered; those beyond are not measured
 _LATER = 60.0  # seconds until what was disturbed is measured again, the next time twice as many
@@ -35,6 +36,9 @@ class Fixed:
 
     def __init__(self, way: Way) -> None:
         self.ways = [way]
+
+    def settled(self, op: Operation) -> Optional[Way]:
+        return self.ways[0]
 
     def choose(self, op: Operation) -> Tuple[Way, Optional[Tensor]]:
         return self.ways[0], None
@@ -48,19 +52,27 @@ class _Again:
 
 
 class Measured:
-    """The fastest way of each problem, from the file or measured now."""
+    """The fastest way of each problem, from the file or measured now: by a race, unless `turns` is
+    another one. `versions` is what else a measurement depends on."""
 
-    def __init__(self, ways: Sequence[Way]) -> None:
-        self.ways = list(ways)
-        devices = [way.device for way in ways if isinstance(way, ConvoyWay)]
-        self._kept = Kept(place_of(devices))
+    def __init__(
+        self, ways: Sequence[Way], turns: Optional[Turns] = None, versions: str = ""
+    ) -> None:
+        self.ways, self._turns = list(ways), turns
+        self._kept = Kept(place_of([way.device for way in self.ways], versions))
         self._chosen: Dict[Key, Optional[Way]] = {}
         self._again: Dict[Key, _Again] = {}  # of those whose measurement was disturbed
         self._lock = threading.Lock()
 
+    def settled(self, op: Operation) -> Optional[Way]:
+        """The way, if it is known for good."""
+        way = self._settled(_key(op))
+        known = way and self._kept.way(_problem(op, _key(op)))
+        return way if way is not None and known == way.name else None
+
     def choose(self, op: Operation) -> Tuple[Way, Optional[Tensor]]:
         """The way, and the result if it has just been computed."""
-        key = op.direction, op.at, memory_format(op.x, op.w, op.dy)
+        key = _key(op)
         way = self._settled(key)
         if way is not None:
             return way, None
@@ -84,7 +96,7 @@ class Measured:
 
     def _measure(self, op: Operation, key: Key) -> Tuple[Way, Tensor]:
         with _log.shown_meanwhile(f"measuring, {len(self._kept)} convolutions done"):
-            run = race(self.ways, op, self._sent_anew(op))
+            run = (self._turns or race)(self.ways, op, self._sent_anew(op))
         if run.disturbance:
             self._postpone(op, key, run)
         else:
@@ -127,9 +139,18 @@ def _problem(op: Operation, key: Key) -> Problem:
     return describe(op), "contiguous" if contiguous else "channels_last"
 
 
-def place_of(devices: Sequence[Device]) -> str:
+def _threads() -> str:
+    return f"{torch.get_num_threads()} threads"
+
+
+def _key(op: Operation) -> Key:
+    return op.direction, op.at, memory_format(op.x, op.w, op.dy)
+
+
+def place_of(devices: Sequence[Optional[Device]], versions: str = "") -> str:
     """Where a measurement holds: devices, threads, versions."""
-    parts = [f"{each.id} {each.name}, {each.driver}, {each.compute_units}" for each in devices]
-    parts.append(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads")
+    there = [each for each in devices if each is not None]
+    parts = [f"{each.id} {each.name}, {each.driver}, {each.compute_units}" for each in there]
+    parts.append(f"PyTorch {torch.__version__}, {versions or _threads()}")
     parts.append(f"Convoy {version()}")
     return " ".join("; ".join(parts).split())

@@ -12,17 +12,15 @@ from .._context import Context
 from .._lib import DeviceType
 from .._release import release
 from . import _native
+from ._cards import Cards
 from ._check import check
-from ._device import open_device
+from ._device import computes_on_processor, open_device, threads_and_team
 from ._operation import GRADIENTS, Operation, Tensor, admit
-from ._routes import Fixed, Measured, Routes, Way
-from ._statistics import PYTORCH, State, Statistics
-from ._ways import ConvoyWay, PytorchWay
+from ._routes import Fixed, Measured, Routes
+from ._statistics import FORKED, MEASURED, PYTORCH, State, Statistics
+from ._ways import ConvoyWay, PytorchWay, Way
 from .graph.engine import Engine
 from .graph.networks import Networks
-
-FORKED = "in a forked child"
-MEASURED = "measured to be faster"
 
 
 def _close(contexts: List[Context]) -> None:
@@ -89,12 +87,12 @@ class Session:
     trainer has started the processes it starts.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, platform: Any = None) -> None:
         self.settings = settings
         self.statistics = Statistics()
         self._devices: Optional[_Devices] = None
         self._closed = False
-        self._last_state: Optional[State] = None
+        self._last_states: List[State] = []
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
@@ -102,14 +100,18 @@ class Session:
         self._networks: Optional[Networks] = Networks(
             self._engine, self.statistics.count_network, settings.route == "measured", self._checked
         )
+        self.cards: Optional[Cards] = None
+        if platform is not None and not computes_on_processor(settings.device):
+            how = settings.route, self.statistics, self._checked, threads_and_team
+            self.cards = Cards(platform, *how)
         _sessions.add(self)
 
     def close(self) -> None:
         """Devices are given back, once operations of other threads that use them are over, and
         backward passes of captured networks. Those that come later PyTorch computes."""
-        self._last_state = self.state()
+        self._last_states = self.states()
         self._closed = True
-        self._devices = None
+        self._devices = self.cards = None
         self._engine = self._networks = None
 
     @property
@@ -123,20 +125,23 @@ class Session:
         """Whether it was made by a process of which this one is a forked child."""
         return self._forked
 
-    def state(self) -> Optional[State]:
-        """How the device is, or was when it was closed; None before the first operation."""
-        devices, engine = self._devices, self._engine
-        if devices is not None:
-            return devices.state()
-        if engine is not None and engine.is_open:
-            return _state_of(engine.context)
-        return self._last_state
+    def states(self) -> List[State]:
+        """How the devices are that were used, or were when they were closed."""
+        if self._closed:
+            return self._last_states
+        devices, cards, engine = self._devices, self.cards, self._engine
+        here = [] if devices is None else [devices.state()]
+        if not here and engine is not None and engine.is_open:
+            here = [_state_of(engine.context)]
+        return here if cards is None else here + cards.states()
 
     def after_fork(self) -> None:
         """A child, such as a DataLoader's worker, leaves device and cores to its parent."""
         self._forked = True
         self._opening = threading.Lock()
         self.statistics.after_fork()
+        if self.cards is not None:
+            self.cards.after_fork()
 
     def _opened(self) -> Optional[_Devices]:
         """None after close()."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from .._records import Health
 
 PYTORCH = "pytorch"
+
+FORKED = "in a forked child"
+MEASURED = "measured to be faster"
 
 Key = Tuple[str, str, str]  # where, direction, reason
 
@@ -52,21 +55,22 @@ class State(NamedTuple):
     description: str
 
 
-def table(counts: Dict[Key, int], networks: Dict[Key, int], state: Optional[State]) -> str:
+def table(counts: Dict[Key, int], networks: Dict[Key, int], states: Sequence[State]) -> str:
     """The counts for people: a line that sums up, then one line per row, of operations and of
-    networks; and how the device is, where there is something to say."""
+    networks; and how the devices are, where there is something to say."""
     through = sum(count for (where, _, _), count in counts.items() if where != PYTORCH)
     lines = [f"{through} of {sum(counts.values())} convolution operations through Convoy"]
     rows = sorted(counts.items(), key=lambda row: (row[0][0] == PYTORCH, -row[1], row[0]))
     lines += [_row(*key, count) for key, count in rows]
     lines += _network_lines(networks)
-    if state is not None and state.health.faults:
-        lines.append(
-            f"  {state.health.faults} faults of the device; {state.health.failovers} operations "
-            "computed elsewhere because of them"
-        )
-    if state is not None and state.health.fallback_seconds:
-        lines.append(f"  computing on {state.description}")
+    for state in states:
+        if state.health.faults:
+            lines.append(
+                f"  {state.health.faults} faults of the device; {state.health.failovers} "
+                "operations computed elsewhere because of them"
+            )
+        if state.health.fallback_seconds:
+            lines.append(f"  computing on {state.description}")
     return "\n".join(lines)
 
 

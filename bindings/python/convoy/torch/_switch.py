@@ -58,18 +58,14 @@ def _enable(settings: Settings) -> None:
     if _current is not None and not _current.inherited and _current.settings == settings:
         return
     disable()
-    _current = _last = Session(settings)
-    _kernels.override(_session)
+    _current = _last = Session(settings, _kernels.platform)
+    _kernels.use(_current)
     hook.install(_networks)
     ultralytics.install(_networks)
 
 
-def _session() -> Optional[Session]:
-    return None if is_plain() else _current
-
-
 def _networks() -> Any:
-    session = _session()
+    session = None if is_plain() else _current
     return None if session is None else session.networks
 
 
@@ -85,6 +81,7 @@ def disable() -> None:
     global _current, _told
     _told = True
     ended, _current = _current, None
+    _kernels.use(None)
     if ended is not None:
         ended.close()
 
@@ -124,7 +121,6 @@ def report() -> str:
     if _last is None:
         return "convoy.torch was not enabled"
     rank = _log.rank()
-    lines = table(
-        _last.statistics.counts(), _last.statistics.networks(), _last.state()
-    ).splitlines()
+    statistics = _last.statistics
+    lines = table(statistics.counts(), statistics.networks(), _last.states()).splitlines()
     return "\n".join(f"{rank}: {line}" if rank else line for line in lines)

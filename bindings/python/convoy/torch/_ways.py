@@ -1,8 +1,9 @@
-"""The ways an operation can be carried out: a Convoy context, or PyTorch's own kernels."""
+"""The ways an operation can be carried out: a Convoy context, or PyTorch's own kernels. A card is
+one, too (_card.py)."""
 
 from __future__ import annotations
 
-from typing import Iterable, Optional, Tuple
+from typing import Any, Iterable, Optional, Protocol, Tuple
 
 from .._context import Context
 from .._lib import DeviceType
@@ -12,6 +13,17 @@ from ._operation import Operation, Tensor
 from ._statistics import PYTORCH
 
 _SHARE = 4  # one byte in so many of a device may hold copies for backward
+
+
+class Way(Protocol):
+    """`name` is "pytorch" or the id of a device, which `device` describes."""
+
+    name: str
+    device: Any
+
+    def compute(self, op: Operation) -> Tuple[Tensor, str]: ...
+
+    def forget(self, operands: Iterable[Tensor]) -> None: ...
 
 
 class ConvoyWay:
@@ -41,7 +53,7 @@ class ConvoyWay:
 class PytorchWay:
     """By PyTorch's own kernels."""
 
-    name = PYTORCH
+    name, device = PYTORCH, None
 
     def compute(self, op: Operation) -> Tuple[Tensor, str]:
         return _native.compute(op), PYTORCH

@@ -2,6 +2,7 @@
 #include "ocl/engine/cuda/runtime.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "ocl/engine/cuda/ptx.h"
 #include "ocl/engine/driver/row.h"
@@ -12,50 +13,58 @@ typedef struct cuda_calls {
   int (*retain)(void **context, int device);
   int (*release)(int device);
   int (*set_current)(void *context);
+  int (*get_current)(void **context);
   int (*error_name)(int code, const char **out);
 } cuda_calls;
 
 #define SYMBOL(name, member) \
   { name, offsetof(cuda_calls, member), false }
-static const driver_symbol symbols[] = {SYMBOL("cuInit", common.init),
-                                        SYMBOL("cuDriverGetVersion", common.version),
-                                        SYMBOL("cuDeviceGetCount", common.count),
-                                        SYMBOL("cuDeviceGet", common.device),
-                                        SYMBOL("cuDeviceGetName", common.name),
-                                        SYMBOL("cuDeviceTotalMem_v2", common.memory_bytes),
-                                        SYMBOL("cuDeviceGetAttribute", common.attribute),
-                                        SYMBOL("cuDeviceGetPCIBusId", common.bus),
-                                        SYMBOL("cuStreamCreate", common.stream),
-                                        SYMBOL("cuStreamDestroy_v2", common.stream_release),
-                                        SYMBOL("cuStreamSynchronize", common.stream_wait),
-                                        SYMBOL("cuStreamWaitEvent", common.stream_wait_event),
-                                        SYMBOL("cuMemAlloc_v2", common.memory),
-                                        SYMBOL("cuMemFree_v2", common.memory_release),
-                                        SYMBOL("cuMemHostRegister_v2", common.pin),
-                                        SYMBOL("cuMemHostUnregister", common.unpin),
-                                        SYMBOL("cuMemcpyHtoDAsync_v2", common.write),
-                                        SYMBOL("cuMemcpyDtoHAsync_v2", common.read),
-                                        SYMBOL("cuMemcpyDtoDAsync_v2", common.copy),
-                                        SYMBOL("cuMemsetD8Async", common.fill),
-                                        SYMBOL("cuEventCreate", common.event),
-                                        SYMBOL("cuEventRecord", common.event_record),
-                                        SYMBOL("cuEventQuery", common.event_query),
-                                        SYMBOL("cuEventSynchronize", common.event_wait),
-                                        SYMBOL("cuEventDestroy_v2", common.event_release),
-                                        SYMBOL("cuModuleLoadDataEx", common.load),
-                                        SYMBOL("cuModuleUnload", common.unload),
-                                        SYMBOL("cuModuleGetFunction", common.function),
-                                        SYMBOL("cuLaunchKernel", common.launch),
-                                        SYMBOL("cuDevicePrimaryCtxRetain", retain),
-                                        SYMBOL("cuDevicePrimaryCtxRelease_v2", release),
-                                        SYMBOL("cuCtxSetCurrent", set_current),
-                                        SYMBOL("cuGetErrorName", error_name),
-                                        {NULL, 0, false}};
+#define OPTIONAL(name, member) \
+  { name, offsetof(cuda_calls, member), true }
+static const driver_symbol symbols[] = {
+    SYMBOL("cuInit", common.init),
+    SYMBOL("cuDriverGetVersion", common.version),
+    SYMBOL("cuDeviceGetCount", common.count),
+    SYMBOL("cuDeviceGet", common.device),
+    SYMBOL("cuDeviceGetName", common.name),
+    SYMBOL("cuDeviceTotalMem_v2", common.memory_bytes),
+    SYMBOL("cuDeviceGetAttribute", common.attribute),
+    SYMBOL("cuDeviceGetPCIBusId", common.bus),
+    SYMBOL("cuStreamCreate", common.stream),
+    SYMBOL("cuStreamDestroy_v2", common.stream_release),
+    SYMBOL("cuStreamSynchronize", common.stream_wait),
+    SYMBOL("cuStreamWaitEvent", common.stream_wait_event),
+    OPTIONAL("cuStreamIsCapturing", common.stream_recording),
+    OPTIONAL("cuThreadExchangeStreamCaptureMode", common.exchange_mode),
+    SYMBOL("cuMemAlloc_v2", common.memory),
+    SYMBOL("cuMemFree_v2", common.memory_release),
+    SYMBOL("cuMemHostRegister_v2", common.pin),
+    SYMBOL("cuMemHostUnregister", common.unpin),
+    SYMBOL("cuMemcpyHtoDAsync_v2", common.write),
+    SYMBOL("cuMemcpyDtoHAsync_v2", common.read),
+    SYMBOL("cuMemcpyDtoDAsync_v2", common.copy),
+    SYMBOL("cuMemsetD8Async", common.fill),
+    SYMBOL("cuEventCreate", common.event),
+    SYMBOL("cuEventRecord", common.event_record),
+    SYMBOL("cuEventQuery", common.event_query),
+    SYMBOL("cuEventSynchronize", common.event_wait),
+    SYMBOL("cuEventDestroy_v2", common.event_release),
+    SYMBOL("cuModuleLoadDataEx", common.load),
+    SYMBOL("cuModuleUnload", common.unload),
+    SYMBOL("cuModuleGetFunction", common.function),
+    SYMBOL("cuLaunchKernel", common.launch),
+    SYMBOL("cuDevicePrimaryCtxRetain", retain),
+    SYMBOL("cuDevicePrimaryCtxRelease_v2", release),
+    SYMBOL("cuCtxSetCurrent", set_current),
+    SYMBOL("cuCtxGetCurrent", get_current),
+    SYMBOL("cuGetErrorName", error_name),
+    {NULL, 0, false}};
 #undef SYMBOL
+#undef OPTIONAL
 
 static const char *const libraries[] = {"libcuda.so.1", NULL};
 static cuda_calls calls;
-static bool usable;
+static atomic_bool usable;
 
 enum { NO_DEVICE = 100 };
 
@@ -93,6 +102,22 @@ static void close_device(int device, void *context) {
 static int enter(int device, void *context) {
   (void)device;
   return calls.set_current(context);
+}
+
+/* ------------------------------------------------------------------------ somebody else's thread
+ */
+
+/* What was recorded on it stays so, but what is done meanwhile may also wait and allocate. */
+static bool visit(int32_t *mode, void **context) {
+  *mode = DRIVER_MODE_RELAXED;
+  if (!usable || calls.get_current(context)) return false;
+  if (calls.common.exchange_mode) calls.common.exchange_mode(mode);
+  return true;
+}
+
+static void leave(int32_t mode, void *context) {
+  calls.set_current(context);
+  if (calls.common.exchange_mode) calls.common.exchange_mode(&mode);
 }
 
 static const gpu_driver cuda = {
@@ -137,5 +162,7 @@ const runtime cuda_runtime = {
     .open = open_queue,
     .error_name = name_of,
     .fail = fail,
+    .visit = visit,
+    .leave = leave,
     DRIVER_FUNCTIONS,
 };

@@ -4,18 +4,21 @@
 #include <dlfcn.h>
 #include <string.h>
 
-static void *open_first(const char *const *libraries, const char **name) {
+static void *open_first(const char *const *libraries, int how, const char **name) {
   void *library = NULL;
   for (; *libraries && !library; libraries++) {
     *name = *libraries;
-    library = dlopen(*libraries, RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(*libraries, RTLD_NOW | RTLD_LOCAL | how);
   }
   return library;
 }
 
 bool driver_load(const char *const *libraries, const driver_symbol *symbols, void *calls) {
   const char *name = NULL;
-  void *library = open_first(libraries, &name);
+  /* A framework in this process may have brought another version along: that is the one to share.
+   */
+  void *library = open_first(libraries, RTLD_NOLOAD, &name);
+  if (!library) library = open_first(libraries, 0, &name);
   if (!library) return false;
   for (const driver_symbol *each = symbols; each->name; each++) {
     void *function = dlsym(library, each->name);

@@ -23,6 +23,8 @@ typedef struct driver_calls {
   int (*stream_release)(void *stream);
   int (*stream_wait)(void *stream);
   int (*stream_wait_event)(void *stream, void *event, unsigned flags);
+  int (*stream_recording)(void *stream, int *state); /* NULL: streams cannot be recorded */
+  int (*exchange_mode)(int *mode); /* what a thread may do while a stream is recorded; or NULL */
 
   int (*memory)(void **out, size_t bytes);
   int (*memory_release)(void *memory);
@@ -55,6 +57,8 @@ enum {
   DRIVER_NOT_READY = 600,
   DRIVER_STREAM_NON_BLOCKING = 1, /* it does not wait for the default stream */
   DRIVER_EVENT_WITHOUT_TIME = 2,
+  DRIVER_MODE_RELAXED =
+      2, /* what has nothing to do with the streams that are recorded is allowed */
 };
 
 /* A function's name in the library, its place in a table of pointers, and whether the library may

@@ -50,6 +50,7 @@ struct runtime_queue {
   int device;
   void *context, *stream; /* where commands go: its own, or one of somebody else */
   void *own_stream;
+  bool recorded; /* somebody may have recorded launches, and carry them out later than we live */
   driver_compiler compiler;
 };
 

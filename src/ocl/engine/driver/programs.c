@@ -111,7 +111,8 @@ void *driver_save(const runtime_program *program, size_t *bytes) {
 }
 
 void driver_program_release(runtime_queue *queue, runtime_program *program) {
-  if (program->module && !driver_enter(queue)) queue->calls->unload(program->module);
+  bool unload = program->module && !queue->recorded;
+  if (unload && !driver_enter(queue)) queue->calls->unload(program->module);
   free(program->image);
   free(program);
 }

@@ -132,17 +132,34 @@ runtime_memory *driver_memory_at(uint64_t address) {
   return (runtime_memory *)(uintptr_t)address;
 }
 
-/* Memory is used again in the order of commands, so that what goes into the new stream has to come
- * after what is in the old one. */
-int32_t driver_use_stream(runtime_queue *queue, void *stream) {
+int32_t driver_use_stream(runtime_queue *queue, void *stream, bool ordered) {
   runtime_event *before = NULL;
   if (stream == queue->stream) return 0;
+  if (!ordered) {
+    queue->stream = stream;
+    return 0;
+  }
   int32_t code = driver_marker(queue, &before);
   if (code) return code;
   code = -queue->calls->stream_wait_event(stream, before, 0);
   driver_event_release(queue, before);
   if (!code) queue->stream = stream;
   return code;
+}
+
+int32_t driver_enter_queue(runtime_queue *queue) {
+  return driver_enter(queue);
+}
+
+/* A driver that does not answer cannot be relied on for anything else either. */
+runtime_recording driver_recording(runtime_queue *queue, void *stream) {
+  static const runtime_recording states[] = {RUNTIME_NOT_RECORDING, RUNTIME_RECORDING};
+  int state = 0;
+  if (!queue->calls->stream_recording) return RUNTIME_NOT_RECORDING;
+  if (driver_enter(queue)) return RUNTIME_RECORDING_BROKEN;
+  if (queue->calls->stream_recording(stream, &state)) return RUNTIME_RECORDING_BROKEN;
+  if (state) queue->recorded = true;
+  return state == 0 || state == 1 ? states[state] : RUNTIME_RECORDING_BROKEN;
 }
 
 /* ------------------------------------------------------------------------------------ commands */

@@ -15,7 +15,10 @@ runtime_memory *driver_pin(runtime_queue *queue, void *memory, int64_t bytes, in
 void driver_unpin(runtime_queue *queue, runtime_memory *pinned, void *memory);
 
 runtime_memory *driver_memory_at(uint64_t address);
-int32_t driver_use_stream(runtime_queue *queue, void *stream);
+int32_t driver_use_stream(runtime_queue *queue, void *stream, bool ordered);
+runtime_recording driver_recording(runtime_queue *queue, void *stream);
+
+int32_t driver_enter_queue(runtime_queue *queue);
 
 int32_t driver_copy(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes);
 int32_t driver_zero(runtime_queue *queue, runtime_place at, size_t bytes);

@@ -18,6 +18,8 @@
   .unpin = driver_unpin, \
   .memory_at = driver_memory_at, \
   .use_stream = driver_use_stream, \
+  .recording = driver_recording, \
+  .enter = driver_enter_queue, \
   .copy = driver_copy, \
   .zero = driver_zero, \
   .write = driver_write, \

@@ -3,6 +3,7 @@
 #include "ocl/engine/hip/runtime.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 typedef struct hip_calls {
   driver_calls common;
   int (*set_device)(int device);
+  int (*get_device)(int *out);
   const char *(*error_name)(int code);
   int (*properties)(void *out, int device);       /* since ROCm 6 */
   int (*older_properties)(void *out, int device); /* of another layout */
@@ -22,40 +24,44 @@ typedef struct hip_calls {
   { name, offsetof(hip_calls, member), false }
 #define OPTIONAL(name, member) \
   { name, offsetof(hip_calls, member), true }
-static const driver_symbol symbols[] = {SYMBOL("hipInit", common.init),
-                                        SYMBOL("hipDriverGetVersion", common.version),
-                                        SYMBOL("hipGetDeviceCount", common.count),
-                                        SYMBOL("hipDeviceGet", common.device),
-                                        SYMBOL("hipDeviceGetName", common.name),
-                                        SYMBOL("hipDeviceTotalMem", common.memory_bytes),
-                                        SYMBOL("hipDeviceGetAttribute", common.attribute),
-                                        SYMBOL("hipDeviceGetPCIBusId", common.bus),
-                                        SYMBOL("hipStreamCreateWithFlags", common.stream),
-                                        SYMBOL("hipStreamDestroy", common.stream_release),
-                                        SYMBOL("hipStreamSynchronize", common.stream_wait),
-                                        SYMBOL("hipStreamWaitEvent", common.stream_wait_event),
-                                        SYMBOL("hipMalloc", common.memory),
-                                        SYMBOL("hipFree", common.memory_release),
-                                        SYMBOL("hipHostRegister", common.pin),
-                                        SYMBOL("hipHostUnregister", common.unpin),
-                                        SYMBOL("hipMemcpyHtoDAsync", common.write),
-                                        SYMBOL("hipMemcpyDtoHAsync", common.read),
-                                        SYMBOL("hipMemcpyDtoDAsync", common.copy),
-                                        SYMBOL("hipMemsetD8Async", common.fill),
-                                        SYMBOL("hipEventCreateWithFlags", common.event),
-                                        SYMBOL("hipEventRecord", common.event_record),
-                                        SYMBOL("hipEventQuery", common.event_query),
-                                        SYMBOL("hipEventSynchronize", common.event_wait),
-                                        SYMBOL("hipEventDestroy", common.event_release),
-                                        SYMBOL("hipModuleLoadDataEx", common.load),
-                                        SYMBOL("hipModuleUnload", common.unload),
-                                        SYMBOL("hipModuleGetFunction", common.function),
-                                        SYMBOL("hipModuleLaunchKernel", common.launch),
-                                        SYMBOL("hipSetDevice", set_device),
-                                        SYMBOL("hipGetErrorName", error_name),
-                                        OPTIONAL("hipGetDevicePropertiesR0600", properties),
-                                        OPTIONAL("hipGetDeviceProperties", older_properties),
-                                        {NULL, 0, false}};
+static const driver_symbol symbols[] = {
+    SYMBOL("hipInit", common.init),
+    SYMBOL("hipDriverGetVersion", common.version),
+    SYMBOL("hipGetDeviceCount", common.count),
+    SYMBOL("hipDeviceGet", common.device),
+    SYMBOL("hipDeviceGetName", common.name),
+    SYMBOL("hipDeviceTotalMem", common.memory_bytes),
+    SYMBOL("hipDeviceGetAttribute", common.attribute),
+    SYMBOL("hipDeviceGetPCIBusId", common.bus),
+    SYMBOL("hipStreamCreateWithFlags", common.stream),
+    SYMBOL("hipStreamDestroy", common.stream_release),
+    SYMBOL("hipStreamSynchronize", common.stream_wait),
+    SYMBOL("hipStreamWaitEvent", common.stream_wait_event),
+    OPTIONAL("hipStreamIsCapturing", common.stream_recording),
+    OPTIONAL("hipThreadExchangeStreamCaptureMode", common.exchange_mode),
+    SYMBOL("hipMalloc", common.memory),
+    SYMBOL("hipFree", common.memory_release),
+    SYMBOL("hipHostRegister", common.pin),
+    SYMBOL("hipHostUnregister", common.unpin),
+    SYMBOL("hipMemcpyHtoDAsync", common.write),
+    SYMBOL("hipMemcpyDtoHAsync", common.read),
+    SYMBOL("hipMemcpyDtoDAsync", common.copy),
+    SYMBOL("hipMemsetD8Async", common.fill),
+    SYMBOL("hipEventCreateWithFlags", common.event),
+    SYMBOL("hipEventRecord", common.event_record),
+    SYMBOL("hipEventQuery", common.event_query),
+    SYMBOL("hipEventSynchronize", common.event_wait),
+    SYMBOL("hipEventDestroy", common.event_release),
+    SYMBOL("hipModuleLoadDataEx", common.load),
+    SYMBOL("hipModuleUnload", common.unload),
+    SYMBOL("hipModuleGetFunction", common.function),
+    SYMBOL("hipModuleLaunchKernel", common.launch),
+    SYMBOL("hipSetDevice", set_device),
+    SYMBOL("hipGetDevice", get_device),
+    SYMBOL("hipGetErrorName", error_name),
+    OPTIONAL("hipGetDevicePropertiesR0600", properties),
+    OPTIONAL("hipGetDeviceProperties", older_properties),
+    {NULL, 0, false}};
 #undef SYMBOL
 #undef OPTIONAL
 
@@ -63,7 +69,7 @@ static const driver_symbol symbols[] = {SYMBOL("hipInit", common.init),
 static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                         "libamdhip64.so", NULL};
 static hip_calls calls;
-static bool usable;
+static atomic_bool usable;
 
 /* Without a card some versions say the second: 5.7 on a machine with another vendor's. */
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101 };
@@ -100,6 +106,23 @@ static void close_device(int device, void *context) {
 static int enter(int device, void *context) {
   (void)context;
   return calls.set_device(device);
+}
+
+/* ------------------------------------------------------------------------ somebody else's thread
+ */
+
+static bool visit(int32_t *device, void **mode) {
+  int before = DRIVER_MODE_RELAXED;
+  if (!usable || calls.get_device(device)) return false;
+  if (calls.common.exchange_mode) calls.common.exchange_mode(&before);
+  *mode = (void *)(intptr_t)before;
+  return true;
+}
+
+static void leave(int32_t device, void *mode) {
+  int before = (int)(intptr_t)mode;
+  calls.set_device(device);
+  if (calls.common.exchange_mode) calls.common.exchange_mode(&before);
 }
 
 /* ------------------------------------------------------------------------------------- the chip */
@@ -181,5 +204,7 @@ const runtime hip_runtime = {
     .open = open_queue,
     .error_name = name_of,
     .fail = fail,
+    .visit = visit,
+    .leave = leave,
     DRIVER_FUNCTIONS,
 };

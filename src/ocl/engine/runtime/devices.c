@@ -8,7 +8,7 @@
 #include "ocl/engine/opencl/runtime.h"
 
 /* In the order in which `auto` prefers them. */
-static const runtime *const runtimes[] = {&opencl_runtime, &hip_runtime, &cuda_runtime};
+static const runtime *const runtimes[CVY_RUNTIMES] = {&opencl_runtime, &hip_runtime, &cuda_runtime};
 
 /* Whether a name is in a list such as "ocl,hip". */
 static bool names(const char *list, const char *name) {
@@ -57,4 +57,20 @@ convoy_status runtime_devices(const cvy_open_options *options, int32_t enough, r
   if (*count == 0) return cvy_fail(failed, "%s", why);
   cvy_log(CONVOY_LOG_WARNING, "devices may be missing: %s", why);
   return CONVOY_OK;
+}
+
+/* ------------------------------------------------------------------------ somebody else's thread
+ */
+
+void runtimes_visit(cvy_visit *out) {
+  *out = (cvy_visit){0};
+  for (size_t i = 0; i < CVY_COUNT(runtimes); i++)
+    if (runtimes[i]->visit)
+      out->before[i].there = runtimes[i]->visit(&out->before[i].number, &out->before[i].context);
+}
+
+void runtimes_leave(const cvy_visit *visit) {
+  for (size_t i = 0; i < CVY_COUNT(runtimes); i++)
+    if (visit->before[i].there)
+      runtimes[i]->leave(visit->before[i].number, visit->before[i].context);
 }

@@ -12,4 +12,8 @@ enum { RUNTIME_DEVICES = 64 }; /* the most that are looked at */
 convoy_status runtime_devices(const cvy_open_options *options, int32_t enough, runtime_device *out,
                               int32_t *count);
 
+/* As cvy_module says. */
+void runtimes_visit(cvy_visit *out);
+void runtimes_leave(const cvy_visit *visit);
+
 #endif

@@ -16,6 +16,13 @@ typedef struct runtime_event runtime_event;
 typedef struct runtime_program runtime_program;
 typedef struct runtime_kernel runtime_kernel;
 
+/* CUDA graphs and the like: commands are not carried out, but noted to be carried out later. */
+typedef enum runtime_recording {
+  RUNTIME_NOT_RECORDING,
+  RUNTIME_RECORDING,
+  RUNTIME_RECORDING_BROKEN, /* it has failed, and waits for its end */
+} runtime_recording;
+
 /* A device that there is; it can be opened. */
 typedef struct runtime_device {
   const runtime *runtime;
@@ -67,10 +74,17 @@ struct runtime {
   void (*unpin)(runtime_queue *queue, runtime_memory *pinned, void *memory);
 
   /* The handle of memory that somebody else has on the device, by its address there, and the stream
-   * that commands go into from now on, behind all that came before. NULL: the runtime knows
-   * neither. */
+   * that commands go into from now on; if `ordered`, behind all that came before. And whether what
+   * goes into a stream is recorded. NULL: the runtime knows neither. */
   runtime_memory *(*memory_at)(uint64_t address);
-  int32_t (*use_stream)(runtime_queue *queue, void *stream);
+  int32_t (*use_stream)(runtime_queue *queue, void *stream, bool ordered);
+  runtime_recording (*recording)(runtime_queue *queue, void *stream);
+  /* The calling thread uses the device, not through here, until it leaves. NULL: it may. */
+  int32_t (*enter)(runtime_queue *queue);
+  /* What the calling thread has of the runtime, false where that is not in use; and giving it back.
+   * Both NULL: threads have nothing of it. */
+  bool (*visit)(int32_t *number, void **context);
+  void (*leave)(int32_t number, void *context);
 
   int32_t (*copy)(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes);
   int32_t (*zero)(runtime_queue *queue, runtime_place at, size_t bytes);

@@ -1,0 +1,133 @@
+"""The networks of nets/, a step each, against PyTorch's of the same weights: results, the gradient
+of every parameter, and what a step makes of parameters and running statistics."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy
+import pytest
+from test_state import read_file, write_file
+
+torch = pytest.importorskip("torch")
+torch_nets = pytest.importorskip("torch_nets")
+
+BUILD = Path(os.environ.get("CONVOY_LIBRARY", "build/release/libconvoy.so")).resolve().parent
+PROGRAM = BUILD / "tests" / "nets" / "net_step"
+RATE, CLASSES = 0.01, 5
+MOST = 1e-4  # relative, in the L2 norm
+
+# batch and extents of images
+CASES = {
+    "resnet18": (3, (3, 64, 48)),
+    "resnet50": (3, (3, 48, 48)),
+    "mobilenet_v2": (3, (3, 48, 64)),
+    "eegnet": (8, (1, 7, 129)),
+}
+DECAY = {"resnet18": 1e-4, "resnet50": 1e-4, "mobilenet_v2": 4e-5, "eegnet": 0.0}
+
+
+def norm(tensor):
+    return float(torch.linalg.vector_norm(tensor.detach().double()))
+
+
+def far(got, wanted, scale=None):
+    """The distance, relative to what is wanted."""
+    wanted = wanted.detach().double()
+    apart = torch.tensor(got.astype(float)).reshape(wanted.shape) - wanted
+    return norm(apart) / (scale or max(norm(wanted), 1e-30))
+
+
+def distances_of(got, parameters):
+    """Of all gradients. One that is 0 but for rounding, as that of a bias that the next batch norm
+    takes away, is measured by a hundredth of the largest."""
+    largest = max(norm(parameter.grad) for parameter in parameters.values())
+    found = {}
+    for name, parameter in parameters.items():
+        nothing = norm(parameter.grad) < 1e-6 * largest
+        scale = 0.01 * largest if nothing else None
+        found[name] = far(got[f"gradient.{name}"], parameter.grad, scale)
+    return found
+
+
+def run(name, device, task, batch, image, tmp_path, arrays):
+    if not PROGRAM.exists():
+        pytest.skip(f"{PROGRAM} has not been built")
+    write_file(tmp_path / "from", arrays)
+    sizes = [batch, CLASSES, *image]
+    command = [PROGRAM, name, device, task, 0, *sizes, tmp_path / "from", tmp_path / "to"]
+    subprocess.run([str(each) for each in command], check=True, timeout=300)
+    return read_file(tmp_path / "to")
+
+
+def prepare(name, seed=3):
+    """A network whose batch norm is not that of the first step, and a batch."""
+    batch, image = CASES[name]
+    torch.manual_seed(seed)
+    model = torch_nets.make(name, CLASSES, image)
+    for each in model.modules():
+        if isinstance(each, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(each.weight, 0.5, 1.5)
+            torch.nn.init.normal_(each.bias, 0.0, 0.2)
+            torch.nn.init.uniform_(each.running_var, 0.5, 2.0)
+            torch.nn.init.normal_(each.running_mean, 0.0, 0.2)
+    for each in model.modules():
+        if hasattr(each, "damp"):
+            each.damp()
+    x, labels = torch.randn(batch, *image), torch.arange(batch) * 2 % CLASSES
+    weights = {k: v.numpy().copy() for k, v in model.state_dict().items()}
+    arrays = {k: v for k, v in weights.items() if not k.endswith("num_batches_tracked")}
+    return model, x, labels, arrays
+
+
+def check_step(name, device, tmp_path):
+    batch, image = CASES[name]
+    model, x, labels, arrays = prepare(name)
+    arrays["input"], arrays["labels"] = x.numpy(), labels.int().numpy()
+    arrays["rate"] = numpy.array([RATE], numpy.float32)
+    got = run(name, device, "train", batch, image, tmp_path, arrays)
+
+    torch_nets.SEEN.extend(got[f"seen.{i}"] for i in range(len(got)) if f"seen.{i}" in got)
+    logits = model(x)
+    assert not torch_nets.SEEN
+    loss = torch.nn.functional.cross_entropy(logits, labels)
+    loss.backward()
+    assert far(got["output.0"], logits) < MOST
+    assert far(got["loss"], loss.reshape(1)) < MOST
+    parameters = dict(model.named_parameters())
+    distances = distances_of(got, parameters)
+    worst = max(distances, key=distances.get)
+    assert distances[worst] < MOST, (worst, distances[worst])
+    assert sum(n.startswith("gradient.") for n in got) == len(parameters)
+    torch.optim.SGD(model.parameters(), RATE, 0.9, weight_decay=DECAY[name]).step()
+    for n, value in model.state_dict().items():
+        if not n.endswith("num_batches_tracked"):
+            assert far(got[n], value) < MOST, n
+    print(f"{name}: gradients at most {distances[worst]:.2e} away ({worst})")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_are_pytorchs(name, tmp_path):
+    check_step(name, "cpu", tmp_path)
+
+
+def test_a_step_on_opencl(opencl_device, tmp_path):
+    check_step("eegnet", opencl_device, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "eegnet"])
+def test_evaluations_are_pytorchs(name, tmp_path):
+    batch, image = CASES[name]
+    model, x, _, arrays = prepare(name)
+    arrays["input"] = x.numpy()
+    got = run(name, "cpu", "evaluate", batch, image, tmp_path, arrays)
+    assert far(got["output.0"], model.eval()(x)) < MOST
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet50", "mobilenet_v2"])
+def test_names_are_torchvisions(name):
+    pytest.importorskip("torchvision_ops")
+    models = pytest.importorskip("torchvision.models")
+    there = getattr(models, name)(weights=None, num_classes=CLASSES).state_dict()
+    here = torch_nets.make(name, CLASSES, (3, 64, 64)).state_dict()
+    assert {n: v.shape for n, v in here.items()} == {n: v.shape for n, v in there.items()}

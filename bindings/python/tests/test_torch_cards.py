@@ -1,0 +1,30 @@
+"""convoy.torch with tensors on a card, of which PyTorch's CPU and the tests' stand-ins of CUDA and
+HIP take the place, in processes of their own: they have to be there before anything is loaded."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="no PyTorch")
+
+import standin_cards
+
+INSIDE = Path(__file__).with_name("torch_cards_inside.py")
+QUIET = "-q", "-p", "no:cacheprovider", "-p", "no:unraisableexception"
+
+
+@pytest.mark.parametrize("kind, chosen", [("cuda", ""), ("hip", "not same_as or conv2d")])
+def test_inside(kind, chosen, opencl_device):
+    if standin_cards.folder() is None:
+        pytest.skip("the stand-ins of CUDA and HIP are not built (CONVOY_TESTS)")
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *QUIET, "-k", chosen, str(INSIDE)],
+        env=standin_cards.environment(kind),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
+    assert " passed" in run.stdout and "skipped" not in run.stdout.replace("1 skipped", "")

@@ -1,0 +1,197 @@
+"""The networks of nets/ in PyTorch, from their published descriptions, with the parameter names of
+torchvision and braindecode. Dropout is left out: its random numbers are everybody's own."""
+
+import torch
+from torch import nn
+
+# Rounding moves what an activation reads across its kink, and that changes gradients by far more
+# than rounding: what somebody else's activations made can be put here, to be followed.
+SEEN = []
+
+
+def activate(x, most=None):
+    """ReLU, up to `most` if that is given."""
+    if not SEEN:
+        return torch.clamp(x, 0, most)
+    seen = torch.tensor(SEEN.pop(0)).reshape(x.shape)
+    y = torch.where(seen > 0, x, torch.zeros_like(x))
+    return y if most is None else torch.where(seen >= most, torch.full_like(x, most), y)
+
+
+def passed(x):
+    """What is seen, but has no kink."""
+    if SEEN:
+        SEEN.pop(0)
+    return x
+
+
+class ReLU6(nn.Module):
+    def forward(self, x):
+        return activate(x, 6)
+
+# ----------------------------------------------------------------------------------------- ResNet
+
+
+class Basic(nn.Module):
+    widening = 1
+
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, width, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.downsample = _shortcut(inputs, width, stride)
+
+    def forward(self, x):
+        y = activate(self.bn1(self.conv1(x)))
+        return activate(self.bn2(self.conv2(y)) + self.downsample(x))
+
+    def damp(self):
+        """What a block adds becomes small beside what it adds to: float32 is enough then, also for
+        50 layers of small maps."""
+        torch.nn.init.uniform_(self.bn2.weight, 0.1, 0.3)
+
+
+class Bottleneck(nn.Module):
+    widening = 4
+
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(4 * width)
+        self.downsample = _shortcut(inputs, 4 * width, stride)
+
+    def forward(self, x):
+        y = activate(self.bn1(self.conv1(x)))
+        y = activate(self.bn2(self.conv2(y)))
+        return activate(self.bn3(self.conv3(y)) + self.downsample(x))
+
+    def damp(self):
+        torch.nn.init.uniform_(self.bn3.weight, 0.1, 0.3)
+
+
+def _shortcut(inputs, outputs, stride):
+    if stride == 1 and inputs == outputs:
+        return nn.Identity()
+    convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outputs))
+
+
+class ResNet(nn.Module):
+    def __init__(self, block, blocks, classes):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        inputs = 64
+        for number, count in enumerate(blocks, 1):
+            width, layers = 32 << number, []
+            for i in range(count):
+                layers.append(block(inputs, width, 2 if i == 0 and number > 1 else 1))
+                inputs = block.widening * width
+            setattr(self, f"layer{number}", nn.Sequential(*layers))
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(activate(self.bn1(self.conv1(x))), 3, 2, 1)
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+# ------------------------------------------------------------------------------------- MobileNetV2
+
+
+def _conv(inputs, outputs, extent, stride, groups=1):
+    convolution = nn.Conv2d(
+        inputs, outputs, extent, stride, extent // 2, groups=groups, bias=False
+    )
+    return nn.Sequential(convolution, nn.BatchNorm2d(outputs), ReLU6())
+
+
+class Inverted(nn.Module):
+    def __init__(self, inputs, outputs, stride, widening):
+        super().__init__()
+        inner = inputs * widening
+        layers = [_conv(inputs, inner, 1, 1)] if widening > 1 else []
+        layers += [_conv(inner, inner, 3, stride, inner)]
+        layers += [nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs)]
+        self.conv = nn.Sequential(*layers)
+        self.adds = stride == 1 and inputs == outputs
+
+    def forward(self, x):
+        return passed(x + self.conv(x)) if self.adds else self.conv(x)
+
+    def damp(self):
+        if self.adds:
+            torch.nn.init.uniform_(self.conv[-1].weight, 0.1, 0.3)
+
+
+class MobileNetV2(nn.Module):
+    STAGES = (
+        (1, 16, 1, 1),
+        (6, 24, 2, 2),
+        (6, 32, 3, 2),
+        (6, 64, 4, 2),
+        (6, 96, 3, 1),
+        (6, 160, 3, 2),
+        (6, 320, 1, 1),
+    )
+
+    def __init__(self, classes):
+        super().__init__()
+        layers, inputs = [_conv(3, 32, 3, 2)], 32
+        for widening, outputs, count, stride in self.STAGES:
+            for i in range(count):
+                layers.append(Inverted(inputs, outputs, stride if i == 0 else 1, widening))
+                inputs = outputs
+        layers.append(_conv(inputs, 1280, 1, 1))
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(nn.Identity(), nn.Linear(1280, classes))
+
+    def forward(self, x):
+        return self.classifier(self.features(x).mean((2, 3)))
+
+
+# ------------------------------------------------------------------------------------------ EEGNet
+
+
+class EEGNet(nn.Module):
+    def __init__(self, channels, samples, classes):
+        super().__init__()
+        norm = {"momentum": 0.01, "eps": 1e-3}
+        self.conv_temporal = nn.Conv2d(1, 8, (1, 64), padding=(0, 32), bias=False)
+        self.bnorm_temporal = nn.BatchNorm2d(8, **norm)
+        self.conv_spatial = nn.Conv2d(8, 16, (channels, 1), groups=8, bias=False)
+        self.bnorm_1 = nn.BatchNorm2d(16, **norm)
+        self.conv_separable_depth = nn.Conv2d(
+            16, 16, (1, 16), padding=(0, 8), groups=16, bias=False
+        )
+        self.conv_separable_point = nn.Conv2d(16, 16, 1, bias=False)
+        self.bnorm_2 = nn.BatchNorm2d(16, **norm)
+        width = ((samples + 1) // 4 + 1) // 8
+        self.final_layer = nn.ModuleDict({"conv_classifier": nn.Conv2d(16, classes, (1, width))})
+
+    def forward(self, x):
+        pool, elu = nn.functional.avg_pool2d, lambda x: passed(nn.functional.elu(x))
+        x = self.bnorm_1(self.conv_spatial(self.bnorm_temporal(self.conv_temporal(x))))
+        x = self.conv_separable_depth(pool(elu(x), (1, 4)))
+        x = pool(elu(self.bnorm_2(self.conv_separable_point(x))), (1, 8))
+        return self.final_layer["conv_classifier"](x).flatten(1)
+
+
+# ------------------------------------------------------------------------------------------ by name
+
+
+def make(name, classes, image):
+    """The network for images of these extents."""
+    if name == "resnet18":
+        return ResNet(Basic, (2, 2, 2, 2), classes)
+    if name == "resnet50":
+        return ResNet(Bottleneck, (3, 4, 6, 3), classes)
+    if name == "mobilenet_v2":
+        return MobileNetV2(classes)
+    return EEGNet(image[1], image[2], classes)
