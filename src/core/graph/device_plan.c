@@ -69,7 +69,8 @@ static convoy_status choose(convoy_context *context, const cvy_plan *plan, cvy_d
 
 static cvy_operand place_of(const cvy_device_plan *made, int32_t value) {
   int32_t base = made->places.base[value];
-  return base == CVY_NOWHERE ? (cvy_operand){.id = 0} : cvy_place(base, made->places.at[value]);
+  cvy_operand nothing = {.id = 0};
+  return base == CVY_NOWHERE ? nothing : cvy_place(base, made->places.at[value]);
 }
 
 static convoy_status send_copy(convoy_context *context, const cvy_plan *plan, uint64_t number,

@@ -6,6 +6,7 @@
 static const char *const names[CVY_PASSES] = {
     [CVY_PASS_COMMON] = "common",
     [CVY_PASS_FUSE] = "fuse",
+    [CVY_PASS_MERGE] = "merge",
 };
 
 static convoy_status refuse(const char *name, size_t length) {

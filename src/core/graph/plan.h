@@ -37,5 +37,7 @@ void cvy_plan_drop(cvy_plan *plan); /* NULL allowed */
 convoy_status cvy_pass_common(cvy_plan *plan);
 /* Programs become part of the programs and reductions that read them. */
 convoy_status cvy_pass_fuse(cvy_plan *plan);
+/* Updates over equally many elements, which nothing in the run reads, become one. */
+convoy_status cvy_pass_merge(cvy_plan *plan);
 
 #endif
