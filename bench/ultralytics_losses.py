@@ -1,5 +1,5 @@
-"""Ultralytics' models trained by an unchanged script, plainly and with their networks as graphs: how
-far the losses of the first steps are apart, and what was captured.
+"""Ultralytics' models trained by an unchanged script, plainly and with their networks as graphs:
+how far the losses of the first steps are apart, and what was captured.
 
     PYTHONPATH=bindings/python python3 bench/ultralytics_losses.py [--device cpu] [--size 160]
         [--steps 20] [MODEL...]

@@ -107,9 +107,18 @@ def assert_steps(module, *args, steps=3, captured=True, **kwargs):
         assert calls() == (steps - 1, set())
 
 
+# PyTorch 1 has no rules for the derivatives of mish and softplus, and cannot trace all functions:
+# there these networks stay PyTorch's.
+LATER = set()
+if torch.__version__.startswith("1."):
+    LATER = {torch_networks.Norms, torch_networks.Functions}
+
+
 @pytest.mark.parametrize("network", torch_networks.WHOLE, ids=lambda each: each.__name__)
 def test_training(graphs, network):
-    assert_steps(network(), torch.randn(2, 3, 16, 16))
+    assert_steps(network(), torch.randn(2, 3, 16, 16), captured=network not in LATER)
+    if network in LATER:
+        assert calls()[1], "declined without a reason"
 
 
 @pytest.mark.parametrize("network", torch_networks.WHOLE[:4], ids=lambda each: each.__name__)

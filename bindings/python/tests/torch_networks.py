@@ -214,7 +214,8 @@ class Functions(nn.Module):
 
     def forward(self, x):
         one = sum(function(x * self.scale[i]) for i, function in enumerate(self.ONE))
-        two = sum(function(x, torch.tanh(one + self.shift[i])) for i, function in enumerate(self.TWO))
+        shifted = [torch.tanh(one + self.shift[i]) for i in range(len(self.TWO))]
+        two = sum(function(x, shifted[i]) for i, function in enumerate(self.TWO))
         return self.inner(one) + two
 
 

@@ -3,10 +3,10 @@
     ultralytics_train.py FOLDER SIZE OUTPUT STEPS
         [stop EPOCHS | resume CHECKPOINT | export CHECKPOINT]
 
-Trains YOLOv8n, or the model that MODEL names, built from its yaml, on the set that ultralytics_set.py has put into FOLDER, and
-writes the loss of every step to OUTPUT, one line each. The training may be stopped early, go on
-from a checkpoint, or be left out: then the checkpoint is exported, and the export's output
-compared.
+Trains YOLOv8n, or the model that MODEL names, built from its yaml, on the set that
+ultralytics_set.py has put into FOLDER, and writes the loss of every step to OUTPUT, one line each.
+The training may be stopped early, go on from a checkpoint, or be left out: then the checkpoint is
+exported, and the export's output compared.
 """
 
 import os
