@@ -47,24 +47,6 @@ CONVOY_API convoy_status convoy_capture_begin(convoy_context *context);
  * is; after ERR_MEMORY the capture has ended, too. */
 CONVOY_API convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out);
 
-/* `to` gets the values that `from` has, under its own extents, which may be others with as many
- * elements: [8][16][4][4] becomes [8][256]. Nothing is moved and nothing waits: both share one
- * array until one of them gets other values, so this also keeps what a tensor has before a graph
- * gives it something new. While operations are captured it is part of the capture, and costs a run
- * nothing.
- * Returns OK; ERR_SHAPE if their numbers of elements differ; ERR_ARGUMENT if their types or their
- * contexts do; ERR_UNSUPPORTED for wrapped memory, which somebody else may change. */
-CONVOY_API convoy_status convoy_tensor_copy(const convoy_tensor *from, convoy_tensor *to);
-
-/* convoy_tensor_write and convoy_tensor_read for many tensors of one context: the weights of a
- * network, its gradients. values[i] has counts[i] elements. Reading asks the device for all of them
- * before it waits for the first. Return what these do, and ERR_UNSUPPORTED for wrapped memory; on
- * failure no tensor, and no value, has changed. */
-CONVOY_API convoy_status convoy_tensors_write(int32_t count, convoy_tensor *const tensors[],
-                                              const void *const values[], const int64_t counts[]);
-CONVOY_API convoy_status convoy_tensors_read(int32_t count, convoy_tensor *const tensors[],
-                                             void *const values[], const int64_t counts[]);
-
 /* Ends a stage: what is captured from here on is another part of the graph, which is carried out by
  * a call of its own, convoy_graph_run_stage, as a backward pass whose gradient somebody else makes.
  * The stages are planned together: what an earlier one leaves for a later one stays on the device,
