@@ -140,6 +140,20 @@ def test_the_text_has_a_line_for_each_operation(context):
     assert repr(graph) == "<convoy.Graph>"
 
 
+def test_the_plan_is_in_numbers(context):
+    network = Network(context)
+    graph = context.capture(network.step)
+    plan = graph.plan()
+    assert plan.captured == int(str(graph).split()[0]) >= plan.operations > 0
+    assert plan.flops > 2 * 2 * 9 * 3 * 5 * 4 * 64 and plan.bytes > 0  # two passes at least
+    assert plan.read_bytes > 0 and plan.written_bytes > 0 and plan.internal_bytes > 0
+    graph.run()  # on a device also operation by operation
+    before = context.health().operations
+    graph.run()
+    assert context.health().operations - before == plan.operations
+    assert graph.plan() == plan
+
+
 def test_a_capture_that_fails_is_given_up(context):
     network = Network(context)
 
