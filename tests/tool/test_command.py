@@ -388,6 +388,55 @@ class Bench(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr),
                          (2, "convoy bench: --gradient is for --op\n"))
 
+    def nets(self, *arguments, device="cpu"):
+        return run("bench", "--device", device, "--quick", "--min-time", "0", "--net", *arguments)
+
+    def test_steps_of_networks(self):
+        path, device = self.path("net.json"), "cpu"
+        if "ocl:0" in run("info").stdout:
+            device = "cpu,ocl:0"
+        done = self.nets("eegnet", "--batch", "2", "--images", "86400", "--epochs", "3", "--json",
+                         path, device=device)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertLessEqual(max(len(line) for line in done.stdout.splitlines()
+                                 if line.startswith(("eegnet", "network"))), 120)
+        self.assertNotIn("sums", done.stdout)
+        lines = [line for line in read_json(path) if line["type"] == "line"]
+        self.assertEqual([line["device"] for line in lines], device.split(","))
+        for line in lines:
+            self.check_step(line)
+        self.assertEqual(lines[0]["error"], 0)
+        again = self.nets("eegnet", "--batch", "2", "--compare", path)
+        self.assertIn("1 of 1 lines are in both", again.stdout)
+
+    def check_step(self, line):
+        self.assertEqual((line["status"], line["shape"], line["pass"]),
+                         ("ok", "eegnet b2 1x129x500", "step"), line)
+        self.assertTrue(0 < line["min_ms"] <= line["median_ms"] <= line["max_ms"])
+        self.assertTrue(0 <= line["error_share"] <= 1)
+        self.assertTrue(10 < line["operations"] < 200)
+        self.assertGreater(line["memory_bytes"], 4 * 2 * 8 * 129 * 501)  # the first layer's map
+        self.assertTrue(line["capture_ms"] > 0 and line["first_ms"] > 0)
+        self.assertTrue(0 < line["flops_share"] and 0 < line["copy_share"])
+        rate = 2e3 / line["transfers_ms"]
+        self.assertAlmostEqual(line["images_per_second"], rate, delta=1e-6 * rate)
+        self.assertAlmostEqual(line["days"], 3 / rate, delta=1e-6 / rate)
+
+    def test_networks_that_are_none(self):
+        for arguments, why in ((["yolo"], "--net yolo: there is no such network; there are "
+                                          "yolov8n, resnet18, resnet50, mobilenet_v2, eegnet\n"),
+                               (["eegnet", "--image", "64"], "what eegnet reads is not square"),
+                               (["eegnet", "--algorithm", "all"], "--algorithm is not for --net")):
+            done = self.nets(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(why, done.stderr)
+        done = run("bench", "--device", "cpu", "--images", "9")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("are for --net", done.stderr)
+        done = self.nets("yolov8n", "--batch", "1", "--image", "36")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "yolov8n: concatenate: .* is ")
+
     def test_a_shape_that_is_none_is_2(self):
         for arguments, why in ((["n1c3h20w20 k4r3s3 pad1"], "expected a space, and a direction"),
                                (["n1c1w5 k1s6 forward"], "filter of axis w"),
