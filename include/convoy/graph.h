@@ -130,6 +130,11 @@ typedef struct convoy_graph_plan {
  * convoy_close; ERR_UNSUPPORTED if a device would carry it out operation by operation for the size
  * of a result. */
 CONVOY_API convoy_status convoy_plan_graph(const convoy_graph *graph, convoy_graph_plan *out);
+/* Writes the same plan for people: these sums, and those of each kind of operation; a line for each
+ * operation, for each tensor that is read, for each block of memory, and for each result, with its
+ * place and the operations from which and to which it lies there. Returns as convoy_plan_graph;
+ * ERR_ARGUMENT also if `size` bytes, terminator included, are too few. */
+CONVOY_API convoy_status convoy_plan_text(const convoy_graph *graph, char *text, size_t size);
 
 /* Frees the graph; a run that was enqueued is still carried out. It may be called after
  * convoy_close. No call may use the graph during this one or after it. NULL is allowed. */

@@ -334,6 +334,17 @@ static void plans_are_told_in_numbers(void **state) {
       if (!i) run(graph);
       expect(s, 7);
     }
+    char text[2000];
+    assert_int_equal(convoy_plan_text(graph, text, sizeof text), CONVOY_OK);
+    check_says(text, "3 operations of 4 captured on ");
+    check_says(text, "     3 program ");
+    check_says(text, "block 0: 512 bytes, of what is made on the way");
+    check_says(text, "block 1: 256 bytes, of a run");
+    check_says(text, "24 bytes at 0 of block 0, from operation 0 to 1\n");
+    check_says(text, "24 bytes at 256 of block 0, from operation 1 to 2\n");
+    check_says(text, "24 bytes at 0 of block 1, from operation 2 on\n");
+    expect_refused(convoy_plan_text(graph, text, 40), "40 bytes");
+    expect_refused(convoy_plan_text(graph, NULL, 40), "text is NULL");
     plan.struct_size = 8;
     expect_refused(convoy_plan_graph(graph, &plan), "struct_size is 8");
     expect_refused(convoy_plan_graph(graph, NULL), "out is NULL");

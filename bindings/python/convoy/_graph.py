@@ -79,14 +79,21 @@ class Graph(Single):
             check(library.convoy_plan_graph(self._owned.pointer, struct))
         return GraphPlan(**values_of(GraphPlan, struct))
 
+    def plan_text(self) -> str:
+        """The plan for people: sums, operations, memory and where each result lies in it."""
+        return self._text(library.convoy_plan_text)
+
     def __str__(self) -> str:
         """A line for each tensor that is read and for each operation."""
+        return self._text(library.convoy_graph_text)
+
+    def _text(self, call: Callable[..., int]) -> str:
         room = _ROOM
         while True:
             text = ctypes.create_string_buffer(room)
             try:
                 with self._context._handle:
-                    check(library.convoy_graph_text(self._owned.pointer, text, room))
+                    check(call(self._owned.pointer, text, room))
                 return text.value.decode()
             except ArgumentError:
                 if self._context.closed or room > 1 << 28:

@@ -622,6 +622,7 @@ FUNCTIONS = {
     "convoy_graph_set_runs": (_status, [_graph, c_uint64]),
     "convoy_graph_text": (_status, [_graph, c_char_p, c_size_t]),
     "convoy_plan_graph": (_status, [_graph, POINTER(GraphPlanStruct)]),
+    "convoy_plan_text": (_status, [_graph, c_char_p, c_size_t]),
     "convoy_graph_free": (None, [_graph]),
     "convoy_batch_norm": (_status, [_context, POINTER(BatchNormStruct), *[_tensor] * 6, _run]),
     "convoy_layer_norm": (_status, [_context, c_int32, c_double, *[_tensor] * 4, _run]),

@@ -25,19 +25,29 @@ static void sum_operations(const cvy_plan *plan, convoy_graph_plan *out) {
     out->read_bytes += plan->list.value[plan->input[i]].bytes;
 }
 
-convoy_status cvy_plan_summary(const convoy_graph *graph, convoy_graph_plan *out) {
+convoy_status cvy_plan_sums(const convoy_graph *graph, const cvy_plan *plan,
+                            convoy_graph_plan *out) {
+  convoy_graph_plan sums = {.captured = graph->list.nodes, .operations = plan->list.nodes};
+  convoy_status status = sum_places(plan, &sums);
+  if (status) return status;
+  sum_operations(plan, &sums);
+  sums.struct_size = out->struct_size;
+  *out = sums;
+  return CONVOY_OK;
+}
+
+convoy_status cvy_plan_look(const convoy_graph *graph, cvy_plan **out) {
   const cvy_engine *engine = cvy_context_engine(graph->context);
   bool is_there = graph->plan && graph->plan->engine == engine;
-  cvy_plan *plan = is_there ? cvy_plan_keep(graph->plan) : NULL;
-  convoy_status status = plan ? CONVOY_OK : cvy_plan_make(graph, engine, &plan);
+  *out = is_there ? cvy_plan_keep(graph->plan) : NULL;
+  return is_there ? CONVOY_OK : cvy_plan_make(graph, engine, out);
+}
+
+convoy_status cvy_plan_summary(const convoy_graph *graph, convoy_graph_plan *out) {
+  cvy_plan *plan;
+  convoy_status status = cvy_plan_look(graph, &plan);
   if (status) return status;
-  convoy_graph_plan sums = {.captured = graph->list.nodes, .operations = plan->list.nodes};
-  status = sum_places(plan, &sums);
-  if (!status) {
-    sum_operations(plan, &sums);
-    sums.struct_size = out->struct_size;
-    *out = sums;
-  }
+  status = cvy_plan_sums(graph, plan, out);
   cvy_plan_drop(plan);
   return status;
 }
