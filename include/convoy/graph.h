@@ -94,6 +94,30 @@ CONVOY_API convoy_status convoy_graph_set_runs(convoy_graph *graph, uint64_t run
  * ERR_ARGUMENT if `size` bytes, terminator included, are too few. */
 CONVOY_API convoy_status convoy_graph_text(const convoy_graph *graph, char *text, size_t size);
 
+/* What a run consists of, as planned for the device of the context. */
+typedef struct convoy_graph_plan {
+  uint32_t struct_size;
+  int32_t captured;   /* operations that were noted */
+  int32_t operations; /* that a run carries out; each is one launch, or the few of its algorithm */
+  int32_t reserved;   /* 0 */
+  double flops; /* what they compute; an instruction of a program counts as its time, an add as 2 */
+  double bytes; /* that they move at least: every array once, by each that uses it */
+  int64_t read_bytes;     /* of the tensors that a run reads */
+  int64_t written_bytes;  /* of the arrays that it gives tensors */
+  int64_t internal_bytes; /* of memory for what is made on the way, without workspaces */
+} convoy_graph_plan;
+
+/* Plans the graph, if no run has yet, and fills *out; set out->struct_size first. Nothing is
+ * carried out. All stages count together, as one plan. Returns OK; ERR_ARGUMENT, also after
+ * convoy_close; ERR_UNSUPPORTED if a device would carry it out operation by operation for the size
+ * of a result. */
+CONVOY_API convoy_status convoy_plan_graph(const convoy_graph *graph, convoy_graph_plan *out);
+/* Writes the same plan for people: these sums, and those of each kind of operation; a line for each
+ * operation, for each tensor that is read, for each block of memory, and for each result, with its
+ * place and the operations from which and to which it lies there. Returns as convoy_plan_graph;
+ * ERR_ARGUMENT also if `size` bytes, terminator included, are too few. */
+CONVOY_API convoy_status convoy_plan_text(const convoy_graph *graph, char *text, size_t size);
+
 /* Frees the graph; a run that was enqueued is still carried out. It may be called after
  * convoy_close. No call may use the graph during this one or after it. NULL is allowed. */
 CONVOY_API void convoy_graph_free(convoy_graph *graph);

@@ -304,6 +304,60 @@ static void small_updates_are_merged(void **state) {
   convoy_close(context);
 }
 
+/* s = x + w + w + w by a chain that is left as it is, and one more operation that nobody needs. */
+static void plans_are_told_in_numbers(void **state) {
+  (void)state;
+  enum { BYTES = COUNT * sizeof(float), PLACE = 256 };
+  setenv("CONVOY_GRAPH_PASSES", "none", 1);
+  for (int d = 0; d < 2; d++) {
+    convoy_context *context = open_named(capturing_devices[d], CONVOY_ON);
+    convoy_tensor *x = filled(context, 1), *w = filled(context, 2), *s = filled(context, 0);
+    begin(context);
+    convoy_tensor *y = filled(context, 0), *z = filled(context, 0), *none = filled(context, 0);
+    add(context, x, w, y);
+    add(context, y, w, z);
+    add(context, z, w, s);
+    add(context, z, z, none);
+    convoy_tensor *on_the_way[] = {y, z, none};
+    for (int i = 0; i < 3; i++) convoy_tensor_free(on_the_way[i]);
+    convoy_graph *graph = end(context);
+    convoy_graph_plan plan = {.struct_size = sizeof plan};
+    for (int i = 0; i < 2; i++) { /* before a run, and after */
+      assert_int_equal(convoy_plan_graph(graph, &plan), CONVOY_OK);
+      assert_int_equal(health_of(context).operations, 3 * i);
+      assert_int_equal(plan.captured, 4);
+      assert_int_equal(plan.operations, 3);
+      assert_true(plan.flops == 3.0 * 2.0 * COUNT && plan.bytes == 9.0 * BYTES);
+      assert_int_equal(plan.read_bytes, 2 * BYTES);
+      assert_int_equal(plan.written_bytes, PLACE);
+      assert_int_equal(plan.internal_bytes, 2 * PLACE);
+      if (!i) run(graph);
+      expect(s, 7);
+    }
+    char text[2000];
+    assert_int_equal(convoy_plan_text(graph, text, sizeof text), CONVOY_OK);
+    check_says(text, "3 operations of 4 captured on ");
+    check_says(text, "     3 program ");
+    check_says(text, "block 0: 512 bytes, of what is made on the way");
+    check_says(text, "block 1: 256 bytes, of a run");
+    check_says(text, "24 bytes at 0 of block 0, from operation 0 to 1\n");
+    check_says(text, "24 bytes at 256 of block 0, from operation 1 to 2\n");
+    check_says(text, "24 bytes at 0 of block 1, from operation 2 on\n");
+    expect_refused(convoy_plan_text(graph, text, 40), "40 bytes");
+    expect_refused(convoy_plan_text(graph, NULL, 40), "text is NULL");
+    plan.struct_size = 8;
+    expect_refused(convoy_plan_graph(graph, &plan), "struct_size is 8");
+    expect_refused(convoy_plan_graph(graph, NULL), "out is NULL");
+    plan.struct_size = sizeof plan;
+    expect_refused(convoy_plan_graph(NULL, &plan), "graph is NULL");
+    convoy_tensor *rest[] = {x, w, s};
+    for (int i = 0; i < 3; i++) convoy_tensor_free(rest[i]);
+    convoy_close(context);
+    expect_refused(convoy_plan_graph(graph, &plan), "closed");
+    convoy_graph_free(graph);
+  }
+}
+
 static void passes_that_are_none_are_refused(void **state) {
   (void)state;
   static const char *const wrong[] = {"",     "fusion", "fuse,",       "none,fuse",
@@ -324,6 +378,7 @@ int main(void) {
       cmocka_unit_test_setup(batch_norm_is_four_operations, capturing_reset),
       cmocka_unit_test_setup(equal_operations_are_one, capturing_reset),
       cmocka_unit_test_setup(small_updates_are_merged, capturing_reset),
+      cmocka_unit_test_setup(plans_are_told_in_numbers, capturing_reset),
       cmocka_unit_test_setup(passes_that_are_none_are_refused, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,6 +324,20 @@ class PlanStruct(Sized):
     ]
 
 
+class GraphPlanStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("captured", c_int32),
+        ("operations", c_int32),
+        ("reserved", c_int32),
+        ("flops", c_double),
+        ("bytes", c_double),
+        ("read_bytes", c_int64),
+        ("written_bytes", c_int64),
+        ("internal_bytes", c_int64),
+    ]
+
+
 class TunedStruct(Sized):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -427,6 +441,7 @@ STRUCTS = {
     "convoy_resampling": ResamplingStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
+    "convoy_graph_plan": GraphPlanStruct,
     "convoy_tuned": TunedStruct,
     "convoy_health": HealthStruct,
     "convoy_event": EventStruct,
@@ -606,6 +621,8 @@ FUNCTIONS = {
     "convoy_graph_runs": (_status, [_graph, POINTER(c_uint64)]),
     "convoy_graph_set_runs": (_status, [_graph, c_uint64]),
     "convoy_graph_text": (_status, [_graph, c_char_p, c_size_t]),
+    "convoy_plan_graph": (_status, [_graph, POINTER(GraphPlanStruct)]),
+    "convoy_plan_text": (_status, [_graph, c_char_p, c_size_t]),
     "convoy_graph_free": (None, [_graph]),
     "convoy_batch_norm": (_status, [_context, POINTER(BatchNormStruct), *[_tensor] * 6, _run]),
     "convoy_layer_norm": (_status, [_context, c_int32, c_double, *[_tensor] * 4, _run]),

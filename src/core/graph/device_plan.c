@@ -34,8 +34,7 @@ static void empty(cvy_device_plan *made) {
 /* Two steps at most for each node: what it adds to is copied to where it adds. */
 static convoy_status fill(const cvy_plan *plan, cvy_device_plan *made) {
   size_t nodes = (size_t)plan->list.nodes + 1;
-  int64_t most = plan->engine->facts.max_allocation_bytes; /* 0: nobody knows */
-  convoy_status status = cvy_places_find(plan, most > 0 ? most : INT64_C(1) << 46, &made->places);
+  convoy_status status = cvy_places_find(plan, &made->places);
   if (status) return status;
   made->choice = calloc(nodes, sizeof *made->choice);
   made->step = malloc(2 * nodes * sizeof *made->step);
