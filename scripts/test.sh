@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, and runs every test: CTest's, then those of the Python bindings.
-# Ends with the line "N passed, N failed, N skipped"; fails if a test fails.
+# Installs what is needed, builds, and runs the tests: CTest's, then those of the Python bindings.
+# Ends with the line "N passed, N failed, N skipped"; fails if a test fails. Left out are the tests that
+# take minutes each, of which others run a part: scripts/test.sh -L long.
 #
 #   scripts/test.sh [-R REGEX | -E REGEX | -L REGEX | -LE REGEX | -j N | -V | --output-on-failure]...
 #
-# Arguments go to ctest; with any, the Python tests are left out. ctest has more of them: see
+# Arguments go to ctest; with any, the Python tests are left out, and the long ones are not. ctest has more of them: see
 # `ctest --help`, and call it as tests/README.md says.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -32,7 +33,9 @@ mkdir -p "$results"
 
 status=0
 cd "$root"
-ctest --preset release -j "$jobs" --output-junit "$results/ctest.xml" "$@" || status=1
+chosen=("$@")
+[ $# -gt 0 ] || chosen=(-LE long)
+ctest --preset release -j "$jobs" --output-junit "$results/ctest.xml" "${chosen[@]}" || status=1
 
 # run_pytest NAME PYTHON MODULES [PYTEST ARGUMENT...]: one skipped test where the modules are missing.
 # pytest before 8 puts its own sys.unraisablehook over that of a test: the plug-in that does is left out.

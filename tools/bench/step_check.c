@@ -12,8 +12,9 @@ typedef enum { MADE, STATISTIC, PARAMETER, VELOCITY, PARTS } compared_kind;
 static const double bounds[PARTS] = {
     [MADE] = 1e-3, [STATISTIC] = 1e-3, [PARAMETER] = 0.1, [VELOCITY] = 0.1};
 
-/* A gradient that is 0 but for rounding, as that of a shift which the next batch norm takes away,
- * is measured by this part of the largest. */
+/* What is 0 but for rounding, as the gradient of a shift which the next batch norm takes away, or
+ * the mean of what a batch norm has centred, is measured by this part of the largest of its kind.
+ */
 static const double least = 1e-3;
 
 /* -------------------------------------------------------------------------------- what is compared
@@ -70,19 +71,17 @@ static double norm_of(const float *a, const float *b, int64_t count) {
 
 static void find_scales(const bench_step *step, step_reference *out) {
   place at;
-  double largest = 0.0;
+  double largest[PARTS] = {0.0};
   float rate = 0.0f;
   convoy_tensor_read(step->net.rate, &rate, 1);
   for (int i = 0; place_at(step, i, &at); i++) {
     step_array *one = &out->array[i];
     one->scale = norm_of(one->value, NULL, one->count);
-    if (at.of == VELOCITY) largest = fmax(largest, one->scale);
+    largest[at.of] = fmax(largest[at.of], one->scale);
   }
-  for (int i = 0; place_at(step, i, &at); i++) {
-    double floor = at.of == VELOCITY ? least * largest : 0.0;
-    if (at.of == PARAMETER) floor = (double)rate * least * largest;
-    out->array[i].scale = fmax(out->array[i].scale, floor);
-  }
+  largest[PARAMETER] = (double)rate * largest[VELOCITY];
+  for (int i = 0; place_at(step, i, &at); i++)
+    out->array[i].scale = fmax(out->array[i].scale, least * largest[at.of]);
 }
 
 convoy_status step_reference_make(const bench_step *step, step_reference *out) {
