@@ -1,12 +1,12 @@
-"""Whole training steps on a card: PyTorch's, replayed as a CUDA graph, and Convoy's captured ones as
-`convoy bench --net` times them, in turns. float32, TF32 off, cuDNN's or MIOpen's benchmark mode on.
+"""Whole training steps on a card: PyTorch's, replayed as a CUDA graph, and Convoy's captured ones
+as `convoy bench --net` times them, in turns. float32, TF32 off, cuDNN's benchmark mode on.
 
     PYTHONPATH=bindings/python python3 bench/compare_steps.py --tool build/release/convoy
         --device ocl:0 [--rounds 3] [NET:BATCH...]
 
 Prints one line for each network: medians of the rounds' medians in milliseconds, their ratio, the
-peak of memory that either takes in MiB, and the seconds of Convoy's first step. Of YOLOv8n it is the
-step of the network, with given gradients of its maps; of the others also loss and optimizer.
+peak of memory that either takes in MiB, and the seconds of Convoy's first step. Convoy's steps end
+with an optimizer; PyTorch's do, too, but for YOLOv8n's, which is that of the network alone.
 """
 
 import argparse
@@ -63,9 +63,10 @@ def compare(net, options):
     other = statistics.median(times)
     own = statistics.median(line["median_ms"] for line in lines)
     memory = max(line["memory_bytes"] for line in lines)
+    first, then = (lines[i]["first_ms"] / 1e3 for i in (0, -1))
     print(f"{net:16} PyTorch {other:8.3f} ms   Convoy {own:8.3f} ms   ratio {other / own:.3f}   "
-          f"MiB {peak / 2**20:.0f} and {memory / 2**20:.0f}   first {lines[0]['first_ms'] / 1e3:.1f}"
-          f" s, then {lines[-1]['first_ms'] / 1e3:.1f} s", flush=True)
+          f"MiB {peak / 2**20:.0f} and {memory / 2**20:.0f}   first {first:.1f} s, "
+          f"then {then:.1f} s", flush=True)
 
 
 def main():

@@ -155,7 +155,8 @@ static void lies_between_are_found(void **state) {
   close_training(&t);
 }
 
-/* What is right is sampled again and again, and stays right; how often, the time says that it takes. */
+/* What is right is sampled again and again, and stays right; how often, the time that it takes
+ * says. */
 static void samples_of_runs_are_taken(void **state) {
   (void)state;
   training t = planned_training(CONVOY_VERIFY_SAMPLE);

@@ -1,7 +1,8 @@
 """A module's forward and backward pass as one graph of ATen operators.
 
 PyTorch's AOT Autograd traces; Dynamo, which before 2.7 miscompiles generators, has no part in it.
-Its own compilers are not reached: the joint graph is taken where it would be cut in two.
+Its own compilers are not reached: the joint graph is taken where it would be cut in two. It is
+imported when there is something to trace, since that takes longer than the rest of PyTorch.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import torch
-from functorch.compile import aot_function  # type: ignore[import-untyped]
-from torch._decomp import get_decompositions
 
 from .errors import Declined
 
@@ -38,6 +37,8 @@ _APART = """_weight_norm_interface addr aminmax binary_cross_entropy binary_cros
 
 def _rules() -> Dict[Any, Any]:
     """Which of them there are depends on PyTorch's version."""
+    from torch._decomp import get_decompositions
+
     operators = [getattr(torch.ops.aten, name, None) for name in _APART]
     return dict(get_decompositions([each for each in operators if each is not None]))
 
@@ -101,6 +102,8 @@ def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Ten
 
 def _joint_graph(function: Callable[..., Any], given: Sequence[torch.Tensor]) -> Tuple[Graph, int]:
     """The graph, and how many of its results are forward's."""
+    from functorch.compile import aot_function  # type: ignore[import-untyped]
+
     taken: Dict[str, Any] = {}
 
     def partition(joint: Graph, inputs: Any, **more: Any) -> Any:
