@@ -34,12 +34,12 @@ def import_pyplot():
 
 
 def read_lines(path):
-    """The timed lines of one file, and whether it is a part: a figure of one says so."""
+    """The timed layers of one file, and whether it is a part: a figure of one says so."""
     every = bench_lines.read(path)
     why = bench_lines.why_incomplete(every)
     if why:
         print(f"plot.py: {path} is INCOMPLETE: {why}", file=sys.stderr)
-    found = bench_lines.timed(every)
+    found = [line for line in bench_lines.timed(every) if line["pass"] in PASSES]
     if not found:
         bench_lines.leave(f"{path}: no timed line in it")
     return found, bool(why)

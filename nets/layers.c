@@ -125,6 +125,37 @@ struct net_value net_average_pool(struct net_capture *c, struct net_value x, int
   return pool(c, convoy_average_pool, x, &window);
 }
 
+struct net_value net_upsample(struct net_capture *c, struct net_value x, int64_t factor) {
+  const convoy_resampling how = CONVOY_RESAMPLING_INIT(2);
+  const int64_t shape[] = {x.shape[0], x.shape[1], factor * x.shape[2], factor * x.shape[3]};
+  struct net_value y = net_temporary(c, 4, shape);
+  if (!c->status) c->status = convoy_resample(c->net->context, &how, x.tensor, y.tensor, NULL);
+  return y;
+}
+
+struct net_value net_channels(struct net_capture *c, struct net_value x, int64_t first,
+                              int64_t count) {
+  const int64_t begin[] = {0, first, 0, 0}, step[] = {1, 1, 1, 1};
+  const int64_t shape[] = {x.shape[0], count, x.shape[2], x.shape[3]};
+  struct net_value y = net_temporary(c, 4, shape);
+  if (!c->status) c->status = convoy_slice(c->net->context, begin, step, x.tensor, y.tensor, NULL);
+  return y;
+}
+
+struct net_value net_concatenate(struct net_capture *c, int count, const struct net_value *maps) {
+  enum { MOST = 12 };
+  const convoy_tensor *inputs[MOST];
+  int64_t shape[] = {maps[0].shape[0], 0, maps[0].shape[2], maps[0].shape[3]};
+  if (!c->status && count > MOST) c->status = CONVOY_ERR_ARGUMENT;
+  for (int i = 0; i < count && i < MOST; i++) {
+    inputs[i] = maps[i].tensor;
+    shape[1] += maps[i].shape[1];
+  }
+  struct net_value y = net_temporary(c, 4, shape);
+  if (!c->status) c->status = convoy_concatenate(c->net->context, 1, count, inputs, y.tensor, NULL);
+  return y;
+}
+
 struct net_value net_map_mean(struct net_capture *c, struct net_value x) {
   struct net_value y = net_temporary(c, 2, x.shape);
   net_apply(c, "map_mean", (const struct net_value[]){x, y});

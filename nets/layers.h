@@ -32,6 +32,13 @@ struct net_value net_max_pool(struct net_capture *c, struct net_value x, int64_t
                               int64_t stride, int64_t pad);
 struct net_value net_average_pool(struct net_capture *c, struct net_value x, int64_t extent_h,
                                   int64_t extent_w);
+/* Nearest elements, `factor` times as many along h and w. */
+struct net_value net_upsample(struct net_capture *c, struct net_value x, int64_t factor);
+/* `count` channels of [n][c][h][w] from the channel `first` on. */
+struct net_value net_channels(struct net_capture *c, struct net_value x, int64_t first,
+                              int64_t count);
+/* The channels of up to 12 maps side by side. */
+struct net_value net_concatenate(struct net_capture *c, int count, const struct net_value *maps);
 /* [n][c] */
 struct net_value net_map_mean(struct net_capture *c, struct net_value x);
 /* With probability net->dropout, in training. */

@@ -18,5 +18,12 @@ struct net_value net_mobilenet_v2(struct net_capture *c, struct net_value x, int
  * EEG-based brain-computer interfaces" (Lawhern et al., 2018), 8 temporal filters, names of
  * braindecode, where dropout is 0.25. */
 struct net_value net_eegnet(struct net_capture *c, struct net_value x, int64_t classes);
+/* YOLOv8n (Ultralytics, 2023) up to its three maps: [n][64 + classes] times the extents of x over
+ * 8, 16 and 32, which therefore are multiples of 32. Of each place 16 numbers for every side of a
+ * box, from which a loss or a detector goes on, and one for every class. Names of ultralytics,
+ * where the pyramid's first convolution (model.9.cv1) has no SiLU in models built from their
+ * configuration since 8.4; here it has, as in the weights that were published. */
+void net_yolov8n(struct net_capture *c, struct net_value x, int64_t classes,
+                 struct net_value *maps);
 
 #endif

@@ -23,6 +23,7 @@ static void eegnet(struct net_capture *c, struct net_value x, int64_t classes,
 }
 
 static const struct net_kind kinds[] = {
+    {"yolov8n", {3, 640, 640}, 80, 0.0, 5e-4, 3, net_yolov8n},
     {"resnet18", {3, 224, 224}, 1000, 0.0, 1e-4, 1, resnet18},
     {"resnet50", {3, 224, 224}, 1000, 0.0, 1e-4, 1, resnet50},
     {"mobilenet_v2", {3, 224, 224}, 1000, 0.2, 4e-5, 1, mobilenet_v2},
@@ -66,8 +67,10 @@ static struct net_value find_loss(struct net_capture *c, const struct net_kind *
                                   const struct net_value *outputs, struct net_step *out) {
   if (kind->outputs == 1) return net_cross_entropy(c, outputs[0], out->labels);
   struct net_value loss = weigh(c, outputs[0], &out->given[0]);
-  for (int i = 1; i < kind->outputs; i++)
-    loss = net_combine(c, "add", loss, weigh(c, outputs[i], &out->given[i]));
+  for (int i = 1; i < kind->outputs; i++) {
+    struct net_value more = weigh(c, outputs[i], &out->given[i]);
+    net_apply(c, "add", (const struct net_value[]){loss, more, loss});
+  }
   return loss;
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, and runs every test: CTest's, then those of the Python bindings.
-# Ends with the line "N passed, N failed, N skipped"; fails if a test fails.
+# Installs what is needed, builds, and runs the tests: CTest's, then those of the Python bindings.
+# Ends with the line "N passed, N failed, N skipped"; fails if a test fails. Left out are the tests that
+# take minutes each, of which others run a part: scripts/test.sh -L long.
 #
 #   scripts/test.sh [-R REGEX | -E REGEX | -L REGEX | -LE REGEX | -j N | -V | --output-on-failure]...
 #
-# Arguments go to ctest; with any, the Python tests are left out. ctest has more of them: see
+# Arguments go to ctest; with any, the Python tests are left out, and the long ones are not. ctest has more of them: see
 # `ctest --help`, and call it as tests/README.md says.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -32,7 +33,9 @@ mkdir -p "$results"
 
 status=0
 cd "$root"
-ctest --preset release -j "$jobs" --output-junit "$results/ctest.xml" "$@" || status=1
+chosen=("$@")
+[ $# -gt 0 ] || chosen=(-LE long)
+ctest --preset release -j "$jobs" --output-junit "$results/ctest.xml" "${chosen[@]}" || status=1
 
 # run_pytest NAME PYTHON MODULES [PYTEST ARGUMENT...]: one skipped test where the modules are missing.
 # pytest before 8 puts its own sys.unraisablehook over that of a test: the plug-in that does is left out.
@@ -42,16 +45,20 @@ run_pytest() {
   if why=$("$python" -c "import $modules" 2>&1); then
     CONVOY_LIBRARY=$root/build/release/libconvoy.so PYTHONPATH=$root/bindings/python \
       "$python" -m pytest -q -p no:cacheprovider -p no:unraisableexception \
-      bindings/python/tests --junitxml "$results/$name.xml" "$@" || status=1
+      bindings/python/tests --junitxml "$results/$name.xml" "$@"
   else
     cat >"$results/$name.xml" <<XML
 <testsuite><testcase name="$name"><skipped message="${why##*$'\n'}"/></testcase></testsuite>
 XML
   fi
 }
+
+# Either leaves half of the processors idle.
 if [ $# = 0 ]; then
-  run_pytest pytest "$venv/bin/python" numpy,pytest
-  run_pytest pytest_old_torch /usr/bin/python3 numpy,pytest,torch -k torch
+  start run_pytest pytest_old_torch /usr/bin/python3 numpy,pytest,torch -k torch >"$results/old.out" 2>&1
+  run_pytest pytest "$venv/bin/python" numpy,pytest || status=1
+  finish || status=1
+  cat "$results/old.out"
 fi
 
 python3 scripts/summary.py "$results"/*.xml || status=1

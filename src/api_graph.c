@@ -2,6 +2,8 @@
 #include "api_check.h"
 #include "core/graph/capture.h"
 #include "core/graph/gradients.h"
+#include "core/graph/plan_summary.h"
+#include "core/graph/plan_text.h"
 #include "core/graph/stages.h"
 #include "core/operation.h"
 
@@ -93,6 +95,18 @@ convoy_status convoy_graph_text(const convoy_graph *graph, char *text, size_t si
   if (!text) return cvy_fail(CONVOY_ERR_ARGUMENT, "text is NULL");
   convoy_status status = enter(graph);
   return status ? status : cvy_leave(graph->context, cvy_graph_text(graph, text, size));
+}
+
+convoy_status convoy_plan_graph(const convoy_graph *graph, convoy_graph_plan *out) {
+  convoy_status status = cvy_check_struct("out", out, sizeof *out, false);
+  if (!status) status = enter(graph);
+  return status ? status : cvy_leave(graph->context, cvy_plan_summary(graph, out));
+}
+
+convoy_status convoy_plan_text(const convoy_graph *graph, char *text, size_t size) {
+  if (!text) return cvy_fail(CONVOY_ERR_ARGUMENT, "text is NULL");
+  convoy_status status = enter(graph);
+  return status ? status : cvy_leave(graph->context, cvy_plan_text(graph, text, size));
 }
 
 void convoy_graph_free(convoy_graph *graph) {

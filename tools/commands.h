@@ -3,6 +3,7 @@
 #define COMMANDS_H
 
 int bench_main(int argc, char **argv);
+int graph_main(int argc, char **argv);
 int health_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int overhead_main(int argc, char **argv);

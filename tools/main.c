@@ -17,6 +17,7 @@ static const command commands[] = {
     {"selftest", selftest_main, "check every algorithm of every device against a reference"},
     {"bench", bench_main, "time convolutions of shape tables, each result checked first"},
     {"tune", tune_main, "find the fastest algorithms and parameters for shape tables, once"},
+    {"graph", graph_main, "how a network's training step is carried out: operations, memory"},
     {"overhead", overhead_main, "what isolation and verification cost on a device"},
     {"soak", soak_main, "train for hours while faults strike, each step checked"},
     {"health", health_main, "faults recorded of devices, what follows from them, forgetting them"},

@@ -213,7 +213,7 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
  *                                                          ocl, hip, cuda, with commas between
  *   -                  CONVOY_GRAPH_PASSES       all       passes over graphs: all, none or some of
- *                                                          common, fuse: see docs/graphs.md
+ *                                                          common, fuse, merge: see docs/graphs.md
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
  *                                                          convoy-ocl.so, by default one beside the
  *                                                          library
@@ -551,6 +551,25 @@ CONVOY_API convoy_status convoy_tensor_write(convoy_tensor *tensor, const void *
  * of the device's fault with its sentence, if they could not be computed; ERR_INTERRUPTED. On
  * failure `values` are untouched, in memory of convoy_host_alloc undefined. */
 CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, void *values, int64_t count);
+
+/* convoy_tensor_write and convoy_tensor_read for many tensors of one context: the weights of a
+ * network, its gradients. values[i] has counts[i] elements. What a tensor has already, as the host
+ * knows without asking the device, is not sent again. Reading asks the device for all of them
+ * before it waits for the first. Return what these do, and ERR_UNSUPPORTED for wrapped memory; on
+ * failure no tensor, and no value, has changed. */
+CONVOY_API convoy_status convoy_tensors_write(int32_t count, convoy_tensor *const tensors[],
+                                              const void *const values[], const int64_t counts[]);
+CONVOY_API convoy_status convoy_tensors_read(int32_t count, convoy_tensor *const tensors[],
+                                             void *const values[], const int64_t counts[]);
+
+/* `to` gets the values that `from` has, under its own extents, which may be others with as many
+ * elements: [8][16][4][4] becomes [8][256]. Nothing is moved and nothing waits: both share one
+ * array until one of them gets other values, so this also keeps what a tensor has before a graph
+ * gives it something new. While operations are captured it is part of the capture, and costs a run
+ * nothing.
+ * Returns OK; ERR_SHAPE if their numbers of elements differ; ERR_ARGUMENT if their types or their
+ * contexts do; ERR_UNSUPPORTED for wrapped memory, which somebody else may change. */
+CONVOY_API convoy_status convoy_tensor_copy(const convoy_tensor *from, convoy_tensor *to);
 
 /* Begins to copy the tensor's values to the host, so that losing the device cannot lose them. It
  * does not wait: the device copies them after the operations that were enqueued before, into at

@@ -47,24 +47,6 @@ CONVOY_API convoy_status convoy_capture_begin(convoy_context *context);
  * is; after ERR_MEMORY the capture has ended, too. */
 CONVOY_API convoy_status convoy_capture_end(convoy_context *context, convoy_graph **out);
 
-/* `to` gets the values that `from` has, under its own extents, which may be others with as many
- * elements: [8][16][4][4] becomes [8][256]. Nothing is moved and nothing waits: both share one
- * array until one of them gets other values, so this also keeps what a tensor has before a graph
- * gives it something new. While operations are captured it is part of the capture, and costs a run
- * nothing.
- * Returns OK; ERR_SHAPE if their numbers of elements differ; ERR_ARGUMENT if their types or their
- * contexts do; ERR_UNSUPPORTED for wrapped memory, which somebody else may change. */
-CONVOY_API convoy_status convoy_tensor_copy(const convoy_tensor *from, convoy_tensor *to);
-
-/* convoy_tensor_write and convoy_tensor_read for many tensors of one context: the weights of a
- * network, its gradients. values[i] has counts[i] elements. Reading asks the device for all of them
- * before it waits for the first. Return what these do, and ERR_UNSUPPORTED for wrapped memory; on
- * failure no tensor, and no value, has changed. */
-CONVOY_API convoy_status convoy_tensors_write(int32_t count, convoy_tensor *const tensors[],
-                                              const void *const values[], const int64_t counts[]);
-CONVOY_API convoy_status convoy_tensors_read(int32_t count, convoy_tensor *const tensors[],
-                                             void *const values[], const int64_t counts[]);
-
 /* Ends a stage: what is captured from here on is another part of the graph, which is carried out by
  * a call of its own, convoy_graph_run_stage, as a backward pass whose gradient somebody else makes.
  * The stages are planned together: what an earlier one leaves for a later one stays on the device,
@@ -111,6 +93,30 @@ CONVOY_API convoy_status convoy_graph_set_runs(convoy_graph *graph, uint64_t run
  * in which they are carried out, and the most memory that results of it take at a time. Returns OK;
  * ERR_ARGUMENT if `size` bytes, terminator included, are too few. */
 CONVOY_API convoy_status convoy_graph_text(const convoy_graph *graph, char *text, size_t size);
+
+/* What a run consists of, as planned for the device of the context. */
+typedef struct convoy_graph_plan {
+  uint32_t struct_size;
+  int32_t captured;   /* operations that were noted */
+  int32_t operations; /* that a run carries out; each is one launch, or the few of its algorithm */
+  int32_t reserved;   /* 0 */
+  double flops; /* what they compute; an instruction of a program counts as its time, an add as 2 */
+  double bytes; /* that they move at least: every array once, by each that uses it */
+  int64_t read_bytes;     /* of the tensors that a run reads */
+  int64_t written_bytes;  /* of the arrays that it gives tensors */
+  int64_t internal_bytes; /* of memory for what is made on the way, without workspaces */
+} convoy_graph_plan;
+
+/* Plans the graph, if no run has yet, and fills *out; set out->struct_size first. Nothing is
+ * carried out. All stages count together, as one plan. Returns OK; ERR_ARGUMENT, also after
+ * convoy_close; ERR_UNSUPPORTED if a device would carry it out operation by operation for the size
+ * of a result. */
+CONVOY_API convoy_status convoy_plan_graph(const convoy_graph *graph, convoy_graph_plan *out);
+/* Writes the same plan for people: these sums, and those of each kind of operation; a line for each
+ * operation, for each tensor that is read, for each block of memory, and for each result, with its
+ * place and the operations from which and to which it lies there. Returns as convoy_plan_graph;
+ * ERR_ARGUMENT also if `size` bytes, terminator included, are too few. */
+CONVOY_API convoy_status convoy_plan_text(const convoy_graph *graph, char *text, size_t size);
 
 /* Frees the graph; a run that was enqueued is still carried out. It may be called after
  * convoy_close. No call may use the graph during this one or after it. NULL is allowed. */

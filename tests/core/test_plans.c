@@ -15,7 +15,7 @@
 
 enum { NETWORKS = 60, BASES = 5, OPERATIONS = 14, MOST_TENSORS = 64, MOST_VALUES = 4096, RUNS = 2 };
 
-static const char *const choices[] = {"none", "all", "common", "fuse", "all", "none"};
+static const char *const choices[] = {"none", "all", "common", "fuse", "merge", "all", "none"};
 
 /* What a tensor has elements for. */
 typedef enum shape { FULL, CHANNEL, ONE, SHAPES } shape;
@@ -212,7 +212,7 @@ static void apply(convoy_context *context, const char *text, convoy_tensor *cons
  * of the loss. What was normalised is computed again rather than kept. */
 static void batch_norm_is_four_operations(void **state) {
   (void)state;
-  setenv("CONVOY_GRAPH_PASSES", "all", 1);
+  setenv("CONVOY_GRAPH_PASSES", "common,fuse", 1);
   convoy_context *context = open_named("cpu", CONVOY_ON);
   convoy_tensor *x = tensor(context, 4, map_shape), *y = tensor(context, 4, map_shape);
   convoy_tensor *dy = tensor(context, 4, map_shape), *dx = tensor(context, 4, map_shape);
@@ -268,11 +268,101 @@ static void equal_operations_are_one(void **state) {
   convoy_close(context);
 }
 
+/* Steps against gradients, of parameters of two sizes, and a sum that lies between and is read. */
+static void small_updates_are_merged(void **state) {
+  (void)state;
+  enum { PARAMETERS = 6, ELEMENTS = 16 };
+  static const char update[] = "w = v - 0.5 * g";
+  setenv("CONVOY_GRAPH_PASSES", "merge", 1);
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_tensor *w[PARAMETERS], *g = tensor(context, 1, channel_shape);
+  convoy_tensor *one = tensor(context, 1, one_shape), *sum = tensor(context, 1, one_shape);
+  for (int i = 0; i < PARAMETERS; i++)
+    w[i] = tensor(context, 1, i == 2 ? one_shape : channel_shape);
+  begin(context);
+  for (int i = 0; i < PARAMETERS; i++) {
+    apply(context, update, (convoy_tensor *[]){w[i], i == 2 ? one : g, w[i]});
+    if (i == 3) apply(context, "y = sum over n c h w of x", (convoy_tensor *[]){w[i], sum});
+  }
+  convoy_graph *graph = end(context);
+  float values[ELEMENTS];
+  for (int i = 0; i < ELEMENTS; i++) values[i] = (float)i;
+  assert_int_equal(convoy_tensor_write(g, values, ELEMENTS), CONVOY_OK);
+  for (int i = 0; i < 3; i++) run(graph);
+  /* Of the five of one size four have room in one; the other that is read stays where it is. */
+  assert_int_equal(graph->plan->list.nodes, 4);
+  for (int i = 0; i < PARAMETERS; i++) {
+    float got[ELEMENTS];
+    assert_int_equal(convoy_tensor_read(w[i], got, i == 2 ? 1 : ELEMENTS), CONVOY_OK);
+    for (int k = 0; k < (i == 2 ? 1 : ELEMENTS); k++)
+      assert_true(got[k] == (i == 2 ? 0 : -1.5f * (float)k));
+    convoy_tensor_free(w[i]);
+  }
+  convoy_tensor *rest[] = {g, one, sum};
+  for (size_t i = 0; i < CVY_COUNT(rest); i++) convoy_tensor_free(rest[i]);
+  convoy_graph_free(graph);
+  convoy_close(context);
+}
+
+/* s = x + w + w + w by a chain that is left as it is, and one more operation that nobody needs. */
+static void plans_are_told_in_numbers(void **state) {
+  (void)state;
+  enum { BYTES = COUNT * sizeof(float), PLACE = 256 };
+  setenv("CONVOY_GRAPH_PASSES", "none", 1);
+  for (int d = 0; d < 2; d++) {
+    convoy_context *context = open_named(capturing_devices[d], CONVOY_ON);
+    convoy_tensor *x = filled(context, 1), *w = filled(context, 2), *s = filled(context, 0);
+    begin(context);
+    convoy_tensor *y = filled(context, 0), *z = filled(context, 0), *none = filled(context, 0);
+    add(context, x, w, y);
+    add(context, y, w, z);
+    add(context, z, w, s);
+    add(context, z, z, none);
+    convoy_tensor *on_the_way[] = {y, z, none};
+    for (int i = 0; i < 3; i++) convoy_tensor_free(on_the_way[i]);
+    convoy_graph *graph = end(context);
+    convoy_graph_plan plan = {.struct_size = sizeof plan};
+    for (int i = 0; i < 2; i++) { /* before a run, and after */
+      assert_int_equal(convoy_plan_graph(graph, &plan), CONVOY_OK);
+      assert_int_equal(health_of(context).operations, 3 * i);
+      assert_int_equal(plan.captured, 4);
+      assert_int_equal(plan.operations, 3);
+      assert_true(plan.flops == 3.0 * 2.0 * COUNT && plan.bytes == 9.0 * BYTES);
+      assert_int_equal(plan.read_bytes, 2 * BYTES);
+      assert_int_equal(plan.written_bytes, PLACE);
+      assert_int_equal(plan.internal_bytes, 2 * PLACE);
+      if (!i) run(graph);
+      expect(s, 7);
+    }
+    char text[2000];
+    assert_int_equal(convoy_plan_text(graph, text, sizeof text), CONVOY_OK);
+    check_says(text, "3 operations of 4 captured on ");
+    check_says(text, "     3 program ");
+    check_says(text, "block 0: 512 bytes, of what is made on the way");
+    check_says(text, "block 1: 256 bytes, of a run");
+    check_says(text, "24 bytes at 0 of block 0, from operation 0 to 1\n");
+    check_says(text, "24 bytes at 256 of block 0, from operation 1 to 2\n");
+    check_says(text, "24 bytes at 0 of block 1, from operation 2 on\n");
+    expect_refused(convoy_plan_text(graph, text, 40), "40 bytes");
+    expect_refused(convoy_plan_text(graph, NULL, 40), "text is NULL");
+    plan.struct_size = 8;
+    expect_refused(convoy_plan_graph(graph, &plan), "struct_size is 8");
+    expect_refused(convoy_plan_graph(graph, NULL), "out is NULL");
+    plan.struct_size = sizeof plan;
+    expect_refused(convoy_plan_graph(NULL, &plan), "graph is NULL");
+    convoy_tensor *rest[] = {x, w, s};
+    for (int i = 0; i < 3; i++) convoy_tensor_free(rest[i]);
+    convoy_close(context);
+    expect_refused(convoy_plan_graph(graph, &plan), "closed");
+    convoy_graph_free(graph);
+  }
+}
+
 static void passes_that_are_none_are_refused(void **state) {
   (void)state;
   static const char *const wrong[] = {"",     "fusion", "fuse,",       "none,fuse",
                                       "FUSE", ",",      "fuse,,common"};
-  static const char *const right[] = {"all", "none", "fuse", "common,fuse"};
+  static const char *const right[] = {"all", "none", "fuse", "common,fuse", "merge"};
   uint32_t passes;
   for (size_t i = 0; i < CVY_COUNT(right); i++)
     assert_int_equal(cvy_passes_parse(right[i], &passes), CONVOY_OK);
@@ -287,6 +377,8 @@ int main(void) {
       cmocka_unit_test_setup(results_are_the_same_with_any_passes, capturing_reset),
       cmocka_unit_test_setup(batch_norm_is_four_operations, capturing_reset),
       cmocka_unit_test_setup(equal_operations_are_one, capturing_reset),
+      cmocka_unit_test_setup(small_updates_are_merged, capturing_reset),
+      cmocka_unit_test_setup(plans_are_told_in_numbers, capturing_reset),
       cmocka_unit_test_setup(passes_that_are_none_are_refused, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

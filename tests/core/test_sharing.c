@@ -184,6 +184,30 @@ static void many_are_written_and_read_together(void **state) {
   }
 }
 
+/* Only what has changed is sent again. */
+static void what_is_there_is_not_sent_again(void **state) {
+  (void)state;
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  convoy_tensor *t[] = {filled(context, 0), filled(context, 0), filled(context, 0)};
+  float values[2][COUNT] = {{1}, {2}};
+  const void *const given[] = {values[0], values[1]};
+  const int64_t counts[] = {COUNT, COUNT};
+  int64_t commands[3];
+  for (int changed = 2; changed >= 0; changed--) {
+    for (int i = 0; i < changed; i++) values[i][COUNT - 1] += 1;
+    int64_t before = fake_seen.commands;
+    assert_int_equal(convoy_tensors_write(2, t, given, counts), CONVOY_OK);
+    add(context, t[0], t[1], t[2]);
+    const float sum[COUNT] = {3, 0, 0, 0, 0, values[0][COUNT - 1] + values[1][COUNT - 1]};
+    check_tensor(t[2], sum); /* which waits for what was enqueued */
+    commands[changed] = fake_seen.commands - before;
+  }
+  assert_true(commands[2] > commands[1]);
+  assert_true(commands[1] > commands[0]);
+  free_all(t, 3);
+  close_empty(context);
+}
+
 static void many_are_all_or_none(void **state) {
   (void)state;
   convoy_context *context = open_named("cpu", CONVOY_ON), *other = open_named("cpu", CONVOY_ON);
@@ -225,6 +249,7 @@ int main(void) {
       cmocka_unit_test_setup(gradients_pass_through_copies, capturing_reset),
       cmocka_unit_test_setup(shared_values_survive_a_fault, capturing_reset),
       cmocka_unit_test_setup(many_are_written_and_read_together, capturing_reset),
+      cmocka_unit_test_setup(what_is_there_is_not_sent_again, capturing_reset),
       cmocka_unit_test_setup(many_are_all_or_none, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

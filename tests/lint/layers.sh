@@ -36,7 +36,8 @@ tests/ref      | convoy/
 tests/faults/layer | -
 tools          | convoy/ commands.h common/
 tools/common   | convoy/ ref/ common/
-tools/bench    | convoy/ commands.h common/ bench/
+tools/bench    | convoy/ nets/ commands.h common/ bench/
+tools/graph    | convoy/ nets/ commands.h common/
 tools/overhead | convoy/ commands.h common/ overhead/
 tools/report   | convoy/ commands.h common/ report/ bench/bench.h selftest/selftest.h
 tools/selftest | convoy/ commands.h common/ selftest/

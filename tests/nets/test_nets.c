@@ -6,7 +6,7 @@
 #include "common/cmocka.h"
 #include "nets/step.h"
 
-enum { STEPS = 3, MOST = 4096 };
+enum { STEPS = 3, MOST = 8192 };
 
 static void good(convoy_status status) {
   if (status) fail_msg("%s: %s", convoy_status_name(status), convoy_last_error());

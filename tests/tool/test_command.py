@@ -73,7 +73,8 @@ class Usage(unittest.TestCase):
     def test_help_and_version(self):
         self.assertIn("bench", self.assert_status(0, "--help").stdout)
         self.assertRegex(self.assert_status(0, "--version").stdout, r"^convoy \d+\.\d+\.\d+ ")
-        for command in ("info", "selftest", "bench", "tune", "soak", "health", "report"):
+        for command in ("info", "selftest", "bench", "tune", "graph", "soak", "health",
+                        "report"):
             text = self.assert_status(0, command, "--help").stdout
             self.assertIn(f"usage: convoy {command}", text)
             self.assertIn("exit status", text)
@@ -227,6 +228,51 @@ class Selftest(unittest.TestCase):
         rows = [line.split() for line in done.stdout.splitlines() if line.startswith("cpu ")]
         self.assertEqual(sum(int(row[3]) for row in rows), 1)
         self.assertEqual({row[1] for row in rows}, {"cpu.direct"})
+
+
+class Graph(unittest.TestCase):
+    def graph(self, *arguments, **environment):
+        return run("graph", "--device", "cpu", *arguments, **environment)
+
+    def test_shows_operations_and_memory(self):
+        done = self.graph("--net", "yolov8n", "--batch", "1", "--image", "64")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], "yolov8n, 1 images of 3x64x64, a training step: captured")
+        count, captured = map(int, re.match(r"(\d+) operations of (\d+) captured on cpu", lines[1])
+                              .groups())
+        operations = [line for line in lines if re.match(r" *\d+: v\d+.* = .* of v", line)]
+        kinds = [int(row) for row in re.findall(r"(?m)^ +(\d+) \w+ +[\d.]+ GFLOP .* MiB$",
+                                                   done.stdout)]
+        self.assertEqual((len(operations), sum(kinds)), (count, count))
+        self.assertGreater(captured, count)
+        self.assertRegex(done.stdout, r"block 0: \d+ bytes, of what is made on the way")
+        # What lies side by side at one time does not overlap.
+        places = [tuple(map(int, each)) for each in re.findall(
+            r"v\d+: (\d+) bytes at (\d+) of block 0, from operation (\d+) to (\d+)", done.stdout)]
+        self.assertGreater(len(places), 300)
+        for i, (size, at, begin, end) in enumerate(places):
+            for other_size, other_at, other_begin, other_end in places[i + 1:]:
+                if begin <= other_end and other_begin <= end:
+                    self.assertTrue(at + size <= other_at or other_at + other_size <= at)
+        plain = self.graph("--net", "yolov8n", "--batch", "1", "--image", "64",
+                           CONVOY_GRAPH_PASSES="none")
+        self.assertGreater(int(plain.stdout.splitlines()[1].split()[0]), count)
+
+    def test_evaluations_and_captures(self):
+        done = self.graph("--net", "eegnet", "--batch", "2", "--evaluate", "--captured")
+        self.assertRegex(done.stdout, r"an evaluation: captured.*\n\d+ nodes, \d+ tensors read")
+        self.assertNotIn("backward", done.stdout)
+
+    def test_what_is_none_is_2(self):
+        for arguments, why in ((["--net", "vgg"], "--net vgg: there is no such network"),
+                               ([], "--net is missing; there are yolov8n, resnet18")):
+            done = self.graph(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(why, done.stderr)
+        done = self.graph("--net", "yolov8n", "--image", "36")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("yolov8n: concatenate: ", done.stderr)
 
 
 class Bench(unittest.TestCase):
@@ -387,6 +433,55 @@ class Bench(unittest.TestCase):
         done = run("bench", "--device", "cpu", "--gradient")
         self.assertEqual((done.returncode, done.stderr),
                          (2, "convoy bench: --gradient is for --op\n"))
+
+    def nets(self, *arguments, device="cpu"):
+        return run("bench", "--device", device, "--quick", "--min-time", "0", "--net", *arguments)
+
+    def test_steps_of_networks(self):
+        path, device = self.path("net.json"), "cpu"
+        if "ocl:0" in run("info").stdout:
+            device = "cpu,ocl:0"
+        done = self.nets("eegnet", "--batch", "2", "--images", "86400", "--epochs", "3", "--json",
+                         path, device=device)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertLessEqual(max(len(line) for line in done.stdout.splitlines()
+                                 if line.startswith(("eegnet", "network"))), 120)
+        self.assertNotIn("sums", done.stdout)
+        lines = [line for line in read_json(path) if line["type"] == "line"]
+        self.assertEqual([line["device"] for line in lines], device.split(","))
+        for line in lines:
+            self.check_step(line)
+        self.assertEqual(lines[0]["error"], 0)
+        again = self.nets("eegnet", "--batch", "2", "--compare", path)
+        self.assertIn("1 of 1 lines are in both", again.stdout)
+
+    def check_step(self, line):
+        self.assertEqual((line["status"], line["shape"], line["pass"]),
+                         ("ok", "eegnet b2 1x129x500", "step"), line)
+        self.assertTrue(0 < line["min_ms"] <= line["median_ms"] <= line["max_ms"])
+        self.assertTrue(0 <= line["error_share"] <= 1)
+        self.assertTrue(10 < line["operations"] < 200)
+        self.assertGreater(line["memory_bytes"], 4 * 2 * 8 * 129 * 501)  # the first layer's map
+        self.assertTrue(line["capture_ms"] > 0 and line["first_ms"] > 0)
+        self.assertTrue(0 < line["flops_share"] and 0 < line["copy_share"])
+        rate = 2e3 / line["transfers_ms"]
+        self.assertAlmostEqual(line["images_per_second"], rate, delta=1e-6 * rate)
+        self.assertAlmostEqual(line["days"], 3 / rate, delta=1e-6 / rate)
+
+    def test_networks_that_are_none(self):
+        for arguments, why in ((["yolo"], "--net yolo: there is no such network; there are "
+                                          "yolov8n, resnet18, resnet50, mobilenet_v2, eegnet\n"),
+                               (["eegnet", "--image", "64"], "what eegnet reads is not square"),
+                               (["eegnet", "--algorithm", "all"], "--algorithm is not for --net")):
+            done = self.nets(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(why, done.stderr)
+        done = run("bench", "--device", "cpu", "--images", "9")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("are for --net", done.stderr)
+        done = self.nets("yolov8n", "--batch", "1", "--image", "36")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "yolov8n: concatenate: .* is ")
 
     def test_a_shape_that_is_none_is_2(self):
         for arguments, why in ((["n1c3h20w20 k4r3s3 pad1"], "expected a space, and a direction"),

@@ -213,7 +213,8 @@ enum { PAGES_MAY_GROW = 20000, MAPS_MAY_GROW = 50 };
 #else
 enum { PAGES_MAY_GROW = 512, MAPS_MAY_GROW = 2 };
 #endif
-enum { ROUNDS = 200 }; /* many more than maps may grow: one that each leaves behind shows */
+enum { FILES_MAY_GROW = 2 }; /* a thread that is ending may have some open for a moment */
+enum { ROUNDS = 200 }; /* many more than these may grow: one that each leaves behind shows */
 
 static long resident_pages(void) {
   long size = 0, resident = 0;
@@ -228,7 +229,7 @@ static void check_growth(int32_t isolation) {
   int files = lane_count_files(getpid()), maps = count_maps("/proc/self/maps", "-");
   long pages = resident_pages();
   for (int i = 0; i < ROUNDS; ++i) open_use_close(isolation);
-  assert_int_equal(lane_count_files(getpid()), files);
+  assert_in_range(lane_count_files(getpid()), 0, files + FILES_MAY_GROW);
   assert_in_range(count_maps("/proc/self/maps", "-"), 0, maps + MAPS_MAY_GROW);
   assert_true(resident_pages() - pages < PAGES_MAY_GROW);
   assert_no_children();

@@ -11,8 +11,9 @@
 
 static const usage about = {
     "bench",
-    "Times the layers of shape tables, and programs and reductions given as text. Each result "
-    "is\n"
+    "Times the layers of shape tables, programs and reductions given as text, and training steps "
+    "of\n"
+    "networks. Each result is\n"
     "checked against a float64 reference before it is timed, those of programs and reductions "
     "against\n"
     "the CPU engine's bits, too. Times are those of one operation with its operands resident on "
@@ -28,6 +29,7 @@ static const usage about = {
     "  convoy bench --shape 'n4c3h640w640 k16r3s3 stride2 pad1 forward' --algorithm all\n"
     "  convoy bench --op 'y = x * sigmoid(x) on n32c64h80w80' 'statistics on n32c64h80w80'\n"
     "  convoy bench --op 'matmul a64x1024 b1000x1024t' --algorithm all\n"
+    "  convoy bench --net yolov8n,resnet50 --batch 16 --images 118287 --epochs 100\n"
     "  convoy bench --op 'max_pool n32c64h112w112 r3s3 stride2 pad1' 'copy x6000000 by1,2000 "
     "y2000,3000'\n"
     "\n"
@@ -40,7 +42,7 @@ static const usage about = {
 };
 
 bench_options bench_defaults(void) {
-  return (bench_options){.min_time = -1.0, .budget = -1.0};
+  return (bench_options){.min_time = -1.0, .budget = -1.0, .batch = 16, .length = {0, 1}};
 }
 
 /* argv as one line; cut if it is too long. */
@@ -73,6 +75,13 @@ int bench_main(int argc, char **argv) {
       {"--op", "TEXT...", OPTION_FILES, &set.operations,
        "programs, products, pooling ...: 'silu on n2c3h5w7', 'max_pool n1c2w9 s3'"},
       {"--gradient", NULL, OPTION_FLAG, &set.gradients, "of each --op its gradient, too"},
+      {"--net", "NAME,...", OPTION_WORDS, &set.nets,
+       "whole training steps of networks: yolov8n, resnet18, resnet50, mobilenet_v2, eegnet"},
+      {"--batch", "N", OPTION_COUNT, &set.batch, "images of a step (16)"},
+      {"--image", "N", OPTION_COUNT, &set.image, "height and width of images (the network's own)"},
+      {"--images", "N", OPTION_COUNT, &set.length.images,
+       "say how many days a training on so many images takes"},
+      {"--epochs", "N", OPTION_COUNT, &set.length.epochs, "how often it sees them (1)"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
       {"--pass", "NAME,...", OPTION_WORDS, &set.passes,
@@ -96,7 +105,7 @@ int bench_main(int argc, char **argv) {
   set.command = command;
   int status = EXIT_FINE;
   if (!options_read(&about, table, argc, argv, &status)) return status;
-  if (set.shapes.count + set.texts.count + set.operations.count == 0)
+  if (set.shapes.count + set.texts.count + set.operations.count + set.nets.count == 0)
     words_add(&set.shapes, "yolov8n_rx5600xt", 16);
   return run_to_files(&set);
 }

@@ -5,15 +5,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "bench/turns.h"
 #include "common/options.h"
 
 typedef struct bench_options {
-  words shapes, texts, operations, devices, passes, algorithms;
+  words shapes, texts, operations, nets, devices, passes, algorithms;
   const char *json, *compare;
   int samples;             /* 0: as `quick` says */
   double min_time, budget; /* seconds; negative: as `quick` says */
   bool quick, progress, verbose;
-  bool gradients;      /* of the operations, too */
+  bool gradients;   /* of the operations, too */
+  int batch, image; /* of the nets; image: the extent, 0: the usual one */
+  training_length length;
   const char *command; /* as typed, for the JSON header */
 } bench_options;
 

@@ -71,6 +71,35 @@ void bench_print_operations_head(FILE *out) {
   print_head(out, "op", "operation", "GB/s", "copy%");
 }
 
+void bench_print_nets_head(FILE *out) {
+  fprintf(out, "\nnet\n%-26s %-6s %4s %7s %7s %5s %7s %7s %7s %8s %5s %5s %7s %6s\n", "network",
+          "device", "ops", "memory", "error", "bound", "min ms", "med ms", "fed ms", "images/s",
+          "peak%", "copy%", "first s", "days");
+}
+
+static bool is_step(const bench_result *line) {
+  return strcmp(line->pass, "step") == 0;
+}
+
+static void print_step(FILE *out, const bench_result *line) {
+  fprintf(out, "%-26.26s %-6.6s", line->shape, line->device);
+  if (!bench_result_ok(line)) {
+    fprintf(out, " %s: %s\n", line->status, line->reason);
+    return;
+  }
+  fprintf(out, " %4lld", (long long)line->operations);
+  print_bytes(out, line->memory_bytes);
+  fprintf(out, " %7.1e %5.3f", line->error, line->error_share);
+  print_figure(out, 7, line->min_ms);
+  print_figure(out, 7, line->median_ms);
+  print_figure(out, 7, line->transfers_ms);
+  print_figure(out, 8, line->images_per_second);
+  fprintf(out, " %5.1f %5.1f", 100.0 * line->flops_share, 100.0 * line->copy_share);
+  print_figure(out, 7, 1e-3 * (line->capture_ms + line->first_ms));
+  print_figure(out, 6, line->days);
+  fputc('\n', out);
+}
+
 static void print_details(FILE *out, const bench_result *line) {
   fprintf(out, "    %s\n", line->problem);
   if (!bench_result_ok(line)) return;
@@ -80,6 +109,11 @@ static void print_details(FILE *out, const bench_result *line) {
 }
 
 void bench_print_line(FILE *out, const bench_result *line, bool verbose) {
+  if (is_step(line)) {
+    print_step(out, line);
+    if (verbose) print_details(out, line);
+    return;
+  }
   double rate = is_operation(line) ? 1e-6 * line->bytes / line->median_ms : line->gflops;
   double share = is_operation(line) ? line->copy_share : line->flops_share;
   fprintf(out, "%-20.20s %-7.7s %-6.6s ", line->shape, pass_of(line), line->device);
@@ -130,6 +164,10 @@ void bench_print_sums(FILE *out, const bench_results *lines, const device_list *
   bench_sum *sums = malloc((size_t)(lines->count ? lines->count : 1) * sizeof *sums);
   if (!sums) return;
   int count = bench_sums_of(lines, sums);
+  if (count == 0) {
+    free(sums);
+    return;
+  }
   fprintf(out, "\nsums, each layer times its count (milliseconds; *n: n lines without a time)\n");
   fprintf(out, "%-18s %-6s %-18s %9s %9s %9s %9s %9s %8s %5s\n", "table", "device", "algorithm",
           "forward", "data", "weights", "total", "transfer", "GFLOP/s", "peak%");

@@ -45,6 +45,12 @@ static const member members[] = {
     {"gflops", NUMBER, AT(gflops)},
     {"flops_share", NUMBER, AT(flops_share)},
     {"copy_share", NUMBER, AT(copy_share)},
+    {"operations", INTEGER, AT(operations)},
+    {"memory_bytes", INTEGER, AT(memory_bytes)},
+    {"capture_ms", NUMBER, AT(capture_ms)},
+    {"first_ms", NUMBER, AT(first_ms)},
+    {"images_per_second", NUMBER, AT(images_per_second)},
+    {"days", NUMBER, AT(days)},
 };
 enum { MEMBERS = sizeof members / sizeof members[0] };
 

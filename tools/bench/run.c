@@ -24,7 +24,7 @@ typedef struct bench {
   timing enough;
   shapes shapes;
   device_list devices;
-  convoy_context *cpu;      /* of operations; NULL if there are none */
+  convoy_context *cpu;      /* of operations and networks; NULL if there are none */
   bench_results lines, old; /* of this run, of the one it is compared with */
   progress line;
   bool failed;
@@ -161,6 +161,62 @@ static void run_operations(bench *all) {
   }
 }
 
+/* ------------------------------------------------------------------------------------- networks
+ */
+
+static void run_net(bench *all, const char *name) {
+  const bench_options *set = all->options;
+  bench_net net = bench_net_of(name, set->batch, set->image);
+  bench_result lines[DEVICES_MOST];
+  progress_show(&all->line, name);
+  bool good = bench_turns(&net, &all->devices, all->cpu, &all->enough, set->length, lines);
+  for (int d = 0; d < all->devices.count && good; d++) finish_line(all, &lines[d]);
+  if (!good && !interrupted()) {
+    progress_clear(&all->line);
+    fprintf(stderr, "convoy bench: %s: %s\n", name, convoy_last_error());
+    all->failed = true;
+  }
+  bench_net_free(&net);
+  if (!interrupted()) progress_step(&all->line);
+}
+
+static void run_nets(bench *all) {
+  const words *nets = &all->options->nets;
+  if (nets->count > 0) bench_print_nets_head(all->out);
+  for (int i = 0; i < nets->count && !interrupted(); i++) run_net(all, nets->item[i]);
+}
+
+static int check_net(const char *name, bool has_image) {
+  const struct net_kind *kind = net_kind_named(name);
+  if (kind && (!has_image || kind->input[1] == kind->input[2])) return EXIT_FINE;
+  if (kind)
+    fprintf(stderr, "convoy bench: --image: what %s reads is not square\n", name);
+  else
+    fprintf(stderr, "convoy bench: --net %s: there is no such network; there are", name);
+  for (int i = 0; !kind && net_kind_at(i); i++)
+    fprintf(stderr, "%s %s", i ? "," : "", net_kind_at(i)->name);
+  fputs(kind ? "" : "\n", stderr);
+  return EXIT_USAGE;
+}
+
+static int check_nets(const bench_options *set) {
+  int status = EXIT_FINE;
+  if (set->nets.count > 0 && set->algorithms.count > 0) {
+    fputs("convoy bench: --algorithm is not for --net\n", stderr);
+    return EXIT_USAGE;
+  }
+  if (set->nets.count == 0 && (set->image || set->length.images)) {
+    fputs("convoy bench: --image and --images are for --net\n", stderr);
+    return EXIT_USAGE;
+  }
+  for (int i = 0; i < set->nets.count && status == EXIT_FINE; i++)
+    status = check_net(set->nets.item[i], set->image > 0);
+  return status;
+}
+
+/* ------------------------------------------------------------------------------------------- all
+ */
+
 static int check_operation(const char *text, bool gradient) {
   operation what;
   const char *family = operation_family(text);
@@ -195,11 +251,11 @@ static int check_operations(const bench_options *set) {
   return status;
 }
 
-/* What operations are compared with. */
+/* What operations and networks are compared with. */
 static int open_cpu(bench *all) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   options.device = "cpu";
-  if (all->options->operations.count == 0) return EXIT_FINE;
+  if (all->options->operations.count + all->options->nets.count == 0) return EXIT_FINE;
   if (convoy_open(&options, &all->cpu) == CONVOY_OK) return EXIT_FINE;
   fprintf(stderr, "convoy bench: cpu: %s\n", convoy_last_error());
   return EXIT_NO_DEVICE;
@@ -219,6 +275,7 @@ static int prepare(bench *all) {
   const bench_options *set = all->options;
   int status = shapes_open("bench", &set->shapes, &set->texts, &set->passes, &all->shapes);
   if (status == EXIT_FINE) status = check_operations(set);
+  if (status == EXIT_FINE) status = check_nets(set);
   if (status == EXIT_FINE && set->compare) status = bench_read_old(set->compare, &all->old);
   if (status == EXIT_FINE) status = devices_open(&set->devices, &all->devices);
   if (status == EXIT_FINE) status = devices_check_algorithms(&all->devices, &set->algorithms);
@@ -244,11 +301,12 @@ static int run(bench *all) {
   measure_peaks(&all->devices);
   bench_print_devices(all->out, &all->devices);
   if (all->json) state = bench_write_head(all->json, all->options->command, &all->devices);
-  all->line = progress_start(shapes_problems(&all->shapes) + operation_count(all->options),
-                             all->options->progress);
+  int problems = shapes_problems(&all->shapes) + operation_count(all->options);
+  all->line = progress_start(problems + all->options->nets.count, all->options->progress);
   for (int t = 0; t < all->shapes.table_count && !interrupted(); t++)
     run_table(all, &all->shapes.tables[t]);
   run_operations(all);
+  run_nets(all);
   conclude(all, &state);
   int status = all->failed ? EXIT_FAILED : EXIT_FINE;
   if (all->options->compare) {

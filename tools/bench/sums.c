@@ -35,6 +35,7 @@ int bench_sums_of(const bench_results *lines, bench_sum *out) {
   int count = 0;
   for (int i = 0; i < lines->count; i++) {
     const bench_result *line = &lines->item[i];
+    if (strcmp(line->pass, "step") == 0) continue; /* it is a whole network */
     bench_sum *group = group_of(line, out, &count);
     int direction = direction_find(line->pass);
     if (direction >= 0) add(line, &group->pass[direction]);

@@ -41,7 +41,7 @@ from ._graph import Graph
 from ._hooks import set_log
 from ._lib import VERSION, DeviceType, Direction, EventKind, LogLevel, Status
 from ._program import Program
-from ._records import Device, Event, Health, Peak, Plan, Problem, Run
+from ._records import Device, Event, GraphPlan, Health, Peak, Plan, Problem, Run
 from ._state import State
 from ._tensor import Tensor
 
@@ -59,6 +59,7 @@ __all__ = [
     "EventKind",
     "FileError",
     "Graph",
+    "GraphPlan",
     "Health",
     "DeadlineError",
     "Interrupted",

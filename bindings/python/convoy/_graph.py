@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 from ._errors import ArgumentError, argument_error, check
 from ._host import fill
 from ._keywords import keywords
+from ._lib import GraphPlanStruct
 from ._load import library
-from ._records import Run
+from ._records import GraphPlan, Run, values_of
 from ._single import Owned, Single
 from ._tensor import Tensor, tensor_pointer
 from ._values import integer, shown, unsigned
@@ -71,14 +72,28 @@ class Graph(Single):
         with self._context._handle:
             check(library.convoy_graph_set_runs(self._owned.pointer, unsigned(runs, "runs")))
 
+    def plan(self) -> GraphPlan:
+        """What a run consists of, as planned for the context's device. Computes nothing."""
+        struct = GraphPlanStruct()
+        with self._context._handle:
+            check(library.convoy_plan_graph(self._owned.pointer, struct))
+        return GraphPlan(**values_of(GraphPlan, struct))
+
+    def plan_text(self) -> str:
+        """The plan for people: sums, operations, memory and where each result lies in it."""
+        return self._text(library.convoy_plan_text)
+
     def __str__(self) -> str:
         """A line for each tensor that is read and for each operation."""
+        return self._text(library.convoy_graph_text)
+
+    def _text(self, call: Callable[..., int]) -> str:
         room = _ROOM
         while True:
             text = ctypes.create_string_buffer(room)
             try:
                 with self._context._handle:
-                    check(library.convoy_graph_text(self._owned.pointer, text, room))
+                    check(call(self._owned.pointer, text, room))
                 return text.value.decode()
             except ArgumentError:
                 if self._context.closed or room > 1 << 28:

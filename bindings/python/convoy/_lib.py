@@ -324,6 +324,20 @@ class PlanStruct(Sized):
     ]
 
 
+class GraphPlanStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("captured", c_int32),
+        ("operations", c_int32),
+        ("reserved", c_int32),
+        ("flops", c_double),
+        ("bytes", c_double),
+        ("read_bytes", c_int64),
+        ("written_bytes", c_int64),
+        ("internal_bytes", c_int64),
+    ]
+
+
 class TunedStruct(Sized):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -427,6 +441,7 @@ STRUCTS = {
     "convoy_resampling": ResamplingStruct,
     "convoy_run": RunStruct,
     "convoy_plan": PlanStruct,
+    "convoy_graph_plan": GraphPlanStruct,
     "convoy_tuned": TunedStruct,
     "convoy_health": HealthStruct,
     "convoy_event": EventStruct,
@@ -540,6 +555,9 @@ FUNCTIONS = {
     "convoy_tensor_dtype": (_status, [_tensor, POINTER(_enum)]),
     "convoy_tensor_write": (_status, [_tensor, c_void_p, c_int64]),
     "convoy_tensor_read": (_status, [_tensor, c_void_p, c_int64]),
+    "convoy_tensors_write": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
+    "convoy_tensors_read": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
+    "convoy_tensor_copy": (_status, [_tensor, _tensor]),
     "convoy_commit": (_status, [_tensor]),
     "convoy_forward": (
         _status,
@@ -597,15 +615,14 @@ FUNCTIONS = {
     "convoy_capture_begin": (_status, [_context]),
     "convoy_capture_cut": (_status, [_context]),
     "convoy_capture_end": (_status, [_context, POINTER(_graph)]),
-    "convoy_tensor_copy": (_status, [_tensor, _tensor]),
-    "convoy_tensors_write": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
-    "convoy_tensors_read": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
     "convoy_gradients": (_status, [_context, _tensor, _tensor, c_int32, _tensors, _tensors]),
     "convoy_graph_run": (_status, [_graph, _run]),
     "convoy_graph_run_stage": (_status, [_graph, c_int32, _run]),
     "convoy_graph_runs": (_status, [_graph, POINTER(c_uint64)]),
     "convoy_graph_set_runs": (_status, [_graph, c_uint64]),
     "convoy_graph_text": (_status, [_graph, c_char_p, c_size_t]),
+    "convoy_plan_graph": (_status, [_graph, POINTER(GraphPlanStruct)]),
+    "convoy_plan_text": (_status, [_graph, c_char_p, c_size_t]),
     "convoy_graph_free": (None, [_graph]),
     "convoy_batch_norm": (_status, [_context, POINTER(BatchNormStruct), *[_tensor] * 6, _run]),
     "convoy_layer_norm": (_status, [_context, c_int32, c_double, *[_tensor] * 4, _run]),

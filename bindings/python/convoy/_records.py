@@ -54,6 +54,19 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class GraphPlan:
+    """What a run of a graph consists of, as planned for the context's device."""
+
+    captured: int  #: operations that were noted
+    operations: int  #: that a run carries out, each a launch or the few of its algorithm
+    flops: float
+    bytes: float  #: the least that the operations move
+    read_bytes: int  #: of the tensors that a run reads
+    written_bytes: int  #: of the arrays that it gives tensors
+    internal_bytes: int  #: of memory for what is made on the way, without workspaces
+
+
+@dataclass(frozen=True)
 class Health:
     """Counters since the context was opened."""
 

@@ -1,6 +1,8 @@
 """Graphs: captured operations against the same ones called one by one, and against PyTorch."""
 
 import gc
+import re
+from pathlib import Path
 
 import convoy
 import numpy
@@ -138,6 +140,44 @@ def test_the_text_has_a_line_for_each_operation(context):
     assert "n4c3h8w8 k5r3s3 pad1 forward" in text and "backward_weights" in text
     assert "tensors read" in text.splitlines()[0]
     assert repr(graph) == "<convoy.Graph>"
+
+
+def test_the_plan_is_in_numbers(context):
+    network = Network(context)
+    graph = context.capture(network.step)
+    plan = graph.plan()
+    assert plan.captured == int(str(graph).split()[0]) >= plan.operations > 0
+    assert plan.flops > 2 * 2 * 9 * 3 * 5 * 4 * 64 and plan.bytes > 0  # two passes at least
+    assert plan.read_bytes > 0 and plan.written_bytes > 0 and plan.internal_bytes > 0
+    graph.run()  # on a device also operation by operation
+    before = context.health().operations
+    graph.run()
+    assert context.health().operations - before == plan.operations
+    assert graph.plan() == plan
+    text = graph.plan_text()
+    assert text.startswith(f"{plan.operations} operations of {plan.captured} captured on ")
+    assert f"{plan.internal_bytes} bytes, of what is made on the way" in text
+
+
+def test_the_page_shows_what_learns(monkeypatch):
+    """The first program of docs/graphs.md, on a batch that does not change."""
+    page = Path(__file__).resolve().parents[3] / "docs" / "graphs.md"
+    program = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)[0]
+    random = numpy.random.default_rng(1)
+    images = random.standard_normal((16, 3, 32, 32), numpy.float32)
+    losses = []
+
+    def batches():
+        for _ in range(8):
+            yield images, numpy.ones((16, 8, 32, 32), numpy.float32)
+            losses.append(names["loss"].read().item())
+
+    filters = 0.1 * random.standard_normal((8, 3, 3, 3), numpy.float32)
+    names = {"numpy": numpy, "first_weights": filters, "batches": batches()}
+    monkeypatch.setenv("CONVOY_DEVICE", "cpu")
+    exec(program, names)
+    names["context"].close()
+    assert len(losses) == 8 and losses[-1] < losses[0]
 
 
 def test_a_capture_that_fails_is_given_up(context):

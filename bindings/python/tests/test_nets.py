@@ -23,8 +23,9 @@ CASES = {
     "resnet50": (3, (3, 48, 48)),
     "mobilenet_v2": (3, (3, 48, 64)),
     "eegnet": (8, (1, 7, 129)),
+    "yolov8n": (3, (3, 64, 96)),
 }
-DECAY = {"resnet18": 1e-4, "resnet50": 1e-4, "mobilenet_v2": 4e-5, "eegnet": 0.0}
+DECAY = {"resnet18": 1e-4, "resnet50": 1e-4, "mobilenet_v2": 4e-5, "eegnet": 0.0, "yolov8n": 5e-4}
 
 
 def norm(tensor):
@@ -74,25 +75,49 @@ def prepare(name, seed=3):
     for each in model.modules():
         if hasattr(each, "damp"):
             each.damp()
-    x, labels = torch.randn(batch, *image), torch.arange(batch) * 2 % CLASSES
+    x = torch.randn(batch, *image)
     weights = {k: v.numpy().copy() for k, v in model.state_dict().items()}
     arrays = {k: v for k, v in weights.items() if not k.endswith("num_batches_tracked")}
-    return model, x, labels, arrays
+    arrays["input"] = x.numpy()
+    return model, x, arrays
+
+
+def targets_of(name):
+    """Labels, or the gradients of a network's three maps."""
+    batch, (_, height, width) = CASES[name]
+    if name != "yolov8n":
+        return {"labels": torch.arange(batch) * 2 % CLASSES}
+    shapes = ((batch, 64 + CLASSES, height // step, width // step) for step in (8, 16, 32))
+    return {f"given.{i}": torch.randn(shape) for i, shape in enumerate(shapes)}
+
+
+def outputs_of(model, x):
+    outputs = model(x)
+    return [outputs] if torch.is_tensor(outputs) else outputs
+
+
+def loss_of(outputs, targets):
+    if "labels" in targets:
+        return torch.nn.functional.cross_entropy(outputs[0], targets["labels"])
+    return sum((y * dy).sum() for y, dy in zip(outputs, targets.values()))
 
 
 def check_step(name, device, tmp_path):
     batch, image = CASES[name]
-    model, x, labels, arrays = prepare(name)
-    arrays["input"], arrays["labels"] = x.numpy(), labels.int().numpy()
+    model, x, arrays = prepare(name)
+    targets = targets_of(name)
+    for n, each in targets.items():
+        arrays[n] = each.numpy().astype("int32" if n == "labels" else "float32")
     arrays["rate"] = numpy.array([RATE], numpy.float32)
     got = run(name, device, "train", batch, image, tmp_path, arrays)
 
-    torch_nets.SEEN.extend(got[f"seen.{i}"] for i in range(len(got)) if f"seen.{i}" in got)
-    logits = model(x)
+    torch_nets.SEEN[:] = [got[f"seen.{i}"] for i in range(len(got)) if f"seen.{i}" in got]
+    outputs = outputs_of(model, x)
     assert not torch_nets.SEEN
-    loss = torch.nn.functional.cross_entropy(logits, labels)
+    loss = loss_of(outputs, targets)
     loss.backward()
-    assert far(got["output.0"], logits) < MOST
+    for i, each in enumerate(outputs):
+        assert far(got[f"output.{i}"], each) < MOST, i
     assert far(got["loss"], loss.reshape(1)) < MOST
     parameters = dict(model.named_parameters())
     distances = distances_of(got, parameters)
@@ -115,13 +140,13 @@ def test_a_step_on_opencl(opencl_device, tmp_path):
     check_step("eegnet", opencl_device, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "eegnet"])
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "eegnet", "yolov8n"])
 def test_evaluations_are_pytorchs(name, tmp_path):
     batch, image = CASES[name]
-    model, x, _, arrays = prepare(name)
-    arrays["input"] = x.numpy()
+    model, x, arrays = prepare(name)
     got = run(name, "cpu", "evaluate", batch, image, tmp_path, arrays)
-    assert far(got["output.0"], model.eval()(x)) < MOST
+    for i, each in enumerate(outputs_of(model.eval(), x)):
+        assert far(got[f"output.{i}"], each) < MOST, i
 
 
 @pytest.mark.parametrize("name", ["resnet18", "resnet50", "mobilenet_v2"])
@@ -131,3 +156,13 @@ def test_names_are_torchvisions(name):
     there = getattr(models, name)(weights=None, num_classes=CLASSES).state_dict()
     here = torch_nets.make(name, CLASSES, (3, 64, 64)).state_dict()
     assert {n: v.shape for n, v in here.items()} == {n: v.shape for n, v in there.items()}
+
+
+def test_names_are_ultralytics():
+    pytest.importorskip("torchvision_ops")
+    tasks = pytest.importorskip("ultralytics.nn.tasks")
+    there = tasks.DetectionModel("yolov8n.yaml", nc=CLASSES, verbose=False).state_dict()
+    # What turns sides into numbers is no part of the maps.
+    there = {n: v.shape for n, v in there.items() if ".dfl." not in n}
+    here = torch_nets.make("yolov8n", CLASSES, (3, 64, 64)).state_dict()
+    assert {n: v.shape for n, v in here.items()} == there

@@ -97,6 +97,15 @@ def _torch_call(torch, x, mode, keywords):
     return y.detach().numpy(), dy.numpy(), tensor.grad.numpy()
 
 
+def _near(x, mode):
+    """How far PyTorch may be away: positions between elements are rounded to float32 before or
+    after a multiplication, by its release and the processor, and slopes are as steep as x allows.
+    """
+    if mode.startswith("nearest"):
+        return 0
+    return 2e-6 + sum(x.shape[2:]) * 2.0**-23 * numpy.ptp(x)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("extents, results", CASES)
 def test_as_pytorch(extents, results, mode):
@@ -105,10 +114,9 @@ def test_as_pytorch(extents, results, mode):
     y, dy, dx = _torch_call(torch, x, mode, {"size": results})
     with convoy.Context(device="cpu") as context:
         got = context.resample(x, results, mode=mode)
-        assert_allclose(got, y, atol=2e-6, rtol=0)
-        if mode.startswith("nearest"):
-            assert (got == y).all()
-        assert_allclose(context.resample_backward(dy, x.shape, mode=mode), dx, atol=1e-5, rtol=0)
+        assert_allclose(got, y, atol=_near(x, mode), rtol=0)
+        back = context.resample_backward(dy, x.shape, mode=mode)
+        assert_allclose(back, dx, atol=1e-5 + 2 * _near(dy, mode), rtol=0)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest_exact", "linear"])
@@ -121,9 +129,9 @@ def test_scales_as_pytorch(extents, mode, scale):
     with convoy.Context(device="cpu") as context:
         got = context.resample(x, mode=mode, scale=scale)
         assert got.shape == y.shape
-        assert_allclose(got, y, atol=2e-6, rtol=0)
+        assert_allclose(got, y, atol=_near(x, mode), rtol=0)
         back = context.resample_backward(dy, x.shape, mode=mode, scale=scale)
-        assert_allclose(back, dx, atol=1e-5, rtol=1e-5)
+        assert_allclose(back, dx, atol=1e-5 + 2 * _near(dy, mode), rtol=1e-5)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -140,7 +148,7 @@ def test_every_pair_of_extents_as_pytorch(mode):
                     torch.tensor(x), result, mode=_torch_mode(mode, 1), **corners
                 ).numpy()
                 got = context.resample(x, result, mode=mode)
-                near = 0 if mode.startswith("nearest") else 4e-6
+                near = _near(x, mode)
                 assert_allclose(got, y, atol=near, rtol=0, err_msg=f"{extent} to {result}")
 
 

@@ -220,7 +220,7 @@ def test_route_of_enable(monkeypatch):
     monkeypatch.setenv("CONVOY_ROUTE", "sideways")
     with pytest.raises(convoy.ArgumentError, match="sideways"):
         convoy.torch.enable("cpu")
-    assert convoy.torch.ROUTES == ("measured", "convoy")
+    assert convoy.torch.ROUTES == ("measured", "convoy", "graph")
 
 
 @pytest.mark.parametrize("winner", ["cpu", "pytorch"])

@@ -1,5 +1,6 @@
 """The networks of nets/ in PyTorch, from their published descriptions, with the parameter names of
-torchvision and braindecode. Dropout is left out: its random numbers are everybody's own."""
+torchvision, braindecode and ultralytics. Dropout is left out: its random numbers are everybody's
+own."""
 
 import torch
 from torch import nn
@@ -183,6 +184,126 @@ class EEGNet(nn.Module):
         return self.final_layer["conv_classifier"](x).flatten(1)
 
 
+# ----------------------------------------------------------------------------------------- YOLOv8n
+
+
+class ConvSiLU(nn.Module):
+    def __init__(self, inputs, outputs, extent=1, stride=1):
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, extent, stride, extent // 2, bias=False)
+        self.bn = nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.03)
+
+    def forward(self, x):
+        return passed(nn.functional.silu(self.bn(self.conv(x))))
+
+
+class Pair(nn.Module):
+    def __init__(self, width, adds):
+        super().__init__()
+        self.cv1, self.cv2 = ConvSiLU(width, width, 3), ConvSiLU(width, width, 3)
+        self.adds = adds
+
+    def forward(self, x):
+        y = self.cv2(self.cv1(x))
+        return passed(x + y) if self.adds else y
+
+
+class Split(nn.Module):
+    """Half of the channels through blocks, all that was on the way side by side."""
+
+    def __init__(self, inputs, outputs, blocks=1, adds=False):
+        super().__init__()
+        half = outputs // 2
+        self.cv1, self.cv2 = ConvSiLU(inputs, outputs), ConvSiLU((2 + blocks) * half, outputs)
+        self.m = nn.ModuleList(Pair(half, adds) for _ in range(blocks))
+
+    def forward(self, x):
+        parts = list(self.cv1(x).chunk(2, 1))
+        for block in self.m:
+            parts.append(block(parts[-1]))
+        return self.cv2(torch.cat(parts, 1))
+
+
+class Pyramid(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.cv1, self.cv2 = ConvSiLU(channels, channels // 2), ConvSiLU(2 * channels, channels)
+
+    def forward(self, x):
+        parts = [self.cv1(x)]
+        for _ in range(3):
+            parts.append(nn.functional.max_pool2d(parts[-1], 5, 1, 2))
+        return self.cv2(torch.cat(parts, 1))
+
+
+class Detect(nn.Module):
+    def __init__(self, channels, classes):
+        super().__init__()
+        self.cv2 = nn.ModuleList(self.branch(c, 64, 64) for c in channels)
+        width = max(channels[0], min(classes, 100))
+        self.cv3 = nn.ModuleList(self.branch(c, width, classes) for c in channels)
+
+    @staticmethod
+    def branch(inputs, width, outputs):
+        first, second = ConvSiLU(inputs, width, 3), ConvSiLU(width, width, 3)
+        return nn.Sequential(first, second, nn.Conv2d(width, outputs, 1))
+
+    def forward(self, maps):
+        heads = zip(maps, self.cv2, self.cv3)
+        return [torch.cat((sides(x), classes(x)), 1) for x, sides, classes in heads]
+
+
+class YOLOv8n(nn.Module):
+    """The three raw maps."""
+
+    def __init__(self, classes):
+        super().__init__()
+        nothing = nn.Identity  # upsampling and concatenation have no parameters
+        self.model = nn.ModuleList(
+            (
+                ConvSiLU(3, 16, 3, 2),
+                ConvSiLU(16, 32, 3, 2),
+                Split(32, 32, 1, True),
+                ConvSiLU(32, 64, 3, 2),
+                Split(64, 64, 2, True),
+                ConvSiLU(64, 128, 3, 2),
+                Split(128, 128, 2, True),
+                ConvSiLU(128, 256, 3, 2),
+                Split(256, 256, 1, True),
+                Pyramid(256),
+                nothing(),
+                nothing(),
+                Split(384, 128),
+                nothing(),
+                nothing(),
+                Split(192, 64),
+                ConvSiLU(64, 64, 3, 2),
+                nothing(),
+                Split(192, 128),
+                ConvSiLU(128, 128, 3, 2),
+                nothing(),
+                Split(384, 256),
+                Detect((64, 128, 256), classes),
+            )
+        )
+
+    def forward(self, x):
+        module = self.model
+        for i in range(5):
+            x = module[i](x)
+        middle = module[6](module[5](x))
+        coarse = module[9](module[8](module[7](middle)))
+        middle = module[12](torch.cat((self.twice(coarse), middle), 1))
+        fine = module[15](torch.cat((self.twice(middle), x), 1))
+        middle = module[18](torch.cat((module[16](fine), middle), 1))
+        coarse = module[21](torch.cat((module[19](middle), coarse), 1))
+        return module[22]((fine, middle, coarse))
+
+    @staticmethod
+    def twice(x):
+        return nn.functional.interpolate(x, scale_factor=2, mode="nearest")
+
+
 # ------------------------------------------------------------------------------------------ by name
 
 
@@ -194,4 +315,6 @@ def make(name, classes, image):
         return ResNet(Bottleneck, (3, 4, 6, 3), classes)
     if name == "mobilenet_v2":
         return MobileNetV2(classes)
+    if name == "yolov8n":
+        return YOLOv8n(classes)
     return EEGNet(image[1], image[2], classes)

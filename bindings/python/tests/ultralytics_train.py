@@ -3,12 +3,13 @@
     ultralytics_train.py FOLDER SIZE OUTPUT STEPS
         [stop EPOCHS | resume CHECKPOINT | export CHECKPOINT]
 
-Trains YOLOv8n, built from its yaml, on the set that ultralytics_set.py has put into FOLDER, and
-writes the loss of every step to OUTPUT, one line each. The training may be stopped early, go on
-from a checkpoint, or be left out: then the checkpoint is exported, and the export's output
-compared.
+Trains YOLOv8n, or the model that MODEL names, built from its yaml, on the set that
+ultralytics_set.py has put into FOLDER, and writes the loss of every step to OUTPUT, one line each.
+The training may be stopped early, go on from a checkpoint, or be left out: then the checkpoint is
+exported, and the export's output compared.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import torch
 import torchvision_ops  # noqa: F401
 from ultralytics import YOLO
 
+MODEL = os.environ.get("MODEL", "yolov8n.yaml")
 BATCH = 4
 IMAGES = 20  # ultralytics_set.py
 
@@ -37,12 +39,12 @@ def train(folder, size, output, steps, stop, resume):
             if trainer.epoch + 1 == stop:
                 raise Enough
 
-        model = YOLO(resume or "yolov8n.yaml")
+        model = YOLO(resume or MODEL)
         model.add_callback("on_train_batch_end", after_batch)
         model.add_callback("on_model_save", after_epoch)
         try:
             model.train(
-                data=str(Path(folder) / "set.yaml"),
+                data=str(Path(folder) / ("classes" if "-cls" in MODEL else "set.yaml")),
                 imgsz=size,
                 epochs=epochs,
                 batch=BATCH,

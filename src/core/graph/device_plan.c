@@ -34,8 +34,7 @@ static void empty(cvy_device_plan *made) {
 /* Two steps at most for each node: what it adds to is copied to where it adds. */
 static convoy_status fill(const cvy_plan *plan, cvy_device_plan *made) {
   size_t nodes = (size_t)plan->list.nodes + 1;
-  int64_t most = plan->engine->facts.max_allocation_bytes; /* 0: nobody knows */
-  convoy_status status = cvy_places_find(plan, most > 0 ? most : INT64_C(1) << 46, &made->places);
+  convoy_status status = cvy_places_find(plan, &made->places);
   if (status) return status;
   made->choice = calloc(nodes, sizeof *made->choice);
   made->step = malloc(2 * nodes * sizeof *made->step);
@@ -69,7 +68,8 @@ static convoy_status choose(convoy_context *context, const cvy_plan *plan, cvy_d
 
 static cvy_operand place_of(const cvy_device_plan *made, int32_t value) {
   int32_t base = made->places.base[value];
-  return base == CVY_NOWHERE ? (cvy_operand){.id = 0} : cvy_place(base, made->places.at[value]);
+  cvy_operand nothing = {.id = 0};
+  return base == CVY_NOWHERE ? nothing : cvy_place(base, made->places.at[value]);
 }
 
 static convoy_status send_copy(convoy_context *context, const cvy_plan *plan, uint64_t number,

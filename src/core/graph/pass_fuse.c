@@ -6,7 +6,7 @@
  * backward pass, rather than kept;
  * - a node whose results are wanted, too, goes into the first that reads it, which stores both. */
 #include "core/graph/costs.h"
-#include "core/graph/plan.h"
+#include "core/graph/fusing.h"
 #include "problem/operation.h"
 
 enum { MOST_READERS = 8 };
@@ -15,10 +15,6 @@ typedef struct readers {
   int32_t count; /* more than MOST_READERS: too many */
   int32_t node[MOST_READERS];
 } readers;
-
-static cvy_bound bound_of(const cvy_graph_node *node) {
-  return (cvy_bound){node->problem, node->in, node->out};
-}
 
 static bool reads(const cvy_graph_node *node, int32_t value) {
   for (int32_t i = 0; i < node->inputs; i++)
@@ -66,14 +62,6 @@ static uint32_t wanted_elsewhere(const cvy_nodes *list, const cvy_graph_node *no
   return wanted;
 }
 
-static convoy_status take_over(cvy_graph_node *node, const cvy_fused *fused) {
-  convoy_status status = cvy_nodes_replace(node, &fused->problem);
-  if (status) return status;
-  for (int32_t i = 0; i < node->inputs; i++) node->in[i] = fused->in[i];
-  for (int32_t i = 0; i < node->outputs; i++) node->out[i] = fused->out[i];
-  return CONVOY_OK;
-}
-
 /* -------------------------------------------------------------------------- into all that read it
  */
 
@@ -83,20 +71,12 @@ static bool is_kept(const cvy_nodes *list, const cvy_graph_node *node) {
   return false;
 }
 
-static bool fuse_with(const cvy_plan *plan, int32_t n, int32_t reader, uint32_t kept,
-                      cvy_fused *out) {
-  const cvy_bound first = bound_of(&plan->list.node[n]);
-  const cvy_bound second = bound_of(&plan->list.node[reader]);
-  return cvy_problem_fuse(&first, &second, kept, out) &&
-         cvy_engine_serves(plan->engine, &out->problem);
-}
-
 /* What it would cost with the node in each of them; negative: it cannot be. */
 static double cost_in_all(const cvy_plan *plan, int32_t n, const readers *all) {
   double cost = 0;
   for (int32_t i = 0; i < all->count; i++) {
     cvy_fused fused;
-    if (!fuse_with(plan, n, all->node[i], 0, &fused)) return -1;
+    if (!cvy_plan_fuses(plan, n, all->node[i], 0, &fused)) return -1;
     cost += cvy_cost_of(plan->engine, &fused.problem);
   }
   return cost;
@@ -117,8 +97,8 @@ static convoy_status put_into_all(cvy_plan *plan, int32_t n, const readers *all,
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < all->count && !status; i++) {
     cvy_fused fused;
-    *done = fuse_with(plan, n, all->node[i], 0, &fused);
-    if (*done) status = take_over(&plan->list.node[all->node[i]], &fused);
+    *done = cvy_plan_fuses(plan, n, all->node[i], 0, &fused);
+    if (*done) status = cvy_node_take_over(&plan->list.node[all->node[i]], &fused);
   }
   return status;
 }
@@ -133,12 +113,12 @@ static convoy_status put_into_first(cvy_plan *plan, int32_t n, const readers *al
   *done = false;
   if (list->node[first].stage != list->node[n].stage) return CONVOY_OK;
   uint32_t kept = wanted_elsewhere(list, &list->node[n], all, first);
-  if (!kept || !fuse_with(plan, n, first, kept, &fused)) return CONVOY_OK;
+  if (!kept || !cvy_plan_fuses(plan, n, first, kept, &fused)) return CONVOY_OK;
   double apart = cvy_cost_of(plan->engine, list->node[n].problem) +
                  cvy_cost_of(plan->engine, list->node[first].problem);
   if (cvy_cost_of(plan->engine, &fused.problem) >= apart) return CONVOY_OK;
   *done = true;
-  return take_over(&list->node[first], &fused);
+  return cvy_node_take_over(&list->node[first], &fused);
 }
 
 /* ---------------------------------------------------------------------------------------- sweeps
@@ -153,11 +133,7 @@ static convoy_status fuse_node(cvy_plan *plan, int32_t n, bool *done) {
   if (!all.count || all.count > MOST_READERS) return CONVOY_OK;
   convoy_status status = put_into_all(plan, n, &all, done);
   if (!status && !*done) status = put_into_first(plan, n, &all, done);
-  if (*done) {
-    list->node[n].needed = false;
-    list->node[n].outputs = 0; /* others make them */
-    cvy_nodes_finish(list);
-  }
+  if (*done) cvy_node_give_up(list, n);
   return status;
 }
 

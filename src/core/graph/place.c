@@ -189,9 +189,14 @@ static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places 
   return CONVOY_OK;
 }
 
-convoy_status cvy_places_find(const cvy_plan *plan, int64_t most_bytes, cvy_places *out) {
+static int64_t most_bytes_of(const cvy_plan *plan) {
+  int64_t most = plan->engine->facts.max_allocation_bytes; /* 0: nobody knows */
+  return (most > 0 ? most : INT64_C(1) << 46) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
+}
+
+convoy_status cvy_places_find(const cvy_plan *plan, cvy_places *out) {
   size_t most = (size_t)plan->list.values + 1;
-  int64_t block = most_bytes / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
+  int64_t block = most_bytes_of(plan);
   interval *intervals = malloc((1 + ROWS) * most * sizeof *intervals);
   *out = (cvy_places){0};
   if (!intervals) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");

@@ -16,9 +16,9 @@ typedef struct cvy_places {
   int64_t *at;
 } cvy_places;
 
-/* Blocks have `most_bytes` at most. ERR_UNSUPPORTED where a value has more; ERR_MEMORY. There is
- * nothing to free then. */
-convoy_status cvy_places_find(const cvy_plan *plan, int64_t most_bytes, cvy_places *out);
+/* Blocks have as many bytes as the plan's device allocates at once, at most. ERR_UNSUPPORTED where
+ * a value has more; ERR_MEMORY. There is nothing to free then. */
+convoy_status cvy_places_find(const cvy_plan *plan, cvy_places *out);
 void cvy_places_free(cvy_places *places);
 
 #endif

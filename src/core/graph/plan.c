@@ -10,6 +10,7 @@ typedef convoy_status pass_fn(cvy_plan *plan);
 static pass_fn *const passes[CVY_PASSES] = {
     [CVY_PASS_COMMON] = cvy_pass_common,
     [CVY_PASS_FUSE] = cvy_pass_fuse,
+    [CVY_PASS_MERGE] = cvy_pass_merge,
     [CVY_PASS_VIEWS] = cvy_pass_views,
 };
 

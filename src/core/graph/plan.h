@@ -41,6 +41,8 @@ void cvy_plan_set_apart(cvy_plan *plan);
 convoy_status cvy_pass_common(cvy_plan *plan);
 /* Programs become part of the programs and reductions that read them. */
 convoy_status cvy_pass_fuse(cvy_plan *plan);
+/* Updates over equally many elements, which nothing in the run reads, become one. */
+convoy_status cvy_pass_merge(cvy_plan *plan);
 /* Arrays lie where a concatenation would put them, and where a slice would be taken from. */
 convoy_status cvy_pass_views(cvy_plan *plan);
 

@@ -13,6 +13,7 @@ from typing import Any, List, Optional
 import torch
 
 from . import _native
+from ._plainly import is_plain
 from ._platform import Cards as Platform
 from ._session import Session
 
@@ -26,11 +27,11 @@ _on_cards: List[Any] = [None]  # and for tensors on cards
 
 def _override(key: str, taken: List[Any]) -> None:
     def convolution(*arguments: Any) -> Any:
-        by = taken[0]
+        by = None if is_plain() else taken[0]
         return (_native.forward if by is None else by.convolution)(*arguments)
 
     def convolution_backward(*arguments: Any) -> Any:
-        by = taken[0]
+        by = None if is_plain() else taken[0]
         return (_native.backward if by is None else by.convolution_backward)(*arguments)
 
     _library[0].impl("convolution", convolution, key)

@@ -17,6 +17,7 @@ from .. import _log
 from .._conv import Layout
 from .._devices import version
 from .._lib import LogLevel
+from .._records import Device
 from ._kept import Kept, Problem
 from ._operation import Operation, Tensor, describe, memory_format
 from ._race import Race, race
@@ -58,7 +59,7 @@ class Measured:
         self, ways: Sequence[Way], turns: Optional[Turns] = None, versions: str = ""
     ) -> None:
         self.ways, self._turns = list(ways), turns
-        self._kept = Kept(_place(self.ways, versions))
+        self._kept = Kept(place_of([way.device for way in self.ways], versions))
         self._chosen: Dict[Key, Optional[Way]] = {}
         self._again: Dict[Key, _Again] = {}  # of those whose measurement was disturbed
         self._lock = threading.Lock()
@@ -146,10 +147,10 @@ def _key(op: Operation) -> Key:
     return op.direction, op.at, memory_format(op.x, op.w, op.dy)
 
 
-def _place(ways: Sequence[Way], versions: str) -> str:
+def place_of(devices: Sequence[Optional[Device]], versions: str = "") -> str:
     """Where a measurement holds: devices, threads, versions."""
-    devices = [way.device for way in ways if way.device is not None]
-    parts = [f"{each.id} {each.name}, {each.driver}, {each.compute_units}" for each in devices]
+    there = [each for each in devices if each is not None]
+    parts = [f"{each.id} {each.name}, {each.driver}, {each.compute_units}" for each in there]
     parts.append(f"PyTorch {torch.__version__}, {versions or _threads()}")
     parts.append(f"Convoy {version()}")
     return " ".join("; ".join(parts).split())

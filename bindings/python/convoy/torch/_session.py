@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import _log
 from .._context import Context
@@ -19,11 +19,17 @@ from ._operation import GRADIENTS, Operation, Tensor, admit
 from ._routes import Fixed, Measured, Routes
 from ._statistics import FORKED, MEASURED, PYTORCH, State, Statistics
 from ._ways import ConvoyWay, PytorchWay, Way
+from .graph.engine import Engine
+from .graph.networks import Networks
 
 
 def _close(contexts: List[Context]) -> None:
     for context in contexts:
         release(context.close)
+
+
+def _state_of(context: Context) -> State:
+    return State(context.health(), context.description)
 
 
 class Settings(NamedTuple):
@@ -33,6 +39,18 @@ class Settings(NamedTuple):
     route: str
     require_device: Optional[bool]
     verbose: bool
+
+
+def _opener(settings: Settings) -> Callable[[], Context]:
+    """Opens the device for networks. It does not hold the session, which those may outlive."""
+
+    def open_it() -> Context:
+        context = open_device(settings.device, require_device=settings.require_device)
+        if settings.verbose:
+            _log.say(f"networks run on {context.description}")
+        return context
+
+    return open_it
 
 
 class _Devices:
@@ -59,7 +77,7 @@ class _Devices:
         return Measured([first, *here, PytorchWay()])
 
     def state(self) -> State:
-        return State(self._contexts[0].health(), self._contexts[0].description)
+        return _state_of(self._contexts[0])
 
 
 class Session:
@@ -78,6 +96,10 @@ class Session:
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
+        self._engine: Optional[Engine] = Engine(_opener(settings))
+        self._networks: Optional[Networks] = Networks(
+            self._engine, self.statistics.count_network, settings.route == "measured", self._checked
+        )
         self.cards: Optional[Cards] = None
         if platform is not None and not computes_on_processor(settings.device):
             how = settings.route, self.statistics, self._checked, threads_and_team
@@ -85,11 +107,18 @@ class Session:
         _sessions.add(self)
 
     def close(self) -> None:
-        """Devices are given back, once operations of other threads that use them are over. Those
-        that come later PyTorch computes."""
+        """Devices are given back, once operations of other threads that use them are over, and
+        backward passes of captured networks. Those that come later PyTorch computes."""
         self._last_states = self.states()
         self._closed = True
         self._devices = self.cards = None
+        self._engine = self._networks = None
+
+    @property
+    def networks(self) -> Optional[Networks]:
+        """Those that run as graphs, where there may be any."""
+        graphs = self.settings.route != "convoy" and not self._forked and not self._closed
+        return self._networks if graphs else None
 
     @property
     def inherited(self) -> bool:
@@ -100,8 +129,10 @@ class Session:
         """How the devices are that were used, or were when they were closed."""
         if self._closed:
             return self._last_states
-        devices, cards = self._devices, self.cards
+        devices, cards, engine = self._devices, self.cards, self._engine
         here = [] if devices is None else [devices.state()]
+        if not here and engine is not None and engine.is_open:
+            here = [_state_of(engine.context)]
         return here if cards is None else here + cards.states()
 
     def after_fork(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from .. import _log
 from .._errors import argument_error
@@ -12,10 +12,12 @@ from .._keywords import keywords
 from .._options import options_struct
 from .._values import flag, shown
 from . import _kernels
+from ._plainly import is_plain
 from ._session import Session, Settings
 from ._statistics import table
+from .graph import hook, ultralytics
 
-ROUTES = ("measured", "convoy")
+ROUTES = ("measured", "convoy", "graph")
 
 _current: Optional[Session] = None
 _last: Optional[Session] = None  # for report() after disable()
@@ -39,7 +41,8 @@ def enable(
     verbose: then one line on stderr says which device it is, and why.
     route: "measured", per problem the fastest of the device with its transfers, the CPU engine and
     PyTorch itself, measured when it comes the second time, written down and used again; "convoy",
-    always the device. What is left out comes from CONVOY_ROUTE, else is "measured".
+    always the device; "graph", whole networks on the device where they can be captured, and what
+    is left as "measured". What is left out comes from CONVOY_ROUTE, else is "measured".
     """
     if route is None:
         route = os.environ.get("CONVOY_ROUTE") or "measured"
@@ -57,6 +60,13 @@ def _enable(settings: Settings) -> None:
     disable()
     _current = _last = Session(settings, _kernels.platform)
     _kernels.use(_current)
+    hook.install(_networks)
+    ultralytics.install(_networks)
+
+
+def _networks() -> Any:
+    session = None if is_plain() else _current
+    return None if session is None else session.networks
 
 
 def enable_unless_told() -> None:
@@ -111,5 +121,6 @@ def report() -> str:
     if _last is None:
         return "convoy.torch was not enabled"
     rank = _log.rank()
-    lines = table(_last.statistics.counts(), _last.states()).splitlines()
+    statistics = _last.statistics
+    lines = table(statistics.counts(), statistics.networks(), _last.states()).splitlines()
     return "\n".join(f"{rank}: {line}" if rank else line for line in lines)

@@ -1,0 +1,86 @@
+"""Whole training steps on a card: PyTorch's, replayed as a CUDA graph, and Convoy's captured ones
+as `convoy bench --net` times them, in turns. float32, TF32 off, cuDNN's benchmark mode on.
+
+    PYTHONPATH=bindings/python python3 bench/compare_steps.py --tool build/release/convoy
+        --device ocl:0 [--rounds 3] [NET:BATCH...]
+
+Prints one line for each network: medians of the rounds' medians in milliseconds, their ratio, the
+peak of memory that either takes in MiB, and the seconds of Convoy's first step. Convoy's steps end
+with an optimizer; PyTorch's do, too, but for YOLOv8n's, which is that of the network alone.
+"""
+
+import argparse
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+
+import bench_lines
+import step_nets
+from compare_cuda_step import milliseconds, recorded
+
+NETS = ["yolov8n:4", "yolov8n:16", "yolov8n:32", "resnet50:8", "resnet50:32", "resnet18:32",
+        "mobilenet_v2:32", "eegnet:32"]
+REPLAYS = 15
+
+
+def theirs(net):
+    """A function that times replays, and the peak of memory in bytes."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    model, x, step = step_nets.make(net)
+    for _ in range(4):
+        step()
+    peak = torch.cuda.max_memory_allocated()
+    graph = recorded(step)
+
+    def time():
+        return statistics.median(milliseconds(graph.replay) for _ in range(REPLAYS))
+
+    time.keeps = graph, model, x  # what is replayed must not go
+    return time, peak
+
+
+def ours(net, options):
+    """The line of JSON that convoy bench writes."""
+    name, _, batch = net.partition(":")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lines.json"
+        command = [options.tool, "bench", "--net", name, "--batch", batch]
+        command += ["--device", options.device, "--json", file]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return bench_lines.timed(bench_lines.read(file))[0]
+
+
+def compare(net, options):
+    time, peak = theirs(net)
+    lines, times = [], []
+    for _ in range(options.rounds):
+        times.append(time())
+        lines.append(ours(net, options))
+    other = statistics.median(times)
+    own = statistics.median(line["median_ms"] for line in lines)
+    memory = max(line["memory_bytes"] for line in lines)
+    first, then = (lines[i]["first_ms"] / 1e3 for i in (0, -1))
+    print(f"{net:16} PyTorch {other:8.3f} ms   Convoy {own:8.3f} ms   ratio {other / own:.3f}   "
+          f"MiB {peak / 2**20:.0f} and {memory / 2**20:.0f}   first {first:.1f} s, "
+          f"then {then:.1f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("nets", nargs="*", default=NETS, metavar="NET:BATCH")
+    parser.add_argument("--tool", default="build/release/convoy")
+    parser.add_argument("--device", default="ocl:0")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    for net in options.nets:
+        compare(net, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""What of a module is captured: its forward function, or a part of what its class does there."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, NamedTuple
+
+import torch
+
+
+class Body(NamedTuple):
+    """function(module, *args, **kwargs). Two of one name are the same."""
+
+    name: str
+    function: Callable[..., Any]
+
+
+def _forward(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+    return module.forward(*args, **kwargs)
+
+
+FORWARD = Body("forward", _forward)
+
+#: Classes of modules whose calls only lead to what is captured: a module inside, or another body.
+PASS_ON: List[type] = [
+    torch.nn.parallel.DistributedDataParallel,
+    torch.nn.DataParallel,
+    torch.jit.ScriptModule,
+]

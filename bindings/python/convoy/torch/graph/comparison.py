@@ -1,0 +1,81 @@
+"""One step of a captured network beside PyTorch's own, with the same arguments."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+import torch
+
+from .arguments import Arguments
+from .proof import Difference, difference
+from .rehearsal import Changed, Rehearsal, exact, gradients, rehearse, shaken
+from .state import Held
+
+Tensors = Sequence[Optional[torch.Tensor]]
+
+
+class Subject(NamedTuple):
+    """What computes: the module's body, what it holds, what it is called with."""
+
+    body: Callable[..., Any]
+    held: Sequence[Held]
+    arguments: Arguments
+
+    @property
+    def given(self) -> List[torch.Tensor]:
+        return [*(each.tensor for each in self.held), *self.arguments.tensors]
+
+    @property
+    def names(self) -> List[str]:
+        """Of all that is given."""
+        arguments = [f"argument {at}" for at in range(len(self.arguments.tensors))]
+        return [*(each.name for each in self.held), *arguments]
+
+
+class Comparison:
+    """PyTorch's step, with the random numbers that the captured one has drawn."""
+
+    def __init__(self, subject: Subject, drawn: Optional[Sequence[torch.Tensor]]) -> None:
+        self._subject, self._drawn = subject, drawn
+        self._found = self._again()
+
+    def _again(self, changed: Optional[Changed] = None) -> Rehearsal:
+        at = self._subject
+        more = [changed] if changed else []
+        return rehearse(at.body, at.held, at.arguments, self._drawn, *more)
+
+    @property
+    def results(self) -> List[torch.Tensor]:
+        """PyTorch's."""
+        return self._found.results
+
+    def forward(self, results: Tensors, news: Dict[int, torch.Tensor]) -> Optional[Difference]:
+        """What rounding does not explain, of the results and of what was written."""
+        given = self._subject.names
+        names = [f"result {at}" for at in range(len(results))]
+        names += [f"the new {given[at]}" for at in news]
+
+        def of(found: Rehearsal) -> List[torch.Tensor]:
+            return [*found.results, *(found.given[at] for at in news)]
+
+        return difference(
+            names,
+            [*results, *news.values()],
+            of(self._found),
+            lambda: (of(self._again(exact)), of(self._again(shaken))),
+        )
+
+    def gradients(self, tangents: Tensors) -> List[Optional[torch.Tensor]]:
+        """PyTorch's, of all that is given."""
+        return gradients(self._found, tangents)
+
+    def backward(self, tangents: Tensors, made: Tensors) -> Optional[Difference]:
+        """The same of gradients."""
+        names = [f"the gradient of {each}" for each in self._subject.names]
+        doubles = [each if each is None else each.double() for each in tangents]
+
+        def of(changed: Changed) -> List[Optional[torch.Tensor]]:
+            return gradients(self._again(changed), doubles)
+
+        wanted = self.gradients(tangents)
+        return difference(names, made, wanted, lambda: (of(exact), of(shaken)))

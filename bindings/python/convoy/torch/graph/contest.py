@@ -1,0 +1,112 @@
+"""A network's steps by each way there is: captured, by single operations, by PyTorch alone."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import Any, Dict, List, NamedTuple, Union
+
+import torch
+
+from .. import _disturbance
+from .._plainly import plainly
+from .._statistics import PYTORCH
+from .comparison import Subject
+from .network import Network
+from .random_state import untouched
+from .rehearsal import copies, shaken
+from .state import in_place_of
+
+GRAPH, OPERATIONS = "graph", "operations"
+
+_ROUNDS = 3
+_SECONDS = 30.0  # for all rounds: of long steps there are fewer
+_HOPELESS = 2.0  # times as slow as the best: not tried again
+
+
+class _Pytorch:
+    """The module's own code on copies, with Convoy's operations or `plain`."""
+
+    def __init__(self, subject: Subject, plain: bool) -> None:
+        self.name = PYTORCH if plain else OPERATIONS
+        self._subject, self._plain = subject, plain
+        self._given = copies(subject.held, subject.arguments.tensors)
+
+    def step(self) -> None:
+        mode: Any = plainly() if self._plain else nullcontext()
+        with mode:
+            results = self._forward()
+            ends = [each for each in results if each.requires_grad]
+            wanted = [each for each in self._given if each.requires_grad]
+            if ends and wanted:
+                ones = [torch.ones_like(each) for each in ends]
+                torch.autograd.grad(ends, wanted, ones, allow_unused=True)
+
+    def _forward(self) -> List[torch.Tensor]:
+        held, given = self._subject.held, self._given
+        args, kwargs = self._subject.arguments.filled(given[len(held) :])
+        with untouched(), in_place_of(held, given):
+            returned = self._subject.body(*args, **kwargs)
+        leaves = torch.utils._pytree.tree_flatten(returned)[0]
+        return [each for each in leaves if isinstance(each, torch.Tensor)]
+
+
+class _Captured:
+    """The captured network. All that it holds is sent in each step, as after an optimizer's."""
+
+    name = GRAPH
+
+    def __init__(self, network: Network, subject: Subject) -> None:
+        self._network, self._arguments = network, subject.arguments.tensors
+        tensors = [each.tensor.detach() for each in subject.held]
+        self._held = tensors, [shaken(each).to(each.dtype) for each in tensors]
+
+    def step(self) -> None:
+        self._held = self._held[1], self._held[0]
+        values, _, call = self._network.pair.forward([*self._held[0], *self._arguments])
+        if self._network.differentiable:
+            ends = [values[at] for at in self._network.differentiable]
+            self._network.pair.backward(call, [torch.ones_like(each) for each in ends])
+
+
+_Way = Union[_Pytorch, _Captured]
+
+
+class Outcome(NamedTuple):
+    """`disturbance` says why it is not to be believed; "" if it is."""
+
+    times: Dict[str, List[float]]  # seconds of steps, by way
+    disturbance: str
+
+    @property
+    def winner(self) -> str:
+        return min(self.times, key=lambda name: min(self.times[name]))
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={min(times) * 1e3:.3g}ms" for name, times in self.times.items())
+
+
+def _timed(way: _Way) -> float:
+    start = time.perf_counter()
+    way.step()
+    return time.perf_counter() - start
+
+
+def contest(network: Network, subject: Subject) -> Outcome:
+    """The ways take turns, so that what else the machine does strikes all of them; the first step
+    of each is for making ready."""
+    running: List[_Way] = [_Captured(network, subject)]
+    running += [_Pytorch(subject, False), _Pytorch(subject, True)]
+    times: Dict[str, List[float]] = {way.name: [] for way in running}
+    once = sum(_timed(way) for way in running)
+    observed = _disturbance.Observed()
+    for _ in range(max(1, min(_ROUNDS, int(_SECONDS / once)))):
+        for way in running:
+            times[way.name].append(_timed(way))
+        limit = _HOPELESS * min(min(each) for each in times.values())
+        running = [way for way in running if min(times[way.name]) <= limit]
+    found = Outcome(times, observed.disturbance())
+    others = [each for name, each in times.items() if name != found.winner]
+    return found._replace(
+        disturbance=found.disturbance or _disturbance.spread(times[found.winner], others)
+    )

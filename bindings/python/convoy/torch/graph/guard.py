@@ -1,0 +1,194 @@
+"""What a trace has assumed of a module, and whether it still holds.
+
+A module's attributes are compared with those of then: flags, numbers, texts and lists of such by
+value, tensors and submodules by identity. Of other objects only that they are the same ones; they
+are held by weak references, since one may refer to the module itself.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+import weakref
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+import torch
+
+from .state import Held
+
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    enum.Enum,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+)
+_CONTAINERS = (dict, list, set, tuple)
+_MISSING = object()
+
+#: Of these nothing depends that a call computes.
+_IRRELEVANT = frozenset(
+    """_non_persistent_buffers_set _state_dict_hooks _state_dict_pre_hooks _is_full_backward_hook
+    _load_state_dict_pre_hooks _load_state_dict_post_hooks _forward_hooks_with_kwargs
+    _forward_hooks_always_called _forward_pre_hooks_with_kwargs""".split()
+)
+
+#: Hooks that run within forward or backward.
+_HOOKS = (
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+
+
+def _is_plain(value: Any, inside: Any, depth: int = 3) -> bool:
+    """Whether a copy of it can be kept, and compared by value."""
+    if isinstance(value, _PLAIN) or isinstance(value, torch.Tensor):
+        return True
+    if isinstance(value, torch.nn.Module):
+        return value in inside
+    if isinstance(value, _CONTAINERS) and depth:
+        parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+        return all(_is_plain(each, inside, depth - 1) for each in parts)
+    return False
+
+
+def _copied(value: Any) -> Any:
+    """A container of its own, since the module may change its."""
+    if isinstance(value, dict):
+        return {name: _copied(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(_copied(each) for each in value)
+    return set(value) if isinstance(value, set) else value
+
+
+def _weak(value: Any) -> Any:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return None
+
+
+class _Attributes:
+    """Of one module."""
+
+    def __init__(self, module: torch.nn.Module, inside: Any) -> None:
+        self.where = where = module.__dict__
+        names = [name for name in where if name not in _IRRELEVANT]
+        plain = [name for name in names if _is_plain(where[name], inside)]
+        self.plain = {name: _copied(where[name]) for name in plain}
+        others = {name: _weak(where[name]) for name in names if name not in self.plain}
+        self.others = {name: ref for name, ref in others.items() if ref is not None}
+        self.names = frozenset(where)
+        # What is asked for in each step: all plain ones at once.
+        self._of = operator.itemgetter(*plain)  # a module has more than one
+        self._values = self._of(self.plain)
+
+    def changed(self) -> Optional[str]:
+        """The name of an attribute that is not what it was."""
+        where = self.where
+        try:
+            if len(where) == len(self.names) and self._of(where) == self._values:
+                for name, ref in self.others.items():
+                    if where[name] is not ref():
+                        return name
+                return None
+        except Exception:  # one is gone, or a comparison gives no truth value
+            pass
+        return self._name_of_changed()
+
+    def _name_of_changed(self) -> str:
+        different = [
+            name
+            for name, value in self.plain.items()
+            if not _equal(self.where.get(name, _MISSING), value)
+        ]
+        return min([*different, *(self.where.keys() ^ self.names)], default="an attribute")
+
+    def restore(self) -> None:
+        """Puts the values of then back."""
+        for name in self.where.keys() - self.names:
+            del self.where[name]
+        for name, value in self.plain.items():
+            if not _equal(self.where.get(name, _MISSING), value):
+                _put_back(self.where, name, value)
+        for name, ref in self.others.items():
+            if ref() is not None:
+                self.where[name] = ref()
+
+
+def _put_back(where: Dict[str, Any], name: str, value: Any) -> None:
+    """Into the same container, which others may have."""
+    there = where.get(name)
+    if isinstance(there, (dict, set)) and isinstance(value, (dict, set)):
+        there.clear()
+        there.update(value)  # type: ignore[arg-type]
+    elif isinstance(there, list) and isinstance(value, list):
+        there[:] = value
+    else:
+        where[name] = value
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Tensors are equal to themselves only: comparing others raises, or gives no truth value."""
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def has_hooks(module: torch.nn.Module) -> bool:
+    """Whether something runs before or after its forward function, or its gradients."""
+    return any(module.__dict__.get(hooks) for hooks in _HOOKS)
+
+
+def hooked(modules: Sequence[Tuple[str, torch.nn.Module]]) -> Optional[str]:
+    """The name of a module inside that has hooks, of the module itself none."""
+    for name, each in modules[1:]:
+        if has_hooks(each):
+            return name
+    return None
+
+
+class Guard:
+    """Of a module and all in it. It does not keep the module itself alive."""
+
+    def __init__(self, module: torch.nn.Module, held: Sequence[Held]) -> None:
+        modules = list(module.named_modules())
+        inside = {each for _, each in modules[1:]}
+        self._names = [name for name, _ in modules]
+        self._attributes = [_Attributes(each, inside) for _, each in modules]
+        self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
+        self._tensors = [
+            (each.tensor, each.tensor.requires_grad, each.tensor.shape, each.tensor.dtype)
+            for each in held
+        ]
+
+    def changed(self) -> Optional[str]:
+        """What is not as it was, for a sentence; None if all is."""
+        for where, key, tensor in self._places:
+            if where.get(key) is not tensor:
+                return f"another tensor is its {key}"
+        for tensor, wanted, shape, dtype in self._tensors:
+            if tensor.requires_grad is not wanted or tensor.shape != shape:
+                return "a tensor's requires_grad or extents"
+            if tensor.dtype is not dtype:
+                return "a tensor's dtype"
+        for name, attributes in zip(self._names, self._attributes):
+            changed = attributes.changed()
+            if changed is not None:
+                return f"{name}.{changed}" if name else changed
+        return None
+
+    def restore(self) -> None:
+        """Undoes what a trace has changed."""
+        for attributes in self._attributes:
+            attributes.restore()

@@ -1,0 +1,195 @@
+"""A network's forward and backward pass as one graph of Convoy's in stages, and its runs.
+
+This is the only file that knows how both are captured. They are planned together: what forward
+leaves for backward stays where Convoy computes, or is computed again, and goes when backward has
+been, or when forward runs again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
+
+import torch
+
+from ..._tensor import Tensor as DeviceTensor
+from .emitter import Emitter
+from .engine import Engine
+from .errors import Declined
+from .joint import Joint, Node
+from .lower import Environment, Lowering
+from .mirror import DTYPES, Batch, new_tensor
+from .outputs import Outputs
+from .steps import HostCall, Kept
+from .values import Array, Missing, Value, constant, meta_of
+
+
+class Source(NamedTuple):
+    """A tensor that is given to the network. Held are parameters and buffers, the same in each
+    step; those that are written, forward gives new values."""
+
+    tensor: torch.Tensor
+    held: bool
+    written: bool
+
+
+class Instance:
+    """To be used with the engine's lock held."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        joint: Joint,
+        constants: Dict[str, torch.Tensor],
+        sources: Sequence[Source],
+    ) -> None:
+        self._context, self._mirror = engine.context, engine.mirror
+        self._joint, self._constants, self._sources = joint, constants, sources
+        self._inputs = self._make_inputs()
+        self._tangents = [self._make_tangent(node) for node in joint.tangents]
+        self._graph = self._context.capture(self._capture)
+        self._results = Outputs(self._context, self._result_values)
+        self._gradients = Outputs(self._context, self._gradient_values)
+        self._drawn = Outputs(self._context, self._drawn_values)
+        self._writes = Batch(self._context, list(self._inputs.values()))
+        self._tangent_writes = Batch(self._context, self._tangents)
+        self.host_calls: List[HostCall] = [*self._forward.host_calls, *self._backward.host_calls]
+        self.owner: Any = lambda: None  # weak reference to the call whose backward pass may come
+
+    # ------------------------------------------------------------------------------ placeholders
+
+    def _make_inputs(self) -> Dict[int, DeviceTensor]:
+        """By source. What nobody reads stays on the host, and so does what no device has a type
+        for."""
+        found: Dict[int, DeviceTensor] = {}
+        for at, (node, source) in enumerate(zip(self._joint.given, self._sources)):
+            if source.tensor.dtype in DTYPES and (node.users or source.written):
+                make = self._mirror.tensor if source.held else self._new_tensor
+                found[at] = make(source.tensor)
+        return found
+
+    def _new_tensor(self, like: torch.Tensor) -> DeviceTensor:
+        return new_tensor(self._context, like)
+
+    def _make_tangent(self, node: Node) -> DeviceTensor:
+        like = _like(node)
+        if like.dtype is not torch.float32:
+            raise Declined(f"gradients of {like.dtype}")
+        return self._new_tensor(torch.empty(like.shape))
+
+    def _given(self) -> Environment:
+        """What is written has a handle of its own here: the tensor itself will stand for what is
+        written."""
+        found: Environment = {}
+        for at, (node, source) in enumerate(zip(self._joint.given, self._sources)):
+            tensor = self._inputs.get(at)
+            if tensor is not None and source.written:
+                tensor = tensor.reshape(tensor.shape)
+            number = at if tensor is None else None
+            array = Array(source.tensor.numel(), tensor=tensor, number=number)
+            found[node] = Value(array, meta_of(source.tensor.shape, source.tensor.dtype))
+        for node in self._joint.attributes:
+            found[node] = constant(self._constants[str(node.target)])
+        return found
+
+    def _given_backward(self) -> Environment:
+        found: Environment = {}
+        for node, tensor in zip(self._joint.tangents, self._tangents):
+            found[node] = Value(Array(tensor.size, tensor=tensor), meta_of(_like(node).shape))
+        for node in self._joint.zeros:
+            like = _like(node)
+            found[node] = constant(torch.zeros((), dtype=like.dtype).expand(like.shape))
+        return found
+
+    # --------------------------------------------------------------------------------- capturing
+
+    def _capture(self) -> None:
+        self._context.seed(0)  # random numbers are numbered by run, and alike in all instances
+        joint, environment = self._joint, self._given()
+        lowering = Lowering(self._context, environment, len(self._sources))
+        nodes = [node or joint.given[at] for at, node in joint.news.items()]
+        before = {node: environment[node].array.tensor for node in nodes if node in environment}
+        wanted: Set[Any] = {*nodes, *joint.crossing, *joint.draws, *joint.results}
+
+        def hold(emitter: Emitter) -> None:
+            self._hold(emitter, environment, before)
+
+        self._forward = lowering.lower(joint.forward, wanted, hold)
+        self._result_values = [_value(environment, each) for each in [*joint.results, *nodes]]
+        self._drawn_values = [_drawn(environment[each]) for each in joint.draws]
+        lowering.let_go(set(joint.crossing))
+        environment.update(self._given_backward())
+        before.clear()
+        gradients = [each for each in joint.gradients if isinstance(each, Node)]
+        self._backward = lowering.lower(joint.backward, set(gradients))
+        self._gradient_values = [_value(environment, each) for each in gradients]
+        self.reasons = lowering.reasons
+        lowering.let_go(set())
+        for value in [*self._result_values, *self._drawn_values, *self._gradient_values]:
+            value.array.end_capture()
+
+    def _hold(self, emitter: Emitter, environment: Environment, before: Dict[Any, Any]) -> None:
+        """What is written becomes the value of the tensor that it was read from."""
+        for at, node in self._joint.news.items():
+            source = self._joint.given[at]
+            value = environment[node or source]
+            if node is None and value.array.tensor is before[source]:
+                raise Declined("it writes a buffer, and PyTorch 1 does not trace how")
+            if value.array.number is None:
+                dense = emitter.dense(value)
+                held = self._inputs[at]
+                held.assign(emitter.tensor(dense.array))
+                environment[node or source] = Value(Array(dense.size, tensor=held), dense.meta)
+
+    # ----------------------------------------------------------------------------------- running
+
+    def forward(self, given: Sequence[torch.Tensor], kept: Kept, number: Optional[int]) -> Any:
+        """The network's results, and the new values of what is written, by source."""
+        self._writes.write([given[at] for at in self._inputs])
+        self._forward.run(self._graph, kept, number)
+        values = self._results.read(kept)
+        outputs = len(self._joint.results)
+        return values[:outputs], dict(zip(self._joint.news, values[outputs:]))
+
+    def backward(self, tangents: Sequence[torch.Tensor], kept: Kept) -> List[Any]:
+        """Gradients of what is given, None for what has none."""
+        self._tangent_writes.write(tangents)
+        self._backward.run(self._graph, kept, None)
+        values = iter(self._gradients.read(kept))
+        return [next(values) if isinstance(each, Node) else None for each in self._joint.gradients]
+
+    def drawn(self, kept: Kept) -> List[torch.Tensor]:
+        """The random numbers of the last forward pass, in the order in which they were drawn."""
+        return self._drawn.read(kept)
+
+    @property
+    def draws(self) -> bool:
+        return self._forward.draws
+
+    @property
+    def on_host(self) -> List[int]:
+        """Sources that operators on the host read."""
+        nodes = self._joint.given
+        return [at for at, node in enumerate(nodes) if node.users and at not in self._inputs]
+
+    def zeros(self, at: int) -> torch.Tensor:
+        """A tangent of nothing."""
+        return torch.zeros(_like(self._joint.tangents[at]).shape)
+
+
+def _like(node: Node) -> Any:
+    """What a placeholder's tensor looks like."""
+    return node.meta.get("val", node.meta.get("tensor_meta"))
+
+
+def _drawn(value: Any) -> Value:
+    """Of a dropout its mask."""
+    return value[1] if isinstance(value, tuple) else value
+
+
+def _value(environment: Environment, result: Any) -> Value:
+    value = environment[result] if isinstance(result, Node) else None
+    if isinstance(value, Missing):
+        raise Declined(f"it returns {value.what}")
+    if not isinstance(value, Value):
+        raise Declined(f"it returns {result!r}, which is no tensor")
+    return value

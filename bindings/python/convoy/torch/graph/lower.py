@@ -1,0 +1,212 @@
+"""From the nodes of a traced graph to steps: each operator by the table, what is not in it on the
+host.
+
+Operators of the host lie between stages of the graph. All of them that can be called at one time
+are, so that a network falls into as few stages as possible.
+"""
+
+from __future__ import annotations
+
+import operator as python_operator
+from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Set
+
+import torch
+
+from ..._context import Context
+from ..._errors import ConvoyError
+from ..._tensor import Tensor as DeviceTensor
+from . import constants, operators, views
+from .emitter import Emitter
+from .errors import Declined, Unsupported
+from .steps import HostCall, HostStep, Steps
+from .values import Array, Missing, Value, meta_of
+
+Node = torch.fx.Node
+Environment = Dict[Node, Any]
+
+
+Finish = Callable[[Emitter], None]
+
+
+class _Later(Exception):
+    """An operator of the host reads what the stage being captured will make."""
+
+
+class Lowering:
+    """Nodes in order, with the values of those before them. A capture is open meanwhile."""
+
+    def __init__(self, context: Context, environment: Environment, numbers: int) -> None:
+        """numbers: how many numbers of values on the host are taken."""
+        self._context = context
+        self.environment = environment
+        self.numbers = numbers
+        self.reasons: Dict[str, str] = {}  # of operators on the host
+        self._on_host: Set[Node] = set()
+        self._step = HostStep()
+        self._stage, self._is_used = 0, False
+
+    def lower(
+        self, nodes: Sequence[Node], wanted: Collection[Node], finish: Optional[Finish] = None
+    ) -> Steps:
+        """All of the nodes; `wanted` are those whose values somebody reads afterwards. `finish`
+        ends the last stage."""
+        steps, left = Steps(), list(nodes)
+        while left or finish:
+            before = len(left)
+            self._step = HostStep()
+            emitter = Emitter(self._context, self._upload)
+            self._begin_stage()
+            self._segment(emitter, left, wanted)
+            if not left and finish:
+                finish(emitter)
+                finish = None
+            self.let_go({each for node in left for each in node.all_input_nodes} | set(wanted))
+            self._end_stage(emitter, steps)
+            if left and len(left) == before:
+                raise Declined(f"no way to carry out {operators.name_of(left[0].target)}")
+        return steps
+
+    def _begin_stage(self) -> None:
+        if self._is_used:
+            self._context.cut()
+            self._stage += 1
+
+    def _end_stage(self, emitter: Emitter, steps: Steps) -> None:
+        """Only the first stage may have nothing in it."""
+        steps.draws |= emitter.draws
+        if self._step.calls or self._step.uploads:
+            steps.steps.append(self._step)
+        if self._stage or not emitter.is_empty:
+            steps.steps.append(self._stage)
+            self._is_used = True
+
+    # ------------------------------------------------------------------------------ one segment
+
+    def _segment(self, emitter: Emitter, left: List[Node], wanted: Collection[Node]) -> None:
+        """Takes out of `left` what can be done."""
+        waiting = []
+        for node in left:
+            ready = all(each in self.environment for each in node.all_input_nodes)
+            if not ready or not self._carry_out(emitter, node):
+                waiting.append(node)
+        left[:] = waiting
+
+    def let_go(self, read: Collection[Node]) -> None:
+        """Of all others the tensors go before the capture ends, and so are internal to it."""
+        for value in constants.values_in(list(self.environment.values())):
+            value.array.end_capture()
+        for node in [each for each in self.environment if each not in read]:
+            del self.environment[node]
+
+    def _carry_out(self, emitter: Emitter, node: Node) -> bool:
+        environment = self.environment
+        args = torch.fx.node.map_arg(node.args, lambda each: environment[each])
+        kwargs = torch.fx.node.map_arg(node.kwargs, lambda each: environment[each])
+        try:
+            environment[node] = self._result(emitter, node, args, kwargs)
+        except _Later:
+            return False
+        return True
+
+    def _result(self, emitter: Emitter, node: Node, args: Any, kwargs: Any) -> Any:
+        if node.target is python_operator.getitem:
+            return args[0][args[1]]
+        if node not in self._on_host:
+            try:
+                return _emit(emitter, node.target, args, kwargs)
+            except Unsupported as reason:
+                self.reasons.setdefault(operators.name_of(node.target), str(reason))
+                self._on_host.add(node)
+            except ConvoyError as error:
+                self.reasons.setdefault(operators.name_of(node.target), str(error))
+                self._on_host.add(node)
+        return self._call(emitter, node, args, kwargs)
+
+    # ------------------------------------------------------------------------------ on the host
+
+    def _call(self, emitter: Emitter, node: Node, args: Any, kwargs: Any) -> Any:
+        """Notes a call of the host, before the stage being captured."""
+        if _writes(node.target):
+            raise Declined(f"{operators.name_of(node.target)} writes in place")
+        for value in constants.values_in(args, kwargs):
+            if emitter.has_made(value.array):
+                raise _Later
+        metas = _metas(node)
+        made, numbers = [], []
+        for meta in metas if isinstance(metas, list) else [metas]:
+            number = self._number() if meta is not None else None
+            numbers.append(number)
+            made.append(None if meta is None else Value(Array(meta.numel(), number=number), meta))
+        single = not isinstance(metas, list)
+        name = operators.name_of(node.target)
+        target = torch.reshape if name in views.IN_ORDER else node.target  # of any strides
+        self._step.calls.append(HostCall(name, target, args, kwargs, tuple(numbers), single))
+        return made[0] if single else tuple(made)
+
+    def _number(self) -> int:
+        self.numbers += 1
+        return self.numbers - 1
+
+    def _upload(self, array: Array) -> None:
+        """A device's operation reads what the host has."""
+        assert array.number is not None
+        array.tensor = DeviceTensor(self._context, (array.count,))
+        self._step.uploads.append((array.number, array.tensor))
+
+
+def _emit(emitter: Emitter, target: Any, args: Any, kwargs: Any) -> Any:
+    name = operators.name_of(target)
+    if any(isinstance(each, Missing) for each in args) and name not in _FINDS_PLACES:
+        raise Declined(f"{name} reads {next(e.what for e in args if isinstance(e, Missing))}")
+    folded = constants.fold(target, args, kwargs) if hasattr(target, "_schema") else None
+    if folded is not None:
+        return folded
+    if name in views.VIEWS:
+        return views.view(emitter, name, target, args, kwargs)
+    if name in views.COPIES:
+        return views.copy(args[0])
+    emit = operators.OPERATORS.get(name)
+    if emit is not None:
+        return emit(emitter, operators.bound(target, args, kwargs))
+    emit = operators.OPERATORS.get(name.replace("_.", "."))
+    if emit is None:
+        raise Unsupported("no operation of Convoy's")
+    return _in_place(emitter, emit, operators.bound(target, args, kwargs))
+
+
+def _in_place(emitter: Emitter, emit: operators.Emit, arguments: Any) -> Value:
+    """An operator such as "relu_", which PyTorch 1 traces as it is."""
+    value = arguments.self
+    emitter.write(value, emit(emitter, arguments))
+    return value
+
+
+def _writes(target: Any) -> bool:
+    """Whether an operator writes its arguments."""
+    schema = getattr(target, "_schema", None)
+    infos = [each.alias_info for each in schema.arguments] if schema else []
+    return any(each is not None and each.is_write for each in infos)
+
+
+#: Gradients that find the places of maxima again instead of reading them.
+_FINDS_PLACES = frozenset(f"max_pool{rank}d_with_indices_backward.default" for rank in (2, 3))
+
+
+def _metas(node: Node) -> Any:
+    """How PyTorch's results look: one, or a list with None for what is no tensor."""
+    val = node.meta.get("val", node.meta.get("tensor_meta"))
+    if isinstance(val, (tuple, list)) and not hasattr(val, "dtype"):
+        return [_meta(each) for each in val]
+    if val is not None:
+        return _meta(val)
+    parts: List[Any] = [each for each in node.users if each.target is python_operator.getitem]
+    if not parts:
+        raise Declined(f"what {operators.name_of(node.target)} gives is not known")
+    metas: List[Optional[torch.Tensor]] = [None] * (1 + max(each.args[1] for each in parts))
+    for each in parts:
+        metas[each.args[1]] = _metas(each)
+    return metas
+
+
+def _meta(val: Any) -> Optional[torch.Tensor]:
+    return meta_of(val.shape, val.dtype) if hasattr(val, "dtype") else None

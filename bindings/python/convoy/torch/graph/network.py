@@ -1,0 +1,200 @@
+"""One captured network: a module in one mode, for arguments of one kind."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Dict, List, Sequence
+
+import torch
+from torch.utils._pytree import tree_unflatten
+
+from .arguments import Arguments
+from .body import Body
+from .comparison import Comparison, Subject
+from .engine import Engine
+from .errors import Declined
+from .function import Run, Step, run_forward
+from .guard import Guard, hooked
+from .instance import Source
+from .pair import Pair
+from .rehearsal import (
+    Place,
+    Rehearsal,
+    check_written,
+    more,
+    rehearse,
+)
+from .state import Held, held_by, in_place_of
+from .trace import Traced, trace
+
+#: Operators on the host that a network may have in a step; each divides a graph.
+MOST_HOST_CALLS = 6
+
+
+def _check_held(held: Sequence[Held]) -> None:
+    for each in held:
+        tensor = each.tensor
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+            raise Declined(f"{each.name} is a {type(tensor).__name__}")
+        if not tensor.is_cpu or tensor.layout is not torch.strided:
+            raise Declined(f"{each.name} is no dense tensor on the CPU")
+        if tensor.requires_grad and not tensor.is_leaf:
+            raise Declined(f"{each.name} is computed outside of the network")
+        if tensor.is_floating_point() and tensor.dtype is not torch.float32:
+            raise Declined(f"{each.name} is {str(tensor.dtype).rpartition('.')[2]}")
+
+
+class Unproved(Declined):
+    """Captured it gives something else than PyTorch does."""
+
+
+class Network:
+    """Captured, but not proved. To be made with the engine's lock held."""
+
+    def __init__(
+        self, engine: Engine, module: torch.nn.Module, body: Body, arguments: Arguments
+    ) -> None:
+        name = hooked(list(module.named_modules()))
+        if name is not None:
+            raise Declined(f"{name} has hooks")
+        self._held = held_by(module)
+        _check_held(self._held)
+        self.guard = Guard(module, self._held)
+        self._body = body
+        subject = self.subject(module, arguments)
+        found = self._rehearsed(subject)
+        traced = self._traced(subject)
+        self._remember(found)
+        written = set(found.written)
+        sources = [
+            Source(each, at < len(self._held), at in written)
+            for at, each in enumerate(subject.given)
+        ]
+        self._engine = engine
+        self.pair = Pair(engine, traced, sources, len(found.results), found.differentiable)
+        self._counters: Dict[int, List[int]] = {}  # by what is added to them in each step
+        for at in self.pair.counters:
+            self._counters.setdefault(more(found, at), []).append(at)
+        self._check_host_calls()
+
+    def subject(self, module: torch.nn.Module, arguments: Arguments) -> Subject:
+        """What computes. It keeps the module alive, which the network does not."""
+        return Subject(partial(self._body.function, module), self._held, arguments)
+
+    # --------------------------------------------------------------------------------- capturing
+
+    def _rehearsed(self, subject: Subject) -> Rehearsal:
+        try:
+            found = rehearse(*subject)
+            check_written(self._held, found)
+            changed = self.guard.changed()
+            if changed is not None:
+                raise Declined(f"it changes its attribute {changed}")
+            return found
+        finally:
+            self.guard.restore()
+
+    def _traced(self, subject: Subject) -> Traced:
+        body, held, arguments = subject
+
+        def function(*given: torch.Tensor) -> List[torch.Tensor]:
+            args, kwargs = arguments.filled(list(given[len(held) :]))
+            with in_place_of(held, given):
+                returned = body(*args, **kwargs)
+            leaves = torch.utils._pytree.tree_flatten(returned)[0]
+            return [each.clone() for each in leaves if isinstance(each, torch.Tensor)]
+
+        def leaf(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+        try:
+            return trace(function, [leaf(each) for each in subject.given])
+        finally:
+            self.guard.restore()
+
+    def _remember(self, found: Rehearsal) -> None:
+        self._spec, self._leaves = found.spec, found.leaves
+        self._written, self._silently = found.written, found.silently
+        self.differentiable = found.differentiable
+        self._strides = [None if each.is_contiguous() else each.stride() for each in found.results]
+        self._wanted = [at for at, each in enumerate(found.given) if each.requires_grad]
+
+    def _check_host_calls(self) -> None:
+        names = [each.name for each in self.pair.host_calls]
+        if len(names) > MOST_HOST_CALLS:
+            listed = ", ".join(dict.fromkeys(names))
+            raise Declined(f"{len(names)} operators that Convoy has not: {listed}")
+
+    # ------------------------------------------------------------------------------------- steps
+
+    def run(self, module: torch.nn.Module, arguments: Arguments, checked: bool) -> Any:
+        """What the module returns, and what it writes written. `checked`: compared with PyTorch's,
+        and a difference raised."""
+        subject = self.subject(module, arguments)
+        given = subject.given
+        to = self._written, self._wanted, self.differentiable
+        step = Step(self.pair, subject, given, *to, checked, {})
+        with self._engine.lock:
+            if torch.is_grad_enabled() and self._wanted:
+                results = Run.apply(step, *(given[at] for at in self._wanted))
+            else:
+                results, _, _ = run_forward(step)
+            self._write(step.news)
+            return self._returned(results)
+
+    def _write(self, news: Dict[int, torch.Tensor]) -> None:
+        with torch.no_grad():
+            if news:
+                _copy_all([self._written_as(at) for at in news], list(news.values()))
+            for step, counters in self._counters.items():
+                torch._foreach_add_([self._held[at].tensor for at in counters], step)
+
+    def _written_as(self, at: int) -> torch.Tensor:
+        """With a new version, or without, as PyTorch does it: it compares versions later on."""
+        tensor = self._held[at].tensor
+        return tensor.data if at in self._silently else tensor
+
+    def _returned(self, results: Sequence[torch.Tensor]) -> Any:
+        leaves = [
+            self._in_layout(results, each.at) if isinstance(each, Place) else each
+            for each in self._leaves
+        ]
+        return tree_unflatten(leaves, self._spec)
+
+    def _in_layout(self, results: Sequence[torch.Tensor], at: int) -> torch.Tensor:
+        """With the strides that PyTorch's own result has."""
+        strides, result = self._strides[at], results[at]
+        if strides is None:
+            return result
+        other = torch.empty_strided(result.shape, strides, dtype=result.dtype)
+        return other.copy_(result)
+
+    # ------------------------------------------------------------------------------------- proof
+
+    def prove(self, subject: Subject) -> None:
+        """Raises Unproved unless it computes what PyTorch does with these arguments."""
+        results, news, call = self.pair.forward(subject.given)
+        beside = Comparison(subject, self.pair.drawn(call))
+        worst = beside.forward(results, news)
+        if self.differentiable and worst is None:
+            tangents = _tangents([beside.results[at] for at in self.differentiable])
+            made = self.pair.backward(call, tangents)
+            wanted = beside.gradients(tangents)
+            self.pair.without = [at for at, each in enumerate(wanted) if each is None]
+            worst = beside.backward(tangents, made)
+        if worst is not None:
+            raise Unproved(f"captured it gives something else: {worst}")
+
+
+def _copy_one_by_one(to: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+    for each, value in zip(to, values):
+        each.copy_(value)
+
+
+_copy_all = getattr(torch, "_foreach_copy_", _copy_one_by_one)  # PyTorch 2.1 and newer
+
+
+def _tangents(results: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+    """Gradients to try it with, the same each time."""
+    numbers = torch.Generator().manual_seed(1)
+    return [torch.randn(each.shape, generator=numbers) for each in results]

@@ -1,0 +1,280 @@
+"""Which modules are captured, when, and who runs a call.
+
+The outermost module that is called is captured when arguments of one kind come the second time.
+Where that cannot be, the modules that it calls are the outermost ones for such calls.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from contextlib import contextmanager, nullcontext
+from typing import Any, Callable, Dict, Hashable, Iterator, Optional, Tuple, Union
+
+import torch
+
+from .._kept import Problem
+from .._plainly import plainly
+from .._statistics import PYTORCH
+from . import surroundings
+from .arguments import Arguments, arguments_of
+from .body import FORWARD, PASS_ON, Body
+from .choices import Choices, described
+from .contest import GRAPH
+from .engine import Engine
+from .errors import Declined
+from .guard import has_hooks
+from .network import Network, Unproved
+from .random_state import untouched
+from .turns import Turns
+
+Plain = Callable[..., Any]
+
+_KINDS = 8  # of arguments for which a module is captured at a time
+_SEEN = 256  # kinds of arguments that are remembered
+_CHANGES = 4  # times that a module may have changed before it is left alone
+
+_TRIES = 3  # batches with which a captured network is compared before it is given up
+
+MEASURED = "measured to be faster"
+
+
+class _Record:
+    """What is known of a module."""
+
+    def __init__(self, module: torch.nn.Module, body: Body) -> None:
+        self.name = type(module).__name__
+        self.body = body
+        self.seen: "OrderedDict[Hashable, None]" = OrderedDict()
+        self.networks: "OrderedDict[Hashable, Network]" = OrderedDict()
+        self.declined: Dict[Hashable, str] = {}
+        self.ways: Dict[Hashable, str] = {}  # that are faster
+        self.problems: Dict[Hashable, Problem] = {}  # what is written down of those measured
+        self.unproved: Dict[Hashable, Network] = {}  # to be tried with another batch
+        self.failures: Dict[Hashable, int] = {}
+        self.passes_on: Optional[str] = None  # why modules inside are captured instead
+        self.changes = 0
+
+    def forget(self, changed: str) -> None:
+        """The module is not what it was. Each change costs a capture, so there is an end to it."""
+        tables = self.networks, self.declined, self.ways, self.problems, self.unproved
+        for table in tables:
+            table.clear()  # type: ignore[attr-defined]
+        self.changes += 1
+        if self.changes > _CHANGES:
+            self.passes_on = f"it changes again and again: {changed}"
+
+
+class Networks:
+    """Of one session. `count(name, what, reason)` counts calls. `measured`: captured are those that
+    are faster so. `checked`: each step is compared with PyTorch's."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        count: Callable[[str, str, str], None],
+        measured: bool = False,
+        checked: bool = False,
+    ) -> None:
+        self._engine, self._count = engine, count
+        self._measured, self._checked = measured, checked
+        self._choices = Choices(engine)
+        # By the module's id and the body's name: a weak reference to the module, and the record.
+        self._records: Dict[Any, Any] = {}
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._turns = Turns()
+
+    # ------------------------------------------------------------------------------------- calls
+
+    def call(
+        self,
+        module: torch.nn.Module,
+        args: Any,
+        kwargs: Any,
+        plain: Plain,
+        body: Body = FORWARD,
+    ) -> Any:
+        """A module is called, or a part of it. `plain` is PyTorch's own way."""
+        if getattr(self._local, "inside", False) or not module._modules:
+            return plain(module, *args, **kwargs)
+        record = self._record(module, body)
+        if record.passes_on is not None:
+            return plain(module, *args, **kwargs)
+        if body is FORWARD and has_hooks(module):
+            return self._between_hooks(record, module, args, kwargs, plain)
+        with self._turns:
+            return self._outermost(record, module, args, kwargs, plain)
+
+    def _between_hooks(
+        self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain
+    ) -> Any:
+        """PyTorch calls the module's hooks, and in between a stand-in for its forward function,
+        which the module has only until then."""
+        where = module.__dict__
+        before = where.get("forward")
+
+        def restore() -> None:
+            if where.get("forward") is forward:
+                where.pop("forward") if before is None else where.update(forward=before)
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            restore()
+            with self._turns:
+                return self._outermost(record, module, args, kwargs, FORWARD.function)
+
+        where["forward"] = forward
+        try:
+            return plain(module, *args, **kwargs)
+        finally:
+            restore()
+
+    def _outermost(
+        self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain
+    ) -> Any:
+        self._local.inside = True
+        try:
+            arguments, chosen, why = self._chosen(record, module, args, kwargs)
+            if isinstance(chosen, Network):
+                self._count(record.name, GRAPH, "")
+                return chosen.run(module, arguments, self._checked)
+            self._count(record.name, chosen, why)
+            self._local.inside = why not in record.declined.values()
+            with plainly() if why == MEASURED and chosen == PYTORCH else nullcontext():
+                return plain(module, *args, **kwargs)
+        finally:
+            self._local.inside = False
+
+    def _chosen(self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
+        """The arguments, and the network that runs them; or another way, and the reason."""
+        why = surroundings.reason()
+        if why is not None:
+            return None, PYTORCH, why
+        try:
+            arguments = arguments_of(args, kwargs)
+            key = arguments.key, torch.is_grad_enabled(), module.training
+            return arguments, *self._way(record, module, arguments, key)
+        except Declined as reason:
+            return None, PYTORCH, str(reason)
+
+    def _way(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Tuple[Union[Network, str], str]:
+        network = record.networks.get(key)
+        if network is not None and self._holds(record, network, key):
+            record.networks.move_to_end(key)
+            return network, ""
+        if key in record.declined:
+            raise Declined(record.declined[key])
+        if key in record.ways and not self._is_due(record, key):
+            return record.ways[key], MEASURED
+        if key not in record.seen:
+            _remember(record.seen, key, None, _SEEN)
+            raise Declined("the first call of its kind")
+        return self._captured(record, module, arguments, key)
+
+    def _holds(self, record: _Record, network: Network, key: Hashable) -> bool:
+        """Whether a network may still be used for the module."""
+        changed = network.guard.changed()
+        if network.pair.is_differentiated_twice:
+            record.declined[key] = "gradients of its gradients are asked for"
+            return False
+        if changed is None:
+            return not self._is_due(record, key)
+        record.forget(changed)
+        return False
+
+    def _is_due(self, record: _Record, key: Hashable) -> bool:
+        problem = record.problems.get(key)
+        return problem is not None and self._choices.is_due(problem)
+
+    def _captured(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Tuple[Union[Network, str], str]:
+        """A new network; or the way that is faster, or was."""
+        if not self._turns.begin_alone():
+            raise Declined("another thread is inside a module")
+        try:
+            with self._engine.lock, _normal_mode(), untouched():
+                way, network = self._settled(record, module, arguments, key)
+        except Exception as error:  # an unforeseen one shall not end a training either
+            why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"
+            if key not in record.unproved:
+                record.declined[key] = why
+            raise Declined(why) from error
+        finally:
+            self._turns.end_alone()
+        if network is None:
+            record.networks.pop(key, None)
+            record.ways[key] = way
+            return way, MEASURED
+        _remember(record.networks, key, network, _KINDS)
+        return network, ""
+
+    def _settled(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Tuple[str, Optional[Network]]:
+        problem = known = None
+        if self._measured:
+            problem = record.problems[key] = described(module, record.body.name, key)
+            known = self._choices.known(problem)
+        if known is not None and known != GRAPH:
+            return known, None
+        network = self._proved(record, module, arguments, key)
+        if problem is None or known == GRAPH:
+            return GRAPH, network
+        way = self._choices.measure(problem, network, network.subject(module, arguments))
+        return way, network if way == GRAPH else None
+
+    def _proved(
+        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+    ) -> Network:
+        with plainly():
+            network = record.unproved.pop(key, None)
+            if network is None or network.guard.changed() is not None:
+                network = Network(self._engine, module, record.body, arguments)
+            try:
+                network.prove(network.subject(module, arguments))
+            except Unproved:
+                record.failures[key] = record.failures.get(key, 0) + 1
+                if record.failures[key] < _TRIES:
+                    record.unproved[key] = network
+                raise
+        return network
+
+    # ----------------------------------------------------------------------------------- records
+
+    def _record(self, module: torch.nn.Module, body: Body) -> _Record:
+        key = id(module), body.name
+        found = self._records.get(key)
+        if found is not None and found[0]() is module:
+            return found[1]
+        record = _Record(module, body)
+        if body is FORWARD and isinstance(module, tuple(PASS_ON)):
+            record.passes_on = "it passes calls on"
+        gone = weakref.ref(module, lambda ref: self._drop(key, ref))
+        with self._lock:
+            self._records[key] = gone, record
+        return record
+
+    def _drop(self, key: Any, ref: Any) -> None:
+        with self._lock:
+            found = self._records.get(key)
+            if found is not None and found[0] is ref:
+                del self._records[key]
+
+
+@contextmanager
+def _normal_mode() -> Iterator[None]:
+    """Not that of inference, whose tensors have no versions; gradients as they are wanted."""
+    wanted = torch.is_grad_enabled()
+    with torch.inference_mode(False), torch.set_grad_enabled(wanted):
+        yield
+
+
+def _remember(table: "OrderedDict[Hashable, Any]", key: Hashable, value: Any, most: int) -> None:
+    table[key] = value
+    table.move_to_end(key)
+    while len(table) > most:
+        table.popitem(last=False)

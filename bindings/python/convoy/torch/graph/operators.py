@@ -1,0 +1,16 @@
+"""All files of the table, read."""
+
+from . import (  # noqa: F401
+    convolutions,
+    elementwise,
+    moves,
+    norms,
+    pools,
+    products,
+    randoms,
+    reductions,
+    resampling,
+)
+from .table import OPERATORS, Emit, bound, name_of
+
+__all__ = ["OPERATORS", "Emit", "bound", "name_of"]

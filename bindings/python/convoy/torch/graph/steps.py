@@ -1,0 +1,90 @@
+"""A traced network, or a part of one, made ready: stages of a graph of Convoy's, and between them
+operators that the host carries out because Convoy has nothing for them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+import torch
+
+from ..._graph import Graph
+from ..._tensor import Tensor as DeviceTensor
+from .constants import swapped
+from .values import Array, Value, host_tensor
+
+#: What the host has computed or been given in a run, by number, as elements in order.
+Kept = Dict[int, torch.Tensor]
+
+
+class HostCall(NamedTuple):
+    """One operator on the host; `numbers` has one for each result, None for what is no tensor."""
+
+    name: str
+    target: Any  # what is called
+    args: Any
+    kwargs: Any
+    numbers: Tuple[Optional[int], ...]
+    single: bool  # whether it has one result, not a tuple of them
+
+
+class HostStep:
+    """Calls one after the other, and what of their results a device wants to read."""
+
+    def __init__(self) -> None:
+        self.calls: List[HostCall] = []
+        self.uploads: List[Tuple[int, DeviceTensor]] = []
+
+    def run(self, kept: Kept) -> None:
+        read: Dict[int, torch.Tensor] = {}
+
+        def on_host(value: Value) -> torch.Tensor:
+            return host_tensor(value, elements(value.array, kept, read)).to(value.dtype)
+
+        with torch.no_grad():
+            for call in self.calls:
+                made = call.target(*swapped(call.args, on_host), **swapped(call.kwargs, on_host))
+                for number, each in zip(call.numbers, (made,) if call.single else made):
+                    if number is not None:
+                        kept[number] = each.contiguous().reshape(-1)
+        for number, tensor in self.uploads:
+            values = kept[number]
+            if values.dtype is torch.bool and str(tensor.dtype) == "uint8":
+                values = values.view(torch.uint8)
+            tensor.write(values.to(_TYPES[str(tensor.dtype)]).numpy().reshape(tensor.shape))
+
+
+_TYPES = {"float32": torch.float32, "uint8": torch.uint8, "int32": torch.int32}
+
+
+def elements(array: Array, kept: Kept, read: Dict[int, torch.Tensor]) -> torch.Tensor:
+    """An array's elements on the host; `read` has those that were fetched before."""
+    if array.constant is not None:
+        return array.constant
+    if array.number is not None:
+        return kept[array.number]
+    if id(array) not in read:
+        assert array.tensor is not None
+        read[id(array)] = torch.from_numpy(array.tensor.read()).reshape(-1)
+    return read[id(array)]
+
+
+class Steps:
+    """Carried out in order: numbers are stages of the network's graph."""
+
+    def __init__(self) -> None:
+        self.steps: List[Union[HostStep, int]] = []
+        self.draws = False
+
+    @property
+    def host_calls(self) -> List[HostCall]:
+        return [call for each in self.steps if isinstance(each, HostStep) for call in each.calls]
+
+    def run(self, graph: Graph, kept: Kept, number: Optional[int]) -> None:
+        """number: what random numbers of the run that begins depend on, if there are any."""
+        if number is not None:
+            graph.runs = number
+        for step in self.steps:
+            if isinstance(step, HostStep):
+                step.run(kept)
+            else:
+                graph.run_stage(step)
