@@ -213,7 +213,7 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
  *                                                          ocl, hip, cuda, with commas between
  *   -                  CONVOY_GRAPH_PASSES       all       passes over graphs: all, none or some of
- *                                                          common, fuse, merge: see docs/graphs.md
+ *                                                          common, fuse, merge, views
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
  *                                                          convoy-ocl.so, by default one beside the
  *                                                          library

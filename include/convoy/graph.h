@@ -98,7 +98,8 @@ CONVOY_API convoy_status convoy_graph_text(const convoy_graph *graph, char *text
 typedef struct convoy_graph_plan {
   uint32_t struct_size;
   int32_t captured;   /* operations that were noted */
-  int32_t operations; /* that a run carries out; each is one launch, or the few of its algorithm */
+  int32_t operations; /* that a run carries out; each is one launch, or the few of its algorithm.
+                         What is done by where arrays lie is not among them. */
   int32_t reserved;   /* 0 */
   double flops; /* what they compute; an instruction of a program counts as its time, an add as 2 */
   double bytes; /* that they move at least: every array once, by each that uses it */
@@ -113,8 +114,9 @@ typedef struct convoy_graph_plan {
  * of a result. */
 CONVOY_API convoy_status convoy_plan_graph(const convoy_graph *graph, convoy_graph_plan *out);
 /* Writes the same plan for people: these sums, and those of each kind of operation; a line for each
- * operation, for each tensor that is read, for each block of memory, and for each result, with its
- * place and the operations from which and to which it lies there. Returns as convoy_plan_graph;
+ * operation, also for those that are done by where arrays lie, for each tensor that is read, for
+ * each block of memory, and for each result, with its place and the operations from which and to
+ * which it lies there. Returns as convoy_plan_graph;
  * ERR_ARGUMENT also if `size` bytes, terminator included, are too few. */
 CONVOY_API convoy_status convoy_plan_text(const convoy_graph *graph, char *text, size_t size);
 

@@ -23,6 +23,13 @@ static const char *const texts[] = {
     "concatenate n5 w0,0",
 };
 
+/* Problems of plans. */
+static const char *const placed[] = {
+    "concatenate n3 w4,8,12, x0 settled",
+    "concatenate n3 w4,8,12, x0 settled, x1 16 apart by 4, y 36 apart by 2",
+    "concatenate n5 w1,2:uint8,3, x0 3 apart by 1, x2 settled, x2 6 apart by 1",
+};
+
 static cvy_problem read(const char *text) {
   cvy_problem problem;
   memset(&problem, 0xa5, sizeof problem);
@@ -68,6 +75,27 @@ static void check_elements(const char *text, const cvy_problem *problem) {
     if (cvy_problem_element(problem, &from, 0, i).value != wanted)
       fail_msg("%s: [%d] is not %g", text, (int)i, wanted);
   }
+}
+
+static void places_have_words(void **state) {
+  static const char *const wrong[] = {
+      "concatenate n3 w4,8, x2 settled",
+      "concatenate n3 w4,8, x0 settled, x0 settled",
+      "concatenate n3 w4,8, x1 settled x0",
+      "concatenate n3 w4,8, x0 3 apart by 1",
+      "concatenate n3 w4,8, y 11 apart by 1",
+      "concatenate n3 w4:int32,8, x0 settled",
+      "concatenate n3 w4:int32,8, x0 8 apart by 4",
+  };
+  cvy_problem problem;
+  (void)state;
+  for (size_t t = 0; t < CVY_COUNT(placed); t++) {
+    memset(&problem, 0xa5, sizeof problem);
+    if (!cvy_problem_read(placed[t], &problem)) fail_msg("%s", placed[t]);
+    check_text(placed[t], &problem);
+  }
+  for (size_t t = 0; t < CVY_COUNT(wrong); t++)
+    if (cvy_problem_read(wrong[t], &problem)) fail_msg("%s", wrong[t]);
 }
 
 static void every_problem_is_as_its_text_says(void **state) {
@@ -143,9 +171,11 @@ static void bytes_of_others_are_refused(void **state) {
   for (size_t at = CVY_PROBLEM_HEAD; at < cvy_problem_size(&good); at++) {
     cvy_problem bad = good;
     ((unsigned char *)&bad)[at] ^= 0x80;
-    bool word = at < CVY_PROBLEM_HEAD + offsetof(cvy_move_concatenate, images) ||
-                at >= CVY_PROBLEM_HEAD + offsetof(cvy_move_concatenate, dtype);
-    if (word || (at - CVY_PROBLEM_HEAD) % 8 == 7) assert_false(cvy_problem_legal(&bad));
+    size_t in = at - CVY_PROBLEM_HEAD;
+    bool word =
+        in < offsetof(cvy_move_concatenate, images) ||
+        (in >= offsetof(cvy_move_concatenate, dtype) && in < offsetof(cvy_move_concatenate, x));
+    if (word || in % 8 == 7) assert_false(cvy_problem_legal(&bad));
   }
   cvy_problem bad = good;
   bad.accumulate = 1;
@@ -157,9 +187,8 @@ static void bytes_of_others_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_problem_is_as_its_text_says),
-      cmocka_unit_test(gradients_are_the_differences),
-      cmocka_unit_test(what_is_wrong_is_said),
+      cmocka_unit_test(every_problem_is_as_its_text_says), cmocka_unit_test(places_have_words),
+      cmocka_unit_test(gradients_are_the_differences),     cmocka_unit_test(what_is_wrong_is_said),
       cmocka_unit_test(bytes_of_others_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

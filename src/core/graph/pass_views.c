@@ -185,13 +185,15 @@ static bool find_holder(const cvy_nodes *list, const cvy_graph_node *node, int32
   return whole && out->at >= 0 && out->at + out->width <= image_of(list, node->out[0], out->images);
 }
 
-/* Whether all inputs whose places it would take are parts of it that lie there. */
+/* Whether all inputs whose places it would take are parts of it that lie there. Of what is no kin
+ * there is no telling what places it takes. */
 static bool holds_all(const cvy_nodes *list, const cvy_graph_node *node, int32_t holder,
                       const cvy_slice *at) {
   for (int32_t i = 0; i < node->inputs; i++) {
     cvy_slice slice;
     const cvy_graph_value *value = &list->value[node->in[i]];
-    if (cvy_problem_kin(node->problem, i, &slice) != CVY_KIN_IN_RESULT) continue;
+    if (value->bytes == 0) continue;
+    if (cvy_problem_kin(node->problem, i, &slice) != CVY_KIN_IN_RESULT) return false;
     if (slice.at >= at->at + at->width || slice.at + slice.width <= at->at) continue;
     if (value->inside != holder || value->slice.at != slice.at - at->at) return false;
     if (value->slice.width != slice.width) return false;

@@ -1,5 +1,5 @@
-/* A plan is a pure function of the graph and the device, so one that is made to be looked at is the
- * one that runs have. */
+/* A plan is a function of the graph, the device and the algorithms chosen for it, so one that is
+ * made to be looked at is the one that runs have. */
 #include "core/graph/plan_summary.h"
 
 #include "core/exec/device.h"
@@ -18,6 +18,8 @@ static convoy_status sum_places(const cvy_plan *plan, convoy_graph_plan *out) {
 static void sum_operations(const cvy_plan *plan, convoy_graph_plan *out) {
   for (int32_t n = 0; n < plan->list.nodes; n++) {
     const cvy_problem *problem = plan->list.node[n].problem;
+    if (plan->list.node[n].idle) continue;
+    out->operations++;
     out->flops += cvy_problem_flops(problem);
     out->bytes += cvy_problem_bytes(problem);
   }
@@ -27,7 +29,7 @@ static void sum_operations(const cvy_plan *plan, convoy_graph_plan *out) {
 
 convoy_status cvy_plan_sums(const convoy_graph *graph, const cvy_plan *plan,
                             convoy_graph_plan *out) {
-  convoy_graph_plan sums = {.captured = graph->list.nodes, .operations = plan->list.nodes};
+  convoy_graph_plan sums = {.captured = graph->list.nodes};
   convoy_status status = sum_places(plan, &sums);
   if (status) return status;
   sum_operations(plan, &sums);

@@ -35,6 +35,7 @@ static void add_kinds(cvy_text *text, const cvy_plan *plan) {
   int count = 0;
   for (int32_t n = 0; n < plan->list.nodes; n++) {
     const cvy_problem *problem = plan->list.node[n].problem;
+    if (plan->list.node[n].idle) continue;
     kind_sum *kind = find_kind(kinds, &count, cvy_operation_of(problem));
     kind->count++;
     kind->flops += cvy_problem_flops(problem);
@@ -56,12 +57,12 @@ static void add_operations(cvy_text *text, const cvy_plan *plan) {
   for (int32_t n = 0; n < plan->list.nodes; n++) {
     const cvy_graph_node *node = &plan->list.node[n];
     char problem[CONVOY_PROBLEM_TEXT];
-    cvy_problem_text(node->problem, problem, sizeof problem);
+    cvy_problem_text(cvy_graph_node_placed(node), problem, sizeof problem);
     cvy_text_add(text, "%4d: ", (int)n);
     add_values(text, node->out, node->outputs);
     cvy_text_add(text, " = %s of ", problem);
     add_values(text, node->in, node->inputs);
-    cvy_text_add(text, "\n");
+    cvy_text_add(text, node->idle ? ", by where they lie\n" : "\n");
   }
 }
 
