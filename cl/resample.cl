@@ -82,6 +82,17 @@ static row_place find_row(conv_args args, conv_int id) {
   return (row_place){plane / args.oz, plane % args.oz, row % args.oh, id % width * WIDTH};
 }
 
+/* Where map `map` of all images begins, if maps have `volume` elements and images are `pitch`
+ * apart. */
+static conv_int map_at(conv_args args, conv_int map, conv_int volume, conv_int pitch) {
+  return place_in_images(map * volume, map / args.c, args.c * volume, pitch);
+}
+
+/* Where element `id` of the result lies, which is in map `map`. */
+static conv_int result_at(conv_args args, conv_int id, conv_int map, conv_int volume) {
+  return place_in_images(id, map / args.c, args.c * volume, args.out_pitch);
+}
+
 #if !LINEAR
 /* Bits are moved, not floats, so that all of them stay. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void resample_nearest(
@@ -93,19 +104,21 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void resample_nearest(
   conv_int z = find_place(step_of(args.sz), o.oz, args.iz).low;
   conv_int h = find_place(step_of(args.sh), o.oh, args.ih).low;
   global const int *x = (global const int *)(all_x + begin_of(args.a_at, args.a_rest)) +
-                        ((o.map * args.iz + z) * args.ih + h) * args.iw;
-  global moved *y = (global moved *)(all_y + begin_of(args.out_at, args.out_rest));
+                        map_at(args, o.map, args.iz * args.ih * args.iw, args.a_pitch) +
+                        (z * args.ih + h) * args.iw;
+  global moved *y =
+      (global moved *)(all_y + begin_of(args.out_at, args.out_rest) +
+                       result_at(args, id * WIDTH, o.map, args.oz * args.oh * args.ow));
   float step = step_of(args.sw);
 #if WIDTH == 4 && DOUBLES
   int2 pair = *(global const int2 *)(x + o.ow / 2);
-  y[id] = (moved)(pair.x, pair.x, pair.y, pair.y);
+  *y = (moved)(pair.x, pair.x, pair.y, pair.y);
 #elif WIDTH == 4
-  y[id] =
-      (moved)(x[find_place(step, o.ow, args.iw).low], x[find_place(step, o.ow + 1, args.iw).low],
-              x[find_place(step, o.ow + 2, args.iw).low],
-              x[find_place(step, o.ow + 3, args.iw).low]);
+  *y = (moved)(x[find_place(step, o.ow, args.iw).low], x[find_place(step, o.ow + 1, args.iw).low],
+               x[find_place(step, o.ow + 2, args.iw).low],
+               x[find_place(step, o.ow + 3, args.iw).low]);
 #else
-  y[id] = x[find_place(step, o.ow, args.iw).low];
+  *y = x[find_place(step, o.ow, args.iw).low];
 #endif
 }
 #else
@@ -137,15 +150,16 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void resample_linear(
   row_place o = find_row(args, id);
   place z = find_place(step_of(args.sz), o.oz, args.iz);
   place h = find_place(step_of(args.sh), o.oh, args.ih), w[WIDTH];
-  global const float *x =
-      all_x + begin_of(args.a_at, args.a_rest) + o.map * (args.iz * args.ih * args.iw);
-  global made *y = (global made *)(all_y + begin_of(args.out_at, args.out_rest));
+  global const float *x = all_x + begin_of(args.a_at, args.a_rest) +
+                          map_at(args, o.map, args.iz * args.ih * args.iw, args.a_pitch);
+  global made *y = (global made *)(all_y + begin_of(args.out_at, args.out_rest) +
+                                   result_at(args, id * WIDTH, o.map, args.oz * args.oh * args.ow));
   for (int i = 0; i < WIDTH; i++) w[i] = find_place(step_of(args.sw), o.ow + i, args.iw);
   made value = mix_rows(args, x + z.low * (args.ih * args.iw), h, w);
   if (args.iz > 1)
     value = (1.0f - z.weight) * value +
             z.weight * mix_rows(args, x + z.high * (args.ih * args.iw), h, w);
-  y[id] = value;
+  *y = value;
 }
 #endif
 
@@ -168,9 +182,10 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void resample_backward(
   float step_z = step_of(args.sz), step_h = step_of(args.sh), step_w = step_of(args.sw);
   reach z = find_reach(step_z, i.z, args.iz, args.oz);
   reach h = find_reach(step_h, i.h, args.ih, args.oh);
-  global const float *dy =
-      all_dy + begin_of(args.a_at, args.a_rest) + i.map * (args.oz * args.oh * args.ow);
-  global float *dx = all_dx + begin_of(args.out_at, args.out_rest);
+  global const float *dy = all_dy + begin_of(args.a_at, args.a_rest) +
+                           map_at(args, i.map, args.oz * args.oh * args.ow, args.a_pitch);
+  global float *dx = all_dx + begin_of(args.out_at, args.out_rest) +
+                     result_at(args, id * (1 + DOUBLES), i.map, args.iz * args.ih * args.iw);
 #if DOUBLES
   float2 sum = (float2)(0.0f);
 #else
@@ -192,8 +207,8 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void resample_backward(
     }
   }
 #if DOUBLES
-  *(global float2 *)(dx + 2 * id) = sum;
+  *(global float2 *)dx = sum;
 #else
-  dx[id] = sum;
+  *dx = sum;
 #endif
 }

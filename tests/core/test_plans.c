@@ -15,7 +15,8 @@
 
 enum { NETWORKS = 60, BASES = 5, OPERATIONS = 14, MOST_TENSORS = 64, MOST_VALUES = 4096, RUNS = 2 };
 
-static const char *const choices[] = {"none", "all", "common", "fuse", "merge", "all", "none"};
+static const char *const choices[] = {"none",  "all",   "common", "fuse",
+                                      "merge", "views", "all",    "none"};
 
 /* What a tensor has elements for. */
 typedef enum shape { FULL, CHANNEL, ONE, SHAPES } shape;
@@ -362,7 +363,7 @@ static void passes_that_are_none_are_refused(void **state) {
   (void)state;
   static const char *const wrong[] = {"",     "fusion", "fuse,",       "none,fuse",
                                       "FUSE", ",",      "fuse,,common"};
-  static const char *const right[] = {"all", "none", "fuse", "common,fuse", "merge"};
+  static const char *const right[] = {"all", "none", "fuse", "common,fuse", "merge", "views"};
   uint32_t passes;
   for (size_t i = 0; i < CVY_COUNT(right); i++)
     assert_int_equal(cvy_passes_parse(right[i], &passes), CONVOY_OK);

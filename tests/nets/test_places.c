@@ -199,6 +199,22 @@ static void given_and_kept(network *net) {
   forget(net, b);
 }
 
+/* The neck of YOLOv8: what is made larger is put together with what was there before. */
+static void neck(network *net) {
+  convoy_resampling twice = CONVOY_RESAMPLING_INIT(2);
+  convoy_tensor *x = given(net, N, 4, 4, 4), *z = given(net, N, 4, 8, 8);
+  convoy_tensor *dy = given(net, N, 8, 8, 8);
+  convoy_tensor *dx = make(net, N, 4, 4, 4), *dz = make(net, N, 4, 8, 8);
+  start(net);
+  convoy_tensor *a = silu(net, x), *large = make(net, N, 4, 8, 8), *b = silu(net, z);
+  good(convoy_resample(net->context, &twice, a, large, NULL));
+  convoy_tensor *all = CONCATENATE(net, 1, large, b), *y = silu(net, all);
+  convoy_tensor *of[] = {x, z}, *out[] = {dx, dz};
+  good(convoy_gradients(net->context, y, dy, 2, of, out));
+  convoy_tensor *rest[] = {a, large, b, all};
+  for (int i = 0; i < 4; i++) forget(net, rest[i]);
+}
+
 /* What lies beside a part belongs to others: halves of one value at two ends of another, and bytes
  * where the value would go on. */
 static void parts_of_others(network *net) {
@@ -227,6 +243,7 @@ typedef struct network_case {
 static const network_case cases[] = {
     {"c2f", c2f, 4},
     {"pools", pools, 1},
+    {"neck", neck, 3},
     {"a value of two", a_value_of_two, 1},
     {"along images", along_images, 1},
     {"odd channels", odd_channels, 1},

@@ -1,7 +1,7 @@
-/* Every row of convolution, pooling, products and programs in the OpenCL engine on operands that
- * are parts of larger tensors: results are those of the definition, gaps that hold NaN are not
- * read, nothing is written there, and a part may begin anywhere that its alignment allows. With the
- * argument `tiny` there are a few small shapes.
+/* Every row of convolution, pooling, resampling, products and programs in the OpenCL engine on
+ * operands that are parts of larger tensors: results are those of the definition, gaps that hold
+ * NaN are not read, nothing is written there, and a part may begin anywhere that its alignment
+ * allows. With the argument `tiny` there are a few small shapes.
  *
  * Each job is the only step of a plan, whose operands have places in arrays. */
 #include <math.h>
@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "problem/conv/conv.h"
 #include "problem/pooling/pooling.h"
+#include "problem/resampling/resampling.h"
 
 static test_engine engine;
 static bool tiny;
@@ -84,7 +85,8 @@ typedef struct one_case {
 
 static double tolerance(const one_case *c, const cvy_values *from, int64_t index,
                         double magnitude) {
-  bool averages = c->row->operations & CVY_POOLING_ALL; /* means of integers are rounded */
+  /* Means of integers are rounded. */
+  bool averages = c->row->operations & (CVY_POOLING_ALL | CVY_RESAMPLING_ALL);
   if (averages) return cvy_problem_bound(&c->problem, magnitude);
   if (c->row->error_growth == 0) return 0;
   double wide = cvy_conv_wide_magnitude(&c->problem, from, index, c->row->error_reach);
@@ -317,6 +319,33 @@ static void pools_take_parts(void **state) {
   }
 }
 
+/* --------------------------------------------------------------------------------- resampling */
+
+/* Rows of fours that are doubled, such that are not, and others; the first of them both ways. */
+static const char *const resamplings[] = {
+    "resample_nearest n2c3h3w4 h6w8",     "resample_nearest_backward n2c3h3w4 h6w8",
+    "resample_linear n2c3h3w4 h6w8",      "resample_linear_backward n2c3h3w4 h6w8",
+    "resample_nearest n2c2h3w5 h5w7",     "resample_nearest_backward n2c2h3w5 h5w12 exact",
+    "resample_linear n2c2z3h1w5 z4h2w12", "resample_linear_backward n2c2w5 w7 aligned",
+};
+enum { TINY_RESAMPLINGS = 2 };
+
+static void resamplings_take_parts(void **state) {
+  (void)state;
+  static const int aligned[][2] = {{2, 2}, {1, 2}, {0, 2}, {2, 1}, {-1, 2}, {0, -1}};
+  for (size_t r = 0; r < (tiny ? TINY_RESAMPLINGS : CVY_COUNT(resamplings)); r++) {
+    for (size_t how = 0; how < CVY_COUNT(aligned); how++) {
+      one_case c = {.row = NULL};
+      assert_true(find_row("ocl.resample", &c));
+      if (!cvy_problem_read(resamplings[r], &c.problem)) fail_msg("%s", resamplings[r]);
+      cvy_resampling_problem *p = &c.problem.resampling;
+      p->x = view_of(p->c * cvy_resampling_in_volume(&c.problem), aligned[how][0]);
+      p->y = view_of(p->c * cvy_resampling_out_volume(&c.problem), aligned[how][1]);
+      run_case(&c);
+    }
+  }
+}
+
 /* ----------------------------------------------------------------------------------- products */
 
 static const char *const products[] = {
@@ -396,9 +425,13 @@ int main(int count, char **given) {
   int ready = test_engine_open(&engine, INT64_C(64) << 20);
   if (ready) return ready;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_row_takes_parts), cmocka_unit_test(compiled_geometry_heeds_alignment),
-      cmocka_unit_test(pools_take_parts),      cmocka_unit_test(products_take_parts),
-      cmocka_unit_test(programs_take_parts),   cmocka_unit_test(wide_gaps_need_wide_indices),
+      cmocka_unit_test(every_row_takes_parts),
+      cmocka_unit_test(compiled_geometry_heeds_alignment),
+      cmocka_unit_test(pools_take_parts),
+      cmocka_unit_test(resamplings_take_parts),
+      cmocka_unit_test(products_take_parts),
+      cmocka_unit_test(programs_take_parts),
+      cmocka_unit_test(wide_gaps_need_wide_indices),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   test_engine_close(&engine);

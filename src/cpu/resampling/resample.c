@@ -61,16 +61,26 @@ static cvy_cpu_sources find_sources(const cvy_cpu_resampling *run, int64_t oz, i
   return out;
 }
 
+/* Where a map of all images lies in x and in y. */
+static int64_t x_map(const cvy_problem *problem, int64_t map) {
+  return cvy_resampling_map(problem, cvy_resampling_x_pitch(problem),
+                            cvy_resampling_in_volume(problem), map);
+}
+static int64_t y_map(const cvy_problem *problem, int64_t map) {
+  return cvy_resampling_map(problem, cvy_resampling_y_pitch(problem),
+                            cvy_resampling_out_volume(problem), map);
+}
+
 static void make_rows(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const cvy_cpu_resampling *run = arg;
   const cvy_resampling_problem *p = run->p;
   float *room = run->rows + slot * row_words(run->call->problem);
   for (int64_t row = begin; row < end; row++, cvy_heartbeat_tick()) {
-    int64_t map = row / p->out[1] / p->out[0];
+    int64_t rows = p->out[0] * p->out[1], map = row / rows;
     cvy_cpu_sources from = find_sources(run, row / p->out[1] % p->out[0], row % p->out[1]);
-    cvy_cpu_resample_row(run, &from,
-                         run->call->in[0] + map * cvy_resampling_in_volume(run->call->problem),
-                         run->call->out[0] + row * p->out[2], room);
+    cvy_cpu_resample_row(
+        run, &from, run->call->in[0] + x_map(run->call->problem, map),
+        run->call->out[0] + y_map(run->call->problem, map) + row % rows * p->out[2], room);
   }
 }
 
@@ -80,12 +90,12 @@ static void make_maps(void *arg, int64_t begin, int64_t end, int32_t slot) {
   int64_t volume = cvy_resampling_in_volume(run->call->problem), rows = p->out[0] * p->out[1];
   float *room = run->rows + slot * row_words(run->call->problem);
   for (int64_t map = begin; map < end; map++) {
-    float *dx = run->call->out[0] + map * volume;
+    const float *dy = run->call->in[0] + y_map(run->call->problem, map);
+    float *dx = run->call->out[0] + x_map(run->call->problem, map);
     memset(dx, 0, (size_t)volume * sizeof *dx);
     for (int64_t row = 0; row < rows; row++, cvy_heartbeat_tick()) {
       cvy_cpu_sources from = find_sources(run, row / p->out[1], row % p->out[1]);
-      cvy_cpu_resample_row_backward(run, &from, run->call->in[0] + (map * rows + row) * p->out[2],
-                                    dx, room);
+      cvy_cpu_resample_row_backward(run, &from, dy + row * p->out[2], dx, room);
     }
   }
 }

@@ -18,7 +18,10 @@ static conv_int bits_of(float step) {
 }
 
 /* Steps are bits in the words that kernels of convolutions have for strides. */
-static conv_args arguments_of(const cvy_resampling_problem *p, int64_t items) {
+static conv_args arguments_of(const cvy_problem *problem, int64_t items) {
+  const cvy_resampling_problem *p = &problem->resampling;
+  bool backward = cvy_resampling_is_backward(problem);
+  int64_t x = cvy_resampling_x_pitch(problem), y = cvy_resampling_y_pitch(problem);
   return (conv_args){
       .n = p->n,
       .c = p->c,
@@ -31,6 +34,8 @@ static conv_args arguments_of(const cvy_resampling_problem *p, int64_t items) {
       .sz = bits_of(p->step[0]),
       .sh = bits_of(p->step[1]),
       .sw = bits_of(p->step[2]),
+      .a_pitch = backward ? y : x,
+      .out_pitch = backward ? x : y,
       .items = items,
   };
 }
@@ -44,7 +49,7 @@ convoy_status run_resample(cvy_device *device, const cvy_job *job, const job_arr
                            span scratch) {
   const cvy_problem *problem = &job->problem;
   const cvy_ocl_resample_plan plan = cvy_ocl_resample_plan_for(problem);
-  const conv_args args = arguments_of(&problem->resampling, plan.items);
+  const conv_args args = arguments_of(problem, plan.items);
   const bindings arrays = {.a = given->in[0], .out = given->out[0]};
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);

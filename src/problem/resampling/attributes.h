@@ -2,7 +2,7 @@
 #ifndef CVY_RESAMPLING_ATTRIBUTES_H
 #define CVY_RESAMPLING_ATTRIBUTES_H
 
-#include <stdint.h>
+#include "problem/view.h"
 
 /* Of rank 3: missing leading axes have extents 1 and the step that these have. */
 typedef struct cvy_resampling_problem {
@@ -12,6 +12,7 @@ typedef struct cvy_resampling_problem {
   int64_t in[3], out[3]; /* z h w, oz oh ow */
   float step[3];         /* elements of x from one of y to the next */
   float reserved;        /* 0 */
+  cvy_array_view x, y;   /* how x and y lie, or their gradients */
 } cvy_resampling_problem;
 
 #endif

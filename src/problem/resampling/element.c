@@ -51,7 +51,8 @@ static cvy_element forward(const cvy_problem *problem, const float *x, int64_t i
   const cvy_resampling_problem *p = &problem->resampling;
   place o = place_of(index, p->out);
   bool linear = cvy_resampling_is_linear(problem);
-  const float *map = x + o.map * cvy_resampling_in_volume(problem);
+  const float *map = x + cvy_resampling_map(problem, cvy_resampling_x_pitch(problem),
+                                            cvy_resampling_in_volume(problem), o.map);
   cvy_resampling_place at[3];
   cvy_element sum = {0.0, 0.0, 0.0};
   for (int axis = 0; axis < 3; axis++) at[axis] = cvy_resampling_place_of(p, axis, o.at[axis]);
@@ -76,7 +77,8 @@ static cvy_element backward(const cvy_problem *problem, const float *dy, int64_t
   const cvy_resampling_problem *p = &problem->resampling;
   place i = place_of(index, p->in);
   bool linear = cvy_resampling_is_linear(problem);
-  const float *map = dy + i.map * cvy_resampling_out_volume(problem);
+  const float *map = dy + cvy_resampling_map(problem, cvy_resampling_y_pitch(problem),
+                                             cvy_resampling_out_volume(problem), i.map);
   cvy_resampling_range reach[3];
   cvy_element sum = {0.0, 0.0, 0.0};
   for (int axis = 0; axis < 3; axis++)

@@ -118,18 +118,26 @@ static bool steps_usable(const cvy_resampling_problem *p) {
   return true;
 }
 
-/* It is what its call makes. */
+static bool views_legal(const cvy_problem *problem) {
+  const cvy_resampling_problem *p = &problem->resampling;
+  return cvy_array_view_legal(&p->x, p->n, p->c * cvy_resampling_in_volume(problem)) &&
+         cvy_array_view_legal(&p->y, p->n, p->c * cvy_resampling_out_volume(problem));
+}
+
+/* It is what its call makes, but for places. */
 bool cvy_resampling_legal(const cvy_problem *problem) {
   const cvy_resampling_problem *p = &problem->resampling;
   convoy_resampling how;
   int64_t x_shape[CONVOY_MAX_DIMS] = {0}, y_shape[CONVOY_MAX_DIMS] = {0};
-  cvy_problem made;
+  cvy_problem made, apart;
   if (problem->accumulate || p->rank < 1 || p->rank > CONVOY_MAX_RANK) return false;
   if (p->mode < 0 || p->mode >= CONVOY_INTERPOLATIONS || !steps_usable(p)) return false;
   cvy_resampling_spell(problem, &how, x_shape, y_shape);
+  cvy_problem_copy(&apart, problem);
+  cvy_resampling_set_apart(&apart);
   return cvy_resampling_make(cvy_resampling_is_backward(problem), &how, x_shape, y_shape, &made) ==
              CONVOY_OK &&
-         cvy_problem_equal(problem, &made);
+         cvy_problem_equal(&apart, &made) && views_legal(problem);
 }
 
 int64_t cvy_resampling_in_volume(const cvy_problem *problem) {
@@ -140,6 +148,20 @@ int64_t cvy_resampling_in_volume(const cvy_problem *problem) {
 int64_t cvy_resampling_out_volume(const cvy_problem *problem) {
   const int64_t *out = problem->resampling.out;
   return out[0] * out[1] * out[2];
+}
+
+int64_t cvy_resampling_x_pitch(const cvy_problem *problem) {
+  const cvy_resampling_problem *p = &problem->resampling;
+  return cvy_array_view_pitch(&p->x, p->c * cvy_resampling_in_volume(problem));
+}
+
+int64_t cvy_resampling_y_pitch(const cvy_problem *problem) {
+  const cvy_resampling_problem *p = &problem->resampling;
+  return cvy_array_view_pitch(&p->y, p->c * cvy_resampling_out_volume(problem));
+}
+
+void cvy_resampling_set_apart(cvy_problem *problem) {
+  problem->resampling.x = problem->resampling.y = (cvy_array_view){0, 0};
 }
 
 bool cvy_resampling_doubles(const cvy_problem *problem, int axis) {

@@ -8,19 +8,19 @@ static int32_t one(const cvy_problem *problem) {
   return 1;
 }
 
-static cvy_array maps(const cvy_problem *problem, const int64_t extent[3]) {
+static cvy_array maps(const cvy_problem *problem, const int64_t extent[3], cvy_array_view view) {
   const cvy_resampling_problem *p = &problem->resampling;
-  return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}, {0, 0}};
+  return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}, view};
 }
 
 static cvy_array x_array(const cvy_problem *problem, int32_t i) {
   (void)i;
-  return maps(problem, problem->resampling.in);
+  return maps(problem, problem->resampling.in, problem->resampling.x);
 }
 
 static cvy_array y_array(const cvy_problem *problem, int32_t i) {
   (void)i;
-  return maps(problem, problem->resampling.out);
+  return maps(problem, problem->resampling.out, problem->resampling.y);
 }
 
 /* ------------------------------------------------------------------------------------ batch */
@@ -98,13 +98,22 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
                cvy_class_bucket(p->out[2]), modes[p->mode] ? modes[p->mode] : "",
                cvy_resampling_doubles(problem, 2) ? "_double" : "", p->out[2] % 4 ? "" : "_four",
                any_unusual(p) ? "_scaled" : "");
+  cvy_array_view_class(&p->x, "x", text);
+  cvy_array_view_class(&p->y, "y", text);
 }
 
-/* The other way, as training has it. */
+static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice) {
+  bool is_x = output == cvy_resampling_is_backward(problem);
+  const cvy_array whole = is_x ? x_array(problem, i) : y_array(problem, i);
+  return cvy_slice_view(&whole, slice, is_x ? &problem->resampling.x : &problem->resampling.y);
+}
+
+/* The other way, as training has it, on arrays of their own. */
 static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
   if (i > 0) return false;
   cvy_problem_copy(out, problem);
   out->operation = others[problem->operation];
+  cvy_resampling_set_apart(out);
   return true;
 }
 
@@ -129,6 +138,8 @@ const cvy_operation cvy_resampling_nearest = {
     .print = cvy_resampling_print,
     .parse = cvy_resampling_parse,
     .shape_class = shape_class,
+    .set_apart = cvy_resampling_set_apart,
+    .lay = lay,
     .related = other_way,
 };
 
@@ -152,6 +163,8 @@ const cvy_operation cvy_resampling_nearest_backward = {
     .flops = flops,
     .print = cvy_resampling_print,
     .shape_class = shape_class,
+    .set_apart = cvy_resampling_set_apart,
+    .lay = lay,
     .related = other_way,
 };
 
@@ -175,6 +188,8 @@ const cvy_operation cvy_resampling_linear = {
     .flops = flops,
     .print = cvy_resampling_print,
     .shape_class = shape_class,
+    .set_apart = cvy_resampling_set_apart,
+    .lay = lay,
     .related = other_way,
 };
 
@@ -198,5 +213,7 @@ const cvy_operation cvy_resampling_linear_backward = {
     .flops = flops,
     .print = cvy_resampling_print,
     .shape_class = shape_class,
+    .set_apart = cvy_resampling_set_apart,
+    .lay = lay,
     .related = other_way,
 };

@@ -42,6 +42,15 @@ float cvy_resampling_usual_step(int32_t mode, int64_t in, int64_t out);
 /* Elements of a map of x and of one of y. */
 int64_t cvy_resampling_in_volume(const cvy_problem *problem);
 int64_t cvy_resampling_out_volume(const cvy_problem *problem);
+/* Elements from image to image of each, or of its gradient, and where map `map` of all images lies
+ * in one of such a pitch and volume of maps. */
+int64_t cvy_resampling_x_pitch(const cvy_problem *problem);
+int64_t cvy_resampling_y_pitch(const cvy_problem *problem);
+static inline int64_t cvy_resampling_map(const cvy_problem *problem, int64_t pitch, int64_t volume,
+                                         int64_t map) {
+  return map / problem->resampling.c * pitch + map % problem->resampling.c * volume;
+}
+void cvy_resampling_set_apart(cvy_problem *problem);
 /* Whether each element of x becomes two of y along the axis, which engines make faster. */
 bool cvy_resampling_doubles(const cvy_problem *problem, int axis);
 

@@ -36,7 +36,9 @@ void cvy_resampling_print(const cvy_problem *problem, char *text, size_t size) {
   cvy_add_extents(&to, "zhw", p->out + 3 - p->rank, p->rank);
   cvy_text_add(&to, " %s", mode_words[p->mode]);
   add_steps(p, &to);
-  line[to.used - 1] = '\0'; /* the blank */
+  line[--to.used] = '\0'; /* the blank */
+  cvy_array_view_print(&p->x, "x", &to);
+  cvy_array_view_print(&p->y, "y", &to);
   cvy_text_copy(text, size, to.overflow ? "?" : line);
 }
 
@@ -98,6 +100,15 @@ convoy_status cvy_resampling_read(const char *text, cvy_problem *out) {
   return r.fault ? cvy_read_failed(&r) : cvy_resampling_make(backward, &how, x, y, out);
 }
 
+/* Behind it is where parts of larger tensors lie, which no public call has words for. */
 bool cvy_resampling_parse(const char *text, cvy_problem *out) {
-  return cvy_resampling_read(text, out) == CONVOY_OK;
+  char line[CVY_EXAMPLE_TEXT];
+  cvy_text_copy(line, sizeof line, text);
+  char *end = strstr(line, ", ");
+  const char *rest = end ? text + (end - line) : "";
+  if (end) *end = '\0';
+  if (cvy_resampling_read(line, out)) return false;
+  return cvy_array_view_parse(&rest, "x", &out->resampling.x) &&
+         cvy_array_view_parse(&rest, "y", &out->resampling.y) && !*rest &&
+         cvy_resampling_legal(out);
 }
