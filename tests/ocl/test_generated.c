@@ -339,8 +339,8 @@ static void large_products_take_wider_words(void **state) {
     const char *text;
     size_t word_bytes;
   } cases[] = {{"matmul a100x100 b100x100", 4},      {"matmul a46330x30000 b30000x64", 4},
-               {"matmul a46330x46330 b46330x64", 8}, {"matmul a64x46330 b46330x46330", 8},
-               {"matmul a46330x64 b64x46330", 8},    {"matmul a70000x70000 b70000x64", 8}};
+               {"matmul a46338x46338 b46338x64", 8}, {"matmul a64x46338 b46338x46338", 8},
+               {"matmul a46338x64 b64x46338", 8},    {"matmul a70000x70000 b70000x64", 8}};
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {
     cvy_problem problem;
     if (!cvy_problem_read(cases[i].text, &problem)) fail_msg("%s", cases[i].text);
