@@ -214,7 +214,7 @@ enum { PAGES_MAY_GROW = 20000, MAPS_MAY_GROW = 50 };
 enum { PAGES_MAY_GROW = 512, MAPS_MAY_GROW = 2 };
 #endif
 enum { FILES_MAY_GROW = 2 }; /* a thread that is ending may have some open for a moment */
-enum { ROUNDS = 200 }; /* many more than these may grow: one that each leaves behind shows */
+enum { ROUNDS = 200 };       /* many more than these may grow: one that each leaves behind shows */
 
 static long resident_pages(void) {
   long size = 0, resident = 0;
