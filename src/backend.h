@@ -202,6 +202,9 @@ typedef struct cvy_open_options {
 
 typedef struct cvy_device cvy_device; /* each backend has its own */
 
+/* Does [begin, end) of what a backend's threads share. */
+typedef void cvy_range_task(void *arg, int64_t begin, int64_t end);
+
 #define CVY_MARK_TOLD "told to end"
 
 /* Calls to one device come one at a time (core holds its lock), from any thread.
@@ -347,6 +350,9 @@ typedef struct cvy_backend {
   /* With device NULL only what outlives devices, for the whole process: retired_bytes,
    * workers_abandoned. */
   void (*usage)(const cvy_device *device, cvy_usage *out);
+  /* Parts [0, count) among the threads that jobs run on, and is back when all is done; from inside
+   * a part it does all on the calling thread. Only with host_memory. */
+  void (*share)(cvy_device *device, int64_t count, cvy_range_task *task, void *arg);
   /* Measured peaks: FMA GFLOP/s and copy GB/s (read plus written). */
   convoy_status (*peak)(cvy_device *device, double *gflops, double *gigabytes);
   /* Adds in words whose threads the loops of a device opened with so many threads (0: its default)

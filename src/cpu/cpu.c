@@ -166,6 +166,22 @@ static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes)
   return cvy_peak_copy(device->threads, gigabytes);
 }
 
+typedef struct shared_loop {
+  cvy_range_task *task;
+  void *arg;
+} shared_loop;
+
+static void do_part(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  const shared_loop *loop = arg;
+  (void)slot;
+  loop->task(loop->arg, begin, end);
+}
+
+static void share(cvy_device *device, int64_t count, cvy_range_task *task, void *arg) {
+  shared_loop loop = {task, arg};
+  cvy_parallel_items(device->threads, count, do_part, &loop);
+}
+
 const cvy_backend cvy_backend_cpu = {
     .name = "cpu",
     .host_memory = true,
@@ -176,6 +192,7 @@ const cvy_backend cvy_backend_cpu = {
     .facts = facts,
     .run = run,
     .usage = usage,
+    .share = share,
     .peak = peak,
     .team = cvy_team_name,
 };

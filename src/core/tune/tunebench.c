@@ -123,7 +123,7 @@ static bool samples_match(const cvy_bench *bench, const cvy_algorithm *row, int3
                           cvy_mismatch *found) {
   const cvy_problem *problem = &bench->node->problem;
   const cvy_store *result = bench->result[output];
-  cvy_claim claim = {problem, bench->expected.from, output, result->host, row};
+  cvy_claim claim = {bench->expected.cpu, problem, bench->expected.from, output, result->host, row};
   cvy_samples samples = {.count = 0};
   cvy_array array = cvy_problem_output(problem, output);
   int64_t count = cvy_array_count(&array);

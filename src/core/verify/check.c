@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,12 +122,58 @@ static bool is_right(const cvy_claim *claim, int64_t index, kind *operands, cvy_
   return false;
 }
 
-bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_mismatch *out) {
-  kind operands = UNKNOWN;
-  for (int32_t i = 0; i < samples->count; i++) {
-    if (!is_right(claim, samples->index[i], &operands, out)) return false;
+/* ---------------------------------------------------------------------------- shared by threads
+ */
+
+/* Terms and values below which threads take longer to wake than one alone to do it. */
+#define WORTH_SHARING 1e6
+
+/* `terms`: what an item of `count` takes. */
+static void share(const cvy_engine *cpu, int64_t count, double terms, cvy_range_task *task,
+                  void *arg) {
+  if ((double)count * terms < WORTH_SHARING)
+    task(arg, 0, count);
+  else
+    cpu->backend->share(cpu->device, count, task, arg);
+}
+
+/* Elements of a result, sampled or all; which of them is wrong, the first that is known of. */
+typedef struct look {
+  const cvy_claim *claim;
+  const cvy_samples *samples;
+  const cvy_expected *expected;
+  _Atomic int64_t wrong;
+} look;
+
+static void note_wrong(look *at, int64_t index) {
+  int64_t known = atomic_load(&at->wrong);
+  while ((known < 0 || index < known) && !atomic_compare_exchange_weak(&at->wrong, &known, index)) {
   }
-  return true;
+}
+
+/* Looks at the wrong one again, for what it should have been. */
+static bool found_none(look *at, cvy_mismatch *out) {
+  kind operands = UNKNOWN;
+  return at->wrong < 0 || is_right(at->claim, at->wrong, &operands, out);
+}
+
+static void look_at_samples(void *arg, int64_t begin, int64_t end) {
+  look *at = arg;
+  kind operands = UNKNOWN;
+  cvy_mismatch unused;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t index = at->samples->index[i];
+    if (is_right(at->claim, index, &operands, &unused)) continue;
+    note_wrong(at, index);
+    return;
+  }
+}
+
+bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_mismatch *out) {
+  look at = {.claim = claim, .samples = samples, .wrong = -1};
+  double terms = (double)cvy_problem_terms(claim->problem);
+  share(claim->cpu, samples->count, terms, look_at_samples, &at);
+  return found_none(&at, out);
 }
 
 /* --------------------------------------------------------------------------------- whole arrays */
@@ -166,12 +213,21 @@ static bool prepare_values(cvy_expected *expected) {
   return true;
 }
 
+typedef struct absolutes {
+  const float *from;
+  float *to;
+} absolutes;
+
+static void make_absolute(void *arg, int64_t begin, int64_t end) {
+  const absolutes *at = arg;
+  for (int64_t i = begin; i < end; i++) at->to[i] = fabsf(at->from[i]);
+}
+
 /* A new array of absolute values; NULL if memory ran out. */
-static float *absolute_of(const float *from, int64_t bytes) {
-  float *out = calloc(1, (size_t)bytes);
-  int64_t count = bytes / (int64_t)sizeof(float);
-  for (int64_t i = 0; out && i < count; i++) out[i] = fabsf(from[i]);
-  return out;
+static float *absolute_of(const cvy_engine *cpu, const float *from, int64_t bytes) {
+  absolutes at = {from, malloc((size_t)bytes)};
+  if (at.to) share(cpu, bytes / (int64_t)sizeof(float), 1, make_absolute, &at);
+  return at.to;
 }
 
 static bool prepare_magnitudes(cvy_expected *expected, float *in[]) {
@@ -180,11 +236,12 @@ static bool prepare_magnitudes(cvy_expected *expected, float *in[]) {
   int64_t bytes = cvy_problem_output_bytes(problem, 0);
   bool complete = true;
   for (int32_t i = 0; i < inputs; i++) {
-    in[i] = absolute_of(expected->from.in[i], cvy_problem_input_bytes(problem, i));
+    in[i] = absolute_of(expected->cpu, expected->from.in[i], cvy_problem_input_bytes(problem, i));
     complete = complete && in[i];
   }
-  expected->magnitude = problem->accumulate ? absolute_of(expected->from.in[inputs], bytes)
-                                            : calloc(1, (size_t)bytes);
+  expected->magnitude = problem->accumulate
+                            ? absolute_of(expected->cpu, expected->from.in[inputs], bytes)
+                            : calloc(1, (size_t)bytes);
   return complete && expected->magnitude;
 }
 
@@ -206,7 +263,7 @@ static convoy_status expect_magnitudes(cvy_chooser *chooser, const cvy_engine *c
 
 convoy_status cvy_expect(cvy_chooser *chooser, const cvy_engine *cpu, const cvy_problem *problem,
                          const cvy_values *from, cvy_expected *out) {
-  *out = (cvy_expected){.from = *from};
+  *out = (cvy_expected){.cpu = cpu, .from = *from};
   cvy_problem_copy(&out->problem, problem);
   convoy_status status = prepare_values(out) ? run_cpu(chooser, cpu, problem, from->in, out->value)
                                              : no_memory(problem);
@@ -228,18 +285,28 @@ static bool is_plainly_right(const cvy_expected *expected, int32_t output, float
 }
 
 /* Of the rest the element by its definition decides. */
+static void look_at_all(void *arg, int64_t begin, int64_t end) {
+  look *at = arg;
+  const cvy_claim *claim = at->claim;
+  cvy_array array = cvy_problem_output(claim->problem, claim->output);
+  kind operands = UNKNOWN;
+  cvy_mismatch unused;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t place = cvy_array_place(&array, i);
+    if (is_plainly_right(at->expected, claim->output, claim->result[place], place)) continue;
+    if (is_right(claim, i, &operands, &unused)) continue;
+    note_wrong(at, i);
+    return;
+  }
+}
+
 bool cvy_expected_matches(const cvy_expected *expected, const cvy_algorithm *row, int32_t output,
                           const float *result, cvy_mismatch *out) {
-  cvy_claim claim = {&expected->problem, expected->from, output, result, row};
+  cvy_claim claim = {expected->cpu, &expected->problem, expected->from, output, result, row};
   cvy_array array = cvy_problem_output(&expected->problem, output);
-  int64_t count = cvy_array_count(&array);
-  kind operands = UNKNOWN;
-  for (int64_t i = 0; i < count; i++) {
-    int64_t place = cvy_array_place(&array, i);
-    if (is_plainly_right(expected, output, result[place], place)) continue;
-    if (!is_right(&claim, i, &operands, out)) return false;
-  }
-  return true;
+  look at = {.claim = &claim, .expected = expected, .wrong = -1};
+  share(claim.cpu, cvy_array_count(&array), 1, look_at_all, &at);
+  return found_none(&at, out);
 }
 
 void cvy_expected_free(cvy_expected *expected) {

@@ -7,8 +7,10 @@
 #include "core/tune/choose.h"
 
 /* What is judged: the problem, what it was computed from, one of its results, and which row made
- * it. NULL: one that keeps the bound of every result. */
+ * it. NULL: one that keeps the bound of every result. Much of it is shared by the CPU engine's
+ * threads. */
 typedef struct cvy_claim {
+  const cvy_engine *cpu;
   const cvy_problem *problem;
   cvy_values from;
   int32_t output;
@@ -39,12 +41,13 @@ void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples 
 /* Adds the 32 corners of a result. */
 void cvy_sample_corners(const cvy_problem *problem, int32_t output, cvy_samples *samples);
 
-/* False for the first of them that is wrong. Where magnitudes come near the largest float32 nothing
+/* False for one of them that is wrong. Where magnitudes come near the largest float32 nothing
  * can be said, and everything counts as right. */
 bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_mismatch *out);
 
 /* What every element of a problem's results should be, for results of several algorithms. */
 typedef struct cvy_expected {
+  const cvy_engine *cpu;
   cvy_problem problem;
   cvy_values from; /* stays the caller's, as long as this is used */
   float *value[CVY_MAX_OUTPUTS];

@@ -247,7 +247,8 @@ convoy_status cvy_verification_judge(const cvy_store *store, const float *values
                                      bool *right, cvy_mismatch *found) {
   convoy_context *context = store->context;
   const cvy_node *node = store->history;
-  cvy_claim claim = {.problem = &node->problem,
+  cvy_claim claim = {.cpu = &context->cpu,
+                     .problem = &node->problem,
                      .output = store->output,
                      .result = values,
                      .row = cvy_chosen(&context->device, &node->choice)};
@@ -283,7 +284,8 @@ convoy_status cvy_verification_judge_excerpt(convoy_context *context, const cvy_
                                              const cvy_excerpt *excerpt, const float *const in[],
                                              const float *const out[], bool *right,
                                              cvy_mismatch *found) {
-  cvy_claim claim = {.problem = &excerpt->problem,
+  cvy_claim claim = {.cpu = &context->cpu,
+                     .problem = &excerpt->problem,
                      .row = cvy_chosen(&context->device, what->choice)};
   convoy_status status = CONVOY_OK;
   *right = true;
