@@ -5,8 +5,8 @@ as `convoy bench --net` times them, in turns. float32, TF32 off, cuDNN's benchma
         --device ocl:0 [--rounds 3] [NET:BATCH...]
 
 Prints one line for each network: medians of the rounds' medians in milliseconds, their ratio, the
-peak of memory that either takes in MiB, and the seconds of Convoy's first step. Convoy's steps end
-with an optimizer; PyTorch's do, too, but for YOLOv8n's, which is that of the network alone.
+peak of memory that either takes in MiB, and the seconds of Convoy's first step. Both sides' steps end
+with SGD and its momentum.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def theirs(net):
     """A function that times replays, and the peak of memory in bytes."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    model, x, step = step_nets.make(net)
+    model, x, step = step_nets.make(net, updates=True)
     for _ in range(4):
         step()
     peak = torch.cuda.max_memory_allocated()

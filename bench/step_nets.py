@@ -1,8 +1,8 @@
 """Training steps of networks on PyTorch's device, for the comparisons of this folder.
 
 make("yolov8n:16") is the model, its input and a function that carries out one step: forward, a
-loss, backward to all parameters, and the optimizer's update where the network has a loss of its
-own. YOLOv8n's is that of the network alone: the mean squares of its three maps, no optimizer.
+loss, backward to all parameters, and the optimizer's update. YOLOv8n's loss is the mean squares of
+its three maps, and it has an optimizer where that is asked for.
 """
 
 import torch
@@ -42,17 +42,19 @@ def _tensors(value):
     return [tensor for part in parts for tensor in _tensors(part)]
 
 
-def _yolo(batch, device):
+def _yolo(batch, device, updates):
     from ultralytics.nn.tasks import DetectionModel
 
     model = DetectionModel("yolov8n.yaml", nc=80, verbose=False).to(device).train()
     x = torch.rand(batch, 3, 640, 640, device=device)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
 
     def step():
-        for parameter in model.parameters():
-            parameter.grad = None
+        optimizer.zero_grad()
         maps = [each for each in _tensors(model(x)) if each.requires_grad]
         sum((each * each).mean() for each in maps).backward()
+        if updates:
+            optimizer.step()
 
     return model, x, step
 
@@ -73,12 +75,13 @@ def _classifier(model, x, classes, device):
     return model, x, step
 
 
-def make(name, device="cuda"):
-    """`name`: yolov8n, eegnet or one of torchvision's, and behind a colon the batch."""
+def make(name, device="cuda", updates=False):
+    """`name`: yolov8n, eegnet or one of torchvision's, and behind a colon the batch; `updates`:
+    whether YOLOv8n's step ends with an optimizer, as the others' do."""
     kind, _, batch = name.partition(":")
     torch.manual_seed(0)
     if kind == "yolov8n":
-        return _yolo(int(batch), device)
+        return _yolo(int(batch), device, updates)
     if kind == "eegnet":
         x = torch.rand(int(batch), 1, 129, 500, device=device)
         return _classifier(EEGNet().to(device), x, 4, device)
