@@ -219,6 +219,7 @@ static void a_class_always_fits(void **state) {
   for (int i = 0; i < 3; i++)
     p.conv.out[i] = p.conv.stride[i] = p.conv.dilation[i] = p.conv.filter[i] = 1 << 30;
   p.conv.pad[0] = 1;
+  p.conv.x.aligned = p.conv.y.aligned = CVY_ARRAY_VIEW_MOST_ALIGNED;
   cvy_shape_class(&p, text, CVY_CLASS_TEXT);
   assert_non_null(strstr(text, "_pad_sum_act"));
 }
