@@ -18,7 +18,8 @@ static bool is_card(const cvy_engine *engine) {
   return !engine->backend->host_memory && engine->facts.info.type != CONVOY_DEVICE_CPU;
 }
 
-/* A card computes while it waits for memory, so whatever takes less than the other is free there. */
+/* A card computes while it waits for memory, so whatever takes less than the other is free there.
+ */
 double cvy_cost_of(const cvy_engine *engine, const cvy_problem *problem) {
   double bytes = cvy_problem_bytes(problem), flops = cvy_problem_flops(problem);
   if (is_card(engine)) return fmax(bytes, card.flop_bytes * flops) + card.launch_bytes;
