@@ -5,8 +5,8 @@ as `convoy bench --net` times them, in turns. float32, TF32 off, cuDNN's benchma
         --device ocl:0 [--rounds 3] [NET:BATCH...]
 
 Prints one line for each network: medians of the rounds' medians in milliseconds, their ratio, the
-peak of memory that either takes in MiB, and the seconds of Convoy's first step. Both sides' steps end
-with SGD and its momentum.
+peak of memory that either takes in MiB, and the seconds of Convoy's first step. Both sides' steps
+end with SGD and its momentum.
 """
 
 import argparse

@@ -9,7 +9,7 @@ import torch.distributed
 from torch import nn
 
 import convoy.torch
-from convoy.torch import _device
+from convoy.torch import _device, _switch
 
 STEPS = 3
 PART = 4
@@ -47,9 +47,16 @@ def main():
     got = train(nn.parallel.DistributedDataParallel(network()), part)
     for mine, right in zip(got, wanted):
         torch.testing.assert_close(mine, right, rtol=1e-4, atol=1e-6)
+    for mine in got:  # what both have averaged must be the same to the bit
+        other = mine.clone()
+        torch.distributed.broadcast(other, 0)
+        assert torch.equal(mine, other)
     where = sorted({place for place, _, _ in convoy.torch.counts()})
+    networks = _switch._current.statistics.networks()
+    graphs = sum(count for (_, how, _), count in networks.items() if how == "graph")
     print(
-        f"rank {rank} of {size}: right, on {where}, {_device.threads_of_process()} threads\n",
+        f"rank {rank} of {size}: right, on {where}, {_device.threads_of_process()} threads, "
+        f"{graphs} calls as graphs\n",
         end="",
     )
     torch.distributed.barrier()
