@@ -60,6 +60,13 @@ const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i) {
   return cvy_operation_of(problem)->output_names[i];
 }
 
+bool cvy_bytes_fit(const int64_t *extent, int32_t count) {
+  int64_t bytes = sizeof(float);
+  for (int32_t i = 0; i < count; i++)
+    if (extent[i] > 1 && __builtin_mul_overflow(bytes, extent[i], &bytes)) return false;
+  return true;
+}
+
 int64_t cvy_array_count(const cvy_array *array) {
   int64_t count = 1;
   for (size_t i = 0; i < CVY_COUNT(array->extent); i++) count *= array->extent[i];

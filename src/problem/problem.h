@@ -89,6 +89,9 @@ const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i);
 int64_t cvy_array_count(const cvy_array *array);
 int64_t cvy_array_reach(const cvy_array *array);
 int64_t cvy_array_bytes(const cvy_array *array);
+/* Whether the bytes of so many elements of four can be counted. An extent of 0 hides no overflow of
+ * the others. */
+bool cvy_bytes_fit(const int64_t *extent, int32_t count);
 /* Where image `image` begins in its memory, and element `index`, in elements. */
 int64_t cvy_array_image(const cvy_array *array, int64_t image);
 int64_t cvy_array_place_in_part(const cvy_array *array, int64_t index);

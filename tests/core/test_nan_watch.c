@@ -5,22 +5,11 @@
 
 #include "common/cmocka.h"
 #include "core/fake.h"
+#include "core/heard.h"
 #include "core/open.h"
 
 static const int64_t x_shape[] = {1, 1, 4}, w_shape[] = {1, 1, 2}, y_shape[] = {1, 1, 3};
 static const convoy_conv conv = CONVOY_CONV_INIT(1);
-
-typedef struct heard {
-  int count;
-  char message[256];
-} heard;
-
-static void listen(void *user, const convoy_event *event) {
-  heard *all = user;
-  if (event->kind != CONVOY_EVENT_NONFINITE) return;
-  all->count++;
-  strcpy(all->message, event->message);
-}
 
 static convoy_context *open_watching(const char *device, int32_t nan_watch, heard *all) {
   convoy_options options = CONVOY_OPTIONS_INIT;
@@ -34,7 +23,7 @@ static convoy_context *open_watching(const char *device, int32_t nan_watch, hear
   fake_reset();
   *all = (heard){0};
   assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
-  assert_int_equal(convoy_set_event_callback(context, listen, all), CONVOY_OK);
+  assert_int_equal(convoy_set_event_callback(context, hear_nonfinite, all), CONVOY_OK);
   assert_int_equal(convoy_mark_step(context, 17), CONVOY_OK);
   return context;
 }

@@ -8,6 +8,7 @@
 #include "common/part.h"
 #include "common/random.h"
 #include "core/fake.h"
+#include "core/heard.h"
 #include "core/open.h"
 #include "core/operation.h"
 #include "core/verify/check.h"
@@ -172,18 +173,6 @@ static void pieces_lie_as_the_whole(void **state) {
   }
 }
 
-typedef struct heard {
-  int count;
-  char message[256];
-} heard;
-
-static void listen(void *user, const convoy_event *event) {
-  heard *all = user;
-  if (event->kind != CONVOY_EVENT_NONFINITE) return;
-  all->count++;
-  strcpy(all->message, event->message);
-}
-
 static convoy_context *open_watching(heard *all) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   convoy_context *context;
@@ -192,7 +181,7 @@ static convoy_context *open_watching(heard *all) {
   options.threads = 1;
   *all = (heard){0};
   assert_int_equal(convoy_open(&options, &context), CONVOY_OK);
-  assert_int_equal(convoy_set_event_callback(context, listen, all), CONVOY_OK);
+  assert_int_equal(convoy_set_event_callback(context, hear_nonfinite, all), CONVOY_OK);
   return context;
 }
 

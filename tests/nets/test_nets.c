@@ -5,20 +5,9 @@
 
 #include "common/cmocka.h"
 #include "nets/step.h"
+#include "tensors.h"
 
 enum { STEPS = 3, MOST = 8192 };
-
-static void good(convoy_status status) {
-  if (status) fail_msg("%s: %s", convoy_status_name(status), convoy_last_error());
-}
-
-static int64_t count_of(convoy_tensor *tensor) {
-  int64_t shape[CONVOY_MAX_DIMS], count = 1;
-  int32_t dims;
-  good(convoy_tensor_shape(tensor, shape, &dims));
-  for (int i = 0; i < dims; i++) count *= shape[i];
-  return count;
-}
 
 /* Numbers between -1 and 1, the same each time. */
 static void fill(convoy_tensor *tensor) {

@@ -13,6 +13,7 @@
 #include "common/cmocka.h"
 #include "common/device.h"
 #include "convoy/convoy.h"
+#include "tensors.h"
 
 enum { RUNS = 3, MOST_TENSORS = 32, MOST_VALUES = 1 << 16, N = 2, TEXT = 1 << 16 };
 
@@ -28,10 +29,6 @@ typedef struct network {
   int64_t read;
   int placed;
 } network;
-
-static void good(convoy_status status) {
-  if (status) fail_msg("%s: %s", convoy_status_name(status), convoy_last_error());
-}
 
 static convoy_tensor *make(network *net, int64_t n, int64_t c, int64_t h, int64_t w) {
   const int64_t shape[] = {n, c, h, w};
@@ -252,14 +249,6 @@ static const network_case cases[] = {
 };
 
 /* ----------------------------------------------------------------------------------------- runs */
-
-static int64_t count_of(convoy_tensor *tensor) {
-  int64_t shape[CONVOY_MAX_DIMS], count = 1;
-  int32_t dims;
-  good(convoy_tensor_shape(tensor, shape, &dims));
-  for (int i = 0; i < dims; i++) count *= shape[i];
-  return count;
-}
 
 /* Some are NaN and infinite: nobody may compute with what is beside its part. */
 static void write_given(network *net, uint32_t random) {

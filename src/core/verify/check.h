@@ -41,8 +41,8 @@ void cvy_sample_any(int64_t elements, int32_t count, uint64_t seed, cvy_samples 
 /* Adds the 32 corners of a result. */
 void cvy_sample_corners(const cvy_problem *problem, int32_t output, cvy_samples *samples);
 
-/* False for one of them that is wrong. Where magnitudes come near the largest float32 nothing
- * can be said, and everything counts as right. */
+/* False for the lowest of them that is wrong. Where magnitudes come near the largest float32
+ * nothing can be said, and everything counts as right. */
 bool cvy_check_samples(const cvy_claim *claim, const cvy_samples *samples, cvy_mismatch *out);
 
 /* What every element of a problem's results should be, for results of several algorithms. */

@@ -59,13 +59,9 @@ static bool positive(const int64_t *values, int count) {
   return true;
 }
 
-/* Whether the elements' bytes fit int64_t. No number of images hides an overflow, none included. */
 static bool bytes_fit(int64_t a, int64_t b, const int64_t *extents) {
-  int64_t bytes = sizeof(float);
   const int64_t factors[] = {a, b, extents[0], extents[1], extents[2]};
-  for (size_t i = 0; i < CVY_COUNT(factors); i++)
-    if (factors[i] > 1 && __builtin_mul_overflow(bytes, factors[i], &bytes)) return false;
-  return true;
+  return cvy_bytes_fit(factors, (int32_t)CVY_COUNT(factors));
 }
 
 /* A bias is added to maps, and never to what is added to something itself. */

@@ -43,13 +43,9 @@ static bool flags_legal(const cvy_matmul_problem *p) {
   return p->a_shared + p->b_shared + p->summed <= 1;
 }
 
-/* Whether the elements' bytes fit int64_t, also where another extent is 0. */
 static bool bytes_fit(int64_t a, int64_t b, int64_t c) {
-  int64_t bytes = sizeof(float);
   const int64_t factors[] = {a, b, c};
-  for (size_t i = 0; i < CVY_COUNT(factors); i++)
-    if (factors[i] > 1 && __builtin_mul_overflow(bytes, factors[i], &bytes)) return false;
-  return true;
+  return cvy_bytes_fit(factors, (int32_t)CVY_COUNT(factors));
 }
 
 /* What is the same for the whole batch has no images that could be apart. */

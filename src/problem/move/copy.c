@@ -39,16 +39,6 @@ static bool source_fits(const cvy_move_copy *p) {
   return find_reach(p, &first, &last) && first >= 0 && last < p->elements;
 }
 
-/* Whether the bytes of y fit int64_t, also where another extent is 0. */
-static bool results_fit(const cvy_move_copy *p) {
-  int64_t bytes = sizeof(float);
-  for (int32_t axis = 0; axis < p->axes; axis++) {
-    int64_t extent = p->extent[axis];
-    if (extent > 1 && __builtin_mul_overflow(bytes, extent, &bytes)) return false;
-  }
-  return true;
-}
-
 static bool elements_fit(const cvy_move_copy *p) {
   return p->elements >= 0 && p->elements <= INT64_MAX / (int64_t)sizeof(float);
 }
@@ -73,7 +63,8 @@ bool cvy_move_copy_legal(const cvy_problem *problem) {
   const cvy_move_copy *p = &problem->move.copy;
   if (problem->accumulate || p->axes < 1 || p->axes > CVY_MOVE_AXES || p->reserved) return false;
   if (p->dtype < 0 || p->dtype >= CONVOY_DTYPES) return false;
-  return elements_fit(p) && rest_is_zero(p) && axes_legal(p) && results_fit(p) && source_fits(p);
+  return elements_fit(p) && rest_is_zero(p) && axes_legal(p) && cvy_bytes_fit(p->extent, p->axes) &&
+         source_fits(p);
 }
 
 /* ----------------------------------------------------------------------------- fewest axes */
@@ -155,7 +146,7 @@ static convoy_status check_source(const cvy_move_copy *p) {
 static convoy_status check(const cvy_move_copy *p) {
   convoy_status status = CONVOY_OK;
   for (int32_t axis = 0; axis < p->axes && !status; axis++) status = check_axis(p, axis);
-  if (!status && !results_fit(p))
+  if (!status && !cvy_bytes_fit(p->extent, p->axes))
     status = cvy_fail(CONVOY_ERR_SHAPE, "copy: the bytes of y overflow int64");
   if (!status && !elements_fit(p))
     status = cvy_fail(CONVOY_ERR_SHAPE, "copy: x has %lld elements", (ll)p->elements);
