@@ -2,7 +2,8 @@
  * Of args it takes the batch as n, rows, columns and depth, the floats from row to row of a, b and
  * the result as iw, s and ow, and from matrix to matrix as pitches. Both sides are loaded as they
  * lie, neighbours by neighbouring items, into tiles of [term][row] and [term][column]; what is not
- * there counts as 0. */
+ * there counts as 0. Where results are few and sums long, slices of the terms leave a partial
+ * result each, all of them one after the other. */
 #if !defined(A_TRANSPOSED) || !defined(B_TRANSPOSED)
 #error "A_TRANSPOSED or B_TRANSPOSED is missing: 1 = a lies as [depth][rows], b as [columns][depth]"
 #endif
@@ -59,16 +60,16 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void matmul(
   float4 sum[TM * FRAGMENTS];
 #pragma unroll
   for (int i = 0; i < TM * FRAGMENTS; i++) sum[i] = (float4)(0.0f);
-  a += begin_of(args.a_at, args.a_rest) + tile.rest * args.a_pitch;
-  b += begin_of(args.b_at, args.b_rest) + tile.rest * args.b_pitch;
-  out += begin_of(args.out_at, args.out_rest) + tile.rest * args.out_pitch;
+  conv_int matrix = tile.rest / args.slices, slice = tile.rest % args.slices;
+  conv_int begin = slice * args.slice_length, end = min(begin + args.slice_length, args.depth);
+  a += begin_of(args.a_at, args.a_rest) + matrix * args.a_pitch;
+  b += begin_of(args.b_at, args.b_rest) + matrix * args.b_pitch;
+  out += begin_of(args.out_at, args.out_rest) + matrix * args.out_pitch + slice * args.items;
 
   for (conv_int product = 0; product < (SUMMED ? args.n : 1); product++) {
-    for (conv_int term0 = 0; term0 < args.depth; term0 += BK) {
-      load_tile(a, A_TRANSPOSED, args.iw, tile.row0, args.rows, term0, args.depth, BM, item,
-                a_tile);
-      load_tile(b, !B_TRANSPOSED, args.s, tile.column0, args.columns, term0, args.depth, BN, item,
-                b_tile);
+    for (conv_int term0 = begin; term0 < end; term0 += BK) {
+      load_tile(a, A_TRANSPOSED, args.iw, tile.row0, args.rows, term0, end, BM, item, a_tile);
+      load_tile(b, !B_TRANSPOSED, args.s, tile.column0, args.columns, term0, end, BN, item, b_tile);
       barrier(CLK_LOCAL_MEM_FENCE);
       tile_multiply(a_tile, A_PITCH, b_tile, B_PITCH, item, sum);
       barrier(CLK_LOCAL_MEM_FENCE);

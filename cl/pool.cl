@@ -93,35 +93,69 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_places(
   ((global int *)places)[id] = find_maximum(args, o, (global const int *)x).tap;
 }
 
-/* Taps downwards are windows upwards. */
+/* How many windows reach a position of an axis at most: the last that does, and those before. */
+#define WINDOWS(taps, stride, dilation) (((taps)-1) * (dilation) / (stride) + 1)
+/* Positions along w that the same windows reach have one item, as far as they are few. */
+#define CELL (STRIDE_W <= 4 ? STRIDE_W : 1)
+
+/* The tap of window `o` that meets a position, which counts from the padding's begin; or -1. */
+static int tap_at(conv_int at, conv_int o, int taps, int stride, int dilation) {
+  conv_int behind = at - o * stride;
+  return behind % dilation == 0 && behind / dilation < taps ? (int)(behind / dilation) : -1;
+}
+
+/* What the windows of a row, whose first tap there has number `first`, give to a cell. */
+static void add_row(conv_args args, conv_int at, int first, global const int *places,
+                    global const float *dy, float *sum) {
+  conv_int last = at / STRIDE_W;
+#pragma unroll
+  for (int m = WINDOWS(TAPS_W, STRIDE_W, DILATION_W) - 1; m >= 0; m--) {
+    conv_int o = last - m;
+    if (o < 0 || o >= args.ow) continue;
+    int tap = places[o] - first;
+    float value = dy[o];
+    conv_int meets = o * STRIDE_W + tap * DILATION_W - at;
+#pragma unroll
+    for (int j = 0; j < CELL; j++)
+      if (tap >= 0 && tap < TAPS_W && meets == j) sum[j] += value;
+  }
+}
+
+/* Windows are gone through in their order. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void max_pool_backward(
     conv_args args, global const float *restrict dy, global const float *restrict all_places,
     global const float *restrict bias, global float *restrict dx) {
   conv_int id = (args.first_group + (conv_int)get_group_id(0)) * WG + (conv_int)get_local_id(0);
   if (id >= args.items) return;
-  position i = position_of_input(args, id);
+  position i = position_in(id, args.iz, args.ih, args.items_per_row);
   conv_int volume = args.oz * args.oh * args.ow;
+  conv_int z = i.z + args.pz, h = i.h + args.ph, w = (i.w + args.pw / CELL) * CELL;
   all_places += begin_of(args.b_at, args.b_rest);
   dy += begin_of(args.a_at, args.a_rest);
   dx += begin_of(args.out_at, args.out_rest);
   global const int *places = (global const int *)(all_places + i.map * volume);
   dy += map_at(args, i.map, volume, args.a_pitch);
-  float sum = 0.0f;
-  for (int t = TAPS_Z - 1; t >= 0; t--) {
-    conv_int oz = target(i.z, t, args.pz, DILATION_Z, STRIDE_Z, args.oz);
-    if (oz < 0) continue;
-    for (int r = TAPS_H - 1; r >= 0; r--) {
-      conv_int oh = target(i.h, r, args.ph, DILATION_H, STRIDE_H, args.oh);
-      if (oh < 0) continue;
-      for (int s = TAPS_W - 1; s >= 0; s--) {
-        conv_int ow = target(i.w, s, args.pw, DILATION_W, STRIDE_W, args.ow);
-        if (ow < 0) continue;
-        conv_int o = (oz * args.oh + oh) * args.ow + ow;
-        if (places[o] == (t * TAPS_H + r) * TAPS_W + s) sum += dy[o];
-      }
+  float sum[CELL];
+#pragma unroll
+  for (int j = 0; j < CELL; j++) sum[j] = 0.0f;
+  for (int m = WINDOWS(TAPS_Z, STRIDE_Z, DILATION_Z) - 1; m >= 0; m--) {
+    conv_int oz = z / STRIDE_Z - m;
+    int t = tap_at(z, oz, TAPS_Z, STRIDE_Z, DILATION_Z);
+    if (t < 0 || oz < 0 || oz >= args.oz) continue;
+    for (int k = WINDOWS(TAPS_H, STRIDE_H, DILATION_H) - 1; k >= 0; k--) {
+      conv_int oh = h / STRIDE_H - k, row = (oz * args.oh + oh) * args.ow;
+      int r = tap_at(h, oh, TAPS_H, STRIDE_H, DILATION_H);
+      if (r < 0 || oh < 0 || oh >= args.oh) continue;
+      add_row(args, w, (t * TAPS_H + r) * TAPS_W, places + row, dy + row, sum);
     }
   }
-  store_gradient(args, dx + result_at(args, id, i.map, args.iz * args.ih * args.iw), sum);
+  dx += map_at(args, i.map, args.iz * args.ih * args.iw, args.out_pitch);
+  dx += (i.z * args.ih + i.h) * args.iw;
+#pragma unroll
+  for (int j = 0; j < CELL; j++) {
+    conv_int to = w + j - args.pw;
+    if (to >= 0 && to < args.iw) store_gradient(args, dx + to, sum[j]);
+  }
 }
 
 /* What a mean of window `o` of an axis counts along it. */

@@ -2,6 +2,7 @@
  * program/reduce_functions.h. */
 
 #define REDUCE_GROUP 8
+#define REDUCE_LANES 256
 
 #if PROGRAM_WIDTH == 4
 #define FIRST_OF(value) ((value).x)

@@ -1,9 +1,12 @@
-/* ocl.matmul: tiles of the results, each made by a work-group with all of its terms. It takes every
- * product, whatever its extents. (Few results of long sums keep few units busy: sums are not cut.)
- */
+/* ocl.matmul: tiles of the results, each made by a work-group with all of its terms or, where there
+ * are too few tiles for all units, with a slice of them. It takes every product, whatever its
+ * extents. */
 #include "ocl/matmul.h"
 
-enum { BM, BN, BK, TM, TN, PARAMS };
+enum { BM, BN, BK, TM, TN, SLICES, PARAMS };
+
+/* Terms that are worth a work-group of their own. */
+#define LEAST_SLICE 64
 
 static const cvy_param params_list[] = {
     [BM] = {"BM", {4, 16, 32, 64, 128, 0}},
@@ -11,6 +14,7 @@ static const cvy_param params_list[] = {
     [BK] = {"BK", {8, 16, 32, 0}},
     [TM] = {"TM", {4, 8, 0}},
     [TN] = {"TN", {4, 8, 0}},
+    [SLICES] = {"SLICES", {1, 2, 4, 8, 16, 32, 64, 0}},
     [PARAMS] = {NULL, {0}},
 };
 
@@ -36,6 +40,24 @@ static double farthest(const cvy_ocl_matmul_plan *plan) {
   return a > b && a > y ? a : b > y ? b : y;
 }
 
+/* Partial results have no gaps. They become results whose rows, of all matrices, are equally far
+ * apart. */
+static bool may_be_cut(const cvy_matmul_products *of) {
+  bool single = of->p.batch == 1 || of->p.summed;
+  return of->p.m && of->p.n && (single || of->y.step == of->p.m * of->y.row);
+}
+
+static void cut_sums(int64_t slices, cvy_ocl_matmul_plan *plan) {
+  const cvy_matmul_problem *p = &plan->of.p;
+  plan->slices = 1;
+  plan->slice_length = p->k;
+  if (slices == 1 || p->k == 0 || plan->wide || !may_be_cut(&plan->of)) return;
+  plan->slice_length = cvy_ocl_round_up(cvy_ocl_ceil_div(p->k, slices), plan->tile.bk);
+  plan->slices = cvy_ocl_ceil_div(p->k, plan->slice_length);
+  if (plan->slices > 1) plan->scratch = plan->slices * plan->results;
+  plan->work_groups *= plan->slices;
+}
+
 cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cvy_params *params) {
   const int32_t *v = params->value;
   cvy_ocl_matmul_plan plan = {.of = cvy_matmul_products_of(problem),
@@ -43,9 +65,12 @@ cvy_ocl_matmul_plan cvy_ocl_matmul_plan_for(const cvy_problem *problem, const cv
   plan.items = plan.tile.bm / plan.tile.tm * (plan.tile.bn / plan.tile.tn);
   plan.row_tiles = cvy_ocl_ceil_div(plan.of.p.m, plan.tile.bm);
   plan.column_tiles = cvy_ocl_ceil_div(plan.of.p.n, plan.tile.bn);
-  plan.work_groups = plan.row_tiles * plan.column_tiles * (plan.of.p.summed ? 1 : plan.of.p.batch);
+  int64_t matrices = plan.of.p.summed ? 1 : plan.of.p.batch;
+  plan.work_groups = plan.row_tiles * plan.column_tiles * matrices;
+  plan.results = plan.of.p.m * plan.of.p.n * matrices;
   plan.wide = cvy_ocl_matmul_largest(problem) > CVY_OCL_MOST_FLOATS ||
               farthest(&plan) > (double)INT32_MAX || plan.work_groups > INT32_MAX / plan.items;
+  cut_sums(v[SLICES], &plan);
   return plan;
 }
 
@@ -56,18 +81,30 @@ static int64_t local_bytes(const cvy_params *params) {
 
 static bool valid(const cvy_params *params, const cvy_problem *problem, const cvy_facts *facts) {
   const int32_t *v = params->value;
-  (void)problem;
   for (int i = 0; i < PARAMS; i++)
     if (v[i] < 1) return false;
   if (v[BM] % v[TM] != 0 || v[BN] % v[TN] != 0) return false;
-  return (int64_t)v[BM] / v[TM] * (v[BN] / v[TN]) <= facts->max_work_group &&
-         local_bytes(params) <= facts->local_memory_bytes;
+  if ((int64_t)v[BM] / v[TM] * (v[BN] / v[TN]) > facts->max_work_group) return false;
+  if (local_bytes(params) > facts->local_memory_bytes) return false;
+  cvy_ocl_matmul_plan plan = cvy_ocl_matmul_plan_for(problem, params);
+  return plan.slices == 1 ||
+         (plan.work_groups <= INT32_MAX / plan.items && cvy_ocl_fits_scratch(plan.scratch, facts));
+}
+
+/* Work-groups of four to a unit, as far as slices are not too short. */
+static void choose_slices(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+  cvy_ocl_matmul_plan plan = cvy_ocl_matmul_plan_for(problem, out);
+  int64_t tiles = plan.work_groups, units = (int64_t)facts->info.compute_units;
+  if (tiles == 0 || tiles >= units) return;
+  int64_t most = plan.of.p.k / LEAST_SLICE, wanted = 4 * units / tiles;
+  out->value[SLICES] = cvy_ocl_listed(&params_list[SLICES], wanted < most ? wanted : most);
+  if (!valid(out, problem, facts)) out->value[SLICES] = 1;
 }
 
 /* No more of a tile than the result has, and tiles enough for all units, as far as they are not
  * too small. */
 static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
-  *out = (cvy_params){{[BM] = 64, [BN] = 64, [BK] = 16, [TM] = 4, [TN] = 4}};
+  *out = (cvy_params){{[BM] = 64, [BN] = 64, [BK] = 16, [TM] = 4, [TN] = 4, [SLICES] = 1}};
   int32_t *v = out->value;
   const cvy_matmul_problem p = cvy_matmul_folded(problem);
   while (v[BM] > 16 && v[BM] / 2 >= p.m) v[BM] /= 2;
@@ -77,7 +114,14 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
       cvy_ocl_matmul_plan_for(problem, out).work_groups < (int64_t)facts->info.compute_units)
     v[BM] = v[BN] = 32;
   while (!valid(out, problem, facts) && (v[BM] > 16 || v[BN] > 16)) v[v[BM] > v[BN] ? BM : BN] /= 2;
-  if (!valid(out, problem, facts)) *out = (cvy_params){{4, 16, 8, 4, 4}};
+  if (!valid(out, problem, facts)) *out = (cvy_params){{4, 16, 8, 4, 4, 1}};
+  choose_slices(problem, facts, out);
+}
+
+static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
+                         const cvy_params *params) {
+  (void)facts;
+  return cvy_ocl_matmul_plan_for(problem, params).scratch * (int64_t)sizeof(float);
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
@@ -96,7 +140,9 @@ const cvy_algorithm cvy_ocl_matmul = {
     .name = "ocl.matmul",
     .operations = CVY_OPERATION_BIT(CVY_MATMUL),
     .accepts = accepts,
+    .workspace = workspace,
     .params = params_list,
+    .launch_params = 1u << SLICES,
     .defaults = defaults,
     .valid = valid,
     .conservative = true,

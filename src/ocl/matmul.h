@@ -12,6 +12,9 @@ typedef struct cvy_ocl_matmul_plan {
   cvy_ocl_tile tile;
   int64_t items; /* per work-group */
   int64_t row_tiles, column_tiles;
+  int64_t slices, slice_length; /* of each sum, in terms */
+  int64_t results;              /* elements of all products, or of their sum */
+  int64_t scratch;              /* floats of partial results */
   int64_t work_groups;
   bool wide; /* indices have 64 bits */
 } cvy_ocl_matmul_plan;

@@ -12,6 +12,12 @@ int64_t cvy_ocl_pool_outputs(const cvy_problem *problem) {
   return problem->pooling.n * problem->pooling.c * cvy_pooling_out_volume(problem);
 }
 
+int64_t cvy_ocl_pool_cells(const cvy_problem *problem) {
+  int64_t pad = problem->pooling.pad[2], stride = problem->pooling.stride[2];
+  int64_t cell = stride <= 4 ? stride : 1;
+  return cvy_ocl_ceil_div(problem->pooling.in[2] + pad, cell) - pad / cell;
+}
+
 /* Positions reach over the padding on both sides, and windows over what they have of it. */
 bool cvy_ocl_pool_is_wide(const cvy_problem *problem) {
   const cvy_pooling_problem *p = &problem->pooling;

@@ -20,6 +20,11 @@ static bool has_lanes(const generator *g) {
   return g->order.lanes > 1;
 }
 
+/* Short sums: a work-group has lanes for several of them. They are in one piece. */
+static bool is_short(const generator *g) {
+  return has_lanes(g) && g->order.lanes < CVY_REDUCE_LANES;
+}
+
 static void begin(const cvy_reduce_problem *problem, cvy_text *to, generator *out) {
   out->problem = problem;
   out->of = problem->of;
@@ -204,13 +209,15 @@ static const char bounds[] =
     "  const word begin = piece * args.piece;\n"
     "  const word end = args.length - begin < args.piece ? args.length : begin + args.piece;\n";
 
-/* The lanes, which are in local memory, to one: into s0, s1, ... */
-static void write_tree(const generator *g, const char *lanes) {
+/* The lanes, which are in local memory from `at` on, to one: into s0, s1, ... */
+static void write_tree(const generator *g, const char *lanes, const char *at, bool several) {
   cvy_text_add(g->to,
                "  barrier(CLK_LOCAL_MEM_FENCE);\n"
                "  for (uint half_of = (uint)args.%s / 2; half_of; half_of /= 2) {\n"
-               "    for (uint l = item; l < half_of; l += get_local_size(0)) {\n",
-               lanes);
+               "    for (uint e = item; e < half_of%s; e += get_local_size(0)) {\n"
+               "      const uint l = e%s;\n",
+               lanes, several ? " * sums" : "",
+               several ? " + e / half_of * ((uint)args.lanes - half_of)" : "");
   for (int c = 0; c < g->parts.components; c++)
     cvy_text_add(g->to, "      s%d = number(tree[%d][l]);\n", c, c);
   for (int p = 0; p < g->parts.count; p++)
@@ -219,8 +226,21 @@ static void write_tree(const generator *g, const char *lanes) {
     cvy_text_add(g->to, "      tree[%d][l] = FIRST_OF(s%d);\n", c, c);
   cvy_text_add(g->to, "    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n  }\n");
   for (int c = 0; c < g->parts.components; c++)
-    cvy_text_add(g->to, "  s%d = number(tree[%d][0]);\n", c, c);
+    cvy_text_add(g->to, "  s%d = number(tree[%d][%s]);\n", c, c, at);
 }
+
+/* Which sum the item is at, or which piece of one; where there is none it does the last once more
+ * and keeps nothing. */
+static const char long_sums[] =
+    "  const uint item = get_local_id(0), lane = item * PROGRAM_WIDTH;\n"
+    "  const word group = args.first_group + get_group_id(0), step = args.lanes;\n"
+    "  const word piece = group % args.pieces, kept = group / args.pieces;\n";
+static const char short_sums[] =
+    "  const uint item = get_local_id(0), at = item * PROGRAM_WIDTH;\n"
+    "  const uint sums = REDUCE_LANES / (uint)args.lanes, lane = at % (uint)args.lanes;\n"
+    "  const word group = args.first_group + get_group_id(0), step = args.lanes, piece = 0;\n"
+    "  const word sum = group * sums + at / (uint)args.lanes;\n"
+    "  const word kept = sum < args.kept ? sum : args.kept - 1;\n";
 
 static void write_with_lanes(const generator *g) {
   cvy_text_add(g->to,
@@ -228,26 +248,23 @@ static void write_with_lanes(const generator *g) {
                "void reduce",
                CVY_REDUCE_LANES);
   write_memories(g, true, g->order.pieces > 1);
-  cvy_text_add(g->to,
-               "  local float tree[%d][%d];\n"
-               "  const uint item = get_local_id(0), lane = item * PROGRAM_WIDTH;\n"
-               "  const word group = args.first_group + get_group_id(0), step = args.lanes;\n"
-               "  const word piece = group %% args.pieces, kept = group / args.pieces;\n%s",
-               g->parts.components, CVY_REDUCE_LANES, bounds);
+  cvy_text_add(g->to, "  local float tree[%d][%d];\n%s%s", g->parts.components, CVY_REDUCE_LANES,
+               is_short(g) ? short_sums : long_sums, bounds);
   cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
   write_steady(g);
   write_nothing(g, "  ");
   cvy_text_add(g->to,
                "  for (word base = begin; base < end; base += REDUCE_GROUP * step) {\n"
                "    const word first = base + lane;\n"
-               "    const int rows = lane < step ? rows_of_lane(first, end, step) : 0;\n"
+               "    const int rows = rows_of_lane(first, end, step);\n"
                "    if (rows == 0) break;\n");
   write_group(g);
   cvy_text_add(g->to, "  }\n");
   for (int c = 0; c < g->parts.components; c++)
-    cvy_text_add(g->to, "  PUT_LANES(tree[%d], lane, s%d);\n", c, c);
-  write_tree(g, "lanes");
-  cvy_text_add(g->to, "  if (item == 0) {\n");
+    cvy_text_add(g->to, "  PUT_LANES(tree[%d], %s, s%d);\n", c, is_short(g) ? "at" : "lane", c);
+  write_tree(g, "lanes", is_short(g) ? "at" : "0", is_short(g));
+  cvy_text_add(g->to,
+               is_short(g) ? "  if (lane == 0 && sum < args.kept) {\n" : "  if (item == 0) {\n");
   write_end(g, false, "    ");
   cvy_text_add(g->to, "  }\n}\n");
 }
@@ -311,7 +328,7 @@ static void write_combine(const generator *g) {
   for (int c = 0; c < g->parts.components; c++)
     cvy_text_add(g->to, "  const real n%d = s%d;\n", c, c);
   write_lanes_of_pieces(g);
-  write_tree(g, "piece_lanes");
+  write_tree(g, "piece_lanes", "0", false);
   cvy_text_add(g->to, "  if (item == 0) {\n");
   write_results(g, false, "    ");
   cvy_text_add(g->to, "  }\n}\n");
@@ -333,6 +350,7 @@ static void size_launch(const generator *g, const int64_t *offsets, cvy_reduce_l
   memset(out, 0, offsetof(cvy_reduce_launch, block));
   cvy_program_uses uses = cvy_program_uses_of(&g->of.program);
   int64_t groups = g->order.kept * g->order.pieces, items;
+  if (is_short(g)) groups = (groups * g->order.lanes + CVY_REDUCE_LANES - 1) / CVY_REDUCE_LANES;
   out->width = cvy_nest_width(&g->of, &g->nest, g->problem->how.results, offsets, 4);
   out->group = has_lanes(g) ? CVY_REDUCE_LANES / out->width : 64;
   items = has_lanes(g) ? groups * out->group : groups / out->width;

@@ -91,10 +91,9 @@ int64_t cvy_reduce_default_piece(const int64_t *extent, uint32_t axes, int64_t b
   int64_t kept = cvy_reduce_kept(extent, axes), length = cvy_reduce_length(extent, axes);
   int64_t groups = lanes > 1 ? kept : (kept + CVY_REDUCE_LANES - 1) / CVY_REDUCE_LANES;
   int64_t pieces = groups ? (busy + groups - 1) / groups : 1;
-  if (pieces > 64) pieces = 64;
-  int64_t piece = round_up((length + pieces - 1) / pieces, step),
-          least = lanes > 1 ? 2 * step : step;
-  if (piece < least) piece = least;
+  if (pieces > CVY_REDUCE_MOST_PIECES) pieces = CVY_REDUCE_MOST_PIECES;
+  int64_t piece = round_up((length + pieces - 1) / pieces, step);
+  if (piece < step) piece = step; /* an empty one */
   return piece < CVY_REDUCE_LONGEST_PIECE ? piece : CVY_REDUCE_LONGEST_PIECE;
 }
 

@@ -32,6 +32,7 @@ enum {
   CVY_REDUCE_GROUP = 8, /* elements of a lane whose mean is taken before their distances from it */
   CVY_REDUCE_LANES = 256, /* at most */
   CVY_REDUCE_LONGEST_PIECE = 1 << 24,
+  CVY_REDUCE_MOST_PIECES = 256, /* by default */
   CVY_REDUCE_COMPONENTS = 3 * CVY_PROGRAM_RESULTS /* floats of a partial result, at most */
 };
 
@@ -80,8 +81,8 @@ int64_t cvy_reduce_kept(const int64_t *extent, uint32_t axes);
 int64_t cvy_reduce_length(const int64_t *extent, uint32_t axes);
 
 /* A device is busy with so many work-groups; pieces are as long as they can be while there are that
- * many of them, and results have at most 64. A function of the extents alone, given that number. */
-enum { CVY_REDUCE_BUSY = 2048 };
+ * many of them. A function of the extents alone, given that number. */
+enum { CVY_REDUCE_BUSY = 4096 };
 int64_t cvy_reduce_default_piece(const int64_t *extent, uint32_t axes, int64_t busy);
 
 /* The numbers of the order. */

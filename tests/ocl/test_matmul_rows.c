@@ -30,6 +30,8 @@ static const char *const texts[] = {
     "matmul a3x0x7 b3x7x5 sum",
     "matmul a5x0 b0x3",
     /* Above the tiny ones. */
+    "matmul a8x700 b700x9",
+    "matmul a5x300x8t b5x300x9",
     "matmul a70x65 b65x130",
     "matmul a65x70t b65x130",
     "matmul a70x65 b130x65t",
@@ -40,7 +42,8 @@ static const char *const texts[] = {
 enum { TEXTS = sizeof texts / sizeof *texts, TINY = 15 };
 
 static const cvy_params odd[] = {
-    {{4, 16, 8, 4, 4}}, {{16, 32, 8, 8, 4}}, {{32, 16, 32, 4, 8}}, {{16, 16, 8, 8, 8}}};
+    {{4, 16, 8, 4, 4, 1}},   {{4, 16, 8, 4, 4, 2}},  {{16, 32, 8, 8, 4, 16}},
+    {{32, 16, 32, 4, 8, 4}}, {{16, 16, 8, 8, 8, 64}}};
 
 static float *whole_numbers(int64_t bytes) {
   static uint32_t seed = 1;

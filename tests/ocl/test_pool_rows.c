@@ -25,6 +25,9 @@ static const char *const windows[] = {
     "n2c16h20w20 r5s5 pad2",
     "n1c3h40w41 r7s7 stride7",
     "n1c3w1000 s5 stride3 pad4 dil3",
+    "n1c2h19w23 r4s6 stride3,4 pad2 dil1,2",
+    "n2c2h17w21 r3s4 stride3,2 pad1 dil2,3",
+    "n1c2h20w40 r5s8 stride4,6 pad1,3 ceil",
 };
 enum { WINDOWS = sizeof windows / sizeof *windows, TINY = 6 };
 

@@ -367,7 +367,7 @@ static void wrong_texts_are_refused(void **state) {
       {"y = x on n2c3 x:strides=6,2,0,0,0", CONVOY_ERR_UNSUPPORTED, "no tensors"},
       {"y = x on n2c3 y:strides=6,1,0,0,0", CONVOY_ERR_UNSUPPORTED, "no tensors"},
       {"y = x on n2c3 y:channel", CONVOY_ERR_ARGUMENT, ":strides="},
-      {"s = sum over n w of x on n2c300w900 piece=2048", CONVOY_ERR_UNSUPPORTED, "no tensors"},
+      {"s = sum over n w of x on n2c300w900 piece=4096", CONVOY_ERR_UNSUPPORTED, "no tensors"},
       {"y = x on n9000000000c9000000000", CONVOY_ERR_ARGUMENT, ""},
   };
   convoy_dtype dtypes[CONVOY_MAX_OPERANDS];

@@ -134,13 +134,13 @@ static void the_order_follows_from_the_extents(void **state) {
     int64_t piece;
     int32_t lanes, pieces;
   } cases[] = {
-      {{16, 64, 1, 80, 80}, 0x1d, 4096, 256, 25}, /* batch norm */
-      {{16, 16, 1, 320, 320}, 0x1d, 26624, 256, 62},
-      {{16, 512, 1, 7, 7}, 0x18, 1024, 64, 1}, /* a mean over each map */
-      {{16, 80, 1, 80, 80}, 0x02, 16, 1, 5},   /* over channels */
+      {{16, 64, 1, 80, 80}, 0x1d, 2048, 256, 50}, /* batch norm */
+      {{16, 16, 1, 320, 320}, 0x1d, 8192, 256, 200},
+      {{16, 512, 1, 7, 7}, 0x18, 512, 64, 1}, /* a mean over each map */
+      {{16, 80, 1, 80, 80}, 0x02, 8, 1, 10},   /* over channels */
       {{64, 1000, 1, 1, 1}, 0x01, 8, 1, 8},    /* a bias' gradient */
       {{1, 1, 1, 1, 1}, 0x1f, 8, 1, 1},
-      {{1, 3, 1, 1, 1 << 30}, 0x10, 16777216, 256, 64},
+      {{1, 3, 1, 1, 1 << 30}, 0x10, 4194304, 256, 256},
       {{0, 3, 1, 4, 4}, 0x1d, 8, 1, 1},
   };
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {
@@ -168,7 +168,7 @@ static void counts_and_text(void **state) {
   assert_int_equal(cvy_reduce_problem_check(&problem), CONVOY_OK);
   assert_int_equal(cvy_reduce_problem_text(&problem, text, sizeof text), CONVOY_OK);
   assert_string_equal(text,
-                      "n16c64z1h80w80 x0 full, y0 per channel, y1 per channel, pieces of 4096, "
+                      "n16c64z1h80w80 x0 full, y0 per channel, y1 per channel, pieces of 2048, "
                       "y0 = mean over n z h w of x0; y1 = variance over n z h w of x0");
   assert_true(cvy_reduce_problem_bytes(&problem) == 4.0 * (16 * 64 * 6400 + 2 * 64));
   assert_true(cvy_reduce_problem_flops(&problem) == 8.0 * 16 * 64 * 6400);
@@ -189,8 +189,8 @@ static void bytes_from_elsewhere_are_checked(void **state) {
       {offsetof(cvy_reduce_problem, how) + 3, 1, "result 0 is of kind 1 and value 1"},
       {offsetof(cvy_reduce_problem, how) + 6, 1, "result 2 is of kind 1"},
       {offsetof(cvy_reduce_problem, reserved), 1, "what is not used is not 0"},
-      {offsetof(cvy_reduce_problem, piece), 1, "pieces of 4097 elements, not a multiple of 2048"},
-      {offsetof(cvy_reduce_problem, piece) + 3, 2, "pieces of 33558528 elements"},
+      {offsetof(cvy_reduce_problem, piece), 1, "pieces of 2049 elements, not a multiple of 2048"},
+      {offsetof(cvy_reduce_problem, piece) + 3, 2, "pieces of 33556480 elements"},
       {offsetof(cvy_reduce_problem, of.result) + 8, 4, "result 0 has stride 4 along n"},
   };
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {

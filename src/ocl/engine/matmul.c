@@ -6,6 +6,7 @@
 #include "ocl/engine/conv_launch.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/generated_launch.h"
+#include "ocl/engine/split_k.h"
 
 static const program_source source = {
     "matmul.cl",
@@ -20,12 +21,31 @@ static void write_options(const cvy_ocl_matmul_plan *plan, cvy_text *text) {
                (int)p->b_transposed, (int)p->summed);
 }
 
+/* Into scratch memory, which has no gaps, and from there into rows that may have some: to the
+ * second kernel rows are images of one channel. */
+static convoy_status launch_slices(cvy_device *device, const cvy_job *job, const launch *what,
+                                   conv_args args, const bindings *arrays, span scratch) {
+  conv_args sums = {.accumulate = args.accumulate,
+                    .items = args.items,
+                    .slices = args.slices,
+                    .rows = 1,
+                    .depth = args.columns,
+                    .out_pitch = args.ow};
+  bindings partial = *arrays;
+  partial.out = scratch;
+  args.accumulate = 0;
+  args.ow = args.columns;
+  args.out_pitch = args.rows * args.columns;
+  convoy_status status = launch_conv(device, what, &args, &partial);
+  bindings all = {.a = scratch, .out = arrays->out};
+  return status ? status : launch_sum_of_slices(device, &job->problem, &sums, &all);
+}
+
 convoy_status run_matmul(cvy_device *device, const cvy_job *job, const job_arrays *given,
                          span scratch) {
   cvy_ocl_matmul_plan plan = cvy_ocl_matmul_plan_for(&job->problem, &job->params);
   char options[PROGRAM_OPTIONS];
   cvy_text text = cvy_text_in(options, sizeof options);
-  (void)scratch;
   write_options(&plan, &text);
   const cvy_matmul_products *of = &plan.of;
   conv_args args = {.n = of->p.batch,
@@ -39,6 +59,9 @@ convoy_status run_matmul(cvy_device *device, const cvy_job *job, const job_array
                     .rows = of->p.m,
                     .columns = of->p.n,
                     .depth = of->p.k,
+                    .items = plan.results,
+                    .slices = plan.slices,
+                    .slice_length = plan.slice_length,
                     .row_tiles = plan.row_tiles,
                     .column_tiles = plan.column_tiles};
   launch what = {.source = &source,
@@ -49,5 +72,6 @@ convoy_status run_matmul(cvy_device *device, const cvy_job *job, const job_array
                  .items = plan.items,
                  .work = generated_work(&job->problem)};
   bindings arrays = {.a = given->in[0], .b = given->in[1], .out = given->out[0]};
-  return launch_conv(device, &what, &args, &arrays);
+  return plan.slices > 1 ? launch_slices(device, job, &what, args, &arrays, scratch)
+                         : launch_conv(device, &what, &args, &arrays);
 }

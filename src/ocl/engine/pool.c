@@ -70,13 +70,15 @@ static convoy_status launch_pool(cvy_device *device, const cvy_problem *problem,
       .wide = wide,
       .work = (double)items * (MOVED_WORK + TAP_WORK * (double)cvy_pooling_taps(problem)),
   };
+  args.items_per_row = cvy_ocl_pool_cells(problem);
   return launch_elements(device, &what, &args, arrays);
 }
 
 /* Places are scratch memory. */
 static convoy_status run_max_backward(cvy_device *device, const cvy_problem *problem,
                                       const job_arrays *given, span places) {
-  int64_t windows = cvy_ocl_pool_outputs(problem), elements = cvy_ocl_pool_inputs(problem);
+  int64_t windows = cvy_ocl_pool_outputs(problem), row = problem->pooling.in[2];
+  int64_t cells = row ? cvy_ocl_pool_inputs(problem) / row * cvy_ocl_pool_cells(problem) : 0;
   int64_t x = cvy_pooling_x_pitch(problem), dx = cvy_pooling_dx_pitch(problem),
           dy = cvy_pooling_y_pitch(problem);
   const bindings first = {.a = given->in[0], .out = places};
@@ -84,8 +86,7 @@ static convoy_status run_max_backward(cvy_device *device, const cvy_problem *pro
   convoy_status status =
       launch_pool(device, problem, "max_pool_places", windows, (pool_pitches){.a = x}, &first);
   if (status) return status;
-  return launch_pool(device, problem, "max_pool_backward", elements, (pool_pitches){dy, dx},
-                     &second);
+  return launch_pool(device, problem, "max_pool_backward", cells, (pool_pitches){dy, dx}, &second);
 }
 
 convoy_status run_pool(cvy_device *device, const cvy_job *job, const job_arrays *given,

@@ -19,6 +19,13 @@ static int64_t items_per_result(int64_t slices, int64_t group) {
   return items < group ? items : group;
 }
 
+convoy_status launch_sum_of_slices(cvy_device *device, const cvy_problem *problem, conv_args *args,
+                                   const bindings *arrays) {
+  args->items_per_result = items_per_result(args->slices, cvy_ocl_group_items(&device->facts));
+  return launch_pack_or_reduce(device, problem, "reduce_split_k", args,
+                               args->items * args->items_per_result, arrays);
+}
+
 /* out = the sum of the partial results, with the problem's epilogue. Weights are one image of one
  * channel. */
 static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *problem, int64_t slices,
@@ -27,7 +34,6 @@ static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *probl
   conv_args args = args_of(problem);
   args.items = cvy_conv_count(problem, cvy_conv_out(problem));
   args.slices = slices;
-  args.items_per_result = items_per_result(slices, cvy_ocl_group_items(&device->facts));
   args.rows = forward ? args.k : args.c;
   args.depth = forward ? cvy_out_volume(problem) : cvy_in_volume(problem);
   if (cvy_ocl_is_weights(problem)) {
@@ -35,8 +41,7 @@ static convoy_status reduce_split_k(cvy_device *device, const cvy_problem *probl
     args.depth = args.out_pitch = args.items;
   }
   bindings sums = {.a = partial, .bias = arrays->bias, .out = arrays->out};
-  return launch_pack_or_reduce(device, problem, "reduce_split_k", &args,
-                               args.items * args.items_per_result, &sums);
+  return launch_sum_of_slices(device, problem, &args, &sums);
 }
 
 /* The same for partial results without stride, which go to strided places. */

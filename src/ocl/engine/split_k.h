@@ -9,6 +9,11 @@
 convoy_status launch_split_k(cvy_device *device, const cvy_problem *problem, const launch *what,
                              const conv_args *args, const bindings *arrays, span scratch);
 
+/* out = the sum of the slices, a[slice][element], of args->items elements each: these are images of
+ * args->rows channels of args->depth, args->out_pitch apart in out. */
+convoy_status launch_sum_of_slices(cvy_device *device, const cvy_problem *problem, conv_args *args,
+                                   const bindings *arrays);
+
 /* A product without stride whose results go to the positions that dy has, for backward_data with a
  * 1x1 filter; zeros go between them. All its slices, a single one too, are partial results. */
 convoy_status launch_scattered(cvy_device *device, const cvy_problem *problem, const launch *what,
