@@ -7,8 +7,45 @@
 #error "DIRECTION is missing: 1 = weights are packed for backward_data, 0 = for forward"
 #endif
 
-/* An item has one element of the packed weights: [group][block][tap][channel of the
- * block][rows_up], where a block has `block_channels` channels. */
+/* Where term and tap of a row have their elements of the packed weights:
+ * [group][block][tap][channel of the block][rows_up], where a block has `block_channels` channels.
+ */
+static int line_of(conv_args args, int group, int term, int tap, int taps) {
+  int blocks = args.depth_up / args.block_channels;
+  int block = group * blocks + term / args.block_channels;
+  return (block * taps + tap) * args.block_channels + term % args.block_channels;
+}
+
+/* Rows of weights lie as [term][tap], and are wanted side by side. A work-group turns a square of
+ * them, so that neighbouring items read neighbours, and write neighbours too. */
+#define SQUARE 32
+
+#if DIRECTION == 0
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
+    conv_args args, global const float *restrict w, global const float *restrict b,
+    global const float *restrict bias, global float *restrict packed) {
+  local float square[SQUARE][SQUARE + 1];
+  int taps = args.t * args.r * args.s, place = args.first_group + (int)get_group_id(0);
+  int across = args.row_tiles, along = args.column_tiles, item = (int)get_local_id(0);
+  int row0 = place % across * SQUARE, first0 = place / across % along * SQUARE;
+  int group = place / across / along;
+  w += begin_of(args.a_at, args.a_rest) + group * args.rows * args.depth * taps;
+  packed += begin_of(args.out_at, args.out_rest);
+  for (int e = item; e < SQUARE * SQUARE; e += WG) {
+    int row = row0 + e / SQUARE, first = first0 + e % SQUARE;
+    int there = row < args.rows && first < args.depth * taps;
+    square[e / SQUARE][e % SQUARE] = there ? w[row * args.depth * taps + first] : 0.0f;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int e = item; e < SQUARE * SQUARE; e += WG) {
+    int row = row0 + e % SQUARE, first = first0 + e / SQUARE;
+    if (row < args.rows_up && first < args.depth_up * taps)
+      packed[line_of(args, group, first / taps, first % taps, taps) * args.rows_up + row] =
+          square[e % SQUARE][e / SQUARE];
+  }
+}
+#else
+/* An item has one element of the packed weights. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
     conv_args args, global const float *restrict w, global const float *restrict b,
     global const float *restrict bias, global float *restrict packed) {
@@ -24,15 +61,11 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
   int term = block % blocks * args.block_channels + line % args.block_channels,
       group = block / blocks;
   float v = 0.0f;
-  if (row < args.rows && term < args.depth) {
-#if DIRECTION == 0
-    v = w[((group * args.rows + row) * args.depth + term) * taps + tap];
-#else
+  if (row < args.rows && term < args.depth)
     v = w[((group * args.depth + term) * args.rows + row) * taps + tap];
-#endif
-  }
   packed[id] = v;
 }
+#endif
 
 /* out = the sum over the slices, in an order that depends on the numbers of slices and of sharing
  * items only: `items_per_result` items of a work-group share an element, and each adds the partial
