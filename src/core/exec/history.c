@@ -1,9 +1,8 @@
 /* Chains of operations behind stores, and how much of them is kept. */
 #include "core/exec/history.h"
 
-/* A chain longer than this is cut by reading its end back: what it holds on to stays bounded. Sums
- * are cut sooner, since each link holds a whole earlier sum. */
-enum { DEEPEST = 64, MOST_ACCUMULATED = 8 };
+/* Sums are cut sooner, since each link holds a whole earlier sum. */
+enum { MOST_ACCUMULATED = 8 };
 
 int32_t cvy_history_depth(const cvy_store *store) {
   return store->fetch ? 0 : store->depth;
@@ -30,8 +29,8 @@ void cvy_history_keep(cvy_node *node, cvy_store *const out[]) {
   }
 }
 
-bool cvy_history_is_long(const cvy_store *store) {
-  return store->depth > DEEPEST || store->accumulated > MOST_ACCUMULATED;
+bool cvy_history_is_long(const cvy_store *store, int32_t deepest) {
+  return store->depth > deepest || store->accumulated > MOST_ACCUMULATED;
 }
 
 /* The oldest store that a tensor has and only the device has the values of: what is held for it is

@@ -406,7 +406,7 @@ static void keep_history(convoy_context *context, cvy_node *node, cvy_store *con
   cvy_history_keep(node, out);
   if (context->run_depth) return; /* it is cut where the run ends */
   for (int32_t i = 0; i < node->outputs; i++)
-    if (cvy_history_is_long(out[i])) cvy_store_fetch(out[i]);
+    if (cvy_history_is_long(out[i], CVY_HISTORY_DEEPEST)) cvy_store_fetch(out[i]);
   cvy_limit_history(context);
 }
 

@@ -16,10 +16,14 @@
 #include "core/graph/steps.h"
 #include "core/graph/taps.h"
 #include "core/tune/precompile.h"
+#include "os/os.h"
 
-/* Runs after which the host gets what the next one reads: a lost device costs so many runs of the
- * CPU's time at most, and three more that are under way. */
-enum { COMMIT_EVERY = 16 };
+/* Runs after which the host gets what the next one reads, and after which it does even where that
+ * takes more than its share of the time: a lost device costs so many runs of the CPU's time at
+ * most, and three more that are under way. */
+enum { COMMIT_EVERY = 16, COMMIT_AT_LAST = 128 };
+/* Of the time of training, and bytes a second: measured through the worker into tensors. */
+static const double commit_share = 0.02, commit_rate = 6e9;
 
 /* The newest is compiled first, and the first run goes through them from the other end. */
 static void precompile(const convoy_graph *graph) {
@@ -179,16 +183,31 @@ static void hand_over(const convoy_graph *graph, cvy_store *const out[]) {
   }
 }
 
+/* Whether the host is to get what the next run reads. */
+static bool is_commit_due(const convoy_graph *graph, cvy_store *const out[]) {
+  const convoy_context *context = graph->context;
+  int32_t depth = 0;
+  double bytes = 0;
+  for (int32_t i = 0; i < graph->outputs; i++) {
+    if (!graph->output[i].carried || !out[i]->history) continue;
+    if (out[i]->depth > depth) depth = out[i]->depth;
+    bytes += (double)out[i]->bytes;
+  }
+  if (context->health.history_bytes > context->options.history_limit / 2) return depth > 0;
+  if (depth < COMMIT_EVERY || depth >= COMMIT_AT_LAST) return depth >= COMMIT_AT_LAST;
+  return cvy_clock() - graph->committed >= bytes / commit_rate / commit_share;
+}
+
 /* Cuts the histories of what the next run reads, in the background. A copy that fails is one that
  * is asked for again after the next run: nothing is lost meanwhile. */
-static void commit(const convoy_graph *graph, cvy_store *const out[]) {
-  convoy_context *context = graph->context;
-  bool full = context->health.history_bytes > context->options.history_limit / 2;
+static void commit(convoy_graph *graph, cvy_store *const out[]) {
+  bool due = is_commit_due(graph, out);
   for (int32_t i = 0; i < graph->outputs; i++) {
-    bool due = graph->output[i].carried && (full || out[i]->depth >= COMMIT_EVERY);
-    if (out[i]->history && (due || cvy_history_is_long(out[i]))) cvy_commit(out[i]);
+    bool cut = (due && graph->output[i].carried) || cvy_history_is_long(out[i], COMMIT_AT_LAST);
+    if (out[i]->history && cut) cvy_commit(out[i]);
   }
-  cvy_limit_history(context);
+  if (due) graph->committed = cvy_clock();
+  cvy_limit_history(graph->context);
 }
 
 static convoy_status run_once(convoy_graph *graph, convoy_run *run, cvy_store *out[]) {
