@@ -37,15 +37,19 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
     square[e / SQUARE][e % SQUARE] = there ? w[row * args.depth * taps + first] : 0.0f;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int e = item; e < SQUARE * SQUARE; e += WG) {
-    int row = row0 + e % SQUARE, first = first0 + e / SQUARE;
-    if (row < args.rows_up && first < args.depth_up * taps)
-      packed[line_of(args, group, first / taps, first % taps, taps) * args.rows_up + row] =
-          square[e % SQUARE][e / SQUARE];
+  for (int e = item; e < SQUARE * SQUARE / 4; e += WG) {
+    int across_by = e % (SQUARE / 4) * 4, along_by = e / (SQUARE / 4);
+    int row = row0 + across_by, first = first0 + along_by;
+    if (row < args.rows_up && first < args.depth_up * taps) {
+      int line = line_of(args, group, first / taps, first % taps, taps);
+      *(global float4 *)(packed + line * args.rows_up + row) =
+          (float4)(square[across_by][along_by], square[across_by + 1][along_by],
+                   square[across_by + 2][along_by], square[across_by + 3][along_by]);
+    }
   }
 }
 #else
-/* An item has one element of the packed weights. */
+/* An item has four rows of the packed weights, of which there are whole fours. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
     conv_args args, global const float *restrict w, global const float *restrict b,
     global const float *restrict bias, global float *restrict packed) {
@@ -54,16 +58,15 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void pack_weights(
   w += begin_of(args.a_at, args.a_rest);
   packed += begin_of(args.out_at, args.out_rest);
 
-  int taps = args.t * args.r * args.s;
-  int row = id % args.rows_up, line = id / args.rows_up;
-  int tap = line / args.block_channels % taps, block = line / args.block_channels / taps;
-  int blocks = args.depth_up / args.block_channels;
-  int term = block % blocks * args.block_channels + line % args.block_channels,
-      group = block / blocks;
-  float v = 0.0f;
-  if (row < args.rows && term < args.depth)
-    v = w[((group * args.depth + term) * args.rows + row) * taps + tap];
-  packed[id] = v;
+  int taps = args.t * args.r * args.s, fours = args.rows_up / 4;
+  int row = id % fours * 4, place = id / fours;
+  int tap = place % taps, term = place / taps % args.depth_up, group = place / taps / args.depth_up;
+  float v[4];
+  w += ((group * args.depth + term) * args.rows + row) * taps + tap;
+#pragma unroll
+  for (int i = 0; i < 4; i++) v[i] = row + i < args.rows && term < args.depth ? w[i * taps] : 0.0f;
+  *(global float4 *)(packed + line_of(args, group, term, tap, taps) * args.rows_up + row) =
+      (float4)(v[0], v[1], v[2], v[3]);
 }
 #endif
 

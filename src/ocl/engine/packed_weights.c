@@ -14,7 +14,7 @@ static convoy_status pack(cvy_device *device, const cvy_problem *problem, const 
                           span weights, span packed) {
   bindings arrays = {.a = weights, .out = packed};
   conv_args sized = *args;
-  int64_t items = args->items;
+  int64_t items = sized.items = args->items / 4;
   if (problem->operation == CONVOY_FORWARD) {
     sized.row_tiles = cvy_ocl_ceil_div(args->rows_up, SQUARE);
     sized.column_tiles = cvy_ocl_ceil_div(args->depth_up * cvy_filter_volume(problem), SQUARE);
