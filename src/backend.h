@@ -121,7 +121,11 @@ static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_
 /* -------------------------------------------------------------------------------------- plans */
 
 /* Operands of a plan's steps that are arrays of their own begin at multiples of so many bytes. */
-enum { CVY_PLACE_ALIGN = CVY_ARRAY_ALIGN * 4, CVY_MAX_BASES = 1 << 15, CVY_MAX_TAPS = 20 };
+enum {
+  CVY_PLACE_ALIGN = CVY_ARRAY_ALIGN * 4,
+  CVY_MAX_BASES = 1 << 15,
+  CVY_MAX_TAPS = CVY_MOST_READ + CVY_MAX_OUTPUTS
+};
 
 /* An operand of a plan's step in place of an array's number: from byte `at` of the plan's base
  * number `base` on, which is an array by the time the plan runs. */

@@ -603,7 +603,7 @@ CONVOY_API convoy_status convoy_backward_bias(convoy_context *context, const con
 
 /* ------------------------------------------------------------------------ programs on tensors */
 
-/* An elementwise program computes up to 4 results from up to 12 inputs, each element by itself; a
+/* An elementwise program computes up to 8 results from up to 16 inputs, each element by itself; a
  * reduction does that and then puts the elements along some of the axes n c z h w together: their
  * sum, mean, variance, maximum or minimum. A program is written as a text:
  *
@@ -620,7 +620,7 @@ CONVOY_API convoy_status convoy_backward_bias(convoy_context *context, const con
 typedef struct convoy_program convoy_program;
 
 /* Makes a program of its text, to be freed with convoy_program_free. Returns OK; ERR_ARGUMENT with
- * the column of what is wrong, or for more than 16383 characters, 64 instructions, 12 inputs, 4
+ * the column of what is wrong, or for more than 16383 characters, 64 instructions, 16 inputs, 8
  * results or 32 constants. ERR_MEMORY is also returned if the thread's stack is too small. */
 CONVOY_API convoy_status convoy_program_parse(const char *text, convoy_program **out);
 /* Makes one of the programs that have a name: "relu", "silu", "adamw" and others; the CPU engine
@@ -679,7 +679,7 @@ CONVOY_API convoy_status convoy_apply(convoy_context *context, const convoy_prog
                                       const convoy_tensor *const inputs[],
                                       convoy_tensor *const outputs[], convoy_run *run);
 
-#define CONVOY_MAX_OPERANDS 16 /* inputs and results of a program together */
+#define CONVOY_MAX_OPERANDS 24 /* inputs and results of a program together */
 
 /* An operation as one line of text, as logs, sentences and reports write it, which is a program and
  * the extents it goes over; behind them which inputs have an element not for each place, but for

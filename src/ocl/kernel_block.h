@@ -5,13 +5,14 @@
 #ifndef CVY_OCL_KERNEL_BLOCK_H
 #define CVY_OCL_KERNEL_BLOCK_H
 
-#include "base/base.h"
+#include "program/program.h"
 
 enum {
   CVY_BLOCK_WORDS = 192,
   CVY_BLOCK_ARGUMENTS = 1024, /* bytes that every device takes, memory objects included */
-  CVY_BLOCK_ARRAYS = 17,      /* inputs, results, partial results */
-  CVY_BLOCK_FIRST_GROUP = 0,  /* the word */
+  CVY_BLOCK_ARRAYS =
+      CVY_PROGRAM_INPUTS + CVY_PROGRAM_RESULTS + 1, /* inputs, results, partial results */
+  CVY_BLOCK_FIRST_GROUP = 0,                        /* the word */
   CVY_BLOCK_NO_WORD = -1
 };
 

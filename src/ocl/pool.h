@@ -10,8 +10,8 @@ extern const cvy_algorithm cvy_ocl_pool;
 int64_t cvy_ocl_pool_inputs(const cvy_problem *problem);
 int64_t cvy_ocl_pool_outputs(const cvy_problem *problem);
 
-/* Of a row of dx: an item of a maximum's gradient has a cell, which is as long as the stride, or one
- * element where that is long. */
+/* Of a row of dx: an item of a maximum's gradient has a cell, which is as long as the stride, or
+ * one element where that is long. */
 int64_t cvy_ocl_pool_cells(const cvy_problem *problem);
 
 /* Whether indices need 64 bits. */

@@ -35,7 +35,7 @@ _Static_assert(sizeof(cvy_problem) % 8 == 0, "problems are hashed in words of 8 
 /* Before the union. A row's `size` is this and its family's attributes. */
 enum { CVY_PROBLEM_HEAD = offsetof(cvy_problem, conv) };
 
-enum { CVY_MAX_INPUTS = 12, CVY_MAX_OUTPUTS = 4 };
+enum { CVY_MAX_INPUTS = 16, CVY_MAX_OUTPUTS = 8 };
 /* With what an accumulating problem adds to. */
 enum { CVY_MOST_READ = CVY_MAX_INPUTS + 1 };
 

@@ -59,6 +59,7 @@ convoy_status cvy_program_check(const cvy_program *program) {
     }
   }
   if (!is_zero(program->result + program->results, CVY_PROGRAM_RESULTS - program->results) ||
+      !is_zero(program->reserved, sizeof program->reserved) ||
       !is_zero(program->code + instructions,
                (size_t)(CVY_PROGRAM_INSTRUCTIONS - instructions) * sizeof program->code[0]) ||
       !is_zero(program->constant + constants,

@@ -1,6 +1,6 @@
 /* Elementwise programs: what a program is, its text, its meaning for one element, its gradient.
  *
- * A program computes up to 4 results from up to 12 inputs, every element by itself. Its text is
+ * A program computes up to 8 results from up to 16 inputs, every element by itself. Its text is
  * described in docs/programs_language.md, and so is its meaning, which is the same to the bit in
  * every engine as long as no denormal number is met. */
 #ifndef CVY_PROGRAM_H
@@ -10,8 +10,8 @@
 
 enum {
   CVY_PROGRAM_INSTRUCTIONS = 64,
-  CVY_PROGRAM_INPUTS = 12,
-  CVY_PROGRAM_RESULTS = 4,
+  CVY_PROGRAM_INPUTS = 16,
+  CVY_PROGRAM_RESULTS = 8,
   CVY_PROGRAM_CONSTANTS = 32,
   CVY_PROGRAM_RANDOMS = 64,              /* random(0) to random(63) */
   CVY_PROGRAM_AXES = 5,                  /* n c z h w */
@@ -66,6 +66,7 @@ typedef struct cvy_program {
   uint8_t result[CVY_PROGRAM_RESULTS]; /* operands */
   cvy_instruction code[CVY_PROGRAM_INSTRUCTIONS];
   float constant[CVY_PROGRAM_CONSTANTS];
+  uint8_t reserved[4];
 } cvy_program;
 
 /* What people call inputs and results; no part of the program. */

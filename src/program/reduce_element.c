@@ -62,8 +62,10 @@ static void join(definition *d, int kind, part *into, const part *other) {
   if (kind == CVY_PART_MAX) a[0] = program_max(a[0], b[0]);
   if (kind == CVY_PART_MIN) a[0] = program_min(a[0], b[0]);
   if (kind == CVY_PART_MOMENTS) {
+    real share = program_divide(b[0], a[0] + b[0]);
     real distance = b[1] - a[1], square = distance * distance;
     d->plain &= !cvy_is_denormal(distance) && !cvy_is_denormal(square);
+    d->plain &= !cvy_is_denormal(distance * share) && !cvy_is_denormal(square * (a[0] * share));
     reduce_join_moments(&a[0], &a[1], &a[2], b[0], b[1], b[2]);
   }
   note(d, into);

@@ -290,7 +290,7 @@ static void small_updates_are_merged(void **state) {
   for (int i = 0; i < ELEMENTS; i++) values[i] = (float)i;
   assert_int_equal(convoy_tensor_write(g, values, ELEMENTS), CONVOY_OK);
   for (int i = 0; i < 3; i++) run(graph);
-  /* Of the five of one size four have room in one; the other that is read stays where it is. */
+  /* Of the five of one size four become one; the other that is read stays where it is. */
   assert_int_equal(graph->plan->list.nodes, 4);
   for (int i = 0; i < PARAMETERS; i++) {
     float got[ELEMENTS];

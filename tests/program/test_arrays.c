@@ -35,7 +35,7 @@ static void problems_are_flat(void **state) {
   (void)state;
   assert_int_equal(sizeof(cvy_program_view), 8 + CVY_PROGRAM_AXES * 8);
   assert_int_equal(sizeof(cvy_program_problem),
-                   sizeof(cvy_program) + CVY_PROGRAM_AXES * 8 + 16 * sizeof(cvy_program_view) + 24);
+                   sizeof(cvy_program) + CVY_PROGRAM_AXES * 8 + 24 * sizeof(cvy_program_view) + 24);
 }
 
 static void classes_are_strides(void **state) {
@@ -112,10 +112,13 @@ static void bytes_from_elsewhere_are_checked(void **state) {
       {{5, 3}, "input 0 has element type 3"},
       {{5, INT64_C(1) << 32}, "input 0 has element type 0"},
       {{5 + 3 * 6, 5}, "views that are not used"},
-      {{5 + 12 * 6, 1}, "result 0 has element type 1, not float32"},
-      {{5 + 12 * 6 + 5, 2}, "result 0 with strides 204800 3200 0 40 2 may have two elements"},
-      {{5 + 12 * 6 + 2, 0}, "result 0 with strides 204800 0 0 40 1 may have two elements"},
-      {{5 + 16 * 6, 4}, "seed, run and node are 4, 0, 0 without random()"},
+      {{5 + CVY_PROGRAM_INPUTS * 6, 1}, "result 0 has element type 1, not float32"},
+      {{5 + CVY_PROGRAM_INPUTS * 6 + 5, 2},
+       "result 0 with strides 204800 3200 0 40 2 may have two elements"},
+      {{5 + CVY_PROGRAM_INPUTS * 6 + 2, 0},
+       "result 0 with strides 204800 0 0 40 1 may have two elements"},
+      {{5 + (CVY_PROGRAM_INPUTS + CVY_PROGRAM_RESULTS) * 6, 4},
+       "seed, run and node are 4, 0, 0 without random()"},
   };
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {
     cvy_program_problem problem = batch_norm();

@@ -31,7 +31,7 @@ static char source[SOURCE];
 /* A program in a kernel: loads, the call, stores. Element i is at place (i, i + 1, ... i + 4). */
 static void write_call(const cvy_program *program, int number, cvy_text *to) {
   cvy_program_uses uses = cvy_program_uses_of(program);
-  cvy_text_add(to, "  {\n    real y0, y1, y2, y3;\n    program_%d_(", number);
+  cvy_text_add(to, "  {\n    real y0, y1, y2, y3, y4, y5, y6, y7;\n    program_%d_(", number);
   for (int i = 0; i < program->inputs; i++) cvy_text_add(to, "x%d, ", i);
   if (uses.axes || uses.random) cvy_text_add(to, "&at, ");
   for (int i = 0; i < program->results; i++) cvy_text_add(to, "%s&y%d", i ? ", " : "", i);

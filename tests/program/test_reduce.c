@@ -123,7 +123,7 @@ static cvy_reduce_problem statistics(int64_t n, int64_t c, int64_t h, int64_t w)
 static void problems_are_flat(void **state) {
   (void)state;
   assert_int_equal(sizeof(cvy_reduction), 2 + 2 * CVY_PROGRAM_RESULTS);
-  assert_int_equal(sizeof(cvy_reduce_problem), sizeof(cvy_program_problem) + 16 + 8);
+  assert_int_equal(sizeof(cvy_reduce_problem), sizeof(cvy_program_problem) + 24 + 8);
 }
 
 static void the_order_follows_from_the_extents(void **state) {
@@ -137,8 +137,8 @@ static void the_order_follows_from_the_extents(void **state) {
       {{16, 64, 1, 80, 80}, 0x1d, 2048, 256, 50}, /* batch norm */
       {{16, 16, 1, 320, 320}, 0x1d, 8192, 256, 200},
       {{16, 512, 1, 7, 7}, 0x18, 512, 64, 1}, /* a mean over each map */
-      {{16, 80, 1, 80, 80}, 0x02, 8, 1, 10},   /* over channels */
-      {{64, 1000, 1, 1, 1}, 0x01, 8, 1, 8},    /* a bias' gradient */
+      {{16, 80, 1, 80, 80}, 0x02, 8, 1, 10},  /* over channels */
+      {{64, 1000, 1, 1, 1}, 0x01, 8, 1, 8},   /* a bias' gradient */
       {{1, 1, 1, 1, 1}, 0x1f, 8, 1, 1},
       {{1, 3, 1, 1, 1 << 30}, 0x10, 4194304, 256, 256},
       {{0, 3, 1, 4, 4}, 0x1d, 8, 1, 1},
@@ -183,7 +183,7 @@ static void bytes_from_elsewhere_are_checked(void **state) {
   } cases[] = {
       {offsetof(cvy_reduce_problem, how), 0, "the bits of the axes are 0"},
       {offsetof(cvy_reduce_problem, how), 32, "the bits of the axes are 32"},
-      {offsetof(cvy_reduce_problem, how) + 1, 5, "5 results"},
+      {offsetof(cvy_reduce_problem, how) + 1, 9, "9 results"},
       {offsetof(cvy_reduce_problem, how) + 1, 0, "0 results"},
       {offsetof(cvy_reduce_problem, how) + 2, 5, "result 0 is of kind 5"},
       {offsetof(cvy_reduce_problem, how) + 3, 1, "result 0 is of kind 1 and value 1"},

@@ -27,7 +27,7 @@ static void is_flat_and_small(void **state) {
   assert_true(sizeof(cvy_program) <= 512);
   /* Its members fill it. */
   assert_int_equal(sizeof(cvy_program),
-                   8 + CVY_PROGRAM_INSTRUCTIONS * 4 + CVY_PROGRAM_CONSTANTS * 4);
+                   16 + CVY_PROGRAM_INSTRUCTIONS * 4 + CVY_PROGRAM_CONSTANTS * 4);
 }
 
 static void canonical_texts(void **state) {
@@ -123,8 +123,10 @@ static void refusals_name_the_column(void **state) {
       {"input a y = a", "column 9: expected ',' or ';', not \"y\""},
       {"y = a ? b", "column 10: expected ':', but the text ends"},
       {"y = abcdefghijabcdefghijabcdefghijab", "column 5: a name has 32 characters, at most 31"},
-      {"y=a+b+c+d+e+f+g+h+i+j+k+l+m", "column 27: \"m\" would be input number 13, at most 12"},
-      {"a=x;b=x;c=x;d=x;e=x", "column 17: \"e\" would be result number 5, at most 4"},
+      {"y=a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q",
+       "column 35: \"q\" would be input number 17, at most 16"},
+      {"a=x;b=x;c=x;d=x;e=x;f=x;g=x;h=x;i=x",
+       "column 33: \"i\" would be result number 9, at most 8"},
   };
   for (size_t i = 0; i < CVY_COUNT(cases); i++) {
     cvy_program program, before;
@@ -276,9 +278,9 @@ static void bytes_from_elsewhere_are_checked(void **state) {
     const char *sentence;
   } cases[] = {
       {offsetof(cvy_program, instructions), 65, "65 instructions"},
-      {offsetof(cvy_program, inputs), 13, "13 inputs"},
+      {offsetof(cvy_program, inputs), 17, "17 inputs"},
       {offsetof(cvy_program, results), 0, "0 results"},
-      {offsetof(cvy_program, results), 5, "5 results"},
+      {offsetof(cvy_program, results), 9, "9 results"},
       {offsetof(cvy_program, constants), 33, "33 constants"},
       {offsetof(cvy_program, result), 5, "result 0 is operand 5"},
       {offsetof(cvy_program, result) + 1, CVY_OPERAND_INPUT + 2, "result 1 is operand 66"},

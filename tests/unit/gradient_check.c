@@ -238,14 +238,16 @@ static double loss(check *c, double *element, double h) {
   return sum;
 }
 
-/* The central difference, and how far slopes on both sides are apart. */
+/* The central difference, how far slopes on both sides are apart, and what a sum that is so large
+ * rounds away of them. */
 typedef struct difference {
-  double slope, bend;
+  double slope, bend, rounding;
 } difference;
 
 static difference difference_of(check *c, double *element, double h) {
   double here = loss(c, element, 0), up = loss(c, element, h), down = loss(c, element, -h);
-  return (difference){(up - down) / (2 * h), ((up - here) - (here - down)) / h};
+  return (difference){(up - down) / (2 * h), ((up - here) - (here - down)) / h,
+                      0x1p-53 * fabs(here) / h};
 }
 
 /* A bend that is of the second derivative halves with the step; at a kink it stays. */
@@ -253,7 +255,8 @@ static void check_element(check *c, int32_t input, int64_t index, test_gradient_
   double *element = &c->in[input].at[index], got = 0;
   difference coarse = difference_of(c, element, 0x1p-13), fine = difference_of(c, element, 0x1p-14);
   double size = 1 + fabs(fine.slope);
-  double noise = fabs(coarse.slope - fine.slope) + fabs(2 * fine.bend - coarse.bend);
+  double noise =
+      fabs(coarse.slope - fine.slope) + fabs(2 * fine.bend - coarse.bend) + fine.rounding;
   const cvy_gradient_operand of = c->gradient.of[input];
   if (of.source != CVY_GRADIENT_NONE) {
     numbers gradient = operand_of(c, of, c->gradient.steps);

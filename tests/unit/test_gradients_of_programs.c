@@ -84,7 +84,7 @@ static void check_random(uint64_t seed, void make(test_random *, cvy_problem *))
   }
   print_message("%d checked, %d skipped, %d steps, %d refused\n", counts.checked, counts.skipped,
                 counts.steps, refused);
-  assert_true(refused < 20 && counts.checked > 9 * counts.skipped && counts.steps > 1000);
+  assert_true(refused < 150 && counts.checked > 9 * counts.skipped && counts.steps > 1000);
 }
 
 static void programs_against_differences(void **state) {
@@ -231,14 +231,14 @@ static void sums_over_what_is_shared(void **state) {
   for (int i = 0; i < 3; i++) assert_of(i, CVY_GRADIENT_STEP, 0, 0);
 }
 
-static void twelve_inputs(void **state) {
+static void sixteen_inputs(void **state) {
   (void)state;
-  gradient_of("y = a*b + c*d + e*f + g*h + i*j + k*l on n2c3h4", 0xfff, 1);
-  assert_steps(3); /* four at once */
-  for (int i = 0; i < 12; i++) assert_of(i, CVY_GRADIENT_STEP, i / 4, i % 4);
-  gradient_of("y = a*b*c*d*e*f*g*h*i*j*k*l on n2c3h4", 0xfff, 1);
-  assert_steps(12); /* each reads all others */
-  for (int i = 0; i < 12; i++) assert_of(i, CVY_GRADIENT_STEP, i, 0);
+  gradient_of("y = a*b + c*d + e*f + g*h + i*j + k*l + m*n + o*p on n2c3h4", 0xffff, 1);
+  assert_steps(2); /* eight at once */
+  for (int i = 0; i < 16; i++) assert_of(i, CVY_GRADIENT_STEP, i / 8, i % 8);
+  gradient_of("y = a*b*c*d*e*f*g*h*i*j*k*l*m*n*o*p on n2c3h4", 0xffff, 1);
+  assert_steps(16); /* each reads all others */
+  for (int i = 0; i < 16; i++) assert_of(i, CVY_GRADIENT_STEP, i, 0);
 }
 
 static void statistics_of_batch_norm(void **state) {
@@ -338,8 +338,9 @@ static void what_has_none_is_refused(void **state) {
   gradient_of("y = x0 * x1 on n2c3h4 x1:full:int32", 1, 1);
   assert_refused(
       "a = maximum over n of x0 * x1 * x2; b = minimum over n of x0 * x1 * x2; "
-      "c = maximum over n of x0 + x1 + x2; d = minimum over n of x0 + x1 + x2 on n2c3",
-      7, "the gradient has 15 inputs, at most 12 are possible: ");
+      "c = maximum over n of x0 + x1 + x2; d = minimum over n of x0 + x1 + x2; "
+      "e = maximum over n of x0 - x1 * x2 on n2c3",
+      7, "the gradient has 18 inputs, at most 16 are possible: ");
 }
 
 int main(void) {
@@ -350,7 +351,7 @@ int main(void) {
       cmocka_unit_test(what_is_known_needs_no_step),
       cmocka_unit_test(results_are_read_again),
       cmocka_unit_test(sums_over_what_is_shared),
-      cmocka_unit_test(twelve_inputs),
+      cmocka_unit_test(sixteen_inputs),
       cmocka_unit_test(statistics_of_batch_norm),
       cmocka_unit_test(largest_elements_share_evenly),
       cmocka_unit_test(dropout_drops_the_same),

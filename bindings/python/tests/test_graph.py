@@ -272,3 +272,27 @@ def test_stages_are_forward_and_backward(context):
         step.run_stage("1")
     with pytest.raises(convoy.ArgumentError, match="no capture"):
         context.cut()
+
+
+def test_the_widest_program_there_can_be_is_verified(context):
+    """16 inputs and 8 results: every list of operands on the way has room for them."""
+    names = "abcdefgh"
+    text = "; ".join(f"{n} = {n} + 0.5 * x{n}" for n in names)
+    program = Program(text)
+    states = {n: context.tensor(_random(3, 70, seed=i)) for i, n in enumerate(names)}
+    steps = {"x" + n: context.tensor(_random(3, 70, seed=9 + i)) for i, n in enumerate(names)}
+    wanted = {n: states[n].numpy() for n in names}
+
+    @context.capture
+    def step():
+        context.apply(program, {**states, **steps}, out=[states[n] for n in names])
+
+    for _ in range(150):
+        step.run()
+        for n in names:
+            wanted[n] = wanted[n] + FLOAT(0.5) * steps["x" + n].numpy()
+    for n in names:
+        assert (states[n].numpy() == wanted[n]).all()
+    health = context.health()
+    assert health.wrong_results == 0
+    assert context.device.id == "cpu" or health.verified > 2
