@@ -74,8 +74,8 @@ bool cvy_program_readable(const cvy_problem *problem) {
   return write_whole(problem, text, sizeof text);
 }
 
-/* The hash and the operands of most programs have room; of those with many operands, or with strides
- * of theirs, the last are cut. */
+/* The hash and the operands of most programs have room; of those with many operands, or with
+ * strides of theirs, the last are cut. */
 void cvy_program_print(const cvy_problem *problem, char *text, size_t size) {
   if (write_whole(problem, text, size)) return;
   cvy_text to = cvy_text_in(text, size);
