@@ -32,7 +32,7 @@ enum {
   CVY_REDUCE_GROUP = 8, /* elements of a lane whose mean is taken before their distances from it */
   CVY_REDUCE_LANES = 256, /* at most */
   CVY_REDUCE_LONGEST_PIECE = 1 << 24,
-  CVY_REDUCE_MOST_PIECES = 256, /* by default */
+  CVY_REDUCE_MOST_PIECES = 256,                   /* by default */
   CVY_REDUCE_COMPONENTS = 3 * CVY_PROGRAM_RESULTS /* floats of a partial result, at most */
 };
 

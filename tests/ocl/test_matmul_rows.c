@@ -41,9 +41,11 @@ static const char *const texts[] = {
 };
 enum { TEXTS = sizeof texts / sizeof *texts, TINY = 15 };
 
-static const cvy_params odd[] = {
-    {{4, 16, 8, 4, 4, 1}},   {{4, 16, 8, 4, 4, 2}},  {{16, 32, 8, 8, 4, 16}},
-    {{32, 16, 32, 4, 8, 4}}, {{16, 16, 8, 8, 8, 64}}};
+static const cvy_params odd[] = {{{4, 16, 8, 4, 4, 1}},
+                                 {{4, 16, 8, 4, 4, 2}},
+                                 {{16, 32, 8, 8, 4, 16}},
+                                 {{32, 16, 32, 4, 8, 4}},
+                                 {{16, 16, 8, 8, 8, 64}}};
 
 static float *whole_numbers(int64_t bytes) {
   static uint32_t seed = 1;

@@ -27,8 +27,8 @@ struct convoy_graph {
   int32_t stages, tensors_between, next_stage;
   cvy_graph_output *output;
   int32_t outputs;
-  uint64_t seed; /* of random numbers, as it was when the capture began */
-  uint64_t runs; /* the number of the next one, which random numbers depend on */
+  uint64_t seed;    /* of random numbers, as it was when the capture began */
+  uint64_t runs;    /* the number of the next one, which random numbers depend on */
   double committed; /* when the host was last given what the next run read */
   uint64_t ticket[CVY_GRAPH_OUTSTANDING]; /* with which the last runs ended, in turn; 0: none */
   /* What they kept to be verified, or NULL: taps.h, planned_taps.h. */
