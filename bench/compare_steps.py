@@ -4,8 +4,9 @@ as `convoy bench --net` times them, in turns. float32, TF32 off, cuDNN's benchma
     PYTHONPATH=bindings/python python3 bench/compare_steps.py --tool build/release/convoy
         --device ocl:0 [--rounds 3] [NET:BATCH...]
 
-Prints one line for each network: medians of the rounds' medians in milliseconds, their ratio, the
-peak of memory that either takes in MiB, and the seconds of Convoy's first step. Both sides' steps
+Prints one line for each network: medians of the rounds' medians in milliseconds, their ratio, what
+a step of Convoy's takes on average when many follow one another, the peak of memory that either
+takes in MiB, and the seconds of Convoy's first step. Both sides' steps
 end with SGD and its momentum.
 """
 
@@ -61,10 +62,10 @@ def compare(net, options):
         times.append(time())
         lines.append(ours(net, options))
     other = statistics.median(times)
-    own = statistics.median(line["median_ms"] for line in lines)
+    own, mean = (statistics.median(line[of] for line in lines) for of in ("median_ms", "mean_ms"))
     memory = max(line["memory_bytes"] for line in lines)
     first, then = (lines[i]["first_ms"] / 1e3 for i in (0, -1))
-    print(f"{net:16} PyTorch {other:8.3f} ms   Convoy {own:8.3f} ms   ratio {other / own:.3f}   "
+    print(f"{net:16} PyTorch {other:8.3f} ms   Convoy {own:8.3f} ms   ratio {other / own:.3f}   mean {mean:.3f} ms   "
           f"MiB {peak / 2**20:.0f} and {memory / 2**20:.0f}   first {first:.1f} s, "
           f"then {then:.1f} s", flush=True)
 

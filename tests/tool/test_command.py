@@ -462,7 +462,7 @@ class Bench(unittest.TestCase):
         self.assertTrue(0 <= line["error_share"] <= 1)
         self.assertTrue(10 < line["operations"] < 200)
         self.assertGreater(line["memory_bytes"], 4 * 2 * 8 * 129 * 501)  # the first layer's map
-        self.assertTrue(line["capture_ms"] > 0 and line["first_ms"] > 0)
+        self.assertTrue(line["capture_ms"] > 0 and line["first_ms"] > 0 and line["mean_ms"] > 0)
         self.assertTrue(0 < line["flops_share"] and 0 < line["copy_share"])
         rate = 2e3 / line["transfers_ms"]
         self.assertAlmostEqual(line["images_per_second"], rate, delta=1e-6 * rate)

@@ -49,6 +49,7 @@ static const member members[] = {
     {"memory_bytes", INTEGER, AT(memory_bytes)},
     {"capture_ms", NUMBER, AT(capture_ms)},
     {"first_ms", NUMBER, AT(first_ms)},
+    {"mean_ms", NUMBER, AT(mean_ms)},
     {"images_per_second", NUMBER, AT(images_per_second)},
     {"days", NUMBER, AT(days)},
 };

@@ -25,10 +25,10 @@ typedef struct bench_result {
   double gflops;                            /* at the median */
   double flops_share, copy_share;           /* of the measured peaks; NaN if those are unknown */
   /* Of a network's step only: operations of a run, memory of the device, milliseconds of capturing
-   * and planning, and of the first run, with batches from the host, days of the training asked
-   * for. */
+   * and planning, and of the first run, the mean of runs that follow one another, with batches from
+   * the host, days of the training asked for. */
   int64_t operations, memory_bytes;
-  double capture_ms, first_ms, images_per_second, days;
+  double capture_ms, first_ms, mean_ms, images_per_second, days;
 } bench_result;
 
 /* Returns a result with all figures NaN and all texts empty. */
