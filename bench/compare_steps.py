@@ -65,9 +65,9 @@ def compare(net, options):
     own, mean = (statistics.median(line[of] for line in lines) for of in ("median_ms", "mean_ms"))
     memory = max(line["memory_bytes"] for line in lines)
     first, then = (lines[i]["first_ms"] / 1e3 for i in (0, -1))
-    print(f"{net:16} PyTorch {other:8.3f} ms   Convoy {own:8.3f} ms   ratio "
-          f"{other / own:.3f}   mean {mean:.3f} ms   MiB {peak / 2**20:.0f} and {memory / 2**20:.0f}   first {first:.1f} s, "
-          f"then {then:.1f} s", flush=True)
+    print(f"{net:16} PyTorch {other:8.3f} ms   Convoy {own:8.3f} ms   ratio {other / own:.3f}   "
+          f"mean {mean:.3f} ms   MiB {peak / 2**20:.0f} and {memory / 2**20:.0f}   "
+          f"first {first:.1f} s, then {then:.1f} s", flush=True)
 
 
 def main():
