@@ -2,7 +2,9 @@
 
 import json
 import os
+import subprocess
 import sys
+import tempfile
 
 
 def read(path):
@@ -43,3 +45,13 @@ def timed(lines):
 
 def leave(why):
     sys.exit(f"{os.path.basename(sys.argv[0])}: {why}")
+
+
+def of_step(tool, device, net):
+    """The line that `convoy bench --net` writes for "yolov8n:16"."""
+    name, _, batch = net.partition(":")
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "lines.json")
+        command = [tool, "bench", "--net", name, "--batch", batch, "--device", device]
+        subprocess.run([*command, "--json", file], check=True, stdout=subprocess.DEVNULL)
+        return timed(read(file))[0]

@@ -6,15 +6,12 @@ as `convoy bench --net` times them, in turns. float32, TF32 off, cuDNN's benchma
 
 Prints one line for each network: medians of the rounds' medians in milliseconds, their ratio, what
 a step of Convoy's takes on average when many follow one another, the peak of memory that either
-takes in MiB, and the seconds of Convoy's first step. Both sides' steps
-end with SGD and its momentum.
+takes in MiB, and the seconds of Convoy's first step. Both sides' steps end with SGD and its
+momentum.
 """
 
 import argparse
 import statistics
-import subprocess
-import tempfile
-from pathlib import Path
 
 import torch
 
@@ -44,23 +41,12 @@ def theirs(net):
     return time, peak
 
 
-def ours(net, options):
-    """The line of JSON that convoy bench writes."""
-    name, _, batch = net.partition(":")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "lines.json"
-        command = [options.tool, "bench", "--net", name, "--batch", batch]
-        command += ["--device", options.device, "--json", file]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return bench_lines.timed(bench_lines.read(file))[0]
-
-
 def compare(net, options):
     time, peak = theirs(net)
     lines, times = [], []
     for _ in range(options.rounds):
         times.append(time())
-        lines.append(ours(net, options))
+        lines.append(bench_lines.of_step(options.tool, options.device, net))
     other = statistics.median(times)
     own, mean = (statistics.median(line[of] for line in lines) for of in ("median_ms", "mean_ms"))
     memory = max(line["memory_bytes"] for line in lines)

@@ -42,16 +42,17 @@ def _tensors(value):
     return [tensor for part in parts for tensor in _tensors(part)]
 
 
-def _yolo(batch, device, updates):
+def _yolo(batch, device, updates, change):
     from ultralytics.nn.tasks import DetectionModel
 
     model = DetectionModel("yolov8n.yaml", nc=80, verbose=False).to(device).train()
     x = torch.rand(batch, 3, 640, 640, device=device)
     optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
+    call = change(model)
 
     def step():
         optimizer.zero_grad()
-        maps = [each for each in _tensors(model(x)) if each.requires_grad]
+        maps = [each for each in _tensors(call(x)) if each.requires_grad]
         sum((each * each).mean() for each in maps).backward()
         if updates:
             optimizer.step()
@@ -59,15 +60,16 @@ def _yolo(batch, device, updates):
     return model, x, step
 
 
-def _classifier(model, x, classes, device):
+def _classifier(model, x, classes, device, change):
     model = model.to(device).train()
     model(x)  # lazy layers take their extents
     y = torch.randint(classes, (x.shape[0],), device=device)
     optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
+    call = change(model)
 
     def step():
         optimizer.zero_grad()
-        output = model(x)
+        output = call(x)
         output = output if torch.is_tensor(output) else output[0]
         nn.functional.cross_entropy(output, y).backward()
         optimizer.step()
@@ -75,17 +77,20 @@ def _classifier(model, x, classes, device):
     return model, x, step
 
 
-def make(name, device="cuda", updates=False):
+def make(name, device="cuda", updates=False, change=None):
     """`name`: yolov8n, eegnet or one of torchvision's, and behind a colon the batch; `updates`:
-    whether YOLOv8n's step ends with an optimizer, as the others' do."""
+    whether YOLOv8n's step ends with an optimizer, as the others' do; `change`: what is called in
+    the model's place, made of it, as by torch.compile."""
     kind, _, batch = name.partition(":")
+    change = change or (lambda model: model)
     torch.manual_seed(0)
     if kind == "yolov8n":
-        return _yolo(int(batch), device, updates)
+        return _yolo(int(batch), device, updates, change)
     if kind == "eegnet":
         x = torch.rand(int(batch), 1, 129, 500, device=device)
-        return _classifier(EEGNet().to(device), x, 4, device)
+        return _classifier(EEGNet().to(device), x, 4, device, change)
     import torchvision
 
     x = torch.rand(int(batch), 3, 224, 224, device=device)
-    return _classifier(getattr(torchvision.models, kind)(weights=None).to(device), x, 1000, device)
+    model = getattr(torchvision.models, kind)(weights=None).to(device)
+    return _classifier(model, x, 1000, device, change)
