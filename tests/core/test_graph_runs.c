@@ -5,6 +5,7 @@
 
 #include "common/cmocka.h"
 #include "core/capturing.h"
+#include "core/exec/commit.h"
 #include "core/fake.h"
 #include "core/open.h"
 #include "core/tensor.h"
@@ -81,6 +82,17 @@ static void nothing_of_earlier_runs_stays_on_the_device(void **state) {
     assert_int_equal(health_of(c.context).failovers, 0);
     close_chain(&c);
   }
+}
+
+/* Copies have a fiftieth of the time, at 6 GB/s. */
+static void commits_come_by_runs_and_by_time(void **state) {
+  (void)state;
+  assert_false(cvy_commit_is_due(15, 0, 1e9));
+  assert_true(cvy_commit_is_due(16, 0, 0));
+  assert_true(cvy_commit_is_due(16, 6e6, 0.051));
+  assert_false(cvy_commit_is_due(16, 6e6, 0.049));
+  assert_false(cvy_commit_is_due(127, 6e9, 49));
+  assert_true(cvy_commit_is_due(128, 6e9, 0));
 }
 
 /* Wherever it happens; and it costs no more than the runs since the last commit. */
@@ -164,6 +176,7 @@ static void all_is_verified_where_asked_for(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(commits_come_by_runs_and_by_time),
       cmocka_unit_test_setup(nothing_of_earlier_runs_stays_on_the_device, capturing_reset),
       cmocka_unit_test_setup(a_device_that_dies_loses_no_run, capturing_reset),
       cmocka_unit_test_setup(chains_may_be_longer_than_the_stack, capturing_reset),

@@ -32,3 +32,11 @@ convoy_status cvy_commit(cvy_store *store) {
   }
   return CONVOY_OK;
 }
+
+/* Of the time of training, and bytes a second: measured through the worker into tensors. */
+static const double most_share = 0.02, rate = 6e9;
+
+bool cvy_commit_is_due(int32_t runs, double bytes, double seconds) {
+  if (runs < CVY_COMMIT_EVERY || runs >= CVY_COMMIT_AT_LAST) return runs >= CVY_COMMIT_AT_LAST;
+  return seconds >= bytes / rate / most_share;
+}

@@ -11,4 +11,11 @@ convoy_status cvy_commit(cvy_store *store);
 /* Takes the copies that have come. What goes wrong is reported when the store is read. */
 void cvy_commits_take(convoy_context *context);
 
+/* Runs of a graph after which the host gets what the next one reads, and after which it does even
+ * where that takes more than its share of the time: a lost device costs so many runs of the CPU's
+ * time at most, and three more that are under way. */
+enum { CVY_COMMIT_EVERY = 16, CVY_COMMIT_AT_LAST = 128 };
+/* After so many runs, for so many bytes, so long after the last time. */
+bool cvy_commit_is_due(int32_t runs, double bytes, double seconds);
+
 #endif

@@ -18,13 +18,6 @@
 #include "core/tune/precompile.h"
 #include "os/os.h"
 
-/* Runs after which the host gets what the next one reads, and after which it does even where that
- * takes more than its share of the time: a lost device costs so many runs of the CPU's time at
- * most, and three more that are under way. */
-enum { COMMIT_EVERY = 16, COMMIT_AT_LAST = 128 };
-/* Of the time of training, and bytes a second: measured through the worker into tensors. */
-static const double commit_share = 0.02, commit_rate = 6e9;
-
 /* The newest is compiled first, and the first run goes through them from the other end. */
 static void precompile(const convoy_graph *graph) {
   const cvy_nodes *list = &graph->plan->list;
@@ -194,8 +187,7 @@ static bool is_commit_due(const convoy_graph *graph, cvy_store *const out[]) {
     bytes += (double)out[i]->bytes;
   }
   if (context->health.history_bytes > context->options.history_limit / 2) return depth > 0;
-  if (depth < COMMIT_EVERY || depth >= COMMIT_AT_LAST) return depth >= COMMIT_AT_LAST;
-  return cvy_clock() - graph->committed >= bytes / commit_rate / commit_share;
+  return cvy_commit_is_due(depth, bytes, cvy_clock() - graph->committed);
 }
 
 /* Cuts the histories of what the next run reads, in the background. A copy that fails is one that
@@ -203,7 +195,7 @@ static bool is_commit_due(const convoy_graph *graph, cvy_store *const out[]) {
 static void commit(convoy_graph *graph, cvy_store *const out[]) {
   bool due = is_commit_due(graph, out);
   for (int32_t i = 0; i < graph->outputs; i++) {
-    bool cut = (due && graph->output[i].carried) || cvy_history_is_long(out[i], COMMIT_AT_LAST);
+    bool cut = (due && graph->output[i].carried) || cvy_history_is_long(out[i], CVY_COMMIT_AT_LAST);
     if (out[i]->history && cut) cvy_commit(out[i]);
   }
   if (due) graph->committed = cvy_clock();
