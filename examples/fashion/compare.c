@@ -9,7 +9,9 @@
 
 #define MAX_DEVICES 16
 #define DEFAULT_STEPS 20
-/* Two orders of summation differ by some 1e-6 of the largest gradient. */
+/* The first layer's gradient sums 50,000 nearly equal terms of both signs: measured against
+ * float64, the CPU engine is off by 2e-6 of the largest gradient, OpenCL by 3e-5, PyTorch
+ * by 2.4e-4. */
 #define LARGEST_DIFFERENCE 1e-4
 
 struct contestant {
