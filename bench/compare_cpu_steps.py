@@ -26,7 +26,10 @@ STEPS = 3  # of a turn
 
 
 def answer_turns(net, compiled):
-    """PyTorch's process: a line with seconds of a step for each line that comes."""
+    """PyTorch's process: a line with seconds of a step for each line that comes. What packages
+    print while they are imported goes elsewhere."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     sys.path.append(str(ROOT / "bindings/python/tests"))
     import torch
     import torchvision_ops  # noqa: F401  where torchvision's operators do not fit PyTorch
@@ -38,14 +41,14 @@ def answer_turns(net, compiled):
     step = step_nets.make(net, device="cpu", updates=True, change=change)[2]
     for _ in range(3):
         step()
-    print("ready", flush=True)
+    print("ready", file=answers)
     for _ in sys.stdin:
         seconds = []
         for _ in range(STEPS):
             begin = time.perf_counter()
             step()
             seconds.append(time.perf_counter() - begin)
-        print(statistics.median(seconds), flush=True)
+        print(statistics.median(seconds), file=answers)
 
 
 class Theirs:
