@@ -10,4 +10,7 @@ extern int test_set_count;
 /* Finds them and prints their names. */
 void test_find_sets(void);
 
+/* The program that was compiled ahead, with the constant that its last input may stand for. */
+cvy_program test_program_ahead(const cvy_fused_program *fused, float constant);
+
 #endif

@@ -235,8 +235,9 @@ static void programs_compiled_ahead(void **state) {
   static test_arrays all;
   test_random random = {18};
   for (int f = 0; f < cvy_fused_count; f++) {
+    cvy_program program = test_program_ahead(&cvy_fused_programs[f], 0.3f);
     for (int round = 0; round < 8; round++) {
-      test_arrays_views(&random, &cvy_fused_programs[f].program, false, &all);
+      test_arrays_views(&random, &program, false, &all);
       for (int i = 0; i < all.problem.program.inputs; i++) {
         bool single = cvy_fused_programs[f].single >> i & 1;
         all.problem.input[i] = cvy_program_view_of(single ? CVY_CLASS_CHANNEL : CVY_CLASS_FULL,

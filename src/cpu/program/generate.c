@@ -1,12 +1,13 @@
-/* fused_generate LOOPS PROGRAMS: makes C of the named programs (program/named.h) and of the
- * gradients that they ask for. LOOPS gets a function per program in the words of vector.h, which
- * loops_body.h includes; PROGRAMS the table by which they are found. Run by the build. */
+/* fused_generate LOOPS PROGRAMS: makes C of the named programs (program/named.h), of the gradients
+ * that they ask for, and of the planned ones (planned.h). LOOPS gets a function per program in the
+ * words of vector.h, which loops_body.h includes; PROGRAMS the table by which they are found. Run
+ * by the build. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/program/planned.h"
 #include "cpu/program/simd.h"
-#include "program/named.h"
 
 enum { MOST = 256 };
 
@@ -72,8 +73,8 @@ static void write_loop(FILE *loops, const cvy_fused_program *fused, int number) 
 
 static void write_program(FILE *programs, const cvy_fused_program *fused, const char *name) {
   const unsigned char *bytes = (const unsigned char *)&fused->program;
-  fprintf(programs, "    /* %s */\n    {.single = %uu, .program = {%d, %d, %d, %d, {", name,
-          fused->single, bytes[0], bytes[1], bytes[2], bytes[3]);
+  fprintf(programs, "    /* %s */\n    {.single = %uu, .given = %d, .program = {%d, %d, %d, %d, {",
+          name, fused->single, fused->given, bytes[0], bytes[1], bytes[2], bytes[3]);
   for (int i = 0; i < CVY_PROGRAM_RESULTS; i++) fprintf(programs, "%d, ", fused->program.result[i]);
   fprintf(programs, "}, {");
   for (int i = 0; i < fused->program.instructions; i++) {
@@ -138,17 +139,36 @@ static void add_named(FILE *loops, FILE *programs, const cvy_named_program *name
   add_gradient(loops, programs, &fused, wanted, ~0u, gradient_name);
 }
 
+static void add_planned(FILE *loops, FILE *programs, const cvy_planned_program *planned) {
+  cvy_fused_program fused;
+  cvy_program_names names;
+  cvy_reduction how;
+  memset(&fused, 0, sizeof fused);
+  if (cvy_reduction_parse(planned->text, &fused.program, &how, &names)) give_up(cvy_last_error());
+  uint32_t given = cvy_named_inputs(planned->constant, &fused.program, &names);
+  if (given && given != 1u << (fused.program.inputs - 1)) give_up("the constant is not the last");
+  fused.given = given != 0;
+  fused.single = cvy_named_inputs(planned->numbers, &fused.program, &names) | given;
+  add(loops, programs, &fused, planned->text);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) {
     fprintf(stderr, "usage: %s LOOPS PROGRAMS\n", argv[0]);
     return EXIT_FAILURE;
   }
   FILE *loops = open_or_give_up(argv[1], "w"), *programs = open_or_give_up(argv[2], "w");
-  fprintf(loops, "/* Made of src/program/named.c. */\n");
-  fprintf(programs, "/* Made of src/program/named.c. */\n");
+  static const char *const origin =
+      "/* Made of src/program/named.c and src/cpu/program/planned.c. */\n";
+  fputs(origin, loops);
+  fputs(origin, programs);
   for (int i = 0; i < cvy_named_count; i++) {
     current = cvy_named_programs[i].name;
     add_named(loops, programs, &cvy_named_programs[i]);
+  }
+  for (int i = 0; i < cvy_planned_count; i++) {
+    current = cvy_planned_programs[i].text;
+    add_planned(loops, programs, &cvy_planned_programs[i]);
   }
   fprintf(loops, "\nstatic cvy_fused_loop *const fused_loops[] = {\n");
   for (int i = 0; i < count; i++) fprintf(loops, "    fused_loop_%d,\n", i);

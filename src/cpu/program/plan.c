@@ -295,19 +295,21 @@ static void give_registers(planner *p) {
 
 /* ------------------------------------------------------------------------------------- the plan */
 
-/* The loop compiled ahead for the program with these inputs, or -1. */
-static int find_fused(const cvy_program *program, const cvy_program_form *forms) {
+/* The loop compiled ahead for the program with these inputs. */
+static void find_fused(const cvy_program *program, cvy_program_plan *out) {
   uint32_t single = 0;
+  out->fused = -1;
   for (int i = 0; i < program->inputs; i++) {
-    if (forms[i].type != CONVOY_FLOAT32) return -1;
-    single |= (uint32_t)(forms[i].single != 0) << i;
+    if (out->form[i].type != CONVOY_FLOAT32) return;
+    single |= (uint32_t)(out->form[i].single != 0) << i;
   }
-  for (int i = 0; i < cvy_fused_count; i++) {
-    if (cvy_fused_programs[i].single == single &&
-        memcmp(&cvy_fused_programs[i].program, program, sizeof *program) == 0)
-      return i;
-  }
-  return -1;
+  out->fused = cvy_fused_find(program, single, &out->fused_constant);
+}
+
+static int find_copied(const cvy_program *program, const cvy_program_form *forms) {
+  int input = program->result[0] - CVY_OPERAND_INPUT;
+  if (program->results != 1 || input < 0 || input >= program->inputs) return -1;
+  return forms[input].type == CONVOY_FLOAT32 && !forms[input].single ? input : -1;
 }
 
 /* So many elements that all arrays of a block stay in the first-level cache. Calling a loop takes
@@ -329,7 +331,8 @@ void cvy_program_prepare(const cvy_program *program, const cvy_program_form *for
   out->inputs = program->inputs;
   out->results = program->results;
   memcpy(out->form, forms, program->inputs * sizeof *forms);
-  out->fused = find_fused(program, forms);
+  find_fused(program, out);
+  out->copied = find_copied(program, forms);
   draft_instructions(&p);
   find_patterns(&p);
   give_numbers(&p);

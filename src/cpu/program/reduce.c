@@ -81,16 +81,24 @@ static void compute_values(const reduce_job *j, const thread_memory *b, int64_t 
   }
 }
 
+/* The values of so many elements, where they lie already or where they are computed. */
+static void find_values(const reduce_job *j, const thread_memory *b, int64_t first, int64_t count,
+                        const float **value) {
+  const float *lying = cvy_program_values_lying(&j->values, first, count);
+  if (!lying) compute_values(j, b, first, count, 0);
+  for (int k = 0; k < j->values.plan.results; k++) value[k] = lying ? lying : b->value[k];
+}
+
 /* Takes up rows of the values in lanes `first` to `first + count` - 1. */
-static void take_up(const reduce_job *j, const thread_memory *b, int64_t pitch, int rows,
-                    int64_t first, int64_t count) {
+static void take_up(const reduce_job *j, const thread_memory *b, const float *const *value,
+                    int64_t pitch, int rows, int64_t first, int64_t count) {
   if (rows == 0 || count == 0) return;
   for (int p = 0; p < j->parts.count; p++) {
     int kind = j->parts.part[p].kind;
     float *state[3];
     for (int i = 0; i < cvy_part_components(kind); i++)
       state[i] = b->state[j->parts.part[p].first + i] + first;
-    j->call->simd->rows[kind](state, b->value[j->parts.part[p].value] + first, pitch, rows, count);
+    j->call->simd->rows[kind](state, value[j->parts.part[p].value] + first, pitch, rows, count);
   }
 }
 
@@ -118,9 +126,10 @@ static void piece_in_lanes(const reduce_job *j, const thread_memory *b, int64_t 
   for (int64_t at = begin; at < end; at += step) {
     int64_t count = end - at < step ? end - at : step;
     int rows = (int)(count / lanes), more = (int)(count % lanes); /* lanes that have one more */
-    compute_values(j, b, kept * j->order.length + at, count, 0);
-    take_up(j, b, lanes, rows + 1, 0, more);
-    take_up(j, b, lanes, rows, more, lanes - more);
+    const float *value[CVY_PROGRAM_RESULTS];
+    find_values(j, b, kept * j->order.length + at, count, value);
+    take_up(j, b, value, lanes, rows + 1, 0, more);
+    take_up(j, b, value, lanes, rows, more, lanes - more);
   }
   join_lanes(j, b);
 }
@@ -132,15 +141,17 @@ static void piece_side_by_side(const reduce_job *j, const thread_memory *b, int6
     int rows = (int)(end - at < GROUP ? end - at : GROUP);
     for (int r = 0; r < rows; r++)
       compute_values(j, b, (at + r) * j->order.kept + kept, count, (int64_t)r * LANES);
-    take_up(j, b, LANES, rows, 0, count);
+    take_up(j, b, (const float *const *)b->value, LANES, rows, 0, count);
   }
 }
 
+/* Results first, then pieces: a channel's piece lies behind the one of the channel before it, and
+ * whoever reads memory in its order does not wait for it. */
 static void run_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const reduce_job *j = arg;
   thread_memory b = memory_at(j, slot);
   for (int64_t unit = begin; unit < end; unit++) {
-    int64_t piece = unit % j->order.pieces, block = unit / j->order.pieces, width = 1;
+    int64_t piece = unit / j->blocks, block = unit % j->blocks, width = 1;
     int64_t first = piece * j->call->problem->piece, last = first + j->call->problem->piece;
     if (last > j->order.length) last = j->order.length;
     set_nothing(j, &b);

@@ -173,5 +173,6 @@ void cvy_program_run(const cvy_program_plan *plan, const cvy_program_arrays *arr
   }
   const float *inputs[CVY_PROGRAM_INPUTS];
   for (int i = 0; i < plan->inputs; i++) inputs[i] = arrays->input[i];
+  if (plan->fused_constant >= 0) inputs[plan->inputs] = &plan->constant[plan->fused_constant];
   plan->simd->fused[plan->fused](inputs, arrays->result, arrays->count);
 }

@@ -5,8 +5,8 @@
  *   for each plane, row or whatever else lies in one piece:
  *     cvy_program_run(&plan, &(cvy_program_arrays){.input = ..., .result = ..., .count = ...});
  *
- * A program of program/named.c, with the same inputs being one number, runs as one loop;
- * all others are interpreted, a loop per vector instruction over blocks that stay in the
+ * A program of program/named.c or planned.c, with the same inputs being one number, runs as one
+ * loop; all others are interpreted, a loop per vector instruction over blocks that stay in the
  * first-level cache. Either way the bits are those of cvy_program_element, denormal numbers
  * excepted. */
 #ifndef CVY_CPU_PROGRAM_RUN_H
@@ -48,7 +48,9 @@ typedef struct cvy_vector_instruction {
 /* Flat, like a program; to be made by cvy_program_prepare only. */
 typedef struct cvy_program_plan {
   const cvy_program_simd *simd;
-  int32_t fused; /* its place among the programs compiled ahead, or -1 */
+  int32_t fused;          /* its place among the programs compiled ahead, or -1 */
+  int32_t fused_constant; /* which constant its loop takes behind the inputs, or -1 */
+  int32_t copied; /* the input that the only result is, with a float for each element; or -1 */
   uint8_t inputs, results, registers, numbers;
   uint8_t number_instructions, instructions; /* those on numbers come first, once for a run */
   int32_t block; /* elements of which all registers are in the first-level cache */

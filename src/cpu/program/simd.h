@@ -77,13 +77,17 @@ extern const cvy_program_simd cvy_program_simd_avx512;
 /* The set that cvy_simd_best() names. */
 const cvy_program_simd *cvy_program_simd_best(void);
 
-/* The programs that were compiled ahead (program/named.h), in the order of the loops. `single` has
- * the bits of the inputs that are one number. */
+/* The programs that were compiled ahead (program/named.h, planned.h), in the order of the loops. */
 typedef struct cvy_fused_program {
   cvy_program program;
-  uint32_t single;
+  uint32_t single; /* bits of the inputs that are one number */
+  int32_t given;   /* 1: the last input stands for a constant of any value */
 } cvy_fused_program;
 extern const cvy_fused_program cvy_fused_programs[];
 extern const int cvy_fused_count;
+
+/* Which of them the program is with these inputs being one number, or -1. `constant` gets the
+ * number of the program's constant that the loop takes behind its inputs, or -1. */
+int cvy_fused_find(const cvy_program *program, uint32_t single, int32_t *constant);
 
 #endif

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/* Below, rows are so short that calls would take longer than gathering does. */
-enum { SHORT_ROW = 128 };
+/* Below, rows are so short that calls would take longer than gathering does: of what is
+ * interpreted, and of what was compiled ahead. */
+enum { SHORT_ROW = 128, SHORTEST_ROW = 32 };
 
 /* ----------------------------------------------------------------------------- gather and scatter
  */
@@ -86,24 +87,31 @@ static cvy_program_form form_of(cvy_program_values *v, const cvy_program_view *v
   return (cvy_program_form){.type = (uint8_t)view->type, .single = single};
 }
 
+static void choose_forms(const cvy_program_problem *problem, const cvy_program_simd *simd,
+                         bool by_rows, cvy_program_values *v) {
+  cvy_program_form forms[CVY_PROGRAM_INPUTS];
+  v->by_rows = by_rows;
+  v->gathered = 0;
+  for (int i = 0; i < problem->program.inputs; i++) forms[i] = form_of(v, &problem->input[i], i);
+  cvy_program_prepare(&problem->program, forms, simd, &v->plan);
+}
+
 void cvy_program_values_open(const cvy_program_problem *problem, const cvy_program_nest *nest,
                              const void *const *inputs, const cvy_program_simd *simd,
                              cvy_program_values *out) {
-  cvy_program_form forms[CVY_PROGRAM_INPUTS];
   cvy_program_uses uses = cvy_program_uses_of(&problem->program);
   memset(out, 0, sizeof *out);
   out->nest = *nest;
-  out->by_rows = nest->axes == 1 || nest->extent[nest->axes - 1] >= SHORT_ROW;
   out->placed = uses.axes || uses.random;
   if (out->placed) {
     memcpy(out->position.extent, problem->extent, sizeof problem->extent);
     out->position.stream = cvy_program_stream_of(problem->seed, problem->run, problem->node);
   }
-  for (int i = 0; i < problem->program.inputs; i++) {
-    forms[i] = form_of(out, &problem->input[i], i);
-    out->input[i] = inputs[i];
-  }
-  cvy_program_prepare(&problem->program, forms, simd, &out->plan);
+  for (int i = 0; i < problem->program.inputs; i++) out->input[i] = inputs[i];
+  int64_t inner = nest->axes == 1 ? SHORT_ROW : nest->extent[nest->axes - 1];
+  choose_forms(problem, simd, inner >= SHORTEST_ROW, out);
+  if (inner < SHORT_ROW && out->by_rows && out->plan.fused < 0)
+    choose_forms(problem, simd, false, out);
 }
 
 int64_t cvy_program_values_length(const cvy_program_values *v, int64_t first, int64_t count) {
@@ -157,4 +165,14 @@ void cvy_program_values_run(const cvy_program_values *v, int64_t first, int64_t 
     run_placed(v, arrays, first);
   else
     cvy_program_run(&v->plan, &arrays);
+}
+
+const float *cvy_program_values_lying(const cvy_program_values *v, int64_t first, int64_t count) {
+  int input = v->plan.copied;
+  if (input < 0 || v->gathered >> input & 1) return NULL;
+  if (cvy_program_values_length(v, first, count) < count) return NULL;
+  int64_t at[CVY_PROGRAM_AXES];
+  cvy_program_nest_seek(&v->nest, first, at);
+  return (const float *)v->input[input] +
+         cvy_program_nest_offset(&v->nest, v->nest.input[input], at);
 }

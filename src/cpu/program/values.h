@@ -35,6 +35,11 @@ int64_t cvy_program_values_length(const cvy_program_values *values, int64_t firs
 void cvy_program_values_run(const cvy_program_values *values, int64_t first, int64_t count,
                             float *const *results, float *scratch);
 
+/* Where the values of elements from `first` on lie already: the only result is an input, of which
+ * they are one piece. NULL: they have to be computed. */
+const float *cvy_program_values_lying(const cvy_program_values *values, int64_t first,
+                                      int64_t count);
+
 /* Elements between `memory`, which has these strides, and one piece. */
 void cvy_program_gather(const cvy_program_nest *nest, const int64_t *stride, int64_t bytes,
                         const void *memory, int64_t first, int64_t count, void *piece);
