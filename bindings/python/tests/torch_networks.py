@@ -251,6 +251,29 @@ class Reductions(nn.Module):
         return self.inner(torch.stack([part.reshape(1) for part in parts]).sum())
 
 
+class Resampled(nn.Module):
+    """Maps of other extents: by factors and ratios, larger and smaller, of one to three axes."""
+
+    def __init__(self):
+        super().__init__()
+        self.into = nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x):
+        x = self.into(x)
+        maps = [
+            F.interpolate(x, scale_factor=2),
+            F.interpolate(x, size=(21, 9)),
+            F.interpolate(x, scale_factor=1.7),
+            F.interpolate(x, size=(5, 32), mode="nearest-exact"),
+            F.interpolate(x, scale_factor=2, mode="bilinear"),
+            F.interpolate(x, scale_factor=(0.6, 1.3), mode="bilinear"),
+            F.interpolate(x, size=(24, 11), mode="bilinear", align_corners=True),
+            F.interpolate(x.flatten(2), size=300, mode="linear"),
+            F.interpolate(x[:, :, None], scale_factor=(2, 0.5, 2), mode="trilinear"),
+        ]
+        return torch.stack([each.square().mean((0, 2)).sum() for each in maps])
+
+
 class Several(nn.Module):
     """Results in a dictionary, of which one has no gradient and one is not used by the loss."""
 
@@ -312,6 +335,7 @@ WHOLE = [
     Norms,
     Functions,
     Reductions,
+    Resampled,
     Several,
     Shared,
 ]

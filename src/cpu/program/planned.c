@@ -143,6 +143,80 @@ const cvy_planned_program cvy_planned_programs[] = {
     {"s", "", "input x, s; y = s * x"},
     {"", "", "y = p + q + r"},
     {"", "", "y = p + q + r + s"},
+
+    /* The same as PyTorch's networks have it (bindings/python/convoy/torch/graph/norms.py): two
+       sums, the means that are made of them, and the result where it lets the gradient through. */
+    {"mean scale shift deviation", "",
+     "let h = x - mean; let t = h * scale + shift; let s = sigmoid(t); let d = dy * (s * (1 "
+     "+ t * (1 - s))); a = sum over n z h w of d; b = sum over n z h w of d * (h * "
+     "deviation)"},
+    {"mean scale shift deviation", "",
+     "input p, q, x, mean, scale, shift, deviation; let h = x - mean; let t = h * scale + "
+     "shift; let s = sigmoid(t); let d = (p + q) * (s * (1 + t * (1 - s))); a = sum over n z "
+     "h w of d; b = sum over n z h w of d * (h * deviation)"},
+    {"mean scale shift deviation", "",
+     "let h = x - mean; let t = h * scale + shift; let d = t <= 0 ? 0 : 6 <= t ? 0 : dy; a = "
+     "sum over n z h w of d; b = sum over n z h w of d * (h * deviation)"},
+    {"mean deviation", "",
+     "let d = y <= 0 ? 0 : dy; a = sum over n z h w of d; b = sum over n z h w of d * ((x - "
+     "mean) * deviation)"},
+    {"mean deviation", "",
+     "let d = p + q; a = sum over n z h w of d; b = sum over n z h w of d * ((x - mean) * "
+     "deviation)"},
+    {"mean deviation", "",
+     "let d = p + q + r; a = sum over n z h w of d; b = sum over n z h w of d * ((x - mean) "
+     "* deviation)"},
+    {"a b gamma deviation mean", "share",
+     "input a, b, gamma, deviation, dy, x, mean, share; dx = (dy - a * share - (x - mean) * "
+     "deviation * (b * share)) * (gamma * deviation)"},
+    {"a b gamma deviation mean", "share",
+     "input a, b, gamma, deviation, p, q, x, mean, share; dx = (p + q - a * share - (x - "
+     "mean) * deviation * (b * share)) * (gamma * deviation)"},
+    {"a b gamma deviation mean", "share",
+     "input a, b, gamma, deviation, p, q, r, x, mean, share; dx = (p + q + r - a * share - "
+     "(x - mean) * deviation * (b * share)) * (gamma * deviation)"},
+    {"a b gamma deviation mean", "share",
+     "input a, b, gamma, deviation, y, dy, x, mean, share; dx = ((y <= 0 ? 0 : dy) - a * "
+     "share - (x - mean) * deviation * (b * share)) * (gamma * deviation)"},
+    {"a b gamma deviation mean scale shift", "share",
+     "input a, b, gamma, deviation, x, mean, scale, shift, dy, share; let h = x - mean; let "
+     "t = h * scale + shift; dx = ((t <= 0 ? 0 : 6 <= t ? 0 : dy) - a * share - h * "
+     "deviation * (b * share)) * (gamma * deviation)"},
+    {"a b gamma deviation mean scale shift", "share",
+     "input a, b, gamma, deviation, x, mean, scale, shift, dy, share; let h = x - mean; let "
+     "t = h * scale + shift; let s = sigmoid(t); dx = (dy * (s * (1 + t * (1 - s))) - a * "
+     "share - h * deviation * (b * share)) * (gamma * deviation)"},
+    {"a b gamma deviation mean scale shift", "share",
+     "input a, b, gamma, deviation, p, q, x, mean, scale, shift, share; let h = x - mean; "
+     "let t = h * scale + shift; let s = sigmoid(t); dx = ((p + q) * (s * (1 + t * (1 - s))) "
+     "- a * share - h * deviation * (b * share)) * (gamma * deviation)"},
+    {"gamma deviation a mean b", "",
+     "input gamma, deviation, dy, a, x, mean, b; dx = (dy - a - (x - mean) * deviation * b) "
+     "* (gamma * deviation)"},
+    {"gamma deviation a mean b", "",
+     "input gamma, deviation, y, dy, a, x, mean, b; dx = ((y <= 0 ? 0 : dy) - a - (x - mean) "
+     "* deviation * b) * (gamma * deviation)"},
+    {"gamma deviation mean scale shift a b", "",
+     "input gamma, deviation, x, mean, scale, shift, dy, a, b; let h = x - mean; let t = h * "
+     "scale + shift; let s = sigmoid(t); dx = (dy * (s * (1 + t * (1 - s))) - a - h * "
+     "deviation * b) * (gamma * deviation)"},
+    {"a mean deviation b factor", "", "dx = (dy - a - (x - mean) * deviation * b) * factor"},
+    {"mean scale shift a deviation b factor", "",
+     "input x, mean, scale, shift, dy, a, deviation, b, factor; let h = x - mean; let t = h "
+     "* scale + shift; let s = sigmoid(t); dx = (dy * (s * (1 + t * (1 - s))) - a - h * "
+     "deviation * b) * factor"},
+    {"mean scale shift a deviation b factor", "",
+     "input x, mean, scale, shift, dy, a, deviation, b, factor; let h = x - mean; let t = h "
+     "* scale + shift; dx = ((t <= 0 ? 0 : 6 <= t ? 0 : dy) - a - h * deviation * b) * "
+     "factor"},
+    {"", "", "input p, q, y; d = y <= 0 ? 0 : p + q"},
+    {"mean scale shift", "",
+     "input p, q, x, mean, scale, shift; let t = (x - mean) * scale + shift; let s = "
+     "sigmoid(t); d = (p + q) * (s * (1 + t * (1 - s)))"},
+    {"mean scale shift", "",
+     "input p, q, r, x, mean, scale, shift; let t = (x - mean) * scale + shift; let s = "
+     "sigmoid(t); d = (p + q + r) * (s * (1 + t * (1 - s)))"},
+    {"", "", "input p, q, r, s, t; y = s + (p + q + r) + t"},
 };
 
 const int cvy_planned_count = CVY_COUNT(cvy_planned_programs);

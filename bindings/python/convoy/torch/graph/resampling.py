@@ -1,47 +1,52 @@
-"""Nearest upsampling by whole factors: each element comes several times, and its gradient is the
-sum of what these get."""
+"""Resampling of maps to other extents, nearest and linear, and its gradient."""
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
 
-from .boxes import Axis
-from .emitter import Emitter, reshaped
+from .emitter import Emitter
 from .errors import Unsupported
 from .table import operator
 from .values import Value
 
+# PyTorch's operators, each with its mode here and how many axes it resamples.
+OPERATORS: Dict[str, Tuple[str, int]] = {
+    "upsample_linear1d": ("linear", 1),
+    "upsample_bilinear2d": ("linear", 2),
+    "upsample_trilinear3d": ("linear", 3),
+}
+for _rank in (1, 2, 3):
+    OPERATORS[f"upsample_nearest{_rank}d"] = ("nearest", _rank)
+    OPERATORS[f"_upsample_nearest_exact{_rank}d"] = ("nearest_exact", _rank)
 
-def _factors(small: Sequence[int], large: Sequence[int], scales: Sequence[Any]) -> List[int]:
-    """One for each spatial axis. PyTorch divides places by the scale that it is given."""
-    found = []
-    for one, other, scale in zip(small, large, scales):
-        factor = other // one
-        if one * factor != other or scale not in (None, 0.0, float(factor)):
-            raise Unsupported(f"nearest resampling of {one} to {other} by {scale}")
-        found.append(factor)
-    return found
+OVERLOADS = ("vec", "default")
 
 
-def _scales(a: SimpleNamespace, rank: int) -> List[Any]:
+def _scales(a: SimpleNamespace, rank: int) -> List[float]:
+    """0 where positions follow from the extents."""
     if hasattr(a, "scale_factors"):
-        return list(a.scale_factors or [None] * rank)
-    if rank == 1:
-        return [a.scales]
-    names = ("scales_d", "scales_h", "scales_w")[3 - rank :]
-    return [getattr(a, name) for name in names]
+        given = list(a.scale_factors or [None] * rank)
+    elif rank == 1:
+        given = [a.scales]
+    else:
+        given = [getattr(a, name) for name in ("scales_d", "scales_h", "scales_w")[3 - rank :]]
+    return [scale or 0.0 for scale in given]
 
 
-def _spread(shape: Sequence[int], factors: Sequence[int]) -> Tuple[List[int], List[int]]:
-    """The extents with an axis of the factor behind each spatial one, and which these are."""
-    extents, places = list(shape[:2]), []
-    for extent, factor in zip(shape[2:], factors):
-        extents += [extent, factor]
-        places.append(len(extents) - 1)
-    return extents, places
+def _how(a: SimpleNamespace, mode: str, small: Sequence[int], large: Sequence[int]) -> Any:
+    """As Context.resample takes it. A scale that is the extents' ratio says nothing more."""
+    if getattr(a, "align_corners", False):
+        return {"mode": "linear_aligned"}
+    scales = _scales(a, len(small))
+    if all(scale in (0.0, other / one) for scale, one, other in zip(scales, small, large)):
+        return {"mode": mode}
+    if not all(scales):
+        raise Unsupported(f"resampling of {list(small)} to {list(large)} by {scales}")
+    return {"mode": mode, "scale": scales}
 
 
 def _check(value: Value) -> None:
@@ -49,35 +54,33 @@ def _check(value: Value) -> None:
         raise Unsupported(f"resampling of {value.dtype}")
 
 
-def _nearest(rank: int) -> Any:
+def _forward(mode: str, rank: int) -> Any:
     def emit(e: Emitter, a: SimpleNamespace) -> Value:
         x = a.self if hasattr(a, "self") else a.input
         _check(x)
-        scales = _scales(a, rank)
-        large = a.output_size or [int(n * scale) for n, scale in zip(x.shape[2:], scales)]
-        factors = _factors(x.shape[2:], large, scales)
-        axes = [Axis(n, n, stride) for n, stride in zip(x.shape, x.meta.stride())]
-        spread = axes[:2]
-        for axis, factor in zip(axes[2:], factors):
-            spread += [axis, Axis(factor, factor, 0)]
-        y = e.box(x, spread, x.offset)
-        return reshaped(y, (*x.shape[:2], *large))
+        small = x.shape[2:]
+        large = a.output_size or [
+            math.floor(n * scale) for n, scale in zip(small, _scales(a, rank))
+        ]
+        how = _how(a, mode, small, large)
+        y = e.context.resample(e.shaped(x, x.shape), list(large), **how)
+        return e.result(y, y.shape)
 
     return emit
 
 
-def _nearest_backward(rank: int) -> Any:
+def _backward(mode: str, rank: int) -> Any:
     def emit(e: Emitter, a: SimpleNamespace) -> Value:
-        _check(a.grad_output)
-        factors = _factors(a.input_size[2:], a.grad_output.shape[2:], _scales(a, rank))
-        extents, places = _spread(a.input_size, factors)
-        dy = reshaped(e.dense(a.grad_output), extents)
-        return e.reduce("s = sum over {axes} of x", [dy], places)[0]
+        dy = a.grad_output
+        _check(dy)
+        how = _how(a, mode, a.input_size[2:], dy.shape[2:])
+        dx = e.context.resample_backward(e.shaped(dy, dy.shape), list(a.input_size), **how)
+        return e.result(dx, dx.shape)
 
     return emit
 
 
-for _rank in (1, 2, 3):
-    for _overload in ("vec", "default"):
-        operator(f"upsample_nearest{_rank}d.{_overload}")(_nearest(_rank))
-        operator(f"upsample_nearest{_rank}d_backward.{_overload}")(_nearest_backward(_rank))
+for _name, (_mode, _rank) in OPERATORS.items():
+    for _overload in OVERLOADS:
+        operator(f"{_name}.{_overload}")(_forward(_mode, _rank))
+        operator(f"{_name}_backward.{_overload}")(_backward(_mode, _rank))

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tu
 
 import torch
 
+from . import resampling
 from .errors import Declined
 
 Graph = torch.fx.GraphModule
@@ -54,11 +55,11 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _whole_operators() -> Iterator[None]:
-    """PyTorch 2 takes nearest upsampling apart into indexing, unless the rules are not there."""
+    """PyTorch 2 takes resampling apart into indexing, unless the rules are not there."""
     kept: List[Any] = []
     keys = torch._C.DispatchKey
-    for name in ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"):
-        for overload in ("vec", "default"):
+    for name in resampling.OPERATORS:
+        for overload in resampling.OVERLOADS:
             op: Any = getattr(getattr(torch.ops.aten, name), overload, None)
             rules = getattr(op, "py_kernels", {})
             taken = {
