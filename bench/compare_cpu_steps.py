@@ -3,7 +3,7 @@ as `convoy bench --net` times them, in turns. float32, both sides' steps end wit
 momentum.
 
     .venv/bin/python bench/compare_cpu_steps.py --tool build/release/convoy [--compile]
-        [--rounds 3] [--threads 2] [NET:BATCH...]
+        [--rounds 3] [--threads 2] [--isa avx2] [NET:BATCH...]
 
 PyTorch has a process of its own that waits for its turn: two teams of threads in one process, or
 one of them spinning, disturb each other. Prints one line for each network: medians of the rounds'
@@ -23,6 +23,9 @@ import bench_lines
 ROOT = Path(__file__).resolve().parents[1]
 NETS = ["yolov8n:4", "resnet50:8", "eegnet:32"]
 STEPS = 3  # of a turn
+# What Convoy, oneDNN, PyTorch's own kernels and OpenBLAS are restricted by.
+AVX2 = {"CONVOY_CPU_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2", "OPENBLAS_CORETYPE": "Haswell"}
 
 
 def answer_turns(net, compiled):
@@ -101,12 +104,15 @@ def main():
     parser.add_argument("--compile", action="store_true", help="PyTorch's steps by torch.compile")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--isa", choices=("avx2",), help="restrict both sides' processors")
     parser.add_argument("--answer", metavar="NET:BATCH", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.answer:
         answer_turns(options.answer, options.compile)
         return
     os.environ["CONVOY_THREADS"] = str(options.threads)
+    if options.isa:
+        os.environ.update(AVX2)
     for net in options.nets or NETS:
         compare(net, options)
 
