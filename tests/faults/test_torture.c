@@ -28,10 +28,9 @@
 #include "faults/layer/control.h"
 #include "faults/layer/rules.h"
 #include "faults/net.h"
+#include "faults/settings.h"
 
 enum { SEED = 11, SEEDED = 5, COUNTED = 3, TRIES = 3 };
-#define BUDGET "2" /* seconds that a public call may wait for the device */
-#define SLACK 1.0  /* and how much longer it may take */
 
 enum way { HOST, TENSORS, GRAPH, PLANNED, WAYS };
 static const char *const way_names[WAYS] = {"host", "tensors", "graph", "planned"};
@@ -184,7 +183,7 @@ static void say(torture *all, const char *rule, int way, const step *result, con
 /* What is wrong with the step's outcome; "" if nothing is. */
 static void judge(const torture *all, int way, const struct net *net, const step *result,
                   char *fault, size_t size) {
-  const double budget = atof(BUDGET);
+  const double budget = atof(FAULTS_BUDGET);
   fault[0] = 0;
   if (result->failed_call >= 0) {
     snprintf(fault, size, "call %d: %s", result->failed_call, result->sentence);
@@ -192,7 +191,7 @@ static void judge(const torture *all, int way, const struct net *net, const step
     const int array = net_difference(net, &all->expected[way]);
     if (array >= 0) snprintf(fault, size, "array %d differs from the CPU's", array);
   }
-  if (!(result->longest <= budget + SLACK))
+  if (!(result->longest <= budget + FAULTS_SLACK))
     snprintf(fault, size, "a call took %.3f s, its budget is %.1f s", result->longest, budget);
 }
 
@@ -270,16 +269,6 @@ static void run_matrix(torture *all) {
 
 /* -------------------------------------------------------------------------- beforehand */
 
-/* Compiling everything for the first time takes its time; what hangs later shall be noticed
- * soon. */
-static void set_patience(bool patient) {
-  setenv("CONVOY_DEVICE_WAIT_BUDGET", patient ? "240" : BUDGET, 1);
-  setenv("CONVOY_DEADLINE",
-         patient ? "start=30,probe=30,compile=60,transfer=30,run=60"
-                 : "start=0.5,probe=0.5,compile=0.5,transfer=0.2,run=0.2",
-         1);
-}
-
 /* How many calls depends on time for some functions: the least of several steps. */
 static void count_calls(torture *all, int way, bool first) {
   for (int i = 0; i < FAULTS_ENTRIES; i++) {
@@ -298,7 +287,7 @@ static void check_unharmed(const torture *all, int way, const step *result, cons
 /* The CPU's results, and the calls of a step without faults. The first step on the device compiles
  * what the others find in the cache. */
 static void prepare(torture *all, int way) {
-  set_patience(true);
+  faults_set_patience(true);
   struct net *expected = &all->expected[way];
   step result = {0};
   net_open(expected, "cpu", way, SEED);
@@ -313,34 +302,7 @@ static void prepare(torture *all, int way) {
   }
   if (faults_control_calls(all->control, "clEnqueueNDRangeKernel") < NET_CALLS + NET_OTHERS)
     fail_msg("the layer was not used");
-  set_patience(false);
-}
-
-/* A folder of its own for everything that is written, and settings that do not depend on the
- * user. */
-static bool use_settings(char *folder) {
-  static const char *const settings[][2] = {
-      {"CONVOY_FAULT_LIMIT", "0"}, {"CONVOY_TUNE", "0"},          {"CONVOY_LOG", "off"},
-      {"CONVOY_THREADS", "1"},     {"OPENCL_LAYERS", TEST_LAYER},
-  };
-  char path[4200];
-  if (!mkdtemp(folder)) return false;
-  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-    setenv(settings[i][0], settings[i][1], 1);
-  setenv("CONVOY_STATE_DIR", folder, 1);
-  /* What PoCL has compiled is kept where the caller wants it: compiling takes most of a minute. */
-  const char *kept = getenv("CONVOY_CACHE_DIR");
-  snprintf(path, sizeof path, "%s/pocl", kept ? kept : folder);
-  setenv("POCL_CACHE_DIR", path, 1);
-  snprintf(path, sizeof path, "%s/faults", folder);
-  setenv("CONVOY_FAULT_FILE", path, 1);
-  return true;
-}
-
-static void remove_folder(const char *folder) {
-  char command[160];
-  snprintf(command, sizeof command, "rm -rf '%s'", folder);
-  if (system(command) != 0) printf("%s is left behind\n", folder);
+  faults_set_patience(false);
 }
 
 /* --------------------------------------------------------------------------- afterwards */
@@ -416,7 +378,7 @@ int main(int argc, char **argv) {
                         .shards = 1,
                         .seed = SEED};
   char folder[] = "/tmp/convoy-torture-XXXXXX";
-  if (!read_options(&all, argc, argv) || !use_settings(folder)) {
+  if (!read_options(&all, argc, argv) || !faults_use_settings(folder)) {
     fprintf(stderr, "see the top of test_torture.c\n");
     return 2;
   }
@@ -427,6 +389,6 @@ int main(int argc, char **argv) {
     faults_control_close(all.control);
   }
   if (all.log) fclose(all.log);
-  remove_folder(folder);
+  faults_remove_folder(folder);
   return status;
 }
