@@ -187,24 +187,10 @@ static void defaults_gpu(const cvy_problem *problem, const cvy_facts *facts, cvy
   }
 }
 
-/* A processor has few compute units, so that slices by their number would be long: adding thousands
- * of similar values one after the other rounds them all the same way, as it does over a background
- * that is the same in all images. Slices no longer than this keep such an error below 2e-5. */
-#define LONGEST_SUM 2048
-static int64_t slices_of_weights(const cvy_ocl_implicit_gemm_extents *extents,
-                                 const tile_choice *tile, const cvy_facts *facts) {
-  int64_t tiles =
-      cvy_ocl_ceil_div(extents->rows, tile->bm) * cvy_ocl_ceil_div(extents->columns, tile->bn);
-  int64_t per_unit = cvy_ocl_ceil_div(cvy_ocl_ceil_div(extents->terms, LONGEST_SUM) * tiles,
-                                      (int64_t)facts->info.compute_units);
-  int64_t slices = cvy_ocl_listed(&cvy_ocl_implicit_gemm.params[GEMM_SLICES], per_unit);
-  return slices < 4 ? 4 : slices;
-}
-
 /* A processor runs the items of a group one after the other, so there are few of them, each with
  * much to do, and all of it in its first cache. Nothing is compiled in, because its compiler takes
  * seconds for each program. */
-static void defaults_cpu(const cvy_problem *problem, const cvy_facts *facts, cvy_params *out) {
+static void defaults_cpu(const cvy_problem *problem, cvy_params *out) {
   cvy_ocl_implicit_gemm_extents extents = cvy_ocl_implicit_gemm_extents_of(problem);
   bool weights = cvy_ocl_is_weights(problem);
   tile_choice tile = {.bm = extents.rows > 16             ? 32
@@ -214,7 +200,7 @@ static void defaults_cpu(const cvy_problem *problem, const cvy_facts *facts, cvy
                       .bk = weights || extents.depth > 4 ? 8 : 4,
                       .tm = 4,
                       .tn = 8};
-  set(&tile, weights ? slices_of_weights(&extents, &tile, facts) : 1, out);
+  set(&tile, weights ? 4 : 1, out);
   out->value[GEMM_SPACE] = 1;
 }
 
@@ -228,6 +214,6 @@ void cvy_ocl_implicit_gemm_defaults(const cvy_problem *problem, const cvy_facts 
     defaults_gpu(problem, facts, out);
     return;
   }
-  defaults_cpu(problem, facts, out);
+  defaults_cpu(problem, out);
   if (!cvy_ocl_implicit_gemm_valid(out, problem, facts)) *out = least;
 }
