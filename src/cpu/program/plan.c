@@ -295,15 +295,21 @@ static void give_registers(planner *p) {
 
 /* ------------------------------------------------------------------------------------- the plan */
 
-/* The loop compiled ahead for the program with these inputs. */
-static void find_fused(const cvy_program *program, cvy_program_plan *out) {
+/* The loop compiled ahead for the program with these inputs, or -1; `constant` as cvy_fused_find
+ * gives it. */
+static int find_fused(const cvy_program *program, const cvy_program_form *forms,
+                      int32_t *constant) {
   uint32_t single = 0;
-  out->fused = -1;
   for (int i = 0; i < program->inputs; i++) {
-    if (out->form[i].type != CONVOY_FLOAT32) return;
-    single |= (uint32_t)(out->form[i].single != 0) << i;
+    if (forms[i].type != CONVOY_FLOAT32) return -1;
+    single |= (uint32_t)(forms[i].single != 0) << i;
   }
-  out->fused = cvy_fused_find(program, single, &out->fused_constant);
+  return cvy_fused_find(program, single, constant);
+}
+
+bool cvy_program_is_ahead(const cvy_program *program, const cvy_program_form *forms) {
+  int32_t constant;
+  return find_fused(program, forms, &constant) >= 0;
 }
 
 static int find_copied(const cvy_program *program, const cvy_program_form *forms) {
@@ -331,7 +337,7 @@ void cvy_program_prepare(const cvy_program *program, const cvy_program_form *for
   out->inputs = program->inputs;
   out->results = program->results;
   memcpy(out->form, forms, program->inputs * sizeof *forms);
-  find_fused(program, out);
+  out->fused = find_fused(program, forms, &out->fused_constant);
   out->copied = find_copied(program, forms);
   draft_instructions(&p);
   find_patterns(&p);

@@ -66,6 +66,9 @@ typedef struct cvy_program_plan {
   uint8_t written[CVY_PROGRAM_RESULTS];
 } cvy_program_plan;
 
+/* Whether the program with inputs of these forms runs as one loop. */
+bool cvy_program_is_ahead(const cvy_program *program, const cvy_program_form *forms);
+
 void cvy_program_prepare(const cvy_program *program, const cvy_program_form *forms,
                          const cvy_program_simd *simd, cvy_program_plan *out);
 

@@ -87,18 +87,17 @@ static cvy_program_form form_of(cvy_program_values *v, const cvy_program_view *v
   return (cvy_program_form){.type = (uint8_t)view->type, .single = single};
 }
 
-static void choose_forms(const cvy_program_problem *problem, const cvy_program_simd *simd,
-                         bool by_rows, cvy_program_values *v) {
-  cvy_program_form forms[CVY_PROGRAM_INPUTS];
+static void find_forms(const cvy_program_problem *problem, bool by_rows, cvy_program_values *v,
+                       cvy_program_form *forms) {
   v->by_rows = by_rows;
   v->gathered = 0;
   for (int i = 0; i < problem->program.inputs; i++) forms[i] = form_of(v, &problem->input[i], i);
-  cvy_program_prepare(&problem->program, forms, simd, &v->plan);
 }
 
 void cvy_program_values_open(const cvy_program_problem *problem, const cvy_program_nest *nest,
                              const void *const *inputs, const cvy_program_simd *simd,
                              cvy_program_values *out) {
+  cvy_program_form forms[CVY_PROGRAM_INPUTS];
   cvy_program_uses uses = cvy_program_uses_of(&problem->program);
   memset(out, 0, sizeof *out);
   out->nest = *nest;
@@ -109,9 +108,10 @@ void cvy_program_values_open(const cvy_program_problem *problem, const cvy_progr
   }
   for (int i = 0; i < problem->program.inputs; i++) out->input[i] = inputs[i];
   int64_t inner = nest->axes == 1 ? SHORT_ROW : nest->extent[nest->axes - 1];
-  choose_forms(problem, simd, inner >= SHORTEST_ROW, out);
-  if (inner < SHORT_ROW && out->by_rows && out->plan.fused < 0)
-    choose_forms(problem, simd, false, out);
+  find_forms(problem, inner >= SHORTEST_ROW, out, forms);
+  if (out->by_rows && inner < SHORT_ROW && !cvy_program_is_ahead(&problem->program, forms))
+    find_forms(problem, false, out, forms);
+  cvy_program_prepare(&problem->program, forms, simd, &out->plan);
 }
 
 int64_t cvy_program_values_length(const cvy_program_values *v, int64_t first, int64_t count) {
