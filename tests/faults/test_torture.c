@@ -19,16 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cmocka.h"
-#include "common/device.h"
+#include "common/now.h"
 #include "common/random.h"
 #include "faults/layer/control.h"
 #include "faults/layer/rules.h"
 #include "faults/net.h"
-#include "faults/settings.h"
+#include "faults/torture.h"
 
 enum { SEED = 11, SEEDED = 5, COUNTED = 3, TRIES = 3 };
 
@@ -39,7 +38,7 @@ static const char *const way_names[WAYS] = {"host", "tensors", "graph", "planned
 static const int runs_of[WAYS] = {[GRAPH] = 1, [PLANNED] = 3};
 
 typedef struct torture {
-  char device[16];
+  const char *device;
   bool full, count_only;
   const char *actions, *ways, *only;
   int shard, shards;
@@ -52,12 +51,6 @@ typedef struct torture {
   double longest; /* seconds of a public call */
 } torture;
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* ----------------------------------------------------------------------------- a step */
 
 /* Status of the first call that fails, and the longest call's seconds. */
@@ -69,7 +62,7 @@ typedef struct step {
 } step;
 
 static void note_time(step *result, double start) {
-  const double seconds = now() - start;
+  const double seconds = test_now() - start;
   if (seconds > result->longest) result->longest = seconds;
 }
 
@@ -84,7 +77,7 @@ static bool note(step *result, int call, double start, convoy_status status) {
 
 static bool call_all(struct net *net, step *result) {
   for (int call = 0; call < NET_CALLS + NET_OTHERS; call++) {
-    const double start = now();
+    const double start = test_now();
     if (!note(result, call, start, net_call(net, call, NULL))) return false;
   }
   return true;
@@ -103,13 +96,13 @@ static bool capture_all(torture *all, struct net *net, int way, const char *rule
   if (runs_of[way] > 1) net_learn_nothing(net);
   convoy_capture_begin(net->context);
   bool done = call_all(net, result);
-  done = note(result, NET_CALLS, now(), convoy_capture_end(net->context, &graph)) && done;
+  done = note(result, NET_CALLS, test_now(), convoy_capture_end(net->context, &graph)) && done;
   for (int run = 0; done && run < runs_of[way]; run++) {
     if (way == PLANNED && run == runs_of[way] - 1) {
       convoy_sync(net->context);
       arm(all, rule);
     }
-    const double start = now();
+    const double start = test_now();
     done = note(result, NET_CALLS, start, convoy_graph_run(graph, NULL));
   }
   convoy_graph_free(graph);
@@ -119,7 +112,7 @@ static bool capture_all(torture *all, struct net *net, int way, const char *rule
 static void run_calls(torture *all, struct net *net, int way, const char *rule, step *result) {
   result->failed_call = -1;
   if (!(runs_of[way] ? capture_all(all, net, way, rule, result) : call_all(net, result))) return;
-  const double start = now();
+  const double start = test_now();
   convoy_sync(net->context);
   note_time(result, start);
   net_read(net);
@@ -139,7 +132,7 @@ static step run_step(torture *all, int way, const char *rule, struct net *net) {
   step result = {0};
   choose_settings(way);
   if (way != PLANNED) arm(all, rule);
-  const double start = now();
+  const double start = test_now();
   net_open(net, all->device, way, SEED);
   note_time(&result, start);
   run_calls(all, net, way, rule, &result);
@@ -183,7 +176,7 @@ static void say(torture *all, const char *rule, int way, const step *result, con
 /* What is wrong with the step's outcome; "" if nothing is. */
 static void judge(const torture *all, int way, const struct net *net, const step *result,
                   char *fault, size_t size) {
-  const double budget = atof(FAULTS_BUDGET);
+  const double budget = atof(TORTURE_BUDGET);
   fault[0] = 0;
   if (result->failed_call >= 0) {
     snprintf(fault, size, "call %d: %s", result->failed_call, result->sentence);
@@ -191,7 +184,7 @@ static void judge(const torture *all, int way, const struct net *net, const step
     const int array = net_difference(net, &all->expected[way]);
     if (array >= 0) snprintf(fault, size, "array %d differs from the CPU's", array);
   }
-  if (!(result->longest <= budget + FAULTS_SLACK))
+  if (!(result->longest <= budget + TORTURE_SLACK))
     snprintf(fault, size, "a call took %.3f s, its budget is %.1f s", result->longest, budget);
 }
 
@@ -218,13 +211,6 @@ static void run_case(torture *all, const char *rule, int way) {
 
 /* --------------------------------------------------------------------------- the cases */
 
-static bool listed(const char *list, const char *word) {
-  const size_t length = strlen(word);
-  for (const char *at = list; (at = strstr(at, word)); at += length)
-    if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == 0)) return true;
-  return false;
-}
-
 /* Whether call n of `last` is among those tried when not all are. */
 static bool chosen(const torture *all, int entry, uint64_t n, uint64_t last) {
   if (all->full || n <= 2 || n == last) return true;
@@ -236,7 +222,7 @@ static bool chosen(const torture *all, int entry, uint64_t n, uint64_t last) {
 
 /* All ways that make the call, or one of them in turns. */
 static bool goes(const torture *all, int way, int entry, uint64_t n, int turn) {
-  if (n > all->calls[way][entry] || !listed(all->ways, way_names[way])) return false;
+  if (n > all->calls[way][entry] || !torture_lists(all->ways, way_names[way])) return false;
   return all->full || way == turn || n > all->calls[turn][entry];
 }
 
@@ -245,7 +231,8 @@ static void run_call(torture *all, int index, uint64_t n) {
   for (int action = FAULT_NONE + 1; action < FAULT_ACTIONS; action++) {
     const char *name = fault_action_name((fault_action)action);
     const bool lies = action == FAULT_WRONG || action == FAULT_ZERO;
-    if (!listed(all->actions, name) || !fault_action_fits((fault_action)action, entry)) continue;
+    if (!torture_lists(all->actions, name) || !fault_action_fits((fault_action)action, entry))
+      continue;
     char rule[128];
     snprintf(rule, sizeof rule, "%s#%llu=%s%s", entry, (unsigned long long)n, name,
              action == FAULT_SLOW ? ":50" : "");
@@ -287,7 +274,7 @@ static void check_unharmed(const torture *all, int way, const step *result, cons
 /* The CPU's results, and the calls of a step without faults. The first step on the device compiles
  * what the others find in the cache. */
 static void prepare(torture *all, int way) {
-  faults_set_patience(true);
+  torture_set_patience(true);
   struct net *expected = &all->expected[way];
   step result = {0};
   net_open(expected, "cpu", way, SEED);
@@ -302,7 +289,7 @@ static void prepare(torture *all, int way) {
   }
   if (faults_control_calls(all->control, "clEnqueueNDRangeKernel") < NET_CALLS + NET_OTHERS)
     fail_msg("the layer was not used");
-  faults_set_patience(false);
+  torture_set_patience(false);
 }
 
 /* --------------------------------------------------------------------------- afterwards */
@@ -323,7 +310,7 @@ static bool is_alone(void) {
 static void run_cases(torture *all) {
   const int descriptors = count_descriptors();
   for (int way = 0; all->only && way < WAYS; way++)
-    if (listed(all->ways, way_names[way])) run_case(all, all->only, way);
+    if (torture_lists(all->ways, way_names[way])) run_case(all, all->only, way);
   if (!all->only) run_matrix(all);
   if (!is_alone()) {
     printf("FAILED: a worker process is left\n");
@@ -336,12 +323,15 @@ static void run_cases(torture *all) {
   }
 }
 
-static int run_all(torture *all) {
+static int run_all(void *user, const char *device, faults_control *control) {
+  torture *all = user;
+  all->device = device;
+  all->control = control;
   for (int way = 0; way < WAYS; way++)
-    if (listed(all->ways, way_names[way])) prepare(all, way);
+    if (torture_lists(all->ways, way_names[way])) prepare(all, way);
   (all->count_only ? print_calls : run_cases)(all);
   for (int way = 0; way < WAYS; way++)
-    if (listed(all->ways, way_names[way])) net_close(&all->expected[way]);
+    if (torture_lists(all->ways, way_names[way])) net_close(&all->expected[way]);
   if (all->count_only) return 0;
   printf("torture: cases=%d struck=%d missed=%d failed=%d longest_call_s=%.3f\n", all->cases,
          all->struck, all->cases - all->struck, all->failed, all->longest);
@@ -377,18 +367,11 @@ int main(int argc, char **argv) {
                         .ways = "host,tensors,graph,planned",
                         .shards = 1,
                         .seed = SEED};
-  char folder[] = "/tmp/convoy-torture-XXXXXX";
-  if (!read_options(&all, argc, argv) || !faults_use_settings(folder)) {
+  if (!read_options(&all, argc, argv)) {
     fprintf(stderr, "see the top of test_torture.c\n");
     return 2;
   }
-  int status = test_find("pocl", all.device, sizeof all.device);
-  if (!status) {
-    all.control = faults_control_open(getenv("CONVOY_FAULT_FILE"));
-    status = run_all(&all);
-    faults_control_close(all.control);
-  }
+  int status = torture_run(run_all, &all);
   if (all.log) fclose(all.log);
-  faults_remove_folder(folder);
   return status;
 }

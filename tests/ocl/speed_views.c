@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/now.h"
 #include "engine.h"
 #include "problem/conv/conv.h"
 #include "problem/operation.h"
@@ -45,12 +45,6 @@ static const struct {
 
 static test_engine engine;
 static uint64_t last_plan;
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void check(convoy_status status, const char *text) {
   if (status == CONVOY_OK) return;
@@ -125,10 +119,10 @@ static int32_t bind(cvy_job *job, int way, cvy_base *bases) {
 
 static double run(uint64_t plan, const char *text) {
   uint64_t ticket, fault;
-  double began = now();
+  double began = test_now();
   check(engine.backend->plan_run(engine.device, plan, 0, &ticket), text);
   check(engine.backend->wait(engine.device, ticket, NULL, &fault), text);
-  return (now() - began) / STEPS;
+  return (test_now() - began) / STEPS;
 }
 
 /* Seconds, or 0 where the row does not take it. */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/now.h"
 #include "cpu/program/run.h"
 #include "cpu/threads/denormals.h"
 
@@ -29,12 +29,6 @@ static const struct timed {
 };
 
 enum { PROGRAMS = CVY_COUNT(programs), WAYS = 2 * PROGRAMS + 1 };
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static const cvy_program_simd *set_named(const char *name) {
 #if defined(__x86_64__)
@@ -81,7 +75,7 @@ static void measure(const struct map *map, const cvy_program_plan plans[][2], in
   for (int way = 0; way < WAYS; way++) best[way] = 1e9;
   for (int round = 0; round < rounds; round++) {
     for (int way = 0; way < WAYS; way++) {
-      double start = now();
+      double start = test_now();
       for (int64_t at = 0; at < count; at += map->size) {
         if (way == WAYS - 1) {
           memcpy(y + at, x + at, (size_t)map->size * sizeof(float));
@@ -90,7 +84,7 @@ static void measure(const struct map *map, const cvy_program_plan plans[][2], in
                     y + at);
         }
       }
-      double took = now() - start;
+      double took = test_now() - start;
       if (took < best[way]) best[way] = took;
     }
   }

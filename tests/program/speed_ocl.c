@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cl/sources.h"
+#include "common/now.h"
 #include "ocl/program_kernel.h"
 #include "ocl/reduce_kernel.h"
 #include "program/cl_device.h"
@@ -33,12 +33,6 @@ static cl_mem arrays[TEST_ARRAYS], partial;
 static program programs[MOST_PROGRAMS];
 static kernel_launch launches[MOST_LAUNCHES];
 static int program_count, launch_count;
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* Compiled once for each source and options. */
 static cl_program program_of(const char *source, const char *options) {
@@ -128,7 +122,7 @@ static void open_arrays(int batch) {
 
 /* Seconds of the launches of a pass, -1: of all. */
 static double time_of(int pass, int *count) {
-  double start = now();
+  double start = test_now();
   *count = 0;
   for (int i = 0; i < launch_count; i++) {
     const kernel_launch *l = &launches[i];
@@ -140,7 +134,7 @@ static double time_of(int pass, int *count) {
     }
   }
   test_cl_check(clFinish(cl.queue), "clFinish");
-  return now() - start;
+  return test_now() - start;
 }
 
 int main(int argc, char **argv) {

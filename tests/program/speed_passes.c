@@ -6,19 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/now.h"
 #include "cpu/program/reduce.h"
 #include "cpu/threads/denormals.h"
 #include "program/passes.h"
 
 static float *arrays[TEST_ARRAYS];
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void *memory_of(int64_t bytes) {
   void *memory = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
@@ -56,9 +50,9 @@ static double best_of(const test_pass *pass, int rounds, cvy_threads *threads) {
   void *workspace = memory_of(bytes);
   double best = 1e9;
   for (int round = 0; round < rounds; round++) {
-    double start = now();
+    double start = test_now();
     run_pass(pass, threads, workspace);
-    double took = now() - start;
+    double took = test_now() - start;
     if (took < best) best = took;
   }
   free(workspace);
@@ -74,9 +68,9 @@ static void copy_part(void *arg, int64_t begin, int64_t end, int32_t slot) {
 static double best_copy(int64_t count, int rounds, cvy_threads *threads) {
   double best = 1e9;
   for (int round = 0; round < rounds; round++) {
-    double start = now();
+    double start = test_now();
     cvy_parallel_for(threads, count, copy_part, NULL);
-    double took = now() - start;
+    double took = test_now() - start;
     if (took < best) best = took;
   }
   return best;

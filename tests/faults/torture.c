@@ -1,9 +1,12 @@
-#include "faults/settings.h"
+#include "faults/torture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-bool faults_use_settings(char *folder) {
+#include "common/device.h"
+
+static bool use_settings(char *folder) {
   static const char *const settings[][2] = {
       {"CONVOY_FAULT_LIMIT", "0"}, {"CONVOY_TUNE", "0"},          {"CONVOY_LOG", "off"},
       {"CONVOY_THREADS", "1"},     {"OPENCL_LAYERS", TEST_LAYER},
@@ -22,16 +25,39 @@ bool faults_use_settings(char *folder) {
   return true;
 }
 
-void faults_remove_folder(const char *folder) {
+static void remove_folder(const char *folder) {
   char command[160];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   if (system(command) != 0) printf("%s is left behind\n", folder);
 }
 
-void faults_set_patience(bool patient) {
-  setenv("CONVOY_DEVICE_WAIT_BUDGET", patient ? "240" : FAULTS_BUDGET, 1);
+int torture_run(int (*run)(void *user, const char *device, faults_control *control), void *user) {
+  char folder[] = "/tmp/convoy-torture-XXXXXX", device[16];
+  if (!use_settings(folder)) {
+    perror(folder);
+    return 2;
+  }
+  int status = test_find("pocl", device, sizeof device);
+  if (!status) {
+    faults_control *control = faults_control_open(getenv("CONVOY_FAULT_FILE"));
+    status = run(user, device, control);
+    faults_control_close(control);
+  }
+  remove_folder(folder);
+  return status;
+}
+
+void torture_set_patience(bool patient) {
+  setenv("CONVOY_DEVICE_WAIT_BUDGET", patient ? "240" : TORTURE_BUDGET, 1);
   setenv("CONVOY_DEADLINE",
          patient ? "start=30,probe=30,compile=60,transfer=30,run=60"
                  : "start=0.5,probe=0.5,compile=0.5,transfer=0.2,run=0.2,restarts=1000000",
          1);
+}
+
+bool torture_lists(const char *list, const char *word) {
+  const size_t length = strlen(word);
+  for (const char *at = list; (at = strstr(at, word)); at += length)
+    if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == 0)) return true;
+  return false;
 }
