@@ -6,6 +6,7 @@
 #include "core/exec/commit.h"
 #include "core/exec/values.h"
 #include "core/graph/capture.h"
+#include "os/os.h"
 
 static convoy_status check(const convoy_context *context, int32_t i, const convoy_tensor *tensor,
                            int64_t count) {
@@ -86,7 +87,7 @@ convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
   if (!status) status = fetch_all(count, tensors);
   for (int32_t i = 0; i < count && !status; i++) {
     const cvy_store *store = tensors[i]->store;
-    if (store->bytes) memcpy(values[i], store->host, (size_t)store->bytes);
+    cvy_copy(values[i], store->host, store->bytes);
   }
   return status;
 }

@@ -250,6 +250,14 @@ bool cvy_process_await_end(int pidfd, int socket);
  * told. */
 bool cvy_process_is_forked(void);
 
+/* ------------------------------------------------------------------------------- copy.c */
+
+/* memcpy, by several threads where that is worth it; 0 bytes are legal, with any pointers. */
+void cvy_copy(void *to, const void *from, int64_t bytes);
+/* How many threads a copy is worth on a machine with so many processors, and a copy by so many. */
+int32_t cvy_copy_threads(int64_t bytes, int32_t processors);
+void cvy_copy_by(void *to, const void *from, int64_t bytes, int32_t threads);
+
 /* ----------------------------------------------------------------------------- thread.c */
 
 /* Starts a thread of the library: without the program's signals, but for those of its own faults,

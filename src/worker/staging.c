@@ -3,8 +3,6 @@
  * pages runs at 1 GB/s, copying into them later at 5 to 12. */
 #include "worker/staging.h"
 
-#include <string.h>
-
 #define BLOCK_BYTES ((size_t)64 << 20)
 #define PART_BYTES ((int64_t)4 << 20)
 #define READ_AHEAD 4 /* parts on their way while one is copied out */
@@ -105,7 +103,7 @@ convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint
     int64_t count = part_bytes(bytes - at);
     status = take(staging, channel, count, &part);
     if (status) break;
-    memcpy(memory_of(staging, part), from + at, (size_t)count);
+    cvy_copy(memory_of(staging, part), from + at, count);
     status = post(staging, channel, CVY_WIRE_WRITE, id, at, count, part);
     part->held = false;
     if (!status && ticket) *ticket = part->ticket;
@@ -131,7 +129,7 @@ static convoy_status receive(cvy_staging *staging, cvy_channel *channel, cvy_par
                              int64_t bytes) {
   convoy_status status = cvy_channel_taken(channel, part->ticket, NULL);
   if (!status) status = cvy_channel_fault(channel, part->ticket, NULL);
-  if (!status) memcpy(to, memory_of(staging, part), (size_t)bytes);
+  if (!status) cvy_copy(to, memory_of(staging, part), bytes);
   part->held = false;
   return status;
 }

@@ -17,6 +17,12 @@ void fake_os_reset(void) {
   memset(mapped, 0, sizeof mapped);
 }
 
+/* --------------------------------------------------------------------------------- copies */
+
+void cvy_copy(void *to, const void *from, int64_t bytes) {
+  if (bytes > 0) memcpy(to, from, (size_t)bytes);
+}
+
 /* ----------------------------------------------------------------------------- doorbell */
 
 uint32_t cvy_doorbell_seen(cvy_doorbell *bell) {

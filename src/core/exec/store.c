@@ -6,6 +6,7 @@
 
 #include "core/exec/device.h"
 #include "core/exec/fetches.h"
+#include "os/os.h"
 
 /* So many stores that have gone are kept for those that come: a run of a graph makes hundreds, and
  * replaces as many. */
@@ -62,7 +63,7 @@ cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t 
     cvy_store_drop(store);
     return NULL;
   }
-  memcpy(store->host, values, (size_t)bytes);
+  cvy_copy(store->host, values, bytes);
   return store;
 }
 

@@ -360,7 +360,7 @@ convoy_status cvy_store_read(cvy_store *store, float *values) {
     if (!left) return status;
   }
   convoy_status status = cvy_store_fetch(store);
-  if (!status) memcpy(values, store->host, (size_t)store->bytes);
+  if (!status) cvy_copy(values, store->host, store->bytes);
   return status;
 }
 

@@ -1,0 +1,65 @@
+/* src/os/copy.c: every byte arrives, whoever copies it, and none besides. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cmocka.h"
+#include "os/os.h"
+
+enum { ROOM = 64 }; /* before and behind what is copied to */
+
+static unsigned char byte_at(int64_t i) {
+  return (unsigned char)((uint64_t)i * 2654435761u >> 13);
+}
+
+static void check_copy(int64_t bytes, int64_t shift, int32_t threads) {
+  unsigned char *from = malloc((size_t)(bytes + ROOM)), *to = malloc((size_t)(bytes + 2 * ROOM));
+  assert_true(from && to);
+  for (int64_t i = 0; i < bytes; i++) from[shift + i] = byte_at(i);
+  memset(to, 0xa5, (size_t)(bytes + 2 * ROOM));
+  if (threads > 0)
+    cvy_copy_by(to + ROOM - shift, from + shift, bytes, threads);
+  else
+    cvy_copy(to + ROOM - shift, from + shift, bytes);
+  assert_memory_equal(to + ROOM - shift, from + shift, (size_t)bytes);
+  for (int64_t i = 0; i < ROOM - shift; i++) assert_int_equal(to[i], 0xa5);
+  for (int64_t i = ROOM - shift + bytes; i < bytes + 2 * ROOM; i++) assert_int_equal(to[i], 0xa5);
+  free(from);
+  free(to);
+}
+
+static void every_byte_is_copied_once(void **state) {
+  static const int64_t sizes[] = {1, 3, 63, 64, 65, 255, 4096, 1000003, (4 << 20) + 7};
+  (void)state;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int32_t threads = 0; threads <= 6; threads++)
+      for (int64_t shift = 0; shift < 12; shift += 5) check_copy(sizes[i], shift, threads);
+}
+
+static void nothing_may_be_copied_from_nowhere(void **state) {
+  (void)state;
+  cvy_copy(NULL, NULL, 0);
+}
+
+static void a_quarter_of_the_processors_copies(void **state) {
+  const int64_t much = INT64_C(1) << 30, one = 1 << 20;
+  (void)state;
+  assert_int_equal(cvy_copy_threads(much, 1), 1);
+  assert_int_equal(cvy_copy_threads(much, 7), 1);
+  assert_int_equal(cvy_copy_threads(much, 8), 2);
+  assert_int_equal(cvy_copy_threads(much, 12), 3);
+  assert_int_equal(cvy_copy_threads(much, 16), 4);
+  assert_int_equal(cvy_copy_threads(much, 1000), 4);
+  assert_int_equal(cvy_copy_threads(0, 16), 1);
+  assert_int_equal(cvy_copy_threads(2 * one - 1, 16), 1);
+  assert_int_equal(cvy_copy_threads(2 * one, 16), 2);
+  assert_int_equal(cvy_copy_threads(4 * one, 16), 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_byte_is_copied_once),
+      cmocka_unit_test(nothing_may_be_copied_from_nowhere),
+      cmocka_unit_test(a_quarter_of_the_processors_copies),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
