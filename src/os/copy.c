@@ -6,7 +6,7 @@
 
 #include "os/os.h"
 
-enum { THREADS_MOST = 4 };
+enum { THREADS_MOST = 8 };
 #define SHARE_BYTES ((int64_t)1 << 20) /* that a thread is worth starting for */
 #define LINE_BYTES 64                  /* of a cache; no two threads write the same */
 
@@ -44,7 +44,7 @@ void cvy_copy_by(void *to, const void *from, int64_t bytes, int32_t threads) {
 }
 
 int32_t cvy_copy_threads(int64_t bytes, int32_t processors) {
-  int64_t threads = processors / 4; /* the rest are busy with the trainer's own work */
+  int64_t threads = processors / 2; /* the others have the trainer's and the worker's own work */
   if (threads > THREADS_MOST) threads = THREADS_MOST;
   if (threads > bytes / SHARE_BYTES) threads = bytes / SHARE_BYTES;
   return threads > 1 ? (int32_t)threads : 1;

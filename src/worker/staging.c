@@ -4,8 +4,8 @@
 #include "worker/staging.h"
 
 #define BLOCK_BYTES ((size_t)64 << 20)
-#define PART_BYTES ((int64_t)4 << 20)
-#define READ_AHEAD 4 /* parts on their way while one is copied out */
+#define PART_BYTES ((int64_t)8 << 20) /* cvy_copy has most threads for so many */
+#define READ_AHEAD 4                  /* parts on their way while one is copied out */
 
 /* ---------------------------------------------------------------------------- parts */
 

@@ -38,9 +38,9 @@ static void test_sizes(void **state) {
                                   65,
                                   4097,
                                   (1 << 20) + 1,
-                                  (4 << 20) - 1,
-                                  4 << 20,
-                                  (4 << 20) + 1,
+                                  (8 << 20) - 1,
+                                  8 << 20,
+                                  (8 << 20) + 1,
                                   13 << 20,
                                   (72 << 20) + 5};
   cvy_device *device = lane_open(lane_isolation(state), NULL);
