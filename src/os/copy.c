@@ -1,6 +1,7 @@
 /* Copies of many MiB by several threads: one of them moves 5 to 12 GB/s, the memory of a machine
  * with many processors several times that. The threads end with the copy, so nothing is left of
- * them for a fork or a program's end to trip over; starting one takes 20 us, 1 MiB takes 100. */
+ * them for a fork or a program's end to trip over. On a virtual machine with two cores starting and
+ * joining one took 50 us, copying 1 MiB 110. */
 #include <sched.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 enum { THREADS_MOST = 8 };
 #define SHARE_BYTES ((int64_t)1 << 20) /* that a thread is worth starting for */
-#define LINE_BYTES 64                  /* of a cache; no two threads write the same */
+#define LINE_BYTES 64                  /* of a cache; in aligned memory no two threads share one */
 
 typedef struct share {
   char *to;
@@ -56,8 +57,10 @@ static int32_t processors_now(void) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+/* Most arrays are small: for them nothing is asked. */
 void cvy_copy(void *to, const void *from, int64_t bytes) {
-  const bool is_large = bytes >= 2 * SHARE_BYTES;
-  if (bytes > 0)
-    cvy_copy_by(to, from, bytes, is_large ? cvy_copy_threads(bytes, processors_now()) : 1);
+  if (bytes >= 2 * SHARE_BYTES)
+    cvy_copy_by(to, from, bytes, cvy_copy_threads(bytes, processors_now()));
+  else if (bytes > 0)
+    memcpy(to, from, (size_t)bytes);
 }
