@@ -279,12 +279,14 @@ typedef struct cvy_backend {
   convoy_status (*fetch)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
   bool (*fetched)(const cvy_device *device, uint64_t ticket);
   convoy_status (*collect)(cvy_device *device, uint64_t ticket, void *to, int64_t bytes);
-  /* The same for a part of the array, from byte `offset` on. The lane's engine must have them:
-   * large arrays travel in parts, so that copying and transfer overlap. NULL elsewhere. */
+  /* The same for a part of the array, from byte `offset` on, of memory that is the engine's until
+   * command *ticket is done: only then may the source change, and only then is the copy there. The
+   * lane's engine must have them: large arrays travel in parts, so that copying, transfers and jobs
+   * overlap. NULL elsewhere. */
   convoy_status (*write_part)(cvy_device *device, uint64_t id, int64_t offset, const void *from,
                               int64_t bytes, uint64_t *ticket);
   convoy_status (*read_part)(cvy_device *device, uint64_t id, int64_t offset, void *to,
-                             int64_t bytes);
+                             int64_t bytes, uint64_t *ticket);
   /* [d] Host memory that many transfers will come from and go to: the engine may prepare it, so
    * that they are faster. Withdraw it before it is given back; closing the device withdraws all. A
    * failure costs speed only. NULL: there is nothing to prepare. */

@@ -166,6 +166,11 @@ convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const vola
   return status ? status : cvy_channel_fault(channel, ticket, fault);
 }
 
+convoy_status cvy_channel_done(cvy_channel *channel, uint64_t ticket) {
+  const convoy_status status = cvy_channel_wait(channel, ticket, NULL, NULL);
+  return channel->lost ? status : CONVOY_OK;
+}
+
 /* -------------------------------------------------------------------------- posting */
 
 /* Looks at the other side's count only when it must: every look takes the cache line from who

@@ -44,6 +44,8 @@ convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket,
 /* Waits until command `ticket` is done; a fault up to it is returned with its number. */
 convoy_status cvy_channel_wait(cvy_channel *channel, uint64_t ticket, const volatile int *interrupt,
                                uint64_t *fault);
+/* The same, well done or not: who is to hear of a fault asks for it. */
+convoy_status cvy_channel_done(cvy_channel *channel, uint64_t ticket);
 /* The fault among the commands up to `ticket`, if one is known. */
 convoy_status cvy_channel_fault(cvy_channel *channel, uint64_t ticket, uint64_t *fault);
 /* Posts a command that replies, and waits for that. Once interrupted it may only be closed: the

@@ -394,7 +394,7 @@ static convoy_status fetch(cvy_device *device, uint64_t id, int64_t bytes, uint6
 
 static bool fetched(const cvy_device *device, uint64_t ticket) {
   const cvy_channel *channel = &device->channel;
-  return channel->lost || atomic_load(&channel->wire->taken) >= ticket;
+  return channel->lost || atomic_load(&channel->wire->completed) >= ticket;
 }
 
 static convoy_status collect(cvy_device *device, uint64_t ticket, void *to, int64_t bytes) {

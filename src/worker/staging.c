@@ -14,8 +14,8 @@ static cvy_part *oldest(cvy_staging *staging) {
 }
 
 static void retire(cvy_staging *staging, const cvy_channel *channel) {
-  uint64_t taken = atomic_load(&channel->wire->taken);
-  while (staging->count > 0 && !oldest(staging)->held && oldest(staging)->ticket <= taken) {
+  uint64_t done = atomic_load(&channel->wire->completed);
+  while (staging->count > 0 && !oldest(staging)->held && oldest(staging)->ticket <= done) {
     staging->first = (staging->first + 1) % CVY_STAGING_PARTS;
     staging->count--;
   }
@@ -49,7 +49,7 @@ static bool place(cvy_staging *staging, const cvy_channel *channel, int64_t byte
 static convoy_status take(cvy_staging *staging, cvy_channel *channel, int64_t bytes,
                           cvy_part **out) {
   while (!place(staging, channel, bytes, out)) {
-    convoy_status status = cvy_channel_taken(channel, oldest(staging)->ticket, NULL);
+    convoy_status status = cvy_channel_done(channel, oldest(staging)->ticket);
     if (status) return status;
   }
   return CONVOY_OK;
@@ -127,8 +127,7 @@ static convoy_status ask(cvy_staging *staging, cvy_channel *channel, uint64_t id
 
 static convoy_status receive(cvy_staging *staging, cvy_channel *channel, cvy_part *part, char *to,
                              int64_t bytes) {
-  convoy_status status = cvy_channel_taken(channel, part->ticket, NULL);
-  if (!status) status = cvy_channel_fault(channel, part->ticket, NULL);
+  convoy_status status = cvy_channel_wait(channel, part->ticket, NULL, NULL);
   if (!status) cvy_copy(to, memory_of(staging, part), bytes);
   part->held = false;
   return status;
@@ -154,7 +153,7 @@ convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint6
       count--;
     }
   }
-  /* After a failure the parts still asked for are free once their commands have been taken. */
+  /* After a failure the parts still asked for are free once their commands are done. */
   for (; count > 0; --count, first = (first + 1) % READ_AHEAD) reads[first].part->held = false;
   return status;
 }

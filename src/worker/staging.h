@@ -6,8 +6,7 @@
 
 enum { CVY_STAGING_PARTS = 256 };
 
-/* A piece of the block, in use until command `ticket` has been taken and nobody holds it any
- * more. */
+/* A piece of the block, in use until command `ticket` is done and nobody holds it any more. */
 typedef struct cvy_part {
   size_t begin, end;
   uint64_t ticket;

@@ -41,7 +41,7 @@ static convoy_status post(cvy_channel *channel, cvy_wire_kind kind, uint64_t id,
 convoy_status cvy_zero_copy_write(cvy_channel *channel, uint64_t id, const cvy_mapped_part *span,
                                   uint64_t *ticket) {
   convoy_status status = post(channel, CVY_WIRE_WRITE, id, 0, span, ticket);
-  return status ? status : cvy_channel_taken(channel, *ticket, NULL);
+  return status ? status : cvy_channel_done(channel, *ticket);
 }
 
 /* Part of a span. */
@@ -70,8 +70,7 @@ convoy_status cvy_zero_copy_read(cvy_channel *channel, uint64_t id, int64_t offs
     const cvy_mapped_part part = part_of(span, at);
     status = post(channel, CVY_WIRE_READ, id, offset + at, &part, &ticket);
   }
-  if (ticket && !status) status = cvy_channel_taken(channel, ticket, NULL);
-  if (ticket && !status) status = cvy_channel_fault(channel, ticket, NULL);
+  if (ticket && !status) status = cvy_channel_wait(channel, ticket, NULL, NULL);
   if (ticket && channel->left_behind) part_with(span);
   return status;
 }

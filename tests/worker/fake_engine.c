@@ -177,9 +177,9 @@ static convoy_status write_part(cvy_device *device, uint64_t id, int64_t offset,
 }
 
 static convoy_status read_part(cvy_device *device, uint64_t id, int64_t offset, void *to,
-                               int64_t bytes) {
+                               int64_t bytes, uint64_t *ticket) {
   convoy_status status;
-  if (!begin(device, NULL, &status))
+  if (!begin(device, ticket, &status))
     return status ? status : fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
   const char *from = range(device, id, offset, bytes);
   if (!from) return broken(device, "cannot read array", id);

@@ -189,12 +189,21 @@ static convoy_status drain(cvy_device *device, uint64_t ticket, const volatile i
   return command_drained(device, device->runtime->finish(device->queue), "waiting for the device");
 }
 
+/* Who hears of a fault uses the host memory of transfers for others: what was enqueued is over
+ * then, whatever became of it. */
+static void end_transfers(cvy_device *device) {
+  if (device->completion.count == 0) return;
+  device->runtime->finish(device->queue);
+  completion_drop(device);
+}
+
 convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
                           uint64_t *fault) {
   if (device->fault.ticket == 0 && ticket > device->tickets.finished) {
     convoy_status status = drain(device, ticket, interrupt);
     if (status == CONVOY_ERR_INTERRUPTED) return status;
   }
+  if (device->fault.ticket) end_transfers(device);
   if (device->fault.ticket == 0 || device->fault.ticket > ticket) return CONVOY_OK;
   if (fault) *fault = device->fault.ticket;
   return fault_check(device);

@@ -1,4 +1,4 @@
-/* Events of the kernels under way, oldest first. Waiting for them one by one instead of for the
+/* Events of what is under way, oldest first. Waiting for them one by one instead of for the
  * whole queue shows the other side that the device gets on, and how fast, which is what launches
  * are cut into parts by. */
 #include "ocl/engine/completion.h"
@@ -26,18 +26,31 @@ static completion_event *event_at(device_completion *all, uint32_t index) {
   return &all->event[(all->first + index) % COMPLETION_EVENTS];
 }
 
-/* Where there is no room for the event, the wait for the whole queue covers the kernel. */
-void completion_add(cvy_device *device, runtime_event *event, double work, double *rate) {
+/* Where there is no room for the event, the wait for the whole queue covers the command. */
+static void add(cvy_device *device, const completion_event *new) {
   device_completion *all = &device->completion;
   bool alone = all->unseen == 0;
   all->unseen = 0;
   all->expected = 0;
   if (all->count == COMPLETION_EVENTS) {
-    device->runtime->event_release(device->queue, event);
+    device->runtime->event_release(device->queue, new->event);
     return;
   }
-  *event_at(all, all->count++) =
-      (completion_event){event, device->tickets.issued, work, cvy_clock(), rate, alone};
+  completion_event *event = event_at(all, all->count++);
+  *event = *new;
+  event->ticket = device->tickets.issued;
+  event->enqueued = cvy_clock();
+  event->alone = alone;
+}
+
+/* There may be more kernels of the command. */
+void completion_add(cvy_device *device, runtime_event *event, double work, double *rate) {
+  uint64_t before = device->tickets.issued - 1;
+  add(device, &(completion_event){.event = event, .good = before, .work = work, .rate = rate});
+}
+
+void completion_add_last(cvy_device *device, runtime_event *event) {
+  add(device, &(completion_event){.event = event, .good = device->tickets.issued});
 }
 
 static void drop_oldest(cvy_device *device) {
@@ -78,12 +91,11 @@ static void learn(const completion_event *done, double since) {
     *done->rate = rate;
 }
 
-/* All kernels of earlier commands are done when one of this command is. */
 static void retire_oldest(cvy_device *device) {
   device_completion *all = &device->completion;
-  uint64_t before = all->event[all->first].ticket - 1;
+  uint64_t good = all->event[all->first].good;
   drop_oldest(device);
-  tickets_finish(device, before);
+  tickets_finish(device, good);
 }
 
 static const completion_event *newest_until(device_completion *all, uint64_t ticket) {
@@ -97,9 +109,9 @@ static void retire_if_done(cvy_device *device, uint64_t ticket) {
   device_completion *all = &device->completion;
   const completion_event *newest = newest_until(all, ticket);
   if (!newest || !is_complete(device, newest->event)) return;
-  uint64_t last = newest->ticket;
+  uint64_t last = newest->ticket, good = newest->good;
   while (all->count > 0 && all->event[all->first].ticket <= last) drop_oldest(device);
-  tickets_finish(device, last - 1);
+  tickets_finish(device, good);
 }
 
 /* An event that is late was done before it was asked: when it ended is not known. */
@@ -114,7 +126,7 @@ convoy_status completion_wait(cvy_device *device, uint64_t ticket) {
     if (!late) {
       int32_t code = device->runtime->event_wait(device->queue, oldest->event);
       if (code) return command_drained(device, code, "waiting for the device");
-      if (since > 0) learn(oldest, since);
+      if (since > 0 && oldest->rate) learn(oldest, since);
     }
     since = cvy_clock();
     retire_oldest(device);

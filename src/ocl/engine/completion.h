@@ -9,9 +9,10 @@
 typedef struct completion_event {
   runtime_event *event;
   uint64_t ticket;
+  uint64_t good;   /* the newest command that is done when the event is */
   double work;     /* floating-point operations */
   double enqueued; /* cvy_clock seconds */
-  double *rate;    /* of the kernel: operations per second */
+  double *rate;    /* of the kernel: operations per second; NULL: it is no kernel's */
   bool alone;      /* the kernel before it has an event too */
 } completion_event;
 
@@ -34,7 +35,9 @@ typedef struct device_completion {
 bool completion_due(cvy_device *device, double seconds);
 /* Takes over the event of a kernel of the newest command. */
 void completion_add(cvy_device *device, runtime_event *event, double work, double *rate);
-/* Waits for the kernels of commands up to `ticket`, one by one. A failure is recorded as
+/* The same of an event behind all of the newest command: who waits for that waits for no other. */
+void completion_add_last(cvy_device *device, runtime_event *event);
+/* Waits for the events of commands up to `ticket`, one by one. A failure is recorded as
  * a fault. */
 convoy_status completion_wait(cvy_device *device, uint64_t ticket);
 void completion_drop(cvy_device *device);

@@ -90,7 +90,6 @@ void engine_close(cvy_device *device) {
   if (device->queue) device->runtime->finish(device->queue);
   completion_drop(device);
   completion_forget_idle(device);
-  staging_close(device);
   pinned_close(device);
   plans_close(device);
   captured_close(device);

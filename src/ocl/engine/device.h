@@ -33,7 +33,7 @@ struct cvy_device {
   device_generated generated;
   device_captured captured;
   device_plans plans;
-  device_transfers transfers;
+  struct pinned *pinned; /* host memory that the driver knows */
   device_tickets tickets;
   device_completion completion;
   device_fault fault;

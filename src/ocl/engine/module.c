@@ -27,8 +27,7 @@ static void usage(const cvy_device *device, cvy_usage *out) {
                      .bytes_peak = counts.peak,
                      .bytes_held = counts.held,
                      .programs_compiled = device->programs.compiled,
-                     .programs_cached = device->programs.cached,
-                     .host_bytes = device->transfers.staged_bytes};
+                     .programs_cached = device->programs.cached};
 }
 
 static const cvy_backend engine = {

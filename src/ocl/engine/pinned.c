@@ -8,21 +8,19 @@
 #include "ocl/engine/device.h"
 
 struct pinned {
-  char *memory;
-  int64_t bytes;
+  void *memory;
   runtime_memory *pinned;
   struct pinned *next;
 };
 
 void engine_host_offer(cvy_device *device, void *memory, int64_t bytes) {
-  device_transfers *transfers = &device->transfers;
   struct pinned *block = calloc(1, sizeof *block);
   if (!block) return;
-  *block = (struct pinned){.memory = memory, .bytes = bytes, .next = transfers->pinned};
+  *block = (struct pinned){.memory = memory, .next = device->pinned};
   int32_t code;
   block->pinned = device->runtime->pin(device->queue, memory, bytes, &code);
   if (block->pinned) {
-    transfers->pinned = block;
+    device->pinned = block;
     return;
   }
   cvy_log(CONVOY_LOG_DEBUG, "%lld bytes of host memory stay unregistered: %s", (long long)bytes,
@@ -38,21 +36,11 @@ static void drop(cvy_device *device, struct pinned **link) {
 }
 
 void engine_host_withdraw(cvy_device *device, void *memory) {
-  struct pinned **link = &device->transfers.pinned;
+  struct pinned **link = &device->pinned;
   while (*link && (*link)->memory != memory) link = &(*link)->next;
   if (*link) drop(device, link);
 }
 
 void pinned_close(cvy_device *device) {
-  while (device->transfers.pinned) drop(device, &device->transfers.pinned);
-}
-
-bool pinned_has(const cvy_device *device, const void *at, int64_t bytes) {
-  uintptr_t from = (uintptr_t)at;
-  for (const struct pinned *block = device->transfers.pinned; block; block = block->next) {
-    uintptr_t start = (uintptr_t)block->memory;
-    if (bytes <= block->bytes && from >= start && from - start <= (size_t)(block->bytes - bytes))
-      return true;
-  }
-  return false;
+  while (device->pinned) drop(device, &device->pinned);
 }

@@ -268,13 +268,23 @@ static convoy_status run_step(cvy_device *device, const engine_plan *plan, plan_
   return status;
 }
 
+/* Who waits for this run does not wait for the next, which may be enqueued. */
+static convoy_status mark_end(cvy_device *device) {
+  runtime_event *end = NULL;
+  if (device->stream_is_lent) return CONVOY_OK;
+  int32_t code = device->runtime->marker(device->queue, &end);
+  if (code) return device->runtime->fail(code, "marking the end of a run");
+  completion_add_last(device, end);
+  return CONVOY_OK;
+}
+
 static convoy_status run_steps(cvy_device *device, engine_plan *plan, uint64_t run) {
   convoy_status status = find_arrays(device, plan);
   int32_t number = 0;
   for (plan_step *step = plan->first; step && !status; step = step->next)
     status = run_step(device, plan, step, number++, run);
   plan->taps.count = 0;
-  return status;
+  return status ? status : mark_end(device);
 }
 
 /* The ticket of a run that fails is still that of its last step. */

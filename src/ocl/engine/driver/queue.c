@@ -178,26 +178,18 @@ int32_t driver_zero(runtime_queue *queue, runtime_place at, size_t bytes) {
   return code ? code : -queue->calls->fill(address(at), 0, bytes, queue->stream);
 }
 
-static int32_t start_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes) {
+int32_t driver_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
+                     runtime_event **done) {
   int32_t code = driver_enter(queue);
-  return code ? code : -queue->calls->write(address(to), from, bytes, queue->stream);
-}
-
-int32_t driver_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes) {
-  int32_t code = start_write(queue, to, from, bytes);
-  return code ? code : -queue->calls->stream_wait(queue->stream);
-}
-
-int32_t driver_write_later(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
-                           runtime_event **done) {
-  int32_t code = start_write(queue, to, from, bytes);
+  if (!code) code = -queue->calls->write(address(to), from, bytes, queue->stream);
   return code ? code : record(queue, done);
 }
 
-int32_t driver_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes) {
+int32_t driver_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes,
+                    runtime_event **done) {
   int32_t code = driver_enter(queue);
   if (!code) code = -queue->calls->read(to, address(from), bytes, queue->stream);
-  return code ? code : -queue->calls->stream_wait(queue->stream);
+  return code ? code : record(queue, done);
 }
 
 /* What is enqueued is under way. */

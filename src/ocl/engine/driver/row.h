@@ -24,7 +24,6 @@
   .zero = driver_zero, \
   .write = driver_write, \
   .read = driver_read, \
-  .write_later = driver_write_later, \
   .marker = driver_marker, \
   .event_state = driver_event_state, \
   .event_wait = driver_event_wait, \

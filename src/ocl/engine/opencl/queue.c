@@ -53,27 +53,25 @@ int32_t opencl_zero(runtime_queue *queue, runtime_place at, size_t bytes) {
                              0, NULL, NULL);
 }
 
-int32_t opencl_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes) {
-  return clEnqueueWriteBuffer(queue->commands, (cl_mem)to.memory, CL_TRUE, to.byte, bytes, from, 0,
-                              NULL, NULL);
-}
-
-int32_t opencl_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes) {
-  return clEnqueueReadBuffer(queue->commands, (cl_mem)from.memory, CL_TRUE, from.byte, bytes, to, 0,
-                             NULL, NULL);
-}
-
 /* Hands out the event that a command made. */
 static int32_t made(int32_t code, cl_event event, runtime_event **out) {
   if (code == CL_SUCCESS) *out = (runtime_event *)event;
   return code;
 }
 
-int32_t opencl_write_later(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
-                           runtime_event **done) {
+int32_t opencl_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
+                     runtime_event **done) {
   cl_event event = NULL;
   cl_int code = clEnqueueWriteBuffer(queue->commands, (cl_mem)to.memory, CL_FALSE, to.byte, bytes,
                                      from, 0, NULL, &event);
+  return made(code, event, done);
+}
+
+int32_t opencl_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes,
+                    runtime_event **done) {
+  cl_event event = NULL;
+  cl_int code = clEnqueueReadBuffer(queue->commands, (cl_mem)from.memory, CL_FALSE, from.byte,
+                                    bytes, to, 0, NULL, &event);
   return made(code, event, done);
 }
 

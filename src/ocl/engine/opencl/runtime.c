@@ -23,7 +23,6 @@ const runtime opencl_runtime = {
     .zero = opencl_zero,
     .write = opencl_write,
     .read = opencl_read,
-    .write_later = opencl_write_later,
     .marker = opencl_marker,
     .event_state = opencl_event_state,
     .event_wait = opencl_event_wait,

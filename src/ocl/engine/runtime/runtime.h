@@ -88,12 +88,11 @@ struct runtime {
 
   int32_t (*copy)(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes);
   int32_t (*zero)(runtime_queue *queue, runtime_place at, size_t bytes);
-  /* Wait for the device; what is enqueued before is done then, too. */
-  int32_t (*write)(runtime_queue *queue, runtime_place to, const void *from, size_t bytes);
-  int32_t (*read)(runtime_queue *queue, runtime_place from, void *to, size_t bytes);
-  /* Does not wait: `from` must stay as it is until `done`. */
-  int32_t (*write_later)(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
-                         runtime_event **done);
+  /* Host memory must stay as it is until `done`. */
+  int32_t (*write)(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
+                   runtime_event **done);
+  int32_t (*read)(runtime_queue *queue, runtime_place from, void *to, size_t bytes,
+                  runtime_event **done);
 
   /* An event behind everything enqueued. */
   int32_t (*marker)(runtime_queue *queue, runtime_event **out);
