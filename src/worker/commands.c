@@ -115,9 +115,9 @@ static convoy_status write_array(cvy_server *server, const cvy_command *command)
 static convoy_status read_array(cvy_server *server, const cvy_command *command) {
   char *to = in_block(server, command);
   if (!to) return CONVOY_ERR_DEVICE;
-  return relay(
-      server, server->module->engine->read_part(server->device, command->id, command->offset, to,
-                                                command->bytes, &server->engine_ticket));
+  return relay(server,
+               server->module->engine->read_part(server->device, command->id, command->offset, to,
+                                                 command->bytes, &server->engine_ticket));
 }
 
 static convoy_status allocate(cvy_server *server, const cvy_command *command) {

@@ -1,4 +1,6 @@
 /* Gradients of captured operations: what convoy_gradients notes, and what it refuses. */
+#include <stdlib.h>
+
 #include "common/cmocka.h"
 #include "core/capturing.h"
 #include "core/fake.h"
@@ -41,6 +43,49 @@ static void several_uses_are_added(void **state) {
     convoy_tensor *const all[] = {x, w, y, dy, dx, dw};
     for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
     convoy_close(context);
+  }
+}
+
+/* Three uses of x, whose parts of the gradient are a, b and c in the order of capture: with these
+ * numbers a float shows in which order they were added. */
+static float sum_of_uses(const char *passes, float a, float b, float c) {
+  setenv("CONVOY_GRAPH_PASSES", passes, 1);
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  const float factor[] = {a, b, c};
+  convoy_tensor *x = filled(context, 1), *y = filled(context, 0), *dy = filled(context, 1),
+                *dx = filled(context, 0), *by[3];
+  float values[COUNT];
+  for (int i = 0; i < 3; i++) by[i] = filled(context, factor[i]);
+  begin(context);
+  for (int i = 0; i < 3; i++) {
+    convoy_tensor *product = filled(context, 0);
+    multiply(context, x, by[i], product);
+    if (i > 0)
+      add(context, y, product, y);
+    else
+      add(context, product, product, y);
+    convoy_tensor_free(product);
+  }
+  gradients(context, y, dy, x, dx);
+  convoy_graph *graph = end(context);
+  run(graph);
+  assert_int_equal(convoy_tensor_read(dx, values, COUNT), CONVOY_OK);
+  convoy_graph_free(graph);
+  convoy_tensor *const all[] = {x, y, dy, dx, by[0], by[1], by[2]};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+  unsetenv("CONVOY_GRAPH_PASSES");
+  return values[COUNT - 1];
+}
+
+/* The first product counts twice. */
+static void uses_are_added_from_the_last_to_the_first(void **state) {
+  (void)state;
+  static const char *const passes[] = {"none",  "common", "fuse",
+                                       "merge", "views",  "common,fuse,merge,views"};
+  for (size_t i = 0; i < CVY_COUNT(passes); i++) {
+    assert_true(sum_of_uses(passes[i], 0.5f, 1e8f, -1e8f) == 1.0f);
+    assert_true(sum_of_uses(passes[i], 5e7f, -1e8f, 1.0f) == 0.0f);
   }
 }
 
@@ -94,6 +139,28 @@ static void gradients_have_gradients(void **state) {
   convoy_close(context);
 }
 
+/* A maximum's gradient is constant between the places where another element becomes the largest. */
+static void what_has_no_gradient_is_named(void **state) {
+  (void)state;
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_window window = CONVOY_WINDOW_INIT(1);
+  window.extent[0] = window.stride[0] = 2;
+  const int64_t half[] = {1, 2, 1};
+  const int64_t whole[] = {1, 2, 2};
+  convoy_tensor *x = tensor_of(context, whole, NULL), *y = tensor_of(context, half, NULL),
+                *dy = tensor_of(context, half, NULL), *dx = tensor_of(context, whole, NULL),
+                *ddx = tensor_of(context, whole, NULL), *out = tensor_of(context, half, NULL);
+  begin(context);
+  assert_int_equal(convoy_max_pool(context, &window, x, y, NULL), CONVOY_OK);
+  gradients(context, y, dy, x, dx);
+  assert_int_equal(convoy_gradients(context, dx, ddx, 1, &dy, &out), CONVOY_ERR_UNSUPPORTED);
+  check_says(convoy_last_error(), "max_pool_backward");
+  assert_int_equal(convoy_capture_end(context, NULL), CONVOY_OK);
+  convoy_tensor *const all[] = {x, y, dy, dx, ddx, out};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+}
+
 static void refused_gradients_note_nothing(void **state) {
   (void)state;
   struct {
@@ -139,6 +206,8 @@ int main(void) {
       cmocka_unit_test_setup(several_uses_are_added, capturing_reset),
       cmocka_unit_test_setup(a_loss_needs_no_gradient_of_its_own, capturing_reset),
       cmocka_unit_test_setup(gradients_have_gradients, capturing_reset),
+      cmocka_unit_test_setup(uses_are_added_from_the_last_to_the_first, capturing_reset),
+      cmocka_unit_test_setup(what_has_no_gradient_is_named, capturing_reset),
       cmocka_unit_test_setup(refused_gradients_note_nothing, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

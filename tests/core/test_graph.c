@@ -146,6 +146,53 @@ static void a_graph_keeps_its_tensors(void **state) {
   convoy_close(context);
 }
 
+/* y of `images` images = 2 x, and w = w + sum of y: w is both graphs'. */
+typedef struct batch {
+  convoy_tensor *x, *y;
+  convoy_graph *graph;
+} batch;
+
+static batch capture_batch(convoy_context *context, int64_t images, convoy_tensor *w) {
+  const int64_t shape[] = {images, 1, 1};
+  const int64_t one[] = {1, 1, 1};
+  const float ones[] = {1, 1, 1};
+  convoy_program *sum = program_of("s = sum over n c w of y");
+  batch b = {tensor_of(context, shape, ones), tensor_of(context, shape, NULL), NULL};
+  convoy_tensor *s = tensor_of(context, one, NULL), *operands[] = {b.y, s};
+  begin(context);
+  add(context, b.x, b.x, b.y);
+  assert_int_equal(apply_to(context, sum, operands, NULL), CONVOY_OK);
+  add(context, w, s, w);
+  convoy_tensor_free(s);
+  b.graph = end(context);
+  convoy_program_free(sum);
+  return b;
+}
+
+static void another_batch_is_another_graph(void **state) {
+  (void)state;
+  for (size_t d = 0; d < CVY_COUNT(capturing_devices); d++) {
+    convoy_context *context = open_named(capturing_devices[d], CONVOY_ON);
+    const int64_t one[] = {1, 1, 1};
+    convoy_tensor *w = tensor_of(context, one, (const float[]){0});
+    batch large = capture_batch(context, 3, w), small = capture_batch(context, 2, w);
+    for (int i = 0; i < 4; i++) {
+      run(large.graph);
+      run(small.graph);
+    }
+    check_tensor(w, (const float[]){4 * (6 + 4)});
+    check_tensor(small.y, (const float[]){2, 2});
+    convoy_graph_free(large.graph);
+    run(small.graph);
+    check_tensor(w, (const float[]){44});
+    convoy_graph_free(small.graph);
+    convoy_tensor *const all[] = {w, large.x, large.y, small.x, small.y};
+    for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+    convoy_close(context);
+    assert_int_equal(fake_seen.arrays, 0);
+  }
+}
+
 static void written_tensors_are_inputs_from_there_on(void **state) {
   (void)state;
   training t = {.context = open_named("cpu", CONVOY_ON)};
@@ -407,6 +454,7 @@ int main(void) {
       cmocka_unit_test_setup(at_most_three_runs_are_under_way, capturing_reset),
       cmocka_unit_test_setup(unused_results_are_not_computed, capturing_reset),
       cmocka_unit_test_setup(a_graph_keeps_its_tensors, capturing_reset),
+      cmocka_unit_test_setup(another_batch_is_another_graph, capturing_reset),
       cmocka_unit_test_setup(written_tensors_are_inputs_from_there_on, capturing_reset),
       cmocka_unit_test_setup(graphs_outlive_their_context, capturing_reset),
       cmocka_unit_test_setup(closing_ends_a_capture, capturing_reset),

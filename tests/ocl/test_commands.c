@@ -63,6 +63,44 @@ static void ignore_first_run(void *user) {
   (void)user;
 }
 
+/* Parts go out and come back in the order of their commands, each of which tells its end. */
+static void parts_are_commands_like_others(void **state) {
+  (void)state;
+  enum { PARTS = 4, EACH = COUNT / PARTS };
+  const int64_t bytes = EACH * (int64_t)sizeof(float);
+  cvy_engine_observer observer = {NULL, keep_phase, note_progress, ignore_first_run};
+  uint64_t id = test_engine_array(&engine, got, COUNT), written = 0, read = 0, later = 0;
+  for (int i = 0; i < PARTS; i++)
+    assert_int_equal(
+        engine.backend->write_part(engine.device, id, i * bytes, ramp + i * EACH, bytes, &written),
+        CONVOY_OK);
+  for (int i = 0; i < PARTS; i++)
+    assert_int_equal(
+        engine.backend->read_part(engine.device, id, i * bytes, got + i * EACH, bytes, &read),
+        CONVOY_OK);
+  assert_int_equal(engine.backend->zero(engine.device, id, sizeof ramp, &later), CONVOY_OK);
+  assert_true(written < read && read < later);
+  engine.module->set_observer(&observer);
+  seen_ticket = 0;
+  assert_int_equal(engine.backend->wait(engine.device, read, NULL, NULL), CONVOY_OK);
+  engine.module->set_observer(NULL);
+  assert_true(seen_ticket >= read);
+  assert_memory_equal(got, ramp, sizeof ramp);
+  drop(id);
+}
+
+static void parts_beyond_an_array_are_refused(void **state) {
+  (void)state;
+  uint64_t id = test_engine_array(&engine, ramp, COUNT), ticket = 0;
+  assert_int_equal(engine.backend->read_part(engine.device, id, 8, got, sizeof got, &ticket),
+                   CONVOY_ERR_ARGUMENT);
+  assert_int_equal(engine.backend->wait(engine.device, ticket, NULL, NULL), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(engine.backend->clear(engine.device, &emptied), CONVOY_OK);
+  assert_int_equal(engine.backend->read(engine.device, id, got, sizeof got), CONVOY_OK);
+  assert_memory_equal(got, ramp, sizeof ramp);
+  drop(id);
+}
+
 /* It is seen without a wait that the device is done. */
 static void looking_shows_the_end(void **state) {
   (void)state;
@@ -185,6 +223,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(what_is_written_is_read, reset),
       cmocka_unit_test_setup(a_write_takes_its_copy, reset),
+      cmocka_unit_test_setup(parts_are_commands_like_others, reset),
+      cmocka_unit_test_setup(parts_beyond_an_array_are_refused, reset),
       cmocka_unit_test_setup(looking_shows_the_end, reset),
       cmocka_unit_test_setup(commands_happen_in_order, reset),
       cmocka_unit_test_setup(a_fault_stops_what_follows_until_cleared, reset),

@@ -38,8 +38,8 @@ static convoy_status write_part(cvy_device *device, uint64_t id, int64_t offset,
   convoy_status status = find_part(device, id, offset, bytes, &entry);
   if (!status) prepacked_forget(device, entry);
   if (status || bytes == 0) return status;
-  int32_t code = device->runtime->write(device->queue, place_in(entry, offset), from,
-                                        (size_t)bytes, &done);
+  int32_t code =
+      device->runtime->write(device->queue, place_in(entry, offset), from, (size_t)bytes, &done);
   return enqueued(device, code, done, "writing to the device");
 }
 
@@ -49,8 +49,8 @@ static convoy_status read_part(cvy_device *device, uint64_t id, int64_t offset, 
   runtime_event *done = NULL;
   convoy_status status = find_part(device, id, offset, bytes, &entry);
   if (status || bytes == 0) return status;
-  int32_t code = device->runtime->read(device->queue, place_in(entry, offset), to, (size_t)bytes,
-                                       &done);
+  int32_t code =
+      device->runtime->read(device->queue, place_in(entry, offset), to, (size_t)bytes, &done);
   return enqueued(device, code, done, "reading from the device");
 }
 

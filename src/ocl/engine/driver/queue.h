@@ -23,9 +23,9 @@ int32_t driver_enter_queue(runtime_queue *queue);
 int32_t driver_copy(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes);
 int32_t driver_zero(runtime_queue *queue, runtime_place at, size_t bytes);
 int32_t driver_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
-                      runtime_event **done);
-int32_t driver_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes,
                      runtime_event **done);
+int32_t driver_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes,
+                    runtime_event **done);
 
 int32_t driver_marker(runtime_queue *queue, runtime_event **out);
 int32_t driver_event_state(runtime_queue *queue, runtime_event *event, int32_t *state);

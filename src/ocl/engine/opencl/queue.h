@@ -20,9 +20,9 @@ int32_t opencl_finish(runtime_queue *queue);
 int32_t opencl_copy(runtime_queue *queue, runtime_place from, runtime_place to, size_t bytes);
 int32_t opencl_zero(runtime_queue *queue, runtime_place at, size_t bytes);
 int32_t opencl_write(runtime_queue *queue, runtime_place to, const void *from, size_t bytes,
-                      runtime_event **done);
-int32_t opencl_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes,
                      runtime_event **done);
+int32_t opencl_read(runtime_queue *queue, runtime_place from, void *to, size_t bytes,
+                    runtime_event **done);
 int32_t opencl_marker(runtime_queue *queue, runtime_event **out);
 int32_t opencl_launch(runtime_queue *queue, runtime_kernel *kernel, int64_t groups, int64_t items,
                       runtime_event **done);
