@@ -25,6 +25,7 @@ typedef struct cvy_facts {
   int64_t preferred_multiple; /* SIMD width the compiler likes: 32, 64; 1 on processors */
   int64_t max_allocation_bytes;
   int64_t workspace_limit; /* from the context's options: bytes one job may use */
+  int64_t memory_limit;    /* and bytes of device memory that all may have; 0: all there is */
   int32_t runtime;         /* enum cvy_runtime */
   char bus[20];            /* where the card is, "0000:3b:00.0"; "": not known */
 } cvy_facts;
@@ -196,6 +197,7 @@ typedef struct cvy_open_options {
   convoy_team *team;       /* CPU engine: whose threads; NULL = its own. Of this process only */
   int32_t isolation;       /* lane: convoy_isolation, resolved */
   int64_t workspace_limit; /* bytes */
+  int64_t memory_limit;    /* of a device, bytes; 0: none */
   double *budget;          /* seconds the public call may still wait for the device: waits, also
                               later ones, are taken off. NULL: not bounded. Of this process only */
   double dispatch;         /* seconds one kernel launch should not exceed; 0: the engine's choice */

@@ -163,6 +163,10 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *                                                          OMP_THREAD_LIMIT) allow
  *   workspace_limit    CONVOY_WORKSPACE_LIMIT    1 GiB     bytes of scratch memory that one
  *                                                          operation may use
+ *   memory_limit       CONVOY_MEMORY_LIMIT       (all)     bytes of device memory that the context
+ *                                                          may use: graphs compute again what has
+ *                                                          no room, and what then has none is
+ *                                                          computed in pieces or by the CPU
  *   tune               CONVOY_TUNE               1         0: the first algorithm of the table that
  *                                                          accepts, whatever tuning has found
  *   device_wait_budget CONVOY_DEVICE_WAIT_BUDGET 60        seconds that one public call may wait
@@ -213,7 +217,7 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
  *                                                          ocl, hip, cuda, with commas between
  *   -                  CONVOY_GRAPH_PASSES       all       passes over graphs: all, none or some of
- *                                                          common, fuse, merge, views
+ *                                                          common, fuse, merge, recompute, views
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
  *                                                          convoy-ocl.so, by default one beside the
  *                                                          library
@@ -246,10 +250,11 @@ typedef struct convoy_options {
   convoy_team *team;         /* its threads compute for the CPU engine; NULL: the engine's choice */
   int32_t require_device;    /* convoy_switch */
   int32_t reserved3;         /* 0 */
+  int64_t memory_limit;      /* bytes, >= 0 */
 } convoy_options;
 
 #define CONVOY_OPTIONS_INIT \
-  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL, 0, 0 }
+  { sizeof(convoy_options), 0, 0, 0, 0, 0, 0, NULL, NULL, 0.0, 0, 0, 0, 0, 0, NULL, 0, 0, 0 }
 
 /* ----------------------------------------------------------------------------------- devices */
 

@@ -41,6 +41,7 @@ enum {
   VERIFY,
   THREADS,
   WORKSPACE_LIMIT,
+  MEMORY_LIMIT,
   NAN_WATCH,
   HISTORY_LIMIT,
   WINOGRAD,
@@ -63,6 +64,7 @@ static const number numbers[NUMBERS] = {
                         "0, 1, off or on"},
     [WORKSPACE_LIMIT] = {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", INT64_MAX, 1LL << 30, NULL,
                          NULL},
+    [MEMORY_LIMIT] = {"memory_limit", "CONVOY_MEMORY_LIMIT", INT64_MAX, 0, NULL, NULL},
 };
 
 static convoy_status from_words(const number *row, int64_t *value) {
@@ -176,7 +178,8 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                                    [HISTORY_LIMIT] = options.history_limit,
                                    [WINOGRAD] = options.winograd,
                                    [REQUIRE_DEVICE] = options.require_device,
-                                   [WORKSPACE_LIMIT] = options.workspace_limit};
+                                   [WORKSPACE_LIMIT] = options.workspace_limit,
+                                   [MEMORY_LIMIT] = options.memory_limit};
   int64_t values[NUMBERS];
   for (int i = 0; i < NUMBERS; i++) {
     convoy_status status = resolve_number(&numbers[i], fields[i], &values[i]);
@@ -193,6 +196,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
   out->open.threads = (int32_t)values[THREADS];
   out->open.team = options.team;
   out->open.workspace_limit = values[WORKSPACE_LIMIT];
+  out->open.memory_limit = values[MEMORY_LIMIT];
 
   convoy_status status = resolve_compile_workers(&out->compile_workers);
   if (!status) status = cvy_passes_parse(cvy_env("CONVOY_GRAPH_PASSES"), &out->graph_passes);

@@ -210,6 +210,7 @@ void cvy_wire_get_facts(const cvy_wire *wire, int32_t index, cvy_facts *facts) {
   facts->local_memory_bytes = at_least(facts->local_memory_bytes, 0);
   facts->max_allocation_bytes = at_least(facts->max_allocation_bytes, 0);
   facts->workspace_limit = at_least(facts->workspace_limit, 0);
+  facts->memory_limit = at_least(facts->memory_limit, 0);
   facts->max_work_group = at_least(facts->max_work_group, 1);
   facts->preferred_multiple = at_least(facts->preferred_multiple, 1);
 }

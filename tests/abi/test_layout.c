@@ -30,6 +30,7 @@ static const place places[] = {
     PLACE(convoy_options, team, 80),
     PLACE(convoy_options, require_device, 88),
     PLACE(convoy_options, reserved3, 92),
+    PLACE(convoy_options, memory_limit, 96),
     PLACE(convoy_device_info, struct_size, 0),
     PLACE(convoy_device_info, type, 4),
     PLACE(convoy_device_info, simulator, 8),

@@ -400,6 +400,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   cvy_device *device = calloc(1, sizeof(*device));
   if (!device || cvy_backend_cpu.open(0, options, &device->cpu)) abort();
   fill_facts(index, &device->facts);
+  device->facts.memory_limit = options->memory_limit;
   device->budget = options->budget;
   *out = device;
   return CONVOY_OK;

@@ -15,8 +15,8 @@
 
 enum { NETWORKS = 60, BASES = 5, OPERATIONS = 14, MOST_TENSORS = 64, MOST_VALUES = 4096, RUNS = 2 };
 
-static const char *const choices[] = {"none",  "all",   "common", "fuse",
-                                      "merge", "views", "all",    "none"};
+static const char *const choices[] = {"none",  "all",       "common", "fuse", "merge",
+                                      "views", "recompute", "all",    "none"};
 
 /* What a tensor has elements for. */
 typedef enum shape { FULL, CHANNEL, ONE, SHAPES } shape;
@@ -242,6 +242,63 @@ static void batch_norm_is_four_operations(void **state) {
   convoy_close(context);
 }
 
+/* Each pool is read again by the gradient of the program behind it, and each program's result by
+ * that of the pool behind that: of these there are more than anybody has room for. */
+enum { POOLS = 6 };
+typedef struct pools {
+  convoy_graph_plan plan;
+  float dx[4 * 16 * BIG * BIG];
+} pools;
+
+static void run_pools(const char *limit, pools *out) {
+  setenv("CONVOY_GRAPH_PASSES", "all", 1);
+  setenv("CONVOY_MEMORY_LIMIT", limit, 1);
+  convoy_context *context = open_named("fake", CONVOY_ON);
+  unsetenv("CONVOY_MEMORY_LIMIT");
+  convoy_window window = CONVOY_WINDOW_INIT(2);
+  window.extent[0] = window.extent[1] = 3;
+  window.pad_begin[0] = window.pad_begin[1] = window.pad_end[0] = window.pad_end[1] = 1;
+  convoy_tensor *x = tensor(context, 4, map_shape), *dx = tensor(context, 4, map_shape);
+  convoy_tensor *loss = tensor(context, 1, one_shape), *y[POOLS], *z[POOLS];
+  test_random random = {11};
+  test_fill_reals(&random, out->dx, CVY_COUNT(out->dx));
+  assert_int_equal(convoy_tensor_write(x, out->dx, CVY_COUNT(out->dx)), CONVOY_OK);
+  begin(context);
+  for (int i = 0; i < POOLS; i++) {
+    y[i] = tensor(context, 4, map_shape), z[i] = tensor(context, 4, map_shape);
+    assert_int_equal(convoy_max_pool(context, &window, i ? z[i - 1] : x, y[i], NULL), CONVOY_OK);
+    apply(context, "z = 0.25 * y * y + y", (convoy_tensor *[]){y[i], z[i]});
+  }
+  apply(context, "loss = mean over n c h w of z * z", (convoy_tensor *[]){z[POOLS - 1], loss});
+  assert_int_equal(convoy_gradients(context, loss, NULL, 1, &x, &dx), CONVOY_OK);
+  for (int i = 0; i < POOLS; i++) convoy_tensor_free(y[i]), convoy_tensor_free(z[i]);
+  convoy_graph *graph = end(context);
+  run(graph);
+  run(graph);
+  out->plan = (convoy_graph_plan){.struct_size = sizeof out->plan};
+  assert_int_equal(convoy_plan_graph(graph, &out->plan), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(dx, out->dx, CVY_COUNT(out->dx)), CONVOY_OK);
+  convoy_graph_free(graph);
+  convoy_tensor *const all[] = {x, dx, loss};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+  assert_int_equal(fake_seen.arrays, 0);
+}
+
+static void what_has_no_room_is_computed_again(void **state) {
+  (void)state;
+  static pools roomy, some, tight;
+  run_pools("0", &roomy);
+  run_pools("15M", &some);
+  run_pools("1", &tight);
+  assert_true(roomy.plan.internal_bytes > some.plan.internal_bytes);
+  assert_true(some.plan.internal_bytes > tight.plan.internal_bytes);
+  assert_true(roomy.plan.operations < some.plan.operations);
+  assert_true(some.plan.operations < tight.plan.operations);
+  assert_memory_equal(roomy.dx, some.dx, sizeof roomy.dx);
+  assert_memory_equal(roomy.dx, tight.dx, sizeof roomy.dx);
+}
+
 static void equal_operations_are_one(void **state) {
   (void)state;
   setenv("CONVOY_GRAPH_PASSES", "common", 1);
@@ -363,7 +420,8 @@ static void passes_that_are_none_are_refused(void **state) {
   (void)state;
   static const char *const wrong[] = {"",     "fusion", "fuse,",       "none,fuse",
                                       "FUSE", ",",      "fuse,,common"};
-  static const char *const right[] = {"all", "none", "fuse", "common,fuse", "merge", "views"};
+  static const char *const right[] = {"all",   "none",  "fuse",     "common,fuse",
+                                      "merge", "views", "recompute"};
   uint32_t passes;
   for (size_t i = 0; i < CVY_COUNT(right); i++)
     assert_int_equal(cvy_passes_parse(right[i], &passes), CONVOY_OK);
@@ -377,6 +435,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(results_are_the_same_with_any_passes, capturing_reset),
       cmocka_unit_test_setup(batch_norm_is_four_operations, capturing_reset),
+      cmocka_unit_test_setup(what_has_no_room_is_computed_again, capturing_reset),
       cmocka_unit_test_setup(equal_operations_are_one, capturing_reset),
       cmocka_unit_test_setup(small_updates_are_merged, capturing_reset),
       cmocka_unit_test_setup(plans_are_told_in_numbers, capturing_reset),

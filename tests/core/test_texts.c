@@ -304,6 +304,7 @@ static void test_option_defaults(void **state) {
   assert_int_equal(options.open.isolation, CONVOY_ISOLATION_PROCESS);
   assert_int_equal(options.open.threads, 0);
   assert_int_equal(options.open.workspace_limit, 1 << 30);
+  assert_int_equal(options.open.memory_limit, 0);
 }
 
 static void test_option_environment(void **state) {
@@ -319,6 +320,11 @@ static void test_option_environment(void **state) {
   assert_int_equal(options.open.isolation, CONVOY_ISOLATION_NONE);
   assert_int_equal(options.open.threads, 3);
   assert_int_equal(options.open.workspace_limit, 64 << 20);
+
+  setenv("CONVOY_MEMORY_LIMIT", "2G", 1);
+  assert_int_equal(cvy_options_resolve(&given, &options), CONVOY_OK);
+  assert_int_equal(options.open.memory_limit, INT64_C(2) << 30);
+  unsetenv("CONVOY_MEMORY_LIMIT");
 
   setenv("CONVOY_THREADS", "0", 1); /* as if it were not set */
   setenv("CONVOY_WORKSPACE_LIMIT", "0", 1);
@@ -377,6 +383,8 @@ static void test_options_refused(void **state) {
   check_refused(&given, "threads is -4");
   given = fresh, given.workspace_limit = -1;
   check_refused(&given, "workspace_limit");
+  given = fresh, given.memory_limit = -1;
+  check_refused(&given, "memory_limit");
   char name[200];
   memset(name, 'x', sizeof(name) - 1);
   name[sizeof(name) - 1] = '\0';

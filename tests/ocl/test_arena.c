@@ -136,6 +136,26 @@ static void a_nearly_full_device_gives_a_small_block(void **state) {
   arena_free(arena);
 }
 
+/* Whatever the device has. */
+static void a_limit_is_kept(void **state) {
+  (void)state;
+  fake_source source = {.room = 1 << 20};
+  arena_source calls = {&source, make, drop};
+  arena_limits limits = {
+      .alignment = 256, .block_bytes = 4096, .most_bytes = 16384, .all_bytes = 10000};
+  cvy_arena *arena = arena_new(&calls, &limits);
+  arena_piece *large = take(arena, 8192), *small, *none;
+  small = take(arena, 1024);
+  assert_int_equal(arena_take(arena, 1024, &none), CONVOY_ERR_MEMORY);
+  assert_true(arena_count(arena).held <= 10000);
+  arena_give(arena, large);
+  arena_give(arena, small);
+  take(arena, 9000);
+  assert_true(arena_count(arena).held <= 10000);
+  arena_free(arena);
+  assert_int_equal(source.made, source.dropped);
+}
+
 static void exhaustion_is_said_with_numbers(void **state) {
   (void)state;
   fake_source source = {.room = 8192};
@@ -185,6 +205,7 @@ int main(void) {
       cmocka_unit_test(idle_blocks_beyond_the_limit_go_back),
       cmocka_unit_test(a_full_device_gives_back_idle_blocks_first),
       cmocka_unit_test(a_nearly_full_device_gives_a_small_block),
+      cmocka_unit_test(a_limit_is_kept),
       cmocka_unit_test(exhaustion_is_said_with_numbers),
       cmocka_unit_test(pieces_never_overlap),
   };

@@ -209,6 +209,7 @@ class OptionsStruct(Sized):
         ("team", c_void_p),
         ("require_device", c_int32),
         ("reserved3", c_int32),
+        ("memory_limit", c_int64),
     ]
 
 

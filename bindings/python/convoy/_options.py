@@ -9,6 +9,7 @@
     tune                True      False: table order, no measured records
     threads             cores     threads of the CPU engine
     workspace_limit     1 GiB     bytes of scratch one operation may use
+    memory_limit        (all)     bytes of device memory that the context may use
     device_wait_budget  60        seconds one call may wait for a device, all attempts together
     history_limit       1 GiB     bytes held only to recompute lost tensors
     verify              sample    "all", "sample" or "off": how results of a device are checked
@@ -39,6 +40,7 @@ class Options(TypedDict, total=False):
     tune: Optional[bool]
     threads: int
     workspace_limit: int
+    memory_limit: int
     device_wait_budget: float
     history_limit: int
     verify: Optional[str]
@@ -71,6 +73,7 @@ def options_struct(
     tune: Optional[bool] = None,
     threads: int = 0,
     workspace_limit: int = 0,
+    memory_limit: int = 0,
     device_wait_budget: float = 0.0,
     history_limit: int = 0,
     verify: Optional[str] = None,
@@ -87,6 +90,7 @@ def options_struct(
         tune=_one_of(tune, _SWITCHES, "tune"),
         threads=integer(threads, "threads", 32),
         workspace_limit=integer(workspace_limit, "workspace_limit"),
+        memory_limit=integer(memory_limit, "memory_limit"),
         device_wait_budget=real(device_wait_budget, "device_wait_budget"),
         history_limit=integer(history_limit, "history_limit"),
         verify=_one_of(verify, _CHECKS, "verify"),

@@ -83,3 +83,57 @@ def test_the_worker_ends_with_its_context(opencl_device, end):
     del context
     gc.collect()
     assert is_gone(pid)
+
+
+_SGD = convoy.Program("w = w - rate * g")
+_LOSS = convoy.Program("loss = mean over n c h w of y * y")
+
+
+def train_within(device, limit, images=8, layers=8):
+    """Weights after four steps, the plan, and the most bytes of the device that were in use."""
+    random = numpy.random.default_rng(2)
+    with convoy.open(device, memory_limit=limit) as context:
+        x = context.tensor(random.standard_normal((images, 16, 48, 48)).astype("float32"))
+        shape = (16, 16, 3, 3)
+        weights = [
+            context.tensor(0.2 * random.standard_normal(shape).astype("float32"))
+            for _ in range(layers)
+        ]
+        rate = context.tensor(numpy.array([0.1], "float32"))
+
+        @context.capture
+        def step():
+            y = x
+            for w in weights:
+                y = context.silu(context.forward(y, w, padding=1))
+            gradients = context.gradients(context.apply(_LOSS, y), weights)
+            for w, g in zip(weights, gradients):
+                context.apply(_SGD, {"w": w, "g": g, "rate": rate}, out=w)
+
+        for _ in range(4):
+            step.run()
+        results = [w.read() for w in weights]
+        health = context.health()
+        return results, step.plan(), health
+
+
+def test_graphs_keep_to_a_memory_limit(opencl_device):
+    """What has no room is computed again: the same bits in less memory."""
+    wanted, roomy, _ = train_within(opencl_device, 0)
+    least = roomy.read_bytes + 2 * roomy.written_bytes + roomy.internal_bytes * 7 // 10
+    limit = least * 8 // 7
+    results, plan, health = train_within(opencl_device, limit)
+    assert plan.internal_bytes < roomy.internal_bytes and plan.operations > roomy.operations
+    assert 0 < health.device_bytes_peak <= limit
+    assert health.device_operations == health.operations
+    for one, other in zip(results, wanted):
+        assert_array_equal(one, other)
+
+
+def test_too_little_memory_loses_nothing(opencl_device):
+    """Far too little, even for single operations: then others compute."""
+    wanted, roomy, _ = train_within("cpu", 0)
+    results, _, health = train_within(opencl_device, roomy.internal_bytes // 16)
+    assert health.device_bytes_peak <= roomy.internal_bytes // 16
+    for one, other in zip(results, wanted):
+        numpy.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -68,6 +68,7 @@ def update(name, parameter):
 # what is given: a call that gives it
 INTEGERS = {
     **{name: option(name) for name in ("threads", "workspace_limit", "history_limit", "team")},
+    "memory_limit": option("memory_limit"),
     **{name: geometry(name) for name in ("stride", "dilation", "padding", "groups")},
     "output_padding": geometry("output_padding"),
     "one stride": lambda context, value: context.forward(X, W, stride=(1, value)),

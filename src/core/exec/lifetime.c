@@ -16,6 +16,7 @@ convoy_status cvy_engine_open(const cvy_backend *backend, int32_t index, const c
   out->backend = backend;
   out->facts = *backend->facts(out->device);
   out->facts.workspace_limit = options->open.workspace_limit;
+  out->facts.memory_limit = options->open.memory_limit;
   out->strict = !options->winograd;
   return CONVOY_OK;
 }

@@ -21,10 +21,13 @@ typedef struct image_range {
   int64_t first, count; /* images */
 } image_range;
 
+/* What the host has, and what graphs use only while they run. */
 static void evict(convoy_context *context) {
   for (cvy_store *each = context->stores; each; each = each->next) {
     if (each->host && !each->foreign) cvy_store_leave_device(each);
   }
+  for (int32_t i = 0; i < context->shared.count; i++)
+    if (context->shared.block[i]) cvy_store_leave_device(context->shared.block[i]);
 }
 
 static int64_t images_of(const cvy_problem *problem) {

@@ -7,6 +7,7 @@ static const char *const names[CVY_PASSES] = {
     [CVY_PASS_COMMON] = "common",
     [CVY_PASS_FUSE] = "fuse",
     [CVY_PASS_MERGE] = "merge",
+    [CVY_PASS_RECOMPUTE] = "recompute",
     [CVY_PASS_VIEWS] = "views",
 };
 

@@ -43,6 +43,8 @@ convoy_status cvy_pass_common(cvy_plan *plan);
 convoy_status cvy_pass_fuse(cvy_plan *plan);
 /* Updates over equally many elements, which nothing in the run reads, become one. */
 convoy_status cvy_pass_merge(cvy_plan *plan);
+/* What is cheap is computed again instead of kept, where memory is short. */
+convoy_status cvy_pass_recompute(cvy_plan *plan);
 /* Arrays lie where a concatenation would put them, and where a slice would be taken from. */
 convoy_status cvy_pass_views(cvy_plan *plan);
 

@@ -71,7 +71,13 @@ static arena_piece *new_piece(arena_block *block, int64_t at, int64_t bytes) {
   return piece;
 }
 
+static bool is_beyond(const cvy_arena *arena, int64_t bytes) {
+  int64_t all = arena->limits.all_bytes;
+  return all > 0 && (arena->counts.held >= all || bytes > all - arena->counts.held);
+}
+
 static arena_block *new_block(cvy_arena *arena, int64_t bytes) {
+  if (is_beyond(arena, bytes)) return NULL;
   arena_block *block = calloc(1, sizeof *block);
   if (!block) return NULL;
   block->memory = arena->source.make(arena->source.user, bytes);

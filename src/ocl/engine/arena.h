@@ -15,6 +15,7 @@ typedef struct arena_source {
 typedef struct arena_limits {
   int64_t alignment;   /* of every piece, a power of two */
   int64_t block_bytes; /* least size of a block */
+  int64_t all_bytes;   /* that all blocks may have together; 0: no limit */
   int64_t most_bytes;  /* largest block the source can make */
   int64_t keep_bytes;  /* wholly free blocks kept for later */
 } arena_limits;

@@ -53,6 +53,7 @@ static convoy_status open_arena(cvy_device *device) {
   arena_limits limits = {
       .alignment = alignment,
       .block_bytes = device->facts.info.simulator ? SIMULATOR_BLOCK_BYTES : BLOCK_BYTES,
+      .all_bytes = device->facts.memory_limit,
       .most_bytes = device->facts.max_allocation_bytes / alignment * alignment,
       .keep_bytes = keep_bytes(&device->facts)};
   device->memory.arena = arena_new(&source, &limits);

@@ -32,6 +32,7 @@ static void add(const runtime *row, const cvy_open_options *options, runtime_dev
   for (int32_t i = 0; i < more; i++) {
     out[i].runtime = row;
     out[i].facts.workspace_limit = options->workspace_limit;
+    out[i].facts.memory_limit = options->memory_limit;
   }
 }
 

@@ -1,0 +1,221 @@
+/* What is cheap is computed again instead of kept, where a run would need more memory than there
+ * is: an activation before each backward pass that reads it, of the map that it was made of, which
+ * is kept for that pass anyway. Results are the same to the bit.
+ *
+ * Where most is held at a time, the value that gives most bytes for what it costs is given up
+ * meanwhile, again and again, until all has room or nothing is left that is cheap. What lies within
+ * other values is not known yet, so that what is counted here is at least what is needed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/costs.h"
+#include "core/graph/plan.h"
+#include "problem/operation.h"
+
+enum { NONE = -1 };
+
+/* Of the device's memory: the rest is for scratch memory, other programs, and gaps. */
+#define USABLE (7.0 / 8)
+/* Results of so many runs are there at a time: a tensor's old ones go when it gets new ones. */
+#define RUNS_HELD 2
+/* What costs less than moving so many times the result's bytes is cheap. */
+#define CHEAP 8.0
+
+/* A moment in the run: node `at`, where so many bytes are held. */
+typedef struct moment {
+  int32_t at;
+  int64_t bytes;
+} moment;
+
+typedef struct recompute {
+  cvy_plan *plan;
+  int32_t *maker;  /* the node that makes each value; NONE: a tensor has it */
+  int32_t *before; /* the last that reads it until the peak; NONE */
+  int32_t *after;  /* the first that reads it behind the peak; NONE */
+} recompute;
+
+/* ---------------------------------------------------------------------------------------- memory
+ */
+
+static bool is_between(const cvy_graph_value *value) {
+  return !value->tensor && !value->kept;
+}
+
+/* What may be held of what is made on the way; negative: nobody knows of a limit. */
+static double budget_of(const cvy_plan *plan) {
+  const cvy_facts *facts = &plan->engine->facts;
+  int64_t all = facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
+  if (all <= 0) return -1;
+  double left = USABLE * (double)all;
+  for (int32_t v = 0; v < plan->list.values; v++) {
+    const cvy_graph_value *value = &plan->list.value[v];
+    if (cvy_graph_reads(value)) left -= (double)value->bytes;
+    if (value->kept && !value->tensor) left -= RUNS_HELD * (double)value->bytes;
+  }
+  return left > 0 ? left : 0;
+}
+
+static int64_t made_by(const cvy_nodes *list, const cvy_graph_node *node) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < node->outputs; i++) {
+    const cvy_graph_value *value = &list->value[node->out[i]];
+    if (is_between(value)) bytes += value->bytes;
+  }
+  return bytes;
+}
+
+static bool reads_before(const cvy_graph_node *node, int32_t input) {
+  for (int32_t i = 0; i < input; i++)
+    if (node->in[i] == node->in[input]) return true;
+  return false;
+}
+
+/* What nobody reads behind node `n`, each once. */
+static int64_t done_with(const cvy_nodes *list, int32_t n) {
+  const cvy_graph_node *node = &list->node[n];
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < node->inputs; i++) {
+    const cvy_graph_value *value = &list->value[node->in[i]];
+    if (is_between(value) && value->last_use == n && !reads_before(node, i)) bytes += value->bytes;
+  }
+  for (int32_t i = 0; i < node->outputs; i++) {
+    const cvy_graph_value *value = &list->value[node->out[i]];
+    if (is_between(value) && value->last_use < 0) bytes += value->bytes;
+  }
+  return bytes;
+}
+
+static moment find_peak(const cvy_nodes *list) {
+  moment found = {0, 0};
+  int64_t held = 0;
+  for (int32_t n = 0; n < list->nodes; n++) {
+    held += made_by(list, &list->node[n]);
+    if (held > found.bytes) found = (moment){n, held};
+    held -= done_with(list, n);
+  }
+  return found;
+}
+
+/* ------------------------------------------------------------------------------------ candidates
+ */
+
+static void find_uses(const recompute *r, int32_t peak) {
+  const cvy_nodes *list = &r->plan->list;
+  for (int32_t v = 0; v < list->values; v++) r->maker[v] = r->before[v] = r->after[v] = NONE;
+  for (int32_t n = 0; n < list->nodes; n++) {
+    const cvy_graph_node *node = &list->node[n];
+    for (int32_t i = 0; i < node->outputs; i++) r->maker[node->out[i]] = n;
+    for (int32_t i = 0; i < node->inputs; i++) {
+      int32_t v = node->in[i];
+      if (n <= peak) r->before[v] = n;
+      if (n > peak && r->after[v] == NONE) r->after[v] = n;
+    }
+  }
+}
+
+/* What would have to be kept instead, as nobody else reads it at the peak or behind. */
+static int64_t kept_instead(const recompute *r, const cvy_graph_node *maker, int32_t peak) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < maker->inputs; i++) {
+    const cvy_graph_value *value = &r->plan->list.value[maker->in[i]];
+    if (is_between(value) && value->last_use < peak && !reads_before(maker, i))
+      bytes += value->bytes;
+  }
+  return bytes;
+}
+
+/* Bytes that the peak is lower by if value `v` is computed again behind it; 0: it cannot be. */
+static int64_t gain_of(const recompute *r, int32_t v, int32_t peak) {
+  const cvy_graph_value *value = &r->plan->list.value[v];
+  if (!is_between(value) || r->maker[v] == NONE || r->maker[v] >= peak) return 0;
+  if (r->before[v] == peak || r->after[v] == NONE) return 0;
+  const cvy_graph_node *maker = &r->plan->list.node[r->maker[v]];
+  if (maker->outputs != 1 || maker->problem->accumulate) return 0;
+  int64_t gain = value->bytes - kept_instead(r, maker, peak);
+  return gain > value->bytes / 2 ? gain : 0;
+}
+
+static double cost_of(const recompute *r, int32_t v) {
+  return cvy_cost_of(r->plan->engine, r->plan->list.node[r->maker[v]].problem);
+}
+
+/* That with most bytes for its cost; NONE: there is nothing cheap. */
+static int32_t find_best(const recompute *r, int32_t peak) {
+  const cvy_nodes *list = &r->plan->list;
+  int32_t best = NONE;
+  double most = 1 / CHEAP;
+  for (int32_t v = 0; v < list->values; v++) {
+    int64_t gain = gain_of(r, v, peak);
+    double each = gain ? (double)gain / cost_of(r, v) : 0;
+    if (each > most) best = v, most = each;
+  }
+  return best;
+}
+
+/* ---------------------------------------------------------------------------------------- change
+ */
+
+static void move_last_to(cvy_nodes *list, int32_t to) {
+  cvy_graph_node last = list->node[list->nodes - 1];
+  memmove(&list->node[to + 1], &list->node[to],
+          (size_t)(list->nodes - 1 - to) * sizeof *list->node);
+  list->node[to] = last;
+}
+
+/* The node that makes `v` once more, before the first that reads it behind the peak: from there on
+ * all read what that makes. */
+static convoy_status compute_again(const recompute *r, int32_t v) {
+  cvy_nodes *list = &r->plan->list;
+  int32_t at = r->after[v];
+  convoy_status status = cvy_nodes_reserve(list, 1, 1);
+  if (status) return status;
+  const cvy_graph_node *maker = &list->node[r->maker[v]];
+  cvy_graph_node *again = cvy_nodes_add(list, maker->problem, maker->in);
+  if (!again) return CONVOY_ERR_MEMORY;
+  int32_t value = again->out[0];
+  again->stage = list->node[at].stage;
+  move_last_to(list, at);
+  for (int32_t n = at + 1; n < list->nodes; n++)
+    for (int32_t i = 0; i < list->node[n].inputs; i++)
+      if (list->node[n].in[i] == v) list->node[n].in[i] = value;
+  cvy_nodes_finish(list);
+  return CONVOY_OK;
+}
+
+/* There is a value more each time. */
+static convoy_status make_room(recompute *r) {
+  size_t bytes = ((size_t)r->plan->list.values + 1) * sizeof(int32_t);
+  int32_t **const lists[] = {&r->maker, &r->before, &r->after};
+  for (size_t i = 0; i < CVY_COUNT(lists); i++) {
+    int32_t *grown = realloc(*lists[i], bytes);
+    if (!grown) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+    *lists[i] = grown;
+  }
+  return CONVOY_OK;
+}
+
+static convoy_status lower(recompute *r, double budget) {
+  for (int32_t tries = r->plan->list.nodes; tries > 0; tries--) {
+    moment top = find_peak(&r->plan->list);
+    if ((double)top.bytes <= budget) return CONVOY_OK;
+    convoy_status status = make_room(r);
+    if (status) return status;
+    find_uses(r, top.at);
+    int32_t v = find_best(r, top.at);
+    if (v == NONE) return CONVOY_OK;
+    status = compute_again(r, v);
+    if (status) return status;
+  }
+  return CONVOY_OK;
+}
+
+convoy_status cvy_pass_recompute(cvy_plan *plan) {
+  double budget = budget_of(plan);
+  if (budget < 0 || plan->engine->backend->host_memory) return CONVOY_OK;
+  recompute r = {.plan = plan};
+  convoy_status status = lower(&r, budget);
+  free(r.maker);
+  free(r.before);
+  free(r.after);
+  return status;
+}
