@@ -166,7 +166,7 @@ static uint64_t last_id;
 
 static int open_device(void **state) {
   (void)state;
-  cvy_open_options options = {.workspace_limit = INT64_C(16) << 30}; /* so much is kept, too */
+  cvy_open_options options = {.workspace_limit = INT64_C(16) << 30};
   engine = cvy_module_entry()->engine;
   live_programs = most_programs = 0;
   return engine->open(0, &options, &device) != CONVOY_OK;
@@ -294,11 +294,12 @@ static void which_random_numbers_changes_nothing(void **state) {
   assert_memory_equal(first, block, block_bytes);
 }
 
-/* Leaves a block of memory with so many bytes in use at its beginning. */
-static void begin_behind(int64_t bytes) {
-  uint64_t room = new_array(bytes + (1 << 20));
+/* So many bytes behind the beginning of a block. */
+static uint64_t array_behind(int64_t bytes) {
+  uint64_t room = new_array(bytes + (1 << 20)), id = ++last_id;
+  if (engine->part(device, id, room, bytes, 1 << 20, NULL)) fail_msg("%s", cvy_last_error());
   engine->release(device, room);
-  new_array(bytes);
+  return id;
 }
 
 static void arrays_far_off_take_wider_words(void **state) {
@@ -306,8 +307,8 @@ static void arrays_far_off_take_wider_words(void **state) {
   cvy_job near = job_of(sum_text);
   run(&near);
   assert_int_equal(block_bytes, 5 * 4);
-  begin_behind(INT64_C(5) << 30);
   cvy_job far = job_of(sum_text);
+  far.in[1].id = array_behind(INT64_C(5) << 30);
   assert_true(byte_of(far.in[1].id) >= UINT64_C(5) << 30);
   mark();
   run(&far);

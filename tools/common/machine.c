@@ -15,6 +15,7 @@ const char *const machine_variables[] = {
     "CONVOY_THREADS",
     "CONVOY_TEAM",
     "CONVOY_WORKSPACE_LIMIT",
+    "CONVOY_MEMORY_LIMIT",
     "CONVOY_TUNE",
     "CONVOY_TUNE_FILE",
     "CONVOY_DEVICE_WAIT_BUDGET",

@@ -21,13 +21,16 @@ typedef struct image_range {
   int64_t first, count; /* images */
 } image_range;
 
-/* What the host has, and what graphs use only while they run. */
-static void evict(convoy_context *context) {
+void cvy_shared_blocks_let_go(convoy_context *context) {
+  for (int32_t i = 0; i < context->shared.count; i++)
+    if (context->shared.block[i]) cvy_store_leave_device(context->shared.block[i]);
+}
+
+void cvy_evict(convoy_context *context) {
   for (cvy_store *each = context->stores; each; each = each->next) {
     if (each->host && !each->foreign) cvy_store_leave_device(each);
   }
-  for (int32_t i = 0; i < context->shared.count; i++)
-    if (context->shared.block[i]) cvy_store_leave_device(context->shared.block[i]);
+  cvy_shared_blocks_let_go(context);
 }
 
 static int64_t images_of(const cvy_problem *problem) {
@@ -185,7 +188,7 @@ static convoy_status try_harder(convoy_context *context, const cvy_node *node, e
   convoy_status status = CONVOY_ERR_MEMORY;
   *how = (effort){1, false};
   while (status == CONVOY_ERR_MEMORY && cvy_device_ready(context)) {
-    evict(context);
+    cvy_evict(context);
     status = run_pieces(context, node, *how, values);
     if (status != CONVOY_ERR_MEMORY) break;
     if (how->least_workspace) how->pieces *= 2;

@@ -13,4 +13,10 @@
 convoy_status cvy_low_memory_run(convoy_context *context, const cvy_node *node,
                                  float *const values[]);
 
+/* Takes off the device what the host has, too, and what graphs use only while they run. */
+void cvy_evict(convoy_context *context);
+/* Gives back the device memory that graphs use only while they run (graph/shared_memory.h): the
+ * next run takes it again. */
+void cvy_shared_blocks_let_go(convoy_context *context);
+
 #endif

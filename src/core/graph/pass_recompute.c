@@ -14,12 +14,14 @@
 
 enum { NONE = -1 };
 
-/* Of the device's memory: the rest is for scratch memory, other programs, and gaps. */
-#define USABLE (7.0 / 8)
+/* Of the device's memory: the rest is for gaps, and for other programs. */
+#define USABLE (15.0 / 16)
 /* Results of so many runs are there at a time: a tensor's old ones go when it gets new ones. */
 #define RUNS_HELD 2
 /* What costs less than moving so many times the result's bytes is cheap. */
 #define CHEAP 8.0
+/* Of makers whose operands are made again, too. */
+enum { DEPTH = 2 };
 
 /* A moment in the run: node `at`, where so many bytes are held. */
 typedef struct moment {
@@ -41,12 +43,24 @@ static bool is_between(const cvy_graph_value *value) {
   return !value->tensor && !value->kept;
 }
 
+/* The most scratch memory that one of the operations takes. */
+static int64_t scratch_of(const cvy_plan *plan) {
+  int64_t most = 0;
+  for (int32_t n = 0; n < plan->list.nodes; n++) {
+    cvy_choice choice;
+    const cvy_problem *problem = plan->list.node[n].problem;
+    if (cvy_choose(plan->chooser, plan->engine, problem, &choice)) continue;
+    if (choice.workspace > most) most = choice.workspace;
+  }
+  return most;
+}
+
 /* What may be held of what is made on the way; negative: nobody knows of a limit. */
 static double budget_of(const cvy_plan *plan) {
   const cvy_facts *facts = &plan->engine->facts;
   int64_t all = facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
   if (all <= 0) return -1;
-  double left = USABLE * (double)all;
+  double left = USABLE * (double)all - (double)scratch_of(plan);
   for (int32_t v = 0; v < plan->list.values; v++) {
     const cvy_graph_value *value = &plan->list.value[v];
     if (cvy_graph_reads(value)) left -= (double)value->bytes;
@@ -113,41 +127,68 @@ static void find_uses(const recompute *r, int32_t peak) {
   }
 }
 
-/* What would have to be kept instead, as nobody else reads it at the peak or behind. */
-static int64_t kept_instead(const recompute *r, const cvy_graph_node *maker, int32_t peak) {
-  int64_t bytes = 0;
-  for (int32_t i = 0; i < maker->inputs; i++) {
-    const cvy_graph_value *value = &r->plan->list.value[maker->in[i]];
-    if (is_between(value) && value->last_use < peak && !reads_before(maker, i))
-      bytes += value->bytes;
-  }
-  return bytes;
-}
+/* What it takes to make a value once more. */
+typedef struct price {
+  double cost;
+  int64_t kept; /* bytes of what nobody else reads at the peak or behind */
+} price;
 
-/* Bytes that the peak is lower by if value `v` is computed again behind it; 0: it cannot be. */
-static int64_t gain_of(const recompute *r, int32_t v, int32_t peak) {
-  const cvy_graph_value *value = &r->plan->list.value[v];
-  if (!is_between(value) || r->maker[v] == NONE || r->maker[v] >= peak) return 0;
-  if (r->before[v] == peak || r->after[v] == NONE) return 0;
+static bool can_be_made_again(const recompute *r, int32_t v, int32_t peak) {
+  if (!is_between(&r->plan->list.value[v]) || r->maker[v] == NONE || r->maker[v] >= peak)
+    return false;
   const cvy_graph_node *maker = &r->plan->list.node[r->maker[v]];
-  if (maker->outputs != 1 || maker->problem->accumulate) return 0;
-  int64_t gain = value->bytes - kept_instead(r, maker, peak);
-  return gain > value->bytes / 2 ? gain : 0;
+  return maker->outputs == 1 && !maker->problem->accumulate;
 }
 
-static double cost_of(const recompute *r, int32_t v) {
-  return cvy_cost_of(r->plan->engine, r->plan->list.node[r->maker[v]].problem);
+static bool is_gone(const cvy_nodes *list, int32_t v, int32_t peak) {
+  return is_between(&list->value[v]) && list->value[v].last_use < peak;
+}
+
+/* Whether it is cheap, and leaves at least half of the bytes. */
+static bool is_worth_it(const recompute *r, int32_t v, price asked) {
+  int64_t bytes = r->plan->list.value[v].bytes;
+  return asked.kept < bytes / 2 && asked.cost < CHEAP * (double)(bytes - asked.kept);
+}
+
+static price price_of(const recompute *r, int32_t v, int32_t peak, int depth);
+
+/* Whether the maker of something makes its operand `v` once more, too: what is put together of
+ * activations, of those. */
+static bool is_made_again(const recompute *r, int32_t v, int32_t peak, int depth) {
+  return depth > 0 && can_be_made_again(r, v, peak) &&
+         is_worth_it(r, v, price_of(r, v, peak, depth - 1));
+}
+
+/* Depths end the recursion. */
+static price price_of(const recompute *r, int32_t v, int32_t peak, int depth) {
+  const cvy_nodes *list = &r->plan->list;
+  const cvy_graph_node *maker = &list->node[r->maker[v]];
+  price sum = {cvy_cost_of(r->plan->engine, maker->problem), 0};
+  for (int32_t i = 0; i < maker->inputs; i++) {
+    price part = {0, list->value[maker->in[i]].bytes};
+    if (!is_gone(list, maker->in[i], peak) || reads_before(maker, i)) continue;
+    if (is_made_again(r, maker->in[i], peak, depth))
+      part = price_of(r, maker->in[i], peak, depth - 1);
+    sum.cost += part.cost;
+    sum.kept += part.kept;
+  }
+  return sum;
+}
+
+static bool is_idle_at(const recompute *r, int32_t v, int32_t peak) {
+  return r->before[v] != peak && r->after[v] != NONE;
 }
 
 /* That with most bytes for its cost; NONE: there is nothing cheap. */
 static int32_t find_best(const recompute *r, int32_t peak) {
   const cvy_nodes *list = &r->plan->list;
   int32_t best = NONE;
-  double most = 1 / CHEAP;
+  double most = 0;
   for (int32_t v = 0; v < list->values; v++) {
-    int64_t gain = gain_of(r, v, peak);
-    double each = gain ? (double)gain / cost_of(r, v) : 0;
-    if (each > most) best = v, most = each;
+    if (!can_be_made_again(r, v, peak) || !is_idle_at(r, v, peak)) continue;
+    price asked = price_of(r, v, peak, DEPTH);
+    double each = (double)(list->value[v].bytes - asked.kept) / asked.cost;
+    if (is_worth_it(r, v, asked) && each > most) best = v, most = each;
   }
   return best;
 }
@@ -162,27 +203,42 @@ static void move_last_to(cvy_nodes *list, int32_t to) {
   list->node[to] = last;
 }
 
-/* The node that makes `v` once more, before the first that reads it behind the peak: from there on
- * all read what that makes. */
-static convoy_status compute_again(const recompute *r, int32_t v) {
+/* The value that a copy of the maker of `v` makes before node *at, which then is one further; NONE:
+ * no memory. */
+static int32_t make_again(const recompute *r, int32_t v, int32_t peak, int depth, int32_t *at) {
   cvy_nodes *list = &r->plan->list;
-  int32_t at = r->after[v];
-  convoy_status status = cvy_nodes_reserve(list, 1, 1);
-  if (status) return status;
   const cvy_graph_node *maker = &list->node[r->maker[v]];
-  cvy_graph_node *again = cvy_nodes_add(list, maker->problem, maker->in);
-  if (!again) return CONVOY_ERR_MEMORY;
-  int32_t value = again->out[0];
-  again->stage = list->node[at].stage;
-  move_last_to(list, at);
-  for (int32_t n = at + 1; n < list->nodes; n++)
+  int32_t in[CVY_MOST_READ];
+  int32_t inputs = maker->inputs;
+  memcpy(in, maker->in, sizeof in);
+  for (int32_t i = 0; i < inputs; i++) {
+    if (!is_gone(list, in[i], peak) || !is_made_again(r, in[i], peak, depth)) continue;
+    int32_t gone = in[i], again = make_again(r, gone, peak, depth - 1, at);
+    if (again == NONE) return NONE;
+    for (int32_t k = i; k < inputs; k++)
+      if (in[k] == gone) in[k] = again;
+  }
+  cvy_graph_node *copy = cvy_nodes_add(list, list->node[r->maker[v]].problem, in);
+  if (!copy) return NONE;
+  copy->stage = list->node[*at].stage;
+  int32_t made = copy->out[0];
+  move_last_to(list, (*at)++);
+  return made;
+}
+
+/* Before the first that reads it behind the peak; from there on all read what is made there. */
+static convoy_status compute_again(const recompute *r, int32_t v, int32_t peak) {
+  cvy_nodes *list = &r->plan->list;
+  int32_t at = r->after[v], again = make_again(r, v, peak, DEPTH, &at);
+  if (again == NONE) return CONVOY_ERR_MEMORY;
+  for (int32_t n = at; n < list->nodes; n++)
     for (int32_t i = 0; i < list->node[n].inputs; i++)
-      if (list->node[n].in[i] == v) list->node[n].in[i] = value;
+      if (list->node[n].in[i] == v) list->node[n].in[i] = again;
   cvy_nodes_finish(list);
   return CONVOY_OK;
 }
 
-/* There is a value more each time. */
+/* There are more values each time. */
 static convoy_status make_room(recompute *r) {
   size_t bytes = ((size_t)r->plan->list.values + 1) * sizeof(int32_t);
   int32_t **const lists[] = {&r->maker, &r->before, &r->after};
@@ -203,7 +259,7 @@ static convoy_status lower(recompute *r, double budget) {
     find_uses(r, top.at);
     int32_t v = find_best(r, top.at);
     if (v == NONE) return CONVOY_OK;
-    status = compute_again(r, v);
+    status = compute_again(r, v, top.at);
     if (status) return status;
   }
   return CONVOY_OK;

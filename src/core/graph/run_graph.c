@@ -8,10 +8,12 @@
 #include "core/exec/device.h"
 #include "core/exec/history.h"
 #include "core/exec/launch.h"
+#include "core/exec/low_memory.h"
 #include "core/exec/run.h"
 #include "core/exec/values.h"
 #include "core/graph/device_plan.h"
 #include "core/graph/planned.h"
+#include "core/graph/plan_summary.h"
 #include "core/graph/planned_taps.h"
 #include "core/graph/steps.h"
 #include "core/graph/taps.h"
@@ -101,6 +103,23 @@ static void give_up_views(const convoy_graph *graph) {
              (int)graph->plan->list.nodes, graph->context->device.facts.info.id);
 }
 
+static bool is_tight(const convoy_graph *graph) {
+  const cvy_facts *facts = &graph->context->device.facts;
+  int64_t all = facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
+  convoy_graph_plan sums = {.struct_size = sizeof sums};
+  if (all <= 0 || cvy_plan_sums(graph, graph->plan, &sums)) return false;
+  return sums.internal_bytes + sums.read_bytes + sums.written_bytes > all / 2;
+}
+
+/* Where a run needs most of the memory, what lies here and there in it goes to the host first. */
+static convoy_status make_room(const convoy_graph *graph, cvy_store *const steps[]) {
+  convoy_status status = CONVOY_OK;
+  if (!is_tight(graph)) return CONVOY_OK;
+  for (int32_t i = 0; i < graph->outputs && !status; i++) status = cvy_store_fetch(steps[i]);
+  if (!status) cvy_evict(graph->context);
+  return status;
+}
+
 /* A fault meanwhile leaves the plan unproven: the next run tries again. */
 static void prove(convoy_graph *graph, cvy_store *const steps[]) {
   const convoy_context *context = graph->context;
@@ -108,7 +127,8 @@ static void prove(convoy_graph *graph, cvy_store *const steps[]) {
   cvy_store **planned = calloc((size_t)graph->outputs + 1, sizeof(cvy_store *));
   bool same = false;
   if (!planned) return;
-  convoy_status status = cvy_run_planned(graph, planned);
+  convoy_status status = make_room(graph, steps);
+  if (!status) status = cvy_run_planned(graph, planned);
   if (!status) {
     status = compare(graph, steps, planned, &same);
     drop_all(graph, planned);

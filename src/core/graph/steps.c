@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/exec/low_memory.h"
 #include "core/exec/run.h"
 #include "core/graph/taps.h"
 
@@ -14,11 +15,13 @@ typedef struct pass {
   int32_t tap; /* the node that is tapped, -1: none */
 } pass;
 
+/* Results have arrays of their own: for these and for what plans share there may be no room. */
 static convoy_status begin(convoy_graph *graph, pass *out) {
   const cvy_nodes *list = &graph->plan->list;
   *out = (pass){graph, list, calloc((size_t)list->values + 1, sizeof(cvy_store *)), -1};
   if (!out->store)
     return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a run of %d values", (int)list->values);
+  cvy_shared_blocks_let_go(graph->context);
   for (int32_t v = 0; v < list->values; v++) {
     const cvy_graph_value *value = &list->value[v];
     if (cvy_graph_reads(value)) out->store[v] = cvy_store_keep(value->tensor->store);

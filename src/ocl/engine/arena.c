@@ -1,6 +1,8 @@
 /* Best fit over all blocks. The pieces of a block are a list by address, and neighbours merge when
  * they are freed. A training step asks for the same sizes again and again, and best fit keeps
- * finding their places. */
+ * finding their places. What stays and is smaller goes elsewhere: small pieces into blocks of their
+ * own, and into a block that was made for one large piece only what about fills it. A parameter, or
+ * what a batch norm counts, would keep it from going back when the large one is gone. */
 #include "ocl/engine/arena.h"
 
 #include <stdlib.h>
@@ -9,6 +11,7 @@ typedef struct arena_block {
   void *memory;
   int64_t bytes;
   int64_t used; /* bytes in used pieces */
+  bool small;   /* it has small pieces only */
   arena_piece *first;
   struct arena_block *next;
 } arena_block;
@@ -71,12 +74,16 @@ static arena_piece *new_piece(arena_block *block, int64_t at, int64_t bytes) {
   return piece;
 }
 
+static bool is_small(const cvy_arena *arena, int64_t bytes) {
+  return bytes < arena->limits.block_bytes / 64;
+}
+
 static bool is_beyond(const cvy_arena *arena, int64_t bytes) {
   int64_t all = arena->limits.all_bytes;
   return all > 0 && (arena->counts.held >= all || bytes > all - arena->counts.held);
 }
 
-static arena_block *new_block(cvy_arena *arena, int64_t bytes) {
+static arena_block *new_block(cvy_arena *arena, int64_t bytes, bool small) {
   if (is_beyond(arena, bytes)) return NULL;
   arena_block *block = calloc(1, sizeof *block);
   if (!block) return NULL;
@@ -88,16 +95,24 @@ static arena_block *new_block(cvy_arena *arena, int64_t bytes) {
     return NULL;
   }
   block->bytes = bytes;
+  block->small = small;
   block->next = arena->blocks;
   arena->blocks = block;
   arena->counts.held += bytes;
   return block;
 }
 
-static arena_piece *find_free(const cvy_arena *arena, int64_t bytes) {
+/* Whether a piece that stays belongs into the block. */
+static bool suits(const cvy_arena *arena, const arena_block *block, int64_t bytes) {
+  if (block->small != is_small(arena, bytes)) return false;
+  return block->bytes <= arena->limits.block_bytes || bytes >= block->bytes / 8 * 7;
+}
+
+static arena_piece *find_free(const cvy_arena *arena, int64_t bytes, bool briefly) {
   arena_piece *best = NULL;
   for (arena_block *block = arena->blocks; block; block = block->next) {
     if (block->bytes - block->used < bytes) continue;
+    if (!briefly && !suits(arena, block, bytes)) continue;
     for (arena_piece *piece = block->first; piece; piece = piece->after) {
       if (!piece->used && piece->bytes >= bytes && (!best || piece->bytes < best->bytes))
         best = piece;
@@ -109,15 +124,17 @@ static arena_piece *find_free(const cvy_arena *arena, int64_t bytes) {
 /* A free piece of at least `bytes` from a new block: a full-sized one, if need be after returning
  * what lies idle, or else one that just fits. */
 static arena_piece *grow(cvy_arena *arena, int64_t bytes) {
-  int64_t wanted = bytes > arena->limits.block_bytes ? bytes : arena->limits.block_bytes;
+  bool small = is_small(arena, bytes);
+  int64_t usual = arena->limits.block_bytes / (small ? 8 : 1);
+  int64_t wanted = bytes > usual ? bytes : usual;
   if (wanted > arena->limits.most_bytes) wanted = arena->limits.most_bytes;
   if (bytes > wanted) return NULL;
-  arena_block *block = new_block(arena, wanted);
+  arena_block *block = new_block(arena, wanted, small);
   if (!block) {
     trim(arena, 0);
-    block = new_block(arena, wanted);
+    block = new_block(arena, wanted, small);
   }
-  if (!block && wanted > bytes) block = new_block(arena, bytes);
+  if (!block && wanted > bytes) block = new_block(arena, bytes, small);
   return block ? block->first : NULL;
 }
 
@@ -133,12 +150,12 @@ static void split(arena_piece *piece, int64_t bytes) {
   piece->bytes = bytes;
 }
 
-convoy_status arena_take(cvy_arena *arena, int64_t bytes, arena_piece **out) {
+static convoy_status take(cvy_arena *arena, int64_t bytes, bool briefly, arena_piece **out) {
   int64_t mask = arena->limits.alignment - 1;
   if (bytes > INT64_MAX - mask)
     return cvy_fail(CONVOY_ERR_MEMORY, "no device memory for %lld bytes", (long long)bytes);
   int64_t rounded = (bytes + mask) & ~mask;
-  arena_piece *piece = find_free(arena, rounded);
+  arena_piece *piece = find_free(arena, rounded, briefly);
   if (!piece) piece = grow(arena, rounded);
   if (!piece) {
     return cvy_fail(CONVOY_ERR_MEMORY,
@@ -154,6 +171,14 @@ convoy_status arena_take(cvy_arena *arena, int64_t bytes, arena_piece **out) {
   if (arena->counts.bytes > arena->counts.peak) arena->counts.peak = arena->counts.bytes;
   *out = piece;
   return CONVOY_OK;
+}
+
+convoy_status arena_take(cvy_arena *arena, int64_t bytes, arena_piece **out) {
+  return take(arena, bytes, false, out);
+}
+
+convoy_status arena_take_briefly(cvy_arena *arena, int64_t bytes, arena_piece **out) {
+  return take(arena, bytes, true, out);
 }
 
 /* Joins `piece` with the free piece after it. */

@@ -43,6 +43,8 @@ void arena_free(cvy_arena *arena);
 /* A piece of `bytes` > 0. Fails with ERR_MEMORY and the numbers if neither free pieces nor the
  * source have so many. */
 convoy_status arena_take(cvy_arena *arena, int64_t bytes, arena_piece **out);
+/* The same for a piece that goes back before another is taken: wherever there is room. */
+convoy_status arena_take_briefly(cvy_arena *arena, int64_t bytes, arena_piece **out);
 /* Gives a piece back; NULL is allowed. */
 void arena_give(cvy_arena *arena, arena_piece *piece);
 arena_counts arena_count(const cvy_arena *arena);

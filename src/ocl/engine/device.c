@@ -12,6 +12,8 @@
 #define LONGEST_LAUNCH_SECONDS 0.25
 #define LEAST_ALIGNMENT (CONV_ALIGN * (int64_t)sizeof(float))
 #define BLOCK_BYTES (INT64_C(64) << 20)
+#define LEAST_BLOCK_BYTES (INT64_C(1) << 20)
+#define BLOCKS_LEAST 256 /* of all memory */
 /* A simulator keeps a record for every byte. */
 #define SIMULATOR_BLOCK_BYTES (INT64_C(64) << 10)
 
@@ -38,10 +40,23 @@ static void drop_block(void *user, void *memory) {
   device->runtime->memory_release(device->queue, memory);
 }
 
+static int64_t all_bytes(const cvy_facts *facts) {
+  return facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
+}
+
+/* Gaps are about as large as blocks: of little memory these are small. */
+static int64_t block_bytes(const cvy_facts *facts) {
+  int64_t bytes = all_bytes(facts) / BLOCKS_LEAST;
+  if (facts->info.simulator) return SIMULATOR_BLOCK_BYTES;
+  if (bytes > BLOCK_BYTES) return BLOCK_BYTES;
+  return bytes > LEAST_BLOCK_BYTES ? bytes / LEAST_BLOCK_BYTES * LEAST_BLOCK_BYTES
+                                   : LEAST_BLOCK_BYTES;
+}
+
 /* Idle blocks worth keeping: a step's largest workspace and two blocks, at most a quarter
  * of all. */
 static int64_t keep_bytes(const cvy_facts *facts) {
-  int64_t most = facts->info.memory_bytes / 4;
+  int64_t most = all_bytes(facts) / 4;
   int64_t wanted = facts->workspace_limit + 2 * BLOCK_BYTES;
   return wanted < most ? wanted : most;
 }
@@ -50,12 +65,11 @@ static convoy_status open_arena(cvy_device *device) {
   int64_t alignment = LEAST_ALIGNMENT;
   while (alignment < device->traits.alignment) alignment *= 2;
   arena_source source = {device, make_block, drop_block};
-  arena_limits limits = {
-      .alignment = alignment,
-      .block_bytes = device->facts.info.simulator ? SIMULATOR_BLOCK_BYTES : BLOCK_BYTES,
-      .all_bytes = device->facts.memory_limit,
-      .most_bytes = device->facts.max_allocation_bytes / alignment * alignment,
-      .keep_bytes = keep_bytes(&device->facts)};
+  arena_limits limits = {.alignment = alignment,
+                         .block_bytes = block_bytes(&device->facts),
+                         .all_bytes = device->facts.memory_limit,
+                         .most_bytes = device->facts.max_allocation_bytes / alignment * alignment,
+                         .keep_bytes = keep_bytes(&device->facts)};
   device->memory.arena = arena_new(&source, &limits);
   if (!device->memory.arena) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for the arena");
   return CONVOY_OK;

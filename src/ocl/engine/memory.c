@@ -63,17 +63,29 @@ static convoy_status allocate(cvy_device *device, int64_t bytes, arena_piece **o
   return CONVOY_OK;
 }
 
-static convoy_status take(cvy_device *device, int64_t bytes, arena_piece **out) {
+typedef convoy_status arena_take_fn(cvy_arena *arena, int64_t bytes, arena_piece **out);
+
+static convoy_status take(cvy_device *device, int64_t bytes, arena_take_fn *from,
+                          arena_piece **out) {
   if (device->memory.allocator.allocate) return allocate(device, bytes, out);
   device->memory.stirred = true;
-  return arena_take(device->memory.arena, bytes, out);
+  return from(device->memory.arena, bytes, out);
+}
+
+static convoy_status take_or_make_room(cvy_device *device, int64_t bytes, arena_take_fn *from,
+                                       arena_piece **out) {
+  convoy_status status = take(device, bytes, from, out);
+  if (status != CONVOY_ERR_MEMORY || !device->prepacked.first) return status;
+  prepacked_forget_all(device);
+  return take(device, bytes, from, out);
 }
 
 convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out) {
-  convoy_status status = take(device, bytes, out);
-  if (status != CONVOY_ERR_MEMORY || !device->prepacked.first) return status;
-  prepacked_forget_all(device);
-  return take(device, bytes, out);
+  return take_or_make_room(device, bytes, arena_take, out);
+}
+
+convoy_status memory_take_briefly(cvy_device *device, int64_t bytes, arena_piece **out) {
+  return take_or_make_room(device, bytes, arena_take_briefly, out);
 }
 
 void memory_give(cvy_device *device, arena_piece *piece) {

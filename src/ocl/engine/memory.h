@@ -20,6 +20,8 @@ typedef struct device_memory {
 
 /* Prepacked operands make room for it. */
 convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out);
+/* Scratch memory of one job, given back when that is enqueued. */
+convoy_status memory_take_briefly(cvy_device *device, int64_t bytes, arena_piece **out);
 /* The piece goes back at once: whoever gets it next comes later in the queue. NULL is allowed. */
 void memory_give(cvy_device *device, arena_piece *piece);
 /* Bytes in use and held, with those of the allocator. */

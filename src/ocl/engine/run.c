@@ -139,7 +139,7 @@ convoy_status job_launch(cvy_device *device, const cvy_job *job, const captured_
   arena_piece *piece = NULL;
   int64_t bytes = known ? known->scratch_bytes : scratch_of(device, job);
   *captured = NULL;
-  convoy_status status = bytes > 0 ? memory_take(device, bytes, &piece) : CONVOY_OK;
+  convoy_status status = bytes > 0 ? memory_take_briefly(device, bytes, &piece) : CONVOY_OK;
   if (status) return status;
   if (piece) arrays->scratch = span_of(piece, ORIGIN_SCRATCH);
   if (!known || !captured_replay(device, known, job, arrays, &status))
