@@ -4,11 +4,8 @@
 #include <string.h>
 
 static const char *const names[CVY_PASSES] = {
-    [CVY_PASS_COMMON] = "common",
-    [CVY_PASS_FUSE] = "fuse",
-    [CVY_PASS_MERGE] = "merge",
-    [CVY_PASS_RECOMPUTE] = "recompute",
-    [CVY_PASS_VIEWS] = "views",
+    [CVY_PASS_COMMON] = "common",       [CVY_PASS_FUSE] = "fuse",   [CVY_PASS_MERGE] = "merge",
+    [CVY_PASS_RECOMPUTE] = "recompute", [CVY_PASS_VIEWS] = "views",
 };
 
 static convoy_status refuse(const char *name, size_t length) {

@@ -8,10 +8,8 @@
 
 typedef convoy_status pass_fn(cvy_plan *plan);
 static pass_fn *const passes[CVY_PASSES] = {
-    [CVY_PASS_COMMON] = cvy_pass_common,
-    [CVY_PASS_FUSE] = cvy_pass_fuse,
-    [CVY_PASS_MERGE] = cvy_pass_merge,
-    [CVY_PASS_RECOMPUTE] = cvy_pass_recompute,
+    [CVY_PASS_COMMON] = cvy_pass_common, [CVY_PASS_FUSE] = cvy_pass_fuse,
+    [CVY_PASS_MERGE] = cvy_pass_merge,   [CVY_PASS_RECOMPUTE] = cvy_pass_recompute,
     [CVY_PASS_VIEWS] = cvy_pass_views,
 };
 
