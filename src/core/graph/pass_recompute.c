@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/graph/costs.h"
+#include "core/graph/place.h"
 #include "core/graph/plan.h"
 #include "problem/operation.h"
 
@@ -22,6 +23,8 @@ enum { NONE = -1 };
 #define CHEAP 8.0
 /* Of makers whose operands are made again, too. */
 enum { DEPTH = 2 };
+/* How often the aim is lowered by what places need more than they hold. */
+enum { PLACINGS = 4 };
 
 /* A moment in the run: node `at`, where so many bytes are held. */
 typedef struct moment {
@@ -265,11 +268,32 @@ static convoy_status lower(recompute *r, double budget) {
   return CONVOY_OK;
 }
 
+/* Bytes that all of it needs once each value has its place; there are gaps between these. */
+static double placed_bytes(const cvy_plan *plan) {
+  cvy_places places;
+  double bytes = 0;
+  if (cvy_places_find(plan, &places)) return 0; /* whoever wants the places says why */
+  for (int32_t b = 0; b < places.shared; b++) bytes += (double)places.bytes[b];
+  cvy_places_free(&places);
+  return bytes;
+}
+
+static convoy_status lower_until_placed(recompute *r, double budget) {
+  convoy_status status = lower(r, budget);
+  double aim = budget, over = placed_bytes(r->plan) - budget;
+  for (int tries = 0; tries < PLACINGS && over > 0 && !status; tries++) {
+    aim -= over;
+    status = lower(r, aim);
+    over = placed_bytes(r->plan) - budget;
+  }
+  return status;
+}
+
 convoy_status cvy_pass_recompute(cvy_plan *plan) {
   double budget = budget_of(plan);
   if (budget < 0 || plan->engine->backend->host_memory) return CONVOY_OK;
   recompute r = {.plan = plan};
-  convoy_status status = lower(&r, budget);
+  convoy_status status = lower_until_placed(&r, budget);
   free(r.maker);
   free(r.before);
   free(r.after);

@@ -112,9 +112,9 @@ static bool is_tight(const convoy_graph *graph) {
 }
 
 /* Where a run needs most of the memory, what lies here and there in it goes to the host first. */
-static convoy_status make_room(const convoy_graph *graph, cvy_store *const steps[]) {
-  convoy_status status = CONVOY_OK;
+static convoy_status make_room(convoy_graph *graph, cvy_store *const steps[]) {
   if (!is_tight(graph)) return CONVOY_OK;
+  convoy_status status = cvy_tap_verify_all(graph);
   for (int32_t i = 0; i < graph->outputs && !status; i++) status = cvy_store_fetch(steps[i]);
   if (!status) cvy_evict(graph->context);
   return status;

@@ -39,10 +39,19 @@ static void let_go(cvy_store **tap) {
   *tap = NULL;
 }
 
-convoy_status cvy_tap_verify(convoy_graph *graph) {
-  cvy_store **tap = turn_of(graph);
+static convoy_status verify(cvy_store **tap) {
   if (!*tap) return CONVOY_OK;
   convoy_status status = cvy_verify_tapped(*tap);
   let_go(tap);
+  return status;
+}
+
+convoy_status cvy_tap_verify(convoy_graph *graph) {
+  return verify(turn_of(graph));
+}
+
+convoy_status cvy_tap_verify_all(convoy_graph *graph) {
+  convoy_status status = CONVOY_OK;
+  for (int i = 0; i < CVY_GRAPH_OUTSTANDING && !status; i++) status = verify(&graph->tap[i]);
   return status;
 }

@@ -15,5 +15,7 @@ void cvy_tap_keep(convoy_graph *graph, const cvy_node *node, cvy_store *const ou
 /* Verifies what the run kept that had this one's turn before, and has ended. What is wrong is a
  * fault like any other; fails where that is final. */
 convoy_status cvy_tap_verify(convoy_graph *graph);
+/* And all that are kept, so that nothing of them stays on the device. */
+convoy_status cvy_tap_verify_all(convoy_graph *graph);
 
 #endif

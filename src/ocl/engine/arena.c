@@ -150,6 +150,19 @@ static void split(arena_piece *piece, int64_t bytes) {
   piece->bytes = bytes;
 }
 
+static convoy_status refuse(const cvy_arena *arena, int64_t bytes) {
+  const arena_limits *limits = &arena->limits;
+  char words[64] = "";
+  cvy_text text = cvy_text_in(words, sizeof words);
+  if (limits->all_bytes > 0)
+    cvy_text_add(&text, ", all may have %lld", (long long)limits->all_bytes);
+  return cvy_fail(CONVOY_ERR_MEMORY,
+                  "no device memory for %lld bytes: %lld are in use, %lld held, one allocation may "
+                  "have %lld%s",
+                  (long long)bytes, (long long)arena->counts.bytes, (long long)arena->counts.held,
+                  (long long)limits->most_bytes, words);
+}
+
 static convoy_status take(cvy_arena *arena, int64_t bytes, bool briefly, arena_piece **out) {
   int64_t mask = arena->limits.alignment - 1;
   if (bytes > INT64_MAX - mask)
@@ -157,13 +170,8 @@ static convoy_status take(cvy_arena *arena, int64_t bytes, bool briefly, arena_p
   int64_t rounded = (bytes + mask) & ~mask;
   arena_piece *piece = find_free(arena, rounded, briefly);
   if (!piece) piece = grow(arena, rounded);
-  if (!piece) {
-    return cvy_fail(CONVOY_ERR_MEMORY,
-                    "no device memory for %lld bytes: %lld are in use, %lld held, one allocation "
-                    "may have %lld",
-                    (long long)bytes, (long long)arena->counts.bytes, (long long)arena->counts.held,
-                    (long long)arena->limits.most_bytes);
-  }
+  if (!piece) piece = find_free(arena, rounded, true);
+  if (!piece) return refuse(arena, bytes);
   split(piece, rounded);
   piece->used = true;
   piece->block->used += piece->bytes;
