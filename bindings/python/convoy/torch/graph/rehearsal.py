@@ -79,11 +79,11 @@ def exact(tensor: torch.Tensor) -> torch.Tensor:
 _SHAKEN = 2.0**-21  # several times what rounding to float32 does
 
 
-def shaken(tensor: torch.Tensor) -> torch.Tensor:
-    """In float64, each number slightly off."""
+def shaken(tensor: torch.Tensor, which: int = 0) -> torch.Tensor:
+    """In float64, each number slightly off, by other numbers for each `which`."""
     if tensor.dtype is not torch.float32:
         return tensor
-    numbers = torch.Generator().manual_seed(tensor.numel())
+    numbers = torch.Generator().manual_seed(tensor.numel() + (which << 32))
     noise = torch.randn(tensor.shape, generator=numbers, dtype=torch.float64)
     return tensor.double() * (1 + _SHAKEN * noise)
 
