@@ -270,6 +270,10 @@ class Resampled(nn.Module):
             F.interpolate(x, size=(24, 11), mode="bilinear", align_corners=True),
             F.interpolate(x.flatten(2), size=300, mode="linear"),
             F.interpolate(x[:, :, None], scale_factor=(2, 0.5, 2), mode="trilinear"),
+            F.interpolate(x, scale_factor=1.5, mode="bicubic"),
+            F.interpolate(x, size=(9, 33), mode="bicubic", align_corners=True),
+            F.interpolate(x, size=(7, 40), mode="bicubic", antialias=True),
+            F.interpolate(x, size=(6, 20), mode="bilinear", antialias=True),
         ]
         return torch.stack([each.square().mean((0, 2)).sum() for each in maps])
 

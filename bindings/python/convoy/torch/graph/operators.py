@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     convolutions,
     elementwise,
+    filters,
     indexing,
     moves,
     norms,
