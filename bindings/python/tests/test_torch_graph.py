@@ -314,6 +314,13 @@ class WritesParameter(Base):
         return super().forward(x)
 
 
+class AssignsParameter(Base):
+    def forward(self, x):
+        with torch.no_grad():
+            self.layer.weight *= 0.9
+        return super().forward(x)
+
+
 class Returns(Base):
     def forward(self, x):
         return super().forward(x), x
@@ -333,6 +340,7 @@ DECLINED = {
     ReadsOutside: "",  # PyTorch 2 does not trace it, PyTorch 1 does
     WritesArgument: "writes its argument",
     WritesParameter: "moves a tensor",
+    AssignsParameter: "assigns one of its parameters",
     Returns: "part of what it was given",
     NoOperator: "operators that Convoy has not",
 }
