@@ -393,7 +393,8 @@ WHOLE = [
     Reductions,
     Resampled,
     Chosen,
-    Masked,
     Several,
     Shared,
 ]
+if hasattr(F, "scaled_dot_product_attention"):  # PyTorch 2
+    WHOLE.append(Masked)

@@ -55,6 +55,7 @@ _FILLS: Dict[str, _Fill] = {
     "full_like.default": _Fill(_like, _argument(1)),
     "new_full.default": _Fill(_new, _argument(2)),
     "fill.Scalar": _Fill(_like, _argument(1)),
+    "zero.default": _Fill(_like, _is(0)),
 }
 
 #: Operators that leave memory as it is.
