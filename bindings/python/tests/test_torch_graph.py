@@ -175,6 +175,55 @@ def test_results_without_a_gradient(graphs):
     module(x)["other"][1] * 2  # an integer
 
 
+class Rows(nn.Module):
+    """Rows of a table, by a buffer of integers."""
+
+    def __init__(self):
+        super().__init__()
+        self.into = nn.Linear(16, 16)
+        self.table = nn.Parameter(torch.randn(9, 16))
+        self.register_buffer("places", torch.tensor([3, 0, 8, 8, 1]))
+
+    def forward(self, x):
+        return self.into(x)[..., None, :] * self.table[self.places]
+
+
+def test_indices_that_change(graphs):
+    """Their values are part of what is captured, however they are written."""
+    module = Rows()
+    x = torch.randn(4, 16)
+    assert_steps(module, x)
+    for change in (
+        lambda: module.places.copy_(torch.tensor([1, 2, 3, 4, 5])),
+        lambda: module.places.data.fill_(7),
+        lambda: module.load_state_dict({**module.state_dict(), "places": torch.arange(5)}),
+    ):
+        change()
+        assert_steps(module, x, steps=2, captured=False)
+    assert calls()[0] >= 5
+
+
+@pytest.mark.parametrize("wrong", [1.01, -1.0])
+def test_a_number_that_is_wrong(wrong):
+    """Rounding explains what PyTorch has no digit of, and nothing else."""
+    from convoy.torch.graph.proof import difference
+
+    numbers = torch.Generator().manual_seed(0)
+    large = torch.randn(100, generator=numbers)
+    number, nothing = torch.tensor([0.5]), torch.tensor([1e-9])
+    names, wanted = ["large", "number", "nothing"], [large, number, nothing]
+
+    def in_float64(which):
+        off = 0.0 if which is None else 1e-6 * torch.randn(1, generator=numbers).double()
+        return [large.double(), number.double() * (1 + off), torch.tensor([1e-17]).double()]
+
+    assert difference(names, [large, number, nothing * -300], wanted, in_float64) is None
+    found = difference(names, [large, number * wrong, nothing], wanted, in_float64)
+    assert found is not None and found.name == "number"
+    found = difference(names, [large, number, nothing * 1e9 * wrong], wanted, in_float64)
+    assert found is not None and found.name == "nothing"
+
+
 class Dropout(nn.Module):
     def __init__(self):
         super().__init__()
@@ -265,6 +314,13 @@ class WritesParameter(Base):
         return super().forward(x)
 
 
+class AssignsParameter(Base):
+    def forward(self, x):
+        with torch.no_grad():
+            self.layer.weight *= 0.9
+        return super().forward(x)
+
+
 class Returns(Base):
     def forward(self, x):
         return super().forward(x), x
@@ -284,6 +340,7 @@ DECLINED = {
     ReadsOutside: "",  # PyTorch 2 does not trace it, PyTorch 1 does
     WritesArgument: "writes its argument",
     WritesParameter: "moves a tensor",
+    AssignsParameter: "assigns one of its parameters",
     Returns: "part of what it was given",
     NoOperator: "operators that Convoy has not",
 }

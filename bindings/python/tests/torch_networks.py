@@ -270,8 +270,64 @@ class Resampled(nn.Module):
             F.interpolate(x, size=(24, 11), mode="bilinear", align_corners=True),
             F.interpolate(x.flatten(2), size=300, mode="linear"),
             F.interpolate(x[:, :, None], scale_factor=(2, 0.5, 2), mode="trilinear"),
+            F.interpolate(x, scale_factor=1.5, mode="bicubic"),
+            F.interpolate(x, size=(9, 33), mode="bicubic", align_corners=True),
+            F.interpolate(x, size=(7, 40), mode="bicubic", antialias=True),
+            F.interpolate(x, size=(6, 20), mode="bilinear", antialias=True),
         ]
         return torch.stack([each.square().mean((0, 2)).sum() for each in maps])
+
+
+class Chosen(nn.Module):
+    """Elements by indices that are the same in each run: a window's relative positions, as strides
+    and as distances; a map that is rolled; columns in no order; memory under other strides."""
+
+    def __init__(self):
+        super().__init__()
+        at = torch.arange(4)
+        rows = at[:, None] - at + 3
+        places = rows[:, None, :, None] * 7 + rows[None, :, None, :]
+        self.register_buffer("relative", places.reshape(16, 16))
+        self.register_buffer("distances", (at[:, None] - at).abs().repeat(4, 4))
+        self.register_buffer("some", torch.tensor([5, 1, 1, 9, -1, 0, 2, 2, 7, 3, 8, 4]))
+        self.table = nn.Parameter(torch.linspace(-1, 1, 49 * 3).reshape(49, 3).sin())
+        self.bias = nn.Parameter(torch.linspace(0, 1, 3 * 4).reshape(3, 4).cos())
+        self.scale = nn.Parameter(torch.ones(3, 1, 1))
+        self.inner = nn.Identity()
+
+    def forward(self, x):
+        x = x * self.scale
+        table = self.table[self.relative.flatten()].reshape(16, 16, 3).permute(2, 0, 1)
+        x = x + table + self.bias[:, self.distances]
+        x = torch.roll(x, (-3, 5), (2, 3))
+        parts = [
+            x[:, :, self.some].sum(),
+            x.index_select(3, self.some.remainder(16)).square().sum(),
+            x[:, self.distances[0, :3]][:, :, at_the_corners(16)].sum(),
+            x.flatten(1)[:, torch.arange(0, 700, 7)].square().mean(),
+            x.mean((2, 3)).as_strided((2, 3, 1, 1), (3, 1, 3, 3)).square().sum(),
+        ]
+        return self.inner(torch.stack(parts)) + x.mean((2, 3), keepdim=True).sum()
+
+
+def at_the_corners(extent):
+    return torch.tensor([0, extent - 1])
+
+
+class Masked(nn.Module):
+    """Attention with a mask, under which one query sees nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.into, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+        mask = torch.ones(48, 48, dtype=torch.bool).tril()
+        mask[5] = False
+        self.register_buffer("mask", mask)
+
+    def forward(self, x):
+        q, k, v = self.into(x.flatten(1, 2)).reshape(-1, 48, 3, 2, 8).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask)
+        return self.out(y.transpose(1, 2).flatten(2))
 
 
 class Several(nn.Module):
@@ -336,6 +392,9 @@ WHOLE = [
     Functions,
     Reductions,
     Resampled,
+    Chosen,
     Several,
     Shared,
 ]
+if hasattr(F, "scaled_dot_product_attention"):  # PyTorch 2
+    WHOLE.append(Masked)

@@ -55,6 +55,7 @@ _FILLS: Dict[str, _Fill] = {
     "full_like.default": _Fill(_like, _argument(1)),
     "new_full.default": _Fill(_new, _argument(2)),
     "fill.Scalar": _Fill(_like, _argument(1)),
+    "zero.default": _Fill(_like, _is(0)),
 }
 
 #: Operators that leave memory as it is.
@@ -109,6 +110,20 @@ def _on_host(value: Value) -> torch.Tensor:
     return host_tensor(value, value.array.constant)
 
 
+def elements_of(value: Value) -> torch.Tensor:
+    """A constant's."""
+    return _on_host(value)
+
+
+def _in_order(value: Value) -> torch.Tensor:
+    """With all elements in memory, also those that are kept once since they are repeated."""
+    return _on_host(value).contiguous()
+
+
+#: Operators that go by an operand's memory, not by its extents and strides.
+_OF_MEMORY = frozenset(["as_strided.default", "as_strided_scatter.default"])
+
+
 def _as_value(made: Any) -> Any:
     if isinstance(made, torch.Tensor):
         return constant(made)
@@ -136,5 +151,6 @@ def fold(target: Any, args: Any, kwargs: Any) -> Any:
         return None
     if any(each.array.constant is None for each in operands):
         return None
+    read = _in_order if name in _OF_MEMORY else _on_host
     with torch.no_grad():
-        return _as_value(target(*swapped(args, _on_host), **swapped(kwargs, _on_host)))
+        return _as_value(target(*swapped(args, read), **swapped(kwargs, read)))

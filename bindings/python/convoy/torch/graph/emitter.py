@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Collection, List, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Hashable,
+    List,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import torch
 
@@ -29,11 +40,18 @@ def _as_float(values: torch.Tensor) -> torch.Tensor:
 
 
 class Emitter:
-    """One for each capture. `for_host(array)` is called for an array that the host computes and a
-    device's operation wants to read."""
+    """One for each stage. `for_host(array)` is called for an array that the host computes and a
+    device's operation wants to read. `shared` is the whole capture's: constants that several
+    operators are made with."""
 
-    def __init__(self, context: Context, for_host: Callable[[Array], None]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        for_host: Callable[[Array], None],
+        shared: Optional[Dict[Hashable, Value]] = None,
+    ) -> None:
         self.context = context
+        self.shared: Dict[Hashable, Value] = {} if shared is None else shared
         self.draws = False  # whether random numbers are drawn
         self._made: Set[int] = set()  # ids of tensors: one that is gone may have been internal
         self._for_host = for_host

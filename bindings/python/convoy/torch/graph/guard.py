@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import operator
 import weakref
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -167,13 +167,21 @@ class Guard:
         self._names = [name for name, _ in modules]
         self._attributes = [_Attributes(each, inside) for _, each in modules]
         self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
+        self._fixed: List[Tuple[str, torch.Tensor, torch.Tensor]] = []
         self._tensors = [
             (each.tensor, each.tensor.requires_grad, each.tensor.shape, each.tensor.dtype)
             for each in held
         ]
 
+    def fix(self, held: Sequence[Held]) -> None:
+        """Of these the values belong to what is assumed, however they may be written."""
+        self._fixed = [(each.name, each.tensor, each.tensor.detach().clone()) for each in held]
+
     def changed(self) -> Optional[str]:
         """What is not as it was, for a sentence; None if all is."""
+        for name, tensor, values in self._fixed:
+            if not torch.equal(tensor, values):
+                return f"{name} has other values"
         for where, key, tensor in self._places:
             if where.get(key) is not tensor:
                 return f"another tensor is its {key}"

@@ -25,11 +25,13 @@ from .values import Array, Missing, Value, constant, meta_of
 
 class Source(NamedTuple):
     """A tensor that is given to the network. Held are parameters and buffers, the same in each
-    step; those that are written, forward gives new values."""
+    step; those that are written, forward gives new values; those that are fixed have the same
+    values in each step."""
 
     tensor: torch.Tensor
     held: bool
     written: bool
+    fixed: bool
 
 
 class Instance:
@@ -81,6 +83,9 @@ class Instance:
         written."""
         found: Environment = {}
         for at, (node, source) in enumerate(zip(self._joint.given, self._sources)):
+            if source.fixed:
+                found[node] = constant(source.tensor.detach().clone())
+                continue
             tensor = self._inputs.get(at)
             if tensor is not None and source.written:
                 tensor = tensor.reshape(tensor.shape)

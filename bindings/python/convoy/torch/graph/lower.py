@@ -8,7 +8,7 @@ are, so that a network falls into as few stages as possible.
 from __future__ import annotations
 
 import operator as python_operator
-from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Set
+from typing import Any, Callable, Collection, Dict, Hashable, List, Optional, Sequence, Set
 
 import torch
 
@@ -42,6 +42,7 @@ class Lowering:
         self.numbers = numbers
         self.reasons: Dict[str, str] = {}  # of operators on the host
         self._on_host: Set[Node] = set()
+        self._shared: Dict[Hashable, Value] = {}
         self._step = HostStep()
         self._stage, self._is_used = 0, False
 
@@ -54,7 +55,7 @@ class Lowering:
         while left or finish:
             before = len(left)
             self._step = HostStep()
-            emitter = Emitter(self._context, self._upload)
+            emitter = Emitter(self._context, self._upload, self._shared)
             self._begin_stage()
             self._segment(emitter, left, wanted)
             if not left and finish:

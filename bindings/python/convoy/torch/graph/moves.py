@@ -10,7 +10,7 @@ import torch
 
 from .axes import MOST
 from .boxes import Axis
-from .emitter import Emitter
+from .emitter import Emitter, reshaped
 from .errors import Unsupported
 from .table import operator
 from .values import Value
@@ -138,6 +138,20 @@ def _written(e: Emitter, value: Value, part: Value, dim: int, start: int, stop: 
     kept = [Value(value.array, each) for each in (before, behind)]
     parts = [kept[0], part, kept[1]]
     return concatenated(e, [each for each in parts if each.size], dim)
+
+
+@operator("as_strided_scatter.default")
+def _as_strided_scatter(e: Emitter, a: SimpleNamespace) -> Value:
+    """What is written is all of the memory, in another order of its axes."""
+    order = sorted(range(len(a.size)), key=lambda axis: -a.stride[axis])
+    order = [axis for axis in order if a.size[axis] > 1]
+    steps = [math.prod(a.size[inner] for inner in order[at + 1 :]) for at in range(len(order))]
+    is_all = math.prod(a.size) == a.self.size and not a.storage_offset
+    if not is_all or steps != [a.stride[axis] for axis in order]:
+        raise Unsupported("a part of a tensor's memory that is written")
+    ones = [axis for axis, extent in enumerate(a.size) if extent == 1]
+    part = Value(a.src.array, a.src.meta.permute(*ones, *order))
+    return reshaped(e.dense(part), a.self.shape)
 
 
 @operator("copy.default")

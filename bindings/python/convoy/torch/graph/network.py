@@ -30,6 +30,8 @@ from .trace import Traced, trace
 #: Operators on the host that a network may have in a step; each divides a graph.
 MOST_HOST_CALLS = 6
 
+_MOST_INDICES = 1 << 18
+
 
 def _check_held(held: Sequence[Held]) -> None:
     for each in held:
@@ -42,6 +44,12 @@ def _check_held(held: Sequence[Held]) -> None:
             raise Declined(f"{each.name} is computed outside of the network")
         if tensor.is_floating_point() and tensor.dtype is not torch.float32:
             raise Declined(f"{each.name} is {str(tensor.dtype).rpartition('.')[2]}")
+
+
+def _is_index(held: Held) -> bool:
+    """Whether its values belong to what is captured, as those of a window's relative positions do:
+    no device has a type for them. In each step they are compared, so there may not be many."""
+    return held.tensor.dtype in (torch.int64, torch.int32) and held.tensor.numel() <= _MOST_INDICES
 
 
 class Unproved(Declined):
@@ -65,9 +73,11 @@ class Network:
         found = self._rehearsed(subject)
         traced = self._traced(subject)
         self._remember(found)
-        written = set(found.written)
+        written, held = set(found.written), len(self._held)
+        fixed = {at for at in range(held) if at not in written and _is_index(self._held[at])}
+        self.guard.fix([self._held[at] for at in sorted(fixed)])
         sources = [
-            Source(each, at < len(self._held), at in written)
+            Source(each, at < held, at in written, at in fixed)
             for at, each in enumerate(subject.given)
         ]
         self._engine = engine

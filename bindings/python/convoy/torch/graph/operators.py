@@ -3,6 +3,8 @@
 from . import (  # noqa: F401
     convolutions,
     elementwise,
+    filters,
+    indexing,
     moves,
     norms,
     pools,

@@ -30,10 +30,11 @@ def _side(e: Emitter, value: Value) -> Tuple[DeviceTensor, bool]:
 
 
 def product(e: Emitter, a: Value, b: Value) -> Value:
-    """Of matrices, or of as many in a batch."""
+    """Of matrices, or of as many in a batch, or of one with each of a batch."""
     (left, left_turned), (right, right_turned) = _side(e, a), _side(e, b)
     y = e.context.matmul(left, right, transpose_a=left_turned, transpose_b=right_turned)
-    return e.result(y, (*a.shape[:-1], b.shape[-1]))
+    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return e.result(y, (*batch, a.shape[-2], b.shape[-1]))
 
 
 @operator("mm.default", "bmm.default")

@@ -155,6 +155,17 @@ def _softmax(e: Emitter, a: SimpleNamespace) -> Value:
     return e.elementwise("y = exp(x - m) / s", [a.self, most, total], a.self.shape)
 
 
+@operator("_safe_softmax.default")
+def _safe_softmax(e: Emitter, a: SimpleNamespace) -> Value:
+    """Of attention with a mask: a row that is all masked gives zeros."""
+    _check_softmax(a)
+    if a.dtype not in (None, torch.float32):
+        raise Unsupported(f"softmax in {a.dtype}")
+    most, total = _exponentials(e, a)
+    text = "y = m == -inf ? 0 : exp(x - m) / s"
+    return e.elementwise("input x, m, s; " + text, [a.self, most, total], a.self.shape)
+
+
 @operator("_log_softmax.default")
 def _log_softmax(e: Emitter, a: SimpleNamespace) -> Value:
     _check_softmax(a)

@@ -79,11 +79,11 @@ def exact(tensor: torch.Tensor) -> torch.Tensor:
 _SHAKEN = 2.0**-21  # several times what rounding to float32 does
 
 
-def shaken(tensor: torch.Tensor) -> torch.Tensor:
-    """In float64, each number slightly off."""
+def shaken(tensor: torch.Tensor, which: int = 0) -> torch.Tensor:
+    """In float64, each number slightly off, by other numbers for each `which`."""
     if tensor.dtype is not torch.float32:
         return tensor
-    numbers = torch.Generator().manual_seed(tensor.numel())
+    numbers = torch.Generator().manual_seed(tensor.numel() + (which << 32))
     noise = torch.randn(tensor.shape, generator=numbers, dtype=torch.float64)
     return tensor.double() * (1 + _SHAKEN * noise)
 
@@ -118,7 +118,7 @@ def rehearse(
     places = [each.data_ptr() for each in given]
     with untouched(), in_place_of(held, given) as replaced, mode:
         outside = Watched()
-        returned = body(*args, **kwargs)
+        returned = _called(body, args, kwargs)
         if outside.drawn():
             raise Declined("it draws random numbers that are not PyTorch's")
     if replaced:
@@ -170,6 +170,17 @@ def check_written(held: Sequence[Held], found: Rehearsal) -> None:
         each = held[at]
         if each.kind in (PARAMETER, ATTRIBUTE):
             raise Declined(f"it writes its {each.kind} {each.name}")
+
+
+def _called(body: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """`self.weight *= 2` assigns what it has written in place, which PyTorch refuses where it is no
+    parameter: here there are copies."""
+    try:
+        return body(*args, **kwargs)
+    except TypeError as error:
+        if "as parameter" in str(error):
+            raise Declined("it assigns one of its parameters") from error
+        raise
 
 
 def more(found: Rehearsal, at: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tu
 
 import torch
 
-from . import resampling
+from . import filters, resampling
 from .errors import Declined
 
 Graph = torch.fx.GraphModule
@@ -58,7 +58,7 @@ def _whole_operators() -> Iterator[None]:
     """PyTorch 2 takes resampling apart into indexing, unless the rules are not there."""
     kept: List[Any] = []
     keys = torch._C.DispatchKey
-    for name in resampling.OPERATORS:
+    for name in (*resampling.OPERATORS, *filters.OPERATORS):
         for overload in resampling.OVERLOADS:
             op: Any = getattr(getattr(torch.ops.aten, name), overload, None)
             rules = getattr(op, "py_kernels", {})
