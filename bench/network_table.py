@@ -148,10 +148,9 @@ _TORCHVISION: Dict[str, Tuple[Tuple[int, ...], Dict[str, Any]]] = {
     "lraspp_mobilenet_v3_large": ((3, 96, 96), {"weights_backbone": None}),
     "mnasnet0_5": ((3, 96, 96), {}),
     "mobilenet_v3_small": ((3, 96, 96), {}),
-    "r3d_18": ((3, 8, 48, 48), {}),
+    "r3d_18": ((3, 4, 32, 32), {}),
     "shufflenet_v2_x0_5": ((3, 96, 96), {}),
     "squeezenet1_1": ((3, 96, 96), {}),
-    "swin_v2_t": ((3, 64, 64), {}),
 }
 
 #: name: architecture, encoder and options.
@@ -170,7 +169,6 @@ _BRAINDECODE: Dict[str, Tuple[int, int, Dict[str, Any]]] = {
     "Deep4Net": (8, 512, {"n_outputs": 4}),
     "EEGConformer": (8, 512, {"n_outputs": 4, "final_fc_length": "auto"}),
     "EEGInceptionERP": (8, 512, {"n_outputs": 4, "sfreq": 128}),
-    "EEGInceptionMI": (8, 500, {"n_outputs": 4, "input_window_seconds": 4, "sfreq": 125}),
     "EEGITNet": (8, 512, {"n_outputs": 4}),
     "EEGNetv1": (8, 512, {"n_outputs": 4}),
     "EEGNetv4": (8, 512, {"n_outputs": 4}),

@@ -132,7 +132,9 @@ def constant(values: torch.Tensor) -> Value:
 
 
 def host_tensor(value: Value, elements: torch.Tensor) -> torch.Tensor:
-    """The value as PyTorch has it on the host, over the elements of its array."""
+    """The value as PyTorch has it on the host, over the elements of its array, which may be a part
+    of a larger tensor."""
     at = value.meta
     flat = elements.reshape(-1)
-    return flat.as_strided(tuple(at.shape), at.stride(), at.storage_offset())
+    offset = flat.storage_offset() + at.storage_offset()
+    return flat.as_strided(tuple(at.shape), at.stride(), offset)
