@@ -15,8 +15,9 @@
 
 enum { NONE = -1 };
 
-/* Of the device's memory: the rest is for gaps, and for other programs. */
-#define USABLE (15.0 / 16)
+/* What a run may take of a limit, where the rest is for gaps, and of a device's memory, which is
+ * other programs', too. */
+static const double part_of_limit = 15.0 / 16, part_of_device = 7.0 / 8;
 /* Results of so many runs are there at a time: a tensor's old ones go when it gets new ones. */
 #define RUNS_HELD 2
 /* What costs less than moving so many times the result's bytes is cheap. */
@@ -61,9 +62,10 @@ static int64_t scratch_of(const cvy_plan *plan) {
 /* What may be held of what is made on the way; negative: nobody knows of a limit. */
 static double budget_of(const cvy_plan *plan) {
   const cvy_facts *facts = &plan->engine->facts;
-  int64_t all = facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
-  if (all <= 0) return -1;
-  double left = USABLE * (double)all - (double)scratch_of(plan);
+  double left = facts->memory_limit > 0 ? part_of_limit * (double)facts->memory_limit
+                                        : part_of_device * (double)facts->info.memory_bytes;
+  if (left <= 0) return -1;
+  left -= (double)scratch_of(plan);
   for (int32_t v = 0; v < plan->list.values; v++) {
     const cvy_graph_value *value = &plan->list.value[v];
     if (cvy_graph_reads(value)) left -= (double)value->bytes;
