@@ -30,6 +30,11 @@ typedef struct cvy_facts {
   char bus[20];            /* where the card is, "0000:3b:00.0"; "": not known */
 } cvy_facts;
 
+/* Bytes of device memory that there are for all; 0: nobody knows. */
+static inline int64_t cvy_facts_memory(const cvy_facts *facts) {
+  return facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
+}
+
 /* ------------------------------------------------------------------------------- algorithms */
 
 #define CVY_MAX_PARAMS 12

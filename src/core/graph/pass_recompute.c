@@ -62,8 +62,8 @@ static int64_t scratch_of(const cvy_plan *plan) {
 /* What may be held of what is made on the way; negative: nobody knows of a limit. */
 static double budget_of(const cvy_plan *plan) {
   const cvy_facts *facts = &plan->engine->facts;
-  double left = facts->memory_limit > 0 ? part_of_limit * (double)facts->memory_limit
-                                        : part_of_device * (double)facts->info.memory_bytes;
+  double part = facts->memory_limit > 0 ? part_of_limit : part_of_device;
+  double left = part * (double)cvy_facts_memory(facts);
   if (left <= 0) return -1;
   left -= (double)scratch_of(plan);
   for (int32_t v = 0; v < plan->list.values; v++) {

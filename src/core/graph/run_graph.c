@@ -104,8 +104,7 @@ static void give_up_views(const convoy_graph *graph) {
 }
 
 static bool is_tight(const convoy_graph *graph) {
-  const cvy_facts *facts = &graph->context->device.facts;
-  int64_t all = facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
+  int64_t all = cvy_facts_memory(&graph->context->device.facts);
   convoy_graph_plan sums = {.struct_size = sizeof sums};
   if (all <= 0 || cvy_plan_sums(graph, graph->plan, &sums)) return false;
   return sums.internal_bytes + sums.read_bytes + sums.written_bytes > all / 2;

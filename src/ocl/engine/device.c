@@ -40,13 +40,9 @@ static void drop_block(void *user, void *memory) {
   device->runtime->memory_release(device->queue, memory);
 }
 
-static int64_t all_bytes(const cvy_facts *facts) {
-  return facts->memory_limit > 0 ? facts->memory_limit : facts->info.memory_bytes;
-}
-
 /* Gaps are about as large as blocks: of little memory these are small. */
 static int64_t block_bytes(const cvy_facts *facts) {
-  int64_t bytes = all_bytes(facts) / BLOCKS_LEAST;
+  int64_t bytes = cvy_facts_memory(facts) / BLOCKS_LEAST;
   if (facts->info.simulator) return SIMULATOR_BLOCK_BYTES;
   if (bytes > BLOCK_BYTES) return BLOCK_BYTES;
   return bytes > LEAST_BLOCK_BYTES ? bytes / LEAST_BLOCK_BYTES * LEAST_BLOCK_BYTES
@@ -56,7 +52,7 @@ static int64_t block_bytes(const cvy_facts *facts) {
 /* Idle blocks worth keeping: a step's largest workspace and two blocks, at most a quarter
  * of all. */
 static int64_t keep_bytes(const cvy_facts *facts) {
-  int64_t most = all_bytes(facts) / 4;
+  int64_t most = cvy_facts_memory(facts) / 4;
   int64_t wanted = facts->workspace_limit + 2 * BLOCK_BYTES;
   return wanted < most ? wanted : most;
 }
