@@ -107,11 +107,11 @@ def assert_steps(module, *args, steps=3, captured=True, **kwargs):
         assert calls() == (steps - 1, set())
 
 
-# PyTorch 1 has no rules for the derivatives of mish and softplus, and cannot trace all functions:
-# there these networks stay PyTorch's.
+# PyTorch 1 has no rules for the derivatives of mish and softplus: there this network stays
+# PyTorch's.
 LATER = set()
 if torch.__version__.startswith("1."):
-    LATER = {torch_networks.Norms, torch_networks.Functions}
+    LATER = {torch_networks.Functions}
 
 
 @pytest.mark.parametrize("network", torch_networks.WHOLE, ids=lambda each: each.__name__)

@@ -103,32 +103,33 @@ class Lowering:
         environment = self.environment
         args = torch.fx.node.map_arg(node.args, lambda each: environment[each])
         kwargs = torch.fx.node.map_arg(node.kwargs, lambda each: environment[each])
+        target, args = views.by_elements(node.target, args)
         try:
-            environment[node] = self._result(emitter, node, args, kwargs)
+            environment[node] = self._result(emitter, node, target, args, kwargs)
         except _Later:
             return False
         return True
 
-    def _result(self, emitter: Emitter, node: Node, args: Any, kwargs: Any) -> Any:
-        if node.target is python_operator.getitem:
+    def _result(self, emitter: Emitter, node: Node, target: Any, args: Any, kwargs: Any) -> Any:
+        if target is python_operator.getitem:
             return args[0][args[1]]
         if node not in self._on_host:
             try:
-                return _emit(emitter, node.target, args, kwargs)
+                return _emit(emitter, target, args, kwargs)
             except Unsupported as reason:
-                self.reasons.setdefault(operators.name_of(node.target), str(reason))
+                self.reasons.setdefault(operators.name_of(target), str(reason))
                 self._on_host.add(node)
             except ConvoyError as error:
-                self.reasons.setdefault(operators.name_of(node.target), str(error))
+                self.reasons.setdefault(operators.name_of(target), str(error))
                 self._on_host.add(node)
-        return self._call(emitter, node, args, kwargs)
+        return self._call(emitter, node, target, args, kwargs)
 
     # ------------------------------------------------------------------------------ on the host
 
-    def _call(self, emitter: Emitter, node: Node, args: Any, kwargs: Any) -> Any:
+    def _call(self, emitter: Emitter, node: Node, target: Any, args: Any, kwargs: Any) -> Any:
         """Notes a call of the host, before the stage being captured."""
-        if _writes(node.target):
-            raise Declined(f"{operators.name_of(node.target)} writes in place")
+        if _writes(target):
+            raise Declined(f"{operators.name_of(target)} writes in place")
         for value in constants.values_in(args, kwargs):
             if emitter.has_made(value.array):
                 raise _Later
@@ -139,8 +140,7 @@ class Lowering:
             numbers.append(number)
             made.append(None if meta is None else Value(Array(meta.numel(), number=number), meta))
         single = not isinstance(metas, list)
-        name = operators.name_of(node.target)
-        target = torch.reshape if name in views.IN_ORDER else node.target  # of any strides
+        name = operators.name_of(target)
         self._step.calls.append(HostCall(name, target, args, kwargs, tuple(numbers), single))
         return made[0] if single else tuple(made)
 

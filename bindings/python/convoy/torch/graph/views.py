@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Tuple
 
 import torch
 
 from .constants import swapped
 from .emitter import Emitter, reshaped
 from .errors import Unsupported
+from .table import name_of
 from .values import Array, Value
 
 #: Operators whose results lie in their operand's memory.
 VIEWS = frozenset(
-    """_reshape_alias.default _unsafe_view.default alias.default as_strided.default
+    """alias.default as_strided.default
     detach.default diagonal.default expand.default expand_as.default lift_fresh.default
     movedim.int movedim.intlist narrow.default numpy_T.default permute.default reshape.default
     select.int slice.Tensor split.Tensor split_with_sizes.default squeeze.default squeeze.dim
     squeeze.dims swapaxes.default t.default transpose.int unbind.int unfold.default
     unsafe_chunk.default unsafe_split.Tensor unsafe_split_with_sizes.default unsqueeze.default
-    view.default view_as.default chunk.default""".split()
+    view_as.default chunk.default""".split()
 )
 
-#: Those that take the elements in order, whatever the strides.
-IN_ORDER = frozenset(
+#: Operators that take the elements in order under other extents.
+_IN_ORDER = frozenset(
     "view.default _unsafe_view.default reshape.default _reshape_alias.default".split()
 )
 
@@ -35,11 +36,18 @@ def _meta(value: Value) -> torch.Tensor:
     return value.meta
 
 
+def by_elements(target: Any, args: Any) -> Tuple[Any, Any]:
+    """A call that takes elements in order as a reshape, which knows no strides: those in a trace
+    are the ones that PyTorch had, where a constant or a result of Convoy's may have others."""
+    is_reshape = name_of(target) in _IN_ORDER
+    return (torch.ops.aten.reshape.default, args[:2]) if is_reshape else (target, args)
+
+
 def view(e: Emitter, name: str, target: Any, args: Any, kwargs: Any) -> Any:
     """The value, or the tuple of values, that a view of the first argument is."""
     value = args[0]
-    if name in IN_ORDER:
-        return _in_order(e, value, target, args, kwargs)
+    if name == "reshape.default":
+        return _in_order(e, value, args[1])
     if name == "as_strided.default" and not value.is_dense():
         raise Unsupported("as_strided of a view")
     made = target(*swapped(args, _meta), **swapped(kwargs, _meta))
@@ -48,13 +56,12 @@ def view(e: Emitter, name: str, target: Any, args: Any, kwargs: Any) -> Any:
     return Value(value.array, made)
 
 
-def _in_order(e: Emitter, value: Value, target: Any, args: Any, kwargs: Any) -> Value:
+def _in_order(e: Emitter, value: Value, shape: Any) -> Value:
     try:
-        return Value(value.array, target(*swapped(args, _meta), **swapped(kwargs, _meta)))
-    except RuntimeError:  # its strides do not allow it: they are not those that PyTorch had
+        return Value(value.array, value.meta.view(shape))
+    except RuntimeError:  # its strides do not allow it
         dense = e.dense(value)
-        shape = torch.empty(value.shape, device="meta").reshape(args[1]).shape
-        return reshaped(dense, shape)
+        return reshaped(dense, dense.meta.reshape(shape).shape)
 
 
 def copy(value: Value) -> Value:
