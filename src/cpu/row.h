@@ -29,6 +29,7 @@ extern const cvy_algorithm *const cvy_cpu_algorithms[];
 
 extern const cvy_cpu_row cvy_cpu_depthwise;
 extern const cvy_cpu_row cvy_cpu_direct;
+extern const cvy_cpu_row cvy_cpu_fully_connected;
 extern const cvy_cpu_row cvy_cpu_implicit_gemm;
 extern const cvy_cpu_row cvy_cpu_inner_products;
 extern const cvy_cpu_row cvy_cpu_matmul;

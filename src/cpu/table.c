@@ -3,6 +3,7 @@
 #include "cpu/row.h"
 
 const cvy_algorithm *const cvy_cpu_algorithms[] = {
+    &cvy_cpu_fully_connected.algorithm,
     &cvy_cpu_depthwise.algorithm,
     &cvy_cpu_winograd.algorithm,
     &cvy_cpu_inner_products.algorithm,

@@ -194,6 +194,10 @@ static void larger_ones_do_too(void **state) {
       "n3c1h6w128 k8r1s33 pad0,16",
       "n2c24h32w48 k24r16s1 pad8:7,0",
       "n2c128h4w4 k320r3s3 pad1",
+      "n9c20h5w3 k30r5s3",
+      "n40c50h1w1 k70r1s1",
+      "n3c4z2h3w4 k5t2r3s4",
+      "n2c3h6w6 k5r6s6",
   };
   for (size_t i = 0; i < CVY_COUNT(shapes); i++) {
     for (int d = 0; d < CONVOY_DIRECTIONS; d++) {

@@ -35,6 +35,12 @@ static cvy_free_chunk **oldest(cvy_free_list *list) {
   return link;
 }
 
+/* Chunks of one size are of no use to those of another: a step whose arrays have several sizes
+ * needs more of them than bytes that it has in use at once. */
+static int64_t most_kept(const cvy_free_list *list) {
+  return 2 * list->most - list->live;
+}
+
 /* Frees the oldest chunks until `limit` bytes of them are left at most, and none is too old. */
 static void trim(cvy_free_list *list, int64_t limit) {
   while (list->first) {
@@ -68,6 +74,7 @@ void *cvy_free_list_take(cvy_free_list *list, int64_t bytes) {
   list->live += size;
   list->takes += size >= LARGE;
   if (list->live > list->most) list->most = list->live;
+  trim(list, most_kept(list));
   return memory;
 }
 
@@ -83,7 +90,7 @@ void cvy_free_list_give(cvy_free_list *list, void *memory, int64_t bytes) {
   *chunk = (cvy_free_chunk){list->first, size, list->takes};
   list->first = chunk;
   list->kept += size;
-  trim(list, list->most);
+  trim(list, most_kept(list));
 }
 
 void cvy_free_list_end(cvy_free_list *list) {

@@ -9,7 +9,7 @@ typedef struct cvy_free_chunk cvy_free_chunk;
 
 typedef struct cvy_free_list {
   cvy_free_chunk *first; /* the last one given back first */
-  int64_t live, kept;    /* bytes in use; bytes of free chunks, never more than `most` */
+  int64_t live, kept;    /* bytes in use, of free chunks; together at most twice `most` */
   int64_t most;          /* high-water mark of `live`, 0 once ended */
   int64_t takes;         /* a clock: chunks that nobody takes for long are freed */
 } cvy_free_list;
