@@ -59,16 +59,34 @@ void cvy_program_nest_of(const cvy_program_problem *problem, int results, uint32
   out->extent[0] = 1;
 }
 
-void cvy_program_nest_seek(const cvy_program_nest *nest, int64_t number, int64_t *at) {
-  for (int loop = nest->axes - 1; loop >= 0; loop--) {
-    at[loop] = number % nest->extent[loop];
+cvy_program_cursor cvy_program_nest_at(const cvy_program_nest *nest, int64_t number) {
+  cvy_program_cursor cursor = {.number = number};
+  for (int loop = nest->axes - 1; loop > 0; loop--) {
+    cursor.at[loop] = number % nest->extent[loop];
     number /= nest->extent[loop];
+  }
+  cursor.at[0] = number;
+  return cursor;
+}
+
+void cvy_program_nest_go_on(const cvy_program_nest *nest, cvy_program_cursor *cursor,
+                            int64_t count) {
+  int loop = nest->axes - 1;
+  if (count > cvy_program_nest_rest(nest, cursor, count)) {
+    *cursor = cvy_program_nest_at(nest, cursor->number + count);
+    return;
+  }
+  cursor->number += count;
+  cursor->at[loop] += count;
+  for (; loop > 0 && cursor->at[loop] == nest->extent[loop]; loop--) {
+    cursor->at[loop] = 0;
+    cursor->at[loop - 1]++;
   }
 }
 
 int64_t cvy_program_nest_offset(const cvy_program_nest *nest, const int64_t *stride,
-                                const int64_t *at) {
+                                const cvy_program_cursor *cursor) {
   int64_t offset = 0;
-  for (int loop = 0; loop < nest->axes; loop++) offset += stride[loop] * at[loop];
+  for (int loop = 0; loop < nest->axes; loop++) offset += stride[loop] * cursor->at[loop];
   return offset;
 }

@@ -24,9 +24,23 @@ typedef struct cvy_program_nest {
 void cvy_program_nest_of(const cvy_program_problem *problem, int results, uint32_t last,
                          cvy_program_nest *out);
 
-/* Where one is in a nest: the index along each loop, of element `number` in the nest's order. */
-void cvy_program_nest_seek(const cvy_program_nest *nest, int64_t number, int64_t *at);
+/* Where one is in a nest: an element's number in its order, and the index along each loop. */
+typedef struct cvy_program_cursor {
+  int64_t number, at[CVY_PROGRAM_AXES];
+} cvy_program_cursor;
+
+cvy_program_cursor cvy_program_nest_at(const cvy_program_nest *nest, int64_t number);
+/* So many elements on; within the innermost loop it takes no division. */
+void cvy_program_nest_go_on(const cvy_program_nest *nest, cvy_program_cursor *cursor,
+                            int64_t count);
+/* Elements of the innermost loop from here on, of `count`. */
+static inline int64_t cvy_program_nest_rest(const cvy_program_nest *nest,
+                                            const cvy_program_cursor *cursor, int64_t count) {
+  int64_t rest = nest->extent[nest->axes - 1] - cursor->at[nest->axes - 1];
+  return rest < count ? rest : count;
+}
+/* In elements, of an operand of these strides. */
 int64_t cvy_program_nest_offset(const cvy_program_nest *nest, const int64_t *stride,
-                                const int64_t *at);
+                                const cvy_program_cursor *cursor);
 
 #endif

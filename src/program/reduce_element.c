@@ -45,9 +45,8 @@ static void define(const cvy_reduce_problem *problem, const void *const *inputs,
 /* The program's results for element i of those that `kept` is made of; and those of devices that
  * take denormal numbers for 0. */
 static void values_of(definition *d, int64_t kept, int64_t i, float *values, float *flushed) {
-  int64_t at[CVY_PROGRAM_AXES];
-  cvy_program_nest_seek(&d->nest, kept * d->order.length + i, at);
-  int64_t index = cvy_program_nest_offset(&d->nest, d->nest.index, at);
+  cvy_program_cursor at = cvy_program_nest_at(&d->nest, kept * d->order.length + i);
+  int64_t index = cvy_program_nest_offset(&d->nest, d->nest.index, &at);
   d->plain &=
       cvy_program_problem_element_in_mode(&d->problem->of, d->inputs, index, values, flushed);
 }

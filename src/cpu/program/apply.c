@@ -29,15 +29,13 @@ static void find_scattered(job *j) {
   }
 }
 
-static void run_one(const job *j, int64_t first, int64_t count, float *scratch) {
+static void run_one(const job *j, const cvy_program_cursor *first, int64_t count, float *scratch) {
   const cvy_program_nest *nest = &j->values.nest;
   float *result[CVY_PROGRAM_RESULTS];
-  int64_t at[CVY_PROGRAM_AXES];
-  cvy_program_nest_seek(nest, first, at);
   for (int k = 0; k < j->values.plan.results; k++) {
     result[k] = (j->scattered >> k & 1)
                     ? scratch + CVY_VALUES_SCRATCH + (int64_t)k * CVY_VALUES_BLOCK
-                    : j->call->out[k] + cvy_program_nest_offset(nest, nest->result[k], at);
+                    : j->call->out[k] + cvy_program_nest_offset(nest, nest->result[k], first);
   }
   cvy_program_values_run(&j->values, first, count, result, scratch);
   for (int k = 0; k < j->values.plan.results; k++) {
@@ -50,11 +48,12 @@ static void run_units(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const job *j = arg;
   float *scratch = (float *)j->call->workspace + (int64_t)slot * SCRATCH;
   int64_t last = end * UNIT < j->values.nest.count ? end * UNIT : j->values.nest.count;
-  for (int64_t first = begin * UNIT; first < last;) {
-    int64_t count = cvy_program_values_length(&j->values, first, last - first);
+  cvy_program_cursor at = cvy_program_nest_at(&j->values.nest, begin * UNIT);
+  while (at.number < last) {
+    int64_t count = cvy_program_values_length(&j->values, &at, last - at.number);
     if (j->scattered && count > CVY_VALUES_BLOCK) count = CVY_VALUES_BLOCK;
-    run_one(j, first, count, scratch);
-    first += count;
+    run_one(j, &at, count, scratch);
+    cvy_program_nest_go_on(&j->values.nest, &at, count);
   }
 }
 

@@ -309,17 +309,6 @@ static void loop_from_uint8(float *out, const cvy_vector_operand *in, int64_t co
 
 /* ------------------------------------------------------------------ programs compiled ahead */
 
-/* The first `count` floats, fewer than a vector; the others are some number. */
-ALWAYS real load_part(const float *from, int64_t count) {
-  real value = number(1.0f);
-  memcpy(&value, from, (size_t)count * sizeof(float));
-  return value;
-}
-
-ALWAYS void store_part(float *to, real value, int64_t count) {
-  memcpy(to, &value, (size_t)count * sizeof(float));
-}
-
 ALWAYS real repeat(const float *from) {
   return number(*from);
 }

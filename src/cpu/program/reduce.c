@@ -70,22 +70,23 @@ static void set_nothing(const reduce_job *j, const thread_memory *b) {
 }
 
 /* The program's values for elements of the nest that follow one another, from place `to` on. */
-static void compute_values(const reduce_job *j, const thread_memory *b, int64_t first,
+static void compute_values(const reduce_job *j, const thread_memory *b, cvy_program_cursor at,
                            int64_t count, int64_t to) {
   float *result[CVY_PROGRAM_RESULTS];
-  for (int64_t done = 0; done < count;) {
-    int64_t length = cvy_program_values_length(&j->values, first + done, count - done);
-    for (int k = 0; k < j->values.plan.results; k++) result[k] = b->value[k] + to + done;
-    cvy_program_values_run(&j->values, first + done, length, result, b->gather);
-    done += length;
+  for (int64_t length; count > 0; count -= length, to += length) {
+    length = cvy_program_values_length(&j->values, &at, count);
+    for (int k = 0; k < j->values.plan.results; k++) result[k] = b->value[k] + to;
+    cvy_program_values_run(&j->values, &at, length, result, b->gather);
+    cvy_program_nest_go_on(&j->values.nest, &at, length);
   }
 }
 
 /* The values of so many elements, where they lie already or where they are computed. */
 static void find_values(const reduce_job *j, const thread_memory *b, int64_t first, int64_t count,
                         const float **value) {
-  const float *lying = cvy_program_values_lying(&j->values, first, count);
-  if (!lying) compute_values(j, b, first, count, 0);
+  cvy_program_cursor at = cvy_program_nest_at(&j->values.nest, first);
+  const float *lying = cvy_program_values_lying(&j->values, &at, count);
+  if (!lying) compute_values(j, b, at, count, 0);
   for (int k = 0; k < j->values.plan.results; k++) value[k] = lying ? lying : b->value[k];
 }
 
@@ -140,7 +141,8 @@ static void piece_side_by_side(const reduce_job *j, const thread_memory *b, int6
   for (int64_t at = begin; at < end; at += GROUP) {
     int rows = (int)(end - at < GROUP ? end - at : GROUP);
     for (int r = 0; r < rows; r++)
-      compute_values(j, b, (at + r) * j->order.kept + kept, count, (int64_t)r * LANES);
+      compute_values(j, b, cvy_program_nest_at(&j->values.nest, (at + r) * j->order.kept + kept),
+                     count, (int64_t)r * LANES);
     take_up(j, b, (const float *const *)b->value, LANES, rows, 0, count);
   }
 }
@@ -202,7 +204,8 @@ static void write_result(const reduce_job *j, const cvy_program_nest *nest, int 
     int64_t count = j->order.kept - at < LANES ? j->order.kept - at : LANES;
     for (int64_t i = 0; i < count; i++)
       block[i] = none ? NAN : divided ? from[at + i] / length : from[at + i];
-    cvy_program_scatter(nest, nest->result[result], j->call->out[result], at, count, block);
+    cvy_program_cursor first = cvy_program_nest_at(nest, at);
+    cvy_program_scatter(nest, nest->result[result], j->call->out[result], &first, count, block);
   }
 }
 

@@ -20,44 +20,30 @@ static void copy_in(char *to, const char *from, int64_t bytes, int64_t stride, i
   }
 }
 
-/* One step on in the loops outside the innermost. */
-static void next_row(const cvy_program_nest *nest, int64_t *at) {
-  int loop = nest->axes - 1;
-  at[loop] = 0;
-  while (--loop >= 0 && ++at[loop] == nest->extent[loop]) at[loop] = 0;
-}
-
-static int64_t rest_of_row(const cvy_program_nest *nest, const int64_t *at, int64_t count) {
-  int64_t rest = nest->extent[nest->axes - 1] - at[nest->axes - 1];
-  return rest < count ? rest : count;
-}
-
 void cvy_program_gather(const cvy_program_nest *nest, const int64_t *stride, int64_t bytes,
-                        const void *memory, int64_t first, int64_t count, void *piece) {
-  int64_t at[CVY_PROGRAM_AXES];
+                        const void *memory, const cvy_program_cursor *first, int64_t count,
+                        void *piece) {
+  cvy_program_cursor at = *first;
   char *to = piece;
-  cvy_program_nest_seek(nest, first, at);
-  while (count > 0) {
-    int64_t length = rest_of_row(nest, at, count);
-    copy_in(to, (const char *)memory + cvy_program_nest_offset(nest, stride, at) * bytes, bytes,
+  for (int64_t length; count > 0; count -= length) {
+    length = cvy_program_nest_rest(nest, &at, count);
+    copy_in(to, (const char *)memory + cvy_program_nest_offset(nest, stride, &at) * bytes, bytes,
             stride[nest->axes - 1], length);
     to += length * bytes;
-    count -= length;
-    next_row(nest, at);
+    cvy_program_nest_go_on(nest, &at, length);
   }
 }
 
 void cvy_program_scatter(const cvy_program_nest *nest, const int64_t *stride, float *memory,
-                         int64_t first, int64_t count, const float *piece) {
-  int64_t at[CVY_PROGRAM_AXES], step = stride[nest->axes - 1];
-  cvy_program_nest_seek(nest, first, at);
-  while (count > 0) {
-    int64_t length = rest_of_row(nest, at, count);
-    float *to = memory + cvy_program_nest_offset(nest, stride, at);
+                         const cvy_program_cursor *first, int64_t count, const float *piece) {
+  cvy_program_cursor at = *first;
+  int64_t step = stride[nest->axes - 1];
+  for (int64_t length; count > 0; count -= length) {
+    length = cvy_program_nest_rest(nest, &at, count);
+    float *to = memory + cvy_program_nest_offset(nest, stride, &at);
     for (int64_t i = 0; i < length; i++) to[i * step] = piece[i];
     piece += length;
-    count -= length;
-    next_row(nest, at);
+    cvy_program_nest_go_on(nest, &at, length);
   }
 }
 
@@ -114,23 +100,24 @@ void cvy_program_values_open(const cvy_program_problem *problem, const cvy_progr
   cvy_program_prepare(&problem->program, forms, simd, &out->plan);
 }
 
-int64_t cvy_program_values_length(const cvy_program_values *v, int64_t first, int64_t count) {
-  int64_t inner = v->nest.extent[v->nest.axes - 1];
-  int64_t most = v->by_rows ? inner - first % inner : count;
-  if ((v->gathered || !v->by_rows) && most > CVY_VALUES_BLOCK) most = CVY_VALUES_BLOCK;
-  return count < most ? count : most;
+int64_t cvy_program_values_length(const cvy_program_values *v, const cvy_program_cursor *first,
+                                  int64_t count) {
+  if (v->by_rows) count = cvy_program_nest_rest(&v->nest, first, count);
+  bool limited = v->gathered || !v->by_rows;
+  return limited && count > CVY_VALUES_BLOCK ? CVY_VALUES_BLOCK : count;
 }
 
 /* Where index() and random() are, each row is a run of its own: in the index space it is in one
  * piece, and the next row may be anywhere. */
-static void run_placed(const cvy_program_values *v, cvy_program_arrays arrays, int64_t first) {
-  int64_t at[CVY_PROGRAM_AXES], count = arrays.count;
+static void run_placed(const cvy_program_values *v, cvy_program_arrays arrays,
+                       const cvy_program_cursor *first) {
+  cvy_program_cursor at = *first;
+  int64_t count = arrays.count;
   cvy_program_position position = v->position;
   arrays.position = &position;
-  cvy_program_nest_seek(&v->nest, first, at);
   while (count > 0) {
-    arrays.count = rest_of_row(&v->nest, at, count);
-    position.first = (uint64_t)cvy_program_nest_offset(&v->nest, v->nest.index, at);
+    arrays.count = cvy_program_nest_rest(&v->nest, &at, count);
+    position.first = (uint64_t)cvy_program_nest_offset(&v->nest, v->nest.index, &at);
     cvy_program_run(&v->plan, &arrays);
     for (int i = 0; i < v->plan.inputs; i++) {
       const cvy_program_form *form = &v->plan.form[i];
@@ -139,16 +126,14 @@ static void run_placed(const cvy_program_values *v, cvy_program_arrays arrays, i
     }
     for (int i = 0; i < v->plan.results; i++) arrays.result[i] += arrays.count;
     count -= arrays.count;
-    next_row(&v->nest, at);
+    cvy_program_nest_go_on(&v->nest, &at, arrays.count);
   }
 }
 
-void cvy_program_values_run(const cvy_program_values *v, int64_t first, int64_t count,
-                            float *const *results, float *scratch) {
+void cvy_program_values_run(const cvy_program_values *v, const cvy_program_cursor *first,
+                            int64_t count, float *const *results, float *scratch) {
   const cvy_program_nest *nest = &v->nest;
   cvy_program_arrays arrays = {.count = count};
-  int64_t at[CVY_PROGRAM_AXES];
-  cvy_program_nest_seek(nest, first, at);
   for (int i = 0; i < v->plan.inputs; i++) {
     int64_t bytes = cvy_dtype_bytes(v->plan.form[i].type);
     if (v->gathered >> i & 1) {
@@ -156,7 +141,7 @@ void cvy_program_values_run(const cvy_program_values *v, int64_t first, int64_t 
       cvy_program_gather(nest, nest->input[i], bytes, v->input[i], first, count,
                          scratch + (int64_t)i * CVY_VALUES_BLOCK);
     } else {
-      int64_t offset = cvy_program_nest_offset(nest, nest->input[i], at);
+      int64_t offset = cvy_program_nest_offset(nest, nest->input[i], first);
       arrays.input[i] = (const char *)v->input[i] + offset * bytes;
     }
   }
@@ -167,12 +152,11 @@ void cvy_program_values_run(const cvy_program_values *v, int64_t first, int64_t 
     cvy_program_run(&v->plan, &arrays);
 }
 
-const float *cvy_program_values_lying(const cvy_program_values *v, int64_t first, int64_t count) {
+const float *cvy_program_values_lying(const cvy_program_values *v, const cvy_program_cursor *first,
+                                      int64_t count) {
   int input = v->plan.copied;
   if (input < 0 || v->gathered >> input & 1) return NULL;
   if (cvy_program_values_length(v, first, count) < count) return NULL;
-  int64_t at[CVY_PROGRAM_AXES];
-  cvy_program_nest_seek(&v->nest, first, at);
   return (const float *)v->input[input] +
-         cvy_program_nest_offset(&v->nest, v->nest.input[input], at);
+         cvy_program_nest_offset(&v->nest, v->nest.input[input], first);
 }

@@ -30,21 +30,23 @@ void cvy_program_values_open(const cvy_program_problem *problem, const cvy_progr
                              cvy_program_values *out);
 
 /* How many of `count` elements from `first` on are one run. */
-int64_t cvy_program_values_length(const cvy_program_values *values, int64_t first, int64_t count);
+int64_t cvy_program_values_length(const cvy_program_values *values, const cvy_program_cursor *first,
+                                  int64_t count);
 /* The values of one run; results as in cvy_program_arrays. `scratch` is a thread's own. */
-void cvy_program_values_run(const cvy_program_values *values, int64_t first, int64_t count,
-                            float *const *results, float *scratch);
+void cvy_program_values_run(const cvy_program_values *values, const cvy_program_cursor *first,
+                            int64_t count, float *const *results, float *scratch);
 
 /* Where the values of elements from `first` on lie already: the only result is an input, of which
  * they are one piece. NULL: they have to be computed. */
-const float *cvy_program_values_lying(const cvy_program_values *values, int64_t first,
-                                      int64_t count);
+const float *cvy_program_values_lying(const cvy_program_values *values,
+                                      const cvy_program_cursor *first, int64_t count);
 
-/* Elements between `memory`, which has these strides, and one piece. */
+/* Elements from `first` on between `memory`, which has these strides, and one piece. */
 void cvy_program_gather(const cvy_program_nest *nest, const int64_t *stride, int64_t bytes,
-                        const void *memory, int64_t first, int64_t count, void *piece);
+                        const void *memory, const cvy_program_cursor *first, int64_t count,
+                        void *piece);
 void cvy_program_scatter(const cvy_program_nest *nest, const int64_t *stride, float *memory,
-                         int64_t first, int64_t count, const float *piece);
+                         const cvy_program_cursor *first, int64_t count, const float *piece);
 /* Whether an operand of these strides lies in one piece, in the order of the nest. */
 bool cvy_program_in_one_piece(const cvy_program_nest *nest, const int64_t *stride);
 

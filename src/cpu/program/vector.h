@@ -42,6 +42,48 @@ ALWAYS real number(float value) {
   return from_bits(pattern(word));
 }
 
+/* ------------------------------------------------------------------------ less than a vector */
+
+/* load_part: the first `count` floats, fewer than a vector has; the others are 1. */
+
+#if defined(__AVX512F__) && WIDTH == 16
+ALWAYS real load_part(const float *from, int64_t count) {
+  __mmask16 there = (__mmask16)((1u << count) - 1);
+  return (real)_mm512_mask_loadu_ps((__m512)number(1.0f), there, from);
+}
+
+ALWAYS void store_part(float *to, real value, int64_t count) {
+  _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), (__m512)value);
+}
+
+#elif defined(__AVX2__) && WIDTH == 8
+ALWAYS __m256i first_of(int64_t count) {
+  __m256i place = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), place);
+}
+
+ALWAYS real load_part(const float *from, int64_t count) {
+  __m256i there = first_of(count);
+  __m256 value = _mm256_maskload_ps(from, there), one = (__m256)number(1.0f);
+  return (real)_mm256_blendv_ps(one, value, _mm256_castsi256_ps(there));
+}
+
+ALWAYS void store_part(float *to, real value, int64_t count) {
+  _mm256_maskstore_ps(to, first_of(count), (__m256)value);
+}
+
+#else
+ALWAYS real load_part(const float *from, int64_t count) {
+  real value = number(1.0f);
+  memcpy(&value, from, (size_t)count * sizeof(float));
+  return value;
+}
+
+ALWAYS void store_part(float *to, real value, int64_t count) {
+  memcpy(to, &value, (size_t)count * sizeof(float));
+}
+#endif
+
 /* -------------------------------------------------------------------- comparisons and choices */
 
 #if defined(__AVX512F__) && WIDTH == 16
