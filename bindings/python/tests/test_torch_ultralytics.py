@@ -1,9 +1,11 @@
 """Ultralytics, unchanged, trains YOLOv8n through `python -m convoy run`: the losses are those of
-plain PyTorch, on the CPU engine and on PoCL; the run is resumed on the other device, and the model
-exports.
+plain PyTorch, on the CPU engine and on PoCL, by single convolutions and by graphs, also where the
+device dies, hangs and lies; the run is resumed on the other device, and the model exports. Of other
+models and tasks bench/ultralytics_losses.py compares the losses.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ pytest.importorskip("ultralytics", reason="no ultralytics")
 import convoy
 
 TESTS = Path(__file__).parent
+LAYER = Path(convoy._load.library._name).parent / "convoy-libexec" / "convoy-faults.so"
 SIZE = 160
 STEPS = 20
 COMPARED = 10
@@ -61,13 +64,57 @@ def device(request):
     return request.getfixturevalue("opencl_device") if request.param == "pocl" else "cpu"
 
 
-def test_losses(folder, plain, device):
-    losses, told = train(folder, "losses", STEPS, device=device, CONVOY_FAILOVER="0")
+def assert_losses(losses, plain):
     assert len(losses) == len(plain) == STEPS
     for got, wanted in zip(losses[:COMPARED], plain):
         assert abs(got - wanted) <= 1e-3 * wanted
+
+
+def assert_captured(told):
+    """Each step but the first, which is PyTorch's."""
+    found = re.search(r"(\d+) of \d+ calls of networks as graphs", told)
+    assert found and int(found[1]) >= STEPS - 1
+
+
+def test_losses(folder, plain, device):
+    losses, told = train(folder, "losses", STEPS, device=device, CONVOY_FAILOVER="0")
+    assert_losses(losses, plain)
     report = told[told.index("convolution operations through Convoy") :].splitlines()[1:]
     assert {line.split()[1] for line in report} == {device}
+
+
+def test_graphs(folder, plain, device):
+    losses, told = train(
+        folder, "graphs", STEPS, device=device, CONVOY_FAILOVER="0", CONVOY_ROUTE="graph"
+    )
+    assert_losses(losses, plain)
+    assert_captured(told)
+
+
+# What the layer under the driver does to one training, all within its steps, and what the log says.
+FAULTS = {
+    "clEnqueueNDRangeKernel#4000=kill": "was killed by signal 9",
+    "clEnqueueNDRangeKernel#6000=stall": "no progress",
+    "clEnqueueNDRangeKernel#8000=zero": "computed wrongly",
+}
+
+
+@pytest.mark.skipif(not LAYER.exists(), reason="the fault layer is not built")
+def test_faults_in_the_middle(folder, plain, opencl_device, tmp_path):
+    """A lie in a graph is certain to be seen where all is verified."""
+    losses, told = train(
+        *(folder, "faults", STEPS),
+        device=opencl_device,
+        CONVOY_ROUTE="graph",
+        CONVOY_VERIFY="all",
+        CONVOY_DEADLINE="run=5,transfer=5",
+        OPENCL_LAYERS=str(LAYER),
+        CONVOY_FAULT=",".join(FAULTS),
+        CONVOY_FAULT_FILE=str(tmp_path / "calls"),
+    )
+    assert_losses(losses, plain)
+    assert_captured(told)
+    assert all(sentence in told for sentence in FAULTS.values())
 
 
 def test_every_operation_of_two_steps(folder):
@@ -77,10 +124,13 @@ def test_every_operation_of_two_steps(folder):
     assert len(losses) == 2
 
 
-def test_resume_on_the_other_device_and_export(folder, opencl_device):
-    first, _ = train(folder, "first", STEPS, "stop", 2, device="cpu")
+@pytest.mark.parametrize("route", ["convoy", "graph"])
+def test_resume_on_the_other_device_and_export(folder, opencl_device, route):
+    first, _ = train(folder, "first", STEPS, "stop", 2, device="cpu", CONVOY_ROUTE=route)
     last = folder / "run" / "weights" / "last.pt"
-    rest, _ = train(folder, "rest", STEPS, "resume", last, device=opencl_device)
+    rest, _ = train(
+        folder, "rest", STEPS, "resume", last, device=opencl_device, CONVOY_ROUTE=route
+    )
     assert len(first) == STEPS // 2 and len(rest) == STEPS // 2
     assert all(loss == loss and loss < 2 * first[0] for loss in rest)
     train(folder, "export", 0, "export", last, device="cpu")
