@@ -601,6 +601,15 @@ def test_a_network_goes_with_its_module(graphs):
     assert gone() is None and not _switch._current.networks._records
 
 
+def test_traces_leave_no_source(graphs):
+    """PyTorch would keep it for good."""
+    module, sources = torch_networks.WHOLE[0](), torch.fx.graph_module._loader.eval_cache
+    before = len(sources)
+    step(module, torch.randn(2, 3, 16, 16))
+    step(module, torch.randn(2, 3, 16, 16))
+    assert calls() == (1, set()) and len(sources) == before
+
+
 def test_kinds_of_arguments_are_forgotten(graphs):
     module = Base()
     for count in range(1, 13):

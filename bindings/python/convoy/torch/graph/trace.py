@@ -8,6 +8,7 @@ imported when there is something to trace, since that takes longer than the rest
 from __future__ import annotations
 
 import contextlib
+import linecache
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import torch
@@ -90,6 +91,21 @@ def _plain_attention() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _no_sources_kept() -> Iterator[None]:
+    """PyTorch keeps the source of every graph that it makes for good, so that tracebacks can show
+    it: some 15 KiB for each capture of a small network."""
+    loader = getattr(torch.fx.graph_module, "_loader", None)
+    sources: Dict[str, str] = getattr(loader, "eval_cache", {})
+    before = set(sources)
+    try:
+        yield
+    finally:
+        for name in set(sources) - before:
+            sources.pop(name, None)
+            linecache.cache.pop(name, None)
+
+
 def trace(function: Callable[..., List[torch.Tensor]], given: Sequence[torch.Tensor]) -> Traced:
     """The graph of function(*given) and of its gradients. `given` are leaves, of which those that
     require gradients get them; on PyTorch 1 they are computed with, and may be written."""
@@ -126,7 +142,7 @@ def _joint_graph(function: Callable[..., Any], given: Sequence[torch.Tensor]) ->
         decompositions=_rules(),
     )
     try:
-        with _whole_operators(), _plain_attention():
+        with _whole_operators(), _plain_attention(), _no_sources_kept():
             traced(*given)
     except _Taken:
         pass
