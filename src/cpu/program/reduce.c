@@ -76,8 +76,11 @@ static void compute_values(const reduce_job *j, const thread_memory *b, cvy_prog
   for (int64_t length; count > 0; count -= length, to += length) {
     length = cvy_program_values_length(&j->values, &at, count);
     for (int k = 0; k < j->values.plan.results; k++) result[k] = b->value[k] + to;
+    cvy_program_cursor next = at;
+    cvy_program_nest_go_on(&j->values.nest, &next, length);
+    cvy_program_values_ask_ahead(&j->values, &next);
     cvy_program_values_run(&j->values, &at, length, result, b->gather);
-    cvy_program_nest_go_on(&j->values.nest, &at, length);
+    at = next;
   }
 }
 

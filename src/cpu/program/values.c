@@ -6,6 +6,8 @@
 /* Below, rows are so short that calls would take longer than gathering does: of what is
  * interpreted, and of what was compiled ahead. */
 enum { SHORT_ROW = 128, SHORTEST_ROW = 32 };
+/* Cache lines of each input that are asked for before they are read. */
+enum { AHEAD = 16 };
 
 /* ----------------------------------------------------------------------------- gather and scatter
  */
@@ -150,6 +152,16 @@ void cvy_program_values_run(const cvy_program_values *v, const cvy_program_curso
     run_placed(v, arrays, first);
   else
     cvy_program_run(&v->plan, &arrays);
+}
+
+void cvy_program_values_ask_ahead(const cvy_program_values *v, const cvy_program_cursor *first) {
+  if (first->number >= v->nest.count) return;
+  for (int i = 0; i < v->plan.inputs; i++) {
+    if (v->plan.form[i].single) continue;
+    int64_t offset = cvy_program_nest_offset(&v->nest, v->nest.input[i], first);
+    const char *at = (const char *)v->input[i] + offset * cvy_dtype_bytes(v->plan.form[i].type);
+    for (int line = 0; line < AHEAD; line++) __builtin_prefetch(at + (int64_t)line * 64);
+  }
 }
 
 const float *cvy_program_values_lying(const cvy_program_values *v, const cvy_program_cursor *first,

@@ -36,6 +36,11 @@ int64_t cvy_program_values_length(const cvy_program_values *values, const cvy_pr
 void cvy_program_values_run(const cvy_program_values *values, const cvy_program_cursor *first,
                             int64_t count, float *const *results, float *scratch);
 
+/* A run from `first` on is next: what it reads is asked for. Of use where it does not lie behind
+ * what was read before, which processors find by themselves. */
+void cvy_program_values_ask_ahead(const cvy_program_values *values,
+                                  const cvy_program_cursor *first);
+
 /* Where the values of elements from `first` on lie already: the only result is an input, of which
  * they are one piece. NULL: they have to be computed. */
 const float *cvy_program_values_lying(const cvy_program_values *values,
