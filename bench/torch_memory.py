@@ -36,8 +36,8 @@ def network():
         conv = nn.Conv2d(c, k, 3, stride, 1, bias=False)
         return nn.Sequential(conv, nn.BatchNorm2d(k), nn.SiLU())
 
-    pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    return nn.Sequential(block(3, 16, 1), block(16, 32, 2), block(32, 32, 1), pool, nn.Linear(32, 9))
+    last = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 9))
+    return nn.Sequential(block(3, 16, 1), block(16, 32, 2), block(32, 32, 1), last)
 
 
 def step(model, optimizer, images, size):
