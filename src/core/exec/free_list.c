@@ -74,7 +74,7 @@ void *cvy_free_list_take(cvy_free_list *list, int64_t bytes) {
   list->live += size;
   list->takes += size >= LARGE;
   if (list->live > list->most) list->most = list->live;
-  trim(list, most_kept(list));
+  if (list->kept > most_kept(list)) trim(list, most_kept(list));
   return memory;
 }
 
