@@ -28,7 +28,10 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, default=2000)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.steps < 4:
+        parser.error(f"--steps {options.steps}: at least 4 have quarters")
+    return options
 
 
 def network():
@@ -83,15 +86,15 @@ def held():
 
 
 def watch(name, steps, training):
-    quarters = {}
+    looked, mib = (steps // 4, steps // 2, steps), []
     for at, _ in enumerate(training(steps), 1):
-        if at * 4 % steps == 0:
+        if at in looked:
             gc.collect()
-            quarters[at * 4 // steps] = held()
-    mib = {at: each / (1 << 20) for at, each in quarters.items()}
-    grown = mib[4] - mib[2]
-    print(f"{name:18} MiB {mib[1]:.1f} {mib[2]:.1f} {mib[4]:.1f}, grown by {grown:.1f}", flush=True)
-    return grown <= 4 or grown <= 0.02 * mib[2]
+            mib.append(held() / (1 << 20))
+    quarter, half, end = mib
+    grown = end - half
+    print(f"{name:18} MiB {quarter:.1f} {half:.1f} {end:.1f}, grown by {grown:.1f}", flush=True)
+    return grown <= 4 or grown <= 0.02 * half
 
 
 def main():

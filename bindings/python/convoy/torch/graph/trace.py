@@ -94,7 +94,8 @@ def _plain_attention() -> Iterator[None]:
 @contextlib.contextmanager
 def _no_sources_kept() -> Iterator[None]:
     """PyTorch keeps the source of every graph that it makes for good, so that tracebacks can show
-    it: some 15 KiB for each capture of a small network."""
+    it: some 15 KiB for each capture of a small network. What another thread makes meanwhile loses
+    its own, too, and then its tracebacks lack a line."""
     loader = getattr(torch.fx.graph_module, "_loader", None)
     sources: Dict[str, str] = getattr(loader, "eval_cache", {})
     before = set(sources)
