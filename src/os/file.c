@@ -66,11 +66,8 @@ static bool write_pieces(int fd, const cvy_file_piece *pieces, size_t count) {
   return true;
 }
 
-convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) {
-  return cvy_file_write_pieces(path, &(cvy_file_piece){bytes, count}, 1);
-}
-
-convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *pieces, size_t count) {
+static convoy_status replace(const char *path, const cvy_file_piece *pieces, size_t count,
+                             bool lasting) {
   char temporary[4096];
   size_t all = 0;
   for (size_t i = 0; i < count; i++) all += pieces[i].count;
@@ -82,15 +79,28 @@ convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *piec
   cvy_file_parents(path);
   int fd = cvy_fd_above(mkostemp(temporary, O_CLOEXEC));
   if (fd < 0) return io_error("create a file beside", path);
-  bool good = write_pieces(fd, pieces, count) && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
+  bool good = write_pieces(fd, pieces, count) && fchmod(fd, 0644) == 0;
+  good = good && (!lasting || fsync(fd) == 0);
   good = close(fd) == 0 && good;
   if (good && rename(temporary, path) == 0) {
-    sync_parent(path);
+    if (lasting) sync_parent(path);
     return CONVOY_OK;
   }
   convoy_status status = io_error("write", path);
   unlink(temporary);
   return status;
+}
+
+convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) {
+  return cvy_file_write_pieces(path, &(cvy_file_piece){bytes, count}, 1);
+}
+
+convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *pieces, size_t count) {
+  return replace(path, pieces, count, true);
+}
+
+convoy_status cvy_file_cache(const char *path, const cvy_file_piece *pieces, size_t count) {
+  return replace(path, pieces, count, false);
 }
 
 void cvy_file_remove(const char *path) {

@@ -60,6 +60,9 @@ typedef struct cvy_file_piece {
   size_t count;
 } cvy_file_piece;
 convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *pieces, size_t count);
+/* The same without waiting for the disk, where a process can be neither asked nor killed: for what
+ * is checked when it is read, and made again when a loss of power has damaged it. */
+convoy_status cvy_file_cache(const char *path, const cvy_file_piece *pieces, size_t count);
 /* Makes the folders above the file that are missing; what fails shows when the file is made. */
 void cvy_file_parents(const char *path);
 /* Who may have written a file, or to a folder: this user and root alone, for code; for texts of the

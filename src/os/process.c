@@ -2,6 +2,7 @@
  * program that reaps all its children must not confuse us. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -26,16 +27,20 @@ int cvy_process_pidfd(int pid) {
   return cvy_fd_above((int)syscall(SYS_pidfd_open, pid, 0));
 }
 
+/* What lies between two looks counts as LOOK_SECONDS at most: where nothing ran for longer, the
+ * process that is to end did not run either. */
+#define LOOK_SECONDS 0.05
+
 static bool ends_within(int pidfd, double seconds) {
   struct pollfd wait = {.fd = pidfd, .events = POLLIN};
-  double end = cvy_clock() + seconds;
-  int got;
-  do {
-    double left = end - cvy_clock();
-    int milliseconds = seconds < 0 ? -1 : left > 0 ? (int)(left * 1e3) + 1 : 0;
-    got = poll(&wait, 1, milliseconds);
-  } while (got < 0 && errno == EINTR);
-  return got > 0;
+  for (double left = seconds, last = cvy_clock();;) {
+    const double look = fmax(fmin(left, LOOK_SECONDS), 0);
+    if (poll(&wait, 1, (int)ceil(look * 1e3)) > 0) return true;
+    const double now = cvy_clock();
+    left -= fmin(now - last, LOOK_SECONDS);
+    last = now;
+    if (left <= 0) return false;
+  }
 }
 
 /* A process that ends closes its descriptors some time before it counts as ended. */

@@ -16,17 +16,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static abandoned *all;
 static int64_t total;
 
-void cvy_abandon(const cvy_peer *peer, const cvy_shared *ring, int64_t bytes) {
-  abandoned *new = malloc(sizeof *new);
-  pthread_mutex_lock(&lock);
-  total++;
-  if (new) {
-    *new = (abandoned){all, *peer, *ring, bytes};
-    all = new;
-  }
-  pthread_mutex_unlock(&lock);
-}
-
 static bool has_ended(abandoned *one) {
   char how[128];
   return cvy_peer_gone(&one->peer, one->ring.memory, 0, how, sizeof how);
@@ -45,6 +34,18 @@ static void sweep(void) {
     cvy_shared_drop(&one->ring);
     free(one);
   }
+}
+
+void cvy_abandon(const cvy_peer *peer, const cvy_shared *ring, int64_t bytes) {
+  abandoned *new = malloc(sizeof *new);
+  pthread_mutex_lock(&lock);
+  sweep();
+  total++;
+  if (new) {
+    *new = (abandoned){all, *peer, *ring, bytes};
+    all = new;
+  }
+  pthread_mutex_unlock(&lock);
 }
 
 void cvy_abandoned_count(int64_t *workers, int64_t *bytes) {

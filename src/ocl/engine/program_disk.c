@@ -108,13 +108,9 @@ void *program_load(uint64_t key, size_t *bytes) {
 void program_store(uint64_t key, const void *binary, size_t bytes) {
   char path[4200];
   if (!entry_path(key, path, sizeof path) || bytes > most_bytes - sizeof(disk_header)) return;
-  char *file = malloc(sizeof(disk_header) + bytes);
-  if (!file) return;
   disk_header header = {.bytes = bytes, .hash = cvy_hash(0, binary, bytes)};
   memcpy(header.magic, magic, sizeof magic);
-  memcpy(file, &header, sizeof header);
-  memcpy(file + sizeof header, binary, bytes);
-  if (cvy_file_write(path, file, sizeof header + bytes))
+  const cvy_file_piece pieces[] = {{&header, sizeof header}, {binary, bytes}};
+  if (cvy_file_cache(path, pieces, CVY_COUNT(pieces)))
     cvy_log(CONVOY_LOG_INFO, "a compiled program was not kept: %s", cvy_last_error());
-  free(file);
 }
