@@ -53,12 +53,20 @@ XML
   fi
 }
 
-# Either leaves half of the processors idle.
+# The long ones among the tests of the newest PyTorch are those that train with Ultralytics.
+run_beside() {
+  local status=0
+  run_pytest pytest_old_torch /usr/bin/python3 numpy,pytest,torch -k torch || status=1
+  run_pytest pytest_ultralytics "$venv/bin/python" numpy,pytest,ultralytics -k ultralytics || status=1
+  return $status
+}
+
+# Two at a time, since each leaves half of the processors idle.
 if [ $# = 0 ]; then
-  start run_pytest pytest_old_torch /usr/bin/python3 numpy,pytest,torch -k torch >"$results/old.out" 2>&1
-  run_pytest pytest "$venv/bin/python" numpy,pytest || status=1
+  start run_beside >"$results/beside.out" 2>&1
+  run_pytest pytest "$venv/bin/python" numpy,pytest -k "not ultralytics" || status=1
   finish || status=1
-  cat "$results/old.out"
+  cat "$results/beside.out"
 fi
 
 python3 scripts/summary.py "$results"/*.xml || status=1
