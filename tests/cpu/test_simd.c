@@ -126,12 +126,28 @@ static void check_pad(const cvy_simd *simd, int64_t length) {
   expect_equal();
 }
 
+static void check_arithmetic(const cvy_simd *simd, int64_t length) {
+  cvy_copy_rows rows = {y, x, ROW, 2 * ROW, 3, length};
+  const float *by = x + 2 * 3 * ROW;
+  fill();
+  for (int64_t i = 0; i < 3 * length; i++)
+    expected[i / length * ROW + i % length] += x[i / length * 2 * ROW + i % length];
+  simd->add_rows(&rows);
+  expect_equal();
+  fill();
+  for (int64_t i = 0; i < 3 * length; i++)
+    expected[i / length * ROW + i % length] = x[i / length * 2 * ROW + i % length] / by[i % length];
+  simd->divide_rows(&rows, by);
+  expect_equal();
+}
+
 static void rows_equal_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++) {
     for (int64_t length = 1; length < 2 * ROW; length++) {
       check_halves(sets[s], length);
       if (length < ROW) check_pad(sets[s], length);
+      if (length < ROW) check_arithmetic(sets[s], length);
     }
   }
 }

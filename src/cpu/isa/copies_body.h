@@ -148,6 +148,29 @@ static void pad_rows(const cvy_copy_rows *r) {
   }
 }
 
+static void add_rows(const cvy_copy_rows *r) {
+  float *restrict to = r->to;
+  const float *restrict from = r->from;
+  for (int64_t k = 0; k < r->rows; k++, to += r->to_pitch, from += r->from_pitch) {
+    int64_t i = 0;
+    for (; i + WIDTH <= r->length; i += WIDTH) store(to + i, load(to + i) + load(from + i));
+    for (; i + 4 <= r->length; i += 4) *(quad *)(to + i) += *(const quad *)(from + i);
+    for (; i < r->length; i++) to[i] += from[i];
+  }
+}
+
+static void divide_rows(const cvy_copy_rows *r, const float *by) {
+  float *restrict to = r->to;
+  const float *restrict from = r->from;
+  for (int64_t k = 0; k < r->rows; k++, to += r->to_pitch, from += r->from_pitch) {
+    int64_t i = 0;
+    for (; i + WIDTH <= r->length; i += WIDTH) store(to + i, load(from + i) / load(by + i));
+    for (; i + 4 <= r->length; i += 4)
+      *(quad *)(to + i) = *(const quad *)(from + i) / *(const quad *)(by + i);
+    for (; i < r->length; i++) to[i] = from[i] / by[i];
+  }
+}
+
 static inline void split_four(float *even, float *odd, const float *from) {
   quad a = *(const quad *)from, b = *(const quad *)(from + 4);
   *(quad *)even = __builtin_shufflevector(a, b, 0, 2, 4, 6);

@@ -66,6 +66,10 @@ typedef struct cvy_simd {
   void (*split_rows)(const cvy_copy_rows *rows, int64_t odd);
   /* to[2 i] = from[i] and to[2 i + 1] = from[i + odd] in each row */
   void (*join_rows)(const cvy_copy_rows *rows, int64_t odd);
+  /* to[i] += from[i] in each row */
+  void (*add_rows)(const cvy_copy_rows *rows);
+  /* to[i] = from[i] / by[i] in each row, `by` the same in all */
+  void (*divide_rows)(const cvy_copy_rows *rows, const float *by);
   /* The sum of a[r][i] b[r][i b_stride]. */
   double (*dot)(const cvy_plane_pair *planes);
   /* to[j to_pitch + i] = from[i from_pitch + j], i < rows, j < columns */

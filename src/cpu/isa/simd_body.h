@@ -25,9 +25,9 @@
   {                                                                                              \
     .name = text, .correlate = correlate, .axpy = axpy, .gather_rows = gather_rows,              \
     .pad_rows = pad_rows, .scatter_rows = scatter_rows, .split_rows = split_rows,                \
-    .join_rows = join_rows, .gather = gather, .scatter = scatter, .dot = dot, .sum = sum,        \
-    .maxima = maxima, .maxima_taps = maxima_taps, .epilogue = epilogue,                          \
-    .fma_peak_loop = fma_peak_loop, .transpose = transpose, .pack = pack,                        \
+    .join_rows = join_rows, .add_rows = add_rows, .divide_rows = divide_rows, .gather = gather,  \
+    .scatter = scatter, .dot = dot, .sum = sum, .maxima = maxima, .maxima_taps = maxima_taps,    \
+    .epilogue = epilogue, .fma_peak_loop = fma_peak_loop, .transpose = transpose, .pack = pack,  \
     .microkernel = {TILE_ROWS, WIDTH, {tile_1, tile_2, tile_3}},                                 \
     .narrow_microkernel = {NARROW_ROWS, WIDTH, {narrow_1, narrow_2, narrow_3}},                  \
     .sums = stencil_sums, .dots = stencil_dots, .interleave = interleave,                        \

@@ -24,7 +24,9 @@ typedef struct averages_block {
   cvy_range rows, columns, taps;
   const float *x; /* the map; backward NULL */
   float *dx;
-  float *line, *sum, *divisor; /* the thread's memory */
+  float *line, *sum;      /* the thread's memory, as all that follow */
+  float *counted;         /* along w, of each window of a row */
+  float *divisor, across; /* the same times `across`, which is counted across z and h */
 } averages_block;
 
 typedef struct averages_run averages_run;
@@ -46,15 +48,29 @@ static averages_plan plan_for(const cvy_pooling_problem *p) {
   return plan;
 }
 
-/* Which windows a row of a map has, along z and h. */
-typedef struct row_place {
-  int64_t oz, oh;
-} row_place;
+/* Rows of windows that follow one another, of which each meets as many rows of x. */
+typedef struct averages_rows {
+  int64_t begin, count;
+  int64_t oh;     /* of the first row */
+  cvy_range z, h; /* what the first row meets */
+  float across;   /* how many rows of x a window's average counts */
+} averages_rows;
 
-/* Rows are many and short: a division takes as long as adding one. */
-static row_place place_of(const cvy_pooling_problem *p, int64_t row) {
-  int64_t oz = p->out[0] == 1 ? 0 : row / p->out[1];
-  return (row_place){oz, row - oz * p->out[1]};
+/* The last row of a plane of windows that ends inside of x. */
+static int64_t last_whole(const cvy_pooling_problem *p) {
+  return (p->in[1] + p->pad[1] - p->window[1]) / p->stride[1];
+}
+
+/* From `row` on, before `end`. A row whose windows reach beyond x stands alone. */
+static averages_rows rows_from(const cvy_pooling_problem *p, int64_t row, int64_t end) {
+  const int64_t oz = row / p->out[1], oh = row % p->out[1];
+  averages_rows rows = {.begin = row, .count = 1, .oh = oh};
+  rows.z = cvy_cpu_pool_meets(p, 0, oz);
+  rows.h = cvy_cpu_pool_meets(p, 1, oh);
+  rows.across = (float)(cvy_pooling_counted(p, 0, oz) * cvy_pooling_counted(p, 1, oh));
+  if (cvy_range_length(rows.h) == p->window[1])
+    rows.count = cvy_min(end - row, last_whole(p) + 1 - oh);
+  return rows;
 }
 
 /* From the first window of the block's first row to the last one of its last, some that are none
@@ -65,14 +81,21 @@ static int64_t windows_of(const averages_run *run, const averages_block *block) 
 
 /* ------------------------------------------------------------------------------ across z and h */
 
+/* The same row of each window: from x to the windows' lines; backward from these. */
 static void add_row(const averages_run *run, const averages_block *block, int64_t at_x,
-                    int64_t at_line, int64_t length) {
-  float *to = block->x ? block->line + at_line : block->dx + at_x;
-  const float *from = block->x ? block->x + at_x : block->line + at_line;
-  run->call->simd->axpy(to, 1, from, 1, 1.0f, length);
+                    int64_t at_line, cvy_copy_rows rows) {
+  const cvy_pooling_problem *p = &run->call->problem->pooling;
+  const int64_t x_pitch = p->stride[1] * p->in[2], line_pitch = run->plan.width * p->stride[2];
+  const bool forward = block->x;
+  rows.to = forward ? block->line + at_line : block->dx + at_x;
+  rows.from = forward ? block->x + at_x : block->line + at_line;
+  rows.to_pitch = forward ? line_pitch : x_pitch;
+  rows.from_pitch = forward ? x_pitch : line_pitch;
+  run->call->simd->add_rows(&rows);
 }
 
-/* The rows of x that windows meet, to the windows' lines; backward from these. */
+/* Backward, windows of rows that follow one another may meet the same row of x: of different rows
+ * of the windows, one is added after the other. */
 static void add_rows(const averages_run *run, const averages_block *block) {
   const cvy_pooling_problem *p = &run->call->problem->pooling;
   int64_t begin = block->columns.begin * p->stride[2] - p->pad[2] + block->taps.begin;
@@ -80,13 +103,14 @@ static void add_rows(const averages_run *run, const averages_block *block) {
       begin + (cvy_range_length(block->columns) - 1) * p->stride[2] + cvy_range_length(block->taps);
   int64_t first = cvy_max(begin, 0), length = cvy_min(end, p->in[2]) - first;
   if (length <= 0) return;
-  for (int64_t row = block->rows.begin; row < block->rows.end; row++) {
+  averages_rows rows;
+  for (int64_t row = block->rows.begin; row < block->rows.end; row += rows.count) {
     int64_t line = (row - block->rows.begin) * run->plan.width * p->stride[2] + first - begin;
-    row_place at = place_of(p, row);
-    cvy_range z = cvy_cpu_pool_meets(p, 0, at.oz), h = cvy_cpu_pool_meets(p, 1, at.oh);
-    for (int64_t i = z.begin; i < z.end; i++)
-      for (int64_t j = h.begin; j < h.end; j++)
-        add_row(run, block, (i * p->in[1] + j) * p->in[2] + first, line, length);
+    rows = rows_from(p, row, block->rows.end);
+    for (int64_t i = rows.z.begin; i < rows.z.end; i++)
+      for (int64_t j = rows.h.begin; j < rows.h.end; j++)
+        add_row(run, block, (i * p->in[1] + j) * p->in[2] + first, line,
+                (cvy_copy_rows){.rows = rows.count, .length = length});
   }
 }
 
@@ -102,21 +126,38 @@ static void clear_sums(const averages_run *run, const averages_block *block) {
   memset(block->sum, 0, (size_t)windows_of(run, block) * sizeof *block->sum);
 }
 
-static void find_divisors(const averages_run *run, const averages_block *block) {
+static void find_counted(const averages_run *run, averages_block *block) {
   cvy_range columns = block->columns;
   for (int64_t i = columns.begin; i < columns.end; i++)
-    block->divisor[i - columns.begin] =
+    block->counted[i - columns.begin] =
         (float)cvy_pooling_counted(&run->call->problem->pooling, 2, i);
+  block->across = -1; /* no count */
 }
 
-/* to[i] = from[i] over what window i of a row counts. */
-static void divide(const averages_run *run, const averages_block *block, int64_t row,
-                   const float *from, float *to) {
-  const cvy_pooling_problem *p = &run->call->problem->pooling;
-  row_place at = place_of(p, row);
-  float across = (float)(cvy_pooling_counted(p, 0, at.oz) * cvy_pooling_counted(p, 1, at.oh));
-  int64_t columns = cvy_range_length(block->columns);
-  for (int64_t i = 0; i < columns; i++) to[i] = from[i] / (across * block->divisor[i]);
+static void find_divisors(averages_block *block, float across) {
+  if (block->across == across) return;
+  block->across = across;
+  for (int64_t i = 0; i < cvy_range_length(block->columns); i++)
+    block->divisor[i] = across * block->counted[i];
+}
+
+/* Each window's sum over what it counts; backward its gradient. Rows are `from_pitch` and
+ * `to_pitch` floats apart. */
+static void divide(const averages_run *run, averages_block *block, const float *from,
+                   int64_t from_pitch, float *to, int64_t to_pitch) {
+  averages_rows rows;
+  for (int64_t row = block->rows.begin; row < block->rows.end; row += rows.count) {
+    const int64_t number = row - block->rows.begin;
+    rows = rows_from(&run->call->problem->pooling, row, block->rows.end);
+    find_divisors(block, rows.across);
+    run->call->simd->divide_rows(&(cvy_copy_rows){.to = to + number * to_pitch,
+                                                  .from = from + number * from_pitch,
+                                                  .to_pitch = to_pitch,
+                                                  .from_pitch = from_pitch,
+                                                  .rows = rows.count,
+                                                  .length = cvy_range_length(block->columns)},
+                                 block->divisor);
+  }
 }
 
 /* ---------------------------------------------------------------------------------------- blocks
@@ -136,9 +177,7 @@ static void make_block(const averages_run *run, averages_block *block, int64_t m
       run->call->simd->axpy(block->sum, 1, block->line + s, p->stride[2], 1.0f,
                             windows_of(run, block));
   }
-  for (int64_t row = block->rows.begin; row < block->rows.end; row++)
-    divide(run, block, row, block->sum + (row - block->rows.begin) * run->plan.width,
-           y + row * p->out[2]);
+  divide(run, block, block->sum, run->plan.width, y + block->rows.begin * p->out[2], p->out[2]);
 }
 
 static void spread_block(const averages_run *run, averages_block *block, int64_t map) {
@@ -147,9 +186,7 @@ static void spread_block(const averages_run *run, averages_block *block, int64_t
   const float *dy = run->call->in[0] + cvy_cpu_pool_y_place(problem, map) + block->columns.begin;
   block->dx = run->call->out[0] + cvy_cpu_pool_dx_place(problem, map);
   clear_sums(run, block);
-  for (int64_t row = block->rows.begin; row < block->rows.end; row++)
-    divide(run, block, row, dy + row * p->out[2],
-           block->sum + (row - block->rows.begin) * run->plan.width);
+  divide(run, block, dy + block->rows.begin * p->out[2], p->out[2], block->sum, run->plan.width);
   for (int64_t i = 0; i < run->plan.taps.count; i++, cvy_heartbeat_tick()) {
     block->taps = cvy_cut_part(run->plan.taps, p->window[2], i);
     clear_lines(run, block);
@@ -165,13 +202,15 @@ static void do_rows(const averages_run *run, int64_t begin, int64_t end, int32_t
   const cvy_pooling_problem *p = &run->call->problem->pooling;
   const averages_plan *plan = &run->plan;
   float *memory = (float *)run->call->workspace + (int64_t)slot * CVY_CPU_POOL_FLOATS;
-  averages_block block = {
-      .line = memory, .sum = memory + BLOCK, .divisor = memory + (int64_t)2 * BLOCK};
+  averages_block block = {.line = memory,
+                          .sum = memory + BLOCK,
+                          .counted = memory + 2 * BLOCK,
+                          .divisor = memory + 2 * BLOCK + BLOCK / 2};
   for (int64_t unit = begin; unit < end; unit++) {
     block.rows = cvy_cut_part(plan->rows, p->out[0] * p->out[1], unit % plan->rows.count);
     for (int64_t i = 0; i < plan->columns.count; i++) {
       block.columns = cvy_cut_part(plan->columns, p->out[2], i);
-      find_divisors(run, &block);
+      find_counted(run, &block);
       run->make(run, &block, unit / plan->rows.count);
     }
   }

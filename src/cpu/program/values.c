@@ -135,7 +135,8 @@ static void run_placed(const cvy_program_values *v, cvy_program_arrays arrays,
 void cvy_program_values_run(const cvy_program_values *v, const cvy_program_cursor *first,
                             int64_t count, float *const *results, float *scratch) {
   const cvy_program_nest *nest = &v->nest;
-  cvy_program_arrays arrays = {.count = count};
+  cvy_program_arrays arrays; /* rows are short: to clear all of it takes as long as some of them */
+  arrays.count = count;
   for (int i = 0; i < v->plan.inputs; i++) {
     int64_t bytes = cvy_dtype_bytes(v->plan.form[i].type);
     if (v->gathered >> i & 1) {
