@@ -65,15 +65,15 @@ static void declare_arguments(const generator *g, const int64_t *offsets, cvy_ke
 /* ----------------------------------------------------------------------------------------- parts
  */
 
-/* "real s0 = ..., s1 = ..." of no elements. */
-static void write_nothing(const generator *g, const char *indent) {
+/* Of no elements; `variable` is as "real s", for s0, s1, ... */
+static void write_nothing(const generator *g, const char *variable) {
   static const char *const first[CVY_PART_KINDS] = {[CVY_PART_SUM] = "0.0f",
                                                     [CVY_PART_MAX] = "-INFINITY",
                                                     [CVY_PART_MIN] = "INFINITY",
                                                     [CVY_PART_MOMENTS] = "0.0f"};
   for (int p = 0; p < g->parts.count; p++) {
     for (int i = 0; i < cvy_part_components(g->parts.part[p].kind); i++)
-      cvy_text_add(g->to, "%sreal s%d = number(%s);\n", indent, g->parts.part[p].first + i,
+      cvy_text_add(g->to, "  %s%d = number(%s);\n", variable, g->parts.part[p].first + i,
                    i ? "0.0f" : first[g->parts.part[p].kind]);
   }
 }
@@ -252,7 +252,7 @@ static void write_with_lanes(const generator *g) {
                is_short(g) ? short_sums : long_sums, bounds);
   cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
   write_steady(g);
-  write_nothing(g, "  ");
+  write_nothing(g, "real s");
   cvy_text_add(g->to,
                "  for (word base = begin; base < end; base += REDUCE_GROUP * step) {\n"
                "    const word first = base + lane;\n"
@@ -281,7 +281,7 @@ static void write_side_by_side(const generator *g) {
       bounds);
   cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
   write_steady(g);
-  write_nothing(g, "  ");
+  write_nothing(g, "real s");
   cvy_text_add(g->to,
                "  for (word first = begin; first < end; first += REDUCE_GROUP) {\n"
                "    const int rows = rows_of_lane(first, end, 1);\n");
@@ -324,9 +324,8 @@ static void write_combine(const generator *g) {
                "  const word kept = args.first_group + get_group_id(0);\n",
                g->parts.components, CVY_REDUCE_LANES);
   cvy_nest_write_indices(g->to, g->kept[0], g->kept[1], "kept", "  ");
-  write_nothing(g, "  ");
-  for (int c = 0; c < g->parts.components; c++)
-    cvy_text_add(g->to, "  const real n%d = s%d;\n", c, c);
+  write_nothing(g, "real s");
+  write_nothing(g, "const real n"); /* LLVM 22 crashes where these are copies of s0, s1, ... */
   write_lanes_of_pieces(g);
   write_tree(g, "piece_lanes", "0", false);
   cvy_text_add(g->to, "  if (item == 0) {\n");

@@ -119,7 +119,7 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
     *out = (cvy_params){{64, 64, 8, 8, 1}};
   if (facts->info.type == CONVOY_DEVICE_CPU) *out = (cvy_params){{rows > 4 ? 8 : 4, 16, 1, 4, 1}};
   /* Where few items load a tile, AMD's compilers spill what each loads at once (tools/isa). */
-  if (facts->preferred_multiple >= 64 && v[BM] == 16) v[BK] = 2;
+  if (facts->preferred_multiple >= 64 && (v[BM] == 16 || v[BM] == 32)) v[BK] = 2;
   while (v[BK] > 1 && 2 * local_bytes(problem, v) > facts->local_memory_bytes) v[BK] /= 2;
   if (rows > 32 && phases_of(problem) <= 4 && is_few(problem, facts, out))
     *out = (cvy_params){{32, 32, 8, 4, 1}};

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What compilers for AMD GPUs make of our kernels, without such a GPU.
 
-    tools/isa/isa.py [--table NAME...] [--device NAME...] [--near | --row NAME] [--json FILE]
+    tools/isa/isa.py [--table NAME... | --plan FILE...] [--device NAME...] [--near | --row NAME]
+                     [--json FILE]
 
-For each device the OpenCL engine runs the tables' layers on an OpenCL that only takes down programs
+For each device the OpenCL engine runs the tables' layers, or the operations of plans that
+`convoy graph` printed, on an OpenCL that only takes down programs
 (isa_variants); clang-15 and clang-22 compile them as ROCm's OpenCL does on that device. The table
 shows registers, local memory, waves and the hot loop. On gfx1010 and gfx1030 it fails on a spill,
 on too much local memory, on fewer than four waves per SIMD and on a prefetch that overlaps nothing.
@@ -79,9 +81,13 @@ def compile_one(clang, device, bitcode, source, options):
     return assembly.read(target)
 
 
-def take_down(device, folder, tables, which):
-    """The programs and launches the engine makes on the device; `which` goes to isa_variants."""
-    paths = [os.path.join(ROOT, "bench/shapes", f"{table}.csv") for table in tables]
+def table_path(name):
+    return os.path.join(ROOT, "bench/shapes", f"{name}.csv")
+
+
+def take_down(device, folder, paths, which):
+    """The programs and launches the engine makes on the device of tables and plans; `which` goes to
+    isa_variants."""
     command = [VARIANTS, device, folder, *which, *paths]
     environment = {**os.environ, "CONVOY_CACHE_DIR": os.path.join(folder, "cache")}
     subprocess.run(command, check=True, env=environment)
@@ -160,9 +166,9 @@ def row(line):
             f"{text_of(line.get('load_widths', {}))}")
 
 
-def survey(device, bitcode, folder, tables, which=()):
+def survey(device, bitcode, folder, paths, which=()):
     """Lines of all programs for a device, with `program`, and the launches."""
-    launches = take_down(device, folder, tables, which)
+    launches = take_down(device, folder, paths, which)
     programs = sorted({launch["program"] for launch in launches})
     used = {(launch["program"], launch["kernel"]) for launch in launches}
     jobs = []
@@ -206,14 +212,18 @@ def report(device, lines, gated):
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--table", nargs="+", default=["yolov8n_rx5600xt"],
-                        help="names of bench/shapes")
+    parser.add_argument("--table", nargs="+", default=[], help="names of bench/shapes "
+                        "(yolov8n_rx5600xt)")
+    parser.add_argument("--plan", nargs="+", default=[], help="what `convoy graph` printed")
     parser.add_argument("--device", nargs="+", default=[*GATED, *REPORTED])
     parser.add_argument("--near", action="store_true",
                         help="also what the tuner tries first, not only defaults")
     parser.add_argument("--row", help="this algorithm alone, where it takes the layer")
     parser.add_argument("--json", help="also write lines and launches, for the model")
-    return parser.parse_args()
+    given = parser.parse_args()
+    given.paths = [table_path(name) for name in given.table] + given.plan
+    given.paths = given.paths or [table_path("yolov8n_rx5600xt")]
+    return given
 
 
 def main():
@@ -228,7 +238,7 @@ def main():
         for device in given.device:
             folder = os.path.join(top, device)
             os.mkdir(folder)
-            lines, launches = survey(device, bitcode, folder, given.table, which)
+            lines, launches = survey(device, bitcode, folder, given.paths, which)
             failed += report(device, lines, device in GATED)
             all_lines += lines
             all_launches[device] = launches

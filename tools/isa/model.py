@@ -160,32 +160,39 @@ def launch_seconds(device, launch, layers, programs, lines):
 def read_layers(tables):
     found = {}
     for table in tables:
-        with open(os.path.join(isa.ROOT, "bench/shapes", f"{table}.csv"), encoding="utf-8") as file:
+        with open(isa.table_path(table), encoding="utf-8") as file:
             for row in csv.DictReader(line for line in file if not line.startswith("#")):
                 found[table, row["name"]] = {key: int(value) for key, value in row.items()
                                              if key != "name"}
     return found
 
 
-def predict(device, tables, compiled, which=()):
-    """Seconds by (table, layer, pass), with what the engine would launch on the device; `which`
-    goes to isa_variants."""
-    layers = read_layers(tables)
+def take_down(device, paths, compiled, which=()):
+    """The launches that the engine would make on the device of tables and plans, the options of
+    their programs, and what the assembly of these says where it is compiled."""
     lines = {}
     with tempfile.TemporaryDirectory() as top:
         if compiled:
             bitcode = os.path.join(top, "bitcode")
             os.mkdir(bitcode)
             isa.make_bitcode(bitcode)
-            measured, launches = isa.survey(device.name, bitcode, top, tables, which)
+            measured, launches = isa.survey(device.name, bitcode, top, paths, which)
             for line in measured:  # the worse of the two compilers
                 key = (line["program"], line["kernel"])
                 if line.get("fmas") and (key not in lines or line["waves"] < lines[key]["waves"]):
                     lines[key] = line
         else:
-            launches = isa.take_down(device.name, top, tables, which)
+            launches = isa.take_down(device.name, top, paths, which)
         programs = {launch["program"]: isa.read_text(
             os.path.join(top, f"{launch['program']}.options")) for launch in launches}
+    return launches, programs, lines
+
+
+def predict(device, tables, compiled, which=()):
+    """Seconds by (table, layer, pass), and the launches; `which` goes to isa_variants."""
+    layers = read_layers(tables)
+    launches, programs, lines = take_down(device, [isa.table_path(table) for table in tables],
+                                          compiled, which)
     seconds = {}
     for launch in launches:
         key = (launch["table"], launch["layer"], launch["pass"])

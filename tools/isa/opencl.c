@@ -181,7 +181,8 @@ static long long field(const void *block, size_t bytes, size_t place) {
 }
 
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const void *value) {
-  if (index > 0) return CL_SUCCESS;
+  if (index > 0 || (bytes != sizeof(conv_args) && bytes != sizeof(conv_args) / 2))
+    return CL_SUCCESS; /* no argument block of a convolution's */
   kernel->slices = field(value, bytes, offsetof(conv_args, slices));
   kernel->slice_length = field(value, bytes, offsetof(conv_args, slice_length));
   kernel->items_per_result = field(value, bytes, offsetof(conv_args, items_per_result));

@@ -1,11 +1,13 @@
-/* isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...: runs every layer of the
- * tables, forward and both gradients, through the real choice and the real engine on a pretended
- * device, so that the programs and launches it would make are written to FOLDER (see opencl.c).
- * With --near also what the tuner tries first: each row, and each parameter one step from its
+/* isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE|PLAN...: runs every layer of the
+ * tables, forward and both gradients, and every operation of the plans, as `convoy graph` prints
+ * them, through the real choice and the real engine on a pretended device, so that the programs and
+ * launches it would make are written to FOLDER (see opencl.c). A table's name ends in .csv. With
+ * --near also what the tuner tries first: each row, and each parameter one step from its
  * default; with --row that row alone, where it takes the problem; with --tuned what the records of
  * CONVOY_TUNE_FILE say, taken as a file that is shipped is: whatever driver and kernels they were
  * measured with. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
@@ -32,23 +34,28 @@ static int fail(const char *what) {
   return 1;
 }
 
-static bool make_array(isa_run *all, const cvy_problem *p, cvy_conv_array which, uint64_t *id) {
+static bool make_array(isa_run *all, int64_t bytes, uint64_t *id) {
   uint64_t ticket;
-  const int64_t bytes = cvy_conv_count(p, which) * (int64_t)sizeof(float);
   *id = ++all->last_id;
   return !all->engine.backend->allocate(all->engine.device, *id, bytes, &ticket);
+}
+
+static bool make_arrays(isa_run *all, cvy_job *job) {
+  const cvy_problem *p = &job->problem;
+  bool good = true;
+  for (int32_t i = 0; good && i < cvy_problem_reads(p); i++)
+    good = make_array(all, cvy_problem_input_bytes(p, i), &job->in[i].id);
+  for (int32_t i = 0; good && i < cvy_problem_outputs(p); i++)
+    good = make_array(all, cvy_problem_output_bytes(p, i), &job->out[i].id);
+  return good;
 }
 
 static bool perform(isa_run *all, const cvy_problem *p, const cvy_choice *choice) {
   const cvy_backend *backend = all->engine.backend;
   cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
-  uint64_t ticket;
-  bool good = make_array(all, p, cvy_conv_in(p, 0), &job.in[0].id) &&
-              make_array(all, p, cvy_conv_in(p, 1), &job.in[1].id) &&
-              make_array(all, p, cvy_conv_out(p), &job.out[0].id) &&
-              !backend->run(all->engine.device, &job, &ticket);
-  const uint64_t made[] = {job.in[0].id, job.in[1].id, job.out[0].id};
-  for (int i = 0; i < 3; i++) backend->release(all->engine.device, made[i]);
+  uint64_t ticket, before = all->last_id;
+  bool good = make_arrays(all, &job) && !backend->run(all->engine.device, &job, &ticket);
+  for (uint64_t id = before + 1; id <= all->last_id; id++) backend->release(all->engine.device, id);
   return good;
 }
 
@@ -119,6 +126,49 @@ static bool perform_table(isa_run *all, const char *path) {
   return good;
 }
 
+/* A line "  12: v5 v6 = PROBLEM of v1 v2"; what a plan says beside its operations, and operations
+ * that no command carries out, are no problems. */
+static bool read_operation(char *line, cvy_problem *out) {
+  char *text = strstr(line, " = "), *last = NULL;
+  if (!text || line[0] != ' ' || strchr(line, ':') > text) return false;
+  text += strlen(" = ");
+  for (char *at = text; (at = strstr(at, " of v")); at++) last = at;
+  if (!last || strstr(last, ", by where they lie")) return false;
+  *last = '\0';
+  if (cvy_problem_read(text, out)) return true;
+  fprintf(stderr, "isa_variants: not understood: %s\n", text);
+  return false;
+}
+
+static bool perform_plan(isa_run *all, const char *path) {
+  static char line[1 << 16];
+  FILE *from = fopen(path, "r");
+  if (!from) {
+    fprintf(stderr, "isa_variants: %s: cannot be opened\n", path);
+    return false;
+  }
+  const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+  bool good = true;
+  while (good && fgets(line, sizeof line, from)) {
+    char label[256];
+    cvy_problem p;
+    const long number = strtol(line, NULL, 10);
+    if (!read_operation(line, &p)) continue;
+    snprintf(label, sizeof label, "%s\t%ld\t%s\t1\t%.0f\t%.0f", name, number,
+             cvy_operation_of(&p)->name, cvy_problem_flops(&p), cvy_problem_bytes(&p));
+    isa_label(label);
+    good = perform_all(all, &p);
+    if (!good) fail(label);
+  }
+  fclose(from);
+  return good;
+}
+
+static bool perform_file(isa_run *all, const char *path) {
+  const char *end = strrchr(path, '.');
+  return end && strcmp(end, ".csv") == 0 ? perform_table(all, path) : perform_plan(all, path);
+}
+
 static bool open_engine(isa_run *all) {
   cvy_open_options options = {.workspace_limit = INT64_C(1) << 30, .dispatch = 1e9};
   all->engine.backend = cvy_module_entry()->engine;
@@ -142,7 +192,8 @@ int main(int argc, char **argv) {
     first = 5;
   }
   if (argc <= first) {
-    fputs("usage: isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE...\n", stderr);
+    fputs("usage: isa_variants DEVICE FOLDER [--near | --row NAME | --tuned] TABLE|PLAN...\n",
+          stderr);
     return 2;
   }
   if (!isa_begin(argv[1], argv[2])) {
@@ -152,7 +203,7 @@ int main(int argc, char **argv) {
   if (!open_engine(&all)) return fail("opening the device");
   if (tuned) cvy_records_load(&all.chooser.shipped);
   bool good = true;
-  for (int i = first; good && i < argc; i++) good = perform_table(&all, argv[i]);
+  for (int i = first; good && i < argc; i++) good = perform_file(&all, argv[i]);
   cvy_records_free(&all.chooser.shipped);
   all.engine.backend->close(all.engine.device);
   return isa_end() && good ? 0 : 1;

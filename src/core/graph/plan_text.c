@@ -56,7 +56,7 @@ static void add_values(cvy_text *text, const int32_t *value, int32_t count) {
 static void add_operations(cvy_text *text, const cvy_plan *plan) {
   for (int32_t n = 0; n < plan->list.nodes; n++) {
     const cvy_graph_node *node = &plan->list.node[n];
-    char problem[CONVOY_PROBLEM_TEXT];
+    char problem[4096]; /* more than fits elsewhere: programs as they are, not by their hash */
     cvy_problem_text(cvy_graph_node_placed(node), problem, sizeof problem);
     cvy_text_add(text, "%4d: ", (int)n);
     add_values(text, node->out, node->outputs);
