@@ -8,7 +8,7 @@ An OpenCL device has to be there, any of them, since steps are planned for a dev
 Convolutions are predicted launch by launch as in model.py. What is not modelled there is predicted
 with ocl.implicit_gemm instead, which the device would choose if it were faster. Depthwise ones and
 all that is no convolution take a launch for each kernel and the time in which memory moves the
-least that the operation has to move. docs/rdna1.md says how far that is off where steps were measured.
+least that the operation has to move. docs/rdna1.md says how far that is off.
 """
 
 import argparse
@@ -25,6 +25,8 @@ MEASURED = {"yolov8n_b4": 9.38, "yolov8n_b16": 15.54, "yolov8n_b32": 25.51, "res
 UNMODELLED = ("few_channels", "strided_data", "long_rows", "winograd_fused",
               "direct_backward_weights")
 DEVICES = {"h200": model.H200, "rx5600xt": model.RX_5600_XT}
+CONVOLUTION = re.compile(
+    r" *(\d+): .* = n(\d+)c(\d+)(?:h(\d+))?w(\d+) k(\d+)(?:r(\d+))?s(\d+)")
 CONVOLUTIONS = ("forward", "backward_data", "backward_weights")
 
 
@@ -42,7 +44,7 @@ def read_plan(path):
     text = isa.read_text(path)
     net, images = re.match(r"(\w+), (\d+) images", text).groups()
     for line in text.splitlines():
-        found = re.match(r" *(\d+): .* = n(\d+)c(\d+)(?:h(\d+))?w(\d+) k(\d+)(?:r(\d+))?s(\d+)", line)
+        found = CONVOLUTION.match(line)
         if not found:
             continue
         number, n, c, h, w, k, r, s = (int(word or 1) for word in found.groups())

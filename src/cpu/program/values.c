@@ -137,6 +137,7 @@ void cvy_program_values_run(const cvy_program_values *v, const cvy_program_curso
   const cvy_program_nest *nest = &v->nest;
   cvy_program_arrays arrays; /* rows are short: to clear all of it takes as long as some of them */
   arrays.count = count;
+  arrays.position = NULL;
   for (int i = 0; i < v->plan.inputs; i++) {
     int64_t bytes = cvy_dtype_bytes(v->plan.form[i].type);
     if (v->gathered >> i & 1) {
