@@ -50,26 +50,24 @@ static averages_plan plan_for(const cvy_pooling_problem *p) {
 
 /* Rows of windows that follow one another, of which each meets as many rows of x. */
 typedef struct averages_rows {
-  int64_t begin, count;
-  int64_t oh;     /* of the first row */
+  int64_t count;
   cvy_range z, h; /* what the first row meets */
   float across;   /* how many rows of x a window's average counts */
 } averages_rows;
 
-/* The last row of a plane of windows that ends inside of x. */
-static int64_t last_whole(const cvy_pooling_problem *p) {
-  return (p->in[1] + p->pad[1] - p->window[1]) / p->stride[1];
+/* How many rows of a plane of windows end inside of x; some does. */
+static int64_t whole_rows(const cvy_pooling_problem *p) {
+  return cvy_min((p->in[1] + p->pad[1] - p->window[1]) / p->stride[1] + 1, p->out[1]);
 }
 
 /* From `row` on, before `end`. A row whose windows reach beyond x stands alone. */
 static averages_rows rows_from(const cvy_pooling_problem *p, int64_t row, int64_t end) {
   const int64_t oz = row / p->out[1], oh = row % p->out[1];
-  averages_rows rows = {.begin = row, .count = 1, .oh = oh};
+  averages_rows rows = {.count = 1};
   rows.z = cvy_cpu_pool_meets(p, 0, oz);
   rows.h = cvy_cpu_pool_meets(p, 1, oh);
   rows.across = (float)(cvy_pooling_counted(p, 0, oz) * cvy_pooling_counted(p, 1, oh));
-  if (cvy_range_length(rows.h) == p->window[1])
-    rows.count = cvy_min(end - row, last_whole(p) + 1 - oh);
+  if (cvy_range_length(rows.h) == p->window[1]) rows.count = cvy_min(end - row, whole_rows(p) - oh);
   return rows;
 }
 

@@ -125,7 +125,7 @@ const cvy_planned_program cvy_planned_programs[] = {
      "shift; let s = sigmoid(u); let d = dy * s + dy * u * ((1 - s) * s); y = d; z = d * "
      "scale"},
 
-    /* Gradient descent with momentum and decay, of one tensor, two and three. */
+    /* Gradient descent with momentum and decay, of one tensor to four. */
     {"decay momentum gain rate", "",
      "input g, decay, w, momentum, v, gain, rate; let u = momentum * v + gain * (g + decay * "
      "w); y = u; z = w - rate * u"},
@@ -138,6 +138,12 @@ const cvy_planned_program cvy_planned_programs[] = {
      "v + gain * (g + decay * w); let u2 = momentum * v2 + gain * (g2 + decay * w2); let u3 "
      "= momentum * v3 + gain * (g3 + decay * w3); a = u; b = w - rate * u; c = u2; d = w2 - "
      "rate * u2; e = u3; f = w3 - rate * u3"},
+    {"decay momentum gain rate", "",
+     "input g, decay, w, momentum, v, gain, rate, g2, w2, v2, g3, w3, v3, g4, w4, v4; let u = "
+     "momentum * v + gain * (g + decay * w); let u2 = momentum * v2 + gain * (g2 + decay * w2); "
+     "let u3 = momentum * v3 + gain * (g3 + decay * w3); let u4 = momentum * v4 + gain * (g4 + "
+     "decay * w4); a = u; b = w - rate * u; c = u2; d = w2 - rate * u2; e = u3; f = w3 - rate * "
+     "u3; h = u4; i = w4 - rate * u4"},
 
     /* Gradients that meet, and that of a product with what is given. */
     {"s", "", "input x, s; y = s * x"},
