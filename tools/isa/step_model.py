@@ -8,12 +8,14 @@ An OpenCL device has to be there, any of them, since steps are planned for a dev
 Convolutions are predicted launch by launch as in model.py. What is not modelled there is predicted
 with ocl.implicit_gemm instead, which the device would choose if it were faster. Depthwise ones and
 all that is no convolution take a launch for each kernel and the time in which memory moves the
-least that the operation has to move. docs/rdna1.md says how far that is off.
+least that the operation has to move. docs/rdna1.md says how far that is off; it fails where a
+step that was measured is predicted farther off than by 30 %.
 """
 
 import argparse
 import collections
 import re
+import sys
 
 import isa
 import model
@@ -98,6 +100,7 @@ def predict(device, path):
 
 
 def print_step(device, path):
+    """Whether the step is predicted well, as far as that is known."""
     name, _ = read_plan(path)
     seconds, launches = predict(device, path)
     total = 1e3 * sum(seconds.values())
@@ -105,8 +108,11 @@ def print_step(device, path):
           f"{1e3 * launches * device.launch:.1f} ms")
     for kind, some in seconds.most_common():
         print(f"    {kind:26} {1e3 * some:7.1f} ms")
-    if device is model.H200 and name in MEASURED:
-        print(f"    measured {MEASURED[name]} ms, predicted/measured {total / MEASURED[name]:.2f}")
+    if device is not model.H200 or name not in MEASURED:
+        return True
+    ratio = total / MEASURED[name]
+    print(f"    measured {MEASURED[name]} ms, predicted/measured {ratio:.2f}")
+    return 0.7 <= ratio <= 1.3
 
 
 def main():
@@ -115,10 +121,10 @@ def main():
     parser.add_argument("--device", choices=sorted(DEVICES), help="one alone")
     given = parser.parse_args()
     isa.check_tools()
-    for path in given.plans:
-        for name in [given.device] if given.device else DEVICES:
-            print_step(DEVICES[name], path)
+    devices = [DEVICES[given.device]] if given.device else DEVICES.values()
+    good = [print_step(device, path) for path in given.plans for device in devices]
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
