@@ -27,5 +27,14 @@ def install(current: Callable[[], Optional[Networks]]) -> None:
             return original(self, *args, **kwargs)
         return networks.call(self, args, kwargs, original)
 
+    def call_beside_a_trace(self: Any, *args: Any, **kwargs: Any) -> Any:
+        networks = current()
+        if networks is None or not networks.is_captured_elsewhere():
+            return original(self, *args, **kwargs)
+        return networks.call(self, args, kwargs, original)
+
+    # While PyTorch traces it has a function of its own in the place of ours, for all threads, and
+    # calls what was there when torch.fx was imported.
+    torch.fx._symbolic_trace._orig_module_call = call_beside_a_trace  # type: ignore[attr-defined]
     setattr(__call__, _MARK, original)
     torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]

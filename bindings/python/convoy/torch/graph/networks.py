@@ -107,6 +107,10 @@ class Networks:
         with self._turns:
             return self._outermost(record, module, args, kwargs, plain)
 
+    def is_captured_elsewhere(self) -> bool:
+        """Whether another thread is about to capture a network."""
+        return self._turns.is_alone_elsewhere()
+
     def _between_hooks(
         self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain
     ) -> Any:

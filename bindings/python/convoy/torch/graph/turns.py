@@ -40,6 +40,10 @@ class Turns:
             self._alone = threading.get_ident()
             return True
 
+    def is_alone_elsewhere(self) -> bool:
+        """Whether another thread captures."""
+        return self._alone not in (None, threading.get_ident())
+
     def end_alone(self) -> None:
         with self._changed:
             self._alone = None
