@@ -67,7 +67,7 @@ def by_operation(launches):
     found = collections.defaultdict(list)
     for launch in launches:
         found[int(launch["layer"])].append(launch)
-    return found
+    return dict(found)
 
 
 def conv_seconds(device, launches, layers, programs, lines):

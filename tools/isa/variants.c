@@ -126,42 +126,49 @@ static bool perform_table(isa_run *all, const char *path) {
   return good;
 }
 
-/* A line "  12: v5 v6 = PROBLEM of v1 v2"; what a plan says beside its operations, and operations
- * that no command carries out, are no problems. */
-static bool read_operation(char *line, cvy_problem *out) {
-  char *text = strstr(line, " = "), *last = NULL;
-  if (!text || line[0] != ' ' || strchr(line, ':') > text) return false;
+/* The problem of a line "  12: v5 v6 = PROBLEM of v1 v2". NULL where the line is none, as what a
+ * plan says beside its operations, or no command carries the operation out. */
+static char *problem_of(char *line, long *number) {
+  char *end, *last = NULL;
+  *number = strtol(line, &end, 10);
+  char *text = end > line && *end == ':' ? strstr(end, " = ") : NULL;
+  if (!text) return NULL;
   text += strlen(" = ");
   for (char *at = text; (at = strstr(at, " of v")); at++) last = at;
-  if (!last || strstr(last, ", by where they lie")) return false;
+  if (!last || strstr(last, ", by where they lie")) return NULL;
   *last = '\0';
-  if (cvy_problem_read(text, out)) return true;
-  fprintf(stderr, "isa_variants: not understood: %s\n", text);
-  return false;
+  return text;
+}
+
+static bool perform_operation(isa_run *all, const char *plan, long number, const char *text) {
+  char label[256];
+  cvy_problem p;
+  if (!cvy_problem_read(text, &p)) {
+    fprintf(stderr, "isa_variants: %s: operation %ld is not understood: %s\n", plan, number, text);
+    return false;
+  }
+  snprintf(label, sizeof label, "%s\t%ld\t%s\t1\t%.0f\t%.0f", plan, number,
+           cvy_operation_of(&p)->name, cvy_problem_flops(&p), cvy_problem_bytes(&p));
+  isa_label(label);
+  return perform_all(all, &p) || fail(label) == 0;
 }
 
 static bool perform_plan(isa_run *all, const char *path) {
   static char line[1 << 16];
   FILE *from = fopen(path, "r");
-  if (!from) {
-    fprintf(stderr, "isa_variants: %s: cannot be opened\n", path);
-    return false;
-  }
   const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
   bool good = true;
-  while (good && fgets(line, sizeof line, from)) {
-    char label[256];
-    cvy_problem p;
-    const long number = strtol(line, NULL, 10);
-    if (!read_operation(line, &p)) continue;
-    snprintf(label, sizeof label, "%s\t%ld\t%s\t1\t%.0f\t%.0f", name, number,
-             cvy_operation_of(&p)->name, cvy_problem_flops(&p), cvy_problem_bytes(&p));
-    isa_label(label);
-    good = perform_all(all, &p);
-    if (!good) fail(label);
+  int operations = 0;
+  while (from && good && fgets(line, sizeof line, from)) {
+    long number;
+    const char *text = problem_of(line, &number);
+    if (!text) continue;
+    good = perform_operation(all, name, number, text);
+    operations++;
   }
-  fclose(from);
-  return good;
+  if (from) fclose(from);
+  if (operations == 0) fprintf(stderr, "isa_variants: %s: no operations of a plan\n", path);
+  return good && operations > 0;
 }
 
 static bool perform_file(isa_run *all, const char *path) {
