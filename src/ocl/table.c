@@ -10,6 +10,7 @@
 #include "ocl/depthwise.h"
 #include "ocl/direct.h"
 #include "ocl/few_channels.h"
+#include "ocl/fully_connected.h"
 #include "ocl/im2col_clblast.h"
 #include "ocl/implicit_gemm.h"
 #include "ocl/long_rows.h"
@@ -25,6 +26,7 @@
 const cvy_algorithm *const cvy_ocl_algorithms[] = {
 #if CONVOY_HAVE_OPENCL
     &cvy_ocl_depthwise,
+    &cvy_ocl_fully_connected,
     &cvy_ocl_long_rows,
     &cvy_ocl_few_channels,
     &cvy_ocl_winograd,

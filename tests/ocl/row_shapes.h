@@ -32,6 +32,8 @@ static const char *const shapes[] = {
     "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
     "n2c1h3w70 k5r1s13 pad0,6 forward",
     "n1c3h4w40 k7r3s17 stride2,1 pad1:2,9 dil2,1 forward",
+    "n70c5h2w3 k33r2s3 stride2,3 forward",
+    "n3c40z2h3w1 k130t2r3s1 stride1,2,5 forward",
 };
 
 /* These are for simulators, which carry out a million instructions a second. */
@@ -45,6 +47,9 @@ static const char *const tiny_shapes[] = {
     "n1c2h3w4 k4r3s2 stride2,1 pad1 forward",
     "n1c1h2w9 k3r1s9 pad0,4 forward",
     "n2c2w10 k5s8 pad3:2 forward",
+    "n2c3h2w3 k4r2s3 forward",
+    "n3c1w5 k2s5 stride2 forward",
+    "n1c2z2h1w2 k3t2r1s2 stride2,1,3 forward",
 };
 
 /* These are run with the parameters that a GPU gets, one or several programs each. They are few,
@@ -72,6 +77,9 @@ static const char *const gpu_shapes[] = {
     "n2c2w300 k11s65 stride3 pad40 dil2 forward",
     "n1c2z5h6w8 k3t4r3s2 stride3,1,2 pad2:0,1:3,0:4 dil1,2,5 forward",
     "n2c3z7h5w6 k6t3r2s3 stride3,2,1 pad2:1,1,1 dil2,1,1 groups3 forward",
+    "n70c5h2w3 k33r2s3 stride2,3 forward",
+    "n3c40z2h3w1 k130t2r3s1 stride1,2,5 forward",
+    "n9c9h6w7 k9r6s7 forward",
 };
 
 #endif

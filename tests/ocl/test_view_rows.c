@@ -198,6 +198,8 @@ static const char *const shapes[] = {
     "n2c3h8w8 k5r3s3 stride2 pad1",
     "n2c2h2w9 k3r1s9 pad0,4",
     "n2c2z3h2w4 k3t2r2s3 pad1:0,0,1",
+    "n3c5h2w3 k4r2s3",
+    "n2c3z2h1w4 k5t2r1s4 stride2,1,3",
 };
 enum { TINY_SHAPES = 2 };
 

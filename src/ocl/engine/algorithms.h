@@ -9,7 +9,7 @@ typedef convoy_status launch_fn(cvy_device *device, const cvy_job *job, const jo
                                 span scratch);
 launch_fn run_direct, run_depthwise, run_im2col_clblast, run_implicit_gemm, run_strided_data,
     run_few_channels, run_long_rows, run_winograd, run_program, run_reduce, run_matmul,
-    run_matmul_clblast, run_pool, run_copy, run_concatenate, run_resample;
+    run_matmul_clblast, run_pool, run_copy, run_concatenate, run_resample, run_fully_connected;
 
 /* CLBlast keeps programs of its own. Without CLBlast there is nothing to close. */
 void clblast_close(void);

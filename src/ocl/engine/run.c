@@ -11,6 +11,7 @@
 #include "ocl/engine/commands.h"
 #include "ocl/engine/device.h"
 #include "ocl/few_channels.h"
+#include "ocl/fully_connected.h"
 #include "ocl/im2col_clblast.h"
 #include "ocl/implicit_gemm.h"
 #include "ocl/long_rows.h"
@@ -29,6 +30,7 @@ static const struct {
   launch_fn *run;
 } launches[] = {
     {&cvy_ocl_depthwise, run_depthwise},
+    {&cvy_ocl_fully_connected, run_fully_connected},
     {&cvy_ocl_long_rows, run_long_rows},
     {&cvy_ocl_few_channels, run_few_channels},
     {&cvy_ocl_strided_data, run_strided_data},

@@ -76,6 +76,12 @@ int64_t cvy_filter_volume(const cvy_problem *problem); /* t r s */
 int64_t cvy_out_volume(const cvy_problem *problem);    /* oz oh ow */
 bool cvy_conv_strided(const cvy_problem *problem);     /* along any axis */
 
+/* conv/fully_connected.c: whether a convolution with filters, or the gradient of one, is a matrix
+ * product of dense rows in one group; and that product, without bias and activation. Its operands
+ * are the convolution's, and those of backward_weights change places: dy is the first. */
+bool cvy_conv_is_product(const cvy_problem *problem);
+void cvy_conv_product(const cvy_problem *problem, cvy_problem *out);
+
 /* conv/element.c: one element of the result, whose magnitude is the sum of the absolute values of
  * all that is added, times the slope of the activation where that is above 1. */
 cvy_element cvy_conv_element(const cvy_problem *problem, const cvy_values *from, int32_t output,
