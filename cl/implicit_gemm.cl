@@ -2,7 +2,8 @@
  * channels of a group, columns are output positions, and terms are (channel, tap) of the source,
  * which is read in place. Weights are packed first, as [group][block of BK
  * channels][tap][BK][rows_up] with zeros up to whole tiles, so that they load as float4 without
- * tests. Terms are summed block by block, tap by tap; slices are ranges of blocks.
+ * tests; or with PACKED=0 forward reads those of one tap as they lie, [row][channel], of which
+ * there are whole blocks. Terms are summed block by block, tap by tap; slices are ranges of blocks.
  *
  * backward_data with a stride: input positions of equal remainder modulo the stride form a phase.
  * All positions of a phase meet the same taps, and the whole work-group skips the others. Within a
@@ -13,6 +14,10 @@
 #endif
 #ifndef WHOLE
 #error "WHOLE is missing: 1 = the channels summed over are a multiple of BK"
+#endif
+
+#ifndef PACKED
+#error "PACKED is missing: 0 = weights as they lie, of one tap and of whole blocks, DIRECTION 0"
 #endif
 
 /* What there is of the input and of the output, of the array that is gathered from and of the one
@@ -149,8 +154,9 @@ static sum_step next_step(conv_args args, phase first, sum_step at) {
   return at;
 }
 
-static void load_weights(conv_args args, global const float *packed, sum_step at, int item,
-                         float4 *into) {
+#if PACKED
+static void load_weights(conv_args args, global const float *packed, int row0, sum_step at,
+                         int item, float4 *into) {
   int tap = (at.t * args.r + at.r) * args.s + at.s;
   packed += (at.block * args.t * args.r * args.s + tap) * BK * args.rows_up;
 #pragma unroll
@@ -160,6 +166,19 @@ static void load_weights(conv_args args, global const float *packed, sum_step at
                      e / (BM / 4) * args.rows_up + e % (BM / 4) * 4);
   }
 }
+#else
+/* Rows that there are not are the last one, and give results that are not stored. */
+static void load_weights(conv_args args, global const float *weights, int row0, sum_step at,
+                         int item, float4 *into) {
+  weights += at.block * BK;
+#pragma unroll
+  for (int i = 0; i < A_LOADS; i++) {
+    int e = item + i * ITEMS, row = min(e % BM, args.rows - 1 - row0);
+    into[i] = LOADED(float4, BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4, weights,
+                     row * args.depth + e / BM * 4);
+  }
+}
+#endif
 
 /* Whether row i of what an item loads is one of the sum's. */
 static int has_row(int i, int row0, int end) {
@@ -192,9 +211,22 @@ static uint load_source(conv_args args, global const float *source, phase first,
   return all_inside;
 }
 
+/* Each four of them are four rows of a term, or four terms of a row. */
 static void keep_weights(const float4 *loaded, int item, local float *tile) {
 #pragma unroll
-  for (int i = 0; i < A_LOADS; i++) *(local float4 *)(tile + (item + i * ITEMS) * 4) = loaded[i];
+  for (int i = 0; i < A_LOADS; i++) {
+    int e = item + i * ITEMS;
+#if PACKED
+    *(local float4 *)(tile + e * 4) = loaded[i];
+#else
+    int there = BK * BM / 4 % ITEMS == 0 || e < BK * BM / 4, apart = there ? BM : 1;
+    local float *to = tile + (there ? e / BM * 4 * BM + e % BM : e * 4);
+    to[0] = loaded[i].x;
+    to[apart] = loaded[i].y;
+    to[2 * apart] = loaded[i].z;
+    to[3 * apart] = loaded[i].w;
+#endif
+  }
 }
 
 static void keep_source(const load *loaded, uint inside, int row0, int end, int item,
@@ -258,7 +290,7 @@ static void store_results(conv_args args, global const float *bias, phase first,
 }
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
-    conv_args given, global const float *restrict source, global const float *restrict packed,
+    conv_args given, global const float *restrict source, global const float *restrict weights,
     global const float *restrict bias, global float *restrict out) {
   local float a_tile[2 * A_ROOM] __attribute__((aligned(16)));
   local float b_tile[2 * BK * BN] __attribute__((aligned(16)));
@@ -287,8 +319,12 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
   int source_volume = SOURCE(args.iz, args.oz) * uh * uw;
 
   source += begin_of(args.a_at, args.a_rest);
-  packed += begin_of(args.b_at, args.b_rest);
-  packed += group * args.t * args.r * args.s * args.depth_up * args.rows_up + row0;
+  weights += begin_of(args.b_at, args.b_rest);
+#if PACKED
+  weights += group * args.t * args.r * args.s * args.depth_up * args.rows_up + row0;
+#else
+  weights += (group * args.rows + row0) * args.depth;
+#endif
   bias += begin_of(args.bias_at, args.bias_rest);
   out += begin_of(args.out_at, args.out_rest);
   out += (size_t)slice * (args.n * args.out_pitch);
@@ -320,7 +356,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
     load b_next[B_UNITS * B_ROWS];
     sum_step at = {slice * args.slice_length, 0, 0, -1};
     at = next_step(args, first, at);
-    load_weights(args, packed, at, item, a_next);
+    load_weights(args, weights, row0, at, item, a_next);
     int end = args.depth - at.block * BK;
     uint inside = load_source(args, source, first, &column, at, b_row0, end, b_next);
     keep_weights(a_next, item, a_tile);
@@ -330,7 +366,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void implicit_gemm(
       int now = step & 1, more = step + 1 < steps;
       sum_step following = next_step(args, first, at);
       if (more) at = following;
-      load_weights(args, packed, at, item, a_next);
+      load_weights(args, weights, row0, at, item, a_next);
       end = more ? args.depth - at.block * BK : 0;
       inside = load_source(args, source, first, &column, at, b_row0, end, b_next);
       STAY_IN_ORDER();

@@ -100,6 +100,14 @@ static void slice_blocks(const cvy_problem *problem, int64_t slices,
       problem->conv.groups * cvy_filter_volume(problem) * product->depth_up * product->rows_up;
 }
 
+/* Weights of one tap lie as backward_data wants them but for the zeros that fill up tiles, and
+ * forward's program can read whole blocks of them as they lie. */
+static bool packs(const cvy_problem *problem, const cvy_ocl_implicit_gemm_plan *plan) {
+  const cvy_ocl_product *product = &plan->product;
+  if (cvy_filter_volume(problem) != 1 || product->depth != product->depth_up) return true;
+  return problem->operation == CONVOY_FORWARD ? !plan->compiled : product->rows != product->rows_up;
+}
+
 static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const cvy_facts *facts,
                                                const cvy_params *params) {
   const int32_t *v = params->value;
@@ -118,6 +126,7 @@ static cvy_ocl_implicit_gemm_plan plan_product(const cvy_problem *problem, const
     slice_positions(problem, facts, v[GEMM_SLICES], &plan);
   else
     slice_blocks(problem, v[GEMM_SLICES], &plan);
+  plan.packs = !cvy_ocl_is_weights(problem) && packs(problem, &plan);
   plan.work_groups = product->row_tiles * product->column_tiles * problem->conv.groups *
                      extents.phases * product->slices;
   if (product->slices > 1)

@@ -18,9 +18,10 @@ typedef struct cvy_ocl_implicit_gemm_plan {
   int64_t items; /* per work-group */
   cvy_ocl_product product;
   bool compiled; /* the extents of space are compiled in */
+  bool packs;    /* weights are packed first; forward and backward_data */
   bool scatters; /* partial results are of the product without stride */
   int64_t work_groups;
-  int64_t packed;  /* floats of the packed weights */
+  int64_t packed;  /* floats of the packed weights, if they are */
   int64_t scratch; /* floats: a partial result per slice, where there are several or they are
                       scattered */
 } cvy_ocl_implicit_gemm_plan;

@@ -24,8 +24,9 @@ static void write_options(const cvy_problem *problem, const cvy_ocl_implicit_gem
                (long long)tile->tn);
   add_space(text, problem, plan->compiled);
   if (!cvy_ocl_is_weights(problem)) {
-    cvy_text_add(text, " -D DIRECTION=%d -D WHOLE=%d", problem->operation == CONVOY_BACKWARD_DATA,
-                 plan->compiled && plan->product.depth % tile->bk == 0);
+    bool forward = problem->operation == CONVOY_FORWARD;
+    cvy_text_add(text, " -D DIRECTION=%d -D WHOLE=%d -D PACKED=%d", !forward,
+                 plan->compiled && plan->product.depth % tile->bk == 0, !forward || plan->packs);
   }
 }
 
@@ -40,7 +41,7 @@ convoy_status run_implicit_gemm(cvy_device *device, const cvy_job *job, const jo
   cvy_problem product = cvy_ocl_implicit_gemm_product(problem);
   conv_args args = args_of_product(&product, &plan.product);
   bindings of = *arrays;
-  if (!weights) {
+  if (plan.packs) {
     convoy_status status = packed_weights(device, job, &args, plan.tile.bk, arrays, &of.b);
     if (status) return status;
   }
