@@ -54,6 +54,7 @@ static void test_mistakes(void **state) {
   } cases[] = {
       {"clFinish", "needs '='"},
       {"Finish=hang", "name of an OpenCL function"},
+      {"gpuLaunch=hang", "name of an OpenCL function"},
       {"clFinish#=hang", "number of a call"},
       {"clFinish#0=hang", "number of a call"},
       {"clFinish#2x=hang", "number of a call"},

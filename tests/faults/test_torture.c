@@ -3,7 +3,7 @@
  * the CPU's to the bit, and no public call waits longer than its budget allows.
  *
  *   test_torture [--actions fail,crash,...] [--ways host,tensors,graph,planned] [--full]
- *                [--shard I/N] [--seed N] [--only RULE] [--log FILE] [--count]
+ *                [--device NAME] [--shard I/N] [--seed N] [--only RULE] [--log FILE] [--count]
  *
  * Without --full: the first, second and last call of each function and five others, by seed, on
  * host memory, on tensors, on tensors as a captured graph, and in a third run of that graph, which
@@ -287,8 +287,7 @@ static void prepare(torture *all, int way) {
     check_unharmed(all, way, &result, &net);
     net_close(&net);
   }
-  if (faults_control_calls(all->control, "clEnqueueNDRangeKernel") < NET_CALLS + NET_OTHERS)
-    fail_msg("the layer was not used");
+  if (torture_launches(all->control) < NET_CALLS + NET_OTHERS) fail_msg("the layer was not used");
   torture_set_patience(false);
 }
 
@@ -346,6 +345,8 @@ static bool read_options(torture *all, int argc, char **argv) {
     if (strcmp(argv[i], "--full") == 0 || strcmp(argv[i], "--count") == 0) continue;
     if (strcmp(argv[i], "--actions") == 0)
       all->actions = value;
+    else if (strcmp(argv[i], "--device") == 0)
+      all->device = value;
     else if (strcmp(argv[i], "--ways") == 0)
       all->ways = value;
     else if (strcmp(argv[i], "--only") == 0)
@@ -363,7 +364,8 @@ static bool read_options(torture *all, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static torture all = {.actions = "fail,hang,stall,crash,wrong,zero",
+  static torture all = {.device = TORTURE_POCL,
+                        .actions = "fail,hang,stall,crash,wrong,zero",
                         .ways = "host,tensors,graph,planned",
                         .shards = 1,
                         .seed = SEED};
@@ -371,7 +373,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "see the top of test_torture.c\n");
     return 2;
   }
-  int status = torture_run(run_all, &all);
+  int status = torture_run(all.device, run_all, &all);
   if (all.log) fclose(all.log);
   return status;
 }

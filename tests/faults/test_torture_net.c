@@ -340,7 +340,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "see the top of test_torture_net.c\n");
     return 2;
   }
-  int status = torture_run(run_all, &all);
+  int status = torture_run(TORTURE_POCL, run_all, &all);
   if (all.log) fclose(all.log);
   return status;
 }

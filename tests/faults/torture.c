@@ -6,15 +6,21 @@
 
 #include "common/device.h"
 
-static bool use_settings(char *folder) {
+static bool use_settings(const char *device, char *folder) {
   static const char *const settings[][2] = {
-      {"CONVOY_FAULT_LIMIT", "0"}, {"CONVOY_TUNE", "0"},          {"CONVOY_LOG", "off"},
-      {"CONVOY_THREADS", "1"},     {"OPENCL_LAYERS", TEST_LAYER},
+      {"CONVOY_FAULT_LIMIT", "0"},
+      {"CONVOY_TUNE", "0"},
+      {"CONVOY_LOG", "off"},
+      {"CONVOY_THREADS", "1"},
   };
   char path[4200];
   if (!mkdtemp(folder)) return false;
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
     setenv(settings[i][0], settings[i][1], 1);
+  if (strcmp(device, TORTURE_POCL) == 0)
+    setenv("OPENCL_LAYERS", TEST_LAYER, 1);
+  else
+    setenv("STANDIN_FAULTS", "1", 1);
   setenv("CONVOY_STATE_DIR", folder, 1);
   /* What PoCL has compiled is kept where the caller wants it: compiling takes most of a minute. */
   const char *kept = getenv("CONVOY_CACHE_DIR");
@@ -31,13 +37,14 @@ static void remove_folder(const char *folder) {
   if (system(command) != 0) printf("%s is left behind\n", folder);
 }
 
-int torture_run(int (*run)(void *user, const char *device, faults_control *control), void *user) {
+int torture_run(const char *wanted,
+                int (*run)(void *user, const char *device, faults_control *control), void *user) {
   char folder[] = "/tmp/convoy-torture-XXXXXX", device[16];
-  if (!use_settings(folder)) {
+  if (!use_settings(wanted, folder)) {
     perror(folder);
     return 2;
   }
-  int status = test_find("pocl", device, sizeof device);
+  int status = test_find(wanted, device, sizeof device);
   if (!status) {
     faults_control *control = faults_control_open(getenv("CONVOY_FAULT_FILE"));
     status = run(user, device, control);
@@ -45,6 +52,11 @@ int torture_run(int (*run)(void *user, const char *device, faults_control *contr
   }
   remove_folder(folder);
   return status;
+}
+
+uint64_t torture_launches(const faults_control *control) {
+  return faults_control_calls(control, "clEnqueueNDRangeKernel") +
+         faults_control_calls(control, "gpu_launch");
 }
 
 void torture_set_patience(bool patient) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faults.h"
 #include "inside.h"
 #include "record.h"
 
@@ -72,8 +73,12 @@ int gpu_refused(void) {
   return lasting ? lasting : entered ? GPU_OK : GPU_NOT_INITIALIZED;
 }
 
+void gpu_break(int code) {
+  atomic_store(&broken, code);
+}
+
 static int lasting(int code) {
-  if (code) atomic_store(&broken, code);
+  if (code) gpu_break(code);
   return code;
 }
 
@@ -112,6 +117,7 @@ static int started;
 static void start(void) {
   const char *status = getenv("STANDIN_STATUS");
   cl_int code;
+  gpu_faults_start();
   if (status) {
     started = atoi(status);
     return;
@@ -129,7 +135,8 @@ static void start(void) {
 int gpu_start(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, start);
-  return started;
+  const int failure = gpu_failure("gpu_start");
+  return failure ? failure : started;
 }
 
 /* STANDIN_NAME makes it another card than OpenCL's. */
@@ -191,18 +198,22 @@ int gpu_enqueued(cl_int code, void *stream) {
 
 int gpu_stream(void **out) {
   cl_int code;
-  if (gpu_refused()) return gpu_refused();
+  const int failure = gpu_failure("gpu_stream");
+  if (failure || gpu_refused()) return failure ? failure : gpu_refused();
   *out = clCreateCommandQueue(gpu.context, gpu.device, 0, &code);
   return gpu_code_of(code);
 }
 
 int gpu_stream_release(void *stream) {
+  const int failure = gpu_failure("gpu_stream_release");
+  if (failure) return failure;
   clReleaseCommandQueue(stream);
   return gpu_refused();
 }
 
 int gpu_stream_wait(void *stream) {
-  const int code = gpu_refused() ? gpu_refused() : record_waits(stream);
+  int code = gpu_failure("gpu_stream_wait");
+  if (!code) code = gpu_refused() ? gpu_refused() : record_waits(stream);
   atomic_fetch_add(&waits, 1);
   return code ? code : lasting(gpu_code_of(clFinish(gpu_queue_of(stream))));
 }
@@ -227,7 +238,8 @@ int gpu_find_memory(const void *at, size_t bytes, memory *out) {
 int gpu_memory(void **out, size_t bytes) {
   memory new = {.bytes = bytes};
   cl_int code;
-  const int not_now = gpu_refused_now();
+  int not_now = gpu_failure("gpu_memory");
+  if (!not_now) not_now = gpu_refused_now();
   if (not_now) return not_now;
   if (bytes == 0) return GPU_INVALID_VALUE;
   new.at = bytes < SIZE_MAX - PAGE ? aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE) : NULL;
@@ -249,7 +261,8 @@ int gpu_memory(void **out, size_t bytes) {
 
 int gpu_memory_release(void *at) {
   memory gone = {0};
-  if (record_unsafe()) return GPU_RECORDED;
+  const int failure = gpu_failure("gpu_memory_release");
+  if (failure || record_unsafe()) return failure ? failure : GPU_RECORDED;
   pthread_mutex_lock(&lock);
   for (int i = 0; i < memory_count; i++) {
     if (memories[i].at != at) continue;
@@ -266,10 +279,14 @@ int gpu_memory_release(void *at) {
 
 /* The processor's memory is good as it is. */
 int gpu_pin(void *at, size_t bytes) {
+  const int failure = gpu_failure("gpu_pin");
+  if (failure) return failure;
   return gpu_refused() ? gpu_refused() : at && bytes ? GPU_OK : GPU_INVALID_VALUE;
 }
 
 int gpu_unpin(void *at) {
+  const int failure = gpu_failure("gpu_unpin");
+  if (failure) return failure;
   return at ? GPU_OK : GPU_INVALID_VALUE;
 }
 
@@ -296,25 +313,27 @@ static int move(void *to, const void *from, size_t bytes, void *stream) {
 int gpu_write(void *to, const void *from, size_t bytes, void *stream) {
   memory in;
   size_t at;
-  int code = find(to, bytes, &in, &at);
+  const gpu_fault due = gpu_command_fault("gpu_write", stream);
+  int code = due.code ? due.code : find(to, bytes, &in, &at);
   if (!code) code = record_waits(stream);
   if (code) return code;
   if (!in.buffer) return move(to, from, bytes, stream);
-  return gpu_enqueued(clEnqueueWriteBuffer(gpu_queue_of(stream), in.buffer, CL_FALSE, at, bytes,
-                                           from, 0, NULL, NULL),
-                      stream);
+  code = clEnqueueWriteBuffer(gpu_queue_of(stream), in.buffer, CL_FALSE, at, bytes, from, 0, NULL,
+                              NULL);
+  return gpu_spoil(&due, gpu_enqueued(code, stream), to, bytes, stream);
 }
 
 int gpu_read(void *to, const void *from, size_t bytes, void *stream) {
   memory in;
   size_t at;
-  int code = find(from, bytes, &in, &at);
+  const gpu_fault due = gpu_command_fault("gpu_read", stream);
+  int code = due.code ? due.code : find(from, bytes, &in, &at);
   if (!code) code = record_waits(stream);
   if (code) return code;
   if (!in.buffer) return move(to, from, bytes, stream);
-  return gpu_enqueued(
-      clEnqueueReadBuffer(gpu_queue_of(stream), in.buffer, CL_FALSE, at, bytes, to, 0, NULL, NULL),
-      stream);
+  code =
+      clEnqueueReadBuffer(gpu_queue_of(stream), in.buffer, CL_FALSE, at, bytes, to, 0, NULL, NULL);
+  return gpu_spoil(&due, gpu_enqueued(code, stream), to, bytes, stream);
 }
 
 typedef struct copy {
@@ -332,13 +351,14 @@ int gpu_copy(void *to, const void *from, size_t bytes, void *stream) {
   memory source, target;
   const copy what = {to, from, bytes};
   size_t source_at, target_at;
-  int code = find(from, bytes, &source, &source_at);
+  const gpu_fault due = gpu_command_fault("gpu_copy", stream);
+  int code = due.code ? due.code : find(from, bytes, &source, &source_at);
   if (!code) code = find(to, bytes, &target, &target_at);
   if (code || record_add(stream, run_copy, &what, sizeof what, &code)) return code;
   if (!source.buffer || !target.buffer) return move(to, from, bytes, stream);
-  return gpu_enqueued(clEnqueueCopyBuffer(gpu_queue_of(stream), source.buffer, target.buffer,
-                                          source_at, target_at, bytes, 0, NULL, NULL),
-                      stream);
+  code = clEnqueueCopyBuffer(gpu_queue_of(stream), source.buffer, target.buffer, source_at,
+                             target_at, bytes, 0, NULL, NULL);
+  return gpu_spoil(&due, gpu_enqueued(code, stream), to, bytes, stream);
 }
 
 typedef struct filling {
@@ -356,20 +376,23 @@ int gpu_fill(void *to, unsigned char value, size_t bytes, void *stream) {
   memory in;
   size_t at;
   const filling what = {to, bytes, value};
-  int code = find(to, bytes, &in, &at);
+  const gpu_fault due = gpu_command_fault("gpu_fill", stream);
+  int code = due.code ? due.code : find(to, bytes, &in, &at);
   if (code || record_add(stream, run_fill, &what, sizeof what, &code)) return code;
   if (!in.buffer) {
     memset(to, value, bytes);
     return GPU_OK;
   }
-  return gpu_enqueued(clEnqueueFillBuffer(gpu_queue_of(stream), in.buffer, &value, sizeof value, at,
-                                          bytes, 0, NULL, NULL),
-                      stream);
+  code = clEnqueueFillBuffer(gpu_queue_of(stream), in.buffer, &value, sizeof value, at, bytes, 0,
+                             NULL, NULL);
+  return gpu_spoil(&due, gpu_enqueued(code, stream), to, bytes, stream);
 }
 
 /* ------------------------------------------------------------------------------------ events */
 
 int gpu_event(void **out) {
+  const int failure = gpu_failure("gpu_event");
+  if (failure) return failure;
   cl_event *event = gpu_refused() ? NULL : calloc(1, sizeof *event);
   *out = event;
   return event ? GPU_OK : gpu_refused() ? gpu_refused() : GPU_NO_MEMORY;
@@ -377,7 +400,8 @@ int gpu_event(void **out) {
 
 int gpu_event_record(void *event, void *stream) {
   cl_event *at = event;
-  const int code = gpu_refused() ? gpu_refused() : record_waits(stream);
+  int code = gpu_command_fault("gpu_event_record", stream).code;
+  if (!code) code = gpu_refused() ? gpu_refused() : record_waits(stream);
   if (code) return code;
   if (*at) clReleaseEvent(*at);
   *at = NULL;
@@ -387,7 +411,8 @@ int gpu_event_record(void *event, void *stream) {
 int gpu_event_query(void *event) {
   const cl_event *at = event;
   cl_int state = CL_COMPLETE;
-  const int not_now = gpu_refused_now();
+  int not_now = gpu_failure("gpu_event_query");
+  if (!not_now) not_now = gpu_refused_now();
   if (not_now || !*at) return not_now;
   cl_int code = clGetEventInfo(*at, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
   if (code == CL_SUCCESS && state > CL_COMPLETE) return GPU_NOT_READY;
@@ -396,7 +421,8 @@ int gpu_event_query(void *event) {
 
 int gpu_event_wait(void *event) {
   const cl_event *at = event;
-  if (gpu_refused() || !*at) return gpu_refused();
+  const int failure = gpu_failure("gpu_event_wait");
+  if (failure || gpu_refused() || !*at) return failure ? failure : gpu_refused();
   return lasting(gpu_code_of(clWaitForEvents(1, at)));
 }
 
@@ -404,12 +430,13 @@ int gpu_event_release(void *event) {
   cl_event *at = event;
   if (*at) clReleaseEvent(*at);
   free(at);
-  return GPU_OK;
+  return gpu_failure("gpu_event_release");
 }
 
 int gpu_stream_wait_event(void *stream, void *event) {
   const cl_event *at = event;
-  const int code = gpu_refused() ? gpu_refused() : record_waits(stream);
+  int code = gpu_failure("gpu_stream_wait_event");
+  if (!code) code = gpu_refused() ? gpu_refused() : record_waits(stream);
   if (code || !*at) return code;
   return gpu_code_of(clEnqueueBarrierWithWaitList(gpu_queue_of(stream), 1, at, NULL));
 }

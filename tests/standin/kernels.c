@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faults.h"
 #include "gpu.h"
 #include "images.h"
 #include "inside.h"
@@ -47,7 +48,8 @@ static cl_program build(const char *source, const char *options) {
 int gpu_load(void **module, const void *image, bool prepared) {
   const char *options;
   size_t length;
-  const int not_now = gpu_refused_now();
+  int not_now = gpu_failure("gpu_load");
+  if (!not_now) not_now = gpu_refused_now();
   if (not_now) return not_now;
   const char *source = image_read(image, prepared, &options, &length);
   if (!source) return GPU_INVALID_IMAGE;
@@ -58,6 +60,8 @@ int gpu_load(void **module, const void *image, bool prepared) {
 }
 
 int gpu_unload(void *module) {
+  const int failure = gpu_failure("gpu_unload");
+  if (failure) return failure;
   return gpu_code_of(clReleaseProgram(module));
 }
 
@@ -75,7 +79,8 @@ static size_t block_bytes(cl_program program) {
 /* As long as its module: nobody releases a function. */
 int gpu_function(void **out, void *module, const char *name) {
   cl_int code;
-  if (gpu_refused()) return gpu_refused();
+  const int failure = gpu_failure("gpu_function");
+  if (failure || gpu_refused()) return failure ? failure : gpu_refused();
   function *new = calloc(1, sizeof *new);
   if (!new) return GPU_NO_MEMORY;
   new->kernel = clCreateKernel(module, name, &code);
@@ -145,11 +150,49 @@ static bool is_skipped(void) {
   return left > 0;
 }
 
+/* A kernel's memories before it runs, so that what differs afterwards is what it has written. */
+typedef struct snapshot {
+  memory of[ARGUMENTS];
+  float *before[ARGUMENTS];
+  cl_uint count;
+} snapshot;
+
+static void take(const function *what, void **arguments, snapshot *out) {
+  for (cl_uint i = 1; i < what->arguments && out->count < ARGUMENTS; i++) {
+    memory *in = &out->of[out->count];
+    if (gpu_find_memory(*(void **)arguments[i], 1, in)) continue;
+    float *copy = malloc(in->bytes);
+    if (copy) out->before[out->count++] = memcpy(copy, in->at, in->bytes);
+  }
+}
+
+static void spoil_and_free(fault_action lie, snapshot *taken) {
+  for (cl_uint i = 0; i < taken->count; i++) {
+    const memory *in = &taken->of[i];
+    spoil_values(lie, (float *)(void *)in->at, taken->before[i], in->bytes / sizeof(float));
+    free(taken->before[i]);
+  }
+}
+
+static int run_and_spoil(fault_action lie, const function *what, const size_t *global,
+                         const size_t *local, void *stream, void **arguments) {
+  snapshot taken = {.count = 0};
+  cl_command_queue queue = gpu_queue_of(stream);
+  cl_int code = clFinish(queue);
+  if (code == CL_SUCCESS) take(what, arguments, &taken);
+  if (code == CL_SUCCESS)
+    code = clEnqueueNDRangeKernel(queue, what->kernel, 3, NULL, global, local, 0, NULL, NULL);
+  if (code == CL_SUCCESS) code = clFinish(queue);
+  spoil_and_free(lie, &taken);
+  return gpu_code_of(code);
+}
+
 int gpu_launch(void *of, const unsigned groups[3], const unsigned items[3], void *stream,
                void **arguments) {
   const function *what = of;
   size_t global[3], local[3];
-  int code = gpu_refused();
+  const gpu_fault due = gpu_command_fault("gpu_launch", stream);
+  int code = due.code ? due.code : gpu_refused();
   if (!code) code = atomic_exchange(&failing, 0);
   if (!code && record(what, groups, items, stream, arguments, &code)) return code;
   if (!code) code = gpu_code_of(clSetKernelArg(what->kernel, 0, what->block, arguments[0]));
@@ -159,6 +202,7 @@ int gpu_launch(void *of, const unsigned groups[3], const unsigned items[3], void
     global[axis] = (size_t)groups[axis] * items[axis];
   }
   if (code || gpu.idle || is_skipped()) return code;
+  if (due.lie) return run_and_spoil(due.lie, what, global, local, stream, arguments);
   return gpu_enqueued(clEnqueueNDRangeKernel(gpu_queue_of(stream), what->kernel, 3, NULL, global,
                                              local, 0, NULL, NULL),
                       stream);

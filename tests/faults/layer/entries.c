@@ -442,6 +442,10 @@ const entry entries[] = {
     {NULL, 0, NULL},
 };
 
+const char *strike_name(int number) {
+  return entries[number].name;
+}
+
 /* ------------------------------------------------------------------------------ layer */
 
 static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *needed) {

@@ -1,4 +1,4 @@
-/* The parts of the layer: which call is struck (strike.c), what it does to data (spoil.c), the
+/* The parts of the layer: which call is struck (strike.h), what it does to data (spoil.c), the
  * disguise of the device (disguise.c), and the entry points that use them (entries.c). */
 #ifndef FAULTS_LAYER_H
 #define FAULTS_LAYER_H
@@ -8,7 +8,7 @@
 #include <CL/cl.h>
 #include <CL/cl_icd.h>
 
-#include "rules.h"
+#include "strike.h"
 
 /* ------------------------------------------------------------------------- entries.c */
 
@@ -21,26 +21,9 @@ typedef struct entry {
 } entry;
 extern const entry entries[]; /* ended by a NULL name */
 
-/* -------------------------------------------------------------------------- strike.c */
-
-/* Maps the file that CONVOY_FAULT_FILE names, and reads CONVOY_FAULT. A mistake there ends the
- * process with a sentence: a fault that silently does not strike would make its test worthless. */
-void strike_start(void);
-
-/* Counts a call. What does not need the call's arguments is carried out here and does not come
- * back: only FAULT_NONE, FAULT_FAIL, FAULT_STALL, FAULT_WRONG and FAULT_ZERO are returned. */
-typedef struct fault {
-  fault_action action;
-  int value;
-} fault;
-fault strike(const char *name);
-
 /* --------------------------------------------------------------------------- spoil.c */
 
-/* Changes `count` floats, of which those that differ from `before` are a command's output; all of
- * them if `before` is NULL. */
-void spoil_values(fault_action action, float *values, const float *before, size_t count);
-/* Does so in device memory, waiting for the queue. */
+/* As spoil_values does, in device memory, waiting for the queue. */
 cl_int spoil_memory(fault_action action, cl_command_queue queue, cl_mem memory, size_t at,
                     size_t bytes);
 

@@ -24,15 +24,25 @@ const char *fault_action_name(fault_action action) {
   return actions[action].name;
 }
 
+/* Of a driver that is stood in for (tests/standin/gpu.h) commands have no name in common. */
+static const char *const makes_data[] = {"clEnqueueNDRangeKernel",
+                                         "clEnqueueReadBuffer",
+                                         "clEnqueueWriteBuffer",
+                                         "clEnqueueCopyBuffer",
+                                         "clEnqueueFillBuffer",
+                                         "gpu_launch",
+                                         "gpu_read",
+                                         "gpu_write",
+                                         "gpu_copy",
+                                         "gpu_fill"};
+
 bool fault_action_fits(fault_action action, const char *entry) {
-  static const char *const data[] = {"clEnqueueNDRangeKernel", "clEnqueueReadBuffer",
-                                     "clEnqueueWriteBuffer", "clEnqueueCopyBuffer",
-                                     "clEnqueueFillBuffer"};
-  if (action == FAULT_STALL) return strncmp(entry, "clEnqueue", 9) == 0;
-  if (action != FAULT_WRONG && action != FAULT_ZERO) return true;
-  bool found = false;
-  for (size_t i = 0; i < sizeof data / sizeof data[0]; i++)
-    found = found || strcmp(data[i], entry) == 0;
+  bool stalls = action == FAULT_STALL;
+  if (!stalls && action != FAULT_WRONG && action != FAULT_ZERO) return true;
+  if (stalls && strncmp(entry, "clEnqueue", 9) == 0) return true;
+  bool found = stalls && strcmp(entry, "gpu_event_record") == 0;
+  for (size_t i = 0; i < sizeof makes_data / sizeof makes_data[0]; i++)
+    found = found || strcmp(makes_data[i], entry) == 0;
   return found;
 }
 
@@ -65,8 +75,9 @@ static const char *read_entry(char *text, fault_rule *out) {
     out->first = (uint64_t)first;
   }
   const size_t length = strlen(text);
-  if (length < 3 || length >= sizeof out->entry || memcmp(text, "cl", 2) != 0)
-    return "a rule begins with the name of an OpenCL function";
+  const bool named = memcmp(text, "cl", 2) == 0 || memcmp(text, "gpu_", 4) == 0;
+  if (length < 3 || length >= sizeof out->entry || !named)
+    return "a rule begins with the name of an OpenCL function, or of one of tests/standin/gpu.h";
   memcpy(out->entry, text, length + 1);
   return NULL;
 }

@@ -1,6 +1,7 @@
 /* Counting, and the faults that need no arguments. */
+#include "strike.h"
+
 #include "control.h"
-#include "layer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,16 +25,17 @@ static _Noreturn void give_up(const char *why) {
   _exit(2);
 }
 
-static const entry *find(const char *name) {
-  for (const entry *each = entries; each->name; each++)
-    if (strcmp(each->name, name) == 0) return each;
-  return NULL;
+/* -1: there is none of that name. */
+static int find(const char *name) {
+  for (int i = 0; strike_name(i); i++)
+    if (strcmp(strike_name(i), name) == 0) return i;
+  return -1;
 }
 
 static void check(const fault_rule *rule) {
   char why[sizeof rule->entry + 64];
   const char *wrong = NULL;
-  if (!find(rule->entry))
+  if (find(rule->entry) < 0)
     wrong = "is no function this layer knows";
   else if (!fault_action_fits(rule->action, rule->entry))
     wrong = rule->action == FAULT_STALL ? "cannot stall: it enqueues nothing"
@@ -55,9 +57,9 @@ void strike_start(void) {
   const char *path = getenv("CONVOY_FAULT_FILE"), *text = getenv("CONVOY_FAULT");
   control = faults_control_open(path);
   if (!control) give_up(strerror(errno));
-  for (int i = 0; entries[i].name; i++) {
+  for (int i = 0; strike_name(i); i++) {
     if (i == FAULTS_ENTRIES) give_up("FAULTS_ENTRIES is too small");
-    strncpy(control->name[i], entries[i].name, FAULTS_NAME - 1);
+    strncpy(control->name[i], strike_name(i), FAULTS_NAME - 1);
   }
   if (text && strlen(text) >= FAULTS_RULES_TEXT) give_up("CONVOY_FAULT is too long");
   /* A worker started anew must not undo what the file says meanwhile. */
@@ -123,8 +125,7 @@ static void (*const carry_out[FAULT_ACTIONS])(int) = {
 };
 
 fault strike(const char *name) {
-  const entry *called = find(name);
-  const uint64_t number = atomic_fetch_add(&control->calls[called - entries], 1) + 1;
+  const uint64_t number = atomic_fetch_add(&control->calls[find(name)], 1) + 1;
   fault found = due(name, number);
   if (!carry_out[found.action]) return found;
   carry_out[found.action](found.value);
