@@ -54,12 +54,16 @@ static int failure_of(const char *name, int value) {
   return value == STANDARD_FAILURE ? functions[i].failure : -value;
 }
 
-/* A failed launch stays, as in CUDA and HIP. */
+/* A failed launch stays, as in CUDA and HIP, and a card on which one has failed writes nothing any
+ * more, so what was begun before is over. */
 static gpu_fault fault_of(const char *name, fault due) {
   gpu_fault found = {0, FAULT_NONE};
   if (due.action == FAULT_WRONG || due.action == FAULT_ZERO) found.lie = due.action;
   if (due.action == FAULT_FAIL) found.code = failure_of(name, due.value);
-  if (found.code == GPU_LAUNCH_FAILED) gpu_break(found.code);
+  if (found.code == GPU_LAUNCH_FAILED) {
+    gpu_settle();
+    gpu_break(found.code);
+  }
   return found;
 }
 

@@ -15,10 +15,10 @@
 #include "inside.h"
 #include "record.h"
 
-enum { MEMORIES = 4096, PLATFORMS = 16, PAGE = 4096 };
+enum { MEMORIES = 4096, PLATFORMS = 16, PAGE = 4096, STREAMS = 64 };
 
 gpu_inside gpu;
-static cl_command_queue default_stream;
+static cl_command_queue default_stream, streams[STREAMS];
 static memory memories[MEMORIES];
 static int memory_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -196,17 +196,50 @@ int gpu_enqueued(cl_int code, void *stream) {
   return gpu_code_of(code);
 }
 
+static int keep_stream(cl_command_queue new) {
+  int kept = GPU_NO_MEMORY;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < STREAMS && kept; i++) {
+    if (streams[i]) continue;
+    streams[i] = new;
+    kept = GPU_OK;
+  }
+  pthread_mutex_unlock(&lock);
+  return kept;
+}
+
+static void forget_stream(cl_command_queue gone) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < STREAMS; i++)
+    if (streams[i] == gone) streams[i] = NULL;
+  pthread_mutex_unlock(&lock);
+}
+
+void gpu_settle(void) {
+  for (int i = 0; i < STREAMS; i++) {
+    pthread_mutex_lock(&lock);
+    cl_command_queue queue = streams[i];
+    if (queue) clRetainCommandQueue(queue);
+    pthread_mutex_unlock(&lock);
+    if (!queue) continue;
+    clFinish(queue);
+    clReleaseCommandQueue(queue);
+  }
+}
+
 int gpu_stream(void **out) {
   cl_int code;
   const int failure = gpu_failure("gpu_stream");
   if (failure || gpu_refused()) return failure ? failure : gpu_refused();
-  *out = clCreateCommandQueue(gpu.context, gpu.device, 0, &code);
-  return gpu_code_of(code);
+  cl_command_queue new = clCreateCommandQueue(gpu.context, gpu.device, 0, &code);
+  *out = new;
+  return new ? keep_stream(new) : gpu_code_of(code);
 }
 
 int gpu_stream_release(void *stream) {
   const int failure = gpu_failure("gpu_stream_release");
   if (failure) return failure;
+  forget_stream(stream);
   clReleaseCommandQueue(stream);
   return gpu_refused();
 }

@@ -25,6 +25,8 @@ typedef struct memory {
 int gpu_code_of(cl_int code);
 /* From now on everything fails so. */
 void gpu_break(int code);
+/* Waits for all that streams have begun. */
+void gpu_settle(void);
 /* 0, or why this thread may do nothing; the second also while others record. */
 int gpu_refused(void);
 int gpu_refused_now(void);

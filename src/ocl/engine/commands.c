@@ -190,9 +190,8 @@ static convoy_status drain(cvy_device *device, uint64_t ticket, const volatile i
 }
 
 /* Who hears of a fault uses the host memory of transfers for others: what was enqueued is over
- * then, whatever became of it. */
+ * then, whatever became of it. A transfer whose event could not be recorded has none. */
 static void end_transfers(cvy_device *device) {
-  if (device->completion.count == 0) return;
   device->runtime->finish(device->queue);
   completion_drop(device);
 }
