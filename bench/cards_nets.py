@@ -6,8 +6,10 @@ and memory over many steps. float32, TF32 off.
 
 Of each network's step all gradients are computed in float64, by PyTorch alone and with Convoy. What
 counts is how far a gradient is from float64's, as a part of its norm: Convoy's may be three times
-as far as PyTorch's, or 1e-4. Then the step is repeated, and its bits have to be the same; where
-they are not, PyTorch alone is asked, too. Exit status 1 if something did not hold.
+as far as PyTorch's, or 1e-4. Where one is farther, an activation may have come to lie on the other
+side of a threshold: then it may be three times as far as float64's own with all weights off by
+2^-21, which is tried up to eight times. Then the step is repeated, and its bits have to be the same;
+where they are not, PyTorch alone is asked, too. Exit status 1 if something did not hold.
 """
 
 import argparse
@@ -27,6 +29,10 @@ from convoy.torch import _kernels, _switch
 
 import step_nets
 
+AS_FAR = 3
+SHAKEN = 2.0**-21
+MOST_SHAKEN = 8
+
 # name -> (batch, extent)
 NETS = {
     "alexnet": (8, 128),
@@ -38,7 +44,7 @@ NETS = {
     "wide_resnet50_2": (2, 96),
     "densenet121": (4, 96),
     "googlenet": (4, 128),
-    "inception_v3": (4, 160),
+    "inception_v3": (2, 299),
     "shufflenet_v2_x1_0": (8, 96),
     "mobilenet_v2": (8, 96),
     "mobilenet_v3_large": (8, 96),
@@ -106,6 +112,21 @@ def distance(got, exact):
     return float((got.double() - exact).norm() / exact.norm().clamp_min(1e-30))
 
 
+def farther_than_rounding(model, x, exact, far):
+    """Of the gradients that are so far from exact ones those that rounding does not explain."""
+    torch.manual_seed(1)
+    for _ in range(MOST_SHAKEN):
+        if not far:
+            break
+        shaken = copy.deepcopy(model).double()
+        with torch.no_grad():
+            for p in shaken.parameters():
+                p.mul_(1 + SHAKEN * (2 * torch.rand_like(p) - 1))
+        found = gradients(shaken, x.double())
+        far = {key: d for key, d in far.items() if d > AS_FAR * distance(found[key], exact[key])}
+    return far
+
+
 def same(a, b):
     return [name for name in a if not torch.equal(a[name], b[name])]
 
@@ -123,16 +144,22 @@ def check(name):
     new = {k: n - before.get(k, 0) for k, n in convoy.torch.counts().items()}
     through = sum(n for (where, _, _), n in new.items() if where != "pytorch")
     left = {why: n for (where, _, why), n in new.items() if where == "pytorch" and n}
-    worst, far = 0.0, []
+    worst, far = 0.0, {}
     for key, value in exact.items():
         if value.norm() < 1e-9 * max(float(v.norm()) for v in exact.values()):
             continue  # of biases before a batch norm: nothing but rounding
         a, b = distance(ours[key], value), distance(theirs[key], value)
         worst = max(worst, a / max(b, 1e-12))
-        if a > max(3 * b, 1e-4):
-            far.append(f"{key}: {a:.2g}, PyTorch's {b:.2g}")
+        if a > max(AS_FAR * b, 1e-4):
+            far[key] = a
+    shaken = len(far)
+    with plainly():
+        far = farther_than_rounding(model, x, exact, far)
+    far = [f"{key}: {d:.2g}, PyTorch's {distance(theirs[key], exact[key]):.2g}"
+           for key, d in far.items()]
     other = same(ours, again)
-    said = f"{through} through Convoy, left {left}, at most {worst:.2f} times PyTorch's distance"
+    said = (f"{through} through Convoy, left {left}, at most {worst:.2f} times PyTorch's distance, "
+            f"{shaken} of {len(exact)} judged by shaken weights")
     if other:
         with plainly():
             theirs_too = same(gradients(model, x), gradients(model, x))
@@ -160,13 +187,12 @@ def memory_of_steps(steps):
         return (stats["allocated_bytes.all.current"], stats["reserved_bytes.all.current"],
                 torch.cuda.mem_get_info()[0])
 
-    first = run(50)
+    seen = [run(50)]
     begin = time.perf_counter()
-    last = run(steps)
-    held = first == last
+    seen += [run(steps // 4) for _ in range(4)]
+    held = all(each == seen[0] for each in seen)
     print(f"{'ok    ' if held else 'FAILED'} {steps} steps of resnet18 in "
-          f"{time.perf_counter() - begin:.1f} s: allocated, reserved, free {first} then {last}",
-          flush=True)
+          f"{time.perf_counter() - begin:.1f} s: allocated, reserved, free {seen}", flush=True)
     return held
 
 
