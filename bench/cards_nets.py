@@ -8,8 +8,8 @@ Of each network's step all gradients are computed in float64, by PyTorch alone a
 counts is how far a gradient is from float64's, as a part of its norm: Convoy's may be three times
 as far as PyTorch's, or 1e-4. Where one is farther, an activation may have come to lie on the other
 side of a threshold: then it may be three times as far as float64's own with all weights off by
-2^-21, which is tried up to eight times. Then the step is repeated, and its bits have to be the same;
-where they are not, PyTorch alone is asked, too. Exit status 1 if something did not hold.
+2^-21, which is tried up to eight times. Then the step is repeated, and its bits have to be the
+same; where they are not, PyTorch alone is asked, too. Exit status 1 if something did not hold.
 """
 
 import argparse
@@ -190,7 +190,8 @@ def memory_of_steps(steps):
     seen = [run(50)]
     begin = time.perf_counter()
     seen += [run(steps // 4) for _ in range(4)]
-    held = all(each == seen[0] for each in seen)
+    # What others had of the card, as compile workers do at first, may have become free.
+    held = all(each[:2] == seen[0][:2] and each[2] >= seen[0][2] for each in seen)
     print(f"{'ok    ' if held else 'FAILED'} {steps} steps of resnet18 in "
           f"{time.perf_counter() - begin:.1f} s: allocated, reserved, free {seen}", flush=True)
     return held
