@@ -35,7 +35,7 @@ from ._program import Program
 from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
 from ._single import Single
-from ._tensor import Tensor
+from ._tensor import Tensor, over_memory
 from ._values import c_text, finite, flag, integer, unsigned
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Context(Single):
         assert opened.value is not None
         self._handle = Handle(opened.value)
         self._event_functions: List[Any] = []
+        self._stream: Optional[int] = None  # of another library's, once it has been set
         # Runs when the context is collected, and before the interpreter goes.
         self._finalizer = weakref.finalize(self, release, self._handle.close)
 
@@ -769,6 +770,30 @@ class Context(Single):
         tensor = Tensor(self, array.shape, dtype_like(array) if dtype is None else dtype)
         tensor.write(array)
         return tensor
+
+    def wrap(self, array: Any) -> Tensor:
+        """A tensor whose values are those of another library's array on this card, without a copy.
+
+        Whatever has __dlpack__, as arrays of PyTorch, CuPy and JAX have: dense, float32, int32 or
+        uint8, of 1 to 5 extents, beginning at a multiple of 64 bytes. The context is one of cuda:N
+        or hip:N that was opened with isolation "caller" or "none". Operations write into the array
+        and are put into the context's stream (set_stream), where its library goes on with it; the
+        tensor holds the array until it is dropped. Nothing is kept from which values could be
+        computed anew: a device that fails is the call's error.
+        """
+        if self._stream is None:
+            raise argument_error("set_stream comes first: the stream in which the array is used")
+        return over_memory(self, array, self._stream)
+
+    @keywords()
+    def set_stream(self, stream: int) -> None:
+        """From now on operations go into this stream of another library's, as a number:
+        torch.cuda.current_stream().cuda_stream, cupy.cuda.get_current_stream().ptr; 0 is the
+        driver's default stream. For contexts that wrap() is for."""
+        number = unsigned(stream, "stream")
+        with self._handle as handle:
+            check(library.convoy_set_stream(handle, number))
+        self._stream = number
 
     @keywords()
     def shared_zeros(self, shape: Shape) -> np.ndarray:

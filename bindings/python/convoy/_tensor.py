@@ -10,6 +10,7 @@ import numpy as np
 
 from ._arrays import FLOAT32, as_input, as_output, dtype_of, number_of, pointer
 from ._conv import Shape, extents
+from ._dlpack import borrow, device_of, give_back
 from ._errors import argument_error, check
 from ._keywords import keywords
 from ._load import library
@@ -137,6 +138,33 @@ class Tensor:
     def __repr__(self) -> str:
         dtype = "" if self._dtype == FLOAT32 else f", dtype={self._dtype}"
         return f"convoy.Tensor(shape={self._shape}{dtype})"
+
+
+def over_memory(context: Context, array: Any, stream: int) -> Tensor:
+    """A tensor whose values are another library's array, which it holds: see Context.wrap."""
+    here, there = context.device.id, device_of(array)
+    if ":" in here and here != there:
+        raise argument_error(f"the array is on {there}, the context computes on {here}")
+    lent = borrow(array, stream)
+    made = ctypes.c_void_p()
+
+    def free(pointer: Any) -> None:
+        library.convoy_tensor_free(pointer)
+        give_back(lent.managed)
+
+    size = lent.dtype.itemsize
+    for extent in lent.shape:
+        size *= extent
+    with context._handle as handle:
+        what = number_of(lent.dtype), len(lent.shape), extents(lent.shape)
+        status = library.convoy_tensor_wrap(handle, *what, lent.address, size, ctypes.byref(made))
+    if status:
+        give_back(lent.managed)
+        check(status)
+    tensor = Tensor.__new__(Tensor)
+    tensor._context, tensor._shape, tensor._dtype = context, lent.shape, lent.dtype
+    tensor._owned = Owned(made.value, free)
+    return tensor
 
 
 def tensor_pointer(tensor: Any, context: Context, name: str) -> Optional[int]:
