@@ -90,8 +90,8 @@ def borrow(value: Any, stream: int) -> Borrowed:
     dtype = _DTYPES.get((array.code, array.bits))
     if dtype is None or array.lanes != 1:
         raise argument_error(
-            f"the array's type is DLPack's {array.code} of {array.bits} bits in {array.lanes} lanes, "
-            "not float32, int32 or uint8"
+            f"the array's type is DLPack's {array.code} of {array.bits} bits in {array.lanes} "
+            "lanes, not float32, int32 or uint8"
         )
     shape = tuple(array.shape[axis] for axis in range(array.dims))
     if not _is_dense(array):
