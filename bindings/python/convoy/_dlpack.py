@@ -57,7 +57,10 @@ class Borrowed(NamedTuple):
 
 
 def _is_dense(array: _Array) -> bool:
+    """An array without elements is, whatever its strides."""
     count = 1
+    if 0 in array.shape[: array.dims]:
+        return True
     for axis in reversed(range(array.dims)):
         if array.shape[axis] > 1 and array.strides and array.strides[axis] != count:
             return False
@@ -85,7 +88,11 @@ def borrow(value: Any, stream: int) -> Borrowed:
     """The array's memory, ready in that stream (0: the driver's default)."""
     kind = device_of(value).split(":")[0]
     capsule = value.__dlpack__(stream=_number_of(stream, kind))
-    managed = _python.PyCapsule_GetPointer(capsule, _NAME)
+    try:
+        managed = _python.PyCapsule_GetPointer(capsule, _NAME)
+    except ValueError as error:
+        kind_of = type(value).__name__
+        raise argument_error(f"__dlpack__ of a {kind_of} gives nothing to take: {error}") from error
     array = Managed.from_address(managed).array
     dtype = _DTYPES.get((array.code, array.bits))
     if dtype is None or array.lanes != 1:

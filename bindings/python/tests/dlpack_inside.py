@@ -80,6 +80,22 @@ def test_values_and_types(context):
     np.testing.assert_array_equal(numbers, np.arange(15).reshape(3, 5))
 
 
+def test_arrays_without_elements(context):
+    assert context.wrap(OnCard(np.zeros((0, 3), np.float32))).read().shape == (0, 3)
+
+
+def test_a_capsule_is_taken_once(context):
+    class Twice(OnCard):
+        def __dlpack__(self, stream=None):
+            self.capsule = getattr(self, "capsule", None) or super().__dlpack__(stream)
+            return self.capsule
+
+    card = Twice(aligned((4, 16)))
+    context.wrap(card)
+    with pytest.raises(convoy.ArgumentError, match="__dlpack__ of a Twice gives nothing to take"):
+        context.wrap(card)
+
+
 def test_the_array_is_held_as_long_as_the_tensor(context):
     array = aligned((4, 16))
     owner = weakref.ref(array.base)

@@ -296,7 +296,7 @@ static convoy_status gather(cvy_store *store, float *values) {
   }
   if (store->history && store->history->composite) return make_composite(store);
   if (store->history) return make_anew(store, values);
-  if (store->foreign) return cvy_foreign_gone(store);
+  if (store->foreign && store->bytes > 0) return cvy_foreign_gone(store);
   memset(values, 0, (size_t)store->bytes);
   return CONVOY_OK;
 }
