@@ -771,6 +771,7 @@ class Context(Single):
         tensor.write(array)
         return tensor
 
+    @keywords()
     def wrap(self, array: Any) -> Tensor:
         """A tensor whose values are those of another library's array on this card, without a copy.
 

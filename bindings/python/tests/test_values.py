@@ -189,7 +189,10 @@ OBJECTS = {
     "averages": lambda context, value: context.moving_average(value, [context.tensor((3,))], 0.1),
     "tensor": lambda context, value: context.tensor((3,)).assign(value),
 }
-SEEDS = {"seed": lambda context, value: context.seed(value)}
+SEEDS = {
+    "seed": lambda context, value: context.seed(value),
+    "stream": lambda context, value: context.set_stream(value),
+}
 
 
 class Mute:
@@ -257,6 +260,7 @@ def test_what_is_legal_passes(context):
 ARRAYS = {"x", "w", "bias", "dy", "out", "values"}  # test_arrays.py
 ARRAYS |= {"inputs", "a", "b"}  # test_programs.py
 ARRAYS |= {"y", "of"}  # test_graph.py
+ARRAYS |= {"array"}  # test_dlpack.py
 ARRAYS |= {"beta", "running_variance"}  # as gamma and running_mean
 
 
