@@ -19,34 +19,25 @@ import torch
 import convoy.torch
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bindings/python/tests"))
-from torch_cases import CASES
-
-SEED = 7
-FLOAT32 = {"rtol": 1e-4, "atol": 2e-5}
-BFLOAT16 = {"rtol": 2e-2, "atol": 2e-2}
+from torch_cases import CASES, assert_same, compute
 
 
 def outcome(name):
     """What the case returns, or the kind of its error."""
-    torch.manual_seed(SEED)
     try:
-        return list(CASES[name][0]())
+        return compute(name)
     except Exception as error:
         return type(error)
 
 
 def differs(got, wanted):
     """Empty if it does not, else a sentence."""
-    if got is None or wanted is None:
-        return "" if got is wanted else f"{got} where {wanted} was expected"
-    if got.dtype != wanted.dtype or got.shape != wanted.shape or got.stride() != wanted.stride():
-        return (f"{got.dtype} {tuple(got.shape)} {got.stride()} where {wanted.dtype} "
-                f"{tuple(wanted.shape)} {wanted.stride()} was expected")
     try:
-        tolerance = BFLOAT16 if wanted.dtype == torch.bfloat16 else FLOAT32
-        torch.testing.assert_close(got, wanted, **tolerance)
+        assert_same(got, wanted)
     except AssertionError as error:
-        return str(error).split("\n")[0]
+        what = (each if each is None else (each.dtype, *each.shape, each.stride())
+                for each in (got, wanted))
+        return "{} where {} was expected. {}".format(*what, str(error).split("\n")[0])
     return ""
 
 

@@ -7,23 +7,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import convoy.torch
-from torch_cases import CASES
-
-SEED = 7
-FLOAT32 = {"rtol": 1e-4, "atol": 2e-5}
-BFLOAT16 = {"rtol": 2e-2, "atol": 2e-2}
-
-
-def run(name):
-    torch.manual_seed(SEED)
-    return list(CASES[name][0]())
+from torch_cases import CASES, assert_same, compute
 
 
 @pytest.fixture(scope="module")
 def plain():
     """What PyTorch alone computes."""
     convoy.torch.disable()
-    return {name: run(name) for name in CASES}
+    return {name: compute(name) for name in CASES}
 
 
 @pytest.fixture(scope="module", params=["cpu", "pocl"])
@@ -51,19 +42,9 @@ def counts(device):
     return since
 
 
-def assert_same(got, wanted):
-    assert (got is None) == (wanted is None)
-    if got is None:
-        return
-    assert got.dtype == wanted.dtype and got.shape == wanted.shape
-    assert got.stride() == wanted.stride()
-    tolerance = BFLOAT16 if wanted.dtype == torch.bfloat16 else FLOAT32
-    torch.testing.assert_close(got, wanted, **tolerance)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_same_as_pytorch(name, device, plain, counts):
-    results = run(name)
+    results = compute(name)
     assert len(results) == len(plain[name])
     for got, wanted in zip(results, plain[name]):
         assert_same(got, wanted)

@@ -13,20 +13,11 @@ import torch.nn.functional as F
 import convoy.torch
 from convoy.torch import _card, _cards, _kernels
 from standin_cards import StandinCards
-from torch_cases import CASES
-
-SEED = 7
-FLOAT32 = {"rtol": 1e-4, "atol": 2e-5}
-BFLOAT16 = {"rtol": 2e-2, "atol": 2e-2}
+from torch_cases import CASES, assert_same, compute
 
 platform = _kernels.platform = StandinCards()
 driver = platform.driver
 HERE = platform.device(0)
-
-
-def compute(name):
-    torch.manual_seed(SEED)
-    return list(CASES[name][0]())
 
 
 @pytest.fixture
@@ -45,16 +36,6 @@ def since():
         return {key: n - before.get(key, 0) for key, n in now if n > before.get(key, 0)}
 
     return counts
-
-
-def assert_same(got, wanted):
-    assert (got is None) == (wanted is None)
-    if got is None:
-        return
-    assert got.dtype == wanted.dtype and got.shape == wanted.shape
-    assert got.stride() == wanted.stride()
-    tolerance = BFLOAT16 if wanted.dtype == torch.bfloat16 else FLOAT32
-    torch.testing.assert_close(got, wanted, **tolerance)
 
 
 def step(x, w, bias=None, **geometry):

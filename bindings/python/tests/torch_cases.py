@@ -16,6 +16,26 @@ from torch.utils.checkpoint import checkpoint
 
 CASES = {}
 
+SEED = 7
+FLOAT32 = {"rtol": 1e-4, "atol": 2e-5}
+BFLOAT16 = {"rtol": 2e-2, "atol": 2e-2}
+
+
+def compute(name):
+    """What the case returns, as a list."""
+    torch.manual_seed(SEED)
+    return list(CASES[name][0]())
+
+
+def assert_same(got, wanted):
+    assert (got is None) == (wanted is None)
+    if got is None:
+        return
+    assert got.dtype == wanted.dtype and got.shape == wanted.shape
+    assert got.stride() == wanted.stride()
+    tolerance = BFLOAT16 if wanted.dtype == torch.bfloat16 else FLOAT32
+    torch.testing.assert_close(got, wanted, **tolerance)
+
 
 def case(name, why=None):
     def add(function):

@@ -125,7 +125,9 @@ static void (*const carry_out[FAULT_ACTIONS])(int) = {
 };
 
 fault strike(const char *name) {
-  const uint64_t number = atomic_fetch_add(&control->calls[find(name)], 1) + 1;
+  const int called = find(name);
+  if (called < 0) give_up(name);
+  const uint64_t number = atomic_fetch_add(&control->calls[called], 1) + 1;
   fault found = due(name, number);
   if (!carry_out[found.action]) return found;
   carry_out[found.action](found.value);
